@@ -1,0 +1,112 @@
+//! What a pointcut sees of a program: types and methods, borrowed from the artifact's bytes.
+//!
+//! A backend's `scan` fills these views. What costs decoding (annotations, supertypes,
+//! parameter types) sits behind a trait and is asked for only by rules that need it.
+
+/// Visibility of a type or method, in terms common to the three formats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Access {
+    /// Visible everywhere.
+    Public,
+    /// Visible to subtypes (and, on the JVM, the package).
+    Protected,
+    /// Visible in the package or assembly only.
+    Package,
+    /// Visible in the type only.
+    Private,
+}
+
+/// What sort of method a join point is; a method can be several at once (a set of bits).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Kinds(pub u16);
+
+impl Kinds {
+    /// An ordinary method.
+    pub const METHOD: Kinds = Kinds(1);
+    /// An instance constructor.
+    pub const CONSTRUCTOR: Kinds = Kinds(1 << 1);
+    /// A static initialiser (`<clinit>`, `.cctor`).
+    pub const STATIC_INIT: Kinds = Kinds(1 << 2);
+    /// A trivial getter or setter.
+    pub const ACCESSOR: Kinds = Kinds(1 << 3);
+    /// A bridge that the compiler made for erasure or covariant returns.
+    pub const BRIDGE: Kinds = Kinds(1 << 4);
+    /// Any other method that the compiler made.
+    pub const SYNTHETIC: Kinds = Kinds(1 << 5);
+    /// The body of a lambda.
+    pub const LAMBDA: Kinds = Kinds(1 << 6);
+    /// A method that may suspend (async, iterator, coroutine).
+    pub const ASYNC: Kinds = Kinds(1 << 7);
+
+    /// Both sets together.
+    #[must_use]
+    pub const fn with(self, other: Kinds) -> Kinds {
+        Kinds(self.0 | other.0)
+    }
+
+    /// Whether the two sets share a kind.
+    pub const fn intersects(self, other: Kinds) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
+/// Receives names one by one; a name is in the format's own spelling of types
+/// (`java/util/Map$Entry`, `int`, `byte[]`).
+pub type EachName<'f> = &'f mut dyn FnMut(&str);
+
+/// What of a type is decoded on request only.
+pub trait TypeDetails {
+    /// The annotations (attributes) on the type.
+    fn annotations(&self, each: EachName<'_>);
+    /// The base type and the interfaces that the type itself names.
+    fn supertypes(&self, each: EachName<'_>);
+}
+
+/// What of a method is decoded on request only.
+pub trait MethodDetails {
+    /// The annotations (attributes) on the method.
+    fn annotations(&self, each: EachName<'_>);
+    /// The declared parameter types, in order.
+    fn parameters(&self, each: EachName<'_>);
+    /// The declared return type (once).
+    fn returns(&self, each: EachName<'_>);
+}
+
+/// A type that declares methods.
+pub struct Type<'a> {
+    /// Full name in the format's own spelling (`com/acme/Outer$Inner`).
+    pub name: &'a str,
+    /// Declared visibility.
+    pub access: Access,
+    /// The rest, on request.
+    pub details: &'a dyn TypeDetails,
+}
+
+/// A method of the type that was entered last.
+pub struct Method<'a> {
+    /// Simple name; constructors and static initialisers have the format's special names.
+    pub name: &'a str,
+    /// Parameters and return type as the format writes them (`(ILjava/lang/String;)V`);
+    /// with type and name it identifies the method.
+    pub descriptor: &'a str,
+    /// Declared visibility.
+    pub access: Access,
+    /// What sort of method it is.
+    pub kinds: Kinds,
+    /// Whether there is a body at all (not abstract, not native).
+    pub has_body: bool,
+    /// Bytes of code.
+    pub size: u32,
+    /// The body does nothing worth a trace: empty, or a mere field read or write.
+    pub trivial: bool,
+    /// The rest, on request.
+    pub details: &'a dyn MethodDetails,
+}
+
+/// Walks a program's types and their methods; every backend's `scan` drives one.
+pub trait Visitor {
+    /// A type begins. `false` passes its methods over.
+    fn enter_type(&mut self, ty: &Type<'_>) -> bool;
+    /// A method of that type; `index` numbers methods as the format does.
+    fn method(&mut self, index: u32, method: &Method<'_>);
+}

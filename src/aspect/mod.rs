@@ -1,0 +1,6 @@
+//! What to weave: rules, pointcuts and the plan. Knows no bytecode.
+
+pub mod joinpoint;
+pub mod plan;
+pub mod pointcut;
+pub mod rules;

@@ -1,0 +1,204 @@
+//! Reading and writing raw bytes: a bounds-checked cursor, LEB128, modified UTF-8.
+//!
+//! Offsets in errors count from the start of the slice that the cursor was made over.
+
+use crate::error::{Error, Result};
+use std::borrow::Cow;
+
+/// A bounds-checked cursor over borrowed bytes; `be` and `le` name the byte order.
+#[derive(Clone, Copy, Debug)]
+pub struct Cursor<'a> {
+    data: &'a [u8],
+    pos: usize,
+}
+
+impl<'a> Cursor<'a> {
+    /// A cursor at the first byte.
+    pub fn new(data: &'a [u8]) -> Cursor<'a> {
+        Cursor { data, pos: 0 }
+    }
+
+    /// A cursor at `pos`, which may lie beyond the end: the next read then fails.
+    pub fn at(data: &'a [u8], pos: usize) -> Cursor<'a> {
+        Cursor { data, pos }
+    }
+
+    /// Where the next read begins.
+    pub fn position(&self) -> usize {
+        self.pos
+    }
+
+    /// Bytes left.
+    pub fn remaining(&self) -> usize {
+        self.data.len().saturating_sub(self.pos)
+    }
+
+    /// The next `n` bytes.
+    #[inline]
+    pub fn take(&mut self, n: usize) -> Result<&'a [u8]> {
+        match self
+            .pos
+            .checked_add(n)
+            .and_then(|end| self.data.get(self.pos..end))
+        {
+            Some(bytes) => {
+                self.pos += n;
+                Ok(bytes)
+            }
+            None => Err(self.truncated(n)),
+        }
+    }
+
+    #[cold]
+    fn truncated(&self, wanted: usize) -> Error {
+        Error::malformed(
+            self.pos,
+            format!("{wanted} bytes wanted, {} left", self.remaining()),
+        )
+    }
+
+    #[inline]
+    fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+        let bytes = self.take(N)?;
+        Ok(bytes.try_into().expect("take returns what was asked for"))
+    }
+
+    /// One byte.
+    #[inline]
+    pub fn u8(&mut self) -> Result<u8> {
+        Ok(self.array::<1>()?[0])
+    }
+
+    /// A big-endian 16-bit number.
+    #[inline]
+    pub fn be_u16(&mut self) -> Result<u16> {
+        Ok(u16::from_be_bytes(self.array()?))
+    }
+
+    /// A big-endian 32-bit number.
+    #[inline]
+    pub fn be_u32(&mut self) -> Result<u32> {
+        Ok(u32::from_be_bytes(self.array()?))
+    }
+
+    /// A little-endian 16-bit number.
+    #[inline]
+    pub fn le_u16(&mut self) -> Result<u16> {
+        Ok(u16::from_le_bytes(self.array()?))
+    }
+
+    /// A little-endian 32-bit number.
+    #[inline]
+    pub fn le_u32(&mut self) -> Result<u32> {
+        Ok(u32::from_le_bytes(self.array()?))
+    }
+
+    /// A little-endian 64-bit number.
+    #[inline]
+    pub fn le_u64(&mut self) -> Result<u64> {
+        Ok(u64::from_le_bytes(self.array()?))
+    }
+
+    /// An unsigned LEB128 number of at most 32 bits.
+    pub fn uleb32(&mut self) -> Result<u32> {
+        let start = self.pos;
+        let mut value = 0u64;
+        for shift in (0..35).step_by(7) {
+            let byte = self.u8()?;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                return u32::try_from(value)
+                    .map_err(|_| Error::malformed(start, "LEB128 number exceeds 32 bits"));
+            }
+        }
+        Err(Error::malformed(start, "LEB128 number exceeds five bytes"))
+    }
+}
+
+/// Appends an unsigned LEB128 number.
+pub fn put_uleb32(out: &mut Vec<u8>, mut value: u32) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// Decodes modified UTF-8 (JVMS 4.4.7, also the dex format's MUTF-8): NUL as `C0 80`, characters
+/// above U+FFFF as two three-byte surrogates. Plain ASCII is borrowed. What is not valid
+/// becomes U+FFFD: names in artifacts are for matching and showing, never written back from here.
+pub fn mutf8(bytes: &[u8]) -> Cow<'_, str> {
+    if bytes.is_ascii() {
+        // An ASCII slice is UTF-8; the check costs what it did above.
+        return String::from_utf8_lossy(bytes);
+    }
+    let mut units = Vec::with_capacity(bytes.len());
+    let mut i = 0;
+    while i < bytes.len() {
+        let continuation = |k: usize| match bytes.get(i + k) {
+            Some(&b) if b & 0xc0 == 0x80 => Some(u16::from(b & 0x3f)),
+            _ => None,
+        };
+        let a = bytes[i];
+        let (unit, len) = match a {
+            0x00..=0x7f => (Some(u16::from(a)), 1),
+            0xc0..=0xdf => (continuation(1).map(|b| u16::from(a & 0x1f) << 6 | b), 2),
+            0xe0..=0xef => (
+                continuation(1)
+                    .zip(continuation(2))
+                    .map(|(b, c)| u16::from(a & 0x0f) << 12 | b << 6 | c),
+                3,
+            ),
+            _ => (None, 1),
+        };
+        match unit {
+            Some(unit) => {
+                units.push(unit);
+                i += len;
+            }
+            None => {
+                units.push(0xfffd);
+                i += 1;
+            }
+        }
+    }
+    Cow::Owned(String::from_utf16_lossy(&units))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn reading_past_the_end_names_the_offset() {
+        let mut cursor = Cursor::new(&[1, 2, 3]);
+        assert_eq!(cursor.be_u16().unwrap(), 0x0102);
+        let e = cursor.be_u32().unwrap_err();
+        assert_eq!(e.to_string(), "4 bytes wanted, 1 left (at byte 0x2)");
+        assert!(Cursor::at(&[], usize::MAX).take(2).is_err());
+    }
+
+    #[test]
+    fn modified_utf8_has_two_byte_nul_and_surrogate_pairs() {
+        assert_eq!(mutf8(b"plain"), "plain");
+        assert_eq!(mutf8(&[b'a', 0xc0, 0x80, b'b']), "a\0b");
+        assert_eq!(mutf8(&[0xed, 0xa0, 0xbd, 0xed, 0xb8, 0x80]), "\u{1f600}");
+        assert_eq!(mutf8(&[b'x', 0xff, 0xe2]), "x\u{fffd}\u{fffd}");
+    }
+
+    proptest! {
+        #[test]
+        fn leb128_reads_back(value: u32) {
+            let mut out = Vec::new();
+            put_uleb32(&mut out, value);
+            prop_assert_eq!(Cursor::new(&out).uleb32().unwrap(), value);
+        }
+
+        #[test]
+        fn no_bytes_panic(bytes: Vec<u8>) {
+            let _ = mutf8(&bytes);
+            let _ = Cursor::new(&bytes).uleb32();
+        }
+    }
+}

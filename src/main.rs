@@ -1,0 +1,3 @@
+//! The `weave` command: parse, run, exit code.
+
+fn main() {}
