@@ -141,6 +141,41 @@ impl Writer {
         self.payload.extend_from_slice(s.as_bytes());
     }
 
+    /// Everything that another writer holds, after what this one holds.
+    pub fn append(&mut self, other: &Writer) {
+        self.payload.extend_from_slice(&other.payload);
+        self.count += other.count;
+    }
+
+    /// All of `symbols`, sorted, so that the same map gives the same bytes.
+    pub fn symbols(&mut self, symbols: &Symbols) {
+        let mut all: Vec<(u32, &Symbol)> = symbols.iter().collect();
+        all.sort_unstable_by(|(a_id, a), (b_id, b)| {
+            let (x, y) = (&a.method, &b.method);
+            (&a.artifact, &a.type_name, &a.file, x, &a.descriptor, a_id).cmp(&(
+                &b.artifact,
+                &b.type_name,
+                &b.file,
+                y,
+                &b.descriptor,
+                b_id,
+            ))
+        });
+        let mut last: Option<&Symbol> = None;
+        for (id, symbol) in all {
+            let same_artifact = last.is_some_and(|l| l.artifact == symbol.artifact);
+            if !same_artifact {
+                self.artifact(&symbol.artifact);
+            }
+            let same_type = last.is_some_and(|l| (&l.type_name, &l.file) == (&symbol.type_name, &symbol.file));
+            if !same_artifact || !same_type {
+                self.ty(&symbol.type_name, &symbol.file);
+            }
+            self.method(id, &symbol.method, &symbol.descriptor, symbol.line);
+            last = Some(symbol);
+        }
+    }
+
     /// Whether no method was written.
     pub fn is_empty(&self) -> bool {
         self.count == 0
@@ -313,6 +348,25 @@ mod tests {
         assert_eq!(symbols.get(9).unwrap().parameters(), "()");
         assert_eq!(symbols.name(1), "[0x00000001]");
         assert_eq!(symbols.len(), 2);
+    }
+
+    #[test]
+    fn maps_join_and_sort() {
+        let mut earlier = Symbols::default();
+        earlier.add(&sample()).unwrap();
+        let mut fresh = Writer::default();
+        fresh.artifact("b.jar");
+        fresh.ty("B", "");
+        fresh.method(1, "b", "()V", 3);
+        let mut all = Writer::default();
+        all.append(&fresh);
+        all.symbols(&earlier);
+        let mut read = Symbols::default();
+        read.add(&all.finish()).unwrap();
+        assert_eq!(read.len(), 3);
+        assert_eq!(&*read.get(1).unwrap().artifact, "b.jar");
+        assert_eq!(read.get(7), earlier.get(7));
+        assert_eq!(read.get(9), earlier.get(9));
     }
 
     #[test]
