@@ -71,7 +71,13 @@ impl Layout {
             _ => self.stops.partition_point(|s| s.pc < pc),
         };
         if self.stops.get(i).is_none_or(|s| s.pc != pc) {
-            self.stops.insert(i, Stop { pc, ..Stop::default() });
+            self.stops.insert(
+                i,
+                Stop {
+                    pc,
+                    ..Stop::default()
+                },
+            );
         }
         &mut self.stops[i]
     }
@@ -128,7 +134,8 @@ impl Layout {
     /// Where a branch to `pc` lands.
     #[inline]
     pub fn target(&self, pc: u32) -> u32 {
-        self.find(pc).map_or_else(|new| new, |stop| stop.start + stop.prologue)
+        self.find(pc)
+            .map_or_else(|new| new, |stop| stop.start + stop.prologue)
     }
 
     /// Where the instruction itself comes to lie.
@@ -158,9 +165,18 @@ mod tests {
         layout.insert(0, Place::Prologue, 6);
         layout.insert(10, Place::Before, 5);
         layout.solve(|_, _| 0);
-        assert_eq!((layout.start(0), layout.target(0), layout.insn(0)), (0, 6, 6));
-        assert_eq!((layout.start(4), layout.target(4), layout.insn(4)), (10, 10, 10));
-        assert_eq!((layout.start(10), layout.target(10), layout.insn(10)), (16, 16, 21));
+        assert_eq!(
+            (layout.start(0), layout.target(0), layout.insn(0)),
+            (0, 6, 6)
+        );
+        assert_eq!(
+            (layout.start(4), layout.target(4), layout.insn(4)),
+            (10, 10, 10)
+        );
+        assert_eq!(
+            (layout.start(10), layout.target(10), layout.insn(10)),
+            (16, 16, 21)
+        );
         assert_eq!(layout.start(11), 22);
     }
 
@@ -170,7 +186,10 @@ mod tests {
         layout.insert(0, Place::Before, 5);
         layout.insert(0, Place::Prologue, 6);
         layout.solve(|_, _| 0);
-        assert_eq!((layout.start(0), layout.target(0), layout.insn(0)), (0, 6, 11));
+        assert_eq!(
+            (layout.start(0), layout.target(0), layout.insn(0)),
+            (0, 6, 11)
+        );
     }
 
     #[test]

@@ -7,7 +7,12 @@ use crate::jvm::signature;
 
 /// Appends a LineNumberTable; returns the line of its first entry. Code at the method's start
 /// belongs to its first line, unless `loops_to_start`: then a breakpoint there must be met each time round.
-pub fn put_lines(out: &mut Vec<u8>, data: &[u8], layout: &Layout, loops_to_start: bool) -> Result<u16> {
+pub fn put_lines(
+    out: &mut Vec<u8>,
+    data: &[u8],
+    layout: &Layout,
+    loops_to_start: bool,
+) -> Result<u16> {
     let mut cursor = Cursor::new(data);
     let count = cursor.be_u16()?;
     out.extend_from_slice(&count.to_be_bytes());
@@ -18,7 +23,11 @@ pub fn put_lines(out: &mut Vec<u8>, data: &[u8], layout: &Layout, loops_to_start
         if pc < first.0 || first.1 == 0 {
             first = (pc, line);
         }
-        let new = if pc == 0 && !loops_to_start { 0 } else { layout.target(u32::from(pc)) };
+        let new = if pc == 0 && !loops_to_start {
+            0
+        } else {
+            layout.target(u32::from(pc))
+        };
         out.extend_from_slice(&(new as u16).to_be_bytes());
         out.extend_from_slice(&line.to_be_bytes());
     }
@@ -43,7 +52,11 @@ pub fn put_variables(out: &mut Vec<u8>, data: &[u8], layout: &Layout) -> Result<
 /// A variable's range: a parameter lives from the method's start, hooks included.
 fn moved_range(start: u16, len: u16, layout: &Layout) -> (u16, u16) {
     let end = layout.start(u32::from(start) + u32::from(len));
-    let new = if start == 0 { 0 } else { layout.target(u32::from(start)) };
+    let new = if start == 0 {
+        0
+    } else {
+        layout.target(u32::from(start))
+    };
     (new as u16, end.saturating_sub(new).min(65_535) as u16)
 }
 
@@ -100,7 +113,10 @@ pub fn put_type_annotations(out: &mut Vec<u8>, data: &[u8], layout: &Layout) -> 
 fn end(cursor: &Cursor<'_>) -> Result<()> {
     match cursor.remaining() {
         0 => Ok(()),
-        n => Err(Error::malformed(cursor.position(), format!("{n} bytes too many in the attribute"))),
+        n => Err(Error::malformed(
+            cursor.position(),
+            format!("{n} bytes too many in the attribute"),
+        )),
     }
 }
 
@@ -117,9 +133,16 @@ mod tests {
         layout.solve(|_, _| 0);
         let mut out = vec![];
         // a parameter over all 9 bytes, a variable from 4 to 8
-        let data = [0, 2, 0, 0, 0, 9, 1, 1, 1, 1, 0, 0, 0, 4, 0, 4, 2, 2, 2, 2, 0, 1];
+        let data = [
+            0, 2, 0, 0, 0, 9, 1, 1, 1, 1, 0, 0, 0, 4, 0, 4, 2, 2, 2, 2, 0, 1,
+        ];
         put_variables(&mut out, &data, &layout).unwrap();
-        assert_eq!(out, [0, 2, 0, 0, 0, 20, 1, 1, 1, 1, 0, 0, 0, 10, 0, 4, 2, 2, 2, 2, 0, 1]);
+        assert_eq!(
+            out,
+            [
+                0, 2, 0, 0, 0, 20, 1, 1, 1, 1, 0, 0, 0, 10, 0, 4, 2, 2, 2, 2, 0, 1
+            ]
+        );
         let lines = [0, 2, 0, 0, 0, 7, 0, 8, 0, 9];
         let mut out = vec![];
         assert_eq!(put_lines(&mut out, &lines, &layout, false).unwrap(), 7);
@@ -136,7 +159,8 @@ mod tests {
         layout.solve(|_, _| 0);
         // `new` at pc 3; a cast at pc 5, argument 1; catch of entry 2; each of type 9 without pairs
         let data = [
-            0, 3, 0x44, 0, 3, 0, 0, 9, 0, 0, 0x47, 0, 5, 1, 0, 0, 9, 0, 0, 0x42, 0, 2, 0, 0, 9, 0, 0,
+            0, 3, 0x44, 0, 3, 0, 0, 9, 0, 0, 0x47, 0, 5, 1, 0, 0, 9, 0, 0, 0x42, 0, 2, 0, 0, 9, 0,
+            0,
         ];
         let mut out = vec![];
         put_type_annotations(&mut out, &data, &layout).unwrap();

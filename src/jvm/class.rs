@@ -111,7 +111,10 @@ impl<'a> Class<'a> {
         let _minor = cursor.be_u16()?;
         let major = cursor.be_u16()?;
         if major < 45 {
-            return Err(Error::new(Kind::Unsupported, format!("class file version {major}")));
+            return Err(Error::new(
+                Kind::Unsupported,
+                format!("class file version {major}"),
+            ));
         }
         let pool = Pool::parse(bytes)?;
         let mut cursor = Cursor::at(bytes, pool.end());
@@ -142,7 +145,13 @@ impl<'a> Class<'a> {
             })?;
             pool.utf8(name)?;
             pool.utf8(descriptor)?;
-            methods.push(MethodInfo { range: start..end, access, name, descriptor, code });
+            methods.push(MethodInfo {
+                range: start..end,
+                access,
+                name,
+                descriptor,
+                code,
+            });
             cursor = Cursor::at(bytes, end);
         }
         let class_attributes = cursor.position();
@@ -150,7 +159,15 @@ impl<'a> Class<'a> {
         if end != bytes.len() {
             return Err(Error::malformed(end, "bytes after the end of the class"));
         }
-        Ok(Class { bytes, pool, major, access, this_class, methods, attributes: class_attributes })
+        Ok(Class {
+            bytes,
+            pool,
+            major,
+            access,
+            this_class,
+            methods,
+            attributes: class_attributes,
+        })
     }
 
     /// Whether this is a `module-info` (JVMS 4.1).
@@ -165,7 +182,11 @@ impl<'a> Class<'a> {
 
     /// Full name in internal form (`java/util/Map$Entry`).
     pub fn name(&self) -> Cow<'a, str> {
-        mutf8(self.pool.class_name(self.this_class).expect("parse checked it"))
+        mutf8(
+            self.pool
+                .class_name(self.this_class)
+                .expect("parse checked it"),
+        )
     }
 
     /// Index of the class's own `Class` constant.
@@ -231,7 +252,14 @@ impl<'a> Class<'a> {
         let entries = usize::from(cursor.be_u16()?);
         let exceptions = cursor.take(8 * entries)?;
         let attributes = cursor.position();
-        Ok(Some(Code { max_stack, max_locals, offset, insns, exceptions, attributes }))
+        Ok(Some(Code {
+            max_stack,
+            max_locals,
+            offset,
+            insns,
+            exceptions,
+            attributes,
+        }))
     }
 }
 
@@ -240,6 +268,7 @@ impl Pool<'_> {
     #[inline]
     fn which_is_code(&self, name: u16) -> bool {
         name != 0
-            && (name == self.known(Known::Code) || self.utf8(name).is_ok_and(|text| text == b"Code"))
+            && (name == self.known(Known::Code)
+                || self.utf8(name).is_ok_and(|text| text == b"Code"))
     }
 }

@@ -92,11 +92,18 @@ enum Step {
 
 /// Finds the calls that initialise `this` in a constructor, given the contents of its StackMapTable
 /// (or nothing).
-pub fn analyse(class: &Class<'_>, code: &Code<'_>, stack_map: &[u8]) -> Result<Result<Initialisation, Reason>> {
+pub fn analyse(
+    class: &Class<'_>,
+    code: &Code<'_>,
+    stack_map: &[u8],
+) -> Result<Result<Initialisation, Reason>> {
     if code.max_locals == 0 {
         return Ok(Err(Reason::Unsupported));
     }
-    let mut start = State { locals: vec![false; usize::from(code.max_locals)], stack: Vec::new() };
+    let mut start = State {
+        locals: vec![false; usize::from(code.max_locals)],
+        stack: Vec::new(),
+    };
     start.locals[0] = true;
     let found = match straight(class, code, stack_map, start.clone())? {
         Some(found) => found,
@@ -105,7 +112,11 @@ pub fn analyse(class: &Class<'_>, code: &Code<'_>, stack_map: &[u8]) -> Result<R
             None => return Ok(Err(Reason::Unsupported)),
         },
     };
-    Ok(if found.behind.is_empty() { Err(Reason::NoSuperCall) } else { Ok(found) })
+    Ok(if found.behind.is_empty() {
+        Err(Reason::NoSuperCall)
+    } else {
+        Ok(found)
+    })
 }
 
 /// The ordinary constructor: no branch and no handler before the call.
@@ -123,7 +134,9 @@ fn straight(
         .unwrap_or(u32::MAX);
     let mut later_uninitialised = false;
     if !stack_map.is_empty() {
-        frames::pcs(stack_map, |_, uninitialised| later_uninitialised |= uninitialised)?;
+        frames::pcs(stack_map, |_, uninitialised| {
+            later_uninitialised |= uninitialised
+        })?;
     }
     if later_uninitialised {
         return Ok(None);
@@ -132,14 +145,19 @@ fn straight(
     let mut pc = 0;
     while pc < len {
         let insn = insn::at(code.insns, pc)?;
-        if pc >= first_try || insn.form != Form::Plain && insn.form != Form::StoreN && insn.form != Form::Store {
+        if pc >= first_try
+            || insn.form != Form::Plain && insn.form != Form::StoreN && insn.form != Form::Store
+        {
             return Ok(None);
         }
         pc += insn.len;
         match step(class, code, insn, &mut state)? {
             Some(Step::Next) if !insn::ends_flow(insn.opcode) => {}
             Some(Step::Initialises) if pc < len && first_try >= pc => {
-                return Ok(Some(Initialisation { behind: vec![pc], ranges: vec![(pc, len)] }));
+                return Ok(Some(Initialisation {
+                    behind: vec![pc],
+                    ranges: vec![(pc, len)],
+                }));
             }
             _ => return Ok(None),
         }
@@ -220,7 +238,10 @@ fn general(
             let field = |i: usize| u32::from(u16::from_be_bytes([entry[i], entry[i + 1]]));
             if (field(0)..field(2)).contains(&pc) {
                 // The exception may come before or after a store.
-                let mut caught = State { locals: before.locals.clone(), stack: vec![false] };
+                let mut caught = State {
+                    locals: before.locals.clone(),
+                    stack: vec![false],
+                };
                 for (mine, theirs) in caught.locals.iter_mut().zip(&state.locals) {
                     *mine &= theirs;
                 }
@@ -277,7 +298,9 @@ fn step(class: &Class<'_>, code: &Code<'_>, insn: Insn, state: &mut State) -> Re
     let member_words = |index| -> Result<Option<(u32, u32, bool)>> {
         let (_, name, descriptor) = class.pool.member(index)?;
         Ok(match descriptor.first() {
-            Some(b'(') => method_words(descriptor).map(|(args, ret)| (args, ret, name == b"<init>")),
+            Some(b'(') => {
+                method_words(descriptor).map(|(args, ret)| (args, ret, name == b"<init>"))
+            }
             _ => Some((type_words(descriptor), 0, false)),
         })
     };
@@ -287,7 +310,11 @@ fn step(class: &Class<'_>, code: &Code<'_>, insn: Insn, state: &mut State) -> Re
         op::ASTORE => state.store(usize::from(byte(1))),
         op::ASTORE_0..=op::ASTORE_3 => state.store(usize::from(insn.opcode - op::ASTORE_0)),
         54..=57 => clobber(state, insn.opcode - 54, usize::from(byte(1))),
-        59..=74 => clobber(state, (insn.opcode - 59) / 4, usize::from((insn.opcode - 59) % 4)),
+        59..=74 => clobber(
+            state,
+            (insn.opcode - 59) / 4,
+            usize::from((insn.opcode - 59) % 4),
+        ),
         op::WIDE => {
             let slot = usize::from(u16::from_be_bytes([byte(2), byte(3)]));
             match byte(1) {
@@ -295,7 +322,9 @@ fn step(class: &Class<'_>, code: &Code<'_>, insn: Insn, state: &mut State) -> Re
                 op::ASTORE => state.store(slot),
                 opcode @ 54..=57 => clobber(state, opcode - 54, slot),
                 opcode => {
-                    state.push(usize::from(insn::stack_effect(opcode).map_or(0, |(_, push)| push)));
+                    state.push(usize::from(
+                        insn::stack_effect(opcode).map_or(0, |(_, push)| push),
+                    ));
                     Some(())
                 }
             }
@@ -317,7 +346,11 @@ fn step(class: &Class<'_>, code: &Code<'_>, insn: Insn, state: &mut State) -> Re
             let words = words as usize;
             if insn.opcode >= op::GETFIELD {
                 // The object; a field of the class itself may be set before super() (JVMS 4.10.1.9).
-                let below = if insn.opcode == op::PUTFIELD { words } else { 0 };
+                let below = if insn.opcode == op::PUTFIELD {
+                    words
+                } else {
+                    0
+                };
                 state.pop(below + 1)?;
             } else if insn.opcode == op::PUTSTATIC {
                 state.pop(words)?;
@@ -339,12 +372,17 @@ fn step(class: &Class<'_>, code: &Code<'_>, insn: Insn, state: &mut State) -> Re
                 {
                     return Ok(Some(Step::Initialises));
                 }
-                state.pop(args as usize + usize::from(has_receiver)).map(|()| state.push(returns as usize))
+                state
+                    .pop(args as usize + usize::from(has_receiver))
+                    .map(|()| state.push(returns as usize))
             }
         },
         op::MULTIANEWARRAY => state.pop(usize::from(byte(3))).map(|()| state.push(1)),
-        opcode => insn::stack_effect(opcode)
-            .and_then(|(pop, push)| state.pop(usize::from(pop)).map(|()| state.push(usize::from(push)))),
+        opcode => insn::stack_effect(opcode).and_then(|(pop, push)| {
+            state
+                .pop(usize::from(pop))
+                .map(|()| state.push(usize::from(push)))
+        }),
     };
     Ok(done.map(|()| Step::Next))
 }

@@ -42,7 +42,12 @@ fn entries<'a>(data: &'a [u8], mut each: impl FnMut(&Entry<'a>) -> Result<()>) -
             0..=63 => u32::from(tag),
             64..=127 => u32::from(tag) - 64,
             247..=255 => u32::from(cursor.be_u16()?),
-            _ => return Err(Error::malformed(at, format!("frame of reserved type {tag}"))),
+            _ => {
+                return Err(Error::malformed(
+                    at,
+                    format!("frame of reserved type {tag}"),
+                ));
+            }
         };
         let body = cursor.position();
         let mut flags = (false, false);
@@ -87,7 +92,10 @@ fn types(cursor: &mut Cursor<'_>, n: u32, flags: &mut (bool, bool)) -> Result<()
             ITEM_UNINITIALIZED_THIS => flags.1 = true,
             0..=5 => {}
             other => {
-                return Err(Error::malformed(at, format!("verification type of unknown tag {other}")));
+                return Err(Error::malformed(
+                    at,
+                    format!("verification type of unknown tag {other}"),
+                ));
             }
         }
     }
@@ -146,7 +154,9 @@ pub fn relocate(
                 tag => {
                     appended = match tag {
                         FULL => None,
-                        ..SAME_EXTENDED => appended.and_then(|n| n.checked_sub(SAME_EXTENDED - tag)),
+                        ..SAME_EXTENDED => {
+                            appended.and_then(|n| n.checked_sub(SAME_EXTENDED - tag))
+                        }
                         _ => appended.and_then(|n| n.checked_add(tag - SAME_EXTENDED)),
                     };
                     out.push(tag);
@@ -247,7 +257,10 @@ pub fn initial_locals(
     while let Some(&first) = rest.first().filter(|&&b| b != b')') {
         let dimensions = rest.iter().take_while(|&&b| b == b'[').count();
         let len = match rest.get(dimensions) {
-            Some(b'L') => rest.iter().position(|&b| b == b';').map_or(rest.len(), |i| i + 1),
+            Some(b'L') => rest
+                .iter()
+                .position(|&b| b == b';')
+                .map_or(rest.len(), |i| i + 1),
             _ => (dimensions + 1).min(rest.len()),
         };
         let (ty, after) = rest.split_at(len);
@@ -266,7 +279,11 @@ pub fn initial_locals(
 
 /// The type of `this`: uninitialised in a constructor.
 pub fn this_type(constructor: bool, this_class: u16) -> VerificationType {
-    if constructor { (ITEM_UNINITIALIZED_THIS, 0) } else { (ITEM_OBJECT, this_class) }
+    if constructor {
+        (ITEM_UNINITIALIZED_THIS, 0)
+    } else {
+        (ITEM_OBJECT, this_class)
+    }
 }
 
 /// Spells out all frames.
@@ -288,7 +305,11 @@ pub fn expand(data: &[u8], initial: Vec<VerificationType>) -> Result<Vec<FullFra
         let mut stack = Vec::new();
         match e.tag {
             64..=127 | SAME_LOCALS_1_EXTENDED => stack = read(&mut cursor, 1)?,
-            248..=250 => locals.truncate(locals.len().saturating_sub(usize::from(SAME_EXTENDED - e.tag))),
+            248..=250 => locals.truncate(
+                locals
+                    .len()
+                    .saturating_sub(usize::from(SAME_EXTENDED - e.tag)),
+            ),
             252..=254 => locals.extend(read(&mut cursor, usize::from(e.tag - SAME_EXTENDED))?),
             FULL => {
                 let n = cursor.be_u16()?;
@@ -298,7 +319,11 @@ pub fn expand(data: &[u8], initial: Vec<VerificationType>) -> Result<Vec<FullFra
             }
             _ => {}
         }
-        frames.push(FullFrame { pc: e.pc, locals: locals.clone(), stack });
+        frames.push(FullFrame {
+            pc: e.pc,
+            locals: locals.clone(),
+            stack,
+        });
         Ok(())
     })?;
     Ok(frames)
@@ -353,14 +378,23 @@ mod tests {
     #[test]
     fn the_short_handler_frame_needs_untouched_parameters() {
         let layout = Layout::default();
-        let handler = |keeps_parameters| Some(HandlerFrame { pc: 9, throwable: 0x1234, keeps_parameters });
+        let handler = |keeps_parameters| {
+            Some(HandlerFrame {
+                pc: 9,
+                throwable: 0x1234,
+                keeps_parameters,
+            })
+        };
         let frame = |data: &[u8], keeps| {
             let mut out = vec![];
             relocate(&mut out, data, &layout, handler(keeps)).unwrap();
             out
         };
         assert_eq!(frame(&[], true), [0, 1, 64 + 9, 7, 0x12, 0x34]);
-        assert_eq!(frame(&[], false), [0, 1, 255, 0, 9, 0, 0, 0, 1, 7, 0x12, 0x34]);
+        assert_eq!(
+            frame(&[], false),
+            [0, 1, 255, 0, 9, 0, 0, 0, 1, 7, 0x12, 0x34]
+        );
         // append one at 2, chop one at 5: the initial locals again
         let balanced = [0, 2, 252, 0, 2, 1, 250, 0, 2];
         assert_eq!(frame(&balanced, true)[9..], [64 + 3, 7, 0x12, 0x34]);

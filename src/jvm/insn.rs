@@ -130,9 +130,17 @@ pub fn at(code: &[u8], pc: u32) -> Result<Insn> {
         n => u32::from(n),
     };
     if pc as usize + len as usize > code.len() {
-        return Err(Error::malformed(pc as usize, "instruction runs past the end of the code"));
+        return Err(Error::malformed(
+            pc as usize,
+            "instruction runs past the end of the code",
+        ));
     }
-    Ok(Insn { pc, len, opcode, form })
+    Ok(Insn {
+        pc,
+        len,
+        opcode,
+        form,
+    })
 }
 
 #[cold]
@@ -143,14 +151,20 @@ fn varying_length(code: &[u8], pc: usize, opcode: u8) -> Result<u32> {
         op::WIDE => match code.get(pc + 1) {
             Some(132) => Ok(6),
             Some(21..=25 | 54..=58 | 169) => Ok(4),
-            _ => Err(Error::malformed(pc, "wide before an instruction that has no wide form")),
+            _ => Err(Error::malformed(
+                pc,
+                "wide before an instruction that has no wide form",
+            )),
         },
         op::TABLESWITCH => {
             let base = (pc + 4) & !3;
             let (low, high) = (i64::from(word(base + 4)?), i64::from(word(base + 8)?));
             let n = high - low + 1;
             if n < 0 || n > code.len() as i64 {
-                return Err(Error::malformed(pc, format!("tableswitch from {low} to {high}")));
+                return Err(Error::malformed(
+                    pc,
+                    format!("tableswitch from {low} to {high}"),
+                ));
             }
             Ok((base - pc) as u32 + 12 + 4 * n as u32)
         }
@@ -162,7 +176,10 @@ fn varying_length(code: &[u8], pc: usize, opcode: u8) -> Result<u32> {
             }
             Ok((base - pc) as u32 + 8 + 8 * n as u32)
         }
-        _ => Err(Error::malformed(pc, format!("{opcode:#04x} is not an instruction"))),
+        _ => Err(Error::malformed(
+            pc,
+            format!("{opcode:#04x} is not an instruction"),
+        )),
     }
 }
 
@@ -188,7 +205,10 @@ fn resolve(code: &[u8], pc: u32, offset: i32) -> Result<u32> {
     if (0..code.len() as i64).contains(&target) {
         Ok(target as u32)
     } else {
-        Err(Error::malformed(pc as usize, format!("branch to {target}, outside the code")))
+        Err(Error::malformed(
+            pc as usize,
+            format!("branch to {target}, outside the code"),
+        ))
     }
 }
 
@@ -220,7 +240,13 @@ pub fn switch_growth(pc: u32, new_pc: u32) -> i32 {
 }
 
 /// Appends a switch as it is at `new_pc`, its targets mapped.
-pub fn put_switch(out: &mut Vec<u8>, code: &[u8], insn: Insn, new_pc: u32, map: impl Fn(u32) -> u32) {
+pub fn put_switch(
+    out: &mut Vec<u8>,
+    code: &[u8],
+    insn: Insn,
+    new_pc: u32,
+    map: impl Fn(u32) -> u32,
+) {
     let (base, first, stride) = switch_fields(code, insn);
     let end = (insn.pc + insn.len) as usize;
     let offset_at = |at: usize| {
@@ -246,7 +272,9 @@ pub fn put_switch(out: &mut Vec<u8>, code: &[u8], insn: Insn, new_pc: u32, map: 
 pub fn stack_effect(opcode: u8) -> Option<(u8, u8)> {
     Some(match opcode {
         0 | 132 | 167 | 169 | 177 | 200 => (0, 0),
-        1..=8 | 11..=13 | 16..=19 | 21 | 23 | 25..=29 | 34..=37 | 42..=45 | 168 | 187 | 201 => (0, 1),
+        1..=8 | 11..=13 | 16..=19 | 21 | 23 | 25..=29 | 34..=37 | 42..=45 | 168 | 187 | 201 => {
+            (0, 1)
+        }
         9 | 10 | 14 | 15 | 20 | 22 | 24 | 30..=33 | 38..=41 => (0, 2),
         46 | 48 | 50..=53 => (2, 1),
         47 | 49 => (2, 2),
@@ -255,7 +283,13 @@ pub fn stack_effect(opcode: u8) -> Option<(u8, u8)> {
         79 | 81 | 83..=86 => (3, 0),
         80 | 82 => (4, 0),
         // add, sub, mul, div, rem: int, long, float, double in turn
-        96..=115 => if opcode % 2 == 0 { (2, 1) } else { (4, 2) },
+        96..=115 => {
+            if opcode % 2 == 0 {
+                (2, 1)
+            } else {
+                (4, 2)
+            }
+        }
         116 | 118 => (1, 1),
         117 | 119 => (2, 2),
         120 | 122 | 124 | 126 | 128 | 130 => (2, 1),
@@ -313,16 +347,55 @@ mod tests {
     #[test]
     fn hostile_code_is_refused_with_its_pc() {
         for (code, message) in [
-            (&[op::GOTO, 0][..], "instruction runs past the end of the code (at byte 0x0)"),
-            (&[0xcb], "0xcb is not an instruction (at byte 0x0)"),
-            (&[op::WIDE, 0], "wide before an instruction that has no wide form (at byte 0x0)"),
-            (&[op::WIDE], "wide before an instruction that has no wide form (at byte 0x0)"),
             (
-                &[op::TABLESWITCH, 0, 0, 0, 0, 0, 0, 0, 0x80, 0, 0, 0, 0x7f, 0xff, 0xff, 0xff],
+                &[op::GOTO, 0][..],
+                "instruction runs past the end of the code (at byte 0x0)",
+            ),
+            (&[0xcb], "0xcb is not an instruction (at byte 0x0)"),
+            (
+                &[op::WIDE, 0],
+                "wide before an instruction that has no wide form (at byte 0x0)",
+            ),
+            (
+                &[op::WIDE],
+                "wide before an instruction that has no wide form (at byte 0x0)",
+            ),
+            (
+                &[
+                    op::TABLESWITCH,
+                    0,
+                    0,
+                    0,
+                    0,
+                    0,
+                    0,
+                    0,
+                    0x80,
+                    0,
+                    0,
+                    0,
+                    0x7f,
+                    0xff,
+                    0xff,
+                    0xff,
+                ],
                 "tableswitch from -2147483648 to 2147483647 (at byte 0x0)",
             ),
             (
-                &[op::LOOKUPSWITCH, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff],
+                &[
+                    op::LOOKUPSWITCH,
+                    0,
+                    0,
+                    0,
+                    0,
+                    0,
+                    0,
+                    0,
+                    0xff,
+                    0xff,
+                    0xff,
+                    0xff,
+                ],
                 "lookupswitch of -1 pairs (at byte 0x0)",
             ),
         ] {

@@ -199,7 +199,9 @@ impl<'a> Job<'_, 'a> {
 
         let walked = walk(self.code.insns, parameter_words, scratch).map_err(in_code)?;
         let initialisation = if is_constructor {
-            match constructor::analyse(self.class, &self.code, self.tables.stack_map).map_err(in_code)? {
+            match constructor::analyse(self.class, &self.code, self.tables.stack_map)
+                .map_err(in_code)?
+            {
                 Ok(found) => Some(found),
                 Err(reason) => return Ok(Err(reason)),
             }
@@ -229,7 +231,11 @@ impl<'a> Job<'_, 'a> {
         };
         let own_entries = self.code.exceptions.len() / 8;
         let max_stack = u32::from(self.code.max_stack) + 1;
-        let max_stack = if has_handler { max_stack.max(3) } else { max_stack };
+        let max_stack = if has_handler {
+            max_stack.max(3)
+        } else {
+            max_stack
+        };
         if new_len > MAX_CODE {
             return Ok(Err(Reason::CodeTooLarge));
         }
@@ -369,7 +375,10 @@ impl<'a> Job<'_, 'a> {
         scratch: &mut Scratch,
     ) -> Result<Option<Reach>> {
         let frames = &scratch.frames;
-        if frames.binary_search_by_key(&branch.target, |f| f.pc).is_err() {
+        if frames
+            .binary_search_by_key(&branch.target, |f| f.pc)
+            .is_err()
+        {
             return Ok(None);
         }
         let nearest = frames
@@ -380,7 +389,8 @@ impl<'a> Job<'_, 'a> {
         let Some(at) = nearest else {
             return Ok(None);
         };
-        let mut offset: u32 = scratch.islands.iter().filter(|i| i.at == at).count() as u32 * GOTO_W_LEN;
+        let mut offset: u32 =
+            scratch.islands.iter().filter(|i| i.at == at).count() as u32 * GOTO_W_LEN;
         if offset == 0 && falls_into(self.code.insns, at)? {
             scratch.bypassed.push(at);
             scratch.layout.insert(at, Place::Prologue, GOTO_LEN);
@@ -389,7 +399,11 @@ impl<'a> Job<'_, 'a> {
             offset += GOTO_LEN;
         }
         scratch.layout.insert(at, Place::Prologue, GOTO_W_LEN);
-        scratch.islands.push(Island { at, offset, target: branch.target });
+        scratch.islands.push(Island {
+            at,
+            offset,
+            target: branch.target,
+        });
         Ok(Some(Reach::Island { at, offset }))
     }
 
@@ -417,7 +431,9 @@ impl<'a> Job<'_, 'a> {
             if change.resized {
                 debug_assert_eq!(out.len() - base, layout.insn(change.pc) as usize);
                 if let Some(switch) = switches.next_if(|s| s.pc == change.pc) {
-                    insn::put_switch(out, old, *switch, layout.insn(switch.pc), |t| layout.target(t));
+                    insn::put_switch(out, old, *switch, layout.insn(switch.pc), |t| {
+                        layout.target(t)
+                    });
                     copied = (switch.pc + switch.len) as usize;
                 } else {
                     // A widened branch takes three bytes in the old code; its offset follows below.
@@ -450,7 +466,9 @@ impl<'a> Job<'_, 'a> {
             let delta = to as i32 - from as i32;
             let from = from as usize;
             match branch.reach {
-                Reach::Same if branch.insn.form == Form::WideBranch => put_i32(code, from + 1, delta),
+                Reach::Same if branch.insn.form == Form::WideBranch => {
+                    put_i32(code, from + 1, delta)
+                }
                 Reach::Same | Reach::Island { .. } => {
                     code[from + 1..from + 3].copy_from_slice(&(delta as i16).to_be_bytes());
                 }
@@ -475,12 +493,22 @@ impl<'a> Job<'_, 'a> {
     }
 
     /// Appends the exception table. A range that begins at a return leaves its exit hook out.
-    fn put_exceptions(&self, layout: &Layout, guards: &[(u32, u32)], handler: u32, out: &mut Vec<u8>) {
+    fn put_exceptions(
+        &self,
+        layout: &Layout,
+        guards: &[(u32, u32)],
+        handler: u32,
+        out: &mut Vec<u8>,
+    ) {
         let count = self.code.exceptions.len() / 8 + guards.len();
         out.extend_from_slice(&(count as u16).to_be_bytes());
         for entry in self.code.exceptions.chunks_exact(8) {
             let field = |i: usize| u32::from(u16::from_be_bytes([entry[i], entry[i + 1]]));
-            for new in [layout.insn(field(0)), layout.start(field(2)), layout.target(field(4))] {
+            for new in [
+                layout.insn(field(0)),
+                layout.start(field(2)),
+                layout.target(field(4)),
+            ] {
                 out.extend_from_slice(&(new as u16).to_be_bytes());
             }
             out.extend_from_slice(&entry[6..]);
@@ -563,7 +591,12 @@ impl<'a> Job<'_, 'a> {
 }
 
 fn put_frames_with_islands(scratch: &Scratch, handler: Option<HandlerFrame>, out: &mut Vec<u8>) {
-    let Scratch { layout, frames: own, islands, .. } = scratch;
+    let Scratch {
+        layout,
+        frames: own,
+        islands,
+        ..
+    } = scratch;
     let mut all: Vec<(u32, &FullFrame)> = own.iter().map(|f| (layout.target(f.pc), f)).collect();
     for island in islands {
         let i = own
@@ -616,7 +649,10 @@ fn walk(code: &[u8], parameter_words: u32, scratch: &mut Scratch) -> Result<Walk
     scratch.branches.clear();
     scratch.switches.clear();
     scratch.returns.clear();
-    let mut walked = Walked { keeps_parameters: true, loops_to_start: false };
+    let mut walked = Walked {
+        keeps_parameters: true,
+        loops_to_start: false,
+    };
     let len = code.len() as u32;
     let mut pc = 0;
     while pc < len {
@@ -635,7 +671,11 @@ fn walk(code: &[u8], parameter_words: u32, scratch: &mut Scratch) -> Result<Walk
             Form::Branch | Form::WideBranch => {
                 let target = insn::branch_target(code, insn)?;
                 walked.loops_to_start |= target == 0;
-                scratch.branches.push(Branch { insn, target, reach: Reach::Same });
+                scratch.branches.push(Branch {
+                    insn,
+                    target,
+                    reach: Reach::Same,
+                });
             }
             Form::Switch => {
                 insn::switch_targets(code, insn, |target| walked.loops_to_start |= target == 0)?;
@@ -643,7 +683,10 @@ fn walk(code: &[u8], parameter_words: u32, scratch: &mut Scratch) -> Result<Walk
             }
             Form::Return => scratch.returns.push(pc),
             Form::Invalid => {
-                return Err(Error::malformed(at, format!("{:#04x} is not an instruction", insn.opcode)));
+                return Err(Error::malformed(
+                    at,
+                    format!("{:#04x} is not an instruction", insn.opcode),
+                ));
             }
         }
         pc += insn.len;
@@ -684,7 +727,11 @@ pub fn constants(class: &Class<'_>, advice: Advice, additions: &mut Additions) -
             constants.throwable = match class.pool.class_named(name).filter(|_| name != 0) {
                 Some(index) => index,
                 None => {
-                    let name = if name == 0 { additions.utf8("java/lang/Throwable") } else { name };
+                    let name = if name == 0 {
+                        additions.utf8("java/lang/Throwable")
+                    } else {
+                        name
+                    };
                     additions.named(tag::CLASS, name)
                 }
             };
@@ -711,7 +758,16 @@ mod tests {
 
     #[test]
     fn every_condition_has_an_opposite() {
-        for (a, b) in [(153, 154), (155, 156), (157, 158), (159, 160), (161, 162), (163, 164), (165, 166), (198, 199)] {
+        for (a, b) in [
+            (153, 154),
+            (155, 156),
+            (157, 158),
+            (159, 160),
+            (161, 162),
+            (163, 164),
+            (165, 166),
+            (198, 199),
+        ] {
             assert_eq!(inverted(a), b);
             assert_eq!(inverted(b), a);
         }

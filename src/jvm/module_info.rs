@@ -9,7 +9,10 @@ use crate::jvm::pool::{Additions, tag};
 pub fn add_requires(bytes: &[u8], module: &str) -> Result<Option<Vec<u8>>> {
     let class = Class::parse(bytes)?;
     let Some(attribute) = find(&class, "Module")? else {
-        return Err(Error::malformed(class.attributes, "module-info without a Module attribute"));
+        return Err(Error::malformed(
+            class.attributes,
+            "module-info without a Module attribute",
+        ));
     };
     let mut cursor = Cursor::new(attribute.data);
     // module_name_index, module_flags, module_version_index
@@ -29,7 +32,16 @@ pub fn add_requires(bytes: &[u8], module: &str) -> Result<Option<Vec<u8>>> {
     let [hi, lo] = index.to_be_bytes();
     // No flags, no version: an ordinary requires.
     let entry = [hi, lo, 0, 0, 0, 0];
-    insert(&class, attribute, count_at, count, cursor.position(), &entry, &additions).map(Some)
+    insert(
+        &class,
+        attribute,
+        count_at,
+        count,
+        cursor.position(),
+        &entry,
+        &additions,
+    )
+    .map(Some)
 }
 
 /// Adds a package (`weave/runtime`) to the `ModulePackages` attribute; `None` if the class has no
@@ -49,7 +61,16 @@ pub fn add_package(bytes: &[u8], package: &str) -> Result<Option<Vec<u8>>> {
     let mut additions = room(&class)?;
     let name = additions.utf8(package);
     let index = additions.named(tag::PACKAGE, name);
-    insert(&class, attribute, 0, count, cursor.position(), &index.to_be_bytes(), &additions).map(Some)
+    insert(
+        &class,
+        attribute,
+        0,
+        count,
+        cursor.position(),
+        &index.to_be_bytes(),
+        &additions,
+    )
+    .map(Some)
 }
 
 fn room(class: &Class<'_>) -> Result<Additions> {
@@ -57,7 +78,10 @@ fn room(class: &Class<'_>) -> Result<Additions> {
     additions.reset(&class.pool);
     match additions.room() {
         2.. => Ok(additions),
-        _ => Err(Error::new(Kind::NotDone, "the constant pool of module-info is full")),
+        _ => Err(Error::new(
+            Kind::NotDone,
+            "the constant pool of module-info is full",
+        )),
     }
 }
 
@@ -65,7 +89,12 @@ fn room(class: &Class<'_>) -> Result<Additions> {
 fn find<'a>(class: &Class<'a>, name: &str) -> Result<Option<Attribute<'a>>> {
     let mut found = None;
     attributes(class.bytes, class.attributes, |a| {
-        if found.is_none() && class.pool.utf8(a.name).is_ok_and(|text| text == name.as_bytes()) {
+        if found.is_none()
+            && class
+                .pool
+                .utf8(a.name)
+                .is_ok_and(|text| text == name.as_bytes())
+        {
             found = Some(a);
         }
         Ok(())

@@ -54,10 +54,22 @@ const KNOWN: [(&[u8], Known); 13] = [
     (b"LineNumberTable", Known::LineNumberTable),
     (b"LocalVariableTable", Known::LocalVariableTable),
     (b"LocalVariableTypeTable", Known::LocalVariableTypeTable),
-    (b"RuntimeVisibleTypeAnnotations", Known::RuntimeVisibleTypeAnnotations),
-    (b"RuntimeInvisibleTypeAnnotations", Known::RuntimeInvisibleTypeAnnotations),
-    (b"RuntimeVisibleAnnotations", Known::RuntimeVisibleAnnotations),
-    (b"RuntimeInvisibleAnnotations", Known::RuntimeInvisibleAnnotations),
+    (
+        b"RuntimeVisibleTypeAnnotations",
+        Known::RuntimeVisibleTypeAnnotations,
+    ),
+    (
+        b"RuntimeInvisibleTypeAnnotations",
+        Known::RuntimeInvisibleTypeAnnotations,
+    ),
+    (
+        b"RuntimeVisibleAnnotations",
+        Known::RuntimeVisibleAnnotations,
+    ),
+    (
+        b"RuntimeInvisibleAnnotations",
+        Known::RuntimeInvisibleAnnotations,
+    ),
     (b"SourceFile", Known::SourceFile),
     (b"java/lang/Throwable", Known::Throwable),
     (b"(I)V", Known::IntVoid),
@@ -115,10 +127,17 @@ impl<'a> Pool<'a> {
                 }
                 tag::CLASS | tag::STRING | tag::METHOD_TYPE | tag::MODULE | tag::PACKAGE => 3,
                 tag::METHOD_HANDLE => 4,
-                tag::INTEGER | tag::FLOAT | tag::FIELDREF..=tag::NAME_AND_TYPE | tag::DYNAMIC | tag::INVOKE_DYNAMIC => 5,
+                tag::INTEGER
+                | tag::FLOAT
+                | tag::FIELDREF..=tag::NAME_AND_TYPE
+                | tag::DYNAMIC
+                | tag::INVOKE_DYNAMIC => 5,
                 tag::LONG | tag::DOUBLE => 9,
                 other => {
-                    return Err(Error::malformed(at, format!("constant of unknown tag {other}")));
+                    return Err(Error::malformed(
+                        at,
+                        format!("constant of unknown tag {other}"),
+                    ));
                 }
             };
             offsets.push(at as u32);
@@ -128,9 +147,17 @@ impl<'a> Pool<'a> {
             at += len;
         }
         if at > bytes.len() || offsets.len() > usize::from(count) {
-            return Err(Error::malformed(at.min(bytes.len()), "constant pool is cut off"));
+            return Err(Error::malformed(
+                at.min(bytes.len()),
+                "constant pool is cut off",
+            ));
         }
-        Ok(Pool { bytes, offsets, known, end: at })
+        Ok(Pool {
+            bytes,
+            offsets,
+            known,
+            end: at,
+        })
     }
 
     /// Number of entries plus one, as the class file counts.
@@ -158,7 +185,10 @@ impl<'a> Pool<'a> {
             return Some(KNOWN[i].1);
         }
         let text = self.utf8(index).ok()?;
-        KNOWN.iter().find(|(name, _)| *name == text).map(|&(_, known)| known)
+        KNOWN
+            .iter()
+            .find(|(name, _)| *name == text)
+            .map(|&(_, known)| known)
     }
 
     fn constant(&self, index: u16, wanted: u8, what: &str) -> Result<Cursor<'a>> {
@@ -222,7 +252,10 @@ impl<'a> Pool<'a> {
         let what = "reference to a member";
         let at = match self.tag(index) {
             Some(
-                t @ (tag::FIELDREF | tag::METHODREF | tag::INTERFACE_METHODREF | tag::INVOKE_DYNAMIC
+                t @ (tag::FIELDREF
+                | tag::METHODREF
+                | tag::INTERFACE_METHODREF
+                | tag::INVOKE_DYNAMIC
                 | tag::DYNAMIC),
             ) => self.constant(index, t, what),
             _ => Err(self.bad_index(index, what)),
@@ -230,7 +263,11 @@ impl<'a> Pool<'a> {
         let mut cursor = at?;
         let owner = cursor.be_u16()?;
         let mut pair = self.constant(cursor.be_u16()?, tag::NAME_AND_TYPE, "NameAndType")?;
-        Ok((owner, self.utf8(pair.be_u16()?)?, self.utf8(pair.be_u16()?)?))
+        Ok((
+            owner,
+            self.utf8(pair.be_u16()?)?,
+            self.utf8(pair.be_u16()?)?,
+        ))
     }
 
     /// Whether some `Class` constant has the `Utf8` at this index for its name.

@@ -61,7 +61,7 @@ fn access(flags: u16) -> Access {
 fn kinds(flags: u16, name: &str, descriptor: &str, shape: Shape) -> Kinds {
     let mut kinds = Kinds::default();
     // javac names the bodies of lambdas `lambda$method$n`, Kotlin `method$lambda$n`.
-    if name.contains("lambda$") || name.contains("$lambda") {
+    if name.contains('$') && (name.contains("lambda$") || name.contains("$lambda")) {
         kinds = kinds.with(Kinds::LAMBDA);
     } else if flags & flag::BRIDGE != 0 {
         kinds = kinds.with(Kinds::BRIDGE);
@@ -77,7 +77,11 @@ fn kinds(flags: u16, name: &str, descriptor: &str, shape: Shape) -> Kinds {
     if shape == Shape::Accessor {
         kinds = kinds.with(Kinds::ACCESSOR);
     }
-    if descriptor.contains("Lkotlin/coroutines/Continuation;)") {
+    // Kotlin's suspend functions take their continuation last.
+    if descriptor
+        .rsplit_once(')')
+        .is_some_and(|(parameters, _)| parameters.ends_with("Lkotlin/coroutines/Continuation;"))
+    {
         kinds = kinds.with(Kinds::ASYNC);
     }
     kinds

@@ -54,7 +54,9 @@ pub fn type_name(descriptor: &str, each: EachName<'_>) {
         Some(b'S') => "short",
         Some(b'Z') => "boolean",
         Some(b'V') => "void",
-        _ => element.strip_prefix('L').map_or(element, |n| n.trim_end_matches(';')),
+        _ => element
+            .strip_prefix('L')
+            .map_or(element, |n| n.trim_end_matches(';')),
     };
     match descriptor.len() - element.len() {
         0 => each(name),
@@ -109,7 +111,10 @@ fn element_value(cursor: &mut Cursor<'_>, depth: u32) -> Result<()> {
             }
         }
         other => {
-            return Err(Error::malformed(at, format!("annotation value of unknown tag {other}")));
+            return Err(Error::malformed(
+                at,
+                format!("annotation value of unknown tag {other}"),
+            ));
         }
     }
     Ok(())
@@ -127,7 +132,9 @@ mod tests {
             assert_eq!(method_words(wrong), None);
         }
         let mut names = vec![];
-        parameters("(I[[JLjava/util/Map$Entry;)V", &mut |n| names.push(n.to_owned()));
+        parameters("(I[[JLjava/util/Map$Entry;)V", &mut |n| {
+            names.push(n.to_owned())
+        });
         assert_eq!(names, ["int", "long[][]", "java/util/Map$Entry"]);
     }
 }

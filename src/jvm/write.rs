@@ -5,6 +5,7 @@ use crate::error::Result;
 use crate::jvm::class::{Class, MethodInfo};
 use crate::jvm::lower::{self, MAX_ADDITIONS};
 use crate::jvm::pool::Additions;
+use std::borrow::Cow;
 
 /// Newest class file version that is woven: Java 25 is 69 (JVMS 4.1-A), and one more, since new
 /// versions rarely change what the weaver touches. Newer classes are left as they are.
@@ -21,36 +22,36 @@ pub struct Scratch {
 
 /// A woven class.
 #[derive(Default)]
-pub struct Woven {
+pub struct Woven<'a> {
     /// The new class file; `None` where nothing could be woven.
     pub bytes: Option<Vec<u8>>,
     /// Full name in internal form.
-    pub type_name: String,
+    pub type_name: Cow<'a, str>,
     /// Source file name, or empty.
-    pub file: String,
+    pub file: Cow<'a, str>,
     /// The methods that got hooks.
-    pub methods: Vec<WovenMethod>,
+    pub methods: Vec<WovenMethod<'a>>,
     /// Planned methods that were left as they were.
     pub left: Vec<Skipped>,
 }
 
 /// A method that got hooks.
-pub struct WovenMethod {
+pub struct WovenMethod<'a> {
     /// The id that its hooks are called with.
     pub id: u32,
     /// Its name.
-    pub name: String,
+    pub name: Cow<'a, str>,
     /// Its descriptor.
-    pub descriptor: String,
+    pub descriptor: Cow<'a, str>,
     /// First source line, or 0.
     pub line: u32,
 }
 
 /// Weaves the planned methods of a class.
-pub fn weave(class: &Class<'_>, plan: &Plan, scratch: &mut Scratch) -> Result<Woven> {
+pub fn weave<'a>(class: &Class<'a>, plan: &Plan, scratch: &mut Scratch) -> Result<Woven<'a>> {
     let mut woven = Woven {
-        type_name: class.name().into_owned(),
-        file: class.source_file().into_owned(),
+        type_name: class.name(),
+        file: class.source_file(),
         ..Woven::default()
     };
     let refused = if class.major > NEWEST_MAJOR {
@@ -76,16 +77,25 @@ pub fn weave(class: &Class<'_>, plan: &Plan, scratch: &mut Scratch) -> Result<Wo
         return Ok(woven);
     }
 
-    let Scratch { lower: buffers, additions, tail } = scratch;
+    let Scratch {
+        lower: buffers,
+        additions,
+        tail,
+    } = scratch;
     additions.reset(&class.pool);
     tail.clear();
-    let advice = plan.methods.iter().fold(Advice::default(), |all, p| all.with(p.advice));
+    let advice = plan
+        .methods
+        .iter()
+        .fold(Advice::default(), |all, p| all.with(p.advice));
     let constants = lower::constants(class, advice, additions);
     let mut copied = class.pool.end();
     for planned in &plan.methods {
         let method = &class.methods[planned.index as usize];
         if additions.room() < MAX_ADDITIONS {
-            woven.left.push(skip(planned.index, method, Reason::PoolFull));
+            woven
+                .left
+                .push(skip(planned.index, method, Reason::PoolFull));
             continue;
         }
         let Some(code) = &method.code else {
@@ -101,8 +111,8 @@ pub fn weave(class: &Class<'_>, plan: &Plan, scratch: &mut Scratch) -> Result<Wo
                 copied = code.end;
                 woven.methods.push(WovenMethod {
                     id: planned.id,
-                    name: class.pool.text(method.name)?.into_owned(),
-                    descriptor: class.pool.text(method.descriptor)?.into_owned(),
+                    name: class.pool.text(method.name)?,
+                    descriptor: class.pool.text(method.descriptor)?,
                     line: u32::from(line),
                 });
             }
