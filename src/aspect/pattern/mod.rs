@@ -343,6 +343,13 @@ impl NameSet {
         });
     }
 
+    /// Counts one name of several that have no segments.
+    pub fn count_flat(&self, hits: &mut Hits, name: &str) {
+        let name = name.as_bytes();
+        hits.include |= self.include.iter().any(|p| p.test.is_match(name));
+        hits.exclude |= self.exclude.iter().any(|p| p.test.is_match(name));
+    }
+
     /// Whether the names that were counted are in the set.
     pub fn decide(&self, hits: Hits) -> bool {
         (self.include.is_empty() || hits.include) && !hits.exclude
