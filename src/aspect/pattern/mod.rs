@@ -143,27 +143,38 @@ impl Pattern {
         }
     }
 
+    /// The literal parts of the pattern.
+    fn literals(&self) -> Vec<&[u8]> {
+        match &self.test {
+            Test::Any | Test::Regex(_) => Vec::new(),
+            Test::Exact(b) | Test::Prefix(b) | Test::Suffix(b) | Test::Tail(b) => vec![b],
+            Test::Glob(glob) => glob.literals().collect(),
+        }
+    }
+
+    /// A text that every name which matches holds, in the common form.
+    fn literal(&self) -> Option<&[u8]> {
+        longest(self.literals().into_iter(), 2)
+    }
+
     /// A text that an artifact must hold somewhere to declare a name that matches: the longest
     /// run of characters that all formats store alike and in one piece. Separators differ
     /// between formats, .NET stores namespaces apart, modified UTF-8 has its own non-ASCII.
     fn needle(&self) -> Option<&[u8]> {
-        const USEFUL: usize = 3;
-        let longest = |bytes| {
-            <[u8]>::split(bytes, |b: &u8| {
-                !(b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$'))
-            })
-            .max_by_key(|run| run.len())
-        };
-        let run = match &self.test {
-            Test::Any | Test::Regex(_) => None,
-            Test::Exact(b) | Test::Prefix(b) | Test::Suffix(b) | Test::Tail(b) => longest(b),
-            Test::Glob(glob) => glob
-                .literals()
-                .filter_map(longest)
-                .max_by_key(|run| run.len()),
-        };
-        run.filter(|run| run.len() >= USEFUL)
+        let alike = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$');
+        let runs = self
+            .literals()
+            .into_iter()
+            .flat_map(|literal| literal.split(move |b| !alike(b)));
+        longest(runs, 3)
     }
+}
+
+/// The longest text, if it is long enough to tell names apart.
+fn longest<'t>(texts: impl Iterator<Item = &'t [u8]>, useful: usize) -> Option<&'t [u8]> {
+    texts
+        .max_by_key(|text| text.len())
+        .filter(|text| text.len() >= useful)
 }
 
 impl Test {
@@ -336,11 +347,9 @@ impl NameSet {
     }
 
     /// Counts one name of several.
-    pub fn count(&self, hits: &mut Hits, name: &str) {
-        Name::with(name, |name| {
-            hits.include |= self.include.iter().any(|p| p.is_match(name));
-            hits.exclude |= self.exclude.iter().any(|p| p.is_match(name));
-        });
+    pub fn count(&self, hits: &mut Hits, name: Name<'_>) {
+        hits.include |= self.include.iter().any(|p| p.is_match(name));
+        hits.exclude |= self.exclude.iter().any(|p| p.is_match(name));
     }
 
     /// Counts one name of several that have no segments.
@@ -368,10 +377,20 @@ impl NameSet {
     /// Texts of which an artifact that declares a name of this set must hold one; `None` where
     /// there are no such texts.
     pub fn needles(&self) -> Option<Vec<&[u8]>> {
+        self.each(Pattern::needle)
+    }
+
+    /// Texts of which every name of this set, in the common form, holds one; `None` where there
+    /// are no such texts.
+    pub fn literals(&self) -> Option<Vec<&[u8]>> {
+        self.each(Pattern::literal)
+    }
+
+    fn each(&self, text: fn(&Pattern) -> Option<&[u8]>) -> Option<Vec<&[u8]>> {
         if self.include.is_empty() {
             return None;
         }
-        self.include.iter().map(Pattern::needle).collect()
+        self.include.iter().map(text).collect()
     }
 }
 

@@ -13,6 +13,7 @@ use crate::aspect::rules::Rules;
 use crate::aspect::rules::model::{Aspect, KindFit, Selector};
 use prefilter::Prefilter;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// What the rules say of one method.
@@ -81,12 +82,13 @@ pub struct ArtifactMatcher<'a> {
     hierarchy: &'a Hierarchy,
     /// By aspect; in each, `match` first.
     clauses: Vec<Clause<'a>>,
-    prefilter: Prefilter,
+    prefilter: Arc<Prefilter>,
 }
 
 /// The rules that can match in one type.
 pub struct TypeMatcher<'a> {
     matcher: &'a Matcher,
+    prefilter: Arc<Prefilter>,
     clauses: Vec<Clause<'a>>,
 }
 
@@ -143,7 +145,7 @@ impl Matcher {
             matcher: self,
             hierarchy,
             clauses,
-            prefilter,
+            prefilter: Arc::new(prefilter),
         }
     }
 
@@ -244,12 +246,15 @@ impl<'a> ArtifactMatcher<'a> {
         let clauses = Name::with(ty.name, |name| self.for_named_type(ty, name));
         (!clauses.is_empty()).then_some(TypeMatcher {
             matcher: self.matcher,
+            prefilter: Arc::clone(&self.prefilter),
             clauses,
         })
     }
 
     fn for_named_type(&self, ty: &Type<'_>, name: Name<'_>) -> Vec<Clause<'a>> {
-        if RUNTIME.iter().any(|own| name.whole.starts_with(own)) {
+        if !self.prefilter.type_may_match(name)
+            || RUNTIME.iter().any(|own| name.whole.starts_with(own))
+        {
             return Vec::new();
         }
         let mut left: Vec<Clause<'a>> = Vec::new();
@@ -267,19 +272,28 @@ impl<'a> ArtifactMatcher<'a> {
                     let supertypes = supertypes.get_or_insert_with(|| self.supertypes(ty));
                     let mut hits = Hits::default();
                     for supertype in supertypes.iter() {
-                        names.count(&mut hits, supertype);
+                        Name::with(supertype, |name| names.count(&mut hits, name));
                     }
                     names.decide(hits)
                 });
             if !fits {
                 continue;
             }
-            let mut on_type = Hits::default();
-            if let Some(names) = &selector.annotation {
-                ty.details
-                    .annotations(&mut |name| names.count(&mut on_type, name));
-            }
-            left.push(Clause { on_type, ..*clause });
+            left.push(*clause);
+        }
+        if left
+            .iter()
+            .any(|clause| clause.selector.annotation.is_some())
+        {
+            ty.details.annotations(&mut |name| {
+                Name::with(name, |name| {
+                    for clause in &mut left {
+                        if let Some(names) = &clause.selector.annotation {
+                            names.count(&mut clause.on_type, name);
+                        }
+                    }
+                });
+            });
         }
         left
     }
@@ -304,6 +318,9 @@ impl<'a> ArtifactMatcher<'a> {
 impl TypeMatcher<'_> {
     /// What the rules say of a method of the type.
     pub fn method(&self, method: &Method<'_>) -> Verdict {
+        if !self.prefilter.method_may_match(method.name) {
+            return Verdict::Unmatched;
+        }
         let mut advice = Advice::default();
         let mut skipped = None;
         for clauses in self.clauses.chunk_by(|a, b| a.aspect == b.aspect) {
@@ -413,7 +430,9 @@ fn fits_details(clause: &Clause<'_>, method: &Method<'_>) -> bool {
     }
     if let Some(names) = &selector.returns {
         let mut hits = Hits::default();
-        method.details.returns(&mut |ty| names.count(&mut hits, ty));
+        method
+            .details
+            .returns(&mut |ty| Name::with(ty, |ty| names.count(&mut hits, ty)));
         if !names.decide(hits) {
             return false;
         }
@@ -422,7 +441,7 @@ fn fits_details(clause: &Clause<'_>, method: &Method<'_>) -> bool {
         let mut hits = clause.on_type;
         method
             .details
-            .annotations(&mut |name| names.count(&mut hits, name));
+            .annotations(&mut |name| Name::with(name, |name| names.count(&mut hits, name)));
         if !names.decide(hits) {
             return false;
         }

@@ -7,15 +7,19 @@ use crate::aspect::rules::model::Selector;
 use regex_automata::meta;
 use regex_syntax::hir::Hir;
 
-/// Most texts that one pass looks for; with more of them hardly an artifact holds none.
-const MAX_NEEDLES: usize = 256;
+/// Most texts that one pass looks for; with more of them hardly anything holds none.
+const MAX_TEXTS: usize = 256;
 
 #[derive(Default)]
 pub(super) struct Prefilter {
     /// Sets for a class's path; `None` where some rule can match in any path.
     paths: Option<Vec<NameSet>>,
-    /// An artifact that a rule matches in has a match of each.
-    needles: Vec<meta::Regex>,
+    /// What the name of a type that a rule matches holds.
+    types: AnyOf,
+    /// What the name of a method that a rule matches holds.
+    methods: AnyOf,
+    /// An artifact that a rule matches in holds a text of each.
+    needles: [AnyOf; 3],
 }
 
 impl Prefilter {
@@ -25,15 +29,17 @@ impl Prefilter {
             |s| s.method.as_ref(),
             |s| s.annotation.as_ref(),
         ];
+        let literals = |names: fn(&Selector) -> Option<&NameSet>| {
+            AnyOf::new(selectors.clone().map(|s| names(s)?.literals()))
+        };
         Prefilter {
             paths: selectors
                 .clone()
                 .map(|s| s.ty.as_ref()?.in_path())
                 .collect(),
-            needles: names
-                .iter()
-                .filter_map(|names| any_of(selectors.clone().map(|s| names(s)?.needles())))
-                .collect(),
+            types: literals(names[0]),
+            methods: literals(names[1]),
+            needles: names.map(|names| AnyOf::new(selectors.clone().map(|s| names(s)?.needles()))),
         }
     }
 
@@ -47,22 +53,46 @@ impl Prefilter {
         else {
             return true;
         };
-        Name::with(class, |class| sets.iter().any(|set| set.has(class)))
+        Name::with(class, |class| {
+            self.type_may_match(class) && sets.iter().any(|set| set.has(class))
+        })
     }
 
     pub(super) fn bytes_may_match(&self, bytes: &[u8]) -> bool {
-        self.needles.iter().all(|needles| needles.is_match(bytes))
+        self.needles.iter().all(|texts| texts.is_in(bytes))
+    }
+
+    pub(super) fn type_may_match(&self, name: Name<'_>) -> bool {
+        self.types.is_in(name.whole)
+    }
+
+    #[inline]
+    pub(super) fn method_may_match(&self, name: &str) -> bool {
+        self.methods.is_in(name.as_bytes())
     }
 }
 
-/// One search for all needles of all rules; none where a rule needs no text.
-fn any_of<'a>(needles: impl Iterator<Item = Option<Vec<&'a [u8]>>>) -> Option<meta::Regex> {
-    let mut all = needles.collect::<Option<Vec<_>>>()?.concat();
-    all.sort_unstable();
-    all.dedup();
-    if all.is_empty() || all.len() > MAX_NEEDLES {
-        return None;
+/// One search for the texts of all rules; where a rule needs no text, any place will do.
+#[derive(Default)]
+struct AnyOf(Option<meta::Regex>);
+
+impl AnyOf {
+    fn new<'a>(texts: impl Iterator<Item = Option<Vec<&'a [u8]>>>) -> AnyOf {
+        let Some(texts) = texts.collect::<Option<Vec<_>>>() else {
+            return AnyOf(None);
+        };
+        let mut texts = texts.concat();
+        texts.sort_unstable();
+        texts.dedup();
+        if texts.is_empty() || texts.len() > MAX_TEXTS {
+            return AnyOf(None);
+        }
+        let any = Hir::alternation(texts.into_iter().map(Hir::literal).collect());
+        AnyOf(meta::Builder::new().build_from_hir(&any).ok())
     }
-    let any = Hir::alternation(all.into_iter().map(Hir::literal).collect());
-    meta::Builder::new().build_from_hir(&any).ok()
+
+    #[inline]
+    fn is_in(&self, bytes: &[u8]) -> bool {
+        self.0.as_ref().is_none_or(|any| any.is_match(bytes))
+    }
 }

@@ -342,28 +342,54 @@ fn the_bytes_tell_what_cannot_match() {
     assert!(!artifact.bytes_may_match(b"..com/acme/Other..placeOrder.."));
 }
 
-const NAMES: &str = "[ab$]{1,2}([/$+.][ab$`1]{1,3}){0,3}";
-const PATTERNS: &str =
-    "!?([ab]{1,4}|\\*|\\*\\*|\\?|\\$)([./$+]([ab]{1,4}\\*?|\\*|\\*\\*|\\?a|\\*b|\\$)){0,3}";
+/// A pattern that has a good chance to match the name.
+fn blurred(name: &str, choices: &[u8]) -> String {
+    let parts: Vec<&str> = name.split(['/', '+', '.', '$']).collect();
+    let mut out = String::new();
+    for (i, part) in parts.iter().enumerate() {
+        let choice = choices[i % choices.len()];
+        if i > 0 && !out.ends_with("**") {
+            out.push(['.', '/', '$', '+'][usize::from(choice) % 4]);
+        }
+        let (first, rest) = part.split_at(part.len().min(1));
+        match choice / 4 {
+            0 => out.push('*'),
+            1 => out += "**",
+            2 => out += &format!("{first}*"),
+            3 => out += &format!("?{rest}"),
+            4 => out += &format!("*{rest}"),
+            5 => out += &format!("{part}**"),
+            6 => out += "**.",
+            7 => out = (*part).to_owned(),
+            8 => out = format!("**.{part}"),
+            9 => out = format!("**{rest}"),
+            _ => out += part,
+        }
+    }
+    out
+}
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(3000))]
     #[test]
     fn prefilters_never_hide_a_match(
-        types in prop::collection::vec(PATTERNS, 1..4),
-        methods in prop::option::of("!?(abc|b\\*|abba\\*|\\*bab|\\*)"),
-        annotation in prop::option::of("(abc|\\*\\*\\.aabb|a\\*)"),
-        name in NAMES,
-        method in "[ab]{1,5}",
-        annotations in prop::collection::vec("[ab]/[abc]{1,4}", 0..2),
+        choices in prop::collection::vec(prop::collection::vec(0u8..60, 1..5), 1..3),
+        not in prop::option::of("![abc]{1,3}\\*"),
+        name in "[abc$]{1,4}([/$+.][abc$]{1,4}(`1)?){0,3}",
+        method in "[abc]{1,5}",
+        annotation in "[ab]/[abc]{1,4}",
+        with in (any::<bool>(), any::<bool>()),
         front in prop::sample::select(vec!["", "WEB-INF/classes/", "META-INF/versions/9/", "a/", "$/"]),
     ) {
         let list = |key: &str, values: &[String]| format!("{key} = {}, ", serde_json::to_string(values).unwrap());
+        let mut types: Vec<String> = choices.iter().map(|c| blurred(&name, c)).collect();
+        types.extend(not);
         let mut keys = list("type", &types);
-        for (key, value) in [("method", methods), ("annotation", annotation)] {
-            if let Some(value) = value {
-                keys += &list(key, &[value]);
-            }
+        if with.0 {
+            keys += &list("method", &[blurred(&method, &choices[0]), "c*".into()]);
+        }
+        if with.1 {
+            keys += &list("annotation", &[blurred(&annotation, &choices[0])]);
         }
         let text = format!("version = 1\n[[aspect]]\nmatch = {{ {} }}", keys.trim_end_matches(", "));
         // A pattern that is refused cannot hide anything.
@@ -372,12 +398,12 @@ proptest! {
         let none = Hierarchy::default();
         let artifact = matcher.for_artifact("t", None, &none);
         let mut f = fake(&name, &method);
-        f.annotations = annotations.clone();
+        f.annotations = vec![annotation.clone()];
         if f.verdict(&artifact) != Verdict::Unmatched {
             let path = format!("{front}{name}.class");
             prop_assert!(artifact.path_may_match(&path), "{} {}", text, path);
             // As the JVM and dex store it, and as .NET does.
-            let rest = format!("\0{method}\0{}", annotations.join("\0"));
+            let rest = format!("\0{method}\0{annotation}");
             prop_assert!(artifact.bytes_may_match(format!("{name}{rest}").as_bytes()), "{} {}", text, name);
             let apart = name.replace(['/', '.', '+'], "\0");
             prop_assert!(artifact.bytes_may_match(format!("{apart}{rest}").as_bytes()), "{} {}", text, name);
