@@ -94,6 +94,16 @@ impl Error {
         self.0.offset
     }
 
+    /// The artifact, if known.
+    pub fn artifact(&self) -> Option<&str> {
+        self.0.artifact.as_deref()
+    }
+
+    /// The member, if known; an outer container's in front.
+    pub fn member(&self) -> Option<&str> {
+        self.0.member.as_deref()
+    }
+
     /// The method, if known.
     pub fn method(&self) -> Option<&str> {
         self.0.method.as_deref()

@@ -167,7 +167,8 @@ impl Writer {
             if !same_artifact {
                 self.artifact(&symbol.artifact);
             }
-            let same_type = last.is_some_and(|l| (&l.type_name, &l.file) == (&symbol.type_name, &symbol.file));
+            let same_type =
+                last.is_some_and(|l| (&l.type_name, &l.file) == (&symbol.type_name, &symbol.file));
             if !same_artifact || !same_type {
                 self.ty(&symbol.type_name, &symbol.file);
             }

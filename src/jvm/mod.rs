@@ -14,6 +14,7 @@ pub mod module_info;
 mod pool;
 mod scan;
 mod signature;
+pub mod verify;
 mod write;
 
 pub use class::{Class, MAGIC};

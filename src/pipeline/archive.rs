@@ -1,17 +1,17 @@
 //! An archive (jar, war, any zip) from its bytes to a sink, with all archives nested in it.
 
 use crate::aspect::pointcut::ArtifactMatcher;
-use crate::container::zip::{Archive, Method, Packed, Splicer};
+use crate::container::zip::{Archive, Codec, Member, Method, Packed};
 use crate::error::{Error, Kind, Result};
-use crate::pipeline::discover::{file_name, is_archive_name};
-use crate::pipeline::jar_rules::{Fate, JarRules, Library, MANIFEST, Special, Survey};
+use crate::pipeline::discover::file_name;
+use crate::pipeline::jar_rules::{JarRules, Library, Survey};
 use crate::pipeline::job::Meter;
 use crate::pipeline::layout::{Home, Layout, relative_url};
 use crate::pipeline::ledger::Ledger;
 use crate::pipeline::outcome::WarningKind;
 use crate::pipeline::process::{Context, MAX_CLASS, Touched, weave_class, with_worker};
 use crate::pipeline::runtime_library as runtime;
-use crate::symbols;
+use crate::pipeline::splice::{Open, Output};
 use rayon::prelude::*;
 use std::borrow::Cow;
 use std::io::Write;
@@ -20,7 +20,7 @@ use std::io::Write;
 const BATCH_BYTES: u64 = 8 << 20;
 
 /// How deep archives may nest. Real ones do three levels (ear, war, jar).
-const MAX_DEPTH: usize = 8;
+pub(crate) const MAX_DEPTH: usize = 8;
 
 /// Largest nested archive that is unpacked into memory to look into it.
 const MAX_NESTED: u64 = 1 << 30;
@@ -29,14 +29,13 @@ const MAX_NESTED: u64 = 1 << 30;
 pub(crate) struct Spot<'a> {
     /// The artifact's name in messages and symbols: `app.jar!/lib/core.jar`.
     pub(crate) label: &'a str,
+    /// How its classes reach the hook library.
     pub(crate) library: Library,
     /// It carries its own symbols map, and the library if that is embedded.
     pub(crate) is_unit: bool,
+    /// How many archives it is nested in.
     pub(crate) depth: usize,
 }
-
-/// Opens the sink, once an archive is known to change.
-pub(crate) type Open<'o, W> = &'o mut (dyn FnMut() -> Result<W> + Send);
 
 /// A member that rules have something to say about, woven and packed.
 struct Item {
@@ -44,7 +43,11 @@ struct Item {
     touched: Touched,
 }
 
-type Batch = Vec<(usize, Result<Option<Item>>)>;
+/// What came of a member. The outer error is the archive's and ends the job, the inner one is the
+/// class's own: obfuscators leave members that only look like classes, and no loader minds.
+type Outcome = Result<Result<Option<Item>>>;
+
+type Batch = Vec<(usize, Outcome)>;
 
 /// Weaves an archive. `None`: nothing in it changes, and nothing was opened.
 pub(crate) fn weave_archive<W: Write + Send>(
@@ -55,21 +58,22 @@ pub(crate) fn weave_archive<W: Write + Send>(
     archive: &Archive<'_>,
     open: Open<'_, W>,
 ) -> Result<Option<W>> {
-    let survey = Survey::of(archive)?;
+    let survey = Survey::of(archive).map_err(|e| e.in_artifact(spot.label))?;
     let library = match &spot.library {
         // What brings its own class loader brings its own library.
         Library::ClassPath(_) if survey.layout != Layout::Jar => Library::Embed,
         library => library.clone(),
     };
-    let is_unit = spot.is_unit || (library == Library::Embed && spot.depth > 0);
+    let is_unit = spot.is_unit || library == Library::Embed;
     let interrupted = (is_unit && spot.depth > 0).then(|| ledger.begin_inner_unit());
     if let Some(earlier) = &survey.earlier {
         ledger.taken.reserve(earlier);
     }
     let name = file_name(spot.label);
+    let version = survey.version(name);
     let matcher = cx
         .matcher
-        .for_artifact(name, survey.version(name).as_deref(), cx.hierarchy);
+        .for_artifact(name, version.as_deref(), cx.hierarchy);
     let rules = JarRules {
         survey: &survey,
         library: &library,
@@ -82,10 +86,7 @@ pub(crate) fn weave_archive<W: Write + Send>(
         archive,
         matcher: &matcher,
         rules: &rules,
-        special: 0,
-        at: 0,
-        splicer: None,
-        open,
+        output: Output::new(archive, &rules, spot.label, open),
         wove: false,
     };
     walk.run(meter)?;
@@ -96,12 +97,6 @@ pub(crate) fn weave_archive<W: Write + Send>(
     Ok(woven)
 }
 
-/// Members that may be classes of the rules, in batches, and archives, in the archive's order.
-enum Step<'s> {
-    Classes(&'s [usize]),
-    Nested(usize),
-}
-
 /// The way through one archive.
 struct Walk<'a, 'j, 'o, W: Write> {
     cx: &'a Context<'a>,
@@ -110,117 +105,111 @@ struct Walk<'a, 'j, 'o, W: Write> {
     archive: &'a Archive<'a>,
     matcher: &'a ArtifactMatcher<'a>,
     rules: &'a JarRules<'a>,
-    /// The next of the survey's special members.
-    special: usize,
-    /// The next member to write.
-    at: usize,
-    /// Opened at the first change: until then every member is one to keep.
-    splicer: Option<Splicer<'a, W>>,
-    open: Open<'o, W>,
-    /// A class of this very archive changed.
+    output: Output<'a, 'o, W>,
+    /// A class of this very archive changed, not only one of an archive nested in it.
     wove: bool,
 }
 
 impl<W: Write + Send> Walk<'_, '_, '_, W> {
     fn run(&mut self, meter: &Meter<'_>) -> Result<()> {
         let members = self.archive.members();
-        let classes: Vec<usize> = (self.rules.survey.classes.iter().copied())
-            .filter(|&i| self.matcher.path_may_match(members[i].name()))
-            .collect();
-        let mut written: Option<Batch> = None;
-        for step in steps(self.archive, &classes, &self.rules.survey.archives) {
-            match step {
+        let survey = self.rules.survey;
+        let mut classes: Vec<usize> = survey.classes.clone();
+        classes.retain(|&i| self.matcher.path_may_match(members[i].name()));
+        let mut pending = Batch::new();
+        for step in steps(self.archive, &classes, &survey.archives) {
+            let at = match step {
                 Step::Classes(range) => {
                     let (cx, archive, matcher) = (self.cx, self.archive, self.matcher);
-                    let before = written.take();
+                    let before = std::mem::take(&mut pending);
                     let (batch, result) = rayon::join(
                         || weave_batch(cx, matcher, archive, range),
-                        || before.map_or(Ok(()), |batch| self.write(batch)),
+                        || self.write(before),
                     );
                     result?;
-                    written = Some(batch);
-                    if self.spot.depth == 0 {
-                        let last = range.last().map_or(0, |&i| members[i].offset());
-                        meter.within(last as u64);
-                    }
+                    pending = batch;
+                    range.last().copied()
                 }
                 Step::Nested(index) => {
-                    written.take().map_or(Ok(()), |batch| self.write(batch))?;
+                    self.write(std::mem::take(&mut pending))?;
                     self.nested(index, meter)?;
-                    if self.spot.depth == 0 {
-                        meter.within(members[index].offset() as u64);
-                    }
+                    Some(index)
                 }
+            };
+            if let Some(index) = at.filter(|_| self.spot.depth == 0) {
+                meter.within(members[index].offset() as u64);
             }
         }
-        written.take().map_or(Ok(()), |batch| self.write(batch))
+        self.write(pending)
+    }
+
+    /// Adds the place to an error or warning about a member.
+    fn place(&self, index: usize, e: Error) -> Error {
+        e.in_member(self.archive.members()[index].name())
+            .in_artifact(self.spot.label)
     }
 
     /// Writes what changed of a batch, in order.
     fn write(&mut self, batch: Batch) -> Result<()> {
-        for (index, item) in batch {
-            let member = &self.archive.members()[index];
-            let item = item.map_err(|e| self.place(e.in_member(member.name())));
-            let mut item = match item {
+        for (index, outcome) in batch {
+            let mut item = match outcome.map_err(|e| self.place(index, e))? {
                 Ok(None) => continue,
                 Ok(Some(item)) => item,
-                Err(e) if e.kind() == Kind::Io => return Err(e),
                 Err(e) => {
+                    let e = self.place(index, e);
                     self.ledger.unreadable(&e);
                     continue;
                 }
             };
-            if item.packed.is_some() {
-                let moved = self.ledger.claim_ids(&item.touched);
-                if !moved.is_empty() {
-                    match weave_member(self.cx, self.matcher, self.archive, index, &moved)? {
-                        Ok(Some(again)) => item = again,
-                        // The class was woven a moment ago: neither can be.
-                        Ok(None) => continue,
-                        Err(e) => return Err(self.place(e.in_member(member.name()))),
-                    }
+            let moved = self.ledger.claim_ids(&item.touched);
+            if !moved.is_empty() {
+                let member = &self.archive.members()[index];
+                let again = weave_member(self.cx, self.matcher, member, &moved);
+                match again.flatten().map_err(|e| self.place(index, e))? {
+                    Some(again) => item = again,
+                    None => continue,
                 }
             }
             self.ledger.record(self.spot.label, &item.touched);
             if let Some(packed) = item.packed {
-                self.count_artifact();
-                self.replace(index, &packed)?;
+                if !self.wove {
+                    self.wove = true;
+                    self.ledger.outcome.artifacts += 1;
+                }
+                self.output.replace(index, &packed)?;
             }
         }
         Ok(())
-    }
-
-    fn count_artifact(&mut self) {
-        if !self.wove {
-            self.wove = true;
-            self.ledger.outcome.artifacts += 1;
-        }
     }
 
     /// Weaves a member that may be an archive itself.
     fn nested(&mut self, index: usize, meter: &Meter<'_>) -> Result<()> {
         let member = &self.archive.members()[index];
         let label = format!("{}!/{}", self.spot.label, member.name());
-        if member.size() == 0 || matches!(member.method(), Method::Other(_)) || member.is_encrypted() {
+        if member.size() == 0
+            || matches!(member.method(), Method::Other(_))
+            || member.is_encrypted()
+        {
             return Ok(());
         }
-        let unreadable = |ledger: &mut Ledger<'_>, e: Error| ledger.unreadable(&e.in_artifact(&*label));
-        if self.spot.depth + 1 >= MAX_DEPTH {
-            let e = Error::new(Kind::Unsupported, format!("archives nest deeper than {MAX_DEPTH} levels"));
-            unreadable(self.ledger, e);
-            return Ok(());
-        }
-        if member.size() > MAX_NESTED {
-            let e = Error::new(Kind::Unsupported, "a nested archive of more than 1 GiB");
-            unreadable(self.ledger, e);
+        let too_much = if self.spot.depth + 1 >= MAX_DEPTH {
+            Some(format!("archives nest deeper than {MAX_DEPTH} levels"))
+        } else if member.size() > MAX_NESTED && member.method() != Method::Stored {
+            Some("a packed nested archive of more than 1 GiB".to_owned())
+        } else {
+            None
+        };
+        if let Some(why) = too_much {
+            let e = Error::new(Kind::Unsupported, why).in_artifact(label);
+            self.ledger.unreadable(&e);
             return Ok(());
         }
         let bytes: Cow<'_, [u8]> = match member.stored() {
-            Some(stored) => Cow::Borrowed(stored.map_err(|e| self.place(e.in_member(member.name())))?),
+            Some(stored) => Cow::Borrowed(stored.map_err(|e| self.place(index, e))?),
             None => {
                 let mut bytes = Vec::new();
                 with_worker(|w| member.read(&mut w.codec, MAX_NESTED, &mut bytes))
-                    .map_err(|e| self.place(e.in_member(member.name())))?;
+                    .map_err(|e| self.place(index, e))?;
                 Cow::Owned(bytes)
             }
         };
@@ -230,7 +219,7 @@ impl<W: Write + Send> Walk<'_, '_, '_, W> {
         let inner = match Archive::open(&bytes) {
             Ok(inner) => inner,
             Err(e) => {
-                unreadable(self.ledger, e);
+                self.ledger.unreadable(&e.in_artifact(label));
                 return Ok(());
             }
         };
@@ -250,8 +239,9 @@ impl<W: Write + Send> Walk<'_, '_, '_, W> {
         };
         let size = bytes.len();
         let mut open = || Ok(Vec::with_capacity(size + size / 8));
-        let open: Open<'_, Vec<u8>> = &mut open;
-        if let Some(woven) = weave_archive(self.cx, self.ledger, meter, &spot, &inner, open)? {
+        let woven =
+            weave_archive::<Vec<u8>>(self.cx, self.ledger, meter, &spot, &inner, &mut open)?;
+        if let Some(woven) = woven {
             let packed = match member.method() {
                 Method::Stored => Packed {
                     method: Method::Stored,
@@ -261,25 +251,136 @@ impl<W: Write + Send> Walk<'_, '_, '_, W> {
                 },
                 _ => with_worker(|w| Packed::new(Method::Deflated, &woven, &mut w.codec)),
             };
-            self.replace(index, &packed)?;
+            self.output.replace(index, &packed)?;
         }
         Ok(())
     }
 
-    /// Replaces a member, after whatever lies before it.
-    fn replace(&mut self, index: usize, packed: &Packed) -> Result<()> {
-        self.open()?;
-        self.advance(index)?;
-        let result = self.splicer().replace(packed);
-        result.map_err(|e| self.cannot_write(&e))?;
-        self.at = index + 1;
-        Ok(())
+    /// Adds the hook library and the map, and ends the archive.
+    fn finish(mut self, is_unit: bool) -> Result<Option<W>> {
+        let survey = self.rules.survey;
+        if !self.output.is_open() {
+            return Ok(None);
+        }
+        self.output.keep_rest()?;
+        if survey.signed {
+            self.ledger.outcome.warn(
+                WarningKind::SignatureRemoved,
+                format!(
+                    "{}: its signature no longer fits and was removed; sign it again if it must be signed",
+                    self.spot.label
+                ),
+            );
+        }
+        let embed = *self.rules.library == Library::Embed;
+        let map = match is_unit {
+            true => self.ledger.end_unit(survey.earlier.as_ref()),
+            false => None,
+        };
+        match &survey.home {
+            Home::Jar(path) if embed => {
+                let jar = runtime::jar_with_symbols(map.as_deref().unwrap_or_default())?;
+                self.output.add(path, Method::Stored, &jar)?;
+            }
+            home => {
+                if let Home::Package(prefix) = home
+                    && embed
+                    && !survey.carries_library
+                {
+                    for (name, packed) in runtime::packed_classes()? {
+                        self.output
+                            .add_packed(&format!("{prefix}{name}"), &packed)?;
+                    }
+                }
+                if let Some(map) = &map {
+                    self.output
+                        .add(&survey.layout.map_member(), Method::Stored, map)?;
+                }
+            }
+        }
+        self.output.finish().map(Some)
     }
+}
 
-    fn splicer(&mut self) -> &mut Splicer<'_, W>
-    where
-        Self: Sized,
-    {
-        unreachable!()
+/// A part of the way through an archive, in its order.
+enum Step<'s> {
+    /// A batch of members that may be classes.
+    Classes(&'s [usize]),
+    /// A member that may be an archive.
+    Nested(usize),
+}
+
+/// Cuts the way into batches bounded by bytes, and archives between them.
+fn steps<'s>(archive: &Archive<'_>, mut classes: &'s [usize], archives: &[usize]) -> Vec<Step<'s>> {
+    let members = archive.members();
+    let mut steps = Vec::new();
+    for stop in archives.iter().copied().map(Some).chain([None]) {
+        let until = stop.unwrap_or(members.len());
+        let mut before;
+        (before, classes) = classes.split_at(classes.partition_point(|&i| i < until));
+        while !before.is_empty() {
+            let mut bytes = 0;
+            let fits = before.iter().take_while(|&&i| {
+                bytes += members[i].size();
+                bytes <= BATCH_BYTES
+            });
+            let batch;
+            (batch, before) = before.split_at(fits.count().max(1));
+            steps.push(Step::Classes(batch));
+        }
+        steps.extend(stop.map(Step::Nested));
+    }
+    steps
+}
+
+fn weave_batch(
+    cx: &Context<'_>,
+    matcher: &ArtifactMatcher<'_>,
+    archive: &Archive<'_>,
+    members: &[usize],
+) -> Batch {
+    members
+        .par_iter()
+        .filter_map(|&index| {
+            let outcome = weave_member(cx, matcher, &archive.members()[index], &[]);
+            (!matches!(outcome, Ok(Ok(None)))).then_some((index, outcome))
+        })
+        .collect()
+}
+
+fn weave_member(
+    cx: &Context<'_>,
+    matcher: &ArtifactMatcher<'_>,
+    member: &Member<'_>,
+    moved: &[(u32, u32)],
+) -> Outcome {
+    let method = member.method();
+    if matches!(method, Method::Other(_)) || member.is_encrypted() {
+        let why = "a class that is encrypted or packed with a method other than deflate";
+        return Ok(Err(Error::new(Kind::Unsupported, why)));
+    }
+    if member.size() > MAX_CLASS {
+        let why = format!("a class of {} bytes", member.size());
+        return Ok(Err(Error::new(Kind::Unsupported, why)));
+    }
+    with_worker(|w| {
+        member.read(&mut w.codec, MAX_CLASS, &mut w.bytes)?;
+        let touched = match weave_class(cx, matcher, &w.bytes, &mut w.scratch, moved) {
+            Ok(Some(touched)) => touched,
+            Ok(None) => return Ok(Ok(None)),
+            Err(e) => return Ok(Err(e)),
+        };
+        Ok(Ok(Some(Item::pack(cx, method, touched, &mut w.codec))))
+    })
+}
+
+impl Item {
+    fn pack(cx: &Context<'_>, method: Method, mut touched: Touched, codec: &mut Codec) -> Item {
+        let packed = touched.bytes.take().map(|bytes| {
+            // Nobody reads what a plan packs.
+            let method = if cx.dry { Method::Stored } else { method };
+            Packed::new(method, &bytes, codec)
+        });
+        Item { packed, touched }
     }
 }

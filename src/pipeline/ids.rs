@@ -25,11 +25,7 @@ impl KnownIds {
         let mut moved = FxHashMap::default();
         for (id, s) in known.iter() {
             if make(&s.type_name, &s.method, &s.descriptor, 0) != id {
-                let key = (
-                    s.type_name.clone(),
-                    s.method.clone(),
-                    s.descriptor.clone(),
-                );
+                let key = (s.type_name.clone(), s.method.clone(), s.descriptor.clone());
                 // Two artifacts of an earlier weave may both have had the method: the smaller id,
                 // so that the choice does not depend on the map's order.
                 let entry = moved.entry(key).or_insert(id);
@@ -58,9 +54,9 @@ impl KnownIds {
 
     /// Whether no earlier weave gave the id to another method.
     fn allows(&self, id: u32, ty: &str, name: &str, descriptor: &str) -> bool {
-        self.known.get(id).is_none_or(|s| {
-            (&*s.type_name, &*s.method, &*s.descriptor) == (ty, name, descriptor)
-        })
+        self.known
+            .get(id)
+            .is_none_or(|s| (&*s.type_name, &*s.method, &*s.descriptor) == (ty, name, descriptor))
     }
 }
 

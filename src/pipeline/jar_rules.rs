@@ -166,10 +166,18 @@ impl Survey {
     /// The version that the artifact claims, for rules that ask for one.
     pub(crate) fn version(&self, name: &str) -> Option<String> {
         let manifest = self.manifest.as_ref();
-        ["Implementation-Version", "Bundle-Version", "Specification-Version"]
-            .iter()
-            .find_map(|key| manifest?.get(key).filter(|v| v.starts_with(|c: char| c.is_ascii_digit())))
-            .or_else(|| version_in_name(name))
+        [
+            "Implementation-Version",
+            "Bundle-Version",
+            "Specification-Version",
+        ]
+        .iter()
+        .find_map(|key| {
+            manifest?
+                .get(key)
+                .filter(|v| v.starts_with(|c: char| c.is_ascii_digit()))
+        })
+        .or_else(|| version_in_name(name))
     }
 }
 
@@ -231,7 +239,12 @@ impl JarRules<'_> {
     }
 
     /// What becomes of a special member.
-    pub(crate) fn fate(&self, archive: &Archive<'_>, index: usize, special: Special) -> Result<Fate> {
+    pub(crate) fn fate(
+        &self,
+        archive: &Archive<'_>,
+        index: usize,
+        special: Special,
+    ) -> Result<Fate> {
         let member = &archive.members()[index];
         let pack = |bytes: &[u8]| {
             let method = match member.method() {
@@ -242,7 +255,14 @@ impl JarRules<'_> {
         };
         match special {
             Special::Signature => Ok(Fate::Drop),
-            Special::Map if self.carries_map => Ok(Fate::Drop),
+            // A library jar stays where none takes its place.
+            Special::Map
+                if self.carries_map
+                    && (matches!(self.survey.home, Home::Package(_))
+                        || *self.library == Library::Embed) =>
+            {
+                Ok(Fate::Drop)
+            }
             Special::Index if matches!(self.library, Library::Embed | Library::ClassPath(_)) => {
                 Ok(Fate::Drop)
             }
@@ -257,7 +277,11 @@ impl JarRules<'_> {
                     manifest.add_class_path(url);
                 }
                 let after = manifest.to_bytes();
-                Ok(if after == before { Fate::Keep } else { pack(&after) })
+                Ok(if after == before {
+                    Fate::Keep
+                } else {
+                    pack(&after)
+                })
             }
             Special::ModuleInfo => {
                 if member.size() > MAX_CLASS {
@@ -294,8 +318,14 @@ mod tests {
 
     #[test]
     fn versions_in_names() {
-        assert_eq!(version_in_name("spring-core-5.3.1.jar").as_deref(), Some("5.3.1"));
+        assert_eq!(
+            version_in_name("spring-core-5.3.1.jar").as_deref(),
+            Some("5.3.1")
+        );
         assert_eq!(version_in_name("app.jar"), None);
-        assert_eq!(version_in_name("log4j-1.2-api-2.17.0.jar").as_deref(), Some("1.2-api-2.17.0"));
+        assert_eq!(
+            version_in_name("log4j-1.2-api-2.17.0.jar").as_deref(),
+            Some("1.2-api-2.17.0")
+        );
     }
 }

@@ -106,7 +106,11 @@ impl Layout {
 
     /// Where the symbols map goes in an archive that has no library jar to carry it.
     pub(crate) fn map_member(self) -> String {
-        let prefix = if self == Layout::War { "WEB-INF/classes/" } else { "" };
+        let prefix = if self == Layout::War {
+            "WEB-INF/classes/"
+        } else {
+            ""
+        };
         format!("{prefix}{}", symbols::MEMBER)
     }
 }

@@ -43,26 +43,18 @@ impl<'j> Ledger<'j> {
         }
     }
 
-    /// Takes the ids of a woven class. Not empty: some were taken, and the class must be
+    /// Takes the ids of a woven class. Not empty: some were taken already, and the class must be
     /// woven again with these pairs (id it had, id to have).
     pub(crate) fn claim_ids(&mut self, touched: &Touched) -> Vec<(u32, u32)> {
-        let woven = &touched.woven;
         let mut moved = Vec::new();
-        let mut any = false;
-        for (i, method) in woven.methods.iter().enumerate() {
-            let id = self.taken.claim(
-                self.known,
-                &woven.type_name,
-                &method.name,
-                &method.descriptor,
-                method.id,
-            );
-            if id != method.id && !any {
-                any = true;
-                moved.extend(woven.methods[..i].iter().map(|m| (m.id, m.id)));
+        for (i, m) in touched.methods().enumerate() {
+            let ty = touched.type_name();
+            let id = self.taken.claim(self.known, ty, m.name, m.descriptor, m.id);
+            if id != m.id && moved.is_empty() {
+                moved.extend(touched.methods().take(i).map(|m| (m.id, m.id)));
             }
-            if any {
-                moved.push((method.id, id));
+            if id != m.id || !moved.is_empty() {
+                moved.push((m.id, id));
             }
         }
         moved
@@ -70,25 +62,24 @@ impl<'j> Ledger<'j> {
 
     /// Records a class whose ids are final.
     pub(crate) fn record(&mut self, artifact: &str, touched: &Touched) {
-        let woven = &touched.woven;
-        if !woven.methods.is_empty() {
+        if touched.methods().len() > 0 {
             if self.last_artifact != artifact {
                 artifact.clone_into(&mut self.last_artifact);
                 self.unit.artifact(artifact);
             }
-            self.unit.ty(&woven.type_name, &woven.file);
-            for m in &woven.methods {
-                self.unit.method(m.id, &m.name, &m.descriptor, m.line);
+            self.unit.ty(touched.type_name(), touched.file());
+            for m in touched.methods() {
+                self.unit.method(m.id, m.name, m.descriptor, m.line);
             }
             self.outcome.classes += 1;
-            self.outcome.methods += woven.methods.len() as u64;
+            self.outcome.methods += touched.methods().len() as u64;
         }
-        for left in woven.left.iter().chain(&touched.skipped) {
+        for left in &touched.left {
             *self.outcome.left.entry(left.reason).or_default() += 1;
             if left.reason.is_failure() {
                 self.outcome.failures.push(Left {
                     artifact: artifact.to_owned(),
-                    type_name: woven.type_name.clone(),
+                    type_name: touched.type_name().to_owned(),
                     method: left.method.clone(),
                     reason: left.reason,
                 });
@@ -97,17 +88,15 @@ impl<'j> Ledger<'j> {
         if self.explain {
             self.outcome.explained.push(ClassPlan {
                 artifact: artifact.to_owned(),
-                type_name: woven.type_name.clone(),
-                woven: woven
-                    .methods
-                    .iter()
+                type_name: touched.type_name().to_owned(),
+                woven: touched
+                    .methods()
                     .zip(&touched.advice)
                     .map(|(m, advice)| (format!("{}{}", m.name, m.descriptor), m.id, *advice))
                     .collect(),
-                left: woven
+                left: touched
                     .left
                     .iter()
-                    .chain(&touched.skipped)
                     .map(|s| (s.method.clone(), s.reason))
                     .collect(),
             });
@@ -118,6 +107,12 @@ impl<'j> Ledger<'j> {
     pub(crate) fn unreadable(&mut self, error: &Error) {
         self.outcome
             .warn(WarningKind::Unreadable, format!("{error}; copied as it is"));
+    }
+
+    /// Whether a strict job must not write what it has; notes it.
+    pub(crate) fn refuses(&mut self, strict: bool) -> bool {
+        self.outcome.refused = strict && self.outcome.fails_strict();
+        self.outcome.refused
     }
 
     /// A new unit begins inside the one under way.
@@ -148,6 +143,15 @@ impl<'j> Ledger<'j> {
         self.units += 1;
         self.last_map = unit.finish();
         Some(self.last_map.clone())
+    }
+
+    /// An artifact of an earlier weave stays as it is: what it is known to hold joins the job's map.
+    pub(crate) fn keep_earlier(&mut self, earlier: &Symbols) {
+        let mut unit = Writer::default();
+        unit.symbols(earlier);
+        self.merged.append(&unit);
+        // The last unit's map is no longer the job's.
+        self.units += 2;
     }
 
     /// The map of the whole job, or `None` if nothing was woven.

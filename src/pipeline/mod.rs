@@ -23,9 +23,12 @@ mod ledger;
 mod outcome;
 mod process;
 mod runtime_library;
+mod splice;
+mod verify;
 
 pub use discover::Format;
 pub use ids::MethodId;
 pub use job::{Job, Progress, run};
 pub use outcome::{ClassPlan, Left, Outcome, Warning, WarningKind};
 pub use runtime_library::{JAR as RUNTIME_JAR, JAR_NAME as RUNTIME_JAR_NAME};
+pub use verify::{Verified, verify};

@@ -1,6 +1,7 @@
 //! What came of a job, for the command line and for programs.
 
 use crate::aspect::plan::{Advice, Reason};
+use crate::aspect::pointcut::Idle;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -21,9 +22,11 @@ pub struct Outcome {
     pub explained: Vec<ClassPlan>,
     /// What the user should know.
     pub warnings: Vec<Warning>,
-    /// Aspects that matched no method.
-    pub unmatched: Vec<String>,
-    /// Where the result is, unless the job was only planned.
+    /// Aspects that put a hook nowhere, and why.
+    pub idle: Vec<Idle>,
+    /// Nothing was written, because the job is strict and not everything could be woven.
+    pub refused: bool,
+    /// Where the result is, if anything was written.
     pub output: Option<PathBuf>,
     /// Where the symbols map is, if there is one.
     pub symbols: Option<PathBuf>,
@@ -62,8 +65,8 @@ pub enum WarningKind {
     Unreadable,
     /// A signature no longer fits and was removed.
     SignatureRemoved,
-    /// The hook library must be provided by other means.
-    Library,
+    /// Something in a folder is neither woven nor copied.
+    NotCopied,
 }
 
 impl WarningKind {
@@ -72,13 +75,13 @@ impl WarningKind {
         match self {
             WarningKind::Unreadable => "unreadable",
             WarningKind::SignatureRemoved => "signature-removed",
-            WarningKind::Library => "library",
+            WarningKind::NotCopied => "not-copied",
         }
     }
 
     /// Whether `--strict` makes it a failure.
     pub const fn is_failure(self) -> bool {
-        matches!(self, WarningKind::Unreadable)
+        !matches!(self, WarningKind::SignatureRemoved)
     }
 }
 

@@ -23,7 +23,26 @@ fn internal(e: impl std::fmt::Display) -> Error {
     Error::new(Kind::NotDone, format!("the embedded hook library: {e}"))
 }
 
-/// The library's classes: internal path and bytes. Resources of the package come along.
+/// The library's classes as they are packed in its jar: internal path and data.
+pub(crate) fn packed_classes() -> Result<Vec<(String, Packed)>> {
+    let archive = Archive::open(JAR)?;
+    let of_package = |name: &str| name.starts_with(PACKAGE) && !name.ends_with('/');
+    let members = archive.members().iter();
+    Ok(members
+        .filter(|member| of_package(member.name()))
+        .map(|member| {
+            let packed = Packed {
+                method: member.method(),
+                crc32: member.crc32(),
+                size: member.size(),
+                data: member.packed().to_vec(),
+            };
+            (member.name().to_owned(), packed)
+        })
+        .collect())
+}
+
+/// The library's classes: internal path and bytes.
 pub(crate) fn classes() -> Result<Vec<(String, Vec<u8>)>> {
     let archive = Archive::open(JAR)?;
     let mut codec = Codec::new();
