@@ -10,7 +10,10 @@ fn main() -> std::io::Result<()> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus/zip");
     std::fs::create_dir_all(&corpus)?;
     for (i, spec) in zipgen::samples().iter().enumerate() {
-        std::fs::write(corpus.join(format!("sample-{i:02}.zip")), zipgen::write(spec))?;
+        std::fs::write(
+            corpus.join(format!("sample-{i:02}.zip")),
+            zipgen::write(spec),
+        )?;
     }
     Ok(())
 }

@@ -50,7 +50,9 @@ fuzz_target!(|bytes: &[u8]| {
             _ => {
                 kept.push(None);
                 kept.push(Some(member));
-                splicer.add("new", &new[i % 2]).and_then(|()| splicer.keep())
+                splicer
+                    .add("new", &new[i % 2])
+                    .and_then(|()| splicer.keep())
             }
         };
         // An extra field can be full.
