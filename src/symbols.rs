@@ -8,6 +8,7 @@ use crate::bytes::{Cursor, put_uleb32};
 use crate::error::{Error, Kind, Result};
 use rustc_hash::FxHashMap;
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 /// First bytes of a symbols map.
 pub const MAGIC: [u8; 4] = *b"WSYM";
@@ -28,15 +29,15 @@ const TAG_METHOD: u8 = 3;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Symbol {
     /// The artifact that the method was woven in (`app.jar!/BOOT-INF/lib/core.jar`).
-    pub artifact: Box<str>,
+    pub artifact: Arc<str>,
     /// The type's name in the format's own spelling (`com/acme/Outer$Inner`).
-    pub type_name: Box<str>,
+    pub type_name: Arc<str>,
     /// The method's name.
     pub method: Box<str>,
     /// Parameters and return type as the format writes them.
     pub descriptor: Box<str>,
     /// Source file name, or empty.
-    pub file: Box<str>,
+    pub file: Arc<str>,
     /// First source line of the body, or 0.
     pub line: u32,
 }
@@ -256,23 +257,25 @@ impl Symbols {
                 .map_err(|_| Error::malformed(at, "name in a symbols map is not UTF-8"))
         }
         let mut cursor = Cursor::new(payload);
-        let (mut artifact, mut ty, mut file) = ("", "", "");
+        // Shared: a short map could otherwise repeat a long name with every method.
+        let empty: Arc<str> = "".into();
+        let (mut artifact, mut ty, mut file) = (empty.clone(), empty.clone(), empty);
         while cursor.remaining() > 0 {
             let at = cursor.position();
             match cursor.u8()? {
-                TAG_ARTIFACT => artifact = text(&mut cursor)?,
+                TAG_ARTIFACT => artifact = text(&mut cursor)?.into(),
                 TAG_TYPE => {
-                    ty = text(&mut cursor)?;
-                    file = text(&mut cursor)?;
+                    ty = text(&mut cursor)?.into();
+                    file = text(&mut cursor)?.into();
                 }
                 TAG_METHOD => {
                     let id = cursor.le_u32()?;
                     let symbol = Symbol {
-                        artifact: artifact.into(),
-                        type_name: ty.into(),
+                        artifact: artifact.clone(),
+                        type_name: ty.clone(),
                         method: text(&mut cursor)?.into(),
                         descriptor: text(&mut cursor)?.into(),
-                        file: file.into(),
+                        file: file.clone(),
                         line: cursor.uleb32()?,
                     };
                     self.by_id.entry(id).or_insert(symbol);

@@ -12,7 +12,7 @@ for home in "$jdk" $jdk_new; do
         "$home/bin/java" -cp "$PWD/weave-runtime.jar:$out/bench" "$@"
         rm -f "$out"/*.wtrace
     }
-    bench -Dweave.trace="$out/" -Dweave.trace.limit=64m HooksBench 1 40
-    bench -Dweave.trace="$out/" -Dweave.trace.limit=64m HooksBench 2 40
-    bench -Dweave.trace=off HooksBench 1 40
+    bench -Dweave.trace="$out/" -Dweave.trace.limit=64m HooksBench 1 2000
+    bench -Dweave.trace="$out/" -Dweave.trace.limit=64m HooksBench 2 2000
+    bench -Dweave.trace=off HooksBench 1 2000
 done

@@ -258,8 +258,11 @@ fn general(
     raw.sort_unstable();
     behind.sort_unstable();
     behind.dedup();
-    if behind.last() == Some(&len) {
-        return Ok(None);
+    for &pc in &behind {
+        // Hostile code may jump into the middle of an instruction and find another one there.
+        if pc == len || insn::opcode_above(code.insns, pc)?.is_none() {
+            return Ok(None);
+        }
     }
     // What is not uninitialised is initialised.
     let mut ranges = Vec::new();

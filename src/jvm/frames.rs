@@ -9,7 +9,6 @@ const SAME_EXTENDED: u8 = 251;
 const FULL: u8 = 255;
 
 /// Verification types with an operand or a meaning that the weaver needs (JVMS 4.7.4).
-const ITEM_TOP: u8 = 0;
 const ITEM_INTEGER: u8 = 1;
 const ITEM_FLOAT: u8 = 2;
 const ITEM_DOUBLE: u8 = 3;
@@ -144,7 +143,7 @@ pub fn relocate(
     if !data.is_empty() {
         count = entries(data, |e| {
             let pc = layout.target(e.pc);
-            let delta = pc - next;
+            let delta = distance(pc, next)?;
             next = pc + 1;
             match e.tag {
                 0..=63 | SAME_EXTENDED => put_delta(out, 0, SAME_EXTENDED, delta),
@@ -172,7 +171,7 @@ pub fn relocate(
         })?;
     }
     if let Some(handler) = handler {
-        let delta = handler.pc - next;
+        let delta = distance(handler.pc, next)?;
         if handler.keeps_parameters && appended == Some(0) {
             put_delta(out, 64, SAME_LOCALS_1_EXTENDED, delta);
         } else {
@@ -182,12 +181,21 @@ pub fn relocate(
         }
         out.push(ITEM_OBJECT);
         out.extend_from_slice(&handler.throwable.to_be_bytes());
-        count = count
-            .checked_add(1)
-            .ok_or_else(|| Error::malformed(0, "65,535 frames in one method"))?;
+        count = count.checked_add(1).ok_or_else(too_many)?;
     }
     out[count_at..count_at + 2].copy_from_slice(&count.to_be_bytes());
     Ok(())
+}
+
+fn too_many() -> Error {
+    Error::malformed(0, "65,535 frames in one method")
+}
+
+/// How far a frame lies behind the one before it. Only pcs inside an instruction or behind the code
+/// can come out of order.
+fn distance(pc: u32, next: u32) -> Result<u32> {
+    pc.checked_sub(next)
+        .ok_or_else(|| Error::malformed(0, "frame that is not at an instruction"))
 }
 
 /// The short form, whose tag holds a delta of up to 63, or the extended one.
@@ -286,8 +294,12 @@ pub fn this_type(constructor: bool, this_class: u16) -> VerificationType {
     }
 }
 
-/// Spells out all frames.
-pub fn expand(data: &[u8], initial: Vec<VerificationType>) -> Result<Vec<FullFrame>> {
+/// Most locals of all frames of a method together that are spelt out: hostile code could ask for
+/// gigabytes.
+const MAX_EXPANDED: usize = 4 << 20;
+
+/// Spells out all frames; `None` where that would take memory out of proportion.
+pub fn expand(data: &[u8], initial: Vec<VerificationType>) -> Result<Option<Vec<FullFrame>>> {
     fn read(cursor: &mut Cursor<'_>, n: usize) -> Result<Vec<VerificationType>> {
         (0..n)
             .map(|_| {
@@ -300,7 +312,12 @@ pub fn expand(data: &[u8], initial: Vec<VerificationType>) -> Result<Vec<FullFra
     }
     let mut frames = Vec::new();
     let mut locals = initial;
+    let mut total = 0;
     entries(data, |e| {
+        total += locals.len();
+        if total > MAX_EXPANDED {
+            return Ok(());
+        }
         let mut cursor = Cursor::new(e.body);
         let mut stack = Vec::new();
         match e.tag {
@@ -326,7 +343,7 @@ pub fn expand(data: &[u8], initial: Vec<VerificationType>) -> Result<Vec<FullFra
         });
         Ok(())
     })?;
-    Ok(frames)
+    Ok((total <= MAX_EXPANDED).then_some(frames))
 }
 
 /// Appends the contents of a StackMapTable of full frames only: `(new pc, frame)` in order, then the
@@ -336,38 +353,41 @@ pub fn put_full<'f>(
     frames: impl Iterator<Item = (u32, &'f FullFrame)>,
     layout: &Layout,
     handler: Option<HandlerFrame>,
-) {
+) -> Result<()> {
     let count_at = out.len();
     out.extend_from_slice(&[0, 0]);
     let mut next = 0;
     let mut count = 0u16;
-    let mut put = |pc: u32, locals: &[VerificationType], stack: &[VerificationType]| {
-        out.push(FULL);
-        out.extend_from_slice(&((pc - next) as u16).to_be_bytes());
-        for list in [locals, stack] {
-            out.extend_from_slice(&(list.len() as u16).to_be_bytes());
-            for &(tag, operand) in list {
-                out.push(tag);
-                match tag {
-                    ITEM_OBJECT => out.extend_from_slice(&operand.to_be_bytes()),
-                    ITEM_UNINITIALIZED => {
-                        let new_insn = layout.insn(u32::from(operand)) as u16;
-                        out.extend_from_slice(&new_insn.to_be_bytes());
+    let mut put =
+        |pc: u32, locals: &[VerificationType], stack: &[VerificationType]| -> Result<()> {
+            out.push(FULL);
+            out.extend_from_slice(&(distance(pc, next)? as u16).to_be_bytes());
+            for list in [locals, stack] {
+                out.extend_from_slice(&(list.len() as u16).to_be_bytes());
+                for &(tag, operand) in list {
+                    out.push(tag);
+                    match tag {
+                        ITEM_OBJECT => out.extend_from_slice(&operand.to_be_bytes()),
+                        ITEM_UNINITIALIZED => {
+                            let new_insn = layout.insn(u32::from(operand)) as u16;
+                            out.extend_from_slice(&new_insn.to_be_bytes());
+                        }
+                        _ => {}
                     }
-                    _ => debug_assert!(tag <= ITEM_UNINITIALIZED_THIS && ITEM_TOP == 0),
                 }
             }
-        }
-        next = pc + 1;
-        count += 1;
-    };
+            next = pc + 1;
+            count = count.checked_add(1).ok_or_else(too_many)?;
+            Ok(())
+        };
     for (pc, frame) in frames {
-        put(pc, &frame.locals, &frame.stack);
+        put(pc, &frame.locals, &frame.stack)?;
     }
     if let Some(handler) = handler {
-        put(handler.pc, &[], &[(ITEM_OBJECT, handler.throwable)]);
+        put(handler.pc, &[], &[(ITEM_OBJECT, handler.throwable)])?;
     }
     out[count_at..count_at + 2].copy_from_slice(&count.to_be_bytes());
+    Ok(())
 }
 
 #[cfg(test)]

@@ -308,6 +308,19 @@ pub fn stack_effect(opcode: u8) -> Option<(u8, u8)> {
     })
 }
 
+/// The opcode of the instruction in front of the one at `pc`; `None` where no instruction begins at
+/// `pc`, or it is the first.
+pub fn opcode_above(code: &[u8], pc: u32) -> Result<Option<u8>> {
+    let mut above = None;
+    let mut next = 0;
+    while next < pc {
+        let insn = at(code, next)?;
+        above = Some(insn.opcode);
+        next += insn.len;
+    }
+    Ok(above.filter(|_| next == pc))
+}
+
 /// Whether control never falls through to the next instruction.
 pub fn ends_flow(opcode: u8) -> bool {
     matches!(

@@ -328,7 +328,10 @@ impl<'a> Job<'_, 'a> {
                             if additions.room() < MAX_PARAMETER_CONSTANTS {
                                 return Ok(Err(Reason::PoolFull));
                             }
-                            scratch.frames = self.expand_frames(additions)?;
+                            match self.expand_frames(additions)? {
+                                Some(frames) => scratch.frames = frames,
+                                None => return Ok(Err(Reason::Unsupported)),
+                            }
                         }
                         match self.build_island(branch, entries, scratch)? {
                             Some(reach) => reach,
@@ -354,7 +357,7 @@ impl<'a> Job<'_, 'a> {
         i16::try_from(to as i32 - from).is_ok()
     }
 
-    fn expand_frames(&self, additions: &mut Additions) -> Result<Vec<FullFrame>> {
+    fn expand_frames(&self, additions: &mut Additions) -> Result<Option<Vec<FullFrame>>> {
         let name = self.class.pool.utf8(self.method.name)?;
         let descriptor = self.class.pool.utf8(self.method.descriptor)?;
         let this = (self.method.access & flag::STATIC == 0)
@@ -389,9 +392,12 @@ impl<'a> Job<'_, 'a> {
         let Some(at) = nearest else {
             return Ok(None);
         };
+        let Some(above) = insn::opcode_above(self.code.insns, at)? else {
+            return Ok(None);
+        };
         let mut offset: u32 =
             scratch.islands.iter().filter(|i| i.at == at).count() as u32 * GOTO_W_LEN;
-        if offset == 0 && falls_into(self.code.insns, at)? {
+        if offset == 0 && !insn::ends_flow(above) {
             scratch.bypassed.push(at);
             scratch.layout.insert(at, Place::Prologue, GOTO_LEN);
         }
@@ -548,8 +554,7 @@ impl<'a> Job<'_, 'a> {
                     if scratch.islands.is_empty() {
                         frames::relocate(out, a.data, layout, needs_frame)
                     } else {
-                        put_frames_with_islands(scratch, needs_frame, out);
-                        Ok(())
+                        put_frames_with_islands(scratch, needs_frame, out)
                     }
                 }
                 Known::LineNumberTable => {
@@ -590,7 +595,11 @@ impl<'a> Job<'_, 'a> {
     }
 }
 
-fn put_frames_with_islands(scratch: &Scratch, handler: Option<HandlerFrame>, out: &mut Vec<u8>) {
+fn put_frames_with_islands(
+    scratch: &Scratch,
+    handler: Option<HandlerFrame>,
+    out: &mut Vec<u8>,
+) -> Result<()> {
     let Scratch {
         layout,
         frames: own,
@@ -605,7 +614,7 @@ fn put_frames_with_islands(scratch: &Scratch, handler: Option<HandlerFrame>, out
         all.push((layout.start(island.at) + island.offset, &own[i]));
     }
     all.sort_by_key(|&(pc, _)| pc);
-    frames::put_full(out, all.into_iter(), layout, handler);
+    frames::put_full(out, all.into_iter(), layout, handler)
 }
 
 const GOTO_LEN: u32 = 3;
@@ -630,18 +639,6 @@ fn inverted(opcode: u8) -> u8 {
             ((opcode + 1) ^ 1) - 1
         }
     }
-}
-
-/// Whether the instruction in front of `at` falls through to it.
-fn falls_into(code: &[u8], at: u32) -> Result<bool> {
-    let mut pc = 0;
-    let mut last = op::GOTO;
-    while pc < at {
-        let insn = insn::at(code, pc)?;
-        last = insn.opcode;
-        pc += insn.len;
-    }
-    Ok(!insn::ends_flow(last))
 }
 
 /// Collects branches, switches and returns.

@@ -221,6 +221,7 @@ impl Analyzer {
     pub fn finish(mut self) -> Analysis {
         let rows = self.methods.rows().len();
         self.sums.stats.resize_with(rows, Stats::default);
+        self.sums.stats.iter_mut().for_each(Stats::settle);
         let (exceptions, further_exceptions) = self.sums.exceptions.finish();
         Analysis {
             processes: self.processes,

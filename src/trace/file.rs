@@ -6,6 +6,7 @@ use super::format::{
     FLAG_SYMBOLS, Header, Record,
 };
 use super::notes::Notes;
+use super::units::counted;
 use crate::error::{Error, Result};
 use crate::symbols::Symbols;
 use memmap2::Mmap;
@@ -125,7 +126,8 @@ impl Trace {
         }
         for (ty, count) in &index.unknown {
             index.notes.add(|| {
-                format!("{count} records of type {ty} skipped: unknown to this version, or damaged")
+                let records = counted(*count, "record");
+                format!("{records} of type {ty} skipped: unknown to this version, or damaged")
             });
         }
         let symbols = index.symbols(&data);
@@ -296,8 +298,9 @@ impl Index {
         loop {
             let record = decoder.next();
             match record {
-                Some(Record::Call { .. }) => {
+                Some(Record::Call { time, .. }) => {
                     self.records += 1;
+                    self.last = self.last.max(time);
                     continue;
                 }
                 Some(Record::Escape(Escape::Segment { .. })) | None => {}
@@ -322,7 +325,9 @@ impl Index {
             } else {
                 decoder.position()
             };
-            if let Some(number) = number
+            if number.is_none() {
+                self.records = before;
+            } else if let Some(number) = number
                 && (thread != 0 || self.records > before)
             {
                 self.segments.push(Segment {
@@ -348,9 +353,6 @@ impl Index {
                 self.notes
                     .add(|| format!("segment number {n} at {at:#x} is impossible: skipped"));
             }
-        }
-        if self.records > 0 {
-            self.last = self.last.max(decoder.time());
         }
         if decoder.damaged() {
             let at = chunk as usize * CHUNK + CHUNK_HEADER + decoder.position();

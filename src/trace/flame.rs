@@ -83,8 +83,9 @@ pub fn draw(
           <input xmlns=\"http://www.w3.org/1999/xhtml\" type=\"search\" placeholder=\"Search methods\" \
           style=\"box-sizing:border-box;width:100%;height:24px;font-size:12px\"/></foreignObject>\n",
     )?;
+    let whole = tree.total();
     for b in &boxes {
-        write_box(out, b, tree, labels)?;
+        write_box(out, b, tree, whole, labels)?;
     }
     write!(
         out,
@@ -156,8 +157,13 @@ fn layout(tree: &Tree, visible: &dyn Fn(u32) -> bool) -> Vec<Box> {
     boxes
 }
 
-fn write_box(out: &mut dyn Write, b: &Box, tree: &Tree, labels: &[String]) -> io::Result<()> {
-    let whole = tree.total();
+fn write_box(
+    out: &mut dyn Write,
+    b: &Box,
+    tree: &Tree,
+    whole: u64,
+    labels: &[String],
+) -> io::Result<()> {
     let (label, hint, fill) = match b.node {
         None => (
             "all threads".to_owned(),

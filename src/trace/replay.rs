@@ -15,6 +15,8 @@ const MAX_DEPTH: usize = 1 << 20;
 pub struct Frame {
     /// The method.
     pub method: MethodIx,
+    /// The id that the trace has for it.
+    pub id: u32,
     /// For the call tree: its node, once it is known.
     pub node: Option<u32>,
     /// When it was entered.
@@ -137,10 +139,14 @@ impl Replay {
                 }
                 tally.records += 1;
                 tally.last = time;
-                let method = self.row(id, trace, methods);
+                // Most exits are of the innermost call, whose row needs no looking up.
+                let method = match self.stack.last() {
+                    Some(top) if kind != CallKind::Enter && top.id == id => top.method,
+                    _ => self.row(id, trace, methods),
+                };
                 if kind == CallKind::Enter {
                     if self.stack.len() < MAX_DEPTH && over == 0 {
-                        self.push(method, time);
+                        self.push(method, id, time);
                     } else {
                         over += 1;
                         tally.too_deep += 1;
@@ -200,10 +206,11 @@ impl Replay {
     }
 
     #[inline]
-    fn push(&mut self, method: MethodIx, start: u64) {
+    fn push(&mut self, method: MethodIx, id: u32, start: u64) {
         self.active[method as usize] += 1;
         self.stack.push(Frame {
             method,
+            id,
             node: None,
             start,
             inner: 0,

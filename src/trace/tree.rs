@@ -150,6 +150,7 @@ mod tests {
             .iter()
             .map(|&method| Frame {
                 method,
+                id: method,
                 node: None,
                 start: 0,
                 inner: 0,

@@ -135,10 +135,15 @@ public final class Programs {
     }
 
     static void shortThreads() throws Exception {
-        for (int i = 0; i < 20_000; i++) {
-            Thread t = new Thread(() -> calls(2));
-            t.start();
-            t.join();
+        for (int i = 0; i < 20_000; i += 10) {
+            Thread[] all = new Thread[10];
+            for (int k = 0; k < all.length; k++) {
+                all[k] = new Thread(() -> calls(2));
+                all[k].start();
+            }
+            for (Thread t : all) {
+                t.join();
+            }
         }
     }
 

@@ -48,6 +48,8 @@ pub struct Matcher {
     aspects: Vec<Aspect>,
     /// For each aspect, what came of it so far: bits of [`WOVEN`] and of reasons.
     outcomes: Vec<AtomicU32>,
+    /// For artifacts in which every rule can match, which most are: made once.
+    prefilter: Arc<Prefilter>,
 }
 
 /// The bit for "some method is woven"; the bits below are [`REASONS`] by position.
@@ -95,7 +97,9 @@ pub struct TypeMatcher<'a> {
 impl Matcher {
     /// Compiles rules.
     pub fn new(rules: Rules) -> Matcher {
+        let selectors = rules.aspects.iter().flat_map(|aspect| &aspect.matches);
         Matcher {
+            prefilter: Arc::new(Prefilter::new(selectors)),
             outcomes: rules.aspects.iter().map(|_| AtomicU32::new(0)).collect(),
             aspects: rules.aspects,
         }
@@ -135,17 +139,21 @@ impl Matcher {
             add(&aspect.excludes, true);
         }
         drop_lone_excludes(&mut clauses);
-        let prefilter = Prefilter::new(
-            clauses
-                .iter()
-                .filter(|clause| !clause.exclude)
-                .map(|clause| clause.selector),
-        );
+        let selectors = clauses
+            .iter()
+            .filter(|clause| !clause.exclude)
+            .map(|clause| clause.selector);
+        let all: usize = self.aspects.iter().map(|aspect| aspect.matches.len()).sum();
+        let prefilter = if selectors.clone().count() == all {
+            Arc::clone(&self.prefilter)
+        } else {
+            Arc::new(Prefilter::new(selectors))
+        };
         ArtifactMatcher {
             matcher: self,
             hierarchy,
             clauses,
-            prefilter: Arc::new(prefilter),
+            prefilter,
         }
     }
 

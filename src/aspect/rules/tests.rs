@@ -600,7 +600,7 @@ match = [
      --> weave.toml:8:23
       |
     8 |     { type = "com.acme Orders" },
-      |                       ^ a name has no spaces
+      |                       ^ a name has no such character
 
     error: bad pattern in `type`
      --> weave.toml:9:14

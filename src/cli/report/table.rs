@@ -242,8 +242,12 @@ impl View<'_> {
 /// Says how many rows `--limit` left out.
 fn rest(out: &mut dyn Write, hidden: usize, noun: &str) -> io::Result<()> {
     if hidden > 0 {
-        let more = counted(hidden as u64, noun);
-        writeln!(out, "and {more} more (--limit 0 shows all)")?;
+        let plural = if hidden == 1 { "" } else { "s" };
+        let hidden = count(hidden as u64);
+        writeln!(
+            out,
+            "and {hidden} more {noun}{plural} (--limit 0 shows all)"
+        )?;
     }
     Ok(())
 }

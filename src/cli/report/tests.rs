@@ -93,7 +93,7 @@ fn ring() -> Vec<u8> {
             Chunk::records(1, 4, 5_000)
                 .escape(20, 0, &[1])
                 .enter(0, 2)
-                .word(0xff << 8 | 1 << 2),
+                .word(0xff_ffff << 8 | 1 << 2),
         )
         .raw(b"WCHK\x01\0\0\0")
         .bytes()

@@ -44,8 +44,11 @@ impl View<'_> {
             if level.hidden > 0 {
                 let mut cells = vec![duration(level.time), percent(level.time, whole)];
                 cells.resize(if errors { 5 } else { 4 }, String::new());
-                let more = counted(level.hidden, "method");
-                columns.row(cells, format!("{}{branch}({more} more)", level.prefix));
+                let smaller = counted(level.hidden, "method");
+                columns.row(
+                    cells,
+                    format!("{}{branch}({smaller} not shown)", level.prefix),
+                );
             }
         };
         let level = |of, prefix: String| {

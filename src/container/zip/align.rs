@@ -46,7 +46,7 @@ pub fn alignment(archive: &Archive<'_>, member: &Member<'_>) -> usize {
     let library = member.raw_name().ends_with(b".so");
     let page = PAGES
         .into_iter()
-        .find(|&page| at % page == 0 && (library || declared(member) == Some(page)));
+        .find(|&page| at.is_multiple_of(page) && (library || declared(member) == Some(page)));
     page.unwrap_or(WORD)
 }
 

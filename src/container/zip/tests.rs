@@ -134,7 +134,9 @@ fn check_splice(bytes: &[u8], doing: &[Do]) {
     let was = |new: &Member<'_>, alignment| {
         let same = |m: &&Member<'_>| m.raw_name() == new.raw_name();
         let all_aligned = |m: &Member<'_>| {
-            m.method() == Method::Stored && m.size() > 0 && m.data_offset() % alignment == 0
+            m.method() == Method::Stored
+                && m.size() > 0
+                && m.data_offset().is_multiple_of(alignment)
         };
         let mut old = before.members().iter().filter(same).peekable();
         old.peek().is_some() && old.all(all_aligned)

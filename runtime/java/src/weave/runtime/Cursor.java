@@ -10,6 +10,9 @@ class Cursor extends Padding {
      */
     private static final int RESERVE = 3;
 
+    /** More words than a record and its escapes ever take. */
+    private static final int MOST = 512;
+
     /** The chunk, or null. */
     LongBuffer words;
     /** The word to be written next. */
@@ -22,6 +25,16 @@ class Cursor extends Padding {
     long last;
     /** The logical thread of the current segment. */
     int owner;
+
+    /** Something may have been written behind {@link #at} that does not belong there: a hook failed in the middle. */
+    boolean torn;
+
+    /** Makes sure that there is nothing behind {@link #at}. */
+    final void mend() {
+        for (int i = at; words != null && i < Math.min(at + MOST, Format.CHUNK_WORDS); i++) {
+            words.put(i, 0);
+        }
+    }
 
     /** Goes on at a word of a chunk. */
     final void move(LongBuffer chunk, int word, int thread, long now) {

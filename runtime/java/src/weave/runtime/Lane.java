@@ -86,9 +86,12 @@ final class Lane extends Cursor {
         busy = true;
         end = 0; // so that a nested hook comes here, and no further
         try {
-            // A stack that ends in the middle of an escape would leave half of it: let it end here.
-            probe(64);
-            long[] details = news == null ? NOTHING : Format.exception(news);
+            long[] details = NOTHING;
+            WeakReference<Throwable> reference = null;
+            if (news != null) {
+                details = Format.exception(news);
+                reference = new WeakReference<Throwable>(news);
+            }
             boolean written;
             if (thread != null) {
                 written = write(this, kind, id, now, details);
@@ -101,12 +104,12 @@ final class Lane extends Cursor {
                     try {
                         written = write(slot, kind, id, now, details);
                     } finally {
-                        slot.release();
+                        slot.gate.held = 0;
                     }
                 }
             }
             if (written && news != null) {
-                thrown = new WeakReference<Throwable>(news);
+                thrown = reference;
             }
             if (failed != 0) {
                 tell();
@@ -117,9 +120,18 @@ final class Lane extends Cursor {
         }
     }
 
+    /**
+     * Writes a record and the escapes that it needs. The stack may end, and the heap, at any call in here: until the
+     * assignments at the end nothing has happened but that the cursor is torn.
+     */
     private boolean write(Cursor c, int kind, int id, long now, long[] details) {
+        if (c.torn) {
+            c.mend();
+        }
+        c.torn = true;
         int word;
         long gap = 0;
+        boolean begins = false;
         int need = 1 + details.length + 2 + 2; // the record, and at most a TIME and a LOST
         if (c.owner == number && c.at + need <= c.limit) {
             word = c.at;
@@ -136,25 +148,32 @@ final class Lane extends Cursor {
                 word = c.put(c.at, new long[] {
                     Format.escape(Format.SEGMENT, 2, number), segment, store.time(now)
                 });
-                c.owner = number;
+                begins = true;
             } else if (store.next(c, number, segment, now, virtual)) {
+                segment++; // it is in the chunk's header already
                 word = c.at;
             } else {
-                return lose();
+                lose();
+                c.torn = false;
+                return false;
             }
-            segment++;
             word = c.put(word, intro);
-            named = true;
         }
         if (lost != 0) {
             word = c.put(word, Format.LOST, lost);
-            lost = 0;
         }
-        lostAt = 0;
         word = c.put(word, details);
         c.words.put(word, (long) id << 32 | gap << 2 | kind);
+        if (begins) {
+            segment++;
+            c.owner = number;
+        }
+        named = true;
+        lost = 0;
+        lostAt = 0;
         c.at = word + 1;
         c.last = now;
+        c.torn = false;
         return true;
     }
 
@@ -198,8 +217,13 @@ final class Lane extends Cursor {
         return false;
     }
 
-    /** Brings the header's counters up to date. */
+    /** Brings the header's counters up to date, if the stack has room for that; else a later call does. */
     private void tell() {
+        try {
+            probe(64);
+        } catch (StackOverflowError later) {
+            return;
+        }
         int n = untold;
         untold = 0;
         store.header.addLost(n);

@@ -1,21 +1,15 @@
 package weave.runtime;
 
-import java.util.concurrent.atomic.AtomicInteger;
-
 /** The places at which virtual threads write: a few for all of them, each held for one record. */
 final class Slots {
     private static final long PATIENCE = 1_000_000_000L;
 
     static final class Slot extends Cursor {
         final int index;
-        final AtomicInteger held = new AtomicInteger();
+        final Gate gate = new Gate();
 
         Slot(int index) {
             this.index = index;
-        }
-
-        void release() {
-            held.set(0);
         }
     }
 
@@ -33,7 +27,7 @@ final class Slots {
         long start = 0;
         for (int i = preferred & Integer.MAX_VALUE, tries = 1;; i++, tries++) {
             Slot slot = slots[i % slots.length];
-            if (slot.held.get() == 0 && slot.held.compareAndSet(0, 1)) {
+            if (slot.gate.tryEnter()) {
                 return slot;
             }
             if (i == Integer.MAX_VALUE) {

@@ -90,7 +90,7 @@ final class Store {
             lanes.add(lane);
             return lane;
         } finally {
-            gate.leave();
+            gate.held = 0;
         }
     }
 
@@ -137,7 +137,7 @@ final class Store {
                     header.addFailures(lane.failed);
                 }
             } finally {
-                gate.leave();
+                gate.held = 0;
             }
         }
         header.addFailures(Hooks.adrift);
@@ -225,7 +225,7 @@ final class Store {
             }
             return chunk;
         } finally {
-            gate.leave();
+            gate.held = 0;
         }
     }
 
@@ -303,6 +303,9 @@ final class Store {
             header.addFailures(lane.failed);
             if (lane.words == null) {
                 continue;
+            }
+            if (lane.torn) {
+                lane.mend();
             }
             if (Format.CHUNK_WORDS - lane.at >= WORTHWHILE) {
                 lane.words.position(lane.at);

@@ -29,7 +29,7 @@ final class Trace {
                 }
             } finally {
                 tried = true;
-                GATE.leave();
+                GATE.held = 0;
             }
             if (mine) {
                 // Not before the gate is open: this may run the program's code.
