@@ -69,14 +69,14 @@ fn parts() -> Vec<(PathBuf, String, String)> {
         .collect()
 }
 
-/// The parts that some code names after `crate::` or `weave::`, also in `crate::{a, b}`.
+/// The parts that some code names after `crate::` (or `weave::`, as main.rs does), also in `crate::{a, b}`.
 fn used(code: &str) -> Vec<String> {
     let mut used = Vec::new();
     for (at, prefix) in code
         .match_indices("crate::")
-        .chain(code.match_indices("weave::"))
+        .chain(code.match_indices("weave::cli"))
     {
-        let rest = &code[at + prefix.len()..];
+        let rest = &code[at + prefix.find("::").unwrap() + 2..];
         let name = |s: &str| {
             s.trim_start()
                 .chars()

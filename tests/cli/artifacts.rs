@@ -365,3 +365,67 @@ fn any_number_of_threads_gives_the_same_bytes() {
     }
     assert_eq!(world.read("out1.wsym"), world.read("out8.wsym"));
 }
+
+#[test]
+fn base_types_of_a_reference_count_for_extends() {
+    let world = World::new();
+    let source =
+        "public class Job extends lib.Base { public int work(int n) { return n * n + 1; } }";
+    world.write(
+        "lib/Base.java",
+        "package lib; public class Base implements Marker {}",
+    );
+    world.write("lib/Marker.java", "package lib; public interface Marker {}");
+    world.write("Job.java", source);
+    let sources = ["lib/Base.java", "lib/Marker.java", "Job.java"];
+    world.tool("javac", &[&["-d", "out"][..], &sources].concat());
+    world.tool("jar", &["cf", "lib.jar", "-C", "out", "lib"]);
+    world.tool("jar", &["cf", "job.jar", "-C", "out", "Job.class"]);
+    let rules = "version = 1\n[[aspect]]\nname = \"jobs\"\nmatch = { extends = \"lib.Marker\" }\n";
+    world.write("weave.toml", rules);
+    let alone = world.wove(&["job.jar", "alone.jar"]);
+    assert!(
+        alone.err.contains("aspect `jobs` matched no method"),
+        "{}",
+        alone.err
+    );
+    let with = world.wove(&["job.jar", "with.jar", "--reference", "lib.jar"]);
+    assert!(
+        with.err.starts_with("wove 1 method of 1 class"),
+        "{}",
+        with.err
+    );
+}
+
+#[test]
+fn a_multi_release_jar_is_woven_in_every_version() {
+    let world = World::with_jar();
+    let newer = crate::support::FIB.replace("n < 2 ? n", "n <= 1 ? n");
+    world.write("v11/Fib.java", newer);
+    world.tool(
+        "javac",
+        &["--release", "11", "-d", "v11/classes", "v11/Fib.java"],
+    );
+    world.tool(
+        "jar",
+        &["uf", "app.jar", "--release", "11", "-C", "v11/classes", "."],
+    );
+    world.tool("jar", &["i", "app.jar"]);
+    assert!(
+        world
+            .names("app.jar")
+            .contains(&"META-INF/INDEX.LIST".to_owned())
+    );
+    world.wove(&["app.jar", "out.jar"]);
+    let names = world.names("out.jar");
+    assert!(
+        !names.contains(&"META-INF/INDEX.LIST".to_owned()),
+        "it does not know the hook library"
+    );
+    // Both versions of the method have an id of their own.
+    let symbols = world.symbols("out.jar.wsym");
+    let of = symbols.iter().filter(|(_, s)| &*s.method == "of");
+    assert_eq!(of.count(), 2);
+    assert_eq!(world.tool("java", &["-jar", "out.jar"]).out, PRINTED);
+    world.assert_traced();
+}
