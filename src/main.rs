@@ -1,3 +1,7 @@
 //! The `weave` command: parse, run, exit code.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    weave::cli::main()
+}

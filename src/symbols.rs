@@ -8,6 +8,7 @@ use crate::bytes::{Cursor, put_uleb32};
 use crate::error::{Error, Kind, Result};
 use rustc_hash::FxHashMap;
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 /// First bytes of a symbols map.
 pub const MAGIC: [u8; 4] = *b"WSYM";
@@ -28,15 +29,15 @@ const TAG_METHOD: u8 = 3;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Symbol {
     /// The artifact that the method was woven in (`app.jar!/BOOT-INF/lib/core.jar`).
-    pub artifact: Box<str>,
+    pub artifact: Arc<str>,
     /// The type's name in the format's own spelling (`com/acme/Outer$Inner`).
-    pub type_name: Box<str>,
+    pub type_name: Arc<str>,
     /// The method's name.
     pub method: Box<str>,
     /// Parameters and return type as the format writes them.
     pub descriptor: Box<str>,
     /// Source file name, or empty.
-    pub file: Box<str>,
+    pub file: Arc<str>,
     /// First source line of the body, or 0.
     pub line: u32,
 }
@@ -141,6 +142,42 @@ impl Writer {
         self.payload.extend_from_slice(s.as_bytes());
     }
 
+    /// Everything that another writer holds, after what this one holds.
+    pub fn append(&mut self, other: &Writer) {
+        self.payload.extend_from_slice(&other.payload);
+        self.count += other.count;
+    }
+
+    /// All of `symbols`, sorted, so that the same map gives the same bytes.
+    pub fn symbols(&mut self, symbols: &Symbols) {
+        let mut all: Vec<(u32, &Symbol)> = symbols.iter().collect();
+        all.sort_unstable_by(|(a_id, a), (b_id, b)| {
+            let (x, y) = (&a.method, &b.method);
+            (&a.artifact, &a.type_name, &a.file, x, &a.descriptor, a_id).cmp(&(
+                &b.artifact,
+                &b.type_name,
+                &b.file,
+                y,
+                &b.descriptor,
+                b_id,
+            ))
+        });
+        let mut last: Option<&Symbol> = None;
+        for (id, symbol) in all {
+            let same_artifact = last.is_some_and(|l| l.artifact == symbol.artifact);
+            if !same_artifact {
+                self.artifact(&symbol.artifact);
+            }
+            let same_type =
+                last.is_some_and(|l| (&l.type_name, &l.file) == (&symbol.type_name, &symbol.file));
+            if !same_artifact || !same_type {
+                self.ty(&symbol.type_name, &symbol.file);
+            }
+            self.method(id, &symbol.method, &symbol.descriptor, symbol.line);
+            last = Some(symbol);
+        }
+    }
+
     /// Whether no method was written.
     pub fn is_empty(&self) -> bool {
         self.count == 0
@@ -220,23 +257,25 @@ impl Symbols {
                 .map_err(|_| Error::malformed(at, "name in a symbols map is not UTF-8"))
         }
         let mut cursor = Cursor::new(payload);
-        let (mut artifact, mut ty, mut file) = ("", "", "");
+        // Shared: a short map could otherwise repeat a long name with every method.
+        let empty: Arc<str> = "".into();
+        let (mut artifact, mut ty, mut file) = (empty.clone(), empty.clone(), empty);
         while cursor.remaining() > 0 {
             let at = cursor.position();
             match cursor.u8()? {
-                TAG_ARTIFACT => artifact = text(&mut cursor)?,
+                TAG_ARTIFACT => artifact = text(&mut cursor)?.into(),
                 TAG_TYPE => {
-                    ty = text(&mut cursor)?;
-                    file = text(&mut cursor)?;
+                    ty = text(&mut cursor)?.into();
+                    file = text(&mut cursor)?.into();
                 }
                 TAG_METHOD => {
                     let id = cursor.le_u32()?;
                     let symbol = Symbol {
-                        artifact: artifact.into(),
-                        type_name: ty.into(),
+                        artifact: artifact.clone(),
+                        type_name: ty.clone(),
                         method: text(&mut cursor)?.into(),
                         descriptor: text(&mut cursor)?.into(),
-                        file: file.into(),
+                        file: file.clone(),
                         line: cursor.uleb32()?,
                     };
                     self.by_id.entry(id).or_insert(symbol);
@@ -313,6 +352,25 @@ mod tests {
         assert_eq!(symbols.get(9).unwrap().parameters(), "()");
         assert_eq!(symbols.name(1), "[0x00000001]");
         assert_eq!(symbols.len(), 2);
+    }
+
+    #[test]
+    fn maps_join_and_sort() {
+        let mut earlier = Symbols::default();
+        earlier.add(&sample()).unwrap();
+        let mut fresh = Writer::default();
+        fresh.artifact("b.jar");
+        fresh.ty("B", "");
+        fresh.method(1, "b", "()V", 3);
+        let mut all = Writer::default();
+        all.append(&fresh);
+        all.symbols(&earlier);
+        let mut read = Symbols::default();
+        read.add(&all.finish()).unwrap();
+        assert_eq!(read.len(), 3);
+        assert_eq!(&*read.get(1).unwrap().artifact, "b.jar");
+        assert_eq!(read.get(7), earlier.get(7));
+        assert_eq!(read.get(9), earlier.get(9));
     }
 
     #[test]

@@ -1,1 +1,111 @@
-//! Placeholder.
+//! The command line: one file a subcommand, each from arguments to a resolved job to printing.
+
+mod init;
+mod plan;
+pub mod report;
+mod rules;
+mod runtime;
+mod show;
+mod verify;
+mod weave;
+
+use crate::error::Result;
+use clap::{Parser, Subcommand};
+use std::io::Write;
+use std::process::ExitCode;
+
+/// Weaves hooks into compiled programs: enter, exit and exception of the methods that rules name
+///
+/// Reads a class file, a jar (war, ear, zip) or a folder of these, and writes the same with hooks in
+/// the bytecode. The woven program records what happened; `weave report` shows it.
+#[derive(Parser)]
+#[command(
+    name = "weave",
+    version,
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    disable_help_subcommand = true,
+    after_help = "Examples:
+  weave app.jar woven.jar                    trace every method that is not trivial
+  java -jar woven.jar                        run it: it writes weave-<pid>.wtrace
+  weave report weave-*.wtrace                see what took how long
+  weave app.jar woven.jar --rules weave.toml only what your rules name (`weave init` writes a start)
+  weave lib/ woven-lib/                      a whole class path, ids unique over it
+  weave plan app.jar                         what would be woven, and why the rest is not
+
+Exit status: 0 done; 1 something asked for was not done; 2 wrong use or wrong rules; 3 the input is
+not what it says. A file that is named like a command is written ./plan."
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    weave: weave::WeaveArgs,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Plan(plan::PlanArgs),
+    Report(report::ReportArgs),
+    Verify(verify::VerifyArgs),
+    Init(init::InitArgs),
+    Runtime(runtime::RuntimeArgs),
+}
+
+/// Exit status: all done.
+const DONE: u8 = 0;
+/// Exit status: something asked for was not done.
+const NOT_DONE: u8 = 1;
+
+/// Parses the arguments, runs, prints errors, and tells the exit status.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let result = match &cli.command {
+        None => weave::run(&cli.weave),
+        Some(Command::Plan(args)) => plan::run(args),
+        Some(Command::Report(args)) => report::run(args).map(|()| DONE),
+        Some(Command::Verify(args)) => verify::run(args),
+        Some(Command::Init(args)) => init::run(args),
+        Some(Command::Runtime(args)) => runtime::run(args),
+    };
+    match result {
+        Ok(status) => ExitCode::from(status),
+        Err(e) => {
+            let _ = writeln!(std::io::stderr(), "error: {e}");
+            ExitCode::from(e.exit_status())
+        }
+    }
+}
+
+/// Prints to standard output; a reader that has seen enough (`| head`) is no failure.
+fn print(text: &str) -> Result<()> {
+    match std::io::stdout().lock().write_all(text.as_bytes()) {
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(crate::error::Error::io(
+            "write",
+            std::path::Path::new("standard output"),
+            e,
+        )),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn files_and_commands_are_told_apart() {
+        let parse = |args: &[&str]| Cli::try_parse_from([&["weave"], args].concat());
+        assert!(parse(&["in.jar", "out.jar"]).unwrap().command.is_none());
+        assert!(parse(&["./plan", "out.jar"]).unwrap().command.is_none());
+        assert!(parse(&["plan", "in.jar"]).unwrap().command.is_some());
+        assert!(parse(&["in.jar"]).is_err());
+        assert!(parse(&[]).is_err());
+    }
+}

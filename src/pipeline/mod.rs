@@ -1,1 +1,34 @@
-//! Placeholder.
+//! The job: from an input path to an output path. The only owner of threads.
+//!
+//! ```text
+//! Job -> discover (what is the input?) -> archive | folder | one class
+//!     -> batches of classes on all threads (process) -> in order: ids, symbols, splice (ledger)
+//!     -> the hook library and the map (layout, runtime_library) -> commit (temporary file, rename)
+//! ```
+//!
+//! Work is done in batches bounded by bytes: while one batch is woven on all threads, the one before
+//! it is written in order. So memory stays bounded, and whatever depends on order (which of two
+//! methods keeps an id that both hash to) comes out the same with any number of threads.
+
+mod archive;
+mod commit;
+mod discover;
+mod folder;
+mod hierarchy;
+mod ids;
+mod jar_rules;
+mod job;
+mod layout;
+mod ledger;
+mod outcome;
+mod process;
+mod runtime_library;
+mod splice;
+mod verify;
+
+pub use discover::Format;
+pub use ids::MethodId;
+pub use job::{Job, Progress, run};
+pub use outcome::{ClassPlan, Left, Outcome, Warning, WarningKind};
+pub use runtime_library::{JAR as RUNTIME_JAR, JAR_NAME as RUNTIME_JAR_NAME};
+pub use verify::{Verified, verify};

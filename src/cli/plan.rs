@@ -1,0 +1,207 @@
+//! `weave plan`: what would be woven, and why the rest is not.
+
+use crate::aspect::plan::{Advice, Reason, method_id};
+use crate::aspect::pointcut::Matcher;
+use crate::cli::weave::run_with_progress;
+use crate::cli::{DONE, print, rules, show};
+use crate::error::Result;
+use crate::pipeline::{ClassPlan, Job, Outcome};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+/// Show what would be woven, and why the rest is not
+///
+/// Does all that weaving does, but writes nothing. A line with + is a method that would get hooks; one with - is
+/// a method that some rule matches and that is left out, with the reason. Methods that no rule matches
+/// are not shown.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  weave plan app.jar                               class by class
+  weave plan app.jar --summary                     only how many, and why not
+  weave plan app.jar --rules weave.toml --filter Orders
+  weave plan app.jar --json | jq '.classes[].type'")]
+pub struct PlanArgs {
+    /// Class file, jar, war, ear, zip, or a folder of these
+    #[arg(value_name = "INPUT")]
+    input: PathBuf,
+
+    /// Rules file, or a ready-made pack as pack:NAME; may be repeated [default: weave.toml beside the input or in the current folder, else pack:default]
+    #[arg(long, value_name = "FILE")]
+    rules: Vec<String>,
+
+    /// Jar or folder with base types outside the input, for rules with `extends`; may be repeated
+    #[arg(long, value_name = "PATH")]
+    reference: Vec<PathBuf>,
+
+    /// Map of an earlier weave, whose ids are kept apart and kept the same; may be repeated
+    #[arg(long, value_name = "FILE")]
+    known_symbols: Vec<PathBuf>,
+
+    /// Only methods whose full name (com.acme.Orders.place) contains this
+    #[arg(long, value_name = "TEXT")]
+    filter: Option<String>,
+
+    /// Only the counts
+    #[arg(long)]
+    summary: bool,
+
+    /// Print JSON, for programs
+    #[arg(long)]
+    json: bool,
+
+    /// Number of threads [default: one a core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    jobs: Option<u16>,
+}
+
+/// Runs the subcommand.
+pub fn run(args: &PlanArgs) -> Result<u8> {
+    let (rules, source) = rules::resolve(&args.rules, &args.input)?;
+    let job = Job {
+        input: args.input.clone(),
+        output: None,
+        matcher: Matcher::new(rules),
+        runtime: true,
+        strict: false,
+        references: args.reference.clone(),
+        symbols: None,
+        known_symbols: args.known_symbols.clone(),
+        threads: args.jobs.map(usize::from),
+        explain: true,
+        method_id,
+    };
+    let mut outcome = run_with_progress(&job, args.json)?;
+    if let Some(text) = &args.filter {
+        retain(&mut outcome, text);
+    }
+    let text = match args.json {
+        true => json(&outcome, &source, args.summary).to_string() + "\n",
+        false => listing(&outcome, &source, args.summary),
+    };
+    print(&text)?;
+    Ok(DONE)
+}
+
+/// Leaves only the methods whose full name contains `text`.
+fn retain(outcome: &mut Outcome, text: &str) {
+    for class in &mut outcome.explained {
+        let has = |method: &str| show::method(&class.type_name, method).0.contains(text);
+        class.woven.retain(|(method, ..)| has(method));
+        class.left.retain(|(method, _)| has(method));
+    }
+    outcome
+        .explained
+        .retain(|c| !c.woven.is_empty() || !c.left.is_empty());
+    outcome.left = BTreeMap::new();
+    for (_, reason) in outcome.explained.iter().flat_map(|c| &c.left) {
+        *outcome.left.entry(*reason).or_default() += 1;
+    }
+    let woven = || outcome.explained.iter().filter(|c| !c.woven.is_empty());
+    outcome.methods = woven().map(|c| c.woven.len() as u64).sum();
+    outcome.classes = woven().count() as u64;
+    let mut artifacts: Vec<&str> = woven().map(|c| c.artifact.as_str()).collect();
+    artifacts.sort_unstable();
+    artifacts.dedup();
+    outcome.artifacts = artifacts.len() as u64;
+}
+
+fn advice_words(advice: Advice) -> Vec<&'static str> {
+    [
+        (Advice::ENTER, "enter"),
+        (Advice::EXIT, "exit"),
+        (Advice::EXCEPTION, "exception"),
+    ]
+    .into_iter()
+    .filter(|(one, _)| advice.has(*one))
+    .map(|(_, word)| word)
+    .collect()
+}
+
+fn listing(outcome: &Outcome, source: &str, only_summary: bool) -> String {
+    let mut out = String::new();
+    if !only_summary {
+        let mut artifact = "";
+        for class in &outcome.explained {
+            if class.artifact != artifact {
+                artifact = &class.artifact;
+                let _ = writeln!(out, "{artifact}");
+            }
+            list_class(&mut out, class);
+        }
+        if !outcome.explained.is_empty() {
+            out.push('\n');
+        }
+    }
+    for warning in &outcome.warnings {
+        let _ = writeln!(out, "warning: {}", warning.text);
+    }
+    for idle in &outcome.idle {
+        let _ = writeln!(out, "warning: {}", show::idle(idle));
+    }
+    let _ = writeln!(
+        out,
+        "rules: {source}\n{} of {} in {} would be woven",
+        show::count(outcome.methods, "method", "methods"),
+        show::count(outcome.classes, "class", "classes"),
+        show::count(outcome.artifacts, "artifact", "artifacts"),
+    );
+    let mut left: Vec<(&Reason, &u64)> = outcome.left.iter().collect();
+    left.sort_by_key(|(reason, n)| (std::cmp::Reverse(**n), **reason));
+    for (reason, n) in left {
+        let _ = writeln!(out, "{:>9} left: {reason}", show::thousands(*n));
+    }
+    out
+}
+
+fn list_class(out: &mut String, class: &ClassPlan) {
+    let _ = writeln!(out, "  {}", class.type_name.replace('/', "."));
+    for (method, _, advice) in &class.woven {
+        let (_, short) = show::method(&class.type_name, method);
+        let all = *advice == Advice::ALL;
+        let which = if all {
+            String::new()
+        } else {
+            format!("  [{}]", advice_words(*advice).join(", "))
+        };
+        let _ = writeln!(out, "    + {short}{which}");
+    }
+    for (method, reason) in &class.left {
+        let (_, short) = show::method(&class.type_name, method);
+        let _ = writeln!(out, "    - {short}  ({reason})");
+    }
+}
+
+fn json(outcome: &Outcome, source: &str, only_summary: bool) -> serde_json::Value {
+    let class = |c: &ClassPlan| {
+        serde_json::json!({
+            "artifact": c.artifact,
+            "type": c.type_name,
+            "woven": c.woven.iter().map(|(method, id, advice)| serde_json::json!({
+                "method": method, "id": id, "advice": advice_words(*advice),
+            })).collect::<Vec<_>>(),
+            "left": c.left.iter().map(|(method, reason)| serde_json::json!({
+                "method": method, "reason": reason.code(),
+            })).collect::<Vec<_>>(),
+        })
+    };
+    let mut value = serde_json::json!({
+        "rules": source,
+        "methods": outcome.methods,
+        "woven_classes": outcome.classes,
+        "artifacts": outcome.artifacts,
+        "left": outcome.left.iter().map(|(r, n)| (r.code().to_owned(), (*n).into()))
+            .collect::<serde_json::Map<_, _>>(),
+        "warnings": outcome.warnings.iter().map(|w| serde_json::json!({
+            "kind": w.kind.code(), "text": w.text,
+        })).collect::<Vec<_>>(),
+        "idle": outcome.idle.iter().map(|idle| serde_json::json!({
+            "aspect": idle.aspect,
+            "reasons": idle.reasons.iter().map(|r| r.code()).collect::<Vec<_>>(),
+        })).collect::<Vec<_>>(),
+    });
+    if !only_summary {
+        value["classes"] = outcome.explained.iter().map(class).collect();
+    }
+    value
+}

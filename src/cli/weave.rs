@@ -1,0 +1,198 @@
+//! The main job: `weave [OPTIONS] INPUT OUTPUT`.
+
+use crate::aspect::plan::method_id;
+use crate::aspect::pointcut::Matcher;
+use crate::cli::{DONE, NOT_DONE, print, rules, show};
+use crate::error::Result;
+use crate::pipeline::{self, Job, Outcome};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+/// Failures shown one by one unless `-v` asks for all.
+const SHOWN: usize = 10;
+
+/// Arguments of the main job.
+#[derive(clap::Args)]
+pub struct WeaveArgs {
+    /// Class file, jar, war, ear, zip, or a folder of these
+    #[arg(value_name = "INPUT", required = true)]
+    input: Option<PathBuf>,
+
+    /// Where the woven file or folder goes; may be the input itself
+    #[arg(value_name = "OUTPUT", required = true)]
+    output: Option<PathBuf>,
+
+    /// Rules file, or a ready-made pack as pack:NAME; may be repeated [default: weave.toml beside the input or in the current folder, else pack:default]
+    #[arg(long, value_name = "FILE")]
+    rules: Vec<String>,
+
+    /// Leave the hook library out; `weave runtime` writes it, and the woven program needs it on its class path
+    #[arg(long)]
+    no_runtime: bool,
+
+    /// Fail, and write nothing, if a method that rules mean cannot be woven or a class cannot be read
+    #[arg(long)]
+    strict: bool,
+
+    /// Jar or folder with base types outside the input, for rules with `extends`; may be repeated
+    #[arg(long, value_name = "PATH")]
+    reference: Vec<PathBuf>,
+
+    /// Where the map from ids to names goes [default: OUTPUT.wsym]
+    #[arg(long, value_name = "FILE")]
+    symbols: Option<PathBuf>,
+
+    /// Map of an earlier weave: its ids are not given to other methods, and its methods keep theirs; may be repeated
+    #[arg(long, value_name = "FILE")]
+    known_symbols: Vec<PathBuf>,
+
+    /// Number of threads [default: one a core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    jobs: Option<u16>,
+
+    /// Print the summary as JSON, for programs
+    #[arg(long)]
+    json: bool,
+
+    /// Print errors only
+    #[arg(short, long, conflicts_with = "verbose")]
+    quiet: bool,
+
+    /// Print every method that was left although rules mean it, and which rules were used
+    #[arg(short, long)]
+    verbose: bool,
+}
+
+/// Runs the job.
+pub fn run(args: &WeaveArgs) -> Result<u8> {
+    let (Some(input), Some(output)) = (&args.input, &args.output) else {
+        unreachable!("clap requires both");
+    };
+    let (rules, source) = rules::resolve(&args.rules, input)?;
+    if args.verbose {
+        eprintln!("rules: {source}");
+    }
+    let job = Job {
+        input: input.clone(),
+        output: Some(output.clone()),
+        matcher: Matcher::new(rules),
+        runtime: !args.no_runtime,
+        strict: args.strict,
+        references: args.reference.clone(),
+        symbols: args.symbols.clone(),
+        known_symbols: args.known_symbols.clone(),
+        threads: args.jobs.map(usize::from),
+        explain: false,
+        method_id,
+    };
+    let outcome = run_with_progress(&job, args.quiet || args.json)?;
+    let failed = args.strict && outcome.fails_strict();
+    if args.json {
+        print(&(json(&outcome).to_string() + "\n"))?;
+    } else if !args.quiet || failed {
+        let text = summary(&outcome, input, output, args.verbose);
+        let _ = std::io::stderr().lock().write_all(text.as_bytes());
+    }
+    Ok(if failed { NOT_DONE } else { DONE })
+}
+
+/// Runs a job with a progress bar on a terminal.
+pub fn run_with_progress(job: &Job, silent: bool) -> Result<Outcome> {
+    if silent || !std::io::stderr().is_terminal() {
+        return pipeline::run(job, &|_, _| {});
+    }
+    let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr_with_hz(8));
+    let style = ProgressStyle::with_template("{bar:32} {bytes} of {total_bytes}");
+    bar.set_style(style.expect("a valid template"));
+    let result = pipeline::run(job, &|done, total| {
+        bar.set_length(total);
+        bar.set_position(done);
+    });
+    bar.finish_and_clear();
+    result
+}
+
+/// The summary for people: warnings first, the result last.
+fn summary(outcome: &Outcome, input: &Path, output: &Path, verbose: bool) -> String {
+    let mut text = String::new();
+    let mut line = |s: String| {
+        text.push_str(&s);
+        text.push('\n');
+    };
+    for warning in &outcome.warnings {
+        line(format!("warning: {}", warning.text));
+    }
+    let shown = if verbose { usize::MAX } else { SHOWN };
+    for left in outcome.failures.iter().take(shown) {
+        let (name, _) = show::method(&left.type_name, &left.method);
+        line(format!(
+            "warning: {}: {name} is left as it was: {}",
+            left.artifact, left.reason
+        ));
+    }
+    if let Some(more) = outcome.failures.len().checked_sub(shown).filter(|&n| n > 0) {
+        line(format!(
+            "warning: {more} more are left as they were (-v names them)"
+        ));
+    }
+    for idle in &outcome.idle {
+        line(format!("warning: {}", show::idle(idle)));
+    }
+    if outcome.refused {
+        line("error: not everything could be woven (--strict): nothing was written".to_owned());
+        return text;
+    }
+    if !outcome.changed() {
+        line(format!(
+            "no rule put a hook anywhere: {} is {} as it was",
+            output.display(),
+            input.display()
+        ));
+        return text;
+    }
+    let mut result = format!(
+        "wove {} of {} in {}",
+        show::count(outcome.methods, "method", "methods"),
+        show::count(outcome.classes, "class", "classes"),
+        show::count(outcome.artifacts, "artifact", "artifacts"),
+    );
+    if !outcome.left.is_empty() {
+        let total = outcome.left.values().sum();
+        result += &format!(
+            " ({} left: {})",
+            show::thousands(total),
+            show::reasons(&outcome.left)
+        );
+    }
+    line(format!("{result} -> {}", output.display()));
+    text
+}
+
+/// The summary for programs.
+fn json(outcome: &Outcome) -> serde_json::Value {
+    serde_json::json!({
+        "written": outcome.output.is_some(),
+        "output": outcome.output.as_ref().map(|p| p.display().to_string()),
+        "symbols": outcome.symbols.as_ref().map(|p| p.display().to_string()),
+        "methods": outcome.methods,
+        "classes": outcome.classes,
+        "artifacts": outcome.artifacts,
+        "left": outcome.left.iter().map(|(r, n)| (r.code().to_owned(), (*n).into()))
+            .collect::<serde_json::Map<_, _>>(),
+        "failures": outcome.failures.iter().map(|l| serde_json::json!({
+            "artifact": l.artifact,
+            "type": l.type_name,
+            "method": l.method,
+            "reason": l.reason.code(),
+        })).collect::<Vec<_>>(),
+        "warnings": outcome.warnings.iter().map(|w| serde_json::json!({
+            "kind": w.kind.code(),
+            "text": w.text,
+        })).collect::<Vec<_>>(),
+        "idle": outcome.idle.iter().map(|idle| serde_json::json!({
+            "aspect": idle.aspect,
+            "reasons": idle.reasons.iter().map(|r| r.code()).collect::<Vec<_>>(),
+        })).collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,247 @@
+//! Whether a class holds together: our own reader's view of every instruction and table, and what a
+//! second, independent reader (cafebabe) says of the same bytes.
+//!
+//! This is structure (JVMS 4.7.3, 4.9.1), not types: the virtual machine's verifier is the judge of those.
+
+use crate::error::{Error, Result};
+use crate::jvm::class::{Class, Code, MethodInfo, attributes};
+use crate::jvm::pool::Known;
+use crate::jvm::{frames, insn};
+use cafebabe::attributes::{AttributeData, CodeData};
+
+/// What verification found in one class.
+#[derive(Debug, Default)]
+pub struct Verdict {
+    /// Methods looked at.
+    pub methods: u64,
+    /// What does not hold.
+    pub failures: Vec<Error>,
+    /// Why the second reader does not judge the class, if it does not: it refuses some valid ones.
+    pub unjudged: Option<String>,
+}
+
+/// Verifies a class file.
+pub fn verify(bytes: &[u8]) -> Verdict {
+    let mut verdict = Verdict::default();
+    let class = match Class::parse(bytes) {
+        Ok(class) => class,
+        Err(e) => {
+            verdict.failures.push(e);
+            return verdict;
+        }
+    };
+    for method in &class.methods {
+        verdict.methods += 1;
+        if let Err(e) = verify_method(&class, method) {
+            verdict
+                .failures
+                .push(e.in_method(class.method_label(method)));
+        }
+    }
+    // What does not hold for one reader is not worth the other's opinion.
+    if verdict.failures.is_empty() {
+        match cafebabe::parse_class(bytes) {
+            Ok(second) => verdict.failures.extend(compare(&class, &second).err()),
+            Err(e) => verdict.unjudged = Some(e.to_string()),
+        }
+    }
+    verdict
+}
+
+/// Which offsets of some code begin an instruction.
+struct Starts(Vec<bool>);
+
+impl Starts {
+    fn of(code: &Code<'_>) -> Result<Starts> {
+        let mut starts = vec![false; code.insns.len()];
+        let mut pc = 0;
+        while (pc as usize) < code.insns.len() {
+            starts[pc as usize] = true;
+            pc += insn::at(code.insns, pc)?.len;
+        }
+        Ok(Starts(starts))
+    }
+
+    fn has(&self, pc: u32) -> bool {
+        self.0.get(pc as usize).copied().unwrap_or(false)
+    }
+
+    /// The end of a range may also be the end of the code.
+    fn has_end(&self, pc: u32) -> bool {
+        pc as usize == self.0.len() || self.has(pc)
+    }
+}
+
+fn verify_method(class: &Class<'_>, method: &MethodInfo) -> Result<()> {
+    let Some(code) = class.code(method)? else {
+        return Ok(());
+    };
+    let starts = Starts::of(&code).map_err(|e| e.offset_by(code.offset))?;
+    verify_branches(&code, &starts).map_err(|e| e.offset_by(code.offset))?;
+    verify_exceptions(&code, &starts)?;
+    attributes(class.bytes, code.attributes, |attribute| {
+        let at = attribute.offset();
+        match class.pool.which(attribute.name) {
+            Some(Known::StackMapTable) => verify_frames(attribute.data, &starts),
+            Some(Known::LineNumberTable) => verify_lines(attribute.data, &starts),
+            Some(Known::LocalVariableTable | Known::LocalVariableTypeTable) => {
+                verify_variables(attribute.data, &code)
+            }
+            _ => Ok(()),
+        }
+        .map_err(|e| e.offset_by(at))
+    })?;
+    Ok(())
+}
+
+fn verify_branches(code: &Code<'_>, starts: &Starts) -> Result<()> {
+    let mut pc = 0;
+    while (pc as usize) < code.insns.len() {
+        let insn = insn::at(code.insns, pc)?;
+        let mut astray = None;
+        let mut check = |target: u32| {
+            if !starts.has(target) {
+                astray.get_or_insert(target);
+            }
+        };
+        match insn.form {
+            insn::Form::Branch | insn::Form::WideBranch => {
+                check(insn::branch_target(code.insns, insn)?);
+            }
+            insn::Form::Switch => insn::switch_targets(code.insns, insn, check)?,
+            _ => {}
+        }
+        if let Some(target) = astray {
+            let what = format!("branch to {target}, inside an instruction");
+            return Err(Error::malformed(pc as usize, what));
+        }
+        pc += insn.len;
+    }
+    Ok(())
+}
+
+fn be_u16(bytes: &[u8], at: usize) -> u16 {
+    u16::from_be_bytes([bytes[at], bytes[at + 1]])
+}
+
+fn verify_exceptions(code: &Code<'_>, starts: &Starts) -> Result<()> {
+    // The table lies behind the code and its own count.
+    let base = code.offset + code.insns.len() + 2;
+    for (i, entry) in code.exceptions.chunks_exact(8).enumerate() {
+        let [start, end, handler] = [0, 2, 4].map(|at| u32::from(be_u16(entry, at)));
+        let wrong = |what: String| Err(Error::malformed(base + 8 * i, what));
+        if start >= end {
+            return wrong(format!("exception range {start}..{end} is empty"));
+        }
+        if !starts.has(start) || !starts.has_end(end) {
+            return wrong(format!(
+                "exception range {start}..{end} cuts an instruction"
+            ));
+        }
+        if !starts.has(handler) {
+            return wrong(format!("exception handler {handler} is not an instruction"));
+        }
+    }
+    Ok(())
+}
+
+fn verify_frames(data: &[u8], starts: &Starts) -> Result<()> {
+    let mut before = None;
+    let mut wrong = None;
+    frames::pcs(data, |pc, _| {
+        if before.is_some_and(|before| pc <= before) {
+            wrong.get_or_insert(format!("frame at {pc} does not come after the one before"));
+        } else if !starts.has(pc) {
+            wrong.get_or_insert(format!("frame at {pc}, which is not an instruction"));
+        }
+        before = Some(pc);
+    })?;
+    match wrong {
+        Some(what) => Err(Error::malformed(0, what)),
+        None => Ok(()),
+    }
+}
+
+fn verify_lines(data: &[u8], starts: &Starts) -> Result<()> {
+    for (i, entry) in data.get(2..).unwrap_or(&[]).chunks_exact(4).enumerate() {
+        let pc = u32::from(be_u16(entry, 0));
+        if !starts.has(pc) {
+            let what = format!("line number at {pc}, which is not an instruction");
+            return Err(Error::malformed(2 + 4 * i, what));
+        }
+    }
+    Ok(())
+}
+
+fn verify_variables(data: &[u8], code: &Code<'_>) -> Result<()> {
+    for (i, entry) in data.get(2..).unwrap_or(&[]).chunks_exact(10).enumerate() {
+        let (start, len) = (be_u16(entry, 0), be_u16(entry, 2));
+        if usize::from(start) + usize::from(len) > code.insns.len() {
+            let what = format!("local variable from {start}, {len} long, leaves the code");
+            return Err(Error::malformed(2 + 10 * i, what));
+        }
+    }
+    Ok(())
+}
+
+/// Whether both readers see the same class, methods and instructions.
+fn compare(class: &Class<'_>, second: &cafebabe::ClassFile<'_>) -> Result<()> {
+    let differ =
+        |at: usize, what: String| Err(Error::malformed(at, format!("the readers differ: {what}")));
+    if class.name() != second.this_class.to_string().as_str() && !class.is_module() {
+        return differ(0, format!("{} and {}", class.name(), second.this_class));
+    }
+    if class.methods.len() != second.methods.len() {
+        let (a, b) = (class.methods.len(), second.methods.len());
+        return differ(0, format!("{a} methods and {b}"));
+    }
+    for (ours, theirs) in class.methods.iter().zip(&second.methods) {
+        let label = class.method_label(ours);
+        let their_label = format!("{}{}", theirs.name, theirs.descriptor);
+        if label != their_label {
+            return differ(ours.range.start, format!("{label} and {their_label}"));
+        }
+        let their_code = theirs.attributes.iter().find_map(|a| match &a.data {
+            AttributeData::Code(code) => Some(code),
+            _ => None,
+        });
+        match (class.code(ours)?, their_code) {
+            (None, None) => {}
+            (Some(code), Some(theirs)) => {
+                compare_code(&code, theirs).map_err(|e| e.in_method(label))?;
+            }
+            _ => return differ(ours.range.start, format!("only one sees code in {label}")),
+        }
+    }
+    Ok(())
+}
+
+fn compare_code(ours: &Code<'_>, theirs: &CodeData<'_>) -> Result<()> {
+    let differ = |what: &str| {
+        Err(Error::malformed(
+            ours.offset,
+            format!("the readers differ: {what}"),
+        ))
+    };
+    if ours.insns != theirs.code {
+        return differ("other code");
+    }
+    if (ours.max_stack, ours.max_locals) != (theirs.max_stack, theirs.max_locals) {
+        return differ("other stack or variables");
+    }
+    if ours.exceptions.len() != 8 * theirs.exception_table.len() {
+        return differ("other exception table");
+    }
+    let starts = Starts::of(ours)?;
+    if let Some(bytecode) = &theirs.bytecode {
+        let count = starts.0.iter().filter(|start| **start).count();
+        let all = bytecode
+            .opcodes
+            .iter()
+            .all(|(pc, _)| starts.has(*pc as u32));
+        if !all || count != bytecode.opcodes.len() {
+            return differ("other instructions");
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,386 @@
+//! An archive (jar, war, any zip) from its bytes to a sink, with all archives nested in it.
+
+use crate::aspect::pointcut::ArtifactMatcher;
+use crate::container::zip::{Archive, Codec, Member, Method, Packed};
+use crate::error::{Error, Kind, Result};
+use crate::pipeline::discover::file_name;
+use crate::pipeline::jar_rules::{JarRules, Library, Survey};
+use crate::pipeline::job::Meter;
+use crate::pipeline::layout::{Home, Layout, relative_url};
+use crate::pipeline::ledger::Ledger;
+use crate::pipeline::outcome::WarningKind;
+use crate::pipeline::process::{Context, MAX_CLASS, Touched, weave_class, with_worker};
+use crate::pipeline::runtime_library as runtime;
+use crate::pipeline::splice::{Open, Output};
+use rayon::prelude::*;
+use std::borrow::Cow;
+use std::io::Write;
+
+/// Unpacked bytes in one batch. Two batches are in memory at a time.
+const BATCH_BYTES: u64 = 8 << 20;
+
+/// How deep archives may nest. Real ones do three levels (ear, war, jar).
+pub(crate) const MAX_DEPTH: usize = 8;
+
+/// Largest nested archive that is unpacked into memory to look into it.
+const MAX_NESTED: u64 = 1 << 30;
+
+/// Where an archive is and how it is run.
+pub(crate) struct Spot<'a> {
+    /// The artifact's name in messages and symbols: `app.jar!/lib/core.jar`.
+    pub(crate) label: &'a str,
+    /// How its classes reach the hook library.
+    pub(crate) library: Library,
+    /// It carries its own symbols map, and the library if that is embedded.
+    pub(crate) is_unit: bool,
+    /// How many archives it is nested in.
+    pub(crate) depth: usize,
+}
+
+/// A member that rules have something to say about, woven and packed.
+struct Item {
+    packed: Option<Packed>,
+    touched: Touched,
+}
+
+/// What came of a member. The outer error is the archive's and ends the job, the inner one is the
+/// class's own: obfuscators leave members that only look like classes, and no loader minds.
+type Outcome = Result<Result<Option<Item>>>;
+
+type Batch = Vec<(usize, Outcome)>;
+
+/// Weaves an archive. `None`: nothing in it changes, and nothing was opened.
+pub(crate) fn weave_archive<W: Write + Send>(
+    cx: &Context<'_>,
+    ledger: &mut Ledger<'_>,
+    meter: &Meter<'_>,
+    spot: &Spot<'_>,
+    archive: &Archive<'_>,
+    open: Open<'_, W>,
+) -> Result<Option<W>> {
+    let survey = Survey::of(archive).map_err(|e| e.in_artifact(spot.label))?;
+    let library = match &spot.library {
+        // What brings its own class loader brings its own library.
+        Library::ClassPath(_) if survey.layout != Layout::Jar => Library::Embed,
+        library => library.clone(),
+    };
+    let is_unit = spot.is_unit || library == Library::Embed;
+    let interrupted = (is_unit && spot.depth > 0).then(|| ledger.begin_inner_unit());
+    if let Some(earlier) = &survey.earlier {
+        ledger.taken.reserve(earlier);
+    }
+    let name = file_name(spot.label);
+    let version = survey.version(name);
+    let matcher = cx
+        .matcher
+        .for_artifact(name, version.as_deref(), cx.hierarchy);
+    let rules = JarRules {
+        survey: &survey,
+        library: &library,
+        carries_map: is_unit,
+    };
+    let mut walk = Walk {
+        cx,
+        ledger,
+        spot,
+        archive,
+        matcher: &matcher,
+        rules: &rules,
+        output: Output::new(archive, &rules, spot.label, open),
+        wove: false,
+    };
+    walk.run(meter)?;
+    let woven = walk.finish(is_unit)?;
+    if let Some(interrupted) = interrupted {
+        ledger.resume(interrupted);
+    }
+    Ok(woven)
+}
+
+/// The way through one archive.
+struct Walk<'a, 'j, 'o, W: Write> {
+    cx: &'a Context<'a>,
+    ledger: &'a mut Ledger<'j>,
+    spot: &'a Spot<'a>,
+    archive: &'a Archive<'a>,
+    matcher: &'a ArtifactMatcher<'a>,
+    rules: &'a JarRules<'a>,
+    output: Output<'a, 'o, W>,
+    /// A class of this very archive changed, not only one of an archive nested in it.
+    wove: bool,
+}
+
+impl<W: Write + Send> Walk<'_, '_, '_, W> {
+    fn run(&mut self, meter: &Meter<'_>) -> Result<()> {
+        let members = self.archive.members();
+        let survey = self.rules.survey;
+        let mut classes: Vec<usize> = survey.classes.clone();
+        classes.retain(|&i| self.matcher.path_may_match(members[i].name()));
+        let mut pending = Batch::new();
+        for step in steps(self.archive, &classes, &survey.archives) {
+            let at = match step {
+                Step::Classes(range) => {
+                    let (cx, archive, matcher) = (self.cx, self.archive, self.matcher);
+                    let before = std::mem::take(&mut pending);
+                    let (batch, result) = rayon::join(
+                        || weave_batch(cx, matcher, archive, range),
+                        || self.write(before),
+                    );
+                    result?;
+                    pending = batch;
+                    range.last().copied()
+                }
+                Step::Nested(index) => {
+                    self.write(std::mem::take(&mut pending))?;
+                    self.nested(index, meter)?;
+                    Some(index)
+                }
+            };
+            if let Some(index) = at.filter(|_| self.spot.depth == 0) {
+                meter.within(members[index].offset() as u64);
+            }
+        }
+        self.write(pending)
+    }
+
+    /// Adds the place to an error or warning about a member.
+    fn place(&self, index: usize, e: Error) -> Error {
+        e.in_member(self.archive.members()[index].name())
+            .in_artifact(self.spot.label)
+    }
+
+    /// Writes what changed of a batch, in order.
+    fn write(&mut self, batch: Batch) -> Result<()> {
+        for (index, outcome) in batch {
+            let mut item = match outcome.map_err(|e| self.place(index, e))? {
+                Ok(None) => continue,
+                Ok(Some(item)) => item,
+                Err(e) => {
+                    let e = self.place(index, e);
+                    self.ledger.unreadable(&e);
+                    continue;
+                }
+            };
+            let moved = self.ledger.claim_ids(&item.touched);
+            if !moved.is_empty() {
+                let member = &self.archive.members()[index];
+                let again = weave_member(self.cx, self.matcher, member, &moved);
+                match again.flatten().map_err(|e| self.place(index, e))? {
+                    Some(again) => item = again,
+                    None => continue,
+                }
+            }
+            self.ledger.record(self.spot.label, &item.touched);
+            if let Some(packed) = item.packed {
+                if !self.wove {
+                    self.wove = true;
+                    self.ledger.outcome.artifacts += 1;
+                }
+                self.output.replace(index, &packed)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Weaves a member that may be an archive itself.
+    fn nested(&mut self, index: usize, meter: &Meter<'_>) -> Result<()> {
+        let member = &self.archive.members()[index];
+        let label = format!("{}!/{}", self.spot.label, member.name());
+        if member.size() == 0
+            || matches!(member.method(), Method::Other(_))
+            || member.is_encrypted()
+        {
+            return Ok(());
+        }
+        let too_much = if self.spot.depth + 1 >= MAX_DEPTH {
+            Some(format!("archives nest deeper than {MAX_DEPTH} levels"))
+        } else if member.size() > MAX_NESTED && member.method() != Method::Stored {
+            Some("a packed nested archive of more than 1 GiB".to_owned())
+        } else {
+            None
+        };
+        if let Some(why) = too_much {
+            let e = Error::new(Kind::Unsupported, why).in_artifact(label);
+            self.ledger.unreadable(&e);
+            return Ok(());
+        }
+        let bytes: Cow<'_, [u8]> = match member.stored() {
+            Some(stored) => Cow::Borrowed(stored.map_err(|e| self.place(index, e))?),
+            None => {
+                let mut bytes = Vec::new();
+                with_worker(|w| member.read(&mut w.codec, MAX_NESTED, &mut bytes))
+                    .map_err(|e| self.place(index, e))?;
+                Cow::Owned(bytes)
+            }
+        };
+        if !Archive::is_zip(&bytes) {
+            return Ok(());
+        }
+        let inner = match Archive::open(&bytes) {
+            Ok(inner) => inner,
+            Err(e) => {
+                self.ledger.unreadable(&e.in_artifact(label));
+                return Ok(());
+            }
+        };
+        let bundle = self.rules.survey.layout == Layout::Bundle;
+        let library = match self.rules.library {
+            Library::Embed if bundle => {
+                Library::ClassPath(relative_url(member.name(), runtime::JAR_NAME))
+            }
+            Library::Absent if bundle => Library::Absent,
+            _ => Library::Outer,
+        };
+        let spot = Spot {
+            label: &label,
+            library,
+            is_unit: false,
+            depth: self.spot.depth + 1,
+        };
+        let size = bytes.len();
+        let mut open = || Ok(Vec::with_capacity(size + size / 8));
+        let woven =
+            weave_archive::<Vec<u8>>(self.cx, self.ledger, meter, &spot, &inner, &mut open)?;
+        if let Some(woven) = woven {
+            let packed = match member.method() {
+                Method::Stored => Packed {
+                    method: Method::Stored,
+                    crc32: libdeflater::crc32(&woven),
+                    size: woven.len() as u64,
+                    data: woven,
+                },
+                _ => with_worker(|w| Packed::new(Method::Deflated, &woven, &mut w.codec)),
+            };
+            self.output.replace(index, &packed)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the hook library and the map, and ends the archive.
+    fn finish(mut self, is_unit: bool) -> Result<Option<W>> {
+        let survey = self.rules.survey;
+        if !self.output.is_open() {
+            return Ok(None);
+        }
+        self.output.keep_rest()?;
+        if survey.signed {
+            self.ledger.outcome.warn(
+                WarningKind::SignatureRemoved,
+                format!(
+                    "{}: its signature no longer fits and was removed; sign it again if it must be signed",
+                    self.spot.label
+                ),
+            );
+        }
+        let embed = *self.rules.library == Library::Embed;
+        let map = match is_unit {
+            true => self.ledger.end_unit(survey.earlier.as_ref()),
+            false => None,
+        };
+        match &survey.home {
+            Home::Jar(path) if embed => {
+                let jar = runtime::jar_with_symbols(map.as_deref().unwrap_or_default())?;
+                self.output.add(path, Method::Stored, &jar)?;
+            }
+            home => {
+                if let Home::Package(prefix) = home
+                    && embed
+                    && !survey.carries_library
+                {
+                    for (name, packed) in runtime::packed_classes()? {
+                        self.output
+                            .add_packed(&format!("{prefix}{name}"), &packed)?;
+                    }
+                }
+                if let Some(map) = &map {
+                    self.output
+                        .add(&survey.layout.map_member(), Method::Stored, map)?;
+                }
+            }
+        }
+        self.output.finish().map(Some)
+    }
+}
+
+/// A part of the way through an archive, in its order.
+enum Step<'s> {
+    /// A batch of members that may be classes.
+    Classes(&'s [usize]),
+    /// A member that may be an archive.
+    Nested(usize),
+}
+
+/// Cuts the way into batches bounded by bytes, and archives between them.
+fn steps<'s>(archive: &Archive<'_>, mut classes: &'s [usize], archives: &[usize]) -> Vec<Step<'s>> {
+    let members = archive.members();
+    let mut steps = Vec::new();
+    for stop in archives.iter().copied().map(Some).chain([None]) {
+        let until = stop.unwrap_or(members.len());
+        let mut before;
+        (before, classes) = classes.split_at(classes.partition_point(|&i| i < until));
+        while !before.is_empty() {
+            let mut bytes = 0;
+            let fits = before.iter().take_while(|&&i| {
+                bytes += members[i].size();
+                bytes <= BATCH_BYTES
+            });
+            let batch;
+            (batch, before) = before.split_at(fits.count().max(1));
+            steps.push(Step::Classes(batch));
+        }
+        steps.extend(stop.map(Step::Nested));
+    }
+    steps
+}
+
+fn weave_batch(
+    cx: &Context<'_>,
+    matcher: &ArtifactMatcher<'_>,
+    archive: &Archive<'_>,
+    members: &[usize],
+) -> Batch {
+    members
+        .par_iter()
+        .filter_map(|&index| {
+            let outcome = weave_member(cx, matcher, &archive.members()[index], &[]);
+            (!matches!(outcome, Ok(Ok(None)))).then_some((index, outcome))
+        })
+        .collect()
+}
+
+fn weave_member(
+    cx: &Context<'_>,
+    matcher: &ArtifactMatcher<'_>,
+    member: &Member<'_>,
+    moved: &[(u32, u32)],
+) -> Outcome {
+    let method = member.method();
+    if matches!(method, Method::Other(_)) || member.is_encrypted() {
+        let why = "a class that is encrypted or packed with a method other than deflate";
+        return Ok(Err(Error::new(Kind::Unsupported, why)));
+    }
+    if member.size() > MAX_CLASS {
+        let why = format!("a class of {} bytes", member.size());
+        return Ok(Err(Error::new(Kind::Unsupported, why)));
+    }
+    with_worker(|w| {
+        member.read(&mut w.codec, MAX_CLASS, &mut w.bytes)?;
+        let touched = match weave_class(cx, matcher, &w.bytes, &mut w.scratch, moved) {
+            Ok(Some(touched)) => touched,
+            Ok(None) => return Ok(Ok(None)),
+            Err(e) => return Ok(Err(e)),
+        };
+        Ok(Ok(Some(Item::pack(cx, method, touched, &mut w.codec))))
+    })
+}
+
+impl Item {
+    fn pack(cx: &Context<'_>, method: Method, mut touched: Touched, codec: &mut Codec) -> Item {
+        let packed = touched.bytes.take().map(|bytes| {
+            // Nobody reads what a plan packs.
+            let method = if cx.dry { Method::Stored } else { method };
+            Packed::new(method, &bytes, codec)
+        });
+        Item { packed, touched }
+    }
+}

@@ -1,0 +1,101 @@
+//! Supertypes of all types of the input and its references, for rules with `extends`.
+
+use crate::aspect::pointcut::Hierarchy;
+use crate::container::folder;
+use crate::container::input::Input;
+use crate::container::zip::{Archive, Method};
+use crate::error::{Error, Result};
+use crate::jvm::Class;
+use crate::pipeline::archive::MAX_DEPTH;
+use crate::pipeline::discover::{Format, is_archive_name};
+use crate::pipeline::process::{MAX_CLASS, with_worker};
+use rayon::prelude::*;
+use std::path::{Path, PathBuf};
+
+/// A type's name and the names of its direct supertypes.
+type Supertypes = (Box<str>, Box<[Box<str>]>);
+
+/// Largest nested archive that is unpacked.
+const MAX_NESTED: u64 = 1 << 30;
+
+/// Reads the input, then the references; of two types of one name the first counts.
+pub(crate) fn build(input: &Path, references: &[PathBuf]) -> Result<Hierarchy> {
+    let mut hierarchy = Hierarchy::default();
+    for (i, path) in std::iter::once(input)
+        .chain(references.iter().map(PathBuf::as_path))
+        .enumerate()
+    {
+        if i > 0 && !path.exists() {
+            let what = format!(
+                "--reference {}: there is no such file or folder",
+                path.display()
+            );
+            return Err(Error::usage(what));
+        }
+        for (name, supertypes) in of_path(path)? {
+            hierarchy.supertypes.entry(name).or_insert(supertypes);
+        }
+    }
+    Ok(hierarchy)
+}
+
+fn of_path(path: &Path) -> Result<Vec<Supertypes>> {
+    if !path.is_dir() {
+        return of_file(path);
+    }
+    let files = folder::list(path)?.files;
+    let found: Vec<_> = files.par_iter().map(|file| of_file(&file.path)).collect();
+    let mut types = Vec::new();
+    for found in found {
+        types.extend(found?);
+    }
+    Ok(types)
+}
+
+fn of_file(path: &Path) -> Result<Vec<Supertypes>> {
+    let input = Input::open(path)?;
+    Ok(match Format::of(&input) {
+        Format::Class => of_class(&input).into_iter().collect(),
+        // One that cannot be read says nothing; if it is the input, weaving it tells why.
+        Format::Zip => Archive::open(&input).map_or_else(|_| Vec::new(), |a| of_archive(&a, 0)),
+        Format::Other => Vec::new(),
+    })
+}
+
+/// A class that cannot be read has no supertypes to tell; weaving it tells why.
+fn of_class(bytes: &[u8]) -> Option<Supertypes> {
+    let class = Class::parse(bytes).ok()?;
+    if class.is_module() {
+        return None;
+    }
+    let mut supertypes = Vec::new();
+    class.supertypes(&mut |name| supertypes.push(name.into()));
+    Some((class.name().into(), supertypes.into()))
+}
+
+fn of_archive(archive: &Archive<'_>, depth: usize) -> Vec<Supertypes> {
+    let members = archive.members();
+    let mut types: Vec<Supertypes> = members
+        .par_iter()
+        .filter(|m| m.name().ends_with(".class") && !matches!(m.method(), Method::Other(_)))
+        .filter_map(|member| {
+            with_worker(|w| {
+                member.read(&mut w.codec, MAX_CLASS, &mut w.bytes).ok()?;
+                of_class(&w.bytes)
+            })
+        })
+        .collect();
+    if depth + 1 < MAX_DEPTH {
+        for member in members.iter().filter(|m| is_archive_name(m.name())) {
+            let mut bytes = Vec::new();
+            let read = with_worker(|w| member.read(&mut w.codec, MAX_NESTED, &mut bytes));
+            if read.is_ok()
+                && Archive::is_zip(&bytes)
+                && let Ok(inner) = Archive::open(&bytes)
+            {
+                types.extend(of_archive(&inner, depth + 1));
+            }
+        }
+    }
+    types
+}

@@ -1,0 +1,331 @@
+//! What a jar needs besides its classes when it changes: manifest, signatures, module descriptors,
+//! index, and an earlier weave's map.
+
+use crate::container::jar::{Manifest, is_signature_file};
+use crate::container::zip::{Archive, Method, Packed};
+use crate::error::Result;
+use crate::jvm::module_info;
+use crate::pipeline::discover::{file_name, is_archive_name};
+use crate::pipeline::layout::{Home, Layout, LayoutDetector, library_directory};
+use crate::pipeline::process::{MAX_CLASS, with_worker};
+use crate::pipeline::runtime_library::{JAR_NAME, MODULE, PACKAGE};
+use crate::symbols::Symbols;
+
+/// Where the manifest is.
+pub(crate) const MANIFEST: &str = "META-INF/MANIFEST.MF";
+
+/// Most bytes of a manifest, descriptor or map that are read.
+const MAX_TEXT: u64 = 256 << 20;
+
+/// How an archive's classes reach the hook library.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Library {
+    /// The archive carries it.
+    Embed,
+    /// Its manifest's `Class-Path` names it by this URL.
+    ClassPath(String),
+    /// The archive that this one is nested in carries it.
+    Outer,
+    /// Nothing is done about it (`--no-runtime`).
+    Absent,
+}
+
+/// A member that does not simply stay when its archive changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Special {
+    Manifest,
+    /// A signature file, which the change makes wrong.
+    Signature,
+    ModuleInfo,
+    /// `META-INF/INDEX.LIST`: a class loader that trusts it does not find a package that was added.
+    Index,
+    /// An earlier weave's map, or the library jar that carries it: a new one takes its place.
+    Map,
+}
+
+/// What to look at in an archive, found in one pass over its names.
+pub(crate) struct Survey {
+    pub(crate) layout: Layout,
+    pub(crate) home: Home,
+    /// The library is there already.
+    pub(crate) carries_library: bool,
+    /// Members in their order.
+    pub(crate) specials: Vec<(usize, Special)>,
+    /// Members that may be classes.
+    pub(crate) classes: Vec<usize>,
+    /// Members that may be archives.
+    pub(crate) archives: Vec<usize>,
+    pub(crate) signed: bool,
+    pub(crate) manifest: Option<Manifest>,
+    /// What an earlier weave wrote.
+    pub(crate) earlier: Option<Symbols>,
+}
+
+fn read(archive: &Archive<'_>, index: usize) -> Result<Vec<u8>> {
+    let member = &archive.members()[index];
+    let mut bytes = Vec::new();
+    with_worker(|w| member.read(&mut w.codec, MAX_TEXT.min(member.size()), &mut bytes))
+        .map_err(|e| e.in_member(member.name()))?;
+    Ok(bytes)
+}
+
+/// Whether a member is a module descriptor: at the root, or for one version (JAR File
+/// Specification, "Multi-release JAR files").
+fn is_module_info(name: &str) -> bool {
+    let versioned = || {
+        name.strip_prefix("META-INF/versions/")
+            .and_then(|rest| rest.split_once('/'))
+            .is_some_and(|(_, rest)| rest == "module-info.class")
+    };
+    name == "module-info.class" || (name.ends_with("/module-info.class") && versioned())
+}
+
+impl Survey {
+    pub(crate) fn of(archive: &Archive<'_>) -> Result<Survey> {
+        let mut detector = LayoutDetector::default();
+        let mut specials = Vec::new();
+        let (mut classes, mut archives) = (Vec::new(), Vec::new());
+        let (mut manifest, mut application) = (None, None);
+        let mut signed = false;
+        for (i, member) in archive.members().iter().enumerate() {
+            let name = member.name();
+            if name.ends_with('/') {
+                detector.see(name);
+                continue;
+            }
+            detector.see(name);
+            if name.ends_with(".class") {
+                if is_module_info(name) {
+                    specials.push((i, Special::ModuleInfo));
+                } else {
+                    classes.push(i);
+                }
+            } else if is_archive_name(name) {
+                archives.push(i);
+            } else if name.len() > 9 && name.as_bytes()[..9].eq_ignore_ascii_case(b"META-INF/") {
+                if name.eq_ignore_ascii_case(MANIFEST) && manifest.is_none() {
+                    manifest = Some(i);
+                    specials.push((i, Special::Manifest));
+                } else if name == "META-INF/INDEX.LIST" {
+                    specials.push((i, Special::Index));
+                } else if name == "META-INF/application.xml" {
+                    application = Some(i);
+                } else if is_signature_file(name) {
+                    signed = true;
+                    specials.push((i, Special::Signature));
+                }
+            }
+        }
+        let layout = detector.archive();
+        let library_directory = match application.filter(|_| layout == Layout::Ear) {
+            Some(i) => library_directory(&String::from_utf8_lossy(&read(archive, i)?)),
+            None => "lib".to_owned(),
+        };
+        let home = layout.home(&library_directory);
+        let map = match &home {
+            Home::Jar(path) => archive.position(path),
+            Home::Package(_) => archive.position(&layout.map_member()),
+        };
+        let mut earlier = None;
+        if let Some(i) = map {
+            let bytes = read(archive, i)?;
+            let symbols = match &home {
+                Home::Package(_) => Some(parse_map(&bytes)),
+                Home::Jar(_) => earlier_map(&bytes)?.map(Ok),
+            };
+            earlier = symbols
+                .transpose()
+                .map_err(|e: crate::error::Error| e.in_member(archive.members()[i].name()))?;
+            archives.retain(|&a| a != i);
+            specials.push((i, Special::Map));
+            specials.sort_unstable_by_key(|(i, _)| *i);
+        }
+        // A bundle's or ear's library is known by its name; so is one that users laid there.
+        archives.retain(|&a| file_name(archive.members()[a].name()) != JAR_NAME);
+        let carries_library = match &home {
+            Home::Package(_) => archive.position(&home.witness()).is_some(),
+            Home::Jar(_) => false,
+        };
+        let manifest = match manifest {
+            Some(i) => Some(Manifest::parse(&read(archive, i)?)),
+            None => None,
+        };
+        Ok(Survey {
+            layout,
+            home,
+            carries_library,
+            specials,
+            classes,
+            archives,
+            signed,
+            manifest,
+            earlier,
+        })
+    }
+
+    /// The version that the artifact claims, for rules that ask for one.
+    pub(crate) fn version(&self, name: &str) -> Option<String> {
+        let manifest = self.manifest.as_ref();
+        [
+            "Implementation-Version",
+            "Bundle-Version",
+            "Specification-Version",
+        ]
+        .iter()
+        .find_map(|key| {
+            manifest?
+                .get(key)
+                .filter(|v| v.starts_with(|c: char| c.is_ascii_digit()))
+        })
+        .or_else(|| version_in_name(name))
+    }
+}
+
+/// `1.2.3` of `core-1.2.3.jar`.
+fn version_in_name(name: &str) -> Option<String> {
+    let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+    let at = stem
+        .as_bytes()
+        .windows(2)
+        .position(|w| w[0] == b'-' && w[1].is_ascii_digit())?;
+    Some(stem[at + 1..].to_owned())
+}
+
+fn parse_map(bytes: &[u8]) -> Result<Symbols> {
+    let mut symbols = Symbols::default();
+    symbols.add(bytes)?;
+    Ok(symbols)
+}
+
+/// The map that a library jar carries.
+fn earlier_map(jar: &[u8]) -> Result<Option<Symbols>> {
+    if !Archive::is_zip(jar) {
+        return Ok(None);
+    }
+    let archive = Archive::open(jar)?;
+    match archive.position(crate::symbols::MEMBER) {
+        Some(i) => parse_map(&read(&archive, i)?).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Decides for an archive that changes what becomes of its special members.
+pub(crate) struct JarRules<'s> {
+    pub(crate) survey: &'s Survey,
+    pub(crate) library: &'s Library,
+    /// The archive gets a map of its own.
+    pub(crate) carries_map: bool,
+}
+
+/// What becomes of a member.
+pub(crate) enum Fate {
+    Keep,
+    Drop,
+    Replace(Packed),
+}
+
+impl JarRules<'_> {
+    /// A manifest for a jar that needs one and has none.
+    pub(crate) fn new_manifest(&self) -> Option<Vec<u8>> {
+        match (self.library, &self.survey.manifest) {
+            (Library::ClassPath(url), None) => {
+                let mut manifest = Manifest::new();
+                manifest.set("Manifest-Version", "1.0");
+                manifest.add_class_path(url);
+                Some(manifest.to_bytes())
+            }
+            _ => None,
+        }
+    }
+
+    /// What becomes of a special member.
+    pub(crate) fn fate(
+        &self,
+        archive: &Archive<'_>,
+        index: usize,
+        special: Special,
+    ) -> Result<Fate> {
+        let member = &archive.members()[index];
+        let pack = |bytes: &[u8]| {
+            let method = match member.method() {
+                Method::Stored => Method::Stored,
+                _ => Method::Deflated,
+            };
+            Fate::Replace(with_worker(|w| Packed::new(method, bytes, &mut w.codec)))
+        };
+        match special {
+            Special::Signature => Ok(Fate::Drop),
+            // A library jar stays where none takes its place.
+            Special::Map
+                if self.carries_map
+                    && (matches!(self.survey.home, Home::Package(_))
+                        || *self.library == Library::Embed) =>
+            {
+                Ok(Fate::Drop)
+            }
+            Special::Index if matches!(self.library, Library::Embed | Library::ClassPath(_)) => {
+                Ok(Fate::Drop)
+            }
+            Special::Map | Special::Index => Ok(Fate::Keep),
+            Special::Manifest => {
+                let before = read(archive, index)?;
+                let mut manifest = Manifest::parse(&before);
+                if self.survey.signed {
+                    manifest.remove_digests();
+                }
+                if let Library::ClassPath(url) = self.library {
+                    manifest.add_class_path(url);
+                }
+                let after = manifest.to_bytes();
+                Ok(if after == before {
+                    Fate::Keep
+                } else {
+                    pack(&after)
+                })
+            }
+            Special::ModuleInfo => {
+                if member.size() > MAX_CLASS {
+                    return Ok(Fate::Keep);
+                }
+                let before = read(archive, index)?;
+                let after = match self.library {
+                    Library::Embed if self.survey.layout == Layout::Jar => {
+                        module_info::add_package(&before, PACKAGE)
+                    }
+                    Library::ClassPath(_) | Library::Absent => {
+                        module_info::add_requires(&before, MODULE)
+                    }
+                    Library::Embed | Library::Outer => Ok(None),
+                };
+                let after = after.map_err(|e| e.in_member(member.name()))?;
+                Ok(after.map_or(Fate::Keep, |bytes| pack(&bytes)))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn module_descriptors_are_at_the_root_or_versioned() {
+        assert!(is_module_info("module-info.class"));
+        assert!(is_module_info("META-INF/versions/9/module-info.class"));
+        assert!(!is_module_info("a/module-info.class"));
+        assert!(!is_module_info("META-INF/versions/9/a/module-info.class"));
+    }
+
+    #[test]
+    fn versions_in_names() {
+        assert_eq!(
+            version_in_name("spring-core-5.3.1.jar").as_deref(),
+            Some("5.3.1")
+        );
+        assert_eq!(version_in_name("app.jar"), None);
+        assert_eq!(
+            version_in_name("log4j-1.2-api-2.17.0.jar").as_deref(),
+            Some("1.2-api-2.17.0")
+        );
+    }
+}

@@ -1,0 +1,165 @@
+//! What is recorded in the job's order, by one thread at a time: ids, symbols, counts.
+
+use crate::error::Error;
+use crate::pipeline::ids::{KnownIds, TakenIds};
+use crate::pipeline::outcome::{ClassPlan, Left, Outcome, WarningKind};
+use crate::pipeline::process::Touched;
+use crate::symbols::{Symbols, Writer};
+
+/// The books of a job.
+pub(crate) struct Ledger<'j> {
+    pub(crate) known: &'j KnownIds,
+    pub(crate) taken: TakenIds,
+    pub(crate) outcome: Outcome,
+    explain: bool,
+    /// Symbols of the unit (artifact that carries its own map) under way.
+    unit: Writer,
+    /// The artifact that the last symbol of the unit was in.
+    last_artifact: String,
+    /// Symbols of all finished units.
+    merged: Writer,
+    /// The finished map of the last unit, which is the job's if there is no other.
+    last_map: Vec<u8>,
+    units: usize,
+}
+
+/// A unit that was interrupted by one inside it.
+pub(crate) struct Interrupted {
+    unit: Writer,
+}
+
+impl<'j> Ledger<'j> {
+    pub(crate) fn new(known: &'j KnownIds, explain: bool) -> Ledger<'j> {
+        Ledger {
+            known,
+            taken: TakenIds::default(),
+            outcome: Outcome::default(),
+            explain,
+            unit: Writer::default(),
+            last_artifact: String::new(),
+            merged: Writer::default(),
+            last_map: Vec::new(),
+            units: 0,
+        }
+    }
+
+    /// Takes the ids of a woven class. Not empty: some were taken already, and the class must be
+    /// woven again with these pairs (id it had, id to have).
+    pub(crate) fn claim_ids(&mut self, touched: &Touched) -> Vec<(u32, u32)> {
+        let mut moved = Vec::new();
+        for (i, m) in touched.methods().enumerate() {
+            let ty = touched.type_name();
+            let id = self.taken.claim(self.known, ty, m.name, m.descriptor, m.id);
+            if id != m.id && moved.is_empty() {
+                moved.extend(touched.methods().take(i).map(|m| (m.id, m.id)));
+            }
+            if id != m.id || !moved.is_empty() {
+                moved.push((m.id, id));
+            }
+        }
+        moved
+    }
+
+    /// Records a class whose ids are final.
+    pub(crate) fn record(&mut self, artifact: &str, touched: &Touched) {
+        if touched.methods().len() > 0 {
+            if self.last_artifact != artifact {
+                artifact.clone_into(&mut self.last_artifact);
+                self.unit.artifact(artifact);
+            }
+            self.unit.ty(touched.type_name(), touched.file());
+            for m in touched.methods() {
+                self.unit.method(m.id, m.name, m.descriptor, m.line);
+            }
+            self.outcome.classes += 1;
+            self.outcome.methods += touched.methods().len() as u64;
+        }
+        for left in &touched.left {
+            *self.outcome.left.entry(left.reason).or_default() += 1;
+            if left.reason.is_failure() {
+                self.outcome.failures.push(Left {
+                    artifact: artifact.to_owned(),
+                    type_name: touched.type_name().to_owned(),
+                    method: left.method.clone(),
+                    reason: left.reason,
+                });
+            }
+        }
+        if self.explain {
+            self.outcome.explained.push(ClassPlan {
+                artifact: artifact.to_owned(),
+                type_name: touched.type_name().to_owned(),
+                woven: touched
+                    .methods()
+                    .zip(&touched.advice)
+                    .map(|(m, advice)| (format!("{}{}", m.name, m.descriptor), m.id, *advice))
+                    .collect(),
+                left: touched
+                    .left
+                    .iter()
+                    .map(|s| (s.method.clone(), s.reason))
+                    .collect(),
+            });
+        }
+    }
+
+    /// Records a member that could not be read and is copied as it is.
+    pub(crate) fn unreadable(&mut self, error: &Error) {
+        self.outcome
+            .warn(WarningKind::Unreadable, format!("{error}; copied as it is"));
+    }
+
+    /// Whether a strict job must not write what it has; notes it.
+    pub(crate) fn refuses(&mut self, strict: bool) -> bool {
+        self.outcome.refused = strict && self.outcome.fails_strict();
+        self.outcome.refused
+    }
+
+    /// A new unit begins inside the one under way.
+    pub(crate) fn begin_inner_unit(&mut self) -> Interrupted {
+        self.last_artifact.clear();
+        Interrupted {
+            unit: std::mem::take(&mut self.unit),
+        }
+    }
+
+    /// The inner unit has ended: back to the outer one.
+    pub(crate) fn resume(&mut self, interrupted: Interrupted) {
+        self.last_artifact.clear();
+        self.unit = interrupted.unit;
+    }
+
+    /// Ends a unit: its map, with what an earlier weave of it knew, or `None` if it has no symbols.
+    pub(crate) fn end_unit(&mut self, earlier: Option<&Symbols>) -> Option<Vec<u8>> {
+        self.last_artifact.clear();
+        let mut unit = std::mem::take(&mut self.unit);
+        if let Some(earlier) = earlier {
+            unit.symbols(earlier);
+        }
+        if unit.is_empty() {
+            return None;
+        }
+        self.merged.append(&unit);
+        self.units += 1;
+        self.last_map = unit.finish();
+        Some(self.last_map.clone())
+    }
+
+    /// An artifact of an earlier weave stays as it is: what it is known to hold joins the job's map.
+    pub(crate) fn keep_earlier(&mut self, earlier: &Symbols) {
+        let mut unit = Writer::default();
+        unit.symbols(earlier);
+        self.merged.append(&unit);
+        // The last unit's map is no longer the job's.
+        self.units += 2;
+    }
+
+    /// The map of the whole job, or `None` if nothing was woven.
+    pub(crate) fn end_job(&mut self) -> Option<Vec<u8>> {
+        match self.units {
+            0 => None,
+            1 => Some(std::mem::take(&mut self.last_map)),
+            _ => Some(std::mem::take(&mut self.merged).finish()),
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! One class, on any thread: prefilter, scan, match, weave.
+
+use crate::aspect::plan::{Advice, IdOf, Planner, Skipped};
+use crate::aspect::pointcut::{ArtifactMatcher, Hierarchy, Matcher};
+use crate::container::zip::Codec;
+use crate::error::Result;
+use crate::jvm;
+use std::cell::RefCell;
+
+/// What every step of a job needs and none changes.
+pub(crate) struct Context<'j> {
+    pub(crate) matcher: &'j Matcher,
+    pub(crate) hierarchy: &'j Hierarchy,
+    pub(crate) id_of: IdOf<'j>,
+    /// Collect what is skipped, too.
+    pub(crate) explain: bool,
+    /// Nothing is written: leave out what costs only for the output.
+    pub(crate) dry: bool,
+    pub(crate) runtime: bool,
+}
+
+/// Largest class that is read. Real ones stay far below, and a member that claims more would only cost memory.
+pub(crate) const MAX_CLASS: u64 = 64 << 20;
+
+/// A class that the rules have something to say about. All its names are in one string: of
+/// 200,000 methods none should cost an allocation.
+#[derive(Default)]
+pub(crate) struct Touched {
+    /// The new class file, if anything was woven.
+    pub(crate) bytes: Option<Vec<u8>>,
+    text: String,
+    type_name: usize,
+    file: usize,
+    methods: Vec<MethodEntry>,
+    /// Methods that were meant but are left as they were.
+    pub(crate) left: Vec<Skipped>,
+    /// The advice of each woven method; only when explaining.
+    pub(crate) advice: Vec<Advice>,
+}
+
+struct MethodEntry {
+    id: u32,
+    line: u32,
+    start: u32,
+    name: u32,
+    descriptor: u32,
+}
+
+/// A woven method of a [`Touched`] class.
+pub(crate) struct WovenMethod<'t> {
+    pub(crate) id: u32,
+    pub(crate) line: u32,
+    pub(crate) name: &'t str,
+    pub(crate) descriptor: &'t str,
+}
+
+impl Touched {
+    fn new(woven: jvm::Woven<'_>, skipped: Vec<Skipped>) -> Touched {
+        let mut text = String::with_capacity(64 + woven.methods.len() * 48);
+        text.push_str(&woven.type_name);
+        text.push_str(&woven.file);
+        let mut methods = Vec::with_capacity(woven.methods.len());
+        for m in &woven.methods {
+            let start = text.len() as u32;
+            text.push_str(&m.name);
+            let name = text.len() as u32 - start;
+            text.push_str(&m.descriptor);
+            let descriptor = text.len() as u32 - start - name;
+            methods.push(MethodEntry {
+                id: m.id,
+                line: m.line,
+                start,
+                name,
+                descriptor,
+            });
+        }
+        let mut left = woven.left;
+        left.extend(skipped);
+        Touched {
+            bytes: woven.bytes,
+            type_name: woven.type_name.len(),
+            file: woven.file.len(),
+            text,
+            methods,
+            left,
+            advice: Vec::new(),
+        }
+    }
+
+    /// Full name in internal form.
+    pub(crate) fn type_name(&self) -> &str {
+        &self.text[..self.type_name]
+    }
+
+    /// Source file name, or empty.
+    pub(crate) fn file(&self) -> &str {
+        &self.text[self.type_name..self.type_name + self.file]
+    }
+
+    /// The methods that got hooks.
+    pub(crate) fn methods(&self) -> impl ExactSizeIterator<Item = WovenMethod<'_>> {
+        self.methods.iter().map(|m| {
+            let (start, name) = (m.start as usize, m.name as usize);
+            let end = start + name + m.descriptor as usize;
+            WovenMethod {
+                id: m.id,
+                line: m.line,
+                name: &self.text[start..start + name],
+                descriptor: &self.text[start + name..end],
+            }
+        })
+    }
+}
+
+/// Buffers that a thread uses for one class after the other.
+pub(crate) struct Worker {
+    pub(crate) codec: Codec,
+    pub(crate) scratch: jvm::Scratch,
+    pub(crate) bytes: Vec<u8>,
+}
+
+thread_local! {
+    static WORKER: RefCell<Worker> = RefCell::new(Worker {
+        codec: Codec::new(),
+        scratch: jvm::Scratch::default(),
+        bytes: Vec::new(),
+    });
+}
+
+/// Largest read buffer that a thread keeps.
+const KEEP_BUFFER: usize = 4 << 20;
+
+/// Runs with this thread's buffers. Must not be nested, nor wait for other threads' work.
+pub(crate) fn with_worker<R>(f: impl FnOnce(&mut Worker) -> R) -> R {
+    WORKER.with_borrow_mut(|worker| {
+        let result = f(worker);
+        if worker.bytes.capacity() > KEEP_BUFFER {
+            worker.bytes = Vec::new();
+        }
+        result
+    })
+}
+
+/// Weaves a class. `None`: no rule has anything to say about it. `moved` gives other ids to methods,
+/// as pairs (id that the plan will have, id to have) in the order of the methods.
+pub(crate) fn weave_class(
+    cx: &Context<'_>,
+    matcher: &ArtifactMatcher<'_>,
+    bytes: &[u8],
+    scratch: &mut jvm::Scratch,
+    moved: &[(u32, u32)],
+) -> Result<Option<Touched>> {
+    if !matcher.bytes_may_match(bytes) {
+        return Ok(None);
+    }
+    let class = jvm::Class::parse(bytes)?;
+    if class.is_module() {
+        return Ok(None);
+    }
+    let mut planner = Planner::new(matcher, cx.id_of, cx.explain);
+    jvm::scan(&class, &mut planner)?;
+    let mut plan = planner.plan;
+    if plan.methods.is_empty() {
+        if plan.skipped.is_empty() {
+            return Ok(None);
+        }
+        let unwoven = jvm::Woven {
+            type_name: class.name(),
+            ..jvm::Woven::default()
+        };
+        return Ok(Some(Touched::new(unwoven, plan.skipped)));
+    }
+    let mut moved = moved.iter().peekable();
+    for planned in &mut plan.methods {
+        if let Some((_, to)) = moved.next_if(|(from, _)| *from == planned.id) {
+            planned.id = *to;
+        }
+    }
+    let woven = jvm::weave(&class, &plan, scratch)?;
+    let mut touched = Touched::new(woven, plan.skipped);
+    if cx.explain {
+        let mut planned = plan.methods.iter();
+        let advice = touched.methods.iter().map(|method| {
+            let same = planned.find(|p| p.id == method.id);
+            same.map_or(Advice::ALL, |p| p.advice)
+        });
+        touched.advice = advice.collect();
+    }
+    Ok(Some(touched))
+}

@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+"""Weaves corpora and has HotSpot judge every class.
+
+    check_corpora.py [--everyday | --full] [ARTIFACT...]
+
+For every artifact:
+- rules that match nothing give the same bytes;
+- `pack:all` weaves every method that has code, or says why not;
+- on each judging JDK, no class fails to link that did not fail unwoven;
+- `weave verify` accepts the output.
+"""
+
+import argparse
+import filecmp
+import hashlib
+import json
+import os
+import pathlib
+import time
+
+import corpora
+from lib import CORPORA, ROOT, WORK, Missing, Score, fresh, jdks, judges, main, oldest_jdk, run, weave_binary
+
+ORACLE = ROOT / "tests" / "oracle"
+# HotSpot's verifier for all loaders; its log lines would mix with what the oracle prints.
+VERIFY = ["-Xverify:all", "-Xlog:disable", "-Xmx3g", "-Xshare:auto"]
+OPENS = [
+    part
+    for package in ("loader", "access", "module")
+    for part in ("--add-opens", f"java.base/jdk.internal.{package}=ALL-UNNAMED")
+]
+NOTHING = 'version = 1\n[[aspect]]\nname = "nothing"\nmatch = { type = "no.such.Type" }\n'
+
+
+def oracle_classes():
+    """The oracles, compiled."""
+    out = fresh(WORK / "oracle")
+    run([oldest_jdk() / "bin" / "javac", "-d", out, *sorted(ORACLE.glob("*.java"))])
+    return out
+
+
+def link(home, root, artifacts, jdk, fallback):
+    """What LinkAll says: `{(artifact, class): (kind, message)}` and how many classes were linked."""
+    listed = WORK / "link.list"
+    listed.write_text("\n".join(artifacts) + "\n")
+    command = [home / "bin" / "java", *VERIFY, *(OPENS if jdk else []), "-cp", WORK / "oracle", "LinkAll"]
+    if fallback:
+        around = WORK / "fallback.list"
+        around.write_text("\n".join(str(p) for p in fallback) + "\n")
+        command += ["--fallback", around]
+    out = run(command + (["--jdk"] if jdk else []) + ["--root", root, "--list", listed]).stdout.splitlines()
+    if not out or not out[-1].startswith("linked "):
+        raise RuntimeError(f"LinkAll did not finish: {out[-3:]}")
+    failing = {}
+    for line in out[:-1]:
+        artifact, member, kind, message = line.split("\t", 3)
+        failing[artifact, member] = (kind, message)
+    return failing, int(out[-1].split()[1])
+
+
+def link_unwoven(version, home, artifacts, jdk, fallback):
+    """The same for the unwoven artifacts, remembered beside the corpora."""
+    mark = hashlib.sha256((home / "release").read_bytes() + (ORACLE / "LinkAll.java").read_bytes())
+    for path in [CORPORA / a for a in artifacts] + list(fallback):
+        mark.update(f"{path} {path.stat().st_size}\n".encode())
+    known = CORPORA / "linked" / f"{version}-{mark.hexdigest()[:16]}.json"
+    if known.exists():
+        rows, linked = json.loads(known.read_text())
+        return {(a, m): (k, t) for a, m, k, t in rows}, linked
+    failing, linked = link(home, CORPORA, artifacts, jdk, fallback)
+    known.parent.mkdir(exist_ok=True)
+    known.write_text(json.dumps([[[a, m, k, t] for (a, m), (k, t) in failing.items()], linked]))
+    return failing, linked
+
+
+def judge(score, version, home, woven, artifacts, jdk, fallback):
+    """No class fails that did not fail unwoven."""
+    what = f"JDK {version} links {'its own classes' if jdk else f'{len(artifacts)} artifacts'}"
+    before, linked_before = link_unwoven(version, home, artifacts, jdk, fallback)
+    after, linked = link(home, woven, artifacts, jdk, fallback)
+    new = {key: told for key, told in after.items() if before.get(key, ("", ""))[0] != told[0]}
+    for (artifact, member), (kind, message) in sorted(new.items())[:40]:
+        print(f"     {artifact}!/{member}: {kind}: {message[:600]}")
+    score.check(
+        what,
+        not new and linked >= linked_before > 0,
+        f"{linked} classes linked, {linked_before} unwoven; {len(before)} fail unwoven, {len(new)} newly",
+    )
+
+
+def count(root, artifacts):
+    """What Methods says: `{artifact: (classes, methods, hooked, code bytes)}`."""
+    listed = WORK / "count.list"
+    listed.write_text("\n".join(artifacts) + "\n")
+    java = oldest_jdk() / "bin" / "java"
+    out = run([java, "-Xshare:auto", "-cp", WORK / "oracle", "Methods", "--root", root, "--list", listed]).stdout
+    rows = (line.split("\t") for line in out.splitlines())
+    return {row[0]: tuple(int(n) for n in row[1:]) for row in rows}
+
+
+def body():
+    args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    args.add_argument("--everyday", action="store_true", help="a few artifacts and both JDKs (the default)")
+    args.add_argument("--full", action="store_true", help="all of them")
+    args.add_argument("artifact", nargs="*", type=pathlib.Path, help="these jars only")
+    args = args.parse_args()
+    weave, judging, score = weave_binary(), judges(), Score()
+    fresh(WORK / "woven")
+    oracle_classes()
+    start = time.monotonic()
+
+    if args.artifact:
+        paths, own = [p.resolve() for p in args.artifact], {}
+    else:
+        CORPORA.mkdir(parents=True, exist_ok=True)
+        own = {version: corpora.jdk_jar(version, home) for version, home in judging.items()}
+        paths = corpora.full() if args.full else corpora.everyday()
+    root = CORPORA if not args.artifact else pathlib.Path(os.path.commonpath([p.parent for p in paths]))
+    names = [str(p.relative_to(root)) for p in paths]
+    every = names + [p.name for p in own.values()]
+    print(f"     corpora ready after {time.monotonic() - start:.0f} s: {len(every)} artifacts", flush=True)
+
+    nothing = WORK / "nothing.toml"
+    nothing.write_text(NOTHING)
+    different, failed, refused, told = [], [], [], {}
+    seconds = 0.0
+    for name in every:
+        source, target = root / name, WORK / "woven" / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        done = run([weave, "-q", "--rules", nothing, source, target], check=False)
+        if done.returncode != 0 or not filecmp.cmp(source, target, shallow=False):
+            different.append(name)
+            print(f"     {name}: exit {done.returncode} {done.stderr.strip()[:300]}")
+        begun = time.monotonic()
+        done = run([weave, "--rules", "pack:all", "--json", source, target], check=False)
+        seconds += time.monotonic() - begun
+        if done.returncode != 0:
+            failed.append(name)
+            print(f"     {name}: exit {done.returncode} {done.stderr.strip()[:300]}")
+            continue
+        told[name] = json.loads(done.stdout)
+        done = run([weave, "verify", target], check=False)
+        if done.returncode != 0:
+            refused.append(name)
+            print(f"     {name}: {(done.stdout + done.stderr).strip()[-400:]}")
+    score.check("rules that match nothing give the same bytes", not different, f"{len(every)} artifacts")
+    score.check("pack:all weaves", not failed, f"{len(every)} artifacts in {seconds:.1f} s")
+    score.check("weave verify accepts the output", not refused, f"{len(every) - len(failed)} artifacts")
+
+    woven = [name for name in names if name in told]
+    before, after = count(root, list(told)), count(WORK / "woven", list(told))
+    wrong, reasons = [], {}
+    for name, report in told.items():
+        counted = {r["reason"]: r["methods"] for r in report["skipped"]}
+        # Abstract and native methods have no code, and are not among those counted here.
+        skipped = sum(n for reason, n in counted.items() if reason != "no-body")
+        for reason, n in counted.items():
+            reasons[reason] = reasons.get(reason, 0) + n
+        if before[name][1] != report["woven"] + skipped or after[name][2] != report["woven"]:
+            wrong.append(name)
+            print(
+                f"     {name}: {before[name][1]} methods with code; weave tells {report['woven']} woven,"
+                f" {counted} skipped; {after[name][2]} call Hooks.enter"
+            )
+    methods = sum(c[1] for c in before.values())
+    hooked = sum(c[2] for c in after.values())
+    growth = 100 * (sum(c[3] for c in after.values()) / max(1, sum(c[3] for c in before.values())) - 1)
+    score.check(
+        "every method with code is woven or skipped with a reason",
+        not wrong,
+        f"{sum(c[0] for c in before.values())} classes, {methods} methods, {hooked} woven;"
+        f" skipped: {reasons}; code grows by {growth:.1f} %",
+    )
+
+    for version, home in sorted(judging.items()):
+        if version in own and own[version].name in told:
+            judge(score, version, home, WORK / "woven", [own[version].name], True, [])
+        if woven:
+            judge(score, version, home, WORK / "woven", woven, False, paths)
+    return score.finish("corpora")
+
+
+if __name__ == "__main__":
+    main(body)

@@ -1,0 +1,234 @@
+#!/usr/bin/env python3
+"""Reads a trace by docs/trace-format.md alone, and says whether it is balanced.
+
+    check_trace.py [--running] TRACE...
+
+Written apart from the weaver's reader, so that the two can disagree.
+"""
+
+import argparse
+import struct
+import sys
+import zlib
+from array import array
+from collections import Counter, defaultdict
+
+CHUNK = 65536
+HEADER = struct.Struct("<8sHHIQQIIQQQQQI")
+RECORDS, SYMBOLS = 1, 2
+ESCAPE, ENTER, EXIT, ERROR = 0, 1, 2, 3
+TIME, SEGMENT, THREAD, EXCEPTION, LOST = 1, 2, 3, 4, 5
+
+
+class Trace:
+    """What a trace holds."""
+
+    def __init__(self):
+        self.problems = []
+        self.orderly = False
+        self.lost = 0
+        self.overwritten = 0
+        self.hook_failures = 0
+        self.symbols = {}  # id -> (type, method, descriptor)
+        self.threads = {}  # number -> name
+        self.calls = Counter()  # id -> enters
+        self.exits = Counter()
+        self.errors = Counter()
+        self.exceptions = Counter()  # (type, message) -> how often thrown
+        self.thrown_by = Counter()  # (id, type, message)
+        self.open = {}  # thread -> ids of calls still open
+        self.deepest = 0
+
+    def named(self, counts):
+        """Counts by id as counts by `type.method`."""
+        named = Counter()
+        for method, n in counts.items():
+            owner, name, _ = self.symbols.get(method, ("?", f"{method:#x}", ""))
+            named[f"{owner.replace('/', '.')}.{name}"] += n
+        return named
+
+
+def leb128(data, at):
+    value = shift = 0
+    while True:
+        byte = data[at]
+        at += 1
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            return value, at
+
+
+def text(data, at):
+    length, at = leb128(data, at)
+    return data[at : at + length].decode(), at + length
+
+
+def read_symbols(trace, data):
+    if data[:4] != b"WSYM":
+        trace.problems.append("a symbols map does not begin with WSYM")
+        return
+    _, _, count, length, crc, packed = struct.unpack_from("<HHIIII", data, 4)
+    payload = zlib.decompress(data[24 : 24 + packed], -15)
+    if len(payload) != length or zlib.crc32(payload) != crc:
+        trace.problems.append("a symbols map's length or checksum is wrong")
+    at, owner, seen = 0, "", 0
+    while at < len(payload):
+        tag = payload[at]
+        at += 1
+        if tag == 1:
+            _, at = text(payload, at)
+        elif tag == 2:
+            owner, at = text(payload, at)
+            _, at = text(payload, at)
+        elif tag == 3:
+            (method,) = struct.unpack_from("<I", payload, at)
+            name, at = text(payload, at + 4)
+            descriptor, at = text(payload, at)
+            _, at = leb128(payload, at)
+            trace.symbols[method] = (owner, name, descriptor)
+            seen += 1
+        else:
+            trace.problems.append(f"a symbols map has tag {tag}")
+            break
+    if seen != count:
+        trace.problems.append(f"a symbols map has {seen} methods and says {count}")
+
+
+def segments_of(trace, thread, segment, words):
+    """Cuts a chunk's words into the segments they belong to: `(thread, segment, words)`."""
+    begin = at = 0
+    while at < len(words) and words[at]:
+        word = words[at]
+        if word & 3 == ESCAPE:
+            kind, size = word >> 2 & 63, word >> 8 & 0xFFFFFF
+            if kind == SEGMENT:
+                yield thread, segment, words[begin:at]
+                thread, segment = word >> 32, words[at + 1]
+                begin = at + 1 + size
+            at += size
+        at += 1
+    yield thread, segment, words[begin:at]
+
+
+def read_thread(trace, thread, segments):
+    """Pairs the records of one thread."""
+    numbers = sorted(segments)
+    if numbers != list(range(len(numbers))):
+        trace.problems.append(f"thread {thread}: segments {numbers[:20]}, not all from 0")
+    stack, pending = [], None
+    calls, exits, errors = trace.calls, trace.exits, trace.errors
+    for number in numbers:
+        words = segments[number]
+        at = 0
+        while at < len(words):
+            word = words[at]
+            kind, method = word & 3, word >> 32
+            if kind == ENTER:
+                calls[method] += 1
+                stack.append(method)
+                if len(stack) > trace.deepest:
+                    trace.deepest = len(stack)
+            elif kind != ESCAPE:
+                (exits if kind == EXIT else errors)[method] += 1
+                if kind == ERROR and pending:
+                    trace.exceptions[pending] += 1
+                    trace.thrown_by[(method, *pending)] += 1
+                    pending = None
+                if not stack or stack.pop() != method:
+                    trace.problems.append(f"thread {thread}, segment {number}: {method:#x} leaves, but is not innermost")
+                    return
+            else:
+                escape, size = word >> 2 & 63, word >> 8 & 0xFFFFFF
+                payload = words[at + 1 : at + 1 + size]
+                if len(payload) != size or escape == 0:
+                    trace.problems.append(f"thread {thread}, segment {number}: an escape of type {escape} is cut off")
+                    return
+                if escape == THREAD:
+                    length = payload[0] >> 32
+                    trace.threads[method] = payload[1:].tobytes()[:length].decode()
+                elif escape == EXCEPTION:
+                    head, data = payload[0], payload[1:].tobytes()
+                    first, second = head & 0xFFFFFFFF, head >> 32
+                    pending = (data[:first].decode(), data[first : first + second].decode())
+                elif escape == LOST:
+                    trace.problems.append(f"thread {thread}: {payload[0]} records lost")
+                at += size
+            at += 1
+    if stack:
+        trace.open[thread] = stack
+
+
+def read(path, running=False):
+    """Reads a whole trace. `running`: calls that are open at the end are no problem (threads that never ended)."""
+    trace = Trace()
+    data = open(path, "rb").read()
+    if len(data) < CHUNK or data[:8] != b"WTRACE\r\n":
+        trace.problems.append("no header")
+        return trace
+    (_, version, _, size, _, _, _, flags, _, lost, overwritten, failures, _, _) = HEADER.unpack_from(data)
+    trace.orderly = bool(flags & 1)
+    trace.lost, trace.overwritten, trace.hook_failures = lost, overwritten, failures
+    if (version, size) != (1, CHUNK):
+        trace.problems.append(f"version {version}, chunk size {size}")
+    for what, n in (("records lost", lost), ("chunks overwritten", overwritten), ("hook failures", failures)):
+        if n:
+            trace.problems.append(f"{n} {what}")
+    threads, maps, serials = defaultdict(dict), defaultdict(dict), set()
+    for begin in range(CHUNK, len(data), CHUNK):
+        part = data[begin : begin + CHUNK]
+        if part[:4] != b"WCHK":
+            if any(part[:4]):
+                trace.problems.append(f"chunk at {begin:#x} begins with {part[:4]!r}")
+            continue
+        kind, serial, one, two, three = struct.unpack_from("<IQIIQ", part, 4)
+        if serial in serials or serial == 0:
+            trace.problems.append(f"chunk at {begin:#x}: serial number {serial} again")
+        serials.add(serial)
+        if kind == SYMBOLS:
+            maps[one][two] = (part[32 : 32 + (three & 0xFFFFFFFF)], three >> 32)
+        elif kind == RECORDS:
+            words = array("Q", part[32 : 32 + (len(part) - 32) // 8 * 8])
+            if sys.byteorder == "big":
+                words.byteswap()
+            for thread, segment, cut in segments_of(trace, one, two, words):
+                if segment in threads[thread]:
+                    trace.problems.append(f"thread {thread}: segment {segment} twice")
+                threads[thread][segment] = cut
+    for number, parts in maps.items():
+        whole = b"".join(parts[i][0] for i in sorted(parts))
+        if len(whole) != next(iter(parts.values()))[1]:
+            trace.problems.append(f"symbols map {number} is not whole")
+        else:
+            read_symbols(trace, whole)
+    for thread, segments in sorted(threads.items()):
+        read_thread(trace, thread, segments)
+    for thread, stack in trace.open.items():
+        if not running:
+            trace.problems.append(f"thread {thread} ({trace.threads.get(thread, '?')}): {len(stack)} calls never left")
+    unknown = [m for m in trace.calls if m not in trace.symbols] if trace.symbols else []
+    if unknown:
+        trace.problems.append(f"{len(unknown)} method ids have no name")
+    return trace
+
+
+def main():
+    args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    args.add_argument("--running", action="store_true", help="calls may be open at the end")
+    args.add_argument("trace", nargs="+")
+    args = args.parse_args()
+    bad = 0
+    for path in args.trace:
+        trace = read(path, args.running)
+        print(
+            f"{path}: {sum(trace.calls.values())} enters, {sum(trace.exits.values())} exits,"
+            f" {sum(trace.errors.values())} errors, {len(trace.threads)} threads, deepest {trace.deepest}"
+        )
+        for problem in trace.problems[:20]:
+            print(f"  {problem}")
+        bad |= bool(trace.problems)
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,127 @@
+"""What the test scripts share: where things are, running commands, keeping score."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CACHE = ROOT / ".cache"
+CORPORA = pathlib.Path(os.environ.get("WEAVE_CORPORA") or CACHE / "corpora").resolve()
+WORK = pathlib.Path(os.environ.get("WEAVE_WORK") or CACHE / "work").resolve()
+JOBS = os.cpu_count() or 1
+
+
+class Missing(Exception):
+    """Something that a test needs is not there. Never a reason to pass."""
+
+
+def weave_binary():
+    """The release build of this tree, or what WEAVE names."""
+    named = os.environ.get("WEAVE")
+    target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target")
+    path = pathlib.Path(named) if named else target / "release" / "weave"
+    if not path.is_file():
+        raise Missing(f"{path} is missing: run `cargo build --release`")
+    return path.resolve()
+
+
+def jdks():
+    """The JDKs found here, by feature version, `{17: path, 25: path}`.
+
+    WEAVE_JDKS (folders separated by `:`) goes before the usual places.
+    """
+    named = [pathlib.Path(p) for p in os.environ.get("WEAVE_JDKS", "").split(os.pathsep) if p]
+    home = [pathlib.Path(os.environ["JAVA_HOME"])] if os.environ.get("JAVA_HOME") else []
+    java = shutil.which("java")
+    on_path = [pathlib.Path(java).resolve().parents[1]] if java else []
+    usual = sorted(pathlib.Path("/usr/lib/jvm").glob("*")) + sorted((CACHE / "jdk").glob("*"))
+    found = {}
+    for home in named + home + on_path + usual:
+        release = home / "release"
+        if not (home / "bin" / "javac").exists() or not release.exists():
+            continue
+        for line in release.read_text().splitlines():
+            if line.startswith("JAVA_VERSION="):
+                version = int(line.split('"')[1].split(".")[0].split("-")[0])
+                found.setdefault(version, home.resolve())
+    return found
+
+
+def oldest_jdk():
+    """The oldest JDK from 17 on: what most things are compiled with and run on."""
+    usable = [v for v in jdks() if v >= 17]
+    if not usable:
+        raise Missing("no JDK 17 or newer: install one, or name it in WEAVE_JDKS")
+    return jdks()[min(usable)]
+
+
+def judges():
+    """The JDKs that judge: the oldest and the newest from 17 on; WEAVE_ONE_JDK allows a single one."""
+    usable = sorted(v for v in jdks() if v >= 17)
+    if len(usable) < 2 and not os.environ.get("WEAVE_ONE_JDK"):
+        raise Missing(
+            f"two JDKs are needed, 17 and a newer one; found {usable or 'none'}"
+            " (WEAVE_JDKS names their folders; WEAVE_ONE_JDK=1 makes do with one)"
+        )
+    return {v: jdks()[v] for v in {usable[0], usable[-1]}} if usable else {}
+
+
+def run(command, check=True, **options):
+    """Runs a command to its end; its output is text. A failure says what it wrote."""
+    options.setdefault("stdout", subprocess.PIPE)
+    options.setdefault("stderr", subprocess.PIPE)
+    command = [str(c) for c in command]
+    done = subprocess.run(command, text=True, errors="replace", **options)
+    if check and done.returncode != 0:
+        tail = ((done.stdout or "") + (done.stderr or ""))[-3000:]
+        raise RuntimeError(f"exit {done.returncode} of {' '.join(command)[:400]}\n{tail}")
+    return done
+
+
+def fresh(path):
+    """An empty folder at `path`."""
+    path = pathlib.Path(path)
+    if path.exists():
+        shutil.rmtree(path)
+    path.mkdir(parents=True)
+    return path
+
+
+class Score:
+    """Counts named checks and prints each as it is decided."""
+
+    def __init__(self):
+        self.passed, self.failed, self.start = 0, [], time.monotonic()
+
+    def check(self, name, good, detail=""):
+        if good:
+            self.passed += 1
+        else:
+            self.failed.append(name)
+        mark = "ok  " if good else "FAIL"
+        print(f"{mark} {name}{': ' if detail else ''}{detail}", flush=True)
+        return good
+
+    def finish(self, what):
+        """The closing line, in cargo test's words, and the exit status."""
+        verdict = "FAILED" if self.failed else "ok"
+        for name in self.failed:
+            print(f"failed: {name}")
+        print(
+            f"\n{what}\ntest result: {verdict}. {self.passed} passed; {len(self.failed)} failed;"
+            f" 0 ignored; 0 measured; 0 filtered out; finished in {time.monotonic() - self.start:.2f}s\n",
+            flush=True,
+        )
+        return 1 if self.failed or not self.passed else 0
+
+
+def main(body):
+    """Runs a script's body; what is missing is told in one line."""
+    try:
+        sys.exit(body())
+    except Missing as missing:
+        print(f"FAIL missing: {missing}", file=sys.stderr)
+        sys.exit(1)

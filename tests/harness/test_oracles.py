@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""The judges judged: what is broken on purpose must be told, by each judge and on each JDK."""
+
+import struct
+import zipfile
+
+import check_corpora
+import check_trace
+from lib import WORK, Score, fresh, judges, main, oldest_jdk, run
+
+
+def compiled(folder, package, options):
+    """A class `Broken` whose method returns an int, its last instruction made to return a reference."""
+    source = folder / "Broken.java"
+    source.write_text(f"package {package}; public class Broken {{ static int one() {{ return 1; }} }}")
+    run([oldest_jdk() / "bin" / "javac", *options, "-d", folder / "out", source])
+    good = (folder / "out" / package.replace(".", "/") / "Broken.class").read_bytes()
+    # iconst_1 ireturn, JVMS 6.5; areturn is 0xb0.
+    assert good.count(b"\x04\xac") == 1
+    return good, good.replace(b"\x04\xac", b"\x04\xb0")
+
+
+def jar(path, members):
+    with zipfile.ZipFile(path, "w") as out:
+        for name, data in members.items():
+            out.writestr(name, data)
+
+
+def linking(score):
+    folder = fresh(WORK / "broken")
+    check_corpora.oracle_classes()
+    good, bad = compiled(folder, "acme", ["--release", "8"])
+    jar(folder / "nested.jar", {"acme/Broken.class": bad})
+    jar(
+        folder / "plain.jar",
+        {
+            "acme/Broken.class": good,
+            "META-INF/versions/9/acme/Broken.class": bad,
+            "lib/nested.jar": (folder / "nested.jar").read_bytes(),
+        },
+    )
+    own_good, own_bad = compiled(folder, "java.util", ["--patch-module", f"java.base={folder}"])
+    jar(folder / "own.jar", {"java.base/java/util/Broken.class": own_bad})
+    jar(folder / "own-good.jar", {"java.base/java/util/Broken.class": own_good})
+    for version, home in judges().items():
+        told, linked = check_corpora.link(home, folder, ["plain.jar"], False, [])
+        kinds = {member: kind for (_, member), (kind, _) in told.items()}
+        expected = {"META-INF/versions/9/acme/Broken": "VerifyError", "lib/nested.jar!/acme/Broken": "VerifyError"}
+        score.check(f"JDK {version} tells a broken class", kinds == expected and linked == 1, str(kinds))
+        told, linked = check_corpora.link(home, folder, ["own.jar"], True, [])
+        kinds = [kind for kind, _ in told.values()]
+        score.check(f"JDK {version} tells a broken class in java.util", kinds == ["VerifyError"] and linked == 0, str(kinds))
+        told, linked = check_corpora.link(home, folder, ["own-good.jar"], True, [])
+        score.check(f"JDK {version} links a good class in java.util", not told and linked == 1, str(told))
+
+
+def header():
+    """A trace's header chunk."""
+    head = struct.pack("<8sHHIQQIIQQQQQI", b"WTRACE\r\n", 1, 0, 65536, 0, 7, 0, 1, 1 << 20, 0, 0, 0, 0, 0)
+    return head.ljust(65536, b"\0")
+
+
+def chunk(thread, segment, words, serial=1):
+    data = struct.pack("<4sIQIIQ", b"WCHK", 1, serial, thread, segment, 0)
+    return (data + b"".join(struct.pack("<Q", w) for w in words)).ljust(65536, b"\0")
+
+
+def enter(method):
+    return method << 32 | 5 << 2 | 1
+
+
+def leave(method):
+    return method << 32 | 5 << 2 | 2
+
+
+def tracing(score):
+    path = fresh(WORK / "traces") / "t.wtrace"
+
+    def problems(*chunks):
+        path.write_bytes(header() + b"".join(chunks))
+        return check_trace.read(path).problems
+
+    score.check("a balanced trace is balanced", problems(chunk(1, 0, [enter(1), enter(2), leave(2), leave(1)])) == [])
+    score.check("an exit of another method is told", problems(chunk(1, 0, [enter(1), leave(2)])) != [])
+    score.check("a missing exit is told", problems(chunk(1, 0, [enter(1), enter(2), leave(2)])) != [])
+    score.check("a missing segment is told", problems(chunk(1, 1, [enter(1), leave(1)])) != [])
+    score.check(
+        "segments are read in their own order",
+        problems(chunk(1, 1, [leave(1)], 1), chunk(1, 0, [enter(1)], 2)) == [],
+    )
+    lost = 5 << 2 | 1 << 8
+    score.check("lost records are told", problems(chunk(1, 0, [enter(1), leave(1), lost, 3])) != [])
+
+
+def body():
+    score = Score()
+    tracing(score)
+    linking(score)
+    return score.finish("oracles")
+
+
+if __name__ == "__main__":
+    main(body)
