@@ -6,26 +6,33 @@
 //! order (artifact, member, method), and a method whose id is taken gets its next candidate that is free;
 //! its class is then woven again. The order does not depend on threads, so neither do the ids.
 
-use crate::symbols::Symbols;
+use crate::symbols::{Symbol, Symbols};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// How an id is made of type, method name, descriptor and attempt.
 pub type MethodId = fn(&str, &str, &str, u32) -> u32;
+
+/// Type, name and descriptor of a method.
+type Key = (Box<str>, Box<str>, Box<str>);
 
 /// Ids of earlier weaves (`--known-symbols`), and how to make new ones; shared by all threads.
 pub(crate) struct KnownIds {
     make: MethodId,
     known: Symbols,
     /// Methods whose known id is not their first candidate: type, name, descriptor.
-    moved: FxHashMap<(Box<str>, Box<str>, Box<str>), u32>,
+    moved: FxHashMap<Key, u32>,
 }
 
 impl KnownIds {
     pub(crate) fn new(make: MethodId, known: Symbols) -> KnownIds {
-        let mut moved = FxHashMap::default();
+        let mut moved = FxHashMap::<Key, u32>::default();
         for (id, s) in known.iter() {
             if make(&s.type_name, &s.method, &s.descriptor, 0) != id {
-                let key = (s.type_name.clone(), s.method.clone(), s.descriptor.clone());
+                let key = (
+                    (&*s.type_name).into(),
+                    s.method.clone(),
+                    s.descriptor.clone(),
+                );
                 // Two artifacts of an earlier weave may both have had the method: the smaller id,
                 // so that the choice does not depend on the map's order.
                 let entry = moved.entry(key).or_insert(id);
@@ -37,7 +44,7 @@ impl KnownIds {
             let first = make(ty, name, descriptor, 0);
             !known
                 .get(first)
-                .is_some_and(|s| (&s.type_name, &s.method, &s.descriptor) == (ty, name, descriptor))
+                .is_some_and(|s| is(s, ty, name, descriptor))
         });
         KnownIds { make, known, moved }
     }
@@ -56,8 +63,12 @@ impl KnownIds {
     fn allows(&self, id: u32, ty: &str, name: &str, descriptor: &str) -> bool {
         self.known
             .get(id)
-            .is_none_or(|s| (&*s.type_name, &*s.method, &*s.descriptor) == (ty, name, descriptor))
+            .is_none_or(|s| is(s, ty, name, descriptor))
     }
+}
+
+fn is(symbol: &Symbol, ty: &str, name: &str, descriptor: &str) -> bool {
+    (&*symbol.type_name, &*symbol.method, &*symbol.descriptor) == (ty, name, descriptor)
 }
 
 /// The ids given so far.
