@@ -29,6 +29,8 @@ OPENS = [
     for package in ("loader", "access", "module")
     for part in ("--add-opens", f"java.base/jdk.internal.{package}=ALL-UNNAMED")
 ]
+# How many findings of a kind are printed.
+SHOWN = 40
 NOTHING = 'version = 1\n[[aspect]]\nname = "nothing"\nmatch = { type = "no.such.Type" }\n'
 
 
@@ -79,7 +81,7 @@ def judge(score, version, home, woven, artifacts, jdk, fallback):
     before, linked_before = link_unwoven(version, home, artifacts, jdk, fallback)
     after, linked = link(home, woven, artifacts, jdk, fallback)
     new = {key: told for key, told in after.items() if before.get(key, ("", ""))[0] != told[0]}
-    for (artifact, member), (kind, message) in sorted(new.items())[:40]:
+    for (artifact, member), (kind, message) in sorted(new.items())[:SHOWN]:
         print(f"     {artifact}!/{member}: {kind}: {message[:600]}")
     score.check(
         what,
@@ -128,13 +130,13 @@ def body():
         source, target = root / name, WORK / "woven" / name
         target.parent.mkdir(parents=True, exist_ok=True)
         done = run([weave, "-q", "--rules", nothing, source, target], check=False)
-        if done.returncode != 0 or not filecmp.cmp(source, target, shallow=False):
+        if done.returncode != 0 or not target.exists() or not filecmp.cmp(source, target, shallow=False):
             different.append(name)
             print(f"     {name}: exit {done.returncode} {done.stderr.strip()[:300]}")
         begun = time.monotonic()
         done = run([weave, "--rules", "pack:all", "--json", source, target], check=False)
         seconds += time.monotonic() - begun
-        if done.returncode != 0:
+        if done.returncode != 0 or not target.exists():
             failed.append(name)
             print(f"     {name}: exit {done.returncode} {done.stderr.strip()[:300]}")
             continue
@@ -151,17 +153,17 @@ def body():
     before, after = count(root, list(told)), count(WORK / "woven", list(told))
     wrong, reasons = [], {}
     for name, report in told.items():
-        counted = {r["reason"]: r["methods"] for r in report["skipped"]}
+        counted = report["skipped"]
         # Abstract and native methods have no code, and are not among those counted here.
         skipped = sum(n for reason, n in counted.items() if reason != "no-body")
         for reason, n in counted.items():
             reasons[reason] = reasons.get(reason, 0) + n
         if before[name][1] != report["woven"] + skipped or after[name][2] != report["woven"]:
-            wrong.append(name)
-            print(
+            wrong.append(
                 f"     {name}: {before[name][1]} methods with code; weave tells {report['woven']} woven,"
                 f" {counted} skipped; {after[name][2]} call Hooks.enter"
             )
+    print(*wrong[:SHOWN], sep="\n", end="\n" if wrong else "")
     methods = sum(c[1] for c in before.values())
     hooked = sum(c[2] for c in after.values())
     growth = 100 * (sum(c[3] for c in after.values()) / max(1, sum(c[3] for c in before.values())) - 1)
