@@ -125,12 +125,12 @@ pub fn put_uleb32(out: &mut Vec<u8>, mut value: u32) {
 }
 
 /// Decodes modified UTF-8 (JVMS 4.4.7, also the dex format's MUTF-8): NUL as `C0 80`, characters
-/// above U+FFFF as two three-byte surrogates. Plain ASCII is borrowed. What is not valid
+/// above U+FFFF as two three-byte surrogates. What is plain UTF-8, too, is borrowed. What is not valid
 /// becomes U+FFFD: names in artifacts are for matching and showing, never written back from here.
 pub fn mutf8(bytes: &[u8]) -> Cow<'_, str> {
-    if bytes.is_ascii() {
-        // An ASCII slice is UTF-8; the check costs what it did above.
-        return String::from_utf8_lossy(bytes);
+    // What is valid UTF-8 means the same here: the two differ in forms that UTF-8 forbids.
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        return Cow::Borrowed(text);
     }
     let mut units = Vec::with_capacity(bytes.len());
     let mut i = 0;

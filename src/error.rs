@@ -82,6 +82,13 @@ impl Error {
         &self.0.message
     }
 
+    /// Counts the offset from further out: what was read lies `base` bytes into its surroundings.
+    #[must_use]
+    pub fn offset_by(mut self, base: usize) -> Error {
+        self.0.offset = self.0.offset.map(|offset| offset + base as u64);
+        self
+    }
+
     /// The byte offset within the member, if known.
     pub fn offset(&self) -> Option<u64> {
         self.0.offset

@@ -1,6 +1,7 @@
 //! What to weave: rules, pointcuts and the plan. Knows no bytecode.
 
 pub mod joinpoint;
+pub mod pattern;
 pub mod plan;
 pub mod pointcut;
 pub mod rules;

@@ -1,1 +1,3 @@
-//! Placeholder.
+//! The command line: one file a subcommand.
+
+pub mod report;

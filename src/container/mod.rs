@@ -1,4 +1,13 @@
 //! Files that hold members: jars and other zip files, folders. Knows bytes, never formats.
+//!
+//! - [`zip`] reads an archive through its directory and writes one like it by splicing;
+//! - [`jar`] knows what makes a zip file a jar: the manifest and its signatures;
+//! - [`folder`] lists a folder and keeps names inside the output folder;
+//! - [`input`] maps a file into memory;
+//! - [`stage`] writes a file so that the target is the old one or the new one.
 
+pub mod folder;
+pub mod input;
 pub mod jar;
+pub mod stage;
 pub mod zip;

@@ -1,1 +1,209 @@
-//! Placeholder.
+//! What rewriting shares between the bytecodes: positions, not instructions.
+//!
+//! A backend lists what goes in front of which instruction and which instructions change their
+//! size; [`Layout::solve`] gives every old pc its new place. Sizes that depend on the distance
+//! of a branch are the backend's to grow: it calls [`Layout::grow`] and solves again until
+//! nothing changes. Growth is never taken back, so this ends.
+
+/// Where branches that meant an instruction land once code was put in front of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Behind the inserted code: it runs only when reached from above. A loop whose head is the
+    /// first instruction so fires the enter hook once.
+    Prologue,
+    /// In front of the inserted code: it runs however the instruction is reached.
+    Before,
+}
+
+/// An old pc where something changes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Stop {
+    pc: u32,
+    /// New position of whatever belongs to `pc`, inserted code first. Set by `solve`.
+    start: u32,
+    prologue: u32,
+    before: u32,
+    /// How much larger the instruction itself becomes.
+    growth: i32,
+    /// The growth depends on the new position (padding): `solve` asks for it.
+    movable: bool,
+}
+
+impl Stop {
+    fn insn(&self) -> u32 {
+        self.start + self.prologue + self.before
+    }
+    /// New minus old position, for the instructions after this one.
+    fn shift_after(&self) -> i32 {
+        (self.insn() as i32 - self.pc as i32) + self.growth
+    }
+}
+
+/// The map from old to new positions in one method's code.
+#[derive(Clone, Debug, Default)]
+pub struct Layout {
+    stops: Vec<Stop>,
+}
+
+/// One change, in order of pc, for the writer of the new code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// The old pc.
+    pub pc: u32,
+    /// Bytes of inserted code that branches skip.
+    pub prologue: u32,
+    /// Bytes of inserted code that branches run.
+    pub before: u32,
+    /// Whether the instruction itself is encoded anew.
+    pub resized: bool,
+}
+
+impl Layout {
+    /// Forgets everything; keeps the memory.
+    pub fn clear(&mut self) {
+        self.stops.clear();
+    }
+
+    fn stop(&mut self, pc: u32) -> &mut Stop {
+        let i = match self.stops.last() {
+            Some(last) if last.pc < pc => self.stops.len(),
+            None => 0,
+            _ => self.stops.partition_point(|s| s.pc < pc),
+        };
+        if self.stops.get(i).is_none_or(|s| s.pc != pc) {
+            self.stops.insert(
+                i,
+                Stop {
+                    pc,
+                    ..Stop::default()
+                },
+            );
+        }
+        &mut self.stops[i]
+    }
+
+    /// Puts `len` bytes of code in front of the instruction at `pc`.
+    pub fn insert(&mut self, pc: u32, place: Place, len: u32) {
+        let stop = self.stop(pc);
+        match place {
+            Place::Prologue => stop.prologue += len,
+            Place::Before => stop.before += len,
+        }
+    }
+
+    /// The instruction at `pc` becomes `by` bytes larger.
+    pub fn grow(&mut self, pc: u32, by: u32) {
+        self.stop(pc).growth = by as i32;
+    }
+
+    /// The size of the instruction at `pc` depends on where it comes to lie.
+    pub fn movable(&mut self, pc: u32) {
+        self.stop(pc).movable = true;
+    }
+
+    /// Computes all positions; `resize(pc, new_pc)` gives the growth of a movable instruction.
+    pub fn solve(&mut self, mut resize: impl FnMut(u32, u32) -> i32) {
+        let mut shift = 0i32;
+        for stop in &mut self.stops {
+            stop.start = (stop.pc as i32 + shift) as u32;
+            if stop.movable {
+                stop.growth = resize(stop.pc, stop.insn());
+            }
+            shift = stop.shift_after();
+        }
+    }
+
+    /// The stop at `pc`, or else the shift that the last one before it leaves.
+    #[inline]
+    fn find(&self, pc: u32) -> Result<&Stop, u32> {
+        let i = self.stops.partition_point(|s| s.pc <= pc);
+        match i.checked_sub(1).map(|i| &self.stops[i]) {
+            None => Err(pc),
+            Some(stop) if stop.pc == pc => Ok(stop),
+            Some(stop) => Err((pc as i32 + stop.shift_after()) as u32),
+        }
+    }
+
+    /// Where what belongs to `pc` begins, inserted code included; also the new end of a range
+    /// that ended at `pc`.
+    #[inline]
+    pub fn start(&self, pc: u32) -> u32 {
+        self.find(pc).map_or_else(|new| new, |stop| stop.start)
+    }
+
+    /// Where a branch to `pc` lands.
+    #[inline]
+    pub fn target(&self, pc: u32) -> u32 {
+        self.find(pc)
+            .map_or_else(|new| new, |stop| stop.start + stop.prologue)
+    }
+
+    /// Where the instruction itself comes to lie.
+    #[inline]
+    pub fn insn(&self, pc: u32) -> u32 {
+        self.find(pc).map_or_else(|new| new, Stop::insn)
+    }
+
+    /// What changes, in order of pc.
+    pub fn changes(&self) -> impl Iterator<Item = Change> + '_ {
+        self.stops.iter().map(|s| Change {
+            pc: s.pc,
+            prologue: s.prologue,
+            before: s.before,
+            resized: s.movable || s.growth != 0,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn branches_pass_the_prologue_and_run_what_is_before() {
+        let mut layout = Layout::default();
+        layout.insert(0, Place::Prologue, 6);
+        layout.insert(10, Place::Before, 5);
+        layout.solve(|_, _| 0);
+        assert_eq!(
+            (layout.start(0), layout.target(0), layout.insn(0)),
+            (0, 6, 6)
+        );
+        assert_eq!(
+            (layout.start(4), layout.target(4), layout.insn(4)),
+            (10, 10, 10)
+        );
+        assert_eq!(
+            (layout.start(10), layout.target(10), layout.insn(10)),
+            (16, 16, 21)
+        );
+        assert_eq!(layout.start(11), 22);
+    }
+
+    #[test]
+    fn both_places_at_one_pc_keep_their_order() {
+        let mut layout = Layout::default();
+        layout.insert(0, Place::Before, 5);
+        layout.insert(0, Place::Prologue, 6);
+        layout.solve(|_, _| 0);
+        assert_eq!(
+            (layout.start(0), layout.target(0), layout.insn(0)),
+            (0, 6, 11)
+        );
+    }
+
+    #[test]
+    fn movable_instructions_are_asked_where_they_lie() {
+        let mut layout = Layout::default();
+        layout.insert(0, Place::Prologue, 5);
+        layout.movable(3);
+        layout.grow(20, 2);
+        layout.solve(|pc, new_pc| {
+            assert_eq!((pc, new_pc), (3, 8));
+            -3
+        });
+        assert_eq!(layout.insn(3), 8);
+        assert_eq!(layout.insn(20), 22);
+        assert_eq!(layout.insn(23), 27);
+    }
+}

@@ -1,1 +1,33 @@
-//! Placeholder.
+//! Traces: what the hook libraries record (`docs/trace-format.md`), read back and summed up.
+//!
+//! ```text
+//! file (mapped) -> Trace (chunks indexed into threads and segments, symbols)
+//!       -> replay (records of a thread paired into calls)
+//!       -> summary per method, call tree, exceptions, threads = Analysis
+//! ```
+//!
+//! Memory grows with methods, threads and segments, never with records: these are only
+//! streamed through. A trace that is torn, damaged or hostile yields what is whole, and
+//! [`Notes`] say what is not.
+
+pub mod analysis;
+pub mod exceptions;
+pub mod file;
+pub mod flame;
+pub mod format;
+pub mod methods;
+pub mod notes;
+pub mod pattern;
+pub mod replay;
+pub mod summary;
+pub mod tree;
+pub mod units;
+
+#[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
+mod tests;
+
+pub use analysis::{Analysis, Analyzer, Options};
+pub use file::Trace;
+pub use notes::Notes;

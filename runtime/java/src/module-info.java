@@ -1,0 +1,4 @@
+/** The hook library of weave: what woven code calls. It needs nothing but java.base. */
+module weave.runtime {
+    exports weave.runtime;
+}

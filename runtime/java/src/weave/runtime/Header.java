@@ -1,0 +1,83 @@
+package weave.runtime;
+
+import java.nio.ByteBuffer;
+import java.util.concurrent.atomic.AtomicLong;
+
+/** Chunk 0 of the file. Its counters are written by any thread, on slow paths. */
+final class Header {
+    private static final int FLAGS = 36;
+    private static final int LOST = 48;
+    private static final int OVERWRITTEN = 56;
+    private static final int FAILURES = 64;
+    private static final int END = 72;
+    private static final int TEXT_LENGTH = 80;
+    private static final int TEXT = 84;
+    private static final int TEXT_LIMIT = 4_000;
+
+    static final int ENDED = 1;
+    static final int SYMBOLS = 2;
+
+    private final ByteBuffer bytes;
+    private final AtomicLong lost = new AtomicLong();
+    private final AtomicLong overwritten = new AtomicLong();
+    private final AtomicLong failures = new AtomicLong();
+    private final AtomicLong flags = new AtomicLong();
+
+    Header(ByteBuffer chunk, long wallClock, long pid, int policy, long limit, String command) {
+        bytes = chunk;
+        bytes.putInt(8, Format.VERSION);
+        bytes.putInt(12, Format.CHUNK);
+        bytes.putLong(16, wallClock);
+        bytes.putLong(24, pid);
+        bytes.putInt(32, policy);
+        bytes.putLong(40, limit);
+        byte[] text = Format.utf8(command, TEXT_LIMIT);
+        bytes.putInt(TEXT_LENGTH, text.length);
+        for (int i = 0; i < text.length; i++) {
+            bytes.put(TEXT + i, text[i]);
+        }
+        flags.set(0); // a fence: the magic goes last
+        bytes.putLong(0, Format.FILE_MAGIC);
+    }
+
+    void addLost(long n) {
+        add(lost, n, LOST);
+    }
+
+    void addOverwritten(long n) {
+        add(overwritten, n, OVERWRITTEN);
+    }
+
+    void addFailures(long n) {
+        add(failures, n, FAILURES);
+    }
+
+    void setFlag(int flag) {
+        long old;
+        do {
+            old = flags.get();
+        } while (!flags.compareAndSet(old, old | flag));
+        do {
+            old = flags.get();
+            bytes.putInt(FLAGS, (int) old);
+        } while (flags.get() != old);
+    }
+
+    void setEnd(long time) {
+        bytes.putLong(END, time);
+        setFlag(ENDED);
+    }
+
+    /** Who writes last has seen the sum of all. */
+    private void add(AtomicLong counter, long n, int at) {
+        if (n == 0) {
+            return;
+        }
+        counter.addAndGet(n);
+        long sum;
+        do {
+            sum = counter.get();
+            bytes.putLong(at, sum);
+        } while (counter.get() != sum);
+    }
+}

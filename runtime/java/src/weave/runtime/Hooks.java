@@ -1,0 +1,84 @@
+package weave.runtime;
+
+/**
+ * The hooks that woven code calls: one when a method is entered, and then exactly one when it is left, by a return
+ * or by an exception.
+ *
+ * <p>A hook never throws and never changes what the program does; what it cannot record it counts. When tracing is
+ * off, {@link #ON} is a constant and the compiler removes the bodies.
+ */
+public final class Hooks {
+    /** Whether this process is traced; decided once, so that enters and exits balance. */
+    static final boolean ON = Settings.on();
+
+    static final Lanes LANES = ON ? new Lanes() : null;
+
+    /** Failures of hooks that had no lane to count them in. Not exact when threads collide here: it is never hot. */
+    static int adrift;
+
+    private Hooks() {}
+
+    /** The method {@code id} begins. */
+    public static void enter(int id) {
+        if (ON) {
+            Lane lane = null;
+            try {
+                // The clock last: the look-up is not time of the method.
+                lane = LANES.get();
+                lane.record(Format.ENTER, id, System.nanoTime());
+            } catch (Throwable failure) {
+                // The stack may have no room left for a call: fields only.
+                if (lane == null) {
+                    adrift++;
+                } else if (!lane.busy) {
+                    lane.failed++;
+                    lane.lost++;
+                    lane.untold++;
+                    lane.end = 0;
+                }
+            }
+        }
+    }
+
+    /** The method {@code id} returns. */
+    public static void exit(int id) {
+        if (ON) {
+            Lane lane = null;
+            try {
+                long now = System.nanoTime();
+                lane = LANES.get();
+                lane.record(Format.EXIT, id, now);
+            } catch (Throwable failure) {
+                if (lane == null) {
+                    adrift++;
+                } else if (!lane.busy) {
+                    lane.failed++;
+                    lane.lost++;
+                    lane.untold++;
+                    lane.end = 0;
+                }
+            }
+        }
+    }
+
+    /** The exception {@code t} leaves the method {@code id}. */
+    public static void error(Throwable t, int id) {
+        if (ON) {
+            Lane lane = null;
+            try {
+                long now = System.nanoTime();
+                lane = LANES.get();
+                lane.error(t, id, now);
+            } catch (Throwable failure) {
+                if (lane == null) {
+                    adrift++;
+                } else if (!lane.busy) {
+                    lane.failed++;
+                    lane.lost++;
+                    lane.untold++;
+                    lane.end = 0;
+                }
+            }
+        }
+    }
+}

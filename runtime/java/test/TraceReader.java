@@ -1,0 +1,202 @@
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+
+/** A reader of the format written from its page alone: it shares nothing with the library. */
+final class TraceReader {
+    record Event(int kind, int id, long time, String type, String message) {}
+
+    /** A segment; {@code lost} holds, for each LOST escape, the event it precedes and the count. */
+    record Segment(List<Event> events, List<long[]> lost) {}
+
+    static final class LogicalThread {
+        String name;
+        int flags;
+        final TreeMap<Integer, Segment> segments = new TreeMap<>();
+
+        long lost() {
+            return segments.values().stream().flatMap(s -> s.lost.stream()).mapToLong(l -> l[1]).sum();
+        }
+
+        long events() {
+            return segments.values().stream().mapToLong(s -> s.events.size()).sum();
+        }
+
+        boolean whole() {
+            return lost() == 0 && segments.firstKey() == 0 && segments.lastKey() == segments.size() - 1;
+        }
+
+        List<Event> all() {
+            List<Event> all = new ArrayList<>();
+            segments.values().forEach(s -> all.addAll(s.events));
+            return all;
+        }
+    }
+
+    final long size;
+    final long pid;
+    final int policy;
+    final int flags;
+    final long lost;
+    final long overwritten;
+    final long failures;
+    final long end;
+    final String command;
+    final Map<Integer, LogicalThread> threads = new TreeMap<>();
+    final Map<Integer, byte[]> symbols = new TreeMap<>();
+    private final Map<Integer, Integer> symbolBytes = new TreeMap<>();
+    private long lastSerial;
+
+    TraceReader(Path path) throws Exception {
+        this(Files.readAllBytes(path));
+    }
+
+    TraceReader(byte[] file) {
+        size = file.length;
+        ByteBuffer b = ByteBuffer.wrap(file).order(ByteOrder.LITTLE_ENDIAN);
+        check(new String(file, 0, 8, StandardCharsets.ISO_8859_1).equals("WTRACE\r\n"), "file magic");
+        check(b.getShort(8) == 1 && b.getShort(10) == 0 && b.getInt(12) == 65536, "version, chunk size");
+        check(Math.abs(b.getLong(16) / 1_000_000 - System.currentTimeMillis()) < 600_000, "wall clock");
+        pid = b.getLong(24);
+        policy = b.getInt(32);
+        flags = b.getInt(36);
+        check(file.length <= b.getLong(40), "file of " + file.length + " bytes is above its limit");
+        lost = b.getLong(48);
+        overwritten = b.getLong(56);
+        failures = b.getLong(64);
+        end = b.getLong(72);
+        command = new String(file, 84, b.getInt(80), StandardCharsets.UTF_8);
+        TreeMap<Long, Integer> chunks = new TreeMap<>();
+        for (int at = 65536; at + 65536 <= file.length; at += 65536) {
+            if (b.getInt(at) == 0x4B484357) {
+                check(chunks.put(b.getLong(at + 8), at) == null, "serial twice");
+            } else {
+                check(b.getInt(at) == 0 || b.getInt(at) == 0x45524657, "chunk magic at " + at);
+            }
+        }
+        lastSerial = chunks.isEmpty() ? 0 : chunks.lastKey();
+        chunks.values().forEach(at -> chunk(b, at));
+        symbols.forEach((map, bytes) -> check(symbolBytes.get(map) == bytes.length, "symbols map " + map + " incomplete"));
+    }
+
+    /** Reads one records chunk into this reader's threads: also for a consumer's copies. */
+    void chunk(ByteBuffer b, int at) {
+        if (b.getInt(at + 4) == 2) {
+            int map = b.getInt(at + 16);
+            int used = b.getInt(at + 24);
+            byte[] part = new byte[used];
+            b.get(at + 32, part);
+            symbolBytes.merge(map, used, Integer::sum);
+            byte[] all = symbols.computeIfAbsent(map, m -> new byte[b.getInt(at + 28)]);
+            System.arraycopy(part, 0, all, b.getInt(at + 20) * (65536 - 32), used);
+            return;
+        }
+        check(b.getInt(at + 4) == 1, "chunk kind");
+        LogicalThread thread = threads.computeIfAbsent(b.getInt(at + 16), n -> new LogicalThread());
+        Segment segment = segment(thread, b.getInt(at + 20));
+        long clock = b.getLong(at + 24);
+        String type = null;
+        String message = null;
+        for (int p = at + 32; p < at + 65536; p += 8) {
+            long word = b.getLong(p);
+            if (word == 0) {
+                break;
+            }
+            int argument = (int) (word >>> 32);
+            if ((word & 3) != 0) {
+                clock += word >>> 2 & 0x3FFFFFFF;
+                segment.events.add(new Event((int) word & 3, argument, clock, type, message));
+                type = message = null;
+                continue;
+            }
+            int payload = (int) (word >>> 8) & 0xFFFFFF;
+            switch ((int) (word >>> 2) & 0x3F) {
+                case 1 -> clock = b.getLong(p + 8);
+                case 2 -> {
+                    thread = threads.computeIfAbsent(argument, n -> new LogicalThread());
+                    segment = segment(thread, (int) b.getLong(p + 8));
+                    clock = b.getLong(p + 16);
+                    check(payload == 2, "SEGMENT payload");
+                }
+                case 3 -> {
+                    LogicalThread named = threads.get(argument);
+                    check(named == thread, "THREAD names the current thread");
+                    named.flags = b.getInt(p + 8);
+                    named.name = text(b, p + 16, b.getInt(p + 12));
+                }
+                case 4 -> {
+                    int n = b.getInt(p + 8);
+                    type = text(b, p + 16, n);
+                    message = text(b, p + 16 + n, b.getInt(p + 12));
+                }
+                case 5 -> segment.lost.add(new long[] {segment.events.size(), b.getLong(p + 8)});
+                case 6 -> check(payload == 0 && (p + 8 >= at + 65536 || b.getLong(p + 8) == 0), "END ends the data");
+                default -> check(false, "escape " + (word >>> 2 & 0x3F) + " at " + p);
+            }
+            p += 8 * payload;
+            check(p < at + 65536, "escape within its chunk");
+        }
+    }
+
+    private static Segment segment(LogicalThread thread, int number) {
+        Segment segment = new Segment(new ArrayList<>(), new ArrayList<>());
+        check(thread.segments.put(number, segment) == null, "segment " + number + " twice");
+        return segment;
+    }
+
+    private static String text(ByteBuffer b, int at, int length) {
+        check(length >= 0 && length <= 1000, "text of " + length + " bytes");
+        byte[] bytes = new byte[length];
+        b.get(at, bytes);
+        String text = new String(bytes, StandardCharsets.UTF_8);
+        check(Arrays.equals(text.getBytes(StandardCharsets.UTF_8), bytes), "text is UTF-8");
+        return text;
+    }
+
+    long events() {
+        return threads.values().stream().mapToLong(LogicalThread::events).sum();
+    }
+
+    long lostInThreads() {
+        return threads.values().stream().mapToLong(LogicalThread::lost).sum();
+    }
+
+    LogicalThread named(String name) {
+        return threads.values().stream().filter(t -> name.equals(t.name)).findFirst().orElseThrow(
+            () -> new AssertionError("no thread " + name));
+    }
+
+    /** Checks that a whole thread's records pair up and that its time does not go back; returns the calls still open. */
+    static int balanced(LogicalThread thread) {
+        check(thread.whole(), "thread " + thread.name + " is whole");
+        ArrayList<Integer> open = new ArrayList<>();
+        long last = 0;
+        for (Event e : thread.all()) {
+            check(e.time >= last, "time goes back in " + thread.name);
+            last = e.time;
+            if (e.kind == 1) {
+                open.add(e.id);
+            } else {
+                check(!open.isEmpty() && open.remove(open.size() - 1) == e.id, "unbalanced: " + thread.name + " " + e);
+            }
+        }
+        return open.size();
+    }
+
+    void allBalanced() {
+        threads.values().forEach(t -> check(balanced(t) == 0, t.name + " has open calls"));
+    }
+
+    static void check(boolean holds, String what) {
+        if (!holds) {
+            throw new AssertionError(what.length() > 600 ? what.substring(0, 600) + "..." : what);
+        }
+    }
+}

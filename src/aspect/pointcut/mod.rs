@@ -1,0 +1,453 @@
+//! Compiled rules: from an artifact, over its types, to the advice of one method.
+//!
+//! Each step asks the rules that the step before has left: [`Matcher`] for a program,
+//! [`ArtifactMatcher`] for one of its files, [`TypeMatcher`] for a type in it.
+
+mod prefilter;
+
+use crate::aspect::joinpoint::{Kinds, Method, Type};
+use crate::aspect::pattern::name::Name;
+use crate::aspect::pattern::{Hits, NameSet};
+use crate::aspect::plan::{Advice, Reason};
+use crate::aspect::rules::Rules;
+use crate::aspect::rules::model::{Aspect, KindFit, Selector};
+use prefilter::Prefilter;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// What the rules say of one method.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// No rule means it.
+    Unmatched,
+    /// A rule means it, but it is left out for this reason.
+    Skip(Reason),
+    /// Weave it with this advice (all matching aspects together).
+    Weave(Advice),
+}
+
+/// Known supertypes of types, by name, for `extends`: the input's own and those of `--reference`.
+#[derive(Debug, Default)]
+pub struct Hierarchy {
+    /// Type name to the names it extends and implements directly.
+    pub supertypes: FxHashMap<Box<str>, Box<[Box<str>]>>,
+}
+
+/// An aspect that has put a hook nowhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Idle {
+    /// The aspect's name.
+    pub aspect: String,
+    /// Why the methods that it matched were left out; none if it matched no method at all.
+    pub reasons: Vec<Reason>,
+}
+
+/// All rules, compiled.
+pub struct Matcher {
+    aspects: Vec<Aspect>,
+    /// For each aspect, what came of it so far: bits of [`WOVEN`] and of reasons.
+    outcomes: Vec<AtomicU32>,
+}
+
+/// The bit for "some method is woven"; the bits below are [`REASONS`] by position.
+const WOVEN: u32 = 1 << 31;
+
+/// The reasons for which a pointcut leaves a method out.
+const REASONS: [Reason; 5] = [
+    Reason::NoBody,
+    Reason::Kind,
+    Reason::Trivial,
+    Reason::Small,
+    Reason::Excluded,
+];
+
+/// The hook library's own package, which is never woven: JVM and dex, .NET.
+const RUNTIME: [&[u8]; 2] = [b"weave.runtime.", b"Weave.Runtime."];
+
+/// One table of a rule, on the way from artifact to method.
+#[derive(Clone, Copy)]
+struct Clause<'a> {
+    /// Which aspect it is of.
+    aspect: usize,
+    exclude: bool,
+    selector: &'a Selector,
+    /// What the type's annotations are to it.
+    on_type: Hits,
+}
+
+/// The rules that can match in one artifact.
+pub struct ArtifactMatcher<'a> {
+    matcher: &'a Matcher,
+    hierarchy: &'a Hierarchy,
+    /// By aspect; in each, `match` first.
+    clauses: Vec<Clause<'a>>,
+    prefilter: Arc<Prefilter>,
+}
+
+/// The rules that can match in one type.
+pub struct TypeMatcher<'a> {
+    matcher: &'a Matcher,
+    prefilter: Arc<Prefilter>,
+    clauses: Vec<Clause<'a>>,
+}
+
+impl Matcher {
+    /// Compiles rules.
+    pub fn new(rules: Rules) -> Matcher {
+        Matcher {
+            outcomes: rules.aspects.iter().map(|_| AtomicU32::new(0)).collect(),
+            aspects: rules.aspects,
+        }
+    }
+
+    /// Whether some rule asks for supertypes, so that a [`Hierarchy`] is worth building.
+    pub fn needs_hierarchy(&self) -> bool {
+        self.aspects
+            .iter()
+            .flat_map(|aspect| aspect.matches.iter().chain(&aspect.excludes))
+            .any(|selector| selector.extends.is_some())
+    }
+
+    /// The rules left for an artifact of this name (file name) and version, if known.
+    pub fn for_artifact<'a>(
+        &'a self,
+        name: &str,
+        version: Option<&str>,
+        hierarchy: &'a Hierarchy,
+    ) -> ArtifactMatcher<'a> {
+        let mut clauses: Vec<Clause<'a>> = Vec::new();
+        for (number, aspect) in self.aspects.iter().enumerate() {
+            let mut add = |selectors: &'a [Selector], exclude| {
+                clauses.extend(
+                    selectors
+                        .iter()
+                        .filter(|s| fits_artifact(s, name, version))
+                        .map(|selector| Clause {
+                            aspect: number,
+                            exclude,
+                            selector,
+                            on_type: Hits::default(),
+                        }),
+                );
+            };
+            add(&aspect.matches, false);
+            add(&aspect.excludes, true);
+        }
+        drop_lone_excludes(&mut clauses);
+        let prefilter = Prefilter::new(
+            clauses
+                .iter()
+                .filter(|clause| !clause.exclude)
+                .map(|clause| clause.selector),
+        );
+        ArtifactMatcher {
+            matcher: self,
+            hierarchy,
+            clauses,
+            prefilter: Arc::new(prefilter),
+        }
+    }
+
+    /// Names of the aspects that have matched no method so far.
+    pub fn unmatched(&self) -> Vec<String> {
+        self.idle().into_iter().map(|idle| idle.aspect).collect()
+    }
+
+    /// The aspects that have put a hook nowhere so far, and why, in the order of the rules.
+    pub fn idle(&self) -> Vec<Idle> {
+        self.aspects
+            .iter()
+            .zip(&self.outcomes)
+            .map(|(aspect, outcome)| (aspect, outcome.load(Ordering::Relaxed)))
+            .filter(|(_, outcome)| outcome & WOVEN == 0)
+            .map(|(aspect, outcome)| Idle {
+                aspect: aspect.name.clone(),
+                reasons: REASONS
+                    .into_iter()
+                    .enumerate()
+                    .filter(|(bit, _)| outcome >> bit & 1 == 1)
+                    .map(|(_, reason)| reason)
+                    .collect(),
+            })
+            .collect()
+    }
+
+    /// Notes what came of an aspect. Threads share the word: it is written once for each outcome,
+    /// not once for each method.
+    fn note(&self, aspect: usize, bit: u32) {
+        let outcome = &self.outcomes[aspect];
+        if outcome.load(Ordering::Relaxed) & bit == 0 {
+            outcome.fetch_or(bit, Ordering::Relaxed);
+        }
+    }
+
+    fn has_woven(&self, aspect: usize) -> bool {
+        self.outcomes[aspect].load(Ordering::Relaxed) & WOVEN != 0
+    }
+}
+
+/// An `exclude` matters only where a `match` of the same aspect, which stands before it, is left.
+fn drop_lone_excludes(clauses: &mut Vec<Clause<'_>>) {
+    let mut matched = None;
+    clauses.retain(|clause| {
+        if !clause.exclude {
+            matched = Some(clause.aspect);
+        }
+        matched == Some(clause.aspect)
+    });
+}
+
+fn fits_artifact(selector: &Selector, name: &str, version: Option<&str>) -> bool {
+    let file = name.rsplit(['/', '\\']).next().unwrap_or(name);
+    let fits_name = |names: &NameSet| {
+        let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
+        let mut hits = Hits::default();
+        for spelling in [file, stem, without_version(stem)] {
+            names.count_flat(&mut hits, spelling);
+        }
+        names.decide(hits)
+    };
+    selector.artifact.as_ref().is_none_or(fits_name)
+        && selector
+            .version
+            .as_ref()
+            .is_none_or(|range| version.is_some_and(|version| range.has(version)))
+}
+
+/// `guava-31.1-jre` without what Maven appends: from the first dash before a digit on.
+fn without_version(stem: &str) -> &str {
+    let dash = stem
+        .as_bytes()
+        .windows(2)
+        .position(|pair| pair[0] == b'-' && pair[1].is_ascii_digit());
+    &stem[..dash.unwrap_or(stem.len())]
+}
+
+impl<'a> ArtifactMatcher<'a> {
+    /// Whether any rule is left.
+    pub fn is_empty(&self) -> bool {
+        self.clauses.is_empty()
+    }
+
+    /// Prefilter on a class's path in a jar (`BOOT-INF/classes/com/acme/A.class`):
+    /// `false` means that no rule can match the class that such a path can hold.
+    pub fn path_may_match(&self, path: &str) -> bool {
+        !self.is_empty() && self.prefilter.path_may_match(path)
+    }
+
+    /// Prefilter on raw bytes: `false` means that a literal which every rule needs is absent.
+    pub fn bytes_may_match(&self, bytes: &[u8]) -> bool {
+        !self.is_empty() && self.prefilter.bytes_may_match(bytes)
+    }
+
+    /// The rules left for a type.
+    pub fn for_type(&self, ty: &Type<'_>) -> Option<TypeMatcher<'a>> {
+        let clauses = Name::with(ty.name, |name| self.for_named_type(ty, name));
+        (!clauses.is_empty()).then_some(TypeMatcher {
+            matcher: self.matcher,
+            prefilter: Arc::clone(&self.prefilter),
+            clauses,
+        })
+    }
+
+    fn for_named_type(&self, ty: &Type<'_>, name: Name<'_>) -> Vec<Clause<'a>> {
+        if !self.prefilter.type_may_match(name)
+            || RUNTIME.iter().any(|own| name.whole.starts_with(own))
+        {
+            return Vec::new();
+        }
+        let mut left: Vec<Clause<'a>> = Vec::new();
+        let mut supertypes = None;
+        for clause in &self.clauses {
+            if clause.exclude && left.last().map(|last| last.aspect) != Some(clause.aspect) {
+                continue;
+            }
+            let selector = clause.selector;
+            let fits = selector.ty.as_ref().is_none_or(|names| names.has(name))
+                && selector
+                    .type_access
+                    .is_none_or(|accepted| accepted.has(ty.access))
+                && selector.extends.as_ref().is_none_or(|names| {
+                    let supertypes = supertypes.get_or_insert_with(|| self.supertypes(ty));
+                    let mut hits = Hits::default();
+                    for supertype in supertypes.iter() {
+                        Name::with(supertype, |name| names.count(&mut hits, name));
+                    }
+                    names.decide(hits)
+                });
+            if !fits {
+                continue;
+            }
+            left.push(*clause);
+        }
+        if left
+            .iter()
+            .any(|clause| clause.selector.annotation.is_some())
+        {
+            ty.details.annotations(&mut |name| {
+                Name::with(name, |name| {
+                    for clause in &mut left {
+                        if let Some(names) = &clause.selector.annotation {
+                            names.count(&mut clause.on_type, name);
+                        }
+                    }
+                });
+            });
+        }
+        left
+    }
+
+    /// All proper supertypes that are known.
+    fn supertypes(&self, ty: &Type<'_>) -> FxHashSet<Box<str>> {
+        let mut seen: FxHashSet<Box<str>> = FxHashSet::default();
+        let mut open: Vec<Box<str>> = Vec::new();
+        ty.details.supertypes(&mut |name| open.push(name.into()));
+        while let Some(name) = open.pop() {
+            if let Some(direct) = self.hierarchy.supertypes.get(&name)
+                && !seen.contains(&name)
+            {
+                open.extend(direct.iter().filter(|next| !seen.contains(*next)).cloned());
+            }
+            seen.insert(name);
+        }
+        seen
+    }
+}
+
+impl TypeMatcher<'_> {
+    /// What the rules say of a method of the type.
+    pub fn method(&self, method: &Method<'_>) -> Verdict {
+        if !self.prefilter.method_may_match(method.name) {
+            return Verdict::Unmatched;
+        }
+        let mut advice = Advice::default();
+        let mut skipped = None;
+        for clauses in self.clauses.chunk_by(|a, b| a.aspect == b.aspect) {
+            let number = clauses[0].aspect;
+            let aspect = &self.matcher.aspects[number];
+            if advice.has(aspect.advice) && self.matcher.has_woven(number) {
+                continue;
+            }
+            match decide(clauses, method) {
+                None => {}
+                Some(Ok(())) => {
+                    self.matcher.note(number, WOVEN);
+                    advice = advice.with(aspect.advice);
+                }
+                Some(Err(reason)) => {
+                    let bit = REASONS.iter().position(|&r| r == reason);
+                    self.matcher.note(number, bit.map_or(0, |bit| 1 << bit));
+                    skipped.get_or_insert(reason);
+                }
+            }
+        }
+        match skipped {
+            _ if advice != Advice::default() => Verdict::Weave(advice),
+            Some(reason) => Verdict::Skip(reason),
+            None => Verdict::Unmatched,
+        }
+    }
+}
+
+/// What one aspect says of a method: nothing, to weave it, or why not.
+fn decide(clauses: &[Clause<'_>], method: &Method<'_>) -> Option<Result<(), Reason>> {
+    let excludes = clauses.partition_point(|clause| !clause.exclude);
+    let mut skipped = None;
+    for clause in &clauses[..excludes] {
+        match select(clause, method) {
+            None => {}
+            Some(Err(reason)) => {
+                skipped.get_or_insert(reason);
+            }
+            Some(Ok(())) => {
+                let excluded = clauses[excludes..]
+                    .iter()
+                    .any(|clause| is_excluded(clause, method));
+                return Some(if excluded {
+                    Err(Reason::Excluded)
+                } else {
+                    Ok(())
+                });
+            }
+        }
+    }
+    skipped.map(Err)
+}
+
+/// What one table of `match` says.
+fn select(clause: &Clause<'_>, method: &Method<'_>) -> Option<Result<(), Reason>> {
+    let selector = clause.selector;
+    if !fits_name_and_access(selector, method) {
+        return None;
+    }
+    let kinds = selector.kind.unwrap_or_default();
+    let fit = kinds.fit(method.kinds);
+    if fit == KindFit::No || !fits_details(clause, method) {
+        return None;
+    }
+    let names_accessor =
+        kinds.include.intersects(Kinds::ACCESSOR) && method.kinds.intersects(Kinds::ACCESSOR);
+    Some(match selector.min_size {
+        _ if !method.has_body => Err(Reason::NoBody),
+        _ if fit == KindFit::Unnamed => Err(Reason::Kind),
+        Some(least) if method.size < least => Err(Reason::Small),
+        None if method.trivial && !names_accessor => Err(Reason::Trivial),
+        _ => Ok(()),
+    })
+}
+
+/// Whether one table of `exclude` holds.
+fn is_excluded(clause: &Clause<'_>, method: &Method<'_>) -> bool {
+    let selector = clause.selector;
+    fits_name_and_access(selector, method)
+        && selector.kind.is_none_or(|kinds| kinds.has(method.kinds))
+        && selector.min_size.is_none_or(|least| method.size >= least)
+        && fits_details(clause, method)
+}
+
+fn fits_name_and_access(selector: &Selector, method: &Method<'_>) -> bool {
+    selector
+        .method
+        .as_ref()
+        .is_none_or(|names| names.has_flat(method.name))
+        && selector
+            .access
+            .is_none_or(|accepted| accepted.has(method.access))
+}
+
+/// The selectors that need decoding.
+fn fits_details(clause: &Clause<'_>, method: &Method<'_>) -> bool {
+    let selector = clause.selector;
+    if let Some(params) = &selector.params {
+        let mut state = params.start();
+        method
+            .details
+            .parameters(&mut |ty| params.next(&mut state, ty));
+        if !params.is_match(state) {
+            return false;
+        }
+    }
+    if let Some(names) = &selector.returns {
+        let mut hits = Hits::default();
+        method
+            .details
+            .returns(&mut |ty| Name::with(ty, |ty| names.count(&mut hits, ty)));
+        if !names.decide(hits) {
+            return false;
+        }
+    }
+    if let Some(names) = &selector.annotation {
+        let mut hits = clause.on_type;
+        method
+            .details
+            .annotations(&mut |name| Name::with(name, |name| names.count(&mut hits, name)));
+        if !names.decide(hits) {
+            return false;
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,412 @@
+//! Verdicts over hand-made types, and that the prefilters never lie.
+
+use super::*;
+use crate::aspect::joinpoint::{Access, EachName, MethodDetails, TypeDetails};
+use proptest::prelude::*;
+
+/// A type and a method at once, described in full.
+#[derive(Clone)]
+struct Fake {
+    ty: String,
+    type_access: Access,
+    type_annotations: Vec<String>,
+    supertypes: Vec<String>,
+    method: String,
+    access: Access,
+    kinds: Kinds,
+    has_body: bool,
+    size: u32,
+    trivial: bool,
+    annotations: Vec<String>,
+    parameters: Vec<String>,
+    returns: String,
+}
+
+fn fake(ty: &str, method: &str) -> Fake {
+    Fake {
+        ty: ty.into(),
+        type_access: Access::Public,
+        type_annotations: vec![],
+        supertypes: vec!["java/lang/Object".into()],
+        method: method.into(),
+        access: Access::Public,
+        kinds: Kinds::METHOD,
+        has_body: true,
+        size: 20,
+        trivial: false,
+        annotations: vec![],
+        parameters: vec![],
+        returns: "void".into(),
+    }
+}
+
+struct OfType<'f>(&'f Fake);
+
+impl TypeDetails for OfType<'_> {
+    fn annotations(&self, each: EachName<'_>) {
+        self.0.type_annotations.iter().for_each(|name| each(name));
+    }
+    fn supertypes(&self, each: EachName<'_>) {
+        self.0.supertypes.iter().for_each(|name| each(name));
+    }
+}
+
+impl MethodDetails for OfType<'_> {
+    fn annotations(&self, each: EachName<'_>) {
+        self.0.annotations.iter().for_each(|name| each(name));
+    }
+    fn parameters(&self, each: EachName<'_>) {
+        self.0.parameters.iter().for_each(|name| each(name));
+    }
+    fn returns(&self, each: EachName<'_>) {
+        each(&self.0.returns);
+    }
+}
+
+impl Fake {
+    fn verdict(&self, matcher: &ArtifactMatcher<'_>) -> Verdict {
+        let details = OfType(self);
+        matcher
+            .for_type(&Type {
+                name: &self.ty,
+                access: self.type_access,
+                details: &details,
+            })
+            .map_or(Verdict::Unmatched, |ty| {
+                ty.method(&Method {
+                    name: &self.method,
+                    descriptor: "",
+                    access: self.access,
+                    kinds: self.kinds,
+                    has_body: self.has_body,
+                    size: self.size,
+                    trivial: self.trivial,
+                    details: &details,
+                })
+            })
+    }
+}
+
+fn matcher(aspects: &[&str]) -> Matcher {
+    let mut text = String::from("version = 1\n");
+    for aspect in aspects {
+        text.push_str("[[aspect]]\n");
+        text.push_str(aspect);
+        text.push('\n');
+    }
+    Matcher::new(Rules::parse("test.toml", &text).unwrap_or_else(|e| panic!("{e}")))
+}
+
+fn verdict(aspects: &[&str], fake: &Fake) -> Verdict {
+    fake.verdict(&matcher(aspects).for_artifact("app.jar", None, &Hierarchy::default()))
+}
+
+const ALL: Verdict = Verdict::Weave(Advice::ALL);
+
+#[test]
+fn all_keys_of_a_table_must_hold() {
+    let mut f = fake("com/acme/Orders", "place");
+    f.parameters = vec!["int".into(), "java/lang/String".into()];
+    f.returns = "java/util/List".into();
+    let rule = "match = { type = 'com.acme.*', method = 'place*', params = 'int, ..', returns = 'List', access = 'public' }";
+    assert_eq!(verdict(&[rule], &f), ALL);
+    for change in [
+        (|f: &mut Fake| f.ty = "org/Orders".into()) as fn(&mut Fake),
+        |f| f.method = "get".into(),
+        |f| f.parameters.clear(),
+        |f| f.returns = "void".into(),
+        |f| f.access = Access::Private,
+    ] {
+        let mut other = f.clone();
+        change(&mut other);
+        assert_eq!(verdict(&[rule], &other), Verdict::Unmatched);
+    }
+}
+
+#[test]
+fn aspects_add_up() {
+    let f = fake("A", "m");
+    let enter = "match = { type = 'A' }\nadvice = 'enter'";
+    let error = "match = { method = 'm' }\nadvice = 'exception'";
+    let excluded = "match = { method = 'm' }\nexclude = { type = 'A' }";
+    assert_eq!(
+        verdict(&[enter, error, excluded], &f),
+        Verdict::Weave(Advice::ENTER.with(Advice::EXCEPTION))
+    );
+    assert_eq!(verdict(&[excluded], &f), Verdict::Skip(Reason::Excluded));
+    assert_eq!(
+        verdict(
+            &[
+                "match = [{ type = 'B' }, { type = 'A' }]\nexclude = [{ method = 'n' }, { method = 'o' }]"
+            ],
+            &f
+        ),
+        ALL
+    );
+}
+
+#[test]
+fn what_is_skipped_unless_named() {
+    let any = "match = { type = '**' }";
+    let mut f = fake("A", "m");
+    f.trivial = true;
+    f.size = 1;
+    assert_eq!(verdict(&[any], &f), Verdict::Skip(Reason::Trivial));
+    assert_eq!(verdict(&["match = { min-size = 0 }"], &f), ALL);
+    assert_eq!(
+        verdict(&["match = { min-size = 2 }"], &f),
+        Verdict::Skip(Reason::Small)
+    );
+    assert_eq!(
+        verdict(&["match = { kind = 'accessor' }"], &f),
+        Verdict::Unmatched
+    );
+    f.kinds = Kinds::METHOD.with(Kinds::ACCESSOR);
+    assert_eq!(verdict(&["match = { kind = 'accessor' }"], &f), ALL);
+    assert_eq!(
+        verdict(&["match = { kind = 'method' }"], &f),
+        Verdict::Skip(Reason::Trivial)
+    );
+    f = fake("A", "m");
+    f.kinds = Kinds::SYNTHETIC.with(Kinds::LAMBDA);
+    assert_eq!(verdict(&[any], &f), Verdict::Skip(Reason::Kind));
+    assert_eq!(verdict(&["match = { kind = 'lambda' }"], &f), ALL);
+    assert_eq!(
+        verdict(&["match = { kind = 'method' }"], &f),
+        Verdict::Skip(Reason::Kind)
+    );
+    assert_eq!(
+        verdict(
+            &["match = { kind = ['lambda', 'method'] }\nexclude = { kind = 'synthetic' }"],
+            &f
+        ),
+        Verdict::Skip(Reason::Excluded)
+    );
+    f.has_body = false;
+    assert_eq!(verdict(&[any], &f), Verdict::Skip(Reason::NoBody));
+    for own in ["weave/runtime/Hooks", "Weave.Runtime.Hooks"] {
+        assert_eq!(verdict(&[any], &fake(own, "enter")), Verdict::Unmatched);
+    }
+}
+
+#[test]
+fn annotations_of_the_method_and_of_its_type() {
+    let with = "match = { annotation = '**.Traced' }";
+    let without = "match = { annotation = '!**.Traced' }";
+    let mut f = fake("A", "m");
+    assert_eq!(verdict(&[with], &f), Verdict::Unmatched);
+    assert_eq!(verdict(&[without], &f), ALL);
+    f.annotations = vec!["java/lang/Deprecated".into(), "com/acme/Traced".into()];
+    assert_eq!(verdict(&[with], &f), ALL);
+    f.type_annotations = std::mem::take(&mut f.annotations);
+    assert_eq!(verdict(&[with], &f), ALL);
+    assert_eq!(verdict(&[without], &f), Verdict::Unmatched);
+    assert_eq!(
+        verdict(
+            &["match = { type = '**' }\nexclude = { annotation = 'Traced' }"],
+            &f
+        ),
+        Verdict::Skip(Reason::Excluded)
+    );
+}
+
+#[test]
+fn extends_is_transitive_proper_and_safe_from_cycles() {
+    let mut hierarchy = Hierarchy::default();
+    for (name, supertypes) in [
+        ("a/Base", vec!["a/Root", "a/Loop"]),
+        ("a/Loop", vec!["a/Base", "a/Loop"]),
+    ] {
+        let supertypes = supertypes.into_iter().map(Into::into).collect();
+        hierarchy.supertypes.insert(name.into(), supertypes);
+    }
+    let mut f = fake("a/Type", "m");
+    f.supertypes = vec!["a/Base".into()];
+    for (rule, expected) in [
+        ("match = { extends = 'a.Root' }", ALL),
+        ("match = { extends = 'Base' }", ALL),
+        ("match = { extends = 'a.Type' }", Verdict::Unmatched),
+        ("match = { extends = '!a.Root' }", Verdict::Unmatched),
+        ("match = { extends = '!a.Other' }", ALL),
+    ] {
+        let matcher = matcher(&[rule]);
+        assert!(matcher.needs_hierarchy());
+        let artifact = matcher.for_artifact("a.jar", None, &hierarchy);
+        assert_eq!(f.verdict(&artifact), expected, "{rule}");
+    }
+    assert!(!matcher(&["match = { type = 'A' }"]).needs_hierarchy());
+}
+
+#[test]
+fn artifacts_by_name_and_version() {
+    let none = Hierarchy::default();
+    let left = |rule: &str, name: &str, version| {
+        !matcher(&[rule])
+            .for_artifact(name, version, &none)
+            .is_empty()
+    };
+    for name in [
+        "guava.jar",
+        "guava-31.1-jre.jar",
+        "app.jar!/lib/guava-31.1.jar",
+        "guava",
+    ] {
+        assert!(left("match = { artifact = 'guava' }", name, None), "{name}");
+    }
+    assert!(left(
+        "match = { artifact = 'guava-31*' }",
+        "guava-31.1-jre.jar",
+        None
+    ));
+    assert!(left(
+        "match = { artifact = 'Acme.Core' }",
+        "Acme.Core.dll",
+        None
+    ));
+    assert!(!left(
+        "match = { artifact = 'guava' }",
+        "guava-testlib-31.jar",
+        None
+    ));
+    assert!(!left(
+        "match = { artifact = '!guava' }",
+        "guava-31.1.jar",
+        None
+    ));
+    let range = "match = { artifact = 'a', version = '>=1, <2' }";
+    assert!(left(range, "a.jar", Some("1.5")));
+    assert!(!left(range, "a.jar", Some("2.0")));
+    assert!(!left(range, "a.jar", None));
+    // An exclude for one artifact leaves the others alone.
+    let rule = "match = { type = '**' }\nexclude = { artifact = 'b' }";
+    let matcher = matcher(&[rule]);
+    for (name, expected) in [("a.jar", ALL), ("b.jar", Verdict::Skip(Reason::Excluded))] {
+        let artifact = matcher.for_artifact(name, None, &none);
+        assert_eq!(fake("A", "m").verdict(&artifact), expected);
+    }
+}
+
+#[test]
+fn idle_aspects_are_named_with_the_reason() {
+    let matcher = matcher(&[
+        "name = 'works'\nmatch = { type = 'A' }",
+        "name = 'mistyped'\nmatch = { type = 'Aa' }",
+        "name = 'trivial'\nmatch = { method = 'get' }",
+    ]);
+    let none = Hierarchy::default();
+    let artifact = matcher.for_artifact("a.jar", None, &none);
+    fake("A", "m").verdict(&artifact);
+    let mut getter = fake("A", "get");
+    getter.trivial = true;
+    getter.verdict(&artifact);
+    assert_eq!(matcher.unmatched(), ["mistyped", "trivial"]);
+    assert_eq!(matcher.idle()[0].reasons, []);
+    assert_eq!(matcher.idle()[1].reasons, [Reason::Trivial]);
+}
+
+#[test]
+fn the_path_tells_what_cannot_match() {
+    let none = Hierarchy::default();
+    let matcher = matcher(&["match = { type = ['com.acme.**', '**.Orders', 'Item'] }"]);
+    let artifact = matcher.for_artifact("a.jar", None, &none);
+    for (path, expected) in [
+        ("com/acme/A.class", true),
+        ("BOOT-INF/classes/com/acme/sub/A.class", true),
+        ("META-INF/versions/9/com/acme/A$B.class", true),
+        ("com/acmecorp/A.class", false),
+        ("org/Orders.class", true),
+        ("org/Orders$Item.class", true),
+        ("org/BackOrders.class", false),
+        ("META-INF/MANIFEST.MF", true),
+    ] {
+        assert_eq!(artifact.path_may_match(path), expected, "{path}");
+    }
+    let empty = Matcher::new(Rules::default());
+    assert!(
+        !empty
+            .for_artifact("a", None, &none)
+            .path_may_match("A.class")
+    );
+}
+
+#[test]
+fn the_bytes_tell_what_cannot_match() {
+    let none = Hierarchy::default();
+    let matcher = matcher(&[
+        "match = { type = 'com.acme.Orders', method = 'place*' }",
+        "match = { type = 'Billing', method = 'charge' }",
+    ]);
+    let artifact = matcher.for_artifact("a.jar", None, &none);
+    assert!(artifact.bytes_may_match(b"..com/acme/Orders..placeOrder.."));
+    assert!(!artifact.bytes_may_match(b"..com/acme/Orders..cancel.."));
+    assert!(!artifact.bytes_may_match(b"..com/acme/Other..placeOrder.."));
+}
+
+/// A pattern that has a good chance to match the name.
+fn blurred(name: &str, choices: &[u8]) -> String {
+    let parts: Vec<&str> = name.split(['/', '+', '.', '$']).collect();
+    let mut out = String::new();
+    for (i, part) in parts.iter().enumerate() {
+        let choice = choices[i % choices.len()];
+        if i > 0 && !out.ends_with("**") {
+            out.push(['.', '/', '$', '+'][usize::from(choice) % 4]);
+        }
+        let (first, rest) = part.split_at(part.len().min(1));
+        match choice / 4 {
+            0 => out.push('*'),
+            1 => out += "**",
+            2 => out += &format!("{first}*"),
+            3 => out += &format!("?{rest}"),
+            4 => out += &format!("*{rest}"),
+            5 => out += &format!("{part}**"),
+            6 => out += "**.",
+            7 => out = (*part).to_owned(),
+            8 => out = format!("**.{part}"),
+            9 => out = format!("**{rest}"),
+            _ => out += part,
+        }
+    }
+    out
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3000))]
+    #[test]
+    fn prefilters_never_hide_a_match(
+        choices in prop::collection::vec(prop::collection::vec(0u8..60, 1..5), 1..3),
+        not in prop::option::of("![abc]{1,3}\\*"),
+        name in "[abc$]{1,4}([/$+.][abc$]{1,4}(`1)?){0,3}",
+        method in "[abc]{1,5}",
+        annotation in "[ab]/[abc]{1,4}",
+        with in (any::<bool>(), any::<bool>()),
+        front in prop::sample::select(vec!["", "WEB-INF/classes/", "META-INF/versions/9/", "a/", "$/"]),
+    ) {
+        let list = |key: &str, values: &[String]| format!("{key} = {}, ", serde_json::to_string(values).unwrap());
+        let mut types: Vec<String> = choices.iter().map(|c| blurred(&name, c)).collect();
+        types.extend(not);
+        let mut keys = list("type", &types);
+        if with.0 {
+            keys += &list("method", &[blurred(&method, &choices[0]), "c*".into()]);
+        }
+        if with.1 {
+            keys += &list("annotation", &[blurred(&annotation, &choices[0])]);
+        }
+        let text = format!("version = 1\n[[aspect]]\nmatch = {{ {} }}", keys.trim_end_matches(", "));
+        // A pattern that is refused cannot hide anything.
+        let Ok(rules) = Rules::parse("t", &text) else { return Ok(()) };
+        let matcher = Matcher::new(rules);
+        let none = Hierarchy::default();
+        let artifact = matcher.for_artifact("t", None, &none);
+        let mut f = fake(&name, &method);
+        f.annotations = vec![annotation.clone()];
+        if f.verdict(&artifact) != Verdict::Unmatched {
+            let path = format!("{front}{name}.class");
+            prop_assert!(artifact.path_may_match(&path), "{} {}", text, path);
+            // As the JVM and dex store it, and as .NET does.
+            let rest = format!("\0{method}\0{annotation}");
+            prop_assert!(artifact.bytes_may_match(format!("{name}{rest}").as_bytes()), "{} {}", text, name);
+            let apart = name.replace(['/', '.', '+'], "\0");
+            prop_assert!(artifact.bytes_may_match(format!("{apart}{rest}").as_bytes()), "{} {}", text, name);
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Rules files: what to weave, as people write it. `docs/rules.md` is the reference.
+
+mod diagnostics;
+pub mod model;
+mod parse;
+mod words;
+
+use crate::error::{Error, Result};
+use model::Aspect;
+
+/// The text that `weave init` writes.
+pub const STARTER: &str = include_str!("../../../rules/starter.toml");
+
+/// In front of a pack's name where a file's is expected: `--rules pack:all`.
+pub const PACK_PREFIX: &str = "pack:";
+
+/// The ready-made rules of `/rules`: name and text.
+pub const PACKS: [(&str, &str); 3] = [
+    ("default", include_str!("../../../rules/default.toml")),
+    ("all", include_str!("../../../rules/all.toml")),
+    ("public-api", include_str!("../../../rules/public-api.toml")),
+];
+
+/// One rules file, or several together. None match nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Rules {
+    /// The aspects, in the order in which they are written.
+    pub aspects: Vec<Aspect>,
+}
+
+impl Rules {
+    /// Parses a rules file; `source` names it in messages.
+    pub fn parse(source: &str, text: &str) -> Result<Rules> {
+        Rules::parse_coloured(source, text, false)
+    }
+
+    /// Parses a rules file; an error's text has colours if `colour` says so. The text holds every
+    /// error of the file, each with line, column and caret; its first line reads on after
+    /// `error: `.
+    pub fn parse_coloured(source: &str, text: &str, colour: bool) -> Result<Rules> {
+        match parse::parse(text) {
+            Ok(aspects) => Ok(Rules { aspects }),
+            Err(mut wrong) => Err(Error::usage(diagnostics::render(
+                source, text, &mut wrong, colour,
+            ))),
+        }
+    }
+
+    /// The built-in pack: every method that is not trivial.
+    pub fn default_pack() -> Rules {
+        Rules::pack("default").expect("a test parses every pack")
+    }
+
+    /// An embedded pack by its name, without `pack:`.
+    pub fn pack(name: &str) -> Result<Rules> {
+        let Some((name, text)) = PACKS.iter().find(|(known, _)| *known == name) else {
+            let known = PACKS.map(|(name, _)| name);
+            let mut message = format!("no rules pack is named `{name}`");
+            match words::nearest(name, &known, &[]) {
+                Some(near) => message.push_str(&format!("; did you mean `{near}`?")),
+                None => message.push_str(&format!("; there are {}", known.join(", "))),
+            }
+            return Err(Error::usage(message));
+        };
+        Rules::parse(&format!("{PACK_PREFIX}{name}"), text)
+    }
+
+    /// Adds the aspects of another file.
+    pub fn extend(&mut self, other: Rules) {
+        self.aspects.extend(other.aspects);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,197 @@
+//! What a rules file says, checked and with its patterns compiled.
+
+use crate::aspect::joinpoint::{Access, Kinds};
+use crate::aspect::pattern::NameSet;
+use crate::aspect::pattern::params::Params;
+use crate::aspect::pattern::version::VersionSet;
+use crate::aspect::plan::Advice;
+
+/// One `[[aspect]]`: advice, and the pointcut that says where.
+#[derive(Clone, Debug)]
+pub struct Aspect {
+    /// Its name, given or `aspect 2`.
+    pub name: String,
+    /// Any of these must select a method.
+    pub matches: Vec<Selector>,
+    /// None of these may.
+    pub excludes: Vec<Selector>,
+    /// When hooks run.
+    pub advice: Advice,
+}
+
+/// One table of `match` or `exclude`: every key that is given must hold.
+#[derive(Clone, Debug, Default)]
+pub struct Selector {
+    /// `artifact`: the file name, with or without extension and version.
+    pub artifact: Option<NameSet>,
+    /// `version` of the artifact.
+    pub version: Option<VersionSet>,
+    /// `type` that declares the method.
+    pub ty: Option<NameSet>,
+    /// `type-access`: visibility of that type.
+    pub type_access: Option<AccessSet>,
+    /// `extends`: some proper supertype.
+    pub extends: Option<NameSet>,
+    /// `method`: the simple name.
+    pub method: Option<NameSet>,
+    /// `params`: the whole list of parameter types.
+    pub params: Option<Params>,
+    /// `returns`: the return type.
+    pub returns: Option<NameSet>,
+    /// `annotation` on the method or its type.
+    pub annotation: Option<NameSet>,
+    /// `access`: the method's visibility.
+    pub access: Option<AccessSet>,
+    /// `kind` of method.
+    pub kind: Option<KindSet>,
+    /// `min-size`: least bytes of code.
+    pub min_size: Option<u32>,
+}
+
+/// The words for [`Access`].
+pub const ACCESS_WORDS: [(&str, Access); 5] = [
+    ("public", Access::Public),
+    ("protected", Access::Protected),
+    ("package", Access::Package),
+    ("internal", Access::Package),
+    ("private", Access::Private),
+];
+
+/// The words for [`Kinds`].
+pub const KIND_WORDS: [(&str, Kinds); 8] = [
+    ("method", Kinds::METHOD),
+    ("constructor", Kinds::CONSTRUCTOR),
+    ("static-init", Kinds::STATIC_INIT),
+    ("accessor", Kinds::ACCESSOR),
+    ("bridge", Kinds::BRIDGE),
+    ("synthetic", Kinds::SYNTHETIC),
+    ("lambda", Kinds::LAMBDA),
+    ("async", Kinds::ASYNC),
+];
+
+/// The words for [`Advice`].
+pub const ADVICE_WORDS: [(&str, Advice); 3] = [
+    ("enter", Advice::ENTER),
+    ("exit", Advice::EXIT),
+    ("exception", Advice::EXCEPTION),
+];
+
+/// The kinds that only a rule which names them takes.
+pub const UNLESS_NAMED: Kinds = Kinds::BRIDGE
+    .with(Kinds::SYNTHETIC)
+    .with(Kinds::STATIC_INIT)
+    .with(Kinds::LAMBDA);
+
+/// Accepted visibilities, and visibilities (`!`) that are not.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AccessSet {
+    include: u8,
+    exclude: u8,
+}
+
+impl AccessSet {
+    /// Adds one.
+    pub fn add(&mut self, access: Access, exclude: bool) {
+        let list = if exclude {
+            &mut self.exclude
+        } else {
+            &mut self.include
+        };
+        *list |= 1 << access as u8;
+    }
+
+    /// Whether a visibility is in the set.
+    pub fn has(self, access: Access) -> bool {
+        let bit = 1 << access as u8;
+        (self.include == 0 || self.include & bit != 0) && self.exclude & bit == 0
+    }
+}
+
+/// Accepted kinds, and kinds (`!`) that are not.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct KindSet {
+    /// Named kinds; empty where only exclusions are.
+    pub include: Kinds,
+    /// Kinds that may not be.
+    pub exclude: Kinds,
+}
+
+/// What a [`KindSet`], or its absence, says of a method.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KindFit {
+    /// It is of a kind that is meant.
+    Yes,
+    /// It is of a kind that must be named and is not.
+    Unnamed,
+    /// It is of another kind than those named.
+    No,
+}
+
+impl KindSet {
+    /// Whether kinds are in the set, taken by its words alone (`exclude`).
+    pub fn has(self, kinds: Kinds) -> bool {
+        (self.include == Kinds::default() || self.include.intersects(kinds))
+            && !self.exclude.intersects(kinds)
+    }
+
+    /// Whether a method is meant (`match`). A bridge is a method too, but whoever says
+    /// `kind = "method"` does not mean bridges: kinds that must be named decide alone.
+    pub fn fit(self, kinds: Kinds) -> KindFit {
+        if self.exclude.intersects(kinds) {
+            return KindFit::No;
+        }
+        let special = Kinds(kinds.0 & UNLESS_NAMED.0);
+        if special != Kinds::default() {
+            if self.include.intersects(special) {
+                KindFit::Yes
+            } else {
+                KindFit::Unnamed
+            }
+        } else if self.has(kinds) {
+            KindFit::Yes
+        } else {
+            KindFit::No
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn special_kinds_are_taken_only_when_named() {
+        let bridge = Kinds::METHOD.with(Kinds::BRIDGE).with(Kinds::SYNTHETIC);
+        let lambda = Kinds::SYNTHETIC.with(Kinds::LAMBDA);
+        let named = |include| KindSet {
+            include,
+            ..KindSet::default()
+        };
+        let not = |exclude| KindSet {
+            exclude,
+            ..KindSet::default()
+        };
+        assert_eq!(KindSet::default().fit(Kinds::METHOD), KindFit::Yes);
+        assert_eq!(KindSet::default().fit(bridge), KindFit::Unnamed);
+        assert_eq!(named(Kinds::METHOD).fit(bridge), KindFit::Unnamed);
+        assert_eq!(named(Kinds::SYNTHETIC).fit(bridge), KindFit::Yes);
+        assert_eq!(named(Kinds::LAMBDA).fit(lambda), KindFit::Yes);
+        assert_eq!(named(Kinds::LAMBDA).fit(Kinds::METHOD), KindFit::No);
+        assert_eq!(not(Kinds::CONSTRUCTOR).fit(Kinds::CONSTRUCTOR), KindFit::No);
+        assert_eq!(not(Kinds::CONSTRUCTOR).fit(lambda), KindFit::Unnamed);
+        assert_eq!(not(Kinds::CONSTRUCTOR).fit(Kinds::METHOD), KindFit::Yes);
+        assert_eq!(
+            named(Kinds::METHOD).fit(Kinds::METHOD.with(Kinds::ASYNC)),
+            KindFit::Yes
+        );
+    }
+
+    #[test]
+    fn access_words_and_exclusions() {
+        let mut set = AccessSet::default();
+        set.add(Access::Private, true);
+        assert!(set.has(Access::Public) && !set.has(Access::Private));
+        set.add(Access::Protected, false);
+        assert!(!set.has(Access::Public) && set.has(Access::Protected));
+    }
+}

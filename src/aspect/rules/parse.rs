@@ -1,0 +1,658 @@
+//! From TOML to [`Aspect`]s, with the place of everything that is wrong.
+
+use super::diagnostics::Diagnostic;
+use super::model::{ACCESS_WORDS, ADVICE_WORDS, AccessSet, Aspect, KIND_WORDS, KindSet, Selector};
+use super::words::nearest;
+use crate::aspect::pattern::params::Params;
+use crate::aspect::pattern::version::VersionSet;
+use crate::aspect::pattern::{NameSet, Names, PatternError};
+use crate::aspect::plan::Advice;
+use std::ops::Range;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// Version of the rules format.
+const VERSION: u64 = 1;
+
+/// Largest file that is read; rules are written by people.
+const MAX_FILE: usize = 1 << 20;
+
+const FILE_KEYS: [&str; 2] = ["version", "aspect"];
+const ASPECT_KEYS: [&str; 4] = ["name", "match", "exclude", "advice"];
+const SELECTOR_KEYS: [&str; 12] = [
+    "artifact",
+    "version",
+    "type",
+    "type-access",
+    "method",
+    "params",
+    "returns",
+    "annotation",
+    "extends",
+    "access",
+    "kind",
+    "min-size",
+];
+
+/// What other tools call it.
+const FILE_SYNONYMS: [(&str, &str); 3] = [
+    ("rule", "aspect"),
+    ("rules", "aspect"),
+    ("pointcut", "aspect"),
+];
+const ASPECT_SYNONYMS: [(&str, &str); 10] = [
+    ("pointcut", "match"),
+    ("matches", "match"),
+    ("include", "match"),
+    ("where", "match"),
+    ("ignore", "exclude"),
+    ("except", "exclude"),
+    ("skip", "exclude"),
+    ("hooks", "advice"),
+    ("id", "name"),
+    ("when", "advice"),
+];
+const SELECTOR_SYNONYMS: [(&str, &str); 20] = [
+    ("assembly", "artifact"),
+    ("jar", "artifact"),
+    ("module", "artifact"),
+    ("class", "type"),
+    ("package", "type"),
+    ("namespace", "type"),
+    ("interface", "extends"),
+    ("implements", "extends"),
+    ("inherits", "extends"),
+    ("base", "extends"),
+    ("name", "method"),
+    ("function", "method"),
+    ("args", "params"),
+    ("arguments", "params"),
+    ("parameters", "params"),
+    ("result", "returns"),
+    ("attribute", "annotation"),
+    ("visibility", "access"),
+    ("modifiers", "access"),
+    ("size", "min-size"),
+];
+const ACCESS_SYNONYMS: [(&str, &str); 2] = [("default", "package"), ("package-private", "package")];
+const KIND_SYNONYMS: [(&str, &str); 12] = [
+    ("ctor", "constructor"),
+    ("<init>", "constructor"),
+    ("cctor", "static-init"),
+    ("clinit", "static-init"),
+    ("<clinit>", "static-init"),
+    ("initializer", "static-init"),
+    ("getter", "accessor"),
+    ("setter", "accessor"),
+    ("property", "accessor"),
+    ("function", "method"),
+    ("generated", "synthetic"),
+    ("closure", "lambda"),
+];
+const ADVICE_SYNONYMS: [(&str, &str); 10] = [
+    ("before", "enter"),
+    ("entry", "enter"),
+    ("after", "exit"),
+    ("leave", "exit"),
+    ("return", "exit"),
+    ("error", "exception"),
+    ("catch", "exception"),
+    ("throw", "exception"),
+    ("throws", "exception"),
+    ("throwing", "exception"),
+];
+
+/// Reads a file; where it is wrong, everything that is wrong with it.
+pub(super) fn parse(text: &str) -> Result<Vec<Aspect>, Vec<Diagnostic>> {
+    if text.len() > MAX_FILE {
+        return Err(vec![Diagnostic::new(
+            0..0,
+            format!("the file has {} bytes", text.len()),
+            format!("at most {MAX_FILE} are read"),
+        )]);
+    }
+    let (table, errors) = DeTable::parse_recoverable(text);
+    if !errors.is_empty() {
+        // What the recovery made of the rest would only lead to errors that are none.
+        return Err(errors
+            .into_iter()
+            .map(|e| {
+                let span = e.span().unwrap_or(0..0);
+                Diagnostic::new(span, "this is not TOML", e.message())
+            })
+            .collect());
+    }
+    let mut parser = Parser {
+        text,
+        wrong: Vec::new(),
+    };
+    let aspects = parser.file(table.get_ref());
+    if parser.wrong.is_empty() {
+        Ok(aspects)
+    } else {
+        Err(parser.wrong)
+    }
+}
+
+struct Parser<'t> {
+    text: &'t str,
+    wrong: Vec<Diagnostic>,
+}
+
+type Value<'t> = Spanned<DeValue<'t>>;
+
+/// A string value and where it stands.
+struct Text<'v> {
+    span: Range<usize>,
+    value: &'v str,
+}
+
+impl<'t> Parser<'t> {
+    fn report(&mut self, span: Range<usize>, title: impl Into<String>, label: impl Into<String>) {
+        self.wrong.push(Diagnostic::new(span, title, label));
+    }
+
+    fn report_help(
+        &mut self,
+        span: Range<usize>,
+        title: impl Into<String>,
+        label: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        self.wrong
+            .push(Diagnostic::new(span, title, label).help(help));
+    }
+
+    fn file(&mut self, table: &DeTable<'t>) -> Vec<Aspect> {
+        let mut aspects = Vec::new();
+        match table.get("version") {
+            None => self.report_help(
+                0..0,
+                "the rules have no version",
+                "expected `version = 1`",
+                "put `version = 1` at the top of the file",
+            ),
+            Some(value) => {
+                if !matches!(value.get_ref(), DeValue::Integer(n)
+                    if u64::from_str_radix(n.as_str(), n.radix()) == Ok(VERSION))
+                {
+                    self.report(
+                        value.span(),
+                        "unknown version of the rules format",
+                        format!("expected {VERSION}, the only one there is"),
+                    );
+                }
+            }
+        }
+        for (key, value) in table {
+            match &**key.get_ref() {
+                "version" => {}
+                "aspect" => aspects = self.aspects(value),
+                other => self.unknown_key(
+                    key.span(),
+                    other,
+                    "a rules file",
+                    &FILE_KEYS,
+                    &FILE_SYNONYMS,
+                ),
+            }
+        }
+        if !table.contains_key("aspect") && self.wrong.is_empty() {
+            self.report_help(
+                self.text.len()..self.text.len(),
+                "the file has no aspect",
+                "expected an `[[aspect]]`",
+                "`weave init` writes a file to start from",
+            );
+        }
+        aspects
+    }
+
+    fn aspects(&mut self, value: &Value<'t>) -> Vec<Aspect> {
+        let mut aspects: Vec<Aspect> = Vec::new();
+        let mut names: Vec<Range<usize>> = Vec::new();
+        let DeValue::Array(array) = value.get_ref() else {
+            self.report_help(
+                value.span(),
+                "`aspect` is a list",
+                format!("expected `[[aspect]]`, found a {}", kind_of(value)),
+                "write two brackets: `[[aspect]]`",
+            );
+            return aspects;
+        };
+        for (i, item) in array.iter().enumerate() {
+            let DeValue::Table(table) = item.get_ref() else {
+                self.wrong_type(item, "an aspect", "a table");
+                continue;
+            };
+            let (aspect, name) = self.aspect(item.span(), table, i + 1);
+            if let Some(first) = aspects.iter().position(|a| a.name == aspect.name) {
+                let mut e = Diagnostic::new(
+                    name.clone(),
+                    format!("two aspects have the name `{}`", aspect.name),
+                    "expected another name",
+                );
+                e.related = Some((names[first].clone(), "the first one"));
+                self.wrong.push(e);
+            }
+            names.push(name);
+            aspects.push(aspect);
+        }
+        if array.iter().next().is_none() {
+            self.report(value.span(), "the list is empty", "expected an aspect");
+        }
+        aspects
+    }
+
+    /// An aspect, and where its name stands.
+    fn aspect(
+        &mut self,
+        span: Range<usize>,
+        table: &DeTable<'t>,
+        number: usize,
+    ) -> (Aspect, Range<usize>) {
+        let mut aspect = Aspect {
+            name: format!("aspect {number}"),
+            matches: Vec::new(),
+            excludes: Vec::new(),
+            advice: Advice::ALL,
+        };
+        let mut name_span = span.clone();
+        for (key, value) in table {
+            match &**key.get_ref() {
+                "name" => match value.get_ref() {
+                    DeValue::String(name)
+                        if !name.trim().is_empty() && !name.contains(char::is_control) =>
+                    {
+                        aspect.name = name.to_string();
+                        name_span = value.span();
+                    }
+                    DeValue::String(_) => self.report(
+                        value.span(),
+                        "the name is empty or not printable",
+                        "expected a name for reports",
+                    ),
+                    _ => self.wrong_type(value, "`name`", "a string"),
+                },
+                "match" => aspect.matches = self.selectors("match", value),
+                "exclude" => aspect.excludes = self.selectors("exclude", value),
+                "advice" => aspect.advice = self.advice(value),
+                other if SELECTOR_KEYS.contains(&other) => self.report_help(
+                    key.span(),
+                    format!("`{other}` belongs into `match` or `exclude`"),
+                    "a selector",
+                    format!("move it into a table: `match = {{ {other} = .. }}`"),
+                ),
+                other => self.unknown_key(
+                    key.span(),
+                    other,
+                    "an aspect",
+                    &ASPECT_KEYS,
+                    &ASPECT_SYNONYMS,
+                ),
+            }
+        }
+        if !table.contains_key("match") {
+            self.report_help(
+                name_span.clone(),
+                format!("the aspect `{}` has no `match`", aspect.name),
+                "expected what it matches",
+                "`match = { type = \"**\" }` matches every method of every type",
+            );
+        }
+        (aspect, name_span)
+    }
+
+    fn selectors(&mut self, what: &str, value: &Value<'t>) -> Vec<Selector> {
+        match value.get_ref() {
+            DeValue::Table(table) => vec![self.selector(what, value.span(), table)],
+            DeValue::Array(array) => {
+                if array.iter().next().is_none() {
+                    self.report(
+                        value.span(),
+                        format!("the list of `{what}` is empty"),
+                        "expected a table of selectors",
+                    );
+                }
+                let mut selectors = Vec::new();
+                for item in array.iter() {
+                    match item.get_ref() {
+                        DeValue::Table(table) => {
+                            selectors.push(self.selector(what, item.span(), table));
+                        }
+                        _ => self.wrong_type(item, &format!("`{what}`"), "a table of selectors"),
+                    }
+                }
+                selectors
+            }
+            DeValue::String(text) => {
+                let help = format!("write `{what} = {{ type = \"{text}\" }}`");
+                self.wrong_type(value, &format!("`{what}`"), "a table or a list of tables");
+                if let Some(last) = self.wrong.last_mut() {
+                    last.help = Some(help);
+                }
+                Vec::new()
+            }
+            _ => {
+                self.wrong_type(value, &format!("`{what}`"), "a table or a list of tables");
+                Vec::new()
+            }
+        }
+    }
+
+    fn selector(&mut self, what: &str, span: Range<usize>, table: &DeTable<'t>) -> Selector {
+        let mut s = Selector::default();
+        if table.iter().next().is_none() {
+            let help = if what == "match" {
+                "`type = \"**\"` matches every type"
+            } else {
+                "leave `exclude` out to exclude nothing"
+            };
+            self.report_help(
+                span,
+                format!("`{what}` is empty"),
+                "expected at least one selector",
+                help,
+            );
+        }
+        for (key, value) in table {
+            let name = &**key.get_ref();
+            match name {
+                "artifact" => s.artifact = self.names(name, value, Names::Artifacts),
+                "type" => s.ty = self.names(name, value, Names::Types),
+                "extends" => s.extends = self.names(name, value, Names::Types),
+                "method" => s.method = self.names(name, value, Names::Methods),
+                "returns" => s.returns = self.names(name, value, Names::Types),
+                "annotation" => s.annotation = self.names(name, value, Names::Types),
+                "version" => s.version = Some(self.versions(value)),
+                "params" => s.params = self.params(value),
+                "access" => s.access = Some(self.access(name, value)),
+                "type-access" => s.type_access = Some(self.access(name, value)),
+                "kind" => s.kind = Some(self.kinds(value)),
+                "min-size" => s.min_size = self.min_size(value),
+                other if ASPECT_KEYS.contains(&other) && other != "name" => self.report_help(
+                    key.span(),
+                    format!("`{other}` belongs to the aspect"),
+                    "no selector",
+                    format!("move it out of `{what}`, beside it"),
+                ),
+                other => self.unknown_key(
+                    key.span(),
+                    other,
+                    &format!("`{what}`"),
+                    &SELECTOR_KEYS,
+                    &SELECTOR_SYNONYMS,
+                ),
+            }
+        }
+        s
+    }
+
+    fn names(&mut self, key: &str, value: &Value<'t>, names: Names) -> Option<NameSet> {
+        let mut set = NameSet::default();
+        for text in self.strings(key, value) {
+            if let Err(e) = set.add(text.value, names) {
+                self.bad_pattern(key, &text, e);
+            }
+        }
+        Some(set)
+    }
+
+    fn versions(&mut self, value: &Value<'t>) -> VersionSet {
+        let mut set = VersionSet::default();
+        for text in self.strings("version", value) {
+            if let Err(e) = set.add(text.value) {
+                self.bad_pattern("version", &text, e);
+            }
+        }
+        set
+    }
+
+    fn params(&mut self, value: &Value<'t>) -> Option<Params> {
+        match value.get_ref() {
+            DeValue::String(list) => match Params::parse(list) {
+                Ok(params) => Some(params),
+                Err(e) => {
+                    let text = Text {
+                        span: value.span(),
+                        value: list,
+                    };
+                    self.bad_pattern("params", &text, e);
+                    None
+                }
+            },
+            // The empty list is a meaning of its own: no parameters.
+            DeValue::Array(array) if array.iter().next().is_none() => Some(Params::default()),
+            _ => {
+                let mut params = Params::default();
+                for text in self.strings("params", value) {
+                    if let Err(e) = params.add(text.value) {
+                        self.bad_pattern("params", &text, e);
+                    }
+                }
+                Some(params)
+            }
+        }
+    }
+
+    fn access(&mut self, key: &str, value: &Value<'t>) -> AccessSet {
+        let mut set = AccessSet::default();
+        for (access, exclude) in
+            self.words(key, value, "visibility", &ACCESS_WORDS, &ACCESS_SYNONYMS)
+        {
+            set.add(access, exclude);
+        }
+        set
+    }
+
+    fn kinds(&mut self, value: &Value<'t>) -> KindSet {
+        let mut set = KindSet::default();
+        for (kind, exclude) in self.words("kind", value, "kind", &KIND_WORDS, &KIND_SYNONYMS) {
+            let list = if exclude {
+                &mut set.exclude
+            } else {
+                &mut set.include
+            };
+            *list = list.with(kind);
+        }
+        set
+    }
+
+    fn advice(&mut self, value: &Value<'t>) -> Advice {
+        let words: Vec<_> = self
+            .strings("advice", value)
+            .into_iter()
+            .map(|text| {
+                let advice =
+                    self.word(&text, text.value, "advice", &ADVICE_WORDS, &ADVICE_SYNONYMS);
+                if matches!(text.value, "all" | "around")
+                    && let Some(last) = self.wrong.last_mut()
+                {
+                    last.help = Some("without `advice` all three run".into());
+                }
+                advice
+            })
+            .collect();
+        words
+            .into_iter()
+            .flatten()
+            .fold(Advice::default(), Advice::with)
+    }
+
+    fn min_size(&mut self, value: &Value<'t>) -> Option<u32> {
+        if let DeValue::Integer(n) = value.get_ref()
+            && let Ok(size) = u32::from_str_radix(n.as_str(), n.radix())
+        {
+            return Some(size);
+        }
+        self.report_help(
+            value.span(),
+            "`min-size` is a number of bytes",
+            format!("expected 0 to {}", u32::MAX),
+            "`min-size = 0` takes even empty bodies",
+        );
+        None
+    }
+
+    /// Words with or without `!`, from a fixed list.
+    fn words<T: Copy>(
+        &mut self,
+        key: &str,
+        value: &Value<'t>,
+        what: &str,
+        words: &[(&'static str, T)],
+        synonyms: &[(&str, &'static str)],
+    ) -> Vec<(T, bool)> {
+        let mut out = Vec::new();
+        for text in self.strings(key, value) {
+            let (word, exclude) = match text.value.strip_prefix('!') {
+                Some(word) => (word, true),
+                None => (text.value, false),
+            };
+            if let Some(found) = self.word(&text, word, what, words, synonyms) {
+                out.push((found, exclude));
+            }
+        }
+        out
+    }
+
+    fn word<T: Copy>(
+        &mut self,
+        text: &Text<'_>,
+        word: &str,
+        what: &str,
+        words: &[(&'static str, T)],
+        synonyms: &[(&str, &'static str)],
+    ) -> Option<T> {
+        if let Some((_, found)) = words.iter().find(|(right, _)| *right == word) {
+            return Some(*found);
+        }
+        let all: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+        self.unknown(text.span.clone(), what, "", word, &all, synonyms);
+        None
+    }
+
+    /// A string, or a list of strings that is not empty.
+    fn strings<'v>(&mut self, key: &str, value: &'v Value<'t>) -> Vec<Text<'v>> {
+        let mut out = Vec::new();
+        match value.get_ref() {
+            DeValue::String(s) => out.push(Text {
+                span: value.span(),
+                value: s,
+            }),
+            DeValue::Array(array) => {
+                for item in array.iter() {
+                    match item.get_ref() {
+                        DeValue::String(s) => out.push(Text {
+                            span: item.span(),
+                            value: s,
+                        }),
+                        _ => self.wrong_type(item, &format!("an element of `{key}`"), "a string"),
+                    }
+                }
+                if array.iter().next().is_none() {
+                    self.report_help(
+                        value.span(),
+                        format!("the list of `{key}` is empty"),
+                        "expected at least one string",
+                        format!("leave `{key}` out for no restriction"),
+                    );
+                }
+            }
+            _ => self.wrong_type(value, &format!("`{key}`"), "a string or a list of strings"),
+        }
+        out
+    }
+
+    fn bad_pattern(&mut self, key: &str, text: &Text<'_>, e: PatternError) {
+        let span = self.inside(text, &e.span);
+        let mut diagnostic = Diagnostic::new(span, format!("bad pattern in `{key}`"), e.message);
+        diagnostic.help = e.help;
+        self.wrong.push(diagnostic);
+    }
+
+    /// Where a part of a string's value stands in the file; the whole string where escapes
+    /// or quotes make that unclear, or nothing of it can be pointed at.
+    fn inside(&self, text: &Text<'_>, part: &Range<usize>) -> Range<usize> {
+        let raw = &self.text[text.span.clone()];
+        let plain = raw
+            .strip_prefix(['"', '\''])
+            .and_then(|raw| raw.strip_suffix(['"', '\'']))
+            == Some(text.value);
+        if plain && !part.is_empty() {
+            let start = text.span.start + 1;
+            start + part.start..start + part.end
+        } else {
+            text.span.clone()
+        }
+    }
+
+    fn wrong_type(&mut self, value: &Value<'t>, what: &str, expected: &str) {
+        self.report(
+            value.span(),
+            format!("{what} is {expected}"),
+            format!("expected {expected}, found {}", article(kind_of(value))),
+        );
+    }
+
+    fn unknown_key(
+        &mut self,
+        span: Range<usize>,
+        key: &str,
+        place: &str,
+        keys: &[&'static str],
+        synonyms: &[(&str, &'static str)],
+    ) {
+        self.unknown(span, "key", &format!(" in {place}"), key, keys, synonyms);
+    }
+
+    fn unknown(
+        &mut self,
+        span: Range<usize>,
+        what: &str,
+        place: &str,
+        wrong: &str,
+        right: &[&'static str],
+        synonyms: &[(&str, &'static str)],
+    ) {
+        let label = match nearest(wrong, right, synonyms) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "expected one of the words below".to_owned(),
+        };
+        self.report_help(
+            span,
+            format!("unknown {what} `{}`{place}", short(wrong)),
+            label,
+            format!("expected {}", list(right)),
+        );
+    }
+}
+
+fn kind_of(value: &Value<'_>) -> &'static str {
+    match value.get_ref() {
+        DeValue::Array(_) => "list",
+        other => other.type_str(),
+    }
+}
+
+fn article(noun: &str) -> String {
+    let an = noun.starts_with(['a', 'e', 'i', 'o', 'u']);
+    format!("{} {noun}", if an { "an" } else { "a" })
+}
+
+/// A word as a message shows it.
+fn short(word: &str) -> String {
+    const MAX: usize = 40;
+    match word.char_indices().nth(MAX) {
+        Some((end, _)) => format!("{}...", &word[..end]),
+        None => word.to_owned(),
+    }
+}
+
+fn list(words: &[&str]) -> String {
+    let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+    match quoted.split_last() {
+        Some((last, front)) if !front.is_empty() => format!("{} or {last}", front.join(", ")),
+        _ => quoted.concat(),
+    }
+}

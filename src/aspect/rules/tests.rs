@@ -1,0 +1,838 @@
+//! What is accepted, and what a wrong file is told.
+
+use super::*;
+use crate::aspect::plan::Advice;
+use insta::assert_snapshot;
+use proptest::prelude::*;
+
+fn wrong(text: &str) -> String {
+    let e = Rules::parse("weave.toml", text).unwrap_err();
+    assert_eq!(e.exit_status(), 2);
+    e.to_string()
+}
+
+#[test]
+fn a_whole_file() {
+    let rules = Rules::parse(
+        "weave.toml",
+        r#"
+            version = 1
+
+            [[aspect]]
+            name = "orders"
+            match = { type = "Acme.Orders.**", method = "Place*", access = "public" }
+            exclude = { annotation = "**.NoTrace" }
+
+            [[aspect]]
+            match = [
+                { artifact = "StackExchange.Redis", version = ">=1.0, <3", params = ["StackExchange.Redis.Message", ".."] },
+                { returns = "System.Threading.Tasks.Task<**>", extends = "I*", kind = ["async", "!lambda"], min-size = 0x10 },
+            ]
+            advice = ["enter", "exit"]
+
+            [[aspect]]
+            name = "sub-tables"
+            advice = "exception"
+            [aspect.match]
+            type = ["A", "!B"]
+            params = []
+            [[aspect.exclude]]
+            method = "<init>"
+            [[aspect.exclude]]
+            params = ""
+        "#,
+    )
+    .unwrap();
+    let shape: Vec<_> = rules
+        .aspects
+        .iter()
+        .map(|a| (&*a.name, a.matches.len(), a.excludes.len(), a.advice))
+        .collect();
+    assert_eq!(
+        shape,
+        [
+            ("orders", 1, 1, Advice::ALL),
+            ("aspect 2", 2, 0, Advice::ENTER.with(Advice::EXIT)),
+            ("sub-tables", 1, 2, Advice::EXCEPTION),
+        ]
+    );
+    assert_eq!(rules.aspects[1].matches[1].min_size, Some(16));
+}
+
+#[test]
+fn every_pack_parses() {
+    for (name, _) in PACKS {
+        assert!(!Rules::pack(name).unwrap().aspects.is_empty());
+    }
+    assert_eq!(Rules::default_pack().aspects[0].name, "default");
+    assert_eq!(
+        Rules::pack("defualt").unwrap_err().to_string(),
+        "no rules pack is named `defualt`; did you mean `default`?"
+    );
+    assert_eq!(
+        Rules::pack("x").unwrap_err().to_string(),
+        "no rules pack is named `x`; there are default, all, public-api"
+    );
+}
+
+/// The starter file is right as it is, and with every example in its comments switched on.
+#[test]
+fn the_starter_file_parses() {
+    let rules = Rules::parse("starter.toml", STARTER).unwrap();
+    assert_eq!(rules.aspects.len(), 1);
+    let switched_on: String = STARTER
+        .lines()
+        .map(|line| match line.strip_prefix("# ") {
+            Some(code)
+                if ["[[", "name = ", "match = ", "advice = "]
+                    .iter()
+                    .any(|key| code.starts_with(key)) =>
+            {
+                code
+            }
+            _ => line,
+        })
+        .flat_map(|line| [line, "\n"])
+        .collect();
+    let rules = Rules::parse("starter.toml", &switched_on).unwrap();
+    assert_eq!(rules.aspects.len(), 6);
+}
+
+/// Every TOML example of the documentation is a rules file, or the inside of one.
+#[test]
+fn the_examples_in_the_docs_parse() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut blocks = 0;
+    for page in ["docs/rules.md", "README.md"] {
+        let Ok(text) = std::fs::read_to_string(root.join(page)) else {
+            assert_eq!(page, "README.md");
+            continue;
+        };
+        for block in text.split("```toml\n").skip(1) {
+            let block = block.split("```").next().unwrap();
+            let whole = if block.contains("[[aspect]]") {
+                block.to_owned()
+            } else if block.starts_with("match") || block.starts_with("exclude") {
+                block
+                    .lines()
+                    .filter(|line| line.starts_with("match"))
+                    .map(|line| format!("[[aspect]]\n{line}\n"))
+                    .collect::<String>()
+                    + &block
+                        .lines()
+                        .filter(|line| line.starts_with("exclude"))
+                        .map(|line| format!("[[aspect]]\nmatch = {{ type = '**' }}\n{line}\n"))
+                        .collect::<String>()
+            } else {
+                // Not about rules (a Cargo or Gradle file).
+                continue;
+            };
+            let whole = if whole.contains("version = 1\n") {
+                whole
+            } else {
+                format!("version = 1\n{whole}")
+            };
+            Rules::parse(page, &whole).unwrap_or_else(|e| panic!("{e}"));
+            blocks += 1;
+        }
+    }
+    assert!(blocks >= 12, "only {blocks} examples were found");
+}
+
+#[test]
+fn colour_is_the_callers_choice() {
+    let plain = Rules::parse("weave.toml", "version = 2").unwrap_err();
+    let coloured = Rules::parse_coloured("weave.toml", "version = 2", true).unwrap_err();
+    assert!(!plain.to_string().contains('\x1b'));
+    assert!(coloured.to_string().contains('\x1b'));
+}
+
+#[test]
+fn a_flood_of_errors_is_cut() {
+    let items = "\"a..b\", ".repeat(2000);
+    let text = wrong(&format!(
+        "version = 1\n[[aspect]]\nmatch = {{ type = [{items}] }}\n"
+    ));
+    assert!(text.ends_with("and 1975 more errors"));
+    assert!(text.len() < 20_000);
+    let huge = format!("version = 1\n#{}", " ".repeat(1 << 20));
+    assert!(wrong(&huge).contains("at most 1048576 are read"));
+}
+
+proptest! {
+    #[test]
+    fn any_text_gives_a_result(text: String) {
+        let _ = Rules::parse("weave.toml", &text);
+    }
+
+    /// Text that gets past the TOML parser.
+    #[test]
+    fn any_value_gives_a_result(
+        key in prop::sample::select(vec!["artifact", "version", "type", "method", "params", "returns",
+            "annotation", "extends", "access", "kind", "min-size", "type-access"]),
+        value in "\\PC{0,12}|[!.,*<>\\[\\]`$/()+ é1re:]{0,12}",
+    ) {
+        let literal = serde_json::to_string(&value).unwrap();
+        for value in [literal.clone(), format!("[{literal}, {literal}]"), format!("'{value}'")] {
+            let text = format!("version = 1\n[[aspect]]\nmatch = {{ {key} = {value} }}\nadvice = {value}\n");
+            let _ = Rules::parse("weave.toml", &text);
+        }
+    }
+
+    #[test]
+    fn a_damaged_file_gives_a_result(at in 0usize..STARTER.len(), with: String) {
+        let at = STARTER.floor_char_boundary(at);
+        let text = format!("{}{with}{}", &STARTER[..at], &STARTER[STARTER.ceil_char_boundary(at + with.len().min(3))..]);
+        let _ = Rules::parse("weave.toml", &text);
+    }
+}
+
+#[test]
+fn not_toml() {
+    assert_snapshot!(wrong(r##"version = 1
+[[aspect]]
+name = "a
+match = { type = "A" }
+advice = [enter]
+"##), @r##"
+    this is not TOML
+     --> weave.toml:3:10
+      |
+    3 | name = "a
+      |          ^ invalid basic string, expected `"`
+
+    error: this is not TOML
+     --> weave.toml:5:11
+      |
+    5 | advice = [enter]
+      |           ^^^^^ string values must be quoted, expected literal string
+    "##);
+}
+
+#[test]
+fn a_key_twice() {
+    assert_snapshot!(wrong(r##"version = 1
+
+[[aspect]]
+match = { type = "A", type = "B" }
+"##), @r##"
+    this is not TOML
+     --> weave.toml:4:23
+      |
+    4 | match = { type = "A", type = "B" }
+      |                       ^^^^ duplicate key
+    "##);
+}
+
+#[test]
+fn no_version() {
+    assert_snapshot!(wrong(r##"[[aspect]]
+match = { type = "A" }
+"##), @r##"
+    the rules have no version
+     --> weave.toml:1:1
+      |
+    1 | [[aspect]]
+      | ^ expected `version = 1`
+      |
+      = help: put `version = 1` at the top of the file
+    "##);
+}
+
+#[test]
+fn another_version() {
+    assert_snapshot!(wrong(r##"version = 2
+
+[[aspect]]
+match = { type = "A" }
+"##), @r##"
+    unknown version of the rules format
+     --> weave.toml:1:11
+      |
+    1 | version = 2
+      |           ^ expected 1, the only one there is
+    "##);
+}
+
+#[test]
+fn no_aspect() {
+    assert_snapshot!(wrong(r##"version = 1
+"##), @r##"
+    the file has no aspect
+     --> weave.toml:1:13
+      |
+    1 | version = 1
+      |            ^ expected an `[[aspect]]`
+      |
+      = help: `weave init` writes a file to start from
+    "##);
+}
+
+#[test]
+fn one_bracket() {
+    assert_snapshot!(wrong(r##"version = 1
+
+[aspect]
+match = { type = "A" }
+"##), @r##"
+    `aspect` is a list
+     --> weave.toml:3:1
+      |
+    3 | [aspect]
+      | ^^^^^^^^ expected `[[aspect]]`, found a table
+      |
+      = help: write two brackets: `[[aspect]]`
+    "##);
+}
+
+#[test]
+fn unknown_key_of_the_file() {
+    assert_snapshot!(wrong(r##"version = 1
+
+[[aspects]]
+match = { type = "A" }
+"##), @r##"
+    unknown key `aspects` in a rules file
+     --> weave.toml:3:3
+      |
+    3 | [[aspects]]
+      |   ^^^^^^^ did you mean `aspect`?
+      |
+      = help: expected `version` or `aspect`
+    "##);
+}
+
+#[test]
+fn unknown_keys() {
+    assert_snapshot!(wrong(r##"version = 1
+
+[[aspect]]
+name = "orders"
+match = { clas = "A", metod = "m", class = "B", frobnicate = 1 }
+exlude = { type = "C" }
+"##), @r##"
+    unknown key `clas` in `match`
+     --> weave.toml:5:11
+      |
+    5 | match = { clas = "A", metod = "m", class = "B", frobnicate = 1 }
+      |           ^^^^ did you mean `type`?
+      |
+      = help: expected `artifact`, `version`, `type`, `type-access`, `method`, `params`, `returns`, `annotation`, `extends`, `access`, `kind` or `min-size`
+
+    error: unknown key `metod` in `match`
+     --> weave.toml:5:23
+      |
+    5 | match = { clas = "A", metod = "m", class = "B", frobnicate = 1 }
+      |                       ^^^^^ did you mean `method`?
+      |
+      = help: expected `artifact`, `version`, `type`, `type-access`, `method`, `params`, `returns`, `annotation`, `extends`, `access`, `kind` or `min-size`
+
+    error: unknown key `class` in `match`
+     --> weave.toml:5:36
+      |
+    5 | match = { clas = "A", metod = "m", class = "B", frobnicate = 1 }
+      |                                    ^^^^^ did you mean `type`?
+      |
+      = help: expected `artifact`, `version`, `type`, `type-access`, `method`, `params`, `returns`, `annotation`, `extends`, `access`, `kind` or `min-size`
+
+    error: unknown key `frobnicate` in `match`
+     --> weave.toml:5:49
+      |
+    5 | match = { clas = "A", metod = "m", class = "B", frobnicate = 1 }
+      |                                                 ^^^^^^^^^^ expected one of the words below
+      |
+      = help: expected `artifact`, `version`, `type`, `type-access`, `method`, `params`, `returns`, `annotation`, `extends`, `access`, `kind` or `min-size`
+
+    error: unknown key `exlude` in an aspect
+     --> weave.toml:6:1
+      |
+    6 | exlude = { type = "C" }
+      | ^^^^^^ did you mean `exclude`?
+      |
+      = help: expected `name`, `match`, `exclude` or `advice`
+    "##);
+}
+
+#[test]
+fn a_selector_in_the_wrong_place() {
+    assert_snapshot!(wrong(r##"version = 1
+
+[[aspect]]
+type = "A"
+match = { method = "m", advice = "enter" }
+"##), @r##"
+    `type` belongs into `match` or `exclude`
+     --> weave.toml:4:1
+      |
+    4 | type = "A"
+      | ^^^^ a selector
+      |
+      = help: move it into a table: `match = { type = .. }`
+
+    error: `advice` belongs to the aspect
+     --> weave.toml:5:25
+      |
+    5 | match = { method = "m", advice = "enter" }
+      |                         ^^^^^^ no selector
+      |
+      = help: move it out of `match`, beside it
+    "##);
+}
+
+#[test]
+fn no_match() {
+    assert_snapshot!(wrong(r##"version = 1
+
+[[aspect]]
+name = "orders"
+
+[[aspect]]
+advice = "enter"
+"##), @r##"
+    the aspect `orders` has no `match`
+     --> weave.toml:4:8
+      |
+    4 | name = "orders"
+      |        ^^^^^^^^ expected what it matches
+      |
+      = help: `match = { type = "**" }` matches every method of every type
+
+    error: the aspect `aspect 2` has no `match`
+     --> weave.toml:6:1
+      |
+    6 | [[aspect]]
+      | ^^^^^^^^^^ expected what it matches
+      |
+      = help: `match = { type = "**" }` matches every method of every type
+    "##);
+}
+
+#[test]
+fn a_name_twice() {
+    assert_snapshot!(wrong(r##"version = 1
+
+[[aspect]]
+name = "orders"
+match = { type = "A" }
+
+[[aspect]]
+name = "orders"
+match = { type = "B" }
+"##), @r##"
+    two aspects have the name `orders`
+     --> weave.toml:8:8
+      |
+    4 | name = "orders"
+      |        -------- the first one
+    ...
+    8 | name = "orders"
+      |        ^^^^^^^^ expected another name
+    "##);
+}
+
+#[test]
+fn empty_lists() {
+    assert_snapshot!(wrong(r##"version = 1
+
+[[aspect]]
+match = { type = [] }
+exclude = []
+advice = []
+
+[[aspect]]
+match = {}
+"##), @r##"
+    the list of `type` is empty
+     --> weave.toml:4:18
+      |
+    4 | match = { type = [] }
+      |                  ^^ expected at least one string
+      |
+      = help: leave `type` out for no restriction
+
+    error: the list of `exclude` is empty
+     --> weave.toml:5:11
+      |
+    5 | exclude = []
+      |           ^^ expected a table of selectors
+
+    error: the list of `advice` is empty
+     --> weave.toml:6:10
+      |
+    6 | advice = []
+      |          ^^ expected at least one string
+      |
+      = help: leave `advice` out for no restriction
+
+    error: `match` is empty
+     --> weave.toml:9:9
+      |
+    9 | match = {}
+      |         ^^ expected at least one selector
+      |
+      = help: `type = "**"` matches every type
+    "##);
+}
+
+#[test]
+fn wrong_types() {
+    assert_snapshot!(wrong(r##"version = 1
+
+[[aspect]]
+name = 1
+match = "com.acme.**"
+exclude = { type = ["A", 3], access = true }
+advice = { enter = true }
+"##), @r##"
+    `name` is a string
+     --> weave.toml:4:8
+      |
+    4 | name = 1
+      |        ^ expected a string, found an integer
+
+    error: `match` is a table or a list of tables
+     --> weave.toml:5:9
+      |
+    5 | match = "com.acme.**"
+      |         ^^^^^^^^^^^^^ expected a table or a list of tables, found a string
+      |
+      = help: write `match = { type = "com.acme.**" }`
+
+    error: an element of `type` is a string
+     --> weave.toml:6:26
+      |
+    6 | exclude = { type = ["A", 3], access = true }
+      |                          ^ expected a string, found an integer
+
+    error: `access` is a string or a list of strings
+     --> weave.toml:6:39
+      |
+    6 | exclude = { type = ["A", 3], access = true }
+      |                                       ^^^^ expected a string or a list of strings, found a boolean
+
+    error: `advice` is a string or a list of strings
+     --> weave.toml:7:10
+      |
+    7 | advice = { enter = true }
+      |          ^^^^^^^^^^^^^^^^ expected a string or a list of strings, found a table
+    "##);
+}
+
+#[test]
+fn a_bad_regex() {
+    assert_snapshot!(wrong(r##"version = 1
+
+[[aspect]]
+match = { type = "re:com\\.acme", method = 're:place[a-z' }
+exclude = { method = "!re:a{3,2}" }
+"##), @r##"
+    bad pattern in `method`
+     --> weave.toml:4:53
+      |
+    4 | match = { type = "re:com\\.acme", method = 're:place[a-z' }
+      |                                                     ^ not a regex: unclosed character class
+
+    error: bad pattern in `method`
+     --> weave.toml:5:28
+      |
+    5 | exclude = { method = "!re:a{3,2}" }
+      |                            ^^^^^ not a regex: invalid repetition count range, the start must be <= the end
+    "##);
+}
+
+#[test]
+fn a_greedy_regex() {
+    assert_snapshot!(wrong(r##"version = 1
+
+[[aspect]]
+match = { type = "re:((a{1000}){1000}){1000}" }
+"##), @r##"
+    bad pattern in `type`
+     --> weave.toml:4:22
+      |
+    4 | match = { type = "re:((a{1000}){1000}){1000}" }
+      |                      ^^^^^^^^^^^^^^^^^^^^^^^ the regex takes too much memory
+      |
+      = help: lower the numbers of its repetitions
+    "##);
+}
+
+#[test]
+fn bad_patterns() {
+    assert_snapshot!(wrong(r##"version = 1
+
+[[aspect]]
+match = [
+    { type = "com.acme..*" },
+    { type = "com.acme." },
+    { type = "Ljava/lang/String;" },
+    { type = "com.acme Orders" },
+    { type = "" },
+    { type = "!" },
+    { method = "place(int)" },
+]
+"##), @r##"
+    bad pattern in `type`
+     --> weave.toml:5:23
+      |
+    5 |     { type = "com.acme..*" },
+      |                       ^^ `..` stands for parameters
+      |
+      = help: across packages write `**`: `com.acme.**`
+
+    error: bad pattern in `type`
+     --> weave.toml:6:23
+      |
+    6 |     { type = "com.acme." },
+      |                       ^ the last part of the name is missing
+      |
+      = help: all types in there: `com.acme.**`
+
+    error: bad pattern in `type`
+     --> weave.toml:7:15
+      |
+    7 |     { type = "Ljava/lang/String;" },
+      |               ^^^^^^^^^^^^^^^^^^ this is a descriptor
+      |
+      = help: write the type as in source: `java.lang.String`, `int[]`
+
+    error: bad pattern in `type`
+     --> weave.toml:8:23
+      |
+    8 |     { type = "com.acme Orders" },
+      |                       ^ a name has no spaces
+
+    error: bad pattern in `type`
+     --> weave.toml:9:14
+      |
+    9 |     { type = "" },
+      |              ^^ the pattern is empty
+      |
+      = help: `**` matches everything
+
+    error: bad pattern in `type`
+      --> weave.toml:10:15
+       |
+    10 |     { type = "!" },
+       |               ^ `!` needs a pattern to exclude
+
+    error: bad pattern in `method`
+      --> weave.toml:11:22
+       |
+    11 |     { method = "place(int)" },
+       |                      ^^^^^ a method's pattern is its name alone
+       |
+       = help: parameters go into `params`, the return type into `returns`
+    "##);
+}
+
+#[test]
+fn bad_params() {
+    assert_snapshot!(wrong(r##"version = 1
+
+[[aspect]]
+match = [{ params = "int, , long" }, { params = ["int, long"] }, { params = 3 }]
+"##), @r##"
+    bad pattern in `params`
+     --> weave.toml:4:21
+      |
+    4 | match = [{ params = "int, , long" }, { params = ["int, long"] }, { params = 3 }]
+      |                     ^^^^^^^^^^^^^ the pattern is empty
+      |
+      = help: `**` matches everything
+
+    error: bad pattern in `params`
+     --> weave.toml:4:54
+      |
+    4 | match = [{ params = "int, , long" }, { params = ["int, long"] }, { params = 3 }]
+      |                                                      ^ one type an element
+      |
+      = help: write the list as one string, or each type as an element
+
+    error: `params` is a string or a list of strings
+     --> weave.toml:4:77
+      |
+    4 | match = [{ params = "int, , long" }, { params = ["int, long"] }, { params = 3 }]
+      |                                                                             ^ expected a string or a list of strings, found an integer
+    "##);
+}
+
+#[test]
+fn bad_versions() {
+    assert_snapshot!(wrong(r##"version = 1
+
+[[aspect]]
+match = { artifact = "guava", version = [">=1.0, <three", "!>=", "1.2.*.4"] }
+"##), @r##"
+    bad pattern in `version`
+     --> weave.toml:4:51
+      |
+    4 | match = { artifact = "guava", version = [">=1.0, <three", "!>=", "1.2.*.4"] }
+      |                                                   ^^^^^ not a version
+      |
+      = help: a range is like `>=1.0, <3`, `1.2.*` or `1.2.3`
+
+    error: bad pattern in `version`
+     --> weave.toml:4:59
+      |
+    4 | match = { artifact = "guava", version = [">=1.0, <three", "!>=", "1.2.*.4"] }
+      |                                                           ^^^^^ a version is missing
+      |
+      = help: a range is like `>=1.0, <3`, `1.2.*` or `1.2.3`
+
+    error: bad pattern in `version`
+     --> weave.toml:4:67
+      |
+    4 | match = { artifact = "guava", version = [">=1.0, <three", "!>=", "1.2.*.4"] }
+      |                                                                   ^^^^^^^ not a version
+      |
+      = help: a range is like `>=1.0, <3`, `1.2.*` or `1.2.3`
+    "##);
+}
+
+#[test]
+fn bad_sizes() {
+    assert_snapshot!(wrong(r##"version = 1
+
+[[aspect]]
+match = [{ min-size = -1 }, { min-size = "8" }, { min-size = 4.5 }]
+"##), @r##"
+    `min-size` is a number of bytes
+     --> weave.toml:4:23
+      |
+    4 | match = [{ min-size = -1 }, { min-size = "8" }, { min-size = 4.5 }]
+      |                       ^^ expected 0 to 4294967295
+      |
+      = help: `min-size = 0` takes even empty bodies
+
+    error: `min-size` is a number of bytes
+     --> weave.toml:4:42
+      |
+    4 | match = [{ min-size = -1 }, { min-size = "8" }, { min-size = 4.5 }]
+      |                                          ^^^ expected 0 to 4294967295
+      |
+      = help: `min-size = 0` takes even empty bodies
+
+    error: `min-size` is a number of bytes
+     --> weave.toml:4:62
+      |
+    4 | match = [{ min-size = -1 }, { min-size = "8" }, { min-size = 4.5 }]
+      |                                                              ^^^ expected 0 to 4294967295
+      |
+      = help: `min-size = 0` takes even empty bodies
+    "##);
+}
+
+#[test]
+fn unknown_words() {
+    assert_snapshot!(wrong(r##"version = 1
+
+[[aspect]]
+match = { kind = ["ctor", "!lamda", "coroutine"], access = "pubic", type-access = "package-private" }
+advice = ["before", "exot", "around"]
+"##), @r##"
+    unknown kind `ctor`
+     --> weave.toml:4:19
+      |
+    4 | match = { kind = ["ctor", "!lamda", "coroutine"], access = "pubic", type-access = "package-private" }
+      |                   ^^^^^^ did you mean `constructor`?
+      |
+      = help: expected `method`, `constructor`, `static-init`, `accessor`, `bridge`, `synthetic`, `lambda` or `async`
+
+    error: unknown kind `lamda`
+     --> weave.toml:4:27
+      |
+    4 | match = { kind = ["ctor", "!lamda", "coroutine"], access = "pubic", type-access = "package-private" }
+      |                           ^^^^^^^^ did you mean `lambda`?
+      |
+      = help: expected `method`, `constructor`, `static-init`, `accessor`, `bridge`, `synthetic`, `lambda` or `async`
+
+    error: unknown kind `coroutine`
+     --> weave.toml:4:37
+      |
+    4 | match = { kind = ["ctor", "!lamda", "coroutine"], access = "pubic", type-access = "package-private" }
+      |                                     ^^^^^^^^^^^ expected one of the words below
+      |
+      = help: expected `method`, `constructor`, `static-init`, `accessor`, `bridge`, `synthetic`, `lambda` or `async`
+
+    error: unknown visibility `pubic`
+     --> weave.toml:4:60
+      |
+    4 | match = { kind = ["ctor", "!lamda", "coroutine"], access = "pubic", type-access = "package-private" }
+      |                                                            ^^^^^^^ did you mean `public`?
+      |
+      = help: expected `public`, `protected`, `package`, `internal` or `private`
+
+    error: unknown visibility `package-private`
+     --> weave.toml:4:83
+      |
+    4 | match = { kind = ["ctor", "!lamda", "coroutine"], access = "pubic", type-access = "package-private" }
+      |                                                                                   ^^^^^^^^^^^^^^^^^ did you mean `package`?
+      |
+      = help: expected `public`, `protected`, `package`, `internal` or `private`
+
+    error: unknown advice `before`
+     --> weave.toml:5:11
+      |
+    5 | advice = ["before", "exot", "around"]
+      |           ^^^^^^^^ did you mean `enter`?
+      |
+      = help: expected `enter`, `exit` or `exception`
+
+    error: unknown advice `exot`
+     --> weave.toml:5:21
+      |
+    5 | advice = ["before", "exot", "around"]
+      |                     ^^^^^^ did you mean `exit`?
+      |
+      = help: expected `enter`, `exit` or `exception`
+
+    error: unknown advice `around`
+     --> weave.toml:5:29
+      |
+    5 | advice = ["before", "exot", "around"]
+      |                             ^^^^^^^^ expected one of the words below
+      |
+      = help: without `advice` all three run
+    "##);
+}
+
+#[test]
+fn non_ascii_text_keeps_its_columns() {
+    assert_snapshot!(wrong(r##"version = 1
+
+[[aspect]]
+name = "größe" # ✓ 漢字
+match = { methode = "größe", type = "re:漢[" }
+"##), @r##"
+    unknown key `methode` in `match`
+     --> weave.toml:5:11
+      |
+    5 | match = { methode = "größe", type = "re:漢[" }
+      |           ^^^^^^^ did you mean `method`?
+      |
+      = help: expected `artifact`, `version`, `type`, `type-access`, `method`, `params`, `returns`, `annotation`, `extends`, `access`, `kind` or `min-size`
+
+    error: bad pattern in `type`
+     --> weave.toml:5:42
+      |
+    5 | match = { methode = "größe", type = "re:漢[" }
+      |                                           ^ not a regex: unclosed character class
+    "##);
+}
+
+#[test]
+fn a_long_line_is_cut() {
+    let packages: String = (0..40)
+        .map(|i| format!("'com.acme.p{i:02}.**', "))
+        .collect();
+    assert_snapshot!(wrong(&format!("version = 1\n\n[[aspect]]\nmatch = {{ type = [{packages}'com.acme..*'] }}\n")), @r##"
+    bad pattern in `type`
+     --> weave.toml:4:788
+      |
+    4 | ...', 'com.acme.p38.**', 'com.acme.p39.**', 'com.acme..*'] }
+      |                                                      ^^ `..` stands for parameters
+      |
+      = help: across packages write `**`: `com.acme.**`
+    "##);
+}

@@ -1,0 +1,47 @@
+//! The nearest right word for a wrong one.
+
+/// Longer words are no slips of the finger, and comparing them is not worth the time.
+const MAX_WORD: usize = 64;
+
+/// The word of `words` that was most likely meant. `synonyms` maps what other tools call it.
+pub(super) fn nearest<'w>(
+    wrong: &str,
+    words: &[&'w str],
+    synonyms: &[(&str, &'w str)],
+) -> Option<&'w str> {
+    if wrong.len() > MAX_WORD {
+        return None;
+    }
+    let wrong = wrong.to_lowercase().replace('_', "-");
+    let candidates = words.iter().map(|word| (*word, *word));
+    candidates
+        .chain(synonyms.iter().copied())
+        .map(|(spelling, right)| {
+            (
+                strsim::damerau_levenshtein(&wrong, spelling),
+                spelling,
+                right,
+            )
+        })
+        .filter(|(distance, spelling, _)| *distance <= spelling.len().max(3) / 3)
+        .min_by_key(|(distance, ..)| *distance)
+        .map(|(.., right)| right)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::nearest;
+
+    #[test]
+    fn slips_and_synonyms() {
+        let words = ["method", "params", "min-size"];
+        let synonyms = [("args", "params")];
+        assert_eq!(nearest("metod", &words, &synonyms), Some("method"));
+        assert_eq!(nearest("Method", &words, &synonyms), Some("method"));
+        assert_eq!(nearest("min_size", &words, &synonyms), Some("min-size"));
+        assert_eq!(nearest("arg", &words, &synonyms), Some("params"));
+        assert_eq!(nearest("args", &words, &synonyms), Some("params"));
+        assert_eq!(nearest("frobnicate", &words, &synonyms), None);
+        assert_eq!(nearest(&"m".repeat(100_000), &words, &synonyms), None);
+    }
+}

@@ -1,0 +1,217 @@
+//! The report as JSON; `docs/report.md` has the schema.
+
+use super::View;
+use crate::error::Error;
+use crate::trace::format::{THREAD_DAEMON, THREAD_VIRTUAL};
+use serde::Serialize;
+use std::io::{self, Write};
+
+/// Version of the schema: fields may be added without a new one.
+const VERSION: u32 = 1;
+
+#[derive(Serialize)]
+struct Report<'a> {
+    version: u32,
+    traces: Vec<Trace<'a>>,
+    unreadable: Vec<String>,
+    methods: Vec<Method<'a>>,
+    threads: Vec<Thread<'a>>,
+    exceptions: Vec<Exception<'a>>,
+    unlisted_exceptions: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tree: Option<Vec<Node<'a>>>,
+}
+
+#[derive(Serialize)]
+struct Trace<'a> {
+    file: &'a str,
+    command: &'a str,
+    pid: u64,
+    started_unix_ns: u64,
+    wall_ns: u64,
+    orderly: bool,
+    threads: u64,
+    records: u64,
+    lost_records: u64,
+    overwritten_chunks: u64,
+    missing_segments: u64,
+    hook_failures: u64,
+    notes: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Method<'a> {
+    label: &'a str,
+    #[serde(rename = "type")]
+    type_name: Option<&'a str>,
+    method: Option<&'a str>,
+    descriptor: Option<&'a str>,
+    artifact: Option<&'a str>,
+    source: Option<&'a str>,
+    line: Option<u32>,
+    calls: u64,
+    running: u64,
+    errors: u64,
+    self_ns: u64,
+    total_ns: u64,
+    min_ns: Option<u64>,
+    p50_ns: Option<u64>,
+    p90_ns: Option<u64>,
+    p99_ns: Option<u64>,
+    max_ns: u64,
+}
+
+#[derive(Serialize)]
+struct Thread<'a> {
+    trace: usize,
+    number: u32,
+    name: &'a str,
+    #[serde(rename = "virtual")]
+    is_virtual: bool,
+    daemon: bool,
+    calls: u64,
+    records: u64,
+    busy_ns: u64,
+    first_ns: u64,
+    last_ns: u64,
+    lost_records: u64,
+    missing_segments: u64,
+}
+
+#[derive(Serialize)]
+struct Exception<'a> {
+    #[serde(rename = "type")]
+    type_name: &'a str,
+    message: &'a str,
+    count: u64,
+    paths: Vec<Path<'a>>,
+}
+
+#[derive(Serialize)]
+struct Path<'a> {
+    count: u64,
+    thrown_in: &'a str,
+    left: &'a str,
+    caught_in: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Node<'a> {
+    id: u32,
+    parent: Option<u32>,
+    label: &'a str,
+    calls: u64,
+    running: u64,
+    errors: u64,
+    self_ns: u64,
+    total_ns: u64,
+}
+
+impl View<'_> {
+    pub(super) fn json(&self, out: &mut dyn Write, failed: &[Error]) -> io::Result<()> {
+        let analysis = &self.analysis;
+        let label = |i: u32| self.labels[i as usize].as_str();
+        let traces = (analysis.processes.iter())
+            .map(|p| Trace {
+                file: &p.file,
+                command: &p.header.command,
+                pid: p.header.pid,
+                started_unix_ns: p.header.origin,
+                wall_ns: p.end,
+                orderly: p.orderly(),
+                threads: p.threads,
+                records: p.records,
+                lost_records: p.lost,
+                overwritten_chunks: p.header.overwritten,
+                missing_segments: p.missing,
+                hook_failures: p.header.failures,
+                notes: p.notes.lines(),
+            })
+            .collect();
+        let rows = self.rows();
+        let methods = (rows[..self.limit(rows.len())].iter())
+            .map(|&i| {
+                let (s, symbol) = (&analysis.stats[i], analysis.methods.rows()[i].symbol());
+                Method {
+                    label: label(i as u32),
+                    type_name: symbol.map(|s| &*s.type_name),
+                    method: symbol.map(|s| &*s.method),
+                    descriptor: symbol.map(|s| &*s.descriptor),
+                    artifact: symbol.map(|s| &*s.artifact).filter(|s| !s.is_empty()),
+                    source: symbol.map(|s| &*s.file).filter(|s| !s.is_empty()),
+                    line: symbol.map(|s| s.line).filter(|&line| line != 0),
+                    calls: s.calls,
+                    running: s.running,
+                    errors: s.errors,
+                    self_ns: s.own,
+                    total_ns: s.total,
+                    min_ns: s.min,
+                    p50_ns: s.quantile(0.5),
+                    p90_ns: s.quantile(0.9),
+                    p99_ns: s.quantile(0.99),
+                    max_ns: s.max,
+                }
+            })
+            .collect();
+        let threads = (analysis.threads.iter())
+            .map(|t| Thread {
+                trace: t.process,
+                number: t.number,
+                name: &t.name,
+                is_virtual: t.flags & THREAD_VIRTUAL != 0,
+                daemon: t.flags & THREAD_DAEMON != 0,
+                calls: t.calls,
+                records: t.tally.records,
+                busy_ns: t.busy,
+                first_ns: t.tally.first,
+                last_ns: t.tally.last,
+                lost_records: t.tally.lost,
+                missing_segments: t.missing,
+            })
+            .collect();
+        let exceptions = (analysis.exceptions.iter())
+            .map(|e| Exception {
+                type_name: &e.type_name,
+                message: &e.message,
+                count: e.count,
+                paths: (e.paths.iter())
+                    .map(|(path, n)| Path {
+                        count: *n,
+                        thrown_in: label(path.thrown),
+                        left: label(path.left),
+                        caught_in: path.caught.map(label),
+                    })
+                    .collect(),
+            })
+            .collect();
+        let visible = self.visible();
+        let tree = self.args.tree.then(|| {
+            (0u32..)
+                .zip(analysis.tree.nodes())
+                .filter(|&(id, _)| visible[id as usize])
+                .map(|(id, n)| Node {
+                    id,
+                    parent: n.parent,
+                    label: label(n.method),
+                    calls: n.calls,
+                    running: n.running,
+                    errors: n.errors,
+                    self_ns: n.own,
+                    total_ns: n.total,
+                })
+                .collect()
+        });
+        let report = Report {
+            version: VERSION,
+            traces,
+            unreadable: failed.iter().map(Error::to_string).collect(),
+            methods,
+            threads,
+            exceptions,
+            unlisted_exceptions: analysis.further_exceptions,
+            tree,
+        };
+        serde_json::to_writer_pretty(&mut *out, &report)?;
+        writeln!(out)
+    }
+}

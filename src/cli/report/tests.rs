@@ -1,0 +1,264 @@
+//! What people see, over traces made for the purpose.
+
+use super::*;
+use crate::trace::testing::{Chunk, TraceBuilder, shop, shop_symbols};
+use clap::Parser;
+
+#[derive(Parser)]
+struct Cli {
+    #[command(flatten)]
+    report: ReportArgs,
+}
+
+/// Runs a report over traces in a folder of its own; paths are shown as `DIR`.
+fn run(traces: &[(&str, Vec<u8>)], args: &str, width: Option<usize>) -> (String, Result<()>) {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, bytes) in traces {
+        std::fs::write(dir.path().join(name), bytes).unwrap();
+    }
+    let path = dir.path().display().to_string();
+    let args = args.replace("DIR", &path);
+    let line = ["report", &path].into_iter().chain(args.split_whitespace());
+    let args = Cli::try_parse_from(line).unwrap().report;
+    let mut out = Vec::new();
+    let result = report(&args, &mut out, width);
+    let text = String::from_utf8(out).unwrap();
+    (text.replace(&path, "DIR"), result)
+}
+
+fn shown(traces: &[(&str, Vec<u8>)], args: &str) -> String {
+    let (text, result) = run(traces, args, None);
+    result.unwrap();
+    text
+}
+
+fn shop_shown(args: &str) -> String {
+    shown(&[("shop.wtrace", shop().bytes())], args)
+}
+
+#[test]
+fn the_table() {
+    insta::assert_snapshot!(shop_shown(""));
+}
+
+#[test]
+fn the_table_on_a_narrow_terminal() {
+    let (text, result) = run(
+        &[("a.wtrace", shop().bytes())],
+        "--limit 3 --sort name",
+        Some(110),
+    );
+    result.unwrap();
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn the_tree() {
+    insta::assert_snapshot!(shop_shown("--tree"));
+    insta::assert_snapshot!(shop_shown("--tree --depth 2 --min-percent 8"));
+}
+
+#[test]
+fn the_threads() {
+    let traces = [("a.wtrace", shop().bytes()), ("b.wtrace", ring())];
+    insta::assert_snapshot!(shown(&traces, "--threads"));
+}
+
+#[test]
+fn the_exceptions() {
+    insta::assert_snapshot!(shop_shown("--exceptions"));
+}
+
+#[test]
+fn json() {
+    insta::assert_snapshot!(shop_shown("--json --tree --thread worker-*"));
+}
+
+/// A ring that has lost its oldest chunks, of a process that was killed.
+fn ring() -> Vec<u8> {
+    TraceBuilder::new("", 815, 0)
+        .killed()
+        .lost(16_000, 2)
+        .symbols(&shop_symbols(), 40, &[1])
+        .push(
+            Chunk::records(1, 2, 900)
+                .exit(100, 3)
+                .lost(5)
+                .enter(0, 1)
+                .enter(10, 2)
+                .exit(90, 1),
+        )
+        .raw(&[7; 65_536])
+        .push(
+            Chunk::records(1, 4, 5_000)
+                .escape(20, 0, &[1])
+                .enter(0, 2)
+                .word(0xff << 8 | 1 << 2),
+        )
+        .raw(b"WCHK\x01\0\0\0")
+        .bytes()
+}
+
+#[test]
+fn what_is_missing_is_told() {
+    insta::assert_snapshot!(shown(&[("a.wtrace", ring())], ""));
+}
+
+#[test]
+fn extra_symbols_name_what_the_trace_does_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let map = dir.path().join("shop.wsym");
+    std::fs::write(&map, shop_symbols()).unwrap();
+    let text = shown(
+        &[("a.wtrace", ring())],
+        &format!("--symbols {}", map.display()),
+    );
+    assert!(
+        text.contains("com.acme.Orders.place(int, String)"),
+        "{text}"
+    );
+    std::fs::write(&map, b"WSYM").unwrap();
+    let (_, result) = run(
+        &[("a.wtrace", ring())],
+        &format!("--symbols {}", map.display()),
+        None,
+    );
+    assert!(
+        result
+            .unwrap_err()
+            .to_string()
+            .contains("shop.wsym: 2 bytes wanted")
+    );
+}
+
+#[test]
+fn short_calls_become_their_callers_own_time() {
+    let text = shop_shown("--min 3ms --sort name --json");
+    let report: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let rows: Vec<_> = (report["methods"].as_array().unwrap().iter())
+        .map(|m| {
+            (
+                m["method"].as_str().unwrap(),
+                m["calls"].as_u64(),
+                m["self_ns"].as_u64(),
+            )
+        })
+        .collect();
+    // Of fib's calls those of 12, 10 and 5 ms count; the one of 2 ms is its caller's own.
+    assert_eq!(
+        rows,
+        [
+            ("main", Some(1), Some(100_998_000)),
+            ("fib", Some(3), Some(12_000_000)),
+            ("place", Some(3), Some(14_003_650)),
+            ("take", Some(1), Some(3_000_000)),
+        ]
+    );
+}
+
+#[test]
+fn filters_take_parts_and_globs() {
+    let text = shop_shown("--filter *.place");
+    assert!(
+        text.contains("Orders.place") && !text.contains("Stock.take"),
+        "{text}"
+    );
+    let text = shop_shown("--filter Stock --tree");
+    assert!(
+        text.contains("Stock.take") && !text.contains("fib"),
+        "{text}"
+    );
+    let text = shop_shown("--thread 1");
+    assert!(!text.contains("compareTo"), "{text}");
+}
+
+#[test]
+fn the_same_method_of_two_processes_is_one_row() {
+    let traces = [("a.wtrace", shop().bytes()), ("b.wtrace", shop().bytes())];
+    let report: serde_json::Value = serde_json::from_str(&shown(&traces, "--json")).unwrap();
+    let take = (report["methods"].as_array().unwrap().iter())
+        .find(|m| m["method"] == "take")
+        .unwrap();
+    assert_eq!(take["calls"], 6);
+    assert_eq!(report["threads"].as_array().unwrap().len(), 6);
+}
+
+#[test]
+fn what_is_not_a_trace_is_told_apart() {
+    let (_, result) = run(&[("a.wtrace", b"PK".to_vec())], "", None);
+    let e = result.unwrap_err();
+    assert!(
+        e.to_string()
+            .ends_with("a.wtrace: not a trace (no WTRACE at its start) (at byte 0x0)")
+    );
+    assert_eq!(e.exit_status(), 3);
+    let (text, result) = run(
+        &[("a.wtrace", Vec::new()), ("b.wtrace", shop().bytes())],
+        "",
+        None,
+    );
+    assert!(
+        text.contains("not read: DIR/a.wtrace: not a trace"),
+        "{text}"
+    );
+    assert!(text.contains("Maths.fib"), "{text}");
+    let e = result.unwrap_err();
+    assert_eq!(
+        (e.to_string().as_str(), e.exit_status()),
+        ("1 of 2 traces could not be read", 1)
+    );
+    assert_eq!(run(&[], "", None).1.unwrap_err().exit_status(), 2);
+}
+
+#[test]
+fn names_cannot_steer_the_terminal_or_the_browser() {
+    let mut w = crate::symbols::Writer::default();
+    w.ty("x/<script>alert(1)</script>", "");
+    w.method(1, "a\x1b[31m&\"'\u{1}", "()V", 0);
+    let trace = TraceBuilder::new("</title><script>\x1b]0;x\x07", 1, 10)
+        .symbols(&w.finish(), 4_000, &[])
+        .push(
+            Chunk::records(1, 0, 0)
+                .thread(1, 0, "\x1b[2J")
+                .enter(0, 1)
+                .exception("\x1b", "]]>")
+                .error(9, 1),
+        )
+        .bytes();
+    let traces = [("a.wtrace", trace)];
+    let text = shown(&traces, "--tree --threads --exceptions");
+    assert!(!text.contains('\x1b'), "{text}");
+    for form in ["svg", "html"] {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join(format!("flame.{form}"));
+        shown(&traces, &format!("--flame {}", file.display()));
+        let flame = std::fs::read_to_string(file).unwrap();
+        assert_eq!(flame.matches("<script>").count(), 1, "only ours");
+        assert!(flame.contains("&lt;script&gt;alert"));
+        assert!(!flame.contains(['\x1b', '\u{1}']));
+    }
+}
+
+#[test]
+fn a_flame_graph_is_the_same_each_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let draw = |name: &str| {
+        let file = dir.path().join(name);
+        shop_shown(&format!("--flame {}", file.display()));
+        std::fs::read_to_string(file).unwrap()
+    };
+    let flame = draw("a.svg");
+    assert_eq!(flame, draw("b.svg"));
+    let boxes: Vec<&str> = flame
+        .lines()
+        .filter(|l| l.starts_with("<g "))
+        .take(3)
+        .collect();
+    insta::assert_snapshot!(boxes.join("\n"));
+    let (_, result) = run(
+        &[("a.wtrace", shop().bytes())],
+        "--flame DIR/flame.png",
+        None,
+    );
+    assert_eq!(result.unwrap_err().exit_status(), 2);
+}

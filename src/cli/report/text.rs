@@ -1,0 +1,115 @@
+//! Columns, and names cut to the width of a terminal.
+
+use std::io::{self, Write};
+
+/// Narrowest that a name is cut to.
+const NARROW: usize = 24;
+
+/// Lines of right-aligned columns and one last column as long as it likes.
+pub(super) struct Columns {
+    heads: Vec<&'static str>,
+    rows: Vec<(Vec<String>, String)>,
+}
+
+impl Columns {
+    pub(super) fn new(heads: Vec<&'static str>) -> Columns {
+        Columns {
+            heads,
+            rows: Vec::new(),
+        }
+    }
+
+    pub(super) fn row(&mut self, cells: Vec<String>, last: String) {
+        self.rows.push((cells, last));
+    }
+
+    /// Writes all; `cut` makes the last cell fit the room that is left, if there is a limit.
+    pub(super) fn write(
+        &self,
+        out: &mut dyn Write,
+        last: &str,
+        width: Option<usize>,
+        cut: fn(&str, usize) -> String,
+    ) -> io::Result<()> {
+        let widths: Vec<usize> = (self.heads.iter().enumerate())
+            .map(|(i, head)| {
+                let cells = self.rows.iter().map(|(cells, _)| cells[i].chars().count());
+                cells.max().unwrap_or(0).max(head.len())
+            })
+            .collect();
+        let used: usize = widths.iter().map(|w| w + 2).sum();
+        for (head, width) in self.heads.iter().zip(&widths) {
+            write!(out, "{head:>width$}  ")?;
+        }
+        writeln!(out, "{last}")?;
+        for (cells, name) in &self.rows {
+            for (cell, width) in cells.iter().zip(&widths) {
+                write!(out, "{cell:>width$}  ")?;
+            }
+            match width {
+                Some(width) => {
+                    writeln!(out, "{}", cut(name, width.saturating_sub(used).max(NARROW)))?
+                }
+                None => writeln!(out, "{name}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A method's name in so many characters: packages shrink to letters, then parameters to `(…)`,
+/// then the front goes.
+pub(super) fn cut_method(name: &str, room: usize) -> String {
+    let fits = |s: &str| s.chars().count() <= room;
+    if fits(name) {
+        return name.to_owned();
+    }
+    let (full, parameters) = name.split_at(name.find('(').unwrap_or(name.len()));
+    let parts: Vec<&str> = full.split('.').collect();
+    let packages = parts.len().saturating_sub(2);
+    let short: Vec<String> = (parts.iter().enumerate())
+        .map(|(i, part)| match part.chars().next() {
+            Some(c) if i < packages => c.to_string(),
+            _ => (*part).to_owned(),
+        })
+        .collect();
+    let short = short.join(".");
+    for candidate in [format!("{short}{parameters}"), format!("{short}(…)")] {
+        if fits(&candidate) {
+            return candidate;
+        }
+    }
+    if fits(&short) {
+        return short;
+    }
+    let skip = short.chars().count() - room.saturating_sub(1);
+    ['…'].into_iter().chain(short.chars().skip(skip)).collect()
+}
+
+/// Text in so many characters: the end goes.
+pub(super) fn cut_end(text: &str, room: usize) -> String {
+    if text.chars().count() <= room {
+        return text.to_owned();
+    }
+    text.chars()
+        .take(room.saturating_sub(1))
+        .chain(['…'])
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_shrink_from_the_least_telling_end() {
+        let name = "com.acme.shop.Orders.place(int, String)";
+        assert_eq!(cut_method(name, 39), name);
+        assert_eq!(cut_method(name, 38), "c.a.s.Orders.place(int, String)");
+        assert_eq!(cut_method(name, 25), "c.a.s.Orders.place(…)");
+        assert_eq!(cut_method(name, 18), "c.a.s.Orders.place");
+        assert_eq!(cut_method(name, 10), "…ers.place");
+        assert_eq!(cut_method("[0x00000001]", 5), "…001]");
+        assert_eq!(cut_end("abcdef", 4), "abc…");
+    }
+}

@@ -1,0 +1,111 @@
+//! The call tree as lines.
+
+use super::View;
+use super::text::{Columns, cut_method};
+use crate::trace::units::{count, counted, duration, percent, share};
+use std::io::{self, Write};
+
+/// The children of a node that are still to be shown. Not recursion: a thousand levels are allowed.
+struct Level {
+    shown: std::vec::IntoIter<u32>,
+    hidden: u64,
+    time: u64,
+    prefix: String,
+}
+
+impl View<'_> {
+    pub(super) fn tree(&self, out: &mut dyn Write) -> io::Result<()> {
+        let tree = &self.analysis.tree;
+        let nodes = tree.nodes();
+        let whole = tree.total();
+        let children = tree.by_parent();
+        let visible = self.visible();
+        let mut heads = vec!["total", "total%", "self", "calls"];
+        let errors = nodes.iter().any(|n| n.errors > 0);
+        heads.extend(errors.then_some("errors"));
+        let mut columns = Columns::new(heads);
+
+        // Children of a node that are shown, and what the others add up to.
+        let split = |of: Option<u32>| {
+            let depth = of.map_or(0, |p| nodes[p as usize].depth + 1);
+            let (mut shown, mut hidden, mut time) = (Vec::new(), 0u64, 0u64);
+            for &i in children.of(of).iter().filter(|&&i| visible[i as usize]) {
+                let total = nodes[i as usize].total;
+                if depth < self.args.depth && share(total, whole) >= self.args.min_percent {
+                    shown.push(i);
+                } else {
+                    hidden += 1;
+                    time = time.saturating_add(total);
+                }
+            }
+            (shown, hidden, time)
+        };
+        let omit = |columns: &mut Columns, level: Level, branch: &str| {
+            if level.hidden > 0 {
+                let mut cells = vec![duration(level.time), percent(level.time, whole)];
+                cells.resize(if errors { 5 } else { 4 }, String::new());
+                let more = counted(level.hidden, "method");
+                columns.row(cells, format!("{}{branch}({more} more)", level.prefix));
+            }
+        };
+        let level = |of, prefix: String| {
+            let (shown, hidden, time) = split(of);
+            Level {
+                shown: shown.into_iter(),
+                hidden,
+                time,
+                prefix,
+            }
+        };
+        let mut stack = vec![level(None, String::new())];
+        while let Some(top) = stack.last_mut() {
+            let Some(i) = top.shown.next() else {
+                if let Some(level) = stack.pop() {
+                    omit(
+                        &mut columns,
+                        level,
+                        if stack.is_empty() { "" } else { "└─ " },
+                    );
+                }
+                continue;
+            };
+            let node = &nodes[i as usize];
+            let last = top.shown.len() == 0 && top.hidden == 0;
+            let (branch, below) = match (node.depth, last) {
+                (0, _) => ("", ""),
+                (_, true) => ("└─ ", "   "),
+                (_, false) => ("├─ ", "│  "),
+            };
+            let mut text = format!("{}{branch}", top.prefix);
+            let room = self.width.map(|w| {
+                let columns = if errors { 52 } else { 44 };
+                w.saturating_sub(columns + text.chars().count()).max(24)
+            });
+            let label = &self.labels[node.method as usize];
+            text.push_str(&room.map_or(label.clone(), |room| cut_method(label, room)));
+            if node.running > 0 {
+                text.push_str("  (still running)");
+            }
+            let mut cells = vec![
+                duration(node.total),
+                percent(node.total, whole),
+                duration(node.own),
+                count(node.calls),
+            ];
+            cells.extend(errors.then(|| count(node.errors)));
+            columns.row(cells, text);
+            let prefix = format!("{}{below}", top.prefix);
+            stack.push(level(Some(i), prefix));
+        }
+        writeln!(out)?;
+        columns.write(out, "method", None, cut_method)?;
+        if tree.folded() > 0 {
+            let calls = counted(tree.folded(), "call");
+            writeln!(
+                out,
+                "{calls} too deep or too varied for the tree count for their callers"
+            )?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,191 @@
+//! Writing a file so that its target is the old file or the new one, whatever happens.
+
+use crate::error::{Error, Result};
+use std::fs::{Metadata, Permissions};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
+
+/// Records are small and many; runs of kept members are longer than this and pass it by.
+const BUFFER: usize = 256 << 10;
+
+/// A file being written beside its target; [`Staged::commit`] renames it over the target, a drop
+/// removes it.
+///
+/// In-place work is safe while the input is mapped: a rename gives the name to another inode and
+/// leaves the old one to whoever has it open. There is no `fsync`: a process that is killed leaves
+/// the old or the new file; what a power failure leaves is up to the file system, as with the
+/// output of any compiler.
+pub struct Staged {
+    file: BufWriter<NamedTempFile>,
+    target: PathBuf,
+    permissions: Option<Permissions>,
+}
+
+impl Staged {
+    /// Starts a file for `target`. It gets the permissions of the target that is there, else those
+    /// of `like`, else the usual ones of a new file. A symbolic link is written through, not
+    /// replaced; what is neither file nor absent (a folder, a device) is refused.
+    pub fn create(target: &Path, like: Option<&Path>) -> Result<Staged> {
+        let failed = |e| Error::io("create", target, e);
+        let (target, existing) = match target.canonicalize() {
+            Ok(real) => {
+                let metadata = real.metadata().map_err(failed)?;
+                if !metadata.is_file() {
+                    return Err(Error::usage(format!(
+                        "{} is not a regular file: it cannot be replaced by the output",
+                        target.display()
+                    )));
+                }
+                (real, Some(metadata))
+            }
+            Err(e) if e.kind() == io::ErrorKind::NotFound => (target.to_owned(), None),
+            Err(e) => return Err(failed(e)),
+        };
+        let dir = match target.parent() {
+            Some(dir) if !dir.as_os_str().is_empty() => dir,
+            _ => Path::new("."),
+        };
+        let permissions = existing
+            .or_else(|| like.and_then(|like| like.metadata().ok()))
+            .map(|metadata: Metadata| metadata.permissions());
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".weave-").suffix(".tmp");
+        // Without this a temporary file is for its owner alone; the umask still applies.
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        let file = builder.tempfile_in(dir).map_err(failed)?;
+        Ok(Staged {
+            file: BufWriter::with_capacity(BUFFER, file),
+            target,
+            permissions,
+        })
+    }
+
+    /// Makes what was written the target.
+    pub fn commit(self) -> Result<()> {
+        let target = self.target;
+        let failed = |e| Error::io("write", &target, e);
+        let file = self.file.into_inner().map_err(|e| failed(e.into_error()))?;
+        if let Some(mut permissions) = self.permissions {
+            make_writable(&mut permissions);
+            // A file system without permissions is no reason to fail.
+            let _ = file.as_file().set_permissions(permissions);
+        }
+        file.persist(&target).map_err(|e| failed(e.error))?;
+        Ok(())
+    }
+}
+
+/// An output made from a read-only input (a package cache) must not be read-only for its owner:
+/// the next build could not replace it on systems where that matters.
+fn make_writable(permissions: &mut Permissions) {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        // Also drops set-user-ID, set-group-ID and sticky: those are not for new contents.
+        permissions.set_mode((permissions.mode() | 0o200) & 0o777);
+    }
+    #[cfg(not(unix))]
+    #[allow(clippy::permissions_set_readonly_false)]
+    permissions.set_readonly(false);
+}
+
+impl Write for Staged {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::container::input::Input;
+    use crate::error::Kind;
+    use std::fs;
+
+    fn names(dir: &Path) -> Vec<String> {
+        let entries = fs::read_dir(dir).unwrap();
+        let name = |e: io::Result<fs::DirEntry>| e.unwrap().file_name().into_string().unwrap();
+        let mut names: Vec<_> = entries.map(name).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn the_target_changes_at_commit_and_only_then() {
+        let dir = tempfile::tempdir().unwrap();
+        let target = dir.path().join("a.jar");
+        fs::write(&target, "old").unwrap();
+        let mapped = Input::open(&target).unwrap();
+
+        let mut staged = Staged::create(&target, None).unwrap();
+        staged.write_all(b"new").unwrap();
+        staged.flush().unwrap();
+        assert_eq!(fs::read(&target).unwrap(), b"old");
+        drop(staged);
+        assert_eq!(names(dir.path()), ["a.jar"]);
+
+        let mut staged = Staged::create(&target, None).unwrap();
+        staged.write_all(b"new").unwrap();
+        staged.commit().unwrap();
+        assert_eq!(fs::read(&target).unwrap(), b"new");
+        assert_eq!(&*mapped, b"old");
+        assert_eq!(names(dir.path()), ["a.jar"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn permissions_come_from_the_target_or_the_input() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let (input, target) = (dir.path().join("in"), dir.path().join("out"));
+        let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o7777;
+        fs::write(&input, "").unwrap();
+        fs::set_permissions(&input, Permissions::from_mode(0o4555)).unwrap();
+        Staged::create(&target, Some(&input))
+            .unwrap()
+            .commit()
+            .unwrap();
+        assert_eq!(mode(&target), 0o755);
+        fs::set_permissions(&target, Permissions::from_mode(0o640)).unwrap();
+        Staged::create(&target, Some(&input))
+            .unwrap()
+            .commit()
+            .unwrap();
+        assert_eq!(mode(&target), 0o640);
+
+        // Without either: as any new file.
+        let (plain, new) = (dir.path().join("plain"), dir.path().join("new"));
+        fs::write(&plain, "").unwrap();
+        Staged::create(&new, None).unwrap().commit().unwrap();
+        assert_eq!(mode(&new), mode(&plain));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_are_written_through_and_folders_and_devices_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let (real, link) = (dir.path().join("real"), dir.path().join("link"));
+        fs::write(&real, "old").unwrap();
+        std::os::unix::fs::symlink("real", &link).unwrap();
+        let mut staged = Staged::create(&link, None).unwrap();
+        staged.write_all(b"new").unwrap();
+        staged.commit().unwrap();
+        assert!(link.is_symlink());
+        assert_eq!(fs::read(&real).unwrap(), b"new");
+
+        let kind = |path: &Path| Staged::create(path, None).err().map(|e| e.kind());
+        assert_eq!(kind(dir.path()), Some(Kind::Usage));
+        assert_eq!(kind(Path::new("/dev/null")), Some(Kind::Usage));
+        assert_eq!(kind(&dir.path().join("no/such/folder")), Some(Kind::Io));
+    }
+}

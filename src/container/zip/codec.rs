@@ -1,0 +1,148 @@
+//! Packing and unpacking: deflate and CRC-32, by libdeflate.
+
+use super::Method;
+use libdeflater::{CompressionLvl, Compressor, DecompressionError, Decompressor};
+
+/// The level at which changed members are deflated (libdeflate's scale, 1 to 12).
+///
+/// PLACEHOLDER
+pub const DEFLATE_LEVEL: i32 = 6;
+
+/// The most that deflate can expand to: a match of 258 bytes takes at least two bits, so a byte
+/// of packed data stands for at most 1,032 bytes.
+const MAX_RATIO: u64 = 1032;
+
+/// Reusable state for inflating and deflating; one a thread.
+pub struct Codec {
+    inflate: Decompressor,
+    /// Made on first use: many threads only ever inflate.
+    deflate: Option<Compressor>,
+    level: i32,
+    scratch: Vec<u8>,
+}
+
+/// New data for a member, packed and ready to write; made on any thread.
+pub struct Packed {
+    /// How it is packed.
+    pub method: Method,
+    /// CRC-32 of the unpacked data.
+    pub crc32: u32,
+    /// Length of the unpacked data.
+    pub size: u64,
+    /// The packed data.
+    pub data: Vec<u8>,
+}
+
+impl Codec {
+    /// Fresh state, deflating at [`DEFLATE_LEVEL`].
+    #[allow(clippy::new_without_default)]
+    pub fn new() -> Codec {
+        Codec::with_level(DEFLATE_LEVEL)
+    }
+
+    /// Fresh state that deflates at another level; outside 1 to 12 the nearest of these.
+    pub fn with_level(level: i32) -> Codec {
+        Codec {
+            inflate: Decompressor::new(),
+            deflate: None,
+            level: level.clamp(1, 12),
+            scratch: Vec::new(),
+        }
+    }
+
+    /// Inflates `packed` into `out`, whose new length is `size`. The caller has bounded `size`.
+    pub(super) fn inflate(
+        &mut self,
+        packed: &[u8],
+        size: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<(), &'static str> {
+        // No `clear` first: only what is longer than before needs zeroes.
+        out.resize(size, 0);
+        match self.inflate.deflate_decompress(packed, out) {
+            Ok(n) if n == size => Ok(()),
+            Ok(_) => Err("inflates to less than the directory says"),
+            Err(DecompressionError::InsufficientSpace) => {
+                Err("inflates to more than the directory says")
+            }
+            Err(DecompressionError::BadData) => Err("is no valid deflate stream"),
+        }
+    }
+
+    fn deflate(&mut self, data: &[u8]) -> Vec<u8> {
+        let level = CompressionLvl::new(self.level).expect("clamped to libdeflate's range");
+        let deflate = self.deflate.get_or_insert_with(|| Compressor::new(level));
+        let bound = deflate.deflate_compress_bound(data.len());
+        if self.scratch.len() < bound {
+            self.scratch.resize(bound, 0);
+        }
+        let n = deflate
+            .deflate_compress(data, &mut self.scratch)
+            .expect("the buffer has the size that libdeflate asks for");
+        self.scratch[..n].to_vec()
+    }
+}
+
+impl Packed {
+    /// Packs data: stored, or else deflated (a method that cannot be written becomes deflate).
+    pub fn new(method: Method, data: &[u8], codec: &mut Codec) -> Packed {
+        let (method, packed) = match method {
+            Method::Stored => (Method::Stored, data.to_vec()),
+            Method::Deflated | Method::Other(_) => (Method::Deflated, codec.deflate(data)),
+        };
+        Packed {
+            method,
+            crc32: libdeflater::crc32(data),
+            size: data.len() as u64,
+            data: packed,
+        }
+    }
+}
+
+/// Whether deflated data of `packed` bytes can hold `size` bytes.
+pub(super) fn plausible(packed: u64, size: u64) -> bool {
+    size <= packed.saturating_mul(MAX_RATIO)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_deflated_inflates_again_with_reused_state() {
+        let mut codec = Codec::new();
+        let mut out = Vec::new();
+        for data in [&b"hello hello hello hello"[..], b"", &[7; 100_000]] {
+            let packed = Packed::new(Method::Deflated, data, &mut codec);
+            assert!(plausible(packed.data.len() as u64, packed.size));
+            codec.inflate(&packed.data, data.len(), &mut out).unwrap();
+            assert_eq!(out, data);
+        }
+    }
+
+    #[test]
+    fn wrong_sizes_and_bad_streams_are_told_apart() {
+        let mut codec = Codec::new();
+        let mut out = Vec::new();
+        let packed = Packed::new(Method::Deflated, b"0123456789", &mut codec).data;
+        let mut inflate = |packed: &[u8], size| codec.inflate(packed, size, &mut out).unwrap_err();
+        assert_eq!(
+            inflate(&packed, 11),
+            "inflates to less than the directory says"
+        );
+        assert_eq!(
+            inflate(&packed, 9),
+            "inflates to more than the directory says"
+        );
+        assert_eq!(inflate(&[0xff; 8], 9), "is no valid deflate stream");
+    }
+
+    #[test]
+    fn the_densest_stream_is_plausible() {
+        let zeros = vec![0; 50_000_000];
+        let packed = Codec::with_level(12).deflate(&zeros);
+        assert!(plausible(packed.len() as u64, zeros.len() as u64));
+        assert!(!plausible(0, 1));
+        assert!(plausible(0, 0));
+    }
+}

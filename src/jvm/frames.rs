@@ -1,0 +1,436 @@
+//! StackMapTable (JVMS 4.7.4): frames are moved, never recomputed.
+
+use crate::bytes::Cursor;
+use crate::edit::Layout;
+use crate::error::{Error, Result};
+
+const SAME_LOCALS_1_EXTENDED: u8 = 247;
+const SAME_EXTENDED: u8 = 251;
+const FULL: u8 = 255;
+
+/// Verification types with an operand or a meaning that the weaver needs (JVMS 4.7.4).
+const ITEM_INTEGER: u8 = 1;
+const ITEM_FLOAT: u8 = 2;
+const ITEM_DOUBLE: u8 = 3;
+const ITEM_LONG: u8 = 4;
+const ITEM_UNINITIALIZED_THIS: u8 = 6;
+const ITEM_OBJECT: u8 = 7;
+const ITEM_UNINITIALIZED: u8 = 8;
+
+/// One frame in place.
+struct Entry<'a> {
+    tag: u8,
+    pc: u32,
+    /// Verification types; with their counts in a full frame.
+    body: &'a [u8],
+    /// Some type is `Uninitialized(offset)`, so the body holds pcs.
+    has_offsets: bool,
+    /// Some local is `uninitializedThis`.
+    has_uninitialized_this: bool,
+}
+
+/// Walks the frames of a StackMapTable attribute's contents.
+fn entries<'a>(data: &'a [u8], mut each: impl FnMut(&Entry<'a>) -> Result<()>) -> Result<u16> {
+    let mut cursor = Cursor::new(data);
+    let count = cursor.be_u16()?;
+    let mut next = 0u32;
+    for _ in 0..count {
+        let at = cursor.position();
+        let tag = cursor.u8()?;
+        let delta = match tag {
+            0..=63 => u32::from(tag),
+            64..=127 => u32::from(tag) - 64,
+            247..=255 => u32::from(cursor.be_u16()?),
+            _ => {
+                return Err(Error::malformed(
+                    at,
+                    format!("frame of reserved type {tag}"),
+                ));
+            }
+        };
+        let body = cursor.position();
+        let mut flags = (false, false);
+        match tag {
+            64..=127 | SAME_LOCALS_1_EXTENDED => types(&mut cursor, 1, &mut flags)?,
+            252..=254 => types(&mut cursor, u32::from(tag) - 251, &mut flags)?,
+            FULL => {
+                let locals = cursor.be_u16()?;
+                types(&mut cursor, u32::from(locals), &mut flags)?;
+                let stack = cursor.be_u16()?;
+                types(&mut cursor, u32::from(stack), &mut flags)?;
+            }
+            _ => {}
+        }
+        let pc = next + delta;
+        if pc > 65_535 {
+            return Err(Error::malformed(at, "frame outside the code"));
+        }
+        each(&Entry {
+            tag,
+            pc,
+            body: &data[body..cursor.position()],
+            has_offsets: flags.0,
+            has_uninitialized_this: flags.1,
+        })?;
+        next = pc + 1;
+    }
+    Ok(count)
+}
+
+fn types(cursor: &mut Cursor<'_>, n: u32, flags: &mut (bool, bool)) -> Result<()> {
+    for _ in 0..n {
+        let at = cursor.position();
+        match cursor.u8()? {
+            ITEM_OBJECT => {
+                cursor.be_u16()?;
+            }
+            ITEM_UNINITIALIZED => {
+                cursor.be_u16()?;
+                flags.0 = true;
+            }
+            ITEM_UNINITIALIZED_THIS => flags.1 = true,
+            0..=5 => {}
+            other => {
+                return Err(Error::malformed(
+                    at,
+                    format!("verification type of unknown tag {other}"),
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The pcs of all frames, and whether each lists `uninitializedThis`.
+pub fn pcs(data: &[u8], mut each: impl FnMut(u32, bool)) -> Result<()> {
+    entries(data, |e| {
+        each(e.pc, e.has_uninitialized_this);
+        Ok(())
+    })?;
+    Ok(())
+}
+
+/// The frame of the handler that is added at the end of the code: the stack is `[Throwable]`.
+#[derive(Clone, Copy)]
+pub struct HandlerFrame {
+    /// Where the handler begins.
+    pub pc: u32,
+    /// Index of the `Class` constant for `java/lang/Throwable`.
+    pub throwable: u16,
+    /// Whether no instruction stores into a parameter's variable, so that the method's initial
+    /// locals may still hold at every instruction.
+    pub keeps_parameters: bool,
+}
+
+/// Appends the contents of a StackMapTable with its frames moved and the handler's frame added.
+/// `data` is empty where the method had no such attribute.
+///
+/// Every local of every covered instruction is assignable to TOP, so a handler frame without
+/// locals is always right (JVMS 4.10.1.2). Where the locals of the last frame are the initial ones, and
+/// nothing narrows or overwrites them, the same frame can be said in four bytes instead of ten.
+pub fn relocate(
+    out: &mut Vec<u8>,
+    data: &[u8],
+    layout: &Layout,
+    handler: Option<HandlerFrame>,
+) -> Result<()> {
+    let count_at = out.len();
+    out.extend_from_slice(&[0, 0]);
+    let mut next = 0u32;
+    // Locals appended to the initial ones so far; None once they are unknown.
+    let mut appended = Some(0u8);
+    let mut count = 0;
+    if !data.is_empty() {
+        count = entries(data, |e| {
+            let pc = layout.target(e.pc);
+            let delta = distance(pc, next)?;
+            next = pc + 1;
+            match e.tag {
+                0..=63 | SAME_EXTENDED => put_delta(out, 0, SAME_EXTENDED, delta),
+                64..=127 | SAME_LOCALS_1_EXTENDED => {
+                    put_delta(out, 64, SAME_LOCALS_1_EXTENDED, delta);
+                }
+                tag => {
+                    appended = match tag {
+                        FULL => None,
+                        ..SAME_EXTENDED => {
+                            appended.and_then(|n| n.checked_sub(SAME_EXTENDED - tag))
+                        }
+                        _ => appended.and_then(|n| n.checked_add(tag - SAME_EXTENDED)),
+                    };
+                    out.push(tag);
+                    out.extend_from_slice(&(delta as u16).to_be_bytes());
+                }
+            }
+            if e.has_offsets {
+                put_types_moved(out, e, layout)
+            } else {
+                out.extend_from_slice(e.body);
+                Ok(())
+            }
+        })?;
+    }
+    if let Some(handler) = handler {
+        let delta = distance(handler.pc, next)?;
+        if handler.keeps_parameters && appended == Some(0) {
+            put_delta(out, 64, SAME_LOCALS_1_EXTENDED, delta);
+        } else {
+            out.push(FULL);
+            out.extend_from_slice(&(delta as u16).to_be_bytes());
+            out.extend_from_slice(&[0, 0, 0, 1]);
+        }
+        out.push(ITEM_OBJECT);
+        out.extend_from_slice(&handler.throwable.to_be_bytes());
+        count = count.checked_add(1).ok_or_else(too_many)?;
+    }
+    out[count_at..count_at + 2].copy_from_slice(&count.to_be_bytes());
+    Ok(())
+}
+
+fn too_many() -> Error {
+    Error::malformed(0, "65,535 frames in one method")
+}
+
+/// How far a frame lies behind the one before it. Only pcs inside an instruction or behind the code
+/// can come out of order.
+fn distance(pc: u32, next: u32) -> Result<u32> {
+    pc.checked_sub(next)
+        .ok_or_else(|| Error::malformed(0, "frame that is not at an instruction"))
+}
+
+/// The short form, whose tag holds a delta of up to 63, or the extended one.
+fn put_delta(out: &mut Vec<u8>, short: u8, extended: u8, delta: u32) {
+    if delta <= 63 {
+        out.push(short + delta as u8);
+    } else {
+        out.push(extended);
+        out.extend_from_slice(&(delta as u16).to_be_bytes());
+    }
+}
+
+fn put_types_moved(out: &mut Vec<u8>, e: &Entry<'_>, layout: &Layout) -> Result<()> {
+    let mut cursor = Cursor::new(e.body);
+    let run = |out: &mut Vec<u8>, cursor: &mut Cursor<'_>, n: u16| -> Result<()> {
+        for _ in 0..n {
+            let tag = cursor.u8()?;
+            out.push(tag);
+            match tag {
+                ITEM_OBJECT => out.extend_from_slice(cursor.take(2)?),
+                ITEM_UNINITIALIZED => {
+                    let new_insn = layout.insn(u32::from(cursor.be_u16()?));
+                    out.extend_from_slice(&(new_insn as u16).to_be_bytes());
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    };
+    match e.tag {
+        FULL => {
+            for _ in 0..2 {
+                let n = cursor.be_u16()?;
+                out.extend_from_slice(&n.to_be_bytes());
+                run(out, &mut cursor, n)?;
+            }
+        }
+        252..=254 => run(out, &mut cursor, u16::from(e.tag) - 251)?,
+        _ => run(out, &mut cursor, 1)?,
+    }
+    Ok(())
+}
+
+/// A verification type: its tag and operand (a class index or a pc), if it has one.
+pub type VerificationType = (u8, u16);
+
+/// A frame with all its locals spelt out; needed where a new frame goes between existing ones.
+#[derive(Clone, Debug)]
+pub struct FullFrame {
+    /// Old pc of the instruction that it belongs to.
+    pub pc: u32,
+    /// Its local variables; long and double are one entry.
+    pub locals: Vec<VerificationType>,
+    /// Its operand stack.
+    pub stack: Vec<VerificationType>,
+}
+
+/// The initial locals of a method (JVMS 4.10.1.6). `class_index` gives a `Class` constant for an
+/// internal name or array descriptor.
+pub fn initial_locals(
+    descriptor: &[u8],
+    this: Option<VerificationType>,
+    mut class_index: impl FnMut(&[u8]) -> u16,
+) -> Vec<VerificationType> {
+    let mut locals: Vec<_> = this.into_iter().collect();
+    let mut rest = descriptor.strip_prefix(b"(").unwrap_or(b"");
+    while let Some(&first) = rest.first().filter(|&&b| b != b')') {
+        let dimensions = rest.iter().take_while(|&&b| b == b'[').count();
+        let len = match rest.get(dimensions) {
+            Some(b'L') => rest
+                .iter()
+                .position(|&b| b == b';')
+                .map_or(rest.len(), |i| i + 1),
+            _ => (dimensions + 1).min(rest.len()),
+        };
+        let (ty, after) = rest.split_at(len);
+        locals.push(match first {
+            b'J' => (ITEM_LONG, 0),
+            b'D' => (ITEM_DOUBLE, 0),
+            b'F' => (ITEM_FLOAT, 0),
+            b'[' => (ITEM_OBJECT, class_index(ty)),
+            b'L' => (ITEM_OBJECT, class_index(&ty[1..ty.len() - 1])),
+            _ => (ITEM_INTEGER, 0),
+        });
+        rest = after;
+    }
+    locals
+}
+
+/// The type of `this`: uninitialised in a constructor.
+pub fn this_type(constructor: bool, this_class: u16) -> VerificationType {
+    if constructor {
+        (ITEM_UNINITIALIZED_THIS, 0)
+    } else {
+        (ITEM_OBJECT, this_class)
+    }
+}
+
+/// Most locals of all frames of a method together that are spelt out: hostile code could ask for
+/// gigabytes.
+const MAX_EXPANDED: usize = 4 << 20;
+
+/// Spells out all frames; `None` where that would take memory out of proportion.
+pub fn expand(data: &[u8], initial: Vec<VerificationType>) -> Result<Option<Vec<FullFrame>>> {
+    fn read(cursor: &mut Cursor<'_>, n: usize) -> Result<Vec<VerificationType>> {
+        (0..n)
+            .map(|_| {
+                Ok(match cursor.u8()? {
+                    tag @ (ITEM_OBJECT | ITEM_UNINITIALIZED) => (tag, cursor.be_u16()?),
+                    tag => (tag, 0),
+                })
+            })
+            .collect()
+    }
+    let mut frames = Vec::new();
+    let mut locals = initial;
+    let mut total = 0;
+    entries(data, |e| {
+        total += locals.len();
+        if total > MAX_EXPANDED {
+            return Ok(());
+        }
+        let mut cursor = Cursor::new(e.body);
+        let mut stack = Vec::new();
+        match e.tag {
+            64..=127 | SAME_LOCALS_1_EXTENDED => stack = read(&mut cursor, 1)?,
+            248..=250 => locals.truncate(
+                locals
+                    .len()
+                    .saturating_sub(usize::from(SAME_EXTENDED - e.tag)),
+            ),
+            252..=254 => locals.extend(read(&mut cursor, usize::from(e.tag - SAME_EXTENDED))?),
+            FULL => {
+                let n = cursor.be_u16()?;
+                locals = read(&mut cursor, usize::from(n))?;
+                let n = cursor.be_u16()?;
+                stack = read(&mut cursor, usize::from(n))?;
+            }
+            _ => {}
+        }
+        frames.push(FullFrame {
+            pc: e.pc,
+            locals: locals.clone(),
+            stack,
+        });
+        Ok(())
+    })?;
+    Ok((total <= MAX_EXPANDED).then_some(frames))
+}
+
+/// Appends the contents of a StackMapTable of full frames only: `(new pc, frame)` in order, then the
+/// handler's.
+pub fn put_full<'f>(
+    out: &mut Vec<u8>,
+    frames: impl Iterator<Item = (u32, &'f FullFrame)>,
+    layout: &Layout,
+    handler: Option<HandlerFrame>,
+) -> Result<()> {
+    let count_at = out.len();
+    out.extend_from_slice(&[0, 0]);
+    let mut next = 0;
+    let mut count = 0u16;
+    let mut put =
+        |pc: u32, locals: &[VerificationType], stack: &[VerificationType]| -> Result<()> {
+            out.push(FULL);
+            out.extend_from_slice(&(distance(pc, next)? as u16).to_be_bytes());
+            for list in [locals, stack] {
+                out.extend_from_slice(&(list.len() as u16).to_be_bytes());
+                for &(tag, operand) in list {
+                    out.push(tag);
+                    match tag {
+                        ITEM_OBJECT => out.extend_from_slice(&operand.to_be_bytes()),
+                        ITEM_UNINITIALIZED => {
+                            let new_insn = layout.insn(u32::from(operand)) as u16;
+                            out.extend_from_slice(&new_insn.to_be_bytes());
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            next = pc + 1;
+            count = count.checked_add(1).ok_or_else(too_many)?;
+            Ok(())
+        };
+    for (pc, frame) in frames {
+        put(pc, &frame.locals, &frame.stack)?;
+    }
+    if let Some(handler) = handler {
+        put(handler.pc, &[], &[(ITEM_OBJECT, handler.throwable)])?;
+    }
+    out[count_at..count_at + 2].copy_from_slice(&count.to_be_bytes());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::edit::Place;
+
+    #[test]
+    fn the_short_handler_frame_needs_untouched_parameters() {
+        let layout = Layout::default();
+        let handler = |keeps_parameters| {
+            Some(HandlerFrame {
+                pc: 9,
+                throwable: 0x1234,
+                keeps_parameters,
+            })
+        };
+        let frame = |data: &[u8], keeps| {
+            let mut out = vec![];
+            relocate(&mut out, data, &layout, handler(keeps)).unwrap();
+            out
+        };
+        assert_eq!(frame(&[], true), [0, 1, 64 + 9, 7, 0x12, 0x34]);
+        assert_eq!(
+            frame(&[], false),
+            [0, 1, 255, 0, 9, 0, 0, 0, 1, 7, 0x12, 0x34]
+        );
+        // append one at 2, chop one at 5: the initial locals again
+        let balanced = [0, 2, 252, 0, 2, 1, 250, 0, 2];
+        assert_eq!(frame(&balanced, true)[9..], [64 + 3, 7, 0x12, 0x34]);
+        // chop one of the initial ones
+        assert_eq!(frame(&[0, 1, 250, 0, 2], true)[5], 255);
+    }
+
+    #[test]
+    fn deltas_change_their_form_with_their_size() {
+        let mut layout = Layout::default();
+        layout.insert(1, Place::Before, 10);
+        layout.solve(|_, _| 0);
+        // same at 60, same_locals_1 of Uninitialized(2) at 61 + 60
+        let data = [0, 2, 60, 64 + 60, 8, 0, 2];
+        let mut out = vec![];
+        relocate(&mut out, &data, &layout, None).unwrap();
+        assert_eq!(out, [0, 2, 251, 0, 70, 64 + 60, 8, 0, 12]);
+    }
+}

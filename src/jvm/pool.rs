@@ -1,0 +1,368 @@
+//! The constant pool (JVMS 4.4): read in place, extended at its end.
+//!
+//! Existing indices never change, so everything that is copied stays valid.
+
+use crate::bytes::{Cursor, mutf8};
+use crate::error::{Error, Result};
+use std::borrow::Cow;
+
+/// Tags of constants (JVMS 4.4, table 4.4-B).
+pub mod tag {
+    #![allow(missing_docs)]
+    pub const UTF8: u8 = 1;
+    pub const INTEGER: u8 = 3;
+    pub const FLOAT: u8 = 4;
+    pub const LONG: u8 = 5;
+    pub const DOUBLE: u8 = 6;
+    pub const CLASS: u8 = 7;
+    pub const STRING: u8 = 8;
+    pub const FIELDREF: u8 = 9;
+    pub const METHODREF: u8 = 10;
+    pub const INTERFACE_METHODREF: u8 = 11;
+    pub const NAME_AND_TYPE: u8 = 12;
+    pub const METHOD_HANDLE: u8 = 15;
+    pub const METHOD_TYPE: u8 = 16;
+    pub const DYNAMIC: u8 = 17;
+    pub const INVOKE_DYNAMIC: u8 = 18;
+    pub const MODULE: u8 = 19;
+    pub const PACKAGE: u8 = 20;
+}
+
+/// The `Utf8` constants that the weaver knows by heart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+#[allow(missing_docs)]
+pub enum Known {
+    Code,
+    StackMapTable,
+    LineNumberTable,
+    LocalVariableTable,
+    LocalVariableTypeTable,
+    RuntimeVisibleTypeAnnotations,
+    RuntimeInvisibleTypeAnnotations,
+    RuntimeVisibleAnnotations,
+    RuntimeInvisibleAnnotations,
+    SourceFile,
+    Throwable,
+    IntVoid,
+    Hooks,
+}
+
+const KNOWN: [(&[u8], Known); 13] = [
+    (b"Code", Known::Code),
+    (b"StackMapTable", Known::StackMapTable),
+    (b"LineNumberTable", Known::LineNumberTable),
+    (b"LocalVariableTable", Known::LocalVariableTable),
+    (b"LocalVariableTypeTable", Known::LocalVariableTypeTable),
+    (
+        b"RuntimeVisibleTypeAnnotations",
+        Known::RuntimeVisibleTypeAnnotations,
+    ),
+    (
+        b"RuntimeInvisibleTypeAnnotations",
+        Known::RuntimeInvisibleTypeAnnotations,
+    ),
+    (
+        b"RuntimeVisibleAnnotations",
+        Known::RuntimeVisibleAnnotations,
+    ),
+    (
+        b"RuntimeInvisibleAnnotations",
+        Known::RuntimeInvisibleAnnotations,
+    ),
+    (b"SourceFile", Known::SourceFile),
+    (b"java/lang/Throwable", Known::Throwable),
+    (b"(I)V", Known::IntVoid),
+    (HOOKS_CLASS.as_bytes(), Known::Hooks),
+];
+
+/// The class of the hook library that woven code calls, in internal form.
+pub const HOOKS_CLASS: &str = "weave/runtime/Hooks";
+
+/// Lengths that a known name can have, as bits: most constants are told apart by this alone.
+const KNOWN_LENGTHS: u64 = {
+    let mut bits = 0;
+    let mut i = 0;
+    while i < KNOWN.len() {
+        bits |= 1 << KNOWN[i].0.len();
+        i += 1;
+    }
+    bits
+};
+
+/// A constant pool in the bytes of its class file.
+pub struct Pool<'a> {
+    bytes: &'a [u8],
+    /// Offset of each constant's tag; 0 for index 0 and the second half of a long or double.
+    offsets: Vec<u32>,
+    known: [u16; KNOWN.len()],
+    end: usize,
+}
+
+impl<'a> Pool<'a> {
+    /// Reads the pool whose count lies at offset 8 of a class file.
+    pub fn parse(bytes: &'a [u8]) -> Result<Pool<'a>> {
+        let count = Cursor::at(bytes, 8).be_u16()?;
+        if count == 0 {
+            return Err(Error::malformed(8, "constant pool count is 0"));
+        }
+        let mut offsets = Vec::with_capacity(usize::from(count));
+        offsets.push(0);
+        let mut known = [0; KNOWN.len()];
+        let mut at = 10usize;
+        while offsets.len() < usize::from(count) {
+            let Some(&constant) = bytes.get(at) else {
+                return Err(Error::malformed(at, "constant pool is cut off"));
+            };
+            let len = match constant {
+                tag::UTF8 => {
+                    let Some(&[hi, lo]) = bytes.get(at + 1..at + 3) else {
+                        return Err(Error::malformed(at, "constant pool is cut off"));
+                    };
+                    let len = usize::from(u16::from_be_bytes([hi, lo]));
+                    if len < 64 && KNOWN_LENGTHS >> len & 1 != 0 {
+                        note_known(&mut known, bytes, at + 3, len, offsets.len() as u16);
+                    }
+                    3 + len
+                }
+                tag::CLASS | tag::STRING | tag::METHOD_TYPE | tag::MODULE | tag::PACKAGE => 3,
+                tag::METHOD_HANDLE => 4,
+                tag::INTEGER
+                | tag::FLOAT
+                | tag::FIELDREF..=tag::NAME_AND_TYPE
+                | tag::DYNAMIC
+                | tag::INVOKE_DYNAMIC => 5,
+                tag::LONG | tag::DOUBLE => 9,
+                other => {
+                    return Err(Error::malformed(
+                        at,
+                        format!("constant of unknown tag {other}"),
+                    ));
+                }
+            };
+            offsets.push(at as u32);
+            if constant == tag::LONG || constant == tag::DOUBLE {
+                offsets.push(0);
+            }
+            at += len;
+        }
+        if at > bytes.len() || offsets.len() > usize::from(count) {
+            return Err(Error::malformed(
+                at.min(bytes.len()),
+                "constant pool is cut off",
+            ));
+        }
+        Ok(Pool {
+            bytes,
+            offsets,
+            known,
+            end: at,
+        })
+    }
+
+    /// Number of entries plus one, as the class file counts.
+    pub fn count(&self) -> u16 {
+        self.offsets.len() as u16
+    }
+
+    /// Offset of the first byte behind the pool.
+    pub fn end(&self) -> usize {
+        self.end
+    }
+
+    /// Index of a known `Utf8`, or 0.
+    pub fn known(&self, known: Known) -> u16 {
+        self.known[known as usize]
+    }
+
+    /// Which known `Utf8` an index is, if any. A class file may hold the same text twice, so the
+    /// bytes decide, not the index.
+    pub fn which(&self, index: u16) -> Option<Known> {
+        if index == 0 {
+            return None;
+        }
+        if let Some(i) = self.known.iter().position(|&k| k == index) {
+            return Some(KNOWN[i].1);
+        }
+        let text = self.utf8(index).ok()?;
+        KNOWN
+            .iter()
+            .find(|(name, _)| *name == text)
+            .map(|&(_, known)| known)
+    }
+
+    fn constant(&self, index: u16, wanted: u8, what: &str) -> Result<Cursor<'a>> {
+        let at = match self.offsets.get(usize::from(index)) {
+            Some(&at) if at != 0 => at as usize,
+            _ => return Err(self.bad_index(index, what)),
+        };
+        if self.bytes[at] != wanted {
+            return Err(self.bad_index(index, what));
+        }
+        Ok(Cursor::at(self.bytes, at + 1))
+    }
+
+    #[cold]
+    fn bad_index(&self, index: u16, what: &str) -> Error {
+        let at = self.offsets.get(usize::from(index)).copied().unwrap_or(8);
+        Error::malformed(at as usize, format!("constant {index} is not a {what}"))
+    }
+
+    /// Offset of a constant's tag and the tag, if there is such a constant.
+    pub fn tag(&self, index: u16) -> Option<u8> {
+        match self.offsets.get(usize::from(index)) {
+            Some(&at) if at != 0 => Some(self.bytes[at as usize]),
+            _ => None,
+        }
+    }
+
+    /// The bytes of a `Utf8`.
+    pub fn utf8(&self, index: u16) -> Result<&'a [u8]> {
+        let mut cursor = self.constant(index, tag::UTF8, "Utf8")?;
+        let len = cursor.be_u16()?;
+        cursor.take(usize::from(len))
+    }
+
+    /// A `Utf8` as text.
+    pub fn text(&self, index: u16) -> Result<Cow<'a, str>> {
+        Ok(mutf8(self.utf8(index)?))
+    }
+
+    /// The name of a `Class`, in internal form, as bytes.
+    pub fn class_name(&self, index: u16) -> Result<&'a [u8]> {
+        let name = self.constant(index, tag::CLASS, "Class")?.be_u16()?;
+        self.utf8(name)
+    }
+
+    /// The name of a `Module`.
+    pub fn module_name(&self, index: u16) -> Result<&'a [u8]> {
+        let name = self.constant(index, tag::MODULE, "Module")?.be_u16()?;
+        self.utf8(name)
+    }
+
+    /// The name of a `Package`.
+    pub fn package_name(&self, index: u16) -> Result<&'a [u8]> {
+        let name = self.constant(index, tag::PACKAGE, "Package")?.be_u16()?;
+        self.utf8(name)
+    }
+
+    /// Name and descriptor of a `Fieldref`, `Methodref`, `InterfaceMethodref`, `InvokeDynamic` or
+    /// `Dynamic`, and the index of its class (or bootstrap method).
+    pub fn member(&self, index: u16) -> Result<(u16, &'a [u8], &'a [u8])> {
+        let what = "reference to a member";
+        let at = match self.tag(index) {
+            Some(
+                t @ (tag::FIELDREF
+                | tag::METHODREF
+                | tag::INTERFACE_METHODREF
+                | tag::INVOKE_DYNAMIC
+                | tag::DYNAMIC),
+            ) => self.constant(index, t, what),
+            _ => Err(self.bad_index(index, what)),
+        };
+        let mut cursor = at?;
+        let owner = cursor.be_u16()?;
+        let mut pair = self.constant(cursor.be_u16()?, tag::NAME_AND_TYPE, "NameAndType")?;
+        Ok((
+            owner,
+            self.utf8(pair.be_u16()?)?,
+            self.utf8(pair.be_u16()?)?,
+        ))
+    }
+
+    /// Whether some `Class` constant has the `Utf8` at this index for its name.
+    pub fn class_named(&self, utf8: u16) -> Option<u16> {
+        (1..self.count()).find(|&i| {
+            let at = self.offsets[usize::from(i)] as usize;
+            at != 0
+                && self.bytes[at] == tag::CLASS
+                && self.bytes[at + 1..at + 3] == utf8.to_be_bytes()
+        })
+    }
+}
+
+/// Remembers the index of a `Utf8` if its text is a known one.
+fn note_known(known: &mut [u16; KNOWN.len()], bytes: &[u8], at: usize, len: usize, index: u16) {
+    let Some(text) = bytes.get(at..at + len) else {
+        return;
+    };
+    if let Some(i) = KNOWN.iter().position(|(name, _)| *name == text) {
+        known[i] = index;
+    }
+}
+
+/// Constants to append to a pool.
+#[derive(Default)]
+pub struct Additions {
+    bytes: Vec<u8>,
+    next: u16,
+}
+
+impl Additions {
+    /// Starts behind a pool; keeps the memory.
+    pub fn reset(&mut self, pool: &Pool<'_>) {
+        self.bytes.clear();
+        self.next = pool.count();
+    }
+
+    /// How many constants still fit (JVMS 4.1: the count is at most 65,535).
+    pub fn room(&self) -> u16 {
+        u16::MAX - self.next
+    }
+
+    /// The pool's count with the additions.
+    pub fn count(&self) -> u16 {
+        self.next
+    }
+
+    /// The appended constants.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    fn add(&mut self, tag: u8, data: &[&[u8]]) -> u16 {
+        assert!(self.next < u16::MAX, "the caller asked for room");
+        self.bytes.push(tag);
+        for part in data {
+            self.bytes.extend_from_slice(part);
+        }
+        self.next += 1;
+        self.next - 1
+    }
+
+    /// Where the additions stand, for [`rollback`](Additions::rollback).
+    pub fn mark(&self) -> (usize, u16) {
+        (self.bytes.len(), self.next)
+    }
+
+    /// Forgets what was added since a mark.
+    pub fn rollback(&mut self, (len, next): (usize, u16)) {
+        self.bytes.truncate(len);
+        self.next = next;
+    }
+
+    /// Appends a `Utf8`.
+    pub fn utf8(&mut self, text: &str) -> u16 {
+        self.utf8_bytes(text.as_bytes())
+    }
+
+    /// Appends a `Utf8` of modified UTF-8 taken from a class file.
+    pub fn utf8_bytes(&mut self, text: &[u8]) -> u16 {
+        self.add(tag::UTF8, &[&(text.len() as u16).to_be_bytes(), text])
+    }
+
+    /// Appends a `Class`, `Module` or `Package`.
+    pub fn named(&mut self, tag: u8, name: u16) -> u16 {
+        self.add(tag, &[&name.to_be_bytes()])
+    }
+
+    /// Appends an `Integer`.
+    pub fn integer(&mut self, value: u32) -> u16 {
+        self.add(tag::INTEGER, &[&value.to_be_bytes()])
+    }
+
+    /// Appends a `NameAndType` or `Methodref`.
+    pub fn pair(&mut self, tag: u8, first: u16, second: u16) -> u16 {
+        self.add(tag, &[&first.to_be_bytes(), &second.to_be_bytes()])
+    }
+}

@@ -1,0 +1,175 @@
+//! Shows the methods of a class as join points.
+
+use crate::aspect::joinpoint::{
+    Access, EachName, Kinds, Method, MethodDetails, Type, TypeDetails, Visitor,
+};
+use crate::bytes::{Cursor, mutf8};
+use crate::error::Result;
+use crate::jvm::class::{Class, MethodInfo, attributes, flag};
+use crate::jvm::insn::op;
+use crate::jvm::pool::Known;
+use crate::jvm::signature;
+
+/// Shows the class and, if the visitor wants them, its methods.
+pub fn scan(class: &Class<'_>, visitor: &mut dyn Visitor) -> Result<()> {
+    let name = class.name();
+    let wanted = visitor.enter_type(&Type {
+        name: &name,
+        access: access(class.access),
+        details: class,
+    });
+    if !wanted {
+        return Ok(());
+    }
+    for (index, method) in class.methods.iter().enumerate() {
+        let name = class.pool.text(method.name)?;
+        let descriptor = class.pool.text(method.descriptor)?;
+        let code = class
+            .code(method)
+            .map_err(|e| e.in_method(class.method_label(method)))?;
+        let body = code.map_or(&[][..], |code| code.insns);
+        let shape = shape(body, &name);
+        visitor.method(
+            index as u32,
+            &Method {
+                name: &name,
+                descriptor: &descriptor,
+                access: access(method.access),
+                kinds: kinds(method.access, &name, &descriptor, shape),
+                has_body: code.is_some(),
+                size: body.len() as u32,
+                trivial: shape != Shape::Other,
+                details: &Details { class, method },
+            },
+        );
+    }
+    Ok(())
+}
+
+fn access(flags: u16) -> Access {
+    if flags & flag::PUBLIC != 0 {
+        Access::Public
+    } else if flags & flag::PRIVATE != 0 {
+        Access::Private
+    } else if flags & flag::PROTECTED != 0 {
+        Access::Protected
+    } else {
+        Access::Package
+    }
+}
+
+fn kinds(flags: u16, name: &str, descriptor: &str, shape: Shape) -> Kinds {
+    let mut kinds = Kinds::default();
+    // javac names the bodies of lambdas `lambda$method$n`, Kotlin `method$lambda$n`.
+    if name.contains('$') && (name.contains("lambda$") || name.contains("$lambda")) {
+        kinds = kinds.with(Kinds::LAMBDA);
+    } else if flags & flag::BRIDGE != 0 {
+        kinds = kinds.with(Kinds::BRIDGE);
+    } else if flags & flag::SYNTHETIC != 0 {
+        kinds = kinds.with(Kinds::SYNTHETIC);
+    } else {
+        kinds = kinds.with(match name {
+            "<init>" => Kinds::CONSTRUCTOR,
+            "<clinit>" => Kinds::STATIC_INIT,
+            _ => Kinds::METHOD,
+        });
+    }
+    if shape == Shape::Accessor {
+        kinds = kinds.with(Kinds::ACCESSOR);
+    }
+    // Kotlin's suspend functions take their continuation last.
+    if descriptor
+        .rsplit_once(')')
+        .is_some_and(|(parameters, _)| parameters.ends_with("Lkotlin/coroutines/Continuation;"))
+    {
+        kinds = kinds.with(Kinds::ASYNC);
+    }
+    kinds
+}
+
+/// What a short body does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    /// Nothing, or it returns a constant or an argument.
+    Empty,
+    /// It reads or writes one field.
+    Accessor,
+    /// Something worth a trace.
+    Other,
+}
+
+/// Recognises bodies that are not worth a trace by their opcodes alone.
+fn shape(code: &[u8], name: &str) -> Shape {
+    const XRETURN: std::ops::RangeInclusive<u8> = op::IRETURN..=op::RETURN;
+    let is_return = |b: u8| XRETURN.contains(&b);
+    match *code {
+        [op::RETURN] => Shape::Empty,
+        // The call of the superclass's constructor and nothing else.
+        [op::ALOAD_0, op::INVOKESPECIAL, _, _, op::RETURN] if name == "<init>" => Shape::Empty,
+        // A constant or an argument: aconst_null to dconst_1, or iload_0 to aload_3.
+        [1..=15 | 26..=45, r] if is_return(r) => Shape::Empty,
+        [16 | op::LDC | 21..=25, _, r] if is_return(r) => Shape::Empty,
+        [17 | 19 | 20, _, _, r] if is_return(r) => Shape::Empty,
+        [op::GETSTATIC, _, _, r] if is_return(r) => Shape::Accessor,
+        [op::ALOAD_0, op::GETFIELD, _, _, r] if is_return(r) => Shape::Accessor,
+        [26..=45, op::PUTSTATIC, _, _, op::RETURN] => Shape::Accessor,
+        [op::ALOAD_0, 26..=45, op::PUTFIELD, _, _, op::RETURN] => Shape::Accessor,
+        _ => Shape::Other,
+    }
+}
+
+impl TypeDetails for Class<'_> {
+    fn annotations(&self, each: EachName<'_>) {
+        annotations(self, self.attributes, each);
+    }
+
+    fn supertypes(&self, each: EachName<'_>) {
+        Class::supertypes(self, each);
+    }
+}
+
+struct Details<'c, 'a> {
+    class: &'c Class<'a>,
+    method: &'c MethodInfo,
+}
+
+impl MethodDetails for Details<'_, '_> {
+    fn annotations(&self, each: EachName<'_>) {
+        annotations(self.class, self.method.range.start + 6, each);
+    }
+
+    fn parameters(&self, each: EachName<'_>) {
+        if let Ok(descriptor) = self.class.pool.text(self.method.descriptor) {
+            signature::parameters(&descriptor, each);
+        }
+    }
+
+    fn returns(&self, each: EachName<'_>) {
+        if let Ok(descriptor) = self.class.pool.text(self.method.descriptor)
+            && let Some((_, returns)) = descriptor.rsplit_once(')')
+        {
+            signature::type_name(returns, each);
+        }
+    }
+}
+
+/// The annotations among the attributes whose count lies at `at` (JVMS 4.7.16, 4.7.17), as names
+/// in internal form. What is malformed ends the list: HotSpot ignores such annotations, too.
+fn annotations(class: &Class<'_>, at: usize, each: EachName<'_>) {
+    let _ = attributes(class.bytes, at, |a| {
+        if matches!(
+            class.pool.which(a.name),
+            Some(Known::RuntimeVisibleAnnotations | Known::RuntimeInvisibleAnnotations)
+        ) {
+            let mut cursor = Cursor::new(a.data);
+            for _ in 0..cursor.be_u16()? {
+                let ty = class.pool.utf8(cursor.be_u16()?)?;
+                if let Some(name) = ty.strip_prefix(b"L").and_then(|t| t.strip_suffix(b";")) {
+                    each(&mutf8(name));
+                }
+                signature::skip_element_pairs(&mut cursor)?;
+            }
+        }
+        Ok(())
+    });
+}

@@ -1,0 +1,138 @@
+//! The new class file: everything as it was but the pool's end and the woven methods' code.
+
+use crate::aspect::plan::{Advice, Plan, Reason, Skipped};
+use crate::error::Result;
+use crate::jvm::class::{Class, MethodInfo};
+use crate::jvm::lower::{self, MAX_ADDITIONS};
+use crate::jvm::pool::Additions;
+use std::borrow::Cow;
+
+/// Newest class file version that is woven: Java 25 is 69 (JVMS 4.1-A), and one more, since new
+/// versions rarely change what the weaver touches. Newer classes are left as they are.
+pub const NEWEST_MAJOR: u16 = 70;
+
+/// Reusable buffers for [`weave`]; one a thread.
+#[derive(Default)]
+pub struct Scratch {
+    lower: lower::Scratch,
+    additions: Additions,
+    /// The class from its access flags on.
+    tail: Vec<u8>,
+}
+
+/// A woven class.
+#[derive(Default)]
+pub struct Woven<'a> {
+    /// The new class file; `None` where nothing could be woven.
+    pub bytes: Option<Vec<u8>>,
+    /// Full name in internal form.
+    pub type_name: Cow<'a, str>,
+    /// Source file name, or empty.
+    pub file: Cow<'a, str>,
+    /// The methods that got hooks.
+    pub methods: Vec<WovenMethod<'a>>,
+    /// Planned methods that were left as they were.
+    pub left: Vec<Skipped>,
+}
+
+/// A method that got hooks.
+pub struct WovenMethod<'a> {
+    /// The id that its hooks are called with.
+    pub id: u32,
+    /// Its name.
+    pub name: Cow<'a, str>,
+    /// Its descriptor.
+    pub descriptor: Cow<'a, str>,
+    /// First source line, or 0.
+    pub line: u32,
+}
+
+/// Weaves the planned methods of a class.
+pub fn weave<'a>(class: &Class<'a>, plan: &Plan, scratch: &mut Scratch) -> Result<Woven<'a>> {
+    let mut woven = Woven {
+        type_name: class.name(),
+        file: class.source_file(),
+        ..Woven::default()
+    };
+    let refused = if class.major > NEWEST_MAJOR {
+        Some(Reason::NewerVersion)
+    } else if class.is_woven() {
+        Some(Reason::AlreadyWoven)
+    } else if class.pool.count() > u16::MAX - MAX_ADDITIONS {
+        Some(Reason::PoolFull)
+    } else {
+        None
+    };
+    let skip = |index: u32, method: &MethodInfo, reason| Skipped {
+        index,
+        method: class.method_label(method),
+        reason,
+    };
+    if let Some(reason) = refused {
+        woven.left = plan
+            .methods
+            .iter()
+            .map(|p| skip(p.index, &class.methods[p.index as usize], reason))
+            .collect();
+        return Ok(woven);
+    }
+
+    let Scratch {
+        lower: buffers,
+        additions,
+        tail,
+    } = scratch;
+    additions.reset(&class.pool);
+    tail.clear();
+    let advice = plan
+        .methods
+        .iter()
+        .fold(Advice::default(), |all, p| all.with(p.advice));
+    let constants = lower::constants(class, advice, additions);
+    let mut copied = class.pool.end();
+    for planned in &plan.methods {
+        let method = &class.methods[planned.index as usize];
+        if additions.room() < MAX_ADDITIONS {
+            woven
+                .left
+                .push(skip(planned.index, method, Reason::PoolFull));
+            continue;
+        }
+        let Some(code) = &method.code else {
+            woven.left.push(skip(planned.index, method, Reason::NoBody));
+            continue;
+        };
+        let mark = tail.len();
+        tail.extend_from_slice(&class.bytes[copied..code.start]);
+        let outcome = lower::lower(class, method, planned, constants, additions, buffers, tail)
+            .map_err(|e| e.in_method(class.method_label(method)))?;
+        match outcome {
+            Ok(line) => {
+                copied = code.end;
+                woven.methods.push(WovenMethod {
+                    id: planned.id,
+                    name: class.pool.text(method.name)?,
+                    descriptor: class.pool.text(method.descriptor)?,
+                    line: u32::from(line),
+                });
+            }
+            Err(reason) => {
+                tail.truncate(mark);
+                woven.left.push(skip(planned.index, method, reason));
+            }
+        }
+    }
+    if woven.methods.is_empty() {
+        return Ok(woven);
+    }
+    tail.extend_from_slice(&class.bytes[copied..]);
+    let pool = &class.bytes[10..class.pool.end()];
+    let mut bytes = Vec::with_capacity(10 + pool.len() + additions.bytes().len() + tail.len());
+    bytes.extend_from_slice(&class.bytes[..8]);
+    bytes.extend_from_slice(&additions.count().to_be_bytes());
+    bytes.extend_from_slice(pool);
+    bytes.extend_from_slice(additions.bytes());
+    bytes.extend_from_slice(tail);
+    woven.bytes = Some(bytes);
+    Ok(woven)
+}

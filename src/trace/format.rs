@@ -1,0 +1,402 @@
+//! The bytes of a trace (`docs/trace-format.md`): header, chunk header, words.
+
+use crate::bytes::Cursor;
+use crate::error::{Error, Kind, Result};
+use std::borrow::Cow;
+
+/// First bytes of a trace ("Header").
+pub const MAGIC: [u8; 8] = *b"WTRACE\r\n";
+/// Version of the layout.
+pub const VERSION: u16 = 1;
+/// Size of every chunk, the header's too.
+pub const CHUNK: usize = 65_536;
+/// First bytes of a chunk in use ("Chunks").
+pub const CHUNK_MAGIC: [u8; 4] = *b"WCHK";
+/// Size of a chunk's own header.
+pub const CHUNK_HEADER: usize = 32;
+/// Chunk kind: records.
+pub const CHUNK_RECORDS: u32 = 1;
+/// Chunk kind: a part of a symbols map.
+pub const CHUNK_SYMBOLS: u32 = 2;
+
+/// Bytes of a header's fixed fields.
+const HEADER_FIXED: usize = 84;
+/// Longest text in a header.
+const HEADER_TEXT: usize = 4_000;
+
+/// Escape type: sets the clock.
+pub const ESCAPE_TIME: u8 = 1;
+/// Escape type: another thread's records follow.
+pub const ESCAPE_SEGMENT: u8 = 2;
+/// Escape type: names a thread.
+pub const ESCAPE_THREAD: u8 = 3;
+/// Escape type: details of an exception.
+pub const ESCAPE_EXCEPTION: u8 = 4;
+/// Escape type: records are missing here.
+pub const ESCAPE_LOST: u8 = 5;
+
+/// THREAD flag: a virtual thread.
+pub const THREAD_VIRTUAL: u32 = 1;
+/// THREAD flag: a daemon thread.
+pub const THREAD_DAEMON: u32 = 2;
+
+/// Header flag: the process ended in an orderly way.
+pub const FLAG_ORDERLY: u32 = 1;
+/// Header flag: all symbols were copied.
+pub const FLAG_SYMBOLS: u32 = 2;
+
+/// Chunk 0.
+#[derive(Clone, Debug, Default)]
+pub struct Header {
+    /// Wall-clock time at the origin, nanoseconds since 1970-01-01 UTC.
+    pub origin: u64,
+    /// Process id.
+    pub pid: u64,
+    /// What happens at the limit: 0 ring, 1 drop, 2 block.
+    pub policy: u32,
+    /// [`FLAG_ORDERLY`], [`FLAG_SYMBOLS`].
+    pub flags: u32,
+    /// Limit of the file's size in bytes.
+    pub limit: u64,
+    /// Records lost.
+    pub lost: u64,
+    /// Chunks overwritten by the ring.
+    pub overwritten: u64,
+    /// Hook failures swallowed.
+    pub failures: u64,
+    /// Time of the orderly end, else 0.
+    pub end: u64,
+    /// The command line, as far as the host tells.
+    pub command: String,
+}
+
+impl Header {
+    /// Reads and checks chunk 0.
+    pub fn read(data: &[u8]) -> Result<Header> {
+        if !data.starts_with(&MAGIC) {
+            return Err(Error::malformed(0, "not a trace (no WTRACE at its start)"));
+        }
+        let mut c = Cursor::at(data, MAGIC.len());
+        let version = c.le_u16()?;
+        if version != VERSION {
+            return Err(Error::new(
+                Kind::Unsupported,
+                format!("trace of version {version}; this weave reads {VERSION}"),
+            ));
+        }
+        c.le_u16()?;
+        let chunk = c.le_u32()?;
+        if chunk as usize != CHUNK {
+            return Err(Error::malformed(
+                12,
+                format!("chunk size {chunk}; version {VERSION} has {CHUNK}"),
+            ));
+        }
+        let mut header = Header {
+            origin: c.le_u64()?,
+            pid: c.le_u64()?,
+            policy: c.le_u32()?,
+            flags: c.le_u32()?,
+            limit: c.le_u64()?,
+            lost: c.le_u64()?,
+            overwritten: c.le_u64()?,
+            failures: c.le_u64()?,
+            end: c.le_u64()?,
+            command: String::new(),
+        };
+        let len = (c.le_u32()? as usize).min(HEADER_TEXT);
+        let text = &data[HEADER_FIXED..data.len().min(HEADER_FIXED + len)];
+        header.command = String::from_utf8_lossy(text).into_owned();
+        Ok(header)
+    }
+}
+
+/// The header of a chunk after its magic.
+#[derive(Clone, Copy, Debug)]
+pub struct ChunkHeader {
+    /// [`CHUNK_RECORDS`] or [`CHUNK_SYMBOLS`].
+    pub kind: u32,
+    /// Order in which chunks were taken.
+    pub serial: u64,
+    /// Logical thread, or number of the map.
+    pub owner: u32,
+    /// Segment, or part.
+    pub number: u32,
+    /// Time at which the clock starts, or the bytes used (low) and of the whole map (high).
+    pub start: u64,
+}
+
+impl ChunkHeader {
+    /// Reads the header of a chunk.
+    pub fn read(chunk: &[u8]) -> Result<ChunkHeader> {
+        let mut c = Cursor::at(chunk, CHUNK_MAGIC.len());
+        Ok(ChunkHeader {
+            kind: c.le_u32()?,
+            serial: c.le_u64()?,
+            owner: c.le_u32()?,
+            number: c.le_u32()?,
+            start: c.le_u64()?,
+        })
+    }
+}
+
+/// What a call record says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallKind {
+    /// The method was entered.
+    Enter,
+    /// The method returned.
+    Exit,
+    /// An exception left the method.
+    Error,
+}
+
+/// One record.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Record<'a> {
+    /// Enter, exit or error of a method.
+    Call {
+        /// Which of the three.
+        kind: CallKind,
+        /// When.
+        time: u64,
+        /// Method id.
+        id: u32,
+    },
+    /// Everything else.
+    Escape(Escape<'a>),
+}
+
+/// An escape record.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Escape<'a> {
+    /// The clock was set.
+    Time,
+    /// The records that follow belong to this thread.
+    Segment {
+        /// Logical thread.
+        thread: u32,
+        /// Number of the segment.
+        number: u64,
+    },
+    /// Names a thread.
+    Thread {
+        /// Logical thread.
+        thread: u32,
+        /// [`THREAD_VIRTUAL`], [`THREAD_DAEMON`].
+        flags: u32,
+        /// Its name.
+        name: Cow<'a, str>,
+    },
+    /// Details of the exception of the next error record.
+    Exception {
+        /// Name of its type.
+        type_name: Cow<'a, str>,
+        /// Its message, or empty.
+        message: Cow<'a, str>,
+    },
+    /// That many records are missing here.
+    Lost(u64),
+    /// A type that this reader does not know, or a payload too short for its type.
+    Unknown(u8),
+}
+
+/// Decodes the words of one chunk or segment.
+#[derive(Clone, Debug)]
+pub struct Decoder<'a> {
+    data: &'a [u8],
+    at: usize,
+    last: usize,
+    time: u64,
+    damaged: bool,
+}
+
+impl<'a> Decoder<'a> {
+    /// A decoder over whole words, whose clock starts at `time`.
+    pub fn new(data: &'a [u8], time: u64) -> Decoder<'a> {
+        Decoder {
+            data,
+            at: 0,
+            last: 0,
+            time,
+            damaged: false,
+        }
+    }
+
+    /// The clock after the last record.
+    pub fn time(&self) -> u64 {
+        self.time
+    }
+
+    /// Byte offset of the record returned last.
+    pub fn last(&self) -> usize {
+        self.last
+    }
+
+    /// Byte offset after the record returned last.
+    pub fn position(&self) -> usize {
+        self.at
+    }
+
+    /// Whether the records ended at a word that makes no sense, not at their end.
+    pub fn damaged(&self) -> bool {
+        self.damaged
+    }
+
+    /// The next record.
+    #[inline]
+    #[allow(clippy::should_implement_trait)] // the decoder is asked for its state between records
+    pub fn next(&mut self) -> Option<Record<'a>> {
+        let word = self.data.get(self.at..self.at + 8)?;
+        let word = u64::from_le_bytes(word.try_into().ok()?);
+        let kind = match word & 3 {
+            0 => return self.escape(word),
+            1 => CallKind::Enter,
+            2 => CallKind::Exit,
+            _ => CallKind::Error,
+        };
+        self.last = self.at;
+        self.at += 8;
+        self.time = self.time.saturating_add(u64::from(word as u32 >> 2));
+        Some(Record::Call {
+            kind,
+            time: self.time,
+            id: (word >> 32) as u32,
+        })
+    }
+
+    fn escape(&mut self, word: u64) -> Option<Record<'a>> {
+        if word == 0 {
+            return None;
+        }
+        let ty = (word >> 2 & 0x3f) as u8;
+        let len = (word >> 8 & 0xff_ffff) as usize * 8;
+        let argument = (word >> 32) as u32;
+        let start = self.at + 8;
+        let payload = match self.data.get(start..start + len) {
+            Some(payload) if ty != 0 => payload,
+            _ => {
+                self.damaged = true;
+                return None;
+            }
+        };
+        self.last = self.at;
+        self.at = start + len;
+        Some(Record::Escape(
+            self.known(ty, argument, payload)
+                .unwrap_or(Escape::Unknown(ty)),
+        ))
+    }
+
+    fn known(&mut self, ty: u8, thread: u32, payload: &'a [u8]) -> Option<Escape<'a>> {
+        let mut c = Cursor::new(payload);
+        Some(match ty {
+            ESCAPE_TIME => {
+                self.time = c.le_u64().ok()?;
+                Escape::Time
+            }
+            ESCAPE_SEGMENT => {
+                let number = c.le_u64().ok()?;
+                self.time = c.le_u64().ok()?;
+                Escape::Segment { thread, number }
+            }
+            ESCAPE_THREAD => {
+                let flags = c.le_u32().ok()?;
+                let len = c.le_u32().ok()? as usize;
+                let name = String::from_utf8_lossy(c.take(len).ok()?);
+                Escape::Thread {
+                    thread,
+                    flags,
+                    name,
+                }
+            }
+            ESCAPE_EXCEPTION => {
+                let type_len = c.le_u32().ok()? as usize;
+                let message_len = c.le_u32().ok()? as usize;
+                Escape::Exception {
+                    type_name: String::from_utf8_lossy(c.take(type_len).ok()?),
+                    message: String::from_utf8_lossy(c.take(message_len).ok()?),
+                }
+            }
+            ESCAPE_LOST => Escape::Lost(c.le_u64().ok()?),
+            _ => return None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::testing::Chunk;
+
+    #[test]
+    fn words_decode_in_order() {
+        let chunk = Chunk::records(1, 0, 100)
+            .enter(5, 7)
+            .time(1 << 40)
+            .exception("T", "message")
+            .error(1, 7)
+            .escape(63, 9, &[1, 2])
+            .lost(3)
+            .bytes();
+        let mut d = Decoder::new(&chunk[CHUNK_HEADER..], 100);
+        let mut seen = Vec::new();
+        while let Some(record) = d.next() {
+            seen.push(record);
+        }
+        assert!(!d.damaged());
+        assert_eq!(
+            seen,
+            [
+                Record::Call {
+                    kind: CallKind::Enter,
+                    time: 105,
+                    id: 7
+                },
+                Record::Escape(Escape::Time),
+                Record::Escape(Escape::Exception {
+                    type_name: "T".into(),
+                    message: "message".into()
+                }),
+                Record::Call {
+                    kind: CallKind::Error,
+                    time: (1 << 40) + 1,
+                    id: 7
+                },
+                Record::Escape(Escape::Unknown(63)),
+                Record::Escape(Escape::Lost(3)),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_payload_beyond_the_data_ends_it() {
+        let word = 1u64 << 2 | 2 << 8;
+        let mut data = word.to_le_bytes().to_vec();
+        data.extend_from_slice(&[1; 8]);
+        let mut d = Decoder::new(&data, 0);
+        assert_eq!(d.next(), None);
+        assert!(d.damaged());
+    }
+
+    #[test]
+    fn headers_are_checked() {
+        let err = |data: &[u8]| Header::read(data).unwrap_err().to_string();
+        assert_eq!(
+            err(b"PK"),
+            "not a trace (no WTRACE at its start) (at byte 0x0)"
+        );
+        assert_eq!(
+            err(b"WTRACE\r\n\x02\x00"),
+            "trace of version 2; this weave reads 1"
+        );
+        assert_eq!(
+            err(b"WTRACE\r\n\x01\x00\x00\x00\x01\x00\x00\x00"),
+            "chunk size 1; version 1 has 65536 (at byte 0xc)"
+        );
+        assert_eq!(
+            err(b"WTRACE\r\n\x01\x00\x00\x00\x00\x00\x01\x00"),
+            "8 bytes wanted, 0 left (at byte 0x10)"
+        );
+    }
+}

@@ -1,0 +1,166 @@
+//! The methods of an analysis: rows that stand for one name, whichever file and id it came from.
+
+use super::units::printable;
+use crate::symbols::{Symbol, Symbols};
+use rustc_hash::FxHashMap;
+
+/// Ids without a name that get a row of their own. A sound trace has few; a damaged one could
+/// name a new one with every record.
+const UNKNOWN: usize = 1 << 16;
+
+/// A row's number.
+pub type MethodIx = u32;
+
+/// What a row stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// A method that a symbols map names.
+    Known(Symbol),
+    /// An id that no map explains.
+    Unknown(u32),
+    /// All further ids that no map explains.
+    Others,
+}
+
+impl Method {
+    /// Type and method without parameters.
+    pub fn name(&self) -> String {
+        match self {
+            Method::Known(symbol) => symbol.name(),
+            Method::Unknown(id) => format!("[{id:#010x}]"),
+            Method::Others => "[other unknown ids]".to_owned(),
+        }
+    }
+
+    /// Name and parameters: `com.acme.Orders.place(int, String)`.
+    pub fn full_name(&self) -> String {
+        match self {
+            Method::Known(symbol) => symbol.name() + &symbol.parameters(),
+            _ => self.name(),
+        }
+    }
+
+    /// The symbol, if there is one.
+    pub fn symbol(&self) -> Option<&Symbol> {
+        match self {
+            Method::Known(symbol) => Some(symbol),
+            _ => None,
+        }
+    }
+}
+
+/// All rows, and which row each name and unknown id has.
+#[derive(Debug, Default)]
+pub struct Methods {
+    rows: Vec<Method>,
+    by_name: FxHashMap<String, MethodIx>,
+    by_unknown: FxHashMap<u32, MethodIx>,
+    others: Option<MethodIx>,
+}
+
+impl Methods {
+    /// The row of an id in a trace with these symbols.
+    pub fn resolve(&mut self, id: u32, symbols: &Symbols) -> MethodIx {
+        let next = self.rows.len() as MethodIx;
+        if let Some(symbol) = symbols.get(id) {
+            // No name of a method or a type has a line break in it.
+            let key = format!(
+                "{}\n{}\n{}",
+                symbol.type_name, symbol.method, symbol.descriptor
+            );
+            let row = *self.by_name.entry(key).or_insert(next);
+            if row == next {
+                self.rows.push(Method::Known(symbol.clone()));
+            }
+            return row;
+        }
+        if let Some(&row) = self.by_unknown.get(&id) {
+            return row;
+        }
+        if self.by_unknown.len() < UNKNOWN {
+            self.by_unknown.insert(id, next);
+            self.rows.push(Method::Unknown(id));
+            return next;
+        }
+        *self.others.get_or_insert_with(|| {
+            self.rows.push(Method::Others);
+            next
+        })
+    }
+
+    /// The rows.
+    pub fn rows(&self) -> &[Method] {
+        &self.rows
+    }
+
+    /// What to show for each row: name and parameters, or, where two rows would look the same
+    /// (bridge methods, types of the same simple name), the name and the whole descriptor.
+    pub fn labels(&self) -> Vec<String> {
+        let mut labels: Vec<String> = self
+            .rows
+            .iter()
+            .map(|m| printable(&m.full_name()))
+            .collect();
+        let mut seen: FxHashMap<&str, u32> = FxHashMap::default();
+        for label in &labels {
+            *seen.entry(label).or_default() += 1;
+        }
+        let twice: Vec<bool> = labels.iter().map(|l| seen[l.as_str()] > 1).collect();
+        for ((label, method), twice) in labels.iter_mut().zip(&self.rows).zip(twice) {
+            if let (true, Method::Known(symbol)) = (twice, method) {
+                *label = printable(&(symbol.name() + &symbol.descriptor));
+            }
+        }
+        labels
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::symbols::Writer;
+
+    #[test]
+    fn ids_mean_names_and_look_alikes_show_their_descriptor() {
+        let mut w = Writer::default();
+        w.ty("a/T", "");
+        w.method(1, "get", "(I)La/T;", 0);
+        w.method(2, "get", "(I)Ljava/lang/Object;", 0);
+        w.method(3, "put", "(La/T;J)V", 0);
+        let mut first = Symbols::default();
+        first.add(&w.finish()).unwrap();
+        let mut w = Writer::default();
+        w.ty("a/T", "");
+        w.method(9, "put", "(La/T;J)V", 0);
+        let mut second = Symbols::default();
+        second.add(&w.finish()).unwrap();
+
+        let mut methods = Methods::default();
+        let rows: Vec<_> = [1, 2, 3, 8]
+            .map(|id| methods.resolve(id, &first))
+            .into_iter()
+            .chain([9, 8].map(|id| methods.resolve(id, &second)))
+            .collect();
+        assert_eq!(rows, [0, 1, 2, 3, 2, 3]);
+        assert_eq!(
+            methods.labels(),
+            [
+                "a.T.get(I)La/T;",
+                "a.T.get(I)Ljava/lang/Object;",
+                "a.T.put(T, long)",
+                "[0x00000008]"
+            ]
+        );
+    }
+
+    #[test]
+    fn unknown_ids_are_bounded() {
+        let mut methods = Methods::default();
+        let symbols = Symbols::default();
+        for id in 0..UNKNOWN as u32 + 1_000 {
+            methods.resolve(id, &symbols);
+        }
+        assert_eq!(methods.rows().len(), UNKNOWN + 1);
+        assert_eq!(methods.rows()[UNKNOWN], Method::Others);
+    }
+}

@@ -1,0 +1,31 @@
+//! What was wrong with a trace, for people: a bounded list.
+
+/// Notes kept; a damaged file can give rise to any number.
+const KEPT: usize = 12;
+
+/// Remarks on what a reader had to skip or guess.
+#[derive(Clone, Debug, Default)]
+pub struct Notes {
+    kept: Vec<String>,
+    more: u64,
+}
+
+impl Notes {
+    /// Adds a remark; beyond the first few only their number is kept.
+    pub fn add(&mut self, note: impl FnOnce() -> String) {
+        if self.kept.len() < KEPT {
+            self.kept.push(note());
+        } else {
+            self.more += 1;
+        }
+    }
+
+    /// The remarks, the last of which tells how many more there were.
+    pub fn lines(&self) -> Vec<String> {
+        let mut lines = self.kept.clone();
+        if self.more > 0 {
+            lines.push(format!("and {} more remarks like these", self.more));
+        }
+        lines
+    }
+}

@@ -1,0 +1,236 @@
+//! Replays a thread: its records, in order, paired into calls ("Pairing" of the format).
+
+use super::file::{Thread, Trace};
+use super::format::{CallKind, Escape, Record};
+use super::methods::{MethodIx, Methods};
+use rustc_hash::FxHashMap;
+use std::borrow::Cow;
+
+/// Most calls open at once in a thread. The deepest stacks of real programs are far below; a
+/// damaged trace could open one with every record.
+const MAX_DEPTH: usize = 1 << 20;
+
+/// A call that is open.
+#[derive(Clone, Copy, Debug)]
+pub struct Frame {
+    /// The method.
+    pub method: MethodIx,
+    /// For the call tree: its node, once it is known.
+    pub node: Option<u32>,
+    /// When it was entered.
+    pub start: u64,
+    /// Time spent in calls that it made and that count.
+    pub inner: u64,
+}
+
+/// How a call ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// By returning.
+    Exit,
+    /// By an exception.
+    Error,
+    /// Its own record is lost: closed by the end of a call around it.
+    Lost,
+    /// Not at all: it was running when the trace ended.
+    Running,
+}
+
+/// A call that is over.
+#[derive(Clone, Copy, Debug)]
+pub struct Call {
+    /// The method.
+    pub method: MethodIx,
+    /// Nanoseconds from enter to end.
+    pub total: u64,
+    /// Of these, not in calls that it made.
+    pub own: u64,
+    /// No other call of the method is open around it.
+    pub outermost: bool,
+    /// How it ended.
+    pub outcome: Outcome,
+}
+
+/// Takes what a replay finds.
+pub trait Visitor {
+    /// A call ends; it is the last of `stack`, the calls around it are before it.
+    fn call(&mut self, call: &Call, stack: &mut [Frame]);
+
+    /// An exception left a method; `details` are there when it is a new one. `caller` is the
+    /// call that goes on, if one is open.
+    fn error(&mut self, method: MethodIx, details: Option<(&str, &str)>, caller: Option<MethodIx>);
+}
+
+/// What a replay counts about its thread.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tally {
+    /// Enter, exit and error records.
+    pub records: u64,
+    /// Time of the first record.
+    pub first: u64,
+    /// Time of the last record.
+    pub last: u64,
+    /// Records that LOST escapes count.
+    pub lost: u64,
+    /// Exits whose enter is lost.
+    pub unopened: u64,
+    /// Calls whose exit is lost.
+    pub unclosed: u64,
+    /// Calls left out because too many were open.
+    pub too_deep: u64,
+}
+
+/// Replays threads; keeps what can be used again from one to the next.
+#[derive(Default)]
+pub struct Replay {
+    stack: Vec<Frame>,
+    /// Open calls of each method.
+    active: Vec<u32>,
+    /// Rows of the ids of the trace at hand.
+    rows: FxHashMap<u32, MethodIx>,
+    min: u64,
+}
+
+impl Replay {
+    /// A replay that leaves out calls shorter than `min` nanoseconds, as if they had not been
+    /// woven: their time counts as their caller's own.
+    pub fn new(min: u64) -> Replay {
+        Replay {
+            min,
+            ..Replay::default()
+        }
+    }
+
+    /// Forgets the ids of the trace before.
+    pub fn next_trace(&mut self) {
+        self.rows.clear();
+    }
+
+    /// Replays one thread.
+    pub fn thread(
+        &mut self,
+        trace: &Trace,
+        thread: &Thread,
+        methods: &mut Methods,
+        visitor: &mut impl Visitor,
+    ) -> Tally {
+        let mut tally = Tally::default();
+        let mut details: Option<(Cow<'_, str>, Cow<'_, str>)> = None;
+        let mut over = 0u64;
+        for segment in trace.segments(thread) {
+            let mut records = trace.decode(segment);
+            while let Some(record) = records.next() {
+                let (kind, time, id) = match record {
+                    Record::Call { kind, time, id } => (kind, time, id),
+                    Record::Escape(Escape::Exception { type_name, message }) => {
+                        details = Some((type_name, message));
+                        continue;
+                    }
+                    Record::Escape(Escape::Lost(n)) => {
+                        tally.lost = tally.lost.saturating_add(n);
+                        continue;
+                    }
+                    Record::Escape(_) => continue,
+                };
+                if tally.records == 0 {
+                    tally.first = time;
+                }
+                tally.records += 1;
+                tally.last = time;
+                let method = self.row(id, trace, methods);
+                if kind == CallKind::Enter {
+                    if self.stack.len() < MAX_DEPTH && over == 0 {
+                        self.push(method, time);
+                    } else {
+                        over += 1;
+                        tally.too_deep += 1;
+                    }
+                    continue;
+                }
+                let mut ended = None;
+                if over > 0 {
+                    over -= 1;
+                } else if self.active[method as usize] == 0 {
+                    tally.unopened += 1;
+                } else {
+                    // Calls above the nearest of its id have lost their exits.
+                    while let Some(top) = self.stack.last()
+                        && top.method != method
+                    {
+                        tally.unclosed += 1;
+                        self.pop(time, Outcome::Lost, visitor);
+                    }
+                    ended = Some(if kind == CallKind::Exit {
+                        Outcome::Exit
+                    } else {
+                        Outcome::Error
+                    });
+                }
+                if let Some(outcome) = ended {
+                    self.pop(time, outcome, visitor);
+                }
+                if kind == CallKind::Error {
+                    let details = details.take();
+                    let details = details.as_ref().map(|(t, m)| (&**t, &**m));
+                    let caller = self.stack.last().map(|f| f.method);
+                    visitor.error(method, details, caller);
+                }
+            }
+        }
+        while !self.stack.is_empty() {
+            self.pop(trace.end(), Outcome::Running, visitor);
+        }
+        tally
+    }
+
+    #[inline]
+    fn row(&mut self, id: u32, trace: &Trace, methods: &mut Methods) -> MethodIx {
+        if let Some(&row) = self.rows.get(&id) {
+            return row;
+        }
+        let row = methods.resolve(id, trace.symbols());
+        // Ids beyond the bound on unknown ones are not remembered either.
+        if !matches!(methods.rows()[row as usize], super::methods::Method::Others) {
+            self.rows.insert(id, row);
+        }
+        if self.active.len() <= row as usize {
+            self.active.resize(row as usize + 1, 0);
+        }
+        row
+    }
+
+    #[inline]
+    fn push(&mut self, method: MethodIx, start: u64) {
+        self.active[method as usize] += 1;
+        self.stack.push(Frame {
+            method,
+            node: None,
+            start,
+            inner: 0,
+        });
+    }
+
+    #[inline]
+    fn pop(&mut self, time: u64, outcome: Outcome, visitor: &mut impl Visitor) {
+        let Some(&frame) = self.stack.last() else {
+            return;
+        };
+        let active = &mut self.active[frame.method as usize];
+        *active -= 1;
+        let total = time.saturating_sub(frame.start);
+        if total >= self.min {
+            let call = Call {
+                method: frame.method,
+                total,
+                own: total.saturating_sub(frame.inner),
+                outermost: *active == 0,
+                outcome,
+            };
+            visitor.call(&call, &mut self.stack);
+            if let [.., caller, _] = self.stack.as_mut_slice() {
+                caller.inner = caller.inner.saturating_add(total);
+            }
+        }
+        self.stack.pop();
+    }
+}

@@ -1,0 +1,233 @@
+//! Writes traces for tests: chunks word by word, sound or not.
+
+use super::format::{CHUNK, CHUNK_HEADER, CHUNK_MAGIC, MAGIC};
+use crate::symbols;
+
+/// A chunk under way.
+pub(crate) struct Chunk(Vec<u8>);
+
+impl Chunk {
+    /// A chunk of records; its serial number is its place in the file.
+    pub(crate) fn records(thread: u32, segment: u32, start: u64) -> Chunk {
+        Chunk::new(1, thread, segment, start)
+    }
+
+    pub(crate) fn new(kind: u32, owner: u32, number: u32, start: u64) -> Chunk {
+        let mut bytes = CHUNK_MAGIC.to_vec();
+        bytes.extend_from_slice(&kind.to_le_bytes());
+        bytes.extend_from_slice(&[0; 8]);
+        bytes.extend_from_slice(&owner.to_le_bytes());
+        bytes.extend_from_slice(&number.to_le_bytes());
+        bytes.extend_from_slice(&start.to_le_bytes());
+        Chunk(bytes)
+    }
+
+    pub(crate) fn word(mut self, word: u64) -> Chunk {
+        self.0.extend_from_slice(&word.to_le_bytes());
+        assert!(self.0.len() <= CHUNK, "a chunk is full");
+        self
+    }
+
+    fn call(self, kind: u64, delta: u64, id: u32) -> Chunk {
+        assert!(delta < 1 << 30);
+        self.word(u64::from(id) << 32 | delta << 2 | kind)
+    }
+
+    pub(crate) fn enter(self, delta: u64, id: u32) -> Chunk {
+        self.call(1, delta, id)
+    }
+
+    pub(crate) fn exit(self, delta: u64, id: u32) -> Chunk {
+        self.call(2, delta, id)
+    }
+
+    pub(crate) fn error(self, delta: u64, id: u32) -> Chunk {
+        self.call(3, delta, id)
+    }
+
+    pub(crate) fn escape(mut self, ty: u64, argument: u32, payload: &[u64]) -> Chunk {
+        self = self.word(u64::from(argument) << 32 | (payload.len() as u64) << 8 | ty << 2);
+        payload.iter().fold(self, |chunk, &word| chunk.word(word))
+    }
+
+    pub(crate) fn time(self, time: u64) -> Chunk {
+        self.escape(1, 0, &[time])
+    }
+
+    pub(crate) fn segment(self, thread: u32, number: u64, time: u64) -> Chunk {
+        self.escape(2, thread, &[number, time])
+    }
+
+    pub(crate) fn thread(self, thread: u32, flags: u32, name: &str) -> Chunk {
+        let payload = text(flags, name.len() as u32, name.as_bytes());
+        self.escape(3, thread, &payload)
+    }
+
+    pub(crate) fn exception(self, ty: &str, message: &str) -> Chunk {
+        let payload = text(
+            ty.len() as u32,
+            message.len() as u32,
+            &[ty.as_bytes(), message.as_bytes()].concat(),
+        );
+        self.escape(4, 0, &payload)
+    }
+
+    pub(crate) fn lost(self, count: u64) -> Chunk {
+        self.escape(5, 0, &[count])
+    }
+
+    /// The chunk, padded with zeros.
+    pub(crate) fn bytes(mut self) -> Vec<u8> {
+        self.0.resize(CHUNK, 0);
+        self.0
+    }
+}
+
+/// Two halves of a word, then text padded with zeros.
+fn text(low: u32, high: u32, bytes: &[u8]) -> Vec<u64> {
+    let mut words = vec![u64::from(high) << 32 | u64::from(low)];
+    words.extend(bytes.chunks(8).map(|part| {
+        let mut word = [0; 8];
+        word[..part.len()].copy_from_slice(part);
+        u64::from_le_bytes(word)
+    }));
+    words
+}
+
+/// A trace under way.
+pub(crate) struct TraceBuilder(Vec<u8>);
+
+impl TraceBuilder {
+    /// A process that ended in an orderly way, with all symbols copied.
+    pub(crate) fn new(command: &str, pid: u64, end: u64) -> TraceBuilder {
+        let mut b = MAGIC.to_vec();
+        b.extend_from_slice(&1u16.to_le_bytes());
+        b.extend_from_slice(&0u16.to_le_bytes());
+        b.extend_from_slice(&(CHUNK as u32).to_le_bytes());
+        b.extend_from_slice(&1_795_269_713_000_000_000u64.to_le_bytes());
+        b.extend_from_slice(&pid.to_le_bytes());
+        b.extend_from_slice(&0u32.to_le_bytes());
+        b.extend_from_slice(&3u32.to_le_bytes());
+        b.extend_from_slice(&(1u64 << 30).to_le_bytes());
+        b.extend_from_slice(&[0; 24]);
+        b.extend_from_slice(&end.to_le_bytes());
+        b.extend_from_slice(&(command.len() as u32).to_le_bytes());
+        b.extend_from_slice(command.as_bytes());
+        b.resize(CHUNK, 0);
+        TraceBuilder(b)
+    }
+
+    /// Overwrites the counts of lost records and of overwritten chunks.
+    pub(crate) fn lost(mut self, records: u64, chunks: u64) -> TraceBuilder {
+        self.0[48..56].copy_from_slice(&records.to_le_bytes());
+        self.0[56..64].copy_from_slice(&chunks.to_le_bytes());
+        self
+    }
+
+    /// As a kill leaves it: no flags, no end.
+    pub(crate) fn killed(mut self) -> TraceBuilder {
+        self.0[36..40].fill(0);
+        self.0[72..80].fill(0);
+        self
+    }
+
+    pub(crate) fn push(mut self, chunk: Chunk) -> TraceBuilder {
+        let serial = (self.0.len() / CHUNK) as u64;
+        let mut bytes = chunk.bytes();
+        bytes[8..16].copy_from_slice(&serial.to_le_bytes());
+        self.0.extend_from_slice(&bytes);
+        self
+    }
+
+    pub(crate) fn raw(mut self, chunk: &[u8]) -> TraceBuilder {
+        self.0.extend_from_slice(chunk);
+        self
+    }
+
+    /// A symbols map in parts of so many bytes; the parts whose numbers are listed are left out.
+    pub(crate) fn symbols(mut self, map: &[u8], part: usize, without: &[u32]) -> TraceBuilder {
+        for (number, bytes) in (0..).zip(map.chunks(part)) {
+            if without.contains(&number) {
+                continue;
+            }
+            let start = (map.len() as u64) << 32 | bytes.len() as u64;
+            let mut chunk = Chunk::new(2, 0, number, start).bytes();
+            chunk[CHUNK_HEADER..CHUNK_HEADER + bytes.len()].copy_from_slice(bytes);
+            self = self.raw(&chunk);
+        }
+        self
+    }
+
+    pub(crate) fn bytes(self) -> Vec<u8> {
+        self.0
+    }
+}
+
+/// A small map: `main` 1, `place` 2, `take` 3, `fib` 4, `<init>` 5, and a bridge pair 6, 7.
+pub(crate) fn shop_symbols() -> Vec<u8> {
+    let mut w = symbols::Writer::default();
+    w.artifact("shop.jar");
+    w.ty("com/acme/Main", "Main.java");
+    w.method(1, "main", "([Ljava/lang/String;)V", 10);
+    w.ty("com/acme/Orders", "Orders.java");
+    w.method(2, "place", "(ILjava/lang/String;)V", 20);
+    w.ty("com/acme/Stock", "Stock.java");
+    w.method(3, "take", "(I)I", 30);
+    w.ty("com/acme/Maths", "Maths.java");
+    w.method(4, "fib", "(I)J", 40);
+    w.ty("com/acme/Orders$Order", "Orders.java");
+    w.method(5, "<init>", "(Ljava/util/Map;)V", 50);
+    w.method(6, "compareTo", "(Lcom/acme/Orders$Order;)I", 60);
+    w.method(7, "compareTo", "(Lcom/other/Orders$Order;)I", 70);
+    w.finish()
+}
+
+/// A small program: recursion, exceptions that are caught and that leave the thread, a shared
+/// chunk of two virtual threads, a call that runs on at the end.
+pub(crate) fn shop() -> TraceBuilder {
+    const MS: u64 = 1_000_000;
+    TraceBuilder::new("java -jar shop.jar --orders 3", 4711, 120 * MS)
+        .symbols(&shop_symbols(), 40, &[])
+        .push(
+            Chunk::records(1, 0, MS)
+                .thread(1, 0, "main")
+                .enter(0, 1)
+                .enter(MS, 2)
+                .enter(500, 5)
+                .exit(1_500, 5)
+                .enter(2 * MS, 3)
+                .exit(3 * MS, 3)
+                .exit(MS, 2)
+                .enter(MS, 2)
+                .enter(10, 3)
+                .exception("java.lang.IllegalStateException", "out of stock: 7")
+                .error(40_000, 3)
+                .error(20_000, 2)
+                .enter(MS, 4)
+                .enter(MS, 4)
+                .enter(MS, 4)
+                .exit(5 * MS, 4)
+                .enter(MS, 4)
+                .exit(2 * MS, 4)
+                .exit(MS, 4)
+                .exit(MS, 4),
+        )
+        .push(
+            Chunk::records(2, 0, 5 * MS)
+                .thread(2, 1, "worker-1")
+                .enter(0, 2)
+                .segment(3, 0, 6 * MS)
+                .thread(3, 3, "worker-2")
+                .enter(0, 2)
+                .enter(MS, 3)
+                .exception("java.io.IOException", "disk\nfull")
+                .error(2 * MS, 3)
+                .error(1_000, 2)
+                .segment(2, 1, 11 * MS)
+                .enter(0, 6)
+                .exit(250, 6)
+                .enter(100, 7)
+                .exit(300, 7)
+                .exit(2 * MS, 2),
+        )
+}

@@ -1,0 +1,185 @@
+//! Durations, counts and foreign text as people read them.
+
+/// A duration in the unit that fits, three digits: `12.3 ms`.
+pub fn duration(ns: u64) -> String {
+    let scaled = |unit: f64, name: &str| {
+        let value = ns as f64 / unit;
+        let digits = match value {
+            v if v < 9.995 => 2,
+            v if v < 99.95 => 1,
+            _ => 0,
+        };
+        format!("{value:.digits$} {name}")
+    };
+    // Limits half a last digit below the unit, so that rounding never shows "1000 ms".
+    match ns {
+        0..1_000 => format!("{ns} ns"),
+        1_000..999_500 => scaled(1e3, "µs"),
+        999_500..999_500_000 => scaled(1e6, "ms"),
+        999_500_000..120_000_000_000 => scaled(1e9, "s"),
+        120_000_000_000..7_200_000_000_000 => {
+            let s = ns / 1_000_000_000;
+            format!("{}m {:02}s", s / 60, s % 60)
+        }
+        _ => {
+            let m = ns / 60_000_000_000;
+            format!("{}h {:02}m", m / 60, m % 60)
+        }
+    }
+}
+
+/// Reads a duration as people write it: `5ms`, `250us`, `1.5 s`; a bare number is milliseconds.
+pub fn parse_duration(text: &str) -> Result<u64, String> {
+    let text = text.trim();
+    let split = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let unit = match unit.trim() {
+        "ns" => 1.0,
+        "us" | "µs" | "μs" => 1e3,
+        "ms" | "" => 1e6,
+        "s" => 1e9,
+        "m" | "min" => 60e9,
+        _ => return Err("expected a number and one of ns, us, ms, s, m: 250us, 5ms, 1.5s".into()),
+    };
+    let number: f64 = number
+        .parse()
+        .map_err(|_| "expected a number and a unit: 250us, 5ms, 1.5s".to_owned())?;
+    Ok((number * unit) as u64)
+}
+
+/// A count with thousands separated: `1,234,567`.
+pub fn count(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, c) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// A count and its noun: `1 thread`, `1,200 threads`.
+pub fn counted(n: u64, noun: &str) -> String {
+    format!("{} {noun}{}", count(n), if n == 1 { "" } else { "s" })
+}
+
+/// A share in percent: `12.3%`.
+pub fn percent(part: u64, whole: u64) -> String {
+    format!("{:.1}%", share(part, whole))
+}
+
+/// A share in percent as a number; of nothing, nothing.
+pub fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 {
+        0.0
+    } else {
+        part as f64 * 100.0 / whole as f64
+    }
+}
+
+/// Nanoseconds since 1970-01-01 UTC as a date and time of day.
+pub fn date(ns: u64) -> String {
+    let seconds = ns / 1_000_000_000;
+    let (days, second) = (seconds / 86_400, seconds % 86_400);
+    // Gregorian calendar from a day count, in eras of 400 years that start in March.
+    let z = days + 719_468;
+    let (era, doe) = (z / 146_097, z % 146_097);
+    let yoe = (doe - doe / 1_460 + doe / 36_524 - doe / 146_096) / 365;
+    let doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
+    let mp = (5 * doy + 2) / 153;
+    let day = doy - (153 * mp + 2) / 5 + 1;
+    let month = if mp < 10 { mp + 3 } else { mp - 9 };
+    let year = yoe + era * 400 + u64::from(month <= 2);
+    format!(
+        "{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02} UTC",
+        second / 3_600,
+        second / 60 % 60,
+        second % 60
+    )
+}
+
+/// Text from a trace, fit for a terminal: line breaks and tabs become spaces, other control
+/// characters U+FFFD.
+pub fn printable(text: &str) -> String {
+    text.chars()
+        .map(|c| match c {
+            '\n' | '\r' | '\t' => ' ',
+            c if c.is_control() => '\u{fffd}',
+            c => c,
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_fit_their_unit() {
+        let shown: Vec<_> = [
+            0,
+            999,
+            1_000,
+            12_345,
+            999_499,
+            999_500,
+            99_960_000,
+            999_499_999,
+            999_500_000,
+            61_000_000_000,
+            125_000_000_000,
+            7_260_000_000_000,
+            u64::MAX,
+        ]
+        .map(duration)
+        .into();
+        assert_eq!(
+            shown,
+            [
+                "0 ns",
+                "999 ns",
+                "1.00 µs",
+                "12.3 µs",
+                "999 µs",
+                "1.00 ms",
+                "100 ms",
+                "999 ms",
+                "1.00 s",
+                "61.0 s",
+                "2m 05s",
+                "2h 01m",
+                "5124095h 34m"
+            ]
+        );
+    }
+
+    #[test]
+    fn durations_read_as_they_are_written() {
+        assert_eq!(parse_duration("250us"), Ok(250_000));
+        assert_eq!(parse_duration("1.5 s"), Ok(1_500_000_000));
+        assert_eq!(parse_duration("5"), Ok(5_000_000));
+        assert!(parse_duration("5 parsecs").is_err());
+        assert!(parse_duration("ms").is_err());
+        assert!(parse_duration("1.2.3ms").is_err());
+    }
+
+    #[test]
+    fn dates_follow_the_calendar() {
+        assert_eq!(date(0), "1970-01-01 00:00:00 UTC");
+        assert_eq!(date(951_826_153_000_000_000), "2000-02-29 12:09:13 UTC");
+        assert_eq!(date(1_795_269_713_000_000_000), "2026-11-21 14:01:53 UTC");
+        assert!(date(u64::MAX).starts_with("2554-07-21"));
+    }
+
+    #[test]
+    fn foreign_text_cannot_steer_the_terminal() {
+        assert_eq!(printable("a\x1b[2Jb\nc"), "a\u{fffd}[2Jb c");
+        assert_eq!(count(1_234_567), "1,234,567");
+        assert_eq!(counted(1, "thread"), "1 thread");
+        assert_eq!(percent(1, 0), "0.0%");
+    }
+}

@@ -1,0 +1,406 @@
+//! Class files that no compiler writes, but that are legal: woven, verified and run by HotSpot.
+//!
+//! Each class has `static int run(int)`. It is run unwoven and woven for the arguments 0 to 3; the
+//! results must be the same, and every enter must have its exit or error.
+
+#[path = "support/class_file.rs"]
+mod class_file;
+
+use class_file::{ClassFile, Code};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+use weave::aspect::joinpoint::{Method, Type, Visitor};
+use weave::aspect::plan::{Advice, Plan, Planned, Reason};
+use weave::jvm::{Class, Scratch, scan, weave};
+
+/// Plans all advice for every method with a body.
+struct Everything(Plan);
+
+impl Visitor for Everything {
+    fn enter_type(&mut self, _: &Type<'_>) -> bool {
+        true
+    }
+    fn method(&mut self, index: u32, method: &Method<'_>) {
+        if method.has_body {
+            let id = 0x5eed_0000 + index;
+            self.0.methods.push(Planned {
+                index,
+                id,
+                advice: Advice::ALL,
+            });
+        }
+    }
+}
+
+/// The woven class, and the methods left with their reasons.
+fn woven(bytes: &[u8]) -> (Option<Vec<u8>>, Vec<(String, Reason)>) {
+    let class = Class::parse(bytes).unwrap();
+    let mut plan = Everything(Plan::default());
+    scan(&class, &mut plan).unwrap();
+    let woven = weave(&class, &plan.0, &mut Scratch::default()).unwrap();
+    let left = woven
+        .left
+        .into_iter()
+        .map(|l| (l.method, l.reason))
+        .collect();
+    (woven.bytes, left)
+}
+
+fn tool(name: &str) -> Command {
+    Command::new(match std::env::var_os("JAVA_HOME") {
+        Some(home) => Path::new(&home).join("bin").join(name).into_os_string(),
+        None => name.into(),
+    })
+}
+
+/// Runs all classes of a folder; returns standard output and the calls that hooks counted.
+fn run(harness: &Path, classes: &Path) -> (String, BTreeMap<String, u32>) {
+    let out = tool("java")
+        .args(["-Xverify:all", "-cp"])
+        .arg(harness)
+        .arg("Run")
+        .arg(classes)
+        .output()
+        .expect("a JDK is installed");
+    let err = String::from_utf8_lossy(&out.stderr);
+    assert!(out.status.success(), "{err}");
+    assert!(err.ends_with("verdict: \n"), "{err}");
+    let calls = err
+        .lines()
+        .filter_map(|l| l.split_once(": ")?.1.strip_suffix(" calls").map(|n| (l, n)))
+        .map(|(l, n)| (l.split(':').next().unwrap().to_owned(), n.parse().unwrap()))
+        .collect();
+    (String::from_utf8(out.stdout).unwrap(), calls)
+}
+
+/// Compiles the harness.
+fn harness(dir: &Path) {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/jvm");
+    let status = tool("javac")
+        .arg("-d")
+        .arg(dir)
+        .args([
+            sources.join("Run.java"),
+            sources.join("weave/runtime/Hooks.java"),
+        ])
+        .status()
+        .expect("a JDK is installed");
+    assert!(status.success());
+}
+
+/// Weaves all classes, runs both sides, compares; returns the calls of each class.
+fn judge(classes: &[(&str, Vec<u8>)]) -> BTreeMap<String, u32> {
+    let dir = tempfile::tempdir().unwrap();
+    let (old, new, bin) = (
+        dir.path().join("old"),
+        dir.path().join("new"),
+        dir.path().join("bin"),
+    );
+    for folder in [&old, &new] {
+        std::fs::create_dir(folder).unwrap();
+    }
+    harness(&bin);
+    for (name, bytes) in classes {
+        std::fs::write(old.join(format!("{name}.class")), bytes).unwrap();
+        let (woven, left) = woven(bytes);
+        assert_eq!(left, [], "{name}");
+        std::fs::write(new.join(format!("{name}.class")), woven.unwrap()).unwrap();
+    }
+    let (expected, _) = run(&bin, &old);
+    let (actual, calls) = run(&bin, &new);
+    assert_eq!(actual, expected);
+    assert!(
+        !expected.contains("Error"),
+        "the inputs themselves must verify: {expected}"
+    );
+    calls
+}
+
+const OLD: u16 = 49;
+const FRAMES: u16 = 51;
+
+/// `run` with this code; arguments as for [`Code::new`].
+fn with_run(
+    name: &str,
+    version: u16,
+    max_stack: u16,
+    max_locals: u16,
+    insns: Vec<u8>,
+) -> ClassFile {
+    let mut c = ClassFile::new(name, "java/lang/Object", version);
+    c.method(9, "run", "(I)I", Code::new(max_stack, max_locals, insns));
+    c
+}
+
+/// `iload_0; ireturn`, and a constructor that `run` calls with its argument.
+fn with_constructor(
+    name: &str,
+    superclass: &str,
+    version: u16,
+    code: impl FnOnce(&mut ClassFile) -> Code,
+) -> ClassFile {
+    let mut c = ClassFile::new(name, superclass, version);
+    let code = code(&mut c);
+    c.method(1, "<init>", "(I)V", code);
+    let (class, init) = (c.class(name), c.method_ref(name, "<init>", "(I)V"));
+    let (ch, cl, ih, il) = (class.0, class.1, init.0, init.1);
+    // new C; dup; iload_0; invokespecial <init>; pop; iload_0; ireturn
+    let insns = vec![187, ch, cl, 89, 26, 183, ih, il, 87, 26, 172];
+    c.method(9, "run", "(I)I", Code::new(3, 1, insns));
+    c
+}
+
+#[test]
+fn a_branch_to_the_first_instruction_does_not_enter_again() {
+    // iinc 0 -1; iload_0; ifgt 0; iload_0; ireturn
+    let insns = vec![132, 0, 0xff, 26, 157, 0xff, 0xfc, 26, 172];
+    let old = with_run("OldLoop", OLD, 1, 1, insns.clone());
+    let mut new = ClassFile::new("NewLoop", "java/lang/Object", FRAMES);
+    let mut code = Code::new(1, 1, insns);
+    code.stack_map = Some(vec![0, 1, 0]); // same_frame at 0
+    new.method(9, "run", "(I)I", code);
+    let calls = judge(&[("OldLoop", old.finish()), ("NewLoop", new.finish())]);
+    assert_eq!(
+        calls,
+        BTreeMap::from([("NewLoop".into(), 4), ("OldLoop".into(), 4)])
+    );
+}
+
+#[test]
+fn constructors_are_entered_behind_the_right_call() {
+    // aload_0; astore_2; aload_2; invokespecial Object.<init>; return
+    let copied = with_constructor("Copied", "java/lang/Object", OLD, |c| {
+        let (h, l) = c.method_ref("java/lang/Object", "<init>", "()V");
+        Code::new(1, 3, vec![42, 77, 44, 183, h, l, 177])
+    });
+    // super(new Exception()): two calls of one <init>'s owner
+    let nested = with_constructor("Nested", "java/lang/Exception", OLD, |c| {
+        let (ch, cl) = c.class("java/lang/Exception");
+        let (h, l) = c.method_ref("java/lang/Exception", "<init>", "()V");
+        let (sh, sl) = c.method_ref("java/lang/Exception", "<init>", "(Ljava/lang/Throwable;)V");
+        Code::new(3, 2, vec![42, 187, ch, cl, 89, 183, h, l, 183, sh, sl, 177])
+    });
+    // if (arg == 0) super() else super(), then the same end
+    // 0: iload_1; 1: ifeq 11; 4: aload_0; 5: invokespecial; 8: goto 15; 11: aload_0; 12: invokespecial; 15: return
+    let two_sites = |c: &mut ClassFile| {
+        let (h, l) = c.method_ref("java/lang/Object", "<init>", "()V");
+        Code::new(
+            1,
+            2,
+            vec![27, 153, 0, 10, 42, 183, h, l, 167, 0, 7, 42, 183, h, l, 177],
+        )
+    };
+    let old = with_constructor("OldSites", "java/lang/Object", OLD, two_sites);
+    let new = with_constructor("NewSites", "java/lang/Object", FRAMES, |c| {
+        let mut code = two_sites(c);
+        let (h, l) = c.class("NewSites");
+        // full frame at 11: [uninitializedThis, int] []; full frame at 15: [NewSites, int] []
+        code.stack_map = Some(vec![
+            0, 2, 255, 0, 11, 0, 2, 6, 1, 0, 0, 255, 0, 3, 0, 2, 7, h, l, 1, 0, 0,
+        ]);
+        code
+    });
+    // super(); a loop whose head is the instruction behind it
+    // 0: aload_0; 1: invokespecial; 4: iinc 1 -1; 7: iload_1; 8: ifgt 4; 11: return
+    let looped = with_constructor("Looped", "java/lang/Object", OLD, |c| {
+        let (h, l) = c.method_ref("java/lang/Object", "<init>", "()V");
+        Code::new(
+            1,
+            2,
+            vec![42, 183, h, l, 132, 1, 0xff, 27, 157, 0xff, 0xfc, 177],
+        )
+    });
+    let calls = judge(&[
+        ("Copied", copied.finish()),
+        ("Nested", nested.finish()),
+        ("OldSites", old.finish()),
+        ("NewSites", new.finish()),
+        ("Looped", looped.finish()),
+    ]);
+    // run and the constructor, four times
+    assert!(
+        calls.len() == 5 && calls.values().all(|&n| n == 8),
+        "{calls:?}"
+    );
+}
+
+#[test]
+fn a_constructor_that_only_throws_is_left() {
+    let mut c = ClassFile::new("Thrower", "java/lang/Object", OLD);
+    c.method(1, "<init>", "()V", Code::new(1, 1, vec![1, 191]));
+    let (bytes, left) = woven(&c.finish());
+    assert!(bytes.is_none());
+    assert_eq!(left, [("<init>()V".to_owned(), Reason::NoSuperCall)]);
+}
+
+#[test]
+fn old_and_rare_instructions_survive() {
+    // 0: jsr 5; 3: iload_0; 4: ireturn; 5: astore_1; 6: iinc 0 1; 9: ret 1
+    let jsr = with_run(
+        "Jsr",
+        48,
+        1,
+        2,
+        vec![168, 0, 5, 26, 172, 76, 132, 0, 1, 169, 1],
+    );
+    // two words of junk under the returned value
+    let junk = with_run("Junk", OLD, 3, 1, vec![4, 5, 26, 172]);
+    // iload_0; wide istore 300; wide iinc 300 1000; wide iload 300; ireturn
+    let wide = with_run(
+        "Wide",
+        OLD,
+        1,
+        301,
+        vec![
+            26, 196, 54, 1, 44, 196, 132, 1, 44, 3, 0xe8, 196, 21, 1, 44, 172,
+        ],
+    );
+    // 0: iload_0; 1: tableswitch 0..1 -> 24, 26, default 28; 24: iconst_4; ireturn; ...
+    let mut table = vec![26, 170, 0, 0];
+    for word in [27i32, 0, 1, 23, 25] {
+        table.extend_from_slice(&word.to_be_bytes());
+    }
+    table.extend_from_slice(&[7, 172, 6, 172, 5, 172]);
+    let table = with_run("Table", OLD, 1, 1, table);
+    // 0: nop; 1: iload_0; 2: lookupswitch 1 -> 28, 3 -> 30, default 32 (one byte of padding)
+    let mut lookup = vec![0, 26, 171, 0];
+    for word in [30i32, 2, 1, 26, 3, 28] {
+        lookup.extend_from_slice(&word.to_be_bytes());
+    }
+    lookup.extend_from_slice(&[7, 172, 6, 172, 5, 172]);
+    let lookup = with_run("Lookup", OLD, 1, 1, lookup);
+    judge(&[
+        ("Jsr", jsr.finish()),
+        ("Junk", junk.finish()),
+        ("Wide", wide.finish()),
+        ("Table", table.finish()),
+        ("Lookup", lookup.finish()),
+    ]);
+}
+
+#[test]
+fn handlers_at_odd_places_keep_their_meaning() {
+    // A try that begins at pc 0; its handler is a lone areturn.
+    // get: 0: new Exception; 3: dup; 4: invokespecial; 7: athrow; 8: areturn   [0,8) -> 8 any
+    let mut c = ClassFile::new("Caught", "java/lang/Object", OLD);
+    let (ch, cl) = c.class("java/lang/Exception");
+    let (h, l) = c.method_ref("java/lang/Exception", "<init>", "()V");
+    let mut code = Code::new(2, 0, vec![187, ch, cl, 89, 183, h, l, 191, 176]);
+    code.exceptions = vec![(0, 8, 8, 0)];
+    c.method(9, "get", "()Ljava/lang/Throwable;", code);
+    let (gh, gl) = c.method_ref("Caught", "get", "()Ljava/lang/Throwable;");
+    // invokestatic get; pop; iload_0; ireturn
+    c.method(
+        9,
+        "run",
+        "(I)I",
+        Code::new(1, 1, vec![184, gh, gl, 87, 26, 172]),
+    );
+
+    // A handler that the method's first instructions fall into: a division by zero lands there and is
+    // tried again with another divisor.
+    // 0: aconst_null; 1: pop; 2: iinc 0 1; 5: bipush 12; 7: iload_0; 8: iconst_2; 9: isub; 10: idiv; 11: ireturn
+    let mut d = ClassFile::new("Again", "java/lang/Object", OLD);
+    let mut code = Code::new(3, 1, vec![1, 87, 132, 0, 1, 16, 12, 26, 5, 100, 108, 172]);
+    code.exceptions = vec![(5, 11, 1, 0)];
+    d.method(9, "run", "(I)I", code);
+
+    // An exception that leaves run from a callee.
+    let mut e = ClassFile::new("Leaves", "java/lang/Object", OLD);
+    // div: iconst_1; iload_0; idiv; ireturn
+    e.method(9, "div", "(I)I", Code::new(2, 1, vec![4, 26, 108, 172]));
+    let (dh, dl) = e.method_ref("Leaves", "div", "(I)I");
+    e.method(
+        9,
+        "run",
+        "(I)I",
+        Code::new(1, 1, vec![26, 184, dh, dl, 172]),
+    );
+    let calls = judge(&[
+        ("Caught", c.finish()),
+        ("Again", d.finish()),
+        ("Leaves", e.finish()),
+    ]);
+    assert_eq!(calls["Caught"], 8);
+    assert_eq!(calls["Again"], 4);
+    assert_eq!(calls["Leaves"], 8);
+}
+
+/// `run` whose first branch reaches just as far as 16 bits allow, over returns whose hooks push it
+/// out of reach; and a `goto` back over all of it.
+fn far(name: &str, version: u16) -> ClassFile {
+    let mut insns = vec![26, 153, 0x7f, 0xff]; // iload_0; ifeq 1 + 32767
+    let target = 1 + 32_767usize;
+    let mut frames: Vec<usize> = vec![];
+    // iload_0; iconst_1; if_icmpne over; iload_0; ireturn; over: a frame, and a return to push
+    insns.extend_from_slice(&[26, 4, 160, 0, 5, 26, 172]);
+    frames.push(insns.len());
+    insns.resize(16_000, 0);
+    // The same in the middle: an island's place.
+    insns.extend_from_slice(&[26, 5, 160, 0, 5, 26, 172]);
+    frames.push(insns.len());
+    insns.resize(target - 2, 0);
+    insns.extend_from_slice(&[26, 172]); // iload_0; ireturn
+    frames.push(target);
+    assert_eq!(insns.len(), target);
+    // the target: iinc 0 7; goto 4, far back
+    insns.extend_from_slice(&[132, 0, 7]);
+    let back = 4i32 - insns.len() as i32;
+    frames.insert(0, 4);
+    insns.push(167);
+    insns.extend_from_slice(&(back as i16).to_be_bytes());
+    let mut c = ClassFile::new(name, "java/lang/Object", version);
+    let mut code = Code::new(2, 1, insns);
+    if version >= FRAMES {
+        let mut map = (frames.len() as u16).to_be_bytes().to_vec();
+        let mut next = 0;
+        for pc in frames {
+            map.push(251);
+            map.extend_from_slice(&((pc - next) as u16).to_be_bytes());
+            next = pc + 1;
+        }
+        code.stack_map = Some(map);
+    }
+    c.method(9, "run", "(I)I", code);
+    c
+}
+
+#[test]
+fn branches_out_of_reach_are_widened() {
+    judge(&[
+        ("FarOld", far("FarOld", OLD).finish()),
+        ("FarNew", far("FarNew", FRAMES).finish()),
+    ]);
+}
+
+#[test]
+fn what_exceeds_a_limit_is_left_with_its_reason() {
+    // 65,533 nops and a return fit; hooks do not.
+    let mut insns = vec![0; 65_533];
+    insns.extend_from_slice(&[3, 172]);
+    let mut c = with_run("Large", OLD, 1, 1, insns);
+    c.method(9, "small", "()V", Code::new(0, 0, vec![177]));
+    let (bytes, left) = woven(&c.finish());
+    assert!(bytes.is_some(), "the other method is woven");
+    assert_eq!(left, [("run(I)I".to_owned(), Reason::CodeTooLarge)]);
+
+    let mut c = with_run("Full", OLD, 1, 1, vec![26, 172]);
+    c.fill_pool(65_530);
+    let (bytes, left) = woven(&c.finish());
+    assert!(bytes.is_none());
+    assert_eq!(left, [("run(I)I".to_owned(), Reason::PoolFull)]);
+}
+
+#[test]
+fn a_class_is_woven_once_and_only_if_its_version_is_known() {
+    let once = woven(&with_run("Once", OLD, 1, 1, vec![26, 172]).finish())
+        .0
+        .unwrap();
+    let (again, left) = woven(&once);
+    assert!(again.is_none());
+    assert_eq!(left, [("run(I)I".to_owned(), Reason::AlreadyWoven)]);
+    let (bytes, left) = woven(&with_run("Next", 71, 1, 1, vec![26, 172]).finish());
+    assert!(bytes.is_none());
+    assert_eq!(left, [("run(I)I".to_owned(), Reason::NewerVersion)]);
+}
