@@ -1,6 +1,6 @@
 #!/bin/sh
 # Tests the hook library as it is packed in weave-runtime.jar, on the JDK of the path (or JAVA_HOME) and on a newer one:
-# WEAVE_JDK_NEW, or the newest that is installed beside.
+# WEAVE_JDK_NEW, or the newest that is installed beside. An argument is part of the name of the tests to run.
 set -eu
 cd "$(dirname "$0")"
 . ./jdks.sh
@@ -11,5 +11,5 @@ sh build.sh --check
 "$jdk/bin/javac" --release 17 -Xlint:all,-serial -Werror -cp weave-runtime.jar -d "$out/test" test/*.java
 for home in "$jdk" $jdk_new; do
     echo "== $("$home/bin/java" -version 2>&1 | head -n 1)"
-    "$home/bin/java" -cp "$PWD/weave-runtime.jar:$out/test" Suite "$out"
+    "$home/bin/java" -cp "$PWD/weave-runtime.jar:$out/test" Suite "$out" "${1:-}"
 done

@@ -17,9 +17,10 @@ import json
 import os
 import pathlib
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import corpora
-from lib import CORPORA, ROOT, WORK, Missing, Score, fresh, jdks, judges, main, oldest_jdk, run, weave_binary
+from lib import CORPORA, JOBS, ROOT, WORK, Score, fresh, judges, main, oldest_jdk, run, weave_binary
 
 ORACLE = ROOT / "tests" / "oracle"
 # HotSpot's verifier for all loaders; its log lines would mix with what the oracle prints.
@@ -29,6 +30,8 @@ OPENS = [
     for package in ("loader", "access", "module")
     for part in ("--add-opens", f"java.base/jdk.internal.{package}=ALL-UNNAMED")
 ]
+# How many findings of a kind are printed.
+SHOWN = 40
 NOTHING = 'version = 1\n[[aspect]]\nname = "nothing"\nmatch = { type = "no.such.Type" }\n'
 
 
@@ -40,22 +43,35 @@ def oracle_classes():
 
 
 def link(home, root, artifacts, jdk, fallback):
-    """What LinkAll says: `{(artifact, class): (kind, message)}` and how many classes were linked."""
-    listed = WORK / "link.list"
-    listed.write_text("\n".join(artifacts) + "\n")
+    """What LinkAll says: `{(artifact, class): (kind, message)}` and how many classes were linked.
+
+    Many artifacts are dealt out to as many processes as there are cores, each linking on one thread: HotSpot 17 is
+    not safe against many threads failing to find the same class ("refcount has gone to zero").
+    """
     command = [home / "bin" / "java", *VERIFY, *(OPENS if jdk else []), "-cp", WORK / "oracle", "LinkAll"]
     if fallback:
         around = WORK / "fallback.list"
         around.write_text("\n".join(str(p) for p in fallback) + "\n")
-        command += ["--fallback", around]
-    out = run(command + (["--jdk"] if jdk else []) + ["--root", root, "--list", listed]).stdout.splitlines()
-    if not out or not out[-1].startswith("linked "):
-        raise RuntimeError(f"LinkAll did not finish: {out[-3:]}")
-    failing = {}
-    for line in out[:-1]:
-        artifact, member, kind, message = line.split("\t", 3)
-        failing[artifact, member] = (kind, message)
-    return failing, int(out[-1].split()[1])
+        command += ["--fallback", around, "--threads", 1]
+    command += (["--jdk"] if jdk else []) + ["--root", root]
+    biggest = sorted(artifacts, key=lambda a: -(root / a).stat().st_size)
+    parts = [biggest[i :: JOBS] for i in range(JOBS) if biggest[i :: JOBS]]
+
+    def part(number):
+        listed = WORK / f"link-{number}.list"
+        listed.write_text("\n".join(parts[number]) + "\n")
+        return run(command + ["--list", listed], cwd=WORK).stdout.splitlines()
+
+    failing, linked = {}, 0
+    with ThreadPoolExecutor() as pool:
+        for out in pool.map(part, range(len(parts))):
+            if not out or not out[-1].startswith("linked "):
+                raise RuntimeError(f"LinkAll did not finish: {out[-3:]}")
+            linked += int(out[-1].split()[1])
+            for line in out[:-1]:
+                artifact, member, kind, message = line.split("\t", 3)
+                failing[artifact, member] = (kind, message)
+    return failing, linked
 
 
 def link_unwoven(version, home, artifacts, jdk, fallback):
@@ -79,7 +95,7 @@ def judge(score, version, home, woven, artifacts, jdk, fallback):
     before, linked_before = link_unwoven(version, home, artifacts, jdk, fallback)
     after, linked = link(home, woven, artifacts, jdk, fallback)
     new = {key: told for key, told in after.items() if before.get(key, ("", ""))[0] != told[0]}
-    for (artifact, member), (kind, message) in sorted(new.items())[:40]:
+    for (artifact, member), (kind, message) in sorted(new.items())[:SHOWN]:
         print(f"     {artifact}!/{member}: {kind}: {message[:600]}")
     score.check(
         what,
@@ -89,7 +105,7 @@ def judge(score, version, home, woven, artifacts, jdk, fallback):
 
 
 def count(root, artifacts):
-    """What Methods says: `{artifact: (classes, methods, hooked, code bytes)}`."""
+    """What Methods says: `{artifact: (classes, methods, hooked, class bytes)}`."""
     listed = WORK / "count.list"
     listed.write_text("\n".join(artifacts) + "\n")
     java = oldest_jdk() / "bin" / "java"
@@ -128,13 +144,13 @@ def body():
         source, target = root / name, WORK / "woven" / name
         target.parent.mkdir(parents=True, exist_ok=True)
         done = run([weave, "-q", "--rules", nothing, source, target], check=False)
-        if done.returncode != 0 or not filecmp.cmp(source, target, shallow=False):
+        if done.returncode != 0 or not target.exists() or not filecmp.cmp(source, target, shallow=False):
             different.append(name)
             print(f"     {name}: exit {done.returncode} {done.stderr.strip()[:300]}")
         begun = time.monotonic()
         done = run([weave, "--rules", "pack:all", "--json", source, target], check=False)
         seconds += time.monotonic() - begun
-        if done.returncode != 0:
+        if done.returncode != 0 or not target.exists():
             failed.append(name)
             print(f"     {name}: exit {done.returncode} {done.stderr.strip()[:300]}")
             continue
@@ -151,17 +167,17 @@ def body():
     before, after = count(root, list(told)), count(WORK / "woven", list(told))
     wrong, reasons = [], {}
     for name, report in told.items():
-        counted = {r["reason"]: r["methods"] for r in report["skipped"]}
+        counted = report["skipped"]
         # Abstract and native methods have no code, and are not among those counted here.
         skipped = sum(n for reason, n in counted.items() if reason != "no-body")
         for reason, n in counted.items():
             reasons[reason] = reasons.get(reason, 0) + n
         if before[name][1] != report["woven"] + skipped or after[name][2] != report["woven"]:
-            wrong.append(name)
-            print(
+            wrong.append(
                 f"     {name}: {before[name][1]} methods with code; weave tells {report['woven']} woven,"
                 f" {counted} skipped; {after[name][2]} call Hooks.enter"
             )
+    print(*wrong[:SHOWN], sep="\n", end="\n" if wrong else "")
     methods = sum(c[1] for c in before.values())
     hooked = sum(c[2] for c in after.values())
     growth = 100 * (sum(c[3] for c in after.values()) / max(1, sum(c[3] for c in before.values())) - 1)
@@ -169,7 +185,7 @@ def body():
         "every method with code is woven or skipped with a reason",
         not wrong,
         f"{sum(c[0] for c in before.values())} classes, {methods} methods, {hooked} woven;"
-        f" skipped: {reasons}; code grows by {growth:.1f} %",
+        f" skipped: {reasons}; classes grow by {growth:.1f} %",
     )
 
     for version, home in sorted(judging.items()):

@@ -28,7 +28,7 @@ import java.util.zip.ZipInputStream;
  * Has HotSpot link, and so verify, every class of artifacts, without initialising any.
  *
  * <pre>
- * java -Xverify:all -Xlog:disable LinkAll.java [--root DIR] [--fallback LIST-FILE] [--list LIST-FILE] ARTIFACT...
+ * java -Xverify:all -Xlog:disable LinkAll.java [--root DIR] [--fallback LIST-FILE] [--list LIST-FILE] [--threads N] ARTIFACT...
  * java -Xverify:all -Xlog:disable --add-opens java.base/jdk.internal.loader=ALL-UNNAMED
  *      --add-opens java.base/jdk.internal.access=ALL-UNNAMED
  *      --add-opens java.base/jdk.internal.module=ALL-UNNAMED LinkAll.java --jdk ARTIFACT
@@ -69,6 +69,8 @@ public final class LinkAll {
         Class<?> define(Unit unit);
     }
 
+    static int threads = Runtime.getRuntime().availableProcessors();
+
     public static void main(String[] args) throws Exception {
         boolean jdk = false;
         String root = "";
@@ -79,6 +81,8 @@ public final class LinkAll {
                 jdk = true;
             } else if (args[i].equals("--root")) {
                 root = args[++i] + File.separator;
+            } else if (args[i].equals("--threads")) {
+                threads = Integer.parseInt(args[++i]);
             } else if (args[i].equals("--list")) {
                 artifacts.addAll(Files.readAllLines(Path.of(args[++i])));
             } else if (args[i].equals("--fallback")) {
@@ -331,13 +335,13 @@ public final class LinkAll {
                 }
             }
         };
-        Thread[] threads = new Thread[Math.max(1, Runtime.getRuntime().availableProcessors())];
-        for (int i = 0; i < threads.length; i++) {
+        Thread[] workers = new Thread[threads];
+        for (int i = 0; i < workers.length; i++) {
             // Deep hierarchies are loaded by recursion.
-            threads[i] = new Thread(null, work, "link-" + i, 64L << 20);
-            threads[i].start();
+            workers[i] = new Thread(null, work, "link-" + i, 64L << 20);
+            workers[i].start();
         }
-        for (Thread thread : threads) {
+        for (Thread thread : workers) {
             thread.join();
         }
         return linked.get();

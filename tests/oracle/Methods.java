@@ -14,14 +14,14 @@ import java.util.zip.ZipInputStream;
 
 /**
  * Counts, with a reader that shares nothing with the weaver: {@code java Methods.java [--root DIR] [--list FILE]
- * ARTIFACT...} prints for each artifact {@code artifact TAB classes TAB methods-with-code TAB hooked TAB code-bytes},
+ * ARTIFACT...} prints for each artifact {@code artifact TAB classes TAB methods-with-code TAB hooked TAB class-bytes},
  * hooked being methods whose code holds a call of {@code weave.runtime.Hooks.enter}. The hook library is left out.
  */
 public final class Methods {
     long classes;
     long methods;
     long hooked;
-    long codeBytes;
+    long classBytes;
 
     public static void main(String[] args) throws IOException {
         String root = "";
@@ -48,7 +48,7 @@ public final class Methods {
                 }
             }
             out.append(artifact).append('\t').append(count.classes).append('\t').append(count.methods).append('\t')
-                .append(count.hooked).append('\t').append(count.codeBytes).append('\n');
+                .append(count.hooked).append('\t').append(count.classBytes).append('\n');
         }
         System.out.print(out);
     }
@@ -67,12 +67,12 @@ public final class Methods {
                 }
             }
         } else if (bytes.length > 10 && bytes[0] == (byte) 0xca && bytes[1] == (byte) 0xfe) {
-            addClass(new DataInputStream(new ByteArrayInputStream(bytes)));
+            addClass(new DataInputStream(new ByteArrayInputStream(bytes)), bytes.length);
         }
     }
 
     /** JVMS 4.1: the pool, then fields and methods; of attributes only Code (4.7.3). */
-    private void addClass(DataInputStream in) throws IOException {
+    private void addClass(DataInputStream in, int length) throws IOException {
         in.readInt();
         in.readInt();
         int size = in.readUnsignedShort();
@@ -119,6 +119,7 @@ public final class Methods {
             }
         }
         classes++;
+        classBytes += length;
         in.readUnsignedShort();
         in.skipBytes(2 * in.readUnsignedShort());
         for (int kind = 0; kind < 2; kind++) {
@@ -139,7 +140,6 @@ public final class Methods {
         methods++;
         // Versions before 45.3 have a shorter head; none of the corpora's classes is that old.
         int length = (data[4] & 0xff) << 24 | (data[5] & 0xff) << 16 | (data[6] & 0xff) << 8 | data[7] & 0xff;
-        codeBytes += length;
         for (int i = 8; enter != 0 && i < 8 + length - 2; i++) {
             if (data[i] == (byte) 0xb8 && ((data[i + 1] & 0xff) << 8 | data[i + 2] & 0xff) == enter) {
                 hooked++;

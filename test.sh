@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# All tests of the tree, the everyday ones by default (under ten minutes on two cores).
+#
+#   ./test.sh                all of it, with a part of the corpora and of the programs
+#   ./test.sh --full         all corpora and programs, too
+#   ./test.sh --quick        what needs Rust alone
+#   ./test.sh --only NAME    one of: fmt clippy cargo runtime oracles sample corpora programs
+#
+# Needs cargo; all but --quick also python3, Maven and two JDKs, 17 and a newer one (WEAVE_JDKS names their
+# folders). --full also needs apt-get and dpkg. The corpora go to .cache/ (or WEAVE_CORPORA). What is missing
+# is a failure; nothing is skipped silently.
+set -u
+cd "$(dirname "$0")"
+steps="fmt clippy cargo runtime oracles sample corpora programs"
+mode=everyday
+while [ $# -gt 0 ]; do
+    case $1 in
+        --full) mode=full ;;
+        --quick) steps="fmt clippy cargo" ;;
+        --only)
+            [ $# -gt 1 ] || { echo "--only needs a name" >&2; exit 2; }
+            case " $steps " in *" $2 "*) ;; *) echo "no step $2 among: $steps" >&2; exit 2 ;; esac
+            steps=$2
+            shift
+            ;;
+        -h | --help) sed -n '2,11s/^# \{0,1\}//p' "$0"; exit 0 ;;
+        *) echo "unknown option $1 (see --help)" >&2; exit 2 ;;
+    esac
+    shift
+done
+
+release() { cargo build --release --quiet; }
+scope() { if [ $mode = full ]; then echo "${1-}"; else echo --everyday; fi; }
+step() {
+    case $1 in
+        fmt) cargo fmt --all --check ;;
+        clippy) cargo clippy --quiet --all-targets -- -D warnings ;;
+        cargo) cargo test --quiet --no-fail-fast ;;
+        runtime) ./runtime/java/build.sh --check && ./runtime/java/test.sh ;;
+        oracles) python3 tests/harness/test_oracles.py ;;
+        sample) release && python3 tests/harness/sample.py ;;
+        corpora) release && python3 tests/harness/check_corpora.py $(scope --full) ;;
+        programs) release && python3 tests/harness/programs.py $(scope) ;;
+    esac
+}
+
+failed=
+for name in $steps; do
+    printf '\n== %s\n' "$name"
+    SECONDS=0
+    step "$name" || failed="$failed $name"
+    printf '== %s: %s s\n' "$name" "$SECONDS"
+done
+if [ -n "$failed" ]; then
+    printf '\nFAILED:%s\n' "$failed"
+    exit 1
+fi
+printf '\nall passed: %s\n' "$steps"

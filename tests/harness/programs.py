@@ -1,0 +1,375 @@
+#!/usr/bin/env python3
+"""Runs real programs woven whole: the same output as unwoven, and traces that are balanced.
+
+    programs.py [--everyday] [--only NAME]...
+
+Names: javac, ecj, groovy, clojure, kotlinc, boot, junit, modules. `--everyday` leaves out the slow ones.
+Everything is woven with `pack:all`. Each program runs unwoven, woven with tracing off or in a ring, and woven with
+everything recorded, which is what `check_trace.py` then judges.
+"""
+
+import argparse
+import filecmp
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+import xml.etree.ElementTree as xml
+import zipfile
+
+import check_trace
+import corpora
+from lib import CORPORA, ROOT, WORK, Score, fresh, judges, main, oldest_jdk, run, weave_binary
+
+PROGRAMS = ROOT / "tests" / "programs"
+LIST = corpora.entries("maven.txt")
+
+
+def library(prefix):
+    """An artifact of the list, by how its coordinates begin."""
+    return corpora.maven([next(line for line in LIST if line.startswith(prefix))])[0]
+
+
+def weave(source, target):
+    run([weave_binary(), "-q", "--rules", "pack:all", source, target])
+    return target
+
+
+def folder_of(path, jars):
+    """A folder with copies of jars."""
+    fresh(path)
+    for jar in jars:
+        shutil.copy(jar, path)
+    return path
+
+
+def environment(trace, **more):
+    """The environment of a woven program; `trace` is a path or `off`."""
+    return {**os.environ, "WEAVE_TRACE": str(trace), "WEAVE_TRACE_LIMIT": "8g", **more}
+
+
+def same_tree(one, two):
+    """Whether two folders hold the same files; and how many."""
+    files = [sorted(p.relative_to(d) for d2 in [d] for p in d2.rglob("*") if p.is_file()) for d in (one, two)]
+    if files[0] != files[1]:
+        return False, len(files[0])
+    return all(filecmp.cmp(one / f, two / f, shallow=False) for f in files[0]), len(files[0])
+
+
+def balanced(score, name, trace, at_least):
+    """The trace is there, holds a program's worth of calls, and they pair up.
+
+    Calls may be open at the end: `System.exit` never returns, and daemon threads are cut off.
+    """
+    if not trace.exists():
+        return score.check(f"{name}: a trace is written", False)
+    found = check_trace.read(trace, running=True)
+    calls, left = sum(found.calls.values()), sum(map(len, found.open.values()))
+    score.check(
+        f"{name}: the trace is balanced",
+        not found.problems and calls >= at_least and sum(found.exits.values()) + sum(found.errors.values()) == calls - left,
+        f"{calls} calls, {sum(found.errors.values())} left by exceptions, {left} open at the end,"
+        f" {len(found.calls)} methods, {found.problems[:3] or 'no problem'}",
+    )
+    trace.unlink()
+
+
+def compare(score, name, folder, command, at_least, cwd=None):
+    """Runs `command(unwoven or woven)` both ways: the same output and exit status; then with a trace."""
+    plain = run(command("plain"), check=False, cwd=cwd)
+    off = run(command("woven"), check=False, cwd=cwd, env=environment("off"))
+    trace = folder / f"{name}.wtrace"
+    traced = run(command("woven"), check=False, cwd=cwd, env=environment(trace))
+    for how, done in (("tracing off", off), ("traced", traced)):
+        same = (plain.returncode, plain.stdout) == (done.returncode, done.stdout) and plain.returncode == 0
+        score.check(f"{name}: the same output, {how}", same, f"{len(plain.stdout)} characters, exit {done.returncode}")
+        if not same:
+            print(f"unwoven: exit {plain.returncode} {plain.stdout[-600:]}{plain.stderr[-900:]}")
+            print(f"woven:   exit {done.returncode} {done.stdout[-600:]}{done.stderr[-1500:]}")
+    balanced(score, name, trace, at_least)
+
+
+def sources():
+    """A large source tree without dependencies: 1,800 files of five libraries' sources."""
+    tree = WORK / "sources"
+    if not (tree / ".done").exists():
+        fresh(tree)
+        for name in ("commons-codec:commons-codec", "commons-io:commons-io", "org.apache.commons:commons-collections4",
+                     "org.apache.commons:commons-lang3", "org.apache.commons:commons-math3"):
+            jar = corpora.maven([line for line in LIST if line.startswith(name) and line.endswith("sources")])[0]
+            with zipfile.ZipFile(jar) as archive:
+                archive.extractall(tree, [n for n in archive.namelist() if n.endswith(".java")])
+        (tree / ".done").touch()
+    every = sorted(str(p.relative_to(tree)) for p in tree.rglob("*.java") if p.name not in ("package-info.java", "module-info.java"))
+    listed = WORK / "sources.list"
+    listed.write_text("\n".join(every) + "\n")
+    return tree, listed, len(every)
+
+
+def compiles(score, name, folder, command, small):
+    """A compiler makes the same class files of the large tree; one file's compilation is recorded."""
+    tree, listed, count = sources()
+
+    def compiled(which, out, what, env=None):
+        fresh(out)
+        done = run([*command(which), "-d", out, *what], check=False, cwd=tree, env=env)
+        if done.returncode != 0:
+            print(f"{which}: exit {done.returncode} {(done.stdout + done.stderr)[-1500:]}")
+        return done.returncode
+
+    compiled("plain", folder / "out-plain", [f"@{listed}"])
+    ways = {"off": environment("off"), "in a ring": environment(folder / "ring.wtrace", WEAVE_TRACE_LIMIT="64m")}
+    for how, env in ways.items():
+        compiled("woven", folder / "out-woven", [f"@{listed}"], env)
+        same, files = same_tree(folder / "out-plain", folder / "out-woven")
+        score.check(f"{name}: the same class files, tracing {how}", same and files >= count, f"{files} of {count} sources")
+    (folder / "ring.wtrace").unlink(missing_ok=True)
+    trace = folder / f"{name}.wtrace"
+    compiled("woven", folder / "out-small", [small], environment(trace))
+    balanced(score, name, trace, 100_000)
+
+
+# A file that asks for no other: a compiler makes some 100,000 calls and more for it.
+SMALL = ROOT / "samples" / "java" / "src" / "shop" / "Document.java"
+
+
+def javac(score, folder):
+    """The JDKs' own compiler, module jdk.compiler patched with its woven self."""
+    for version, home in sorted(judges().items()):
+        corpora.jdk_jar(version, home)
+        classes = CORPORA / f"jdk{version}" / "jdk.compiler"
+        jar = folder / f"jdk.compiler-{version}.jar"
+        with zipfile.ZipFile(jar, "w", zipfile.ZIP_DEFLATED) as out:
+            for path in sorted(p for p in classes.rglob("*") if p.is_file()):
+                out.write(path, path.relative_to(classes))
+        woven = weave(jar, folder / f"woven-{version}.jar")
+
+        def command(which):
+            patch = ["--patch-module", f"jdk.compiler={woven}"] if which == "woven" else []
+            main_class = "jdk.compiler/com.sun.tools.javac.Main"
+            return [home / "bin" / "java", *patch, "-m", main_class, "--release", "11", "-nowarn", "-proc:none", "-g", "-encoding", "UTF-8"]
+
+        compiles(score, f"javac {version}", folder, command, SMALL)
+
+
+def ecj(score, folder):
+    """Eclipse's compiler, a signed jar."""
+    plain = library("org.eclipse.jdt:ecj")
+    woven = weave(plain, folder / "ecj.jar")
+
+    def command(which):
+        jar = woven if which == "woven" else plain
+        return [oldest_jdk() / "bin" / "java", "-jar", jar, "--release", "11", "-nowarn", "-proc:none", "-g", "-encoding", "UTF-8"]
+
+    compiles(score, "ecj", folder, command, SMALL)
+
+
+def class_path(jars):
+    return os.pathsep.join(str(j) for j in jars)
+
+
+def groovy(score, folder):
+    """Groovy, one jar, on each JDK."""
+    plain = library("org.apache.groovy:groovy:")
+    woven = weave(plain, folder / "groovy.jar")
+    for version, home in sorted(judges().items()):
+        compare(
+            score, f"groovy on {version}", folder,
+            lambda which: [home / "bin" / "java", "-cp", woven if which == "woven" else plain, "groovy.ui.GroovyMain", PROGRAMS / "script.groovy"],
+            100_000,
+        )
+
+
+def clojure(score, folder):
+    """Clojure, a folder of jars woven in one call, on each JDK."""
+    jars = [library("org.clojure:clojure:"), library("org.clojure:spec.alpha"), library("org.clojure:core.specs.alpha")]
+    folder_of(folder / "plain", jars)
+    weave(folder / "plain", folder / "woven")
+    for version, home in sorted(judges().items()):
+        compare(
+            score, f"clojure on {version}", folder,
+            lambda which: [home / "bin" / "java", "-cp", f"{folder / which}/*", "clojure.main", PROGRAMS / "script.clj"],
+            100_000,
+        )
+
+
+def kotlinc(score, folder):
+    """The Kotlin compiler, a folder of jars."""
+    names = ("org.jetbrains.kotlin:kotlin-compiler-embeddable", "org.jetbrains.kotlin:kotlin-stdlib",
+             "org.jetbrains.kotlin:kotlin-script-runtime", "org.jetbrains.kotlin:kotlin-reflect",
+             "org.jetbrains.kotlinx:kotlinx-coroutines-core-jvm", "org.jetbrains.intellij.deps:trove4j", "org.jetbrains:annotations")
+    folder_of(folder / "plain", [library(n) for n in names])
+    weave(folder / "plain", folder / "woven")
+    trace = folder / "kotlinc.wtrace"
+    standard = library("org.jetbrains.kotlin:kotlin-stdlib")
+
+    def compiled(which, out, env=None):
+        done = run(
+            [oldest_jdk() / "bin" / "java", "-cp", f"{folder / which}/*", "org.jetbrains.kotlin.cli.jvm.K2JVMCompiler",
+             "-no-stdlib", "-no-reflect", "-cp", standard, "-d", fresh(out), PROGRAMS / "Shapes.kt"],
+            check=False, env=env,
+        )
+        if done.returncode != 0:
+            print(f"{which}: exit {done.returncode} {(done.stdout + done.stderr)[-1500:]}")
+
+    compiled("plain", folder / "out-plain")
+    compiled("woven", folder / "out-woven", environment(trace))
+    same, files = same_tree(folder / "out-plain", folder / "out-woven")
+    score.check("kotlinc: the same class files", same and files >= 4, f"{files} files")
+    balanced(score, "kotlinc", trace, 100_000)
+
+
+def free_port():
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        return listening.getsockname()[1]
+
+
+def ask(url, data=None, patience=90):
+    """The body of an HTTP answer, asking until there is one."""
+    until = time.monotonic() + patience
+    while True:
+        try:
+            request = urllib.request.Request(url, data, {"Content-Type": "application/json"} if data else {})
+            with urllib.request.urlopen(request, timeout=10) as answer:
+                return answer.status, answer.read().decode()
+        except (OSError, urllib.error.URLError) as refused:
+            if time.monotonic() > until:
+                return 0, str(refused)
+            time.sleep(0.3)
+
+
+SPANS = json.dumps([
+    {"traceId": "000000000000000a", "id": f"{n:016x}", "name": f"call {n}", "timestamp": 1700000000000000 + n,
+     "duration": 100 * n, "localEndpoint": {"serviceName": "shop"}, "tags": {"n": str(n)}}
+    for n in range(1, 40)
+]).encode()
+
+
+def served(jar, folder, env):
+    """What a Zipkin server answers to the same questions, then ended by a signal."""
+    port = free_port()
+    command = [oldest_jdk() / "bin" / "java", "-Xmx512m", "-jar", jar, "--armeria.ports[0].ip=127.0.0.1",
+               f"--armeria.ports[0].port={port}", "--armeria.ports[0].protocols[0]=http"]
+    with open(folder / "server.log", "w") as log:
+        server = subprocess.Popen([str(c) for c in command], stdout=log, stderr=log, env=env, cwd=folder)
+    try:
+        base = f"http://127.0.0.1:{port}"
+        answers = [ask(f"{base}/health")]
+        answers.append(ask(f"{base}/api/v2/spans", SPANS))
+        time.sleep(1)
+        answers.append(ask(f"{base}/api/v2/trace/000000000000000a"))
+        answers.append(ask(f"{base}/api/v2/services"))
+    finally:
+        server.send_signal(signal.SIGTERM)
+        try:
+            status = server.wait(60)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            status = "killed"
+    answers.append(("exit", status))
+    return answers
+
+
+def boot(score, folder):
+    """A Spring Boot fat jar: Zipkin's server, with its memory as the store."""
+    plain = library("io.zipkin:zipkin-server")
+    woven = weave(plain, folder / "zipkin.jar")
+    trace = folder / "boot.wtrace"
+    before = served(plain, folder, dict(os.environ))
+    after = served(woven, folder, environment(trace))
+    good = before == after and before[0][0] == 200 and '"call 39"' in str(before[2][1]).replace("\\", "")
+    score.check("boot: the server gives the same answers", good, f"{[status for status, _ in after]}")
+    if not good:
+        print(f"unwoven: {str(before)[:800]}\nwoven: {str(after)[:800]}\n{(folder / 'server.log').read_text()[-2500:]}")
+    balanced(score, "boot", trace, 100_000)
+
+
+def junit(score, folder):
+    """A library's own tests on the woven library."""
+    plain, tests = library("org.apache.commons:commons-math3:3.6.1"), None
+    tests = corpora.maven([line for line in LIST if line.startswith("org.apache.commons:commons-math3") and line.endswith("tests")])[0]
+    woven = weave(plain, folder / plain.name)
+    console = library("org.junit.platform:junit-platform-console-standalone")
+    beside = [tests, library("junit:junit"), library("org.hamcrest:hamcrest-core")]
+
+    def results(which, env=None, packages=("linear", "complex", "geometry", "fraction", "genetics", "special")):
+        out = fresh(folder / f"reports-{which}")
+        select = [part for p in packages for part in ("--select-package", f"org.apache.commons.math3.{p}")]
+        run([oldest_jdk() / "bin" / "java", "-jar", console, "execute", "--class-path",
+             class_path([woven if which == "woven" else plain, *beside]), *select,
+             "--include-classname", ".*Test", "--details=none", "--reports-dir", out], check=False, env=env)
+        found = {}
+        for case in xml.parse(out / "TEST-junit-vintage.xml").getroot().iter("testcase"):
+            verdict = next((c.tag for c in case if c.tag in ("failure", "error", "skipped")), "passed")
+            found[case.get("classname"), case.get("name")] = verdict
+        return found
+
+    before = results("plain")
+    passed = sum(v == "passed" for v in before.values())
+    after = results("woven", environment("off"))
+    different = {k: (before.get(k), after.get(k)) for k in before.keys() | after.keys() if before.get(k) != after.get(k)}
+    score.check("junit: the same tests pass on the woven library", not different and passed > 1000,
+                f"{passed} of {len(before)} pass; different: {dict(list(different.items())[:5])}")
+    trace = folder / "junit.wtrace"
+    recorded = results("woven", environment(trace), ("complex", "fraction"))
+    score.check("junit: tests pass while recorded", recorded and all(before.get(k) == v for k, v in recorded.items()), f"{len(recorded)} tests")
+    balanced(score, "junit", trace, 10_000)
+
+
+def modules(score, folder):
+    """A modular program and modular libraries on the module path, woven in one call, on each JDK."""
+    jars = [library("com.fasterxml.jackson.core:jackson-core"), library("com.fasterxml.jackson.core:jackson-annotations"),
+            library("com.fasterxml.jackson.core:jackson-databind"), library("info.picocli:picocli")]
+    folder_of(folder / "plain", jars)
+    home = oldest_jdk()
+    run([home / "bin" / "javac", "--release", "17", "-p", folder / "plain", "-d", folder / "classes", "--module-source-path",
+         PROGRAMS / "modular" / "src", "-m", "desk"])
+    run([home / "bin" / "jar", "--create", "--file", folder / "plain" / "desk.jar", "--main-class", "desk.Main", "-C", folder / "classes" / "desk", "."])
+    weave(folder / "plain", folder / "woven")
+    for version, home in sorted(judges().items()):
+        compare(
+            score, f"modules on {version}", folder,
+            lambda which: [home / "bin" / "java", "-p", folder / which, "-m", "desk/desk.Main", "--times", "3"],
+            10_000,
+        )
+    # A modular jar woven alone: its hook library is inside.
+    alone = folder / "alone"
+    folder_of(alone, [folder / "plain" / j.name for j in jars])
+    weave(folder / "plain" / "desk.jar", alone / "desk.jar")
+    compare(
+        score, "a module woven alone", folder,
+        lambda which: [oldest_jdk() / "bin" / "java", "-p", alone if which == "woven" else folder / "plain", "-m", "desk/desk.Main"],
+        2,
+    )
+
+
+EVERY = {f.__name__: f for f in (groovy, clojure, modules, junit, boot, javac, ecj, kotlinc)}
+SLOW = {"kotlinc", "boot", "ecj"}
+
+
+def body():
+    args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    args.add_argument("--everyday", action="store_true")
+    args.add_argument("--only", action="append", choices=sorted(EVERY), default=[])
+    args = args.parse_args()
+    score = Score()
+    for name, program in EVERY.items():
+        if name in args.only or not args.only and not (args.everyday and name in SLOW):
+            begun = time.monotonic()
+            try:
+                program(score, fresh(WORK / "programs" / name))
+            except RuntimeError as failure:
+                score.check(name, False, str(failure))
+            print(f"     {name}: {time.monotonic() - begun:.0f} s", flush=True)
+    return score.finish("programs")
+
+
+if __name__ == "__main__":
+    main(body)
