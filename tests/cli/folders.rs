@@ -133,3 +133,30 @@ fn links_out_of_the_folder_are_not_followed_and_said_so() {
     );
     assert!(!world.at("out/link").exists());
 }
+
+#[test]
+fn jars_that_stay_as_they_are_are_copied_or_left_in_place() {
+    let world = World::new();
+    fs::create_dir(world.at("in")).unwrap();
+    for name in ["Fib", "Main"] {
+        let (jar, class) = (format!("in/{name}.jar"), format!("com/acme/{name}.class"));
+        world.tool("jar", &["cf", &jar, "-C", "classes", &class]);
+    }
+    world.write(
+        "weave.toml",
+        "version = 1\n[[aspect]]\nmatch = { type = \"**.Fib\" }\n",
+    );
+    let main = world.read("in/Main.jar");
+    world.write("out/Main.jar", "older");
+    world.wove(&["in", "out"]);
+    assert_eq!(world.read("out/Main.jar"), main);
+    world.wove(&["in", "in"]);
+    assert_eq!(world.read("in/Main.jar"), main);
+    assert_eq!(world.read("in/Fib.jar"), world.read("out/Fib.jar"));
+    let ran = world.tool(
+        "java",
+        &["-cp", "out/Main.jar:out/Fib.jar", "com.acme.Main"],
+    );
+    assert_eq!(ran.out, PRINTED);
+    world.assert_traced();
+}
