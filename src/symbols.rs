@@ -121,6 +121,8 @@ pub struct Writer {
     block_count: u32,
     /// The payload of the block under way.
     payload: Vec<u8>,
+    /// Of the last method in this block, or 0.
+    last_id: u32,
     count: u32,
 }
 
@@ -141,7 +143,8 @@ impl Writer {
     /// A method of the last type.
     pub fn method(&mut self, id: u32, name: &str, descriptor: &str, line: u32) {
         self.payload.push(TAG_METHOD);
-        self.payload.extend_from_slice(&id.to_le_bytes());
+        put_uleb32(&mut self.payload, id.wrapping_sub(self.last_id));
+        self.last_id = id;
         self.str(name);
         self.str(descriptor);
         put_uleb32(&mut self.payload, line);
@@ -171,6 +174,7 @@ impl Writer {
         self.blocks.truncate(start + BLOCK_HEADER + n);
         self.block_count += 1;
         self.payload.clear();
+        self.last_id = 0;
     }
 
     fn str(&mut self, s: &str) {
@@ -278,7 +282,10 @@ impl Symbols {
             let deflated_len = header.le_u32()? as usize;
             let deflated = header.take(deflated_len)?;
             if raw_len > MAX_BLOCK {
-                return Err(Error::malformed(at, "symbols map claims an impossible size"));
+                return Err(Error::malformed(
+                    at,
+                    "symbols map claims an impossible size",
+                ));
             }
             payload.resize(raw_len, 0);
             let inflated = inflate
@@ -300,6 +307,7 @@ impl Symbols {
                 .map_err(|_| Error::malformed(at, "name in a symbols map is not UTF-8"))
         }
         let mut cursor = Cursor::new(payload);
+        let mut id = 0u32;
         while cursor.remaining() > 0 {
             let at = cursor.position();
             match cursor.u8()? {
@@ -309,7 +317,7 @@ impl Symbols {
                     place.file = text(&mut cursor)?.into();
                 }
                 TAG_METHOD => {
-                    let id = cursor.le_u32()?;
+                    id = id.wrapping_add(cursor.uleb32()?);
                     let symbol = Symbol {
                         artifact: place.artifact.clone(),
                         type_name: place.ty.clone(),

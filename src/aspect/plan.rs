@@ -142,47 +142,54 @@ pub struct Plan {
     pub skipped: Vec<Skipped>,
 }
 
-/// Gives the id of a method from its type's name, its own name and its descriptor.
-pub type IdOf<'a> = &'a (dyn Fn(&str, &str, &str) -> u32 + Sync);
+/// Gives the base of a type's ids from its name.
+pub type BaseOf<'a> = &'a (dyn Fn(&str) -> u32 + Sync);
 
-/// The id of a method before any collision: the first four bytes of SHA-256 over
-/// `type.name descriptor`; `attempt` > 0 gives the next candidate where that one is taken.
-/// Never 0, which stands for "no method".
-pub fn method_id(type_name: &str, name: &str, descriptor: &str, attempt: u32) -> u32 {
-    for salt in attempt.. {
+/// The highest base: the ids of a type's methods follow its base and must not wrap around.
+const MAX_BASE: u32 = u32::MAX - (1 << 24);
+
+/// The base of a type's ids: the first four bytes of SHA-256 over its full name. `attempt` > 0 gives
+/// the next candidate where some id is taken. A method's id is the base plus the method's index in its
+/// type, so a type costs one hash, and ids that differ in one byte pack well, in the code as in the
+/// map. Never 0, which stands for "no method".
+pub fn id_base(type_name: &str, attempt: u32) -> u32 {
+    for round in 0u32.. {
         let mut hash = Sha256::new();
         hash.update(type_name);
-        hash.update(b".");
-        hash.update(name);
-        hash.update(descriptor);
-        if salt > 0 {
-            hash.update(salt.to_le_bytes());
+        if attempt > 0 || round > 0 {
+            hash.update(attempt.to_le_bytes());
+            hash.update(round.to_le_bytes());
         }
         let digest = hash.finalize();
-        let id = u32::from_le_bytes([digest[0], digest[1], digest[2], digest[3]]);
-        if id != 0 {
-            return id;
+        let base = u32::from_le_bytes([digest[0], digest[1], digest[2], digest[3]]);
+        if (1..=MAX_BASE).contains(&base) {
+            return base;
         }
     }
-    unreachable!("2^32 attempts at one id")
+    unreachable!("2^32 rounds, each of which hits with 99.6 %")
 }
 
 /// Makes a [`Plan`] while a backend's scan walks an artifact.
 pub struct Planner<'a> {
     matcher: &'a ArtifactMatcher<'a>,
-    id_of: IdOf<'a>,
+    base_of: BaseOf<'a>,
     explain: bool,
-    current: Option<(String, TypeMatcher<'a>)>,
+    /// The type under way, and the base of its ids.
+    current: Option<(u32, TypeMatcher<'a>)>,
     /// What came of it.
     pub plan: Plan,
 }
 
 impl<'a> Planner<'a> {
     /// A planner for one artifact; `explain` collects what is skipped, too.
-    pub fn new(matcher: &'a ArtifactMatcher<'a>, id_of: IdOf<'a>, explain: bool) -> Planner<'a> {
+    pub fn new(
+        matcher: &'a ArtifactMatcher<'a>,
+        base_of: BaseOf<'a>,
+        explain: bool,
+    ) -> Planner<'a> {
         Planner {
             matcher,
-            id_of,
+            base_of,
             explain,
             current: None,
             plan: Plan::default(),
@@ -195,12 +202,12 @@ impl Visitor for Planner<'_> {
         self.current = self
             .matcher
             .for_type(ty)
-            .map(|matcher| (ty.name.to_owned(), matcher));
+            .map(|matcher| ((self.base_of)(ty.name), matcher));
         self.current.is_some()
     }
 
     fn method(&mut self, index: u32, method: &Method<'_>) {
-        let Some((type_name, matcher)) = &self.current else {
+        let Some((base, matcher)) = &self.current else {
             return;
         };
         match matcher.method(method) {
@@ -216,7 +223,7 @@ impl Visitor for Planner<'_> {
             }
             Verdict::Weave(advice) => self.plan.methods.push(Planned {
                 index,
-                id: (self.id_of)(type_name, method.name, method.descriptor),
+                id: base.wrapping_add(index),
                 advice,
             }),
         }

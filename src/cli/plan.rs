@@ -1,6 +1,6 @@
 //! `weave plan`: what would be woven, and why the rest is not.
 
-use crate::aspect::plan::{Advice, Reason, method_id};
+use crate::aspect::plan::{Advice, Reason, id_base};
 use crate::aspect::pointcut::Matcher;
 use crate::cli::weave::run_with_progress;
 use crate::cli::{DONE, print, rules, show};
@@ -69,7 +69,7 @@ pub fn run(args: &PlanArgs) -> Result<u8> {
         known_symbols: args.known_symbols.clone(),
         threads: args.jobs.map(usize::from),
         explain: true,
-        method_id,
+        id_base,
     };
     let mut outcome = run_with_progress(&job, args.json)?;
     if let Some(text) = &args.filter {

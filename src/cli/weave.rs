@@ -1,6 +1,6 @@
 //! The main job: `weave [OPTIONS] INPUT OUTPUT`.
 
-use crate::aspect::plan::method_id;
+use crate::aspect::plan::id_base;
 use crate::aspect::pointcut::Matcher;
 use crate::cli::{DONE, NOT_DONE, print, rules, show};
 use crate::error::Result;
@@ -84,7 +84,7 @@ pub fn run(args: &WeaveArgs) -> Result<u8> {
         known_symbols: args.known_symbols.clone(),
         threads: args.jobs.map(usize::from),
         explain: false,
-        method_id,
+        id_base,
     };
     let outcome = run_with_progress(&job, args.quiet || args.json)?;
     let failed = args.strict && outcome.fails_strict();

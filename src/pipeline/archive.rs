@@ -161,10 +161,10 @@ impl<W: Write + Send> Walk<'_, '_, '_, W> {
                     continue;
                 }
             };
-            let moved = self.ledger.claim_ids(&item.touched);
-            if !moved.is_empty() {
+            let attempt = self.ledger.claim_ids(&item.touched);
+            if attempt > 0 {
                 let member = &self.archive.members()[index];
-                let again = weave_member(self.cx, self.matcher, member, &moved);
+                let again = weave_member(self.cx, self.matcher, member, attempt);
                 match again.flatten().map_err(|e| self.place(index, e))? {
                     Some(again) => item = again,
                     None => continue,
@@ -342,7 +342,7 @@ fn weave_batch(
     members
         .par_iter()
         .filter_map(|&index| {
-            let outcome = weave_member(cx, matcher, &archive.members()[index], &[]);
+            let outcome = weave_member(cx, matcher, &archive.members()[index], 0);
             (!matches!(outcome, Ok(Ok(None)))).then_some((index, outcome))
         })
         .collect()
@@ -352,7 +352,7 @@ fn weave_member(
     cx: &Context<'_>,
     matcher: &ArtifactMatcher<'_>,
     member: &Member<'_>,
-    moved: &[(u32, u32)],
+    attempt: u32,
 ) -> Outcome {
     let method = member.method();
     if matches!(method, Method::Other(_)) || member.is_encrypted() {
@@ -365,7 +365,7 @@ fn weave_member(
     }
     with_worker(|w| {
         member.read(&mut w.codec, MAX_CLASS, &mut w.bytes)?;
-        let touched = match weave_class(cx, matcher, &w.bytes, &mut w.scratch, moved) {
+        let touched = match weave_class(cx, matcher, &w.bytes, &mut w.scratch, attempt) {
             Ok(Some(touched)) => touched,
             Ok(None) => return Ok(Ok(None)),
             Err(e) => return Ok(Err(e)),

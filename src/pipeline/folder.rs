@@ -206,18 +206,18 @@ impl<'a> Folder<'a, '_> {
     /// Weaves the classes among the files.
     fn classes(&mut self, files: &'a [Found]) -> Result<()> {
         let (cx, matcher) = (self.cx, self.matcher);
-        let weave = |found: &Found, moved: &[(u32, u32)]| -> Result<Option<Touched>> {
+        let weave = |found: &Found, attempt: u32| -> Result<Option<Touched>> {
             if found.size > MAX_CLASS {
                 let what = format!("a class of {} bytes", found.size);
                 return Err(Error::new(Kind::Unsupported, what));
             }
             let bytes = read(&found.path)?;
-            with_worker(|w| weave_class(cx, matcher, &bytes, &mut w.scratch, moved))
+            with_worker(|w| weave_class(cx, matcher, &bytes, &mut w.scratch, attempt))
         };
         let batch: Vec<Loose<'_>> = files
             .par_iter()
             .filter(|f| f.format == Format::Class && file_name(&f.name) != "module-info.class")
-            .map(|found| (found, weave(found, &[])))
+            .map(|found| (found, weave(found, 0)))
             .filter(|(_, touched)| !matches!(touched, Ok(None)))
             .collect();
         let mut outputs = Vec::new();
@@ -232,9 +232,9 @@ impl<'a> Folder<'a, '_> {
                     continue;
                 }
             };
-            let moved = self.ledger.claim_ids(&touched);
-            if !moved.is_empty() {
-                match weave(found, &moved).map_err(|e| self.place(found, e))? {
+            let attempt = self.ledger.claim_ids(&touched);
+            if attempt > 0 {
+                match weave(found, attempt).map_err(|e| self.place(found, e))? {
                     Some(again) => touched = again,
                     None => continue,
                 }

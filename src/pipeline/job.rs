@@ -10,7 +10,7 @@ use crate::pipeline::commit::{parent, remove_stale, same_file};
 use crate::pipeline::discover::Format;
 use crate::pipeline::folder::weave_folder;
 use crate::pipeline::hierarchy;
-use crate::pipeline::ids::{KnownIds, MethodId};
+use crate::pipeline::ids::{IdBase, KnownIds};
 use crate::pipeline::jar_rules::Library;
 use crate::pipeline::ledger::Ledger;
 use crate::pipeline::outcome::Outcome;
@@ -43,8 +43,8 @@ pub struct Job {
     pub threads: Option<usize>,
     /// Collect class by class what is woven and what is not.
     pub explain: bool,
-    /// How ids are made: [`method_id`](crate::aspect::plan::method_id), but for tests that need collisions.
-    pub method_id: MethodId,
+    /// How ids are made: [`id_base`](crate::aspect::plan::id_base), but for tests that need collisions.
+    pub id_base: IdBase,
 }
 
 /// Is told of progress: bytes of input done, and all bytes.
@@ -124,16 +124,15 @@ pub fn run(job: &Job, progress: Progress<'_>) -> Result<Outcome> {
 fn run_here(job: &Job, progress: Progress<'_>) -> Result<Outcome> {
     let metadata = std::fs::metadata(&job.input).map_err(|e| Error::io("read", &job.input, e))?;
     check_paths(job, metadata.is_dir())?;
-    let known = KnownIds::new(job.method_id, read_maps(&job.known_symbols)?);
+    let known = KnownIds::new(job.id_base, read_maps(&job.known_symbols)?);
     let hierarchy = match job.matcher.needs_hierarchy() {
         true => hierarchy::build(&job.input, &job.references)?,
         false => Hierarchy::default(),
     };
-    let id_of = |ty: &str, name: &str, descriptor: &str| known.preferred(ty, name, descriptor);
     let cx = Context {
         matcher: &job.matcher,
         hierarchy: &hierarchy,
-        id_of: &id_of,
+        id_base: job.id_base,
         explain: job.explain,
         dry: job.output.is_none(),
         runtime: job.runtime,
@@ -281,16 +280,16 @@ fn weave_loose(
     bytes: &[u8],
 ) -> Result<Option<Vec<u8>>> {
     let matcher = cx.matcher.for_artifact(name, None, cx.hierarchy);
-    let weave = |moved: &[(u32, u32)]| {
-        with_worker(|w| weave_class(cx, &matcher, bytes, &mut w.scratch, moved))
+    let weave = |attempt: u32| {
+        with_worker(|w| weave_class(cx, &matcher, bytes, &mut w.scratch, attempt))
             .map_err(|e| e.in_artifact(name))
     };
-    let Some(mut touched) = weave(&[])? else {
+    let Some(mut touched) = weave(0)? else {
         return Ok(None);
     };
-    let moved = ledger.claim_ids(&touched);
-    if !moved.is_empty()
-        && let Some(again) = weave(&moved)?
+    let attempt = ledger.claim_ids(&touched);
+    if attempt > 0
+        && let Some(again) = weave(attempt)?
     {
         touched = again;
     }

@@ -43,21 +43,11 @@ impl<'j> Ledger<'j> {
         }
     }
 
-    /// Takes the ids of a woven class. Not empty: some were taken already, and the class must be
-    /// woven again with these pairs (id it had, id to have).
-    pub(crate) fn claim_ids(&mut self, touched: &Touched) -> Vec<(u32, u32)> {
-        let mut moved = Vec::new();
-        for (i, m) in touched.methods().enumerate() {
-            let ty = touched.type_name();
-            let id = self.taken.claim(self.known, ty, m.name, m.descriptor, m.id);
-            if id != m.id && moved.is_empty() {
-                moved.extend(touched.methods().take(i).map(|m| (m.id, m.id)));
-            }
-            if id != m.id || !moved.is_empty() {
-                moved.push((m.id, id));
-            }
-        }
-        moved
+    /// Takes the ids of a woven class. Not 0: some were taken already, and the class must be woven again
+    /// with the ids of this attempt, which now are its own.
+    pub(crate) fn claim_ids(&mut self, touched: &Touched) -> u32 {
+        let methods = || touched.methods().map(|m| (m.id, m.name, m.descriptor));
+        self.taken.claim(self.known, touched.type_name(), methods)
     }
 
     /// Records a class whose ids are final.

@@ -27,7 +27,7 @@ mod splice;
 mod verify;
 
 pub use discover::Format;
-pub use ids::MethodId;
+pub use ids::IdBase;
 pub use job::{Job, Progress, run};
 pub use outcome::{ClassPlan, Left, Outcome, Warning, WarningKind};
 pub use runtime_library::{JAR as RUNTIME_JAR, JAR_NAME as RUNTIME_JAR_NAME, write_runtime};

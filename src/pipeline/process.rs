@@ -1,17 +1,18 @@
 //! One class, on any thread: prefilter, scan, match, weave.
 
-use crate::aspect::plan::{Advice, IdOf, Planner, Skipped};
+use crate::aspect::plan::{Advice, Planner, Skipped};
 use crate::aspect::pointcut::{ArtifactMatcher, Hierarchy, Matcher};
 use crate::container::zip::Codec;
 use crate::error::Result;
 use crate::jvm;
+use crate::pipeline::ids::IdBase;
 use std::cell::RefCell;
 
 /// What every step of a job needs and none changes.
 pub(crate) struct Context<'j> {
     pub(crate) matcher: &'j Matcher,
     pub(crate) hierarchy: &'j Hierarchy,
-    pub(crate) id_of: IdOf<'j>,
+    pub(crate) id_base: IdBase,
     /// Collect what is skipped, too.
     pub(crate) explain: bool,
     /// Nothing is written: leave out what costs only for the output.
@@ -141,14 +142,13 @@ pub(crate) fn with_worker<R>(f: impl FnOnce(&mut Worker) -> R) -> R {
     })
 }
 
-/// Weaves a class. `None`: no rule has anything to say about it. `moved` gives other ids to methods,
-/// as pairs (id that the plan will have, id to have) in the order of the methods.
+/// Weaves a class. `None`: no rule has anything to say about it. `attempt` chooses its ids.
 pub(crate) fn weave_class(
     cx: &Context<'_>,
     matcher: &ArtifactMatcher<'_>,
     bytes: &[u8],
     scratch: &mut jvm::Scratch,
-    moved: &[(u32, u32)],
+    attempt: u32,
 ) -> Result<Option<Touched>> {
     if !matcher.bytes_may_match(bytes) {
         return Ok(None);
@@ -157,9 +157,10 @@ pub(crate) fn weave_class(
     if class.is_module() {
         return Ok(None);
     }
-    let mut planner = Planner::new(matcher, cx.id_of, cx.explain);
+    let base_of = |type_name: &str| (cx.id_base)(type_name, attempt);
+    let mut planner = Planner::new(matcher, &base_of, cx.explain);
     jvm::scan(&class, &mut planner)?;
-    let mut plan = planner.plan;
+    let plan = planner.plan;
     if plan.methods.is_empty() {
         if plan.skipped.is_empty() {
             return Ok(None);
@@ -169,12 +170,6 @@ pub(crate) fn weave_class(
             ..jvm::Woven::default()
         };
         return Ok(Some(Touched::new(unwoven, plan.skipped)));
-    }
-    let mut moved = moved.iter().peekable();
-    for planned in &mut plan.methods {
-        if let Some((_, to)) = moved.next_if(|(from, _)| *from == planned.id) {
-            planned.id = *to;
-        }
     }
     let woven = jvm::weave(&class, &plan, scratch)?;
     let mut touched = Touched::new(woven, plan.skipped);
