@@ -167,15 +167,17 @@ def body():
     before, after = count(root, list(told)), count(WORK / "woven", list(told))
     wrong, reasons = [], {}
     for name, report in told.items():
-        counted = report["skipped"]
+        counted = report["left"]
         # Abstract and native methods have no code, and are not among those counted here.
         skipped = sum(n for reason, n in counted.items() if reason != "no-body")
         for reason, n in counted.items():
             reasons[reason] = reasons.get(reason, 0) + n
-        if before[name][1] != report["woven"] + skipped or after[name][2] != report["woven"]:
+        woven_here = report["methods"]
+        if before[name][1] != woven_here + skipped or after[name][2] != woven_here or before[name][:2] != after[name][:2]:
             wrong.append(
-                f"     {name}: {before[name][1]} methods with code; weave tells {report['woven']} woven,"
-                f" {counted} skipped; {after[name][2]} call Hooks.enter"
+                f"     {name}: {before[name][0]} classes, {before[name][1]} methods with code; weave tells {woven_here}"
+                f" woven, {counted} left; in the output {after[name][0]} classes, {after[name][1]} methods with code,"
+                f" {after[name][2]} call Hooks.enter"
             )
     print(*wrong[:SHOWN], sep="\n", end="\n" if wrong else "")
     methods = sum(c[1] for c in before.values())

@@ -106,15 +106,11 @@ class Score:
         return good
 
     def finish(self, what):
-        """The closing line, in cargo test's words, and the exit status."""
-        verdict = "FAILED" if self.failed else "ok"
+        """What failed, the closing line, and the exit status."""
         for name in self.failed:
             print(f"failed: {name}")
-        print(
-            f"\n{what}\ntest result: {verdict}. {self.passed} passed; {len(self.failed)} failed;"
-            f" 0 ignored; 0 measured; 0 filtered out; finished in {time.monotonic() - self.start:.2f}s\n",
-            flush=True,
-        )
+        print(f"\n{what}, {time.monotonic() - self.start:.0f} s:")
+        print(f"{self.passed} passed, {len(self.failed)} failed", flush=True)
         return 1 if self.failed or not self.passed else 0
 
 
