@@ -7,7 +7,7 @@ For every artifact:
 - rules that match nothing give the same bytes;
 - `pack:all` weaves every method that has code, or says why not;
 - on each judging JDK, no class fails to link that did not fail unwoven;
-- `weave verify` accepts the output.
+- `weave verify` accepts it, unwoven and woven.
 """
 
 import argparse
@@ -140,6 +140,13 @@ def body():
     nothing.write_text(NOTHING)
     different, failed, refused, told = [], [], [], {}
     seconds = 0.0
+
+    def verified(path, name, what):
+        done = run([weave, "verify", path], check=False)
+        if done.returncode != 0:
+            refused.append(name)
+            print(f"     {name}, {what}: {(done.stdout + done.stderr).strip()[-400:]}")
+
     for name in every:
         source, target = root / name, WORK / "woven" / name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -155,13 +162,11 @@ def body():
             print(f"     {name}: exit {done.returncode} {done.stderr.strip()[:300]}")
             continue
         told[name] = json.loads(done.stdout)
-        done = run([weave, "verify", target], check=False)
-        if done.returncode != 0:
-            refused.append(name)
-            print(f"     {name}: {(done.stdout + done.stderr).strip()[-400:]}")
+        verified(source, name, "unwoven")
+        verified(target, name, "woven")
     score.check("rules that match nothing give the same bytes", not different, f"{len(every)} artifacts")
     score.check("pack:all weaves", not failed, f"{len(every)} artifacts in {seconds:.1f} s")
-    score.check("weave verify accepts the output", not refused, f"{len(every) - len(failed)} artifacts")
+    score.check("weave verify accepts input and output", not refused, f"{len(every) - len(failed)} artifacts")
 
     woven = [name for name in names if name in told]
     before, after = count(root, list(told)), count(WORK / "woven", list(told))
