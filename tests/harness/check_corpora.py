@@ -20,7 +20,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import corpora
-from lib import CORPORA, JOBS, ROOT, WORK, Score, fresh, judges, main, oldest_jdk, run, weave_binary
+from lib import CORPORA, JOBS, ROOT, WORK, Score, cpu, fresh, judges, main, oldest_jdk, run, weave_binary
 
 ORACLE = ROOT / "tests" / "oracle"
 # HotSpot's verifier for all loaders; its log lines would mix with what the oracle prints.
@@ -74,25 +74,26 @@ def link(home, root, artifacts, jdk, fallback):
     return failing, linked
 
 
-def link_unwoven(version, home, artifacts, jdk, fallback):
+def link_unwoven(version, home, root, artifacts, jdk, fallback):
     """The same for the unwoven artifacts, remembered beside the corpora."""
     mark = hashlib.sha256((home / "release").read_bytes() + (ORACLE / "LinkAll.java").read_bytes())
-    for path in [CORPORA / a for a in artifacts] + list(fallback):
+    for path in [root / a for a in artifacts] + list(fallback):
         mark.update(f"{path} {path.stat().st_size}\n".encode())
     known = CORPORA / "linked" / f"{version}-{mark.hexdigest()[:16]}.json"
     if known.exists():
         rows, linked = json.loads(known.read_text())
         return {(a, m): (k, t) for a, m, k, t in rows}, linked
-    failing, linked = link(home, CORPORA, artifacts, jdk, fallback)
-    known.parent.mkdir(exist_ok=True)
+    failing, linked = link(home, root, artifacts, jdk, fallback)
+    known.parent.mkdir(parents=True, exist_ok=True)
     known.write_text(json.dumps([[[a, m, k, t] for (a, m), (k, t) in failing.items()], linked]))
     return failing, linked
 
 
-def judge(score, version, home, woven, artifacts, jdk, fallback):
+def judge(score, version, home, root, woven, artifacts, jdk, fallback):
     """No class fails that did not fail unwoven."""
     what = f"JDK {version} links {'its own classes' if jdk else f'{len(artifacts)} artifacts'}"
-    before, linked_before = link_unwoven(version, home, artifacts, jdk, fallback)
+    used = cpu()
+    before, linked_before = link_unwoven(version, home, root, artifacts, jdk, fallback)
     after, linked = link(home, woven, artifacts, jdk, fallback)
     new = {key: told for key, told in after.items() if before.get(key, ("", ""))[0] != told[0]}
     for (artifact, member), (kind, message) in sorted(new.items())[:SHOWN]:
@@ -100,7 +101,8 @@ def judge(score, version, home, woven, artifacts, jdk, fallback):
     score.check(
         what,
         not new and linked >= linked_before > 0,
-        f"{linked} classes linked, {linked_before} unwoven; {len(before)} fail unwoven, {len(new)} newly",
+        f"{linked} classes linked, {linked_before} unwoven; {len(before)} fail unwoven, {len(new)} newly"
+        f" ({cpu() - used:.0f} s of CPU)",
     )
 
 
@@ -139,7 +141,7 @@ def body():
     nothing = WORK / "nothing.toml"
     nothing.write_text(NOTHING)
     different, failed, refused, told = [], [], [], {}
-    seconds = 0.0
+    seconds, used = 0.0, cpu()
 
     def verified(path, name, what):
         done = run([weave, "verify", path], check=False)
@@ -165,7 +167,7 @@ def body():
         verified(source, name, "unwoven")
         verified(target, name, "woven")
     score.check("rules that match nothing give the same bytes", not different, f"{len(every)} artifacts")
-    score.check("pack:all weaves", not failed, f"{len(every)} artifacts in {seconds:.1f} s")
+    score.check("pack:all weaves", not failed, f"{len(every)} artifacts in {seconds:.1f} s (with the above {cpu() - used:.0f} s of CPU)")
     score.check("weave verify accepts input and output", not refused, f"{len(every) - len(failed)} artifacts")
 
     woven = [name for name in names if name in told]
@@ -197,9 +199,9 @@ def body():
 
     for version, home in sorted(judging.items()):
         if version in own and own[version].name in told:
-            judge(score, version, home, WORK / "woven", [own[version].name], True, [])
+            judge(score, version, home, root, WORK / "woven", [own[version].name], True, [])
         if woven:
-            judge(score, version, home, WORK / "woven", woven, False, paths)
+            judge(score, version, home, root, WORK / "woven", woven, False, paths)
     return score.finish("corpora")
 
 

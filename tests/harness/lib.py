@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import resource
 import shutil
 import subprocess
 import sys
@@ -90,6 +91,11 @@ def fresh(path):
     return path
 
 
+def cpu():
+    """Seconds of CPU that this process and what it has run to its end took: what counts on a busy machine."""
+    return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+
+
 class Score:
     """Counts named checks and prints each as it is decided."""
 
@@ -109,7 +115,7 @@ class Score:
         """What failed, the closing line, and the exit status."""
         for name in self.failed:
             print(f"failed: {name}")
-        print(f"\n{what}, {time.monotonic() - self.start:.0f} s:")
+        print(f"\n{what}: {time.monotonic() - self.start:.0f} s, {cpu():.0f} s of CPU")
         print(f"{self.passed} passed, {len(self.failed)} failed", flush=True)
         return 1 if self.failed or not self.passed else 0
 
