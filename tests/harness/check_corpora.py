@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Weaves corpora and has HotSpot judge every class.
 
-    check_corpora.py [--everyday | --full] [ARTIFACT...]
+    check_corpora.py [--everyday | --full | --everything] [ARTIFACT...]
 
 For every artifact:
 - rules that match nothing give the same bytes;
@@ -118,9 +118,8 @@ def count(root, artifacts):
 
 def body():
     args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    args.add_argument("--everyday", action="store_true", help="a few artifacts and both JDKs (the default)")
-    args.add_argument("--full", action="store_true", help="all of them")
-    args.add_argument("artifact", nargs="*", type=pathlib.Path, help="these jars only")
+    corpora.add_scopes(args)
+    args.add_argument("artifact", nargs="*", type=pathlib.Path, help="these jars only, no JDK")
     args = args.parse_args()
     weave, judging, score = weave_binary(), judges(), Score()
     fresh(WORK / "woven")
@@ -132,7 +131,7 @@ def body():
     else:
         CORPORA.mkdir(parents=True, exist_ok=True)
         own = {version: corpora.jdk_jar(version, home) for version, home in judging.items()}
-        paths = corpora.full() if args.full else corpora.everyday()
+        paths = corpora.of_scope(args.scope)
     root = CORPORA if not args.artifact else pathlib.Path(os.path.commonpath([p.parent for p in paths]))
     names = [str(p.relative_to(root)) for p in paths]
     every = names + [p.name for p in own.values()]

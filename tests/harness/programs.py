@@ -363,9 +363,7 @@ SLOW = {"kotlinc", "boot", "ecj"}
 
 def body():
     args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    scope = args.add_mutually_exclusive_group()
-    for name in ("--everyday", "--full", "--everything"):
-        scope.add_argument(name, action="store_const", dest="scope", const=name, default="--everyday")
+    corpora.add_scopes(args)
     args.add_argument("--only", action="append", choices=sorted(EVERY), default=[])
     args = args.parse_args()
     score = Score()
