@@ -17,9 +17,12 @@ pub const VERSION: u16 = 1;
 /// Where a woven jar carries its map.
 pub const MEMBER: &str = "META-INF/weave/symbols";
 
-/// Most bytes that a map may inflate to, whatever its header says: far more than the largest
-/// programs need, far less than a machine has.
-const MAX_PAYLOAD: usize = 1 << 30;
+/// Length, CRC-32 and packed length in front of each block.
+const BLOCK_HEADER: usize = 12;
+
+/// Most bytes that a block may inflate to, whatever its header says: a block ends with the method that
+/// fills it, and names are at most 65,535 bytes long.
+const MAX_BLOCK: usize = 4 << 20;
 
 const TAG_ARTIFACT: u8 = 1;
 const TAG_TYPE: u8 = 2;
@@ -106,9 +109,17 @@ fn put_type<'a>(out: &mut String, descriptor: &'a str) -> &'a str {
     rest
 }
 
+/// Payload bytes after which a block is packed: the work is then spread over the job instead of
+/// waiting at its end.
+const BLOCK: usize = 1 << 20;
+
 /// Writes a map: artifacts, in them types, in them methods, each in the order they are given.
 #[derive(Default)]
 pub struct Writer {
+    /// Packed blocks.
+    blocks: Vec<u8>,
+    block_count: u32,
+    /// The payload of the block under way.
     payload: Vec<u8>,
     count: u32,
 }
@@ -135,6 +146,31 @@ impl Writer {
         self.str(descriptor);
         put_uleb32(&mut self.payload, line);
         self.count += 1;
+        if self.payload.len() >= BLOCK {
+            self.pack();
+        }
+    }
+
+    /// Packs the block under way.
+    fn pack(&mut self) {
+        if self.payload.is_empty() {
+            return;
+        }
+        let level = libdeflater::CompressionLvl::new(6).expect("valid level");
+        let mut deflate = libdeflater::Compressor::new(level);
+        let start = self.blocks.len();
+        let bound = deflate.deflate_compress_bound(self.payload.len());
+        self.blocks.resize(start + BLOCK_HEADER + bound, 0);
+        let (header, data) = self.blocks[start..].split_at_mut(BLOCK_HEADER);
+        let n = deflate
+            .deflate_compress(&self.payload, data)
+            .expect("the bound holds");
+        header[..4].copy_from_slice(&(self.payload.len() as u32).to_le_bytes());
+        header[4..8].copy_from_slice(&libdeflater::crc32(&self.payload).to_le_bytes());
+        header[8..].copy_from_slice(&(n as u32).to_le_bytes());
+        self.blocks.truncate(start + BLOCK_HEADER + n);
+        self.block_count += 1;
+        self.payload.clear();
     }
 
     fn str(&mut self, s: &str) {
@@ -143,8 +179,11 @@ impl Writer {
     }
 
     /// Everything that another writer holds, after what this one holds.
-    pub fn append(&mut self, other: &Writer) {
-        self.payload.extend_from_slice(&other.payload);
+    pub fn append(&mut self, other: &mut Writer) {
+        self.pack();
+        other.pack();
+        self.blocks.extend_from_slice(&other.blocks);
+        self.block_count += other.block_count;
         self.count += other.count;
     }
 
@@ -183,27 +222,27 @@ impl Writer {
         self.count == 0
     }
 
-    /// The finished map: header, then the payload as one raw deflate stream.
-    pub fn finish(self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(self.payload.len() / 3 + 32);
+    /// The finished map: header, then the blocks.
+    pub fn finish(mut self) -> Vec<u8> {
+        self.pack();
+        let mut out = Vec::with_capacity(16 + self.blocks.len());
         out.extend_from_slice(&MAGIC);
         out.extend_from_slice(&VERSION.to_le_bytes());
         out.extend_from_slice(&0u16.to_le_bytes());
         out.extend_from_slice(&self.count.to_le_bytes());
-        out.extend_from_slice(&(self.payload.len() as u32).to_le_bytes());
-        out.extend_from_slice(&libdeflater::crc32(&self.payload).to_le_bytes());
-        let mut deflate =
-            libdeflater::Compressor::new(libdeflater::CompressionLvl::new(6).expect("valid level"));
-        let at = out.len() + 4;
-        out.extend_from_slice(&[0; 4]);
-        out.resize(at + deflate.deflate_compress_bound(self.payload.len()), 0);
-        let n = deflate
-            .deflate_compress(&self.payload, &mut out[at..])
-            .expect("the bound holds");
-        out.truncate(at + n);
-        out[at - 4..at].copy_from_slice(&(n as u32).to_le_bytes());
+        out.extend_from_slice(&self.block_count.to_le_bytes());
+        out.extend_from_slice(&self.blocks);
         out
     }
+}
+
+/// The artifact, type and source file that the next method of a map belongs to. Shared between its
+/// methods: a short map could otherwise repeat a long name with each.
+#[derive(Default)]
+struct Place {
+    artifact: Arc<str>,
+    ty: Arc<str>,
+    file: Arc<str>,
 }
 
 /// Maps ids to what they stand for, over any number of maps.
@@ -227,29 +266,33 @@ impl Symbols {
             ));
         }
         header.le_u16()?;
-        header.le_u32()?;
-        let raw_len = header.le_u32()? as usize;
-        let crc = header.le_u32()?;
-        let deflated_len = header.le_u32()? as usize;
-        let deflated = header.take(deflated_len)?;
-        // Deflate cannot expand more than 1032-fold: a larger claim is a lie, told before allocating.
-        if raw_len > MAX_PAYLOAD || raw_len / 1032 > deflated.len() + 1 {
-            return Err(Error::malformed(
-                12,
-                "symbols map claims an impossible size",
-            ));
+        let _methods = header.le_u32()?;
+        let blocks = header.le_u32()?;
+        let mut place = Place::default();
+        let mut inflate = libdeflater::Decompressor::new();
+        let mut payload = Vec::new();
+        for _ in 0..blocks {
+            let at = header.position();
+            let raw_len = header.le_u32()? as usize;
+            let crc = header.le_u32()?;
+            let deflated_len = header.le_u32()? as usize;
+            let deflated = header.take(deflated_len)?;
+            if raw_len > MAX_BLOCK {
+                return Err(Error::malformed(at, "symbols map claims an impossible size"));
+            }
+            payload.resize(raw_len, 0);
+            let inflated = inflate
+                .deflate_decompress(deflated, &mut payload)
+                .map_err(|e| Error::malformed(at, format!("symbols map does not inflate: {e}")))?;
+            if inflated != raw_len || libdeflater::crc32(&payload) != crc {
+                return Err(Error::malformed(at, "symbols map is damaged (CRC-32)"));
+            }
+            self.read_block(&payload, &mut place)?;
         }
-        let mut payload = vec![0; raw_len];
-        let inflated = libdeflater::Decompressor::new()
-            .deflate_decompress(deflated, &mut payload)
-            .map_err(|e| Error::malformed(24, format!("symbols map does not inflate: {e}")))?;
-        if inflated != raw_len || libdeflater::crc32(&payload) != crc {
-            return Err(Error::malformed(24, "symbols map is damaged (CRC-32)"));
-        }
-        self.read_payload(&payload)
+        Ok(())
     }
 
-    fn read_payload(&mut self, payload: &[u8]) -> Result<()> {
+    fn read_block(&mut self, payload: &[u8], place: &mut Place) -> Result<()> {
         fn text<'a>(cursor: &mut Cursor<'a>) -> Result<&'a str> {
             let at = cursor.position();
             let len = cursor.uleb32()? as usize;
@@ -257,25 +300,22 @@ impl Symbols {
                 .map_err(|_| Error::malformed(at, "name in a symbols map is not UTF-8"))
         }
         let mut cursor = Cursor::new(payload);
-        // Shared: a short map could otherwise repeat a long name with every method.
-        let empty: Arc<str> = "".into();
-        let (mut artifact, mut ty, mut file) = (empty.clone(), empty.clone(), empty);
         while cursor.remaining() > 0 {
             let at = cursor.position();
             match cursor.u8()? {
-                TAG_ARTIFACT => artifact = text(&mut cursor)?.into(),
+                TAG_ARTIFACT => place.artifact = text(&mut cursor)?.into(),
                 TAG_TYPE => {
-                    ty = text(&mut cursor)?.into();
-                    file = text(&mut cursor)?.into();
+                    place.ty = text(&mut cursor)?.into();
+                    place.file = text(&mut cursor)?.into();
                 }
                 TAG_METHOD => {
                     let id = cursor.le_u32()?;
                     let symbol = Symbol {
-                        artifact: artifact.clone(),
-                        type_name: ty.clone(),
+                        artifact: place.artifact.clone(),
+                        type_name: place.ty.clone(),
                         method: text(&mut cursor)?.into(),
                         descriptor: text(&mut cursor)?.into(),
-                        file: file.clone(),
+                        file: place.file.clone(),
                         line: cursor.uleb32()?,
                     };
                     self.by_id.entry(id).or_insert(symbol);
@@ -363,7 +403,7 @@ mod tests {
         fresh.ty("B", "");
         fresh.method(1, "b", "()V", 3);
         let mut all = Writer::default();
-        all.append(&fresh);
+        all.append(&mut fresh);
         all.symbols(&earlier);
         let mut read = Symbols::default();
         read.add(&all.finish()).unwrap();
@@ -374,13 +414,35 @@ mod tests {
     }
 
     #[test]
+    fn blocks_share_the_type_they_were_cut_in() {
+        let mut w = Writer::default();
+        w.artifact("large.jar");
+        w.ty("T", "T.java");
+        let name = "m".repeat(60_000);
+        for id in 1..=40 {
+            w.method(id, &name, "()V", id);
+        }
+        assert!(w.block_count > 1);
+        let mut more = Writer::default();
+        more.artifact("b.jar");
+        more.ty("U", "");
+        more.method(99, "n", "()V", 0);
+        w.append(&mut more);
+        let mut symbols = Symbols::default();
+        symbols.add(&w.finish()).unwrap();
+        assert_eq!(symbols.len(), 41);
+        assert!((1..=40).all(|id| &*symbols.get(id).unwrap().type_name == "T"));
+        assert_eq!(symbols.get(99).unwrap().name(), "U.n");
+    }
+
+    #[test]
     fn a_lying_size_is_refused_before_it_is_allocated() {
         let mut bytes = sample();
-        bytes[12..16].copy_from_slice(&(MAX_PAYLOAD as u32 - 1).to_le_bytes());
+        bytes[16..20].copy_from_slice(&(MAX_BLOCK as u32 + 1).to_le_bytes());
         let e = Symbols::default().add(&bytes).unwrap_err();
         assert_eq!(
             e.to_string(),
-            "symbols map claims an impossible size (at byte 0xc)"
+            "symbols map claims an impossible size (at byte 0x10)"
         );
     }
 
@@ -396,7 +458,7 @@ mod tests {
 
         #[test]
         fn any_payload_gives_a_result(payload: Vec<u8>) {
-            let _ = Symbols::default().read_payload(&payload);
+            let _ = Symbols::default().read_block(&payload, &mut Place::default());
         }
     }
 }

@@ -168,7 +168,7 @@ fn list_class(out: &mut String, class: &ClassPlan) {
     }
     for (method, reason) in &class.left {
         let (_, short) = show::method(&class.type_name, method);
-        let _ = writeln!(out, "    - {short}  ({reason})");
+        let _ = writeln!(out, "    - {short}: {reason}");
     }
 }
 

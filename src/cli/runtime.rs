@@ -1,10 +1,8 @@
 //! `weave runtime`: the hook library as a file.
 
 use crate::cli::DONE;
-use crate::container::stage::Staged;
-use crate::error::{Error, Result};
-use crate::pipeline::{RUNTIME_JAR, RUNTIME_JAR_NAME};
-use std::io::Write;
+use crate::error::Result;
+use crate::pipeline::{self, RUNTIME_JAR_NAME};
 use std::path::PathBuf;
 
 /// Write the hook library as a file, for programs woven with --no-runtime
@@ -22,11 +20,7 @@ pub struct RuntimeArgs {
 
 /// Runs the subcommand.
 pub fn run(args: &RuntimeArgs) -> Result<u8> {
-    let mut staged = Staged::create(&args.file, None)?;
-    staged
-        .write_all(RUNTIME_JAR)
-        .map_err(|e| Error::io("write", &args.file, e))?;
-    staged.commit()?;
+    pipeline::write_runtime(&args.file)?;
     eprintln!("wrote {}", args.file.display());
     Ok(DONE)
 }

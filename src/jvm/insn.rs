@@ -284,7 +284,7 @@ pub fn stack_effect(opcode: u8) -> Option<(u8, u8)> {
         80 | 82 => (4, 0),
         // add, sub, mul, div, rem: int, long, float, double in turn
         96..=115 => {
-            if opcode % 2 == 0 {
+            if opcode.is_multiple_of(2) {
                 (2, 1)
             } else {
                 (4, 2)

@@ -24,7 +24,7 @@ pub(crate) fn is_temporary(name: &str) -> bool {
 }
 
 /// The folder that a path is in.
-fn parent(path: &Path) -> PathBuf {
+pub(crate) fn parent(path: &Path) -> PathBuf {
     match path.components().collect::<PathBuf>().parent() {
         Some(dir) if !dir.as_os_str().is_empty() => dir.to_owned(),
         _ => PathBuf::from("."),

@@ -294,12 +294,11 @@ impl<'a> Folder<'a, '_> {
             is_unit: true,
             depth: 0,
         };
-        let mut staged = match self.staged {
-            Some(_) => Some(self.stage(&found.name)?),
-            None => None,
-        };
-        let mut open = || match staged.take() {
-            Some(path) => Staged::create(&path, Some(&found.path)).map(Target::File),
+        let staged = &mut self.staged;
+        let mut open = || match staged {
+            Some(staged) => {
+                Staged::create(&staged.file(&found.name)?, Some(&found.path)).map(Target::File)
+            }
             None => Ok(Target::Nowhere),
         };
         // The loose classes have a map of their own.
@@ -316,10 +315,10 @@ impl<'a> Folder<'a, '_> {
         match woven {
             Some(target) => {
                 target.commit()?;
+                self.written.insert(found.name.clone());
                 self.wove_jar = true;
             }
             None => {
-                self.written.remove(&found.name);
                 if let Ok(survey) = Survey::of(&archive)
                     && let Some(earlier) = survey.earlier
                 {

@@ -6,7 +6,7 @@ use crate::container::stage::Staged;
 use crate::container::zip::Archive;
 use crate::error::{Error, Kind, Result};
 use crate::pipeline::archive::{Spot, weave_archive};
-use crate::pipeline::commit::{remove_stale, same_file};
+use crate::pipeline::commit::{parent, remove_stale, same_file};
 use crate::pipeline::discover::Format;
 use crate::pipeline::folder::weave_folder;
 use crate::pipeline::hierarchy;
@@ -159,6 +159,13 @@ fn check_paths(job: &Job, is_folder: bool) -> Result<()> {
     let Some(output) = &job.output else {
         return Ok(());
     };
+    let dir = parent(output);
+    if !dir.is_dir() {
+        let (dir, output) = (dir.display(), output.display());
+        return Err(Error::usage(format!(
+            "there is no folder {dir} for {output}: make it first"
+        )));
+    }
     match (is_folder, output.metadata()) {
         (false, Ok(there)) if there.is_dir() => Err(Error::usage(format!(
             "{} is a folder, and the input is a file: name the output file, such as {}",
@@ -236,7 +243,7 @@ fn weave_file(
         }
         Format::Other => {
             let what = "neither a class file, nor a jar or other zip file, nor a folder";
-            return Err(Error::malformed(0, what).in_artifact(name));
+            return Err(Error::new(Kind::Malformed, what).in_artifact(name));
         }
     };
     let Some(output) = &job.output else {

@@ -139,7 +139,7 @@ impl<'j> Ledger<'j> {
         if unit.is_empty() {
             return None;
         }
-        self.merged.append(&unit);
+        self.merged.append(&mut unit);
         self.units += 1;
         self.last_map = unit.finish();
         Some(self.last_map.clone())
@@ -149,7 +149,7 @@ impl<'j> Ledger<'j> {
     pub(crate) fn keep_earlier(&mut self, earlier: &Symbols) {
         let mut unit = Writer::default();
         unit.symbols(earlier);
-        self.merged.append(&unit);
+        self.merged.append(&mut unit);
         // The last unit's map is no longer the job's.
         self.units += 2;
     }

@@ -30,5 +30,5 @@ pub use discover::Format;
 pub use ids::MethodId;
 pub use job::{Job, Progress, run};
 pub use outcome::{ClassPlan, Left, Outcome, Warning, WarningKind};
-pub use runtime_library::{JAR as RUNTIME_JAR, JAR_NAME as RUNTIME_JAR_NAME};
+pub use runtime_library::{JAR as RUNTIME_JAR, JAR_NAME as RUNTIME_JAR_NAME, write_runtime};
 pub use verify::{Verified, verify};

@@ -1,8 +1,11 @@
 //! The hook library for the JVM, embedded in this binary.
 
+use crate::container::stage::Staged;
 use crate::container::zip::{Archive, Codec, Method, Packed, Splicer};
 use crate::error::{Error, Kind, Result};
 use crate::symbols;
+use std::io::Write;
+use std::path::Path;
 
 /// The library as a jar: package `weave.runtime`, module `weave.runtime`.
 pub const JAR: &[u8] = include_bytes!("../../runtime/java/weave-runtime.jar");
@@ -18,6 +21,15 @@ pub(crate) const MODULE: &str = "weave.runtime";
 
 /// A class that is in every version of the library.
 pub(crate) const HOOKS_CLASS: &str = "weave/runtime/Hooks.class";
+
+/// Writes the library as a file.
+pub fn write_runtime(path: &Path) -> Result<()> {
+    let mut staged = Staged::create(path, None)?;
+    staged
+        .write_all(JAR)
+        .map_err(|e| Error::io("write", path, e))?;
+    staged.commit()
+}
 
 fn internal(e: impl std::fmt::Display) -> Error {
     Error::new(Kind::NotDone, format!("the embedded hook library: {e}"))

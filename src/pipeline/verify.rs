@@ -50,7 +50,7 @@ pub fn verify(path: &Path) -> Result<Verified> {
             }
             Format::Other => {
                 let what = "neither a class file, nor a jar or other zip file, nor a folder";
-                Err(Error::malformed(0, what).in_artifact(name))
+                Err(Error::new(Kind::Malformed, what).in_artifact(name))
             }
         };
     }

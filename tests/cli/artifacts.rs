@@ -1,0 +1,431 @@
+//! Jars of all kinds: woven ones run as before and are traced; what nothing matches stays as it is.
+
+use crate::support::{PRINTED, World, member};
+use weave::container::zip::{Archive, Method};
+
+const NOTHING: &str =
+    "version = 1\n[[aspect]]\nname = \"none\"\nmatch = { type = \"no.such.Type\" }\n";
+
+#[test]
+fn a_woven_jar_runs_as_before_and_is_traced() {
+    let world = World::with_jar();
+    let ran = world.wove(&["app.jar", "out.jar"]);
+    insta::assert_snapshot!(ran.err, @"wove 3 methods of 2 classes in 1 artifact -> out.jar");
+    assert_eq!(
+        world.tool("java", &["-Xverify:all", "-jar", "out.jar"]).out,
+        PRINTED
+    );
+    world.assert_traced();
+    assert_eq!(
+        world.member("out.jar", "META-INF/weave/symbols"),
+        world.read("out.jar.wsym")
+    );
+}
+
+#[test]
+fn what_no_rule_matches_is_identical_and_said_so() {
+    let world = World::with_jar();
+    world.write("none.toml", NOTHING);
+    let ran = world.wove(&["app.jar", "out.jar", "--rules", "none.toml"]);
+    insta::assert_snapshot!(ran.err, @r"
+    warning: aspect `none` matched no method
+    no rule put a hook anywhere: out.jar is app.jar as it was
+    ");
+    assert_eq!(world.read("out.jar"), world.read("app.jar"));
+    assert!(!world.at("out.jar.wsym").exists());
+}
+
+#[test]
+fn a_woven_jar_is_not_woven_again() {
+    let world = World::with_jar();
+    world.wove(&["app.jar", "once.jar"]);
+    let ran = world.wove(&["once.jar", "twice.jar", "--json"]);
+    assert_eq!(world.read("once.jar"), world.read("twice.jar"));
+    let json: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(json["left"]["already-woven"], 3);
+}
+
+#[test]
+fn weaving_in_two_steps_keeps_the_first_steps_symbols() {
+    let world = World::with_jar();
+    let rule = |ty: &str| {
+        format!("version = 1\n[[aspect]]\nname = \"x\"\nmatch = {{ type = \"{ty}\" }}\n")
+    };
+    world.write("fib.toml", rule("com.acme.Fib"));
+    world.write("main.toml", rule("com.acme.Main"));
+    world.wove(&["app.jar", "a.jar", "--rules", "fib.toml"]);
+    world.wove(&["a.jar", "b.jar", "--rules", "main.toml"]);
+    let names: Vec<_> = world.names("b.jar");
+    let count = |name: &str| names.iter().filter(|n| *n == name).count();
+    assert_eq!(count("META-INF/weave/symbols"), 1);
+    assert_eq!(count("weave/runtime/Hooks.class"), 1);
+    assert_eq!(world.symbols("a.jar.wsym").len(), 1);
+    assert_eq!(world.symbols("b.jar.wsym").len(), 3);
+    assert_eq!(world.tool("java", &["-jar", "b.jar"]).out, PRINTED);
+    world.assert_traced();
+}
+
+#[test]
+fn without_the_library_the_program_needs_it_on_its_class_path() {
+    let world = World::with_jar();
+    world.wove(&["app.jar", "out.jar", "--no-runtime"]);
+    assert!(
+        !world
+            .names("out.jar")
+            .iter()
+            .any(|n| n.starts_with("weave/"))
+    );
+    world.wove(&["runtime"]);
+    let ran = world.tool(
+        "java",
+        &["-cp", "out.jar:weave-runtime.jar", "com.acme.Main"],
+    );
+    assert_eq!(ran.out, PRINTED);
+    world.assert_traced();
+}
+
+#[test]
+fn a_single_class_is_woven() {
+    let world = World::new();
+    world.wove(&[
+        "classes/com/acme/Fib.class",
+        "classes/com/acme/Fib.class",
+        "--symbols",
+        "fib.wsym",
+    ]);
+    assert_eq!(world.symbols("fib.wsym").len(), 1);
+    world.wove(&["runtime"]);
+    let ran = world.tool(
+        "java",
+        &["-cp", "classes:weave-runtime.jar", "com.acme.Main"],
+    );
+    assert_eq!(ran.out, PRINTED);
+    assert!(world.at("run.wtrace").exists());
+}
+
+/// Where a nested archive's data lies, and how it is packed.
+fn packing(jar: &[u8], name: &str) -> (Method, usize) {
+    let archive = Archive::open(jar).unwrap();
+    let member = archive.find(name).unwrap();
+    (member.method(), member.data_offset())
+}
+
+#[test]
+fn nested_jars_are_woven_and_stay_packed_as_they_were() {
+    let world = World::new();
+    world.tool(
+        "jar",
+        &["cf", "lib.jar", "-C", "classes", "com/acme/Fib.class"],
+    );
+    world.tool(
+        "jar",
+        &[
+            "cfe",
+            "app.jar",
+            "com.acme.Main",
+            "-C",
+            "classes",
+            "com/acme/Main.class",
+        ],
+    );
+    world.write("BOOT-INF/lib/odd.jar", "this is no jar");
+    std::fs::copy(world.at("lib.jar"), world.at("BOOT-INF/lib/lib.jar")).unwrap();
+    world.tool("jar", &["cf0", "deep.jar", "BOOT-INF/lib/lib.jar"]);
+    std::fs::copy(world.at("deep.jar"), world.at("BOOT-INF/lib/deep.jar")).unwrap();
+    world.tool(
+        "jar",
+        &[
+            "uf0",
+            "app.jar",
+            "BOOT-INF/lib/lib.jar",
+            "BOOT-INF/lib/odd.jar",
+        ],
+    );
+    world.tool("jar", &["uf", "app.jar", "BOOT-INF/lib/deep.jar"]);
+
+    world.wove(&["app.jar", "out.jar"]);
+    let (before, after) = (world.read("app.jar"), world.read("out.jar"));
+    for name in [
+        "BOOT-INF/lib/lib.jar",
+        "BOOT-INF/lib/odd.jar",
+        "BOOT-INF/lib/deep.jar",
+    ] {
+        assert_eq!(packing(&before, name).0, packing(&after, name).0, "{name}");
+    }
+    assert_eq!(packing(&after, "BOOT-INF/lib/lib.jar").0, Method::Stored);
+    assert_eq!(packing(&after, "BOOT-INF/lib/deep.jar").0, Method::Deflated);
+    assert_eq!(member(&after, "BOOT-INF/lib/odd.jar"), b"this is no jar");
+    let lib = member(&after, "BOOT-INF/lib/lib.jar");
+    assert_ne!(
+        member(&lib, "com/acme/Fib.class"),
+        world.read("classes/com/acme/Fib.class")
+    );
+    let names: Vec<_> = Archive::open(&lib)
+        .unwrap()
+        .members()
+        .iter()
+        .map(|m| m.name().to_owned())
+        .collect();
+    assert!(
+        !names.iter().any(|n| n.starts_with("weave/")),
+        "the outer jar has it: {names:?}"
+    );
+    let artifacts: std::collections::BTreeSet<String> = world
+        .symbols("out.jar.wsym")
+        .iter()
+        .map(|(_, s)| s.artifact.to_string())
+        .collect();
+    assert_eq!(
+        artifacts.into_iter().collect::<Vec<_>>(),
+        [
+            "app.jar",
+            "app.jar!/BOOT-INF/lib/deep.jar!/BOOT-INF/lib/lib.jar",
+            "app.jar!/BOOT-INF/lib/lib.jar"
+        ]
+    );
+    // The woven nested jar runs with the outer one's hook library.
+    world.write("lib-out.jar", &lib);
+    let ran = world.tool("java", &["-cp", "out.jar:lib-out.jar", "com.acme.Main"]);
+    assert_eq!(ran.out, PRINTED);
+    world.assert_traced();
+}
+
+#[test]
+fn a_war_has_the_library_where_its_classes_see_it() {
+    let world = World::new();
+    world.tool(
+        "jar",
+        &["cf", "lib.jar", "-C", "classes", "com/acme/Fib.class"],
+    );
+    world.write("WEB-INF/web.xml", "<web-app/>");
+    std::fs::create_dir_all(world.at("WEB-INF/lib")).unwrap();
+    std::fs::rename(world.at("lib.jar"), world.at("WEB-INF/lib/lib.jar")).unwrap();
+    world.tool("jar", &["cf", "app.war", "WEB-INF"]);
+    world.wove(&["app.war", "out.war"]);
+    let names = world.names("out.war");
+    assert!(names.contains(&"WEB-INF/classes/weave/runtime/Hooks.class".to_owned()));
+    assert!(names.contains(&"WEB-INF/classes/META-INF/weave/symbols".to_owned()));
+    assert!(!names.iter().any(|n| n.starts_with("weave/")));
+}
+
+#[test]
+fn an_ear_has_the_library_in_its_library_directory() {
+    let world = World::new();
+    world.tool(
+        "jar",
+        &["cf", "ejb.jar", "-C", "classes", "com/acme/Fib.class"],
+    );
+    world.write(
+        "META-INF/application.xml",
+        "<application><library-directory>APP-INF/lib</library-directory></application>",
+    );
+    world.tool(
+        "jar",
+        &["cf", "app.ear", "META-INF/application.xml", "ejb.jar"],
+    );
+    world.wove(&["app.ear", "out.ear"]);
+    let library = world.member("out.ear", "APP-INF/lib/weave-runtime.jar");
+    assert_eq!(
+        member(&library, "META-INF/weave/symbols"),
+        world.read("out.ear.wsym")
+    );
+    assert!(!member(&library, "weave/runtime/Hooks.class").is_empty());
+    // Woven again, with other rules: still one library, with both maps.
+    world.wove(&["out.ear", "again.ear"]);
+    assert_eq!(world.read("out.ear"), world.read("again.ear"));
+}
+
+#[test]
+fn a_zip_of_jars_gets_one_library_that_all_jars_name() {
+    let world = World::with_jar();
+    std::fs::create_dir_all(world.at("dist/lib")).unwrap();
+    std::fs::copy(world.at("app.jar"), world.at("dist/lib/app.jar")).unwrap();
+    world.tool("jar", &["cfM", "dist.zip", "dist"]);
+    world.wove(&["dist.zip", "out.zip"]);
+    world.tool("jar", &["xf", "out.zip"]);
+    assert_eq!(
+        world.tool("java", &["-jar", "dist/lib/app.jar"]).out,
+        PRINTED
+    );
+    world.assert_traced();
+}
+
+#[test]
+fn a_signature_goes_when_the_jar_changes_and_stays_when_not() {
+    let world = World::with_jar();
+    let key = [
+        "-genkeypair",
+        "-keystore",
+        "ks",
+        "-storepass",
+        "secret",
+        "-alias",
+        "me",
+        "-keyalg",
+        "EC",
+        "-dname",
+        "CN=me",
+    ];
+    world.tool("keytool", &key);
+    world.tool(
+        "jarsigner",
+        &["-keystore", "ks", "-storepass", "secret", "app.jar", "me"],
+    );
+    world.write("none.toml", NOTHING);
+    world.wove(&["app.jar", "same.jar", "--rules", "none.toml"]);
+    assert!(
+        world
+            .tool("jarsigner", &["-verify", "same.jar"])
+            .out
+            .contains("jar verified")
+    );
+
+    let ran = world.wove(&["app.jar", "out.jar"]);
+    insta::assert_snapshot!(ran.err, @r"
+    warning: app.jar: its signature no longer fits and was removed; sign it again if it must be signed
+    wove 3 methods of 2 classes in 1 artifact -> out.jar
+    ");
+    assert!(
+        world
+            .tool("jarsigner", &["-verify", "out.jar"])
+            .out
+            .contains("jar is unsigned")
+    );
+    let manifest = String::from_utf8(world.member("out.jar", "META-INF/MANIFEST.MF")).unwrap();
+    assert!(!manifest.contains("Digest"), "{manifest}");
+    assert!(manifest.contains("Main-Class: com.acme.Main"), "{manifest}");
+    assert_eq!(world.tool("java", &["-jar", "out.jar"]).out, PRINTED);
+}
+
+/// A module with the program.
+fn modular(world: &World) {
+    world.write("module-info.java", "module com.acme { exports com.acme; }");
+    world.tool(
+        "javac",
+        &[
+            "-d",
+            "classes",
+            "module-info.java",
+            "--patch-module",
+            "com.acme=classes",
+        ],
+    );
+    world.tool(
+        "jar",
+        &["cfe", "app.jar", "com.acme.Main", "-C", "classes", "."],
+    );
+}
+
+#[test]
+fn a_modular_jar_runs_on_the_module_path() {
+    let world = World::new();
+    modular(&world);
+    world.wove(&["app.jar", "out.jar"]);
+    let ran = world.tool("java", &["-p", "out.jar", "-m", "com.acme/com.acme.Main"]);
+    assert_eq!(ran.out, PRINTED);
+    world.assert_traced();
+}
+
+#[test]
+fn a_folder_of_modular_jars_runs_on_the_module_path() {
+    let world = World::new();
+    modular(&world);
+    std::fs::create_dir(world.at("mods")).unwrap();
+    std::fs::rename(world.at("app.jar"), world.at("mods/app.jar")).unwrap();
+    world.wove(&["mods", "out"]);
+    assert_eq!(world.files("out"), ["app.jar", "weave-runtime.jar"]);
+    let ran = world.tool("java", &["-p", "out", "-m", "com.acme/com.acme.Main"]);
+    assert_eq!(ran.out, PRINTED);
+    world.assert_traced();
+}
+
+#[test]
+fn any_number_of_threads_gives_the_same_bytes() {
+    let world = World::with_jar();
+    world.tool(
+        "jar",
+        &["uf0", "app.jar", "-C", "classes", "com/acme/Main.class"],
+    );
+    std::fs::create_dir_all(world.at("in/lib")).unwrap();
+    for name in ["in/a.jar", "in/lib/b.jar", "in/lib/c.jar"] {
+        std::fs::copy(world.at("app.jar"), world.at(name)).unwrap();
+    }
+    for jobs in ["1", "2", "8"] {
+        world.wove(&["in", &format!("out{jobs}"), "--jobs", jobs]);
+    }
+    let files = world.files("out1");
+    assert_eq!(
+        files,
+        ["a.jar", "lib/b.jar", "lib/c.jar", "weave-runtime.jar"]
+    );
+    for name in files {
+        let one = world.read(&format!("out1/{name}"));
+        assert!(one == world.read(&format!("out2/{name}")), "{name}");
+        assert!(one == world.read(&format!("out8/{name}")), "{name}");
+    }
+    assert_eq!(world.read("out1.wsym"), world.read("out8.wsym"));
+}
+
+#[test]
+fn base_types_of_a_reference_count_for_extends() {
+    let world = World::new();
+    let source =
+        "public class Job extends lib.Base { public int work(int n) { return n * n + 1; } }";
+    world.write(
+        "lib/Base.java",
+        "package lib; public class Base implements Marker {}",
+    );
+    world.write("lib/Marker.java", "package lib; public interface Marker {}");
+    world.write("Job.java", source);
+    let sources = ["lib/Base.java", "lib/Marker.java", "Job.java"];
+    world.tool("javac", &[&["-d", "out"][..], &sources].concat());
+    world.tool("jar", &["cf", "lib.jar", "-C", "out", "lib"]);
+    world.tool("jar", &["cf", "job.jar", "-C", "out", "Job.class"]);
+    let rules = "version = 1\n[[aspect]]\nname = \"jobs\"\nmatch = { extends = \"lib.Marker\" }\n";
+    world.write("weave.toml", rules);
+    let alone = world.wove(&["job.jar", "alone.jar"]);
+    assert!(
+        alone.err.contains("aspect `jobs` matched no method"),
+        "{}",
+        alone.err
+    );
+    let with = world.wove(&["job.jar", "with.jar", "--reference", "lib.jar"]);
+    assert!(
+        with.err.starts_with("wove 1 method of 1 class"),
+        "{}",
+        with.err
+    );
+}
+
+#[test]
+fn a_multi_release_jar_is_woven_in_every_version() {
+    let world = World::with_jar();
+    let newer = crate::support::FIB.replace("n < 2 ? n", "n <= 1 ? n");
+    world.write("v11/Fib.java", newer);
+    world.tool(
+        "javac",
+        &["--release", "11", "-d", "v11/classes", "v11/Fib.java"],
+    );
+    world.tool(
+        "jar",
+        &["uf", "app.jar", "--release", "11", "-C", "v11/classes", "."],
+    );
+    world.tool("jar", &["i", "app.jar"]);
+    assert!(
+        world
+            .names("app.jar")
+            .contains(&"META-INF/INDEX.LIST".to_owned())
+    );
+    world.wove(&["app.jar", "out.jar"]);
+    let names = world.names("out.jar");
+    assert!(
+        !names.contains(&"META-INF/INDEX.LIST".to_owned()),
+        "it does not know the hook library"
+    );
+    // Both versions of the method have an id of their own.
+    let symbols = world.symbols("out.jar.wsym");
+    let of = symbols.iter().filter(|(_, s)| &*s.method == "of");
+    assert_eq!(of.count(), 2);
+    assert_eq!(world.tool("java", &["-jar", "out.jar"]).out, PRINTED);
+    world.assert_traced();
+}

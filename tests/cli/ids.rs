@@ -1,0 +1,80 @@
+//! Ids are unique over a job, stable between jobs, and the same with any number of threads.
+
+use crate::support::{PRINTED, World};
+use std::collections::BTreeSet;
+use weave::aspect::pointcut::Matcher;
+use weave::aspect::rules::Rules;
+use weave::pipeline::{Job, run};
+
+#[test]
+fn the_same_class_in_two_jars_has_two_ids() {
+    let world = World::with_jar();
+    std::fs::create_dir(world.at("in")).unwrap();
+    for name in ["in/a.jar", "in/b.jar"] {
+        std::fs::copy(world.at("app.jar"), world.at(name)).unwrap();
+    }
+    world.wove(&["in", "out"]);
+    let symbols = world.symbols("out.wsym");
+    assert_eq!(symbols.len(), 6);
+    // The first one has the ids that it has alone.
+    world.wove(&["app.jar", "a.jar"]);
+    for (id, symbol) in world.symbols("a.jar.wsym").iter() {
+        assert_eq!(symbols.get(id).unwrap().name(), symbol.name());
+        assert_eq!(&*symbols.get(id).unwrap().artifact, "in/a.jar");
+    }
+}
+
+#[test]
+fn known_maps_keep_their_methods_ids() {
+    let world = World::with_jar();
+    world.wove(&["app.jar", "a.jar"]);
+    world.wove(&["app.jar", "b.jar", "--known-symbols", "a.jar.wsym"]);
+    let ids =
+        |name: &str| -> BTreeSet<u32> { world.symbols(name).iter().map(|(id, _)| id).collect() };
+    assert_eq!(ids("a.jar.wsym"), ids("b.jar.wsym"));
+}
+
+/// Few first candidates, so that nearly all methods collide.
+fn weak(_: &str, name: &str, _: &str, attempt: u32) -> u32 {
+    (name.len() as u32 % 2) + 1 + 2 * attempt
+}
+
+#[test]
+fn collisions_are_resolved_and_the_program_runs() {
+    let world = World::with_jar();
+    let weave = |output: &str, threads| {
+        let job = Job {
+            input: world.at("app.jar"),
+            output: Some(world.at(output)),
+            matcher: Matcher::new(Rules::default_pack()),
+            runtime: true,
+            strict: false,
+            references: vec![],
+            symbols: None,
+            known_symbols: vec![],
+            threads: Some(threads),
+            explain: false,
+            method_id: weak,
+        };
+        run(&job, &|_, _| {}).unwrap()
+    };
+    assert_eq!(weave("out.jar", 1).methods, 3);
+    weave("out8.jar", 8);
+    assert_eq!(world.read("out.jar"), world.read("out8.jar"));
+    let ids: BTreeSet<u32> = world
+        .symbols("out.jar.wsym")
+        .iter()
+        .map(|(id, _)| id)
+        .collect();
+    assert_eq!(ids.len(), 3);
+    assert_eq!(world.tool("java", &["-jar", "out.jar"]).out, PRINTED);
+    // The ids in the bytecode are those of the map: the trace names every method.
+    let report = world.wove(&["report", "run.wtrace"]).out;
+    for name in [
+        "com.acme.Fib.of",
+        "com.acme.Main.main",
+        "com.acme.Main.fail",
+    ] {
+        assert!(report.contains(name), "{report}");
+    }
+}

@@ -1,0 +1,9 @@
+//! What a user of the command notices: artifacts go in, artifacts come out, programs run.
+
+mod artifacts;
+mod failures;
+mod folders;
+mod ids;
+mod safety;
+mod support;
+mod tools;

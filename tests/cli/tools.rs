@@ -1,0 +1,69 @@
+//! The commands around the main job: plan, verify, init, runtime.
+
+use crate::support::World;
+
+#[test]
+fn plan_tells_what_and_why_not() {
+    let world = World::with_jar();
+    insta::assert_snapshot!(world.wove(&["plan", "app.jar"]).out);
+    insta::assert_snapshot!(world.wove(&["plan", "app.jar", "--summary", "--filter", "Fib"]).out, @r"
+    rules: pack:default
+    1 method of 1 class in 1 artifact would be woven
+            1 left: empty or a trivial accessor (name it with min-size = 0)
+    ");
+    let json = world.wove(&["plan", "app.jar", "--json"]).out;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["methods"], 3);
+    assert_eq!(json["left"]["trivial"], 2);
+    assert!(
+        json["classes"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|c| c["type"] == "com/acme/Fib")
+    );
+    assert_eq!(
+        std::fs::read_dir(world.path()).unwrap().count(),
+        2,
+        "nothing is written"
+    );
+}
+
+#[test]
+fn verify_finds_what_does_not_hold() {
+    let world = World::with_jar();
+    world.wove(&["app.jar", "out.jar"]);
+    let ran = world.wove(&["verify", "out.jar"]);
+    assert!(ran.out.ends_with("all hold together\n"), "{}", ran.out);
+
+    // A branch into the middle of an instruction: `if_icmpge` (0xa2) of Fib.of.
+    let mut class = world.read("classes/com/acme/Fib.class");
+    let at = class
+        .windows(3)
+        .position(|w| w == [0x1a, 0x05, 0xa2])
+        .unwrap();
+    class[at + 4] = 1;
+    world.write("Fib.class", &class);
+    let ran = world.weave(&["verify", "Fib.class"]);
+    assert_eq!(ran.status, 1);
+    insta::assert_snapshot!(ran.out, @r"
+    Fib.class: of(I)I: branch to 3, inside an instruction (at byte 0x138)
+    2 methods in 1 class verified: 1 failure
+    ");
+    let ran = world.weave(&["verify", "Fib.class", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(json["failures"][0]["method"], "of(I)I");
+    assert_eq!(json["failures"][0]["offset"], at + 2);
+}
+
+#[test]
+fn init_writes_rules_that_weave_and_never_overwrites() {
+    let world = World::with_jar();
+    world.wove(&["init"]);
+    world.wove(&["plan", "app.jar"]);
+    world.write("weave.toml", "mine");
+    let ran = world.weave(&["init"]);
+    assert_eq!(ran.status, 2);
+    insta::assert_snapshot!(ran.err, @"error: weave.toml is there already: remove it first, or name another file");
+    assert_eq!(world.read("weave.toml"), b"mine");
+}
