@@ -4,7 +4,9 @@ jdk=$("$java" -XshowSettings:properties -version 2>&1 | sed -n 's/^ *java.home =
 jdk_new=${WEAVE_JDK_NEW:-}
 if [ -z "$jdk_new" ]; then
     best=17
-    for home in /usr/lib/jvm/*; do
+    IFS_was=$IFS
+    IFS=:
+    for home in ${WEAVE_JDKS:-} /usr/lib/jvm/*; do
         [ -x "$home/bin/javac" ] && [ -r "$home/release" ] || continue
         version=$(sed -n 's/^JAVA_VERSION="\([0-9]*\).*/\1/p' "$home/release")
         if [ "${version:-0}" -gt "$best" ]; then
@@ -12,5 +14,6 @@ if [ -z "$jdk_new" ]; then
             jdk_new=$home
         fi
     done
+    IFS=$IFS_was
 fi
 [ -n "$jdk_new" ] || echo "no newer JDK found (WEAVE_JDK_NEW): virtual threads are not covered" >&2

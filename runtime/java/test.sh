@@ -1,9 +1,11 @@
 #!/bin/sh
 # Tests the hook library as it is packed in weave-runtime.jar, on the JDK of the path (or JAVA_HOME) and on a newer one:
-# WEAVE_JDK_NEW, or the newest that is installed beside. An argument is part of the name of the tests to run.
+# WEAVE_JDK_NEW, or the newest of WEAVE_JDKS and of those installed (WEAVE_ONE_JDK=1 makes do without). An argument is
+# part of the name of the tests to run.
 set -eu
 cd "$(dirname "$0")"
 . ./jdks.sh
+[ -n "$jdk_new" ] || [ -n "${WEAVE_ONE_JDK:-}" ] || exit 1
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 

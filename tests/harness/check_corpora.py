@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Weaves corpora and has HotSpot judge every class.
 
-    check_corpora.py [--everyday | --full] [ARTIFACT...]
+    check_corpora.py [--everyday | --full | --everything] [ARTIFACT...]
 
 For every artifact:
 - rules that match nothing give the same bytes;
 - `pack:all` weaves every method that has code, or says why not;
 - on each judging JDK, no class fails to link that did not fail unwoven;
-- `weave verify` accepts the output.
+- `weave verify` accepts it, unwoven and woven.
 """
 
 import argparse
@@ -20,7 +20,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import corpora
-from lib import CORPORA, JOBS, ROOT, WORK, Score, fresh, judges, main, oldest_jdk, run, weave_binary
+from lib import CORPORA, JOBS, ROOT, WORK, Score, cpu, fresh, judges, main, oldest_jdk, run, weave_binary
 
 ORACLE = ROOT / "tests" / "oracle"
 # HotSpot's verifier for all loaders; its log lines would mix with what the oracle prints.
@@ -74,25 +74,26 @@ def link(home, root, artifacts, jdk, fallback):
     return failing, linked
 
 
-def link_unwoven(version, home, artifacts, jdk, fallback):
+def link_unwoven(version, home, root, artifacts, jdk, fallback):
     """The same for the unwoven artifacts, remembered beside the corpora."""
     mark = hashlib.sha256((home / "release").read_bytes() + (ORACLE / "LinkAll.java").read_bytes())
-    for path in [CORPORA / a for a in artifacts] + list(fallback):
+    for path in [root / a for a in artifacts] + list(fallback):
         mark.update(f"{path} {path.stat().st_size}\n".encode())
     known = CORPORA / "linked" / f"{version}-{mark.hexdigest()[:16]}.json"
     if known.exists():
         rows, linked = json.loads(known.read_text())
         return {(a, m): (k, t) for a, m, k, t in rows}, linked
-    failing, linked = link(home, CORPORA, artifacts, jdk, fallback)
-    known.parent.mkdir(exist_ok=True)
+    failing, linked = link(home, root, artifacts, jdk, fallback)
+    known.parent.mkdir(parents=True, exist_ok=True)
     known.write_text(json.dumps([[[a, m, k, t] for (a, m), (k, t) in failing.items()], linked]))
     return failing, linked
 
 
-def judge(score, version, home, woven, artifacts, jdk, fallback):
+def judge(score, version, home, root, woven, artifacts, jdk, fallback):
     """No class fails that did not fail unwoven."""
     what = f"JDK {version} links {'its own classes' if jdk else f'{len(artifacts)} artifacts'}"
-    before, linked_before = link_unwoven(version, home, artifacts, jdk, fallback)
+    used = cpu()
+    before, linked_before = link_unwoven(version, home, root, artifacts, jdk, fallback)
     after, linked = link(home, woven, artifacts, jdk, fallback)
     new = {key: told for key, told in after.items() if before.get(key, ("", ""))[0] != told[0]}
     for (artifact, member), (kind, message) in sorted(new.items())[:SHOWN]:
@@ -100,7 +101,8 @@ def judge(score, version, home, woven, artifacts, jdk, fallback):
     score.check(
         what,
         not new and linked >= linked_before > 0,
-        f"{linked} classes linked, {linked_before} unwoven; {len(before)} fail unwoven, {len(new)} newly",
+        f"{linked} classes linked, {linked_before} unwoven; {len(before)} fail unwoven, {len(new)} newly"
+        f" ({cpu() - used:.0f} s of CPU)",
     )
 
 
@@ -116,9 +118,8 @@ def count(root, artifacts):
 
 def body():
     args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    args.add_argument("--everyday", action="store_true", help="a few artifacts and both JDKs (the default)")
-    args.add_argument("--full", action="store_true", help="all of them")
-    args.add_argument("artifact", nargs="*", type=pathlib.Path, help="these jars only")
+    corpora.add_scopes(args)
+    args.add_argument("artifact", nargs="*", type=pathlib.Path, help="these jars only, no JDK")
     args = args.parse_args()
     weave, judging, score = weave_binary(), judges(), Score()
     fresh(WORK / "woven")
@@ -130,7 +131,7 @@ def body():
     else:
         CORPORA.mkdir(parents=True, exist_ok=True)
         own = {version: corpora.jdk_jar(version, home) for version, home in judging.items()}
-        paths = corpora.full() if args.full else corpora.everyday()
+        paths = corpora.of_scope(args.scope)
     root = CORPORA if not args.artifact else pathlib.Path(os.path.commonpath([p.parent for p in paths]))
     names = [str(p.relative_to(root)) for p in paths]
     every = names + [p.name for p in own.values()]
@@ -139,7 +140,14 @@ def body():
     nothing = WORK / "nothing.toml"
     nothing.write_text(NOTHING)
     different, failed, refused, told = [], [], [], {}
-    seconds = 0.0
+    seconds, used = 0.0, cpu()
+
+    def verified(path, name, what):
+        done = run([weave, "verify", path], check=False)
+        if done.returncode != 0:
+            refused.append(name)
+            print(f"     {name}, {what}: {(done.stdout + done.stderr).strip()[-400:]}")
+
     for name in every:
         source, target = root / name, WORK / "woven" / name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -155,27 +163,27 @@ def body():
             print(f"     {name}: exit {done.returncode} {done.stderr.strip()[:300]}")
             continue
         told[name] = json.loads(done.stdout)
-        done = run([weave, "verify", target], check=False)
-        if done.returncode != 0:
-            refused.append(name)
-            print(f"     {name}: {(done.stdout + done.stderr).strip()[-400:]}")
+        verified(source, name, "unwoven")
+        verified(target, name, "woven")
     score.check("rules that match nothing give the same bytes", not different, f"{len(every)} artifacts")
-    score.check("pack:all weaves", not failed, f"{len(every)} artifacts in {seconds:.1f} s")
-    score.check("weave verify accepts the output", not refused, f"{len(every) - len(failed)} artifacts")
+    score.check("pack:all weaves", not failed, f"{len(every)} artifacts in {seconds:.1f} s (with the above {cpu() - used:.0f} s of CPU)")
+    score.check("weave verify accepts input and output", not refused, f"{len(every) - len(failed)} artifacts")
 
     woven = [name for name in names if name in told]
     before, after = count(root, list(told)), count(WORK / "woven", list(told))
     wrong, reasons = [], {}
     for name, report in told.items():
-        counted = report["skipped"]
+        counted = report["left"]
         # Abstract and native methods have no code, and are not among those counted here.
         skipped = sum(n for reason, n in counted.items() if reason != "no-body")
         for reason, n in counted.items():
             reasons[reason] = reasons.get(reason, 0) + n
-        if before[name][1] != report["woven"] + skipped or after[name][2] != report["woven"]:
+        woven_here = report["methods"]
+        if before[name][1] != woven_here + skipped or after[name][2] != woven_here or before[name][:2] != after[name][:2]:
             wrong.append(
-                f"     {name}: {before[name][1]} methods with code; weave tells {report['woven']} woven,"
-                f" {counted} skipped; {after[name][2]} call Hooks.enter"
+                f"     {name}: {before[name][0]} classes, {before[name][1]} methods with code; weave tells {woven_here}"
+                f" woven, {counted} left; in the output {after[name][0]} classes, {after[name][1]} methods with code,"
+                f" {after[name][2]} call Hooks.enter"
             )
     print(*wrong[:SHOWN], sep="\n", end="\n" if wrong else "")
     methods = sum(c[1] for c in before.values())
@@ -190,9 +198,9 @@ def body():
 
     for version, home in sorted(judging.items()):
         if version in own and own[version].name in told:
-            judge(score, version, home, WORK / "woven", [own[version].name], True, [])
+            judge(score, version, home, root, WORK / "woven", [own[version].name], True, [])
         if woven:
-            judge(score, version, home, WORK / "woven", woven, False, paths)
+            judge(score, version, home, root, WORK / "woven", woven, False, paths)
     return score.finish("corpora")
 
 

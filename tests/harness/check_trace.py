@@ -68,10 +68,17 @@ def read_symbols(trace, data):
     if data[:4] != b"WSYM":
         trace.problems.append("a symbols map does not begin with WSYM")
         return
-    _, _, count, length, crc, packed = struct.unpack_from("<HHIIII", data, 4)
-    payload = zlib.decompress(data[24 : 24 + packed], -15)
-    if len(payload) != length or zlib.crc32(payload) != crc:
-        trace.problems.append("a symbols map's length or checksum is wrong")
+    _, _, count, blocks = struct.unpack_from("<HHII", data, 4)
+    payload, begin = b"", 16
+    for _ in range(blocks):
+        length, crc, packed = struct.unpack_from("<III", data, begin)
+        block = zlib.decompress(data[begin + 12 : begin + 12 + packed], -15)
+        if len(block) != length or length > 4 << 20 or zlib.crc32(block) != crc:
+            trace.problems.append("the length or checksum of a symbols map's block is wrong")
+        payload += block
+        begin += 12 + packed
+    if begin != len(data):
+        trace.problems.append(f"a symbols map of {len(data)} bytes ends at {begin}")
     at, owner, seen = 0, "", 0
     while at < len(payload):
         tag = payload[at]

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Brings the corpora into `.cache/corpora` (or WEAVE_CORPORA), by the ordinary clients.
 
-    corpora.py [--everyday | --full] [--count]
+    corpora.py [--everyday | --full | --everything] [--count]
 
 - `jdk<N>.jar`: the classes of the JDKs found on this machine (`jimage extract`)
 - `maven/*.jar`: tests/corpora/maven.txt, with `mvn dependency:copy`
-- `debian/<package>/*.jar`: tests/corpora/debian.txt, with `apt-get download` (`--full` only)
+- `debian/<package>/*.jar`: tests/corpora/debian.txt, with `apt-get download` (not everyday)
 
 Nothing is installed. What is there already is not fetched again.
 """
@@ -126,14 +126,25 @@ def is_code(path):
     return not path.name.endswith("-sources.jar")
 
 
-def everyday():
-    """A few libraries of each kind of compiler."""
-    return maven(EVERYDAY)
+# A third of all classes, most of them twice: only `everything` has them judged. programs.py runs both of Maven's.
+LARGEST = ("org.jetbrains.kotlin:kotlin-compiler-embeddable:", "io.zipkin:zipkin-server:", "kotlin")
 
 
-def full():
-    """Everything but the JDKs."""
-    return [p for p in maven(entries("maven.txt")) if is_code(p)] + debian(entries("debian.txt"))
+def of_scope(scope):
+    """The artifacts of a scope (`--everyday`, `--full`, `--everything`), without the JDKs."""
+    if scope == "--everyday":
+        return maven(EVERYDAY)
+    skip = () if scope == "--everything" else LARGEST
+    libraries = [line for line in entries("maven.txt") if not line.startswith(tuple(s for s in skip if ":" in s))]
+    return [p for p in maven(libraries) if is_code(p)] + debian([p for p in entries("debian.txt") if p not in skip])
+
+
+def add_scopes(args):
+    """The options that choose a scope, `scope` being its option."""
+    group = args.add_mutually_exclusive_group()
+    helps = ("the quick part (the default)", "what CI takes", "all there is")
+    for name, told in zip(("--everyday", "--full", "--everything"), helps):
+        group.add_argument(name, action="store_const", dest="scope", const=name, default="--everyday", help=told)
 
 
 def class_versions(path):
@@ -157,12 +168,12 @@ def class_versions(path):
 
 def body():
     args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    args.add_argument("--full", action="store_true")
+    add_scopes(args)
     args.add_argument("--count", action="store_true", help="count classes by major version")
     args = args.parse_args()
     CORPORA.mkdir(parents=True, exist_ok=True)
     paths = [jdk_jar(v, home) for v, home in sorted(judges().items())]
-    paths += full() if args.full else everyday()
+    paths += of_scope(args.scope)
     print(f"{len(paths)} artifacts in {os.path.relpath(CORPORA)}")
     if args.count:
         total = Counter()
