@@ -69,35 +69,35 @@ def read_symbols(trace, data):
         trace.problems.append("a symbols map does not begin with WSYM")
         return
     _, _, count, blocks = struct.unpack_from("<HHII", data, 4)
-    payload, begin = b"", 16
+    begin, owner, seen = 16, "", 0
     for _ in range(blocks):
         length, crc, packed = struct.unpack_from("<III", data, begin)
         block = zlib.decompress(data[begin + 12 : begin + 12 + packed], -15)
+        begin += 12 + packed
         if len(block) != length or length > 4 << 20 or zlib.crc32(block) != crc:
             trace.problems.append("the length or checksum of a symbols map's block is wrong")
-        payload += block
-        begin += 12 + packed
+        at = method = 0
+        while at < len(block):
+            tag = block[at]
+            at += 1
+            if tag == 1:
+                _, at = text(block, at)
+            elif tag == 2:
+                owner, at = text(block, at)
+                _, at = text(block, at)
+            elif tag == 3:
+                step, at = leb128(block, at)
+                method = (method + step) & 0xFFFFFFFF
+                name, at = text(block, at)
+                descriptor, at = text(block, at)
+                _, at = leb128(block, at)
+                trace.symbols[method] = (owner, name, descriptor)
+                seen += 1
+            else:
+                trace.problems.append(f"a symbols map has tag {tag}")
+                return
     if begin != len(data):
         trace.problems.append(f"a symbols map of {len(data)} bytes ends at {begin}")
-    at, owner, seen = 0, "", 0
-    while at < len(payload):
-        tag = payload[at]
-        at += 1
-        if tag == 1:
-            _, at = text(payload, at)
-        elif tag == 2:
-            owner, at = text(payload, at)
-            _, at = text(payload, at)
-        elif tag == 3:
-            (method,) = struct.unpack_from("<I", payload, at)
-            name, at = text(payload, at + 4)
-            descriptor, at = text(payload, at)
-            _, at = leb128(payload, at)
-            trace.symbols[method] = (owner, name, descriptor)
-            seen += 1
-        else:
-            trace.problems.append(f"a symbols map has tag {tag}")
-            break
     if seen != count:
         trace.problems.append(f"a symbols map has {seen} methods and says {count}")
 
