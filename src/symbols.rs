@@ -278,7 +278,10 @@ impl Symbols {
             let deflated_len = header.le_u32()? as usize;
             let deflated = header.take(deflated_len)?;
             if raw_len > MAX_BLOCK {
-                return Err(Error::malformed(at, "symbols map claims an impossible size"));
+                return Err(Error::malformed(
+                    at,
+                    "symbols map claims an impossible size",
+                ));
             }
             payload.resize(raw_len, 0);
             let inflated = inflate
