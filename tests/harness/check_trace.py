@@ -68,10 +68,16 @@ def read_symbols(trace, data):
     if data[:4] != b"WSYM":
         trace.problems.append("a symbols map does not begin with WSYM")
         return
-    _, _, count, length, crc, packed = struct.unpack_from("<HHIIII", data, 4)
-    payload = zlib.decompress(data[24 : 24 + packed], -15)
-    if len(payload) != length or zlib.crc32(payload) != crc:
-        trace.problems.append("a symbols map's length or checksum is wrong")
+    _, _, count, blocks = struct.unpack_from("<HHII", data, 4)
+    payload, at = b"", 16
+    for _ in range(blocks):
+        length, crc, packed = struct.unpack_from("<III", data, at)
+        at += 12
+        block = zlib.decompress(data[at : at + packed], -15)
+        at += packed
+        if len(block) != length or zlib.crc32(block) != crc:
+            trace.problems.append("a symbols map's length or checksum is wrong")
+        payload += block
     at, owner, seen = 0, "", 0
     while at < len(payload):
         tag = payload[at]
