@@ -144,11 +144,19 @@ fn summary(outcome: &Outcome, input: &Path, output: &Path, verbose: bool) -> Str
         return text;
     }
     if !outcome.changed() {
-        line(format!(
-            "no rule put a hook anywhere: {} is {} as it was",
-            output.display(),
-            input.display()
-        ));
+        let same = if input == output {
+            format!("{} stays as it was", output.display())
+        } else {
+            format!("{} is {} as it was", output.display(), input.display())
+        };
+        let why = if outcome.left.is_empty() {
+            String::new()
+        } else {
+            let left = outcome.left.values().sum();
+            let reasons = show::reasons(&outcome.left);
+            format!(" ({} left: {reasons})", show::thousands(left))
+        };
+        line(format!("no hook was put anywhere: {same}{why}"));
         return text;
     }
     let mut result = format!(

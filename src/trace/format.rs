@@ -34,6 +34,8 @@ pub const ESCAPE_THREAD: u8 = 3;
 pub const ESCAPE_EXCEPTION: u8 = 4;
 /// Escape type: records are missing here.
 pub const ESCAPE_LOST: u8 = 5;
+/// Escape type: the chunk is full; ends the data.
+pub const ESCAPE_END: u8 = 6;
 
 /// THREAD flag: a virtual thread.
 pub const THREAD_VIRTUAL: u32 = 1;
@@ -270,6 +272,9 @@ impl<'a> Decoder<'a> {
             return None;
         }
         let ty = (word >> 2 & 0x3f) as u8;
+        if ty == ESCAPE_END {
+            return None;
+        }
         let len = (word >> 8 & 0xff_ffff) as usize * 8;
         let argument = (word >> 32) as u32;
         let start = self.at + 8;
@@ -367,6 +372,19 @@ mod tests {
                 Record::Escape(Escape::Lost(3)),
             ]
         );
+    }
+
+    #[test]
+    fn an_end_ends_the_data() {
+        let chunk = (Chunk::records(1, 0, 0).enter(5, 7))
+            .escape(u64::from(ESCAPE_END), 0, &[])
+            .exit(5, 7)
+            .bytes();
+        let mut d = Decoder::new(&chunk[CHUNK_HEADER..], 0);
+        assert!(matches!(d.next(), Some(Record::Call { time: 5, .. })));
+        assert_eq!((d.next(), d.next()), (None, None));
+        assert!(!d.damaged());
+        assert_eq!(d.position(), 8);
     }
 
     #[test]

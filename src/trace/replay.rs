@@ -119,6 +119,8 @@ impl Replay {
         let mut tally = Tally::default();
         let mut details: Option<(Cow<'_, str>, Cow<'_, str>)> = None;
         let mut over = 0u64;
+        // Whether records are missing behind the last one.
+        let mut silent = false;
         for segment in trace.segments(thread) {
             let mut records = trace.decode(segment);
             while let Some(record) = records.next() {
@@ -130,6 +132,7 @@ impl Replay {
                     }
                     Record::Escape(Escape::Lost(n)) => {
                         tally.lost = tally.lost.saturating_add(n);
+                        silent |= n > 0;
                         continue;
                     }
                     Record::Escape(_) => continue,
@@ -139,6 +142,7 @@ impl Replay {
                 }
                 tally.records += 1;
                 tally.last = time;
+                silent = false;
                 // Most exits are of the innermost call, whose row needs no looking up.
                 let method = match self.stack.last() {
                     Some(top) if kind != CallKind::Enter && top.id == id => top.method,
@@ -183,8 +187,10 @@ impl Replay {
                 }
             }
         }
+        // What dropped records would have ended is not known to have run on.
+        let end = if silent { tally.last } else { trace.end() };
         while !self.stack.is_empty() {
-            self.pop(trace.end(), Outcome::Running, visitor);
+            self.pop(end, Outcome::Running, visitor);
         }
         tally
     }

@@ -100,6 +100,26 @@ fn an_exit_closes_the_calls_above_its_own() {
 }
 
 #[test]
+fn what_is_open_where_records_were_dropped_runs_to_the_last_that_was_kept() {
+    let a = trace([Chunk::records(1, 0, 100)
+        .enter(0, 1)
+        .enter(20, 2)
+        .exit(30, 2)
+        .lost(7)]);
+    assert_eq!(
+        rows(&a),
+        [row("Main.main", 1, 50, 20), row("Orders.place", 1, 30, 30)]
+    );
+    // Where the recording went on, the end is the process's own.
+    let a = trace([Chunk::records(1, 0, 100)
+        .enter(0, 1)
+        .lost(7)
+        .enter(20, 2)
+        .exit(30, 2)]);
+    assert_eq!(rows(&a)[0], row("Main.main", 1, 900, 870));
+}
+
+#[test]
 fn what_is_open_at_the_end_runs_to_the_end_of_the_process() {
     let a = trace([
         Chunk::records(1, 0, 100).enter(0, 1),

@@ -100,6 +100,16 @@ impl View<'_> {
     pub(super) fn table(&self, out: &mut dyn Write) -> io::Result<()> {
         let stats = &self.analysis.stats;
         let rows = self.rows();
+        if rows.is_empty() {
+            return match &self.args.filter {
+                Some(p) if !stats.is_empty() => writeln!(
+                    out,
+                    "\nno method of the calls looked at fits --filter {}",
+                    printable(p)
+                ),
+                _ => writeln!(out, "\nno calls to show"),
+            };
+        }
         let busy = (stats.iter()).fold(0u64, |sum, s| sum.saturating_add(s.own));
         let errors = rows.iter().any(|&i| stats[i].errors > 0);
         let running = rows.iter().any(|&i| stats[i].running > 0);
