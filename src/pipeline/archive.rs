@@ -17,7 +17,7 @@ use std::borrow::Cow;
 use std::io::Write;
 
 /// Unpacked bytes in one batch. Two batches are in memory at a time.
-const BATCH_BYTES: u64 = 8 << 20;
+const BATCH_BYTES: u64 = 32 << 20;
 
 /// How deep archives may nest. Real ones do three levels (ear, war, jar).
 pub(crate) const MAX_DEPTH: usize = 8;

@@ -2,11 +2,13 @@ import java.io.BufferedOutputStream;
 import java.io.OutputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
 import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.Future;
 import java.util.zip.ZipEntry;
 import java.util.zip.ZipFile;
@@ -34,7 +36,11 @@ public final class AsmPeer {
 
     public static void main(String[] args) throws Exception {
         int threads = Integer.parseInt(args[0]);
-        ExecutorService workers = Executors.newFixedThreadPool(threads);
+        ExecutorService workers = Executors.newFixedThreadPool(threads, task -> {
+            Thread thread = new Thread(task);
+            thread.setDaemon(true); // a failure ends the run
+            return thread;
+        });
         try (ZipFile in = new ZipFile(args[1]);
             OutputStream file = new BufferedOutputStream(Files.newOutputStream(Path.of(args[2])), 1 << 20);
             ZipOutputStream out = new ZipOutputStream(file)) {
@@ -50,9 +56,17 @@ public final class AsmPeer {
             for (Future<Done> rest : ahead) {
                 write(out, rest.get());
             }
+            out.putNextEntry(new ZipEntry("META-INF/ids.txt"));
+            for (String name : NAMES) {
+                out.write(name.getBytes(StandardCharsets.UTF_8));
+            }
+            out.closeEntry();
         }
         workers.shutdown();
     }
+
+    /** What each id means: without it a trace could not be read. */
+    private static final ConcurrentLinkedQueue<String> NAMES = new ConcurrentLinkedQueue<>();
 
     private static void write(ZipOutputStream out, Done done) throws Exception {
         ZipEntry entry = new ZipEntry(done.entry.getName());
@@ -111,11 +125,13 @@ public final class AsmPeer {
             this.type = type;
             this.major = major;
             id = 31 * type.hashCode() + 17 * name.hashCode() + descriptor.hashCode();
+            NAMES.add(Integer.toHexString(id) + " " + type + "." + name + descriptor + "\n");
         }
 
         private void call(String hook, String descriptor) {
             push(id);
-            super.visitMethodInsn(INVOKESTATIC, HOOKS, hook, descriptor, false);
+            // Past AdviceAdapter, which would count the stack of code that it did not see.
+            mv.visitMethodInsn(INVOKESTATIC, HOOKS, hook, descriptor, false);
         }
 
         @Override
