@@ -2,14 +2,15 @@
 # All tests of the tree, the everyday ones by default (under ten minutes on two cores).
 #
 #   ./test.sh                all of it, with a part of the corpora and of the programs
-#   ./test.sh --full         what .ci/run does: all programs, most of the corpora (under 45 minutes)
+#   ./test.sh --full         all programs, most of the corpora (about 45 minutes)
 #   ./test.sh --everything   the corpora's largest artifacts, too
 #   ./test.sh --quick        fmt, clippy and cargo's tests: Rust and a JDK
 #   ./test.sh --only NAME    one of: fmt clippy cargo runtime oracles sample corpora programs
 #
 # Needs cargo and a JDK, 17; all but --quick also python3, Maven and a newer JDK (WEAVE_JDKS names the JDKs'
-# folders). --full also needs apt-get and dpkg. The corpora go to .cache/ (or WEAVE_CORPORA). What is missing
-# is a failure; nothing is skipped silently.
+# folders). As root on Debian it installs what it lacks of these, but for the newer JDK (tests/setup.sh). --full also
+# needs apt-get and dpkg. The corpora go to .cache/ (or WEAVE_CORPORA). What is missing is a failure; nothing is
+# skipped silently.
 set -u
 cd "$(dirname "$0")"
 steps="fmt clippy cargo runtime oracles sample corpora programs"
@@ -24,7 +25,7 @@ while [ $# -gt 0 ]; do
             steps=$2
             shift
             ;;
-        -h | --help) sed -n '2,12s/^# \{0,1\}//p' "$0"; exit 0 ;;
+        -h | --help) sed -n '2,14s/^# \{0,1\}//p' "$0"; exit 0 ;;
         *) echo "unknown option $1 (see --help)" >&2; exit 2 ;;
     esac
     shift
@@ -43,6 +44,10 @@ step() {
         programs) release && python3 tests/harness/programs.py $scope ;;
     esac
 }
+
+# Rust alone is enough for the first two steps.
+case $steps in fmt | clippy) ;; *) tests/setup.sh || exit 1 ;; esac
+[ "$scope" = --everyday ] || apt-get update -qq || { echo "FAILED: apt-get update" >&2; exit 1; }
 
 # The java on the PATH is what everyday tests run on: it must be there, and a missing one be told at once.
 java=${JAVA_HOME:+$JAVA_HOME/bin/}java

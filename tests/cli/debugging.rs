@@ -1,0 +1,109 @@
+//! What debuggers and stack traces show stays as it was.
+
+use crate::support::{World, tool};
+use std::fs;
+
+const TRACES: &str = r#"
+import java.util.function.*;
+
+public class Traces {
+    final int n;
+
+    Traces(int n) {
+        this(n, "x");
+        if (n == 3) {
+            throw new IllegalStateException("in a constructor");
+        }
+    }
+
+    Traces(int n, String s) {
+        this.n = n / (n - 4);
+    }
+
+    static int loop(int i) {
+        do {
+            i--;
+            if (i == 2) {
+                Object o = null;
+                o.hashCode();
+            }
+        } while (i > 0);
+        return i;
+    }
+
+    static synchronized int nested(int i) {
+        try {
+            switch (i) {
+                case 0: return loop(5);
+                case 1: return loop(1);
+                default: return new Traces(i).n;
+            }
+        } finally {
+            if (i == 5)
+                throw new RuntimeException(
+                    "on the way out");
+        }
+    }
+
+    public static void main(String[] args) {
+        IntUnaryOperator f = i ->
+            nested(i);
+        for (int i = 0; i < 6; i++) {
+            try {
+                System.out.println(f.applyAsInt(i));
+            } catch (RuntimeException e) {
+                System.out.println(e);
+                for (StackTraceElement at : e.getStackTrace())
+                    System.out.println("  " + at);
+            }
+        }
+    }
+}
+"#;
+
+#[test]
+fn stack_traces_have_the_same_lines() {
+    let world = World::new();
+    let dir = world.at("traces");
+    fs::create_dir(&dir).unwrap();
+    fs::write(dir.join("Traces.java"), TRACES).unwrap();
+    tool(&dir, "javac", &["-g", "-d", "in", "Traces.java"]);
+    world.wove(&["traces/in", "traces/out", "--rules", "pack:all"]);
+    let printed = |classes| tool(&dir, "java", &["-Xverify:all", "-cp", classes, "Traces"]).out;
+    let expected = printed("in");
+    assert!(
+        expected.contains("Traces.loop(Traces.java:23)"),
+        "{expected}"
+    );
+    assert_eq!(printed("out"), expected);
+}
+
+#[test]
+fn every_variable_and_line_is_still_there() {
+    let world = World::new();
+    let dir = world.at("traces");
+    fs::create_dir(&dir).unwrap();
+    fs::write(dir.join("Traces.java"), TRACES).unwrap();
+    tool(&dir, "javac", &["-g", "-d", "in", "Traces.java"]);
+    world.wove(&["traces/in", "traces/out", "--rules", "pack:all"]);
+    // What javap -l tells, without the pcs: lines, and the slots, names and types of variables.
+    let tables = |classes| -> Vec<String> {
+        tool(&dir, "javap", &["-l", "-p", "-cp", classes, "Traces"])
+            .out
+            .lines()
+            .map(|line| match line.trim().split_once(": ") {
+                Some((line, _)) if line.starts_with("line ") => line.to_owned(),
+                _ => match line.split_whitespace().collect::<Vec<_>>()[..] {
+                    [_start, _length, slot, name, ty] => format!("{slot} {name} {ty}"),
+                    _ => line.to_owned(),
+                },
+            })
+            .collect()
+    };
+    let expected = tables("in");
+    assert!(
+        expected.contains(&"0 this LTraces;".to_owned()),
+        "{expected:?}"
+    );
+    assert_eq!(tables("out"), expected);
+}

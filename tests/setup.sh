@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Installs what the tests need and the machine lacks, with apt-get, and says what. What cannot be had (no root, another
+# system) is named, and the step that needs it fails with its own word.
+set -u
+declare -A packages=(
+    [mvn]=maven
+    [javac]=openjdk-17-jdk-headless
+    [python3]=python3
+)
+lacking=
+for tool in "${!packages[@]}"; do
+    command -v "$tool" >/dev/null 2>&1 || lacking="$lacking ${packages[$tool]}"
+done
+[ -n "$lacking" ] || exit 0
+if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+    echo "installing$lacking"
+    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $lacking >/dev/null && exit 0
+fi
+echo "cannot install$lacking: install it, or choose steps that do without (./test.sh --help)" >&2
+exit 1
