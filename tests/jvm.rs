@@ -10,8 +10,9 @@ use class_file::{ClassFile, Code};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
+use weave::aspect::advice::{Advice, Reason};
 use weave::aspect::joinpoint::{Method, Type, Visitor};
-use weave::aspect::plan::{Advice, Plan, Planned, Reason};
+use weave::aspect::plan::{Plan, Planned};
 use weave::jvm::{Class, Scratch, scan, weave};
 
 /// Plans all advice for every method with a body.

@@ -3,7 +3,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use weave::aspect::joinpoint::{Method, Type, Visitor};
-use weave::aspect::plan::{Advice, Plan, Planned, Reason};
+use weave::aspect::advice::{Advice, Reason};
+use weave::aspect::plan::{Plan, Planned};
 use weave::jvm::{Class, Scratch, module_info, scan, weave};
 
 struct Everything(Plan);

@@ -1,5 +1,6 @@
 //! What to weave: rules, pointcuts and the plan. Knows no bytecode.
 
+pub mod advice;
 pub mod joinpoint;
 pub mod pattern;
 pub mod plan;

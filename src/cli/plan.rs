@@ -1,6 +1,7 @@
 //! `weave plan`: what would be woven, and why the rest is not.
 
-use crate::aspect::plan::{Advice, Reason, id_base};
+use crate::aspect::advice::{Advice, Reason};
+use crate::aspect::plan::id_base;
 use crate::aspect::pointcut::Matcher;
 use crate::cli::weave::run_with_progress;
 use crate::cli::{DONE, print, rules, show};

@@ -1,6 +1,6 @@
 //! How outcomes are told to people.
 
-use crate::aspect::plan::Reason;
+use crate::aspect::advice::Reason;
 use crate::aspect::pointcut::Idle;
 use crate::symbols::Symbol;
 use std::collections::BTreeMap;

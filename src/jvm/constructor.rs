@@ -5,7 +5,7 @@
 //! `super(new Parent())` has two calls of one `<init>`, `aload_0; astore_1; aload_1; invokespecial` is
 //! legal, and Groovy's constructors choose between several such calls with a switch.
 
-use crate::aspect::plan::Reason;
+use crate::aspect::advice::Reason;
 use crate::error::Result;
 use crate::jvm::class::{Class, Code};
 use crate::jvm::frames;

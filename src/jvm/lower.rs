@@ -11,7 +11,8 @@
 //! failures, and where the call of the exit hook itself finds the stack exhausted, the handler
 //! still accounts for the method's end. The handler comes last in the table, below the method's own.
 
-use crate::aspect::plan::{Advice, Planned, Reason};
+use crate::aspect::advice::{Advice, Reason};
+use crate::aspect::plan::Planned;
 use crate::edit::{Layout, Place};
 use crate::error::{Error, Result};
 use crate::jvm::attributes::{put_lines, put_type_annotations, put_variables};

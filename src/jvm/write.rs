@@ -1,6 +1,7 @@
 //! The new class file: everything as it was but the pool's end and the woven methods' code.
 
-use crate::aspect::plan::{Advice, Plan, Reason, Skipped};
+use crate::aspect::advice::{Advice, Reason};
+use crate::aspect::plan::{Plan, Skipped};
 use crate::error::Result;
 use crate::jvm::class::{Class, MethodInfo};
 use crate::jvm::lower::{self, MAX_ADDITIONS};

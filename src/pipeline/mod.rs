@@ -8,7 +8,7 @@
 //!
 //! Work is done in batches bounded by bytes: while one batch is woven on all threads, the one before
 //! it is written in order. So memory stays bounded, and whatever depends on order (which of two
-//! methods keeps an id that both hash to) comes out the same with any number of threads.
+//! types keeps ids that both hash to) comes out the same with any number of threads.
 
 mod archive;
 mod commit;
@@ -21,14 +21,17 @@ mod job;
 mod layout;
 mod ledger;
 mod outcome;
+mod output;
 mod process;
+mod run;
 mod runtime_library;
 mod splice;
 mod verify;
 
 pub use discover::Format;
 pub use ids::IdBase;
-pub use job::{Job, Progress, run};
+pub use job::{Job, Progress};
 pub use outcome::{ClassPlan, Left, Outcome, Warning, WarningKind};
+pub use run::run;
 pub use runtime_library::{JAR as RUNTIME_JAR, JAR_NAME as RUNTIME_JAR_NAME, write_runtime};
 pub use verify::{Verified, verify};

@@ -1,6 +1,6 @@
 //! What came of a job, for the command line and for programs.
 
-use crate::aspect::plan::{Advice, Reason};
+use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::pointcut::Idle;
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -1,6 +1,7 @@
 //! One class, on any thread: prefilter, scan, match, weave.
 
-use crate::aspect::plan::{Advice, Planner, Skipped};
+use crate::aspect::advice::Advice;
+use crate::aspect::plan::{Planner, Skipped};
 use crate::aspect::pointcut::{ArtifactMatcher, Hierarchy, Matcher};
 use crate::container::zip::Codec;
 use crate::error::Result;

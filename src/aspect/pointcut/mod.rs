@@ -5,10 +5,10 @@
 
 mod prefilter;
 
+use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::joinpoint::{Kinds, Method, Type};
 use crate::aspect::pattern::name::Name;
 use crate::aspect::pattern::{Hits, NameSet};
-use crate::aspect::plan::{Advice, Reason};
 use crate::aspect::rules::Rules;
 use crate::aspect::rules::model::{Aspect, KindFit, Selector};
 use prefilter::Prefilter;

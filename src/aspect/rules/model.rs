@@ -1,10 +1,10 @@
 //! What a rules file says, checked and with its patterns compiled.
 
+use crate::aspect::advice::Advice;
 use crate::aspect::joinpoint::{Access, Kinds};
 use crate::aspect::pattern::NameSet;
 use crate::aspect::pattern::params::Params;
 use crate::aspect::pattern::version::VersionSet;
-use crate::aspect::plan::Advice;
 
 /// One `[[aspect]]`: advice, and the pointcut that says where.
 #[derive(Clone, Debug)]

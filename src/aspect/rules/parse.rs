@@ -3,10 +3,10 @@
 use super::diagnostics::Diagnostic;
 use super::model::{ACCESS_WORDS, ADVICE_WORDS, AccessSet, Aspect, KIND_WORDS, KindSet, Selector};
 use super::words::nearest;
+use crate::aspect::advice::Advice;
 use crate::aspect::pattern::params::Params;
 use crate::aspect::pattern::version::VersionSet;
 use crate::aspect::pattern::{NameSet, Names, PatternError};
-use crate::aspect::plan::Advice;
 use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};

@@ -1,7 +1,7 @@
 //! What is accepted, and what a wrong file is told.
 
 use super::*;
-use crate::aspect::plan::Advice;
+use crate::aspect::advice::Advice;
 use insta::assert_snapshot;
 use proptest::prelude::*;
 
