@@ -111,7 +111,7 @@ fn put_type<'a>(out: &mut String, descriptor: &'a str) -> &'a str {
 
 /// Payload bytes after which a block is packed: the work is then spread over the job instead of
 /// waiting at its end.
-const BLOCK: usize = 1 << 20;
+const BLOCK: usize = 256 << 10;
 
 /// Writes a map: artifacts, in them types, in them methods, each in the order they are given.
 #[derive(Default)]

@@ -16,8 +16,11 @@ use rayon::prelude::*;
 use std::borrow::Cow;
 use std::io::Write;
 
-/// Unpacked bytes in one batch. Two batches are in memory at a time.
+/// Most unpacked bytes in one batch. Two batches are in memory at a time.
 const BATCH_BYTES: u64 = 32 << 20;
+
+/// Fewest: below, starting a batch costs more than it spreads.
+const MIN_BATCH_BYTES: u64 = 2 << 20;
 
 /// How deep archives may nest. Real ones do three levels (ear, war, jar).
 pub(crate) const MAX_DEPTH: usize = 8;
@@ -318,11 +321,18 @@ fn steps<'s>(archive: &Archive<'_>, mut classes: &'s [usize], archives: &[usize]
         let until = stop.unwrap_or(members.len());
         let mut before;
         (before, classes) = classes.split_at(classes.partition_point(|&i| i < until));
+        // What the directory says of sizes may be a lie of any magnitude.
+        let sum = |some: &[usize]| {
+            some.iter()
+                .fold(0u64, |n, &i| n.saturating_add(members[i].size()))
+        };
         while !before.is_empty() {
-            let mut bytes = 0;
+            // Nobody weaves while the last batch is written, so batches become smaller towards the end.
+            let most = (sum(before) / 3).clamp(MIN_BATCH_BYTES, BATCH_BYTES);
+            let mut bytes = 0u64;
             let fits = before.iter().take_while(|&&i| {
-                bytes += members[i].size();
-                bytes <= BATCH_BYTES
+                bytes = members[i].size().saturating_add(bytes);
+                bytes <= most
             });
             let batch;
             (batch, before) = before.split_at(fits.count().max(1));
