@@ -43,7 +43,7 @@ pub struct WeaveArgs {
     #[arg(long, value_name = "FILE")]
     symbols: Option<PathBuf>,
 
-    /// Map of an earlier weave: its ids are not given to other methods, and its methods keep theirs; may be repeated
+    /// Map of an earlier weave: its ids are not given to other methods, and classes that have not changed keep theirs; may be repeated
     #[arg(long, value_name = "FILE")]
     known_symbols: Vec<PathBuf>,
 

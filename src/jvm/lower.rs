@@ -722,7 +722,8 @@ pub fn constants(class: &Class<'_>, advice: Advice, additions: &mut Additions) -
         constants.error = hook(additions, "error", descriptor);
         if class.major >= 50 {
             let name = class.pool.known(Known::Throwable);
-            constants.throwable = match class.pool.class_named(name).filter(|_| name != 0) {
+            let known = (name != 0).then(|| class.pool.class_named(name)).flatten();
+            constants.throwable = match known {
                 Some(index) => index,
                 None => {
                     let name = if name == 0 {

@@ -24,7 +24,8 @@ pub struct Job {
     pub references: Vec<PathBuf>,
     /// Where the symbols map goes; else `<output>.wsym`.
     pub symbols: Option<PathBuf>,
-    /// Maps of earlier weaves, whose ids are kept apart and kept the same.
+    /// Maps of earlier weaves: their ids are given to no other methods; a class that has not changed
+    /// keeps its ids.
     pub known_symbols: Vec<PathBuf>,
     /// Number of threads; else one a core.
     pub threads: Option<usize>,

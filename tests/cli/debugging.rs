@@ -2,6 +2,7 @@
 
 use crate::support::{World, tool};
 use std::fs;
+use std::path::PathBuf;
 
 const TRACES: &str = r#"
 import java.util.function.*;
@@ -61,14 +62,20 @@ public class Traces {
 }
 "#;
 
-#[test]
-fn stack_traces_have_the_same_lines() {
+/// The program in `in`, and woven in `out`.
+fn woven() -> (World, PathBuf) {
     let world = World::new();
     let dir = world.at("traces");
     fs::create_dir(&dir).unwrap();
     fs::write(dir.join("Traces.java"), TRACES).unwrap();
     tool(&dir, "javac", &["-g", "-d", "in", "Traces.java"]);
     world.wove(&["traces/in", "traces/out", "--rules", "pack:all"]);
+    (world, dir)
+}
+
+#[test]
+fn stack_traces_have_the_same_lines() {
+    let (_world, dir) = woven();
     let printed = |classes| tool(&dir, "java", &["-Xverify:all", "-cp", classes, "Traces"]).out;
     let expected = printed("in");
     assert!(
@@ -80,12 +87,7 @@ fn stack_traces_have_the_same_lines() {
 
 #[test]
 fn every_variable_and_line_is_still_there() {
-    let world = World::new();
-    let dir = world.at("traces");
-    fs::create_dir(&dir).unwrap();
-    fs::write(dir.join("Traces.java"), TRACES).unwrap();
-    tool(&dir, "javac", &["-g", "-d", "in", "Traces.java"]);
-    world.wove(&["traces/in", "traces/out", "--rules", "pack:all"]);
+    let (_world, dir) = woven();
     // What javap -l tells, without the pcs: lines, and the slots, names and types of variables.
     let tables = |classes| -> Vec<String> {
         tool(&dir, "javap", &["-l", "-p", "-cp", classes, "Traces"])
