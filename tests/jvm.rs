@@ -26,6 +26,7 @@ impl Visitor for Everything {
         if method.has_body {
             let id = 0x5eed_0000 + index;
             self.0.methods.push(Planned {
+                ty: 0,
                 index,
                 id,
                 advice: Advice::ALL,

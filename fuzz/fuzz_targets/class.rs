@@ -20,7 +20,7 @@ impl Visitor for Everything {
         method.details.parameters(&mut |_| ());
         method.details.returns(&mut |_| ());
         let advice = Advice(1 + (index % 7) as u8);
-        self.0.methods.push(Planned { index, id: index + 1, advice });
+        self.0.methods.push(Planned { ty: 0, index, id: index + 1, advice });
     }
 }
 

@@ -8,7 +8,9 @@ use sha2::{Digest, Sha256};
 /// A method to weave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Planned {
-    /// The method's number in its type or artifact, as the backend counts.
+    /// The number of its type, in the order in which the scan shows types, from 0.
+    pub ty: u32,
+    /// The method's number in its type, as the format orders them.
     pub index: u32,
     /// The id that the hooks are called with; never 0.
     pub id: u32,
@@ -19,7 +21,9 @@ pub struct Planned {
 /// A method that some rule looked at and that is left as it was.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skipped {
-    /// The method's number, as the backend counts.
+    /// The number of its type, in the order in which the scan shows types, from 0.
+    pub ty: u32,
+    /// The method's number in its type, as the format orders them.
     pub index: u32,
     /// Name and descriptor.
     pub method: String,
@@ -27,13 +31,25 @@ pub struct Skipped {
     pub reason: Reason,
 }
 
-/// What to weave in one type or artifact, ascending by index.
+/// What to weave in one artifact, ascending by type and index.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     /// The methods to weave.
     pub methods: Vec<Planned>,
     /// What rules matched but defaults or excludes left out; only when asked to explain.
     pub skipped: Vec<Skipped>,
+    /// Types that the scan has shown.
+    types: u32,
+}
+
+impl Plan {
+    /// A plan for these methods, ascending by type and index.
+    pub fn new(methods: Vec<Planned>) -> Plan {
+        Plan {
+            methods,
+            ..Plan::default()
+        }
+    }
 }
 
 /// Gives the base of a type's ids from its name.
@@ -93,6 +109,7 @@ impl<'a> Planner<'a> {
 
 impl Visitor for Planner<'_> {
     fn enter_type(&mut self, ty: &Type<'_>) -> bool {
+        self.plan.types += 1;
         self.current = self
             .matcher
             .for_type(ty)
@@ -104,11 +121,13 @@ impl Visitor for Planner<'_> {
         let Some((base, matcher)) = &self.current else {
             return;
         };
+        let ty = self.plan.types - 1;
         match matcher.method(method) {
             Verdict::Unmatched => {}
             Verdict::Skip(reason) => {
                 if self.explain {
                     self.plan.skipped.push(Skipped {
+                        ty,
                         index,
                         method: format!("{}{}", method.name, method.descriptor),
                         reason,
@@ -116,6 +135,7 @@ impl Visitor for Planner<'_> {
                 }
             }
             Verdict::Weave(advice) => self.plan.methods.push(Planned {
+                ty,
                 index,
                 id: base.wrapping_add(index),
                 advice,

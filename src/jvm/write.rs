@@ -65,6 +65,7 @@ pub fn weave<'a>(class: &Class<'a>, plan: &Plan, scratch: &mut Scratch) -> Resul
         None
     };
     let skip = |index: u32, method: &MethodInfo, reason| Skipped {
+        ty: 0,
         index,
         method: class.method_label(method),
         reason,
