@@ -52,8 +52,8 @@ impl Plan {
     }
 }
 
-/// Gives the base of a type's ids from its name.
-pub type BaseOf<'a> = &'a (dyn Fn(&str) -> u32 + Sync);
+/// Gives the base of a type's ids from its number (see [`Planned::ty`]) and its name.
+pub type BaseOf<'a> = &'a (dyn Fn(u32, &str) -> u32 + Sync);
 
 /// The highest base: the ids of a type's methods follow its base and must not wrap around.
 const MAX_BASE: u32 = u32::MAX - (1 << 24);
@@ -109,11 +109,12 @@ impl<'a> Planner<'a> {
 
 impl Visitor for Planner<'_> {
     fn enter_type(&mut self, ty: &Type<'_>) -> bool {
+        let number = self.plan.types;
         self.plan.types += 1;
         self.current = self
             .matcher
             .for_type(ty)
-            .map(|matcher| ((self.base_of)(ty.name), matcher));
+            .map(|matcher| ((self.base_of)(number, ty.name), matcher));
         self.current.is_some()
     }
 

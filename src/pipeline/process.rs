@@ -158,7 +158,7 @@ pub(crate) fn weave_class(
     if class.is_module() {
         return Ok(None);
     }
-    let base_of = |type_name: &str| (cx.id_base)(type_name, attempt);
+    let base_of = |_: u32, type_name: &str| (cx.id_base)(type_name, attempt);
     let mut planner = Planner::new(matcher, &base_of, cx.explain);
     jvm::scan(&class, &mut planner)?;
     let plan = planner.plan;
