@@ -38,6 +38,8 @@ pub struct Plan {
     pub methods: Vec<Planned>,
     /// What rules matched but defaults or excludes left out; only when asked to explain.
     pub skipped: Vec<Skipped>,
+    /// The types that [`Plan::skipped`] is about: number and name.
+    pub skipped_types: Vec<(u32, String)>,
     /// Types that the scan has shown.
     types: u32,
 }
@@ -86,6 +88,8 @@ pub struct Planner<'a> {
     explain: bool,
     /// The type under way, and the base of its ids.
     current: Option<(u32, TypeMatcher<'a>)>,
+    /// Its name, when explaining.
+    name: String,
     /// What came of it.
     pub plan: Plan,
 }
@@ -102,6 +106,7 @@ impl<'a> Planner<'a> {
             base_of,
             explain,
             current: None,
+            name: String::new(),
             plan: Plan::default(),
         }
     }
@@ -115,6 +120,9 @@ impl Visitor for Planner<'_> {
             .matcher
             .for_type(ty)
             .map(|matcher| ((self.base_of)(number, ty.name), matcher));
+        if self.explain && self.current.is_some() {
+            ty.name.clone_into(&mut self.name);
+        }
         self.current.is_some()
     }
 
@@ -127,6 +135,9 @@ impl Visitor for Planner<'_> {
             Verdict::Unmatched => {}
             Verdict::Skip(reason) => {
                 if self.explain {
+                    if self.plan.skipped_types.last().is_none_or(|(t, _)| *t != ty) {
+                        self.plan.skipped_types.push((ty, self.name.clone()));
+                    }
                     self.plan.skipped.push(Skipped {
                         ty,
                         index,
