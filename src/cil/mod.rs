@@ -1,0 +1,5 @@
+//! .NET assemblies: scan for join points, weave hooks in. ECMA-335 is Common Language Infrastructure,
+//! 6th edition; III.3.2 is partition III, section 3.2.
+
+pub mod body;
+pub mod insn;
