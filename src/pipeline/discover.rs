@@ -8,6 +8,8 @@ use crate::container::zip::Archive;
 pub enum Format {
     /// A JVM class file (JVMS 4.1).
     Class,
+    /// A PE file (ECMA-335 II.25): a .NET assembly, if it has a CLI header.
+    Pe,
     /// A zip file: jar, war, ear, or any other.
     Zip,
     /// Anything else: copied.
@@ -30,6 +32,7 @@ impl Format {
             {
                 Format::Class
             }
+            [b'M', b'Z', ..] => Format::Pe,
             _ if Archive::is_zip(bytes) => Format::Zip,
             _ => Format::Other,
         }
@@ -61,6 +64,7 @@ mod tests {
     fn content_decides_not_the_name() {
         assert_eq!(Format::of(b"\xca\xfe\xba\xbe\0\0\0\x3d"), Format::Class);
         assert_eq!(Format::of(b"\xca\xfe\xba\xbe\0\0\0\x02"), Format::Other);
+        assert_eq!(Format::of(b"MZ\x90\0\x03\0\0\0"), Format::Pe);
         assert_eq!(Format::of(b"\xca\xfe"), Format::Other);
         assert_eq!(Format::of(b""), Format::Other);
     }

@@ -11,6 +11,7 @@
 //! types keeps ids that both hash to) comes out the same with any number of threads.
 
 mod archive;
+mod assembly;
 mod commit;
 mod discover;
 mod folder;
@@ -26,6 +27,7 @@ mod process;
 mod run;
 mod runtime_library;
 mod splice;
+mod unit;
 mod verify;
 
 pub use discover::Format;

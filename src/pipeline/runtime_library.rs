@@ -1,5 +1,7 @@
-//! The hook library for the JVM, embedded in this binary.
+//! The hook libraries for the JVM and .NET, embedded in this binary.
 
+use crate::cil;
+use crate::container::deps_json;
 use crate::container::stage::Staged;
 use crate::container::zip::{Archive, Codec, Method, Packed, Splicer};
 use crate::error::{Error, Kind, Result};
@@ -12,6 +14,12 @@ pub const JAR: &[u8] = include_bytes!("../../runtime/java/weave-runtime.jar");
 
 /// The library's file name.
 pub const JAR_NAME: &str = "weave-runtime.jar";
+
+/// The library as an assembly.
+pub const DLL: &[u8] = include_bytes!("../../runtime/dotnet/Weave.Runtime.dll");
+
+/// The assembly's file name.
+pub const DLL_NAME: &str = "Weave.Runtime.dll";
 
 /// The package, as class files name it.
 pub(crate) const PACKAGE: &str = "weave/runtime";
@@ -68,6 +76,16 @@ pub(crate) fn classes() -> Result<Vec<(String, Vec<u8>)>> {
         }
     }
     Ok(classes)
+}
+
+/// What a published application's list says of the library.
+pub(crate) fn assembly() -> Result<deps_json::Assembly<'static>> {
+    let image = cil::Image::parse(DLL).map_err(internal)?;
+    let version = image.assembly_version();
+    Ok(deps_json::Assembly {
+        name: cil::RUNTIME,
+        version: version.ok_or_else(|| internal("no version"))?,
+    })
 }
 
 /// The library as a jar that carries a symbols map, for places where no woven jar can carry it within reach of the library.

@@ -1,4 +1,7 @@
-//! A folder of classes, jars and anything else: a class path, an unpacked application, a build's output.
+//! A folder of classes, jars, assemblies and anything else: a class path, an unpacked application, a
+//! build's output.
+
+mod assemblies;
 
 use crate::aspect::pointcut::ArtifactMatcher;
 use crate::container::folder::{self, Entry};
@@ -101,6 +104,7 @@ pub(crate) fn weave_folder(
         roots: BTreeSet::new(),
         wove_jar: false,
         wove_class: false,
+        assembly_directories: BTreeSet::new(),
     };
     folder.reserve_earlier_ids()?;
     folder.weave()?;
@@ -144,6 +148,8 @@ struct Folder<'a, 'j> {
     roots: BTreeSet<String>,
     wove_jar: bool,
     wove_class: bool,
+    /// Folders with woven assemblies: paths with a slash at the end, or empty.
+    assembly_directories: BTreeSet<String>,
 }
 
 impl<'a> Folder<'a, '_> {
@@ -187,14 +193,20 @@ impl<'a> Folder<'a, '_> {
                     self.meter.artifact(found[at].size);
                     at += 1;
                 }
-                Format::Class | Format::Other => {
+                Format::Class | Format::Pe | Format::Other => {
                     let mut bytes = 0;
                     let batch = found[at..].iter().take_while(|f| {
-                        bytes += if f.format == Format::Class { f.size } else { 0 };
+                        bytes += match f.format {
+                            Format::Class => f.size,
+                            // Mapped, and woven into a few large pieces.
+                            Format::Pe => f.size / 4,
+                            Format::Zip | Format::Other => 0,
+                        };
                         f.format != Format::Zip && bytes <= BATCH_BYTES
                     });
                     let count = batch.count().max(1);
                     self.classes(&found[at..at + count])?;
+                    self.assemblies(&found[at..at + count])?;
                     self.meter
                         .artifact(found[at..at + count].iter().map(|f| f.size).sum());
                     at += count;
@@ -354,6 +366,9 @@ impl<'a> Folder<'a, '_> {
         let changed = self.wove_jar || self.wove_class;
         if changed && self.cx.runtime {
             self.add_library()?;
+        }
+        if self.cx.runtime && !self.assembly_directories.is_empty() {
+            self.add_assembly_library()?;
         }
         if self.wove_class {
             self.add_loose_map()?;
