@@ -57,6 +57,14 @@ pub enum Reason {
     Unsupported,
     /// A class file version newer than this weaver knows.
     NewerVersion,
+    /// It ends by jumping to another method (.NET: `jmp`, ECMA-335 III.3.37).
+    JumpsAway,
+    /// Its code cannot be read.
+    Unreadable,
+    /// Runtime-async: suspended by the runtime, without a state machine (.NET: ImplFlags 0x2000).
+    RuntimeAsync,
+    /// Its state machine has a shape that is not known.
+    StateMachine,
 }
 
 impl Reason {
@@ -76,6 +84,10 @@ impl Reason {
             Reason::NothingToProtect => "nothing-to-protect",
             Reason::Unsupported => "unsupported",
             Reason::NewerVersion => "newer-version",
+            Reason::JumpsAway => "jumps-away",
+            Reason::Unreadable => "unreadable",
+            Reason::RuntimeAsync => "runtime-async",
+            Reason::StateMachine => "state-machine",
         }
     }
 
@@ -83,7 +95,14 @@ impl Reason {
     pub const fn is_failure(self) -> bool {
         matches!(
             self,
-            Reason::CodeTooLarge | Reason::PoolFull | Reason::Unsupported | Reason::NewerVersion
+            Reason::CodeTooLarge
+                | Reason::PoolFull
+                | Reason::Unsupported
+                | Reason::NewerVersion
+                | Reason::JumpsAway
+                | Reason::Unreadable
+                | Reason::RuntimeAsync
+                | Reason::StateMachine
         )
     }
 }
@@ -104,6 +123,10 @@ impl fmt::Display for Reason {
             Reason::NothingToProtect => "no instruction to put a hook at",
             Reason::Unsupported => "its code has a shape that cannot be woven soundly",
             Reason::NewerVersion => "a class file version newer than this weaver knows",
+            Reason::JumpsAway => "it ends by jumping to another method",
+            Reason::Unreadable => "its code cannot be read",
+            Reason::RuntimeAsync => "the runtime suspends it, without a state machine",
+            Reason::StateMachine => "its state machine has an unknown shape",
         })
     }
 }
