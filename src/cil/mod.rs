@@ -3,8 +3,16 @@
 
 pub mod body;
 mod constructor;
+mod image;
 pub mod insn;
 pub mod lower;
+pub mod metadata;
+pub mod pe;
+mod readytorun;
 pub mod rewrite;
+mod scan;
 #[cfg(test)]
 mod testing;
+
+pub use image::{Image, RUNTIME, is_assembly};
+pub use scan::scan;

@@ -19,6 +19,7 @@
 use crate::aspect::advice::Reason;
 use crate::cil::body::{self, Body, Clause, ClauseKind};
 use crate::cil::insn::{self, Form, Insn, op};
+use crate::cil::metadata::heaps::{compressed, put_compressed};
 use crate::edit::{Layout, Place};
 use crate::error::Result;
 
@@ -728,30 +729,5 @@ pub fn is_void(result: &[u8]) -> bool {
             Some((&first, _)) => return first == VOID,
             None => return true,
         }
-    }
-}
-
-/// A compressed unsigned number (II.23.2) and its length.
-fn compressed(bytes: &[u8]) -> Option<(u32, usize)> {
-    let first = *bytes.first()?;
-    let len = match first {
-        0x00..=0x7f => 1,
-        0x80..=0xbf => 2,
-        0xc0..=0xdf => 4,
-        _ => return None,
-    };
-    let mask = [0x7f, 0x3f, 0, 0x1f][len - 1];
-    let rest = bytes.get(1..len)?;
-    let value = rest
-        .iter()
-        .fold(u32::from(first & mask), |v, b| v << 8 | u32::from(*b));
-    Some((value, len))
-}
-
-fn put_compressed(out: &mut Vec<u8>, value: u32) {
-    match value {
-        0..=0x7f => out.push(value as u8),
-        0x80..=0x3fff => out.extend_from_slice(&(0x8000 | value as u16).to_be_bytes()),
-        _ => out.extend_from_slice(&(0xc000_0000 | value).to_be_bytes()),
     }
 }
