@@ -57,16 +57,12 @@ pub enum Reason {
     Unsupported,
     /// A class file version newer than this weaver knows.
     NewerVersion,
-<<<<<<< HEAD
     /// It ends by jumping to another method (.NET: `jmp`, ECMA-335 III.3.37).
     JumpsAway,
-    /// Its code cannot be read.
-    Unreadable,
     /// Runtime-async: suspended by the runtime, without a state machine (.NET: ImplFlags 0x2000).
     RuntimeAsync,
     /// Its state machine has a shape that is not known.
     StateMachine,
-=======
     /// The assembly holds native code that the program needs (C++/CLI).
     MixedMode,
     /// The image holds several assemblies' native code, and no IL.
@@ -77,7 +73,6 @@ pub enum Reason {
     UnreadableBody,
     /// Nothing in the assembly says where `System.Exception` is.
     NoCoreReference,
->>>>>>> cilimg
 }
 
 impl Reason {
@@ -97,18 +92,14 @@ impl Reason {
             Reason::NothingToProtect => "nothing-to-protect",
             Reason::Unsupported => "unsupported",
             Reason::NewerVersion => "newer-version",
-<<<<<<< HEAD
             Reason::JumpsAway => "jumps-away",
-            Reason::Unreadable => "unreadable",
             Reason::RuntimeAsync => "runtime-async",
             Reason::StateMachine => "state-machine",
-=======
             Reason::MixedMode => "mixed-mode",
             Reason::CompositeImage => "composite-image",
             Reason::CoreLibrary => "core-library",
             Reason::UnreadableBody => "unreadable-body",
             Reason::NoCoreReference => "no-core-reference",
->>>>>>> cilimg
         }
     }
 
@@ -120,18 +111,14 @@ impl Reason {
                 | Reason::PoolFull
                 | Reason::Unsupported
                 | Reason::NewerVersion
-<<<<<<< HEAD
                 | Reason::JumpsAway
-                | Reason::Unreadable
                 | Reason::RuntimeAsync
                 | Reason::StateMachine
-=======
                 | Reason::MixedMode
                 | Reason::CompositeImage
                 | Reason::CoreLibrary
                 | Reason::UnreadableBody
                 | Reason::NoCoreReference
->>>>>>> cilimg
         )
     }
 }
@@ -152,12 +139,9 @@ impl fmt::Display for Reason {
             Reason::NothingToProtect => "no instruction to put a hook at",
             Reason::Unsupported => "its code has a shape that cannot be woven soundly",
             Reason::NewerVersion => "a class file version newer than this weaver knows",
-<<<<<<< HEAD
             Reason::JumpsAway => "it ends by jumping to another method",
-            Reason::Unreadable => "its code cannot be read",
             Reason::RuntimeAsync => "the runtime suspends it, without a state machine",
             Reason::StateMachine => "its state machine has an unknown shape",
-=======
             Reason::MixedMode => "the assembly mixes IL with native code (C++/CLI)",
             Reason::CompositeImage => {
                 "a composite image holds native code only; weave its assemblies"
@@ -165,7 +149,6 @@ impl fmt::Display for Reason {
             Reason::CoreLibrary => "the core library, on which the hook library stands",
             Reason::UnreadableBody => "its body cannot be read (encrypted by an obfuscator?)",
             Reason::NoCoreReference => "the assembly refers to no core library",
->>>>>>> cilimg
         })
     }
 }

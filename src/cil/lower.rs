@@ -81,7 +81,7 @@ pub fn lower(
         }
     });
     if walked.is_err() {
-        return Ok(Err(Reason::Unreadable));
+        return Ok(Err(Reason::UnreadableBody));
     }
     if woven_already {
         return Ok(Err(Reason::AlreadyWoven));

@@ -429,7 +429,7 @@ fn what_has_hooks_is_left() {
 fn what_cannot_be_read_is_left() {
     assert_eq!(
         weave(&tiny(&[0x24, 0x2a]), &shape(VOID), Advice::ALL),
-        Err(Reason::Unreadable)
+        Err(Reason::UnreadableBody)
     );
     assert_eq!(
         weave(&tiny(&[]), &shape(VOID), Advice::ALL),
@@ -437,7 +437,7 @@ fn what_cannot_be_read_is_left() {
     );
     assert_eq!(
         weave(&tiny(&[0x2b, 0x7f]), &shape(VOID), Advice::ALL),
-        Err(Reason::Unreadable)
+        Err(Reason::UnreadableBody)
     );
 }
 
