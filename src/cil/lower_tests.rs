@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::cil::body::{self, Clause, ClauseKind};
-use crate::cil::testing::{Blobs, text};
+use crate::cil::testing::{Blobs, difference, text};
+use proptest::prelude::*;
 
 const TOKENS: Tokens = Tokens {
     enter: 0x0a00_0001,
@@ -27,6 +28,18 @@ impl Calls for Base {
     }
     fn stack_effect(&self, _: u16, token: u32) -> Option<(u32, u32)> {
         (token == 0x0a00_0010).then_some((1, 0))
+    }
+}
+
+/// Says that the calls in [`any_code`] initialise `this`.
+struct Always;
+
+impl Calls for Always {
+    fn initialises_this(&self, _: u32) -> bool {
+        true
+    }
+    fn stack_effect(&self, _: u16, _: u32) -> Option<(u32, u32)> {
+        Some((0, 0))
     }
 }
 
@@ -464,5 +477,89 @@ fn locals_are_counted_on() {
         expected.extend(encoded);
         expected.extend(std::iter::repeat_n(8, count + 1));
         assert!(woven.contains(&format!("{expected:02x?}")), "{woven}");
+    }
+}
+
+/// Bodies of all sorts of instructions, with branches to random ones among them.
+fn any_code() -> impl Strategy<Value = (Vec<u8>, Vec<u32>)> {
+    prop::collection::vec((any::<u8>(), any::<u16>()), 1..200).prop_map(|picks| {
+        let mut code = vec![];
+        let mut starts = vec![];
+        let mut branches = vec![];
+        for (pick, random) in picks {
+            starts.push(code.len() as u32);
+            match pick % 8 {
+                0 | 1 => {
+                    branches.push((code.len(), random));
+                    code.extend_from_slice(if pick % 2 == 0 {
+                        &[0x2d, 0]
+                    } else {
+                        &[0x39, 0, 0, 0, 0]
+                    });
+                }
+                2 => {
+                    branches.push((code.len(), random));
+                    code.extend_from_slice(&[0x45, 1, 0, 0, 0, 0, 0, 0, 0]);
+                }
+                3 => code.push(0x2a),
+                4 => code.extend_from_slice(&[0xfe, 0x14, 0x28, 0x20, 0, 0, 0x0a]),
+                5 => code.push(0x00),
+                _ => code.extend_from_slice(&CALL),
+            }
+        }
+        for (at, random) in branches {
+            let to = starts[random as usize % starts.len()] as i32;
+            match code[at] {
+                0x2d => {
+                    // A target that is near enough, or the next instruction.
+                    let delta = to - (at as i32 + 2);
+                    let near = i8::try_from(delta).unwrap_or(0);
+                    if at + 2 < code.len() || near < 0 {
+                        code[at + 1] = near as u8;
+                    } else {
+                        code[at + 1] = 0xfe;
+                    }
+                }
+                0x39 => code[at + 1..at + 5].copy_from_slice(&(to - (at as i32 + 5)).to_le_bytes()),
+                _ => code[at + 5..at + 9].copy_from_slice(&(to - (at as i32 + 9)).to_le_bytes()),
+            }
+        }
+        (code, starts)
+    })
+}
+
+proptest! {
+    #[test]
+    fn everything_leads_to_where_it_led(
+        (code, starts) in any_code(),
+        advice in 0u8..8,
+        returns_value: bool,
+        is_constructor: bool,
+        pcs: [usize; 4],
+    ) {
+        let mut pcs = pcs.map(|i| starts[i % starts.len()]);
+        pcs.sort_unstable();
+        let clause = Clause {
+            kind: ClauseKind::Catch,
+            try_start: pcs[0],
+            try_end: pcs[1],
+            handler_start: pcs[2],
+            handler_end: pcs[3],
+            class_or_filter: 0x0100_0001,
+        };
+        let bytes = fat(&code, 0, &[clause]);
+        let body = Body::parse(&bytes, 0).unwrap();
+        let shape = Shape {
+            // The calls in `any_code` are calls of the base type's constructor, too.
+            constructor: is_constructor.then_some(&Always as &dyn Calls),
+            ..shape(if returns_value { INT32 } else { VOID })
+        };
+        let planned = Planned { ty: 0, index: 0, id: 1, advice: Advice(advice) };
+        let (mut blobs, mut scratch, mut out) = (Blobs::default(), Scratch::default(), vec![]);
+        let lowered = lower(&body, &shape, &planned, &TOKENS, &mut blobs, &mut scratch, &mut out);
+        let lowered = lowered.unwrap().unwrap();
+        let woven = Body::parse(&out[lowered.start..], lowered.start as u32).unwrap();
+        prop_assert_eq!(woven.len, out.len() - lowered.start);
+        prop_assert_eq!(difference(&body, &woven, scratch.layout(), lowered.woven_from), Ok(()));
     }
 }

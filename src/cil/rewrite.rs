@@ -20,13 +20,12 @@ use crate::aspect::advice::Reason;
 use crate::cil::body::{self, Body, Clause, ClauseKind};
 use crate::cil::insn::{self, Form, Insn, op};
 use crate::cil::metadata::heaps::{compressed, put_compressed};
+use crate::cil::metadata::signature::{element, kind, without_modifiers};
 use crate::edit::{Layout, Place};
 use crate::error::Result;
 
 /// Most locals of a method (III.1.3.2: indices 0 to 65,534).
 const MAX_LOCALS: u32 = 65_535;
-/// First byte of a locals' signature (II.23.2.6).
-const LOCAL_SIG: u8 = 7;
 /// Largest code that is woven; far above what any JIT takes.
 const MAX_CODE: u32 = 1 << 30;
 
@@ -150,6 +149,8 @@ pub struct Scratch {
 pub struct Rewritten {
     /// Where its header begins in the output.
     pub start: usize,
+    /// The old pc from which on it is woven: [`Recipe::start`].
+    pub woven_from: u32,
     /// The token of its locals' signature, or 0.
     pub locals: u32,
     /// Bytes of its code.
@@ -378,6 +379,7 @@ impl<'j, 'b> Job<'j, 'b> {
         }
         Ok(Ok(Rewritten {
             start,
+            woven_from: recipe.start,
             locals,
             code_len,
             handler: scratch.layout.start(body.code.len() as u32),
@@ -401,7 +403,7 @@ impl<'j, 'b> Job<'j, 'b> {
         let old = self.recipe.locals;
         let (count, types) = match old.split_first() {
             None => (0, old),
-            Some((&LOCAL_SIG, rest)) => match compressed(rest) {
+            Some((&kind::LOCALS, rest)) => match compressed(rest) {
                 Some((count, len)) => (count, &rest[len..]),
                 None => return Ok(Err(Reason::Unsupported)),
             },
@@ -412,7 +414,7 @@ impl<'j, 'b> Job<'j, 'b> {
         }
         let blob = &mut scratch.signature;
         blob.clear();
-        blob.push(LOCAL_SIG);
+        blob.push(kind::LOCALS);
         put_compressed(blob, count + 1);
         blob.extend_from_slice(types);
         blob.extend_from_slice(self.recipe.result);
@@ -553,9 +555,10 @@ impl<'j, 'b> Job<'j, 'b> {
         let layout = &scratch.layout;
         for c in &mut scratch.clauses {
             c.try_start = layout.target(c.try_start);
-            c.try_end = layout.start(c.try_end);
+            // An empty range stays one, even where code is inserted.
+            c.try_end = layout.start(c.try_end).max(c.try_start);
             c.handler_start = layout.target(c.handler_start);
-            c.handler_end = layout.start(c.handler_end);
+            c.handler_end = layout.start(c.handler_end).max(c.handler_start);
             if c.kind == ClauseKind::Filter {
                 c.class_or_filter = layout.target(c.class_or_filter);
             }
@@ -715,19 +718,6 @@ fn put_i32(code: &mut [u8], at: usize, value: i32) {
 }
 
 /// Whether a return type is `void`; `modreq(IsExternalInit) void` is (II.23.2.11).
-pub fn is_void(result: &[u8]) -> bool {
-    const CMOD_REQD: u8 = 0x1f;
-    const CMOD_OPT: u8 = 0x20;
-    const VOID: u8 = 0x01;
-    let mut rest = result;
-    loop {
-        match rest.split_first() {
-            Some((&(CMOD_REQD | CMOD_OPT), behind)) => match compressed(behind) {
-                Some((_, len)) => rest = &behind[len..],
-                None => return false,
-            },
-            Some((&first, _)) => return first == VOID,
-            None => return true,
-        }
-    }
+fn is_void(result: &[u8]) -> bool {
+    result.is_empty() || without_modifiers(result).first() == Some(&element::VOID)
 }
