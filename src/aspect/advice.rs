@@ -57,6 +57,12 @@ pub enum Reason {
     Unsupported,
     /// A class file version newer than this weaver knows.
     NewerVersion,
+    /// It ends by jumping to another method (.NET: `jmp`, ECMA-335 III.3.37).
+    JumpsAway,
+    /// Runtime-async: suspended by the runtime, without a state machine (.NET: ImplFlags 0x2000).
+    RuntimeAsync,
+    /// Its state machine has a shape that is not known.
+    StateMachine,
     /// The assembly holds native code that the program needs (C++/CLI).
     MixedMode,
     /// The image holds several assemblies' native code, and no IL.
@@ -86,6 +92,9 @@ impl Reason {
             Reason::NothingToProtect => "nothing-to-protect",
             Reason::Unsupported => "unsupported",
             Reason::NewerVersion => "newer-version",
+            Reason::JumpsAway => "jumps-away",
+            Reason::RuntimeAsync => "runtime-async",
+            Reason::StateMachine => "state-machine",
             Reason::MixedMode => "mixed-mode",
             Reason::CompositeImage => "composite-image",
             Reason::CoreLibrary => "core-library",
@@ -102,6 +111,9 @@ impl Reason {
                 | Reason::PoolFull
                 | Reason::Unsupported
                 | Reason::NewerVersion
+                | Reason::JumpsAway
+                | Reason::RuntimeAsync
+                | Reason::StateMachine
                 | Reason::MixedMode
                 | Reason::CompositeImage
                 | Reason::CoreLibrary
@@ -127,6 +139,9 @@ impl fmt::Display for Reason {
             Reason::NothingToProtect => "no instruction to put a hook at",
             Reason::Unsupported => "its code has a shape that cannot be woven soundly",
             Reason::NewerVersion => "a class file version newer than this weaver knows",
+            Reason::JumpsAway => "it ends by jumping to another method",
+            Reason::RuntimeAsync => "the runtime suspends it, without a state machine",
+            Reason::StateMachine => "its state machine has an unknown shape",
             Reason::MixedMode => "the assembly mixes IL with native code (C++/CLI)",
             Reason::CompositeImage => {
                 "a composite image holds native code only; weave its assemblies"

@@ -4,7 +4,7 @@
     toolchain.py                    bring it here; print the folder
     toolchain.py csc ARGS...        the C# compiler (C# 12; 13 as far as -langversion:preview goes)
     toolchain.py run8 APP ARGS...   run an assembly on CoreCLR 8.0 (or 3.1: run31)
-    toolchain.py tool NAME ARGS...  compile tests/dotnet/NAME.cs, unless that is done already, and run it on CoreCLR 8.0
+    toolchain.py tool NAME ARGS...  run tests/oracle/NAME.cs, compiled for CoreCLR 3.1, on CoreCLR 8.0
 
 What is fetched is kept in `.cache/dotnet` (or WEAVE_DOTNET):
 - `core8/`, `core31/`: the runtimes, `dotnet` in each
@@ -181,7 +181,7 @@ def compiler():
 
 
 # How tools are compiled.
-SELF = ["-deterministic", "-debug:embedded", "-optimize", f"-pathmap:{HERE}=/tests/dotnet"]
+SELF = ["-deterministic", "-debug:embedded", "-optimize", f"-pathmap:{HERE.parent}=/tests"]
 
 
 def facades():
@@ -202,16 +202,19 @@ def csc():
     return [*host("core8"), str(compiler())]
 
 
-def tool(name):
-    """The beginning of the command line of a tool `tests/dotnet/NAME.cs`, compiled if it is not yet."""
-    source = HERE / f"{name}.cs"
+def oracle(name):
+    """The assembly made of `tests/oracle/NAME.cs`. It refers to CoreCLR 3.1's libraries: it runs on both runtimes."""
+    source = HERE.parent / "oracle" / f"{name}.cs"
     folder = HOME / "tools" / f"{name.lower()}-{stamp(source.read_bytes(), compiler().parent.name)}"
 
     def make(made):
-        must([*csc(), "-nologo", "-target:exe", "-unsafe", "-warnaserror", *SELF, f"-out:{made / name}.dll", source])
+        core = framework("core31")
+        references = [f"-r:{p}" for p in sorted(core.glob("System*.dll")) if not p.name.endswith("Native.dll")]
+        must([*csc(), "-nologo", "-target:exe", "-unsafe", "-warnaserror", "-nostdlib", *references, *SELF,
+              f"-out:{made / name}.dll", source])
 
     into(folder, make)
-    return [*host("core8"), str(folder / f"{name}.dll")]
+    return folder / f"{name}.dll"
 
 
 def main():
@@ -224,7 +227,7 @@ def main():
             command = csc() if what == "csc" else host({"run8": "core8", "run31": "core31"}[what])
             os.execv(command[0], [*command, *rest])
         elif what == "tool" and rest:
-            command = tool(rest[0])
+            command = [*host("core8"), str(oracle(rest[0]))]
             os.execv(command[0], [*command, *rest[1:]])
         else:
             sys.exit(__doc__)
