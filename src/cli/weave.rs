@@ -2,6 +2,7 @@
 
 use crate::aspect::plan::id_base;
 use crate::aspect::pointcut::Matcher;
+use crate::cli::sign::SignArgs;
 use crate::cli::{DONE, NOT_DONE, print, rules, show};
 use crate::error::Result;
 use crate::pipeline::{self, Job, Outcome};
@@ -47,6 +48,9 @@ pub struct WeaveArgs {
     #[arg(long, value_name = "FILE")]
     known_symbols: Vec<PathBuf>,
 
+    #[command(flatten)]
+    sign: SignArgs,
+
     /// Number of threads [default: one a core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
@@ -82,6 +86,7 @@ pub fn run(args: &WeaveArgs) -> Result<u8> {
         references: args.reference.clone(),
         symbols: args.symbols.clone(),
         known_symbols: args.known_symbols.clone(),
+        identity: args.sign.identity()?,
         threads: args.jobs.map(usize::from),
         explain: false,
         id_base,

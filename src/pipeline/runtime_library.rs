@@ -1,4 +1,4 @@
-//! The hook library for the JVM, embedded in this binary.
+//! The hook library for the JVM and for Android, embedded in this binary.
 
 use crate::container::stage::Staged;
 use crate::container::zip::{Archive, Codec, Method, Packed, Splicer};
@@ -9,6 +9,9 @@ use std::path::Path;
 
 /// The library as a jar: package `weave.runtime`, module `weave.runtime`.
 pub const JAR: &[u8] = include_bytes!("../../runtime/java/weave-runtime.jar");
+
+/// The same library for Android, as a dex file.
+pub const DEX: &[u8] = include_bytes!("../../runtime/java/weave-runtime.dex");
 
 /// The library's file name.
 pub const JAR_NAME: &str = "weave-runtime.jar";
@@ -22,11 +25,14 @@ pub(crate) const MODULE: &str = "weave.runtime";
 /// A class that is in every version of the library.
 pub(crate) const HOOKS_CLASS: &str = "weave/runtime/Hooks.class";
 
-/// Writes the library as a file.
+/// Writes the library as a file: for Android if it is named `.dex`, else as a jar.
 pub fn write_runtime(path: &Path) -> Result<()> {
+    let dex = path
+        .extension()
+        .is_some_and(|e| e.eq_ignore_ascii_case("dex"));
     let mut staged = Staged::create(path, None)?;
     staged
-        .write_all(JAR)
+        .write_all(if dex { DEX } else { JAR })
         .map_err(|e| Error::io("write", path, e))?;
     staged.commit()
 }
