@@ -68,6 +68,8 @@ pub fn run(args: &PlanArgs) -> Result<u8> {
         references: args.reference.clone(),
         symbols: None,
         known_symbols: args.known_symbols.clone(),
+        identity: None,
+        key: None,
         threads: args.jobs.map(usize::from),
         explain: true,
         id_base,

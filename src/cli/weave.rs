@@ -2,6 +2,7 @@
 
 use crate::aspect::plan::id_base;
 use crate::aspect::pointcut::Matcher;
+use crate::cli::sign::SignArgs;
 use crate::cli::{DONE, NOT_DONE, print, rules, show};
 use crate::error::Result;
 use crate::pipeline::{self, Job, Outcome};
@@ -15,7 +16,7 @@ const SHOWN: usize = 10;
 /// Arguments of the main job.
 #[derive(clap::Args)]
 pub struct WeaveArgs {
-    /// Class file, jar, war, ear, zip, or a folder of these
+    /// Class file, jar, war, ear, zip, apk, aab, aar, .NET assembly, or a folder of these
     #[arg(value_name = "INPUT", required = true)]
     input: Option<PathBuf>,
 
@@ -46,6 +47,9 @@ pub struct WeaveArgs {
     /// Map of an earlier weave: its ids are not given to other methods, and classes that have not changed keep theirs; may be repeated
     #[arg(long, value_name = "FILE")]
     known_symbols: Vec<PathBuf>,
+
+    #[command(flatten)]
+    sign: SignArgs,
 
     /// Number of threads [default: one a core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
@@ -82,6 +86,8 @@ pub fn run(args: &WeaveArgs) -> Result<u8> {
         references: args.reference.clone(),
         symbols: args.symbols.clone(),
         known_symbols: args.known_symbols.clone(),
+        identity: args.sign.identity()?,
+        key: args.sign.strong_name()?,
         threads: args.jobs.map(usize::from),
         explain: false,
         id_base,

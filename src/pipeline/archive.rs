@@ -268,7 +268,7 @@ impl<W: Write + Send> Walk<'_, '_, '_, W> {
             return Ok(None);
         }
         self.output.keep_rest()?;
-        if survey.signed {
+        if survey.signed && !(self.cx.signs && self.spot.depth == 0) {
             self.ledger.outcome.warn(
                 WarningKind::SignatureRemoved,
                 format!(

@@ -1,6 +1,7 @@
 //! What a jar needs besides its classes when it changes: manifest, signatures, module descriptors,
 //! index, and an earlier weave's map.
 
+use crate::container::apk;
 use crate::container::jar::{Manifest, is_signature_file};
 use crate::container::zip::{Archive, Method, Packed};
 use crate::error::Result;
@@ -114,8 +115,12 @@ impl Survey {
                     signed = true;
                     specials.push((i, Special::Signature));
                 }
+            } else if apk::is_signature_file(name) {
+                signed = true;
+                specials.push((i, Special::Signature));
             }
         }
+        signed |= apk::has_signing_block(archive);
         let layout = detector.archive();
         let library_directory = match application.filter(|_| layout == Layout::Ear) {
             Some(i) => library_directory(&String::from_utf8_lossy(&read(archive, i)?)),

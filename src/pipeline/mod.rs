@@ -30,10 +30,14 @@ mod splice;
 mod unit;
 mod verify;
 
+pub use crate::container::apk::identity::Identity;
+pub use crate::cil::StrongNameKey;
 pub use discover::Format;
 pub use ids::IdBase;
 pub use job::{Job, Progress};
 pub use outcome::{ClassPlan, Left, Outcome, Warning, WarningKind};
 pub use run::run;
-pub use runtime_library::{JAR as RUNTIME_JAR, JAR_NAME as RUNTIME_JAR_NAME, write_runtime};
+pub use runtime_library::{
+    DEX as RUNTIME_DEX, JAR as RUNTIME_JAR, JAR_NAME as RUNTIME_JAR_NAME, write_runtime,
+};
 pub use verify::{Verified, verify};

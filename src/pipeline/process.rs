@@ -21,6 +21,8 @@ pub(crate) struct Context<'j> {
     /// Nothing is written: leave out what costs only for the output.
     pub(crate) dry: bool,
     pub(crate) runtime: bool,
+    /// The output is signed anew: that old signatures go is no news.
+    pub(crate) signs: bool,
 }
 
 /// Largest class that is read. Real ones stay far below, and a member that claims more would only cost memory.

@@ -51,6 +51,7 @@ fn run_here(job: &Job, progress: Progress<'_>) -> Result<Outcome> {
         explain: job.explain,
         dry: job.output.is_none(),
         runtime: job.runtime,
+        signs: job.identity.is_some(),
     };
     let mut ledger = Ledger::new(&known, job.explain);
     if let Some(output) = &job.output {
@@ -81,7 +82,13 @@ fn weave_file(
         Some(output) => Staged::create(output, Some(&job.input)).map(Target::File),
         None => Ok(Target::Nowhere),
     };
-    let woven = match Format::of(&input) {
+    let format = Format::of(&input);
+    if job.identity.is_some() && format != Format::Zip {
+        return Err(
+            Error::usage("only an apk, a jar or another archive can be signed").in_artifact(name),
+        );
+    }
+    let woven = match format {
         Format::Class => weave_loose(cx, ledger, &name, &input)?
             .map(|bytes| -> Result<Target> {
                 let mut target = open()?;
@@ -120,7 +127,10 @@ fn weave_file(
     match woven {
         Some(target) => {
             write_map(ledger, job, output)?;
-            target.commit()?;
+            match &job.identity {
+                Some(identity) => target.sign(identity, &job.input, output)?.commit()?,
+                None => target.commit()?,
+            }
         }
         None if same_file(&job.input, output) => {}
         None => {

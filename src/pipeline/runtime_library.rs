@@ -1,4 +1,4 @@
-//! The hook libraries for the JVM and .NET, embedded in this binary.
+//! The hook libraries for the JVM, Android and .NET, embedded in this binary.
 
 use crate::cil;
 use crate::container::deps_json;
@@ -11,6 +11,9 @@ use std::path::Path;
 
 /// The library as a jar: package `weave.runtime`, module `weave.runtime`.
 pub const JAR: &[u8] = include_bytes!("../../runtime/java/weave-runtime.jar");
+
+/// The same library for Android, as a dex file.
+pub const DEX: &[u8] = include_bytes!("../../runtime/java/weave-runtime.dex");
 
 /// The library's file name.
 pub const JAR_NAME: &str = "weave-runtime.jar";
@@ -30,11 +33,20 @@ pub(crate) const MODULE: &str = "weave.runtime";
 /// A class that is in every version of the library.
 pub(crate) const HOOKS_CLASS: &str = "weave/runtime/Hooks.class";
 
-/// Writes the library as a file.
+/// Writes the library as a file: for Android if it is named `.dex`, for .NET if `.dll`, else as a jar.
 pub fn write_runtime(path: &Path) -> Result<()> {
+    let named = |suffix: &str| {
+        path.extension()
+            .is_some_and(|e| e.eq_ignore_ascii_case(suffix))
+    };
+    let library = match () {
+        () if named("dex") => DEX,
+        () if named("dll") => DLL,
+        () => JAR,
+    };
     let mut staged = Staged::create(path, None)?;
     staged
-        .write_all(JAR)
+        .write_all(library)
         .map_err(|e| Error::io("write", path, e))?;
     staged.commit()
 }
