@@ -6,6 +6,7 @@ use crate::cil;
 use crate::container::folder;
 use crate::container::input::Input;
 use crate::container::zip::{Archive, Method};
+use crate::dex;
 use crate::error::{Error, Result};
 use crate::jvm::Class;
 use crate::pipeline::archive::MAX_DEPTH;
@@ -61,6 +62,7 @@ fn of_file(path: &Path) -> Result<Vec<Supertypes>> {
         // One that cannot be read says nothing; if it is the input, weaving it tells why.
         Format::Zip => Archive::open(&input).map_or_else(|_| Vec::new(), |a| of_archive(&a, 0)),
         Format::Pe => of_assembly(&input).unwrap_or_default(),
+        Format::Dex => of_dex(&input).unwrap_or_default(),
         Format::Other => Vec::new(),
     })
 }
@@ -98,6 +100,12 @@ fn of_class(bytes: &[u8]) -> Option<Supertypes> {
     Some((class.name().into(), supertypes.into()))
 }
 
+fn of_dex(bytes: &[u8]) -> Result<Vec<Supertypes>> {
+    let mut collector = Collector::default();
+    dex::scan(&dex::Dex::parse(bytes)?, &mut collector)?;
+    Ok(collector.0)
+}
+
 fn of_archive(archive: &Archive<'_>, depth: usize) -> Vec<Supertypes> {
     let members = archive.members();
     let mut types: Vec<Supertypes> = members
@@ -110,6 +118,13 @@ fn of_archive(archive: &Archive<'_>, depth: usize) -> Vec<Supertypes> {
             })
         })
         .collect();
+    for member in members.iter().filter(|m| m.name().ends_with(".dex")) {
+        let mut bytes = Vec::new();
+        let read = with_worker(|w| member.read(&mut w.codec, MAX_NESTED, &mut bytes));
+        if read.is_ok() {
+            types.extend(of_dex(&bytes).unwrap_or_default());
+        }
+    }
     if depth + 1 < MAX_DEPTH {
         for member in members.iter().filter(|m| is_archive_name(m.name())) {
             let mut bytes = Vec::new();

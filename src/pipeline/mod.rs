@@ -13,6 +13,7 @@
 mod archive;
 mod assembly;
 mod commit;
+mod dex;
 mod discover;
 mod folder;
 mod hierarchy;

@@ -6,6 +6,7 @@ use crate::aspect::pointcut::{ArtifactMatcher, Hierarchy, Matcher};
 use crate::aspect::woven::WovenType;
 use crate::cil;
 use crate::container::zip::Codec;
+use crate::dex;
 use crate::error::Result;
 use crate::jvm;
 use crate::pipeline::ids::IdBase;
@@ -137,6 +138,7 @@ pub(crate) struct Worker {
     pub(crate) codec: Codec,
     pub(crate) scratch: jvm::Scratch,
     pub(crate) cil_scratch: cil::Scratch,
+    pub(crate) dex_scratch: dex::Scratch,
     pub(crate) bytes: Vec<u8>,
 }
 
@@ -145,6 +147,7 @@ thread_local! {
         codec: Codec::new(),
         scratch: jvm::Scratch::default(),
         cil_scratch: cil::Scratch::default(),
+        dex_scratch: dex::Scratch::default(),
         bytes: Vec::new(),
     });
 }

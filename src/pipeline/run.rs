@@ -9,6 +9,8 @@ use crate::error::{Error, Kind, Result};
 use crate::pipeline::archive::{Spot, weave_archive};
 use crate::pipeline::assembly::{Source, weave_assemblies};
 use crate::pipeline::commit::{parent, remove_stale, same_file};
+use crate::dex::Dex;
+use crate::pipeline::dex;
 use crate::pipeline::discover::Format;
 use crate::pipeline::folder::weave_folder;
 use crate::pipeline::hierarchy;
@@ -24,7 +26,7 @@ use std::path::Path;
 
 /// What is told of a file that is no artifact.
 pub(crate) const NOT_WOVEN: &str =
-    "neither a class file, nor a .NET assembly, nor a jar or other zip file, nor a folder";
+    "neither a class file, nor a .NET assembly, nor a dex file, nor a jar or other zip file, nor a folder";
 
 /// Runs a job.
 pub fn run(job: &Job, progress: Progress<'_>) -> Result<Outcome> {
@@ -114,6 +116,14 @@ fn weave_file(
             };
             weave_archive::<Target>(cx, ledger, meter, &spot, &archive, &mut open)?
         }
+        Format::Dex => weave_loose_dex(cx, ledger, &name, &input)?
+            .map(|bytes| -> Result<Target> {
+                let mut target = open()?;
+                write_all(&mut target, &bytes, &job.input)?;
+                ledger.end_unit(None);
+                Ok(target)
+            })
+            .transpose()?,
         Format::Pe | Format::Other => {
             return Err(Error::new(Kind::Malformed, NOT_WOVEN).in_artifact(name));
         }
@@ -140,6 +150,23 @@ fn weave_file(
         }
     }
     Ok(())
+}
+
+/// Weaves a dex file that is a file of its own.
+fn weave_loose_dex(
+    cx: &Context<'_>,
+    ledger: &mut Ledger<'_>,
+    name: &str,
+    bytes: &[u8],
+) -> Result<Option<Vec<u8>>> {
+    // What is asked for by name must be what it says.
+    Dex::parse(bytes).map_err(|e| e.in_artifact(name))?;
+    let matcher = cx.matcher.for_artifact(name, None, cx.hierarchy);
+    let source = dex::Source { member: "", bytes };
+    let woven = dex::weave_dexes(cx, ledger, &matcher, name, &[source])?;
+    let bytes = woven.into_iter().flatten().next();
+    ledger.outcome.artifacts += u64::from(bytes.is_some());
+    Ok(bytes)
 }
 
 /// Weaves a class that is a file of its own.
@@ -178,15 +205,16 @@ fn weave_assembly(
     input: &Input,
 ) -> Result<()> {
     let pdb_path = job.input.with_extension("pdb");
-    let pdb = match pdb_path.is_file() {
+    let symbols = match pdb_path.is_file() {
         true => Some(Input::open(&pdb_path)?),
         false => None,
     };
+    cil::Image::parse(input).map_err(|e| e.in_artifact(name))?;
     let source = Source {
         label: name,
         name,
         bytes: input,
-        pdb: pdb.as_deref(),
+        pdb: symbols.as_deref(),
     };
     let mut written = weave_assemblies(cx, ledger, job.key.as_ref(), &[source])?;
     let Some(output) = &job.output else {
@@ -199,7 +227,7 @@ fn weave_assembly(
     let (image, pdb) = match written.pop().flatten() {
         Some(written) => (Some(written.image), written.pdb),
         None if in_place => return Ok(()),
-        None => (None, pdb.map(|pdb| pdb.to_vec())),
+        None => (None, symbols.map(|pdb| pdb.to_vec())),
     };
     // The assembly last: what it needs is there when it is.
     if let Some(pdb) = pdb {
