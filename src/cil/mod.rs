@@ -12,6 +12,7 @@ pub mod pe;
 mod readytorun;
 pub mod rewrite;
 mod scan;
+pub mod verify;
 #[cfg(test)]
 mod testing;
 
