@@ -18,6 +18,7 @@ pub mod container;
 pub mod edit;
 pub mod error;
 pub mod jvm;
+pub mod mapping;
 pub mod pipeline;
 pub mod symbols;
 pub mod trace;

@@ -1,7 +1,6 @@
 //! The main job: `weave [OPTIONS] INPUT OUTPUT`.
 
 use crate::aspect::plan::id_base;
-use crate::aspect::pointcut::Matcher;
 use crate::cli::sign::SignArgs;
 use crate::cli::{DONE, NOT_DONE, print, rules, show};
 use crate::error::Result;
@@ -27,6 +26,10 @@ pub struct WeaveArgs {
     /// Rules file, or a ready-made pack as pack:NAME; may be repeated [default: weave.toml beside the input or in the current folder, else pack:default]
     #[arg(long, value_name = "FILE")]
     rules: Vec<String>,
+
+    /// The mapping.txt of an obfuscated input (ProGuard, R8): rules are about original names
+    #[arg(long, value_name = "FILE")]
+    mapping: Option<PathBuf>,
 
     /// Leave the hook library out; `weave runtime` writes it, and the woven program needs it on its class path
     #[arg(long)]
@@ -80,7 +83,7 @@ pub fn run(args: &WeaveArgs) -> Result<u8> {
     let job = Job {
         input: input.clone(),
         output: Some(output.clone()),
-        matcher: Matcher::new(rules),
+        matcher: rules::matcher(rules, args.mapping.as_deref())?,
         runtime: !args.no_runtime,
         strict: args.strict,
         references: args.reference.clone(),

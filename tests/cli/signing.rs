@@ -55,5 +55,10 @@ fn keys_that_do_not_serve_are_told_before_anything_is_written() {
         failed(&["--ks", &store, "--ks-pass", "pass:secret"]),
         failed(&["--key", &rsa, "--cert", &ec]),
     ];
-    insta::assert_snapshot!(errors.concat(), @"");
+    insta::assert_snapshot!(errors.concat(), @"
+    error: the key store store.p12 needs a password: --ks-pass env:NAME, file:PATH or pass:TEXT
+    error: --ks-pass takes env:NAME, file:PATH or pass:TEXT
+    error: store.p12: the key store holds several keys: name one of ec, release
+    error: rsa.pem: the certificate is not that of the key
+    ");
 }
