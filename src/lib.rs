@@ -14,6 +14,7 @@ pub mod aspect;
 pub mod bytes;
 pub mod cli;
 pub mod container;
+pub mod dex;
 pub mod edit;
 pub mod error;
 pub mod jvm;
