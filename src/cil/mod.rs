@@ -12,9 +12,9 @@ pub mod pe;
 mod readytorun;
 pub mod rewrite;
 mod scan;
-pub mod verify;
 #[cfg(test)]
 mod testing;
+pub mod verify;
 
 pub use image::{Image, RUNTIME, is_assembly};
 pub use scan::scan;

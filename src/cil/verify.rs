@@ -92,7 +92,9 @@ fn verify_type(
         let method = image.method_at(position)?;
         verdict.methods += 1;
         if let Err(e) = verify_method(image, method, &calls, scratch) {
-            verdict.failures.push(e.in_method(image.method_label(method)));
+            verdict
+                .failures
+                .push(e.in_method(image.method_label(method)));
         }
     }
     Ok(())
@@ -111,7 +113,10 @@ fn verify_method(
         return Ok(());
     }
     let (offset, body) = image.body(rva)?;
-    let signature = image.metadata.blobs.get(row.get(column::method_def::SIGNATURE))?;
+    let signature = image
+        .metadata
+        .blobs
+        .get(row.get(column::method_def::SIGNATURE))?;
     let signature = MethodSignature::parse(signature)?;
     let result = if flags & impl_flag::ASYNC != 0 {
         // What lies on the stack is not what the signature says.
@@ -227,7 +232,9 @@ fn step(
     let (pops, pushes) = match insn.opcode {
         op::RET => match result {
             Some(result) if result != depth => {
-                return fail(format!("ret with {depth} values on the stack, not {result}"));
+                return fail(format!(
+                    "ret with {depth} values on the stack, not {result}"
+                ));
             }
             _ => return Ok(()),
         },
@@ -246,7 +253,9 @@ fn step(
     let after = depth - pops + pushes;
     if after > i32::from(body.max_stack) {
         let max = body.max_stack;
-        return fail(format!("{after} values on the stack, and maxstack says {max}"));
+        return fail(format!(
+            "{after} values on the stack, and maxstack says {max}"
+        ));
     }
     let leaves = matches!(insn.opcode, op::LEAVE | op::LEAVE_S);
     match insn.form {
@@ -314,7 +323,10 @@ fn verify_token(image: &Image<'_>, token: u32) -> Result<()> {
     match token_table(token) {
         USER_STRINGS => Ok(()),
         at if number >= 1 && number <= image.metadata.tables.rows(at) => Ok(()),
-        _ => Err(Error::malformed(0, format!("token {token:#010x} names nothing"))),
+        _ => Err(Error::malformed(
+            0,
+            format!("token {token:#010x} names nothing"),
+        )),
     }
 }
 
@@ -349,6 +361,10 @@ mod tests {
             found += usize::from(!failures.is_empty());
             assert!(failures.iter().all(|e| e.method().is_some()));
         }
-        assert!(found * 2 > body.code.len(), "{found} of {}", body.code.len());
+        assert!(
+            found * 2 > body.code.len(),
+            "{found} of {}",
+            body.code.len()
+        );
     }
 }

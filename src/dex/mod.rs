@@ -21,4 +21,4 @@ mod write;
 
 pub use file::{Dex, MAGIC};
 pub use scan::scan;
-pub use write::{HOOKS, Scratch, Woven, WovenMethod, WovenType, weave};
+pub use write::{HOOKS, Scratch, Woven, weave};

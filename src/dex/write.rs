@@ -2,6 +2,7 @@
 
 use crate::aspect::advice::Reason;
 use crate::aspect::plan::{Plan, Planned, Skipped};
+use crate::aspect::woven::{WovenMethod, WovenType};
 use crate::bytes::mutf8;
 use crate::dex::bodies::{Bodies, Job, Member};
 use crate::dex::class::{Budget, ClassDef, Members};
@@ -32,31 +33,6 @@ pub struct Woven<'a> {
     pub bytes: Option<Vec<u8>>,
     /// The types with planned methods, in the order of the file.
     pub types: Vec<WovenType<'a>>,
-}
-
-/// A type with planned methods.
-#[derive(Default)]
-pub struct WovenType<'a> {
-    /// Full name as the JVM spells it.
-    pub name: Cow<'a, str>,
-    /// Source file name, or empty.
-    pub file: Cow<'a, str>,
-    /// The methods that got hooks.
-    pub methods: Vec<WovenMethod<'a>>,
-    /// Planned methods that were left as they were.
-    pub left: Vec<Skipped>,
-}
-
-/// A method that got hooks.
-pub struct WovenMethod<'a> {
-    /// The id that its hooks are called with.
-    pub id: u32,
-    /// Its name.
-    pub name: Cow<'a, str>,
-    /// Its descriptor.
-    pub descriptor: Cow<'a, str>,
-    /// First source line, or 0.
-    pub line: u32,
 }
 
 /// Weaves the planned methods of a dex file.
@@ -165,6 +141,7 @@ fn tell<'a>(
             let row = &file.classes[(planned.ty - plan.first_type) as usize];
             let class = ClassDef::read(row);
             types.push(WovenType {
+                ty: planned.ty,
                 name: file.type_name(class.ty)?,
                 file: mutf8(class.file(file)?),
                 ..WovenType::default()

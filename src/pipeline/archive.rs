@@ -1,9 +1,9 @@
 //! An archive (jar, war, any zip) from its bytes to a sink, with all archives nested in it.
 
 use crate::aspect::pointcut::ArtifactMatcher;
+use crate::container::apk;
 use crate::container::zip::{Archive, Codec, Member, Method, Packed};
 use crate::error::{Error, Kind, Result};
-use crate::container::apk;
 use crate::pipeline::dex::{Source, has_library, weave_dexes};
 use crate::pipeline::discover::{Format, file_name};
 use crate::pipeline::jar_rules::{JarRules, Library, Survey};
@@ -366,10 +366,13 @@ impl<W: Write + Send> Walk<'_, '_, '_, W> {
                 {
                     let members = self.archive.members();
                     let inside = |name: &str| name.strip_prefix(folder).map(str::to_owned);
-                    let names: Vec<String> = members.iter().filter_map(|m| inside(m.name())).collect();
+                    let names: Vec<String> =
+                        members.iter().filter_map(|m| inside(m.name())).collect();
                     let number = apk::free_dex_number(names.iter().map(String::as_str));
                     let like = survey.dexes.iter().map(|&i| &members[i]);
-                    let like = like.filter(|m| inside(m.name()).is_some()).map(Member::method);
+                    let like = like
+                        .filter(|m| inside(m.name()).is_some())
+                        .map(Member::method);
                     let method = match like.min_by_key(|m| *m != Method::Stored) {
                         Some(Method::Stored) => Method::Stored,
                         _ => Method::Deflated,
@@ -407,11 +410,7 @@ enum Step<'s> {
 }
 
 /// Cuts the way into batches bounded by bytes, and what is not a class between them.
-fn steps<'s>(
-    archive: &Archive<'_>,
-    mut classes: &'s [usize],
-    survey: &'s Survey,
-) -> Vec<Step<'s>> {
+fn steps<'s>(archive: &Archive<'_>, mut classes: &'s [usize], survey: &'s Survey) -> Vec<Step<'s>> {
     let members = archive.members();
     let mut steps = Vec::new();
     for (until, stop) in stops(classes, survey, members.len()) {
@@ -440,17 +439,13 @@ fn steps<'s>(
 }
 
 /// What lies between classes, by position; last the end.
-fn stops<'s>(
-    classes: &[usize],
-    survey: &'s Survey,
-    end: usize,
-) -> Vec<(usize, Option<Step<'s>>)> {
+fn stops<'s>(classes: &[usize], survey: &'s Survey, end: usize) -> Vec<(usize, Option<Step<'s>>)> {
     let between = |some: &[usize], a: usize, b: usize| {
-        some.get(some.partition_point(|&i| i < a)).is_some_and(|&i| i < b)
+        some.get(some.partition_point(|&i| i < a))
+            .is_some_and(|&i| i < b)
     };
-    let together = |a: &usize, b: &usize| {
-        !between(classes, *a, *b) && !between(&survey.archives, *a, *b)
-    };
+    let together =
+        |a: &usize, b: &usize| !between(classes, *a, *b) && !between(&survey.archives, *a, *b);
     let dexes = (survey.dexes)
         .chunk_by(together)
         .map(|chunk| (chunk[0], Some(Step::Dexes(chunk))));

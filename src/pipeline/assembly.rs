@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::pipeline::ledger::Ledger;
 use crate::pipeline::outcome::WarningKind;
 use crate::pipeline::process::{Context, with_worker};
-use crate::pipeline::unit::{Attempts, Unit, plan};
+use crate::pipeline::unit::{Attempts, Unit, parse_all, plan};
 use rayon::prelude::*;
 
 /// An assembly to weave.
@@ -27,27 +27,20 @@ pub(crate) fn weave_assemblies(
     key: Option<&StrongNameKey>,
     sources: &[Source<'_>],
 ) -> Result<Vec<Option<Written>>> {
-    let parsed: Vec<_> = (sources.par_iter())
-        .map(|source| cil::Image::parse(source.bytes))
-        .collect();
+    let (parsed, errors) = parse_all(sources, |source| cil::Image::parse(source.bytes));
     let begun: Vec<_> = (sources.par_iter().zip(&parsed))
         .map(|(source, image)| match image {
-            Ok(image) => weave(cx, source, image, &Attempts::default()),
-            Err(_) => Ok(None),
+            Some(image) => weave(cx, source, image, &Attempts::default()),
+            None => Ok(None),
         })
         .collect();
     let mut settled = Vec::with_capacity(sources.len());
-    for ((source, image), unit) in sources.iter().zip(&parsed).zip(begun) {
+    for (((source, image), e), unit) in sources.iter().zip(&parsed).zip(errors).zip(begun) {
         let place = |e: Error| e.in_artifact(source.label);
-        let image = match image {
-            Ok(image) => image,
-            Err(e) => {
-                ledger.unreadable(&place(e.clone()));
-                settled.push(None);
-                continue;
-            }
-        };
-        let Some(unit) = unit.map_err(place)? else {
+        if let Some(e) = e {
+            ledger.unreadable(&place(e));
+        }
+        let (Some(image), Some(unit)) = (image, unit.map_err(place)?) else {
             settled.push(None);
             continue;
         };
@@ -98,8 +91,7 @@ fn weave<'a>(
     if plan.methods.is_empty() && plan.skipped.is_empty() {
         return Ok(None);
     }
-    let mut woven =
-        with_worker(|w| cil::weave(image, source.pdb, &plan, &mut w.cil_scratch))?;
+    let mut woven = with_worker(|w| cil::weave(image, source.pdb, &plan, &mut w.cil_scratch))?;
     let types = std::mem::take(&mut woven.types);
     Ok(Some(Unit::new(cx, woven, types, plan)))
 }

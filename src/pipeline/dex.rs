@@ -6,7 +6,7 @@ use crate::dex;
 use crate::error::{Error, Result};
 use crate::pipeline::ledger::Ledger;
 use crate::pipeline::process::{Context, with_worker};
-use crate::pipeline::unit::{Attempts, Unit, plan};
+use crate::pipeline::unit::{Attempts, Unit, parse_all, plan};
 use rayon::prelude::*;
 
 /// The class with the hooks.
@@ -27,30 +27,23 @@ pub(crate) fn weave_dexes(
     artifact: &str,
     sources: &[Source<'_>],
 ) -> Result<Vec<Option<Vec<u8>>>> {
-    let parsed: Vec<_> = (sources.par_iter())
-        .map(|source| dex::Dex::parse(source.bytes))
-        .collect();
+    let (parsed, errors) = parse_all(sources, |source| dex::Dex::parse(source.bytes));
     let begun: Vec<_> = (sources.par_iter().zip(&parsed))
         .map(|(source, dex)| match dex {
-            Ok(dex) => weave(cx, matcher, source.bytes, dex, &Attempts::default()),
-            Err(_) => Ok(None),
+            Some(dex) => weave(cx, matcher, source.bytes, dex, &Attempts::default()),
+            None => Ok(None),
         })
         .collect();
     let mut woven = Vec::with_capacity(sources.len());
-    for ((source, dex), unit) in sources.iter().zip(&parsed).zip(begun) {
+    for (((source, dex), e), unit) in sources.iter().zip(&parsed).zip(errors).zip(begun) {
         let place = |e: Error| match source.member {
             "" => e.in_artifact(artifact),
             member => e.in_member(member).in_artifact(artifact),
         };
-        let dex = match dex {
-            Ok(dex) => dex,
-            Err(e) => {
-                ledger.unreadable(&place(e.clone()));
-                woven.push(None);
-                continue;
-            }
-        };
-        let Some(unit) = unit.map_err(place)? else {
+        if let Some(e) = e {
+            ledger.unreadable(&place(e));
+        }
+        let (Some(dex), Some(unit)) = (dex, unit.map_err(place)?) else {
             woven.push(None);
             continue;
         };

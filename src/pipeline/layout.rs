@@ -176,7 +176,10 @@ mod tests {
         assert_eq!(of(&["AndroidManifest.xml", "classes.jar"]), Layout::Aar);
         assert_eq!(of(&["classes.dex", "AndroidManifest.xml"]), Layout::Apk);
         assert_eq!(of(&["META-INF/MANIFEST.MF", "classes.dex"]), Layout::Apk);
-        assert_eq!(of(&["BundleConfig.pb", "base/dex/classes.dex"]), Layout::Aab);
+        assert_eq!(
+            of(&["BundleConfig.pb", "base/dex/classes.dex"]),
+            Layout::Aab
+        );
         assert_eq!(of(&["app/lib/a.jar", "app/bin/run"]), Layout::Bundle);
         assert_eq!(of(&["lib/a.jar", "Handler.class"]), Layout::Jar);
         assert_eq!(detect(&["A.class"]).folder(), Layout::Bundle);

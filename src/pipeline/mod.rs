@@ -31,8 +31,8 @@ mod splice;
 mod unit;
 mod verify;
 
-pub use crate::container::apk::identity::Identity;
 pub use crate::cil::StrongNameKey;
+pub use crate::container::apk::identity::Identity;
 pub use discover::Format;
 pub use ids::IdBase;
 pub use job::{Job, Progress};

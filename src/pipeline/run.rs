@@ -5,11 +5,11 @@ use crate::cil;
 use crate::container::input::Input;
 use crate::container::stage::Staged;
 use crate::container::zip::Archive;
+use crate::dex::Dex;
 use crate::error::{Error, Kind, Result};
 use crate::pipeline::archive::{Spot, weave_archive};
 use crate::pipeline::assembly::{Source, weave_assemblies};
 use crate::pipeline::commit::{parent, remove_stale, same_file};
-use crate::dex::Dex;
 use crate::pipeline::dex;
 use crate::pipeline::discover::Format;
 use crate::pipeline::folder::weave_folder;
@@ -25,8 +25,7 @@ use crate::pipeline::runtime_library;
 use std::path::Path;
 
 /// What is told of a file that is no artifact.
-pub(crate) const NOT_WOVEN: &str =
-    "neither a class file, nor a .NET assembly, nor a dex file, nor a jar or other zip file, nor a folder";
+pub(crate) const NOT_WOVEN: &str = "neither a class file, nor a .NET assembly, nor a dex file, nor a jar or other zip file, nor a folder";
 
 /// Runs a job.
 pub fn run(job: &Job, progress: Progress<'_>) -> Result<Outcome> {

@@ -133,7 +133,10 @@ fn member(member: &Member<'_>, label: &str, depth: usize) -> Verified {
         let what = "encrypted, or packed with a method other than deflate: not verified";
         return failed(Error::new(Kind::Unsupported, what));
     }
-    if [".class", ".dex", ".dll"].iter().any(|s| member.name().ends_with(s)) {
+    if [".class", ".dex", ".dll"]
+        .iter()
+        .any(|s| member.name().ends_with(s))
+    {
         return unpack(&|bytes| file(bytes, &path).unwrap_or_default());
     }
     if !is_archive_name(member.name()) {

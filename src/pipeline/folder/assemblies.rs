@@ -44,7 +44,9 @@ impl<'a> Folder<'a, '_> {
             }))
         };
         let pe = files.iter().filter(|f| f.format == Format::Pe);
-        let opened: Vec<Opened<'_>> = pe.filter_map(|f| open(f).transpose()).collect::<Result<_>>()?;
+        let opened: Vec<Opened<'_>> = pe
+            .filter_map(|f| open(f).transpose())
+            .collect::<Result<_>>()?;
         let sources: Vec<Source<'_>> = (opened.iter())
             .map(|o| Source {
                 label: &o.label,
