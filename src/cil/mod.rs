@@ -2,6 +2,7 @@
 //! 6th edition; III.3.2 is partition III, section 3.2.
 
 pub mod body;
+mod calls;
 mod constructor;
 mod hooks;
 mod image;

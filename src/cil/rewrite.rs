@@ -1,32 +1,40 @@
 //! One method body written anew around a [`Recipe`]: what goes in front, before returns and calls, and
-//! into a handler around it all.
+//! into handlers around it all.
 //!
 //! ```text
 //!     enter                                  in front of the protected part
-//!     .try {
+//!     .try { .try {
 //!         ...                                the method's own code
 //!         [stloc r]; leave END               instead of each ret
-//!     } catch System.Exception {
-//!         error; rethrow
+//!     } filter {
+//!         isinst System.Exception; stloc e; ldc.i4.0; endfilter
+//!     } { throw } } fault {
+//!         ldloc e; error; endfault
 //!     }
 //! END: exit; [ldloc r]; ret
 //! ```
 //!
-//! Without a handler, `exit` goes in front of each `ret`. Code that cannot throw gets no handler: before
+//! A filter that always declines and a fault, rather than a catch that throws again: the exception passes as
+//! if nothing were there. Its stack trace stays whole (on Mono, `rethrow` loses the frames
+//! below), filters further up run before anything is unwound, what nobody handles ends the process where
+//! it was thrown, and a frame costs a twelfth of what catching and throwing again does.
+//!
+//! Without handlers, `exit` goes in front of each `ret`. Code that cannot throw gets none: before
 //! .NET 10 no JIT inlines a method that has one. Hooks swallow their own failures, so the exit hook
-//! may lie outside the range. Ours is the outermost clause, so it is the last one (II.25.4.6).
+//! may lie outside the range. Our clauses are the outermost, so they are the last ones (II.25.4.6).
 
 use crate::aspect::advice::Reason;
 use crate::cil::body::{self, Body, Clause, ClauseKind};
 use crate::cil::insn::{self, Form, Insn, op};
 use crate::cil::metadata::heaps::{compressed, put_compressed};
+use crate::cil::metadata::schema::coded;
+use crate::cil::metadata::signature::{element, kind, without_modifiers};
+use crate::cil::metadata::tables;
 use crate::edit::{Layout, Place};
 use crate::error::Result;
 
 /// Most locals of a method (III.1.3.2: indices 0 to 65,534).
 const MAX_LOCALS: u32 = 65_535;
-/// First byte of a locals' signature (II.23.2.6).
-const LOCAL_SIG: u8 = 7;
 /// Largest code that is woven; far above what any JIT takes.
 const MAX_CODE: u32 = 1 << 30;
 
@@ -77,7 +85,7 @@ impl Snippet {
 pub enum Exit {
     /// The same always; may be empty.
     Always(Snippet),
-    /// One or the other, by the method's result, a boolean. Needs a handler.
+    /// One or the other, by the method's result, a boolean. Always with handlers.
     ByResult {
         /// When it returns true.
         yes: Snippet,
@@ -95,7 +103,7 @@ pub struct Recipe<'r> {
     pub enter: Snippet,
     /// At its end.
     pub exit: Exit,
-    /// In the handler, which finds the exception on the stack; empty for no handler.
+    /// When an exception leaves it, with the exception on the stack; empty for no handlers.
     pub error: Snippet,
     /// Token of `System.Exception`.
     pub exception: u32,
@@ -150,12 +158,14 @@ pub struct Scratch {
 pub struct Rewritten {
     /// Where its header begins in the output.
     pub start: usize,
+    /// The old pc from which on it is woven: [`Recipe::start`].
+    pub woven_from: u32,
     /// The token of its locals' signature, or 0.
     pub locals: u32,
     /// Bytes of its code.
     pub code_len: u32,
-    /// Where the handler begins in the new code; `code_len` without one.
-    pub handler: u32,
+    /// Where the method's own code ends in the new code, and handlers or the common way out begin.
+    pub own_end: u32,
 }
 
 impl Scratch {
@@ -291,11 +301,33 @@ impl Scratch {
     }
 }
 
+/// The locals that are ours.
+#[derive(Clone, Copy, Debug, Default)]
+struct Slots {
+    /// The token of the signature that has them.
+    signature: u32,
+    /// Holds the result on the way out.
+    result: u32,
+    /// Holds the exception from the filter to the fault.
+    exception: u32,
+}
+
+impl Slots {
+    /// Bytes of the filter and of the handler that it never gives control to.
+    fn filter_len(self) -> u32 {
+        LONG + local_len(self.exception) + 1 + 2 + 1
+    }
+
+    fn fault_len(self, error: Snippet) -> u32 {
+        local_len(self.exception) + error.len() + 1
+    }
+}
+
 /// What is settled about a body before its layout is.
 struct Job<'j, 'b> {
     body: &'j Body<'b>,
     recipe: &'j Recipe<'j>,
-    /// There is a handler.
+    /// There are handlers.
     protects: bool,
     /// Some `ret` of the woven part becomes a `leave`.
     leaves: bool,
@@ -332,28 +364,32 @@ impl<'j, 'b> Job<'j, 'b> {
         if body.code.is_empty()
             || recipe.start as usize >= body.code.len()
             || body.has_unknown_sections()
-            || scratch.clauses.len() >= body::MAX_CLAUSES
+            || scratch.clauses.len() + 2 > body::MAX_CLAUSES
         {
             return Ok(Err(Reason::Unsupported));
         }
-        let (locals, result) = if self.leaves && self.has_result {
-            match self.add_local(scratch, signatures)? {
+        let slots = if self.protects {
+            match self.add_locals(scratch, signatures)? {
                 Ok(added) => added,
                 Err(reason) => return Ok(Err(reason)),
             }
         } else {
-            (body.locals, 0)
+            Slots {
+                signature: body.locals,
+                ..Slots::default()
+            }
         };
+        let locals = slots.signature;
         let Some(max_stack) = self.max_stack() else {
             return Ok(Err(Reason::Unsupported));
         };
 
         self.place(scratch);
-        if !self.fit(result, scratch) {
+        if !self.fit(slots, scratch) {
             return Ok(Err(Reason::CodeTooLarge));
         }
-        self.move_clauses(scratch);
-        let code_len = self.end(scratch) + self.epilogue_len(result);
+        self.move_clauses(slots, scratch);
+        let code_len = self.end(slots, scratch) + self.epilogue_len(slots);
 
         let clauses = &scratch.clauses;
         let start;
@@ -368,9 +404,9 @@ impl<'j, 'b> Job<'j, 'b> {
             body::put_fat_header(out, code_len as usize, max_stack, init, locals, has_clauses);
         }
         let code_start = out.len();
-        self.put_code(scratch, result, out);
+        self.put_code(scratch, slots, out);
         self.patch(scratch, watches_end, &mut out[code_start..]);
-        self.put_tail(result, out);
+        self.put_tail(slots, out);
         debug_assert_eq!(out.len() - code_start, code_len as usize);
         if !clauses.is_empty() {
             out.resize(out.len().next_multiple_of(4), 0);
@@ -378,9 +414,10 @@ impl<'j, 'b> Job<'j, 'b> {
         }
         Ok(Ok(Rewritten {
             start,
+            woven_from: recipe.start,
             locals,
             code_len,
-            handler: scratch.layout.start(body.code.len() as u32),
+            own_end: scratch.layout.start(body.code.len() as u32),
         }))
     }
 
@@ -392,37 +429,48 @@ impl<'j, 'b> Job<'j, 'b> {
         }
     }
 
-    /// The locals' signature with the result's type behind it: slots that debuggers know stay.
-    fn add_local(
+    /// The locals' signature with ours behind the method's own: slots that debuggers know stay.
+    fn add_locals(
         &self,
         scratch: &mut Scratch,
         signatures: &mut dyn Signatures,
-    ) -> Result<Result<(u32, u32), Reason>> {
+    ) -> Result<Result<Slots, Reason>> {
         let old = self.recipe.locals;
         let (count, types) = match old.split_first() {
             None => (0, old),
-            Some((&LOCAL_SIG, rest)) => match compressed(rest) {
+            Some((&kind::LOCALS, rest)) => match compressed(rest) {
                 Some((count, len)) => (count, &rest[len..]),
                 None => return Ok(Err(Reason::Unsupported)),
             },
             Some(_) => return Ok(Err(Reason::Unsupported)),
         };
-        if count >= MAX_LOCALS {
+        let exception = tables::encode(&coded::TYPE_DEF_OR_REF, self.recipe.exception);
+        let (Some(exception), true) = (exception, count < MAX_LOCALS - 1) else {
             return Ok(Err(Reason::Unsupported));
-        }
+        };
+        let keeps_result = u32::from(self.leaves && self.has_result);
         let blob = &mut scratch.signature;
         blob.clear();
-        blob.push(LOCAL_SIG);
-        put_compressed(blob, count + 1);
+        blob.push(kind::LOCALS);
+        put_compressed(blob, count + keeps_result + 1);
         blob.extend_from_slice(types);
-        blob.extend_from_slice(self.recipe.result);
-        Ok(Ok((signatures.stand_alone_sig(blob)?, count)))
+        if keeps_result != 0 {
+            blob.extend_from_slice(self.recipe.result);
+        }
+        blob.push(element::CLASS);
+        put_compressed(blob, exception);
+        Ok(Ok(Slots {
+            signature: signatures.stand_alone_sig(blob)?,
+            result: count,
+            exception: count + keeps_result,
+        }))
     }
 
     /// Depth that suffices: in front of single instructions the stack may be as full as it gets.
     fn max_stack(&self) -> Option<u16> {
         let old = u32::from(self.body.max_stack);
-        let mut depth = old.max(2);
+        // An exception, an address and an id.
+        let mut depth = old.max(3);
         if !self.recipe.before.is_empty() {
             // A copy, an address and an id.
             depth = depth.max(old + 3);
@@ -458,8 +506,8 @@ impl<'j, 'b> Job<'j, 'b> {
     }
 
     /// Solves the layout, widening branches and leaves until all reach; `false` if the code is too large.
-    fn fit(&self, result: u32, scratch: &mut Scratch) -> bool {
-        let store = self.store_len(result);
+    fn fit(&self, slots: Slots, scratch: &mut Scratch) -> bool {
+        let store = self.result_len(slots);
         if self.leaves {
             for r in &scratch.returns {
                 scratch.layout.grow(r.pc, store + SHORT - 1);
@@ -467,7 +515,7 @@ impl<'j, 'b> Job<'j, 'b> {
         }
         loop {
             scratch.layout.solve(|_, _| 0);
-            let end = self.end(scratch);
+            let end = self.end(slots, scratch);
             if end > MAX_CODE {
                 return false;
             }
@@ -514,71 +562,79 @@ impl<'j, 'b> Job<'j, 'b> {
         }
     }
 
-    /// Where the handler ends, or, without one, the method's own code.
-    fn end(&self, scratch: &Scratch) -> u32 {
+    /// Where the handlers end, or, without them, the method's own code.
+    fn end(&self, slots: Slots, scratch: &Scratch) -> u32 {
         let own = scratch.layout.start(self.body.code.len() as u32);
         if self.protects {
-            own + self.recipe.error.len() + RETHROW.len() as u32
+            own + slots.filter_len() + slots.fault_len(self.recipe.error)
         } else {
             own
         }
     }
 
-    fn epilogue_len(&self, result: u32) -> u32 {
+    fn epilogue_len(&self, slots: Slots) -> u32 {
         if !self.leaves {
             return 0;
         }
-        let load = if self.has_result {
-            local_len(result)
-        } else {
-            0
-        };
+        let load = self.result_len(slots);
         match self.recipe.exit {
             Exit::Always(exit) => exit.len() + load + 1,
             Exit::ByResult { yes, no } => load + SHORT + no.len() + load + 1 + yes.len() + load + 1,
         }
     }
 
-    fn store_len(&self, result: u32) -> u32 {
+    /// Bytes of a store or load of the result.
+    fn result_len(&self, slots: Slots) -> u32 {
         if self.has_result {
-            local_len(result)
+            local_len(slots.result)
         } else {
             0
         }
     }
 
     /// Moves the clauses, and adds ours at the end.
-    fn move_clauses(&self, scratch: &mut Scratch) {
-        let end = self.end(scratch);
+    fn move_clauses(&self, slots: Slots, scratch: &mut Scratch) {
         let layout = &scratch.layout;
         for c in &mut scratch.clauses {
             c.try_start = layout.target(c.try_start);
-            c.try_end = layout.start(c.try_end);
+            // An empty range stays one, even where code is inserted.
+            c.try_end = layout.start(c.try_end).max(c.try_start);
             c.handler_start = layout.target(c.handler_start);
-            c.handler_end = layout.start(c.handler_end);
+            c.handler_end = layout.start(c.handler_end).max(c.handler_start);
             if c.kind == ClauseKind::Filter {
                 c.class_or_filter = layout.target(c.class_or_filter);
             }
         }
-        if self.protects {
-            let handler = layout.start(self.body.code.len() as u32);
-            scratch.clauses.push(Clause {
-                kind: ClauseKind::Catch,
-                try_start: layout.target(self.recipe.start),
-                try_end: handler,
-                handler_start: handler,
-                handler_end: end,
-                class_or_filter: self.recipe.exception,
-            });
+        if !self.protects {
+            return;
         }
+        let filter = layout.start(self.body.code.len() as u32);
+        let fault = filter + slots.filter_len();
+        let try_start = layout.target(self.recipe.start);
+        scratch.clauses.push(Clause {
+            kind: ClauseKind::Filter,
+            try_start,
+            try_end: filter,
+            handler_start: fault - 1,
+            handler_end: fault,
+            class_or_filter: filter,
+        });
+        scratch.clauses.push(Clause {
+            kind: ClauseKind::Fault,
+            try_start,
+            try_end: fault,
+            handler_start: fault,
+            handler_end: fault + slots.fault_len(self.recipe.error),
+            class_or_filter: 0,
+        });
     }
 
     /// Appends the method's own code with what goes in between; branches still have their old offsets.
-    fn put_code(&self, scratch: &Scratch, result: u32, out: &mut Vec<u8>) {
+    fn put_code(&self, scratch: &Scratch, slots: Slots, out: &mut Vec<u8>) {
         let layout = &scratch.layout;
         let old = self.body.code;
         let base = out.len();
-        let end = self.end(scratch);
+        let end = self.end(slots, scratch);
         let exit = self.exit_before_return();
         let mut before = self.recipe.before.iter().peekable();
         let mut returns = scratch.returns.iter().peekable();
@@ -603,7 +659,7 @@ impl<'j, 'b> Job<'j, 'b> {
             debug_assert_eq!(out.len() - base, layout.insn(change.pc) as usize);
             if let Some(r) = returning {
                 if self.has_result {
-                    put_local(out, op::STLOC_0, op::STLOC_S, op::STLOC, result);
+                    put_store(out, slots.result);
                 }
                 let at = (out.len() - base) as u32;
                 if r.far {
@@ -654,25 +710,32 @@ impl<'j, 'b> Job<'j, 'b> {
         }
     }
 
-    /// Appends the handler and the common way out.
-    fn put_tail(&self, result: u32, out: &mut Vec<u8>) {
+    /// Appends the handlers and the common way out.
+    fn put_tail(&self, slots: Slots, out: &mut Vec<u8>) {
         if self.protects {
+            out.push(op::ISINST as u8);
+            out.extend_from_slice(&self.recipe.exception.to_le_bytes());
+            put_store(out, slots.exception);
+            out.push(op::LDC_I4_0 as u8);
+            out.extend_from_slice(&op::ENDFILTER.to_be_bytes());
+            out.push(op::THROW as u8);
+            put_load(out, slots.exception);
             out.extend_from_slice(self.recipe.error.bytes());
-            out.extend_from_slice(&RETHROW);
+            out.push(op::ENDFINALLY as u8);
         }
         if !self.leaves {
             return;
         }
         let load = |out: &mut Vec<u8>| {
             if self.has_result {
-                put_local(out, op::LDLOC_0, op::LDLOC_S, op::LDLOC, result);
+                put_load(out, slots.result);
             }
         };
         match self.recipe.exit {
             Exit::Always(exit) => out.extend_from_slice(exit.bytes()),
             Exit::ByResult { yes, no } => {
                 load(out);
-                let skip = no.len() + self.store_len(result) + 1;
+                let skip = no.len() + self.result_len(slots) + 1;
                 out.extend_from_slice(&[op::BRTRUE_S as u8, skip as u8]);
                 out.extend_from_slice(no.bytes());
                 load(out);
@@ -688,7 +751,6 @@ impl<'j, 'b> Job<'j, 'b> {
 /// Bytes of a short and of a long branch.
 const SHORT: u32 = 2;
 const LONG: u32 = 5;
-const RETHROW: [u8; 2] = op::RETHROW.to_be_bytes();
 
 /// Bytes of a load or store of a local.
 fn local_len(index: u32) -> u32 {
@@ -697,6 +759,14 @@ fn local_len(index: u32) -> u32 {
         4..=255 => 2,
         _ => 4,
     }
+}
+
+fn put_store(out: &mut Vec<u8>, index: u32) {
+    put_local(out, op::STLOC_0, op::STLOC_S, op::STLOC, index);
+}
+
+fn put_load(out: &mut Vec<u8>, index: u32) {
+    put_local(out, op::LDLOC_0, op::LDLOC_S, op::LDLOC, index);
 }
 
 fn put_local(out: &mut Vec<u8>, zero: u16, short: u16, long: u16, index: u32) {
@@ -715,19 +785,6 @@ fn put_i32(code: &mut [u8], at: usize, value: i32) {
 }
 
 /// Whether a return type is `void`; `modreq(IsExternalInit) void` is (II.23.2.11).
-pub fn is_void(result: &[u8]) -> bool {
-    const CMOD_REQD: u8 = 0x1f;
-    const CMOD_OPT: u8 = 0x20;
-    const VOID: u8 = 0x01;
-    let mut rest = result;
-    loop {
-        match rest.split_first() {
-            Some((&(CMOD_REQD | CMOD_OPT), behind)) => match compressed(behind) {
-                Some((_, len)) => rest = &behind[len..],
-                None => return false,
-            },
-            Some((&first, _)) => return first == VOID,
-            None => return true,
-        }
-    }
+fn is_void(result: &[u8]) -> bool {
+    result.is_empty() || without_modifiers(result).first() == Some(&element::VOID)
 }

@@ -1,8 +1,9 @@
 //! What tests of bodies share: a disassembler, and the check that a new body does what the old one did.
 
 use crate::cil::body::{Body, ClauseKind};
-use crate::cil::insn::{self, Form};
+use crate::cil::insn::{self, Form, Insn};
 use crate::cil::rewrite::Signatures;
+use crate::edit::Layout;
 use crate::error::Result;
 use std::fmt::Write;
 
@@ -111,4 +112,103 @@ impl Signatures for Blobs {
         self.0.push(blob.to_vec());
         Ok(0x1100_0000 + self.0.len() as u32)
     }
+}
+
+/// Holds a new body against the old one: every instruction is where the map says, branches and clauses
+/// lead to what they led to. Returns what is wrong.
+pub fn difference(
+    old: &Body<'_>,
+    new: &Body<'_>,
+    layout: &Layout,
+    start: u32,
+) -> std::result::Result<(), String> {
+    let mut boundaries = vec![false; new.code.len() + 1];
+    let mut pc = 0;
+    while (pc as usize) < new.code.len() {
+        boundaries[pc as usize] = true;
+        pc = insn::at(new.code, pc).map_err(|e| e.to_string())?.end();
+    }
+    boundaries[new.code.len()] = true;
+    let at_start = |from: u32, to: u32| {
+        if to == start && from < to {
+            layout.start(to)
+        } else {
+            layout.target(to)
+        }
+    };
+    let mut pc = 0;
+    while (pc as usize) < old.code.len() {
+        let a = insn::at(old.code, pc).unwrap();
+        let moved = layout.insn(pc);
+        if !boundaries[moved as usize] {
+            return Err(format!("{pc} moved to {moved}, which is no instruction"));
+        }
+        let b = insn::at(new.code, moved).unwrap();
+        let bytes = |code: &[u8], i: Insn| code[i.pc as usize..i.end() as usize].to_vec();
+        match a.form {
+            Form::ShortBranch | Form::Branch => {
+                let to = insn::branch_target(old.code, a).unwrap();
+                let lands = insn::branch_target(new.code, b).map_err(|e| e.to_string())?;
+                let same = b.opcode == a.opcode
+                    || a.form == Form::ShortBranch && b.opcode == insn::long_form(a.opcode);
+                if !same || lands != at_start(pc, to) {
+                    return Err(format!("branch at {pc} to {to} became one to {lands}"));
+                }
+            }
+            Form::Switch => {
+                let (mut from, mut to) = (vec![], vec![]);
+                insn::switch_targets(old.code, a, |t| from.push(at_start(pc, t))).unwrap();
+                insn::switch_targets(new.code, b, |t| to.push(t)).map_err(|e| e.to_string())?;
+                if from != to {
+                    return Err(format!("switch at {pc} differs"));
+                }
+            }
+            Form::Return if b.opcode != a.opcode => {
+                let leaves = [
+                    b.opcode,
+                    insn::at(new.code, b.end()).map_or(0, |i| i.opcode),
+                ];
+                if !leaves
+                    .iter()
+                    .any(|o| matches!(*o, insn::op::LEAVE | insn::op::LEAVE_S))
+                {
+                    return Err(format!("ret at {pc} became {}", name(b.opcode)));
+                }
+            }
+            Form::Prefix if b.opcode == insn::op::NOP => {}
+            _ => {
+                if bytes(old.code, a) != bytes(new.code, b) {
+                    return Err(format!(
+                        "{} at {pc} became {}",
+                        name(a.opcode),
+                        name(b.opcode)
+                    ));
+                }
+            }
+        }
+        pc = a.end();
+    }
+    let clauses: Vec<_> = new
+        .clauses()
+        .collect::<Result<_>>()
+        .map_err(|e| e.to_string())?;
+    for (a, b) in old.clauses().zip(&clauses) {
+        let a = a.unwrap();
+        if (b.try_start, b.try_end, b.handler_start, b.handler_end)
+            != (
+                layout.target(a.try_start),
+                layout.start(a.try_end).max(b.try_start),
+                layout.target(a.handler_start),
+                layout.start(a.handler_end).max(b.handler_start),
+            )
+        {
+            return Err(format!("{a:?} became {b:?}"));
+        }
+        for pc in [b.try_start, b.try_end, b.handler_start, b.handler_end] {
+            if !boundaries[pc as usize] {
+                return Err(format!("{b:?} splits an instruction"));
+            }
+        }
+    }
+    Ok(())
 }
