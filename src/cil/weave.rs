@@ -2,14 +2,14 @@
 
 use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::plan::{Plan, Planned, Skipped};
+use crate::cil::calls::ConstructorCalls;
 use crate::cil::hooks;
 use crate::cil::image::{Image, impl_flag, method_flag};
-use crate::cil::insn::op;
 use crate::cil::lower::{self, Calls, Shape, Tokens};
 use crate::cil::metadata::additions::Additions;
 use crate::cil::metadata::schema::{coded, column, table};
-use crate::cil::metadata::signature::{self, MethodSignature, Reader, element, kind};
-use crate::cil::metadata::tables::{Row, decode, token, token_row, token_table};
+use crate::cil::metadata::signature::{self, MethodSignature};
+use crate::cil::metadata::tables::{decode, token_row, token_table};
 use crate::cil::rewrite::{self, Signatures};
 use crate::cil::scan::{Types, has_il};
 use crate::cil::strongname::StrongNameKey;
@@ -193,11 +193,14 @@ impl Woven<'_, '_, '_> {
         types.put_name(self.image, ty, &mut name)?;
         self.text.push_str(&name);
         let first = self.methods.len();
-        let this = This::of(self.image, ty)?;
+        let this = match is_value_type(self.image, ty)? {
+            true => None,
+            false => Some(ConstructorCalls::of(self.image, ty)),
+        };
         for planned in planned {
             let method = method_of(self.image, planned)?;
             let outcome = self
-                .weave_method(planned, method, &this, tokens)
+                .weave_method(planned, method, this.as_ref(), tokens)
                 .map_err(|e| {
                     let label = self.image.method_label(method);
                     e.in_method(format!("{name}.{label}"))
@@ -220,7 +223,7 @@ impl Woven<'_, '_, '_> {
         &mut self,
         planned: &Planned,
         method: u32,
-        this: &This<'_, '_>,
+        this: Option<&ConstructorCalls<'_, '_>>,
         tokens: &Tokens,
     ) -> Result<Result<(), Reason>> {
         use column::method_def::{FLAGS, IMPL_FLAGS, NAME, RVA, SIGNATURE};
@@ -252,7 +255,7 @@ impl Woven<'_, '_, '_> {
         let shape = Shape {
             result: signature.returns,
             locals,
-            constructor: is_constructor.then_some(this as &dyn Calls),
+            constructor: this.filter(|_| is_constructor).map(|c| c as &dyn Calls),
             hooks: &[],
         };
         let Scratch { rewrite, bodies } = &mut *self.scratch;
@@ -286,140 +289,10 @@ impl Woven<'_, '_, '_> {
     }
 }
 
-/// A type, as its constructors need to know it.
-struct This<'i, 'a> {
-    image: &'i Image<'a>,
-    /// Its token, and its base type's: of a generic one that of its definition.
-    token: u32,
-    base: u32,
-    is_value_type: bool,
-}
-
-impl<'i, 'a> This<'i, 'a> {
-    fn of(image: &'i Image<'a>, ty: u32) -> Result<This<'i, 'a>> {
-        let row = image.metadata.tables.row(table::TYPE_DEF, ty)?;
-        let extends = row.get(column::type_def::EXTENDS);
-        let base = decode(&coded::TYPE_DEF_OR_REF, extends)?;
-        let base = definition(image, base).unwrap_or(base);
-        Ok(This {
-            image,
-            token: token(table::TYPE_DEF, ty),
-            base,
-            is_value_type: image.is_type_named(base, b"System", b"ValueType")
-                || image.is_type_named(base, b"System", b"Enum"),
-        })
-    }
-}
-
-/// The type that a `TypeSpec` instantiates; others are themselves.
-fn definition(image: &Image<'_>, ty: u32) -> Option<u32> {
-    if token_table(ty) != table::TYPE_SPEC {
-        return Some(ty);
-    }
-    let row = image
-        .metadata
-        .tables
-        .row(table::TYPE_SPEC, token_row(ty))
-        .ok()?;
-    let blob = image
-        .metadata
-        .blobs
-        .get(row.get(column::type_spec::SIGNATURE))
-        .ok()?;
-    match *blob {
-        [
-            element::GENERICINST,
-            element::CLASS | element::VALUETYPE,
-            ref rest @ ..,
-        ]
-        | [element::CLASS | element::VALUETYPE, ref rest @ ..] => {
-            decode(&coded::TYPE_DEF_OR_REF, Reader::new(rest).number().ok()?).ok()
-        }
-        _ => None,
-    }
-}
-
-impl Calls for This<'_, '_> {
-    fn initialises_this(&self, token: u32) -> bool {
-        let metadata = &self.image.metadata;
-        let Ok(row) = metadata.tables.row(token_table(token), token_row(token)) else {
-            return false;
-        };
-        let is_constructor = |row: Row<'_>, column| {
-            metadata
-                .strings
-                .get(row.get(column))
-                .is_ok_and(|name| name == b".ctor")
-        };
-        let owner = match token_table(token) {
-            table::METHOD_DEF if is_constructor(row, column::method_def::NAME) => self
-                .image
-                .owner_of_method(token_row(token))
-                .map(|ty| crate::cil::metadata::tables::token(table::TYPE_DEF, ty)),
-            table::MEMBER_REF if is_constructor(row, column::member_ref::NAME) => decode(
-                &coded::MEMBER_REF_PARENT,
-                row.get(column::member_ref::CLASS),
-            )
-            .ok(),
-            _ => None,
-        };
-        let Some(owner) = owner.and_then(|owner| definition(self.image, owner)) else {
-            return false;
-        };
-        owner == self.token || owner == self.base || self.is_same_reference(owner)
-    }
-
-    fn stack_effect(&self, opcode: u16, token: u32) -> Option<(u32, u32)> {
-        let tables = &self.image.metadata.tables;
-        let mut token = token;
-        if token_table(token) == table::METHOD_SPEC {
-            let row = tables.row(table::METHOD_SPEC, token_row(token)).ok()?;
-            let method = row.get(column::method_spec::METHOD);
-            token = decode(&coded::METHOD_DEF_OR_REF, method).ok()?;
-        }
-        let row = tables.row(token_table(token), token_row(token)).ok()?;
-        let blob = match token_table(token) {
-            table::METHOD_DEF => row.get(column::method_def::SIGNATURE),
-            table::MEMBER_REF => row.get(column::member_ref::SIGNATURE),
-            table::STAND_ALONE_SIG => row.get(column::stand_alone_sig::SIGNATURE),
-            _ => return None,
-        };
-        let signature = MethodSignature::parse(self.image.metadata.blobs.get(blob).ok()?).ok()?;
-        // An explicit `this` is among the parameters.
-        let this =
-            u32::from(signature.flags & (kind::HAS_THIS | kind::EXPLICIT_THIS) == kind::HAS_THIS);
-        let left = u32::from(!signature.is_void());
-        Some(match opcode {
-            op::NEWOBJ => (signature.count, 1),
-            op::CALLI => (signature.count + this + 1, left),
-            _ => (signature.count + this, left),
-        })
-    }
-}
-
-impl This<'_, '_> {
-    /// Whether a `TypeRef` is another row for the base type.
-    fn is_same_reference(&self, ty: u32) -> bool {
-        use column::type_ref::{NAME, NAMESPACE};
-        if token_table(ty) != table::TYPE_REF || token_table(self.base) != table::TYPE_REF {
-            return false;
-        }
-        let row = |ty| {
-            self.image
-                .metadata
-                .tables
-                .row(table::TYPE_REF, token_row(ty))
-        };
-        let (Ok(a), Ok(b)) = (row(ty), row(self.base)) else {
-            return false;
-        };
-        let same = |column| {
-            let strings = &self.image.metadata.strings;
-            match (strings.get(a.get(column)), strings.get(b.get(column))) {
-                (Ok(a), Ok(b)) => a == b,
-                _ => false,
-            }
-        };
-        same(NAME) && same(NAMESPACE)
-    }
+/// Whether a type (a `TypeDef` row) is a value type, whose constructors call no other.
+fn is_value_type(image: &Image<'_>, ty: u32) -> Result<bool> {
+    let row = image.metadata.tables.row(table::TYPE_DEF, ty)?;
+    let base = decode(&coded::TYPE_DEF_OR_REF, row.get(column::type_def::EXTENDS))?;
+    Ok(image.is_type_named(base, b"System", b"ValueType")
+        || image.is_type_named(base, b"System", b"Enum"))
 }
