@@ -4,7 +4,7 @@ use crate::cil::{self, StrongNameKey, Written};
 use crate::error::{Error, Result};
 use crate::pipeline::ledger::Ledger;
 use crate::pipeline::outcome::WarningKind;
-use crate::pipeline::process::{Context, with_worker};
+use crate::pipeline::process::Context;
 use crate::pipeline::unit::{Attempts, Unit, parse_all, plan};
 use rayon::prelude::*;
 
@@ -28,9 +28,14 @@ pub(crate) fn weave_assemblies(
     sources: &[Source<'_>],
 ) -> Result<Vec<Option<Written>>> {
     let (parsed, errors) = parse_all(sources, |source| cil::Image::parse(source.bytes));
-    let begun: Vec<_> = (sources.par_iter().zip(&parsed))
-        .map(|(source, image)| match image {
-            Some(image) => weave(cx, source, image, &Attempts::default()),
+    let mut scratches = Vec::new();
+    scratches.resize_with(sources.len(), <[cil::Scratch; 2]>::default);
+    let begun: Vec<_> = (sources.par_iter().zip(&parsed).zip(&mut scratches))
+        .map(|((source, image), [first, second])| match image {
+            Some(image) => {
+                let unit = weave(cx, source, image, &Attempts::default(), first)?;
+                Ok(unit.map(|unit| (unit, second)))
+            }
             None => Ok(None),
         })
         .collect();
@@ -40,16 +45,15 @@ pub(crate) fn weave_assemblies(
         if let Some(e) = e {
             ledger.unreadable(&place(e));
         }
-        let (Some(image), Some(unit)) = (image, unit.map_err(place)?) else {
+        let (Some(image), Some((unit, scratch))) = (image, unit.map_err(place)?) else {
             settled.push(None);
             continue;
         };
         let interrupted = ledger.begin_inner_unit();
-        let again = |attempts: &Attempts| {
-            let again = weave(cx, source, image, attempts).map_err(place)?;
+        let woven = unit.settle(ledger, source.label, move |attempts| {
+            let again = weave(cx, source, image, attempts, scratch).map_err(place)?;
             Ok(again.expect("the same rules mean the same methods"))
-        };
-        let woven = unit.settle(ledger, source.label, again)?;
+        })?;
         let map = ledger.end_unit(None);
         ledger.resume(interrupted);
         settled.push(map.map(|map| (woven, map)));
@@ -76,12 +80,13 @@ pub(crate) fn weave_assemblies(
 }
 
 /// `None`: no rule has anything to say about it.
-fn weave<'a>(
+fn weave<'i, 'a, 's>(
     cx: &Context<'_>,
     source: &Source<'a>,
-    image: &'a cil::Image<'a>,
+    image: &'i cil::Image<'a>,
     attempts: &Attempts,
-) -> Result<Option<Unit<cil::Woven<'a>>>> {
+    scratch: &'s mut cil::Scratch,
+) -> Result<Option<Unit<cil::Woven<'i, 'a, 's>>>> {
     let version = image.assembly_version();
     let matcher = (cx.matcher).for_artifact(source.name, version.as_deref(), cx.hierarchy);
     if !matcher.bytes_may_match(source.bytes) {
@@ -91,7 +96,7 @@ fn weave<'a>(
     if plan.methods.is_empty() && plan.skipped.is_empty() {
         return Ok(None);
     }
-    let mut woven = with_worker(|w| cil::weave(image, source.pdb, &plan, &mut w.cil_scratch))?;
+    let mut woven = cil::weave(image, &plan, scratch)?;
     let types = std::mem::take(&mut woven.types);
     Ok(Some(Unit::new(cx, woven, types, plan)))
 }

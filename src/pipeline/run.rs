@@ -226,7 +226,7 @@ fn weave_assembly(
     let (image, pdb) = match written.pop().flatten() {
         Some(written) => (Some(written.image), written.pdb),
         None if in_place => return Ok(()),
-        None => (None, symbols.map(|pdb| pdb.to_vec())),
+        None => (None, symbols.as_deref().map(<[u8]>::to_vec)),
     };
     // The assembly last: what it needs is there when it is.
     if let Some(pdb) = pdb {

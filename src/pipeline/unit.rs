@@ -51,7 +51,7 @@ pub(crate) fn plan(
 
 impl<W> Unit<W> {
     /// Joins what was woven with what the plan left out.
-    pub(crate) fn new(cx: &Context<'_>, woven: W, types: Vec<WovenType<'_>>, plan: Plan) -> Self {
+    pub(crate) fn new(cx: &Context<'_>, woven: W, types: Vec<WovenType>, plan: Plan) -> Self {
         let mut skipped: FxHashMap<u32, Vec<Skipped>> = FxHashMap::default();
         for method in plan.skipped {
             skipped.entry(method.ty).or_default().push(method);
@@ -69,10 +69,7 @@ impl<W> Unit<W> {
         }
         for (number, name) in plan.skipped_types {
             if let Some(left) = skipped.remove(&number) {
-                let unwoven = WovenType {
-                    name: name.into(),
-                    ..WovenType::default()
-                };
+                let unwoven = WovenType::new(number, &name, "", 0);
                 touched.push((number, Touched::new(unwoven, left)));
             }
         }

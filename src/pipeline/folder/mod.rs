@@ -264,7 +264,7 @@ impl<'a> Folder<'a, '_> {
             if let Some(bytes) = touched.bytes {
                 self.wove_loose();
                 self.roots
-                    .insert(class_root(&found.name, touched.ty.type_name()));
+                    .insert(class_root(&found.name, touched.ty.woven.name()));
                 outputs.push((self.stage(&found.name)?, found, bytes));
             }
         }
