@@ -180,6 +180,9 @@ fn write_box(
                 duration(node.own),
                 counted(node.calls, "call"),
             );
+            if node.resumed > 0 {
+                let _ = write!(hint, ", resumed {} times", count(node.resumed));
+            }
             for (n, what) in [
                 (node.errors, "left by an exception"),
                 (node.running, "still running"),
