@@ -1,5 +1,5 @@
 # Compiles programs against the hook library and runs them on each host: Mono, CoreCLR 3.1 and CoreCLR 8.0. Sourced by
-# bench.sh, in runtime/dotnet; needs `out`, a folder. One binary runs on all: it refers to mscorlib, as Mono's has it.
+# test.sh and bench.sh, in runtime/dotnet; needs `out`, a folder. One binary runs on all: it refers to mscorlib, as Mono's has it.
 tools=../../tests/dotnet
 mono_lib=$(dirname "$(readlink -f "$(command -v mono)")")/../lib/mono
 

@@ -108,13 +108,13 @@ namespace Weave.Runtime
         {
             try
             {
+                symbols = new Symbols(s);
                 AppDomain domain = AppDomain.CurrentDomain;
                 domain.ProcessExit += End;
                 if (!domain.IsDefaultAppDomain())
                 {
                     domain.DomainUnload += End;
                 }
-                symbols = new Symbols(s);
                 symbols.Start();
             }
             catch (Exception)
@@ -128,10 +128,7 @@ namespace Weave.Runtime
             Lane lane = Recorder.Mute();
             try
             {
-                if (symbols != null)
-                {
-                    symbols.Wait(SymbolsPatience);
-                }
+                symbols.Wait(SymbolsPatience);
                 store.End();
                 GrowthStopped(store);
             }
