@@ -77,6 +77,10 @@ namespace Weave.Runtime
             {
                 var settings = new Settings(pid);
                 path = settings.Path;
+                if (!BitConverter.IsLittleEndian)
+                {
+                    throw new IOException("traces are little-endian, and this host is not");
+                }
                 file = TraceFile.Create(path, settings.Limit);
                 store = new Store(file, settings, pid, Host.Command());
                 return settings.Complaint;
