@@ -12,6 +12,7 @@
 
 pub mod aspect;
 pub mod bytes;
+pub mod cil;
 pub mod cli;
 pub mod container;
 pub mod edit;

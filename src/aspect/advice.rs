@@ -57,6 +57,16 @@ pub enum Reason {
     Unsupported,
     /// A class file version newer than this weaver knows.
     NewerVersion,
+    /// The assembly holds native code that the program needs (C++/CLI).
+    MixedMode,
+    /// The image holds several assemblies' native code, and no IL.
+    CompositeImage,
+    /// The core library, on which the hook library stands.
+    CoreLibrary,
+    /// The method's body cannot be read: obfuscators keep some encrypted.
+    UnreadableBody,
+    /// Nothing in the assembly says where `System.Exception` is.
+    NoCoreReference,
 }
 
 impl Reason {
@@ -76,6 +86,11 @@ impl Reason {
             Reason::NothingToProtect => "nothing-to-protect",
             Reason::Unsupported => "unsupported",
             Reason::NewerVersion => "newer-version",
+            Reason::MixedMode => "mixed-mode",
+            Reason::CompositeImage => "composite-image",
+            Reason::CoreLibrary => "core-library",
+            Reason::UnreadableBody => "unreadable-body",
+            Reason::NoCoreReference => "no-core-reference",
         }
     }
 
@@ -83,7 +98,15 @@ impl Reason {
     pub const fn is_failure(self) -> bool {
         matches!(
             self,
-            Reason::CodeTooLarge | Reason::PoolFull | Reason::Unsupported | Reason::NewerVersion
+            Reason::CodeTooLarge
+                | Reason::PoolFull
+                | Reason::Unsupported
+                | Reason::NewerVersion
+                | Reason::MixedMode
+                | Reason::CompositeImage
+                | Reason::CoreLibrary
+                | Reason::UnreadableBody
+                | Reason::NoCoreReference
         )
     }
 }
@@ -104,6 +127,13 @@ impl fmt::Display for Reason {
             Reason::NothingToProtect => "no instruction to put a hook at",
             Reason::Unsupported => "its code has a shape that cannot be woven soundly",
             Reason::NewerVersion => "a class file version newer than this weaver knows",
+            Reason::MixedMode => "the assembly mixes IL with native code (C++/CLI)",
+            Reason::CompositeImage => {
+                "a composite image holds native code only; weave its assemblies"
+            }
+            Reason::CoreLibrary => "the core library, on which the hook library stands",
+            Reason::UnreadableBody => "its body cannot be read (encrypted by an obfuscator?)",
+            Reason::NoCoreReference => "the assembly refers to no core library",
         })
     }
 }

@@ -4,6 +4,8 @@
 //! (`<output>.wsym`), and is copied as it is into each trace by the hook library.
 //! `docs/trace-format.md` describes the bytes.
 
+mod parameters;
+
 use crate::bytes::{Cursor, put_uleb32};
 use crate::error::{Error, Kind, Result};
 use rustc_hash::FxHashMap;
@@ -53,120 +55,8 @@ impl Symbol {
 
     /// Parameter types by their simple names: `(int, String[])`.
     pub fn parameters(&self) -> String {
-        let mut out = String::from("(");
-        if let Some(mut rest) = jvm_parameters(&self.descriptor) {
-            while !rest.is_empty() {
-                if out.len() > 1 {
-                    out.push_str(", ");
-                }
-                rest = put_type(&mut out, rest);
-            }
-        } else {
-            put_simple_names(&mut out, readable_parameters(&self.descriptor));
-        }
-        out.push(')');
-        out
+        parameters::simple(&self.descriptor)
     }
-}
-
-/// What is between the parentheses of a JVM descriptor (JVMS 4.3.3, shared by dex); `None` if it
-/// is none: .NET methods have a readable signature, `(System.String, !0[])System.Int32`.
-fn jvm_parameters(descriptor: &str) -> Option<&str> {
-    let (parameters, returns) = descriptor.strip_prefix('(')?.split_once(')')?;
-    let mut rest = parameters;
-    while !rest.is_empty() {
-        rest = skip_type(rest)?;
-    }
-    skip_type(returns)?.is_empty().then_some(parameters)
-}
-
-/// What follows the first type of a JVM descriptor.
-fn skip_type(descriptor: &str) -> Option<&str> {
-    let element = descriptor.trim_start_matches('[');
-    match element.as_bytes().first()? {
-        b'L' => Some(element.split_once(';')?.1),
-        b'B' | b'C' | b'D' | b'F' | b'I' | b'J' | b'S' | b'Z' | b'V' => Some(&element[1..]),
-        _ => None,
-    }
-}
-
-/// What is between the outer parentheses of a readable signature.
-fn readable_parameters(descriptor: &str) -> &str {
-    let mut depth = 0;
-    for (at, c) in descriptor.char_indices() {
-        match c {
-            '(' => depth += 1,
-            ')' if depth == 1 => return &descriptor[1..at],
-            ')' => depth -= 1,
-            _ => {}
-        }
-    }
-    ""
-}
-
-/// Appends a text with every name in it without its namespace; C#'s own words where it has some.
-fn put_simple_names(out: &mut String, text: &str) {
-    let is_part = |c: char| !matches!(c, '<' | '>' | ',' | '[' | ']' | '&' | '*' | '(' | ')' | ' ');
-    for piece in text.split_inclusive(|c| !is_part(c)) {
-        let name = piece.trim_end_matches(|c| !is_part(c));
-        out.push_str(match name {
-            "System.Boolean" => "bool",
-            "System.Byte" => "byte",
-            "System.Char" => "char",
-            "System.Double" => "double",
-            "System.Int16" => "short",
-            "System.Int32" => "int",
-            "System.Int64" => "long",
-            "System.Object" => "object",
-            "System.SByte" => "sbyte",
-            "System.Single" => "float",
-            "System.String" => "string",
-            "System.UInt16" => "ushort",
-            "System.UInt32" => "uint",
-            "System.UInt64" => "ulong",
-            "System.Void" => "void",
-            name => name.rsplit('.').next().unwrap_or(name),
-        });
-        out.push_str(&piece[name.len()..]);
-    }
-}
-
-/// Appends the simple name of the first type of a descriptor (JVMS 4.3.2, shared by dex) and
-/// returns what follows it.
-fn put_type<'a>(out: &mut String, descriptor: &'a str) -> &'a str {
-    let element = descriptor.trim_start_matches('[');
-    let dimensions = descriptor.len() - element.len();
-    let mut chars = element.chars();
-    let rest = match chars.next() {
-        Some('L') => {
-            let (name, rest) = chars
-                .as_str()
-                .split_once(';')
-                .unwrap_or((chars.as_str(), ""));
-            out.push_str(name.rsplit('/').next().unwrap_or(name));
-            rest
-        }
-        Some(c) => {
-            match c {
-                'B' => out.push_str("byte"),
-                'C' => out.push_str("char"),
-                'D' => out.push_str("double"),
-                'F' => out.push_str("float"),
-                'I' => out.push_str("int"),
-                'J' => out.push_str("long"),
-                'S' => out.push_str("short"),
-                'Z' => out.push_str("boolean"),
-                'V' => out.push_str("void"),
-                other => out.push(other),
-            }
-            chars.as_str()
-        }
-        None => "",
-    };
-    for _ in 0..dimensions {
-        out.push_str("[]");
-    }
-    rest
 }
 
 /// Payload bytes after which a block is packed: the work is then spread over the job instead of
@@ -458,25 +348,6 @@ mod tests {
             ("app.jar", "Outer.java", 12)
         );
         assert_eq!(symbols.get(9).unwrap().parameters(), "()");
-        let shown = |descriptor: &str| {
-            let mut w = Writer::default();
-            w.ty("Acme.Orders+Order`1", "");
-            w.method(1, ".ctor", descriptor, 0);
-            let mut symbols = Symbols::default();
-            symbols.add(&w.finish()).unwrap();
-            symbols.get(1).unwrap().parameters()
-        };
-        assert_eq!(shown("()System.Void"), "()");
-        assert_eq!(
-            shown("(System.String, !0[], Acme.Orders+Order<System.Int32,!!1>&)System.Void"),
-            "(string, !0[], Orders+Order<int,!!1>&)"
-        );
-        assert_eq!(
-            shown("(method(System.Int32)System.Void, I*)System.Void"),
-            "(method(int)void, I*)"
-        );
-        assert_eq!(shown("?"), "()");
-        assert_eq!(shown("(é"), "()");
         assert_eq!(symbols.name(1), "[0x00000001]");
         assert_eq!(symbols.len(), 2);
     }
