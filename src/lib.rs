@@ -15,6 +15,7 @@ pub mod bytes;
 pub mod cil;
 pub mod cli;
 pub mod container;
+pub mod dex;
 pub mod edit;
 pub mod error;
 pub mod jvm;

@@ -68,6 +68,12 @@ pub enum Reason {
     OnlyAndroid,
     /// A class file version newer than this weaver knows.
     NewerVersion,
+    /// It ends by jumping to another method (.NET: `jmp`, ECMA-335 III.3.37).
+    JumpsAway,
+    /// Runtime-async: suspended by the runtime, without a state machine (.NET: ImplFlags 0x2000).
+    RuntimeAsync,
+    /// Its state machine has a shape that is not known.
+    StateMachine,
     /// The assembly holds native code that the program needs (C++/CLI).
     MixedMode,
     /// The image holds several assemblies' native code, and no IL.
@@ -98,6 +104,9 @@ impl Reason {
             Reason::Unsupported => "unsupported",
             Reason::OnlyAndroid => "only-android",
             Reason::NewerVersion => "newer-version",
+            Reason::JumpsAway => "jumps-away",
+            Reason::RuntimeAsync => "runtime-async",
+            Reason::StateMachine => "state-machine",
             Reason::MixedMode => "mixed-mode",
             Reason::CompositeImage => "composite-image",
             Reason::CoreLibrary => "core-library",
@@ -114,6 +123,9 @@ impl Reason {
                 | Reason::PoolFull
                 | Reason::Unsupported
                 | Reason::NewerVersion
+                | Reason::JumpsAway
+                | Reason::RuntimeAsync
+                | Reason::StateMachine
                 | Reason::MixedMode
                 | Reason::CompositeImage
                 | Reason::CoreLibrary
@@ -140,6 +152,9 @@ impl fmt::Display for Reason {
             Reason::Unsupported => "its code has a shape that cannot be woven soundly",
             Reason::OnlyAndroid => "its hooks (android-trace) are for dex files only",
             Reason::NewerVersion => "a class file version newer than this weaver knows",
+            Reason::JumpsAway => "it ends by jumping to another method",
+            Reason::RuntimeAsync => "the runtime suspends it, without a state machine",
+            Reason::StateMachine => "its state machine has an unknown shape",
             Reason::MixedMode => "the assembly mixes IL with native code (C++/CLI)",
             Reason::CompositeImage => {
                 "a composite image holds native code only; weave its assemblies"

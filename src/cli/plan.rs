@@ -72,6 +72,7 @@ pub fn run(args: &PlanArgs) -> Result<u8> {
         symbols: None,
         known_symbols: args.known_symbols.clone(),
         identity: None,
+        key: None,
         threads: args.jobs.map(usize::from),
         explain: true,
         id_base,

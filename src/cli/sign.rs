@@ -1,7 +1,7 @@
 //! The options that say with which key an output is signed anew, named as `apksigner` names them.
 
 use crate::error::{Error, Result};
-use crate::pipeline::Identity;
+use crate::pipeline::{Identity, StrongNameKey};
 use std::path::{Path, PathBuf};
 
 /// A key store, or a key and its certificate.
@@ -20,8 +20,8 @@ pub struct SignArgs {
     #[arg(long, value_name = "NAME", requires = "ks")]
     ks_key_alias: Option<String>,
 
-    /// Sign the output with this private key (PKCS #8, PEM or DER)
-    #[arg(long, value_name = "FILE", requires = "cert")]
+    /// Sign the output with this private key (PKCS #8, PEM or DER, with --cert), or assemblies with this strong-name key (.snk)
+    #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
 
     /// Certificate of the key, or its chain (X.509, PEM or DER)
@@ -34,7 +34,22 @@ pub struct SignArgs {
 }
 
 impl SignArgs {
-    /// Reads the key, if one is named.
+    /// Reads the strong-name key, if one is named.
+    pub fn strong_name(&self) -> Result<Option<StrongNameKey>> {
+        let (Some(path), None) = (&self.key, &self.cert) else {
+            return Ok(None);
+        };
+        let named = |e: Error| e.in_artifact(path.display().to_string());
+        let bytes = read(path)?;
+        if bytes.starts_with(b"-----BEGIN") || bytes.starts_with(&[0x30]) {
+            return Err(Error::usage(
+                "a key of this sort signs apks and jars, and needs its certificate: --cert FILE",
+            ));
+        }
+        StrongNameKey::parse(&bytes).map(Some).map_err(named)
+    }
+
+    /// Reads the key of an apk or jar, if one is named.
     pub fn identity(&self) -> Result<Option<Identity>> {
         if let Some(ks) = &self.ks {
             let password = match &self.ks_pass {

@@ -15,7 +15,7 @@ const SHOWN: usize = 10;
 /// Arguments of the main job.
 #[derive(clap::Args)]
 pub struct WeaveArgs {
-    /// Class file, jar, war, ear, zip, or a folder of these
+    /// Class file, jar, war, ear, zip, apk, aab, aar, .NET assembly, or a folder of these
     #[arg(value_name = "INPUT", required = true)]
     input: Option<PathBuf>,
 
@@ -90,6 +90,7 @@ pub fn run(args: &WeaveArgs) -> Result<u8> {
         symbols: args.symbols.clone(),
         known_symbols: args.known_symbols.clone(),
         identity: args.sign.identity()?,
+        key: args.sign.strong_name()?,
         threads: args.jobs.map(usize::from),
         explain: false,
         id_base,

@@ -1,6 +1,7 @@
 //! The resolved job: what to do, where, and who is told of progress.
 
 use crate::aspect::pointcut::Matcher;
+use crate::cil::StrongNameKey;
 use crate::container::apk::identity::Identity;
 use crate::error::{Error, Result};
 use crate::pipeline::commit::parent;
@@ -34,6 +35,8 @@ pub struct Job {
     pub threads: Option<usize>,
     /// Collect class by class what is woven and what is not.
     pub explain: bool,
+    /// Sign woven assemblies anew with this key.
+    pub key: Option<StrongNameKey>,
     /// How ids are made: [`id_base`](crate::aspect::plan::id_base), but for tests that need collisions.
     pub id_base: IdBase,
 }

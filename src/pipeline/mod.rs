@@ -11,7 +11,9 @@
 //! types keeps ids that both hash to) comes out the same with any number of threads.
 
 mod archive;
+mod assembly;
 mod commit;
+mod dex;
 mod discover;
 mod folder;
 mod hierarchy;
@@ -26,8 +28,10 @@ mod process;
 mod run;
 mod runtime_library;
 mod splice;
+mod unit;
 mod verify;
 
+pub use crate::cil::StrongNameKey;
 pub use crate::container::apk::identity::Identity;
 pub use discover::Format;
 pub use ids::IdBase;
