@@ -25,6 +25,7 @@ pub mod op {
     pub const SWITCH: u16 = 0x45;
     pub const CALLVIRT: u16 = 0x6f;
     pub const NEWOBJ: u16 = 0x73;
+    pub const ISINST: u16 = 0x75;
     pub const THROW: u16 = 0x7a;
     pub const LDFLD: u16 = 0x7b;
     pub const LDFLDA: u16 = 0x7c;

@@ -2,12 +2,28 @@
 //! 6th edition; III.3.2 is partition III, section 3.2.
 
 pub mod body;
+mod calls;
+mod constructor;
+mod hooks;
 mod image;
 pub mod insn;
+pub mod lower;
 pub mod metadata;
+mod occupied;
 pub mod pe;
 mod readytorun;
+pub mod rewrite;
 mod scan;
+mod space;
+mod strongname;
+#[cfg(test)]
+mod testing;
+pub mod verify;
+mod weave;
+mod write;
 
 pub use image::{Image, RUNTIME, is_assembly};
 pub use scan::scan;
+pub use strongname::{StrongNameKey, public_key_token};
+pub use weave::{Scratch, Woven, weave};
+pub use write::{SYMBOLS_RESOURCE, Warning, Written};

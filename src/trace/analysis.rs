@@ -10,6 +10,7 @@ use super::replay::{Call, Frame, Replay, Tally, Visitor};
 use super::summary::Stats;
 use super::tree::Tree;
 use super::units::counted;
+use crate::mapping::Mapping;
 
 /// What to sum up.
 #[derive(Clone, Debug, Default)]
@@ -127,6 +128,18 @@ impl Visitor for Sums {
 
     fn error(&mut self, method: MethodIx, details: Option<(&str, &str)>, caller: Option<MethodIx>) {
         self.exceptions.error(method, details, caller);
+    }
+}
+
+impl Analysis {
+    /// Gives methods and exceptions of obfuscated programs the names that they had before.
+    pub fn restore_names(&mut self, mapping: &Mapping) {
+        self.methods.restore_names(mapping);
+        for exception in &mut self.exceptions {
+            if let Some(original) = mapping.class_name(&exception.type_name) {
+                original.clone_into(&mut exception.type_name);
+            }
+        }
     }
 }
 
