@@ -102,7 +102,7 @@ impl Bodies {
                 if at < last_end {
                     return Err(located(Error::malformed(at, "code items overlap")));
                 }
-                last_end = at + code.len().map_err(located)?;
+                last_end = at + code.size().map_err(located)?;
                 last = member.code;
                 copied = None;
             }
@@ -215,7 +215,7 @@ impl Bodies {
 
     /// Where the next code item begins.
     fn begin(&mut self) -> usize {
-        let place = self.code.len().next_multiple_of(4);
+        let place = self.code.size().next_multiple_of(4);
         self.code.resize(place, 0);
         place
     }
