@@ -145,8 +145,8 @@ impl Bodies {
         }
         let planned = &job.planned[member.planned as usize];
         Ok(match self.lower(job, member, code, planned)? {
-            Ok(place) => {
-                outcome.line = first_line(job.file.bytes, code.debug_info)?;
+            Ok((place, line)) => {
+                outcome.line = line;
                 Some(place)
             }
             Err(reason) => {
@@ -156,14 +156,14 @@ impl Bodies {
         })
     }
 
-    /// Lowers a code item and moves its debug info; returns its place.
+    /// Lowers a code item and moves its debug info; returns its place and its first line.
     fn lower(
         &mut self,
         job: &Job<'_, '_>,
         member: &Member,
         code: &Code<'_>,
         planned: &Planned,
-    ) -> Result<Result<u32, Reason>> {
+    ) -> Result<Result<(u32, u32), Reason>> {
         let file = job.file;
         let (_, proto, name) = file.method(member.id)?;
         let shape = Shape {
@@ -174,20 +174,28 @@ impl Bodies {
         };
         let place = self.begin();
         let scratch = &mut self.lower;
-        let lowered =
-            lower::lower(code, shape, planned, job.hooks, job.remap, scratch, &mut self.code)?;
+        let lowered = lower::lower(
+            code,
+            shape,
+            planned,
+            job.hooks,
+            job.remap,
+            scratch,
+            &mut self.code,
+        )?;
         if let Err(reason) = lowered {
             return Ok(Err(reason));
         }
-        let mut debug = NO_INDEX;
+        let (mut debug, mut line) = (NO_INDEX, 0);
         if code.debug_info != 0 {
             let start = self.debug.len();
             let at = code.debug_info as usize;
-            debug_info::rewrite(file.bytes, at, scratch.moves(), job.remap, &mut self.debug)?;
+            let moves = scratch.moves();
+            line = debug_info::rewrite(file.bytes, at, moves, job.remap, &mut self.debug)?.line;
             debug = self.unique_debug_info(start);
         }
         self.items.push((place as u32, debug));
-        Ok(Ok(place as u32))
+        Ok(Ok((place as u32, line)))
     }
 
     /// The place of the debug info that was just appended; it goes again if there is one like it. Compilers
@@ -215,7 +223,7 @@ impl Bodies {
 
     /// Where the next code item begins.
     fn begin(&mut self) -> usize {
-        let place = self.code.size().next_multiple_of(4);
+        let place = self.code.len().next_multiple_of(4);
         self.code.resize(place, 0);
         place
     }
@@ -223,13 +231,21 @@ impl Bodies {
     /// Copies a code item and its debug info; returns its place.
     fn copy(&mut self, job: &Job<'_, '_>, member: &Member, code: &Code<'_>) -> Result<u32> {
         let place = self.begin();
-        code_item::copy(
-            code,
-            job.remap,
-            &mut self.tries,
-            &mut self.starts,
-            &mut self.code,
-        )?;
+        let buffers = (&mut self.lower.tries_out, &mut self.lower.list_starts);
+        let copied = code_item::copy(code, job.remap, buffers.0, buffers.1, &mut self.code)?;
+        if copied == Remapped::NeedsJumbo {
+            let nothing = Planned {
+                ty: 0,
+                index: 0,
+                id: 0,
+                advice: Advice::default(),
+            };
+            let lowered = self.lower(job, member, code, &nothing)?;
+            return lowered.map(|(place, _)| place).map_err(|reason| {
+                let what = format!("strings cannot be renumbered: {reason}");
+                Error::new(Kind::NotDone, what)
+            });
+        }
         let debug = match code.debug_info {
             0 => NO_INDEX,
             old => match self.debug_moved.get(&old) {
@@ -336,39 +352,4 @@ pub(super) fn copy_debug_info(
     let end = cursor.position();
     out.extend_from_slice(&bytes[copied..end]);
     Ok(end)
-}
-
-/// The first source line that debug info tells, or 0.
-fn first_line(bytes: &[u8], debug_info: u32) -> Result<u32> {
-    /// Opcodes from here on make an entry of the line table; each also moves the line.
-    const FIRST_SPECIAL: u8 = 0x0a;
-    const LINE_BASE: i64 = -4;
-    const LINE_RANGE: u8 = 15;
-    if debug_info == 0 {
-        return Ok(0);
-    }
-    let mut cursor = Cursor::at(bytes, debug_info as usize);
-    let mut line = i64::from(cursor.uleb32()?);
-    for _ in 0..cursor.uleb32()? {
-        cursor.uleb32()?;
-    }
-    loop {
-        match cursor.u8()? {
-            dbg::END_SEQUENCE => return Ok(0),
-            dbg::ADVANCE_LINE => line += i64::from(sleb32(&mut cursor)?),
-            dbg::ADVANCE_PC | dbg::END_LOCAL | dbg::RESTART_LOCAL | dbg::SET_FILE => {
-                cursor.uleb32()?;
-            }
-            op @ (dbg::START_LOCAL | dbg::START_LOCAL_EXTENDED) => {
-                for _ in 0..op {
-                    cursor.uleb32()?;
-                }
-            }
-            op @ FIRST_SPECIAL.. => {
-                line += LINE_BASE + i64::from((op - FIRST_SPECIAL) % LINE_RANGE);
-                return Ok(u32::try_from(line).unwrap_or(0));
-            }
-            _ => {}
-        }
-    }
 }

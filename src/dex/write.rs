@@ -128,7 +128,10 @@ fn weave_bodies<'a>(
         return Ok(None);
     }
     scratch.gather(file, plan)?;
-    let advice = plan.planned.iter().fold(Advice::default(), |all, p| all.with(p.advice));
+    let advice = plan
+        .planned
+        .iter()
+        .fold(Advice::default(), |all, p| all.with(p.advice));
     let hook = |name: &'static [u8], parameters| Wanted {
         class: HOOKS,
         name,
@@ -145,7 +148,11 @@ fn weave_bodies<'a>(
     let added = ids::add(file, &wanted)?;
     match &added {
         Some((ids, indices)) => {
-            let index = |advice| when.iter().position(|&w| w == advice).map_or(0, |i| indices[i]);
+            let index = |advice| {
+                when.iter()
+                    .position(|&w| w == advice)
+                    .map_or(0, |i| indices[i])
+            };
             let hooks = Hooks {
                 enter: index(Advice::ENTER),
                 exit: index(Advice::EXIT),
