@@ -250,8 +250,7 @@ impl Woven<'_, '_, '_> {
                 }
             }
         };
-        let is_constructor =
-            name == ".ctor" && row.get(FLAGS) & method_flag::STATIC == 0 && !this.is_value_type;
+        let is_constructor = name == ".ctor" && row.get(FLAGS) & method_flag::STATIC == 0;
         let shape = Shape {
             result: signature.returns,
             locals,
