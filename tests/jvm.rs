@@ -42,6 +42,7 @@ fn woven(bytes: &[u8]) -> (Option<Vec<u8>>, Vec<(String, Reason)>) {
     scan(&class, &mut plan).unwrap();
     let woven = weave(&class, &plan.0, &mut Scratch::default()).unwrap();
     let left = woven
+        .ty
         .left
         .into_iter()
         .map(|l| (l.method, l.reason))

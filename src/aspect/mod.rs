@@ -6,3 +6,4 @@ pub mod pattern;
 pub mod plan;
 pub mod pointcut;
 pub mod rules;
+pub mod woven;

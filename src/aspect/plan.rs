@@ -38,6 +38,8 @@ pub struct Plan {
     pub methods: Vec<Planned>,
     /// What rules matched but defaults or excludes left out; only when asked to explain.
     pub skipped: Vec<Skipped>,
+    /// The types that [`Plan::skipped`] is about: number and name.
+    pub skipped_types: Vec<(u32, String)>,
     /// Types that the scan has shown.
     types: u32,
 }
@@ -52,8 +54,8 @@ impl Plan {
     }
 }
 
-/// Gives the base of a type's ids from its name.
-pub type BaseOf<'a> = &'a (dyn Fn(&str) -> u32 + Sync);
+/// Gives the base of a type's ids from its number (see [`Planned::ty`]) and its name.
+pub type BaseOf<'a> = &'a (dyn Fn(u32, &str) -> u32 + Sync);
 
 /// The highest base: the ids of a type's methods follow its base and must not wrap around.
 const MAX_BASE: u32 = u32::MAX - (1 << 24);
@@ -86,6 +88,8 @@ pub struct Planner<'a> {
     explain: bool,
     /// The type under way, and the base of its ids.
     current: Option<(u32, TypeMatcher<'a>)>,
+    /// Its name, when explaining.
+    name: String,
     /// What came of it.
     pub plan: Plan,
 }
@@ -102,6 +106,7 @@ impl<'a> Planner<'a> {
             base_of,
             explain,
             current: None,
+            name: String::new(),
             plan: Plan::default(),
         }
     }
@@ -109,11 +114,15 @@ impl<'a> Planner<'a> {
 
 impl Visitor for Planner<'_> {
     fn enter_type(&mut self, ty: &Type<'_>) -> bool {
+        let number = self.plan.types;
         self.plan.types += 1;
         self.current = self
             .matcher
             .for_type(ty)
-            .map(|matcher| ((self.base_of)(ty.name), matcher));
+            .map(|matcher| ((self.base_of)(number, ty.name), matcher));
+        if self.explain && self.current.is_some() {
+            ty.name.clone_into(&mut self.name);
+        }
         self.current.is_some()
     }
 
@@ -126,6 +135,9 @@ impl Visitor for Planner<'_> {
             Verdict::Unmatched => {}
             Verdict::Skip(reason) => {
                 if self.explain {
+                    if self.plan.skipped_types.last().is_none_or(|(t, _)| *t != ty) {
+                        self.plan.skipped_types.push((ty, self.name.clone()));
+                    }
                     self.plan.skipped.push(Skipped {
                         ty,
                         index,

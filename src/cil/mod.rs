@@ -4,16 +4,25 @@
 pub mod body;
 mod calls;
 mod constructor;
+mod hooks;
 mod image;
 pub mod insn;
 pub mod lower;
 pub mod metadata;
+mod occupied;
 pub mod pe;
 mod readytorun;
 pub mod rewrite;
 mod scan;
+mod space;
+mod strongname;
 #[cfg(test)]
 mod testing;
+mod weave;
+mod write;
 
 pub use image::{Image, RUNTIME, is_assembly};
 pub use scan::scan;
+pub use strongname::{StrongNameKey, public_key_token};
+pub use weave::{Scratch, Woven, WovenMethod, WovenType, weave};
+pub use write::{SYMBOLS_RESOURCE, Warning, Written};

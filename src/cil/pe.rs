@@ -159,6 +159,11 @@ impl<'a> Pe<'a> {
         self.u16_at(self.coff)
     }
 
+    /// Address of the native entry point, or 0.
+    pub fn entry_point(&self) -> u32 {
+        self.u32_at(self.optional + 16)
+    }
+
     /// Multiple of which sections begin in memory.
     pub fn section_alignment(&self) -> u32 {
         self.u32_at(self.optional + 32)
@@ -172,6 +177,11 @@ impl<'a> Pe<'a> {
     /// Bytes of all headers, rounded up.
     pub fn size_of_headers(&self) -> u32 {
         self.u32_at(self.optional + 60)
+    }
+
+    /// Offset of the file's checksum.
+    pub fn checksum_offset(&self) -> usize {
+        self.optional + 64
     }
 
     /// Offset of a data directory's entry, if the file has one of this number.

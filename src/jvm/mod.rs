@@ -20,4 +20,4 @@ mod write;
 pub use class::{Class, MAGIC};
 pub use pool::HOOKS_CLASS;
 pub use scan::scan;
-pub use write::{NEWEST_MAJOR, Scratch, Woven, WovenMethod, weave};
+pub use write::{NEWEST_MAJOR, Scratch, Woven, weave};

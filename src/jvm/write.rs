@@ -2,11 +2,11 @@
 
 use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::plan::{Plan, Skipped};
+use crate::aspect::woven::{WovenMethod, WovenType};
 use crate::error::Result;
 use crate::jvm::class::{Class, MethodInfo};
 use crate::jvm::lower::{self, MAX_ADDITIONS};
 use crate::jvm::pool::Additions;
-use std::borrow::Cow;
 
 /// Newest class file version that is woven: Java 25 is 69 (JVMS 4.1-A), and one more, since new
 /// versions rarely change what the weaver touches. Newer classes are left as they are.
@@ -26,34 +26,19 @@ pub struct Scratch {
 pub struct Woven<'a> {
     /// The new class file; `None` where nothing could be woven.
     pub bytes: Option<Vec<u8>>,
-    /// Full name in internal form.
-    pub type_name: Cow<'a, str>,
-    /// Source file name, or empty.
-    pub file: Cow<'a, str>,
-    /// The methods that got hooks.
-    pub methods: Vec<WovenMethod<'a>>,
-    /// Planned methods that were left as they were.
-    pub left: Vec<Skipped>,
-}
-
-/// A method that got hooks.
-pub struct WovenMethod<'a> {
-    /// The id that its hooks are called with.
-    pub id: u32,
-    /// Its name.
-    pub name: Cow<'a, str>,
-    /// Its descriptor.
-    pub descriptor: Cow<'a, str>,
-    /// First source line, or 0.
-    pub line: u32,
+    /// What came of its methods.
+    pub ty: WovenType<'a>,
 }
 
 /// Weaves the planned methods of a class.
 pub fn weave<'a>(class: &Class<'a>, plan: &Plan, scratch: &mut Scratch) -> Result<Woven<'a>> {
     let mut woven = Woven {
-        type_name: class.name(),
-        file: class.source_file(),
-        ..Woven::default()
+        bytes: None,
+        ty: WovenType {
+            name: class.name(),
+            file: class.source_file(),
+            ..WovenType::default()
+        },
     };
     let refused = if class.major > NEWEST_MAJOR {
         Some(Reason::NewerVersion)
@@ -71,7 +56,7 @@ pub fn weave<'a>(class: &Class<'a>, plan: &Plan, scratch: &mut Scratch) -> Resul
         reason,
     };
     if let Some(reason) = refused {
-        woven.left = plan
+        woven.ty.left = plan
             .methods
             .iter()
             .map(|p| skip(p.index, &class.methods[p.index as usize], reason))
@@ -96,12 +81,16 @@ pub fn weave<'a>(class: &Class<'a>, plan: &Plan, scratch: &mut Scratch) -> Resul
         let method = &class.methods[planned.index as usize];
         if additions.room() < MAX_ADDITIONS {
             woven
+                .ty
                 .left
                 .push(skip(planned.index, method, Reason::PoolFull));
             continue;
         }
         let Some(code) = &method.code else {
-            woven.left.push(skip(planned.index, method, Reason::NoBody));
+            woven
+                .ty
+                .left
+                .push(skip(planned.index, method, Reason::NoBody));
             continue;
         };
         let mark = tail.len();
@@ -111,7 +100,7 @@ pub fn weave<'a>(class: &Class<'a>, plan: &Plan, scratch: &mut Scratch) -> Resul
         match outcome {
             Ok(line) => {
                 copied = code.end;
-                woven.methods.push(WovenMethod {
+                woven.ty.methods.push(WovenMethod {
                     id: planned.id,
                     name: class.pool.text(method.name)?,
                     descriptor: class.pool.text(method.descriptor)?,
@@ -120,11 +109,11 @@ pub fn weave<'a>(class: &Class<'a>, plan: &Plan, scratch: &mut Scratch) -> Resul
             }
             Err(reason) => {
                 tail.truncate(mark);
-                woven.left.push(skip(planned.index, method, reason));
+                woven.ty.left.push(skip(planned.index, method, reason));
             }
         }
     }
-    if woven.methods.is_empty() {
+    if woven.ty.methods.is_empty() {
         return Ok(woven);
     }
     tail.extend_from_slice(&class.bytes[copied..]);

@@ -9,7 +9,9 @@ use crate::pipeline::job::Meter;
 use crate::pipeline::layout::{Home, Layout, relative_url};
 use crate::pipeline::ledger::Ledger;
 use crate::pipeline::outcome::WarningKind;
-use crate::pipeline::process::{Context, MAX_CLASS, Touched, weave_class, with_worker};
+use crate::pipeline::process::{
+    Context, MAX_CLASS, Touched, TouchedClass, weave_class, with_worker,
+};
 use crate::pipeline::runtime_library as runtime;
 use crate::pipeline::splice::{Open, Output};
 use rayon::prelude::*;
@@ -385,12 +387,15 @@ fn weave_member(
 }
 
 impl Item {
-    fn pack(cx: &Context<'_>, method: Method, mut touched: Touched, codec: &mut Codec) -> Item {
-        let packed = touched.bytes.take().map(|bytes| {
+    fn pack(cx: &Context<'_>, method: Method, touched: TouchedClass, codec: &mut Codec) -> Item {
+        let packed = touched.bytes.map(|bytes| {
             // Nobody reads what a plan packs.
             let method = if cx.dry { Method::Stored } else { method };
             Packed::new(method, &bytes, codec)
         });
-        Item { packed, touched }
+        Item {
+            packed,
+            touched: touched.ty,
+        }
     }
 }

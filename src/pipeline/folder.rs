@@ -16,7 +16,7 @@ use crate::pipeline::layout::{Home, Layout, LayoutDetector, library_directory, r
 use crate::pipeline::ledger::Ledger;
 use crate::pipeline::outcome::WarningKind;
 use crate::pipeline::output::{Target, write_map};
-use crate::pipeline::process::{Context, MAX_CLASS, Touched, weave_class, with_worker};
+use crate::pipeline::process::{Context, MAX_CLASS, TouchedClass, weave_class, with_worker};
 use crate::pipeline::runtime_library as runtime;
 use crate::symbols::{self, Symbols};
 use rayon::prelude::*;
@@ -125,7 +125,7 @@ fn read(path: &Path) -> Result<Vec<u8>> {
 }
 
 /// A class that rules have something to say about.
-type Loose<'f> = (&'f Found, Result<Option<Touched>>);
+type Loose<'f> = (&'f Found, Result<Option<TouchedClass>>);
 
 struct Folder<'a, 'j> {
     cx: &'a Context<'a>,
@@ -207,7 +207,7 @@ impl<'a> Folder<'a, '_> {
     /// Weaves the classes among the files.
     fn classes(&mut self, files: &'a [Found]) -> Result<()> {
         let (cx, matcher) = (self.cx, self.matcher);
-        let weave = |found: &Found, attempt: u32| -> Result<Option<Touched>> {
+        let weave = |found: &Found, attempt: u32| -> Result<Option<TouchedClass>> {
             if found.size > MAX_CLASS {
                 let what = format!("a class of {} bytes", found.size);
                 return Err(Error::new(Kind::Unsupported, what));
@@ -233,21 +233,21 @@ impl<'a> Folder<'a, '_> {
                     continue;
                 }
             };
-            let attempt = self.ledger.claim_ids(&touched);
+            let attempt = self.ledger.claim_ids(&touched.ty);
             if attempt > 0 {
                 match weave(found, attempt).map_err(|e| self.place(found, e))? {
                     Some(again) => touched = again,
                     None => continue,
                 }
             }
-            self.ledger.record(self.name, &touched);
-            if let Some(bytes) = touched.bytes.take() {
+            self.ledger.record(self.name, &touched.ty);
+            if let Some(bytes) = touched.bytes {
                 if !self.wove_class {
                     self.wove_class = true;
                     self.ledger.outcome.artifacts += 1;
                 }
                 self.roots
-                    .insert(class_root(&found.name, touched.type_name()));
+                    .insert(class_root(&found.name, touched.ty.type_name()));
                 outputs.push((self.stage(&found.name)?, found, bytes));
             }
         }

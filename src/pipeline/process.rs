@@ -1,8 +1,9 @@
 //! One class, on any thread: prefilter, scan, match, weave.
 
 use crate::aspect::advice::Advice;
-use crate::aspect::plan::{Planner, Skipped};
+use crate::aspect::plan::{Planned, Planner, Skipped};
 use crate::aspect::pointcut::{ArtifactMatcher, Hierarchy, Matcher};
+use crate::aspect::woven::WovenType;
 use crate::container::zip::Codec;
 use crate::error::Result;
 use crate::jvm;
@@ -24,12 +25,10 @@ pub(crate) struct Context<'j> {
 /// Largest class that is read. Real ones stay far below, and a member that claims more would only cost memory.
 pub(crate) const MAX_CLASS: u64 = 64 << 20;
 
-/// A class that the rules have something to say about. All its names are in one string: of
+/// A type that the rules have something to say about. All its names are in one string: of
 /// 200,000 methods none should cost an allocation.
 #[derive(Default)]
 pub(crate) struct Touched {
-    /// The new class file, if anything was woven.
-    pub(crate) bytes: Option<Vec<u8>>,
     text: String,
     type_name: usize,
     file: usize,
@@ -48,7 +47,14 @@ struct MethodEntry {
     descriptor: u32,
 }
 
-/// A woven method of a [`Touched`] class.
+/// A class file that the rules have something to say about.
+pub(crate) struct TouchedClass {
+    /// The new class file, if anything was woven.
+    pub(crate) bytes: Option<Vec<u8>>,
+    pub(crate) ty: Touched,
+}
+
+/// A woven method of a [`Touched`] type.
 pub(crate) struct WovenMethod<'t> {
     pub(crate) id: u32,
     pub(crate) line: u32,
@@ -57,12 +63,12 @@ pub(crate) struct WovenMethod<'t> {
 }
 
 impl Touched {
-    fn new(woven: jvm::Woven<'_>, skipped: Vec<Skipped>) -> Touched {
-        let mut text = String::with_capacity(64 + woven.methods.len() * 48);
-        text.push_str(&woven.type_name);
-        text.push_str(&woven.file);
-        let mut methods = Vec::with_capacity(woven.methods.len());
-        for m in &woven.methods {
+    pub(crate) fn new(ty: WovenType<'_>, skipped: Vec<Skipped>) -> Touched {
+        let mut text = String::with_capacity(64 + ty.methods.len() * 48);
+        text.push_str(&ty.name);
+        text.push_str(&ty.file);
+        let mut methods = Vec::with_capacity(ty.methods.len());
+        for m in &ty.methods {
             let start = text.len() as u32;
             text.push_str(&m.name);
             let name = text.len() as u32 - start;
@@ -76,12 +82,11 @@ impl Touched {
                 descriptor,
             });
         }
-        let mut left = woven.left;
+        let mut left = ty.left;
         left.extend(skipped);
         Touched {
-            bytes: woven.bytes,
-            type_name: woven.type_name.len(),
-            file: woven.file.len(),
+            type_name: ty.name.len(),
+            file: ty.file.len(),
             text,
             methods,
             left,
@@ -89,7 +94,17 @@ impl Touched {
         }
     }
 
-    /// Full name in internal form.
+    /// Notes which advice each method got.
+    pub(crate) fn explain(&mut self, planned: &[Planned]) {
+        let mut planned = planned.iter();
+        let advice = self.methods.iter().map(|method| {
+            let same = planned.find(|p| p.id == method.id);
+            same.map_or(Advice::ALL, |p| p.advice)
+        });
+        self.advice = advice.collect();
+    }
+
+    /// Full name in its format's spelling.
     pub(crate) fn type_name(&self) -> &str {
         &self.text[..self.type_name]
     }
@@ -150,7 +165,7 @@ pub(crate) fn weave_class(
     bytes: &[u8],
     scratch: &mut jvm::Scratch,
     attempt: u32,
-) -> Result<Option<Touched>> {
+) -> Result<Option<TouchedClass>> {
     if !matcher.bytes_may_match(bytes) {
         return Ok(None);
     }
@@ -158,7 +173,7 @@ pub(crate) fn weave_class(
     if class.is_module() {
         return Ok(None);
     }
-    let base_of = |type_name: &str| (cx.id_base)(type_name, attempt);
+    let base_of = |_: u32, type_name: &str| (cx.id_base)(type_name, attempt);
     let mut planner = Planner::new(matcher, &base_of, cx.explain);
     jvm::scan(&class, &mut planner)?;
     let plan = planner.plan;
@@ -166,21 +181,20 @@ pub(crate) fn weave_class(
         if plan.skipped.is_empty() {
             return Ok(None);
         }
-        let unwoven = jvm::Woven {
-            type_name: class.name(),
-            ..jvm::Woven::default()
+        let unwoven = WovenType {
+            name: class.name(),
+            ..WovenType::default()
         };
-        return Ok(Some(Touched::new(unwoven, plan.skipped)));
+        let ty = Touched::new(unwoven, plan.skipped);
+        return Ok(Some(TouchedClass { bytes: None, ty }));
     }
     let woven = jvm::weave(&class, &plan, scratch)?;
-    let mut touched = Touched::new(woven, plan.skipped);
+    let mut ty = Touched::new(woven.ty, plan.skipped);
     if cx.explain {
-        let mut planned = plan.methods.iter();
-        let advice = touched.methods.iter().map(|method| {
-            let same = planned.find(|p| p.id == method.id);
-            same.map_or(Advice::ALL, |p| p.advice)
-        });
-        touched.advice = advice.collect();
+        ty.explain(&plan.methods);
     }
-    Ok(Some(touched))
+    Ok(Some(TouchedClass {
+        bytes: woven.bytes,
+        ty,
+    }))
 }

@@ -137,14 +137,14 @@ fn weave_loose(
     let Some(mut touched) = weave(0)? else {
         return Ok(None);
     };
-    let attempt = ledger.claim_ids(&touched);
+    let attempt = ledger.claim_ids(&touched.ty);
     if attempt > 0
         && let Some(again) = weave(attempt)?
     {
         touched = again;
     }
-    ledger.record(name, &touched);
-    let bytes = touched.bytes.take();
+    ledger.record(name, &touched.ty);
+    let bytes = touched.bytes;
     ledger.outcome.artifacts += u64::from(bytes.is_some());
     Ok(bytes)
 }

@@ -581,9 +581,11 @@ internal sealed class Reader
         bool hooked = false;
         BlobReader il = body.GetILReader();
         OpCode last = OpCodes.Nop;
+        var stack = new Stack(body, signature.ReturnType.Split(' ')[0] != "void");
         while (il.RemainingBytes > 0)
         {
-            starts.Add(il.Offset);
+            int at = il.Offset, firstTarget = targets.Count, token = 0;
+            starts.Add(at);
             byte first = il.ReadByte();
             OpCode? known = first == 0xfe ? TwoBytes[il.ReadByte()] : OneByte[first];
             if (known == null)
@@ -619,18 +621,91 @@ internal sealed class Reader
                     text.Append(md.GetUserString(MetadataTokens.UserStringHandle(il.ReadInt32() & 0xffffff)));
                     break;
                 default:
-                    string told = names.Token(il.ReadInt32());
+                    token = il.ReadInt32();
+                    string told = names.Token(token);
                     hooked |= told.Contains("Weave.Runtime.Hooks::");
                     text.Append(told);
                     break;
             }
             text.Append('\n');
+            stack.Step(at, code, token == 0 ? default : names.Effect(token), targets.Skip(firstTarget));
         }
+        Must(stack.Deepest <= body.MaxStack, $"{name}: {stack.Deepest} values on a stack of {body.MaxStack}");
+        Must(!stack.Under, $"{name}: the stack is empty when a value is taken");
         Must(targets.All(starts.Contains), $"{name}: a branch into the middle of an instruction");
         Must(last.FlowControl is FlowControl.Return or FlowControl.Throw or FlowControl.Branch || last == OpCodes.Jmp, $"{name}: the code ends in {last.Name}");
         Regions(name, body.ExceptionRegions, starts, size, text);
         bodies[MetadataTokens.GetRowNumber(handle)] = new Code { Size = size, Starts = starts, Locals = locals };
         return hooked;
+    }
+
+    /// <summary>How deep a body's stack becomes, by one pass: what ECMA-335 III.1.7.5 makes possible.</summary>
+    private sealed class Stack
+    {
+        internal int Deepest;
+        internal bool Under;
+        private readonly Dictionary<int, int> known = new();
+        private readonly bool returns;
+        private int depth;
+        private bool reached = true;
+
+        internal Stack(MethodBodyBlock body, bool returns)
+        {
+            this.returns = returns;
+            foreach (ExceptionRegion region in body.ExceptionRegions)
+            {
+                bool thrown = region.Kind is ExceptionRegionKind.Catch or ExceptionRegionKind.Filter;
+                known[region.HandlerOffset] = thrown ? 1 : 0;
+                if (region.Kind == ExceptionRegionKind.Filter)
+                {
+                    known[region.FilterOffset] = 1;
+                }
+            }
+        }
+
+        internal void Step(int at, OpCode code, (int pops, int pushes) call, IEnumerable<int> targets)
+        {
+            if (known.TryGetValue(at, out int before))
+            {
+                depth = before;
+            }
+            else if (!reached)
+            {
+                depth = 0;
+            }
+            Deepest = Math.Max(Deepest, depth);
+            int pops = code.StackBehaviourPop switch
+            {
+                StackBehaviour.Pop0 => 0,
+                StackBehaviour.Pop1 or StackBehaviour.Popi or StackBehaviour.Popref => 1,
+                StackBehaviour.Pop1_pop1 or StackBehaviour.Popi_pop1 or StackBehaviour.Popi_popi or StackBehaviour.Popi_popi8
+                    or StackBehaviour.Popi_popr4 or StackBehaviour.Popi_popr8 or StackBehaviour.Popref_pop1 or StackBehaviour.Popref_popi => 2,
+                // These take what a call takes, or what the method returns; ret's value need not be there after a throw.
+                StackBehaviour.Varpop => code == OpCodes.Ret ? (returns ? 1 : 0) : call.pops + (code == OpCodes.Calli ? 1 : code == OpCodes.Newobj ? -1 : 0),
+                _ => 3,
+            };
+            int pushes = code.StackBehaviourPush switch
+            {
+                StackBehaviour.Push0 => 0,
+                StackBehaviour.Push1_push1 => 2,
+                StackBehaviour.Varpush => call.pushes,
+                _ => 1,
+            };
+            depth -= pops;
+            if (depth < 0)
+            {
+                Under = true;
+                depth = 0;
+            }
+            depth += pushes;
+            Deepest = Math.Max(Deepest, depth);
+            bool leaves = code == OpCodes.Leave || code == OpCodes.Leave_S;
+            foreach (int target in targets)
+            {
+                known.TryAdd(target, leaves ? 0 : depth);
+            }
+            reached = !(code.FlowControl is FlowControl.Return or FlowControl.Throw or FlowControl.Branch);
+        }
     }
 
     private static int Target(int distance, int from, StringBuilder text)
@@ -982,6 +1057,46 @@ internal sealed class Names : ISignatureTypeProvider<string, object>
     internal Names(MetadataReader md)
     {
         this.md = md;
+    }
+
+    private readonly Dictionary<int, (int, int)> effects = new();
+
+    /// <summary>How many values a call takes and gives.</summary>
+    internal (int pops, int pushes) Effect(int token)
+    {
+        if (effects.TryGetValue(token, out (int, int) known))
+        {
+            return known;
+        }
+        EntityHandle handle = MetadataTokens.EntityHandle(token);
+        if (handle.Kind == HandleKind.MethodSpecification)
+        {
+            handle = md.GetMethodSpecification((MethodSpecificationHandle)handle).Method;
+        }
+        BlobHandle blob = handle.Kind switch
+        {
+            HandleKind.MethodDefinition => md.GetMethodDefinition((MethodDefinitionHandle)handle).Signature,
+            HandleKind.MemberReference => md.GetMemberReference((MemberReferenceHandle)handle).Signature,
+            HandleKind.StandaloneSignature => md.GetStandaloneSignature((StandaloneSignatureHandle)handle).Signature,
+            _ => default,
+        };
+        (int, int) effect = (0, 0);
+        if (!blob.IsNil)
+        {
+            BlobReader reader = md.GetBlobReader(blob);
+            SignatureHeader header = reader.ReadSignatureHeader();
+            if (header.Kind == SignatureKind.Method)
+            {
+                if (header.IsGeneric)
+                {
+                    reader.ReadCompressedInteger();
+                }
+                int count = reader.ReadCompressedInteger();
+                string returned = new SignatureDecoder<string, object>(this, md, null).DecodeType(ref reader);
+                effect = (count + (header.IsInstance && !header.HasExplicitThis ? 1 : 0), returned.Split(' ')[0] == "void" ? 0 : 1);
+            }
+        }
+        return effects[token] = effect;
     }
 
     internal string Token(int token)

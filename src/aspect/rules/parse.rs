@@ -363,7 +363,7 @@ impl<'t> Parser<'t> {
                 "extends" => s.extends = self.names(name, value, Names::Types),
                 "method" => s.method = self.names(name, value, Names::Methods),
                 "returns" => s.returns = self.names(name, value, Names::Types),
-                "annotation" => s.annotation = self.names(name, value, Names::Types),
+                "annotation" => s.annotation = self.names(name, value, Names::Annotations),
                 "version" => s.version = Some(self.versions(value)),
                 "params" => s.params = self.params(value),
                 "access" => s.access = Some(self.access(name, value)),

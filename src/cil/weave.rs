@@ -1,0 +1,298 @@
+//! From a plan to a woven assembly: the planned methods' new bodies, and what they need in tables.
+
+use crate::aspect::advice::{Advice, Reason};
+use crate::aspect::plan::{Plan, Planned, Skipped};
+use crate::cil::calls::ConstructorCalls;
+use crate::cil::hooks;
+use crate::cil::image::{Image, impl_flag, method_flag};
+use crate::cil::lower::{self, Calls, Shape, Tokens};
+use crate::cil::metadata::additions::Additions;
+use crate::cil::metadata::schema::{coded, column, table};
+use crate::cil::metadata::signature::{self, MethodSignature};
+use crate::cil::metadata::tables::{decode, token_row, token_table};
+use crate::cil::rewrite::{self, Signatures};
+use crate::cil::scan::{Types, has_il};
+use crate::cil::strongname::StrongNameKey;
+use crate::cil::write::{self, Edits, Written};
+use crate::error::Result;
+use std::ops::Range;
+
+/// Reusable buffers for [`weave`]; one a thread.
+#[derive(Default)]
+pub struct Scratch {
+    rewrite: rewrite::Scratch,
+    /// The new bodies, each at a multiple of four.
+    bodies: Vec<u8>,
+}
+
+/// A woven assembly, not written yet. All its names are in one string: of 40,000 methods none
+/// should cost an allocation.
+pub struct Woven<'i, 'a, 's> {
+    image: &'i Image<'a>,
+    scratch: &'s mut Scratch,
+    additions: Additions,
+    /// The methods with new bodies, and where those are.
+    bodies: Vec<(u32, Range<usize>)>,
+    text: String,
+    types: Vec<TypeEntry>,
+    methods: Vec<MethodEntry>,
+    /// Planned methods that were left as they were.
+    pub left: Vec<Skipped>,
+}
+
+struct TypeEntry {
+    name: Range<usize>,
+    file: Range<usize>,
+    methods: Range<usize>,
+}
+
+struct MethodEntry {
+    id: u32,
+    line: u32,
+    start: usize,
+    name: u32,
+    descriptor: u32,
+}
+
+/// A type with woven methods.
+pub struct WovenType<'w> {
+    /// Full name: `Namespace.Outer+Nested`.
+    pub name: &'w str,
+    /// Source file, or empty.
+    pub file: &'w str,
+    methods: &'w [MethodEntry],
+    text: &'w str,
+}
+
+/// A method that got hooks.
+pub struct WovenMethod<'w> {
+    /// The id that its hooks are called with.
+    pub id: u32,
+    /// Its name.
+    pub name: &'w str,
+    /// Its signature, readable.
+    pub descriptor: &'w str,
+    /// First source line, or 0.
+    pub line: u32,
+}
+
+impl<'w> WovenType<'w> {
+    /// The methods that got hooks.
+    pub fn methods(&self) -> impl ExactSizeIterator<Item = WovenMethod<'w>> + use<'w> {
+        let text = self.text;
+        self.methods.iter().map(move |m| {
+            let end = m.start + m.name as usize;
+            WovenMethod {
+                id: m.id,
+                name: &text[m.start..end],
+                descriptor: &text[end..end + m.descriptor as usize],
+                line: m.line,
+            }
+        })
+    }
+}
+
+impl Woven<'_, '_, '_> {
+    /// Whether anything was woven; if not, the input is the output.
+    pub fn is_empty(&self) -> bool {
+        self.bodies.is_empty()
+    }
+
+    /// The types with woven methods.
+    pub fn types(&self) -> impl ExactSizeIterator<Item = WovenType<'_>> {
+        self.types.iter().map(|ty| WovenType {
+            name: &self.text[ty.name.clone()],
+            file: &self.text[ty.file.clone()],
+            methods: &self.methods[ty.methods.clone()],
+            text: &self.text,
+        })
+    }
+
+    /// Writes the new file. `symbols` becomes the manifest resource [`write::SYMBOLS_RESOURCE`]; with
+    /// a key the strong name is signed anew.
+    pub fn write(self, symbols: Option<&[u8]>, key: Option<&StrongNameKey>) -> Result<Written> {
+        let edits = Edits {
+            additions: self.additions,
+            bodies: &mut self.scratch.bodies,
+            methods: &self.bodies,
+            debug: Vec::new(),
+        };
+        write::write(self.image, edits, symbols, key)
+    }
+}
+
+impl Signatures for Additions {
+    fn stand_alone_sig(&mut self, blob: &[u8]) -> Result<u32> {
+        Additions::stand_alone_sig(self, blob)
+    }
+}
+
+/// Weaves the planned methods.
+pub fn weave<'i, 'a, 's>(
+    image: &'i Image<'a>,
+    plan: &Plan,
+    scratch: &'s mut Scratch,
+) -> Result<Woven<'i, 'a, 's>> {
+    scratch.bodies.clear();
+    let mut woven = Woven {
+        image,
+        scratch,
+        additions: Additions::new(&image.metadata),
+        bodies: Vec::with_capacity(plan.methods.len()),
+        text: String::with_capacity(plan.methods.len() * 48),
+        types: Vec::new(),
+        methods: Vec::with_capacity(plan.methods.len()),
+        left: Vec::new(),
+    };
+    let advice = plan
+        .methods
+        .iter()
+        .fold(Advice::default(), |all, p| all.with(p.advice));
+    let tokens = match image.refusal() {
+        Some(reason) => Err(reason),
+        None => hooks::add(image, advice, false, &mut woven.additions)?,
+    };
+    let tokens = match tokens {
+        Ok(tokens) => tokens,
+        Err(reason) => {
+            for planned in &plan.methods {
+                let method = method_of(image, planned)?;
+                woven.leave(planned, method, reason);
+            }
+            return Ok(woven);
+        }
+    };
+    let types = Types::read(image)?;
+    for of_type in plan.methods.chunk_by(|a, b| a.ty == b.ty) {
+        woven.weave_type(of_type, &types, &tokens)?;
+    }
+    woven.bodies.sort_unstable_by_key(|(method, _)| *method);
+    Ok(woven)
+}
+
+/// The `MethodDef` row of a planned method.
+fn method_of(image: &Image<'_>, planned: &Planned) -> Result<u32> {
+    let positions = image.method_positions(planned.ty + 1)?;
+    image.method_at(positions.start + planned.index)
+}
+
+impl Woven<'_, '_, '_> {
+    fn leave(&mut self, planned: &Planned, method: u32, reason: Reason) {
+        self.left.push(Skipped {
+            ty: planned.ty,
+            index: planned.index,
+            method: self.image.method_label(method),
+            reason,
+        });
+    }
+
+    fn weave_type(&mut self, planned: &[Planned], types: &Types, tokens: &Tokens) -> Result<()> {
+        let ty = planned[0].ty + 1;
+        let start = self.text.len();
+        let mut name = String::new();
+        types.put_name(self.image, ty, &mut name)?;
+        self.text.push_str(&name);
+        let first = self.methods.len();
+        let this = match is_value_type(self.image, ty)? {
+            true => None,
+            false => Some(ConstructorCalls::of(self.image, ty)),
+        };
+        for planned in planned {
+            let method = method_of(self.image, planned)?;
+            let outcome = self
+                .weave_method(planned, method, this.as_ref(), tokens)
+                .map_err(|e| {
+                    let label = self.image.method_label(method);
+                    e.in_method(format!("{name}.{label}"))
+                })?;
+            if let Err(reason) = outcome {
+                self.leave(planned, method, reason);
+            }
+        }
+        if self.methods.len() > first {
+            self.types.push(TypeEntry {
+                name: start..start + name.len(),
+                file: 0..0,
+                methods: first..self.methods.len(),
+            });
+        }
+        Ok(())
+    }
+
+    fn weave_method(
+        &mut self,
+        planned: &Planned,
+        method: u32,
+        this: Option<&ConstructorCalls<'_, '_>>,
+        tokens: &Tokens,
+    ) -> Result<Result<(), Reason>> {
+        use column::method_def::{FLAGS, IMPL_FLAGS, NAME, RVA, SIGNATURE};
+        let metadata = &self.image.metadata;
+        let row = metadata.tables.row(table::METHOD_DEF, method)?;
+        if !has_il(&row) {
+            return Ok(Err(Reason::NoBody));
+        }
+        if row.get(IMPL_FLAGS) & impl_flag::ASYNC != 0 {
+            return Ok(Err(Reason::RuntimeAsync));
+        }
+        let Ok((_, body)) = self.image.body(row.get(RVA)) else {
+            return Ok(Err(Reason::UnreadableBody));
+        };
+        let name = metadata.strings.text(row.get(NAME))?;
+        let signature = MethodSignature::parse(metadata.blobs.get(row.get(SIGNATURE))?)?;
+        let locals = match body.locals {
+            0 => &[][..],
+            locals => {
+                let row = metadata.tables.row(token_table(locals), token_row(locals));
+                match row.and_then(|row| metadata.blobs.get(row.get(0))) {
+                    Ok(blob) if token_table(locals) == table::STAND_ALONE_SIG => blob,
+                    _ => return Ok(Err(Reason::UnreadableBody)),
+                }
+            }
+        };
+        let is_constructor =
+            name == ".ctor" && row.get(FLAGS) & method_flag::STATIC == 0 && !this.is_value_type;
+        let shape = Shape {
+            result: signature.returns,
+            locals,
+            constructor: this.filter(|_| is_constructor).map(|c| c as &dyn Calls),
+            hooks: &[],
+        };
+        let Scratch { rewrite, bodies } = &mut *self.scratch;
+        bodies.resize(bodies.len().next_multiple_of(4), 0);
+        let start = bodies.len();
+        let outcome = lower::lower(
+            &body,
+            &shape,
+            planned,
+            tokens,
+            &mut self.additions,
+            rewrite,
+            bodies,
+        )?;
+        if let Err(reason) = outcome {
+            return Ok(Err(reason));
+        }
+        self.bodies.push((method, start..bodies.len()));
+        let start = self.text.len();
+        self.text.push_str(&name);
+        let name = self.text.len() - start;
+        signature::put_descriptor(self.image, row.get(SIGNATURE), &mut self.text);
+        self.methods.push(MethodEntry {
+            id: planned.id,
+            line: 0,
+            start,
+            name: name as u32,
+            descriptor: (self.text.len() - start - name) as u32,
+        });
+        Ok(Ok(()))
+    }
+}
+
+/// Whether a type (a `TypeDef` row) is a value type, whose constructors call no other.
+fn is_value_type(image: &Image<'_>, ty: u32) -> Result<bool> {
+    let row = image.metadata.tables.row(table::TYPE_DEF, ty)?;
+    let base = decode(&coded::TYPE_DEF_OR_REF, row.get(column::type_def::EXTENDS))?;
+    Ok(image.is_type_named(base, b"System", b"ValueType")
+        || image.is_type_named(base, b"System", b"Enum"))
+}
