@@ -10,6 +10,7 @@ pub mod insn;
 pub mod lower;
 pub mod metadata;
 mod occupied;
+pub mod pdb;
 pub mod pe;
 mod readytorun;
 pub mod rewrite;

@@ -10,6 +10,7 @@ use crate::cil::metadata::additions::Additions;
 use crate::cil::metadata::schema::{coded, column, table};
 use crate::cil::metadata::signature::{self, MethodSignature};
 use crate::cil::metadata::tables::{decode, token_row, token_table};
+use crate::cil::pdb::{self, Pdb};
 use crate::cil::rewrite::{self, Signatures};
 use crate::cil::scan::{Types, has_il};
 use crate::cil::strongname::StrongNameKey;
@@ -31,6 +32,9 @@ pub struct Woven<'i, 'a, 's> {
     image: &'i Image<'a>,
     scratch: &'s mut Scratch,
     additions: Additions,
+    /// The debugging information, and what changes in it.
+    pdb: Option<(Pdb<'i>, pdb::Edits)>,
+    source: &'i pdb::Source<'i>,
     /// The methods with new bodies, and where those are.
     bodies: Vec<(u32, Range<usize>)>,
     text: String,
@@ -49,6 +53,8 @@ struct TypeEntry {
 struct MethodEntry {
     id: u32,
     line: u32,
+    /// The row of its source file, or 0.
+    document: u32,
     start: usize,
     name: u32,
     descriptor: u32,
@@ -115,9 +121,14 @@ impl Woven<'_, '_, '_> {
             additions: self.additions,
             bodies: &mut self.scratch.bodies,
             methods: &self.bodies,
-            debug: Vec::new(),
+            pdb: self.pdb,
         };
-        write::write(self.image, edits, symbols, key)
+        let mut written = write::write(self.image, edits, symbols, key)?;
+        if self.source.is_embedded() {
+            written.pdb = None;
+        }
+        written.warnings.extend(self.source.warning());
+        Ok(written)
     }
 }
 
@@ -127,9 +138,10 @@ impl Signatures for Additions {
     }
 }
 
-/// Weaves the planned methods.
+/// Weaves the planned methods; `source` is the image's debugging information.
 pub fn weave<'i, 'a, 's>(
     image: &'i Image<'a>,
+    source: &'i pdb::Source<'i>,
     plan: &Plan,
     scratch: &'s mut Scratch,
 ) -> Result<Woven<'i, 'a, 's>> {
@@ -138,6 +150,8 @@ pub fn weave<'i, 'a, 's>(
         image,
         scratch,
         additions: Additions::new(&image.metadata),
+        pdb: source.pdb().map(|pdb| (pdb, pdb::Edits::default())),
+        source,
         bodies: Vec::with_capacity(plan.methods.len()),
         text: String::with_capacity(plan.methods.len() * 48),
         types: Vec::new(),
@@ -210,9 +224,15 @@ impl Woven<'_, '_, '_> {
             }
         }
         if self.methods.len() > first {
+            let documents = self.methods[first..].iter().map(|m| m.document);
+            let document = documents.into_iter().find(|d| *d != 0);
+            let file = self.text.len();
+            if let (Some(document), Some((pdb, _))) = (document, &self.pdb) {
+                pdb.put_document_name(document, &mut self.text);
+            }
             self.types.push(TypeEntry {
                 name: start..start + name.len(),
-                file: 0..0,
+                file: file..self.text.len(),
                 methods: first..self.methods.len(),
             });
         }
@@ -250,8 +270,7 @@ impl Woven<'_, '_, '_> {
                 }
             }
         };
-        let is_constructor =
-            name == ".ctor" && row.get(FLAGS) & method_flag::STATIC == 0 && !this.is_value_type;
+        let is_constructor = name == ".ctor" && row.get(FLAGS) & method_flag::STATIC == 0;
         let shape = Shape {
             result: signature.returns,
             locals,
@@ -270,17 +289,25 @@ impl Woven<'_, '_, '_> {
             rewrite,
             bodies,
         )?;
-        if let Err(reason) = outcome {
-            return Ok(Err(reason));
-        }
+        let rewritten = match outcome {
+            Ok(rewritten) => rewritten,
+            Err(reason) => return Ok(Err(reason)),
+        };
         self.bodies.push((method, start..bodies.len()));
+        let mut line = (0, 0);
+        if let Some((pdb, edits)) = &mut self.pdb {
+            let old_len = body.code.len() as u32;
+            edits.method(pdb, method, rewrite.layout(), old_len, &rewritten);
+            line = pdb.first_line(method).unwrap_or_default();
+        }
         let start = self.text.len();
         self.text.push_str(&name);
         let name = self.text.len() - start;
         signature::put_descriptor(self.image, row.get(SIGNATURE), &mut self.text);
         self.methods.push(MethodEntry {
             id: planned.id,
-            line: 0,
+            line: line.1,
+            document: line.0,
             start,
             name: name as u32,
             descriptor: (self.text.len() - start - name) as u32,

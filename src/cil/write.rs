@@ -13,6 +13,7 @@ use crate::cil::metadata::rebuild::rebuild;
 use crate::cil::metadata::schema::{column, table};
 use crate::cil::metadata::tables::{token, token_row, token_table};
 use crate::cil::occupied::{self, DROPPED};
+use crate::cil::pdb::{self, Pdb};
 use crate::cil::pe::{SECTION_HEADER, directory};
 use crate::cil::readytorun::{self, Native};
 use crate::cil::space::Space;
@@ -49,8 +50,8 @@ pub(super) struct Edits<'e> {
     pub bodies: &'e mut Vec<u8>,
     /// The methods that have new bodies (`MethodDef` rows, ascending), and where those are.
     pub methods: &'e [(u32, Range<usize>)],
-    /// New contents of debug directory entries, by number.
-    pub debug: Vec<DebugEdit>,
+    /// The debugging information, if there is any, and what changes in it.
+    pub pdb: Option<(Pdb<'e>, pdb::Edits)>,
 }
 
 /// A debug directory entry that changes.
@@ -81,6 +82,14 @@ pub enum Warning {
     ReadyToRunDropped,
     /// The file is part of an assembly whose manifest has a hash of it.
     Netmodule,
+    /// The PDB is a Windows PDB: nothing of it is kept.
+    WindowsPdb,
+    /// The debugging information is Mono's own: nothing of it is kept.
+    MonoSymbols,
+    /// The PDB beside the image belongs to another build: nothing of it is kept.
+    OtherPdb,
+    /// The PDB cannot be read: nothing of it is kept.
+    UnreadablePdb(String),
 }
 
 impl fmt::Display for Warning {
@@ -102,6 +111,19 @@ impl fmt::Display for Warning {
             }
             Warning::ReadyToRunDropped => f.write_str(
                 "the native code made ahead of time (ReadyToRun) was dropped: methods are compiled when they are first called",
+            ),
+            Warning::WindowsPdb => f.write_str(
+                "the Windows PDB was left out, and stack traces have no lines: build with portable debugging information (DebugType portable or embedded)",
+            ),
+            Warning::MonoSymbols => f.write_str(
+                "Mono's own debugging information (.mdb) was left out, and stack traces have no lines: build with a portable PDB",
+            ),
+            Warning::OtherPdb => f.write_str(
+                "the PDB is of another build of the assembly and was left out: stack traces have no lines",
+            ),
+            Warning::UnreadablePdb(what) => write!(
+                f,
+                "the PDB cannot be read and was left out, and stack traces have no lines: {what}",
             ),
             Warning::Netmodule => f.write_str(
                 "a netmodule: the hash of it in its assembly's manifest no longer fits",
@@ -186,6 +208,14 @@ pub(super) fn write(
     let key_blob = key.map(|key| edits.additions.blob(key.public_key()));
     let fields = edits.additions.field_map(&image.metadata)?;
     let mut metadata = rebuild(&image.metadata, &edits.additions, &fields)?;
+    let (pdb, debug_edits) = match edits.pdb {
+        Some((pdb, changes)) => {
+            let rows = edits.additions.counts();
+            let sealed = pdb::seal(image, &pdb, changes, &rows, &|field| fields.row(field))?;
+            (Some(sealed.bytes), sealed.debug)
+        }
+        None => (None, pdb::unlink(image)),
+    };
     if let Some(blob) = key_blob {
         metadata.set_public_key(blob);
     }
@@ -197,7 +227,7 @@ pub(super) fn write(
     let new_bytes = metadata.bytes.len() as u64
         + resources.as_ref().map_or(0, |r| r.len() as u64)
         + edits.bodies.len() as u64
-        + edits.debug.iter().map(|d| d.data.len() as u64).sum::<u64>()
+        + debug_edits.iter().map(|d| d.data.len() as u64).sum::<u64>()
         + 16 * edits.methods.len() as u64
         + 65_536;
     if image_end + new_bytes > MAX_IMAGE {
@@ -209,8 +239,7 @@ pub(super) fn write(
         .map(|r| space.large(r.len() as u32, RESOURCE_ALIGNMENT));
     let signature = signature_place(image, key, &mut space);
     let entries: Vec<DebugEntry> = image.debug_entries().collect();
-    let debug: Vec<(DebugEntry, u32, &DebugEdit)> = edits
-        .debug
+    let debug: Vec<(DebugEntry, u32, &DebugEdit)> = debug_edits
         .iter()
         .filter_map(|edit| {
             let entry = *entries.get(edit.number)?;
@@ -445,7 +474,7 @@ pub(super) fn write(
     }
     Ok(Written {
         image: out,
-        pdb: None,
+        pdb,
         warnings,
     })
 }

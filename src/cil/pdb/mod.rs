@@ -14,9 +14,11 @@ use crate::cil::metadata::heaps::put_compressed;
 use crate::cil::metadata::schema::{coded, column, table};
 use crate::cil::metadata::tables::{encode, token, token_row};
 use crate::cil::rewrite::Rewritten;
+use crate::cil::write::Warning;
 use crate::edit::Layout;
 use crate::error::{Error, Kind, Result};
 use points::Points;
+use std::borrow::Cow;
 
 /// Scopes of locals that became fields of a state machine:
 /// 6DA9A61E-F8C7-4874-BE62-68BC5630DF71.
@@ -97,11 +99,18 @@ impl<'a> Pdb<'a> {
         Ok(Some((points, document)))
     }
 
-    /// The first line of a method that is named, with the document's name.
-    pub fn first_line(&self, method: u32) -> Option<(String, u32)> {
+    /// The first line of a method that is named, behind its document (a row).
+    pub fn first_line(&self, method: u32) -> Option<(u32, u32)> {
         let (points, document) = self.points(method).ok()??;
         let (other, line) = points.first_line().ok()??;
-        Some((self.document_name(other.unwrap_or(document))?, line))
+        Some((other.unwrap_or(document), line))
+    }
+
+    /// Appends a document's name; what cannot be read has none.
+    pub fn put_document_name(&self, document: u32, out: &mut String) {
+        if let Some(name) = self.document_name(document) {
+            out.push_str(&name);
+        }
     }
 
     /// A document's name: parts and what stands between them (Portable PDB v1.0, "Document Name Blob").
@@ -129,8 +138,59 @@ impl<'a> Pdb<'a> {
     }
 }
 
+/// An image's debugging information: inside it, beside it, or none that is of use.
+#[derive(Default)]
+pub struct Source<'p> {
+    bytes: Cow<'p, [u8]>,
+    embedded: bool,
+    warning: Option<Warning>,
+}
+
+impl<'p> Source<'p> {
+    /// Looks into the image first; `beside` is the file with its name and `.pdb` behind.
+    pub fn of(image: &Image<'_>, beside: Option<&'p [u8]>) -> Source<'p> {
+        let lost = |warning| Source {
+            warning: Some(warning),
+            ..Source::default()
+        };
+        let unreadable = |e: Error| lost(Warning::UnreadablePdb(e.to_string()));
+        let (bytes, embedded) = match (embedded(image), beside) {
+            (Err(e), _) => return unreadable(e),
+            (Ok(Some(bytes)), _) => (Cow::Owned(bytes), true),
+            (Ok(None), Some(bytes)) => (Cow::Borrowed(bytes), false),
+            (Ok(None), None) => return Source::default(),
+        };
+        match (Format::of(&bytes), Pdb::parse(&bytes)) {
+            (Format::Windows, _) => lost(Warning::WindowsPdb),
+            (Format::Mono, _) => lost(Warning::MonoSymbols),
+            (_, Err(e)) => unreadable(e),
+            (_, Ok(pdb)) if !pdb.is_of(image) => lost(Warning::OtherPdb),
+            (_, Ok(_)) => Source {
+                bytes,
+                embedded,
+                warning: None,
+            },
+        }
+    }
+
+    /// The PDB, if there is one of use.
+    pub fn pdb(&self) -> Option<Pdb<'_>> {
+        Pdb::parse(&self.bytes).ok()
+    }
+
+    /// Whether it lies inside the image.
+    pub fn is_embedded(&self) -> bool {
+        self.embedded
+    }
+
+    /// What the user should know.
+    pub fn warning(&self) -> Option<Warning> {
+        self.warning.clone()
+    }
+}
+
 /// The portable PDB that an image carries inside (debug directory, kind 17).
-pub fn embedded(image: &Image<'_>) -> Result<Option<Vec<u8>>> {
+fn embedded(image: &Image<'_>) -> Result<Option<Vec<u8>>> {
     /// Most bytes that deflate makes of one.
     const MAX_RATIO: usize = 1032;
     let Some((_, data)) = write::entries(image).find(|(e, _)| e.kind == write::kind::EMBEDDED)
@@ -250,10 +310,9 @@ impl Edits {
         let key = parent.expect("methods have such information");
         let metadata = &pdb.metadata;
         let mut found = Vec::new();
-        for (number, row) in
-            metadata
-                .tables
-                .with_key(table::CUSTOM_DEBUG_INFORMATION, PARENT, key)
+        for (number, row) in metadata
+            .tables
+            .with_key(table::CUSTOM_DEBUG_INFORMATION, PARENT, key)
         {
             let kind = match metadata.guids.get(row.get(KIND)) {
                 Ok(Some(&HOISTED_SCOPES)) => Information::HoistedScopes,

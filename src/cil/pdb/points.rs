@@ -25,8 +25,6 @@ pub enum Record<'a> {
 /// What precedes the records.
 #[derive(Clone, Copy, Debug)]
 pub struct Points<'a> {
-    /// Row of the signature of the method's locals, or 0.
-    pub locals: u32,
     /// The first point's document, where the method has several.
     pub document: Option<u32>,
     records: &'a [u8],
@@ -46,14 +44,13 @@ fn number(bytes: &mut &[u8]) -> Result<u32> {
 impl<'a> Points<'a> {
     /// Reads a blob's header; `has_document` where the table names the method's one document.
     pub fn parse(mut blob: &'a [u8], has_document: bool) -> Result<Points<'a>> {
-        let locals = number(&mut blob)?;
+        let _locals = number(&mut blob)?;
         let document = if has_document {
             None
         } else {
             Some(number(&mut blob)?)
         };
         Ok(Points {
-            locals,
             document,
             records: blob,
         })
@@ -171,7 +168,6 @@ mod tests {
     #[test]
     fn positions_move_and_lines_stay() {
         let points = Points::parse(BLOB, true).unwrap();
-        assert_eq!(points.locals, 5);
         assert_eq!(points.first_line().unwrap(), Some((None, 10)));
         let mut out = vec![];
         let place = |pc| Some(if pc == 0 { 0 } else { pc + 10 });

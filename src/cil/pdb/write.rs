@@ -1,7 +1,7 @@
 //! The new PDB, and what the image says of it: CodeView id and stamp, checksum, the embedded copy.
 
 use crate::cil::image::{DebugEntry, Image};
-use crate::cil::metadata::schema::{Column, coded, column, columns, table};
+use crate::cil::metadata::schema::{coded, column, columns, table};
 use crate::cil::metadata::tables::{MAX_COLUMNS, Shape, Widths, heap_size};
 use crate::cil::pdb::{Edits, Pdb};
 use crate::cil::write::DebugEdit;
@@ -128,9 +128,7 @@ fn code_view(number: usize, data: &[u8], id: &[u8; 20]) -> Option<DebugEdit> {
     Some(DebugEdit {
         number,
         data,
-        stamp: Some(u32::from_le_bytes(
-            id[16..].try_into().expect("four bytes"),
-        )),
+        stamp: Some(u32::from_le_bytes(id[16..].try_into().expect("four bytes"))),
     })
 }
 
@@ -244,8 +242,8 @@ fn put_tables(
     field: &dyn Fn(u32) -> u32,
     out: &mut Vec<u8>,
 ) {
-    use column::{custom_debug_information as information, local_scope as scope};
     use column::method_debug_information::SEQUENCE_POINTS;
+    use column::{custom_debug_information as information, local_scope as scope};
     let tables = &pdb.metadata.tables;
     let mut head = *tables.head();
     head[6] = widths.heaps;
@@ -273,7 +271,8 @@ fn put_tables(
             out.extend_from_slice(tables.table_bytes(number));
             continue;
         }
-        let mut new_rows: Vec<[u32; MAX_COLUMNS]> = Vec::with_capacity(tables.rows(number) as usize);
+        let mut new_rows: Vec<[u32; MAX_COLUMNS]> =
+            Vec::with_capacity(tables.rows(number) as usize);
         for row in tables.iter(number) {
             let mut values = [0; MAX_COLUMNS];
             for (i, value) in values[..columns(number).len()].iter_mut().enumerate() {
@@ -338,14 +337,4 @@ fn put_row(shape: &Shape, values: &[u32; MAX_COLUMNS], out: &mut Vec<u8>) {
             _ => out.extend_from_slice(&value.to_le_bytes()),
         }
     }
-}
-
-/// Whether a table can name rows of the assembly's tables, whose widths the assembly decides.
-#[cfg(test)]
-fn depends_on_assembly(number: u8) -> bool {
-    columns(number).iter().any(|c| match c {
-        Column::Row(t) => *t < 0x30,
-        Column::Coded(coded) => coded.tables.iter().any(|t| *t < 0x30),
-        _ => false,
-    })
 }
