@@ -16,6 +16,7 @@ mod readytorun;
 pub mod rewrite;
 mod scan;
 mod space;
+mod state_machine;
 mod strongname;
 #[cfg(test)]
 mod testing;
