@@ -1,6 +1,7 @@
 //! What of an image is used and what is not, by address, when its metadata and some of its bodies are
 //! written anew.
 
+use crate::bytes::Cursor;
 use crate::cil::image::Image;
 use crate::cil::metadata::schema::{coded, column, table};
 use crate::cil::metadata::signature::{Reader, element, without_modifiers};
@@ -67,12 +68,7 @@ pub(super) fn find(image: &Image<'_>, moved: &[u32], resources: bool) -> Result<
         // Nobody knows what native code refers to.
         used.push(range(image.cli.native));
     }
-    // The resource tree says where its data is; compilers give it a section of its own.
-    let resource = image.pe.directory(directory::RESOURCE);
-    let section = |s: &&crate::cil::pe::Section| !resource.is_empty() && s.rva == resource.rva;
-    if let Some(section) = image.pe.sections.iter().find(section) {
-        used.push(section.rva..section.rva.saturating_add(section.raw_size));
-    }
+    native_resources(image, &mut used);
     for entry in image.debug_entries() {
         used.push(entry.rva..entry.rva.saturating_add(entry.size));
     }
@@ -149,6 +145,52 @@ fn bodies(
     stay.sort_unstable();
     stay.dedup();
     stay
+}
+
+/// Most Win32 resources that are followed.
+const MAX_RESOURCES: usize = 100_000;
+
+/// The data of Win32 resources, which may lie outside of their directory (PE/COFF, "The .rsrc
+/// Section").
+fn native_resources(image: &Image<'_>, used: &mut Vec<Range<u32>>) {
+    let place = image.pe.directory(directory::RESOURCE);
+    if place.is_empty() {
+        return;
+    }
+    let Ok((_, tree)) = image.pe.from_rva(place.rva) else {
+        return;
+    };
+    let word = |at: usize| Cursor::at(tree, at).le_u32();
+    // Offsets of directories in the tree, with their depths: type, name, language.
+    let mut open = vec![(0, 0)];
+    let mut seen = 0;
+    while let Some((at, depth)) = open.pop() {
+        let (Ok(names), Ok(_)) = (word(at + 12), word(at)) else {
+            continue;
+        };
+        let count = (names & 0xffff) + (names >> 16);
+        for i in 0..count as usize {
+            seen += 1;
+            let Ok(child) = word(at + 16 + 8 * i + 4) else {
+                break;
+            };
+            let offset = (child & 0x7fff_ffff) as usize;
+            if seen > MAX_RESOURCES {
+                return;
+            }
+            if child >> 31 == 0 {
+                if let (Ok(rva), Ok(size)) = (word(offset), word(offset + 4)) {
+                    used.push(rva..rva.saturating_add(size));
+                }
+                used.push(
+                    place.rva.saturating_add(offset as u32)
+                        ..place.rva.saturating_add(offset as u32 + 16),
+                );
+            } else if depth < 3 {
+                open.push((offset, depth + 1));
+            }
+        }
+    }
 }
 
 /// The data of fields with an address (II.22.18).

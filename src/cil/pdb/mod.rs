@@ -14,7 +14,7 @@ use crate::cil::metadata::heaps::put_compressed;
 use crate::cil::metadata::schema::{coded, column, table};
 use crate::cil::metadata::tables::{encode, token, token_row};
 use crate::cil::rewrite::Rewritten;
-use crate::cil::write::Warning;
+use crate::cil::warning::Warning;
 use crate::edit::Layout;
 use crate::error::{Error, Kind, Result};
 use points::Points;
