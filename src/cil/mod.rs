@@ -11,6 +11,7 @@ pub mod insn;
 pub mod lower;
 pub mod metadata;
 mod occupied;
+pub mod pdb;
 pub mod pe;
 mod readytorun;
 mod renumber;
@@ -18,6 +19,7 @@ pub mod rewrite;
 mod scan;
 mod sections;
 mod space;
+mod state_machine;
 mod strongname;
 #[cfg(test)]
 mod testing;

@@ -20,6 +20,14 @@ pub enum Warning {
     ReadyToRunDropped,
     /// The file is part of an assembly whose manifest has a hash of it.
     Netmodule,
+    /// The PDB is a Windows PDB: nothing of it is kept.
+    WindowsPdb,
+    /// The debugging information is Mono's own: nothing of it is kept.
+    MonoSymbols,
+    /// The PDB beside the image belongs to another build: nothing of it is kept.
+    OtherPdb,
+    /// The PDB cannot be read: nothing of it is kept.
+    UnreadablePdb(String),
 }
 
 impl fmt::Display for Warning {
@@ -41,6 +49,19 @@ impl fmt::Display for Warning {
             }
             Warning::ReadyToRunDropped => f.write_str(
                 "the native code made ahead of time (ReadyToRun) was dropped: methods are compiled when they are first called",
+            ),
+            Warning::WindowsPdb => f.write_str(
+                "the Windows PDB was left out, and stack traces have no lines: build with portable debugging information (DebugType portable or embedded)",
+            ),
+            Warning::MonoSymbols => f.write_str(
+                "Mono's own debugging information (.mdb) was left out, and stack traces have no lines: build with a portable PDB",
+            ),
+            Warning::OtherPdb => f.write_str(
+                "the PDB is of another build of the assembly and was left out: stack traces have no lines",
+            ),
+            Warning::UnreadablePdb(what) => write!(
+                f,
+                "the PDB cannot be read and was left out, and stack traces have no lines: {what}",
             ),
             Warning::Netmodule => f.write_str(
                 "a netmodule: the hash of it in its assembly's manifest no longer fits",

@@ -2,6 +2,7 @@
 
 use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::plan::{Plan, Planned, Skipped};
+use crate::cil::body::Body;
 use crate::cil::calls::ConstructorCalls;
 use crate::cil::hooks;
 use crate::cil::image::{Image, impl_flag, method_flag};
@@ -10,11 +11,14 @@ use crate::cil::metadata::additions::Additions;
 use crate::cil::metadata::schema::{coded, column, table};
 use crate::cil::metadata::signature::{self, MethodSignature};
 use crate::cil::metadata::tables::{decode, token_row, token_table};
-use crate::cil::rewrite::{self, Signatures};
+use crate::cil::pdb::{self, Pdb};
+use crate::cil::rewrite::{self, Rewritten, Signatures};
 use crate::cil::scan::{Types, has_il};
+use crate::cil::state_machine::{Machine, Machines, Weaver};
 use crate::cil::strongname::StrongNameKey;
 use crate::cil::write::{self, Edits, Written};
 use crate::error::Result;
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// Reusable buffers for [`weave`]; one a thread.
@@ -31,6 +35,10 @@ pub struct Woven<'i, 'a, 's> {
     image: &'i Image<'a>,
     scratch: &'s mut Scratch,
     additions: Additions,
+    /// The debugging information, and what changes in it.
+    pdb: Option<(Pdb<'i>, pdb::Edits)>,
+    source: &'i pdb::Source<'i>,
+    machines: Machines,
     /// The methods with new bodies, and where those are.
     bodies: Vec<(u32, Range<usize>)>,
     text: String,
@@ -49,6 +57,8 @@ struct TypeEntry {
 struct MethodEntry {
     id: u32,
     line: u32,
+    /// The row of its source file, or 0.
+    document: u32,
     start: usize,
     name: u32,
     descriptor: u32,
@@ -115,9 +125,14 @@ impl Woven<'_, '_, '_> {
             additions: self.additions,
             bodies: &mut self.scratch.bodies,
             methods: &self.bodies,
-            debug: Vec::new(),
+            pdb: self.pdb,
         };
-        write::write(self.image, edits, symbols, key)
+        let mut written = write::write(self.image, edits, symbols, key)?;
+        if self.source.is_embedded() {
+            written.pdb = None;
+        }
+        written.warnings.extend(self.source.warning());
+        Ok(written)
     }
 }
 
@@ -127,9 +142,10 @@ impl Signatures for Additions {
     }
 }
 
-/// Weaves the planned methods.
+/// Weaves the planned methods; `source` is the image's debugging information.
 pub fn weave<'i, 'a, 's>(
     image: &'i Image<'a>,
+    source: &'i pdb::Source<'i>,
     plan: &Plan,
     scratch: &'s mut Scratch,
 ) -> Result<Woven<'i, 'a, 's>> {
@@ -138,6 +154,9 @@ pub fn weave<'i, 'a, 's>(
         image,
         scratch,
         additions: Additions::new(&image.metadata),
+        pdb: source.pdb().map(|pdb| (pdb, pdb::Edits::default())),
+        source,
+        machines: Machines::default(),
         bodies: Vec::with_capacity(plan.methods.len()),
         text: String::with_capacity(plan.methods.len() * 48),
         types: Vec::new(),
@@ -150,7 +169,11 @@ pub fn weave<'i, 'a, 's>(
         .fold(Advice::default(), |all, p| all.with(p.advice));
     let tokens = match image.refusal() {
         Some(reason) => Err(reason),
-        None => hooks::add(image, advice, false, &mut woven.additions)?,
+        None => {
+            woven.machines = Machines::read(image);
+            let logical = !woven.machines.is_empty();
+            hooks::add(image, advice, logical, &mut woven.additions)?
+        }
     };
     let tokens = match tokens {
         Ok(tokens) => tokens,
@@ -176,7 +199,7 @@ fn method_of(image: &Image<'_>, planned: &Planned) -> Result<u32> {
     image.method_at(positions.start + planned.index)
 }
 
-impl Woven<'_, '_, '_> {
+impl<'a> Woven<'_, 'a, '_> {
     fn leave(&mut self, planned: &Planned, method: u32, reason: Reason) {
         self.left.push(Skipped {
             ty: planned.ty,
@@ -197,8 +220,13 @@ impl Woven<'_, '_, '_> {
             true => None,
             false => Some(ConstructorCalls::of(self.image, ty)),
         };
+        let in_machine = self.machines.has_type(ty);
         for planned in planned {
             let method = method_of(self.image, planned)?;
+            if in_machine {
+                self.leave(planned, method, Reason::InStateMachine);
+                continue;
+            }
             let outcome = self
                 .weave_method(planned, method, this.as_ref(), tokens)
                 .map_err(|e| {
@@ -210,22 +238,23 @@ impl Woven<'_, '_, '_> {
             }
         }
         if self.methods.len() > first {
+            let documents = self.methods[first..].iter().map(|m| m.document);
+            let document = documents.into_iter().find(|d| *d != 0);
+            let file = self.text.len();
+            if let (Some(document), Some((pdb, _))) = (document, &self.pdb) {
+                pdb.put_document_name(document, &mut self.text);
+            }
             self.types.push(TypeEntry {
                 name: start..start + name.len(),
-                file: 0..0,
+                file: file..self.text.len(),
                 methods: first..self.methods.len(),
             });
         }
         Ok(())
     }
 
-    fn weave_method(
-        &mut self,
-        planned: &Planned,
-        method: u32,
-        this: Option<&ConstructorCalls<'_, '_>>,
-        tokens: &Tokens,
-    ) -> Result<Result<(), Reason>> {
+    /// A method's body and what of its tables weaving needs.
+    fn open(&self, method: u32) -> Result<Result<Opened<'a>, Reason>> {
         use column::method_def::{FLAGS, IMPL_FLAGS, NAME, RVA, SIGNATURE};
         let metadata = &self.image.metadata;
         let row = metadata.tables.row(table::METHOD_DEF, method)?;
@@ -238,8 +267,6 @@ impl Woven<'_, '_, '_> {
         let Ok((_, body)) = self.image.body(row.get(RVA)) else {
             return Ok(Err(Reason::UnreadableBody));
         };
-        let name = metadata.strings.text(row.get(NAME))?;
-        let signature = MethodSignature::parse(metadata.blobs.get(row.get(SIGNATURE))?)?;
         let locals = match body.locals {
             0 => &[][..],
             locals => {
@@ -250,42 +277,153 @@ impl Woven<'_, '_, '_> {
                 }
             }
         };
-        let is_constructor = name == ".ctor" && row.get(FLAGS) & method_flag::STATIC == 0;
-        let shape = Shape {
-            result: signature.returns,
+        Ok(Ok(Opened {
+            method,
+            flags: row.get(FLAGS),
+            name: metadata.strings.text(row.get(NAME))?,
+            signature: row.get(SIGNATURE),
+            result: MethodSignature::parse(metadata.blobs.get(row.get(SIGNATURE))?)?.returns,
             locals,
+            body,
+        }))
+    }
+
+    fn weave_method(
+        &mut self,
+        planned: &Planned,
+        method: u32,
+        this: Option<&ConstructorCalls<'_, '_>>,
+        tokens: &Tokens,
+    ) -> Result<Result<(), Reason>> {
+        let opened = match self.open(method)? {
+            Ok(opened) => opened,
+            Err(reason) => return Ok(Err(reason)),
+        };
+        if let Some(machine) = self.machines.of(method) {
+            return self.weave_machine(planned, &opened, machine, tokens);
+        }
+        let is_constructor = opened.name == ".ctor" && opened.flags & method_flag::STATIC == 0;
+        let shape = Shape {
+            result: opened.result,
+            locals: opened.locals,
             constructor: this.filter(|_| is_constructor).map(|c| c as &dyn Calls),
             hooks: &[],
         };
-        let Scratch { rewrite, bodies } = &mut *self.scratch;
-        bodies.resize(bodies.len().next_multiple_of(4), 0);
-        let start = bodies.len();
+        let start = self.next_body();
         let outcome = lower::lower(
-            &body,
+            &opened.body,
             &shape,
             planned,
             tokens,
             &mut self.additions,
-            rewrite,
-            bodies,
+            &mut self.scratch.rewrite,
+            &mut self.scratch.bodies,
         )?;
-        if let Err(reason) = outcome {
-            return Ok(Err(reason));
+        let rewritten = match outcome {
+            Ok(rewritten) => rewritten,
+            Err(reason) => return Ok(Err(reason)),
+        };
+        let line = self.add_body(&opened, start, &rewritten);
+        self.add_entry(planned, &opened, line);
+        Ok(Ok(()))
+    }
+
+    /// Weaves the logical call of an async method or iterator into its state machine.
+    fn weave_machine(
+        &mut self,
+        planned: &Planned,
+        kickoff: &Opened<'a>,
+        machine: Machine,
+        tokens: &Tokens,
+    ) -> Result<Result<(), Reason>> {
+        let weaver = Weaver::new(self.image, machine, planned.id, tokens, &mut self.additions)?;
+        let weaver = match weaver {
+            Ok(weaver) => weaver,
+            Err(reason) => return Ok(Err(reason)),
+        };
+        let mut line = None;
+        for part in Weaver::parts(self.image, machine) {
+            let opened = match self.open(part.method)? {
+                Ok(opened) => opened,
+                Err(reason) if part.is_needed() => return Ok(Err(reason)),
+                Err(_) => continue,
+            };
+            let start = self.next_body();
+            let outcome = weaver.weave(
+                &part,
+                &opened.body,
+                opened.result,
+                opened.locals,
+                &mut self.additions,
+                &mut self.scratch.rewrite,
+                &mut self.scratch.bodies,
+            )?;
+            match outcome {
+                Ok(rewritten) => {
+                    let of_part = self.add_body(&opened, start, &rewritten);
+                    line.get_or_insert(of_part);
+                }
+                Err(reason) if part.is_needed() => return Ok(Err(reason)),
+                // Without it, the call begins when it first runs, or ends unseen.
+                Err(_) => {}
+            }
         }
-        self.bodies.push((method, start..bodies.len()));
+        match line {
+            None => Ok(Err(Reason::StateMachine)),
+            Some(line) => {
+                self.add_entry(planned, kickoff, line);
+                Ok(Ok(()))
+            }
+        }
+    }
+
+    /// Where the next body begins.
+    fn next_body(&mut self) -> usize {
+        let bodies = &mut self.scratch.bodies;
+        bodies.resize(bodies.len().next_multiple_of(4), 0);
+        bodies.len()
+    }
+
+    /// Notes a new body from `start` on; returns the method's first line behind its document.
+    fn add_body(&mut self, opened: &Opened<'_>, start: usize, new: &Rewritten) -> (u32, u32) {
+        let method = opened.method;
+        self.bodies.push((method, start..self.scratch.bodies.len()));
+        let Some((pdb, edits)) = &mut self.pdb else {
+            return (0, 0);
+        };
+        let old_len = opened.body.code.len() as u32;
+        edits.method(pdb, method, self.scratch.rewrite.layout(), old_len, new);
+        pdb.first_line(method).unwrap_or_default()
+    }
+
+    fn add_entry(&mut self, planned: &Planned, opened: &Opened<'_>, (document, line): (u32, u32)) {
         let start = self.text.len();
-        self.text.push_str(&name);
+        self.text.push_str(&opened.name);
         let name = self.text.len() - start;
-        signature::put_descriptor(self.image, row.get(SIGNATURE), &mut self.text);
+        signature::put_descriptor(self.image, opened.signature, &mut self.text);
         self.methods.push(MethodEntry {
             id: planned.id,
-            line: 0,
+            line,
+            document,
             start,
             name: name as u32,
             descriptor: (self.text.len() - start - name) as u32,
         });
-        Ok(Ok(()))
     }
+}
+
+/// A method to be woven.
+struct Opened<'a> {
+    /// The `MethodDef` row.
+    method: u32,
+    flags: u32,
+    name: Cow<'a, str>,
+    /// The signature, as the table has it.
+    signature: u32,
+    /// The return type.
+    result: &'a [u8],
+    locals: &'a [u8],
+    body: Body<'a>,
 }
 
 /// Whether a type (a `TypeDef` row) is a value type, whose constructors call no other.

@@ -11,6 +11,7 @@ use crate::cil::metadata::additions::Additions;
 use crate::cil::metadata::rebuild::rebuild;
 use crate::cil::metadata::schema::{column, table};
 use crate::cil::occupied::{self, DROPPED};
+use crate::cil::pdb::{self, Pdb};
 use crate::cil::pe::directory;
 use crate::cil::readytorun::{self, Native};
 use crate::cil::renumber;
@@ -38,8 +39,8 @@ pub(super) struct Edits<'e> {
     pub bodies: &'e mut Vec<u8>,
     /// The methods that have new bodies (`MethodDef` rows, ascending), and where those are.
     pub methods: &'e [(u32, Range<usize>)],
-    /// New contents of debug directory entries, by number.
-    pub debug: Vec<DebugEdit>,
+    /// The debugging information, if there is any, and what changes in it.
+    pub pdb: Option<(Pdb<'e>, pdb::Edits)>,
 }
 
 /// A debug directory entry that changes.
@@ -94,6 +95,14 @@ pub(super) fn write(
     let key_blob = key.map(|key| edits.additions.blob(key.public_key()));
     let fields = edits.additions.field_map(&image.metadata)?;
     let mut metadata = rebuild(&image.metadata, &edits.additions, &fields)?;
+    let (pdb, debug_edits) = match edits.pdb {
+        Some((pdb, changes)) => {
+            let rows = edits.additions.counts();
+            let sealed = pdb::seal(image, &pdb, changes, &rows, &|field| fields.row(field))?;
+            (Some(sealed.bytes), sealed.debug)
+        }
+        None => (None, pdb::unlink(image)),
+    };
     if let Some(blob) = key_blob {
         metadata.set_public_key(blob);
     }
@@ -107,7 +116,7 @@ pub(super) fn write(
     let size = metadata.bytes.len()
         + resources.as_ref().map_or(0, Vec::len)
         + edits.bodies.len()
-        + edits.debug.iter().map(|d| d.data.len()).sum::<usize>();
+        + debug_edits.iter().map(|d| d.data.len()).sum::<usize>();
     // Padding of each piece, and sections' ends.
     let size = size as u64 + 16 * edits.methods.len() as u64 + (1 << 25);
     if end + size > MAX_IMAGE {
@@ -120,7 +129,7 @@ pub(super) fn write(
             .as_ref()
             .map(|r| space.large(r.len() as u32, RESOURCE_ALIGNMENT)),
         signature: signature_place(image, key, &mut space),
-        debug: debug_places(image, &edits.debug, &mut space),
+        debug: debug_places(image, &debug_edits, &mut space),
         bodies: edits
             .methods
             .iter()
@@ -206,7 +215,7 @@ pub(super) fn write(
     identity::set(image, mvid, signature, &mut out)?;
     Ok(Written {
         image: out,
-        pdb: None,
+        pdb,
         warnings,
     })
 }

@@ -4,7 +4,7 @@
 use crate::cil::metadata::Metadata;
 use crate::cil::metadata::additions::{Additions, FieldMap};
 use crate::cil::metadata::schema::{self, Column, column, table};
-use crate::cil::metadata::tables::{Shape, Widths, heap_size};
+use crate::cil::metadata::tables::{MAX_COLUMNS, Shape, Widths, heap_size};
 use crate::error::Result;
 
 /// New metadata, and where in it to patch.
@@ -215,8 +215,17 @@ fn put_rows(
 ) {
     let columns = schema::columns(number);
     let moves = !fields.is_empty();
-    let mut new_row = [0; crate::cil::metadata::tables::MAX_COLUMNS];
+    let mut new_row = [0; MAX_COLUMNS];
     let mut position = 1;
+    // Rows of fields move, those of what they are sorted among do not.
+    let sorted_by = match number {
+        _ if !moves || !metadata.tables.is_sorted(number) => None,
+        table::CONSTANT => Some(column::constant::PARENT),
+        table::CUSTOM_ATTRIBUTE => Some(column::custom_attribute::PARENT),
+        table::FIELD_MARSHAL => Some(column::field_marshal::PARENT),
+        _ => None,
+    };
+    let mut sorted = Vec::new();
     for row in metadata.tables.iter(number) {
         if number == table::FIELD {
             for added in fields.added_at(position) {
@@ -241,8 +250,17 @@ fn put_rows(
                 _ => value,
             };
         }
-        put_row(shape, &new_row[..columns.len()], out);
+        match sorted_by {
+            Some(_) => sorted.push(new_row),
+            None => put_row(shape, &new_row[..columns.len()], out),
+        }
         position += 1;
+    }
+    if let Some(key) = sorted_by {
+        sorted.sort_by_key(|row| row[key]);
+        for row in &sorted {
+            put_row(shape, &row[..columns.len()], out);
+        }
     }
     if number == table::FIELD {
         for added in fields.added_at(position) {
