@@ -120,6 +120,26 @@ impl CliHeader {
     }
 }
 
+/// An entry of the debug directory (PE/COFF, "Debug Directory").
+#[derive(Clone, Copy, Debug)]
+pub struct DebugEntry {
+    /// Where the entry lies in the file.
+    pub offset: usize,
+    /// What it holds: 2 CodeView, 16 reproducible, 17 embedded portable PDB, 19 PDB checksum.
+    pub kind: u32,
+    /// Bytes of its data.
+    pub size: u32,
+    /// Address of its data, or 0.
+    pub rva: u32,
+    /// Offset of its data in the file.
+    pub raw: u32,
+}
+
+impl DebugEntry {
+    /// Bytes of an entry.
+    pub const SIZE: usize = 28;
+}
+
 /// Whether a file is a PE file with a CLI header: what this backend reads.
 pub fn is_assembly(bytes: &[u8]) -> bool {
     bytes.starts_with(b"MZ")
@@ -364,6 +384,30 @@ impl<'a> Image<'a> {
             .tables
             .with_key(table::NESTED_CLASS, NESTED, ty);
         rows.next().map(|(_, row)| row.get(ENCLOSING))
+    }
+
+    /// The debug directory's entries; those that the file does not hold are left out.
+    pub(crate) fn debug_entries(&self) -> impl Iterator<Item = DebugEntry> + '_ {
+        let place = self.pe.directory(directory::DEBUG);
+        let (offset, bytes) = match place.is_empty() {
+            true => (0, &[][..]),
+            false => self.pe.slice(place).unwrap_or_default(),
+        };
+        bytes
+            .chunks_exact(DebugEntry::SIZE)
+            .enumerate()
+            .map(move |(i, entry)| {
+                let word = |at: usize| {
+                    u32::from_le_bytes(entry[at..at + 4].try_into().expect("four bytes"))
+                };
+                DebugEntry {
+                    offset: offset + i * DebugEntry::SIZE,
+                    kind: word(12),
+                    size: word(16),
+                    rva: word(20),
+                    raw: word(24),
+                }
+            })
     }
 
     /// A method's body, given its address.

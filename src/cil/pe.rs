@@ -21,6 +21,16 @@ pub mod directory {
     pub const CLI_HEADER: usize = 14;
 }
 
+/// Characteristics of sections.
+pub mod section_flag {
+    #![allow(missing_docs)]
+    pub const CODE: u32 = 0x20;
+    pub const INITIALIZED_DATA: u32 = 0x40;
+    pub const DISCARDABLE: u32 = 0x0200_0000;
+    pub const READ: u32 = 0x4000_0000;
+    pub const WRITE: u32 = 0x8000_0000;
+}
+
 /// Size of a section header.
 pub const SECTION_HEADER: usize = 40;
 
@@ -159,6 +169,11 @@ impl<'a> Pe<'a> {
         self.u16_at(self.coff)
     }
 
+    /// Address of the native entry point, or 0.
+    pub fn entry_point(&self) -> u32 {
+        self.u32_at(self.optional + 16)
+    }
+
     /// Multiple of which sections begin in memory.
     pub fn section_alignment(&self) -> u32 {
         self.u32_at(self.optional + 32)
@@ -172,6 +187,11 @@ impl<'a> Pe<'a> {
     /// Bytes of all headers, rounded up.
     pub fn size_of_headers(&self) -> u32 {
         self.u32_at(self.optional + 60)
+    }
+
+    /// Offset of the file's checksum.
+    pub fn checksum_offset(&self) -> usize {
+        self.optional + 64
     }
 
     /// Offset of a data directory's entry, if the file has one of this number.

@@ -11,6 +11,7 @@ use super::replay::{Call, Frame, Outcome, Replay, Run, Tally, Visitor};
 use super::summary::Stats;
 use super::tree::Tree;
 use super::units::counted;
+use crate::mapping::Mapping;
 
 /// What to sum up.
 #[derive(Clone, Debug, Default)]
@@ -183,6 +184,18 @@ impl Sums {
         }
         self.stats[row].add(call);
         self.thread.calls += 1;
+    }
+}
+
+impl Analysis {
+    /// Gives methods and exceptions of obfuscated programs the names that they had before.
+    pub fn restore_names(&mut self, mapping: &Mapping) {
+        self.methods.restore_names(mapping);
+        for exception in &mut self.exceptions {
+            if let Some(original) = mapping.class_name(&exception.type_name) {
+                original.clone_into(&mut exception.type_name);
+            }
+        }
     }
 }
 

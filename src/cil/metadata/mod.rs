@@ -1,7 +1,9 @@
 //! CLI metadata (ECMA-335 II.22 to II.24) and portable PDBs, which have the same form: the root, its
 //! streams, tables and heaps. Read in place; nothing is decoded that is not asked for.
 
+pub mod additions;
 pub mod heaps;
+pub mod rebuild;
 pub mod root;
 pub mod schema;
 pub mod signature;

