@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Measures the weaver against its goals, both sides in one go, alternating; medians of several rounds.
 
-    benches/run.py [--rounds N] [--only peer|floor|small|memory|linear|growth]...
+    benches/run.py [--rounds N] [--only peer|floor|small|memory|linear|growth|dex]...
 
 peer: all of JDK 17, jar to jar, against ASM with as many threads: 8 times faster, no larger output
 floor: within 1.25 of inflating, deflating what changed, and copying the same bytes
 small: a jar of one class under 20 ms; memory: peak under the input's size + 200 MB
+dex: a dex file of 10.8 MB on one thread, every method with three hooks: 60 times faster than dexlib2, which adds one;
+    within 8 times of reading, checksumming and writing the same bytes; growth at most 12 %
 linear: time over three sizes; growth: class bytes, at most + 10 %, beside ASM's
 
 What the hooks cost when they run is measured by runtime/java/bench.sh.
@@ -19,6 +21,7 @@ import pathlib
 import statistics
 import subprocess
 import sys
+import tarfile
 import time
 import zipfile
 
@@ -66,6 +69,40 @@ def asm():
     return corpora.maven([f"org.ow2.asm:asm{part}:9.8" for part in ("", "-tree", "-analysis", "-commons")])
 
 
+def dex_file():
+    """The first dex of the apk in the npm package appium-uiautomator2-server."""
+    folder = CORPORA / "dex"
+    dex = folder / "classes.dex"
+    if not dex.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        run(["npm", "pack", "--silent", "appium-uiautomator2-server@10.6.6"], cwd=folder)
+        with tarfile.open(next(folder.glob("*.tgz"))) as package:
+            name = next(n for n in package.getnames() if n.endswith("-v10.6.6.apk"))
+            with zipfile.ZipFile(package.extractfile(name)) as apk:
+                dex.write_bytes(apk.read("classes.dex"))
+    return dex
+
+
+def dex(score, folder, rounds):
+    """The dex backend against dexlib2 (Debian's libsmali-java) and its floor."""
+    source, home = dex_file(), oldest_jdk()
+    built = run(["cargo", "bench", "--bench", "dex", "--no-run", "--message-format=json"], cwd=ROOT).stdout
+    bench = next(m["executable"] for m in map(json.loads, built.splitlines()) if m.get("executable") and m["target"]["name"] == "dex")
+    jars = [pathlib.Path("/usr/share/java") / f"{name}.jar" for name in ("dexlib2", "guava", "jsr305")]
+    class_path = os.pathsep.join(map(str, [folder / "dexlib2", *jars]))
+    run([home / "bin" / "javac", "-d", folder / "dexlib2", "-cp", class_path, ROOT / "benches/peers/dexlib2/DexlibPeer.java"])
+    peers = []
+    for _ in range(rounds):
+        done = run([home / "bin" / "java", "-Xmx3g", "-cp", class_path, "DexlibPeer", source, folder / "peer.dex"]).stdout
+        methods, refused, seconds = done.split()
+        peers.append(float(seconds))
+    weave, floor, growth = map(float, run([bench, source, folder / "weave.dex", str(3 * rounds)]).stdout.split())
+    peer = statistics.median(peers)
+    score.check("dex: 60 times faster than dexlib2", peer / weave >= 60, f"{weave:.3f} s against {peer:.3f} s: {peer / weave:.1f} times; it refused {refused} of {methods} methods")
+    score.check("dex: within 8 of reading, checksumming and writing", weave / floor <= 8, f"{weave:.3f} s against {floor:.3f} s: {weave / floor:.1f}")
+    score.check("dex: grows by at most 12 %", growth <= 12, f"{growth:.1f} %")
+
+
 def class_bytes(path):
     with zipfile.ZipFile(path) as jar:
         return sum(m.file_size for m in jar.infolist() if m.filename.endswith(".class") and "weave/runtime/" not in m.filename)
@@ -83,12 +120,17 @@ def part_of(source, target, share):
 def body():
     args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     args.add_argument("--rounds", type=int, default=5)
-    args.add_argument("--only", action="append", default=[], choices=["peer", "floor", "small", "memory", "linear", "growth"])
+    args.add_argument("--only", action="append", default=[], choices=["peer", "floor", "small", "memory", "linear", "growth", "dex"])
     args = args.parse_args()
     wanted = lambda name: not args.only or name in args.only
-    folder, score, weave = fresh(WORK / "bench"), Score(), weave_binary()
-    version, home = min(judges().items())
+    folder, score = fresh(WORK / "bench"), Score()
     CORPORA.mkdir(parents=True, exist_ok=True)
+    if wanted("dex"):
+        dex(score, folder, args.rounds)
+        if args.only == ["dex"]:
+            return score.finish("benches")
+    weave = weave_binary()
+    version, home = min(judges().items())
     jar = corpora.jdk_jar(version, home)
     rules = folder / "rules.toml"
     rules.write_text(RULES)
