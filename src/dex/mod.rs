@@ -13,6 +13,7 @@ pub mod insn;
 mod layout;
 pub mod opcodes;
 pub mod remap;
+mod renumber;
 mod scan;
 #[cfg(test)]
 mod testing;
@@ -20,5 +21,6 @@ mod values;
 mod write;
 
 pub use file::{Dex, MAGIC};
+pub use renumber::Renumbering;
 pub use scan::scan;
 pub use write::{HOOKS, Scratch, Woven, weave};

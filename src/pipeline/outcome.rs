@@ -65,6 +65,8 @@ pub enum WarningKind {
     Unreadable,
     /// A signature no longer fits and was removed.
     SignatureRemoved,
+    /// A baseline profile does not fit its dex files, and was left out.
+    ProfileDropped,
     /// Something in a folder is neither woven nor copied.
     NotCopied,
 }
@@ -75,13 +77,17 @@ impl WarningKind {
         match self {
             WarningKind::Unreadable => "unreadable",
             WarningKind::SignatureRemoved => "signature-removed",
+            WarningKind::ProfileDropped => "profile-dropped",
             WarningKind::NotCopied => "not-copied",
         }
     }
 
     /// Whether `--strict` makes it a failure.
     pub const fn is_failure(self) -> bool {
-        !matches!(self, WarningKind::SignatureRemoved)
+        !matches!(
+            self,
+            WarningKind::SignatureRemoved | WarningKind::ProfileDropped
+        )
     }
 }
 
