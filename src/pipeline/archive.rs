@@ -6,7 +6,7 @@ use crate::container::zip::{Archive, Member, Method, Packed};
 use crate::error::{Error, Kind, Result};
 use crate::pipeline::dex::{Source, has_library, weave_dexes};
 use crate::pipeline::discover::{Format, file_name};
-use crate::pipeline::jar_rules::{JarRules, Library, Survey};
+use crate::pipeline::jar_rules::{self, JarRules, Library, Survey};
 use crate::pipeline::job::Meter;
 use crate::pipeline::layout::{Home, Layout, relative_url};
 use crate::pipeline::ledger::Ledger;
@@ -14,6 +14,7 @@ use crate::pipeline::outcome::WarningKind;
 use crate::pipeline::process::{
     Context, MAX_CLASS, Touched, TouchedClass, Worker, weave_class, with_worker,
 };
+use crate::pipeline::profile::{Renumbered, renumber};
 use crate::pipeline::runtime_library as runtime;
 use crate::pipeline::splice::{Open, Output};
 use rayon::prelude::*;
@@ -110,6 +111,7 @@ pub(crate) fn weave_archive<W: Write + Send>(
         output: Output::new(archive, &rules, spot.label, open),
         wove: false,
         has_dex_library: false,
+        renumbered: Vec::new(),
     };
     walk.run(meter)?;
     let woven = walk.finish(is_unit)?;
@@ -132,6 +134,8 @@ struct Walk<'a, 'j, 'o, W: Write> {
     wove: bool,
     /// A dex file holds the hook library.
     has_dex_library: bool,
+    /// What became of the numbers in the dex files that changed, if a profile asks for them.
+    renumbered: Vec<Renumbered>,
 }
 
 impl<W: Write + Send> Walk<'_, '_, '_, W> {
@@ -259,20 +263,24 @@ impl<W: Write + Send> Walk<'_, '_, '_, W> {
             .collect();
         let (cx, label) = (self.cx, self.spot.label);
         let woven = weave_dexes(cx, self.ledger, self.matcher, label, &sources)?;
+        let profiled = self.rules.survey.profiles().next().is_some();
         let packed: Vec<_> = (woven.into_par_iter().zip(&found))
-            .filter_map(|(bytes, (index, _))| {
+            .filter_map(|(bytes, (index, old))| {
                 let method = match members[*index].method() {
                     Method::Deflated if !cx.dry => Method::Deflated,
                     _ => Method::Stored,
                 };
                 let bytes = bytes?;
+                let renumbered =
+                    profiled.then(|| Renumbered::of(members[*index].name(), old, &bytes));
                 let packed = with_worker(|w| Packed::new(method, &bytes, &mut w.codec));
-                Some((*index, packed))
+                Some((*index, packed, renumbered))
             })
             .collect();
-        for (index, packed) in &packed {
+        for (index, packed, renumbered) in packed {
             self.woven();
-            self.output.replace(*index, packed)?;
+            self.output.replace(index, &packed)?;
+            self.renumbered.extend(renumbered);
         }
         Ok(())
     }
@@ -359,6 +367,34 @@ impl<W: Write + Send> Walk<'_, '_, '_, W> {
         Ok(())
     }
 
+    /// Adds the baseline profile with the new numbers of what it names.
+    fn profiles(&mut self) -> Result<()> {
+        let folder = match &self.rules.survey.home {
+            Home::Dex(folder) => folder,
+            Home::Package(_) | Home::Jar(_) => "",
+        };
+        for index in self.rules.survey.profiles() {
+            let member = &self.archive.members()[index];
+            let bytes =
+                jar_rules::read(self.archive, index).map_err(|e| e.in_artifact(self.spot.label))?;
+            let method = match member.method() {
+                Method::Stored => Method::Stored,
+                _ => Method::Deflated,
+            };
+            match renumber(&bytes, &self.renumbered, folder) {
+                Ok(bytes) => self.output.add(member.name(), method, &bytes)?,
+                Err(e) => {
+                    let e = self.place(index, e);
+                    let kind = WarningKind::ProfileDropped;
+                    self.ledger
+                        .outcome
+                        .warn(kind, format!("{e}; it was left out"));
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Adds the hook library and the map, and ends the archive.
     fn finish(mut self, is_unit: bool) -> Result<Option<W>> {
         let survey = self.rules.survey;
@@ -375,6 +411,7 @@ impl<W: Write + Send> Walk<'_, '_, '_, W> {
                 ),
             );
         }
+        self.profiles()?;
         let embed = *self.rules.library == Library::Embed;
         let map = match is_unit {
             true => self.ledger.end_unit(survey.earlier.as_ref()),
