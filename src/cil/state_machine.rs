@@ -9,7 +9,7 @@ use crate::aspect::advice::Reason;
 use crate::cil::body::Body;
 use crate::cil::image::Image;
 use crate::cil::insn::op;
-use crate::cil::lower::Tokens;
+use crate::cil::lower::{Shape, Tokens};
 use crate::cil::metadata::additions::Additions;
 use crate::cil::metadata::heaps::{compressed, put_compressed};
 use crate::cil::metadata::schema::{coded, column, table};
@@ -357,8 +357,7 @@ impl<'w, 'a> Weaver<'w, 'a> {
         &self,
         part: &Part,
         body: &Body<'_>,
-        result: &[u8],
-        locals: &[u8],
+        shape: &Shape<'_>,
         additions: &mut Additions,
         scratch: &mut Scratch,
         out: &mut Vec<u8>,
@@ -415,7 +414,7 @@ impl<'w, 'a> Weaver<'w, 'a> {
                 enter = hook(self.tokens.resume);
             }
             Role::MoveNext => {
-                if result != [element::BOOLEAN] {
+                if shape.result != [element::BOOLEAN] {
                     return Ok(Err(Reason::StateMachine));
                 }
                 enter = hook(self.tokens.resume);
@@ -453,8 +452,8 @@ impl<'w, 'a> Weaver<'w, 'a> {
             error,
             exception: self.tokens.exception,
             before: &before,
-            result,
-            locals,
+            result: shape.result,
+            locals: shape.locals,
         };
         scratch.rewrite(body, &recipe, additions, out)
     }

@@ -348,12 +348,17 @@ impl<'a> Woven<'_, 'a, '_> {
                 Err(reason) if part.is_needed() => return Ok(Err(reason)),
                 Err(_) => continue,
             };
+            let shape = Shape {
+                result: opened.result,
+                locals: opened.locals,
+                constructor: None,
+                hooks: &[],
+            };
             let start = self.next_body();
             let outcome = weaver.weave(
                 &part,
                 &opened.body,
-                opened.result,
-                opened.locals,
+                &shape,
                 &mut self.additions,
                 &mut self.scratch.rewrite,
                 &mut self.scratch.bodies,

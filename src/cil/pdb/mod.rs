@@ -106,6 +106,21 @@ impl<'a> Pdb<'a> {
         Some((other.unwrap_or(document), line))
     }
 
+    /// Where a method's points lie, with what they say of lines, as it stands.
+    #[cfg(test)]
+    pub(super) fn places(&self, method: u32) -> Vec<(u32, Vec<u8>)> {
+        let Ok(Some((points, _))) = self.points(method) else {
+            return vec![];
+        };
+        points
+            .records()
+            .filter_map(|record| match record.unwrap() {
+                points::Record::Point { pc, span, .. } => Some((pc, span.to_vec())),
+                points::Record::Document(_) => None,
+            })
+            .collect()
+    }
+
     /// Appends a document's name; what cannot be read has none.
     pub fn put_document_name(&self, document: u32, out: &mut String) {
         if let Some(name) = self.document_name(document) {
@@ -135,6 +150,13 @@ impl<'a> Pdb<'a> {
             }
         }
         Some(String::from_utf8_lossy(&name).into_owned())
+    }
+}
+
+impl Image<'_> {
+    /// The GUID of the PDB that the image asks for.
+    pub fn pdb_guid(&self) -> Option<[u8; 16]> {
+        write::code_view_guid(self).and_then(|guid| guid.try_into().ok())
     }
 }
 
