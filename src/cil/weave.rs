@@ -336,13 +336,21 @@ impl<'a> Woven<'_, 'a, '_> {
         machine: Machine,
         tokens: &Tokens,
     ) -> Result<Result<(), Reason>> {
-        let weaver = Weaver::new(self.image, machine, planned.id, tokens, &mut self.additions)?;
-        let weaver = match weaver {
-            Ok(weaver) => weaver,
-            Err(reason) => return Ok(Err(reason)),
-        };
+        if machine.ty == 0 || !self.additions.takes_fields() {
+            return Ok(Err(Reason::StateMachine));
+        }
+        let mut weaver = Weaver::new(self.image, machine, planned.id, tokens);
+        let parts = Weaver::parts(self.image, machine);
+        for part in parts.iter().filter(|p| p.is_needed()) {
+            match self.open(part.method)? {
+                Ok(opened) if weaver.knows(&opened.body, opened.result) => {}
+                Ok(_) => return Ok(Err(Reason::StateMachine)),
+                Err(reason) => return Ok(Err(reason)),
+            }
+        }
+        weaver.add_field(&mut self.additions)?;
         let mut line = None;
-        for part in Weaver::parts(self.image, machine) {
+        for part in &parts {
             let opened = match self.open(part.method)? {
                 Ok(opened) => opened,
                 Err(reason) if part.is_needed() => return Ok(Err(reason)),
@@ -356,7 +364,7 @@ impl<'a> Woven<'_, 'a, '_> {
             };
             let start = self.next_body();
             let outcome = weaver.weave(
-                &part,
+                part,
                 &opened.body,
                 &shape,
                 &mut self.additions,

@@ -70,6 +70,14 @@ impl<'a> Pdb<'a> {
         if metadata.pdb.is_none() {
             return Err(Error::malformed(0, "metadata without a #Pdb stream"));
         }
+        let in_order =
+            |number| metadata.tables.is_sorted(number) || metadata.tables.rows(number) == 0;
+        if !in_order(table::LOCAL_SCOPE) || !in_order(table::CUSTOM_DEBUG_INFORMATION) {
+            return Err(Error::malformed(
+                0,
+                "scopes that are not in order of methods",
+            ));
+        }
         Ok(Pdb { metadata })
     }
 
