@@ -154,7 +154,10 @@ pub fn weave<'i, 'a, 's>(
         image,
         scratch,
         additions: Additions::new(&image.metadata),
-        pdb: source.pdb().map(|pdb| (pdb, pdb::Edits::default())),
+        pdb: source.pdb().map(|pdb| {
+            let edits = pdb::Edits::new(&pdb);
+            (pdb, edits)
+        }),
         source,
         machines: Machines::default(),
         bodies: Vec::with_capacity(plan.methods.len()),
@@ -341,6 +344,9 @@ impl<'a> Woven<'_, 'a, '_> {
         }
         let mut weaver = Weaver::new(self.image, machine, planned.id, tokens);
         let parts = Weaver::parts(self.image, machine);
+        if !parts.iter().any(|p| p.is_needed()) {
+            return Ok(Err(Reason::StateMachine));
+        }
         for part in parts.iter().filter(|p| p.is_needed()) {
             match self.open(part.method)? {
                 Ok(opened) if weaver.knows(&opened.body, opened.result) => {}
