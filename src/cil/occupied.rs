@@ -6,7 +6,7 @@ use crate::cil::image::Image;
 use crate::cil::metadata::schema::{coded, column, table};
 use crate::cil::metadata::signature::{Reader, element, without_modifiers};
 use crate::cil::metadata::tables::{decode, token_row, token_table};
-use crate::cil::pe::{Directory, directory};
+use crate::cil::pe::{Directory, directory, section_flag};
 use crate::cil::readytorun::Native;
 use crate::cil::scan::has_il;
 use crate::cil::space::{merge, subtract};
@@ -21,8 +21,11 @@ const PADDING: u32 = 3;
 
 /// What a weave leaves behind.
 pub(super) struct Occupied {
-    /// Unused ranges, sorted and merged.
+    /// Unused ranges that may be used again, sorted and merged.
     pub holes: Vec<Range<u32>>,
+    /// Unused ranges that may not: in sections that are written to or go away once loaded, where CoreCLR
+    /// accepts no metadata.
+    pub closed: Vec<Range<u32>>,
     /// The bodies that stay: their addresses, ascending, each once.
     pub bodies: Vec<u32>,
 }
@@ -75,17 +78,23 @@ pub(super) fn find(image: &Image<'_>, moved: &[u32], resources: bool) -> Result<
     mapped_fields(image, &mut used)?;
     let bodies = bodies(image, moved, &mut used, &mut unused);
     let used = merge(used, 0);
-    let mut holes = subtract(&merge(unused, PADDING), &used);
+    let holes = subtract(&merge(unused, PADDING), &used);
     // What lies in no section's bytes is no room.
-    let mut sections: Vec<Range<u32>> = image
-        .pe
-        .sections
-        .iter()
-        .map(|s| s.rva..s.rva.saturating_add(s.raw_size))
-        .collect();
-    sections.sort_unstable_by_key(|s| s.start);
-    holes = clip(&holes, &sections);
-    Ok(Occupied { holes, bodies })
+    let mut sections: Vec<_> = image.pe.sections.iter().collect();
+    sections.sort_unstable_by_key(|s| s.rva);
+    let bounds = |open: bool| -> Vec<Range<u32>> {
+        let fitting = sections
+            .iter()
+            .filter(|s| (s.flags & (section_flag::WRITE | section_flag::DISCARDABLE) == 0) == open);
+        fitting
+            .map(|s| s.rva..s.rva.saturating_add(s.raw_size))
+            .collect()
+    };
+    Ok(Occupied {
+        closed: clip(&holes, &bounds(false)),
+        holes: clip(&holes, &bounds(true)),
+        bodies,
+    })
 }
 
 /// The parts of `ranges` that lie inside of one of `bounds`; both sorted.

@@ -2,7 +2,7 @@
 //! and one more for what is new.
 
 use crate::cil::image::Image;
-use crate::cil::pe::{SECTION_HEADER, directory};
+use crate::cil::pe::{SECTION_HEADER, directory, section_flag};
 use crate::cil::space::Space;
 use crate::error::{Error, Kind, Result};
 use std::ops::Range;
@@ -11,11 +11,7 @@ use std::ops::Range;
 const NAME: [u8; 8] = *b".weave\0\0";
 
 /// The new section: initialised data, readable. IL is data.
-const FLAGS: u32 = 0x4000_0040;
-
-/// `IMAGE_SCN_CNT_CODE` and `IMAGE_SCN_CNT_INITIALIZED_DATA`.
-const HOLDS_CODE: u32 = 0x20;
-const HOLDS_DATA: u32 = 0x40;
+const FLAGS: u32 = section_flag::READ | section_flag::INITIALIZED_DATA;
 
 /// The smallest hole that a section is divided for; it then takes no room in the file.
 const WORTH_DIVIDING: u32 = 1 << 14;
@@ -84,11 +80,12 @@ impl Sections {
         let (section_alignment, file_alignment, _) = bounds(image)?;
         let pe = &image.pe;
         let mut parts = Vec::with_capacity(pe.sections.len() + 4);
+        let left = space.left();
         for section in &pe.sections {
             divide(
                 image,
                 section,
-                space,
+                &left,
                 section_alignment,
                 file_alignment,
                 &mut parts,
@@ -134,7 +131,7 @@ impl Sections {
     }
 
     /// The file with everything of the input that stays; what is new has its room.
-    pub(super) fn copy(&self, image: &Image<'_>, holes: &[Range<u32>]) -> Vec<u8> {
+    pub(super) fn copy(&self, image: &Image<'_>, holes: [&[Range<u32>]; 2]) -> Vec<u8> {
         let overlay: usize = self.overlay.iter().map(|r| r.len()).sum();
         let mut out = Vec::with_capacity(self.overlay_start + overlay);
         out.extend_from_slice(&image.bytes[..old_headers(image)]);
@@ -151,12 +148,14 @@ impl Sections {
         }
         // What was in the holes must not linger.
         for part in &self.parts {
-            let first = holes.partition_point(|hole| hole.end <= part.rva);
-            let end = part.rva.saturating_add(part.raw_size);
-            for hole in holes[first..].iter().take_while(|hole| hole.start < end) {
-                let start = hole.start.max(part.rva);
-                let from = (part.raw + (start - part.rva)) as usize;
-                out[from..from + (hole.end.min(end) - start) as usize].fill(0);
+            for holes in holes {
+                let first = holes.partition_point(|hole| hole.end <= part.rva);
+                let end = part.rva.saturating_add(part.raw_size);
+                for hole in holes[first..].iter().take_while(|hole| hole.start < end) {
+                    let start = hole.start.max(part.rva);
+                    let from = (part.raw + (start - part.rva)) as usize;
+                    out[from..from + (hole.end.min(end) - start) as usize].fill(0);
+                }
             }
         }
         out
@@ -218,10 +217,10 @@ impl Sections {
             at += SECTION_HEADER;
             let size = part.virtual_size.max(part.raw_size);
             end = end.max(u64::from(part.rva) + u64::from(size));
-            if part.flags & HOLDS_CODE != 0 {
+            if part.flags & section_flag::CODE != 0 {
                 code = code.saturating_add(part.raw_size);
             }
-            if part.flags & HOLDS_DATA != 0 {
+            if part.flags & section_flag::INITIALIZED_DATA != 0 {
                 data = data.saturating_add(part.raw_size);
             }
         }
@@ -246,7 +245,7 @@ fn old_headers(image: &Image<'_>) -> usize {
 fn divide(
     image: &Image<'_>,
     section: &crate::cil::pe::Section,
-    space: &Space,
+    left: &[Range<u32>],
     section_alignment: u32,
     file_alignment: u32,
     parts: &mut Vec<Part>,
@@ -264,11 +263,8 @@ fn divide(
     let mut start = section.rva;
     let mut end = section.rva + size;
     let last = section.rva + in_memory;
-    let first = space.left().partition_point(|hole| hole.end <= start);
-    for hole in space.left()[first..].iter().take_while(|h| h.start < last) {
-        if hole.start >= hole.end {
-            continue;
-        }
+    let first = left.partition_point(|hole| hole.end <= start);
+    for hole in left[first..].iter().take_while(|h| h.start < last) {
         if hole.end >= last {
             end = end.min(hole.start.next_multiple_of(file_alignment));
             break;

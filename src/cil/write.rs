@@ -122,7 +122,7 @@ pub(super) fn write(
     if end + size > MAX_IMAGE {
         return Err(too_large());
     }
-    let mut space = Space::new(occupied.holes.clone(), end as u32);
+    let mut space = Space::new(occupied.holes.clone(), occupied.closed.clone(), end as u32);
     let places = Places {
         metadata: space.large(metadata.bytes.len() as u32, 8),
         resources: resources
@@ -141,7 +141,7 @@ pub(super) fn write(
     }
 
     let sections = Sections::new(image, &space)?;
-    let mut out = sections.copy(image, &occupied.holes);
+    let mut out = sections.copy(image, [&occupied.holes, &occupied.closed]);
     if !fields.is_empty() {
         renumber::old_bodies(image, &occupied.bodies, &sections, &fields, &mut out)?;
     }

@@ -138,6 +138,13 @@ pub fn rebuild(
         out[headers + 4..headers + 8].copy_from_slice(&size.to_le_bytes());
         headers += 8 + (name.len() + 1).next_multiple_of(4);
     }
+    // CoreCLR wants every stream to begin inside, an empty one, too.
+    if streams
+        .last()
+        .is_some_and(|(_, data, new)| data.is_empty() && new.is_empty())
+    {
+        out.extend_from_slice(&[0; 4]);
+    }
     Ok(Rebuilt {
         bytes: out,
         method_rvas,
