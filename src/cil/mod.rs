@@ -9,6 +9,8 @@ mod identity;
 mod image;
 pub mod insn;
 pub mod lower;
+#[cfg(test)]
+mod machine_tests;
 pub mod metadata;
 mod occupied;
 pub mod pdb;
