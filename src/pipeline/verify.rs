@@ -89,7 +89,7 @@ fn file(bytes: &[u8], label: &str) -> Option<Verified> {
         }
         Format::Dex => {
             let verdict = dex::verify::verify(bytes);
-            (verdict.methods, verdict.failures, verdict.unjudged)
+            (verdict.methods, verdict.failures, None)
         }
         Format::Pe | Format::Zip | Format::Other => return None,
     };
