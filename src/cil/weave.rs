@@ -89,7 +89,10 @@ pub fn weave<'i, 'a, 's>(
         image,
         scratch,
         additions: Additions::new(&image.metadata),
-        pdb: source.pdb().map(|pdb| (pdb, pdb::Edits::default())),
+        pdb: source.pdb().map(|pdb| {
+            let edits = pdb::Edits::new(&pdb);
+            (pdb, edits)
+        }),
         source,
         machines: Machines::default(),
         bodies: Vec::with_capacity(plan.methods.len()),
@@ -251,24 +254,40 @@ impl<'a> Woven<'_, 'a, '_> {
         tokens: &Tokens,
         ty: &mut WovenType,
     ) -> Result<Result<(), Reason>> {
-        let weaver = Weaver::new(self.image, machine, planned.id, tokens, &mut self.additions)?;
-        let weaver = match weaver {
-            Ok(weaver) => weaver,
-            Err(reason) => return Ok(Err(reason)),
-        };
+        if machine.ty == 0 || !self.additions.takes_fields() {
+            return Ok(Err(Reason::StateMachine));
+        }
+        let mut weaver = Weaver::new(self.image, machine, planned.id, tokens);
+        let parts = Weaver::parts(self.image, machine);
+        if !parts.iter().any(|p| p.is_needed()) {
+            return Ok(Err(Reason::StateMachine));
+        }
+        for part in parts.iter().filter(|p| p.is_needed()) {
+            match self.open(part.method)? {
+                Ok(opened) if weaver.knows(&opened.body, opened.result) => {}
+                Ok(_) => return Ok(Err(Reason::StateMachine)),
+                Err(reason) => return Ok(Err(reason)),
+            }
+        }
+        weaver.add_field(&mut self.additions)?;
         let mut line = None;
-        for part in Weaver::parts(self.image, machine) {
+        for part in &parts {
             let opened = match self.open(part.method)? {
                 Ok(opened) => opened,
                 Err(reason) if part.is_needed() => return Ok(Err(reason)),
                 Err(_) => continue,
             };
+            let shape = Shape {
+                result: opened.result,
+                locals: opened.locals,
+                constructor: None,
+                hooks: &[],
+            };
             let start = self.next_body();
             let outcome = weaver.weave(
-                &part,
+                part,
                 &opened.body,
-                opened.result,
-                opened.locals,
+                &shape,
                 &mut self.additions,
                 &mut self.scratch.rewrite,
                 &mut self.scratch.bodies,

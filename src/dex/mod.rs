@@ -26,6 +26,7 @@ mod scan;
 #[cfg(test)]
 mod testing;
 mod values;
+pub mod verify;
 mod write;
 
 pub use file::{Dex, MAGIC};

@@ -94,7 +94,11 @@ impl<'a, 'o, W: Write> Output<'a, 'o, W> {
     }
 
     /// Replaces a member, after what lies before it.
-    pub(crate) fn replace(&mut self, index: usize, packed: &Packed) -> Result<()> {
+    pub(crate) fn replace(
+        &mut self,
+        index: usize,
+        packed: &Packed<impl AsRef<[u8]>>,
+    ) -> Result<()> {
         self.splicer()?;
         self.advance(index)?;
         let replaced = self.splicer()?.replace(packed);
