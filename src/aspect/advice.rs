@@ -74,6 +74,8 @@ pub enum Reason {
     RuntimeAsync,
     /// Its state machine has a shape that is not known.
     StateMachine,
+    /// Part of the state machine of an async method or iterator, which is woven as one call.
+    InStateMachine,
     /// The assembly holds native code that the program needs (C++/CLI).
     MixedMode,
     /// The image holds several assemblies' native code, and no IL.
@@ -107,6 +109,7 @@ impl Reason {
             Reason::JumpsAway => "jumps-away",
             Reason::RuntimeAsync => "runtime-async",
             Reason::StateMachine => "state-machine",
+            Reason::InStateMachine => "in-state-machine",
             Reason::MixedMode => "mixed-mode",
             Reason::CompositeImage => "composite-image",
             Reason::CoreLibrary => "core-library",
@@ -155,6 +158,7 @@ impl fmt::Display for Reason {
             Reason::JumpsAway => "it ends by jumping to another method",
             Reason::RuntimeAsync => "the runtime suspends it, without a state machine",
             Reason::StateMachine => "its state machine has an unknown shape",
+            Reason::InStateMachine => "part of a state machine: its method stands for it",
             Reason::MixedMode => "the assembly mixes IL with native code (C++/CLI)",
             Reason::CompositeImage => {
                 "a composite image holds native code only; weave its assemblies"

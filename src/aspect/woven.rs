@@ -1,6 +1,7 @@
 //! What came of a plan, type by type: for the symbols map and for whoever asks.
 
 use crate::aspect::plan::Skipped;
+use std::ops::Range;
 
 /// What came of the plan for one type. All its names are in one string: of 200,000 methods none should
 /// cost an allocation.
@@ -12,7 +13,7 @@ pub struct WovenType {
     pub left: Vec<Skipped>,
     text: String,
     name: usize,
-    file: usize,
+    file: Range<usize>,
     methods: Vec<Entry>,
 }
 
@@ -53,7 +54,7 @@ impl WovenType {
             left: Vec::new(),
             text,
             name: name.len(),
-            file: file.len(),
+            file: name.len()..name.len() + file.len(),
             methods: Vec::with_capacity(planned),
         }
     }
@@ -79,7 +80,14 @@ impl WovenType {
 
     /// Source file name, or empty.
     pub fn file(&self) -> &str {
-        &self.text[self.name..self.name + self.file]
+        &self.text[self.file.clone()]
+    }
+
+    /// Sets the source file, where that is known only once the methods are; `put` appends its name.
+    pub fn set_file(&mut self, put: impl FnOnce(&mut String)) {
+        let start = self.text.len();
+        put(&mut self.text);
+        self.file = start..self.text.len();
     }
 
     /// The methods that got hooks.
@@ -107,6 +115,8 @@ mod tests {
         ty.add(7, 12, "run", |d| d.push_str("()V"));
         ty.add(8, 0, "<init>", |d| d.push_str("(I)V"));
         assert_eq!((ty.name(), ty.file()), ("a/B", "B.java"));
+        ty.set_file(|f| f.push_str("C.java"));
+        assert_eq!(ty.file(), "C.java");
         let all: Vec<_> = ty.methods().collect();
         assert_eq!(
             (all[0].name, all[0].descriptor, all[0].line),

@@ -12,6 +12,7 @@ pub mod op {
     pub const LDLOC_S: u16 = 0x11;
     pub const STLOC_S: u16 = 0x13;
     pub const LDC_I4_0: u16 = 0x16;
+    pub const LDC_I4_1: u16 = 0x17;
     pub const LDC_I4: u16 = 0x20;
     pub const DUP: u16 = 0x25;
     pub const JMP: u16 = 0x27;

@@ -5,25 +5,34 @@ pub mod body;
 mod calls;
 mod constructor;
 mod hooks;
+mod identity;
 mod image;
 pub mod insn;
 pub mod lower;
+#[cfg(test)]
+mod machine_tests;
 pub mod metadata;
 mod occupied;
+pub mod pdb;
 pub mod pe;
 mod readytorun;
+mod renumber;
 pub mod rewrite;
 mod scan;
+mod sections;
 mod space;
+mod state_machine;
 mod strongname;
 #[cfg(test)]
 mod testing;
 pub mod verify;
+mod warning;
 mod weave;
 mod write;
 
 pub use image::{Image, RUNTIME, is_assembly};
 pub use scan::scan;
 pub use strongname::{StrongNameKey, public_key_token};
+pub use warning::Warning;
 pub use weave::{Scratch, Woven, weave};
-pub use write::{SYMBOLS_RESOURCE, Warning, Written};
+pub use write::{SYMBOLS_RESOURCE, Written};

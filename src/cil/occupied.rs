@@ -1,11 +1,12 @@
 //! What of an image is used and what is not, by address, when its metadata and some of its bodies are
 //! written anew.
 
+use crate::bytes::Cursor;
 use crate::cil::image::Image;
 use crate::cil::metadata::schema::{coded, column, table};
 use crate::cil::metadata::signature::{Reader, element, without_modifiers};
 use crate::cil::metadata::tables::{decode, token_row, token_table};
-use crate::cil::pe::{Directory, directory};
+use crate::cil::pe::{Directory, directory, section_flag};
 use crate::cil::readytorun::Native;
 use crate::cil::scan::has_il;
 use crate::cil::space::{merge, subtract};
@@ -20,8 +21,11 @@ const PADDING: u32 = 3;
 
 /// What a weave leaves behind.
 pub(super) struct Occupied {
-    /// Unused ranges, sorted and merged.
+    /// Unused ranges that may be used again, sorted and merged.
     pub holes: Vec<Range<u32>>,
+    /// Unused ranges that may not: in sections that are written to or go away once loaded, where CoreCLR
+    /// accepts no metadata.
+    pub closed: Vec<Range<u32>>,
     /// The bodies that stay: their addresses, ascending, each once.
     pub bodies: Vec<u32>,
 }
@@ -67,29 +71,30 @@ pub(super) fn find(image: &Image<'_>, moved: &[u32], resources: bool) -> Result<
         // Nobody knows what native code refers to.
         used.push(range(image.cli.native));
     }
-    // The resource tree says where its data is; compilers give it a section of its own.
-    let resource = image.pe.directory(directory::RESOURCE);
-    let section = |s: &&crate::cil::pe::Section| !resource.is_empty() && s.rva == resource.rva;
-    if let Some(section) = image.pe.sections.iter().find(section) {
-        used.push(section.rva..section.rva.saturating_add(section.raw_size));
-    }
+    native_resources(image, &mut used);
     for entry in image.debug_entries() {
         used.push(entry.rva..entry.rva.saturating_add(entry.size));
     }
     mapped_fields(image, &mut used)?;
     let bodies = bodies(image, moved, &mut used, &mut unused);
     let used = merge(used, 0);
-    let mut holes = subtract(&merge(unused, PADDING), &used);
+    let holes = subtract(&merge(unused, PADDING), &used);
     // What lies in no section's bytes is no room.
-    let mut sections: Vec<Range<u32>> = image
-        .pe
-        .sections
-        .iter()
-        .map(|s| s.rva..s.rva.saturating_add(s.raw_size))
-        .collect();
-    sections.sort_unstable_by_key(|s| s.start);
-    holes = clip(&holes, &sections);
-    Ok(Occupied { holes, bodies })
+    let mut sections: Vec<_> = image.pe.sections.iter().collect();
+    sections.sort_unstable_by_key(|s| s.rva);
+    let bounds = |open: bool| -> Vec<Range<u32>> {
+        let fitting = sections
+            .iter()
+            .filter(|s| (s.flags & (section_flag::WRITE | section_flag::DISCARDABLE) == 0) == open);
+        fitting
+            .map(|s| s.rva..s.rva.saturating_add(s.raw_size))
+            .collect()
+    };
+    Ok(Occupied {
+        closed: clip(&holes, &bounds(false)),
+        holes: clip(&holes, &bounds(true)),
+        bodies,
+    })
 }
 
 /// The parts of `ranges` that lie inside of one of `bounds`; both sorted.
@@ -149,6 +154,52 @@ fn bodies(
     stay.sort_unstable();
     stay.dedup();
     stay
+}
+
+/// Most Win32 resources that are followed.
+const MAX_RESOURCES: usize = 100_000;
+
+/// The data of Win32 resources, which may lie outside of their directory (PE/COFF, "The .rsrc
+/// Section").
+fn native_resources(image: &Image<'_>, used: &mut Vec<Range<u32>>) {
+    let place = image.pe.directory(directory::RESOURCE);
+    if place.is_empty() {
+        return;
+    }
+    let Ok((_, tree)) = image.pe.from_rva(place.rva) else {
+        return;
+    };
+    let word = |at: usize| Cursor::at(tree, at).le_u32();
+    // Offsets of directories in the tree, with their depths: type, name, language.
+    let mut open = vec![(0, 0)];
+    let mut seen = 0;
+    while let Some((at, depth)) = open.pop() {
+        let (Ok(names), Ok(_)) = (word(at + 12), word(at)) else {
+            continue;
+        };
+        let count = (names & 0xffff) + (names >> 16);
+        for i in 0..count as usize {
+            seen += 1;
+            let Ok(child) = word(at + 16 + 8 * i + 4) else {
+                break;
+            };
+            let offset = (child & 0x7fff_ffff) as usize;
+            if seen > MAX_RESOURCES {
+                return;
+            }
+            if child >> 31 == 0 {
+                if let (Ok(rva), Ok(size)) = (word(offset), word(offset + 4)) {
+                    used.push(rva..rva.saturating_add(size));
+                }
+                used.push(
+                    place.rva.saturating_add(offset as u32)
+                        ..place.rva.saturating_add(offset as u32 + 16),
+                );
+            } else if depth < 3 {
+                open.push((offset, depth + 1));
+            }
+        }
+    }
 }
 
 /// The data of fields with an address (II.22.18).

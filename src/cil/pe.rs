@@ -21,6 +21,16 @@ pub mod directory {
     pub const CLI_HEADER: usize = 14;
 }
 
+/// Characteristics of sections.
+pub mod section_flag {
+    #![allow(missing_docs)]
+    pub const CODE: u32 = 0x20;
+    pub const INITIALIZED_DATA: u32 = 0x40;
+    pub const DISCARDABLE: u32 = 0x0200_0000;
+    pub const READ: u32 = 0x4000_0000;
+    pub const WRITE: u32 = 0x8000_0000;
+}
+
 /// Size of a section header.
 pub const SECTION_HEADER: usize = 40;
 

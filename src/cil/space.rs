@@ -10,6 +10,8 @@ pub struct Space {
     /// Holes, ascending; those before `next` are used up.
     holes: Vec<Range<u32>>,
     next: usize,
+    /// Holes that nothing may go into.
+    closed: Vec<Range<u32>>,
     /// Where the new section begins, and its length so far.
     start: u32,
     len: u32,
@@ -54,11 +56,12 @@ pub fn subtract(from: &[Range<u32>], taken: &[Range<u32>]) -> Vec<Range<u32>> {
 }
 
 impl Space {
-    /// Holes, sorted and merged, and where the new section begins.
-    pub fn new(holes: Vec<Range<u32>>, start: u32) -> Space {
+    /// Holes, sorted and merged, those that nothing may go into, and where the new section begins.
+    pub fn new(holes: Vec<Range<u32>>, closed: Vec<Range<u32>>, start: u32) -> Space {
         Space {
             holes,
             next: 0,
+            closed,
             start,
             len: 0,
         }
@@ -110,9 +113,9 @@ impl Space {
         self.start..self.start + self.len
     }
 
-    /// What is left of the holes.
-    pub fn left(&self) -> &[Range<u32>] {
-        &self.holes
+    /// What is left of the holes, in order.
+    pub fn left(&self) -> Vec<Range<u32>> {
+        merge([&self.holes[..], &self.closed].concat(), 0)
     }
 }
 
@@ -134,12 +137,13 @@ mod tests {
 
     #[test]
     fn what_fits_no_hole_goes_into_the_new_section() {
-        let mut space = Space::new(vec![0x101..0x110, 0x200..0x240], 0x1000);
+        let mut space = Space::new(vec![0x101..0x110, 0x200..0x240], vec![0x120..0x130], 0x1000);
         assert_eq!(space.large(0x30, 4), 0x200);
         assert_eq!(space.large(0x30, 4), 0x1000);
         assert_eq!(space.small(8, 4), 0x104);
         assert_eq!(space.small(8, 4), 0x230);
         assert_eq!(space.small(9, 4), 0x1030);
         assert_eq!(space.section(), 0x1000..0x1039);
+        assert_eq!(space.left(), [0x10c..0x110, 0x120..0x130, 0x238..0x240]);
     }
 }

@@ -6,6 +6,7 @@ use crate::cli::{DONE, NOT_DONE, print, rules, show};
 use crate::error::Result;
 use crate::pipeline::{self, Job, Outcome};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
@@ -129,10 +130,21 @@ fn summary(outcome: &Outcome, input: &Path, output: &Path, verbose: bool) -> Str
         text.push_str(&s);
         text.push('\n');
     };
-    for warning in &outcome.warnings {
-        line(format!("warning: {}", warning.text));
-    }
     let shown = if verbose { usize::MAX } else { SHOWN };
+    let mut told: BTreeMap<&str, usize> = BTreeMap::new();
+    for warning in &outcome.warnings {
+        let told = told.entry(warning.kind.code()).or_default();
+        *told += 1;
+        if *told <= shown {
+            line(format!("warning: {}", warning.text));
+        }
+    }
+    for (kind, n) in told {
+        if let Some(more) = n.checked_sub(shown).filter(|&n| n > 0) {
+            let kind = kind.replace('-', " ");
+            line(format!("warning: {kind}: {more} more (-v names them)"));
+        }
+    }
     for left in outcome.failures.iter().take(shown) {
         let (name, _) = show::method(&left.type_name, &left.method);
         line(format!(

@@ -1,18 +1,22 @@
 //! The code section and the debug info section of the new file: bodies that stay, renumbered.
 
-use crate::aspect::advice::Reason;
+use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::plan::Planned;
 use crate::bytes::{Cursor, put_uleb32};
-use crate::dex::class::Budget;
-use crate::dex::code_item::{self, Code, TryWriter};
+use crate::dex::class::{Budget, flag};
+use crate::dex::code_item::{self, Code};
+use crate::dex::debug_info;
 use crate::dex::file::{File, NO_INDEX};
 use crate::dex::ids::new_index;
-use crate::dex::insn;
+use crate::dex::insn::{self, Remapped};
+use crate::dex::lower::{self, Hooks, Shape};
 use crate::dex::opcodes::op;
 use crate::dex::remap::Remap;
 use crate::dex::write::Outcome;
-use crate::error::{Error, Result};
-use rustc_hash::FxHashMap;
+use crate::error::{Error, Kind, Result};
+use rustc_hash::{FxHashMap, FxHasher};
+use std::collections::hash_map::Entry;
+use std::hash::Hasher;
 use std::ops::Range;
 
 /// The new code and debug info sections, as far as they do not depend on where they come to lie.
@@ -28,8 +32,9 @@ pub(super) struct Bodies {
     pub methods: Vec<u32>,
     /// New places of debug info that is renumbered only.
     debug_moved: FxHashMap<u32, u32>,
-    tries: TryWriter,
-    starts: Vec<u16>,
+    /// Where debug info lies that was rewritten, by its hash.
+    debug_known: FxHashMap<u64, u32>,
+    lower: lower::Scratch,
     order: Vec<u32>,
 }
 
@@ -40,8 +45,9 @@ pub(super) struct Job<'j, 'a> {
     pub members: &'j [Member],
     pub planned: &'j [Planned],
     /// New indices of the hooks.
-    #[expect(dead_code, reason = "until code is lowered")]
-    pub hooks: &'j [u32],
+    pub hooks: Hooks,
+    /// Old index of `java/lang/Throwable`, where the file names it.
+    pub throwable: Option<u32>,
     /// Old indices of the hooks, where the file names them already.
     pub known: Option<Range<u32>>,
 }
@@ -51,7 +57,6 @@ pub(super) struct Job<'j, 'a> {
 pub(super) struct Member {
     /// Index into the method ids.
     pub id: u32,
-    #[expect(dead_code, reason = "until code is lowered")]
     pub access: u32,
     /// Offset of its `code_item`, or 0.
     pub code: u32,
@@ -68,6 +73,7 @@ impl Bodies {
         self.items.clear();
         self.methods.clear();
         self.debug_moved.clear();
+        self.debug_known.clear();
     }
 
     /// Builds both sections, code items in the order in which they lay.
@@ -96,7 +102,7 @@ impl Bodies {
                 if at < last_end {
                     return Err(located(Error::malformed(at, "code items overlap")));
                 }
-                last_end = at + code.len().map_err(located)?;
+                last_end = at + code.size().map_err(located)?;
                 last = member.code;
                 copied = None;
             }
@@ -109,17 +115,16 @@ impl Bodies {
             }
             let place = match copied {
                 Some(place) => place,
-                None => self.copy(job, &code).map_err(located)?,
+                None => self.copy(job, &member, &code).map_err(located)?,
             };
             copied = Some(place);
             self.methods[m as usize] = place;
         }
         self.order = order;
-        for (planned, outcome) in job.planned.iter().zip(outcomes) {
-            if job.members[outcome.member as usize].code == 0 {
+        for outcome in outcomes {
+            if members[outcome.member as usize].code == 0 {
                 outcome.left = Some(Reason::NoBody);
             }
-            debug_assert!(planned.id != 0);
         }
         Ok(())
     }
@@ -132,15 +137,88 @@ impl Bodies {
         code: &Code<'_>,
         outcome: &mut Outcome,
     ) -> Result<Option<u32>> {
-        let _ = (&mut *self, member);
         if let Some(hooks) = &job.known
             && calls(code, hooks)?
         {
             outcome.left = Some(Reason::AlreadyWoven);
             return Ok(None);
         }
-        outcome.left = Some(Reason::Unsupported);
-        Ok(None)
+        let planned = &job.planned[member.planned as usize];
+        Ok(match self.lower(job, member, code, planned)? {
+            Ok((place, line)) => {
+                outcome.line = line;
+                Some(place)
+            }
+            Err(reason) => {
+                outcome.left = Some(reason);
+                None
+            }
+        })
+    }
+
+    /// Lowers a code item and moves its debug info; returns its place and its first line.
+    fn lower(
+        &mut self,
+        job: &Job<'_, '_>,
+        member: &Member,
+        code: &Code<'_>,
+        planned: &Planned,
+    ) -> Result<Result<(u32, u32), Reason>> {
+        let file = job.file;
+        let (_, proto, name) = file.method(member.id)?;
+        let shape = Shape {
+            shorty: file.string(file.proto(proto)?.0)?,
+            is_static: member.access & flag::STATIC != 0,
+            is_constructor: file.string(name)? == b"<init>",
+            throwable: job.throwable,
+        };
+        let place = self.begin();
+        let scratch = &mut self.lower;
+        let lowered = lower::lower(
+            code,
+            shape,
+            planned,
+            job.hooks,
+            job.remap,
+            scratch,
+            &mut self.code,
+        )?;
+        if let Err(reason) = lowered {
+            return Ok(Err(reason));
+        }
+        let (mut debug, mut line) = (NO_INDEX, 0);
+        if code.debug_info != 0 {
+            let start = self.debug.len();
+            let at = code.debug_info as usize;
+            let moves = scratch.moves();
+            line = debug_info::rewrite(file.bytes, at, moves, job.remap, &mut self.debug)?.line;
+            debug = self.unique_debug_info(start);
+        }
+        self.items.push((place as u32, debug));
+        Ok(Ok((place as u32, line)))
+    }
+
+    /// The place of the debug info that was just appended; it goes again if there is one like it. Compilers
+    /// share debug info between methods; where they were woven alike, they share it still.
+    fn unique_debug_info(&mut self, start: usize) -> u32 {
+        let (known, new) = self.debug.split_at(start);
+        let mut hasher = FxHasher::default();
+        hasher.write(new);
+        match self.debug_known.entry(hasher.finish()) {
+            Entry::Occupied(entry) => {
+                let place = *entry.get() as usize;
+                // What reads the same up to its end is the same: debug info tells its own end.
+                if known[place..].starts_with(new) {
+                    self.debug.truncate(start);
+                    return place as u32;
+                }
+            }
+            Entry::Vacant(entry) => {
+                entry.insert(start as u32);
+            }
+        }
+        self.debug_count += 1;
+        start as u32
     }
 
     /// Where the next code item begins.
@@ -151,15 +229,23 @@ impl Bodies {
     }
 
     /// Copies a code item and its debug info; returns its place.
-    fn copy(&mut self, job: &Job<'_, '_>, code: &Code<'_>) -> Result<u32> {
+    fn copy(&mut self, job: &Job<'_, '_>, member: &Member, code: &Code<'_>) -> Result<u32> {
         let place = self.begin();
-        code_item::copy(
-            code,
-            job.remap,
-            &mut self.tries,
-            &mut self.starts,
-            &mut self.code,
-        )?;
+        let buffers = (&mut self.lower.tries_out, &mut self.lower.list_starts);
+        let copied = code_item::copy(code, job.remap, buffers.0, buffers.1, &mut self.code)?;
+        if copied == Remapped::NeedsJumbo {
+            let nothing = Planned {
+                ty: 0,
+                index: 0,
+                id: 0,
+                advice: Advice::default(),
+            };
+            let lowered = self.lower(job, member, code, &nothing)?;
+            return lowered.map(|(place, _)| place).map_err(|reason| {
+                let what = format!("strings cannot be renumbered: {reason}");
+                Error::new(Kind::NotDone, what)
+            });
+        }
         let debug = match code.debug_info {
             0 => NO_INDEX,
             old => match self.debug_moved.get(&old) {

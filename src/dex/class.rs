@@ -10,6 +10,7 @@ pub(super) mod flag {
     pub const PUBLIC: u32 = 0x1;
     pub const PRIVATE: u32 = 0x2;
     pub const PROTECTED: u32 = 0x4;
+    pub const STATIC: u32 = 0x8;
     pub const BRIDGE: u32 = 0x40;
     pub const SYNTHETIC: u32 = 0x1000;
 }

@@ -69,7 +69,7 @@ impl<'a> HandlerList<'a> {
     }
 
     /// The next handler, in order of priority; the catch-all comes last.
-    pub fn next(&mut self) -> Result<Option<Handler>> {
+    pub fn next_handler(&mut self) -> Result<Option<Handler>> {
         let at = |e: Error| e.offset_by(self.base);
         if self.typed > 0 {
             self.typed -= 1;
@@ -85,7 +85,7 @@ impl<'a> HandlerList<'a> {
 
     /// Whether it catches all, or `throwable`, which is the same.
     pub fn catches_all(mut self, throwable: Option<u32>) -> Result<bool> {
-        while let Some((ty, _)) = self.next()? {
+        while let Some((ty, _)) = self.next_handler()? {
             if ty.is_none() || ty == throwable {
                 return Ok(true);
             }
@@ -95,7 +95,7 @@ impl<'a> HandlerList<'a> {
 }
 
 /// A signed LEB128 number of at most 32 bits.
-fn sleb32(cursor: &mut Cursor<'_>) -> Result<i32> {
+pub(super) fn sleb32(cursor: &mut Cursor<'_>) -> Result<i32> {
     let mut value = 0i64;
     for shift in (0..35).step_by(7) {
         let byte = cursor.u8()?;
@@ -112,7 +112,7 @@ fn sleb32(cursor: &mut Cursor<'_>) -> Result<i32> {
 }
 
 /// Appends a signed LEB128 number.
-fn put_sleb32(out: &mut Vec<u8>, mut value: i32) {
+pub(super) fn put_sleb32(out: &mut Vec<u8>, mut value: i32) {
     while !(-64..64).contains(&value) {
         out.push(value as u8 | 0x80);
         value >>= 7;
@@ -204,7 +204,7 @@ impl<'a> Code<'a> {
             let at = cursor.position();
             let list = HandlerList::read(self.rest, at, base)?;
             let mut walk = list;
-            while walk.next()?.is_some() {}
+            while walk.next_handler()?.is_some() {}
             cursor = walk.cursor;
             let at = u16::try_from(at)
                 .map_err(|_| Error::malformed(base + at, "handlers exceed 65,535 bytes"))?;
@@ -219,7 +219,7 @@ impl<'a> Code<'a> {
     }
 
     /// Length of the whole item in bytes.
-    pub fn len(&self) -> Result<usize> {
+    pub fn size(&self) -> Result<usize> {
         if self.tries.is_empty() {
             return Ok(HEADER + self.insns.len());
         }
@@ -304,7 +304,7 @@ impl TryWriter {
         let catches_all = catch_all != NO_CATCH_ALL || old.is_some_and(|l| l.catch_all);
         let size = i32::try_from(typed).unwrap_or(i32::MAX);
         put_sleb32(&mut self.lists, if catches_all { -size } else { size });
-        while let Some((ty, target)) = old.as_mut().map_or(Ok(None), HandlerList::next)? {
+        while let Some((ty, target)) = old.as_mut().map_or(Ok(None), HandlerList::next_handler)? {
             if let Some(ty) = ty {
                 let new = map.types.get(ty as usize).ok_or_else(|| {
                     let what = format!("a handler for type {ty} of {}", map.types.len());
@@ -432,7 +432,7 @@ mod tests {
             .bytes();
         let code = Code::read(&bytes, 0).unwrap();
         assert_eq!((code.registers, code.ins, code.locals()), (3, 1, 2));
-        assert_eq!(code.len().unwrap(), bytes.len());
+        assert_eq!(code.size().unwrap(), bytes.len());
         let tries: Vec<Try> = code.tries().map(Result::unwrap).collect();
         assert_eq!((tries[1].start, tries[1].end), (1, 3));
         assert!(code.list(tries[0].list).unwrap().catches_all(None).unwrap());
@@ -452,7 +452,7 @@ mod tests {
         let code = Code::read(&out, 0).unwrap();
         let lists: Vec<u16> = code.tries().map(|t| t.unwrap().list).collect();
         assert_eq!(lists, [1, 6]);
-        let first = code.list(1).unwrap().next().unwrap();
+        let first = code.list(1).unwrap().next_handler().unwrap();
         assert_eq!(first, Some((Some(300), 2)));
     }
 
@@ -508,7 +508,7 @@ mod tests {
         #[test]
         fn no_bytes_panic(bytes: Vec<u8>) {
             if let Ok(code) = Code::read(&bytes, 0) {
-                let _ = code.len();
+                let _ = code.size();
                 let _ = copy(&code, &Remap::default(), &mut TryWriter::default(), &mut vec![], &mut vec![]);
             }
         }

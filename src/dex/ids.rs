@@ -60,19 +60,21 @@ impl Ids {
     }
 }
 
-/// The indices of a class's methods, which lie together since methods are sorted by class.
-pub(super) fn methods_of(file: &File<'_>, class: &[u8]) -> Result<Option<Range<u32>>> {
+/// The index of a type, by its descriptor.
+pub(super) fn find_type(file: &File<'_>, descriptor: &[u8]) -> Result<Option<u32>> {
     let found = search(file.types.len(), |i| {
-        Ok(compare_strings(file.descriptor(i)?, class))
+        Ok(compare_strings(file.descriptor(i)?, descriptor))
     })?;
-    let Ok(ty) = found else {
-        return Ok(None);
-    };
-    let from = |ty| {
+    Ok(found.ok())
+}
+
+/// The indices of a class's methods, which lie together since methods are sorted by class.
+pub(super) fn methods_of(file: &File<'_>, class: u32) -> Range<u32> {
+    let from = |class| {
         file.methods
-            .partition_point(|row| u32::from(u16_at(row, 0)) < ty) as u32
+            .partition_point(|row| u32::from(u16_at(row, 0)) < class) as u32
     };
-    Ok(Some(from(ty)..from(ty + 1)))
+    from(class)..from(class + 1)
 }
 
 /// The new index for an old one that was read at an offset.

@@ -96,7 +96,8 @@ pub fn set_unit(code: &mut [u8], pc: u32, value: u16) {
     code[at..at + 2].copy_from_slice(&value.to_le_bytes());
 }
 
-fn wide(code: &[u8], pc: u32) -> u32 {
+/// The two code units at `pc`, which must lie within the code.
+pub fn wide(code: &[u8], pc: u32) -> u32 {
     u32::from(unit(code, pc)) | u32::from(unit(code, pc + 1)) << 16
 }
 

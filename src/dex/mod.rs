@@ -4,14 +4,22 @@
 //! the file with the planned methods' hooks.
 
 mod bodies;
+mod branches;
 mod class;
 pub mod code_item;
+mod constructor;
 mod data;
+pub mod debug_info;
 mod file;
+mod flow;
+mod guards;
 mod ids;
 pub mod insn;
 mod layout;
+pub mod lower;
+mod monitors;
 pub mod opcodes;
+mod registers;
 pub mod remap;
 mod scan;
 #[cfg(test)]

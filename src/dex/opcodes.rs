@@ -74,6 +74,8 @@ pub const SWITCH: u8 = 4;
 pub const RETURN: u8 = 8;
 /// Control never falls through to the next instruction.
 pub const ENDS: u8 = 16;
+/// The instruction names registers that lie side by side: a pair or a range.
+pub const ADJACENT: u8 = 32;
 
 /// What is known of an opcode.
 #[derive(Clone, Copy, Debug)]
@@ -89,7 +91,7 @@ pub struct Op {
     pub registers: &'static str,
     /// What its index means.
     pub index: Index,
-    /// A set of [`THROW`], [`BRANCH`], [`SWITCH`], [`RETURN`] and [`ENDS`].
+    /// A set of [`THROW`], [`BRANCH`], [`SWITCH`], [`RETURN`], [`ENDS`] and [`ADJACENT`].
     pub flags: u8,
 }
 
@@ -198,16 +200,33 @@ const fn table() -> [Op; 256] {
     let mut i = 0;
     while i < ROWS.len() {
         let (opcode, name, format, registers, index, flags) = ROWS[i];
+        let is_range = matches!(format, F3rc | F4rcc);
+        let adjacent = if is_range || names_pair(registers.as_bytes()) {
+            ADJACENT
+        } else {
+            0
+        };
         ops[opcode as usize] = Op {
             name,
             format,
             registers,
             index,
-            flags,
+            flags: flags | adjacent,
         };
         i += 1;
     }
     ops
+}
+
+const fn names_pair(registers: &[u8]) -> bool {
+    let mut i = 0;
+    while i < registers.len() {
+        if matches!(registers[i], b'W' | b'w' | b'J' | b'j' | b'D' | b'd') {
+            return true;
+        }
+        i += 1;
+    }
+    false
 }
 
 /// One row an opcode: the number, the name, the format, the registers, the index, the flags.

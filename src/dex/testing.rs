@@ -1,7 +1,10 @@
-//! Code items built in tests.
+//! Code items built in tests, and shown.
 
 use crate::bytes::put_uleb32;
-use crate::dex::code_item::{self, Handler};
+use crate::dex::code_item::{self, Code, Handler};
+use crate::dex::insn;
+use crate::dex::opcodes::{BRANCH, Format, Index};
+use std::fmt::Write;
 
 /// Code units as bytes.
 pub fn code(units: &[u16]) -> Vec<u8> {
@@ -75,4 +78,75 @@ impl Body {
         out.extend_from_slice(&encoded);
         out
     }
+}
+
+/// A code item as text: the frame, the instructions, the tries with their handlers.
+pub fn show(bytes: &[u8]) -> String {
+    let code = Code::read(bytes, 0).unwrap();
+    assert_eq!(code.size().unwrap(), bytes.len(), "what follows the item");
+    let mut out = format!(
+        "registers {} ins {} outs {}\n",
+        code.registers, code.ins, code.outs
+    );
+    for insn in insn::each(code.insns) {
+        let insn = insn.unwrap();
+        let op = insn.op();
+        write!(out, "{:4} ", insn.pc).unwrap();
+        if insn.is_payload {
+            writeln!(out, "payload of {} units", insn.len).unwrap();
+            continue;
+        }
+        out.push_str(op.name);
+        let mut operands: Vec<String> = [insn.a, insn.b, insn.c]
+            .iter()
+            .zip(op.registers.trim_end_matches('+').bytes())
+            .map(|(r, _)| format!("v{r}"))
+            .collect();
+        if matches!(
+            op.format,
+            Format::F35c | Format::F3rc | Format::F45cc | Format::F4rcc
+        ) {
+            operands.extend(insn::arguments(code.insns, insn).map(|r| format!("v{r}")));
+        }
+        if op.has(BRANCH) || op.format == Format::F31t {
+            operands.push(format!("-> {}", insn.target(code.insns).unwrap()));
+        } else if op.index != Index::None {
+            operands.push(format!("@{}", insn.value));
+        } else if matches!(
+            op.format,
+            Format::F11n
+                | Format::F21s
+                | Format::F21h
+                | Format::F31i
+                | Format::F51l
+                | Format::F22s
+                | Format::F22b
+        ) {
+            operands.push(format!("#{:#x}", insn.value));
+        }
+        for (i, operand) in operands.iter().enumerate() {
+            out.push_str(if i == 0 { " " } else { ", " });
+            out.push_str(operand);
+        }
+        insn::targets(code.insns, insn, |t| {
+            if !op.has(BRANCH) {
+                write!(out, " -> {t}").unwrap();
+            }
+        })
+        .unwrap();
+        out.push('\n');
+    }
+    for t in code.tries() {
+        let t = t.unwrap();
+        write!(out, "try {}..{}", t.start, t.end).unwrap();
+        let mut list = code.list(t.list).unwrap();
+        while let Some((ty, pc)) = list.next_handler().unwrap() {
+            match ty {
+                Some(ty) => write!(out, " @{ty} -> {pc}").unwrap(),
+                None => write!(out, " all -> {pc}").unwrap(),
+            }
+        }
+        out.push('\n');
+    }
+    out
 }

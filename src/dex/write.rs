@@ -1,6 +1,6 @@
 //! The new dex file: what was woven, method by method, and the bytes.
 
-use crate::aspect::advice::Reason;
+use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::plan::{Plan, Planned, Skipped};
 use crate::aspect::woven::WovenType;
 use crate::bytes::mutf8;
@@ -9,12 +9,15 @@ use crate::dex::class::{Budget, ClassDef, Members};
 use crate::dex::file::{Dex, File, NO_INDEX};
 use crate::dex::ids::{self, Ids, Wanted};
 use crate::dex::layout;
+use crate::dex::lower::Hooks;
 use crate::dex::remap::Remap;
 use crate::error::{Error, Result};
-use std::ops::Range;
 
 /// Descriptor of the class that holds the hooks.
 pub const HOOKS: &[u8] = b"Lweave/runtime/Hooks;";
+
+/// Descriptor of what the exception hook is given.
+const THROWABLE: &[u8] = b"Ljava/lang/Throwable;";
 
 /// Reusable buffers for [`weave`]; one a thread.
 #[derive(Default)]
@@ -100,6 +103,10 @@ fn weave_bodies(
         return Ok(None);
     }
     scratch.gather(file, plan)?;
+    let advice = plan
+        .planned
+        .iter()
+        .fold(Advice::default(), |all, p| all.with(p.advice));
     let hook = |name: &'static [u8], parameters| Wanted {
         class: HOOKS,
         name,
@@ -107,15 +114,26 @@ fn weave_bodies(
         returns: b"V",
     };
     let wanted = [
-        hook(b"enter", &[b"I"]),
-        hook(b"exit", &[b"I"]),
-        hook(b"error", &[b"Ljava/lang/Throwable;", b"I"]),
+        (Advice::ENTER, hook(b"enter", &[b"I"])),
+        (Advice::EXIT, hook(b"exit", &[b"I"])),
+        (Advice::EXCEPTION, hook(b"error", &[THROWABLE, b"I"])),
     ];
+    let wanted = wanted.into_iter().filter(|(when, _)| advice.has(*when));
+    let (when, wanted): (Vec<_>, Vec<_>) = wanted.unzip();
     let added = ids::add(file, &wanted)?;
     match &added {
-        Some((ids, hooks)) => {
-            let known = ids::methods_of(file, HOOKS)?;
-            scratch.build(file, &ids.remap, plan.planned, hooks, known)?;
+        Some((ids, indices)) => {
+            let index = |advice| {
+                when.iter()
+                    .position(|&w| w == advice)
+                    .map_or(0, |i| indices[i])
+            };
+            let hooks = Hooks {
+                enter: index(Advice::ENTER),
+                exit: index(Advice::EXIT),
+                error: index(Advice::EXCEPTION),
+            };
+            scratch.build(file, &ids.remap, plan.planned, hooks)?;
         }
         None => scratch.outcomes.iter_mut().for_each(|outcome| {
             outcome.left = Some(Reason::PoolFull);
@@ -225,7 +243,7 @@ impl Scratch {
     /// Makes bodies that are the old ones, renumbered.
     pub(super) fn copy_all(&mut self, file: &File<'_>, ids: &Ids) -> Result<()> {
         self.gather(file, FilePlan::default())?;
-        self.build(file, &ids.remap, &[], &[], None)
+        self.build(file, &ids.remap, &[], Hooks::default())
     }
 
     #[cfg(test)]
@@ -238,16 +256,17 @@ impl Scratch {
         file: &File<'_>,
         remap: &Remap,
         planned: &[Planned],
-        hooks: &[u32],
-        known: Option<Range<u32>>,
+        hooks: Hooks,
     ) -> Result<()> {
+        let hooks_type = ids::find_type(file, HOOKS)?;
         let job = Job {
             file,
             remap,
             members: &self.members,
             planned,
             hooks,
-            known,
+            throwable: ids::find_type(file, THROWABLE)?,
+            known: hooks_type.map(|ty| ids::methods_of(file, ty)),
         };
         self.bodies.build(&job, &mut self.outcomes)
     }

@@ -26,6 +26,9 @@ const BATCH_BYTES: u64 = 32 << 20;
 /// Fewest: below, starting a batch costs more than it spreads.
 const MIN_BATCH_BYTES: u64 = 2 << 20;
 
+/// Most members that a thread takes at a time: at the end of a batch the others wait for no more.
+const MAX_TASK: usize = 16;
+
 /// How deep archives may nest. Real ones do three levels (ear, war, jar).
 pub(crate) const MAX_DEPTH: usize = 8;
 
@@ -464,6 +467,7 @@ fn weave_batch(
 ) -> Batch {
     members
         .par_iter()
+        .with_max_len(MAX_TASK)
         .filter_map(|&index| {
             let outcome = weave_member(cx, matcher, &archive.members()[index], 0);
             (!matches!(outcome, Ok(Ok(None)))).then_some((index, outcome))

@@ -4,7 +4,7 @@
 use crate::cil::metadata::Metadata;
 use crate::cil::metadata::additions::{Additions, FieldMap};
 use crate::cil::metadata::schema::{self, Column, column, table};
-use crate::cil::metadata::tables::{Shape, Widths, heap_size};
+use crate::cil::metadata::tables::{MAX_COLUMNS, Shape, Widths, heap_size};
 use crate::error::Result;
 
 /// New metadata, and where in it to patch.
@@ -138,6 +138,13 @@ pub fn rebuild(
         out[headers + 4..headers + 8].copy_from_slice(&size.to_le_bytes());
         headers += 8 + (name.len() + 1).next_multiple_of(4);
     }
+    // CoreCLR wants every stream to begin inside, an empty one, too.
+    if streams
+        .last()
+        .is_some_and(|(_, data, new)| data.is_empty() && new.is_empty())
+    {
+        out.extend_from_slice(&[0; 4]);
+    }
     Ok(Rebuilt {
         bytes: out,
         method_rvas,
@@ -208,8 +215,17 @@ fn put_rows(
 ) {
     let columns = schema::columns(number);
     let moves = !fields.is_empty();
-    let mut new_row = [0; crate::cil::metadata::tables::MAX_COLUMNS];
+    let mut new_row = [0; MAX_COLUMNS];
     let mut position = 1;
+    // Rows of fields move, those of what they are sorted among do not.
+    let sorted_by = match number {
+        _ if !moves || !metadata.tables.is_sorted(number) => None,
+        table::CONSTANT => Some(column::constant::PARENT),
+        table::CUSTOM_ATTRIBUTE => Some(column::custom_attribute::PARENT),
+        table::FIELD_MARSHAL => Some(column::field_marshal::PARENT),
+        _ => None,
+    };
+    let mut sorted = Vec::new();
     for row in metadata.tables.iter(number) {
         if number == table::FIELD {
             for added in fields.added_at(position) {
@@ -234,8 +250,17 @@ fn put_rows(
                 _ => value,
             };
         }
-        put_row(shape, &new_row[..columns.len()], out);
+        match sorted_by {
+            Some(_) => sorted.push(new_row),
+            None => put_row(shape, &new_row[..columns.len()], out),
+        }
         position += 1;
+    }
+    if let Some(key) = sorted_by {
+        sorted.sort_by_key(|row| row[key]);
+        for row in &sorted {
+            put_row(shape, &row[..columns.len()], out);
+        }
     }
     if number == table::FIELD {
         for added in fields.added_at(position) {
