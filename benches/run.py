@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Measures the weaver against its goals, both sides in one go, alternating; medians of several rounds.
 
-    benches/run.py [--rounds N] [--only peer|floor|small|memory|linear|growth|assembly]...
+    benches/run.py [--rounds N] [--only peer|floor|small|memory|linear|growth|assembly|dex]...
 
 peer: all of JDK 17, jar to jar, against ASM with as many threads: 8 times faster, no larger output
 floor: within 1.25 of inflating, deflating what changed, and copying the same bytes
 small: a jar of one class under 20 ms; memory: peak under the input's size + 200 MB
 assembly: Microsoft.CodeAnalysis.CSharp.dll against Mono.Cecil on Mono or CoreCLR 8.0, whichever is faster: 40 times;
-against reading, hashing and writing the same bytes: at most 5; peak memory under 4 times the file
+    against reading, hashing and writing the same bytes: at most 5; peak memory under 4 times the file
+dex: a dex file of 10.8 MB on one thread, every method with three hooks: 60 times faster than dexlib2, which adds one;
+    within 8 times of reading, checksumming and writing the same bytes; growth at most 12 %
 linear: time over three sizes; growth: class bytes, at most + 10 %, beside ASM's
 
 What the hooks cost when they run is measured by runtime/java/bench.sh.
@@ -22,6 +24,7 @@ import shutil
 import statistics
 import subprocess
 import sys
+import tarfile
 import time
 import zipfile
 
@@ -68,6 +71,40 @@ def asm():
     if all(p.exists() for p in installed):
         return installed
     return corpora.maven([f"org.ow2.asm:asm{part}:9.8" for part in ("", "-tree", "-analysis", "-commons")])
+
+
+def dex_file():
+    """The first dex of the apk in the npm package appium-uiautomator2-server."""
+    folder = CORPORA / "dex"
+    dex = folder / "classes.dex"
+    if not dex.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        run(["npm", "pack", "--silent", "appium-uiautomator2-server@10.6.6"], cwd=folder)
+        with tarfile.open(next(folder.glob("*.tgz"))) as package:
+            name = next(n for n in package.getnames() if n.endswith("-v10.6.6.apk"))
+            with zipfile.ZipFile(package.extractfile(name)) as apk:
+                dex.write_bytes(apk.read("classes.dex"))
+    return dex
+
+
+def dex(score, folder, rounds):
+    """The dex backend against dexlib2 (Debian's libsmali-java) and its floor."""
+    source, home = dex_file(), oldest_jdk()
+    built = run(["cargo", "bench", "--bench", "dex", "--no-run", "--message-format=json"], cwd=ROOT).stdout
+    bench = next(m["executable"] for m in map(json.loads, built.splitlines()) if m.get("executable") and m["target"]["name"] == "dex")
+    jars = [pathlib.Path("/usr/share/java") / f"{name}.jar" for name in ("dexlib2", "guava", "jsr305")]
+    class_path = os.pathsep.join(map(str, [folder / "dexlib2", *jars]))
+    run([home / "bin" / "javac", "-d", folder / "dexlib2", "-cp", class_path, ROOT / "benches/peers/dexlib2/DexlibPeer.java"])
+    peers = []
+    for _ in range(rounds):
+        done = run([home / "bin" / "java", "-Xmx3g", "-cp", class_path, "DexlibPeer", source, folder / "peer.dex"]).stdout
+        methods, refused, seconds = done.split()
+        peers.append(float(seconds))
+    weave, floor, growth = map(float, run([bench, source, folder / "weave.dex", str(3 * rounds)]).stdout.split())
+    peer = statistics.median(peers)
+    score.check("dex: 60 times faster than dexlib2", peer / weave >= 60, f"{weave:.3f} s against {peer:.3f} s: {peer / weave:.1f} times; it refused {refused} of {methods} methods")
+    score.check("dex: within 8 of reading, checksumming and writing", weave / floor <= 8, f"{weave:.3f} s against {floor:.3f} s: {weave / floor:.1f}")
+    score.check("dex: grows by at most 12 %", growth <= 12, f"{growth:.1f} %")
 
 
 def class_bytes(path):
@@ -132,16 +169,20 @@ def assembly(score, folder, rounds):
 def body():
     args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     args.add_argument("--rounds", type=int, default=5)
-    args.add_argument("--only", action="append", default=[], choices=["peer", "floor", "small", "memory", "linear", "growth", "assembly"])
+    names = ["peer", "floor", "small", "memory", "linear", "growth", "assembly", "dex"]
+    args.add_argument("--only", action="append", default=[], choices=names)
     args = args.parse_args()
     wanted = lambda name: not args.only or name in args.only
-    folder, score, weave = fresh(WORK / "bench"), Score(), weave_binary()
+    folder, score = fresh(WORK / "bench"), Score()
     if wanted("assembly"):
         assembly(score, folder, args.rounds)
-    if args.only == ["assembly"]:
-        return score.finish("benches")
-    version, home = min(judges().items())
     CORPORA.mkdir(parents=True, exist_ok=True)
+    if wanted("dex"):
+        dex(score, folder, args.rounds)
+    if args.only and set(args.only) <= {"assembly", "dex"}:
+        return score.finish("benches")
+    weave = weave_binary()
+    version, home = min(judges().items())
     jar = corpora.jdk_jar(version, home)
     rules = folder / "rules.toml"
     rules.write_text(RULES)
