@@ -45,7 +45,13 @@ impl Step<'_, '_> {
 
     #[cold]
     fn wanted<T>(&self, r: u32, what: &str) -> Check<T> {
-        let holds = self.get(r).name(self.universe);
+        let value = self.get(r);
+        let holds = value.name(self.universe);
+        if let Some(high) = value.high()
+            && self.line.registers.get(r as usize + 1) != Some(&high)
+        {
+            return Err(format!("v{r} holds {holds} whose upper half is lost"));
+        }
         Err(format!("v{r} holds {holds}, {what} is wanted"))
     }
 

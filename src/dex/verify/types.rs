@@ -365,7 +365,20 @@ impl<'a> Universe<'a> {
 
     /// For messages.
     pub fn name(&self, ty: u32) -> String {
+        let word = match self.letter(ty) {
+            b'Z' => "boolean",
+            b'B' => "byte",
+            b'S' => "short",
+            b'C' => "char",
+            b'I' => "int",
+            b'F' => "float",
+            b'J' => "long",
+            b'D' => "double",
+            b'V' => "void",
+            _ => "",
+        };
         match self.component(ty) {
+            _ if !word.is_empty() => word.into(),
             Some(component) => format!("{}[]", self.name(component)),
             None => match self.file.type_name(ty) {
                 Ok(name) => name.into_owned(),
