@@ -12,12 +12,14 @@
 
 pub mod aspect;
 pub mod bytes;
+pub mod cil;
 pub mod cli;
 pub mod container;
 pub mod dex;
 pub mod edit;
 pub mod error;
 pub mod jvm;
+pub mod mapping;
 pub mod pipeline;
 pub mod symbols;
 pub mod trace;

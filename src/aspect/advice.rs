@@ -15,11 +15,20 @@ impl Advice {
     pub const EXCEPTION: Advice = Advice(4);
     /// All three: the default.
     pub const ALL: Advice = Advice(7);
+    /// A section of Android's own trace (`android.os.Trace`) from the start of the body to its end, by a return or by
+    /// an exception. Beside the hooks of the others, or without.
+    pub const SECTION: Advice = Advice(8);
 
     /// Both sets together.
     #[must_use]
     pub const fn with(self, other: Advice) -> Advice {
         Advice(self.0 | other.0)
+    }
+
+    /// What is in this set and in the other.
+    #[must_use]
+    pub const fn only(self, other: Advice) -> Advice {
+        Advice(self.0 & other.0)
     }
 
     /// Whether all of `other` is in this set.
@@ -45,6 +54,8 @@ pub enum Reason {
     AlreadyWoven,
     /// It belongs to the hook library.
     Runtime,
+    /// The hook library runs on its class: a hook in it would call itself.
+    Foundation,
     /// The code would exceed the format's limit (JVM: 65,535 bytes, JVMS 4.7.3).
     CodeTooLarge,
     /// The constant pool or an index table is full (JVM: 65,535 entries, JVMS 4.1).
@@ -55,8 +66,28 @@ pub enum Reason {
     NothingToProtect,
     /// Its code has a shape that cannot be woven soundly.
     Unsupported,
+    /// Its only hooks are those of Android's trace, which is not where this runs.
+    OnlyAndroid,
     /// A class file version newer than this weaver knows.
     NewerVersion,
+    /// It ends by jumping to another method (.NET: `jmp`, ECMA-335 III.3.37).
+    JumpsAway,
+    /// Runtime-async: suspended by the runtime, without a state machine (.NET: ImplFlags 0x2000).
+    RuntimeAsync,
+    /// Its state machine has a shape that is not known.
+    StateMachine,
+    /// Part of the state machine of an async method or iterator, which is woven as one call.
+    InStateMachine,
+    /// The assembly holds native code that the program needs (C++/CLI).
+    MixedMode,
+    /// The image holds several assemblies' native code, and no IL.
+    CompositeImage,
+    /// The core library, on which the hook library stands.
+    CoreLibrary,
+    /// The method's body cannot be read: obfuscators keep some encrypted.
+    UnreadableBody,
+    /// Nothing in the assembly says where `System.Exception` is.
+    NoCoreReference,
 }
 
 impl Reason {
@@ -70,12 +101,23 @@ impl Reason {
             Reason::Excluded => "excluded",
             Reason::AlreadyWoven => "already-woven",
             Reason::Runtime => "runtime",
+            Reason::Foundation => "foundation",
             Reason::CodeTooLarge => "code-too-large",
             Reason::PoolFull => "pool-full",
             Reason::NoSuperCall => "no-super-call",
             Reason::NothingToProtect => "nothing-to-protect",
             Reason::Unsupported => "unsupported",
+            Reason::OnlyAndroid => "only-android",
             Reason::NewerVersion => "newer-version",
+            Reason::JumpsAway => "jumps-away",
+            Reason::RuntimeAsync => "runtime-async",
+            Reason::StateMachine => "state-machine",
+            Reason::InStateMachine => "in-state-machine",
+            Reason::MixedMode => "mixed-mode",
+            Reason::CompositeImage => "composite-image",
+            Reason::CoreLibrary => "core-library",
+            Reason::UnreadableBody => "unreadable-body",
+            Reason::NoCoreReference => "no-core-reference",
         }
     }
 
@@ -83,7 +125,18 @@ impl Reason {
     pub const fn is_failure(self) -> bool {
         matches!(
             self,
-            Reason::CodeTooLarge | Reason::PoolFull | Reason::Unsupported | Reason::NewerVersion
+            Reason::CodeTooLarge
+                | Reason::PoolFull
+                | Reason::Unsupported
+                | Reason::NewerVersion
+                | Reason::JumpsAway
+                | Reason::RuntimeAsync
+                | Reason::StateMachine
+                | Reason::MixedMode
+                | Reason::CompositeImage
+                | Reason::CoreLibrary
+                | Reason::UnreadableBody
+                | Reason::NoCoreReference
         )
     }
 }
@@ -98,12 +151,25 @@ impl fmt::Display for Reason {
             Reason::Excluded => "excluded by the rule",
             Reason::AlreadyWoven => "woven already",
             Reason::Runtime => "part of the hook library",
+            Reason::Foundation => "the hooks run on this class themselves",
             Reason::CodeTooLarge => "the code would exceed the format's limit",
             Reason::PoolFull => "the constant pool is full",
             Reason::NoSuperCall => "the constructor never calls another constructor",
             Reason::NothingToProtect => "no instruction to put a hook at",
             Reason::Unsupported => "its code has a shape that cannot be woven soundly",
+            Reason::OnlyAndroid => "its hooks (android-trace) are for dex files only",
             Reason::NewerVersion => "a class file version newer than this weaver knows",
+            Reason::JumpsAway => "it ends by jumping to another method",
+            Reason::RuntimeAsync => "the runtime suspends it, without a state machine",
+            Reason::StateMachine => "its state machine has an unknown shape",
+            Reason::InStateMachine => "part of a state machine: its method stands for it",
+            Reason::MixedMode => "the assembly mixes IL with native code (C++/CLI)",
+            Reason::CompositeImage => {
+                "a composite image holds native code only; weave its assemblies"
+            }
+            Reason::CoreLibrary => "the core library, on which the hook library stands",
+            Reason::UnreadableBody => "its body cannot be read (encrypted by an obfuscator?)",
+            Reason::NoCoreReference => "the assembly refers to no core library",
         })
     }
 }

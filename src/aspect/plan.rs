@@ -38,6 +38,8 @@ pub struct Plan {
     pub methods: Vec<Planned>,
     /// What rules matched but defaults or excludes left out; only when asked to explain.
     pub skipped: Vec<Skipped>,
+    /// The types that [`Plan::skipped`] is about: number and name.
+    pub skipped_types: Vec<(u32, String)>,
     /// Types that the scan has shown.
     types: u32,
 }
@@ -52,8 +54,8 @@ impl Plan {
     }
 }
 
-/// Gives the base of a type's ids from its name.
-pub type BaseOf<'a> = &'a (dyn Fn(&str) -> u32 + Sync);
+/// Gives the base of a type's ids from its number (see [`Planned::ty`]) and its name.
+pub type BaseOf<'a> = &'a (dyn Fn(u32, &str) -> u32 + Sync);
 
 /// The highest base: the ids of a type's methods follow its base and must not wrap around.
 const MAX_BASE: u32 = u32::MAX - (1 << 24);
@@ -84,8 +86,12 @@ pub struct Planner<'a> {
     matcher: &'a ArtifactMatcher<'a>,
     base_of: BaseOf<'a>,
     explain: bool,
+    /// The hooks that there are for the format.
+    hooks: Advice,
     /// The type under way, and the base of its ids.
     current: Option<(u32, TypeMatcher<'a>)>,
+    /// Its name, when explaining.
+    name: String,
     /// What came of it.
     pub plan: Plan,
 }
@@ -101,19 +107,34 @@ impl<'a> Planner<'a> {
             matcher,
             base_of,
             explain,
+            hooks: Advice::ALL,
             current: None,
+            name: String::new(),
             plan: Plan::default(),
+        }
+    }
+
+    /// The same for dex files, which run where Android's own trace is.
+    #[must_use]
+    pub fn on_android(self) -> Planner<'a> {
+        Planner {
+            hooks: self.hooks.with(Advice::SECTION),
+            ..self
         }
     }
 }
 
 impl Visitor for Planner<'_> {
     fn enter_type(&mut self, ty: &Type<'_>) -> bool {
+        let number = self.plan.types;
         self.plan.types += 1;
         self.current = self
             .matcher
             .for_type(ty)
-            .map(|matcher| ((self.base_of)(ty.name), matcher));
+            .map(|matcher| ((self.base_of)(number, ty.name), matcher));
+        if self.explain && self.current.is_some() {
+            ty.name.clone_into(&mut self.name);
+        }
         self.current.is_some()
     }
 
@@ -122,10 +143,20 @@ impl Visitor for Planner<'_> {
             return;
         };
         let ty = self.plan.types - 1;
-        match matcher.method(method) {
+        let verdict = match matcher.method(method) {
+            Verdict::Weave(advice) => match advice.only(self.hooks) {
+                Advice(0) => Verdict::Skip(Reason::OnlyAndroid),
+                advice => Verdict::Weave(advice),
+            },
+            verdict => verdict,
+        };
+        match verdict {
             Verdict::Unmatched => {}
             Verdict::Skip(reason) => {
                 if self.explain {
+                    if self.plan.skipped_types.last().is_none_or(|(t, _)| *t != ty) {
+                        self.plan.skipped_types.push((ty, self.name.clone()));
+                    }
                     self.plan.skipped.push(Skipped {
                         ty,
                         index,

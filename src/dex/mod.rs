@@ -21,6 +21,7 @@ mod monitors;
 pub mod opcodes;
 mod registers;
 pub mod remap;
+mod renumber;
 mod scan;
 #[cfg(test)]
 mod testing;
@@ -29,5 +30,6 @@ pub mod verify;
 mod write;
 
 pub use file::{Dex, MAGIC};
+pub use renumber::Renumbering;
 pub use scan::scan;
-pub use write::{HOOKS, Scratch, Woven, WovenMethod, WovenType, weave};
+pub use write::{HOOKS, Scratch, Woven, weave};

@@ -2,6 +2,7 @@
 
 use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::plan::{Plan, Planned, Skipped};
+use crate::aspect::woven::WovenType;
 use crate::bytes::mutf8;
 use crate::dex::bodies::{Bodies, Job, Member};
 use crate::dex::class::{Budget, ClassDef, Members};
@@ -11,7 +12,6 @@ use crate::dex::layout;
 use crate::dex::lower::Hooks;
 use crate::dex::remap::Remap;
 use crate::error::{Error, Result};
-use std::borrow::Cow;
 
 /// Descriptor of the class that holds the hooks.
 pub const HOOKS: &[u8] = b"Lweave/runtime/Hooks;";
@@ -30,40 +30,15 @@ pub struct Scratch {
 
 /// A woven dex file.
 #[derive(Default)]
-pub struct Woven<'a> {
+pub struct Woven {
     /// The new file; `None` where nothing could be woven.
     pub bytes: Option<Vec<u8>>,
     /// The types with planned methods, in the order of the file.
-    pub types: Vec<WovenType<'a>>,
-}
-
-/// A type with planned methods.
-#[derive(Default)]
-pub struct WovenType<'a> {
-    /// Full name as the JVM spells it.
-    pub name: Cow<'a, str>,
-    /// Source file name, or empty.
-    pub file: Cow<'a, str>,
-    /// The methods that got hooks.
-    pub methods: Vec<WovenMethod<'a>>,
-    /// Planned methods that were left as they were.
-    pub left: Vec<Skipped>,
-}
-
-/// A method that got hooks.
-pub struct WovenMethod<'a> {
-    /// The id that its hooks are called with.
-    pub id: u32,
-    /// Its name.
-    pub name: Cow<'a, str>,
-    /// Its descriptor.
-    pub descriptor: Cow<'a, str>,
-    /// First source line, or 0.
-    pub line: u32,
+    pub types: Vec<WovenType>,
 }
 
 /// Weaves the planned methods of a dex file.
-pub fn weave<'a>(dex: &Dex<'a>, plan: &Plan, scratch: &mut Scratch) -> Result<Woven<'a>> {
+pub fn weave(dex: &Dex<'_>, plan: &Plan, scratch: &mut Scratch) -> Result<Woven> {
     let mut woven = Woven::default();
     if plan.methods.is_empty() {
         return Ok(woven);
@@ -99,7 +74,7 @@ pub fn weave<'a>(dex: &Dex<'a>, plan: &Plan, scratch: &mut Scratch) -> Result<Wo
     if !planned.is_empty() {
         return Err(Error::usage("the plan is of another dex file"));
     }
-    if woven.types.iter().any(|ty| !ty.methods.is_empty()) {
+    if woven.types.iter().any(|ty| ty.methods().len() > 0) {
         layout::seal(&mut out, &starts);
         let last = dex.files.last().map_or(&[][..], |file| file.bytes);
         out.extend_from_slice(&dex.bytes[last.len()..]);
@@ -118,11 +93,11 @@ struct FilePlan<'p> {
 
 /// Makes the new bodies of a dex in `scratch`, and tells what came of each planned method. Gives the new
 /// ids, or nothing where no method could be woven.
-fn weave_bodies<'a>(
-    file: &File<'a>,
+fn weave_bodies(
+    file: &File<'_>,
     plan: FilePlan<'_>,
     scratch: &mut Scratch,
-    types: &mut Vec<WovenType<'a>>,
+    types: &mut Vec<WovenType>,
 ) -> Result<Option<Ids>> {
     if plan.planned.is_empty() {
         return Ok(None);
@@ -169,11 +144,11 @@ fn weave_bodies<'a>(
 }
 
 /// Lists the types with planned methods, and whether any method was woven.
-fn tell<'a>(
-    file: &File<'a>,
+fn tell(
+    file: &File<'_>,
     plan: FilePlan<'_>,
     scratch: &Scratch,
-    types: &mut Vec<WovenType<'a>>,
+    types: &mut Vec<WovenType>,
 ) -> Result<bool> {
     let mut any = false;
     let mut last = None;
@@ -182,11 +157,13 @@ fn tell<'a>(
             last = Some(planned.ty);
             let row = &file.classes[(planned.ty - plan.first_type) as usize];
             let class = ClassDef::read(row);
-            types.push(WovenType {
-                name: file.type_name(class.ty)?,
-                file: mutf8(class.file(file)?),
-                ..WovenType::default()
-            });
+            let of_type = plan.planned.iter().filter(|p| p.ty == planned.ty);
+            types.push(WovenType::new(
+                planned.ty,
+                &file.type_name(class.ty)?,
+                &mutf8(class.file(file)?),
+                of_type.count(),
+            ));
         }
         let Some(ty) = types.last_mut() else {
             continue;
@@ -205,11 +182,8 @@ fn tell<'a>(
             }),
             None => {
                 any = true;
-                ty.methods.push(WovenMethod {
-                    id: planned.id,
-                    name,
-                    descriptor: descriptor.into(),
-                    line: outcome.line,
+                ty.add(planned.id, outcome.line, &name, |text| {
+                    text.push_str(&descriptor);
                 });
             }
         }
@@ -291,6 +265,7 @@ impl Scratch {
             members: &self.members,
             planned,
             hooks,
+            init: ids::find_string(file, b"<init>")?,
             throwable: ids::find_type(file, THROWABLE)?,
             known: hooks_type.map(|ty| ids::methods_of(file, ty)),
         };

@@ -7,6 +7,7 @@
 mod attributes;
 mod class;
 mod constructor;
+mod foundation;
 mod frames;
 mod insn;
 mod lower;
@@ -20,4 +21,4 @@ mod write;
 pub use class::{Class, MAGIC};
 pub use pool::HOOKS_CLASS;
 pub use scan::scan;
-pub use write::{NEWEST_MAJOR, Scratch, Woven, WovenMethod, weave};
+pub use write::{NEWEST_MAJOR, Scratch, Woven, weave};

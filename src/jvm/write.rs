@@ -2,11 +2,12 @@
 
 use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::plan::{Plan, Skipped};
+use crate::aspect::woven::WovenType;
 use crate::error::Result;
 use crate::jvm::class::{Class, MethodInfo};
+use crate::jvm::foundation;
 use crate::jvm::lower::{self, MAX_ADDITIONS};
 use crate::jvm::pool::Additions;
-use std::borrow::Cow;
 
 /// Newest class file version that is woven: Java 25 is 69 (JVMS 4.1-A), and one more, since new
 /// versions rarely change what the weaver touches. Newer classes are left as they are.
@@ -19,44 +20,41 @@ pub struct Scratch {
     additions: Additions,
     /// The class from its access flags on.
     tail: Vec<u8>,
+    /// Memory for the next class file.
+    bytes: Vec<u8>,
 }
+
+impl Scratch {
+    /// Takes back the bytes of a class that is done with, as memory for the next one.
+    pub fn reuse(&mut self, bytes: Vec<u8>) {
+        if bytes.capacity() <= MAX_REUSED {
+            self.bytes = bytes;
+        }
+    }
+}
+
+/// Largest memory of a class that is kept for the next one.
+const MAX_REUSED: usize = 1 << 20;
 
 /// A woven class.
 #[derive(Default)]
-pub struct Woven<'a> {
+pub struct Woven {
     /// The new class file; `None` where nothing could be woven.
     pub bytes: Option<Vec<u8>>,
-    /// Full name in internal form.
-    pub type_name: Cow<'a, str>,
-    /// Source file name, or empty.
-    pub file: Cow<'a, str>,
-    /// The methods that got hooks.
-    pub methods: Vec<WovenMethod<'a>>,
-    /// Planned methods that were left as they were.
-    pub left: Vec<Skipped>,
-}
-
-/// A method that got hooks.
-pub struct WovenMethod<'a> {
-    /// The id that its hooks are called with.
-    pub id: u32,
-    /// Its name.
-    pub name: Cow<'a, str>,
-    /// Its descriptor.
-    pub descriptor: Cow<'a, str>,
-    /// First source line, or 0.
-    pub line: u32,
+    /// What came of its methods.
+    pub ty: WovenType,
 }
 
 /// Weaves the planned methods of a class.
-pub fn weave<'a>(class: &Class<'a>, plan: &Plan, scratch: &mut Scratch) -> Result<Woven<'a>> {
+pub fn weave(class: &Class<'_>, plan: &Plan, scratch: &mut Scratch) -> Result<Woven> {
     let mut woven = Woven {
-        type_name: class.name(),
-        file: class.source_file(),
-        ..Woven::default()
+        bytes: None,
+        ty: WovenType::new(0, &class.name(), &class.source_file(), plan.methods.len()),
     };
     let refused = if class.major > NEWEST_MAJOR {
         Some(Reason::NewerVersion)
+    } else if foundation::is_foundation(woven.ty.name().as_bytes()) {
+        Some(Reason::Foundation)
     } else if class.is_woven() {
         Some(Reason::AlreadyWoven)
     } else if class.pool.count() > u16::MAX - MAX_ADDITIONS {
@@ -71,10 +69,14 @@ pub fn weave<'a>(class: &Class<'a>, plan: &Plan, scratch: &mut Scratch) -> Resul
         reason,
     };
     if let Some(reason) = refused {
-        woven.left = plan
+        woven.ty.left = plan
             .methods
             .iter()
-            .map(|p| skip(p.index, &class.methods[p.index as usize], reason))
+            .map(|p| (p.index, &class.methods[p.index as usize]))
+            .map(|(i, m)| match m.code {
+                Some(_) => skip(i, m, reason),
+                None => skip(i, m, Reason::NoBody),
+            })
             .collect();
         return Ok(woven);
     }
@@ -83,6 +85,7 @@ pub fn weave<'a>(class: &Class<'a>, plan: &Plan, scratch: &mut Scratch) -> Resul
         lower: buffers,
         additions,
         tail,
+        bytes: reused,
     } = scratch;
     additions.reset(&class.pool);
     tail.clear();
@@ -96,12 +99,16 @@ pub fn weave<'a>(class: &Class<'a>, plan: &Plan, scratch: &mut Scratch) -> Resul
         let method = &class.methods[planned.index as usize];
         if additions.room() < MAX_ADDITIONS {
             woven
+                .ty
                 .left
                 .push(skip(planned.index, method, Reason::PoolFull));
             continue;
         }
         let Some(code) = &method.code else {
-            woven.left.push(skip(planned.index, method, Reason::NoBody));
+            woven
+                .ty
+                .left
+                .push(skip(planned.index, method, Reason::NoBody));
             continue;
         };
         let mark = tail.len();
@@ -111,25 +118,26 @@ pub fn weave<'a>(class: &Class<'a>, plan: &Plan, scratch: &mut Scratch) -> Resul
         match outcome {
             Ok(line) => {
                 copied = code.end;
-                woven.methods.push(WovenMethod {
-                    id: planned.id,
-                    name: class.pool.text(method.name)?,
-                    descriptor: class.pool.text(method.descriptor)?,
-                    line: u32::from(line),
+                let name = class.pool.text(method.name)?;
+                let descriptor = class.pool.text(method.descriptor)?;
+                woven.ty.add(planned.id, u32::from(line), &name, |text| {
+                    text.push_str(&descriptor);
                 });
             }
             Err(reason) => {
                 tail.truncate(mark);
-                woven.left.push(skip(planned.index, method, reason));
+                woven.ty.left.push(skip(planned.index, method, reason));
             }
         }
     }
-    if woven.methods.is_empty() {
+    if woven.ty.methods().len() == 0 {
         return Ok(woven);
     }
     tail.extend_from_slice(&class.bytes[copied..]);
     let pool = &class.bytes[10..class.pool.end()];
-    let mut bytes = Vec::with_capacity(10 + pool.len() + additions.bytes().len() + tail.len());
+    let mut bytes = std::mem::take(reused);
+    bytes.clear();
+    bytes.reserve_exact(10 + pool.len() + additions.bytes().len() + tail.len());
     bytes.extend_from_slice(&class.bytes[..8]);
     bytes.extend_from_slice(&additions.count().to_be_bytes());
     bytes.extend_from_slice(pool);

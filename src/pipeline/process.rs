@@ -1,9 +1,11 @@
 //! One class, on any thread: prefilter, scan, match, weave.
 
 use crate::aspect::advice::Advice;
-use crate::aspect::plan::{Planner, Skipped};
+use crate::aspect::plan::{Planned, Planner, Skipped};
 use crate::aspect::pointcut::{ArtifactMatcher, Hierarchy, Matcher};
+use crate::aspect::woven::WovenType;
 use crate::container::zip::Codec;
+use crate::dex;
 use crate::error::Result;
 use crate::jvm;
 use crate::pipeline::ids::IdBase;
@@ -19,98 +21,46 @@ pub(crate) struct Context<'j> {
     /// Nothing is written: leave out what costs only for the output.
     pub(crate) dry: bool,
     pub(crate) runtime: bool,
+    /// The output is signed anew: that old signatures go is no news.
+    pub(crate) signs: bool,
 }
 
 /// Largest class that is read. Real ones stay far below, and a member that claims more would only cost memory.
 pub(crate) const MAX_CLASS: u64 = 64 << 20;
 
-/// A class that the rules have something to say about. All its names are in one string: of
-/// 200,000 methods none should cost an allocation.
+/// A type that the rules have something to say about.
 #[derive(Default)]
 pub(crate) struct Touched {
-    /// The new class file, if anything was woven.
-    pub(crate) bytes: Option<Vec<u8>>,
-    text: String,
-    type_name: usize,
-    file: usize,
-    methods: Vec<MethodEntry>,
-    /// Methods that were meant but are left as they were.
-    pub(crate) left: Vec<Skipped>,
+    /// What was woven, and which methods were meant but are left as they were.
+    pub(crate) woven: WovenType,
     /// The advice of each woven method; only when explaining.
     pub(crate) advice: Vec<Advice>,
 }
 
-struct MethodEntry {
-    id: u32,
-    line: u32,
-    start: u32,
-    name: u32,
-    descriptor: u32,
-}
-
-/// A woven method of a [`Touched`] class.
-pub(crate) struct WovenMethod<'t> {
-    pub(crate) id: u32,
-    pub(crate) line: u32,
-    pub(crate) name: &'t str,
-    pub(crate) descriptor: &'t str,
+/// A class file that the rules have something to say about.
+pub(crate) struct TouchedClass {
+    /// The new class file, if anything was woven.
+    pub(crate) bytes: Option<Vec<u8>>,
+    pub(crate) ty: Touched,
 }
 
 impl Touched {
-    fn new(woven: jvm::Woven<'_>, skipped: Vec<Skipped>) -> Touched {
-        let mut text = String::with_capacity(64 + woven.methods.len() * 48);
-        text.push_str(&woven.type_name);
-        text.push_str(&woven.file);
-        let mut methods = Vec::with_capacity(woven.methods.len());
-        for m in &woven.methods {
-            let start = text.len() as u32;
-            text.push_str(&m.name);
-            let name = text.len() as u32 - start;
-            text.push_str(&m.descriptor);
-            let descriptor = text.len() as u32 - start - name;
-            methods.push(MethodEntry {
-                id: m.id,
-                line: m.line,
-                start,
-                name,
-                descriptor,
-            });
-        }
-        let mut left = woven.left;
-        left.extend(skipped);
+    pub(crate) fn new(mut woven: WovenType, skipped: Vec<Skipped>) -> Touched {
+        woven.left.extend(skipped);
         Touched {
-            bytes: woven.bytes,
-            type_name: woven.type_name.len(),
-            file: woven.file.len(),
-            text,
-            methods,
-            left,
+            woven,
             advice: Vec::new(),
         }
     }
 
-    /// Full name in internal form.
-    pub(crate) fn type_name(&self) -> &str {
-        &self.text[..self.type_name]
-    }
-
-    /// Source file name, or empty.
-    pub(crate) fn file(&self) -> &str {
-        &self.text[self.type_name..self.type_name + self.file]
-    }
-
-    /// The methods that got hooks.
-    pub(crate) fn methods(&self) -> impl ExactSizeIterator<Item = WovenMethod<'_>> {
-        self.methods.iter().map(|m| {
-            let (start, name) = (m.start as usize, m.name as usize);
-            let end = start + name + m.descriptor as usize;
-            WovenMethod {
-                id: m.id,
-                line: m.line,
-                name: &self.text[start..start + name],
-                descriptor: &self.text[start + name..end],
-            }
-        })
+    /// Notes which advice each method got.
+    pub(crate) fn explain(&mut self, planned: &[Planned]) {
+        let mut planned = planned.iter();
+        let advice = self.woven.methods().map(|method| {
+            let same = planned.find(|p| p.id == method.id);
+            same.map_or(Advice::ALL, |p| p.advice)
+        });
+        self.advice = advice.collect();
     }
 }
 
@@ -118,6 +68,7 @@ impl Touched {
 pub(crate) struct Worker {
     pub(crate) codec: Codec,
     pub(crate) scratch: jvm::Scratch,
+    pub(crate) dex_scratch: dex::Scratch,
     pub(crate) bytes: Vec<u8>,
 }
 
@@ -125,6 +76,7 @@ thread_local! {
     static WORKER: RefCell<Worker> = RefCell::new(Worker {
         codec: Codec::new(),
         scratch: jvm::Scratch::default(),
+        dex_scratch: dex::Scratch::default(),
         bytes: Vec::new(),
     });
 }
@@ -150,7 +102,7 @@ pub(crate) fn weave_class(
     bytes: &[u8],
     scratch: &mut jvm::Scratch,
     attempt: u32,
-) -> Result<Option<Touched>> {
+) -> Result<Option<TouchedClass>> {
     if !matcher.bytes_may_match(bytes) {
         return Ok(None);
     }
@@ -158,7 +110,7 @@ pub(crate) fn weave_class(
     if class.is_module() {
         return Ok(None);
     }
-    let base_of = |type_name: &str| (cx.id_base)(type_name, attempt);
+    let base_of = |_: u32, type_name: &str| (cx.id_base)(type_name, attempt);
     let mut planner = Planner::new(matcher, &base_of, cx.explain);
     jvm::scan(&class, &mut planner)?;
     let plan = planner.plan;
@@ -166,21 +118,17 @@ pub(crate) fn weave_class(
         if plan.skipped.is_empty() {
             return Ok(None);
         }
-        let unwoven = jvm::Woven {
-            type_name: class.name(),
-            ..jvm::Woven::default()
-        };
-        return Ok(Some(Touched::new(unwoven, plan.skipped)));
+        let unwoven = WovenType::new(0, &class.name(), "", 0);
+        let ty = Touched::new(unwoven, plan.skipped);
+        return Ok(Some(TouchedClass { bytes: None, ty }));
     }
     let woven = jvm::weave(&class, &plan, scratch)?;
-    let mut touched = Touched::new(woven, plan.skipped);
+    let mut ty = Touched::new(woven.ty, plan.skipped);
     if cx.explain {
-        let mut planned = plan.methods.iter();
-        let advice = touched.methods.iter().map(|method| {
-            let same = planned.find(|p| p.id == method.id);
-            same.map_or(Advice::ALL, |p| p.advice)
-        });
-        touched.advice = advice.collect();
+        ty.explain(&plan.methods);
     }
-    Ok(Some(touched))
+    Ok(Some(TouchedClass {
+        bytes: woven.bytes,
+        ty,
+    }))
 }

@@ -1,20 +1,23 @@
 //! Any number of traces, summed up in one.
 
-use super::exceptions::{Exception, Exceptions};
-use super::file::Trace;
+use super::exceptions::{Exception, Exceptions, UnderWay};
+use super::file::{Thread, Trace};
 use super::format::{FLAG_ORDERLY, Header};
+use super::logical::LogicalCalls;
 use super::methods::{MethodIx, Methods};
 use super::notes::Notes;
 use super::pattern;
-use super::replay::{Call, Frame, Replay, Tally, Visitor};
+use super::replay::{Call, Frame, Outcome, Replay, Run, Tally, Visitor};
 use super::summary::Stats;
 use super::tree::Tree;
 use super::units::counted;
+use crate::mapping::Mapping;
 
 /// What to sum up.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Calls shorter than this many nanoseconds are left out; their time is their caller's own.
+    /// Calls shorter than this many nanoseconds are left out; their time is their caller's own, but
+    /// that of logical calls.
     pub min: u64,
     /// Only threads of this number, or whose name fits this pattern.
     pub thread: Option<String>,
@@ -33,7 +36,7 @@ pub struct Process {
     pub end: u64,
     /// Threads in it.
     pub threads: u64,
-    /// Enter, exit and error records in it.
+    /// Enter, exit and error records in it, and begins and ends of logical calls.
     pub records: u64,
     /// Records known to be lost.
     pub lost: u64,
@@ -61,8 +64,10 @@ pub struct ThreadStats {
     pub name: String,
     /// [`THREAD_VIRTUAL`](super::format::THREAD_VIRTUAL) and others.
     pub flags: u32,
-    /// Calls that count.
+    /// Calls that count; a logical call counts where its first piece ran.
     pub calls: u64,
+    /// Further pieces of logical calls.
+    pub resumed: u64,
     /// Time within woven calls.
     pub busy: u64,
     /// Segments that are missing.
@@ -104,29 +109,93 @@ struct Sums {
     stats: Vec<Stats>,
     tree: Option<Tree>,
     exceptions: Exceptions,
+    logical: LogicalCalls,
+    /// Of the thread at hand.
+    thread: ThreadSums,
+}
+
+/// What is summed up of a thread by itself.
+#[derive(Clone, Copy, Default)]
+struct ThreadSums {
+    /// It is looked at; else only for the logical calls that were on others too.
+    wanted: bool,
     calls: u64,
+    resumed: u64,
     busy: u64,
+}
+
+/// A thread that waits for its turn.
+#[derive(Default)]
+struct Waiting {
+    run: Run,
+    exception: UnderWay,
+    sums: ThreadSums,
 }
 
 impl Visitor for Sums {
     #[inline]
     fn call(&mut self, call: &Call, stack: &mut [Frame]) {
-        let row = call.method as usize;
-        if self.stats.len() <= row {
-            self.stats.resize_with(row + 1, Stats::default);
+        if let Some(piece) = call.piece {
+            self.logical.piece(piece, call, self.thread.wanted);
+            if !self.thread.wanted {
+                return;
+            }
+            if piece.first {
+                self.thread.calls += 1;
+            } else {
+                self.thread.resumed += 1;
+            }
+        } else {
+            if !self.thread.wanted {
+                return;
+            }
+            self.plain(call);
         }
-        self.stats[row].add(call);
-        self.calls += 1;
         if stack.len() == 1 {
-            self.busy = self.busy.saturating_add(call.total);
+            self.thread.busy = self.thread.busy.saturating_add(call.total);
         }
         if let Some(tree) = &mut self.tree {
             tree.add(call, stack);
         }
     }
 
+    fn begin(&mut self, method: MethodIx, call: u64, time: u64) {
+        self.logical.begin(method, call, time, self.thread.wanted);
+    }
+
+    fn complete(&mut self, method: MethodIx, call: u64, time: u64, outcome: Outcome) {
+        self.logical
+            .complete(method, call, time, outcome, self.thread.wanted);
+    }
+
     fn error(&mut self, method: MethodIx, details: Option<(&str, &str)>, caller: Option<MethodIx>) {
-        self.exceptions.error(method, details, caller);
+        if self.thread.wanted {
+            self.exceptions.error(method, details, caller);
+        }
+    }
+}
+
+impl Sums {
+    #[inline]
+    fn plain(&mut self, call: &Call) {
+        let row = call.method as usize;
+        if self.stats.len() <= row {
+            self.stats.resize_with(row + 1, Stats::default);
+        }
+        self.stats[row].add(call);
+        self.thread.calls += 1;
+    }
+}
+
+impl Analysis {
+    /// Gives methods and exceptions of obfuscated programs the names that they had before.
+    pub fn restore_names(&mut self, mapping: &Mapping) {
+        self.methods.restore_names(mapping);
+        for exception in &mut self.exceptions {
+            if let Some(original) = mapping.class_name(&exception.type_name) {
+                original.clone_into(&mut exception.type_name);
+            }
+        }
     }
 }
 
@@ -140,8 +209,8 @@ impl Analyzer {
                 stats: Vec::new(),
                 tree: options.tree.then(Tree::default),
                 exceptions: Exceptions::default(),
-                calls: 0,
-                busy: 0,
+                logical: LogicalCalls::default(),
+                thread: ThreadSums::default(),
             },
             processes: Vec::new(),
             threads: Vec::new(),
@@ -151,37 +220,22 @@ impl Analyzer {
 
     /// Adds a trace.
     pub fn add(&mut self, trace: &Trace) {
-        self.replay.next_trace();
+        let first = self.threads.len();
+        if trace.has_logical_calls() {
+            self.in_turns(trace);
+        } else {
+            self.one_by_one(trace);
+        }
         let mut notes = trace.notes().clone();
-        let (mut lost, mut missing) = (0u64, 0u64);
         let mut sum = Tally::default();
-        for thread in trace.threads() {
-            missing = missing.saturating_add(thread.missing);
-            let named = trace.thread_name(thread.number);
-            let name = named.map_or("", |n| n.name.as_str());
-            if !self.wants(thread.number, name) {
-                continue;
-            }
-            (self.sums.calls, self.sums.busy) = (0, 0);
-            let tally = self
-                .replay
-                .thread(trace, thread, &mut self.methods, &mut self.sums);
-            self.sums.exceptions.settle();
-            lost = lost.saturating_add(tally.lost);
+        for ThreadStats { tally, .. } in &self.threads[first..] {
+            sum.lost = sum.lost.saturating_add(tally.lost);
             sum.unopened += tally.unopened;
             sum.unclosed += tally.unclosed;
             sum.too_deep += tally.too_deep;
-            self.threads.push(ThreadStats {
-                process: self.processes.len(),
-                number: thread.number,
-                name: name.to_owned(),
-                flags: named.map_or(0, |n| n.flags),
-                calls: self.sums.calls,
-                busy: self.sums.busy,
-                missing: thread.missing,
-                tally,
-            });
         }
+        let Sums { logical, stats, .. } = &mut self.sums;
+        let left_out = logical.finish(self.options.min, stats);
         for (n, noun, what) in [
             (sum.unopened, "exit", "without an enter, skipped"),
             (
@@ -190,29 +244,113 @@ impl Analyzer {
                 "without an exit, closed with the call around",
             ),
             (sum.too_deep, "call", "too deep, left out"),
+            (
+                left_out,
+                "record",
+                "of too many logical calls at once, left out",
+            ),
         ] {
             if n > 0 {
                 notes.add(|| format!("{} {what}", counted(n, noun)));
             }
         }
+        let missing = trace.threads().iter().map(|t| t.missing);
         self.processes.push(Process {
             file: trace.name().to_owned(),
             header: trace.header().clone(),
             end: trace.end(),
             threads: trace.threads().len() as u64,
             records: trace.records(),
-            lost: trace.header().lost.max(lost),
-            missing,
+            lost: trace.header().lost.max(sum.lost),
+            missing: missing.fold(0, u64::saturating_add),
             notes,
         });
     }
 
-    fn wants(&self, number: u32, name: &str) -> bool {
+    fn one_by_one(&mut self, trace: &Trace) {
+        self.replay.next_trace(false);
+        for thread in trace.threads() {
+            if !self.wants(trace, thread) {
+                continue;
+            }
+            self.sums.thread = ThreadSums {
+                wanted: true,
+                ..ThreadSums::default()
+            };
+            for segment in trace.segments(thread) {
+                self.replay
+                    .segment(trace, segment, &mut self.methods, &mut self.sums);
+            }
+            let stats = self.end_of(trace, thread);
+            self.threads.push(stats);
+        }
+    }
+
+    /// All threads, a segment at a time in the order of time: logical calls go from one to another.
+    fn in_turns(&mut self, trace: &Trace) {
+        self.replay.next_trace(true);
+        let threads = trace.threads();
+        let mut waiting: Vec<Option<Box<Waiting>>> = Vec::new();
+        waiting.resize_with(threads.len(), || None);
+        let mut ended: Vec<Option<ThreadStats>> = vec![None; threads.len()];
+        for (start, number, at) in trace.in_order() {
+            let (thread, segments) = (&threads[number], trace.segments(&threads[number]));
+            let Sums { logical, stats, .. } = &mut self.sums;
+            logical.settle(start, self.options.min, stats);
+            let mut turn = waiting[number].take().unwrap_or_else(|| {
+                let mut turn = Box::<Waiting>::default();
+                turn.sums.wanted = self.wants(trace, thread);
+                turn
+            });
+            self.turn_to(&mut turn);
+            self.replay
+                .segment(trace, &segments[at], &mut self.methods, &mut self.sums);
+            if at + 1 == segments.len() {
+                let stats = self.end_of(trace, thread);
+                ended[number] = self.sums.thread.wanted.then_some(stats);
+            }
+            self.turn_to(&mut turn);
+            if at + 1 < segments.len() {
+                waiting[number] = Some(turn);
+            }
+        }
+        self.threads.extend(ended.into_iter().flatten());
+    }
+
+    fn turn_to(&mut self, other: &mut Waiting) {
+        self.replay.turn_to(&mut other.run);
+        self.sums.exceptions.turn_to(&mut other.exception);
+        std::mem::swap(&mut self.sums.thread, &mut other.sums);
+    }
+
+    /// The thread at hand is through.
+    fn end_of(&mut self, trace: &Trace, thread: &Thread) -> ThreadStats {
+        let tally = self.replay.end(trace, &mut self.sums);
+        self.sums.exceptions.settle();
+        let named = trace.thread_name(thread.number);
+        let sums = self.sums.thread;
+        ThreadStats {
+            process: self.processes.len(),
+            number: thread.number,
+            name: named.map_or_else(String::new, |n| n.name.clone()),
+            flags: named.map_or(0, |n| n.flags),
+            calls: sums.calls,
+            resumed: sums.resumed,
+            busy: sums.busy,
+            missing: thread.missing,
+            tally,
+        }
+    }
+
+    fn wants(&self, trace: &Trace, thread: &Thread) -> bool {
         match &self.options.thread {
             None => true,
             Some(wanted) => match wanted.parse::<u32>() {
-                Ok(wanted) => number == wanted,
-                Err(_) => pattern::matches(wanted, name),
+                Ok(wanted) => thread.number == wanted,
+                Err(_) => {
+                    let named = trace.thread_name(thread.number);
+                    pattern::matches(wanted, named.map_or("", |n| &n.name))
+                }
             },
         }
     }

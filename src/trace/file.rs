@@ -28,6 +28,7 @@ pub struct Trace {
     threads: Vec<Thread>,
     names: FxHashMap<u32, ThreadName>,
     records: u64,
+    logical: bool,
     last: u64,
     notes: Notes,
 }
@@ -62,6 +63,11 @@ impl Segment {
     /// Its place in the order of its thread's segments.
     pub fn number(&self) -> u32 {
         self.number
+    }
+
+    /// When it starts.
+    pub fn start(&self) -> u64 {
+        self.start
     }
 }
 
@@ -153,6 +159,7 @@ impl Trace {
             threads,
             names: index.names,
             records: index.records,
+            logical: index.logical,
             last: index.last,
             notes: index.notes,
         })
@@ -178,9 +185,14 @@ impl Trace {
         self.symbols.add(map)
     }
 
-    /// Enter, exit and error records in the file.
+    /// Enter, exit and error records in the file, and begins and ends of logical calls.
     pub fn records(&self) -> u64 {
         self.records
+    }
+
+    /// Whether there are logical calls.
+    pub fn has_logical_calls(&self) -> bool {
+        self.logical
     }
 
     /// When the trace ended: the orderly end, else the last record.
@@ -206,6 +218,22 @@ impl Trace {
     /// A thread's segments in their order.
     pub fn segments(&self, thread: &Thread) -> &[Segment] {
         &self.segments[thread.first..thread.first + thread.count]
+    }
+
+    /// All segments, as places among [`threads`](Trace::threads) and among a thread's
+    /// [`segments`](Trace::segments), in the order of time: each with when it starts. Of a thread they
+    /// keep their order whatever a damaged trace says.
+    pub fn in_order(&self) -> Vec<(u64, usize, usize)> {
+        let mut order = Vec::with_capacity(self.segments.len());
+        for (number, thread) in self.threads.iter().enumerate() {
+            let mut start = 0;
+            for (at, segment) in self.segments(thread).iter().enumerate() {
+                start = segment.start.max(start);
+                order.push((start, number, at));
+            }
+        }
+        order.sort_unstable();
+        order
     }
 
     /// The records of a segment.
@@ -250,6 +278,7 @@ struct Index {
     names: FxHashMap<u32, ThreadName>,
     maps: BTreeMap<u32, Parts>,
     records: u64,
+    logical: bool,
     last: u64,
     /// Skipped records by type.
     unknown: BTreeMap<u8, u64>,
@@ -301,6 +330,18 @@ impl Index {
                 Some(Record::Call { time, .. }) => {
                     self.records += 1;
                     self.last = self.last.max(time);
+                    continue;
+                }
+                Some(Record::Escape(
+                    Escape::Begin { time, .. } | Escape::Complete { time, .. },
+                )) => {
+                    self.records += 1;
+                    self.logical = true;
+                    self.last = self.last.max(time);
+                    continue;
+                }
+                Some(Record::Escape(Escape::Logical { .. })) => {
+                    self.logical = true;
                     continue;
                 }
                 Some(Record::Escape(Escape::Segment { .. })) | None => {}

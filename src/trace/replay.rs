@@ -1,7 +1,8 @@
-//! Replays a thread: its records, in order, paired into calls ("Pairing" of the format).
+//! Replays threads: the records of each, in order, paired into calls ("Pairing" of the format).
 
-use super::file::{Thread, Trace};
-use super::format::{CallKind, Escape, Record};
+use super::file::{Segment, Trace};
+use super::format::{CallKind, Escape, LOGICAL_FIRST, Record};
+use super::logical::Piece;
 use super::methods::{MethodIx, Methods};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
@@ -9,6 +10,9 @@ use std::borrow::Cow;
 /// Most calls open at once in a thread. The deepest stacks of real programs are far below; a
 /// damaged trace could open one with every record.
 const MAX_DEPTH: usize = 1 << 20;
+
+/// The same where threads are replayed in turns: each turn costs as much as calls are open.
+const MAX_DEPTH_IN_TURNS: usize = 1 << 16;
 
 /// A call that is open.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +27,8 @@ pub struct Frame {
     pub start: u64,
     /// Time spent in calls that it made and that count.
     pub inner: u64,
+    /// Which logical call it is a piece of, if it is one.
+    pub piece: Option<Piece>,
 }
 
 /// How a call ended.
@@ -38,11 +44,13 @@ pub enum Outcome {
     Running,
 }
 
-/// A call that is over.
+/// A call that is over, or a piece of a logical call.
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
     /// The method.
     pub method: MethodIx,
+    /// When it was entered.
+    pub start: u64,
     /// Nanoseconds from enter to end.
     pub total: u64,
     /// Of these, not in calls that it made.
@@ -51,12 +59,20 @@ pub struct Call {
     pub outermost: bool,
     /// How it ended.
     pub outcome: Outcome,
+    /// Which logical call it is a piece of, if it is one.
+    pub piece: Option<Piece>,
 }
 
 /// Takes what a replay finds.
 pub trait Visitor {
     /// A call ends; it is the last of `stack`, the calls around it are before it.
     fn call(&mut self, call: &Call, stack: &mut [Frame]);
+
+    /// A logical call begins, and does not run yet.
+    fn begin(&mut self, method: MethodIx, call: u64, time: u64);
+
+    /// A logical call is over, in its last piece or apart from its pieces.
+    fn complete(&mut self, method: MethodIx, call: u64, time: u64, outcome: Outcome);
 
     /// An exception left a method; `details` are there when it is a new one. `caller` is the
     /// call that goes on, if one is open.
@@ -66,7 +82,7 @@ pub trait Visitor {
 /// What a replay counts about its thread.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
-    /// Enter, exit and error records.
+    /// Enter, exit and error records, and begins and ends of logical calls.
     pub records: u64,
     /// Time of the first record.
     pub first: u64,
@@ -82,15 +98,50 @@ pub struct Tally {
     pub too_deep: u64,
 }
 
-/// Replays threads; keeps what can be used again from one to the next.
+/// Whether an exit ends this call: the nearest of the method, or, of a logical call, its piece.
+#[inline]
+fn ends(frame: &Frame, method: MethodIx, logical: Option<(u32, u64)>) -> bool {
+    frame.method == method
+        && logical.is_none_or(|(_, call)| frame.piece.is_some_and(|p| p.call == call))
+}
+
+fn borrowed<'a>(details: &'a Option<(Cow<'_, str>, Cow<'_, str>)>) -> Option<(&'a str, &'a str)> {
+    details.as_ref().map(|(t, m)| (&**t, &**m))
+}
+
+/// How far a thread has come.
 #[derive(Default)]
-pub struct Replay {
+pub struct Run {
     stack: Vec<Frame>,
-    /// Open calls of each method.
+    /// Open calls beyond those on the stack.
+    over: u64,
+    /// Records are missing behind the last one.
+    silent: bool,
+    tally: Tally,
+}
+
+impl Run {
+    #[inline]
+    fn record(&mut self, time: u64) {
+        if self.tally.records == 0 {
+            self.tally.first = time;
+        }
+        self.tally.records += 1;
+        self.tally.last = time;
+        self.silent = false;
+    }
+}
+
+/// Replays threads, one after the other or in turns.
+pub struct Replay {
+    /// The thread at hand.
+    run: Run,
+    /// Its open calls of each method.
     active: Vec<u32>,
     /// Rows of the ids of the trace at hand.
     rows: FxHashMap<u32, MethodIx>,
     min: u64,
+    max_depth: usize,
 }
 
 impl Replay {
@@ -98,101 +149,161 @@ impl Replay {
     /// woven: their time counts as their caller's own.
     pub fn new(min: u64) -> Replay {
         Replay {
+            run: Run::default(),
+            active: Vec::new(),
+            rows: FxHashMap::default(),
             min,
-            ..Replay::default()
+            max_depth: MAX_DEPTH,
         }
     }
 
-    /// Forgets the ids of the trace before.
-    pub fn next_trace(&mut self) {
+    /// Forgets the ids of the trace before. Whether threads take turns in this one: see
+    /// [`Replay::turn_to`].
+    pub fn next_trace(&mut self, in_turns: bool) {
         self.rows.clear();
+        self.max_depth = if in_turns {
+            MAX_DEPTH_IN_TURNS
+        } else {
+            MAX_DEPTH
+        };
     }
 
-    /// Replays one thread.
-    pub fn thread(
+    /// Goes on with another thread; `run` is then how far the one at hand has come.
+    pub fn turn_to(&mut self, run: &mut Run) {
+        for frame in &self.run.stack {
+            self.active[frame.method as usize] -= 1;
+        }
+        std::mem::swap(&mut self.run, run);
+        for frame in &self.run.stack {
+            self.active[frame.method as usize] += 1;
+        }
+    }
+
+    /// The thread at hand is through.
+    pub fn end(&mut self, trace: &Trace, visitor: &mut impl Visitor) -> Tally {
+        // What dropped records would have ended is not known to have run on.
+        let end = match self.run.silent {
+            true => self.run.tally.last,
+            false => trace.end(),
+        };
+        while !self.run.stack.is_empty() {
+            self.pop(end, Outcome::Running, visitor);
+        }
+        (self.run.over, self.run.silent) = (0, false);
+        std::mem::take(&mut self.run.tally)
+    }
+
+    /// Replays the next segment of the thread at hand.
+    pub fn segment(
         &mut self,
         trace: &Trace,
-        thread: &Thread,
+        segment: &Segment,
         methods: &mut Methods,
         visitor: &mut impl Visitor,
-    ) -> Tally {
-        let mut tally = Tally::default();
+    ) {
+        // What EXCEPTION and LOGICAL escapes said of the next record.
         let mut details: Option<(Cow<'_, str>, Cow<'_, str>)> = None;
-        let mut over = 0u64;
-        // Whether records are missing behind the last one.
-        let mut silent = false;
-        for segment in trace.segments(thread) {
-            let mut records = trace.decode(segment);
-            while let Some(record) = records.next() {
-                let (kind, time, id) = match record {
-                    Record::Call { kind, time, id } => (kind, time, id),
-                    Record::Escape(Escape::Exception { type_name, message }) => {
-                        details = Some((type_name, message));
-                        continue;
-                    }
-                    Record::Escape(Escape::Lost(n)) => {
-                        tally.lost = tally.lost.saturating_add(n);
-                        silent |= n > 0;
-                        continue;
-                    }
-                    Record::Escape(_) => continue,
-                };
-                if tally.records == 0 {
-                    tally.first = time;
+        let mut logical: Option<(u32, u64)> = None;
+        let mut records = trace.decode(segment);
+        while let Some(record) = records.next() {
+            let (kind, time, id) = match record {
+                Record::Call { kind, time, id } => (kind, time, id),
+                Record::Escape(Escape::Exception { type_name, message }) => {
+                    details = Some((type_name, message));
+                    continue;
                 }
-                tally.records += 1;
-                tally.last = time;
-                silent = false;
-                // Most exits are of the innermost call, whose row needs no looking up.
-                let method = match self.stack.last() {
-                    Some(top) if kind != CallKind::Enter && top.id == id => top.method,
-                    _ => self.row(id, trace, methods),
-                };
-                if kind == CallKind::Enter {
-                    if self.stack.len() < MAX_DEPTH && over == 0 {
-                        self.push(method, id, time);
+                Record::Escape(Escape::Lost(n)) => {
+                    self.run.tally.lost = self.run.tally.lost.saturating_add(n);
+                    self.run.silent |= n > 0;
+                    continue;
+                }
+                Record::Escape(Escape::Logical { flags, call }) => {
+                    logical = Some((flags, call));
+                    continue;
+                }
+                Record::Escape(Escape::Begin { id, call, time }) => {
+                    self.run.record(time);
+                    visitor.begin(self.row(id, trace, methods), call, time);
+                    continue;
+                }
+                Record::Escape(Escape::Complete {
+                    id,
+                    call,
+                    time,
+                    failed,
+                }) => {
+                    self.run.record(time);
+                    let method = self.row(id, trace, methods);
+                    if failed {
+                        visitor.complete(method, call, time, Outcome::Error);
+                        visitor.error(method, borrowed(&details.take()), None);
                     } else {
-                        over += 1;
-                        tally.too_deep += 1;
+                        visitor.complete(method, call, time, Outcome::Exit);
                     }
                     continue;
                 }
-                let mut ended = None;
-                if over > 0 {
-                    over -= 1;
-                } else if self.active[method as usize] == 0 {
-                    tally.unopened += 1;
-                } else {
-                    // Calls above the nearest of its id have lost their exits.
-                    while let Some(top) = self.stack.last()
-                        && top.method != method
-                    {
-                        tally.unclosed += 1;
-                        self.pop(time, Outcome::Lost, visitor);
-                    }
-                    ended = Some(if kind == CallKind::Exit {
-                        Outcome::Exit
-                    } else {
-                        Outcome::Error
+                Record::Escape(_) => continue,
+            };
+            self.run.record(time);
+            let logical = logical.take();
+            // Most exits are of the innermost call, whose row needs no looking up.
+            let method = match self.run.stack.last() {
+                Some(top) if kind != CallKind::Enter && top.id == id => top.method,
+                _ => self.row(id, trace, methods),
+            };
+            if kind == CallKind::Enter {
+                if self.run.stack.len() < self.max_depth && self.run.over == 0 {
+                    let piece = logical.map(|(flags, call)| Piece {
+                        call,
+                        first: flags & LOGICAL_FIRST != 0,
                     });
+                    self.push(method, id, time, piece);
+                } else {
+                    self.run.over += 1;
+                    self.run.tally.too_deep += 1;
                 }
-                if let Some(outcome) = ended {
-                    self.pop(time, outcome, visitor);
+                continue;
+            }
+            let outcome = if kind == CallKind::Exit {
+                Outcome::Exit
+            } else {
+                Outcome::Error
+            };
+            if self.run.over > 0 {
+                self.run.over -= 1;
+            } else if !self.is_open(method, logical) {
+                self.run.tally.unopened += 1;
+            } else {
+                // Calls above the one that ends have lost their exits.
+                while let Some(top) = self.run.stack.last()
+                    && !ends(top, method, logical)
+                {
+                    self.run.tally.unclosed += 1;
+                    self.pop(time, Outcome::Lost, visitor);
                 }
-                if kind == CallKind::Error {
-                    let details = details.take();
-                    let details = details.as_ref().map(|(t, m)| (&**t, &**m));
-                    let caller = self.stack.last().map(|f| f.method);
-                    visitor.error(method, details, caller);
-                }
+                self.pop(time, outcome, visitor);
+            }
+            if let Some((_, call)) = logical {
+                visitor.complete(method, call, time, outcome);
+            }
+            if kind == CallKind::Error {
+                let caller = self.run.stack.last().map(|f| f.method);
+                visitor.error(method, borrowed(&details.take()), caller);
             }
         }
-        // What dropped records would have ended is not known to have run on.
-        let end = if silent { tally.last } else { trace.end() };
-        while !self.stack.is_empty() {
-            self.pop(end, Outcome::Running, visitor);
-        }
-        tally
+    }
+
+    /// Whether a call is open that an exit of this method ends.
+    #[inline]
+    fn is_open(&self, method: MethodIx, logical: Option<(u32, u64)>) -> bool {
+        self.active[method as usize] > 0
+            && (logical.is_none()
+                || self
+                    .run
+                    .stack
+                    .iter()
+                    .rev()
+                    .any(|f| ends(f, method, logical)))
     }
 
     #[inline]
@@ -212,38 +323,42 @@ impl Replay {
     }
 
     #[inline]
-    fn push(&mut self, method: MethodIx, id: u32, start: u64) {
+    fn push(&mut self, method: MethodIx, id: u32, start: u64, piece: Option<Piece>) {
         self.active[method as usize] += 1;
-        self.stack.push(Frame {
+        self.run.stack.push(Frame {
             method,
             id,
             node: None,
             start,
             inner: 0,
+            piece,
         });
     }
 
     #[inline]
     fn pop(&mut self, time: u64, outcome: Outcome, visitor: &mut impl Visitor) {
-        let Some(&frame) = self.stack.last() else {
+        let Some(&frame) = self.run.stack.last() else {
             return;
         };
         let active = &mut self.active[frame.method as usize];
         *active -= 1;
         let total = time.saturating_sub(frame.start);
-        if total >= self.min {
+        // How long a logical call takes its pieces do not tell: they are always kept.
+        if total >= self.min || frame.piece.is_some() {
             let call = Call {
                 method: frame.method,
+                start: frame.start,
                 total,
                 own: total.saturating_sub(frame.inner),
                 outermost: *active == 0,
                 outcome,
+                piece: frame.piece,
             };
-            visitor.call(&call, &mut self.stack);
-            if let [.., caller, _] = self.stack.as_mut_slice() {
+            visitor.call(&call, &mut self.run.stack);
+            if let [.., caller, _] = self.run.stack.as_mut_slice() {
                 caller.inner = caller.inner.saturating_add(total);
             }
         }
-        self.stack.pop();
+        self.run.stack.pop();
     }
 }

@@ -9,6 +9,7 @@ pub mod params;
 pub mod version;
 
 mod glob;
+mod spelling;
 
 use glob::{Glob, Token};
 use name::{Name, common_form};
@@ -63,10 +64,19 @@ impl PatternError {
 pub enum Names {
     /// Types: names have segments; one without any is meant in every package.
     Types,
+    /// Annotations: types, of which .NET leaves out an `Attribute` at the end.
+    Annotations,
     /// Methods: the whole name is one segment.
     Methods,
     /// Artifacts: file names, one segment too.
     Artifacts,
+}
+
+impl Names {
+    /// Whether the whole name is one segment.
+    fn are_flat(self) -> bool {
+        matches!(self, Names::Methods | Names::Artifacts)
+    }
 }
 
 /// One pattern without its `!`.
@@ -101,7 +111,7 @@ impl Pattern {
             });
         }
         check(text, names)?;
-        let flat = names != Names::Types;
+        let flat = names.are_flat();
         let common = if flat {
             text.as_bytes().to_vec()
         } else {
@@ -218,7 +228,7 @@ fn check(text: &str, names: Names) -> Result<(), PatternError> {
         ));
     }
     // Methods may have spaces (Kotlin's and Groovy's test names do), types only among arguments.
-    let spaces = names != Names::Types || text.contains('<');
+    let spaces = names.are_flat() || text.contains('<');
     if let Some((at, c)) = text
         .char_indices()
         .find(|(_, c)| c.is_control() || c.is_whitespace() && !spaces)
@@ -236,7 +246,7 @@ fn check(text: &str, names: Names) -> Result<(), PatternError> {
                 .help("parameters go into `params`, the return type into `returns`"),
         );
     }
-    if names == Names::Types {
+    if !names.are_flat() {
         if let Some(at) = text.find("..") {
             let help = text.replace("..", ".**.").replace("**.*", "**");
             return Err(PatternError::new(at..at + 2, "`..` stands for parameters")
@@ -318,18 +328,19 @@ pub struct Hits {
 impl NameSet {
     /// Adds a pattern, with or without its `!`.
     pub fn add(&mut self, text: &str, names: Names) -> Result<(), PatternError> {
-        match text.strip_prefix('!') {
-            Some("") => Err(PatternError::new(0..1, "`!` needs a pattern to exclude")),
-            Some(rest) => {
-                let pattern = Pattern::new(rest, names).map_err(|e| e.shifted(1))?;
-                self.exclude.push(pattern);
-                Ok(())
+        let (to, text, offset) = match text.strip_prefix('!') {
+            Some("") => {
+                let what = "`!` needs a pattern to exclude";
+                return Err(PatternError::new(0..1, what));
             }
-            None => {
-                self.include.push(Pattern::new(text, names)?);
-                Ok(())
-            }
+            Some(rest) => (&mut self.exclude, rest, 1),
+            None => (&mut self.include, text, 0),
+        };
+        to.push(Pattern::new(text, names).map_err(|e| e.shifted(offset))?);
+        for other in spelling::others(text, names) {
+            to.extend(Pattern::new(&other, names));
         }
+        Ok(())
     }
 
     /// Whether a type's name is in the set.
@@ -408,6 +419,25 @@ mod tests {
 
     fn has(patterns: &[&str], name: &str) -> bool {
         Name::with(name, |name| types(patterns).has(name))
+    }
+
+    #[test]
+    fn types_as_csharp_writes_them() {
+        assert!(has(&["string"], "System.String"));
+        assert!(has(&["int[]"], "System.Int32[]"));
+        assert!(has(&["int[]"], "int[]"));
+        assert!(!has(&["!int"], "System.Int32"));
+        assert!(has(
+            &["Dictionary<string, S.List<int>>"],
+            "S.Dictionary`2<System.String,S.List`1<System.Int32>>"
+        ));
+        assert!(!has(&["Acme.string"], "System.String"));
+        let mut set = NameSet::default();
+        set.add("NoTrace", Names::Annotations).unwrap();
+        for name in ["Acme.NoTraceAttribute", "Acme.NoTrace"] {
+            assert!(Name::with(name, |name| set.has(name)), "{name}");
+        }
+        assert!(!Name::with("NoTraces", |name| set.has(name)));
     }
 
     #[test]

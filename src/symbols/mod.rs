@@ -4,6 +4,8 @@
 //! (`<output>.wsym`), and is copied as it is into each trace by the hook library.
 //! `docs/trace-format.md` describes the bytes.
 
+mod parameters;
+
 use crate::bytes::{Cursor, put_uleb32};
 use crate::error::{Error, Kind, Result};
 use rustc_hash::FxHashMap;
@@ -53,60 +55,8 @@ impl Symbol {
 
     /// Parameter types by their simple names: `(int, String[])`.
     pub fn parameters(&self) -> String {
-        let mut out = String::from("(");
-        let inner = self
-            .descriptor
-            .strip_prefix('(')
-            .and_then(|d| d.split_once(')'))
-            .map_or("", |(params, _)| params);
-        let mut rest = inner;
-        while !rest.is_empty() {
-            if out.len() > 1 {
-                out.push_str(", ");
-            }
-            rest = put_type(&mut out, rest);
-        }
-        out.push(')');
-        out
+        parameters::simple(&self.descriptor)
     }
-}
-
-/// Appends the simple name of the first type of a descriptor (JVMS 4.3.2, shared by dex) and
-/// returns what follows it.
-fn put_type<'a>(out: &mut String, descriptor: &'a str) -> &'a str {
-    let element = descriptor.trim_start_matches('[');
-    let dimensions = descriptor.len() - element.len();
-    let mut chars = element.chars();
-    let rest = match chars.next() {
-        Some('L') => {
-            let (name, rest) = chars
-                .as_str()
-                .split_once(';')
-                .unwrap_or((chars.as_str(), ""));
-            out.push_str(name.rsplit('/').next().unwrap_or(name));
-            rest
-        }
-        Some(c) => {
-            match c {
-                'B' => out.push_str("byte"),
-                'C' => out.push_str("char"),
-                'D' => out.push_str("double"),
-                'F' => out.push_str("float"),
-                'I' => out.push_str("int"),
-                'J' => out.push_str("long"),
-                'S' => out.push_str("short"),
-                'Z' => out.push_str("boolean"),
-                'V' => out.push_str("void"),
-                other => out.push(other),
-            }
-            chars.as_str()
-        }
-        None => "",
-    };
-    for _ in 0..dimensions {
-        out.push_str("[]");
-    }
-    rest
 }
 
 /// Payload bytes after which a block is packed: the work is then spread over the job instead of
@@ -159,7 +109,7 @@ impl Writer {
         if self.payload.is_empty() {
             return;
         }
-        let level = libdeflater::CompressionLvl::new(6).expect("valid level");
+        let level = libdeflater::CompressionLvl::new(1).expect("valid level");
         let mut deflate = libdeflater::Compressor::new(level);
         let start = self.blocks.len();
         let bound = deflate.deflate_compress_bound(self.payload.len());

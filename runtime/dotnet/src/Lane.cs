@@ -1,0 +1,400 @@
+using System;
+using System.Diagnostics;
+using System.Runtime.CompilerServices;
+using System.Threading;
+
+namespace Weave.Runtime
+{
+#pragma warning disable CS0169, CS0649 // never used, on purpose
+    /// <summary>Cache lines in front of what one thread writes all the time, so that no other thread writes to the same.</summary>
+    internal class Padding
+    {
+        private long p1, p2, p3, p4, p5, p6, p7, p8, p9, p10, p11, p12, p13, p14, p15, p16;
+    }
+#pragma warning restore CS0169, CS0649
+
+    /// <summary>What the library knows of one thread, and the place at which it writes; only that thread touches it.</summary>
+    [DebuggerStepThrough]
+    internal sealed unsafe class Lane : Padding
+    {
+        /// <summary>How a logical call goes on, where that takes more than an enter or an exit.</summary>
+        internal enum What
+        {
+            Begin,
+            End,
+            Fail,
+            Complete,
+            CompleteFailed,
+        }
+
+        /// <summary>Of threads that are not recorded, and of a thread while its lane is made. Never written to.</summary>
+        internal static readonly Lane Mute = new Lane();
+
+        /// <summary>
+        /// Words at the end of each chunk for a LOST escape, so that a thread that gets no other chunk can still say so,
+        /// and for the END escape.
+        /// </summary>
+        private const int Reserved = 3;
+        /// <summary>A thread adds so many lost records at once to the header, which all threads share.</summary>
+        private const int Batch = 1024;
+        /// <summary>A thread takes so many numbers of logical calls at once.</summary>
+        private const int Numbers = 1024;
+        /// <summary>No LOGICAL escape.</summary>
+        private const int Plain = -1;
+
+        private static readonly long[] Nothing = new long[0];
+        private static long nextNumbers = 1;
+
+        /// <summary>The chunk, or null.</summary>
+        internal long* Words;
+        /// <summary>The word to be written next.</summary>
+        internal long* At;
+        /// <summary>Where the fast paths have to stop: where the chunk's room ends, or null when they must not be taken.</summary>
+        private long* end;
+        /// <summary>The chunk's clock.</summary>
+        private long last;
+        /// <summary>Where the chunk's room ends.</summary>
+        private long* limit;
+        /// <summary>The logical thread of the current segment: another one's where that has died and left its chunk.</summary>
+        private int owner;
+
+        private readonly Store store;
+        private readonly int number;
+        internal readonly WeakReference<Thread> Thread;
+
+        /// <summary>The thread is inside the library: hooks called now, by woven code that the library calls, do nothing.</summary>
+        internal bool Busy;
+        /// <summary>The name in <see cref="introduction"/>.</summary>
+        private string name;
+        private long[] introduction;
+        /// <summary>Number of the next segment.</summary>
+        private int segment;
+        /// <summary>Lost records for which no LOST escape was written yet.</summary>
+        private int lost;
+        /// <summary>Failed hooks not yet added to the header.</summary>
+        internal int Failed;
+        /// <summary>Lost records not yet added to the header.</summary>
+        internal int Untold;
+        /// <summary>The payload of the LOST escape that ends the data so far, or null.</summary>
+        private long* lostAt;
+        /// <summary>The exception that was described last.</summary>
+        private readonly WeakReference<Exception> thrown;
+        /// <summary>The number of the next logical call, if it is below the other.</summary>
+        private long nextNumber;
+        private long endOfNumbers;
+
+        private Lane()
+        {
+            Busy = true;
+        }
+
+        internal Lane(Store store, int number, Thread thread)
+        {
+            this.store = store;
+            this.number = number;
+            Thread = new WeakReference<Thread>(thread);
+            thrown = new WeakReference<Exception>(null);
+        }
+
+        /// <summary>Goes on at a word of a chunk.</summary>
+        internal void Move(long* chunk, long* word, int thread, long now)
+        {
+            Words = chunk;
+            At = word;
+            limit = chunk + (Format.ChunkWords - Reserved);
+            owner = thread;
+            last = now;
+        }
+
+        /// <summary>Enter, exit, or an error of an exception that is known. The whole hot path.</summary>
+        [MethodImpl(MethodImplOptions.AggressiveInlining)]
+        internal void Record(int kind, int id, long now)
+        {
+            long gap = now - last;
+            long* word = At;
+            if (word < end && (ulong)gap >> Format.GapBits == 0)
+            {
+                *word = (long)id << 32 | gap << 2 | (long)(uint)kind;
+                At = word + 1;
+                last = now;
+            }
+            else
+            {
+                Slow(kind, id, now, Plain, 0, null);
+            }
+        }
+
+        /// <summary>A segment of a logical call begins.</summary>
+        internal void Resume(int mark, int id, long now, long call)
+        {
+            long gap = now - last;
+            long* word = At;
+            if (word + 2 < end && (ulong)gap >> Format.GapBits == 0)
+            {
+                word[2] = (long)id << 32 | gap << 2 | Format.Enter;
+                word[1] = call;
+                Volatile.Write(ref word[0], Format.Escape(Format.Logical, 1, mark));
+                At = word + 3;
+                last = now;
+            }
+            else
+            {
+                Slow(Format.Enter, id, now, mark, call, null);
+            }
+        }
+
+        internal void Error(Exception e, int id, long now)
+        {
+            if (IsNew(e))
+            {
+                Slow(Format.ErrorRecord, id, now, Plain, 0, e);
+            }
+            else
+            {
+                Record(Format.ErrorRecord, id, now);
+            }
+        }
+
+        /// <summary>What befalls a logical call apart from being resumed and suspended.</summary>
+        internal void Logical(What what, int id, long now, long call, Exception e)
+        {
+            Exception news = e != null && IsNew(e) ? e : null;
+            switch (what)
+            {
+                case What.Begin:
+                    Slow(Format.Begin, id, now, 0, call, null);
+                    break;
+                case What.End:
+                    Slow(Format.Exit, id, now, Format.Last, call, null);
+                    break;
+                case What.Fail:
+                    Slow(Format.ErrorRecord, id, now, Format.Last, call, news);
+                    break;
+                case What.Complete:
+                    Slow(Format.Complete, id, now, 0, call, null);
+                    break;
+                default:
+                    Slow(Format.Complete, id, now, 1, call, news);
+                    break;
+            }
+        }
+
+        /// <summary>A number that no other logical call of this process has.</summary>
+        internal long NextCall()
+        {
+            if (nextNumber == endOfNumbers)
+            {
+                endOfNumbers = Interlocked.Add(ref nextNumbers, Numbers);
+                nextNumber = endOfNumbers - Numbers;
+            }
+            return nextNumber++;
+        }
+
+        private bool IsNew(Exception e)
+        {
+            Exception known;
+            return thrown == null || e == null || !thrown.TryGetTarget(out known) || known != e;
+        }
+
+        /// <summary>Anything that needs more than the fast paths have: a new chunk, an escape.</summary>
+        /// <param name="kind">Of the record; or BEGIN or COMPLETE, escapes that are records of their own.</param>
+        /// <param name="mark">What the LOGICAL escape says; of COMPLETE, the outcome.</param>
+        /// <param name="news">An exception that is not known yet, or null.</param>
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        private void Slow(int kind, int id, long now, int mark, long call, Exception news)
+        {
+            if (Busy)
+            {
+                return;
+            }
+            // An abort of the thread, which some hosts know, waits for the end of a finally.
+            try
+            {
+            }
+            finally
+            {
+                Busy = true;
+                end = null; // so that a nested hook comes here, and no further
+                try
+                {
+                    RuntimeHelpers.EnsureSufficientExecutionStack();
+                    long[] details = news == null ? Nothing : Format.ExceptionEscape(news);
+                    if (Write(kind, id, now, mark, call, details) && news != null)
+                    {
+                        thrown.SetTarget(news);
+                    }
+                }
+                catch (Exception)
+                {
+                    Failed++;
+                    Untold++;
+                    lost++;
+                }
+                if (Failed != 0)
+                {
+                    Tell();
+                }
+                end = limit;
+                Busy = false;
+            }
+        }
+
+        /// <summary>Writes a record and the escapes that it needs. Nothing fails once the first word is written.</summary>
+        private bool Write(int kind, int id, long now, int mark, long call, long[] details)
+        {
+            bool isCall = kind <= Format.ErrorRecord;
+            long* word;
+            long gap = 0;
+            // The record, and at most a LOGICAL, a TIME and a LOST.
+            int need = (isCall ? 1 : 4) + details.Length + 2 + 2 + 2;
+            if (owner == number && At + need <= limit)
+            {
+                word = At;
+                gap = now - last;
+                if (isCall && (ulong)gap >> Format.GapBits != 0)
+                {
+                    gap = 0;
+                    word = Put(word, Format.Time, 0, now);
+                }
+            }
+            else
+            {
+                long[] intro = Introduction();
+                need += 3 + intro.Length;
+                if (Words != null && At + need <= limit)
+                {
+                    word = At;
+                    word[2] = now;
+                    word[1] = (long)(uint)segment;
+                    Volatile.Write(ref word[0], Format.Escape(Format.Segment, 2, number));
+                    word += 3;
+                    segment++;
+                    owner = number;
+                    last = now;
+                }
+                else if (store.Next(this, number, segment, now))
+                {
+                    segment++;
+                    word = At;
+                }
+                else
+                {
+                    Lose();
+                    return false;
+                }
+                word = Put(word, intro);
+            }
+            if (lost != 0)
+            {
+                word = Put(word, Format.Lost, 0, lost);
+            }
+            word = Put(word, details);
+            if (isCall)
+            {
+                if (mark != Plain)
+                {
+                    word = Put(word, Format.Logical, mark, call);
+                }
+                Volatile.Write(ref *word, (long)id << 32 | gap << 2 | (long)(uint)kind);
+                word++;
+                last = now;
+            }
+            else
+            {
+                int payload = kind == Format.Complete ? 3 : 2;
+                word[3] = 0;
+                if (kind == Format.Complete)
+                {
+                    word[3] = mark;
+                }
+                word[2] = now;
+                word[1] = call;
+                Volatile.Write(ref *word, Format.Escape(kind, payload, id));
+                word += 1 + payload;
+            }
+            lost = 0;
+            lostAt = null;
+            At = word;
+            return true;
+        }
+
+        /// <summary>Writes an escape, its first word last: until then the data ends before it. Returns the word behind it.</summary>
+        private static long* Put(long* word, long[] escape)
+        {
+            for (int i = escape.Length - 1; i > 0; i--)
+            {
+                word[i] = escape[i];
+            }
+            if (escape.Length > 0)
+            {
+                Volatile.Write(ref *word, escape[0]);
+            }
+            return word + escape.Length;
+        }
+
+        /// <summary>The same for an escape with one word of payload.</summary>
+        private static long* Put(long* word, int type, int argument, long payload)
+        {
+            word[1] = payload;
+            Volatile.Write(ref *word, Format.Escape(type, 1, argument));
+            return word + 2;
+        }
+
+        /// <summary>The THREAD escape: in each chunk, since the ring may have overwritten the one before.</summary>
+        private long[] Introduction()
+        {
+            Thread self = System.Threading.Thread.CurrentThread;
+            string now = self.Name;
+            if (introduction == null || !ReferenceEquals(now, name))
+            {
+                introduction = Format.ThreadEscape(Host.Name(self), number, self.IsBackground);
+                name = now;
+            }
+            return introduction;
+        }
+
+        /// <summary>
+        /// Counts a record that could not be written. A thread that has a chunk says so in it, at its end if it is full;
+        /// one that has none, before its next record.
+        /// </summary>
+        private void Lose()
+        {
+            Untold++;
+            bool first;
+            if (Words == null || owner != number)
+            {
+                first = lost++ == 0;
+            }
+            else
+            {
+                first = lostAt == null || At != lostAt + 1;
+                if (first)
+                {
+                    Put(At, Format.Lost, 0, 1L + lost);
+                    lostAt = At + 1;
+                    At += 2;
+                }
+                else
+                {
+                    *lostAt += 1 + lost;
+                }
+                lost = 0;
+            }
+            if (first || Untold >= Batch)
+            {
+                Tell();
+            }
+        }
+
+        /// <summary>Brings the header's counters up to date.</summary>
+        private void Tell()
+        {
+            int n = Untold;
+            Untold = 0;
+            store.Header.AddLost(n);
+            n = Failed;
+            Failed = 0;
+            store.Header.AddFailures(n);
+        }
+    }
+}

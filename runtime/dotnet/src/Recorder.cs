@@ -1,0 +1,89 @@
+using System;
+using System.Diagnostics;
+using System.Runtime.CompilerServices;
+
+namespace Weave.Runtime
+{
+    /// <summary>The hooks of ordinary calls, and how a thread comes by its lane.</summary>
+    [DebuggerStepThrough]
+    internal static class Recorder
+    {
+        /// <summary>Failures of hooks that had no lane to count them in. Not exact when threads collide: it is never hot.</summary>
+        internal static int Adrift;
+
+        [ThreadStatic]
+        private static Lane current;
+
+        internal static void Enter(int id)
+        {
+            // The clock last: the look-up is not time of the method.
+            Lane lane = current ?? Make();
+            lane.Record(Format.Enter, id, Clock.Now());
+        }
+
+        internal static void Exit(int id)
+        {
+            long now = Clock.Now();
+            Lane lane = current ?? Make();
+            lane.Record(Format.Exit, id, now);
+        }
+
+        internal static void Error(Exception e, int id)
+        {
+            long now = Clock.Now();
+            Lane lane = current ?? Make();
+            lane.Error(e, id, now);
+        }
+
+        /// <summary>This thread's lane; <see cref="Lane.Mute"/> where nothing is to be recorded.</summary>
+        [MethodImpl(MethodImplOptions.AggressiveInlining)]
+        internal static Lane Lane()
+        {
+            return current ?? Make();
+        }
+
+        /// <summary>From here on hooks that this thread calls do nothing. Returns what <see cref="Restore"/> takes.</summary>
+        internal static Lane Mute()
+        {
+            Lane lane = current;
+            current = Runtime.Lane.Mute;
+            return lane;
+        }
+
+        /// <summary>Ends <see cref="Mute"/>.</summary>
+        internal static void Restore(Lane lane)
+        {
+            current = lane;
+        }
+
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        private static Lane Make()
+        {
+            Lane lane = null;
+            // An abort of the thread, which some hosts know, waits for the end of a finally.
+            try
+            {
+            }
+            finally
+            {
+                current = Runtime.Lane.Mute; // what is called from here on may be woven
+                try
+                {
+                    RuntimeHelpers.EnsureSufficientExecutionStack();
+                    lane = Trace.Lane();
+                }
+                catch (Exception)
+                {
+                    lane = null;
+                }
+                current = lane; // null: the next hook tries again
+                if (lane == null)
+                {
+                    Adrift++;
+                    lane = Runtime.Lane.Mute;
+                }
+            }
+            return lane;
+        }
+    }
+}

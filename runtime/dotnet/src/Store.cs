@@ -1,0 +1,380 @@
+using System;
+using System.Collections.Generic;
+using System.IO;
+using System.Threading;
+
+namespace Weave.Runtime
+{
+    /// <summary>Who gets which chunk: new ones while the file may grow, then what the policy allows. And who has which lane.</summary>
+    internal sealed unsafe class Store
+    {
+        /// <summary>A chunk with less room is not worth going on in.</summary>
+        private const int Worthwhile = 512;
+        /// <summary>After a look for room in vain none is looked for during this time.</summary>
+        private const long DrySpell = 100000000;
+        private const int Nap = 2;
+
+        internal readonly Header Header;
+        private readonly Gate gate = new Gate();
+        private readonly TraceFile file;
+        private readonly Settings settings;
+        private long serials;
+        private int threads;
+
+        /// <summary>Never used, or given back by a consumer.</summary>
+        private readonly Chunks free = new Chunks();
+        /// <summary>Full, the oldest first.</summary>
+        private readonly Chunks retired = new Chunks();
+        /// <summary>Of threads that have died, with where to go on.</summary>
+        private readonly Chunks resting = new Chunks();
+        /// <summary>The lanes of the threads that live, and of some that are dead.</summary>
+        private readonly List<Lane> lanes = new List<Lane>();
+        /// <summary>The number of lanes at which the dead are looked for: as many looks as threads, not their square.</summary>
+        private int sweepAt = 4;
+
+        /// <summary>No room was found the last time it was looked for.</summary>
+        private volatile bool dry;
+        private long drySince;
+
+        internal Store(TraceFile file, Settings settings, long pid, string command)
+        {
+            this.file = file;
+            this.settings = settings;
+            long wallClock = (DateTime.UtcNow.Ticks - new DateTime(1970, 1, 1).Ticks) * 100 - Clock.Now();
+            long* first;
+            int count = file.Grow(out first);
+            if (count < 2)
+            {
+                throw new IOException(file.Trouble ?? "no room");
+            }
+            Header = new Header(first, wallClock, pid, settings.Policy, settings.Limit, command);
+            Add(first + Format.ChunkWords, count - 1);
+        }
+
+        /// <summary>Why the file could not grow to its limit, or null.</summary>
+        internal string Trouble
+        {
+            get { return file.Trouble; }
+        }
+
+        /// <summary>The lane of a thread that has none.</summary>
+        internal Lane Lane(Thread thread)
+        {
+            if (!gate.Enter())
+            {
+                return null;
+            }
+            try
+            {
+                if (lanes.Count >= sweepAt)
+                {
+                    Sweep();
+                    sweepAt = 4 + 2 * lanes.Count;
+                }
+                var lane = new Lane(this, ++threads, thread);
+                lanes.Add(lane);
+                long* word;
+                long* chunk = resting.Take(out word);
+                if (chunk != null)
+                {
+                    lane.Move(chunk, word, 0, 0);
+                }
+                return lane;
+            }
+            finally
+            {
+                gate.Leave();
+            }
+        }
+
+        /// <summary>Gives a lane a chunk that begins with a segment of its thread; its own is full.</summary>
+        internal bool Next(Lane lane, int thread, int segment, long now)
+        {
+            long* chunk = Take(lane, now);
+            if (chunk == null)
+            {
+                return false;
+            }
+            Start(chunk, Format.Records, (long)segment << 32 | (long)(uint)thread, now);
+            lane.Move(chunk, chunk + Format.ChunkHeadWords, thread, now);
+            return true;
+        }
+
+        /// <summary>Copies a symbols map; false if it does not find room.</summary>
+        internal bool Symbols(int map, byte[] bytes)
+        {
+            const int Most = Format.Chunk - 8 * Format.ChunkHeadWords;
+            int parts = (bytes.Length + Most - 1) / Most;
+            if ((long)parts * Format.Chunk > settings.Limit / 2)
+            {
+                return false;
+            }
+            for (int part = 0; part < parts; part++)
+            {
+                long* chunk = Take(null, Clock.Now());
+                if (chunk == null)
+                {
+                    return false;
+                }
+                int used = Math.Min(Most, bytes.Length - part * Most);
+                var data = (byte*)(chunk + Format.ChunkHeadWords);
+                for (int i = 0; i < used; i++)
+                {
+                    data[i] = bytes[part * Most + i];
+                }
+                Start(chunk, Format.Symbols, (long)part << 32 | (long)(uint)map, (long)bytes.Length << 32 | (long)(uint)used);
+            }
+            return true;
+        }
+
+        /// <summary>The process ends; background threads may go on.</summary>
+        internal void End()
+        {
+            if (gate.Enter())
+            {
+                try
+                {
+                    for (int i = 0; i < lanes.Count; i++)
+                    {
+                        Account(lanes[i]);
+                    }
+                }
+                finally
+                {
+                    gate.Leave();
+                }
+            }
+            Header.AddFailures(Interlocked.Exchange(ref Recorder.Adrift, 0));
+            Header.SetEnd(Clock.Now());
+        }
+
+        private void Account(Lane lane)
+        {
+            Header.AddLost(lane.Untold);
+            Header.AddFailures(lane.Failed);
+        }
+
+        private void Start(long* chunk, int kind, long who, long clock)
+        {
+            chunk[1] = Interlocked.Increment(ref serials);
+            chunk[2] = who;
+            chunk[3] = clock;
+            Volatile.Write(ref chunk[0], (long)kind << 32 | Format.ChunkMagic);
+        }
+
+        /// <summary>A chunk, all zero, in exchange for the lane's if it has one; or null.</summary>
+        private long* Take(Lane lane, long now)
+        {
+            if (dry && now - Volatile.Read(ref drySince) < DrySpell)
+            {
+                return null;
+            }
+            long* chunk = Look(lane);
+            if (chunk == null && settings.Policy == Settings.Block && !dry)
+            {
+                chunk = Await(lane);
+            }
+            if (chunk == null)
+            {
+                Volatile.Write(ref drySince, Clock.Now());
+                dry = true;
+                Trace.GrowthStopped(this);
+                return null;
+            }
+            dry = false;
+            if (chunk[0] != 0)
+            {
+                for (int i = 0; i < Format.ChunkWords; i++)
+                {
+                    chunk[i] = 0;
+                }
+            }
+            return chunk;
+        }
+
+        /// <summary>
+        /// Looks again and again for a chunk that a consumer has given back. Once that was in vain nobody waits any more
+        /// until one is found.
+        /// </summary>
+        private long* Await(Lane lane)
+        {
+            bool interrupted = false;
+            long* chunk = null;
+            long start = Clock.Now();
+            while (chunk == null && !dry && Clock.Now() - start < settings.Patience * 1000000)
+            {
+                try
+                {
+                    Thread.Sleep(Nap);
+                }
+                catch (ThreadInterruptedException)
+                {
+                    interrupted = true;
+                }
+                chunk = Look(lane);
+            }
+            if (interrupted)
+            {
+                Thread.CurrentThread.Interrupt();
+            }
+            return chunk;
+        }
+
+        private long* Look(Lane lane)
+        {
+            if (!gate.Enter())
+            {
+                return null;
+            }
+            try
+            {
+                long* old = lane == null ? null : lane.Words;
+                long* word;
+                long* chunk = free.Take(out word);
+                if (chunk == null)
+                {
+                    long* more;
+                    int count = file.Grow(out more);
+                    if (count > 0)
+                    {
+                        Add(more, count);
+                    }
+                    else if (settings.Policy != Settings.Ring)
+                    {
+                        Reclaim();
+                    }
+                    chunk = count == 0 && settings.Policy == Settings.Ring ? Oldest(old) : free.Take(out word);
+                }
+                if (chunk != null && old != null && chunk != old)
+                {
+                    Retire(old, lane.At);
+                }
+                return chunk;
+            }
+            finally
+            {
+                gate.Leave();
+            }
+        }
+
+        private void Add(long* chunks, int count)
+        {
+            free.Extend(count);
+            retired.Extend(count);
+            resting.Extend(count);
+            for (int i = 0; i < count; i++)
+            {
+                free.Add(chunks + i * Format.ChunkWords, null);
+            }
+        }
+
+        private void Retire(long* chunk, long* at)
+        {
+            Volatile.Write(ref *at, Format.Escape(Format.End, 0, 0));
+            retired.Add(chunk, null);
+        }
+
+        /// <summary>The ring's next chunk: the oldest that no thread is at; if there is none, the asker's own.</summary>
+        private long* Oldest(long* own)
+        {
+            if (retired.IsEmpty && resting.IsEmpty)
+            {
+                Sweep();
+            }
+            long* word;
+            long* chunk;
+            if (retired.IsEmpty && resting.IsEmpty)
+            {
+                chunk = own;
+            }
+            else if (resting.IsEmpty || (!retired.IsEmpty && retired.Peek()[1] < resting.Peek()[1]))
+            {
+                chunk = retired.Take(out word);
+            }
+            else
+            {
+                chunk = resting.Take(out word);
+            }
+            if (chunk != null)
+            {
+                Header.AddLost(CountRecords(chunk));
+                Header.AddOverwritten(1);
+            }
+            return chunk;
+        }
+
+        private static int CountRecords(long* chunk)
+        {
+            int count = 0;
+            for (int i = Format.ChunkHeadWords; i < Format.ChunkWords; i++)
+            {
+                long word = chunk[i];
+                if (word == 0)
+                {
+                    break;
+                }
+                if ((word & 3) != 0)
+                {
+                    count++;
+                    continue;
+                }
+                int type = (int)(word >> 2) & 0x3F;
+                if (type == Format.Begin || type == Format.Complete)
+                {
+                    count++;
+                }
+                i += (int)((uint)word >> 8);
+            }
+            return count;
+        }
+
+        /// <summary>Takes back what a consumer has given back.</summary>
+        private void Reclaim()
+        {
+            for (int n = retired.Count; n > 0; n--)
+            {
+                long* word;
+                long* chunk = retired.Take(out word);
+                if ((int)Volatile.Read(ref chunk[0]) == Format.FreeMagic)
+                {
+                    free.Add(chunk, null);
+                }
+                else
+                {
+                    retired.Add(chunk, null);
+                }
+            }
+        }
+
+        /// <summary>Forgets the lanes of dead threads and keeps their chunks for others.</summary>
+        private void Sweep()
+        {
+            int kept = 0;
+            for (int i = 0; i < lanes.Count; i++)
+            {
+                Lane lane = lanes[i];
+                Thread thread;
+                if (lane.Thread.TryGetTarget(out thread) && thread.IsAlive)
+                {
+                    lanes[kept++] = lane;
+                    continue;
+                }
+                Thread.MemoryBarrier();
+                Account(lane);
+                if (lane.Words == null)
+                {
+                    continue;
+                }
+                if (lane.Words + Format.ChunkWords - lane.At >= Worthwhile)
+                {
+                    resting.Add(lane.Words, lane.At);
+                }
+                else
+                {
+                    Retire(lane.Words, lane.At);
+                }
+            }
+            lanes.RemoveRange(kept, lanes.Count - kept);
+        }
+    }
+}

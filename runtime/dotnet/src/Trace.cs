@@ -1,0 +1,165 @@
+using System;
+using System.IO;
+using System.Threading;
+
+namespace Weave.Runtime
+{
+    /// <summary>The life of this process's trace: it is opened by the first hook and ended by the process's exit.</summary>
+    internal static class Trace
+    {
+        /// <summary>How long the end of the process waits for symbols that are still being copied, in milliseconds.</summary>
+        private const int SymbolsPatience = 2000;
+
+        private static readonly Gate TheGate = new Gate();
+        private static int said;
+        private static volatile bool tried;
+        /// <summary>Null if there is no trace.</summary>
+        private static volatile Store store;
+        private static Symbols symbols;
+
+        /// <summary>A lane for this thread; <see cref="Runtime.Lane.Mute"/> if there is no trace; null if that cannot be told now.</summary>
+        internal static Lane Lane()
+        {
+            if (!tried)
+            {
+                if (!TheGate.Enter())
+                {
+                    return null;
+                }
+                string message = null;
+                bool mine = !tried;
+                try
+                {
+                    if (mine)
+                    {
+                        message = Open();
+                    }
+                }
+                finally
+                {
+                    tried = true;
+                    TheGate.Leave();
+                }
+                if (mine)
+                {
+                    // Not before the gate is open: this may run the program's code.
+                    if (message != null)
+                    {
+                        Say(message);
+                    }
+                    if (store != null)
+                    {
+                        Accompany(store);
+                    }
+                }
+            }
+            Store s = store;
+            return s == null ? Runtime.Lane.Mute : s.Lane(Thread.CurrentThread);
+        }
+
+        /// <summary>Says so, once, if it was the disk that stopped the file and not its limit.</summary>
+        internal static void GrowthStopped(Store s)
+        {
+            string trouble = s.Trouble;
+            if (trouble != null)
+            {
+                Say("the trace cannot grow: " + trouble + "; what finds no room in it is counted as lost");
+            }
+        }
+
+        /// <summary>Returns what there is to say, or null.</summary>
+        private static string Open()
+        {
+            long pid = Host.Pid();
+            string path = "";
+            TraceFile file = null;
+            try
+            {
+                var settings = new Settings(pid);
+                path = settings.Path;
+                if (!BitConverter.IsLittleEndian)
+                {
+                    throw new IOException("traces are little-endian, and this host is not");
+                }
+                file = TraceFile.Create(path, settings.Limit);
+                store = new Store(file, settings, pid, Host.Command());
+                return settings.Complaint;
+            }
+            catch (Exception e)
+            {
+                if (file != null)
+                {
+                    Remove(file.Path);
+                }
+                return "cannot write the trace " + path + ": " + TraceFile.Reason(e) + "; the program runs on without it";
+            }
+        }
+
+        private static void Remove(string path)
+        {
+            try
+            {
+                File.Delete(path);
+            }
+            catch (Exception)
+            {
+                // An empty file stays.
+            }
+        }
+
+        /// <summary>Starts what goes beside the program.</summary>
+        private static void Accompany(Store s)
+        {
+            try
+            {
+                symbols = new Symbols(s);
+                AppDomain domain = AppDomain.CurrentDomain;
+                domain.ProcessExit += End;
+                if (!domain.IsDefaultAppDomain())
+                {
+                    domain.DomainUnload += End;
+                }
+                symbols.Start();
+            }
+            catch (Exception)
+            {
+                // The trace is whole all the same; names can be given to the reader.
+            }
+        }
+
+        private static void End(object sender, EventArgs e)
+        {
+            Lane lane = Recorder.Mute();
+            try
+            {
+                symbols.Wait(SymbolsPatience);
+                store.End();
+                GrowthStopped(store);
+            }
+            catch (Exception)
+            {
+                // Only the mark is missing.
+            }
+            finally
+            {
+                Recorder.Restore(lane);
+            }
+        }
+
+        private static void Say(string message)
+        {
+            if (Interlocked.Exchange(ref said, 1) != 0)
+            {
+                return;
+            }
+            try
+            {
+                Console.Error.WriteLine("weave: " + message);
+            }
+            catch (Exception)
+            {
+                // There is nobody to tell.
+            }
+        }
+    }
+}

@@ -1,0 +1,465 @@
+using System;
+using System.Collections.Generic;
+using System.IO;
+using System.Reflection;
+using System.Threading;
+using System.Threading.Tasks;
+using Weave.Runtime;
+
+/// <summary>Small programs as if woven, each run in a process of its own. suite.py says what its trace must hold.</summary>
+public static class Programs
+{
+    public static int Main(string[] arguments)
+    {
+        MethodInfo program = typeof(Programs).GetMethod(arguments[0], BindingFlags.Static | BindingFlags.NonPublic);
+        ((Action)program.CreateDelegate(typeof(Action)))();
+        Console.WriteLine("done");
+        return 0;
+    }
+
+    /// <summary>So many calls, three deep.</summary>
+    private static void Calls(int n)
+    {
+        for (int i = 0; i < n; i++)
+        {
+            Hooks.Enter(1);
+            Hooks.Enter(2);
+            Hooks.Enter(-3);
+            Hooks.Exit(-3);
+            Hooks.Exit(2);
+            Hooks.Exit(1);
+        }
+    }
+
+    private static void Nothing()
+    {
+    }
+
+    private static void One()
+    {
+        Calls(1);
+    }
+
+    private static void Many()
+    {
+        Calls(100000); // 600,000 records
+    }
+
+    private static void Threads()
+    {
+        var a = new Thread(() => Calls(50000)) { Name = "α" };
+        var b = new Thread(() => Calls(50000)) { Name = new string('b', 300), IsBackground = true };
+        a.Start();
+        b.Start();
+        a.Join();
+        b.Join();
+        Recurse(1000);
+    }
+
+    private static void Recurse(int depth)
+    {
+        Hooks.Enter(depth);
+        if (depth > 1)
+        {
+            Recurse(depth - 1);
+        }
+        Hooks.Exit(depth);
+    }
+
+    private static void Raise(int depth, Exception t)
+    {
+        Hooks.Enter(depth);
+        try
+        {
+            if (depth == 1)
+            {
+                throw t;
+            }
+            Raise(depth - 1, t);
+        }
+        catch (Exception e)
+        {
+            Hooks.Error(e, depth);
+            throw;
+        }
+        Hooks.Exit(depth);
+    }
+
+    private static void Caught(int depth, Exception t)
+    {
+        try
+        {
+            Raise(depth, t);
+        }
+        catch (Exception e)
+        {
+            Check(e == t || e is ThreadAbortException, "the same exception");
+        }
+    }
+
+    private static void Check(bool holds, string what)
+    {
+        if (!holds)
+        {
+            throw new InvalidOperationException("not so: " + what);
+        }
+    }
+
+    private sealed class Unruly : Exception
+    {
+        internal bool Throws;
+
+        public override string Message
+        {
+            get
+            {
+                Hooks.Enter(77);
+                try
+                {
+                    Calls(10);
+                    Caught(2, new InvalidOperationException("inside"));
+                    if (Throws)
+                    {
+                        throw this;
+                    }
+                    Hooks.Exit(77);
+                    return "recorded";
+                }
+                catch (Exception t)
+                {
+                    Hooks.Error(t, 77);
+                    throw;
+                }
+            }
+        }
+    }
+
+    private sealed class Generic<T> : Exception
+    {
+        public override string Message
+        {
+            get { return null; }
+        }
+    }
+
+    private static void Exceptions()
+    {
+        var a = new ApplicationException("a");
+        var b = new ApplicationException(string.Concat(System.Linq.Enumerable.Repeat("ä€𝄞", 400)));
+        Caught(5, a);
+        Caught(2, b);
+        Caught(2, a);
+        Caught(2, a);
+        Caught(1, new Generic<int>());
+        Caught(1, new Unruly());
+        Caught(1, new Unruly { Throws = true });
+        Calls(1);
+    }
+
+    private static void Gap()
+    {
+        Hooks.Enter(1);
+        Thread.Sleep(1200);
+        Hooks.Exit(1);
+        long call = 0;
+        Hooks.Resume(ref call, 2);
+        Hooks.Suspend(ref call, 2);
+        Thread.Sleep(1200);
+        Hooks.Resume(ref call, 2);
+        Thread.Sleep(1200);
+        Hooks.End(ref call, 2);
+    }
+
+    private static void ShortThreads()
+    {
+        for (int i = 0; i < 5000; i += 10)
+        {
+            Together(10, () => Calls(2));
+        }
+    }
+
+    private static void Waves()
+    {
+        for (int wave = 0; wave < 20; wave++)
+        {
+            Together(50, () => Calls(200));
+        }
+    }
+
+    private static void Together(int n, ThreadStart what)
+    {
+        var all = new Thread[n];
+        for (int i = 0; i < n; i++)
+        {
+            all[i] = new Thread(what);
+            all[i].Start();
+        }
+        foreach (Thread t in all)
+        {
+            t.Join();
+        }
+    }
+
+    private static void Pool()
+    {
+        Parallel.For(0, 20000, i => Calls(10));
+    }
+
+    private static void Killed()
+    {
+        var t = new Thread(() => Calls(12345)) { Name = "other" };
+        t.Start();
+        t.Join();
+        Hooks.Enter(9);
+        Calls(34567);
+        Console.WriteLine("done");
+        Thread.Sleep(60000);
+    }
+
+    private static void KilledAtWork()
+    {
+        Hooks.Enter(9);
+        Calls(100);
+        Console.WriteLine("done");
+        while (true)
+        {
+            Calls(1000);
+        }
+    }
+
+    private static void Exits()
+    {
+        var t = new Thread(() =>
+        {
+            while (true)
+            {
+                Calls(10);
+            }
+        }) { IsBackground = true };
+        t.Start();
+        Calls(100);
+        AppDomain.CurrentDomain.ProcessExit += (s, e) => Calls(1);
+        Console.WriteLine("done");
+        Environment.Exit(0);
+    }
+
+    private static void Interrupted()
+    {
+        Thread.CurrentThread.Interrupt();
+        Calls(200000);
+        try
+        {
+            Thread.Sleep(10);
+        }
+        catch (ThreadInterruptedException)
+        {
+            return;
+        }
+        Check(false, "the interrupt is lost");
+    }
+
+    /// <summary>Threads that end up with little stack: the library must not be what ends it.</summary>
+    private static void Deep()
+    {
+        for (int i = 0; i < 5; i++)
+        {
+            var t = new Thread(() => Down(0), 1 << 20);
+            t.Start();
+            t.Join();
+        }
+    }
+
+    private static void Down(int depth)
+    {
+        Hooks.Enter(5);
+        bool room = true;
+        try
+        {
+            System.Runtime.CompilerServices.RuntimeHelpers.EnsureSufficientExecutionStack();
+        }
+        catch (InsufficientExecutionStackException e)
+        {
+            room = false;
+            for (int i = 0; i < 20; i++)
+            {
+                Caught(3, e);
+                Calls(100);
+            }
+        }
+        if (room)
+        {
+            Down(depth + 1);
+        }
+        Hooks.Exit(5);
+    }
+
+    private sealed class WovenWriter : StringWriter
+    {
+        internal int Lines;
+
+        public override void WriteLine(string value)
+        {
+            Hooks.Enter(67);
+            Lines++;
+            Hooks.Exit(67);
+        }
+    }
+
+    /// <summary>What the library calls is woven: the error stream, the event that an assembly is loaded.</summary>
+    private static void WovenHost()
+    {
+        // Mono cannot load the library for a handler of the very event that it is loaded.
+        Check(typeof(Hooks).Assembly.GetName().Name == "Weave.Runtime", "the library");
+        var writer = new WovenWriter();
+        Console.SetError(writer);
+        AppDomain.CurrentDomain.AssemblyLoad += (s, e) =>
+        {
+            if (Thread.CurrentThread.Name == "weave-symbols")
+            {
+                Hooks.Enter(66);
+                Hooks.Exit(66);
+            }
+        };
+        Calls(1000);
+        Check(writer.Lines == 1, "one line");
+    }
+
+    private static void LateSymbols()
+    {
+        Calls(1);
+        Assembly.LoadFrom(Environment.GetEnvironmentVariable("LATE"));
+        Calls(1);
+    }
+
+    private static void NoThreadLeft()
+    {
+        Calls(1000);
+        long call = 0;
+        Hooks.Begin(ref call, 1);
+        Hooks.Resume(ref call, 1);
+        Hooks.End(ref call, 1);
+        Check(call == 0, "nothing happens when off");
+    }
+
+    /// <summary>A call in three pieces on three threads; one that fails between two pieces; one that is abandoned.</summary>
+    private static void Logical()
+    {
+        long a = 0;
+        On("one", () =>
+        {
+            Hooks.Enter(10);
+            Hooks.Resume(ref a, 11);
+            Calls(1);
+            Hooks.Suspend(ref a, 11);
+            Hooks.Exit(10);
+        });
+        Thread.Sleep(50);
+        On("two", () =>
+        {
+            Hooks.Resume(ref a, 11);
+            Hooks.Suspend(ref a, 11);
+        });
+        On("three", () =>
+        {
+            Hooks.Resume(ref a, 11);
+            Thread.Sleep(20);
+            Hooks.End(ref a, 11);
+            Hooks.End(ref a, 11); // these come too late
+            Hooks.Suspend(ref a, 11);
+            Hooks.Resume(ref a, 11);
+            Hooks.Fail(new Exception(), ref a, 11);
+        });
+        long b = 0;
+        Hooks.Begin(ref b, 12);
+        Thread.Sleep(10);
+        Hooks.Resume(ref b, 12);
+        Hooks.Suspend(ref b, 12);
+        Hooks.Fail(new ApplicationException("between"), ref b, 12);
+        long c = 0;
+        Hooks.Begin(ref c, 13);
+        Hooks.Resume(ref c, 13);
+        Hooks.Suspend(ref c, 13);
+        long d = 0;
+        Hooks.Begin(ref d, 14);
+        Hooks.End(ref d, 14);
+        long e = 0;
+        Hooks.Resume(ref e, 15);
+        Hooks.Fail(new ApplicationException("inside"), ref e, 15);
+        long never = 0;
+        Hooks.Suspend(ref never, 16);
+        Hooks.End(ref never, 16);
+        Hooks.Fail(new Exception(), ref never, 16);
+        Check(never == 0, "no call, no number");
+        Hooks.Begin(ref a, 17); // an ended one's field begins anew
+        Hooks.Resume(ref a, 17);
+        Hooks.End(ref a, 17);
+    }
+
+    private static void On(string name, ThreadStart what)
+    {
+        var t = new Thread(what) { Name = name };
+        t.Start();
+        t.Join();
+    }
+
+    private static void ManyLogical()
+    {
+        Together(4, () =>
+        {
+            for (int i = 0; i < 20000; i++)
+            {
+                long call = 0;
+                Hooks.Resume(ref call, 21);
+                Hooks.Suspend(ref call, 21);
+                Hooks.Resume(ref call, 21);
+                Hooks.End(ref call, 21);
+            }
+        });
+    }
+
+    /// <summary>An async method as it is woven, by hand.</summary>
+    private static void Awaits()
+    {
+        var all = new List<Task>();
+        for (int i = 0; i < 50; i++)
+        {
+            all.Add(Pieces());
+        }
+        Task.WhenAll(all).Wait();
+    }
+
+    private static async Task Pieces()
+    {
+        var call = new long[1];
+        for (int i = 0; i < 10; i++)
+        {
+            Hooks.Resume(ref call[0], 31);
+            Calls(10);
+            Hooks.Suspend(ref call[0], 31);
+            await Task.Delay(1).ConfigureAwait(false);
+        }
+        Hooks.Resume(ref call[0], 31);
+        Hooks.End(ref call[0], 31);
+    }
+
+    /// <summary>Aborts threads again and again, where the host can do that.</summary>
+    private static void Aborts()
+    {
+        for (int i = 0; i < 60; i++)
+        {
+            var t = new Thread(() =>
+            {
+                while (true)
+                {
+                    Caught(2, new ApplicationException("again"));
+                    Calls(5);
+                }
+            });
+            t.Start();
+            Thread.Sleep(3);
+            t.Abort();
+            t.Join();
+        }
+        Calls(1000);
+    }
+}

@@ -1,0 +1,122 @@
+//! From advice to instructions: one method's body with hooks; see [`crate::cil::rewrite`] for the shape.
+
+use crate::aspect::advice::{Advice, Reason};
+use crate::aspect::plan::Planned;
+use crate::cil::body::Body;
+use crate::cil::constructor;
+use crate::cil::insn::op;
+use crate::cil::rewrite::{Exit, Recipe, Rewritten, Scratch, Signatures, Snippet};
+use crate::error::Result;
+
+/// Tokens of the hooks, as `MemberRef`s; 0 for those that no advice of the plan needs.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tokens {
+    /// `void Enter(int32)`
+    pub enter: u32,
+    /// `void Exit(int32)`
+    pub exit: u32,
+    /// `void Error(System.Exception, int32)`
+    pub error: u32,
+    /// `void Begin(ref int64, int32)`
+    pub begin: u32,
+    /// `void Resume(ref int64, int32)`
+    pub resume: u32,
+    /// `void Suspend(ref int64, int32)`
+    pub suspend: u32,
+    /// `void End(ref int64, int32)`
+    pub end: u32,
+    /// `void Fail(System.Exception, ref int64, int32)`
+    pub fail: u32,
+    /// The class `System.Exception`.
+    pub exception: u32,
+}
+
+/// What a constructor's calls mean; answered from the image's tables.
+pub trait Calls {
+    /// Whether a `call` of this token initialises `this`: a constructor of the method's own type or of
+    /// its base type.
+    fn initialises_this(&self, token: u32) -> bool;
+    /// The values that a `call`, `calli`, `callvirt` or `newobj` takes (`this` and a function pointer
+    /// included) and leaves; `None` where that is not known.
+    fn stack_effect(&self, opcode: u16, token: u32) -> Option<(u32, u32)>;
+}
+
+/// What of a method lies outside its body.
+#[derive(Clone, Copy)]
+pub struct Shape<'a> {
+    /// The return type as in the method's signature, modifiers included.
+    pub result: &'a [u8],
+    /// The signature of the body's locals; empty where it has none.
+    pub locals: &'a [u8],
+    /// For instance constructors of reference types.
+    pub constructor: Option<&'a dyn Calls>,
+    /// Tokens with which this image calls hooks already, mostly none.
+    pub hooks: &'a [u32],
+}
+
+/// Appends the woven body of a method, or says why it cannot be woven; then `out` is as it was.
+/// Positions in `out` and addresses are the same modulo four. Afterwards [`Scratch::layout`] maps old pcs.
+pub fn lower(
+    body: &Body<'_>,
+    shape: &Shape<'_>,
+    planned: &Planned,
+    tokens: &Tokens,
+    signatures: &mut dyn Signatures,
+    scratch: &mut Scratch,
+    out: &mut Vec<u8>,
+) -> Result<Result<Rewritten, Reason>> {
+    let mut woven_already = false;
+    let mut initialised = None;
+    let walked = scratch.walk(body, |insn, _| {
+        if insn.opcode != op::CALL {
+            return;
+        }
+        if let Some(calls) = shape.constructor
+            && calls.initialises_this(insn.token(body.code))
+        {
+            initialised = Some(insn.end());
+        }
+        if !shape.hooks.is_empty() {
+            woven_already |= shape.hooks.contains(&insn.token(body.code));
+        }
+    });
+    if walked.is_err() {
+        return Ok(Err(Reason::UnreadableBody));
+    }
+    if woven_already {
+        return Ok(Err(Reason::AlreadyWoven));
+    }
+    let start = match (shape.constructor, initialised) {
+        (Some(calls), Some(behind))
+            if constructor::can_start(body.code, behind, calls, scratch) =>
+        {
+            behind
+        }
+        // No call of another constructor, or one that is no place to begin at: all of it, which
+        // the CLI allows, since its hooks do not look at `this`.
+        _ => 0,
+    };
+    let has = |advice| planned.advice.has(advice);
+    let hook = |advice, token| {
+        if has(advice) {
+            Snippet::default().hook(planned.id, token)
+        } else {
+            Snippet::default()
+        }
+    };
+    let recipe = Recipe {
+        start,
+        enter: hook(Advice::ENTER, tokens.enter),
+        exit: Exit::Always(hook(Advice::EXIT, tokens.exit)),
+        error: hook(Advice::EXCEPTION, tokens.error),
+        exception: tokens.exception,
+        before: &[],
+        result: shape.result,
+        locals: shape.locals,
+    };
+    scratch.rewrite(body, &recipe, signatures, out)
+}
+
+#[cfg(test)]
+#[path = "lower_tests.rs"]
+mod tests;

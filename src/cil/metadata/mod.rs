@@ -1,0 +1,68 @@
+//! CLI metadata (ECMA-335 II.22 to II.24) and portable PDBs, which have the same form: the root, its
+//! streams, tables and heaps. Read in place; nothing is decoded that is not asked for.
+
+pub mod additions;
+pub mod heaps;
+pub mod rebuild;
+pub mod root;
+pub mod schema;
+pub mod signature;
+pub mod tables;
+
+use crate::error::{Error, Result};
+use heaps::{Blobs, Guids, Strings};
+use root::Root;
+use tables::Tables;
+
+/// Metadata whose structure was read and checked.
+pub struct Metadata<'a> {
+    /// All of it, from the root's signature on.
+    pub bytes: &'a [u8],
+    /// The root: version and streams.
+    pub root: Root<'a>,
+    /// `#~` or `#-`.
+    pub tables: Tables<'a>,
+    /// `#Strings`.
+    pub strings: Strings<'a>,
+    /// `#Blob`.
+    pub blobs: Blobs<'a>,
+    /// `#GUID`.
+    pub guids: Guids<'a>,
+    /// `#Pdb`, in a portable PDB.
+    pub pdb: Option<root::PdbStream<'a>>,
+}
+
+impl<'a> Metadata<'a> {
+    /// Reads metadata, or a portable PDB; offsets in errors count from its first byte.
+    pub fn parse(bytes: &'a [u8]) -> Result<Metadata<'a>> {
+        let root = Root::parse(bytes)?;
+        let pdb = match root.stream(b"#Pdb") {
+            Some(stream) => {
+                Some(root::PdbStream::parse(stream.data).map_err(|e| e.offset_by(stream.offset))?)
+            }
+            None => None,
+        };
+        let stream = root
+            .stream(b"#~")
+            .or_else(|| root.stream(b"#-"))
+            .ok_or_else(|| Error::malformed(0, "metadata without tables"))?;
+        let external = pdb.as_ref().map_or(&[0; 64], |pdb| &pdb.rows);
+        // A minimal delta (`#JTD`) has wide indices everywhere.
+        let wide = root.stream(b"#JTD").is_some();
+        let tables =
+            Tables::parse(stream.data, external, wide).map_err(|e| e.offset_by(stream.offset))?;
+        let heap = |name: &[u8]| {
+            root.stream(name)
+                .map_or((0, &[][..]), |s| (s.offset, s.data))
+        };
+        Ok(Metadata {
+            bytes,
+            tables,
+            strings: Strings::new(heap(b"#Strings")),
+            blobs: Blobs::new(heap(b"#Blob")),
+            guids: Guids::new(heap(b"#GUID")),
+            pdb,
+            root,
+        })
+    }
+}

@@ -1,0 +1,120 @@
+//! The metadata root (ECMA-335 II.24.2.1) and its stream headers; the `#Pdb` stream of portable PDBs.
+
+use crate::bytes::Cursor;
+use crate::error::{Error, Result};
+
+/// First bytes of the root: `BSJB`.
+pub const SIGNATURE: u32 = 0x424a_5342;
+
+/// Longest version string (II.24.2.1).
+const MAX_VERSION: usize = 255 + 1;
+
+/// Most streams that are read. Real files have five or six.
+const MAX_STREAMS: usize = 64;
+
+/// A stream.
+#[derive(Clone, Copy, Debug)]
+pub struct Stream<'a> {
+    /// Its name, without the padding.
+    pub name: &'a [u8],
+    /// Where it begins, from the root's first byte.
+    pub offset: usize,
+    /// What it holds.
+    pub data: &'a [u8],
+}
+
+/// The root.
+pub struct Root<'a> {
+    /// The version string with its padding, as it stands.
+    pub version: &'a [u8],
+    /// Flags: reserved, 0.
+    pub flags: u16,
+    /// The streams, in order of their headers.
+    pub streams: Vec<Stream<'a>>,
+}
+
+impl<'a> Root<'a> {
+    /// Reads the root.
+    pub fn parse(bytes: &'a [u8]) -> Result<Root<'a>> {
+        let mut cursor = Cursor::new(bytes);
+        if cursor.le_u32()? != SIGNATURE {
+            return Err(Error::malformed(0, "no metadata signature"));
+        }
+        cursor.take(8)?;
+        let length = cursor.le_u32()? as usize;
+        if length > MAX_VERSION {
+            return Err(Error::malformed(12, format!("version of {length} bytes")));
+        }
+        let version = cursor.take(length)?;
+        // Readers count the padding in or not: the length is a multiple of four.
+        cursor.take(length.wrapping_neg() & 3)?;
+        let flags = cursor.le_u16()?;
+        let count = usize::from(cursor.le_u16()?);
+        if count > MAX_STREAMS {
+            let what = format!("{count} metadata streams");
+            return Err(Error::malformed(cursor.position() - 2, what));
+        }
+        let mut streams = Vec::with_capacity(count);
+        for _ in 0..count {
+            let at = cursor.position();
+            let offset = cursor.le_u32()? as usize;
+            let size = cursor.le_u32()? as usize;
+            let start = cursor.position();
+            while cursor.u8()? != 0 {
+                if cursor.position() - start > 32 {
+                    return Err(Error::malformed(start, "name of a stream without an end"));
+                }
+            }
+            let name = &bytes[start..cursor.position() - 1];
+            cursor.take((start.wrapping_sub(cursor.position())) & 3)?;
+            let data = offset
+                .checked_add(size)
+                .and_then(|end| bytes.get(offset..end))
+                .ok_or_else(|| {
+                    let name = String::from_utf8_lossy(name);
+                    Error::malformed(at, format!("stream {name} lies outside of the metadata"))
+                })?;
+            streams.push(Stream { name, offset, data });
+        }
+        Ok(Root {
+            version,
+            flags,
+            streams,
+        })
+    }
+
+    /// A stream by name; the first of several.
+    pub fn stream(&self, name: &[u8]) -> Option<Stream<'a>> {
+        self.streams.iter().find(|s| s.name == name).copied()
+    }
+}
+
+/// The `#Pdb` stream (Portable PDB v1.0).
+pub struct PdbStream<'a> {
+    /// GUID and stamp.
+    pub id: &'a [u8; 20],
+    /// The program's entry point, or 0.
+    pub entry_point: u32,
+    /// Rows of the assembly's tables, which set widths of indices here.
+    pub rows: [u32; 64],
+}
+
+impl<'a> PdbStream<'a> {
+    pub(super) fn parse(data: &'a [u8]) -> Result<PdbStream<'a>> {
+        let mut cursor = Cursor::new(data);
+        let id = cursor.take(20)?.try_into().expect("twenty bytes");
+        let entry_point = cursor.le_u32()?;
+        let referenced = cursor.le_u64()?;
+        let mut rows = [0; 64];
+        for (table, rows) in rows.iter_mut().enumerate() {
+            if referenced >> table & 1 == 1 {
+                *rows = cursor.le_u32()?;
+            }
+        }
+        Ok(PdbStream {
+            id,
+            entry_point,
+            rows,
+        })
+    }
+}

@@ -1,0 +1,564 @@
+//! The tables' columns (ECMA-335 II.22; Portable PDB v1.0) and coded indices (II.24.2.6), as data.
+
+/// Numbers of the tables.
+pub mod table {
+    #![allow(missing_docs)]
+    pub const MODULE: u8 = 0x00;
+    pub const TYPE_REF: u8 = 0x01;
+    pub const TYPE_DEF: u8 = 0x02;
+    pub const FIELD_PTR: u8 = 0x03;
+    pub const FIELD: u8 = 0x04;
+    pub const METHOD_PTR: u8 = 0x05;
+    pub const METHOD_DEF: u8 = 0x06;
+    pub const PARAM_PTR: u8 = 0x07;
+    pub const PARAM: u8 = 0x08;
+    pub const INTERFACE_IMPL: u8 = 0x09;
+    pub const MEMBER_REF: u8 = 0x0a;
+    pub const CONSTANT: u8 = 0x0b;
+    pub const CUSTOM_ATTRIBUTE: u8 = 0x0c;
+    pub const FIELD_MARSHAL: u8 = 0x0d;
+    pub const DECL_SECURITY: u8 = 0x0e;
+    pub const CLASS_LAYOUT: u8 = 0x0f;
+    pub const FIELD_LAYOUT: u8 = 0x10;
+    pub const STAND_ALONE_SIG: u8 = 0x11;
+    pub const EVENT_MAP: u8 = 0x12;
+    pub const EVENT_PTR: u8 = 0x13;
+    pub const EVENT: u8 = 0x14;
+    pub const PROPERTY_MAP: u8 = 0x15;
+    pub const PROPERTY_PTR: u8 = 0x16;
+    pub const PROPERTY: u8 = 0x17;
+    pub const METHOD_SEMANTICS: u8 = 0x18;
+    pub const METHOD_IMPL: u8 = 0x19;
+    pub const MODULE_REF: u8 = 0x1a;
+    pub const TYPE_SPEC: u8 = 0x1b;
+    pub const IMPL_MAP: u8 = 0x1c;
+    pub const FIELD_RVA: u8 = 0x1d;
+    pub const ENC_LOG: u8 = 0x1e;
+    pub const ENC_MAP: u8 = 0x1f;
+    pub const ASSEMBLY: u8 = 0x20;
+    pub const ASSEMBLY_PROCESSOR: u8 = 0x21;
+    pub const ASSEMBLY_OS: u8 = 0x22;
+    pub const ASSEMBLY_REF: u8 = 0x23;
+    pub const ASSEMBLY_REF_PROCESSOR: u8 = 0x24;
+    pub const ASSEMBLY_REF_OS: u8 = 0x25;
+    pub const FILE: u8 = 0x26;
+    pub const EXPORTED_TYPE: u8 = 0x27;
+    pub const MANIFEST_RESOURCE: u8 = 0x28;
+    pub const NESTED_CLASS: u8 = 0x29;
+    pub const GENERIC_PARAM: u8 = 0x2a;
+    pub const METHOD_SPEC: u8 = 0x2b;
+    pub const GENERIC_PARAM_CONSTRAINT: u8 = 0x2c;
+    pub const DOCUMENT: u8 = 0x30;
+    pub const METHOD_DEBUG_INFORMATION: u8 = 0x31;
+    pub const LOCAL_SCOPE: u8 = 0x32;
+    pub const LOCAL_VARIABLE: u8 = 0x33;
+    pub const LOCAL_CONSTANT: u8 = 0x34;
+    pub const IMPORT_SCOPE: u8 = 0x35;
+    pub const STATE_MACHINE_METHOD: u8 = 0x36;
+    pub const CUSTOM_DEBUG_INFORMATION: u8 = 0x37;
+    /// One more than the highest.
+    pub const COUNT: usize = 0x38;
+}
+
+/// Numbers of the columns of each table.
+pub mod column {
+    #![allow(missing_docs)]
+    pub mod module {
+        pub const GENERATION: usize = 0;
+        pub const NAME: usize = 1;
+        pub const MVID: usize = 2;
+        pub const ENC_ID: usize = 3;
+        pub const ENC_BASE_ID: usize = 4;
+    }
+    pub mod type_ref {
+        pub const RESOLUTION_SCOPE: usize = 0;
+        pub const NAME: usize = 1;
+        pub const NAMESPACE: usize = 2;
+    }
+    pub mod type_def {
+        pub const FLAGS: usize = 0;
+        pub const NAME: usize = 1;
+        pub const NAMESPACE: usize = 2;
+        pub const EXTENDS: usize = 3;
+        pub const FIELD_LIST: usize = 4;
+        pub const METHOD_LIST: usize = 5;
+    }
+    pub mod field_ptr {
+        pub const FIELD: usize = 0;
+    }
+    pub mod field {
+        pub const FLAGS: usize = 0;
+        pub const NAME: usize = 1;
+        pub const SIGNATURE: usize = 2;
+    }
+    pub mod method_ptr {
+        pub const METHOD: usize = 0;
+    }
+    pub mod method_def {
+        pub const RVA: usize = 0;
+        pub const IMPL_FLAGS: usize = 1;
+        pub const FLAGS: usize = 2;
+        pub const NAME: usize = 3;
+        pub const SIGNATURE: usize = 4;
+        pub const PARAM_LIST: usize = 5;
+    }
+    pub mod param_ptr {
+        pub const PARAM: usize = 0;
+    }
+    pub mod param {
+        pub const FLAGS: usize = 0;
+        pub const SEQUENCE: usize = 1;
+        pub const NAME: usize = 2;
+    }
+    pub mod interface_impl {
+        pub const CLASS: usize = 0;
+        pub const INTERFACE: usize = 1;
+    }
+    pub mod member_ref {
+        pub const CLASS: usize = 0;
+        pub const NAME: usize = 1;
+        pub const SIGNATURE: usize = 2;
+    }
+    pub mod constant {
+        pub const TYPE: usize = 0;
+        pub const PARENT: usize = 1;
+        pub const VALUE: usize = 2;
+    }
+    pub mod custom_attribute {
+        pub const PARENT: usize = 0;
+        pub const TYPE: usize = 1;
+        pub const VALUE: usize = 2;
+    }
+    pub mod field_marshal {
+        pub const PARENT: usize = 0;
+        pub const NATIVE_TYPE: usize = 1;
+    }
+    pub mod decl_security {
+        pub const ACTION: usize = 0;
+        pub const PARENT: usize = 1;
+        pub const PERMISSION_SET: usize = 2;
+    }
+    pub mod class_layout {
+        pub const PACKING_SIZE: usize = 0;
+        pub const CLASS_SIZE: usize = 1;
+        pub const PARENT: usize = 2;
+    }
+    pub mod field_layout {
+        pub const OFFSET: usize = 0;
+        pub const FIELD: usize = 1;
+    }
+    pub mod stand_alone_sig {
+        pub const SIGNATURE: usize = 0;
+    }
+    pub mod event_map {
+        pub const PARENT: usize = 0;
+        pub const EVENT_LIST: usize = 1;
+    }
+    pub mod event_ptr {
+        pub const EVENT: usize = 0;
+    }
+    pub mod event {
+        pub const EVENT_FLAGS: usize = 0;
+        pub const NAME: usize = 1;
+        pub const EVENT_TYPE: usize = 2;
+    }
+    pub mod property_map {
+        pub const PARENT: usize = 0;
+        pub const PROPERTY_LIST: usize = 1;
+    }
+    pub mod property_ptr {
+        pub const PROPERTY: usize = 0;
+    }
+    pub mod property {
+        pub const FLAGS: usize = 0;
+        pub const NAME: usize = 1;
+        pub const TYPE: usize = 2;
+    }
+    pub mod method_semantics {
+        pub const SEMANTICS: usize = 0;
+        pub const METHOD: usize = 1;
+        pub const ASSOCIATION: usize = 2;
+    }
+    pub mod method_impl {
+        pub const CLASS: usize = 0;
+        pub const METHOD_BODY: usize = 1;
+        pub const METHOD_DECLARATION: usize = 2;
+    }
+    pub mod module_ref {
+        pub const NAME: usize = 0;
+    }
+    pub mod type_spec {
+        pub const SIGNATURE: usize = 0;
+    }
+    pub mod impl_map {
+        pub const MAPPING_FLAGS: usize = 0;
+        pub const MEMBER_FORWARDED: usize = 1;
+        pub const IMPORT_NAME: usize = 2;
+        pub const IMPORT_SCOPE: usize = 3;
+    }
+    pub mod field_rva {
+        pub const RVA: usize = 0;
+        pub const FIELD: usize = 1;
+    }
+    pub mod enc_log {
+        pub const TOKEN: usize = 0;
+        pub const FUNC_CODE: usize = 1;
+    }
+    pub mod enc_map {
+        pub const TOKEN: usize = 0;
+    }
+    pub mod assembly {
+        pub const HASH_ALG_ID: usize = 0;
+        pub const MAJOR_VERSION: usize = 1;
+        pub const MINOR_VERSION: usize = 2;
+        pub const BUILD_NUMBER: usize = 3;
+        pub const REVISION_NUMBER: usize = 4;
+        pub const FLAGS: usize = 5;
+        pub const PUBLIC_KEY: usize = 6;
+        pub const NAME: usize = 7;
+        pub const CULTURE: usize = 8;
+    }
+    pub mod assembly_processor {
+        pub const PROCESSOR: usize = 0;
+    }
+    pub mod assembly_os {
+        pub const PLATFORM_ID: usize = 0;
+        pub const MAJOR_VERSION: usize = 1;
+        pub const MINOR_VERSION: usize = 2;
+    }
+    pub mod assembly_ref {
+        pub const MAJOR_VERSION: usize = 0;
+        pub const MINOR_VERSION: usize = 1;
+        pub const BUILD_NUMBER: usize = 2;
+        pub const REVISION_NUMBER: usize = 3;
+        pub const FLAGS: usize = 4;
+        pub const PUBLIC_KEY_OR_TOKEN: usize = 5;
+        pub const NAME: usize = 6;
+        pub const CULTURE: usize = 7;
+        pub const HASH_VALUE: usize = 8;
+    }
+    pub mod assembly_ref_processor {
+        pub const PROCESSOR: usize = 0;
+        pub const ASSEMBLY_REF: usize = 1;
+    }
+    pub mod assembly_ref_os {
+        pub const PLATFORM_ID: usize = 0;
+        pub const MAJOR_VERSION: usize = 1;
+        pub const MINOR_VERSION: usize = 2;
+        pub const ASSEMBLY_REF: usize = 3;
+    }
+    pub mod file {
+        pub const FLAGS: usize = 0;
+        pub const NAME: usize = 1;
+        pub const HASH_VALUE: usize = 2;
+    }
+    pub mod exported_type {
+        pub const FLAGS: usize = 0;
+        pub const TYPE_DEF_ID: usize = 1;
+        pub const TYPE_NAME: usize = 2;
+        pub const TYPE_NAMESPACE: usize = 3;
+        pub const IMPLEMENTATION: usize = 4;
+    }
+    pub mod manifest_resource {
+        pub const OFFSET: usize = 0;
+        pub const FLAGS: usize = 1;
+        pub const NAME: usize = 2;
+        pub const IMPLEMENTATION: usize = 3;
+    }
+    pub mod nested_class {
+        pub const NESTED: usize = 0;
+        pub const ENCLOSING: usize = 1;
+    }
+    pub mod generic_param {
+        pub const NUMBER: usize = 0;
+        pub const FLAGS: usize = 1;
+        pub const OWNER: usize = 2;
+        pub const NAME: usize = 3;
+    }
+    pub mod method_spec {
+        pub const METHOD: usize = 0;
+        pub const INSTANTIATION: usize = 1;
+    }
+    pub mod generic_param_constraint {
+        pub const OWNER: usize = 0;
+        pub const CONSTRAINT: usize = 1;
+    }
+    pub mod document {
+        pub const NAME: usize = 0;
+        pub const HASH_ALGORITHM: usize = 1;
+        pub const HASH: usize = 2;
+        pub const LANGUAGE: usize = 3;
+    }
+    pub mod method_debug_information {
+        pub const DOCUMENT: usize = 0;
+        pub const SEQUENCE_POINTS: usize = 1;
+    }
+    pub mod local_scope {
+        pub const METHOD: usize = 0;
+        pub const IMPORT_SCOPE: usize = 1;
+        pub const VARIABLE_LIST: usize = 2;
+        pub const CONSTANT_LIST: usize = 3;
+        pub const START_OFFSET: usize = 4;
+        pub const LENGTH: usize = 5;
+    }
+    pub mod local_variable {
+        pub const ATTRIBUTES: usize = 0;
+        pub const INDEX: usize = 1;
+        pub const NAME: usize = 2;
+    }
+    pub mod local_constant {
+        pub const NAME: usize = 0;
+        pub const SIGNATURE: usize = 1;
+    }
+    pub mod import_scope {
+        pub const PARENT: usize = 0;
+        pub const IMPORTS: usize = 1;
+    }
+    pub mod state_machine_method {
+        pub const MOVE_NEXT: usize = 0;
+        pub const KICKOFF_METHOD: usize = 1;
+    }
+    pub mod custom_debug_information {
+        pub const PARENT: usize = 0;
+        pub const KIND: usize = 1;
+        pub const VALUE: usize = 2;
+    }
+}
+
+/// What a column holds.
+#[derive(Clone, Copy, Debug)]
+pub enum Column {
+    /// A two-byte constant; a one-byte constant and its padding.
+    U16,
+    /// A four-byte constant.
+    U32,
+    /// An index into `#Strings`.
+    Strings,
+    /// An index into `#GUID`.
+    Guid,
+    /// An index into `#Blob`.
+    Blob,
+    /// A row of one table.
+    Row(u8),
+    /// A row of one of several tables.
+    Coded(&'static Coded),
+}
+
+/// A coded index: which tables its tags stand for; [`NONE`] where a tag is unused.
+#[derive(Debug)]
+pub struct Coded {
+    /// Bits of the tag.
+    pub bits: u32,
+    /// The table of each tag.
+    pub tables: &'static [u8],
+}
+
+/// No table.
+pub const NONE: u8 = 0xff;
+
+/// The coded indices.
+pub mod coded {
+    #![allow(missing_docs)]
+    use super::table::*;
+    use super::{Coded, NONE};
+
+    pub const TYPE_DEF_OR_REF: Coded = Coded {
+        bits: 2,
+        tables: &[TYPE_DEF, TYPE_REF, TYPE_SPEC],
+    };
+    pub const HAS_CONSTANT: Coded = Coded {
+        bits: 2,
+        tables: &[FIELD, PARAM, PROPERTY],
+    };
+    pub const HAS_CUSTOM_ATTRIBUTE: Coded = Coded {
+        bits: 5,
+        tables: &[
+            METHOD_DEF,
+            FIELD,
+            TYPE_REF,
+            TYPE_DEF,
+            PARAM,
+            INTERFACE_IMPL,
+            MEMBER_REF,
+            MODULE,
+            DECL_SECURITY,
+            PROPERTY,
+            EVENT,
+            STAND_ALONE_SIG,
+            MODULE_REF,
+            TYPE_SPEC,
+            ASSEMBLY,
+            ASSEMBLY_REF,
+            FILE,
+            EXPORTED_TYPE,
+            MANIFEST_RESOURCE,
+            GENERIC_PARAM,
+            GENERIC_PARAM_CONSTRAINT,
+            METHOD_SPEC,
+        ],
+    };
+    pub const HAS_FIELD_MARSHAL: Coded = Coded {
+        bits: 1,
+        tables: &[FIELD, PARAM],
+    };
+    pub const HAS_DECL_SECURITY: Coded = Coded {
+        bits: 2,
+        tables: &[TYPE_DEF, METHOD_DEF, ASSEMBLY],
+    };
+    pub const MEMBER_REF_PARENT: Coded = Coded {
+        bits: 3,
+        tables: &[TYPE_DEF, TYPE_REF, MODULE_REF, METHOD_DEF, TYPE_SPEC],
+    };
+    pub const HAS_SEMANTICS: Coded = Coded {
+        bits: 1,
+        tables: &[EVENT, PROPERTY],
+    };
+    pub const METHOD_DEF_OR_REF: Coded = Coded {
+        bits: 1,
+        tables: &[METHOD_DEF, MEMBER_REF],
+    };
+    pub const MEMBER_FORWARDED: Coded = Coded {
+        bits: 1,
+        tables: &[FIELD, METHOD_DEF],
+    };
+    pub const IMPLEMENTATION: Coded = Coded {
+        bits: 2,
+        tables: &[FILE, ASSEMBLY_REF, EXPORTED_TYPE],
+    };
+    pub const CUSTOM_ATTRIBUTE_TYPE: Coded = Coded {
+        bits: 3,
+        tables: &[NONE, NONE, METHOD_DEF, MEMBER_REF, NONE],
+    };
+    pub const RESOLUTION_SCOPE: Coded = Coded {
+        bits: 2,
+        tables: &[MODULE, MODULE_REF, ASSEMBLY_REF, TYPE_REF],
+    };
+    pub const TYPE_OR_METHOD_DEF: Coded = Coded {
+        bits: 1,
+        tables: &[TYPE_DEF, METHOD_DEF],
+    };
+    pub const HAS_CUSTOM_DEBUG_INFORMATION: Coded = Coded {
+        bits: 5,
+        tables: &[
+            METHOD_DEF,
+            FIELD,
+            TYPE_REF,
+            TYPE_DEF,
+            PARAM,
+            INTERFACE_IMPL,
+            MEMBER_REF,
+            MODULE,
+            DECL_SECURITY,
+            PROPERTY,
+            EVENT,
+            STAND_ALONE_SIG,
+            MODULE_REF,
+            TYPE_SPEC,
+            ASSEMBLY,
+            ASSEMBLY_REF,
+            FILE,
+            EXPORTED_TYPE,
+            MANIFEST_RESOURCE,
+            GENERIC_PARAM,
+            GENERIC_PARAM_CONSTRAINT,
+            METHOD_SPEC,
+            DOCUMENT,
+            LOCAL_SCOPE,
+            LOCAL_VARIABLE,
+            LOCAL_CONSTANT,
+            IMPORT_SCOPE,
+        ],
+    };
+}
+
+/// The columns of a table; none for a number that stands for no table.
+pub fn columns(table: u8) -> &'static [Column] {
+    use Column::*;
+    match table {
+        table::MODULE => &[U16, Strings, Guid, Guid, Guid],
+        table::TYPE_REF => &[Coded(&coded::RESOLUTION_SCOPE), Strings, Strings],
+        table::TYPE_DEF => &[
+            U32,
+            Strings,
+            Strings,
+            Coded(&coded::TYPE_DEF_OR_REF),
+            Row(table::FIELD),
+            Row(table::METHOD_DEF),
+        ],
+        table::FIELD_PTR => &[Row(table::FIELD)],
+        table::FIELD => &[U16, Strings, Blob],
+        table::METHOD_PTR => &[Row(table::METHOD_DEF)],
+        table::METHOD_DEF => &[U32, U16, U16, Strings, Blob, Row(table::PARAM)],
+        table::PARAM_PTR => &[Row(table::PARAM)],
+        table::PARAM => &[U16, U16, Strings],
+        table::INTERFACE_IMPL => &[Row(table::TYPE_DEF), Coded(&coded::TYPE_DEF_OR_REF)],
+        table::MEMBER_REF => &[Coded(&coded::MEMBER_REF_PARENT), Strings, Blob],
+        table::CONSTANT => &[U16, Coded(&coded::HAS_CONSTANT), Blob],
+        table::CUSTOM_ATTRIBUTE => &[
+            Coded(&coded::HAS_CUSTOM_ATTRIBUTE),
+            Coded(&coded::CUSTOM_ATTRIBUTE_TYPE),
+            Blob,
+        ],
+        table::FIELD_MARSHAL => &[Coded(&coded::HAS_FIELD_MARSHAL), Blob],
+        table::DECL_SECURITY => &[U16, Coded(&coded::HAS_DECL_SECURITY), Blob],
+        table::CLASS_LAYOUT => &[U16, U32, Row(table::TYPE_DEF)],
+        table::FIELD_LAYOUT => &[U32, Row(table::FIELD)],
+        table::STAND_ALONE_SIG => &[Blob],
+        table::EVENT_MAP => &[Row(table::TYPE_DEF), Row(table::EVENT)],
+        table::EVENT_PTR => &[Row(table::EVENT)],
+        table::EVENT => &[U16, Strings, Coded(&coded::TYPE_DEF_OR_REF)],
+        table::PROPERTY_MAP => &[Row(table::TYPE_DEF), Row(table::PROPERTY)],
+        table::PROPERTY_PTR => &[Row(table::PROPERTY)],
+        table::PROPERTY => &[U16, Strings, Blob],
+        table::METHOD_SEMANTICS => &[U16, Row(table::METHOD_DEF), Coded(&coded::HAS_SEMANTICS)],
+        table::METHOD_IMPL => &[
+            Row(table::TYPE_DEF),
+            Coded(&coded::METHOD_DEF_OR_REF),
+            Coded(&coded::METHOD_DEF_OR_REF),
+        ],
+        table::MODULE_REF => &[Strings],
+        table::TYPE_SPEC => &[Blob],
+        table::IMPL_MAP => &[
+            U16,
+            Coded(&coded::MEMBER_FORWARDED),
+            Strings,
+            Row(table::MODULE_REF),
+        ],
+        table::FIELD_RVA => &[U32, Row(table::FIELD)],
+        table::ENC_LOG => &[U32, U32],
+        table::ENC_MAP => &[U32],
+        table::ASSEMBLY => &[U32, U16, U16, U16, U16, U32, Blob, Strings, Strings],
+        table::ASSEMBLY_PROCESSOR => &[U32],
+        table::ASSEMBLY_OS => &[U32, U32, U32],
+        table::ASSEMBLY_REF => &[U16, U16, U16, U16, U32, Blob, Strings, Strings, Blob],
+        table::ASSEMBLY_REF_PROCESSOR => &[U32, Row(table::ASSEMBLY_REF)],
+        table::ASSEMBLY_REF_OS => &[U32, U32, U32, Row(table::ASSEMBLY_REF)],
+        table::FILE => &[U32, Strings, Blob],
+        table::EXPORTED_TYPE => &[U32, U32, Strings, Strings, Coded(&coded::IMPLEMENTATION)],
+        table::MANIFEST_RESOURCE => &[U32, U32, Strings, Coded(&coded::IMPLEMENTATION)],
+        table::NESTED_CLASS => &[Row(table::TYPE_DEF), Row(table::TYPE_DEF)],
+        table::GENERIC_PARAM => &[U16, U16, Coded(&coded::TYPE_OR_METHOD_DEF), Strings],
+        table::METHOD_SPEC => &[Coded(&coded::METHOD_DEF_OR_REF), Blob],
+        table::GENERIC_PARAM_CONSTRAINT => {
+            &[Row(table::GENERIC_PARAM), Coded(&coded::TYPE_DEF_OR_REF)]
+        }
+        table::DOCUMENT => &[Blob, Guid, Blob, Guid],
+        table::METHOD_DEBUG_INFORMATION => &[Row(table::DOCUMENT), Blob],
+        table::LOCAL_SCOPE => &[
+            Row(table::METHOD_DEF),
+            Row(table::IMPORT_SCOPE),
+            Row(table::LOCAL_VARIABLE),
+            Row(table::LOCAL_CONSTANT),
+            U32,
+            U32,
+        ],
+        table::LOCAL_VARIABLE => &[U16, U16, Strings],
+        table::LOCAL_CONSTANT => &[Strings, Blob],
+        table::IMPORT_SCOPE => &[Row(table::IMPORT_SCOPE), Blob],
+        table::STATE_MACHINE_METHOD => &[Row(table::METHOD_DEF), Row(table::METHOD_DEF)],
+        table::CUSTOM_DEBUG_INFORMATION => {
+            &[Coded(&coded::HAS_CUSTOM_DEBUG_INFORMATION), Guid, Blob]
+        }
+        _ => &[],
+    }
+}

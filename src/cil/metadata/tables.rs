@@ -1,0 +1,309 @@
+//! The tables stream (ECMA-335 II.24.2.6): where each table lies and how wide its columns are.
+
+use crate::bytes::Cursor;
+use crate::cil::metadata::schema::{self, Coded, Column, table};
+use crate::error::{Error, Kind, Result};
+
+/// Most columns of a table.
+pub const MAX_COLUMNS: usize = 9;
+
+/// Bits of the heap sizes (II.24.2.6): which heaps' indices take four bytes.
+pub mod heap_size {
+    #![allow(missing_docs)]
+    pub const STRINGS: u8 = 1;
+    pub const GUID: u8 = 2;
+    pub const BLOB: u8 = 4;
+    /// A word of unknown use follows the row counts (CLR, `#-` only).
+    pub const EXTRA_DATA: u8 = 0x40;
+}
+
+/// Where a table's columns lie in its rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shape {
+    /// Offset of each column; behind the last, the row's size.
+    pub offsets: [u8; MAX_COLUMNS + 1],
+    /// Number of columns.
+    pub columns: u8,
+}
+
+impl Shape {
+    /// The row's size.
+    #[inline]
+    pub fn row_size(&self) -> usize {
+        usize::from(self.offsets[usize::from(self.columns)])
+    }
+
+    /// The shape of a table whose indices have these widths.
+    pub fn new(number: u8, widths: &Widths) -> Shape {
+        let mut shape = Shape::default();
+        let mut offset = 0;
+        for &column in schema::columns(number) {
+            offset += if widths.is_wide(column) { 4 } else { 2 };
+            shape.columns += 1;
+            shape.offsets[usize::from(shape.columns)] = offset;
+        }
+        shape
+    }
+}
+
+/// What decides how wide indices are.
+#[derive(Clone)]
+pub struct Widths {
+    /// Rows of all tables; in a portable PDB with those of the assembly.
+    pub rows: [u32; 64],
+    /// Bits of [`heap_size`].
+    pub heaps: u8,
+    /// Every index takes four bytes.
+    pub all_wide: bool,
+}
+
+impl Widths {
+    fn is_wide(&self, column: Column) -> bool {
+        let heap = |bit| self.heaps & bit != 0 || self.all_wide;
+        match column {
+            Column::U16 => false,
+            Column::U32 => true,
+            Column::Strings => heap(heap_size::STRINGS),
+            Column::Guid => heap(heap_size::GUID),
+            Column::Blob => heap(heap_size::BLOB),
+            Column::Row(table) => self.all_wide || self.rows[usize::from(table)] > 0xffff,
+            Column::Coded(coded) => {
+                self.all_wide
+                    || coded.tables.iter().any(|&table| {
+                        table != schema::NONE
+                            && self.rows[usize::from(table)] >= 1 << (16 - coded.bits)
+                    })
+            }
+        }
+    }
+}
+
+/// The tables.
+pub struct Tables<'a> {
+    /// The stream.
+    data: &'a [u8],
+    /// Heap sizes, as they stand.
+    pub heap_sizes: u8,
+    /// Which tables are sorted.
+    pub sorted: u64,
+    /// Which tables there are, those unknown to this reader included.
+    pub valid: u64,
+    /// What decides how wide indices are.
+    pub widths: Widths,
+    /// Rows of each table.
+    rows: [u32; 64],
+    shapes: [Shape; table::COUNT],
+    /// Where each table begins in the stream.
+    offsets: [usize; table::COUNT],
+}
+
+/// A row of a table.
+#[derive(Clone, Copy)]
+pub struct Row<'t> {
+    bytes: &'t [u8],
+    shape: &'t Shape,
+}
+
+impl Row<'_> {
+    /// The value of a column.
+    #[inline]
+    pub fn get(&self, column: usize) -> u32 {
+        let start = usize::from(self.shape.offsets[column]);
+        let end = usize::from(self.shape.offsets[column + 1]);
+        match self.bytes[start..end] {
+            [a, b] => u32::from(u16::from_le_bytes([a, b])),
+            [a, b, c, d] => u32::from_le_bytes([a, b, c, d]),
+            _ => unreachable!("a column takes two or four bytes"),
+        }
+    }
+}
+
+impl<'a> Tables<'a> {
+    /// Reads the stream's header; `external` are rows of another file's tables that set widths.
+    pub(super) fn parse(data: &'a [u8], external: &[u32; 64], wide: bool) -> Result<Tables<'a>> {
+        let mut cursor = Cursor::new(data);
+        cursor.take(6)?;
+        let heap_sizes = cursor.u8()?;
+        cursor.u8()?;
+        let valid = cursor.le_u64()?;
+        let sorted = cursor.le_u64()?;
+        let mut rows = [0u32; 64];
+        let mut widths = Widths {
+            rows: *external,
+            heaps: heap_sizes,
+            all_wide: wide,
+        };
+        for (number, rows) in rows.iter_mut().enumerate() {
+            if valid >> number & 1 == 1 {
+                let at = cursor.position();
+                let count = cursor.le_u32()?;
+                if schema::columns(number as u8).is_empty() {
+                    let what = format!("unknown metadata table {number:#04x}");
+                    return Err(Error::new(Kind::Unsupported, what));
+                }
+                if count > 0xff_ffff {
+                    let what = format!("table {number:#04x} has {count} rows");
+                    return Err(Error::malformed(at, what));
+                }
+                *rows = count;
+                widths.rows[number] = widths.rows[number].max(count);
+            }
+        }
+        if heap_sizes & heap_size::EXTRA_DATA != 0 {
+            cursor.take(4)?;
+        }
+        let mut shapes = [Shape::default(); table::COUNT];
+        let mut offsets = [0; table::COUNT];
+        for number in 0..table::COUNT {
+            shapes[number] = Shape::new(number as u8, &widths);
+            offsets[number] = cursor.position();
+            cursor.take(shapes[number].row_size() * rows[number] as usize)?;
+        }
+        Ok(Tables {
+            data,
+            heap_sizes,
+            sorted,
+            valid,
+            widths,
+            rows,
+            shapes,
+            offsets,
+        })
+    }
+
+    /// Rows of a table.
+    #[inline]
+    pub fn rows(&self, table: u8) -> u32 {
+        self.rows[usize::from(table)]
+    }
+
+    /// Whether a table says that it is sorted.
+    pub fn is_sorted(&self, table: u8) -> bool {
+        self.sorted >> table & 1 == 1
+    }
+
+    /// The form of a table's rows.
+    pub fn shape(&self, table: u8) -> &Shape {
+        &self.shapes[usize::from(table)]
+    }
+
+    /// All rows of a table, as they stand.
+    pub fn table_bytes(&self, table: u8) -> &'a [u8] {
+        let start = self.offsets[usize::from(table)];
+        &self.data[start..start + self.shape(table).row_size() * self.rows(table) as usize]
+    }
+
+    /// The stream's first bytes: reserved word and version.
+    pub fn head(&self) -> &'a [u8; 8] {
+        self.data[..8].try_into().expect("parse read them")
+    }
+
+    /// A row; they are numbered from 1.
+    #[inline]
+    pub fn row(&self, table: u8, number: u32) -> Result<Row<'_>> {
+        if number == 0 || number > self.rows(table) {
+            return Err(self.no_row(table, number));
+        }
+        Ok(self.at(table, number))
+    }
+
+    /// A row that is known to exist.
+    #[inline]
+    fn at(&self, table: u8, number: u32) -> Row<'_> {
+        let shape = &self.shapes[usize::from(table)];
+        let size = shape.row_size();
+        let start = self.offsets[usize::from(table)] + (number as usize - 1) * size;
+        Row {
+            bytes: &self.data[start..start + size],
+            shape,
+        }
+    }
+
+    #[cold]
+    fn no_row(&self, table: u8, number: u32) -> Error {
+        let rows = self.rows(table);
+        let what = format!("row {number} of table {table:#04x}, which has {rows}");
+        Error::malformed(0, what)
+    }
+
+    /// All rows of a table, in order.
+    pub fn iter(&self, table: u8) -> impl ExactSizeIterator<Item = Row<'_>> + Clone {
+        let shape = &self.shapes[usize::from(table)];
+        self.table_bytes(table)
+            // A table that no file can have has rows of no size, and no rows.
+            .chunks_exact(shape.row_size().max(1))
+            .map(move |bytes| Row { bytes, shape })
+    }
+
+    /// The rows whose `column` is `key`: found by halves where the table is sorted, else one by
+    /// one.
+    pub fn with_key(
+        &self,
+        table: u8,
+        column: usize,
+        key: u32,
+    ) -> impl Iterator<Item = (u32, Row<'_>)> {
+        let rows = self.rows(table);
+        let first = if self.is_sorted(table) {
+            let (mut low, mut high) = (1, rows + 1);
+            while low < high {
+                let middle = low + (high - low) / 2;
+                if self.at(table, middle).get(column) < key {
+                    low = middle + 1;
+                } else {
+                    high = middle;
+                }
+            }
+            low
+        } else {
+            1
+        };
+        let sorted = self.is_sorted(table);
+        (first..=rows)
+            .map(move |number| (number, self.at(table, number)))
+            .take_while(move |(_, row)| !sorted || row.get(column) == key)
+            .filter(move |(_, row)| row.get(column) == key)
+    }
+}
+
+/// A coded index taken apart: a token, or 0 for none.
+#[inline]
+pub fn decode(coded: &Coded, value: u32) -> Result<u32> {
+    let tag = value & ((1 << coded.bits) - 1);
+    let row = value >> coded.bits;
+    match coded.tables.get(tag as usize) {
+        _ if row == 0 => Ok(0),
+        Some(&table) if table != schema::NONE && row <= 0xff_ffff => {
+            Ok(u32::from(table) << 24 | row)
+        }
+        _ => Err(Error::new(
+            Kind::Malformed,
+            format!("coded index {value:#x} names no table"),
+        )),
+    }
+}
+
+/// A token as a coded index.
+pub fn encode(coded: &Coded, token: u32) -> Option<u32> {
+    let table = (token >> 24) as u8;
+    let tag = coded.tables.iter().position(|&t| t == table)?;
+    Some((token & 0xff_ffff) << coded.bits | tag as u32)
+}
+
+/// A token's table.
+#[inline]
+pub const fn token_table(token: u32) -> u8 {
+    (token >> 24) as u8
+}
+
+/// A token's row.
+#[inline]
+pub const fn token_row(token: u32) -> u32 {
+    token & 0xff_ffff
+}
+
+/// The token of a row.
+#[inline]
+pub const fn token(table: u8, row: u32) -> u32 {
+    (table as u32) << 24 | row
+}

@@ -1,0 +1,40 @@
+//! .NET assemblies: scan for join points, weave hooks in. ECMA-335 is Common Language Infrastructure,
+//! 6th edition; III.3.2 is partition III, section 3.2.
+// Lists of ranges are sets of bytes here, and one range is a set, too.
+#![allow(clippy::single_range_in_vec_init)]
+
+pub mod body;
+mod calls;
+mod constructor;
+mod hooks;
+mod identity;
+mod image;
+pub mod insn;
+pub mod lower;
+#[cfg(test)]
+mod machine_tests;
+pub mod metadata;
+mod occupied;
+pub mod pdb;
+pub mod pe;
+mod readytorun;
+mod renumber;
+pub mod rewrite;
+mod scan;
+mod sections;
+mod space;
+mod state_machine;
+mod strongname;
+#[cfg(test)]
+mod testing;
+pub mod verify;
+mod warning;
+mod weave;
+mod write;
+
+pub use image::{Image, RUNTIME, is_assembly};
+pub use scan::scan;
+pub use strongname::{StrongNameKey, public_key_token};
+pub use warning::Warning;
+pub use weave::{Scratch, Woven, weave};
+pub use write::{SYMBOLS_RESOURCE, Written};

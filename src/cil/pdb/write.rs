@@ -1,0 +1,340 @@
+//! The new PDB, and what the image says of it: CodeView id and stamp, checksum, the embedded copy.
+
+use crate::cil::image::{DebugEntry, Image};
+use crate::cil::metadata::schema::{coded, column, columns, table};
+use crate::cil::metadata::tables::{MAX_COLUMNS, Shape, Widths, heap_size};
+use crate::cil::pdb::{Edits, Pdb};
+use crate::cil::write::DebugEdit;
+use crate::error::{Error, Kind, Result};
+use sha2::{Digest, Sha256, Sha384, Sha512};
+
+/// Kinds of debug directory entries.
+pub(super) mod kind {
+    pub const CODE_VIEW: u32 = 2;
+    pub const EMBEDDED: u32 = 17;
+    pub const CHECKSUM: u32 = 19;
+}
+
+/// Tables of an assembly that a PDB counts: all but those of `#-` and of edit-and-continue.
+const COUNTED: u64 = {
+    let mut tables = (1u64 << 0x2d) - 1;
+    let left_out = [
+        table::FIELD_PTR,
+        table::METHOD_PTR,
+        table::PARAM_PTR,
+        table::EVENT_PTR,
+        table::PROPERTY_PTR,
+        table::ENC_LOG,
+        table::ENC_MAP,
+    ];
+    let mut i = 0;
+    while i < left_out.len() {
+        tables &= !(1 << left_out[i]);
+        i += 1;
+    }
+    tables
+};
+
+/// The debug directory's entries with their data.
+pub(super) fn entries<'i>(
+    image: &'i Image<'_>,
+) -> impl Iterator<Item = (DebugEntry, &'i [u8])> + 'i {
+    image.debug_entries().map(|entry| {
+        let start = entry.raw as usize;
+        let data = image.bytes.get(start..).unwrap_or_default();
+        let data = data.get(..entry.size as usize).unwrap_or_default();
+        (entry, data)
+    })
+}
+
+/// The id of the PDB that the image asks for.
+pub(super) fn code_view_guid<'i>(image: &'i Image<'_>) -> Option<&'i [u8]> {
+    entries(image)
+        .filter(|(entry, _)| entry.kind == kind::CODE_VIEW)
+        .find_map(|(_, data)| data.strip_prefix(b"RSDS")?.get(..16))
+}
+
+/// A new PDB, and what changes in the image.
+pub struct Sealed {
+    /// The file, for the one that lies beside the image.
+    pub bytes: Vec<u8>,
+    /// New contents of debug directory entries.
+    pub debug: Vec<DebugEdit>,
+}
+
+/// Writes a PDB with its changes. `rows` are those of the new image's tables, `field` gives a field's new
+/// row. The id is made of the content: the same content has the same one.
+pub fn seal(
+    image: &Image<'_>,
+    pdb: &Pdb<'_>,
+    mut edits: Edits,
+    rows: &[u32; 64],
+    field: &dyn Fn(u32) -> u32,
+) -> Result<Sealed> {
+    let (mut bytes, id_at) = rebuild(pdb, &mut edits, rows, field)?;
+    let hash = Sha256::digest(&bytes);
+    let mut id = [0; 20];
+    id.copy_from_slice(&hash[..20]);
+    // A random GUID by its form (RFC 9562, version 4), and no time: the highest bit tells.
+    id[7] = id[7] & 0x0f | 0x40;
+    id[8] = id[8] & 0x3f | 0x80;
+    id[19] |= 0x80;
+
+    let mut debug = Vec::new();
+    for (number, (entry, data)) in entries(image).enumerate() {
+        match entry.kind {
+            kind::CODE_VIEW => debug.extend(code_view(number, data, &id)),
+            kind::CHECKSUM => debug.push(DebugEdit {
+                number,
+                data: checksum(data, &bytes, &hash),
+                stamp: None,
+            }),
+            _ => {}
+        }
+    }
+    bytes[id_at..id_at + 20].copy_from_slice(&id);
+    let embedded = entries(image).position(|(entry, _)| entry.kind == kind::EMBEDDED);
+    if let Some(number) = embedded {
+        debug.push(DebugEdit {
+            number,
+            data: pack(&bytes)?,
+            stamp: None,
+        });
+    }
+    Ok(Sealed { bytes, debug })
+}
+
+/// For an image whose PDB is not at hand or not understood: gives it another id, so that no debugger
+/// takes the old PDB for that of the new code.
+pub fn unlink(image: &Image<'_>) -> Vec<DebugEdit> {
+    let mut edits = Vec::new();
+    for (number, (entry, data)) in entries(image).enumerate() {
+        if entry.kind == kind::CODE_VIEW {
+            let hash = Sha256::digest(data);
+            let id = hash[..20].try_into().expect("twenty bytes");
+            edits.extend(code_view(number, data, &id));
+        }
+    }
+    edits
+}
+
+/// A CodeView entry with another id.
+fn code_view(number: usize, data: &[u8], id: &[u8; 20]) -> Option<DebugEdit> {
+    if !data.starts_with(b"RSDS") || data.len() < 24 {
+        return None;
+    }
+    let mut data = data.to_vec();
+    data[4..20].copy_from_slice(&id[..16]);
+    Some(DebugEdit {
+        number,
+        data,
+        stamp: Some(u32::from_le_bytes(id[16..].try_into().expect("four bytes"))),
+    })
+}
+
+/// The name of an algorithm, and the hash of the PDB with its id zeroed. SHA-256 where another is unknown.
+fn checksum(old: &[u8], bytes: &[u8], sha256: &[u8]) -> Vec<u8> {
+    let name = old.split(|&b| b == 0).next().unwrap_or_default();
+    let (name, hash) = match name {
+        b"SHA384" => (&b"SHA384\0"[..], Sha384::digest(bytes).to_vec()),
+        b"SHA512" => (&b"SHA512\0"[..], Sha512::digest(bytes).to_vec()),
+        _ => (&b"SHA256\0"[..], sha256.to_vec()),
+    };
+    [name, &hash].concat()
+}
+
+/// The data of an entry for an embedded PDB: signature, size, deflated bytes.
+fn pack(bytes: &[u8]) -> Result<Vec<u8>> {
+    let mut deflate = libdeflater::Compressor::new(libdeflater::CompressionLvl::default());
+    let mut data = vec![0; 8 + deflate.deflate_compress_bound(bytes.len())];
+    data[..4].copy_from_slice(b"MPDB");
+    data[4..8].copy_from_slice(&(bytes.len() as u32).to_le_bytes());
+    let packed = deflate
+        .deflate_compress(bytes, &mut data[8..])
+        .map_err(|_| Error::new(Kind::NotDone, "the embedded PDB cannot be packed"))?;
+    data.truncate(8 + packed);
+    Ok(data)
+}
+
+/// The new file with an id of zeros, and where that lies.
+fn rebuild(
+    pdb: &Pdb<'_>,
+    edits: &mut Edits,
+    rows: &[u32; 64],
+    field: &dyn Fn(u32) -> u32,
+) -> Result<(Vec<u8>, usize)> {
+    let metadata = &pdb.metadata;
+    let root = &metadata.root;
+    let tables = &metadata.tables;
+    let stream = metadata.pdb.as_ref().expect("parse checked it");
+
+    let mut widths = Widths {
+        rows: [0; 64],
+        heaps: tables.heap_sizes & !heap_size::EXTRA_DATA,
+        all_wide: tables.widths.all_wide,
+    };
+    let mut counted = 0u64;
+    for (number, &of_assembly) in rows.iter().enumerate() {
+        widths.rows[number] = tables.rows(number as u8);
+        if COUNTED >> number & 1 == 1 && of_assembly > 0 {
+            counted |= 1 << number;
+            widths.rows[number] = of_assembly;
+        }
+    }
+    if metadata.blobs.data().len() + edits.blobs.len() > 0x1_0000 {
+        widths.heaps |= heap_size::BLOB;
+    }
+    let mut out = Vec::with_capacity(metadata.bytes.len() + edits.blobs.len() + 4096);
+    let head = 16 + root.version.len().next_multiple_of(4);
+    out.extend_from_slice(&metadata.bytes[..head]);
+    out.extend_from_slice(&root.flags.to_le_bytes());
+    out.extend_from_slice(&(root.streams.len() as u16).to_le_bytes());
+    let mut headers = out.len();
+    for s in &root.streams {
+        out.extend_from_slice(&[0; 8]);
+        out.extend_from_slice(s.name);
+        out.resize((out.len() + 1).next_multiple_of(4), 0);
+    }
+    let mut id_at = None;
+    let (mut wrote_tables, mut wrote_blobs) = (false, false);
+    for s in &root.streams {
+        let start = out.len();
+        match s.name {
+            b"#Pdb" if id_at.is_none() => {
+                id_at = Some(start);
+                out.extend_from_slice(&[0; 20]);
+                out.extend_from_slice(&stream.entry_point.to_le_bytes());
+                out.extend_from_slice(&counted.to_le_bytes());
+                for (number, count) in rows.iter().enumerate() {
+                    if counted >> number & 1 == 1 {
+                        out.extend_from_slice(&count.to_le_bytes());
+                    }
+                }
+            }
+            b"#~" | b"#-" if !wrote_tables => {
+                wrote_tables = true;
+                put_tables(pdb, edits, &widths, field, &mut out);
+            }
+            b"#Blob" if !wrote_blobs => {
+                wrote_blobs = true;
+                out.extend_from_slice(s.data);
+                out.extend_from_slice(&edits.blobs);
+            }
+            _ => out.extend_from_slice(s.data),
+        }
+        out.resize(out.len().next_multiple_of(4), 0);
+        let size = (out.len() - start) as u32;
+        out[headers..headers + 4].copy_from_slice(&(start as u32).to_le_bytes());
+        out[headers + 4..headers + 8].copy_from_slice(&size.to_le_bytes());
+        headers += 8 + (s.name.len() + 1).next_multiple_of(4);
+    }
+    match id_at {
+        Some(at) if wrote_blobs || edits.blobs.is_empty() => Ok((out, at)),
+        _ => Err(Error::new(Kind::Malformed, "a PDB without a #Blob stream")),
+    }
+}
+
+/// Writes the tables stream.
+fn put_tables(
+    pdb: &Pdb<'_>,
+    edits: &mut Edits,
+    widths: &Widths,
+    field: &dyn Fn(u32) -> u32,
+    out: &mut Vec<u8>,
+) {
+    use column::method_debug_information::SEQUENCE_POINTS;
+    use column::{custom_debug_information as information, local_scope as scope};
+    let tables = &pdb.metadata.tables;
+    let mut head = *tables.head();
+    head[6] = widths.heaps;
+    out.extend_from_slice(&head);
+    out.extend_from_slice(&tables.valid.to_le_bytes());
+    out.extend_from_slice(&tables.sorted.to_le_bytes());
+    for number in 0..64u8 {
+        if tables.valid >> number & 1 == 1 {
+            out.extend_from_slice(&tables.rows(number).to_le_bytes());
+        }
+    }
+    edits.points.sort_unstable();
+    edits.scopes.sort_unstable();
+    edits.information.sort_unstable();
+    for number in 0..table::COUNT as u8 {
+        let shape = Shape::new(number, widths);
+        let changes = match number {
+            table::METHOD_DEBUG_INFORMATION => !edits.points.is_empty(),
+            table::LOCAL_SCOPE => !edits.scopes.is_empty(),
+            // Fields among its parents may have new rows.
+            table::CUSTOM_DEBUG_INFORMATION => true,
+            _ => false,
+        };
+        if !changes && shape == *tables.shape(number) {
+            out.extend_from_slice(tables.table_bytes(number));
+            continue;
+        }
+        let mut new_rows: Vec<[u32; MAX_COLUMNS]> =
+            Vec::with_capacity(tables.rows(number) as usize);
+        for row in tables.iter(number) {
+            let mut values = [0; MAX_COLUMNS];
+            for (i, value) in values[..columns(number).len()].iter_mut().enumerate() {
+                *value = row.get(i);
+            }
+            new_rows.push(values);
+        }
+        match number {
+            table::METHOD_DEBUG_INFORMATION => {
+                for &(row, blob) in &edits.points {
+                    new_rows[row as usize - 1][SEQUENCE_POINTS] = blob;
+                }
+            }
+            table::LOCAL_SCOPE => {
+                for &(row, start, len) in &edits.scopes {
+                    new_rows[row as usize - 1][scope::START_OFFSET] = start;
+                    new_rows[row as usize - 1][scope::LENGTH] = len;
+                }
+            }
+            table::CUSTOM_DEBUG_INFORMATION => {
+                for &(row, blob) in &edits.information {
+                    new_rows[row as usize - 1][information::VALUE] = blob;
+                }
+                move_parents(&mut new_rows, field);
+            }
+            _ => {}
+        }
+        for values in &new_rows {
+            put_row(&shape, values, out);
+        }
+    }
+}
+
+/// Gives parents that are fields their new rows. The order is that of parents.
+fn move_parents(rows: &mut [[u32; MAX_COLUMNS]], field: &dyn Fn(u32) -> u32) {
+    use column::custom_debug_information::PARENT;
+    let bits = coded::HAS_CUSTOM_DEBUG_INFORMATION.bits;
+    let tag_of_fields = coded::HAS_CUSTOM_DEBUG_INFORMATION
+        .tables
+        .iter()
+        .position(|&t| t == table::FIELD)
+        .expect("fields are among them") as u32;
+    let mut moved = false;
+    for row in rows.iter_mut() {
+        let (tag, old) = (row[PARENT] & ((1 << bits) - 1), row[PARENT] >> bits);
+        if tag == tag_of_fields {
+            let new = field(old);
+            moved |= new != old;
+            row[PARENT] = new << bits | tag;
+        }
+    }
+    if moved {
+        rows.sort_by_key(|row| row[PARENT]);
+    }
+}
+
+fn put_row(shape: &Shape, values: &[u32; MAX_COLUMNS], out: &mut Vec<u8>) {
+    let count = usize::from(shape.columns);
+    for (pair, value) in shape.offsets[..=count].windows(2).zip(values) {
+        match pair[1] - pair[0] {
+            2 => out.extend_from_slice(&(*value as u16).to_le_bytes()),
+            _ => out.extend_from_slice(&value.to_le_bytes()),
+        }
+    }
+}

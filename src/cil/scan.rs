@@ -1,0 +1,378 @@
+//! Shows the types of an assembly and their methods as join points.
+
+use crate::aspect::joinpoint::{
+    Access, EachName, Kinds, Method, MethodDetails, Type, TypeDetails, Visitor,
+};
+use crate::cil::image::{Image, impl_flag, method_flag};
+use crate::cil::metadata::schema::{coded, column, table};
+use crate::cil::metadata::signature;
+use crate::cil::metadata::tables::{decode, token};
+use crate::error::{Error, Result};
+
+/// Namespace of the attributes that compilers put on what they make.
+const COMPILER_SERVICES: &[u8] = b"System.Runtime.CompilerServices";
+
+/// Shows all types, in order of the `TypeDef` table, and the methods of those that the visitor wants.
+pub fn scan(image: &Image<'_>, visitor: &mut dyn Visitor) -> Result<()> {
+    let marks = Marks::read(image);
+    // The bodies of a reference assembly are never run.
+    let has_bodies = !image.is_reference_assembly();
+    let types = Types::read(image)?;
+    let tables = &image.metadata.tables;
+    let strings = &image.metadata.strings;
+    let (mut type_name, mut descriptor) = (String::new(), String::new());
+    for (index, row) in tables.iter(table::TYPE_DEF).enumerate() {
+        let ty = index as u32 + 1;
+        let in_metadata = |e: Error| e.offset_by(image.metadata_offset);
+        types
+            .put_name(image, ty, &mut type_name)
+            .map_err(in_metadata)?;
+        let flags = row.get(column::type_def::FLAGS);
+        let wanted = visitor.enter_type(&Type {
+            name: &type_name,
+            access: type_access(flags),
+            details: &TypeView { image, ty },
+        });
+        if !wanted {
+            continue;
+        }
+        let made_by_compiler = types
+            .chain(ty)
+            .any(|ty| marks.of_type(ty) & Marks::COMPILER_GENERATED != 0);
+        for (index, position) in image.method_positions(ty)?.enumerate() {
+            let number = image.method_at(position)?;
+            let row = tables.row(table::METHOD_DEF, number).map_err(in_metadata)?;
+            let name = strings
+                .text(row.get(column::method_def::NAME))
+                .map_err(in_metadata)?;
+            let signature = row.get(column::method_def::SIGNATURE);
+            descriptor.clear();
+            signature::put_descriptor(image, signature, &mut descriptor);
+            let has_body = has_bodies && has_il(&row);
+            let code = match has_body {
+                // One that cannot be read is told when it is to be woven.
+                true => image
+                    .body(row.get(column::method_def::RVA))
+                    .map_or(&[][..], |(_, body)| body.code),
+                false => &[],
+            };
+            let shape = shape(code);
+            visitor.method(
+                index as u32,
+                &Method {
+                    name: &name,
+                    descriptor: &descriptor,
+                    access: method_access(row.get(column::method_def::FLAGS)),
+                    kinds: kinds(&name, marks.of_method(number), made_by_compiler, shape),
+                    has_body,
+                    size: code.len() as u32,
+                    trivial: shape != Shape::Other,
+                    details: &MethodView {
+                        image,
+                        number,
+                        signature,
+                    },
+                },
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Whether a method has a body in IL.
+pub(crate) fn has_il(row: &crate::cil::metadata::tables::Row<'_>) -> bool {
+    use column::method_def::{FLAGS, IMPL_FLAGS, RVA};
+    row.get(RVA) != 0
+        && row.get(IMPL_FLAGS) & impl_flag::CODE_TYPE == impl_flag::IL
+        && row.get(FLAGS) & (method_flag::ABSTRACT | method_flag::PINVOKE_IMPL) == 0
+}
+
+/// Visibility of a type (II.23.1.15).
+fn type_access(flags: u32) -> Access {
+    match flags & 7 {
+        1 | 2 => Access::Public,
+        3 => Access::Private,
+        4 | 7 => Access::Protected,
+        _ => Access::Package,
+    }
+}
+
+/// Visibility of a method (II.23.1.10).
+fn method_access(flags: u32) -> Access {
+    match flags & method_flag::ACCESS {
+        6 => Access::Public,
+        4 | 5 => Access::Protected,
+        2 | 3 => Access::Package,
+        _ => Access::Private,
+    }
+}
+
+fn kinds(name: &str, marks: u8, in_compilers_type: bool, shape: Shape) -> Kinds {
+    let by_compiler = in_compilers_type || marks & Marks::COMPILER_GENERATED != 0;
+    // Roslyn's names (GeneratedNames): `<M>b__0_1` is a lambda in M, `<M>g__Local|0_1` a local function of
+    // it, which its author wrote as a method. VB names lambdas `_Lambda$__1`.
+    let part = name.rfind('>').map_or("", |end| &name[end + 1..]);
+    let mut kinds = if part.starts_with("b__") || name.starts_with("_Lambda$__") {
+        Kinds::LAMBDA
+    } else if part.starts_with("g__") || name == "<Main>$" {
+        Kinds::METHOD
+    } else if by_compiler && (shape != Shape::Accessor || in_compilers_type) || name == "<Main>" {
+        Kinds::SYNTHETIC
+    } else {
+        match name {
+            ".ctor" => Kinds::CONSTRUCTOR,
+            ".cctor" => Kinds::STATIC_INIT,
+            _ => Kinds::METHOD,
+        }
+    };
+    if shape == Shape::Accessor {
+        kinds = kinds.with(Kinds::ACCESSOR);
+    }
+    if marks & Marks::STATE_MACHINE != 0 {
+        kinds = kinds.with(Kinds::ASYNC);
+    }
+    kinds
+}
+
+/// What a short body does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shape {
+    /// Nothing, or it returns a constant or an argument.
+    Empty,
+    /// It reads or writes one field.
+    Accessor,
+    /// Something worth a trace.
+    Other,
+}
+
+/// Recognises bodies that are not worth a trace by their opcodes alone.
+fn shape(code: &[u8]) -> Shape {
+    const NOP: u8 = 0x00;
+    const CALL: u8 = 0x28;
+    const RET: u8 = 0x2a;
+    const LDFLD: u8 = 0x7b;
+    const STFLD: u8 = 0x7d;
+    const LDSFLD: u8 = 0x7e;
+    const STSFLD: u8 = 0x80;
+    // Debug builds begin with a nop.
+    match *code.strip_prefix(&[NOP]).unwrap_or(code) {
+        [] => Shape::Other,
+        [RET] => Shape::Empty,
+        // The call of the base class's constructor and nothing else.
+        [2, CALL, _, _, _, 0x0a, RET] | [2, CALL, _, _, _, 0x0a, NOP, RET] => Shape::Empty,
+        // ldarg.0 to ldarg.3, ldnull, ldc.i4.m1 to ldc.i4.8.
+        [2..=5 | 0x14..=0x1e, RET] => Shape::Empty,
+        // ldarg.s, ldc.i4.s; ldc.i4, ldc.r4, ldstr; ldc.i8, ldc.r8.
+        [0x0e | 0x1f, _, RET] => Shape::Empty,
+        [0x20 | 0x22 | 0x72, _, _, _, _, RET] => Shape::Empty,
+        [0x21 | 0x23, _, _, _, _, _, _, _, _, RET] => Shape::Empty,
+        [LDSFLD, _, _, _, _, RET] => Shape::Accessor,
+        [2, LDFLD, _, _, _, _, RET] => Shape::Accessor,
+        [2 | 3, STSFLD, _, _, _, _, RET] => Shape::Accessor,
+        [2, 3, STFLD, _, _, _, _, RET] => Shape::Accessor,
+        // The result by way of a local, and a branch to the next instruction, as debug builds do.
+        [2, LDFLD, _, _, _, _, 0x0a, 0x2b, 0, 6, RET] => Shape::Accessor,
+        [LDSFLD, _, _, _, _, 0x0a, 0x2b, 0, 6, RET] => Shape::Accessor,
+        _ => Shape::Other,
+    }
+}
+
+/// Which types and methods carry attributes that say what sort of method it is: one walk over all
+/// custom attributes.
+struct Marks {
+    methods: Vec<u8>,
+    types: Vec<u8>,
+}
+
+impl Marks {
+    const COMPILER_GENERATED: u8 = 1;
+    const STATE_MACHINE: u8 = 2;
+
+    fn read(image: &Image<'_>) -> Marks {
+        use column::custom_attribute::{PARENT, TYPE};
+        let tables = &image.metadata.tables;
+        let bytes = |table| vec![0; tables.rows(table) as usize + 1];
+        let mut marks = Marks {
+            methods: bytes(table::METHOD_DEF),
+            types: bytes(table::TYPE_DEF),
+        };
+        // Few constructors are named over and over, often several times in a row.
+        let mut last = (0, 0);
+        let mut known = vec![UNKNOWN; tables.rows(table::MEMBER_REF) as usize + 1];
+        for row in tables.iter(table::CUSTOM_ATTRIBUTE) {
+            let constructor = row.get(TYPE);
+            if constructor != last.0 {
+                let slot = match constructor & 7 {
+                    3 => known.get_mut((constructor >> 3) as usize),
+                    _ => None,
+                };
+                let mark = match slot {
+                    Some(slot) if *slot != UNKNOWN => *slot,
+                    slot => {
+                        let mark = image
+                            .attribute_type(constructor)
+                            .map_or(0, |ty| mark_of(image, ty));
+                        if let Some(slot) = slot {
+                            *slot = mark;
+                        }
+                        mark
+                    }
+                };
+                last = (constructor, mark);
+            }
+            if last.1 != 0 {
+                let parent = row.get(PARENT);
+                let marked = match parent & 31 {
+                    0 => marks.methods.get_mut((parent >> 5) as usize),
+                    3 => marks.types.get_mut((parent >> 5) as usize),
+                    _ => None,
+                };
+                if let Some(marked) = marked {
+                    *marked |= last.1;
+                }
+            }
+        }
+        marks
+    }
+
+    fn of_method(&self, method: u32) -> u8 {
+        self.methods[method as usize]
+    }
+
+    fn of_type(&self, ty: u32) -> u8 {
+        self.types[ty as usize]
+    }
+}
+
+/// No mark yet.
+const UNKNOWN: u8 = 0xff;
+
+fn mark_of(image: &Image<'_>, ty: u32) -> u8 {
+    let is = |name| image.is_type_named(ty, COMPILER_SERVICES, name);
+    if is(b"CompilerGeneratedAttribute") {
+        Marks::COMPILER_GENERATED
+    } else if is(b"AsyncStateMachineAttribute")
+        || is(b"IteratorStateMachineAttribute")
+        || is(b"AsyncIteratorStateMachineAttribute")
+    {
+        Marks::STATE_MACHINE
+    } else {
+        0
+    }
+}
+
+/// The type that encloses each type, or 0: asked for with every type.
+pub(crate) struct Types {
+    enclosing: Vec<u32>,
+}
+
+/// Deepest nesting of types that is followed.
+const MAX_NESTING: usize = 64;
+
+impl Types {
+    pub(crate) fn read(image: &Image<'_>) -> Result<Types> {
+        use column::nested_class::{ENCLOSING, NESTED};
+        let tables = &image.metadata.tables;
+        let count = tables.rows(table::TYPE_DEF);
+        let mut enclosing = vec![0; count as usize + 1];
+        for row in tables.iter(table::NESTED_CLASS) {
+            let (nested, outer) = (row.get(NESTED), row.get(ENCLOSING));
+            if nested <= count && outer <= count {
+                enclosing[nested as usize] = outer;
+            }
+        }
+        Ok(Types { enclosing })
+    }
+
+    /// A type and those around it, from the inside out.
+    fn chain(&self, ty: u32) -> impl Iterator<Item = u32> + '_ {
+        std::iter::successors(Some(ty), |&ty| {
+            Some(self.enclosing[ty as usize]).filter(|&outer| outer != 0)
+        })
+        .take(MAX_NESTING)
+    }
+
+    /// Writes a type's full name: `Namespace.Outer+Nested`.
+    pub(crate) fn put_name(&self, image: &Image<'_>, ty: u32, out: &mut String) -> Result<()> {
+        out.clear();
+        let mut chain = [0; MAX_NESTING];
+        let mut depth = 0;
+        for ty in self.chain(ty) {
+            chain[depth] = ty;
+            depth += 1;
+        }
+        let strings = &image.metadata.strings;
+        for (i, &ty) in chain[..depth].iter().rev().enumerate() {
+            let row = image.metadata.tables.row(table::TYPE_DEF, ty)?;
+            if i > 0 {
+                out.push('+');
+            }
+            let namespace = strings.text(row.get(column::type_def::NAMESPACE))?;
+            if !namespace.is_empty() {
+                out.push_str(&namespace);
+                out.push('.');
+            }
+            out.push_str(&strings.text(row.get(column::type_def::NAME))?);
+        }
+        Ok(())
+    }
+}
+
+struct TypeView<'i, 'a> {
+    image: &'i Image<'a>,
+    ty: u32,
+}
+
+impl TypeDetails for TypeView<'_, '_> {
+    fn annotations(&self, each: EachName<'_>) {
+        annotations(self.image, token(table::TYPE_DEF, self.ty), each);
+    }
+
+    fn supertypes(&self, each: EachName<'_>) {
+        use column::interface_impl::{CLASS, INTERFACE};
+        let tables = &self.image.metadata.tables;
+        let base = tables
+            .row(table::TYPE_DEF, self.ty)
+            .map_or(0, |row| row.get(column::type_def::EXTENDS));
+        let interfaces = tables
+            .with_key(table::INTERFACE_IMPL, CLASS, self.ty)
+            .map(|(_, row)| row.get(INTERFACE));
+        let mut name = String::new();
+        for ty in std::iter::once(base).chain(interfaces) {
+            if let Ok(ty @ 1..) = decode(&coded::TYPE_DEF_OR_REF, ty) {
+                name.clear();
+                signature::put_type_name(self.image, ty, &mut name);
+                each(&name);
+            }
+        }
+    }
+}
+
+struct MethodView<'i, 'a> {
+    image: &'i Image<'a>,
+    number: u32,
+    signature: u32,
+}
+
+impl MethodDetails for MethodView<'_, '_> {
+    fn annotations(&self, each: EachName<'_>) {
+        annotations(self.image, token(table::METHOD_DEF, self.number), each);
+    }
+
+    fn parameters(&self, each: EachName<'_>) {
+        signature::parameters(self.image, self.signature, each);
+    }
+
+    fn returns(&self, each: EachName<'_>) {
+        signature::returns(self.image, self.signature, each);
+    }
+}
+
+fn annotations(image: &Image<'_>, parent: u32, each: EachName<'_>) {
+    let mut name = String::new();
+    image.attributes(parent, &mut |ty| {
+        name.clear();
+        signature::put_type_name(image, ty, &mut name);
+        each(&name);
+    });
+}

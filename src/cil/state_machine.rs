@@ -1,0 +1,637 @@
+//! Async methods and iterators: the hooks of a logical call go into the state machine that the compiler made
+//! of the method. `docs/dotnet.md`, "Async and iterators", says what is recorded when.
+//!
+//! The method that its author wrote (the *kick-off*) names its state machine in an attribute. The call's
+//! number lives in a field of the machine, which goes wherever the call goes: it is copied to the heap with
+//! the machine, and on whichever thread the machine runs, its number is there.
+
+use crate::aspect::advice::Reason;
+use crate::cil::body::Body;
+use crate::cil::image::Image;
+use crate::cil::insn::{self, op};
+use crate::cil::lower::{Shape, Tokens};
+use crate::cil::metadata::additions::Additions;
+use crate::cil::metadata::heaps::{compressed, put_compressed};
+use crate::cil::metadata::schema::{coded, column, table};
+use crate::cil::metadata::signature::{element, kind};
+use crate::cil::metadata::tables::{decode, encode, token, token_row, token_table};
+use crate::cil::rewrite::{Exit, Recipe, Rewritten, Scratch, Snippet};
+use crate::error::Result;
+use rustc_hash::FxHashMap;
+
+/// What a compiler made of a method.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sort {
+    /// `async`, whatever it returns.
+    Async,
+    /// `yield`, in a method that is not `async`.
+    Iterator,
+    /// Both.
+    AsyncIterator,
+}
+
+/// A method and its state machine.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Machine {
+    /// The `MethodDef` row of the method that its author wrote.
+    pub(super) kickoff: u32,
+    pub(super) sort: Sort,
+    /// The `TypeDef` row of the machine, or 0 where it was not found.
+    pub(super) ty: u32,
+}
+
+/// The state machines of an image, ascending by kick-off.
+#[derive(Default)]
+pub(super) struct Machines {
+    machines: Vec<Machine>,
+    /// Their types, ascending.
+    types: Vec<u32>,
+}
+
+const COMPILER_SERVICES: &[u8] = b"System.Runtime.CompilerServices";
+const ATTRIBUTES: [(&[u8], Sort); 3] = [
+    (b"AsyncStateMachineAttribute", Sort::Async),
+    (b"IteratorStateMachineAttribute", Sort::Iterator),
+    (b"AsyncIteratorStateMachineAttribute", Sort::AsyncIterator),
+];
+
+impl Machines {
+    /// Finds the methods with an attribute that names a state machine.
+    pub(super) fn read(image: &Image<'_>) -> Machines {
+        use column::custom_attribute::{PARENT, TYPE, VALUE};
+        let metadata = &image.metadata;
+        let constructors = constructors(image);
+        let mut machines = Vec::new();
+        // Edit-and-continue images have their methods in an order of its own, and take no fields.
+        if constructors.is_empty() || metadata.tables.rows(table::METHOD_PTR) > 0 {
+            return Machines::default();
+        }
+        let nested = nested_types(image);
+        for row in metadata.tables.iter(table::CUSTOM_ATTRIBUTE) {
+            let ty = row.get(TYPE);
+            let Some(&(_, sort)) = constructors.iter().find(|(c, _)| *c == ty) else {
+                continue;
+            };
+            let Ok(parent) = decode(&coded::HAS_CUSTOM_ATTRIBUTE, row.get(PARENT)) else {
+                continue;
+            };
+            if token_table(parent) != table::METHOD_DEF {
+                continue;
+            }
+            let kickoff = token_row(parent);
+            let named = metadata.blobs.get(row.get(VALUE)).ok().and_then(type_name);
+            let owner = image.owner_of_method(kickoff);
+            let ty = owner.zip(named).and_then(|(owner, name)| {
+                let key = (owner, name.as_slice());
+                nested.get(&key).copied()
+            });
+            machines.push(Machine {
+                kickoff,
+                sort,
+                ty: ty.unwrap_or(0),
+            });
+        }
+        machines.sort_by_key(|m| m.kickoff);
+        machines.dedup_by_key(|m| m.kickoff);
+        let mut types: Vec<u32> = machines.iter().map(|m| m.ty).collect();
+        types.sort_unstable();
+        // A machine is one method's. What says otherwise is no compiler's work.
+        for machine in &mut machines {
+            let first = types.partition_point(|&ty| ty < machine.ty);
+            if types.get(first + 1) == Some(&machine.ty) {
+                machine.ty = 0;
+            }
+        }
+        Machines { machines, types }
+    }
+
+    /// Whether there is none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.machines.is_empty()
+    }
+
+    /// The machine of a method (a `MethodDef` row).
+    pub(super) fn of(&self, method: u32) -> Option<Machine> {
+        let found = self.machines.binary_search_by_key(&method, |m| m.kickoff);
+        found.ok().map(|i| self.machines[i])
+    }
+
+    /// Whether a type (a `TypeDef` row) is a state machine.
+    pub(super) fn has_type(&self, ty: u32) -> bool {
+        self.types.binary_search(&ty).is_ok()
+    }
+}
+
+/// The constructors of the attributes, as the `CustomAttribute` table has them.
+fn constructors(image: &Image<'_>) -> Vec<(u32, Sort)> {
+    let tables = &image.metadata.tables;
+    let sort_of = |ty: u32| {
+        let is = |name| image.is_type_named(ty, COMPILER_SERVICES, name);
+        ATTRIBUTES.iter().find(|(name, _)| is(name)).map(|a| a.1)
+    };
+    let mut found = Vec::new();
+    let mut note = |method: u32, sort| {
+        found.extend(encode(&coded::CUSTOM_ATTRIBUTE_TYPE, method).map(|c| (c, sort)));
+    };
+    let is_constructor = |name| {
+        let name = image.metadata.strings.get(name);
+        name.is_ok_and(|name| name == b".ctor")
+    };
+    for (i, row) in tables.iter(table::MEMBER_REF).enumerate() {
+        use column::member_ref::{CLASS, NAME};
+        if is_constructor(row.get(NAME))
+            && let Ok(class) = decode(&coded::MEMBER_REF_PARENT, row.get(CLASS))
+            && let Some(sort) = sort_of(class)
+        {
+            note(token(table::MEMBER_REF, i as u32 + 1), sort);
+        }
+    }
+    // Assemblies for old frameworks bring the attributes along.
+    for ty in 1..=tables.rows(table::TYPE_DEF) {
+        let Some(sort) = sort_of(token(table::TYPE_DEF, ty)) else {
+            continue;
+        };
+        for (method, name) in methods(image, ty) {
+            if name == b".ctor" {
+                note(token(table::METHOD_DEF, method), sort);
+            }
+        }
+    }
+    found
+}
+
+/// Nested types by what encloses them and their names.
+fn nested_types<'a>(image: &Image<'a>) -> FxHashMap<(u32, &'a [u8]), u32> {
+    use column::nested_class::{ENCLOSING, NESTED};
+    let tables = &image.metadata.tables;
+    let mut types = FxHashMap::default();
+    for row in tables.iter(table::NESTED_CLASS) {
+        let nested = row.get(NESTED);
+        let name = tables
+            .row(table::TYPE_DEF, nested)
+            .and_then(|ty| image.metadata.strings.get(ty.get(column::type_def::NAME)));
+        if let Ok(name) = name {
+            types.insert((row.get(ENCLOSING), name), nested);
+        }
+    }
+    types
+}
+
+/// The simple name of the type that an attribute's blob names: prolog, then a `SerString` with the full
+/// name (II.23.3), in which `\` stands in front of characters that mean something in names.
+fn type_name(blob: &[u8]) -> Option<Vec<u8>> {
+    let rest = blob.strip_prefix(&[1, 0])?;
+    let (len, size) = compressed(rest)?;
+    let full = rest[size..].get(..len as usize)?;
+    let mut name = Vec::with_capacity(full.len());
+    let mut bytes = full.iter();
+    while let Some(&byte) = bytes.next() {
+        match byte {
+            b'\\' => name.extend(bytes.next()),
+            b'+' => name.clear(),
+            // The assembly's name follows.
+            b',' => break,
+            _ => name.push(byte),
+        }
+    }
+    Some(name)
+}
+
+/// A type's methods (a `TypeDef` row): their rows and names.
+fn methods<'i>(image: &'i Image<'_>, ty: u32) -> impl Iterator<Item = (u32, &'i [u8])> + 'i {
+    let positions = image.method_positions(ty).unwrap_or(0..0);
+    positions.filter_map(|position| {
+        let method = image.method_at(position).ok()?;
+        let row = image.metadata.tables.row(table::METHOD_DEF, method).ok()?;
+        let name = image
+            .metadata
+            .strings
+            .get(row.get(column::method_def::NAME));
+        Some((method, name.ok()?))
+    })
+}
+
+/// A type's methods by name; names of explicit implementations have the interface's in front.
+fn method_named(image: &Image<'_>, ty: u32, wanted: &[u8]) -> Option<u32> {
+    methods(image, ty)
+        .find(|(_, name)| {
+            let simple = name.rsplit(|&b| b == b'.').next();
+            simple == Some(wanted)
+        })
+        .map(|(method, _)| method)
+}
+
+/// A method of a machine or its kick-off, and how it is to be woven.
+pub(super) struct Part {
+    /// The `MethodDef` row.
+    pub(super) method: u32,
+    role: Role,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Role {
+    /// `MoveNext` of an async method or async iterator.
+    AsyncMoveNext,
+    /// `MoveNext` of an iterator.
+    MoveNext,
+    /// `Dispose` of an iterator.
+    Dispose,
+    /// The method itself, which makes the machine.
+    Kickoff,
+}
+
+impl Part {
+    /// Whether the machine cannot be woven without this part.
+    pub(super) fn is_needed(&self) -> bool {
+        matches!(self.role, Role::AsyncMoveNext | Role::MoveNext)
+    }
+}
+
+/// What of a machine its parts have in common.
+pub(super) struct Weaver<'w, 'a> {
+    image: &'w Image<'a>,
+    tokens: &'w Tokens,
+    machine: Machine,
+    id: u32,
+    /// The field with the call's number: for code of the machine.
+    field: u32,
+    /// The machine is generic: its field is another one in each instantiation.
+    generic: bool,
+}
+
+/// The name of the field, which no compiler gives one.
+const FIELD_NAME: &str = "weave$call";
+/// Public (II.23.1.5): the kick-off, which is of another type, names it, too.
+const FIELD_FLAGS: u32 = 6;
+/// The field's signature: an `int64`.
+const FIELD_SIGNATURE: [u8; 2] = [kind::FIELD, element::I8];
+
+impl<'w, 'a> Weaver<'w, 'a> {
+    /// For one machine; it has no field yet.
+    pub(super) fn new(
+        image: &'w Image<'a>,
+        machine: Machine,
+        id: u32,
+        tokens: &'w Tokens,
+    ) -> Weaver<'w, 'a> {
+        Weaver {
+            image,
+            tokens,
+            machine,
+            id,
+            field: 0,
+            generic: false,
+        }
+    }
+
+    /// Whether the machine's `MoveNext` does what that of such a machine does.
+    pub(super) fn knows(&self, body: &Body<'_>, result: &[u8]) -> bool {
+        if self.machine.sort == Sort::Iterator {
+            return result == [element::BOOLEAN];
+        }
+        let builders = self.builders();
+        let ends: [&[u8]; 2] = [b"SetResult", b"SetException"];
+        let mut found = [false; 2];
+        for token in insn::tokens(body.code).map_while(Result::ok) {
+            if let Some(name) = self.builder_call(token.token, &builders) {
+                for (end, found) in ends.iter().zip(&mut found) {
+                    *found |= name == *end;
+                }
+            }
+        }
+        found == [true; 2]
+    }
+
+    /// Adds the field to the machine.
+    pub(super) fn add_field(&mut self, additions: &mut Additions) -> Result<()> {
+        let (image, machine) = (self.image, self.machine);
+        let added = additions.field(machine.ty, FIELD_FLAGS, FIELD_NAME, &FIELD_SIGNATURE);
+        let parameters = image
+            .metadata
+            .tables
+            .with_key(
+                table::GENERIC_PARAM,
+                column::generic_param::OWNER,
+                // TypeOrMethodDef: one bit, 0 for types.
+                machine.ty << 1,
+            )
+            .count() as u32;
+        self.generic = parameters > 0;
+        self.field = if parameters == 0 {
+            added
+        } else {
+            let base = image
+                .metadata
+                .tables
+                .row(table::TYPE_DEF, machine.ty)?
+                .get(column::type_def::EXTENDS);
+            let base = decode(&coded::TYPE_DEF_OR_REF, base)?;
+            let is_struct = image.is_type_named(base, b"System", b"ValueType");
+            let definition = token(table::TYPE_DEF, machine.ty);
+            let coded = encode(&coded::TYPE_DEF_OR_REF, definition).expect("a TypeDef");
+            let mut own = vec![
+                element::GENERICINST,
+                if is_struct {
+                    element::VALUETYPE
+                } else {
+                    element::CLASS
+                },
+            ];
+            put_compressed(&mut own, coded);
+            put_compressed(&mut own, parameters);
+            for parameter in 0..parameters {
+                own.push(element::VAR);
+                put_compressed(&mut own, parameter);
+            }
+            let own = additions.blob(&own);
+            let own = additions.row(table::TYPE_SPEC, &[own])?;
+            let parent = encode(&coded::MEMBER_REF_PARENT, own).expect("a TypeSpec has members");
+            field_reference(parent, additions)?
+        };
+        Ok(())
+    }
+
+    /// The methods to weave, the most important first.
+    pub(super) fn parts(image: &Image<'_>, machine: Machine) -> Vec<Part> {
+        let mut parts = Vec::new();
+        let mut add = |role, method: Option<u32>| {
+            parts.extend(method.map(|method| Part { method, role }));
+        };
+        let named = |name| method_named(image, machine.ty, name);
+        match machine.sort {
+            Sort::Async => add(Role::AsyncMoveNext, named(b"MoveNext")),
+            Sort::AsyncIterator => {
+                add(Role::AsyncMoveNext, named(b"MoveNext"));
+                add(Role::Kickoff, Some(machine.kickoff));
+            }
+            Sort::Iterator => {
+                add(Role::MoveNext, named(b"MoveNext"));
+                add(Role::Dispose, named(b"Dispose"));
+                add(Role::Kickoff, Some(machine.kickoff));
+            }
+        }
+        parts
+    }
+
+    /// `ldarg.0; ldflda field; ldc id; call hook`, behind what is given.
+    fn on_this(&self, first: Snippet, hook: u32) -> Snippet {
+        first
+            .op(op::LDARG_0)
+            .op_u32(op::LDFLDA, self.field)
+            .hook(self.id, hook)
+    }
+
+    /// Appends a part's new body, or says why there is none; then `out` is as it was.
+    pub(super) fn weave(
+        &self,
+        part: &Part,
+        body: &Body<'_>,
+        shape: &Shape<'_>,
+        additions: &mut Additions,
+        scratch: &mut Scratch,
+        out: &mut Vec<u8>,
+    ) -> Result<Result<Rewritten, Reason>> {
+        let none = Snippet::default();
+        let hook = |token| self.on_this(none, token);
+        let mut before = Vec::new();
+        let mut calls = Vec::new();
+        let mut tampered = false;
+        let walked = scratch.walk(body, |insn, start| match insn.opcode {
+            op::CALL | op::CALLVIRT | op::NEWOBJ => {
+                tampered |= insn.token(body.code) == self.tokens.resume;
+                calls.push((insn, start));
+            }
+            _ => {}
+        });
+        if walked.is_err() {
+            return Ok(Err(Reason::UnreadableBody));
+        }
+        if tampered {
+            return Ok(Err(Reason::AlreadyWoven));
+        }
+        let (mut enter, mut exit, mut error) = (none, Exit::Always(none), none);
+        match part.role {
+            Role::AsyncMoveNext => {
+                let builders = self.builders();
+                for (insn, start) in &calls {
+                    let Some(name) = self.builder_call(insn.token(body.code), &builders) else {
+                        continue;
+                    };
+                    // What is given to SetResult is pushed by the instruction in front of it.
+                    let given = body.code[..*start as usize].last().copied();
+                    let snippet = match name {
+                        b"AwaitUnsafeOnCompleted" | b"AwaitOnCompleted" => {
+                            hook(self.tokens.suspend)
+                        }
+                        b"SetException" => self.on_this(none.op(op::DUP), self.tokens.fail),
+                        b"SetResult" if self.machine.sort == Sort::AsyncIterator => {
+                            match given.map(u16::from) {
+                                Some(op::LDC_I4_0) => hook(self.tokens.end),
+                                Some(op::LDC_I4_1) => hook(self.tokens.suspend),
+                                _ => continue,
+                            }
+                        }
+                        b"SetResult" => hook(self.tokens.end),
+                        _ => continue,
+                    };
+                    before.push((*start, snippet));
+                }
+                enter = hook(self.tokens.resume);
+            }
+            Role::MoveNext => {
+                enter = hook(self.tokens.resume);
+                exit = Exit::ByResult {
+                    yes: hook(self.tokens.suspend),
+                    no: hook(self.tokens.end),
+                };
+                error = hook(self.tokens.fail);
+            }
+            Role::Dispose => {
+                exit = Exit::Always(hook(self.tokens.end));
+                error = hook(self.tokens.fail);
+            }
+            Role::Kickoff => {
+                let made = calls.iter().find_map(|(insn, _)| {
+                    let token = insn.token(body.code);
+                    let made = insn.opcode == op::NEWOBJ && self.makes_machine(token);
+                    made.then_some((insn.end(), token))
+                });
+                let Some((behind, constructor)) = made else {
+                    return Ok(Err(Reason::StateMachine));
+                };
+                let field = self.field_beside(constructor, additions)?;
+                let begin = none
+                    .op(op::DUP)
+                    .op_u32(op::LDFLDA, field)
+                    .hook(self.id, self.tokens.begin);
+                before.push((behind, begin));
+            }
+        }
+        let recipe = Recipe {
+            start: 0,
+            enter,
+            exit,
+            error,
+            exception: self.tokens.exception,
+            before: &before,
+            result: shape.result,
+            locals: shape.locals,
+        };
+        scratch.rewrite(body, &recipe, additions, out)
+    }
+
+    /// Signatures of the types of the fields that the machine's end is told to: builder and promise.
+    fn builders(&self) -> Vec<&'a [u8]> {
+        let metadata = &self.image.metadata;
+        let tables = &metadata.tables;
+        let list = |ty| {
+            let row = tables.row(table::TYPE_DEF, ty);
+            row.map(|row| row.get(column::type_def::FIELD_LIST))
+        };
+        let all = tables.rows(table::FIELD) + 1;
+        let first = list(self.machine.ty).unwrap_or(all);
+        let end = list(self.machine.ty + 1).unwrap_or(all);
+        let names: &[&[u8]] = match self.machine.sort {
+            // Its builder's `Complete` says nothing that the promise does not.
+            Sort::AsyncIterator => &[b"<>t__builder", b"<>v__promiseOfValueOrEnd"],
+            _ => &[b"<>t__builder", b"$Builder", b"$builder"],
+        };
+        (first..end)
+            .filter_map(|field| {
+                let row = tables.row(table::FIELD, field).ok()?;
+                let name = metadata.strings.get(row.get(column::field::NAME)).ok()?;
+                let signature = metadata.blobs.get(row.get(column::field::SIGNATURE)).ok()?;
+                let ty = signature.strip_prefix(&[kind::FIELD])?;
+                names.contains(&name).then_some(ty)
+            })
+            .collect()
+    }
+
+    /// The name of the method that a token stands for, if it is one of these types.
+    fn builder_call(&self, token: u32, types: &[&[u8]]) -> Option<&'a [u8]> {
+        let metadata = &self.image.metadata;
+        let tables = &metadata.tables;
+        match token_table(token) {
+            table::METHOD_SPEC => {
+                let row = tables.row(table::METHOD_SPEC, token_row(token)).ok()?;
+                let method = row.get(column::method_spec::METHOD);
+                self.builder_call(decode(&coded::METHOD_DEF_OR_REF, method).ok()?, types)
+            }
+            table::MEMBER_REF => {
+                let row = tables.row(table::MEMBER_REF, token_row(token)).ok()?;
+                let class = row.get(column::member_ref::CLASS);
+                let class = decode(&coded::MEMBER_REF_PARENT, class).ok()?;
+                self.is_one_of(class, types)
+                    .then(|| metadata.strings.get(row.get(column::member_ref::NAME)).ok())?
+            }
+            table::METHOD_DEF => {
+                let row = tables.row(table::METHOD_DEF, token_row(token)).ok()?;
+                let owner = self.image.owner_of_method(token_row(token))?;
+                let class = u32::from(table::TYPE_DEF) << 24 | owner;
+                self.is_one_of(class, types)
+                    .then(|| metadata.strings.get(row.get(column::method_def::NAME)).ok())?
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether a type token means one of these types, given as signatures.
+    fn is_one_of(&self, class: u32, types: &[&[u8]]) -> bool {
+        let metadata = &self.image.metadata;
+        if token_table(class) == table::TYPE_SPEC {
+            let blob = metadata
+                .tables
+                .row(table::TYPE_SPEC, token_row(class))
+                .and_then(|row| metadata.blobs.get(row.get(column::type_spec::SIGNATURE)));
+            return blob.is_ok_and(|blob| types.contains(&blob));
+        }
+        types.iter().any(|ty| match ty {
+            [element::VALUETYPE | element::CLASS, rest @ ..] => {
+                let coded = compressed(rest).map_or(0, |(coded, _)| coded);
+                decode(&coded::TYPE_DEF_OR_REF, coded).is_ok_and(|ty| ty == class)
+            }
+            _ => false,
+        })
+    }
+
+    /// Whether a token is a constructor of the machine.
+    fn makes_machine(&self, token: u32) -> bool {
+        let tables = &self.image.metadata.tables;
+        match token_table(token) {
+            table::METHOD_DEF => {
+                self.image.owner_of_method(token_row(token)) == Some(self.machine.ty)
+            }
+            table::MEMBER_REF => tables
+                .row(table::MEMBER_REF, token_row(token))
+                .and_then(|row| {
+                    decode(
+                        &coded::MEMBER_REF_PARENT,
+                        row.get(column::member_ref::CLASS),
+                    )
+                })
+                .is_ok_and(|class| self.instantiates_machine(class)),
+            _ => false,
+        }
+    }
+
+    /// Whether a `TypeSpec` is an instantiation of the machine.
+    fn instantiates_machine(&self, class: u32) -> bool {
+        let metadata = &self.image.metadata;
+        let blob = metadata
+            .tables
+            .row(table::TYPE_SPEC, token_row(class))
+            .and_then(|row| metadata.blobs.get(row.get(column::type_spec::SIGNATURE)));
+        match blob {
+            Ok([element::GENERICINST, _, rest @ ..]) if token_table(class) == table::TYPE_SPEC => {
+                let coded = compressed(rest).map_or(0, |(coded, _)| coded);
+                decode(&coded::TYPE_DEF_OR_REF, coded)
+                    .is_ok_and(|ty| ty == token(table::TYPE_DEF, self.machine.ty))
+            }
+            _ => false,
+        }
+    }
+
+    /// The field of the machine that a constructor makes: of a generic one, in the constructor's
+    /// instantiation.
+    fn field_beside(&self, constructor: u32, additions: &mut Additions) -> Result<u32> {
+        if !self.generic {
+            return Ok(self.field);
+        }
+        let row = self
+            .image
+            .metadata
+            .tables
+            .row(table::MEMBER_REF, token_row(constructor))?;
+        field_reference(row.get(column::member_ref::CLASS), additions)
+    }
+}
+
+/// A reference to the field in an instantiation (a coded `MemberRefParent`).
+fn field_reference(parent: u32, additions: &mut Additions) -> Result<u32> {
+    let name = additions.string(FIELD_NAME);
+    let signature = additions.blob(&FIELD_SIGNATURE);
+    additions.row(table::MEMBER_REF, &[parent, name, signature])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attributes_name_types() {
+        let blob = |name: &str| {
+            let mut blob = vec![1, 0, name.len() as u8];
+            blob.extend_from_slice(name.as_bytes());
+            blob.extend_from_slice(&[0, 0]);
+            type_name(&blob).map(|name| String::from_utf8(name).unwrap())
+        };
+        assert_eq!(blob("A.B+<M>d__1").as_deref(), Some("<M>d__1"));
+        assert_eq!(blob("A.B`1+C+<M>d__1`2").as_deref(), Some("<M>d__1`2"));
+        assert_eq!(
+            blob("A+<I<X\\,Y>.M>d__1, Lib, Version=1.0.0.0").as_deref(),
+            Some("<I<X,Y>.M>d__1")
+        );
+        assert_eq!(type_name(&[1, 0]), None);
+        assert_eq!(type_name(&[1, 0, 9, b'x']), None);
+    }
+}

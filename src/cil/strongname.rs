@@ -1,0 +1,133 @@
+//! Strong names (ECMA-335 II.6.2.1.3): a signature over the image, made anew with a key file.
+//!
+//! The digest is SHA-1 over the headers, without their padding, with the checksum and the certificate
+//! table's entry as zeros, and over all sections without the signature; the signature is RSA with PKCS #1
+//! v1.5 padding, least significant byte first.
+
+use crate::bytes::Cursor;
+use crate::cil::pe::{Pe, directory};
+use crate::error::{Error, Kind, Result};
+use rsa::{BigUint, Pkcs1v15Sign, RsaPrivateKey};
+use sha1::{Digest, Sha1};
+use std::ops::Range;
+
+/// `CALG_RSA_SIGN` and `CALG_SHA1` of the Windows cryptography API.
+const RSA_SIGN: u32 = 0x2400;
+const SHA1: u32 = 0x8004;
+
+/// A private key, as `sn -k` writes it.
+pub struct StrongNameKey {
+    private: RsaPrivateKey,
+    public: Vec<u8>,
+}
+
+impl StrongNameKey {
+    /// Reads a key file: a `PRIVATEKEYBLOB` (`07 02 00 00`, algorithm, `RSA2`).
+    pub fn parse(bytes: &[u8]) -> Result<StrongNameKey> {
+        let mut cursor = Cursor::new(bytes);
+        let wrong = |what: &str| Error::new(Kind::Malformed, what);
+        if cursor.take(4)? != [7, 2, 0, 0] {
+            // 06 begins a public key; the form in assemblies has twelve bytes in front of it.
+            return Err(wrong(
+                "not a strong-name key pair, which begins with 07 02 00 00",
+            ));
+        }
+        cursor.take(4)?;
+        if cursor.take(4)? != b"RSA2" {
+            return Err(wrong("the key is no RSA key pair"));
+        }
+        let bits = cursor.le_u32()? as usize;
+        if !bits.is_multiple_of(16) || !(384..=16_384).contains(&bits) {
+            return Err(wrong("an RSA key of an impossible size"));
+        }
+        let exponent = cursor.le_u32()?;
+        let mut number = |bits: usize| cursor.take(bits / 8).map(BigUint::from_bytes_le);
+        let modulus_at = 20;
+        let modulus = number(bits)?;
+        let (p, q) = (number(bits / 2)?, number(bits / 2)?);
+        let _crt = (number(bits / 2)?, number(bits / 2)?, number(bits / 2)?);
+        let secret = number(bits)?;
+        let private = RsaPrivateKey::from_components(modulus, exponent.into(), secret, vec![p, q])
+            .map_err(|e| wrong(&format!("the key does not hold together: {e}")))?;
+        let modulus = &bytes[modulus_at..modulus_at + bits / 8];
+        let mut public = Vec::with_capacity(32 + modulus.len());
+        for word in [RSA_SIGN, SHA1, 20 + modulus.len() as u32] {
+            public.extend_from_slice(&word.to_le_bytes());
+        }
+        public.extend_from_slice(&[6, 2, 0, 0]);
+        public.extend_from_slice(&RSA_SIGN.to_le_bytes());
+        public.extend_from_slice(b"RSA1");
+        public.extend_from_slice(&bytes[12..16]);
+        public.extend_from_slice(&bytes[16..20]);
+        public.extend_from_slice(modulus);
+        Ok(StrongNameKey { private, public })
+    }
+
+    /// The public key as the `Assembly` table has it.
+    pub fn public_key(&self) -> &[u8] {
+        &self.public
+    }
+
+    /// Bytes of a signature.
+    pub fn signature_size(&self) -> usize {
+        self.public.len() - 32
+    }
+
+    /// Signs a finished image, whose signature is to lie at `place`.
+    pub(super) fn sign(&self, image: &mut [u8], place: Range<usize>) -> Result<()> {
+        let digest = digest(image, place.clone())?;
+        let mut signature = self
+            .private
+            .sign(Pkcs1v15Sign::new::<Sha1>(), &digest)
+            .map_err(|e| Error::new(Kind::NotDone, format!("cannot sign: {e}")))?;
+        signature.reverse();
+        image[place].copy_from_slice(&signature);
+        Ok(())
+    }
+}
+
+/// The token of a public key: the last eight bytes of its SHA-1, backwards.
+pub fn public_key_token(key: &[u8]) -> [u8; 8] {
+    let digest = Sha1::digest(key);
+    std::array::from_fn(|i| digest[19 - i])
+}
+
+/// What is signed.
+fn digest(image: &[u8], signature: Range<usize>) -> Result<[u8; 20]> {
+    let pe = Pe::parse(image)?;
+    let mut sha = Sha1::new();
+    let mut header =
+        image[..pe.section_headers + pe.sections.len() * crate::cil::pe::SECTION_HEADER].to_vec();
+    header[pe.checksum_offset()..][..4].fill(0);
+    if let Some(at) = pe.directory_offset(directory::CERTIFICATE) {
+        header[at..at + 8].fill(0);
+    }
+    sha.update(&header);
+    for section in &pe.sections {
+        let start = section.raw as usize;
+        let end = (start + section.raw_size as usize).min(image.len());
+        if start >= end {
+            continue;
+        }
+        let (from, to) = (
+            signature.start.clamp(start, end),
+            signature.end.clamp(start, end),
+        );
+        sha.update(&image[start..from]);
+        sha.update(&image[to..end]);
+    }
+    Ok(sha.finalize().into())
+}
+
+/// Whether a key file's owner signed an image: what the tests check signatures with.
+#[cfg(test)]
+pub(super) fn verify(image: &[u8], place: Range<usize>, public_key: &[u8]) -> bool {
+    let exponent = u32::from_le_bytes(public_key[28..32].try_into().unwrap());
+    let modulus = BigUint::from_bytes_le(&public_key[32..]);
+    let key = rsa::RsaPublicKey::new(modulus, exponent.into()).unwrap();
+    let mut signature = image[place.clone()].to_vec();
+    signature.reverse();
+    let digest = digest(image, place).unwrap();
+    key.verify(Pkcs1v15Sign::new::<Sha1>(), &digest, &signature)
+        .is_ok()
+}

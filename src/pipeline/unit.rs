@@ -1,0 +1,104 @@
+//! An artifact of many types, an assembly or a dex file: it is woven as a whole, its ids are claimed type by type.
+
+use crate::aspect::joinpoint::Visitor;
+use crate::aspect::plan::{Plan, Planner, Skipped};
+use crate::aspect::pointcut::ArtifactMatcher;
+use crate::aspect::woven::WovenType;
+use crate::error::{Error, Result};
+use crate::pipeline::ledger::Ledger;
+use crate::pipeline::process::{Context, Touched};
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+
+/// Which attempt at its ids a type needs, by the type's number; the first (0) where none is named.
+pub(crate) type Attempts = FxHashMap<u32, u32>;
+
+/// A woven artifact whose ids are not claimed yet.
+pub(crate) struct Unit<W> {
+    /// What the backend made of it.
+    pub(crate) woven: W,
+    /// The types that rules have something to say about, by number.
+    types: Vec<(u32, Touched)>,
+}
+
+/// Parses artifacts on all threads: what was read, and why the others were not.
+pub(crate) fn parse_all<'s, S: Sync, P: Send>(
+    sources: &'s [S],
+    parse: impl Fn(&'s S) -> Result<P> + Sync,
+) -> (Vec<Option<P>>, Vec<Option<Error>>) {
+    let parsed = sources.par_iter().map(|source| match parse(source) {
+        Ok(parsed) => (Some(parsed), None),
+        Err(e) => (None, Some(e)),
+    });
+    parsed.unzip()
+}
+
+/// Scans an artifact and decides what to weave.
+pub(crate) fn plan(
+    cx: &Context<'_>,
+    matcher: &ArtifactMatcher<'_>,
+    attempts: &Attempts,
+    scan: impl FnOnce(&mut dyn Visitor) -> Result<()>,
+) -> Result<Plan> {
+    let base_of = |number: u32, name: &str| {
+        let attempt = attempts.get(&number).copied().unwrap_or(0);
+        (cx.id_base)(name, attempt)
+    };
+    let mut planner = Planner::new(matcher, &base_of, cx.explain);
+    scan(&mut planner)?;
+    Ok(planner.plan)
+}
+
+impl<W> Unit<W> {
+    /// Joins what was woven with what the plan left out.
+    pub(crate) fn new(cx: &Context<'_>, woven: W, types: Vec<WovenType>, plan: Plan) -> Self {
+        let mut skipped: FxHashMap<u32, Vec<Skipped>> = FxHashMap::default();
+        for method in plan.skipped {
+            skipped.entry(method.ty).or_default().push(method);
+        }
+        let mut touched: Vec<(u32, Touched)> = Vec::with_capacity(types.len());
+        for ty in types {
+            let number = ty.ty;
+            let mut entry = Touched::new(ty, skipped.remove(&number).unwrap_or_default());
+            if cx.explain {
+                let start = plan.methods.partition_point(|m| m.ty < number);
+                let end = plan.methods.partition_point(|m| m.ty <= number);
+                entry.explain(&plan.methods[start..end]);
+            }
+            touched.push((number, entry));
+        }
+        for (number, name) in plan.skipped_types {
+            if let Some(left) = skipped.remove(&number) {
+                let unwoven = WovenType::new(number, &name, "", 0);
+                touched.push((number, Touched::new(unwoven, left)));
+            }
+        }
+        touched.sort_by_key(|(number, _)| *number);
+        Unit {
+            woven,
+            types: touched,
+        }
+    }
+
+    /// Claims the ids of all types, and records them. Where some were taken, `again` weaves with others.
+    pub(crate) fn settle(
+        self,
+        ledger: &mut Ledger<'_>,
+        artifact: &str,
+        again: impl FnOnce(&Attempts) -> Result<Unit<W>>,
+    ) -> Result<W> {
+        let claimed = self.types.iter().map(|(number, ty)| {
+            let attempt = ledger.claim_ids(ty);
+            (*number, attempt)
+        });
+        let attempts: Attempts = claimed.filter(|(_, attempt)| *attempt > 0).collect();
+        let unit = match attempts.is_empty() {
+            true => self,
+            false => again(&attempts)?,
+        };
+        for (_, ty) in &unit.types {
+            ledger.record(artifact, ty);
+        }
+        Ok(unit.woven)
+    }
+}
