@@ -37,7 +37,7 @@ step() {
         fmt) cargo fmt --all --check ;;
         clippy) cargo clippy --quiet --all-targets -- -D warnings ;;
         cargo) cargo test --no-fail-fast ;;
-        runtime) ./runtime/java/test.sh ;;
+        runtime) ./runtime/java/test.sh && ./runtime/dotnet/test.sh ;;
         oracles) python3 tests/harness/test_oracles.py ;;
         sample) release && python3 tests/harness/sample.py ;;
         corpora) release && python3 tests/harness/check_corpora.py $scope ;;

@@ -8,13 +8,14 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("error", &[]),
     ("bytes", &["error"]),
     ("symbols", &["bytes", "error"]),
+    ("mapping", &["error"]),
     ("edit", &["bytes", "error"]),
-    ("aspect", &["bytes", "error"]),
+    ("aspect", &["bytes", "error", "mapping"]),
     ("container", &["bytes", "error"]),
     ("jvm", &["aspect", "bytes", "edit", "error"]),
     ("cil", &["aspect", "bytes", "edit", "error"]),
     ("dex", &["aspect", "bytes", "edit", "error"]),
-    ("trace", &["bytes", "error", "symbols"]),
+    ("trace", &["bytes", "error", "mapping", "symbols"]),
     (
         "pipeline",
         &[
@@ -30,7 +31,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     (
         "cli",
-        &["aspect", "bytes", "error", "pipeline", "symbols", "trace"],
+        &[
+            "aspect", "bytes", "error", "mapping", "pipeline", "symbols", "trace",
+        ],
     ),
     ("main", &["cli"]),
 ];

@@ -15,11 +15,20 @@ impl Advice {
     pub const EXCEPTION: Advice = Advice(4);
     /// All three: the default.
     pub const ALL: Advice = Advice(7);
+    /// A section of Android's own trace (`android.os.Trace`) from the start of the body to its end, by a return or by
+    /// an exception. Beside the hooks of the others, or without.
+    pub const SECTION: Advice = Advice(8);
 
     /// Both sets together.
     #[must_use]
     pub const fn with(self, other: Advice) -> Advice {
         Advice(self.0 | other.0)
+    }
+
+    /// What is in this set and in the other.
+    #[must_use]
+    pub const fn only(self, other: Advice) -> Advice {
+        Advice(self.0 & other.0)
     }
 
     /// Whether all of `other` is in this set.
@@ -55,6 +64,8 @@ pub enum Reason {
     NothingToProtect,
     /// Its code has a shape that cannot be woven soundly.
     Unsupported,
+    /// Its only hooks are those of Android's trace, which is not where this runs.
+    OnlyAndroid,
     /// A class file version newer than this weaver knows.
     NewerVersion,
     /// It ends by jumping to another method (.NET: `jmp`, ECMA-335 III.3.37).
@@ -93,6 +104,7 @@ impl Reason {
             Reason::NoSuperCall => "no-super-call",
             Reason::NothingToProtect => "nothing-to-protect",
             Reason::Unsupported => "unsupported",
+            Reason::OnlyAndroid => "only-android",
             Reason::NewerVersion => "newer-version",
             Reason::JumpsAway => "jumps-away",
             Reason::RuntimeAsync => "runtime-async",
@@ -141,6 +153,7 @@ impl fmt::Display for Reason {
             Reason::NoSuperCall => "the constructor never calls another constructor",
             Reason::NothingToProtect => "no instruction to put a hook at",
             Reason::Unsupported => "its code has a shape that cannot be woven soundly",
+            Reason::OnlyAndroid => "its hooks (android-trace) are for dex files only",
             Reason::NewerVersion => "a class file version newer than this weaver knows",
             Reason::JumpsAway => "it ends by jumping to another method",
             Reason::RuntimeAsync => "the runtime suspends it, without a state machine",

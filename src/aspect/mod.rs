@@ -6,4 +6,5 @@ pub mod pattern;
 pub mod plan;
 pub mod pointcut;
 pub mod rules;
+pub mod section;
 pub mod woven;

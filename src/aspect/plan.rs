@@ -86,6 +86,8 @@ pub struct Planner<'a> {
     matcher: &'a ArtifactMatcher<'a>,
     base_of: BaseOf<'a>,
     explain: bool,
+    /// The hooks that there are for the format.
+    hooks: Advice,
     /// The type under way, and the base of its ids.
     current: Option<(u32, TypeMatcher<'a>)>,
     /// Its name, when explaining.
@@ -105,9 +107,19 @@ impl<'a> Planner<'a> {
             matcher,
             base_of,
             explain,
+            hooks: Advice::ALL,
             current: None,
             name: String::new(),
             plan: Plan::default(),
+        }
+    }
+
+    /// The same for dex files, which run where Android's own trace is.
+    #[must_use]
+    pub fn on_android(self) -> Planner<'a> {
+        Planner {
+            hooks: self.hooks.with(Advice::SECTION),
+            ..self
         }
     }
 }
@@ -131,7 +143,14 @@ impl Visitor for Planner<'_> {
             return;
         };
         let ty = self.plan.types - 1;
-        match matcher.method(method) {
+        let verdict = match matcher.method(method) {
+            Verdict::Weave(advice) => match advice.only(self.hooks) {
+                Advice(0) => Verdict::Skip(Reason::OnlyAndroid),
+                advice => Verdict::Weave(advice),
+            },
+            verdict => verdict,
+        };
+        match verdict {
             Verdict::Unmatched => {}
             Verdict::Skip(reason) => {
                 if self.explain {

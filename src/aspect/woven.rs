@@ -1,32 +1,127 @@
 //! What came of a plan, type by type: for the symbols map and for whoever asks.
 
 use crate::aspect::plan::Skipped;
-use std::borrow::Cow;
+use std::ops::Range;
 
-/// What came of the plan for one type.
+/// What came of the plan for one type. All its names are in one string: of 200,000 methods none should
+/// cost an allocation.
 #[derive(Debug, Default)]
-pub struct WovenType<'a> {
+pub struct WovenType {
     /// The type's number in the scan's order, as [`Planned::ty`](crate::aspect::plan::Planned::ty).
     pub ty: u32,
-    /// Full name in the format's own spelling.
-    pub name: Cow<'a, str>,
-    /// Source file name, or empty.
-    pub file: Cow<'a, str>,
-    /// The methods that got hooks.
-    pub methods: Vec<WovenMethod<'a>>,
     /// Planned methods that were left as they were.
     pub left: Vec<Skipped>,
+    text: String,
+    name: usize,
+    file: Range<usize>,
+    methods: Vec<Entry>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    id: u32,
+    line: u32,
+    start: u32,
+    name: u32,
+    descriptor: u32,
 }
 
 /// A method that got hooks.
-#[derive(Debug)]
-pub struct WovenMethod<'a> {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WovenMethod<'t> {
     /// The id that its hooks are called with.
     pub id: u32,
     /// Its name.
-    pub name: Cow<'a, str>,
+    pub name: &'t str,
     /// Its descriptor.
-    pub descriptor: Cow<'a, str>,
+    pub descriptor: &'t str,
     /// First source line, or 0.
     pub line: u32,
+}
+
+/// What a method's name and descriptor take in most programs.
+const USUAL: usize = 48;
+
+impl WovenType {
+    /// A type of which `planned` methods are to be woven. `name` is its full name in the format's own
+    /// spelling, `file` its source file, or empty.
+    pub fn new(ty: u32, name: &str, file: &str, planned: usize) -> WovenType {
+        let mut text = String::with_capacity(name.len() + file.len() + planned * USUAL);
+        text.push_str(name);
+        text.push_str(file);
+        WovenType {
+            ty,
+            left: Vec::new(),
+            text,
+            name: name.len(),
+            file: name.len()..name.len() + file.len(),
+            methods: Vec::with_capacity(planned),
+        }
+    }
+
+    /// Adds a method that got hooks; `descriptor` appends it.
+    pub fn add(&mut self, id: u32, line: u32, name: &str, descriptor: impl FnOnce(&mut String)) {
+        let start = self.text.len();
+        self.text.push_str(name);
+        descriptor(&mut self.text);
+        self.methods.push(Entry {
+            id,
+            line,
+            start: start as u32,
+            name: name.len() as u32,
+            descriptor: (self.text.len() - start - name.len()) as u32,
+        });
+    }
+
+    /// Full name in its format's spelling.
+    pub fn name(&self) -> &str {
+        &self.text[..self.name]
+    }
+
+    /// Source file name, or empty.
+    pub fn file(&self) -> &str {
+        &self.text[self.file.clone()]
+    }
+
+    /// Sets the source file, where that is known only once the methods are; `put` appends its name.
+    pub fn set_file(&mut self, put: impl FnOnce(&mut String)) {
+        let start = self.text.len();
+        put(&mut self.text);
+        self.file = start..self.text.len();
+    }
+
+    /// The methods that got hooks.
+    pub fn methods(&self) -> impl ExactSizeIterator<Item = WovenMethod<'_>> {
+        self.methods.iter().map(|m| {
+            let (start, name) = (m.start as usize, m.name as usize);
+            let end = start + name + m.descriptor as usize;
+            WovenMethod {
+                id: m.id,
+                line: m.line,
+                name: &self.text[start..start + name],
+                descriptor: &self.text[start + name..end],
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_come_back() {
+        let mut ty = WovenType::new(3, "a/B", "B.java", 2);
+        ty.add(7, 12, "run", |d| d.push_str("()V"));
+        ty.add(8, 0, "<init>", |d| d.push_str("(I)V"));
+        assert_eq!((ty.name(), ty.file()), ("a/B", "B.java"));
+        ty.set_file(|f| f.push_str("C.java"));
+        assert_eq!(ty.file(), "C.java");
+        let all: Vec<_> = ty.methods().collect();
+        assert_eq!(
+            (all[0].name, all[0].descriptor, all[0].line),
+            ("run", "()V", 12)
+        );
+        assert_eq!((all[1].id, all[1].name), (8, "<init>"));
+    }
 }

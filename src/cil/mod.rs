@@ -9,6 +9,8 @@ mod identity;
 mod image;
 pub mod insn;
 pub mod lower;
+#[cfg(test)]
+mod machine_tests;
 pub mod metadata;
 mod occupied;
 pub mod pdb;
@@ -23,6 +25,7 @@ mod state_machine;
 mod strongname;
 #[cfg(test)]
 mod testing;
+pub mod verify;
 mod warning;
 mod weave;
 mod write;
@@ -31,5 +34,5 @@ pub use image::{Image, RUNTIME, is_assembly};
 pub use scan::scan;
 pub use strongname::{StrongNameKey, public_key_token};
 pub use warning::Warning;
-pub use weave::{Scratch, Woven, WovenMethod, WovenType, weave};
+pub use weave::{Scratch, Woven, weave};
 pub use write::{SYMBOLS_RESOURCE, Written};

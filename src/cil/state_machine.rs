@@ -8,8 +8,8 @@
 use crate::aspect::advice::Reason;
 use crate::cil::body::Body;
 use crate::cil::image::Image;
-use crate::cil::insn::op;
-use crate::cil::lower::Tokens;
+use crate::cil::insn::{self, op};
+use crate::cil::lower::{Shape, Tokens};
 use crate::cil::metadata::additions::Additions;
 use crate::cil::metadata::heaps::{compressed, put_compressed};
 use crate::cil::metadata::schema::{coded, column, table};
@@ -62,7 +62,8 @@ impl Machines {
         let metadata = &image.metadata;
         let constructors = constructors(image);
         let mut machines = Vec::new();
-        if constructors.is_empty() {
+        // Edit-and-continue images have their methods in an order of its own, and take no fields.
+        if constructors.is_empty() || metadata.tables.rows(table::METHOD_PTR) > 0 {
             return Machines::default();
         }
         let nested = nested_types(image);
@@ -94,6 +95,13 @@ impl Machines {
         machines.dedup_by_key(|m| m.kickoff);
         let mut types: Vec<u32> = machines.iter().map(|m| m.ty).collect();
         types.sort_unstable();
+        // A machine is one method's. What says otherwise is no compiler's work.
+        for machine in &mut machines {
+            let first = types.partition_point(|&ty| ty < machine.ty);
+            if types.get(first + 1) == Some(&machine.ty) {
+                machine.ty = 0;
+            }
+        }
         Machines { machines, types }
     }
 
@@ -259,17 +267,44 @@ const FIELD_FLAGS: u32 = 6;
 const FIELD_SIGNATURE: [u8; 2] = [kind::FIELD, element::I8];
 
 impl<'w, 'a> Weaver<'w, 'a> {
-    /// Adds the field to a machine, or says why that cannot be.
+    /// For one machine; it has no field yet.
     pub(super) fn new(
         image: &'w Image<'a>,
         machine: Machine,
         id: u32,
         tokens: &'w Tokens,
-        additions: &mut Additions,
-    ) -> Result<Result<Weaver<'w, 'a>, Reason>> {
-        if machine.ty == 0 || !additions.takes_fields() {
-            return Ok(Err(Reason::StateMachine));
+    ) -> Weaver<'w, 'a> {
+        Weaver {
+            image,
+            tokens,
+            machine,
+            id,
+            field: 0,
+            generic: false,
         }
+    }
+
+    /// Whether the machine's `MoveNext` does what that of such a machine does.
+    pub(super) fn knows(&self, body: &Body<'_>, result: &[u8]) -> bool {
+        if self.machine.sort == Sort::Iterator {
+            return result == [element::BOOLEAN];
+        }
+        let builders = self.builders();
+        let ends: [&[u8]; 2] = [b"SetResult", b"SetException"];
+        let mut found = [false; 2];
+        for token in insn::tokens(body.code).map_while(Result::ok) {
+            if let Some(name) = self.builder_call(token.token, &builders) {
+                for (end, found) in ends.iter().zip(&mut found) {
+                    *found |= name == *end;
+                }
+            }
+        }
+        found == [true; 2]
+    }
+
+    /// Adds the field to the machine.
+    pub(super) fn add_field(&mut self, additions: &mut Additions) -> Result<()> {
+        let (image, machine) = (self.image, self.machine);
         let added = additions.field(machine.ty, FIELD_FLAGS, FIELD_NAME, &FIELD_SIGNATURE);
         let parameters = image
             .metadata
@@ -281,7 +316,8 @@ impl<'w, 'a> Weaver<'w, 'a> {
                 machine.ty << 1,
             )
             .count() as u32;
-        let field = if parameters == 0 {
+        self.generic = parameters > 0;
+        self.field = if parameters == 0 {
             added
         } else {
             let base = image
@@ -312,14 +348,7 @@ impl<'w, 'a> Weaver<'w, 'a> {
             let parent = encode(&coded::MEMBER_REF_PARENT, own).expect("a TypeSpec has members");
             field_reference(parent, additions)?
         };
-        Ok(Ok(Weaver {
-            image,
-            tokens,
-            machine,
-            id,
-            field,
-            generic: parameters > 0,
-        }))
+        Ok(())
     }
 
     /// The methods to weave, the most important first.
@@ -357,8 +386,7 @@ impl<'w, 'a> Weaver<'w, 'a> {
         &self,
         part: &Part,
         body: &Body<'_>,
-        result: &[u8],
-        locals: &[u8],
+        shape: &Shape<'_>,
         additions: &mut Additions,
         scratch: &mut Scratch,
         out: &mut Vec<u8>,
@@ -408,16 +436,9 @@ impl<'w, 'a> Weaver<'w, 'a> {
                     };
                     before.push((*start, snippet));
                 }
-                let ends = before.len() >= 2;
-                if !ends {
-                    return Ok(Err(Reason::StateMachine));
-                }
                 enter = hook(self.tokens.resume);
             }
             Role::MoveNext => {
-                if result != [element::BOOLEAN] {
-                    return Ok(Err(Reason::StateMachine));
-                }
                 enter = hook(self.tokens.resume);
                 exit = Exit::ByResult {
                     yes: hook(self.tokens.suspend),
@@ -453,8 +474,8 @@ impl<'w, 'a> Weaver<'w, 'a> {
             error,
             exception: self.tokens.exception,
             before: &before,
-            result,
-            locals,
+            result: shape.result,
+            locals: shape.locals,
         };
         scratch.rewrite(body, &recipe, additions, out)
     }

@@ -2,6 +2,7 @@
 
 use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::plan::{Plan, Planned, Skipped};
+use crate::aspect::woven::WovenType;
 use crate::cil::body::Body;
 use crate::cil::calls::ConstructorCalls;
 use crate::cil::hooks;
@@ -29,8 +30,7 @@ pub struct Scratch {
     bodies: Vec<u8>,
 }
 
-/// A woven assembly, not written yet. All its names are in one string: of 40,000 methods none
-/// should cost an allocation.
+/// A woven assembly, not written yet.
 pub struct Woven<'i, 'a, 's> {
     image: &'i Image<'a>,
     scratch: &'s mut Scratch,
@@ -41,81 +41,16 @@ pub struct Woven<'i, 'a, 's> {
     machines: Machines,
     /// The methods with new bodies, and where those are.
     bodies: Vec<(u32, Range<usize>)>,
-    text: String,
-    types: Vec<TypeEntry>,
-    methods: Vec<MethodEntry>,
-    /// Planned methods that were left as they were.
-    pub left: Vec<Skipped>,
-}
-
-struct TypeEntry {
-    name: Range<usize>,
-    file: Range<usize>,
-    methods: Range<usize>,
-}
-
-struct MethodEntry {
-    id: u32,
-    line: u32,
-    /// The row of its source file, or 0.
+    /// The types with planned methods.
+    pub types: Vec<WovenType>,
+    /// The first source file of the type under way, or 0.
     document: u32,
-    start: usize,
-    name: u32,
-    descriptor: u32,
-}
-
-/// A type with woven methods.
-pub struct WovenType<'w> {
-    /// Full name: `Namespace.Outer+Nested`.
-    pub name: &'w str,
-    /// Source file, or empty.
-    pub file: &'w str,
-    methods: &'w [MethodEntry],
-    text: &'w str,
-}
-
-/// A method that got hooks.
-pub struct WovenMethod<'w> {
-    /// The id that its hooks are called with.
-    pub id: u32,
-    /// Its name.
-    pub name: &'w str,
-    /// Its signature, readable.
-    pub descriptor: &'w str,
-    /// First source line, or 0.
-    pub line: u32,
-}
-
-impl<'w> WovenType<'w> {
-    /// The methods that got hooks.
-    pub fn methods(&self) -> impl ExactSizeIterator<Item = WovenMethod<'w>> + use<'w> {
-        let text = self.text;
-        self.methods.iter().map(move |m| {
-            let end = m.start + m.name as usize;
-            WovenMethod {
-                id: m.id,
-                name: &text[m.start..end],
-                descriptor: &text[end..end + m.descriptor as usize],
-                line: m.line,
-            }
-        })
-    }
 }
 
 impl Woven<'_, '_, '_> {
     /// Whether anything was woven; if not, the input is the output.
     pub fn is_empty(&self) -> bool {
         self.bodies.is_empty()
-    }
-
-    /// The types with woven methods.
-    pub fn types(&self) -> impl ExactSizeIterator<Item = WovenType<'_>> {
-        self.types.iter().map(|ty| WovenType {
-            name: &self.text[ty.name.clone()],
-            file: &self.text[ty.file.clone()],
-            methods: &self.methods[ty.methods.clone()],
-            text: &self.text,
-        })
     }
 
     /// Writes the new file. `symbols` becomes the manifest resource [`write::SYMBOLS_RESOURCE`]; with
@@ -154,14 +89,15 @@ pub fn weave<'i, 'a, 's>(
         image,
         scratch,
         additions: Additions::new(&image.metadata),
-        pdb: source.pdb().map(|pdb| (pdb, pdb::Edits::default())),
+        pdb: source.pdb().map(|pdb| {
+            let edits = pdb::Edits::new(&pdb);
+            (pdb, edits)
+        }),
         source,
         machines: Machines::default(),
         bodies: Vec::with_capacity(plan.methods.len()),
-        text: String::with_capacity(plan.methods.len() * 48),
         types: Vec::new(),
-        methods: Vec::with_capacity(plan.methods.len()),
-        left: Vec::new(),
+        document: 0,
     };
     let advice = plan
         .methods
@@ -175,19 +111,9 @@ pub fn weave<'i, 'a, 's>(
             hooks::add(image, advice, logical, &mut woven.additions)?
         }
     };
-    let tokens = match tokens {
-        Ok(tokens) => tokens,
-        Err(reason) => {
-            for planned in &plan.methods {
-                let method = method_of(image, planned)?;
-                woven.leave(planned, method, reason);
-            }
-            return Ok(woven);
-        }
-    };
     let types = Types::read(image)?;
     for of_type in plan.methods.chunk_by(|a, b| a.ty == b.ty) {
-        woven.weave_type(of_type, &types, &tokens)?;
+        woven.weave_type(of_type, &types, tokens.as_ref().map_err(|reason| *reason))?;
     }
     woven.bodies.sort_unstable_by_key(|(method, _)| *method);
     Ok(woven)
@@ -200,56 +126,46 @@ fn method_of(image: &Image<'_>, planned: &Planned) -> Result<u32> {
 }
 
 impl<'a> Woven<'_, 'a, '_> {
-    fn leave(&mut self, planned: &Planned, method: u32, reason: Reason) {
-        self.left.push(Skipped {
-            ty: planned.ty,
-            index: planned.index,
-            method: self.image.method_label(method),
-            reason,
-        });
-    }
-
-    fn weave_type(&mut self, planned: &[Planned], types: &Types, tokens: &Tokens) -> Result<()> {
-        let ty = planned[0].ty + 1;
-        let start = self.text.len();
+    fn weave_type(
+        &mut self,
+        planned: &[Planned],
+        types: &Types,
+        tokens: std::result::Result<&Tokens, Reason>,
+    ) -> Result<()> {
+        let number = planned[0].ty;
         let mut name = String::new();
-        types.put_name(self.image, ty, &mut name)?;
-        self.text.push_str(&name);
-        let first = self.methods.len();
-        let this = match is_value_type(self.image, ty)? {
+        types.put_name(self.image, number + 1, &mut name)?;
+        let mut ty = WovenType::new(number, &name, "", planned.len());
+        self.document = 0;
+        let this = match is_value_type(self.image, number + 1)? {
             true => None,
-            false => Some(ConstructorCalls::of(self.image, ty)),
+            false => Some(ConstructorCalls::of(self.image, number + 1)),
         };
-        let in_machine = self.machines.has_type(ty);
+        let in_machine = self.machines.has_type(number + 1);
         for planned in planned {
             let method = method_of(self.image, planned)?;
-            if in_machine {
-                self.leave(planned, method, Reason::InStateMachine);
-                continue;
-            }
-            let outcome = self
-                .weave_method(planned, method, this.as_ref(), tokens)
-                .map_err(|e| {
-                    let label = self.image.method_label(method);
-                    e.in_method(format!("{name}.{label}"))
-                })?;
+            let outcome = match tokens {
+                Ok(_) if in_machine => Ok(Err(Reason::InStateMachine)),
+                Ok(tokens) => self.weave_method(planned, method, this.as_ref(), tokens, &mut ty),
+                Err(reason) => Ok(Err(reason)),
+            };
+            let outcome = outcome.map_err(|e| {
+                let label = self.image.method_label(method);
+                e.in_method(format!("{name}.{label}"))
+            })?;
             if let Err(reason) = outcome {
-                self.leave(planned, method, reason);
+                ty.left.push(Skipped {
+                    ty: planned.ty,
+                    index: planned.index,
+                    method: self.image.method_label(method),
+                    reason,
+                });
             }
         }
-        if self.methods.len() > first {
-            let documents = self.methods[first..].iter().map(|m| m.document);
-            let document = documents.into_iter().find(|d| *d != 0);
-            let file = self.text.len();
-            if let (Some(document), Some((pdb, _))) = (document, &self.pdb) {
-                pdb.put_document_name(document, &mut self.text);
-            }
-            self.types.push(TypeEntry {
-                name: start..start + name.len(),
-                file: file..self.text.len(),
-                methods: first..self.methods.len(),
-            });
+        if let (1.., Some((pdb, _))) = (self.document, &self.pdb) {
+            ty.set_file(|text| pdb.put_document_name(self.document, text));
         }
+        self.types.push(ty);
         Ok(())
     }
 
@@ -294,13 +210,14 @@ impl<'a> Woven<'_, 'a, '_> {
         method: u32,
         this: Option<&ConstructorCalls<'_, '_>>,
         tokens: &Tokens,
+        ty: &mut WovenType,
     ) -> Result<Result<(), Reason>> {
         let opened = match self.open(method)? {
             Ok(opened) => opened,
             Err(reason) => return Ok(Err(reason)),
         };
         if let Some(machine) = self.machines.of(method) {
-            return self.weave_machine(planned, &opened, machine, tokens);
+            return self.weave_machine(planned, &opened, machine, tokens, ty);
         }
         let is_constructor = opened.name == ".ctor" && opened.flags & method_flag::STATIC == 0;
         let shape = Shape {
@@ -324,7 +241,7 @@ impl<'a> Woven<'_, 'a, '_> {
             Err(reason) => return Ok(Err(reason)),
         };
         let line = self.add_body(&opened, start, &rewritten);
-        self.add_entry(planned, &opened, line);
+        self.add_entry(planned, &opened, line, ty);
         Ok(Ok(()))
     }
 
@@ -335,25 +252,42 @@ impl<'a> Woven<'_, 'a, '_> {
         kickoff: &Opened<'a>,
         machine: Machine,
         tokens: &Tokens,
+        ty: &mut WovenType,
     ) -> Result<Result<(), Reason>> {
-        let weaver = Weaver::new(self.image, machine, planned.id, tokens, &mut self.additions)?;
-        let weaver = match weaver {
-            Ok(weaver) => weaver,
-            Err(reason) => return Ok(Err(reason)),
-        };
+        if machine.ty == 0 || !self.additions.takes_fields() {
+            return Ok(Err(Reason::StateMachine));
+        }
+        let mut weaver = Weaver::new(self.image, machine, planned.id, tokens);
+        let parts = Weaver::parts(self.image, machine);
+        if !parts.iter().any(|p| p.is_needed()) {
+            return Ok(Err(Reason::StateMachine));
+        }
+        for part in parts.iter().filter(|p| p.is_needed()) {
+            match self.open(part.method)? {
+                Ok(opened) if weaver.knows(&opened.body, opened.result) => {}
+                Ok(_) => return Ok(Err(Reason::StateMachine)),
+                Err(reason) => return Ok(Err(reason)),
+            }
+        }
+        weaver.add_field(&mut self.additions)?;
         let mut line = None;
-        for part in Weaver::parts(self.image, machine) {
+        for part in &parts {
             let opened = match self.open(part.method)? {
                 Ok(opened) => opened,
                 Err(reason) if part.is_needed() => return Ok(Err(reason)),
                 Err(_) => continue,
             };
+            let shape = Shape {
+                result: opened.result,
+                locals: opened.locals,
+                constructor: None,
+                hooks: &[],
+            };
             let start = self.next_body();
             let outcome = weaver.weave(
-                &part,
+                part,
                 &opened.body,
-                opened.result,
-                opened.locals,
+                &shape,
                 &mut self.additions,
                 &mut self.scratch.rewrite,
                 &mut self.scratch.bodies,
@@ -371,7 +305,7 @@ impl<'a> Woven<'_, 'a, '_> {
         match line {
             None => Ok(Err(Reason::StateMachine)),
             Some(line) => {
-                self.add_entry(planned, kickoff, line);
+                self.add_entry(planned, kickoff, line, ty);
                 Ok(Ok(()))
             }
         }
@@ -396,18 +330,18 @@ impl<'a> Woven<'_, 'a, '_> {
         pdb.first_line(method).unwrap_or_default()
     }
 
-    fn add_entry(&mut self, planned: &Planned, opened: &Opened<'_>, (document, line): (u32, u32)) {
-        let start = self.text.len();
-        self.text.push_str(&opened.name);
-        let name = self.text.len() - start;
-        signature::put_descriptor(self.image, opened.signature, &mut self.text);
-        self.methods.push(MethodEntry {
-            id: planned.id,
-            line,
-            document,
-            start,
-            name: name as u32,
-            descriptor: (self.text.len() - start - name) as u32,
+    fn add_entry(
+        &mut self,
+        planned: &Planned,
+        opened: &Opened<'_>,
+        (document, line): (u32, u32),
+        ty: &mut WovenType,
+    ) {
+        if self.document == 0 {
+            self.document = document;
+        }
+        ty.add(planned.id, line, &opened.name, |text| {
+            signature::put_descriptor(self.image, opened.signature, text);
         });
     }
 }

@@ -6,6 +6,7 @@ pub mod report;
 mod rules;
 mod runtime;
 mod show;
+mod sign;
 mod verify;
 mod weave;
 

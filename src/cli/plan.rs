@@ -2,7 +2,6 @@
 
 use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::plan::id_base;
-use crate::aspect::pointcut::Matcher;
 use crate::cli::weave::run_with_progress;
 use crate::cli::{DONE, print, rules, show};
 use crate::error::Result;
@@ -30,6 +29,10 @@ pub struct PlanArgs {
     /// Rules file, or a ready-made pack as pack:NAME; may be repeated [default: weave.toml beside the input or in the current folder, else pack:default]
     #[arg(long, value_name = "FILE")]
     rules: Vec<String>,
+
+    /// The mapping.txt of an obfuscated input (ProGuard, R8): rules are about original names
+    #[arg(long, value_name = "FILE")]
+    mapping: Option<PathBuf>,
 
     /// Jar or folder with base types outside the input, for rules with `extends`; may be repeated
     #[arg(long, value_name = "PATH")]
@@ -62,12 +65,14 @@ pub fn run(args: &PlanArgs) -> Result<u8> {
     let job = Job {
         input: args.input.clone(),
         output: None,
-        matcher: Matcher::new(rules),
+        matcher: rules::matcher(rules, args.mapping.as_deref())?,
         runtime: true,
         strict: false,
         references: args.reference.clone(),
         symbols: None,
         known_symbols: args.known_symbols.clone(),
+        identity: None,
+        key: None,
         threads: args.jobs.map(usize::from),
         explain: true,
         id_base,
@@ -112,6 +117,7 @@ fn advice_words(advice: Advice) -> Vec<&'static str> {
         (Advice::ENTER, "enter"),
         (Advice::EXIT, "exit"),
         (Advice::EXCEPTION, "exception"),
+        (Advice::SECTION, "android-trace"),
     ]
     .into_iter()
     .filter(|(one, _)| advice.has(*one))

@@ -5,6 +5,7 @@ mod table;
 mod text;
 mod tree;
 
+use crate::cli::rules::read_mapping;
 use crate::error::{Error, Kind, Result};
 use crate::trace::{Analysis, Analyzer, Options, Trace, flame, pattern, units};
 use std::fs::File;
@@ -78,6 +79,10 @@ pub struct ReportArgs {
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
     pub min_percent: f64,
 
+    /// The mapping.txt of an obfuscated program (ProGuard, R8): original names are shown; may be repeated
+    #[arg(long, value_name = "FILE")]
+    pub mapping: Vec<PathBuf>,
+
     /// Further symbols maps (.wsym), for traces that do not explain themselves
     #[arg(long, value_name = "FILE")]
     pub symbols: Vec<PathBuf>,
@@ -126,6 +131,9 @@ pub fn report(args: &ReportArgs, out: &mut dyn Write, width: Option<usize>) -> R
             ))
         })
         .collect::<Result<Vec<_>>>()?;
+    let mappings = (args.mapping.iter())
+        .map(|path| read_mapping(path))
+        .collect::<Result<Vec<_>>>()?;
     let mut analyzer = Analyzer::new(Options {
         min: args.min.unwrap_or(0),
         thread: args.thread.clone(),
@@ -148,7 +156,11 @@ pub fn report(args: &ReportArgs, out: &mut dyn Write, width: Option<usize>) -> R
     if failed.len() == files.len() {
         return Err(failed.swap_remove(0));
     }
-    let view = View::new(args, analyzer.finish(), width);
+    let mut analysis = analyzer.finish();
+    for mapping in &mappings {
+        analysis.restore_names(mapping);
+    }
+    let view = View::new(args, analysis, width);
     if let Some(path) = &args.flame {
         view.write_flame(path)?;
     }

@@ -1,7 +1,9 @@
 //! Which rules a job has: files and packs that are named, a `weave.toml` that is there, or the default pack.
 
+use crate::aspect::pointcut::Matcher;
 use crate::aspect::rules::{PACK_PREFIX, Rules};
 use crate::error::{Error, Result};
+use crate::mapping::Mapping;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
@@ -27,6 +29,21 @@ pub fn resolve(named: &[String], input: &Path) -> Result<(Rules, String)> {
         }
     }
     Ok((Rules::default_pack(), format!("{PACK_PREFIX}default")))
+}
+
+/// Compiles rules; those for an obfuscated program are about the names in its mapping.
+pub fn matcher(rules: Rules, mapping: Option<&Path>) -> Result<Matcher> {
+    let matcher = Matcher::new(rules);
+    Ok(match mapping {
+        Some(path) => matcher.with_mapping(read_mapping(path)?),
+        None => matcher,
+    })
+}
+
+/// Reads a `mapping.txt`.
+pub fn read_mapping(path: &Path) -> Result<Mapping> {
+    let bytes = std::fs::read(path).map_err(|e| Error::io("read", path, e))?;
+    Mapping::parse(bytes).map_err(|e| e.in_artifact(path.display().to_string()))
 }
 
 fn read(path: &Path) -> Result<Rules> {

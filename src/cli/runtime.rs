@@ -7,13 +7,15 @@ use std::path::PathBuf;
 
 /// Write the hook library as a file, for programs woven with --no-runtime
 ///
-/// The jar goes on the class path, or on the module path, of the woven program.
+/// The jar goes on the class path, or on the module path, of the woven program; for Android it is a dex file, for .NET an assembly.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   weave --no-runtime app.jar woven.jar && weave runtime
-  java -cp woven.jar:weave-runtime.jar com.acme.Main")]
+  java -cp woven.jar:weave-runtime.jar com.acme.Main
+  weave runtime weave-runtime.dex            for Android, as a further dex file of the app
+  weave runtime Weave.Runtime.dll            for .NET, beside the woven assemblies")]
 pub struct RuntimeArgs {
-    /// Where to write it; an older one is replaced
+    /// Where to write it (.dex for Android, .dll for .NET, else a jar); an older one is replaced
     #[arg(value_name = "FILE", default_value = RUNTIME_JAR_NAME)]
     file: PathBuf,
 }

@@ -1,11 +1,12 @@
 //! The main job: `weave [OPTIONS] INPUT OUTPUT`.
 
 use crate::aspect::plan::id_base;
-use crate::aspect::pointcut::Matcher;
+use crate::cli::sign::SignArgs;
 use crate::cli::{DONE, NOT_DONE, print, rules, show};
 use crate::error::Result;
 use crate::pipeline::{self, Job, Outcome};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
@@ -15,7 +16,7 @@ const SHOWN: usize = 10;
 /// Arguments of the main job.
 #[derive(clap::Args)]
 pub struct WeaveArgs {
-    /// Class file, jar, war, ear, zip, or a folder of these
+    /// Class file, jar, war, ear, zip, apk, aab, aar, .NET assembly, or a folder of these
     #[arg(value_name = "INPUT", required = true)]
     input: Option<PathBuf>,
 
@@ -26,6 +27,10 @@ pub struct WeaveArgs {
     /// Rules file, or a ready-made pack as pack:NAME; may be repeated [default: weave.toml beside the input or in the current folder, else pack:default]
     #[arg(long, value_name = "FILE")]
     rules: Vec<String>,
+
+    /// The mapping.txt of an obfuscated input (ProGuard, R8): rules are about original names
+    #[arg(long, value_name = "FILE")]
+    mapping: Option<PathBuf>,
 
     /// Leave the hook library out; `weave runtime` writes it, and the woven program needs it on its class path
     #[arg(long)]
@@ -46,6 +51,9 @@ pub struct WeaveArgs {
     /// Map of an earlier weave: its ids are not given to other methods, and classes that have not changed keep theirs; may be repeated
     #[arg(long, value_name = "FILE")]
     known_symbols: Vec<PathBuf>,
+
+    #[command(flatten)]
+    sign: SignArgs,
 
     /// Number of threads [default: one a core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
@@ -76,12 +84,14 @@ pub fn run(args: &WeaveArgs) -> Result<u8> {
     let job = Job {
         input: input.clone(),
         output: Some(output.clone()),
-        matcher: Matcher::new(rules),
+        matcher: rules::matcher(rules, args.mapping.as_deref())?,
         runtime: !args.no_runtime,
         strict: args.strict,
         references: args.reference.clone(),
         symbols: args.symbols.clone(),
         known_symbols: args.known_symbols.clone(),
+        identity: args.sign.identity()?,
+        key: args.sign.strong_name()?,
         threads: args.jobs.map(usize::from),
         explain: false,
         id_base,
@@ -120,10 +130,21 @@ fn summary(outcome: &Outcome, input: &Path, output: &Path, verbose: bool) -> Str
         text.push_str(&s);
         text.push('\n');
     };
-    for warning in &outcome.warnings {
-        line(format!("warning: {}", warning.text));
-    }
     let shown = if verbose { usize::MAX } else { SHOWN };
+    let mut told: BTreeMap<&str, usize> = BTreeMap::new();
+    for warning in &outcome.warnings {
+        let told = told.entry(warning.kind.code()).or_default();
+        *told += 1;
+        if *told <= shown {
+            line(format!("warning: {}", warning.text));
+        }
+    }
+    for (kind, n) in told {
+        if let Some(more) = n.checked_sub(shown).filter(|&n| n > 0) {
+            let kind = kind.replace('-', " ");
+            line(format!("warning: {kind}: {more} more (-v names them)"));
+        }
+    }
     for left in outcome.failures.iter().take(shown) {
         let (name, _) = show::method(&left.type_name, &left.method);
         line(format!(

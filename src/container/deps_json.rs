@@ -15,7 +15,7 @@ pub struct Assembly<'a> {
     /// Its simple name (`Weave.Runtime`); the file is `<name>.dll`.
     pub name: &'a str,
     /// Its version, of four parts.
-    pub version: &'a str,
+    pub version: String,
 }
 
 /// The byte order mark that some tools put in front.
@@ -75,10 +75,12 @@ pub fn add(bytes: &[u8], assembly: &Assembly<'_>) -> Result<Option<Vec<u8>>> {
 mod tests {
     use super::*;
 
-    const RUNTIME: Assembly<'static> = Assembly {
-        name: "Weave.Runtime",
-        version: "1.2.0.0",
-    };
+    fn runtime() -> Assembly<'static> {
+        Assembly {
+            name: "Weave.Runtime",
+            version: "1.2.0.0".to_owned(),
+        }
+    }
 
     const APP: &str = r#"{
   "runtimeTarget": {
@@ -107,7 +109,7 @@ mod tests {
 
     #[test]
     fn the_library_joins_the_application() {
-        let added = add(APP.as_bytes(), &RUNTIME).unwrap().unwrap();
+        let added = add(APP.as_bytes(), &runtime()).unwrap().unwrap();
         let text = String::from_utf8(added.clone()).unwrap();
         for line in APP.lines() {
             assert!(text.contains(line.trim_end_matches('}')), "{line}");
@@ -138,23 +140,23 @@ mod tests {
           }
         }
         "#);
-        assert_eq!(add(&added, &RUNTIME).unwrap(), None, "once is enough");
+        assert_eq!(add(&added, &runtime()).unwrap(), None, "once is enough");
     }
 
     #[test]
     fn what_lists_nothing_stays() {
         for text in ["{}", "[]", r#"{"runtimeTarget":{"name":"x"},"targets":{}}"#] {
-            assert_eq!(add(text.as_bytes(), &RUNTIME).unwrap(), None);
+            assert_eq!(add(text.as_bytes(), &runtime()).unwrap(), None);
         }
-        let e = add(b"{\"targets\":", &RUNTIME).unwrap_err();
+        let e = add(b"{\"targets\":", &runtime()).unwrap_err();
         insta::assert_snapshot!(e, @"not JSON: EOF while parsing a value at line 1 column 11");
-        assert!(add(b"{\"\xff", &RUNTIME).is_err());
+        assert!(add(b"{\"\xff", &runtime()).is_err());
     }
 
     #[test]
     fn a_byte_order_mark_stays() {
         let text = format!("{BOM}{APP}");
-        let added = add(text.as_bytes(), &RUNTIME).unwrap().unwrap();
+        let added = add(text.as_bytes(), &runtime()).unwrap().unwrap();
         assert!(added.starts_with(BOM.as_bytes()));
     }
 }

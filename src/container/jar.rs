@@ -199,6 +199,18 @@ impl Manifest {
         removed
     }
 
+    /// The bytes of the main section, all lines ended, without the empty line that ends it.
+    pub fn main_section(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        for lines in &self.sections[0].attributes {
+            out.extend_from_slice(lines.bytes(&self.source));
+        }
+        if !out.is_empty() && line_end(&out).is_none() {
+            out.extend_from_slice(self.line_end.as_bytes());
+        }
+        out
+    }
+
     /// The bytes: untouched parts as they were, lines of at most 72 bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.source.len() + 128);
@@ -221,7 +233,7 @@ impl Manifest {
 }
 
 /// An attribute, wrapped between characters.
-fn wrapped(name: &str, value: &str, line_end: &str) -> Vec<u8> {
+pub(super) fn wrapped(name: &str, value: &str, line_end: &str) -> Vec<u8> {
     let mut out = String::with_capacity(name.len() + value.len() + 16);
     let mut width = 0;
     let value = value.chars().map(|c| if c.is_control() { ' ' } else { c });

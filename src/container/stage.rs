@@ -1,5 +1,6 @@
 //! Writing a file so that its target is the old file or the new one, whatever happens.
 
+use crate::container::input::Input;
 use crate::error::{Error, Result};
 use std::fs::{Metadata, Permissions};
 use std::io::{self, BufWriter, Write};
@@ -62,6 +63,13 @@ impl Staged {
         })
     }
 
+    /// What was written so far, mapped; nothing may be written while it is used.
+    pub fn written(&mut self) -> Result<Input> {
+        let failed = |e| Error::io("write", &self.target, e);
+        self.file.flush().map_err(failed)?;
+        Input::open(self.file.get_ref().path())
+    }
+
     /// Makes what was written the target.
     pub fn commit(self) -> Result<()> {
         let target = self.target;
@@ -108,7 +116,6 @@ impl Write for Staged {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::container::input::Input;
     use crate::error::Kind;
     use std::fs;
 

@@ -2,7 +2,7 @@
 
 use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::plan::{Plan, Skipped};
-use crate::aspect::woven::{WovenMethod, WovenType};
+use crate::aspect::woven::WovenType;
 use crate::error::Result;
 use crate::jvm::class::{Class, MethodInfo};
 use crate::jvm::lower::{self, MAX_ADDITIONS};
@@ -23,22 +23,18 @@ pub struct Scratch {
 
 /// A woven class.
 #[derive(Default)]
-pub struct Woven<'a> {
+pub struct Woven {
     /// The new class file; `None` where nothing could be woven.
     pub bytes: Option<Vec<u8>>,
     /// What came of its methods.
-    pub ty: WovenType<'a>,
+    pub ty: WovenType,
 }
 
 /// Weaves the planned methods of a class.
-pub fn weave<'a>(class: &Class<'a>, plan: &Plan, scratch: &mut Scratch) -> Result<Woven<'a>> {
+pub fn weave(class: &Class<'_>, plan: &Plan, scratch: &mut Scratch) -> Result<Woven> {
     let mut woven = Woven {
         bytes: None,
-        ty: WovenType {
-            name: class.name(),
-            file: class.source_file(),
-            ..WovenType::default()
-        },
+        ty: WovenType::new(0, &class.name(), &class.source_file(), plan.methods.len()),
     };
     let refused = if class.major > NEWEST_MAJOR {
         Some(Reason::NewerVersion)
@@ -100,11 +96,10 @@ pub fn weave<'a>(class: &Class<'a>, plan: &Plan, scratch: &mut Scratch) -> Resul
         match outcome {
             Ok(line) => {
                 copied = code.end;
-                woven.ty.methods.push(WovenMethod {
-                    id: planned.id,
-                    name: class.pool.text(method.name)?,
-                    descriptor: class.pool.text(method.descriptor)?,
-                    line: u32::from(line),
+                let name = class.pool.text(method.name)?;
+                let descriptor = class.pool.text(method.descriptor)?;
+                woven.ty.add(planned.id, u32::from(line), &name, |text| {
+                    text.push_str(&descriptor);
                 });
             }
             Err(reason) => {
@@ -113,7 +108,7 @@ pub fn weave<'a>(class: &Class<'a>, plan: &Plan, scratch: &mut Scratch) -> Resul
             }
         }
     }
-    if woven.ty.methods.is_empty() {
+    if woven.ty.methods().len() == 0 {
         return Ok(woven);
     }
     tail.extend_from_slice(&class.bytes[copied..]);

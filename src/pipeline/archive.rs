@@ -1,9 +1,11 @@
 //! An archive (jar, war, any zip) from its bytes to a sink, with all archives nested in it.
 
 use crate::aspect::pointcut::ArtifactMatcher;
+use crate::container::apk;
 use crate::container::zip::{Archive, Codec, Member, Method, Packed};
 use crate::error::{Error, Kind, Result};
-use crate::pipeline::discover::file_name;
+use crate::pipeline::dex::{Source, has_library, weave_dexes};
+use crate::pipeline::discover::{Format, file_name};
 use crate::pipeline::jar_rules::{JarRules, Library, Survey};
 use crate::pipeline::job::Meter;
 use crate::pipeline::layout::{Home, Layout, relative_url};
@@ -23,6 +25,9 @@ const BATCH_BYTES: u64 = 32 << 20;
 
 /// Fewest: below, starting a batch costs more than it spreads.
 const MIN_BATCH_BYTES: u64 = 2 << 20;
+
+/// Most members that a thread takes at a time: at the end of a batch the others wait for no more.
+const MAX_TASK: usize = 16;
 
 /// How deep archives may nest. Real ones do three levels (ear, war, jar).
 pub(crate) const MAX_DEPTH: usize = 8;
@@ -93,6 +98,7 @@ pub(crate) fn weave_archive<W: Write + Send>(
         rules: &rules,
         output: Output::new(archive, &rules, spot.label, open),
         wove: false,
+        has_dex_library: false,
     };
     walk.run(meter)?;
     let woven = walk.finish(is_unit)?;
@@ -113,6 +119,8 @@ struct Walk<'a, 'j, 'o, W: Write> {
     output: Output<'a, 'o, W>,
     /// A class of this very archive changed, not only one of an archive nested in it.
     wove: bool,
+    /// A dex file holds the hook library.
+    has_dex_library: bool,
 }
 
 impl<W: Write + Send> Walk<'_, '_, '_, W> {
@@ -122,7 +130,7 @@ impl<W: Write + Send> Walk<'_, '_, '_, W> {
         let mut classes: Vec<usize> = survey.classes.clone();
         classes.retain(|&i| self.matcher.path_may_match(members[i].name()));
         let mut pending = Batch::new();
-        for step in steps(self.archive, &classes, &survey.archives) {
+        for step in steps(self.archive, &classes, survey) {
             let at = match step {
                 Step::Classes(range) => {
                     let (cx, archive, matcher) = (self.cx, self.archive, self.matcher);
@@ -133,6 +141,11 @@ impl<W: Write + Send> Walk<'_, '_, '_, W> {
                     );
                     result?;
                     pending = batch;
+                    range.last().copied()
+                }
+                Step::Dexes(range) => {
+                    self.write(std::mem::take(&mut pending))?;
+                    self.dexes(range)?;
                     range.last().copied()
                 }
                 Step::Nested(index) => {
@@ -177,14 +190,76 @@ impl<W: Write + Send> Walk<'_, '_, '_, W> {
             }
             self.ledger.record(self.spot.label, &item.touched);
             if let Some(packed) = item.packed {
-                if !self.wove {
-                    self.wove = true;
-                    self.ledger.outcome.artifacts += 1;
-                }
+                self.woven();
                 self.output.replace(index, &packed)?;
             }
         }
         Ok(())
+    }
+
+    /// Weaves members that may be dex files.
+    fn dexes(&mut self, indices: &[usize]) -> Result<()> {
+        let members = self.archive.members();
+        let unpack = |&index: &usize| -> Result<Option<(usize, Cow<'_, [u8]>)>> {
+            let member = &members[index];
+            let bytes = match member.stored() {
+                _ if matches!(member.method(), Method::Other(_)) || member.is_encrypted() => {
+                    return Ok(None);
+                }
+                Some(stored) => Cow::Borrowed(stored?),
+                None => {
+                    let mut bytes = Vec::new();
+                    with_worker(|w| member.read(&mut w.codec, MAX_NESTED, &mut bytes))?;
+                    Cow::Owned(bytes)
+                }
+            };
+            // Other files have the suffix, too.
+            Ok((Format::of(&bytes) == Format::Dex).then_some((index, bytes)))
+        };
+        let unpacked: Vec<_> = indices.par_iter().map(unpack).collect();
+        let mut found = Vec::with_capacity(indices.len());
+        for (&index, unpacked) in indices.iter().zip(unpacked) {
+            match unpacked {
+                Ok(unpacked) => found.extend(unpacked),
+                Err(e) => {
+                    let e = self.place(index, e);
+                    self.ledger.unreadable(&e);
+                }
+            }
+        }
+        self.has_dex_library |= found.iter().any(|(_, bytes)| has_library(bytes));
+        let sources: Vec<Source<'_>> = (found.iter())
+            .map(|(index, bytes)| Source {
+                member: members[*index].name(),
+                bytes,
+            })
+            .collect();
+        let (cx, label) = (self.cx, self.spot.label);
+        let woven = weave_dexes(cx, self.ledger, self.matcher, label, &sources)?;
+        let packed: Vec<_> = (woven.into_par_iter().zip(&found))
+            .filter_map(|(bytes, (index, _))| {
+                let method = match members[*index].method() {
+                    Method::Deflated if !cx.dry => Method::Deflated,
+                    _ => Method::Stored,
+                };
+                let bytes = bytes?;
+                let packed = with_worker(|w| Packed::new(method, &bytes, &mut w.codec));
+                Some((*index, packed))
+            })
+            .collect();
+        for (index, packed) in &packed {
+            self.woven();
+            self.output.replace(*index, packed)?;
+        }
+        Ok(())
+    }
+
+    /// Something of this very archive was woven.
+    fn woven(&mut self) {
+        if !self.wove {
+            self.wove = true;
+            self.ledger.outcome.artifacts += 1;
+        }
     }
 
     /// Weaves a member that may be an archive itself.
@@ -268,7 +343,7 @@ impl<W: Write + Send> Walk<'_, '_, '_, W> {
             return Ok(None);
         }
         self.output.keep_rest()?;
-        if survey.signed {
+        if survey.signed && !(self.cx.signs && self.spot.depth == 0) {
             self.ledger.outcome.warn(
                 WarningKind::SignatureRemoved,
                 format!(
@@ -288,6 +363,26 @@ impl<W: Write + Send> Walk<'_, '_, '_, W> {
                 self.output.add(path, Method::Stored, &jar)?;
             }
             home => {
+                if let Home::Dex(folder) = home
+                    && embed
+                    && !self.has_dex_library
+                {
+                    let members = self.archive.members();
+                    let inside = |name: &str| name.strip_prefix(folder).map(str::to_owned);
+                    let names: Vec<String> =
+                        members.iter().filter_map(|m| inside(m.name())).collect();
+                    let number = apk::free_dex_number(names.iter().map(String::as_str));
+                    let like = survey.dexes.iter().map(|&i| &members[i]);
+                    let like = like
+                        .filter(|m| inside(m.name()).is_some())
+                        .map(Member::method);
+                    let method = match like.min_by_key(|m| *m != Method::Stored) {
+                        Some(Method::Stored) => Method::Stored,
+                        _ => Method::Deflated,
+                    };
+                    let name = format!("{folder}{}", apk::dex_name(number));
+                    self.output.add(&name, method, runtime::DEX)?;
+                }
                 if let Home::Package(prefix) = home
                     && embed
                     && !survey.carries_library
@@ -311,16 +406,17 @@ impl<W: Write + Send> Walk<'_, '_, '_, W> {
 enum Step<'s> {
     /// A batch of members that may be classes.
     Classes(&'s [usize]),
+    /// Members that may be dex files, with nothing else to weave between them.
+    Dexes(&'s [usize]),
     /// A member that may be an archive.
     Nested(usize),
 }
 
-/// Cuts the way into batches bounded by bytes, and archives between them.
-fn steps<'s>(archive: &Archive<'_>, mut classes: &'s [usize], archives: &[usize]) -> Vec<Step<'s>> {
+/// Cuts the way into batches bounded by bytes, and what is not a class between them.
+fn steps<'s>(archive: &Archive<'_>, mut classes: &'s [usize], survey: &'s Survey) -> Vec<Step<'s>> {
     let members = archive.members();
     let mut steps = Vec::new();
-    for stop in archives.iter().copied().map(Some).chain([None]) {
-        let until = stop.unwrap_or(members.len());
+    for (until, stop) in stops(classes, survey, members.len()) {
         let mut before;
         (before, classes) = classes.split_at(classes.partition_point(|&i| i < until));
         // What the directory says of sizes may be a lie of any magnitude.
@@ -340,9 +436,27 @@ fn steps<'s>(archive: &Archive<'_>, mut classes: &'s [usize], archives: &[usize]
             (batch, before) = before.split_at(fits.count().max(1));
             steps.push(Step::Classes(batch));
         }
-        steps.extend(stop.map(Step::Nested));
+        steps.extend(stop);
     }
     steps
+}
+
+/// What lies between classes, by position; last the end.
+fn stops<'s>(classes: &[usize], survey: &'s Survey, end: usize) -> Vec<(usize, Option<Step<'s>>)> {
+    let between = |some: &[usize], a: usize, b: usize| {
+        some.get(some.partition_point(|&i| i < a))
+            .is_some_and(|&i| i < b)
+    };
+    let together =
+        |a: &usize, b: &usize| !between(classes, *a, *b) && !between(&survey.archives, *a, *b);
+    let dexes = (survey.dexes)
+        .chunk_by(together)
+        .map(|chunk| (chunk[0], Some(Step::Dexes(chunk))));
+    let nested = survey.archives.iter().map(|&i| (i, Some(Step::Nested(i))));
+    let mut stops: Vec<_> = dexes.chain(nested).collect();
+    stops.sort_unstable_by_key(|(index, _)| *index);
+    stops.push((end, None));
+    stops
 }
 
 fn weave_batch(
@@ -353,6 +467,7 @@ fn weave_batch(
 ) -> Batch {
     members
         .par_iter()
+        .with_max_len(MAX_TASK)
         .filter_map(|&index| {
             let outcome = weave_member(cx, matcher, &archive.members()[index], 0);
             (!matches!(outcome, Ok(Ok(None)))).then_some((index, outcome))

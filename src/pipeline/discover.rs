@@ -8,7 +8,11 @@ use crate::container::zip::Archive;
 pub enum Format {
     /// A JVM class file (JVMS 4.1).
     Class,
-    /// A zip file: jar, war, ear, or any other.
+    /// A PE file (ECMA-335 II.25): a .NET assembly, if it has a CLI header.
+    Pe,
+    /// A dex file (Dalvik Executable format).
+    Dex,
+    /// A zip file: jar, war, ear, apk, or any other.
     Zip,
     /// Anything else: copied.
     Other,
@@ -30,6 +34,8 @@ impl Format {
             {
                 Format::Class
             }
+            [b'M', b'Z', ..] => Format::Pe,
+            [b'd', b'e', b'x', b'\n', _, _, _, 0, ..] => Format::Dex,
             _ if Archive::is_zip(bytes) => Format::Zip,
             _ => Format::Other,
         }
@@ -37,7 +43,9 @@ impl Format {
 }
 
 /// File names that say that the file is a zip of classes.
-const ARCHIVE_SUFFIXES: [&str; 7] = [".jar", ".war", ".ear", ".zip", ".rar", ".aar", ".hpi"];
+const ARCHIVE_SUFFIXES: [&str; 9] = [
+    ".jar", ".war", ".ear", ".zip", ".rar", ".aar", ".hpi", ".apk", ".aab",
+];
 
 /// Whether a member or file of this name is to be looked into for nested classes.
 pub(crate) fn is_archive_name(name: &str) -> bool {
@@ -61,6 +69,8 @@ mod tests {
     fn content_decides_not_the_name() {
         assert_eq!(Format::of(b"\xca\xfe\xba\xbe\0\0\0\x3d"), Format::Class);
         assert_eq!(Format::of(b"\xca\xfe\xba\xbe\0\0\0\x02"), Format::Other);
+        assert_eq!(Format::of(b"MZ\x90\0\x03\0\0\0"), Format::Pe);
+        assert_eq!(Format::of(b"dex\n035\0"), Format::Dex);
         assert_eq!(Format::of(b"\xca\xfe"), Format::Other);
         assert_eq!(Format::of(b""), Format::Other);
     }

@@ -1,9 +1,12 @@
 //! Supertypes of all types of the input and its references, for rules with `extends`.
 
+use crate::aspect::joinpoint::{self, Type, Visitor};
 use crate::aspect::pointcut::Hierarchy;
+use crate::cil;
 use crate::container::folder;
 use crate::container::input::Input;
 use crate::container::zip::{Archive, Method};
+use crate::dex;
 use crate::error::{Error, Result};
 use crate::jvm::Class;
 use crate::pipeline::archive::MAX_DEPTH;
@@ -58,8 +61,32 @@ fn of_file(path: &Path) -> Result<Vec<Supertypes>> {
         Format::Class => of_class(&input).into_iter().collect(),
         // One that cannot be read says nothing; if it is the input, weaving it tells why.
         Format::Zip => Archive::open(&input).map_or_else(|_| Vec::new(), |a| of_archive(&a, 0)),
+        Format::Pe => of_assembly(&input).unwrap_or_default(),
+        Format::Dex => of_dex(&input).unwrap_or_default(),
         Format::Other => Vec::new(),
     })
+}
+
+/// Collects supertypes, and no methods.
+#[derive(Default)]
+struct Collector(Vec<Supertypes>);
+
+impl Visitor for Collector {
+    fn enter_type(&mut self, ty: &Type<'_>) -> bool {
+        let mut supertypes = Vec::new();
+        ty.details
+            .supertypes(&mut |name| supertypes.push(name.into()));
+        self.0.push((ty.name.into(), supertypes.into()));
+        false
+    }
+
+    fn method(&mut self, _: u32, _: &joinpoint::Method<'_>) {}
+}
+
+fn of_assembly(bytes: &[u8]) -> Result<Vec<Supertypes>> {
+    let mut collector = Collector::default();
+    cil::scan(&cil::Image::parse(bytes)?, &mut collector)?;
+    Ok(collector.0)
 }
 
 /// A class that cannot be read has no supertypes to tell; weaving it tells why.
@@ -71,6 +98,12 @@ fn of_class(bytes: &[u8]) -> Option<Supertypes> {
     let mut supertypes = Vec::new();
     class.supertypes(&mut |name| supertypes.push(name.into()));
     Some((class.name().into(), supertypes.into()))
+}
+
+fn of_dex(bytes: &[u8]) -> Result<Vec<Supertypes>> {
+    let mut collector = Collector::default();
+    dex::scan(&dex::Dex::parse(bytes)?, &mut collector)?;
+    Ok(collector.0)
 }
 
 fn of_archive(archive: &Archive<'_>, depth: usize) -> Vec<Supertypes> {
@@ -85,6 +118,13 @@ fn of_archive(archive: &Archive<'_>, depth: usize) -> Vec<Supertypes> {
             })
         })
         .collect();
+    for member in members.iter().filter(|m| m.name().ends_with(".dex")) {
+        let mut bytes = Vec::new();
+        let read = with_worker(|w| member.read(&mut w.codec, MAX_NESTED, &mut bytes));
+        if read.is_ok() {
+            types.extend(of_dex(&bytes).unwrap_or_default());
+        }
+    }
     if depth + 1 < MAX_DEPTH {
         for member in members.iter().filter(|m| is_archive_name(m.name())) {
             let mut bytes = Vec::new();

@@ -1,6 +1,7 @@
 //! What a jar needs besides its classes when it changes: manifest, signatures, module descriptors,
 //! index, and an earlier weave's map.
 
+use crate::container::apk;
 use crate::container::jar::{Manifest, is_signature_file};
 use crate::container::zip::{Archive, Method, Packed};
 use crate::error::Result;
@@ -8,7 +9,7 @@ use crate::jvm::module_info;
 use crate::pipeline::discover::{file_name, is_archive_name};
 use crate::pipeline::layout::{Home, Layout, LayoutDetector, library_directory};
 use crate::pipeline::process::{MAX_CLASS, with_worker};
-use crate::pipeline::runtime_library::{JAR_NAME, MODULE, PACKAGE};
+use crate::pipeline::runtime_library::{HOOKS_CLASS, JAR_NAME, MODULE, PACKAGE};
 use crate::symbols::Symbols;
 
 /// Where the manifest is.
@@ -53,6 +54,8 @@ pub(crate) struct Survey {
     pub(crate) specials: Vec<(usize, Special)>,
     /// Members that may be classes.
     pub(crate) classes: Vec<usize>,
+    /// Members that may be dex files.
+    pub(crate) dexes: Vec<usize>,
     /// Members that may be archives.
     pub(crate) archives: Vec<usize>,
     pub(crate) signed: bool,
@@ -84,7 +87,7 @@ impl Survey {
     pub(crate) fn of(archive: &Archive<'_>) -> Result<Survey> {
         let mut detector = LayoutDetector::default();
         let mut specials = Vec::new();
-        let (mut classes, mut archives) = (Vec::new(), Vec::new());
+        let (mut classes, mut dexes, mut archives) = (Vec::new(), Vec::new(), Vec::new());
         let (mut manifest, mut application) = (None, None);
         let mut signed = false;
         for (i, member) in archive.members().iter().enumerate() {
@@ -100,6 +103,8 @@ impl Survey {
                 } else {
                     classes.push(i);
                 }
+            } else if name.ends_with(".dex") {
+                dexes.push(i);
             } else if is_archive_name(name) {
                 archives.push(i);
             } else if name.len() > 9 && name.as_bytes()[..9].eq_ignore_ascii_case(b"META-INF/") {
@@ -114,8 +119,12 @@ impl Survey {
                     signed = true;
                     specials.push((i, Special::Signature));
                 }
+            } else if apk::is_signature_file(name) {
+                signed = true;
+                specials.push((i, Special::Signature));
             }
         }
+        signed |= apk::has_signing_block(archive);
         let layout = detector.archive();
         let library_directory = match application.filter(|_| layout == Layout::Ear) {
             Some(i) => library_directory(&String::from_utf8_lossy(&read(archive, i)?)),
@@ -124,13 +133,13 @@ impl Survey {
         let home = layout.home(&library_directory);
         let map = match &home {
             Home::Jar(path) => archive.position(path),
-            Home::Package(_) => archive.position(&layout.map_member()),
+            Home::Package(_) | Home::Dex(_) => archive.position(&layout.map_member()),
         };
         let mut earlier = None;
         if let Some(i) = map {
             let bytes = read(archive, i)?;
             let symbols = match &home {
-                Home::Package(_) => Some(parse_map(&bytes)),
+                Home::Package(_) | Home::Dex(_) => Some(parse_map(&bytes)),
                 Home::Jar(_) => earlier_map(&bytes)?.map(Ok),
             };
             earlier = symbols
@@ -143,8 +152,11 @@ impl Survey {
         // A bundle's or ear's library is known by its name; so is one that users laid there.
         archives.retain(|&a| file_name(archive.members()[a].name()) != JAR_NAME);
         let carries_library = match &home {
-            Home::Package(_) => archive.position(&home.witness()).is_some(),
-            Home::Jar(_) => false,
+            Home::Package(prefix) => {
+                let witness = format!("{prefix}{HOOKS_CLASS}");
+                archive.position(&witness).is_some()
+            }
+            Home::Jar(_) | Home::Dex(_) => false,
         };
         let manifest = match manifest {
             Some(i) => Some(Manifest::parse(&read(archive, i)?)),
@@ -156,6 +168,7 @@ impl Survey {
             carries_library,
             specials,
             classes,
+            dexes,
             archives,
             signed,
             manifest,
@@ -258,7 +271,7 @@ impl JarRules<'_> {
             // A library jar stays where none takes its place.
             Special::Map
                 if self.carries_map
-                    && (matches!(self.survey.home, Home::Package(_))
+                    && (matches!(self.survey.home, Home::Package(_) | Home::Dex(_))
                         || *self.library == Library::Embed) =>
             {
                 Ok(Fate::Drop)

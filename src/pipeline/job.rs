@@ -1,6 +1,8 @@
 //! The resolved job: what to do, where, and who is told of progress.
 
 use crate::aspect::pointcut::Matcher;
+use crate::cil::StrongNameKey;
+use crate::container::apk::identity::Identity;
 use crate::error::{Error, Result};
 use crate::pipeline::commit::parent;
 use crate::pipeline::ids::IdBase;
@@ -27,10 +29,14 @@ pub struct Job {
     /// Maps of earlier weaves: their ids are given to no other methods; a class that has not changed
     /// keeps its ids.
     pub known_symbols: Vec<PathBuf>,
+    /// Sign an output that changed with this key.
+    pub identity: Option<Identity>,
     /// Number of threads; else one a core.
     pub threads: Option<usize>,
     /// Collect class by class what is woven and what is not.
     pub explain: bool,
+    /// Sign woven assemblies anew with this key.
+    pub key: Option<StrongNameKey>,
     /// How ids are made: [`id_base`](crate::aspect::plan::id_base), but for tests that need collisions.
     pub id_base: IdBase,
 }
@@ -71,6 +77,11 @@ pub(crate) fn check_paths(job: &Job, is_folder: bool) -> Result<()> {
     let Some(output) = &job.output else {
         return Ok(());
     };
+    if is_folder && job.identity.is_some() {
+        return Err(Error::usage(
+            "a folder is not signed as a whole: weave the files that are to be signed one by one",
+        ));
+    }
     let dir = parent(output);
     if !dir.is_dir() {
         let (dir, output) = (dir.display(), output.display());

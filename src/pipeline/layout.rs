@@ -6,10 +6,12 @@
 //! | war (`WEB-INF/`) | package in `WEB-INF/classes/`, seen by `WEB-INF/lib/*.jar` too | in `WEB-INF/classes/` |
 //! | ear (`META-INF/application.xml`) | jar in the library directory, seen by every module and web app | in that jar |
 //! | aar (`AndroidManifest.xml`, `classes.jar`) | jar in `libs/` | in that jar |
+//! | apk, jar of dex files | a further dex file | `META-INF/weave/symbols` |
+//! | aab (`base/dex/`) | a further dex file of the base module | in `base/root/`, which becomes the apk's root |
 //! | bundle (zip without classes or manifest, with jars) | `weave-runtime.jar` at the root; each jar's `Class-Path` names it | in that jar |
 
 use crate::pipeline::discover::{file_name, is_archive_name};
-use crate::pipeline::runtime_library::{HOOKS_CLASS, JAR_NAME};
+use crate::pipeline::runtime_library::JAR_NAME;
 use crate::symbols;
 
 /// How an archive or folder is run.
@@ -23,6 +25,10 @@ pub(crate) enum Layout {
     Ear,
     /// An Android library.
     Aar,
+    /// Dex files from the root: an Android application.
+    Apk,
+    /// An Android app bundle.
+    Aab,
     /// Jars that are run side by side, with no loader of their own.
     Bundle,
 }
@@ -34,6 +40,8 @@ pub(crate) struct LayoutDetector {
     application: bool,
     android: bool,
     classes_jar: bool,
+    dex: bool,
+    base_dex: bool,
     boot: bool,
     manifest: bool,
     classes: bool,
@@ -52,6 +60,8 @@ impl LayoutDetector {
             Some(b'M') if name.eq_ignore_ascii_case("META-INF/MANIFEST.MF") => self.manifest = true,
             Some(b'A') if name == "AndroidManifest.xml" => self.android = true,
             Some(b'c') if name == "classes.jar" => self.classes_jar = true,
+            Some(b'c') if name == "classes.dex" => self.dex = true,
+            Some(b'b') if name == "base/dex/classes.dex" => self.base_dex = true,
             _ => {}
         }
         if is_archive_name(name) && file_name(name) != JAR_NAME {
@@ -67,6 +77,10 @@ impl LayoutDetector {
             Layout::Ear
         } else if self.android && self.classes_jar {
             Layout::Aar
+        } else if self.base_dex {
+            Layout::Aab
+        } else if self.dex && (self.android || !self.classes) {
+            Layout::Apk
         } else if self.jars && !self.manifest && !self.classes {
             Layout::Bundle
         } else {
@@ -90,6 +104,8 @@ pub(crate) enum Home {
     Package(&'static str),
     /// As a jar of this path.
     Jar(String),
+    /// As the next dex file in this folder.
+    Dex(&'static str),
 }
 
 impl Layout {
@@ -100,28 +116,20 @@ impl Layout {
             Layout::War => Home::Package("WEB-INF/classes/"),
             Layout::Ear => Home::Jar(format!("{library_directory}/{JAR_NAME}")),
             Layout::Aar => Home::Jar(format!("libs/{JAR_NAME}")),
+            Layout::Apk => Home::Dex(""),
+            Layout::Aab => Home::Dex("base/dex/"),
             Layout::Bundle => Home::Jar(JAR_NAME.to_owned()),
         }
     }
 
     /// Where the symbols map goes in an archive that has no library jar to carry it.
     pub(crate) fn map_member(self) -> String {
-        let prefix = if self == Layout::War {
-            "WEB-INF/classes/"
-        } else {
-            ""
+        let prefix = match self {
+            Layout::War => "WEB-INF/classes/",
+            Layout::Aab => "base/root/",
+            _ => "",
         };
         format!("{prefix}{}", symbols::MEMBER)
-    }
-}
-
-impl Home {
-    /// A member whose presence says that the library is there already.
-    pub(crate) fn witness(&self) -> String {
-        match self {
-            Home::Package(prefix) => format!("{prefix}{HOOKS_CLASS}"),
-            Home::Jar(path) => path.clone(),
-        }
     }
 }
 
@@ -166,6 +174,12 @@ mod tests {
         assert_eq!(of(&["WEB-INF/web.xml"]), Layout::War);
         assert_eq!(of(&["META-INF/application.xml", "a.war"]), Layout::Ear);
         assert_eq!(of(&["AndroidManifest.xml", "classes.jar"]), Layout::Aar);
+        assert_eq!(of(&["classes.dex", "AndroidManifest.xml"]), Layout::Apk);
+        assert_eq!(of(&["META-INF/MANIFEST.MF", "classes.dex"]), Layout::Apk);
+        assert_eq!(
+            of(&["BundleConfig.pb", "base/dex/classes.dex"]),
+            Layout::Aab
+        );
         assert_eq!(of(&["app/lib/a.jar", "app/bin/run"]), Layout::Bundle);
         assert_eq!(of(&["lib/a.jar", "Handler.class"]), Layout::Jar);
         assert_eq!(detect(&["A.class"]).folder(), Layout::Bundle);

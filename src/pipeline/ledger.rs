@@ -46,30 +46,35 @@ impl<'j> Ledger<'j> {
     /// Takes the ids of a woven class. Not 0: some were taken already, and the class must be woven again
     /// with the ids of this attempt, which now are its own.
     pub(crate) fn claim_ids(&mut self, touched: &Touched) -> u32 {
-        let methods = || touched.methods().map(|m| (m.id, m.name, m.descriptor));
-        self.taken.claim(self.known, touched.type_name(), methods)
+        let methods = || {
+            touched
+                .woven
+                .methods()
+                .map(|m| (m.id, m.name, m.descriptor))
+        };
+        self.taken.claim(self.known, touched.woven.name(), methods)
     }
 
     /// Records a class whose ids are final.
     pub(crate) fn record(&mut self, artifact: &str, touched: &Touched) {
-        if touched.methods().len() > 0 {
+        if touched.woven.methods().len() > 0 {
             if self.last_artifact != artifact {
                 artifact.clone_into(&mut self.last_artifact);
                 self.unit.artifact(artifact);
             }
-            self.unit.ty(touched.type_name(), touched.file());
-            for m in touched.methods() {
+            self.unit.ty(touched.woven.name(), touched.woven.file());
+            for m in touched.woven.methods() {
                 self.unit.method(m.id, m.name, m.descriptor, m.line);
             }
             self.outcome.classes += 1;
-            self.outcome.methods += touched.methods().len() as u64;
+            self.outcome.methods += touched.woven.methods().len() as u64;
         }
-        for left in &touched.left {
+        for left in &touched.woven.left {
             *self.outcome.left.entry(left.reason).or_default() += 1;
             if left.reason.is_failure() {
                 self.outcome.failures.push(Left {
                     artifact: artifact.to_owned(),
-                    type_name: touched.type_name().to_owned(),
+                    type_name: touched.woven.name().to_owned(),
                     method: left.method.clone(),
                     reason: left.reason,
                 });
@@ -78,13 +83,15 @@ impl<'j> Ledger<'j> {
         if self.explain {
             self.outcome.explained.push(ClassPlan {
                 artifact: artifact.to_owned(),
-                type_name: touched.type_name().to_owned(),
+                type_name: touched.woven.name().to_owned(),
                 woven: touched
+                    .woven
                     .methods()
                     .zip(&touched.advice)
                     .map(|(m, advice)| (format!("{}{}", m.name, m.descriptor), m.id, *advice))
                     .collect(),
                 left: touched
+                    .woven
                     .left
                     .iter()
                     .map(|s| (s.method.clone(), s.reason))

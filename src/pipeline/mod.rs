@@ -11,7 +11,9 @@
 //! types keeps ids that both hash to) comes out the same with any number of threads.
 
 mod archive;
+mod assembly;
 mod commit;
+mod dex;
 mod discover;
 mod folder;
 mod hierarchy;
@@ -26,12 +28,17 @@ mod process;
 mod run;
 mod runtime_library;
 mod splice;
+mod unit;
 mod verify;
 
+pub use crate::cil::StrongNameKey;
+pub use crate::container::apk::identity::Identity;
 pub use discover::Format;
 pub use ids::IdBase;
 pub use job::{Job, Progress};
 pub use outcome::{ClassPlan, Left, Outcome, Warning, WarningKind};
 pub use run::run;
-pub use runtime_library::{JAR as RUNTIME_JAR, JAR_NAME as RUNTIME_JAR_NAME, write_runtime};
+pub use runtime_library::{
+    DEX as RUNTIME_DEX, JAR as RUNTIME_JAR, JAR_NAME as RUNTIME_JAR_NAME, write_runtime,
+};
 pub use verify::{Verified, verify};

@@ -65,6 +65,10 @@ pub enum WarningKind {
     Unreadable,
     /// A signature no longer fits and was removed.
     SignatureRemoved,
+    /// Native code made ahead of time no longer fits and was dropped.
+    NativeCodeDropped,
+    /// Debugging information that cannot be kept was left out.
+    DebuggingDropped,
     /// Something in a folder is neither woven nor copied.
     NotCopied,
 }
@@ -75,13 +79,15 @@ impl WarningKind {
         match self {
             WarningKind::Unreadable => "unreadable",
             WarningKind::SignatureRemoved => "signature-removed",
+            WarningKind::NativeCodeDropped => "native-code-dropped",
+            WarningKind::DebuggingDropped => "debugging-dropped",
             WarningKind::NotCopied => "not-copied",
         }
     }
 
     /// Whether `--strict` makes it a failure.
     pub const fn is_failure(self) -> bool {
-        !matches!(self, WarningKind::SignatureRemoved)
+        matches!(self, WarningKind::Unreadable | WarningKind::NotCopied)
     }
 }
 

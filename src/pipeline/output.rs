@@ -1,6 +1,9 @@
 //! Where results are written to: artifacts, and the symbols map beside them.
 
+use crate::container::apk::identity::Identity;
+use crate::container::apk::sign::sign;
 use crate::container::stage::Staged;
+use crate::container::zip::Archive;
 use crate::error::{Error, Result};
 use crate::pipeline::job::Job;
 use crate::pipeline::ledger::Ledger;
@@ -22,6 +25,22 @@ impl Target {
             Target::File(staged) => staged.commit(),
             Target::Nowhere => Ok(()),
         }
+    }
+}
+
+impl Target {
+    /// The same, signed anew, for the same output; it must be an archive. What is signed must be read as a whole, so
+    /// that this is a second pass over a temporary file.
+    pub(crate) fn sign(self, identity: &Identity, input: &Path, output: &Path) -> Result<Target> {
+        let Target::File(mut unsigned) = self else {
+            return Ok(Target::Nowhere);
+        };
+        let bytes = unsigned.written()?;
+        let archive = Archive::open(&bytes)?;
+        let signed = Staged::create(output, Some(input))?;
+        sign(&archive, identity, signed)
+            .map(Target::File)
+            .map_err(|e| e.in_artifact(output.display().to_string()))
     }
 }
 

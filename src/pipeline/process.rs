@@ -5,6 +5,7 @@ use crate::aspect::plan::{Planned, Planner, Skipped};
 use crate::aspect::pointcut::{ArtifactMatcher, Hierarchy, Matcher};
 use crate::aspect::woven::WovenType;
 use crate::container::zip::Codec;
+use crate::dex;
 use crate::error::Result;
 use crate::jvm;
 use crate::pipeline::ids::IdBase;
@@ -20,31 +21,20 @@ pub(crate) struct Context<'j> {
     /// Nothing is written: leave out what costs only for the output.
     pub(crate) dry: bool,
     pub(crate) runtime: bool,
+    /// The output is signed anew: that old signatures go is no news.
+    pub(crate) signs: bool,
 }
 
 /// Largest class that is read. Real ones stay far below, and a member that claims more would only cost memory.
 pub(crate) const MAX_CLASS: u64 = 64 << 20;
 
-/// A type that the rules have something to say about. All its names are in one string: of
-/// 200,000 methods none should cost an allocation.
+/// A type that the rules have something to say about.
 #[derive(Default)]
 pub(crate) struct Touched {
-    text: String,
-    type_name: usize,
-    file: usize,
-    methods: Vec<MethodEntry>,
-    /// Methods that were meant but are left as they were.
-    pub(crate) left: Vec<Skipped>,
+    /// What was woven, and which methods were meant but are left as they were.
+    pub(crate) woven: WovenType,
     /// The advice of each woven method; only when explaining.
     pub(crate) advice: Vec<Advice>,
-}
-
-struct MethodEntry {
-    id: u32,
-    line: u32,
-    start: u32,
-    name: u32,
-    descriptor: u32,
 }
 
 /// A class file that the rules have something to say about.
@@ -54,42 +44,11 @@ pub(crate) struct TouchedClass {
     pub(crate) ty: Touched,
 }
 
-/// A woven method of a [`Touched`] type.
-pub(crate) struct WovenMethod<'t> {
-    pub(crate) id: u32,
-    pub(crate) line: u32,
-    pub(crate) name: &'t str,
-    pub(crate) descriptor: &'t str,
-}
-
 impl Touched {
-    pub(crate) fn new(ty: WovenType<'_>, skipped: Vec<Skipped>) -> Touched {
-        let mut text = String::with_capacity(64 + ty.methods.len() * 48);
-        text.push_str(&ty.name);
-        text.push_str(&ty.file);
-        let mut methods = Vec::with_capacity(ty.methods.len());
-        for m in &ty.methods {
-            let start = text.len() as u32;
-            text.push_str(&m.name);
-            let name = text.len() as u32 - start;
-            text.push_str(&m.descriptor);
-            let descriptor = text.len() as u32 - start - name;
-            methods.push(MethodEntry {
-                id: m.id,
-                line: m.line,
-                start,
-                name,
-                descriptor,
-            });
-        }
-        let mut left = ty.left;
-        left.extend(skipped);
+    pub(crate) fn new(mut woven: WovenType, skipped: Vec<Skipped>) -> Touched {
+        woven.left.extend(skipped);
         Touched {
-            type_name: ty.name.len(),
-            file: ty.file.len(),
-            text,
-            methods,
-            left,
+            woven,
             advice: Vec::new(),
         }
     }
@@ -97,35 +56,11 @@ impl Touched {
     /// Notes which advice each method got.
     pub(crate) fn explain(&mut self, planned: &[Planned]) {
         let mut planned = planned.iter();
-        let advice = self.methods.iter().map(|method| {
+        let advice = self.woven.methods().map(|method| {
             let same = planned.find(|p| p.id == method.id);
             same.map_or(Advice::ALL, |p| p.advice)
         });
         self.advice = advice.collect();
-    }
-
-    /// Full name in its format's spelling.
-    pub(crate) fn type_name(&self) -> &str {
-        &self.text[..self.type_name]
-    }
-
-    /// Source file name, or empty.
-    pub(crate) fn file(&self) -> &str {
-        &self.text[self.type_name..self.type_name + self.file]
-    }
-
-    /// The methods that got hooks.
-    pub(crate) fn methods(&self) -> impl ExactSizeIterator<Item = WovenMethod<'_>> {
-        self.methods.iter().map(|m| {
-            let (start, name) = (m.start as usize, m.name as usize);
-            let end = start + name + m.descriptor as usize;
-            WovenMethod {
-                id: m.id,
-                line: m.line,
-                name: &self.text[start..start + name],
-                descriptor: &self.text[start + name..end],
-            }
-        })
     }
 }
 
@@ -133,6 +68,7 @@ impl Touched {
 pub(crate) struct Worker {
     pub(crate) codec: Codec,
     pub(crate) scratch: jvm::Scratch,
+    pub(crate) dex_scratch: dex::Scratch,
     pub(crate) bytes: Vec<u8>,
 }
 
@@ -140,6 +76,7 @@ thread_local! {
     static WORKER: RefCell<Worker> = RefCell::new(Worker {
         codec: Codec::new(),
         scratch: jvm::Scratch::default(),
+        dex_scratch: dex::Scratch::default(),
         bytes: Vec::new(),
     });
 }
@@ -181,10 +118,7 @@ pub(crate) fn weave_class(
         if plan.skipped.is_empty() {
             return Ok(None);
         }
-        let unwoven = WovenType {
-            name: class.name(),
-            ..WovenType::default()
-        };
+        let unwoven = WovenType::new(0, &class.name(), "", 0);
         let ty = Touched::new(unwoven, plan.skipped);
         return Ok(Some(TouchedClass { bytes: None, ty }));
     }

@@ -1,12 +1,16 @@
 //! Running a job: one file or a folder.
 
 use crate::aspect::pointcut::Hierarchy;
+use crate::cil;
 use crate::container::input::Input;
 use crate::container::stage::Staged;
 use crate::container::zip::Archive;
+use crate::dex::Dex;
 use crate::error::{Error, Kind, Result};
 use crate::pipeline::archive::{Spot, weave_archive};
-use crate::pipeline::commit::{remove_stale, same_file};
+use crate::pipeline::assembly::{Source, weave_assemblies};
+use crate::pipeline::commit::{parent, remove_stale, same_file};
+use crate::pipeline::dex;
 use crate::pipeline::discover::Format;
 use crate::pipeline::folder::weave_folder;
 use crate::pipeline::hierarchy;
@@ -17,6 +21,11 @@ use crate::pipeline::ledger::Ledger;
 use crate::pipeline::outcome::Outcome;
 use crate::pipeline::output::{Target, write_all, write_map};
 use crate::pipeline::process::{Context, weave_class, with_worker};
+use crate::pipeline::runtime_library;
+use std::path::Path;
+
+/// What is told of a file that is no artifact.
+pub(crate) const NOT_WOVEN: &str = "neither a class file, nor a .NET assembly, nor a dex file, nor a jar or other zip file, nor a folder";
 
 /// Runs a job.
 pub fn run(job: &Job, progress: Progress<'_>) -> Result<Outcome> {
@@ -43,6 +52,7 @@ fn run_here(job: &Job, progress: Progress<'_>) -> Result<Outcome> {
         explain: job.explain,
         dry: job.output.is_none(),
         runtime: job.runtime,
+        signs: job.identity.is_some(),
     };
     let mut ledger = Ledger::new(&known, job.explain);
     if let Some(output) = &job.output {
@@ -73,7 +83,13 @@ fn weave_file(
         Some(output) => Staged::create(output, Some(&job.input)).map(Target::File),
         None => Ok(Target::Nowhere),
     };
-    let woven = match Format::of(&input) {
+    let format = Format::of(&input);
+    if job.identity.is_some() && format != Format::Zip {
+        return Err(
+            Error::usage("only an apk, a jar or another archive can be signed").in_artifact(name),
+        );
+    }
+    let woven = match format {
         Format::Class => weave_loose(cx, ledger, &name, &input)?
             .map(|bytes| -> Result<Target> {
                 let mut target = open()?;
@@ -82,6 +98,9 @@ fn weave_file(
                 Ok(target)
             })
             .transpose()?,
+        Format::Pe if cil::is_assembly(&input) => {
+            return weave_assembly(cx, ledger, job, &name, &input);
+        }
         Format::Zip => {
             let archive = Archive::open(&input).map_err(|e| e.in_artifact(&*name))?;
             let spot = Spot {
@@ -96,9 +115,16 @@ fn weave_file(
             };
             weave_archive::<Target>(cx, ledger, meter, &spot, &archive, &mut open)?
         }
-        Format::Other => {
-            let what = "neither a class file, nor a jar or other zip file, nor a folder";
-            return Err(Error::new(Kind::Malformed, what).in_artifact(name));
+        Format::Dex => weave_loose_dex(cx, ledger, &name, &input)?
+            .map(|bytes| -> Result<Target> {
+                let mut target = open()?;
+                write_all(&mut target, &bytes, &job.input)?;
+                ledger.end_unit(None);
+                Ok(target)
+            })
+            .transpose()?,
+        Format::Pe | Format::Other => {
+            return Err(Error::new(Kind::Malformed, NOT_WOVEN).in_artifact(name));
         }
     };
     let Some(output) = &job.output else {
@@ -110,7 +136,10 @@ fn weave_file(
     match woven {
         Some(target) => {
             write_map(ledger, job, output)?;
-            target.commit()?;
+            match &job.identity {
+                Some(identity) => target.sign(identity, &job.input, output)?.commit()?,
+                None => target.commit()?,
+            }
         }
         None if same_file(&job.input, output) => {}
         None => {
@@ -120,6 +149,23 @@ fn weave_file(
         }
     }
     Ok(())
+}
+
+/// Weaves a dex file that is a file of its own.
+fn weave_loose_dex(
+    cx: &Context<'_>,
+    ledger: &mut Ledger<'_>,
+    name: &str,
+    bytes: &[u8],
+) -> Result<Option<Vec<u8>>> {
+    // What is asked for by name must be what it says.
+    Dex::parse(bytes).map_err(|e| e.in_artifact(name))?;
+    let matcher = cx.matcher.for_artifact(name, None, cx.hierarchy);
+    let source = dex::Source { member: "", bytes };
+    let woven = dex::weave_dexes(cx, ledger, &matcher, name, &[source])?;
+    let bytes = woven.into_iter().flatten().next();
+    ledger.outcome.artifacts += u64::from(bytes.is_some());
+    Ok(bytes)
 }
 
 /// Weaves a class that is a file of its own.
@@ -147,4 +193,61 @@ fn weave_loose(
     let bytes = touched.bytes;
     ledger.outcome.artifacts += u64::from(bytes.is_some());
     Ok(bytes)
+}
+
+/// Weaves a .NET assembly; the symbols file and the hook library lie beside it.
+fn weave_assembly(
+    cx: &Context<'_>,
+    ledger: &mut Ledger<'_>,
+    job: &Job,
+    name: &str,
+    input: &Input,
+) -> Result<()> {
+    let pdb_path = job.input.with_extension("pdb");
+    let symbols = match pdb_path.is_file() {
+        true => Some(Input::open(&pdb_path)?),
+        false => None,
+    };
+    cil::Image::parse(input).map_err(|e| e.in_artifact(name))?;
+    let source = Source {
+        label: name,
+        name,
+        bytes: input,
+        pdb: symbols.as_deref(),
+    };
+    let mut written = weave_assemblies(cx, ledger, job.key.as_ref(), &[source])?;
+    let Some(output) = &job.output else {
+        return Ok(());
+    };
+    if ledger.refuses(job.strict) {
+        return Ok(());
+    }
+    let in_place = same_file(&job.input, output);
+    let (image, pdb) = match written.pop().flatten() {
+        Some(written) => (Some(written.image), written.pdb),
+        None if in_place => return Ok(()),
+        None => (None, symbols.as_deref().map(<[u8]>::to_vec)),
+    };
+    // The assembly last: what it needs is there when it is.
+    if let Some(pdb) = pdb {
+        write_file(&output.with_extension("pdb"), &pdb, &pdb_path)?;
+    }
+    if image.is_some() {
+        if cx.runtime {
+            let library = parent(output).join(runtime_library::DLL_NAME);
+            let there = std::fs::read(&library);
+            if !there.is_ok_and(|there| there == runtime_library::DLL) {
+                write_file(&library, runtime_library::DLL, &job.input)?;
+            }
+        }
+        write_map(ledger, job, output)?;
+    }
+    write_file(output, image.as_deref().unwrap_or(input), &job.input)
+}
+
+/// Writes a file whole, or leaves the one that is there.
+fn write_file(path: &Path, bytes: &[u8], like: &Path) -> Result<()> {
+    let mut staged = Staged::create(path, Some(like))?;
+    write_all(&mut staged, bytes, path)?;
+    staged.commit()
 }

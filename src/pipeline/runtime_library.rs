@@ -1,5 +1,7 @@
-//! The hook library for the JVM, embedded in this binary.
+//! The hook libraries for the JVM, Android and .NET, embedded in this binary.
 
+use crate::cil;
+use crate::container::deps_json;
 use crate::container::stage::Staged;
 use crate::container::zip::{Archive, Codec, Method, Packed, Splicer};
 use crate::error::{Error, Kind, Result};
@@ -10,8 +12,17 @@ use std::path::Path;
 /// The library as a jar: package `weave.runtime`, module `weave.runtime`.
 pub const JAR: &[u8] = include_bytes!("../../runtime/java/weave-runtime.jar");
 
+/// The same library for Android, as a dex file.
+pub const DEX: &[u8] = include_bytes!("../../runtime/java/weave-runtime.dex");
+
 /// The library's file name.
 pub const JAR_NAME: &str = "weave-runtime.jar";
+
+/// The library as an assembly.
+pub const DLL: &[u8] = include_bytes!("../../runtime/dotnet/Weave.Runtime.dll");
+
+/// The assembly's file name.
+pub const DLL_NAME: &str = "Weave.Runtime.dll";
 
 /// The package, as class files name it.
 pub(crate) const PACKAGE: &str = "weave/runtime";
@@ -22,11 +33,20 @@ pub(crate) const MODULE: &str = "weave.runtime";
 /// A class that is in every version of the library.
 pub(crate) const HOOKS_CLASS: &str = "weave/runtime/Hooks.class";
 
-/// Writes the library as a file.
+/// Writes the library as a file: for Android if it is named `.dex`, for .NET if `.dll`, else as a jar.
 pub fn write_runtime(path: &Path) -> Result<()> {
+    let named = |suffix: &str| {
+        path.extension()
+            .is_some_and(|e| e.eq_ignore_ascii_case(suffix))
+    };
+    let library = match () {
+        () if named("dex") => DEX,
+        () if named("dll") => DLL,
+        () => JAR,
+    };
     let mut staged = Staged::create(path, None)?;
     staged
-        .write_all(JAR)
+        .write_all(library)
         .map_err(|e| Error::io("write", path, e))?;
     staged.commit()
 }
@@ -68,6 +88,16 @@ pub(crate) fn classes() -> Result<Vec<(String, Vec<u8>)>> {
         }
     }
     Ok(classes)
+}
+
+/// What a published application's list says of the library.
+pub(crate) fn assembly() -> Result<deps_json::Assembly<'static>> {
+    let image = cil::Image::parse(DLL).map_err(internal)?;
+    let version = image.assembly_version();
+    Ok(deps_json::Assembly {
+        name: cil::RUNTIME,
+        version: version.ok_or_else(|| internal("no version"))?,
+    })
 }
 
 /// The library as a jar that carries a symbols map, for places where no woven jar can carry it within reach of the library.

@@ -4,9 +4,10 @@ use crate::aspect::joinpoint::Visitor;
 use crate::aspect::plan::{Plan, Planner, Skipped};
 use crate::aspect::pointcut::ArtifactMatcher;
 use crate::aspect::woven::WovenType;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::pipeline::ledger::Ledger;
 use crate::pipeline::process::{Context, Touched};
+use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 /// Which attempt at its ids a type needs, by the type's number; the first (0) where none is named.
@@ -18,6 +19,18 @@ pub(crate) struct Unit<W> {
     pub(crate) woven: W,
     /// The types that rules have something to say about, by number.
     types: Vec<(u32, Touched)>,
+}
+
+/// Parses artifacts on all threads: what was read, and why the others were not.
+pub(crate) fn parse_all<'s, S: Sync, P: Send>(
+    sources: &'s [S],
+    parse: impl Fn(&'s S) -> Result<P> + Sync,
+) -> (Vec<Option<P>>, Vec<Option<Error>>) {
+    let parsed = sources.par_iter().map(|source| match parse(source) {
+        Ok(parsed) => (Some(parsed), None),
+        Err(e) => (None, Some(e)),
+    });
+    parsed.unzip()
 }
 
 /// Scans an artifact and decides what to weave.
@@ -38,7 +51,7 @@ pub(crate) fn plan(
 
 impl<W> Unit<W> {
     /// Joins what was woven with what the plan left out.
-    pub(crate) fn new(cx: &Context<'_>, woven: W, types: Vec<WovenType<'_>>, plan: Plan) -> Self {
+    pub(crate) fn new(cx: &Context<'_>, woven: W, types: Vec<WovenType>, plan: Plan) -> Self {
         let mut skipped: FxHashMap<u32, Vec<Skipped>> = FxHashMap::default();
         for method in plan.skipped {
             skipped.entry(method.ty).or_default().push(method);
@@ -56,10 +69,7 @@ impl<W> Unit<W> {
         }
         for (number, name) in plan.skipped_types {
             if let Some(left) = skipped.remove(&number) {
-                let unwoven = WovenType {
-                    name: name.into(),
-                    ..WovenType::default()
-                };
+                let unwoven = WovenType::new(number, &name, "", 0);
                 touched.push((number, Touched::new(unwoven, left)));
             }
         }

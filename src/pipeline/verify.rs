@@ -1,14 +1,17 @@
-//! Verifying a whole artifact: every class in it, and the data of every member.
+//! Verifying a whole artifact: every class, assembly and dex file in it, and the data of every member.
 
+use crate::cil;
 use crate::container::folder;
 use crate::container::input::Input;
 use crate::container::zip::{Archive, Member, Method};
+use crate::dex;
 use crate::error::{Error, Kind, Result};
 use crate::jvm;
 use crate::pipeline::archive::MAX_DEPTH;
 use crate::pipeline::discover::{Format, is_archive_name};
 use crate::pipeline::job::artifact_name;
 use crate::pipeline::process::with_worker;
+use crate::pipeline::run::NOT_WOVEN;
 use rayon::prelude::*;
 use std::path::Path;
 
@@ -18,7 +21,7 @@ const MAX_MEMBER: u64 = 1 << 30;
 /// What verification found.
 #[derive(Debug, Default)]
 pub struct Verified {
-    /// Classes looked at.
+    /// Classes, assemblies and dex files looked at.
     pub classes: u64,
     /// Their methods.
     pub methods: u64,
@@ -37,50 +40,68 @@ impl Verified {
     }
 }
 
-/// Verifies a class file, an archive or a folder.
+/// Verifies a class file, an assembly, a dex file, an archive or a folder.
 pub fn verify(path: &Path) -> Result<Verified> {
     let name = artifact_name(path);
     if !path.is_dir() {
         let input = Input::open(path)?;
-        return match Format::of(&input) {
-            Format::Class => Ok(class(&input, &name)),
-            Format::Zip => {
-                let archive = Archive::open(&input).map_err(|e| e.in_artifact(&*name))?;
-                Ok(members(&archive, &name, 0))
-            }
-            Format::Other => {
-                let what = "neither a class file, nor a jar or other zip file, nor a folder";
-                Err(Error::new(Kind::Malformed, what).in_artifact(name))
-            }
-        };
-    }
-    let mut verified = Verified::default();
-    for file in folder::list(path)?.files {
-        let input = Input::open(&file.path)?;
-        let label = format!("{name}/{}", file.name);
-        match Format::of(&input) {
-            Format::Class => verified.add(class(&input, &label)),
-            Format::Zip => match Archive::open(&input) {
-                Ok(archive) => verified.add(members(&archive, &label, 0)),
-                Err(e) => verified.failures.push(e.in_artifact(label)),
-            },
-            Format::Other => {}
+        if Format::of(&input) == Format::Zip {
+            let archive = Archive::open(&input).map_err(|e| e.in_artifact(&*name))?;
+            return Ok(members(&archive, &name, 0));
         }
+        return file(&input, &name)
+            .ok_or_else(|| Error::new(Kind::Malformed, NOT_WOVEN).in_artifact(name));
+    }
+    let files = folder::list(path)?.files;
+    let of_each: Vec<Result<Verified>> = (files.par_iter())
+        .map(|entry| {
+            let input = Input::open(&entry.path)?;
+            let label = format!("{name}/{}", entry.name);
+            if Format::of(&input) != Format::Zip {
+                return Ok(file(&input, &label).unwrap_or_default());
+            }
+            Ok(match Archive::open(&input) {
+                Ok(archive) => members(&archive, &label, 0),
+                Err(e) => Verified {
+                    failures: vec![e.in_artifact(label)],
+                    ..Verified::default()
+                },
+            })
+        })
+        .collect();
+    let mut verified = Verified::default();
+    for of_one in of_each {
+        verified.add(of_one?);
     }
     Ok(verified)
 }
 
-fn class(bytes: &[u8], label: &str) -> Verified {
-    let verdict = jvm::verify::verify(bytes);
+/// Verifies what is no archive; `None` where there is nothing to verify.
+fn file(bytes: &[u8], label: &str) -> Option<Verified> {
+    let (methods, failures, unjudged) = match Format::of(bytes) {
+        Format::Class => {
+            let verdict = jvm::verify::verify(bytes);
+            (verdict.methods, verdict.failures, verdict.unjudged)
+        }
+        Format::Pe if cil::is_assembly(bytes) => {
+            let verdict = cil::verify::verify(bytes);
+            (verdict.methods, verdict.failures, verdict.unjudged)
+        }
+        Format::Dex => {
+            let failures = dex::Dex::parse(bytes).err().into_iter().collect();
+            (0, failures, None)
+        }
+        Format::Pe | Format::Zip | Format::Other => return None,
+    };
     let place = |e: Error| e.in_artifact(label);
-    Verified {
+    Some(Verified {
         classes: 1,
-        methods: verdict.methods,
-        failures: verdict.failures.into_iter().map(place).collect(),
-        unjudged: (verdict.unjudged.into_iter())
+        methods,
+        failures: failures.into_iter().map(place).collect(),
+        unjudged: (unjudged.into_iter())
             .map(|why| format!("{label}: {why}"))
             .collect(),
-    }
+    })
 }
 
 fn members(archive: &Archive<'_>, label: &str, depth: usize) -> Verified {
@@ -112,8 +133,11 @@ fn member(member: &Member<'_>, label: &str, depth: usize) -> Verified {
         let what = "encrypted, or packed with a method other than deflate: not verified";
         return failed(Error::new(Kind::Unsupported, what));
     }
-    if member.name().ends_with(".class") {
-        return unpack(&|bytes| class(bytes, &path));
+    if [".class", ".dex", ".dll"]
+        .iter()
+        .any(|s| member.name().ends_with(s))
+    {
+        return unpack(&|bytes| file(bytes, &path).unwrap_or_default());
     }
     if !is_archive_name(member.name()) {
         return unpack(&|_| Verified::default());

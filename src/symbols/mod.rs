@@ -109,7 +109,7 @@ impl Writer {
         if self.payload.is_empty() {
             return;
         }
-        let level = libdeflater::CompressionLvl::new(6).expect("valid level");
+        let level = libdeflater::CompressionLvl::new(1).expect("valid level");
         let mut deflate = libdeflater::Compressor::new(level);
         let start = self.blocks.len();
         let bound = deflate.deflate_compress_bound(self.payload.len());

@@ -3,18 +3,21 @@
 use super::exceptions::{Exception, Exceptions};
 use super::file::Trace;
 use super::format::{FLAG_ORDERLY, Header};
+use super::logical::LogicalCalls;
 use super::methods::{MethodIx, Methods};
 use super::notes::Notes;
 use super::pattern;
-use super::replay::{Call, Frame, Replay, Tally, Visitor};
+use super::replay::{Call, Frame, Outcome, Replay, Tally, Visitor};
 use super::summary::Stats;
 use super::tree::Tree;
 use super::units::counted;
+use crate::mapping::Mapping;
 
 /// What to sum up.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Calls shorter than this many nanoseconds are left out; their time is their caller's own.
+    /// Calls shorter than this many nanoseconds are left out; their time is their caller's own, but
+    /// that of logical calls.
     pub min: u64,
     /// Only threads of this number, or whose name fits this pattern.
     pub thread: Option<String>,
@@ -33,7 +36,7 @@ pub struct Process {
     pub end: u64,
     /// Threads in it.
     pub threads: u64,
-    /// Enter, exit and error records in it.
+    /// Enter, exit and error records in it, and begins and ends of logical calls.
     pub records: u64,
     /// Records known to be lost.
     pub lost: u64,
@@ -61,8 +64,10 @@ pub struct ThreadStats {
     pub name: String,
     /// [`THREAD_VIRTUAL`](super::format::THREAD_VIRTUAL) and others.
     pub flags: u32,
-    /// Calls that count.
+    /// Calls that count; a logical call counts where its first piece ran.
     pub calls: u64,
+    /// Further pieces of logical calls.
+    pub resumed: u64,
     /// Time within woven calls.
     pub busy: u64,
     /// Segments that are missing.
@@ -104,19 +109,33 @@ struct Sums {
     stats: Vec<Stats>,
     tree: Option<Tree>,
     exceptions: Exceptions,
+    logical: LogicalCalls,
+    /// The thread at hand is looked at; else only for the logical calls that were on others too.
+    wanted: bool,
     calls: u64,
+    resumed: u64,
     busy: u64,
 }
 
 impl Visitor for Sums {
     #[inline]
     fn call(&mut self, call: &Call, stack: &mut [Frame]) {
-        let row = call.method as usize;
-        if self.stats.len() <= row {
-            self.stats.resize_with(row + 1, Stats::default);
+        if let Some(piece) = call.piece {
+            self.logical.piece(piece, call, self.wanted);
+            if !self.wanted {
+                return;
+            }
+            if piece.first {
+                self.calls += 1;
+            } else {
+                self.resumed += 1;
+            }
+        } else {
+            if !self.wanted {
+                return;
+            }
+            self.plain(call);
         }
-        self.stats[row].add(call);
-        self.calls += 1;
         if stack.len() == 1 {
             self.busy = self.busy.saturating_add(call.total);
         }
@@ -125,8 +144,43 @@ impl Visitor for Sums {
         }
     }
 
+    fn begin(&mut self, method: MethodIx, call: u64, time: u64) {
+        self.logical.begin(method, call, time, self.wanted);
+    }
+
+    fn complete(&mut self, method: MethodIx, call: u64, time: u64, outcome: Outcome) {
+        self.logical
+            .complete(method, call, time, outcome, self.wanted);
+    }
+
     fn error(&mut self, method: MethodIx, details: Option<(&str, &str)>, caller: Option<MethodIx>) {
-        self.exceptions.error(method, details, caller);
+        if self.wanted {
+            self.exceptions.error(method, details, caller);
+        }
+    }
+}
+
+impl Sums {
+    #[inline]
+    fn plain(&mut self, call: &Call) {
+        let row = call.method as usize;
+        if self.stats.len() <= row {
+            self.stats.resize_with(row + 1, Stats::default);
+        }
+        self.stats[row].add(call);
+        self.calls += 1;
+    }
+}
+
+impl Analysis {
+    /// Gives methods and exceptions of obfuscated programs the names that they had before.
+    pub fn restore_names(&mut self, mapping: &Mapping) {
+        self.methods.restore_names(mapping);
+        for exception in &mut self.exceptions {
+            if let Some(original) = mapping.class_name(&exception.type_name) {
+                original.clone_into(&mut exception.type_name);
+            }
+        }
     }
 }
 
@@ -140,7 +194,10 @@ impl Analyzer {
                 stats: Vec::new(),
                 tree: options.tree.then(Tree::default),
                 exceptions: Exceptions::default(),
+                logical: LogicalCalls::default(),
+                wanted: true,
                 calls: 0,
+                resumed: 0,
                 busy: 0,
             },
             processes: Vec::new(),
@@ -159,13 +216,17 @@ impl Analyzer {
             missing = missing.saturating_add(thread.missing);
             let named = trace.thread_name(thread.number);
             let name = named.map_or("", |n| n.name.as_str());
-            if !self.wants(thread.number, name) {
+            self.sums.wanted = self.wants(thread.number, name);
+            if !self.sums.wanted && !trace.has_logical_calls() {
                 continue;
             }
-            (self.sums.calls, self.sums.busy) = (0, 0);
+            (self.sums.calls, self.sums.resumed, self.sums.busy) = (0, 0, 0);
             let tally = self
                 .replay
                 .thread(trace, thread, &mut self.methods, &mut self.sums);
+            if !self.sums.wanted {
+                continue;
+            }
             self.sums.exceptions.settle();
             lost = lost.saturating_add(tally.lost);
             sum.unopened += tally.unopened;
@@ -177,11 +238,14 @@ impl Analyzer {
                 name: name.to_owned(),
                 flags: named.map_or(0, |n| n.flags),
                 calls: self.sums.calls,
+                resumed: self.sums.resumed,
                 busy: self.sums.busy,
                 missing: thread.missing,
                 tally,
             });
         }
+        let Sums { logical, stats, .. } = &mut self.sums;
+        logical.finish(self.options.min, stats);
         for (n, noun, what) in [
             (sum.unopened, "exit", "without an enter, skipped"),
             (

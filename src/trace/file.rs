@@ -28,6 +28,7 @@ pub struct Trace {
     threads: Vec<Thread>,
     names: FxHashMap<u32, ThreadName>,
     records: u64,
+    logical: bool,
     last: u64,
     notes: Notes,
 }
@@ -153,6 +154,7 @@ impl Trace {
             threads,
             names: index.names,
             records: index.records,
+            logical: index.logical,
             last: index.last,
             notes: index.notes,
         })
@@ -178,9 +180,14 @@ impl Trace {
         self.symbols.add(map)
     }
 
-    /// Enter, exit and error records in the file.
+    /// Enter, exit and error records in the file, and begins and ends of logical calls.
     pub fn records(&self) -> u64 {
         self.records
+    }
+
+    /// Whether there are logical calls.
+    pub fn has_logical_calls(&self) -> bool {
+        self.logical
     }
 
     /// When the trace ended: the orderly end, else the last record.
@@ -250,6 +257,7 @@ struct Index {
     names: FxHashMap<u32, ThreadName>,
     maps: BTreeMap<u32, Parts>,
     records: u64,
+    logical: bool,
     last: u64,
     /// Skipped records by type.
     unknown: BTreeMap<u8, u64>,
@@ -301,6 +309,18 @@ impl Index {
                 Some(Record::Call { time, .. }) => {
                     self.records += 1;
                     self.last = self.last.max(time);
+                    continue;
+                }
+                Some(Record::Escape(
+                    Escape::Begin { time, .. } | Escape::Complete { time, .. },
+                )) => {
+                    self.records += 1;
+                    self.logical = true;
+                    self.last = self.last.max(time);
+                    continue;
+                }
+                Some(Record::Escape(Escape::Logical { .. })) => {
+                    self.logical = true;
                     continue;
                 }
                 Some(Record::Escape(Escape::Segment { .. })) | None => {}

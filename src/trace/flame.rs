@@ -4,7 +4,7 @@
 //! as it is; with it, a click zooms and the field searches. `flame.js` holds the script.
 
 use super::tree::Tree;
-use super::units::{count, counted, duration, percent};
+use super::units::{count, counted, duration, method_start, percent};
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
@@ -180,6 +180,9 @@ fn write_box(
                 duration(node.own),
                 counted(node.calls, "call"),
             );
+            if node.resumed > 0 {
+                let _ = write!(hint, ", resumed {} times", count(node.resumed));
+            }
             for (n, what) in [
                 (node.errors, "left by an exception"),
                 (node.running, "still running"),
@@ -213,11 +216,9 @@ fn write_box(
 /// The name without packages and parameters: `Orders.place`; the hint has all of it.
 fn short_name(label: &str) -> String {
     let name = label.split('(').next().unwrap_or(label);
-    let mut parts = name.rsplit('.');
-    match (parts.next(), parts.next()) {
-        (Some(method), Some(ty)) => format!("{ty}.{method}"),
-        _ => name.to_owned(),
-    }
+    let method = method_start(name);
+    let ty = name[..method].trim_end_matches('.').rfind('.');
+    name[ty.map_or(0, |dot| dot + 1)..].to_owned()
 }
 
 /// As much of a text as fits, or nothing.
@@ -235,7 +236,10 @@ fn shorten(text: &str, width: f64, char_width: f64) -> String {
 /// A light, warm colour that is the same for every method of a type, in every picture.
 fn colour(label: &str) -> String {
     let name = label.split('(').next().unwrap_or(label);
-    let ty = name.rsplit_once('.').map_or(name, |(ty, _)| ty);
+    let ty = match method_start(name) {
+        0 => name,
+        method => &name[..method - 1],
+    };
     // FNV-1a: small, and the same everywhere.
     let hash = ty.bytes().fold(0x811c_9dc5u32, |h, b| {
         (h ^ u32::from(b)).wrapping_mul(0x0100_0193)

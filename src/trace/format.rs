@@ -37,6 +37,18 @@ pub const ESCAPE_LOST: u8 = 5;
 /// Escape type: the chunk is full; ends the data.
 pub const ESCAPE_END: u8 = 6;
 
+/// Escape type: the next call record is of a logical call ("Logical calls").
+pub const ESCAPE_LOGICAL: u8 = 16;
+/// Escape type: a logical call begins, and does not run yet.
+pub const ESCAPE_BEGIN: u8 = 17;
+/// Escape type: a logical call ends while it does not run.
+pub const ESCAPE_COMPLETE: u8 = 18;
+
+/// LOGICAL flag: the piece that begins is the call's first.
+pub const LOGICAL_FIRST: u32 = 1;
+/// LOGICAL flag: the piece that ends is the call's last.
+pub const LOGICAL_LAST: u32 = 2;
+
 /// THREAD flag: a virtual thread.
 pub const THREAD_VIRTUAL: u32 = 1;
 /// THREAD flag: a daemon thread.
@@ -199,6 +211,33 @@ pub enum Escape<'a> {
     },
     /// That many records are missing here.
     Lost(u64),
+    /// The next call record is of a logical call.
+    Logical {
+        /// [`LOGICAL_FIRST`], [`LOGICAL_LAST`].
+        flags: u32,
+        /// Its number.
+        call: u64,
+    },
+    /// A logical call begins, and does not run yet.
+    Begin {
+        /// Method id.
+        id: u32,
+        /// Its number.
+        call: u64,
+        /// When.
+        time: u64,
+    },
+    /// A logical call ends while it does not run.
+    Complete {
+        /// Method id.
+        id: u32,
+        /// Its number.
+        call: u64,
+        /// When.
+        time: u64,
+        /// By an exception.
+        failed: bool,
+    },
     /// A type that this reader does not know, or a payload too short for its type.
     Unknown(u8),
 }
@@ -293,7 +332,7 @@ impl<'a> Decoder<'a> {
         ))
     }
 
-    fn known(&mut self, ty: u8, thread: u32, payload: &'a [u8]) -> Option<Escape<'a>> {
+    fn known(&mut self, ty: u8, argument: u32, payload: &'a [u8]) -> Option<Escape<'a>> {
         let mut c = Cursor::new(payload);
         Some(match ty {
             ESCAPE_TIME => {
@@ -303,14 +342,17 @@ impl<'a> Decoder<'a> {
             ESCAPE_SEGMENT => {
                 let number = c.le_u64().ok()?;
                 self.time = c.le_u64().ok()?;
-                Escape::Segment { thread, number }
+                Escape::Segment {
+                    thread: argument,
+                    number,
+                }
             }
             ESCAPE_THREAD => {
                 let flags = c.le_u32().ok()?;
                 let len = c.le_u32().ok()? as usize;
                 let name = String::from_utf8_lossy(c.take(len).ok()?);
                 Escape::Thread {
-                    thread,
+                    thread: argument,
                     flags,
                     name,
                 }
@@ -324,6 +366,21 @@ impl<'a> Decoder<'a> {
                 }
             }
             ESCAPE_LOST => Escape::Lost(c.le_u64().ok()?),
+            ESCAPE_LOGICAL => Escape::Logical {
+                flags: argument,
+                call: c.le_u64().ok()?,
+            },
+            ESCAPE_BEGIN => Escape::Begin {
+                id: argument,
+                call: c.le_u64().ok()?,
+                time: c.le_u64().ok()?,
+            },
+            ESCAPE_COMPLETE => Escape::Complete {
+                id: argument,
+                call: c.le_u64().ok()?,
+                time: c.le_u64().ok()?,
+                failed: c.le_u64().ok()? != 0,
+            },
             _ => return None,
         })
     }
@@ -342,6 +399,9 @@ mod tests {
             .exception("T", "message")
             .error(1, 7)
             .escape(63, 9, &[1, 2])
+            .begin(7, 4, 2)
+            .resume(1, 7, 4, true)
+            .complete(7, 4, 3, true)
             .lost(3)
             .bytes();
         let mut d = Decoder::new(&chunk[CHUNK_HEADER..], 100);
@@ -369,6 +429,26 @@ mod tests {
                     id: 7
                 },
                 Record::Escape(Escape::Unknown(63)),
+                Record::Escape(Escape::Begin {
+                    id: 7,
+                    call: 4,
+                    time: 2
+                }),
+                Record::Escape(Escape::Logical {
+                    flags: LOGICAL_FIRST,
+                    call: 4
+                }),
+                Record::Call {
+                    kind: CallKind::Enter,
+                    time: (1 << 40) + 2,
+                    id: 7
+                },
+                Record::Escape(Escape::Complete {
+                    id: 7,
+                    call: 4,
+                    time: 3,
+                    failed: true
+                }),
                 Record::Escape(Escape::Lost(3)),
             ]
         );

@@ -1,8 +1,10 @@
 //! The methods of an analysis: rows that stand for one name, whichever file and id it came from.
 
 use super::units::printable;
+use crate::mapping::Mapping;
 use crate::symbols::{Symbol, Symbols};
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
 /// Ids without a name that get a row of their own. A sound trace has few; a damaged one could
 /// name a new one with every record.
@@ -88,6 +90,34 @@ impl Methods {
         })
     }
 
+    /// Gives the rows the names that obfuscated programs had before.
+    pub fn restore_names(&mut self, mapping: &Mapping) {
+        let known = |i: &usize| self.rows[*i].symbol().map(|s| &*s.type_name);
+        let mut order: Vec<usize> = (0..self.rows.len()).collect();
+        // Type by type, so that each class of the mapping is read once.
+        order.sort_by(|a, b| known(a).cmp(&known(b)));
+        let mut class = None;
+        let mut of = None;
+        for i in order {
+            let Method::Known(symbol) = &mut self.rows[i] else {
+                continue;
+            };
+            if of.as_ref() != Some(&symbol.type_name) {
+                class = mapping.class(&symbol.type_name);
+                of = Some(Arc::clone(&symbol.type_name));
+            }
+            if let Some(class) = &class {
+                let method = class.method(&symbol.method, &symbol.descriptor);
+                let owner = method.and_then(|m| m.owner).unwrap_or(class.name());
+                symbol.type_name = owner.replace('.', "/").into();
+                if let Some(method) = method {
+                    symbol.method = method.name.into();
+                }
+            }
+            symbol.descriptor = mapping.descriptor(&symbol.descriptor).into();
+        }
+    }
+
     /// The rows.
     pub fn rows(&self) -> &[Method] {
         &self.rows
@@ -149,6 +179,33 @@ mod tests {
                 "a.T.get(I)Ljava/lang/Object;",
                 "a.T.put(T, long)",
                 "[0x00000008]"
+            ]
+        );
+    }
+
+    #[test]
+    fn obfuscated_names_are_restored() {
+        let mut w = Writer::default();
+        w.ty("a/b", "");
+        w.method(1, "a", "(La/b;)V", 0);
+        w.method(2, "b", "()V", 0);
+        w.ty("a/c", "");
+        w.method(3, "a", "(La/b;)V", 0);
+        let mut symbols = Symbols::default();
+        symbols.add(&w.finish()).unwrap();
+        let mut methods = Methods::default();
+        for id in [1, 9, 3, 2] {
+            methods.resolve(id, &symbols);
+        }
+        let text = "com.acme.Orders -> a.b:\n    void place(com.acme.Orders) -> a\n    void com.acme.Old.go() -> b\n";
+        methods.restore_names(&Mapping::parse(text.into()).unwrap());
+        assert_eq!(
+            methods.labels(),
+            [
+                "com.acme.Orders.place(Orders)",
+                "[0x00000009]",
+                "a.c.a(Orders)",
+                "com.acme.Old.go()"
             ]
         );
     }

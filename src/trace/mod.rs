@@ -6,8 +6,8 @@
 //!       -> summary per method, call tree, exceptions, threads = Analysis
 //! ```
 //!
-//! Memory grows with methods, threads and segments, never with records: these are only
-//! streamed through. A trace that is torn, damaged or hostile yields what is whole, and
+//! Memory grows with methods, threads, segments and logical calls, never with records: these are
+//! only streamed through. A trace that is torn, damaged or hostile yields what is whole, and
 //! [`Notes`] say what is not.
 
 pub mod analysis;
@@ -15,6 +15,7 @@ pub mod exceptions;
 pub mod file;
 pub mod flame;
 pub mod format;
+pub mod logical;
 pub mod methods;
 pub mod notes;
 pub mod pattern;

@@ -1,7 +1,8 @@
 //! Replays a thread: its records, in order, paired into calls ("Pairing" of the format).
 
 use super::file::{Thread, Trace};
-use super::format::{CallKind, Escape, Record};
+use super::format::{CallKind, Escape, LOGICAL_FIRST, Record};
+use super::logical::Piece;
 use super::methods::{MethodIx, Methods};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
@@ -23,6 +24,8 @@ pub struct Frame {
     pub start: u64,
     /// Time spent in calls that it made and that count.
     pub inner: u64,
+    /// Which logical call it is a piece of, if it is one.
+    pub piece: Option<Piece>,
 }
 
 /// How a call ended.
@@ -38,11 +41,13 @@ pub enum Outcome {
     Running,
 }
 
-/// A call that is over.
+/// A call that is over, or a piece of a logical call.
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
     /// The method.
     pub method: MethodIx,
+    /// When it was entered.
+    pub start: u64,
     /// Nanoseconds from enter to end.
     pub total: u64,
     /// Of these, not in calls that it made.
@@ -51,12 +56,20 @@ pub struct Call {
     pub outermost: bool,
     /// How it ended.
     pub outcome: Outcome,
+    /// Which logical call it is a piece of, if it is one.
+    pub piece: Option<Piece>,
 }
 
 /// Takes what a replay finds.
 pub trait Visitor {
     /// A call ends; it is the last of `stack`, the calls around it are before it.
     fn call(&mut self, call: &Call, stack: &mut [Frame]);
+
+    /// A logical call begins, and does not run yet.
+    fn begin(&mut self, method: MethodIx, call: u64, time: u64);
+
+    /// A logical call is over, in its last piece or apart from its pieces.
+    fn complete(&mut self, method: MethodIx, call: u64, time: u64, outcome: Outcome);
 
     /// An exception left a method; `details` are there when it is a new one. `caller` is the
     /// call that goes on, if one is open.
@@ -66,7 +79,7 @@ pub trait Visitor {
 /// What a replay counts about its thread.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
-    /// Enter, exit and error records.
+    /// Enter, exit and error records, and begins and ends of logical calls.
     pub records: u64,
     /// Time of the first record.
     pub first: u64,
@@ -80,6 +93,28 @@ pub struct Tally {
     pub unclosed: u64,
     /// Calls left out because too many were open.
     pub too_deep: u64,
+}
+
+impl Tally {
+    #[inline]
+    fn record(&mut self, time: u64) {
+        if self.records == 0 {
+            self.first = time;
+        }
+        self.records += 1;
+        self.last = time;
+    }
+}
+
+/// Whether an exit ends this call: the nearest of the method, or, of a logical call, its piece.
+#[inline]
+fn ends(frame: &Frame, method: MethodIx, logical: Option<(u32, u64)>) -> bool {
+    frame.method == method
+        && logical.is_none_or(|(_, call)| frame.piece.is_some_and(|p| p.call == call))
+}
+
+fn borrowed<'a>(details: &'a Option<(Cow<'_, str>, Cow<'_, str>)>) -> Option<(&'a str, &'a str)> {
+    details.as_ref().map(|(t, m)| (&**t, &**m))
 }
 
 /// Replays threads; keeps what can be used again from one to the next.
@@ -118,6 +153,8 @@ impl Replay {
     ) -> Tally {
         let mut tally = Tally::default();
         let mut details: Option<(Cow<'_, str>, Cow<'_, str>)> = None;
+        // What a LOGICAL escape said of the next record.
+        let mut logical: Option<(u32, u64)> = None;
         let mut over = 0u64;
         // Whether records are missing behind the last one.
         let mut silent = false;
@@ -135,14 +172,38 @@ impl Replay {
                         silent |= n > 0;
                         continue;
                     }
+                    Record::Escape(Escape::Logical { flags, call }) => {
+                        logical = Some((flags, call));
+                        continue;
+                    }
+                    Record::Escape(Escape::Begin { id, call, time }) => {
+                        tally.record(time);
+                        silent = false;
+                        visitor.begin(self.row(id, trace, methods), call, time);
+                        continue;
+                    }
+                    Record::Escape(Escape::Complete {
+                        id,
+                        call,
+                        time,
+                        failed,
+                    }) => {
+                        tally.record(time);
+                        silent = false;
+                        let method = self.row(id, trace, methods);
+                        if failed {
+                            visitor.complete(method, call, time, Outcome::Error);
+                            visitor.error(method, borrowed(&details.take()), None);
+                        } else {
+                            visitor.complete(method, call, time, Outcome::Exit);
+                        }
+                        continue;
+                    }
                     Record::Escape(_) => continue,
                 };
-                if tally.records == 0 {
-                    tally.first = time;
-                }
-                tally.records += 1;
-                tally.last = time;
+                tally.record(time);
                 silent = false;
+                let logical = logical.take();
                 // Most exits are of the innermost call, whose row needs no looking up.
                 let method = match self.stack.last() {
                     Some(top) if kind != CallKind::Enter && top.id == id => top.method,
@@ -150,40 +211,42 @@ impl Replay {
                 };
                 if kind == CallKind::Enter {
                     if self.stack.len() < MAX_DEPTH && over == 0 {
-                        self.push(method, id, time);
+                        let piece = logical.map(|(flags, call)| Piece {
+                            call,
+                            first: flags & LOGICAL_FIRST != 0,
+                        });
+                        self.push(method, id, time, piece);
                     } else {
                         over += 1;
                         tally.too_deep += 1;
                     }
                     continue;
                 }
-                let mut ended = None;
+                let outcome = if kind == CallKind::Exit {
+                    Outcome::Exit
+                } else {
+                    Outcome::Error
+                };
                 if over > 0 {
                     over -= 1;
-                } else if self.active[method as usize] == 0 {
+                } else if !self.is_open(method, logical) {
                     tally.unopened += 1;
                 } else {
-                    // Calls above the nearest of its id have lost their exits.
+                    // Calls above the one that ends have lost their exits.
                     while let Some(top) = self.stack.last()
-                        && top.method != method
+                        && !ends(top, method, logical)
                     {
                         tally.unclosed += 1;
                         self.pop(time, Outcome::Lost, visitor);
                     }
-                    ended = Some(if kind == CallKind::Exit {
-                        Outcome::Exit
-                    } else {
-                        Outcome::Error
-                    });
-                }
-                if let Some(outcome) = ended {
                     self.pop(time, outcome, visitor);
                 }
+                if let Some((_, call)) = logical {
+                    visitor.complete(method, call, time, outcome);
+                }
                 if kind == CallKind::Error {
-                    let details = details.take();
-                    let details = details.as_ref().map(|(t, m)| (&**t, &**m));
                     let caller = self.stack.last().map(|f| f.method);
-                    visitor.error(method, details, caller);
+                    visitor.error(method, borrowed(&details.take()), caller);
                 }
             }
         }
@@ -193,6 +256,13 @@ impl Replay {
             self.pop(end, Outcome::Running, visitor);
         }
         tally
+    }
+
+    /// Whether a call is open that an exit of this method ends.
+    #[inline]
+    fn is_open(&self, method: MethodIx, logical: Option<(u32, u64)>) -> bool {
+        self.active[method as usize] > 0
+            && (logical.is_none() || self.stack.iter().rev().any(|f| ends(f, method, logical)))
     }
 
     #[inline]
@@ -212,7 +282,7 @@ impl Replay {
     }
 
     #[inline]
-    fn push(&mut self, method: MethodIx, id: u32, start: u64) {
+    fn push(&mut self, method: MethodIx, id: u32, start: u64, piece: Option<Piece>) {
         self.active[method as usize] += 1;
         self.stack.push(Frame {
             method,
@@ -220,6 +290,7 @@ impl Replay {
             node: None,
             start,
             inner: 0,
+            piece,
         });
     }
 
@@ -231,13 +302,16 @@ impl Replay {
         let active = &mut self.active[frame.method as usize];
         *active -= 1;
         let total = time.saturating_sub(frame.start);
-        if total >= self.min {
+        // How long a logical call takes its pieces do not tell: they are always kept.
+        if total >= self.min || frame.piece.is_some() {
             let call = Call {
                 method: frame.method,
+                start: frame.start,
                 total,
                 own: total.saturating_sub(frame.inner),
                 outermost: *active == 0,
                 outcome,
+                piece: frame.piece,
             };
             visitor.call(&call, &mut self.stack);
             if let [.., caller, _] = self.stack.as_mut_slice() {

@@ -1,5 +1,6 @@
 //! What all calls of a method add up to.
 
+use super::logical::LogicalCall;
 use super::replay::{Call, Outcome};
 use hdrhistogram::Histogram;
 
@@ -30,7 +31,24 @@ pub struct Stats {
     pub errors: u64,
     /// Calls that were running at the end of the trace.
     pub running: u64,
+    /// The share of logical calls in these numbers.
+    pub logical: Logical,
     durations: Durations,
+}
+
+/// What the logical calls of a method add up to, apart from what they share with ordinary ones.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Logical {
+    /// Calls.
+    pub calls: u64,
+    /// Times that they were resumed, the first included.
+    pub pieces: u64,
+    /// Time on threads, calls that they made included.
+    pub active: u64,
+    /// Time from begin to end that was not on threads.
+    pub waiting: u64,
+    /// Calls that neither ended nor ran when the trace ended: abandoned, or still waiting.
+    pub open: u64,
 }
 
 impl Stats {
@@ -42,20 +60,44 @@ impl Stats {
         if call.outermost {
             self.total = self.total.saturating_add(call.total);
         }
+        self.over(call.total, call.outcome);
+    }
+
+    /// Adds a logical call.
+    pub fn add_logical(&mut self, call: &LogicalCall) {
+        self.calls += 1;
+        self.own = self.own.saturating_add(call.own);
+        self.total = self.total.saturating_add(call.total);
+        let logical = &mut self.logical;
+        logical.calls += 1;
+        logical.pieces += call.pieces;
+        logical.active = logical.active.saturating_add(call.active);
+        let waiting = call.total.saturating_sub(call.active);
+        logical.waiting = logical.waiting.saturating_add(waiting);
         match call.outcome {
+            Some(Outcome::Error) if !call.begun => self.errors += 1,
+            Some(Outcome::Exit) if !call.begun => {}
+            Some(outcome) => self.over(call.total, outcome),
+            None => logical.open += 1,
+        }
+    }
+
+    #[inline]
+    fn over(&mut self, total: u64, outcome: Outcome) {
+        match outcome {
             Outcome::Exit => {}
             Outcome::Error => self.errors += 1,
             // How long it took is not known: in the sums, not in the spread.
             Outcome::Lost => return,
             Outcome::Running => {
                 self.running += 1;
-                self.max = self.max.max(call.total);
+                self.max = self.max.max(total);
                 return;
             }
         }
-        self.min = Some(self.min.map_or(call.total, |min| min.min(call.total)));
-        self.max = self.max.max(call.total);
-        self.durations.add(call.total);
+        self.min = Some(self.min.map_or(total, |min| min.min(total)));
+        self.max = self.max.max(total);
+        self.durations.add(total);
     }
 
     /// All calls are in: makes [`Stats::quantile`] cheap.
@@ -132,10 +174,12 @@ mod tests {
         for total in durations {
             stats.add(&Call {
                 method: 0,
+                start: 0,
                 total,
                 own: total,
                 outermost: true,
                 outcome: Outcome::Exit,
+                piece: None,
             });
         }
         stats

@@ -76,6 +76,29 @@ impl Chunk {
         self.escape(5, 0, &[count])
     }
 
+    /// A piece of a logical call begins.
+    pub(crate) fn resume(self, delta: u64, id: u32, call: u64, first: bool) -> Chunk {
+        self.escape(16, u32::from(first), &[call]).enter(delta, id)
+    }
+
+    /// The last piece of a logical call ends.
+    pub(crate) fn end(self, delta: u64, id: u32, call: u64) -> Chunk {
+        self.escape(16, 2, &[call]).exit(delta, id)
+    }
+
+    /// The same by an exception.
+    pub(crate) fn fail(self, delta: u64, id: u32, call: u64) -> Chunk {
+        self.escape(16, 2, &[call]).error(delta, id)
+    }
+
+    pub(crate) fn begin(self, id: u32, call: u64, time: u64) -> Chunk {
+        self.escape(17, id, &[call, time])
+    }
+
+    pub(crate) fn complete(self, id: u32, call: u64, time: u64, failed: bool) -> Chunk {
+        self.escape(18, id, &[call, time, u64::from(failed)])
+    }
+
     /// The chunk, padded with zeros.
     pub(crate) fn bytes(mut self) -> Vec<u8> {
         self.0.resize(CHUNK, 0);

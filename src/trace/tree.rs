@@ -19,9 +19,11 @@ pub struct Node {
     pub method: MethodIx,
     /// 0 for a thread's first call.
     pub depth: u32,
-    /// Calls.
+    /// Calls; a logical call counts where its first piece ran.
     pub calls: u64,
-    /// Time from enter to end.
+    /// Further pieces of logical calls that ran here.
+    pub resumed: u64,
+    /// Time from enter to end; of logical calls the time of the pieces that ran here.
     pub total: u64,
     /// Time not spent in the nodes below.
     pub own: u64,
@@ -95,7 +97,10 @@ impl Tree {
             entry.own = entry.own.saturating_add(call.own);
             return;
         }
-        entry.calls += 1;
+        match call.piece {
+            Some(piece) if !piece.first => entry.resumed += 1,
+            _ => entry.calls += 1,
+        }
         entry.total = entry.total.saturating_add(call.total);
         entry.own = entry.own.saturating_add(call.own);
         entry.errors += u64::from(call.outcome == Outcome::Error);
@@ -117,6 +122,7 @@ impl Tree {
             method,
             depth,
             calls: 0,
+            resumed: 0,
             total: 0,
             own: 0,
             errors: 0,
@@ -154,14 +160,17 @@ mod tests {
                 node: None,
                 start: 0,
                 inner: 0,
+                piece: None,
             })
             .collect();
         let call = Call {
             method: *methods.last().unwrap(),
+            start: 0,
             total,
             own: total,
             outermost: true,
             outcome: Outcome::Exit,
+            piece: None,
         };
         tree.add(&call, &mut stack);
     }

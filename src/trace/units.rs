@@ -114,6 +114,16 @@ pub fn printable(text: &str) -> String {
         .collect()
 }
 
+/// Where the method's own name starts in `com.acme.Orders.place`; .NET's constructors are `.ctor`
+/// and `.cctor`, with a dot of their own.
+pub fn method_start(name: &str) -> usize {
+    match name.rfind('.') {
+        Some(dot) if name[..dot].ends_with('.') => dot,
+        Some(dot) => dot + 1,
+        None => 0,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -52,6 +52,7 @@ fn collisions_are_resolved_and_the_program_runs() {
             references: vec![],
             symbols: None,
             known_symbols: vec![],
+            identity: None,
             threads: Some(threads),
             explain: false,
             id_base: weak,

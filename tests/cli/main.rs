@@ -6,5 +6,6 @@ mod failures;
 mod folders;
 mod ids;
 mod safety;
+mod signing;
 mod support;
 mod tools;

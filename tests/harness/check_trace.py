@@ -18,6 +18,30 @@ HEADER = struct.Struct("<8sHHIQQIIQQQQQI")
 RECORDS, SYMBOLS = 1, 2
 ESCAPE, ENTER, EXIT, ERROR = 0, 1, 2, 3
 TIME, SEGMENT, THREAD, EXCEPTION, LOST = 1, 2, 3, 4, 5
+LOGICAL, BEGIN, COMPLETE = 16, 17, 18
+FIRST, LAST = 1, 2
+
+
+class Call:
+    """A logical call: an async method, an iterator."""
+
+    def __init__(self, method):
+        self.method = method
+        self.begun = []  # times
+        self.pieces = []  # (from, to, thread); `to` is None while the trace does not tell the end
+        self.firsts = 0
+        self.ended = []  # (time, "exit" or "error")
+
+    def begin(self):
+        return min(self.begun + [p[0] for p in self.pieces])
+
+    def running(self):
+        """Nanoseconds in which it ran."""
+        return sum(end - begin for begin, end, _ in self.pieces)
+
+    def lasted(self):
+        """Nanoseconds from its begin to its end."""
+        return self.ended[0][0] - self.begin()
 
 
 class Trace:
@@ -36,6 +60,9 @@ class Trace:
         self.errors = Counter()
         self.exceptions = Counter()  # (type, message) -> how often thrown
         self.thrown_by = Counter()  # (id, type, message)
+        self.logical = {}  # number -> Call
+        self.pieces = Counter()  # id -> how many of the enters are pieces of logical calls
+        self.last_pieces = Counter()  # id -> how many of the exits and errors end logical calls
         self.open = {}  # thread -> ids of calls still open
         self.deepest = 0
 
@@ -102,20 +129,20 @@ def read_symbols(trace, data):
         trace.problems.append(f"a symbols map has {seen} methods and says {count}")
 
 
-def segments_of(trace, thread, segment, words):
-    """Cuts a chunk's words into the segments they belong to: `(thread, segment, words)`."""
+def segments_of(thread, segment, clock, words):
+    """Cuts a chunk's words into the segments they belong to: `(thread, segment, (clock, words))`."""
     begin = at = 0
     while at < len(words) and words[at]:
         word = words[at]
         if word & 3 == ESCAPE:
             kind, size = word >> 2 & 63, word >> 8 & 0xFFFFFF
             if kind == SEGMENT:
-                yield thread, segment, words[begin:at]
-                thread, segment = word >> 32, words[at + 1]
+                yield thread, segment, (clock, words[begin:at])
+                thread, segment, clock = word >> 32, words[at + 1], words[at + 2]
                 begin = at + 1 + size
             at += size
         at += 1
-    yield thread, segment, words[begin:at]
+    yield thread, segment, (clock, words[begin:at])
 
 
 def read_thread(trace, thread, segments):
@@ -123,17 +150,31 @@ def read_thread(trace, thread, segments):
     numbers = sorted(segments)
     if numbers != list(range(len(numbers))):
         trace.problems.append(f"thread {thread}: segments {numbers[:20]}, not all from 0")
-    stack, pending = [], None
+    # Of each open call its id, and its number and its begin if it is a piece of a logical call.
+    stack, pending, logical = [], None, None
     calls, exits, errors = trace.calls, trace.exits, trace.errors
     for number in numbers:
-        words = segments[number]
+        clock, words = segments[number]
         at = 0
         while at < len(words):
             word = words[at]
             kind, method = word & 3, word >> 32
+            if kind != ESCAPE:
+                clock += word >> 2 & 0x3FFFFFFF
             if kind == ENTER:
                 calls[method] += 1
-                stack.append(method)
+                if logical:
+                    flags, call = logical
+                    trace.pieces[method] += 1
+                    one = trace.logical.setdefault(call, Call(method))
+                    if one.method != method:
+                        trace.problems.append(f"logical call {call} is of {one.method:#x} and of {method:#x}")
+                    one.firsts += flags & FIRST
+                    one.pieces.append((clock, None, thread))
+                    stack.append((method, call, len(one.pieces) - 1))
+                    logical = None
+                else:
+                    stack.append((method, None, 0))
                 if len(stack) > trace.deepest:
                     trace.deepest = len(stack)
             elif kind != ESCAPE:
@@ -142,9 +183,22 @@ def read_thread(trace, thread, segments):
                     trace.exceptions[pending] += 1
                     trace.thrown_by[(method, *pending)] += 1
                     pending = None
-                if not stack or stack.pop() != method:
+                if not stack or stack[-1][0] != method:
                     trace.problems.append(f"thread {thread}, segment {number}: {method:#x} leaves, but is not innermost")
                     return
+                _, call, piece = stack.pop()
+                if call is not None:
+                    one = trace.logical[call]
+                    one.pieces[piece] = (one.pieces[piece][0], clock, thread)
+                if logical:
+                    if logical[1] != call or not logical[0] & LAST:
+                        trace.problems.append(f"thread {thread}, segment {number}: a piece of call {call} ends as of {logical[1]}, flags {logical[0]}")
+                    else:
+                        trace.last_pieces[method] += 1
+                        one.ended.append((clock, "exit" if kind == EXIT else "error"))
+                    logical = None
+                elif call is not None and kind == ERROR:
+                    trace.problems.append(f"thread {thread}, segment {number}: logical call {call} is suspended by an exception")
             else:
                 escape, size = word >> 2 & 63, word >> 8 & 0xFFFFFF
                 payload = words[at + 1 : at + 1 + size]
@@ -158,12 +212,40 @@ def read_thread(trace, thread, segments):
                     head, data = payload[0], payload[1:].tobytes()
                     first, second = head & 0xFFFFFFFF, head >> 32
                     pending = (data[:first].decode(), data[first : first + second].decode())
+                elif escape == TIME:
+                    clock = payload[0]
+                elif escape == LOGICAL:
+                    logical = (method, payload[0])
+                elif escape == BEGIN:
+                    trace.logical.setdefault(payload[0], Call(method)).begun.append(payload[1])
+                elif escape == COMPLETE:
+                    trace.logical.setdefault(payload[0], Call(method)).ended.append((payload[1], "error" if payload[2] else "exit"))
+                    if payload[2] and pending:
+                        trace.exceptions[pending] += 1
+                        trace.thrown_by[(method, *pending)] += 1
+                        pending = None
                 elif escape == LOST:
                     trace.problems.append(f"thread {thread}: {payload[0]} records lost")
                 at += size
             at += 1
     if stack:
-        trace.open[thread] = stack
+        trace.open[thread] = [method for method, _, _ in stack]
+
+
+def check_logical(trace):
+    """Each logical call has one begin, at most one end, and its pieces are one after the other."""
+    for number, call in trace.logical.items():
+        what = f"logical call {number} of {call.method:#x}"
+        if number == 0 or call.firsts > 1 or len(call.begun) + call.firsts < 1 or len(call.begun) > 1:
+            trace.problems.append(f"{what}: {len(call.begun)} begins, {call.firsts} first pieces")
+        if len(call.ended) > 1:
+            trace.problems.append(f"{what}: {len(call.ended)} ends")
+        pieces = sorted(call.pieces, key=lambda p: p[0])
+        for (begin, end, thread), (after, _, other) in zip(pieces, pieces[1:]):
+            if end is None or end > after:
+                trace.problems.append(f"{what}: a piece on thread {thread} from {begin} to {end} overlaps one on {other} at {after}")
+        if call.ended and pieces and pieces[-1][0] > call.ended[0][0]:
+            trace.problems.append(f"{what}: a piece after its end")
 
 
 def read(path, running=False):
@@ -198,7 +280,7 @@ def read(path, running=False):
             words = array("Q", part[32 : 32 + (len(part) - 32) // 8 * 8])
             if sys.byteorder == "big":
                 words.byteswap()
-            for thread, segment, cut in segments_of(trace, one, two, words):
+            for thread, segment, cut in segments_of(one, two, three, words):
                 if segment in threads[thread]:
                     trace.problems.append(f"thread {thread}: segment {segment} twice")
                 threads[thread][segment] = cut
@@ -210,10 +292,11 @@ def read(path, running=False):
             read_symbols(trace, whole)
     for thread, segments in sorted(threads.items()):
         read_thread(trace, thread, segments)
+    check_logical(trace)
     for thread, stack in trace.open.items():
         if not running:
             trace.problems.append(f"thread {thread} ({trace.threads.get(thread, '?')}): {len(stack)} calls never left")
-    unknown = [m for m in trace.calls if m not in trace.symbols] if trace.symbols else []
+    unknown = [m for m in {*trace.calls, *(c.method for c in trace.logical.values())} if m not in trace.symbols] if trace.symbols else []
     if unknown:
         trace.problems.append(f"{len(unknown)} method ids have no name")
     return trace
@@ -229,7 +312,7 @@ def main():
         trace = read(path, args.running)
         print(
             f"{path}: {sum(trace.calls.values())} enters, {sum(trace.exits.values())} exits,"
-            f" {sum(trace.errors.values())} errors, {len(trace.threads)} threads, deepest {trace.deepest}"
+            f" {sum(trace.errors.values())} errors, {len(trace.logical)} logical calls, {len(trace.threads)} threads, deepest {trace.deepest}"
         )
         for problem in trace.problems[:20]:
             print(f"  {problem}")

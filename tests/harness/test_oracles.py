@@ -60,8 +60,8 @@ def header():
     return head.ljust(65536, b"\0")
 
 
-def chunk(thread, segment, words, serial=1):
-    data = struct.pack("<4sIQIIQ", b"WCHK", 1, serial, thread, segment, 0)
+def chunk(thread, segment, words, serial=1, clock=0):
+    data = struct.pack("<4sIQIIQ", b"WCHK", 1, serial, thread, segment, clock)
     return (data + b"".join(struct.pack("<Q", w) for w in words)).ljust(65536, b"\0")
 
 
@@ -71,6 +71,11 @@ def enter(method):
 
 def leave(method):
     return method << 32 | 5 << 2 | 2
+
+
+def logical(call, flags, record):
+    """A record of a logical call."""
+    return [check_trace.LOGICAL << 2 | 1 << 8 | flags << 32, call, record]
 
 
 def tracing(score):
@@ -88,6 +93,18 @@ def tracing(score):
         "segments are read in their own order",
         problems(chunk(1, 1, [leave(1)], 1), chunk(1, 0, [enter(1)], 2)) == [],
     )
+    one, two = logical(7, check_trace.FIRST, enter(1)), logical(7, check_trace.LAST, leave(1))
+    whole = [chunk(1, 0, [*one, leave(1)], 1), chunk(2, 0, [*logical(7, 0, enter(1)), *two], 2, 5000)]
+    score.check("a logical call on two threads is well", problems(*whole) == [], str(problems(*whole)))
+    for what, broken in (
+        ("a piece that overlaps another", [
+            chunk(1, 0, [*one, leave(1) | 0x3FFFFFF0 << 2], 1), chunk(2, 0, [*logical(7, 0, enter(1)), *two], 2, 9_000_000)]),
+        ("two ends", [chunk(1, 0, [*one, *two, *logical(7, 0, enter(1)), *two])]),
+        ("a call that never begins", [chunk(1, 0, [*logical(7, 0, enter(1)), *two])]),
+        ("a piece that ends as another call's", [chunk(1, 0, [*one, *logical(8, check_trace.LAST, leave(1))])]),
+        ("a piece after the end", [chunk(1, 0, [*one, *two, *logical(7, 0, enter(1)), leave(1)])]),
+    ):
+        score.check(f"{what} is told", problems(*broken) != [])
     lost = 5 << 2 | 1 << 8
     score.check("lost records are told", problems(chunk(1, 0, [enter(1), leave(1), lost, 3])) != [])
 

@@ -871,7 +871,7 @@ internal sealed class Reader
         foreach (DocumentHandle handle in pdb.Documents)
         {
             Document document = pdb.GetDocument(handle);
-            facts.Add($"document {pdb.GetString(document.Name)} {pdb.GetGuid(document.HashAlgorithm)} {Hex(pdb.GetBlobBytes(document.Hash))}");
+            facts.Add($"document {pdb.GetString(document.Name)} {pdb.GetGuid(document.Language)} {pdb.GetGuid(document.HashAlgorithm)} {Hex(pdb.GetBlobBytes(document.Hash))}");
         }
         foreach (MethodDebugInformationHandle handle in pdb.MethodDebugInformation)
         {
@@ -927,11 +927,12 @@ internal sealed class Reader
             Must(open.Count == 0 || here.to <= open.Peek().to, $"{name}: local scopes overlap");
             open.Push(here);
             var told = new StringBuilder(locals.TryGetValue(name, out string already) ? already : "");
+            told.Append($" ({Imports(pdb, scope.ImportScope)})");
             foreach (LocalVariableHandle v in scope.GetLocalVariables())
             {
                 LocalVariable variable = pdb.GetLocalVariable(v);
                 Must(variable.Index < body.Locals, $"{name}: local {pdb.GetString(variable.Name)} has slot {variable.Index} of {body.Locals}");
-                told.Append($" {variable.Index} {pdb.GetString(variable.Name)}");
+                told.Append($" {variable.Index} {variable.Attributes} {pdb.GetString(variable.Name)}");
             }
             foreach (LocalConstantHandle c in scope.GetLocalConstants())
             {
@@ -942,7 +943,7 @@ internal sealed class Reader
         }
         foreach (ImportScopeHandle handle in pdb.ImportScopes)
         {
-            _ = pdb.GetImportScope(handle).GetImports().Count();
+            facts.Add($"imports {Imports(pdb, handle)}");
         }
         foreach (CustomDebugInformationHandle handle in pdb.CustomDebugInformation)
         {
@@ -977,6 +978,13 @@ internal sealed class Reader
                 facts.Add($"custom debug information {kind} {parent} {Hash(pdb.GetBlobBytes(info.Value))}");
             }
         }
+    }
+
+    private static string Imports(MetadataReader pdb, ImportScopeHandle handle)
+    {
+        ImportScope scope = pdb.GetImportScope(handle);
+        return (scope.Parent.IsNil || MetadataTokens.GetRowNumber(scope.Parent) >= MetadataTokens.GetRowNumber(handle) ? "" : Imports(pdb, scope.Parent) + "; ")
+            + Hash(pdb.GetBlobBytes(scope.ImportsBlob));
     }
 
     // Portable PDB format: state machine hoisted local scopes, and async method stepping information.
@@ -1112,9 +1120,10 @@ internal sealed class Names : ISignatureTypeProvider<string, object>
         }
         if (!known.TryGetValue(handle, out string name))
         {
+            known[handle] = null;
             known[handle] = name = Named(handle);
         }
-        return name;
+        return name ?? throw new BadImageFormatException($"a {handle.Kind} that is part of itself");
     }
 
     private string Named(EntityHandle handle)

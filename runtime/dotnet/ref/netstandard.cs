@@ -143,6 +143,11 @@ namespace System
         public static string GetEnvironmentVariable(string name) { throw null; }
     }
 
+    public static class BitConverter
+    {
+        public static readonly bool IsLittleEndian;
+    }
+
     public static class Console
     {
         public static IO.TextWriter Error { get { throw null; } }

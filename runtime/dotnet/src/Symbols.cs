@@ -19,8 +19,8 @@ namespace Weave.Runtime
         private readonly Gate gate = new Gate();
         private readonly List<Assembly> queue = new List<Assembly>();
         private readonly List<string> seen = new List<string>();
-        private bool copying;
-        private volatile bool working;
+        /// <summary>Somebody looks or copies, and asks for more when done with that.</summary>
+        private volatile bool working = true;
         private int maps;
         private bool missing;
 
@@ -29,17 +29,18 @@ namespace Weave.Runtime
             this.store = store;
         }
 
+        /// <summary>Looks at what is loaded, and from now on at what will be.</summary>
         internal void Start()
         {
             AppDomain.CurrentDomain.AssemblyLoad += (sender, e) => Found(e.LoadedAssembly);
-            bool any = false;
             foreach (Assembly assembly in AppDomain.CurrentDomain.GetAssemblies())
             {
-                any |= Found(assembly);
+                Found(assembly);
             }
-            if (!any)
+            Assembly first = Next();
+            if (first != null)
             {
-                store.Header.SetFlag(Header.AllSymbols, true);
+                StartCopying(first);
             }
         }
 
@@ -54,13 +55,13 @@ namespace Weave.Runtime
         }
 
         /// <summary>Has the map copied if the assembly has one: by another thread, since this one is in the midst of something.</summary>
-        private bool Found(Assembly assembly)
+        private void Found(Assembly assembly)
         {
             try
             {
                 if (assembly.IsDynamic || assembly.GetManifestResourceInfo(Resource) == null || !gate.Enter())
                 {
-                    return false;
+                    return;
                 }
                 bool start = false;
                 try
@@ -70,15 +71,17 @@ namespace Weave.Runtime
                     {
                         if (seen[i] == identity)
                         {
-                            return false;
+                            return;
                         }
                     }
                     seen.Add(identity);
-                    queue.Add(assembly);
                     store.Header.SetFlag(Header.AllSymbols, false);
+                    start = !working;
                     working = true;
-                    start = !copying;
-                    copying = true;
+                    if (!start)
+                    {
+                        queue.Add(assembly);
+                    }
                 }
                 finally
                 {
@@ -86,13 +89,12 @@ namespace Weave.Runtime
                 }
                 if (start)
                 {
-                    new Thread(Copy) { Name = "weave-symbols", IsBackground = true }.Start();
+                    StartCopying(assembly);
                 }
-                return true;
             }
             catch (Exception)
             {
-                return false;
+                // The trace then lacks names; they can be given to the reader.
             }
         }
 
@@ -109,35 +111,16 @@ namespace Weave.Runtime
             }
         }
 
-        private void Copy()
+        private void StartCopying(Assembly first)
+        {
+            new Thread(() => Copy(first)) { Name = "weave-symbols", IsBackground = true }.Start();
+        }
+
+        private void Copy(Assembly assembly)
         {
             Recorder.Mute(); // what reads resources may be woven
-            while (true)
+            while (assembly != null)
             {
-                Assembly assembly = null;
-                if (!gate.Enter())
-                {
-                    return;
-                }
-                try
-                {
-                    if (queue.Count == 0)
-                    {
-                        if (!missing)
-                        {
-                            store.Header.SetFlag(Header.AllSymbols, true);
-                        }
-                        copying = false;
-                        working = false;
-                        return;
-                    }
-                    assembly = queue[0];
-                    queue.RemoveAt(0);
-                }
-                finally
-                {
-                    gate.Leave();
-                }
                 try
                 {
                     missing |= !store.Symbols(maps++, Read(assembly));
@@ -146,6 +129,32 @@ namespace Weave.Runtime
                 {
                     missing = true;
                 }
+                assembly = Next();
+            }
+        }
+
+        /// <summary>The next that is to be copied; if there is none, that is the end of the work.</summary>
+        private Assembly Next()
+        {
+            if (!gate.Enter())
+            {
+                return null;
+            }
+            try
+            {
+                if (queue.Count == 0)
+                {
+                    store.Header.SetFlag(Header.AllSymbols, !missing);
+                    working = false;
+                    return null;
+                }
+                Assembly next = queue[0];
+                queue.RemoveAt(0);
+                return next;
+            }
+            finally
+            {
+                gate.Leave();
             }
         }
 

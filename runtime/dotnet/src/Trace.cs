@@ -77,6 +77,10 @@ namespace Weave.Runtime
             {
                 var settings = new Settings(pid);
                 path = settings.Path;
+                if (!BitConverter.IsLittleEndian)
+                {
+                    throw new IOException("traces are little-endian, and this host is not");
+                }
                 file = TraceFile.Create(path, settings.Limit);
                 store = new Store(file, settings, pid, Host.Command());
                 return settings.Complaint;
@@ -108,13 +112,13 @@ namespace Weave.Runtime
         {
             try
             {
+                symbols = new Symbols(s);
                 AppDomain domain = AppDomain.CurrentDomain;
                 domain.ProcessExit += End;
                 if (!domain.IsDefaultAppDomain())
                 {
                     domain.DomainUnload += End;
                 }
-                symbols = new Symbols(s);
                 symbols.Start();
             }
             catch (Exception)
@@ -128,10 +132,7 @@ namespace Weave.Runtime
             Lane lane = Recorder.Mute();
             try
             {
-                if (symbols != null)
-                {
-                    symbols.Wait(SymbolsPatience);
-                }
+                symbols.Wait(SymbolsPatience);
                 store.End();
                 GrowthStopped(store);
             }

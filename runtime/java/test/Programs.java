@@ -45,6 +45,16 @@ public final class Programs {
         calls(100_000); // 600,000 records
     }
 
+    /** As if on Android, where an app gets neither a command line nor an environment. */
+    static void android() {
+        System.setProperty("java.vm.name", "Dalvik");
+        System.setProperty("java.io.tmpdir", System.getProperty("test.tmpdir"));
+        calls(10_000);
+        if (android.os.StrictMode.open != 0) {
+            throw new IllegalStateException("StrictMode: " + android.os.StrictMode.open);
+        }
+    }
+
     static void threads() throws Exception {
         Thread a = new Thread(() -> calls(50_000), "α");
         Thread b = new Thread(() -> calls(50_000), "b".repeat(300));

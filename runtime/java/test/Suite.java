@@ -56,6 +56,7 @@ public final class Suite {
         test("paths", Suite::paths);
         test("settings", Suite::settings);
         test("off", Suite::off);
+        test("android", Suite::android);
         test("kill -9 at rest", Suite::killed);
         test("kill -9 at work", Suite::killedAtWork);
         test("20,000 short threads", Suite::shortThreads);
@@ -395,6 +396,35 @@ public final class Suite {
         b.environment().put("WEAVE_TRACE", "off");
         finish(folder, b);
         check(list(folder).isEmpty(), "no file");
+    }
+
+    private static void android(Path folder) throws Exception {
+        // The app's own folder, which is beside its cache, of whichever user of the device.
+        Path data = Files.createDirectories(folder.resolve("data/user/10/com.acme.app"));
+        String cache = "-Dtest.tmpdir=" + data + "/cache";
+        Path files = data.resolve("files");
+        finish(folder, command(folder, "android", "default", cache));
+        equal(1, list(files).size(), "files in the app's folder");
+        TraceReader t = new TraceReader(list(files).get(0));
+        equal("weave-" + t.pid + ".wtrace", list(files).get(0).getFileName().toString(), "name");
+        check(t.command.endsWith("java"), "the process's name: " + t.command);
+        equal(128L << 20, t.limit, "limit");
+        equal(60_000L, t.events(), "records");
+        // The control file, and the device's property, which wins.
+        Path control = files.resolve("weave.properties");
+        Files.writeString(control, "weave.trace = off\n");
+        finish(folder, command(folder, "android", "default", cache));
+        equal(1, list(files).size(), "files when off by the control file");
+        finish(folder, command(folder, "android", "default", cache, "-Ddevice.debug.weave.trace=on",
+            "-Ddevice.debug.weave.trace.limit=256k"));
+        equal(2, list(files).size(), "files when on by the property");
+        Files.writeString(control, "weave.trace.limit = \\u12");
+        finish(folder, command(folder, "android", "default", cache));
+        equal(3, list(files).size(), "files with a broken control file");
+        finish(folder, command(folder, "android", "default", cache, "-Ddevice.debug.weave.trace=off"));
+        equal(3, list(files).size(), "files when off by the property");
+        finish(folder, command(folder, "android", "default", cache, "-Ddevice.debug.weave.trace=" + folder + "/other/"));
+        equal(1, list(folder.resolve("other")).size(), "files where the property says");
     }
 
     private static Process started(Path folder, String program) throws Exception {

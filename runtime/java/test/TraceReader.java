@@ -48,6 +48,7 @@ final class TraceReader {
     final long overwritten;
     final long failures;
     final long end;
+    final long limit;
     final String command;
     final Map<Integer, LogicalThread> threads = new TreeMap<>();
     final Map<Integer, byte[]> symbols = new TreeMap<>();
@@ -65,6 +66,7 @@ final class TraceReader {
         check(b.getShort(8) == 1 && b.getShort(10) == 0 && b.getInt(12) == 65536, "version, chunk size");
         check(Math.abs(b.getLong(16) / 1_000_000 - System.currentTimeMillis()) < 600_000, "wall clock");
         pid = b.getLong(24);
+        limit = b.getLong(40);
         policy = b.getInt(32);
         flags = b.getInt(36);
         check(file.length <= b.getLong(40), "file of " + file.length + " bytes is above its limit");

@@ -4,6 +4,7 @@
 //! [`ArtifactMatcher`] for one of its files, [`TypeMatcher`] for a type in it.
 
 mod prefilter;
+mod restored;
 
 use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::joinpoint::{Kinds, Method, Type};
@@ -11,7 +12,9 @@ use crate::aspect::pattern::name::Name;
 use crate::aspect::pattern::{Hits, NameSet};
 use crate::aspect::rules::Rules;
 use crate::aspect::rules::model::{Aspect, KindFit, Selector};
+use crate::mapping::{self, Mapping};
 use prefilter::Prefilter;
+use restored::Restored;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -50,6 +53,8 @@ pub struct Matcher {
     outcomes: Vec<AtomicU32>,
     /// For artifacts in which every rule can match, which most are: made once.
     prefilter: Arc<Prefilter>,
+    /// The original names, which rules are about, of an obfuscated program.
+    mapping: Option<Mapping>,
 }
 
 /// The bit for "some method is woven"; the bits below are [`REASONS`] by position.
@@ -92,6 +97,8 @@ pub struct TypeMatcher<'a> {
     matcher: &'a Matcher,
     prefilter: Arc<Prefilter>,
     clauses: Vec<Clause<'a>>,
+    /// The type in the mapping.
+    class: Option<mapping::Class<'a>>,
 }
 
 impl Matcher {
@@ -102,6 +109,16 @@ impl Matcher {
             prefilter: Arc::new(Prefilter::new(selectors)),
             outcomes: rules.aspects.iter().map(|_| AtomicU32::new(0)).collect(),
             aspects: rules.aspects,
+            mapping: None,
+        }
+    }
+
+    /// The same for an obfuscated program: rules are about the names that it had before.
+    #[must_use]
+    pub fn with_mapping(self, mapping: Mapping) -> Matcher {
+        Matcher {
+            mapping: Some(mapping),
+            ..self
         }
     }
 
@@ -241,22 +258,38 @@ impl<'a> ArtifactMatcher<'a> {
     /// Prefilter on a class's path in a jar (`BOOT-INF/classes/com/acme/A.class`):
     /// `false` means that no rule can match the class that such a path can hold.
     pub fn path_may_match(&self, path: &str) -> bool {
-        !self.is_empty() && self.prefilter.path_may_match(path)
+        !self.is_empty() && (self.is_obfuscated() || self.prefilter.path_may_match(path))
     }
 
     /// Prefilter on raw bytes: `false` means that a literal which every rule needs is absent.
     pub fn bytes_may_match(&self, bytes: &[u8]) -> bool {
-        !self.is_empty() && self.prefilter.bytes_may_match(bytes)
+        !self.is_empty() && (self.is_obfuscated() || self.prefilter.bytes_may_match(bytes))
+    }
+
+    /// Whether what rules name is not what stands in the program.
+    fn is_obfuscated(&self) -> bool {
+        self.matcher.mapping.is_some()
     }
 
     /// The rules left for a type.
     pub fn for_type(&self, ty: &Type<'_>) -> Option<TypeMatcher<'a>> {
-        let clauses = Name::with(ty.name, |name| self.for_named_type(ty, name));
+        let class = (self.matcher.mapping.as_ref()).and_then(|mapping| mapping.class(ty.name));
+        let original = class.as_ref().map_or(ty.name, |class| class.name());
+        let clauses = Name::with(original, |name| self.for_named_type(ty, name));
         (!clauses.is_empty()).then_some(TypeMatcher {
             matcher: self.matcher,
             prefilter: Arc::clone(&self.prefilter),
             clauses,
+            class,
         })
+    }
+
+    /// Calls with a name, or with what it was before the program was obfuscated.
+    fn with_original<R>(&self, name: &str, f: impl FnOnce(Name<'_>) -> R) -> R {
+        match &self.matcher.mapping {
+            Some(mapping) => Name::with(&mapping.type_name(name), f),
+            None => Name::with(name, f),
+        }
     }
 
     fn for_named_type(&self, ty: &Type<'_>, name: Name<'_>) -> Vec<Clause<'a>> {
@@ -280,7 +313,7 @@ impl<'a> ArtifactMatcher<'a> {
                     let supertypes = supertypes.get_or_insert_with(|| self.supertypes(ty));
                     let mut hits = Hits::default();
                     for supertype in supertypes.iter() {
-                        Name::with(supertype, |name| names.count(&mut hits, name));
+                        self.with_original(supertype, |name| names.count(&mut hits, name));
                     }
                     names.decide(hits)
                 });
@@ -294,7 +327,7 @@ impl<'a> ArtifactMatcher<'a> {
             .any(|clause| clause.selector.annotation.is_some())
         {
             ty.details.annotations(&mut |name| {
-                Name::with(name, |name| {
+                self.with_original(name, |name| {
                     for clause in &mut left {
                         if let Some(names) = &clause.selector.annotation {
                             names.count(&mut clause.on_type, name);
@@ -326,6 +359,23 @@ impl<'a> ArtifactMatcher<'a> {
 impl TypeMatcher<'_> {
     /// What the rules say of a method of the type.
     pub fn method(&self, method: &Method<'_>) -> Verdict {
+        let Some(mapping) = &self.matcher.mapping else {
+            return self.original(method);
+        };
+        let class = self.class.as_ref();
+        let original = class.and_then(|class| class.method(method.name, method.descriptor));
+        self.original(&Method {
+            name: original.map_or(method.name, |original| original.name),
+            details: &Restored {
+                details: method.details,
+                mapping,
+            },
+            ..*method
+        })
+    }
+
+    /// What the rules say of a method that has the names that they are about.
+    fn original(&self, method: &Method<'_>) -> Verdict {
         if !self.prefilter.method_may_match(method.name) {
             return Verdict::Unmatched;
         }

@@ -410,3 +410,87 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn rules_are_about_original_names_where_a_mapping_is_given() {
+    let mapping = "com.acme.Order -> a.a:
+com.acme.Orders -> a.b:
+    void place(com.acme.Order,int) -> a
+    com.acme.Order find() -> a
+com.acme.Base -> a.c:
+com.acme.NoTrace -> a.d:
+";
+    let matcher = |rule: &str| {
+        let text = format!("version = 1\n[[aspect]]\n{rule}\n");
+        let mapping = crate::mapping::Mapping::parse(mapping.into()).unwrap();
+        Matcher::new(Rules::parse("test", &text).unwrap()).with_mapping(mapping)
+    };
+    let mut place = fake("a/b", "a");
+    place.parameters = vec!["a/a".into(), "int".into()];
+    place.supertypes = vec!["a/e".into()];
+    let hierarchy = Hierarchy {
+        supertypes: [("a/e".into(), Box::from(["a/c".into()]))]
+            .into_iter()
+            .collect(),
+    };
+    let verdict = |rule: &str, fake: &Fake, descriptor: &str| {
+        let matcher = matcher(rule);
+        let artifact = matcher.for_artifact("app.jar", None, &hierarchy);
+        // Nothing of what rules name is in the bytes.
+        assert!(artifact.bytes_may_match(b"a/b") && artifact.path_may_match("a/b.class"));
+        let details = OfType(fake);
+        let ty = Type {
+            name: &fake.ty,
+            access: fake.type_access,
+            details: &details,
+        };
+        let Some(ty) = artifact.for_type(&ty) else {
+            return Verdict::Unmatched;
+        };
+        ty.method(&Method {
+            name: &fake.method,
+            descriptor,
+            access: fake.access,
+            kinds: fake.kinds,
+            has_body: fake.has_body,
+            size: fake.size,
+            trivial: fake.trivial,
+            details: &details,
+        })
+    };
+    let place_is = |rule: &str| verdict(rule, &place, "(La/a;I)V");
+    let weave = Verdict::Weave(Advice::ALL);
+    assert_eq!(
+        place_is("match = { type = \"com.acme.Orders\", method = \"place\" }"),
+        weave
+    );
+    assert_eq!(
+        place_is("match = { params = [\"com.acme.Order\", \"int\"] }"),
+        weave
+    );
+    assert_eq!(place_is("match = { extends = \"com.acme.Base\" }"), weave);
+    for rule in [
+        "type = \"a.b\"",
+        "method = \"a\"",
+        "method = \"find\"",
+        "extends = \"a.c\"",
+    ] {
+        assert_eq!(
+            place_is(&format!("match = {{ {rule} }}")),
+            Verdict::Unmatched,
+            "{rule}"
+        );
+    }
+    let mut find = fake("a/b", "a");
+    find.returns = "a/a".into();
+    find.annotations = vec!["a/d".into()];
+    let find_is = |rule: &str| verdict(rule, &find, "()La/a;");
+    assert_eq!(
+        find_is("match = { method = \"find\", returns = \"com.acme.Order\" }"),
+        weave
+    );
+    assert_eq!(
+        find_is("match = { type = \"**\" }\nexclude = { annotation = \"com.acme.NoTrace\" }"),
+        Verdict::Skip(Reason::Excluded)
+    );
+}

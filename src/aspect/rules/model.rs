@@ -15,7 +15,7 @@ pub struct Aspect {
     pub matches: Vec<Selector>,
     /// None of these may.
     pub excludes: Vec<Selector>,
-    /// When hooks run.
+    /// When hooks run, and which.
     pub advice: Advice,
 }
 
@@ -75,6 +75,10 @@ pub const ADVICE_WORDS: [(&str, Advice); 3] = [
     ("exit", Advice::EXIT),
     ("exception", Advice::EXCEPTION),
 ];
+
+/// The words for what is called (`hooks`): the hook library, or Android's own trace.
+pub const HOOKS_WORDS: [(&str, Advice); 2] =
+    [("weave", Advice::ALL), ("android-trace", Advice::SECTION)];
 
 /// The kinds that only a rule which names them takes.
 pub const UNLESS_NAMED: Kinds = Kinds::BRIDGE

@@ -1,7 +1,9 @@
 //! From TOML to [`Aspect`]s, with the place of everything that is wrong.
 
 use super::diagnostics::Diagnostic;
-use super::model::{ACCESS_WORDS, ADVICE_WORDS, AccessSet, Aspect, KIND_WORDS, KindSet, Selector};
+use super::model::{
+    ACCESS_WORDS, ADVICE_WORDS, AccessSet, Aspect, HOOKS_WORDS, KIND_WORDS, KindSet, Selector,
+};
 use super::words::nearest;
 use crate::aspect::advice::Advice;
 use crate::aspect::pattern::params::Params;
@@ -18,7 +20,7 @@ const VERSION: u64 = 1;
 const MAX_FILE: usize = 1 << 20;
 
 const FILE_KEYS: [&str; 2] = ["version", "aspect"];
-const ASPECT_KEYS: [&str; 4] = ["name", "match", "exclude", "advice"];
+const ASPECT_KEYS: [&str; 5] = ["name", "match", "exclude", "advice", "hooks"];
 const SELECTOR_KEYS: [&str; 12] = [
     "artifact",
     "version",
@@ -48,7 +50,7 @@ const ASPECT_SYNONYMS: [(&str, &str); 10] = [
     ("ignore", "exclude"),
     ("except", "exclude"),
     ("skip", "exclude"),
-    ("hooks", "advice"),
+    ("hook", "hooks"),
     ("id", "name"),
     ("when", "advice"),
 ];
@@ -88,6 +90,15 @@ const KIND_SYNONYMS: [(&str, &str); 12] = [
     ("function", "method"),
     ("generated", "synthetic"),
     ("closure", "lambda"),
+];
+const HOOKS_SYNONYMS: [(&str, &str); 7] = [
+    ("default", "weave"),
+    ("android", "android-trace"),
+    ("atrace", "android-trace"),
+    ("systrace", "android-trace"),
+    ("perfetto", "android-trace"),
+    ("android.os.Trace", "android-trace"),
+    ("trace", "android-trace"),
 ];
 const ADVICE_SYNONYMS: [(&str, &str); 10] = [
     ("before", "enter"),
@@ -258,6 +269,7 @@ impl<'t> Parser<'t> {
             advice: Advice::ALL,
         };
         let mut name_span = span.clone();
+        let mut hooks = Advice::ALL;
         for (key, value) in table {
             match &**key.get_ref() {
                 "name" => match value.get_ref() {
@@ -277,6 +289,7 @@ impl<'t> Parser<'t> {
                 "match" => aspect.matches = self.selectors("match", value),
                 "exclude" => aspect.excludes = self.selectors("exclude", value),
                 "advice" => aspect.advice = self.advice(value),
+                "hooks" => hooks = self.hooks(value).unwrap_or(hooks),
                 other if SELECTOR_KEYS.contains(&other) => self.report_help(
                     key.span(),
                     format!("`{other}` belongs into `match` or `exclude`"),
@@ -291,6 +304,19 @@ impl<'t> Parser<'t> {
                     &ASPECT_SYNONYMS,
                 ),
             }
+        }
+        if hooks == Advice::SECTION {
+            if let Some(advice) = table.get("advice")
+                && aspect.advice != Advice::ALL
+            {
+                self.report_help(
+                    advice.span(),
+                    "a section of Android's trace has a beginning and an end",
+                    "expected all three",
+                    "leave `advice` out where `hooks` is \"android-trace\"",
+                );
+            }
+            aspect.advice = hooks;
         }
         if !table.contains_key("match") {
             self.report_help(
@@ -477,6 +503,18 @@ impl<'t> Parser<'t> {
             .into_iter()
             .flatten()
             .fold(Advice::default(), Advice::with)
+    }
+
+    fn hooks(&mut self, value: &Value<'t>) -> Option<Advice> {
+        let DeValue::String(word) = value.get_ref() else {
+            self.wrong_type(value, "`hooks`", "a string");
+            return None;
+        };
+        let text = Text {
+            span: value.span(),
+            value: word,
+        };
+        self.word(&text, word, "hooks", &HOOKS_WORDS, &HOOKS_SYNONYMS)
     }
 
     fn min_size(&mut self, value: &Value<'t>) -> Option<u32> {

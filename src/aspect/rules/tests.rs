@@ -310,47 +310,47 @@ fn unknown_keys() {
 name = "orders"
 match = { clas = "A", metod = "m", class = "B", frobnicate = 1 }
 exlude = { type = "C" }
-"##), @r##"
-    unknown key `clas` in `match`
-     --> weave.toml:5:11
-      |
-    5 | match = { clas = "A", metod = "m", class = "B", frobnicate = 1 }
-      |           ^^^^ did you mean `type`?
-      |
-      = help: expected `artifact`, `version`, `type`, `type-access`, `method`, `params`, `returns`, `annotation`, `extends`, `access`, `kind` or `min-size`
+"##), @r#"
+unknown key `clas` in `match`
+ --> weave.toml:5:11
+  |
+5 | match = { clas = "A", metod = "m", class = "B", frobnicate = 1 }
+  |           ^^^^ did you mean `type`?
+  |
+  = help: expected `artifact`, `version`, `type`, `type-access`, `method`, `params`, `returns`, `annotation`, `extends`, `access`, `kind` or `min-size`
 
-    error: unknown key `metod` in `match`
-     --> weave.toml:5:23
-      |
-    5 | match = { clas = "A", metod = "m", class = "B", frobnicate = 1 }
-      |                       ^^^^^ did you mean `method`?
-      |
-      = help: expected `artifact`, `version`, `type`, `type-access`, `method`, `params`, `returns`, `annotation`, `extends`, `access`, `kind` or `min-size`
+error: unknown key `metod` in `match`
+ --> weave.toml:5:23
+  |
+5 | match = { clas = "A", metod = "m", class = "B", frobnicate = 1 }
+  |                       ^^^^^ did you mean `method`?
+  |
+  = help: expected `artifact`, `version`, `type`, `type-access`, `method`, `params`, `returns`, `annotation`, `extends`, `access`, `kind` or `min-size`
 
-    error: unknown key `class` in `match`
-     --> weave.toml:5:36
-      |
-    5 | match = { clas = "A", metod = "m", class = "B", frobnicate = 1 }
-      |                                    ^^^^^ did you mean `type`?
-      |
-      = help: expected `artifact`, `version`, `type`, `type-access`, `method`, `params`, `returns`, `annotation`, `extends`, `access`, `kind` or `min-size`
+error: unknown key `class` in `match`
+ --> weave.toml:5:36
+  |
+5 | match = { clas = "A", metod = "m", class = "B", frobnicate = 1 }
+  |                                    ^^^^^ did you mean `type`?
+  |
+  = help: expected `artifact`, `version`, `type`, `type-access`, `method`, `params`, `returns`, `annotation`, `extends`, `access`, `kind` or `min-size`
 
-    error: unknown key `frobnicate` in `match`
-     --> weave.toml:5:49
-      |
-    5 | match = { clas = "A", metod = "m", class = "B", frobnicate = 1 }
-      |                                                 ^^^^^^^^^^ expected one of the words below
-      |
-      = help: expected `artifact`, `version`, `type`, `type-access`, `method`, `params`, `returns`, `annotation`, `extends`, `access`, `kind` or `min-size`
+error: unknown key `frobnicate` in `match`
+ --> weave.toml:5:49
+  |
+5 | match = { clas = "A", metod = "m", class = "B", frobnicate = 1 }
+  |                                                 ^^^^^^^^^^ expected one of the words below
+  |
+  = help: expected `artifact`, `version`, `type`, `type-access`, `method`, `params`, `returns`, `annotation`, `extends`, `access`, `kind` or `min-size`
 
-    error: unknown key `exlude` in an aspect
-     --> weave.toml:6:1
-      |
-    6 | exlude = { type = "C" }
-      | ^^^^^^ did you mean `exclude`?
-      |
-      = help: expected `name`, `match`, `exclude` or `advice`
-    "##);
+error: unknown key `exlude` in an aspect
+ --> weave.toml:6:1
+  |
+6 | exlude = { type = "C" }
+  | ^^^^^^ did you mean `exclude`?
+  |
+  = help: expected `name`, `match`, `exclude`, `advice` or `hooks`
+"#);
 }
 
 #[test]
@@ -835,4 +835,62 @@ fn a_long_line_is_cut() {
       |
       = help: across packages write `**`: `com.acme.**`
     "##);
+}
+
+#[test]
+fn hooks_of_androids_trace() {
+    let rules = Rules::parse(
+        "weave.toml",
+        r#"
+            version = 1
+            [[aspect]]
+            match = { type = "com.acme.**" }
+            hooks = "android-trace"
+            [[aspect]]
+            name = "both"
+            match = { type = "com.acme.**" }
+            hooks = "weave"
+            advice = "enter"
+        "#,
+    )
+    .unwrap();
+    let advice: Vec<_> = rules.aspects.iter().map(|a| a.advice).collect();
+    assert_eq!(advice, [Advice::SECTION, Advice::ENTER]);
+    assert_snapshot!(wrong(r##"version = 1
+
+[[aspect]]
+match = { type = "A" }
+hooks = "systrace"
+
+[[aspect]]
+match = { type = "B" }
+hooks = ["android-trace"]
+
+[[aspect]]
+match = { type = "C" }
+hooks = "android-trace"
+advice = "enter"
+"##), @r#"
+unknown hooks `systrace`
+ --> weave.toml:5:9
+  |
+5 | hooks = "systrace"
+  |         ^^^^^^^^^^ did you mean `android-trace`?
+  |
+  = help: expected `weave` or `android-trace`
+
+error: `hooks` is a string
+ --> weave.toml:9:9
+  |
+9 | hooks = ["android-trace"]
+  |         ^^^^^^^^^^^^^^^^^ expected a string, found a list
+
+error: a section of Android's trace has a beginning and an end
+  --> weave.toml:14:10
+   |
+14 | advice = "enter"
+   |          ^^^^^^^ expected all three
+   |
+   = help: leave `advice` out where `hooks` is "android-trace"
+"#);
 }

@@ -12,7 +12,7 @@ use crate::cil::image::Image;
 use crate::cil::metadata::Metadata;
 use crate::cil::metadata::heaps::put_compressed;
 use crate::cil::metadata::schema::{coded, column, table};
-use crate::cil::metadata::tables::{encode, token, token_row};
+use crate::cil::metadata::tables::{Row, Tables, encode, token, token_row};
 use crate::cil::rewrite::Rewritten;
 use crate::cil::warning::Warning;
 use crate::edit::Layout;
@@ -106,6 +106,21 @@ impl<'a> Pdb<'a> {
         Some((other.unwrap_or(document), line))
     }
 
+    /// Where a method's points lie, with what they say of lines, as it stands.
+    #[cfg(test)]
+    pub(super) fn places(&self, method: u32) -> Vec<(u32, Vec<u8>)> {
+        let Ok(Some((points, _))) = self.points(method) else {
+            return vec![];
+        };
+        points
+            .records()
+            .filter_map(|record| match record.unwrap() {
+                points::Record::Point { pc, span, .. } => Some((pc, span.to_vec())),
+                points::Record::Document(_) => None,
+            })
+            .collect()
+    }
+
     /// Appends a document's name; what cannot be read has none.
     pub fn put_document_name(&self, document: u32, out: &mut String) {
         if let Some(name) = self.document_name(document) {
@@ -135,6 +150,13 @@ impl<'a> Pdb<'a> {
             }
         }
         Some(String::from_utf8_lossy(&name).into_owned())
+    }
+}
+
+impl Image<'_> {
+    /// The GUID of the PDB that the image asks for.
+    pub fn pdb_guid(&self) -> Option<[u8; 16]> {
+        write::code_view_guid(self).and_then(|guid| guid.try_into().ok())
     }
 }
 
@@ -213,9 +235,47 @@ fn embedded(image: &Image<'_>) -> Result<Option<Vec<u8>>> {
     }
 }
 
+/// The rows of a table by a key, where the table does not say that it is sorted by it.
+struct Index(Option<Vec<(u32, u32)>>);
+
+impl Index {
+    fn of(tables: &Tables<'_>, number: u8, column: usize) -> Index {
+        if tables.is_sorted(number) {
+            return Index(None);
+        }
+        let keys = tables.iter(number).map(|row| row.get(column));
+        let mut rows: Vec<(u32, u32)> = keys.zip(1..).collect();
+        rows.sort_unstable();
+        Index(Some(rows))
+    }
+
+    /// Calls `each` with the rows that have this key.
+    fn each(
+        &self,
+        tables: &Tables<'_>,
+        (number, column): (u8, usize),
+        key: u32,
+        mut each: impl FnMut(u32, Row<'_>),
+    ) {
+        let Some(index) = &self.0 else {
+            for (row, columns) in tables.with_key(number, column, key) {
+                each(row, columns);
+            }
+            return;
+        };
+        let first = index.partition_point(|(k, _)| *k < key);
+        for &(_, row) in index[first..].iter().take_while(|(k, _)| *k == key) {
+            if let Ok(columns) = tables.row(number, row) {
+                each(row, columns);
+            }
+        }
+    }
+}
+
 /// What changes in a PDB; [`seal`] writes it.
-#[derive(Default)]
 pub struct Edits {
+    scopes_of: Index,
+    information_of: Index,
     /// What goes behind `#Blob`.
     blobs: Vec<u8>,
     /// Rows of `MethodDebugInformation` and their new points: blobs.
@@ -252,6 +312,24 @@ impl Moved<'_> {
 }
 
 impl Edits {
+    /// No changes yet.
+    pub fn new(pdb: &Pdb<'_>) -> Edits {
+        let tables = &pdb.metadata.tables;
+        Edits {
+            scopes_of: Index::of(tables, table::LOCAL_SCOPE, column::local_scope::METHOD),
+            information_of: Index::of(
+                tables,
+                table::CUSTOM_DEBUG_INFORMATION,
+                column::custom_debug_information::PARENT,
+            ),
+            blobs: Vec::new(),
+            points: Vec::new(),
+            scopes: Vec::new(),
+            information: Vec::new(),
+            buffer: Vec::new(),
+        }
+    }
+
     /// Moves what the PDB says of a method (a `MethodDef` row) whose code of `old_len` bytes was written
     /// anew. What cannot be read is left out: debugging information is no reason not to weave.
     pub fn method(
@@ -295,10 +373,12 @@ impl Edits {
     fn move_scopes(&mut self, pdb: &Pdb<'_>, method: u32, moved: &Moved<'_>) {
         use column::local_scope::{LENGTH, METHOD, START_OFFSET};
         let tables = &pdb.metadata.tables;
-        for (number, row) in tables.with_key(table::LOCAL_SCOPE, METHOD, method) {
+        let place = (table::LOCAL_SCOPE, METHOD);
+        let scopes = &mut self.scopes;
+        self.scopes_of.each(tables, place, method, |number, row| {
             let (start, len) = moved.range(row.get(START_OFFSET), row.get(LENGTH));
-            self.scopes.push((number, start, len));
-        }
+            scopes.push((number, start, len));
+        });
     }
 
     fn move_information(&mut self, pdb: &Pdb<'_>, method: u32, moved: &Moved<'_>) {
@@ -310,19 +390,18 @@ impl Edits {
         let key = parent.expect("methods have such information");
         let metadata = &pdb.metadata;
         let mut found = Vec::new();
-        for (number, row) in metadata
-            .tables
-            .with_key(table::CUSTOM_DEBUG_INFORMATION, PARENT, key)
-        {
-            let kind = match metadata.guids.get(row.get(KIND)) {
-                Ok(Some(&HOISTED_SCOPES)) => Information::HoistedScopes,
-                Ok(Some(&ASYNC_STEPPING)) => Information::AsyncStepping,
-                _ => continue,
-            };
-            if let Ok(value) = metadata.blobs.get(row.get(VALUE)) {
-                found.push((number, kind, value));
-            }
-        }
+        let place = (table::CUSTOM_DEBUG_INFORMATION, PARENT);
+        self.information_of
+            .each(&metadata.tables, place, key, |number, row| {
+                let kind = match metadata.guids.get(row.get(KIND)) {
+                    Ok(Some(&HOISTED_SCOPES)) => Information::HoistedScopes,
+                    Ok(Some(&ASYNC_STEPPING)) => Information::AsyncStepping,
+                    _ => return,
+                };
+                if let Ok(value) = metadata.blobs.get(row.get(VALUE)) {
+                    found.push((number, kind, value));
+                }
+            });
         for (number, kind, value) in found {
             self.buffer.clear();
             match kind {

@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn what_ends_too_early_is_an_error() {
-        let points = Points::parse(&BLOB[..9], true).unwrap();
+        let points = Points::parse(&BLOB[..12], true).unwrap();
         insta::assert_snapshot!(
             points.records().last().unwrap().unwrap_err(),
             @"sequence points cut short (at byte 0x0)"

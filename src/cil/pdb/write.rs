@@ -174,11 +174,11 @@ fn rebuild(
         all_wide: tables.widths.all_wide,
     };
     let mut counted = 0u64;
-    for number in 0..64usize {
+    for (number, &of_assembly) in rows.iter().enumerate() {
         widths.rows[number] = tables.rows(number as u8);
-        if COUNTED >> number & 1 == 1 && rows[number] > 0 {
+        if COUNTED >> number & 1 == 1 && of_assembly > 0 {
             counted |= 1 << number;
-            widths.rows[number] = rows[number];
+            widths.rows[number] = of_assembly;
         }
     }
     if metadata.blobs.data().len() + edits.blobs.len() > 0x1_0000 {

@@ -59,6 +59,17 @@ struct Method<'a> {
     p90_ns: Option<u64>,
     p99_ns: Option<u64>,
     max_ns: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    logical: Option<Logical>,
+}
+
+#[derive(Serialize)]
+struct Logical {
+    calls: u64,
+    pieces: u64,
+    active_ns: u64,
+    waiting_ns: u64,
+    open: u64,
 }
 
 #[derive(Serialize)]
@@ -101,10 +112,16 @@ struct Node<'a> {
     parent: Option<u32>,
     label: &'a str,
     calls: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    resumed: u64,
     running: u64,
     errors: u64,
     self_ns: u64,
     total_ns: u64,
+}
+
+fn is_zero(n: &u64) -> bool {
+    *n == 0
 }
 
 impl View<'_> {
@@ -150,6 +167,13 @@ impl View<'_> {
                     p90_ns: s.quantile(0.9),
                     p99_ns: s.quantile(0.99),
                     max_ns: s.max,
+                    logical: (s.logical.calls > 0).then_some(Logical {
+                        calls: s.logical.calls,
+                        pieces: s.logical.pieces,
+                        active_ns: s.logical.active,
+                        waiting_ns: s.logical.waiting,
+                        open: s.logical.open,
+                    }),
                 }
             })
             .collect();
@@ -194,6 +218,7 @@ impl View<'_> {
                     parent: n.parent,
                     label: label(n.method),
                     calls: n.calls,
+                    resumed: n.resumed,
                     running: n.running,
                     errors: n.errors,
                     self_ns: n.own,

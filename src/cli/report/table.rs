@@ -113,29 +113,40 @@ impl View<'_> {
         let busy = (stats.iter()).fold(0u64, |sum, s| sum.saturating_add(s.own));
         let errors = rows.iter().any(|&i| stats[i].errors > 0);
         let running = rows.iter().any(|&i| stats[i].running > 0);
-        let mut heads = vec![
-            "self", "self%", "total", "calls", "min", "p50", "p90", "p99", "max",
-        ];
+        let logical = rows.iter().any(|&i| stats[i].logical.calls > 0);
+        let open = rows.iter().any(|&i| stats[i].logical.open > 0);
+        let mut heads = vec!["self", "self%", "total"];
+        heads.extend(
+            logical
+                .then_some(["active", "waiting"])
+                .into_iter()
+                .flatten(),
+        );
+        heads.extend(["calls", "min", "p50", "p90", "p99", "max"]);
         heads.extend(errors.then_some("errors"));
         heads.extend(running.then_some("running"));
+        heads.extend(open.then_some("open"));
         let mut columns = Columns::new(heads);
         let known = |ns: Option<u64>| ns.map_or("-".to_owned(), duration);
         let shown = self.limit(rows.len());
         for &i in &rows[..shown] {
             let s = &stats[i];
-            let mut cells = vec![
-                duration(s.own),
-                percent(s.own, busy),
-                duration(s.total),
+            let mut cells = vec![duration(s.own), percent(s.own, busy), duration(s.total)];
+            if logical {
+                let times = [s.logical.active, s.logical.waiting];
+                cells.extend(times.map(|ns| known((s.logical.calls > 0).then_some(ns))));
+            }
+            cells.extend([
                 count(s.calls),
                 known(s.min),
                 known(s.quantile(0.5)),
                 known(s.quantile(0.9)),
                 known(s.quantile(0.99)),
                 duration(s.max),
-            ];
+            ]);
             cells.extend(errors.then(|| count(s.errors)));
             cells.extend(running.then(|| count(s.running)));
+            cells.extend(open.then(|| count(s.logical.open)));
             columns.row(cells, self.labels[i].clone());
         }
         writeln!(out)?;

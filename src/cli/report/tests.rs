@@ -104,6 +104,58 @@ fn what_is_missing_is_told() {
     insta::assert_snapshot!(shown(&[("a.wtrace", ring())], ""));
 }
 
+/// Two logical calls: one of three pieces on two threads, one that is abandoned.
+fn awaits() -> Vec<u8> {
+    const MS: u64 = 1_000_000;
+    TraceBuilder::new("dotnet shop.dll", 99, 120 * MS)
+        .symbols(&shop_symbols(), 65_504, &[])
+        .push(
+            Chunk::records(1, 0, 0)
+                .thread(1, 0, "main")
+                .enter(MS, 1)
+                .resume(0, 2, 1, true)
+                .enter(MS, 3)
+                .exit(MS, 3)
+                .exit(MS, 2)
+                .resume(0, 4, 2, true)
+                .exit(MS, 4)
+                .exit(MS, 1),
+        )
+        .push(
+            Chunk::records(2, 0, 50 * MS)
+                .thread(2, 2, "pool")
+                .resume(0, 2, 1, false)
+                .exit(2 * MS, 2)
+                .resume(40 * MS, 2, 1, false)
+                .end(2 * MS, 2, 1),
+        )
+        .bytes()
+}
+
+#[test]
+fn logical_calls() {
+    let traces = [("a.wtrace", awaits())];
+    insta::assert_snapshot!(shown(&traces, "--sort total"));
+    insta::assert_snapshot!(shown(&traces, "--tree"));
+    let report: serde_json::Value =
+        serde_json::from_str(&shown(&traces, "--json --tree --sort total --limit 1")).unwrap();
+    let logical = serde_json::json!(
+        {"calls": 1, "pieces": 3, "active_ns": 7_000_000, "waiting_ns": 86_000_000, "open": 0}
+    );
+    assert_eq!(report["methods"][0]["logical"], logical);
+    let node = report["tree"].as_array().unwrap().last().unwrap();
+    assert_eq!((&node["calls"], &node["resumed"]), (&0.into(), &2.into()));
+    assert_eq!(node["total_ns"], 4_000_000);
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("a.svg");
+    shown(&traces, &format!("--flame {}", file.display()));
+    let flame = std::fs::read_to_string(file).unwrap();
+    assert!(
+        flame.contains("total 4.00 ms (44.4%), self 4.00 ms, 0 calls, resumed 2 times"),
+        "{flame}"
+    );
+}
+
 #[test]
 fn extra_symbols_name_what_the_trace_does_not() {
     let dir = tempfile::tempdir().unwrap();

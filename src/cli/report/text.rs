@@ -1,5 +1,6 @@
 //! Columns, and names cut to the width of a terminal.
 
+use crate::trace::units::method_start;
 use std::io::{self, Write};
 
 /// Narrowest that a name is cut to.
@@ -65,7 +66,10 @@ pub(super) fn cut_method(name: &str, room: usize) -> String {
         return name.to_owned();
     }
     let (full, parameters) = name.split_at(name.find('(').unwrap_or(name.len()));
-    let parts: Vec<&str> = full.split('.').collect();
+    let method = method_start(full);
+    let owner = full[..method].trim_end_matches('.');
+    let mut parts: Vec<&str> = owner.split('.').filter(|_| method > 0).collect();
+    parts.push(&full[method..]);
     let packages = parts.len().saturating_sub(2);
     let short: Vec<String> = (parts.iter().enumerate())
         .map(|(i, part)| match part.chars().next() {
@@ -110,6 +114,15 @@ mod tests {
         assert_eq!(cut_method(name, 18), "c.a.s.Orders.place");
         assert_eq!(cut_method(name, 10), "…ers.place");
         assert_eq!(cut_method("[0x00000001]", 5), "…001]");
+        assert_eq!(cut_method("main(int, int)", 7), "main(…)");
+        assert_eq!(
+            cut_method("Acme.Shop.Order..ctor(int)", 20),
+            "A.S.Order..ctor(int)"
+        );
+        assert_eq!(
+            cut_method("Acme.Shop.Order..ctor(int)", 19),
+            "A.S.Order..ctor(…)"
+        );
         assert_eq!(cut_end("abcdef", 4), "abc…");
     }
 }

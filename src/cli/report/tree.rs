@@ -86,6 +86,9 @@ impl View<'_> {
             });
             let label = &self.labels[node.method as usize];
             text.push_str(&room.map_or(label.clone(), |room| cut_method(label, room)));
+            if node.resumed > 0 {
+                text.push_str(&format!("  (resumed {} ×)", count(node.resumed)));
+            }
             if node.running > 0 {
                 text.push_str("  (still running)");
             }

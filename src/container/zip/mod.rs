@@ -9,7 +9,7 @@
 mod align;
 mod codec;
 mod read;
-mod record;
+pub(super) mod record;
 mod splice;
 
 pub use codec::{Codec, DEFLATE_LEVEL, Packed};

@@ -268,6 +268,11 @@ impl<'a> Archive<'a> {
         &self.bytes[..end]
     }
 
+    /// Where the directory begins in the file.
+    pub fn directory_offset(&self) -> usize {
+        self.directory
+    }
+
     /// Places in [`Archive::members`] in the order of the directory.
     pub(super) fn directory_order(&self) -> impl Iterator<Item = usize> {
         let order = self.directory_order.as_deref();

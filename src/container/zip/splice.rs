@@ -7,7 +7,7 @@
 
 use super::read::Archive;
 use super::record::{self, End, Entry};
-use super::{Packed, align};
+use super::{Method, Packed, align};
 use std::io::{self, Write};
 use std::ops::Range;
 
@@ -26,6 +26,8 @@ pub struct Splicer<'a, W: Write> {
     changed: bool,
     /// How the archive pads; found on first use.
     style: Option<align::Style>,
+    /// What a stored member's data must be aligned to, by its name.
+    rule: Option<fn(&[u8]) -> usize>,
 }
 
 /// What became of a member of the archive.
@@ -74,7 +76,18 @@ impl<'a, W: Write> Splicer<'a, W> {
             added: Vec::new(),
             changed: false,
             style: None,
+            rule: None,
         }
+    }
+
+    /// Aligns the data of stored members by their names, whether or not the archive was aligned before.
+    pub fn align(&mut self, rule: fn(&[u8]) -> usize) {
+        self.rule = Some(rule);
+    }
+
+    /// The alignment of a stored member that holds something.
+    fn alignment(&self, name: &[u8], kept: usize) -> usize {
+        self.rule.map_or(kept, |rule| kept.max(rule(name)))
     }
 
     /// Copies the next member untouched.
@@ -83,13 +96,16 @@ impl<'a, W: Write> Splicer<'a, W> {
         let member = &self.archive.members()[i];
         let (start, end) = (member.offset(), self.archive.member_end(i));
         self.written.push(Written::At(self.offset()));
-        let shift = self.position.wrapping_sub(start as u64);
-        let alignment = align::alignment(self.archive, member);
         let data = member.data_offset();
-        // A multiple of the alignment divides 2^64: wrapping does no harm.
-        if !shift.is_multiple_of(alignment as u64) {
+        let mut alignment = align::alignment(self.archive, member);
+        if member.method() == Method::Stored && member.size() > 0 {
+            alignment = self.alignment(member.raw_name(), alignment);
+        }
+        let lies_at = self.position + (data - start) as u64;
+        if !lies_at.is_multiple_of(alignment as u64) {
             let mut header = member.local().to_vec();
             self.pad(&mut header, alignment)?;
+            self.changed = true;
             self.write(&header)?;
             return self.copy(data..end);
         }
@@ -104,10 +120,8 @@ impl<'a, W: Write> Splicer<'a, W> {
         let mut header = record::local_replaced(member.local(), &entry)?;
         if entry.method == 0 {
             let alignment = align::alignment(self.archive, member);
-            self.pad(
-                &mut header,
-                alignment.max(align::alignment_of_new(self.archive)),
-            )?;
+            let alignment = alignment.max(align::alignment_of_new(self.archive));
+            self.pad(&mut header, self.alignment(member.raw_name(), alignment))?;
         }
         self.written.push(Written::Replaced(self.offset(), entry));
         self.changed = true;
@@ -128,7 +142,8 @@ impl<'a, W: Write> Splicer<'a, W> {
         let entry = Entry::of(data);
         let mut header = record::local_new(name, &entry)?;
         if entry.method == 0 && entry.size > 0 {
-            self.pad(&mut header, align::alignment_of_new(self.archive))?;
+            let alignment = align::alignment_of_new(self.archive);
+            self.pad(&mut header, self.alignment(name.as_bytes(), alignment))?;
         }
         self.added.push(Added {
             before: self.written.len(),
@@ -142,16 +157,12 @@ impl<'a, W: Write> Splicer<'a, W> {
     /// Writes the directory; all members must have been kept, replaced or dropped. The sink is
     /// flushed and given back.
     pub fn finish(mut self) -> io::Result<W> {
-        let left = self.archive.members().len() - self.written.len();
-        if left > 0 {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                format!("{left} members of the zip file were neither kept nor dropped"),
-            ));
-        }
+        self.check_whole()?;
         if self.changed {
             self.finish_run()?;
-            let tail = self.directory()?;
+            let (count, mut tail) = self.directory()?;
+            let len = tail.len();
+            self.end(&mut tail, count, len);
             self.sink.write_all(&tail)?;
         } else {
             self.run.end = self.archive.bytes().len();
@@ -161,8 +172,38 @@ impl<'a, W: Write> Splicer<'a, W> {
         Ok(self.sink)
     }
 
-    /// The directory and its end records.
-    fn directory(&self) -> io::Result<Vec<u8>> {
+    /// As [`Splicer::finish`], with a block before the directory that no member refers to. It is made of the sink that
+    /// all before has gone to, of the directory, and of the end records as they would be without a block.
+    pub fn finish_with_block(
+        mut self,
+        block: impl FnOnce(&mut W, &[u8], &[u8]) -> io::Result<Vec<u8>>,
+    ) -> io::Result<W> {
+        self.check_whole()?;
+        self.finish_run()?;
+        let (count, mut tail) = self.directory()?;
+        let len = tail.len();
+        self.end(&mut tail, count, len);
+        let block = block(&mut self.sink, &tail[..len], &tail[len..])?;
+        self.write(&block)?;
+        tail.truncate(len);
+        self.end(&mut tail, count, len);
+        self.sink.write_all(&tail)?;
+        self.sink.flush()?;
+        Ok(self.sink)
+    }
+
+    fn check_whole(&self) -> io::Result<()> {
+        match self.archive.members().len() - self.written.len() {
+            0 => Ok(()),
+            left => Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                format!("{left} members of the zip file were neither kept nor dropped"),
+            )),
+        }
+    }
+
+    /// The number of members, and the directory.
+    fn directory(&self) -> io::Result<(u64, Vec<u8>)> {
         let members = self.archive.members();
         let mut out = Vec::new();
         let mut count = self.added.len() as u64;
@@ -186,17 +227,20 @@ impl<'a, W: Write> Splicer<'a, W> {
             count += 1;
         }
         put_added(&mut out, usize::MAX);
-        let len = out.len() as u64;
+        Ok((count, out))
+    }
+
+    /// Appends the end records for a directory that is to be written next.
+    fn end(&self, out: &mut Vec<u8>, count: u64, len: usize) {
         let (end64, end) = self.archive.end_records();
         let offset = self.offset();
         let what = End {
             count,
             offset,
-            len,
-            record_offset: offset + len,
+            len: len as u64,
+            record_offset: offset + len as u64,
         };
-        record::end(&mut out, end64, end, &what);
-        Ok(out)
+        record::end(out, end64, end, &what);
     }
 
     /// The place of the next member.

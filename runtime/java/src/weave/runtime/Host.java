@@ -7,7 +7,18 @@ import java.lang.reflect.Method;
 final class Host {
     private static final Method IS_VIRTUAL = isVirtual();
 
+    /** Whether this is Android's runtime. */
+    static final boolean ANDROID = android();
+
     private Host() {}
+
+    private static boolean android() {
+        try {
+            return "Dalvik".equals(System.getProperty("java.vm.name"));
+        } catch (SecurityException e) {
+            return false;
+        }
+    }
 
     private static Method isVirtual() {
         try {
@@ -48,8 +59,22 @@ final class Host {
         }
     }
 
+    /** Before the disk is used by whatever thread calls a hook; returns what {@link #endDisk} takes. */
+    static Object beginDisk() {
+        return ANDROID ? Android.allowDisk() : null;
+    }
+
+    static void endDisk(Object state) {
+        if (state != null) {
+            Android.restoreDisk(state);
+        }
+    }
+
     /** The command line, as far as it is known. */
     static String command() {
+        if (ANDROID) {
+            return Android.command();
+        }
         try {
             return System.getProperty("sun.java.command");
         } catch (SecurityException e) {

@@ -3,13 +3,15 @@ package weave.runtime;
 import java.io.File;
 import java.util.Locale;
 
-/** What the user has set, as a system property ({@code weave.trace.limit}) or else in the environment (the same in capitals, {@code WEAVE_TRACE_LIMIT}). */
+/**
+ * What the user has set, as a system property ({@code weave.trace.limit}) or else in the environment (the same in
+ * capitals, {@code WEAVE_TRACE_LIMIT}); on Android, where an app is given neither, as {@link Android#setting} says.
+ */
 final class Settings {
     static final int RING = 0;
     static final int DROP = 1;
     static final int BLOCK = 2;
 
-    private static final long DEFAULT_LIMIT = 1L << 30;
     private static final long DEFAULT_PATIENCE = 1_000;
 
     final File path;
@@ -38,6 +40,9 @@ final class Settings {
             if (value == null) {
                 value = System.getenv(key.toUpperCase(Locale.ROOT).replace('.', '_'));
             }
+            if (value == null && Host.ANDROID) {
+                value = Android.setting(key);
+            }
             return value == null || value.isEmpty() ? null : value;
         } catch (SecurityException e) {
             return null;
@@ -46,8 +51,8 @@ final class Settings {
 
     private static File path(String value, long pid) {
         String name = "weave-" + pid + ".wtrace";
-        if (value == null) {
-            return new File(name).getAbsoluteFile();
+        if (value == null || Host.ANDROID && value.equalsIgnoreCase("on")) {
+            return Host.ANDROID ? Android.file(name) : new File(name).getAbsoluteFile();
         }
         File file = new File(value.replace("%p", Long.toString(pid))).getAbsoluteFile();
         boolean folder = value.endsWith("/") || value.endsWith(File.separator) || file.isDirectory();
@@ -55,15 +60,17 @@ final class Settings {
     }
 
     private long limit(String value) {
+        // A telephone has less room, and each start of an app makes a file.
+        String usual = Host.ANDROID ? "128m" : "1g";
         if (value == null) {
-            return DEFAULT_LIMIT;
+            value = usual;
         }
         int shift = 10 * (" kmg".indexOf(Character.toLowerCase(value.charAt(value.length() - 1))));
         long number = number(shift > 0 ? value.substring(0, value.length() - 1) : value);
         shift = Math.max(shift, 0);
         if (number < 0 || number > Long.MAX_VALUE >> shift) {
-            complain("limit", value, "a size such as 512m", "1g");
-            return DEFAULT_LIMIT;
+            complain("limit", value, "a size such as 512m", usual);
+            return limit(null);
         }
         return number << shift;
     }

@@ -23,6 +23,7 @@ final class Trace {
             }
             String message = null;
             boolean mine = !tried;
+            Object disk = Host.beginDisk();
             try {
                 if (mine) {
                     message = open();
@@ -30,6 +31,7 @@ final class Trace {
             } finally {
                 tried = true;
                 GATE.held = 0;
+                Host.endDisk(disk);
             }
             if (mine) {
                 // Not before the gate is open: this may run the program's code.

@@ -58,6 +58,7 @@ final class TraceFile {
         step = Math.min(2 * step, LAST_STEP);
         // A channel closes itself when its thread is interrupted, which is none of its business here.
         boolean interrupted = false;
+        Object disk = Host.beginDisk();
         try {
             for (int i = 0;; i++) {
                 interrupted |= Thread.interrupted();
@@ -73,6 +74,7 @@ final class TraceFile {
             trouble = e.getMessage() != null ? e.getMessage() : e.toString();
             return null;
         } finally {
+            Host.endDisk(disk);
             if (interrupted) {
                 Thread.currentThread().interrupt();
             }

@@ -1,4 +1,8 @@
-//! A folder of classes, jars and anything else: a class path, an unpacked application, a build's output.
+//! A folder of classes, jars, assemblies and anything else: a class path, an unpacked application, a
+//! build's output.
+
+mod assemblies;
+mod dexes;
 
 use crate::aspect::pointcut::ArtifactMatcher;
 use crate::container::folder::{self, Entry};
@@ -101,6 +105,9 @@ pub(crate) fn weave_folder(
         roots: BTreeSet::new(),
         wove_jar: false,
         wove_class: false,
+        wove_dex: false,
+        has_dex_library: false,
+        assembly_directories: BTreeSet::new(),
     };
     folder.reserve_earlier_ids()?;
     folder.weave()?;
@@ -143,7 +150,13 @@ struct Folder<'a, 'j> {
     /// Class roots (`classes/`, or empty) with woven classes.
     roots: BTreeSet<String>,
     wove_jar: bool,
+    /// A class or dex file of the folder changed.
     wove_class: bool,
+    wove_dex: bool,
+    /// A dex file holds the hook library.
+    has_dex_library: bool,
+    /// Folders with woven assemblies: paths with a slash at the end, or empty.
+    assembly_directories: BTreeSet<String>,
 }
 
 impl<'a> Folder<'a, '_> {
@@ -187,14 +200,21 @@ impl<'a> Folder<'a, '_> {
                     self.meter.artifact(found[at].size);
                     at += 1;
                 }
-                Format::Class | Format::Other => {
+                Format::Class | Format::Pe | Format::Dex | Format::Other => {
                     let mut bytes = 0;
                     let batch = found[at..].iter().take_while(|f| {
-                        bytes += if f.format == Format::Class { f.size } else { 0 };
+                        bytes += match f.format {
+                            Format::Class => f.size,
+                            // Mapped, and woven into a few large pieces.
+                            Format::Pe | Format::Dex => f.size / 4,
+                            Format::Zip | Format::Other => 0,
+                        };
                         f.format != Format::Zip && bytes <= BATCH_BYTES
                     });
                     let count = batch.count().max(1);
                     self.classes(&found[at..at + count])?;
+                    self.assemblies(&found[at..at + count])?;
+                    self.dexes(&found[at..at + count])?;
                     self.meter
                         .artifact(found[at..at + count].iter().map(|f| f.size).sum());
                     at += count;
@@ -242,12 +262,9 @@ impl<'a> Folder<'a, '_> {
             }
             self.ledger.record(self.name, &touched.ty);
             if let Some(bytes) = touched.bytes {
-                if !self.wove_class {
-                    self.wove_class = true;
-                    self.ledger.outcome.artifacts += 1;
-                }
+                self.wove_loose();
                 self.roots
-                    .insert(class_root(&found.name, touched.ty.type_name()));
+                    .insert(class_root(&found.name, touched.ty.woven.name()));
                 outputs.push((self.stage(&found.name)?, found, bytes));
             }
         }
@@ -259,6 +276,14 @@ impl<'a> Folder<'a, '_> {
             written.into_iter().collect::<Result<()>>()?;
         }
         Ok(())
+    }
+
+    /// Something of the folder itself was woven.
+    fn wove_loose(&mut self) {
+        if !self.wove_class {
+            self.wove_class = true;
+            self.ledger.outcome.artifacts += 1;
+        }
     }
 
     /// Announces an output file; an empty path when only planning.
@@ -355,6 +380,12 @@ impl<'a> Folder<'a, '_> {
         if changed && self.cx.runtime {
             self.add_library()?;
         }
+        if self.cx.runtime && self.wove_dex && !self.has_dex_library {
+            self.add_dex_library()?;
+        }
+        if self.cx.runtime && !self.assembly_directories.is_empty() {
+            self.add_assembly_library()?;
+        }
         if self.wove_class {
             self.add_loose_map()?;
         }
@@ -406,6 +437,7 @@ impl<'a> Folder<'a, '_> {
             (_, Home::Package(prefix)) => {
                 roots.insert(prefix.to_owned());
             }
+            (_, Home::Dex(_)) => {}
         }
         roots.retain(|root| !self.has(&format!("{root}{}", runtime::HOOKS_CLASS)));
         if roots.is_empty() {
@@ -434,7 +466,12 @@ impl<'a> Folder<'a, '_> {
         let Some(map) = self.ledger.end_unit(Some(&earlier)) else {
             return Ok(());
         };
-        for root in self.roots.clone() {
+        let mut roots = self.roots.clone();
+        if self.wove_dex {
+            // The root of an app that is packed of the folder.
+            roots.insert(String::new());
+        }
+        for root in roots {
             self.add(&format!("{root}{}", symbols::MEMBER), &map)?;
         }
         Ok(())

@@ -1,0 +1,20 @@
+#!/bin/sh
+# What a pair of hooks costs on each host. The traces go to the folder WEAVE_BENCH_DIR or a temporary one.
+set -eu
+cd "$(dirname "$0")"
+out=$(mktemp -d ${WEAVE_BENCH_DIR:+-p "$WEAVE_BENCH_DIR"})
+trap 'rm -rf "$out"' EXIT
+. ./hosts.sh
+
+compile HooksBench.exe bench/HooksBench.cs
+for host in run8 run31 mono; do
+    run="$tools/$host"
+    [ "$host" = mono ] && run=mono
+    bench() { # WEAVE_TRACE THREADS
+        BENCH_HOST=$host WEAVE_TRACE=$1 WEAVE_TRACE_LIMIT=64m $run "$out/HooksBench.exe" "$2" 1000
+        rm -f "$out"/*.wtrace
+    }
+    bench "$out/" 1
+    bench "$out/" 2
+    bench off 1
+done

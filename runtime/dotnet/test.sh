@@ -1,0 +1,18 @@
+#!/bin/sh
+# Tests the hook library as it is in the tree, on Mono, CoreCLR 3.1 and CoreCLR 8.0. An argument is part of the name of the
+# tests to run; WEAVE_HOSTS, some of `run8 run31 mono`.
+set -eu
+cd "$(dirname "$0")"
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+. ./hosts.sh
+
+sh build.sh --check
+printf 'WSYM and so on' >"$out/symbols"
+compile Programs.exe -nowarn:SYSLIB0006 -res:"$out/symbols",Weave.Symbols test/Programs.cs
+failed=0
+for host in ${WEAVE_HOSTS:-run8 run31 mono}; do
+    echo "== $host"
+    python3 test/suite.py "$out" "$host" "${1:-}" || failed=1
+done
+exit $failed

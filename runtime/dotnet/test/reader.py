@@ -1,0 +1,186 @@
+"""A reader of the trace format written from its page alone: it shares nothing with the library.
+
+What does not hold ends the test with an AssertionError.
+"""
+
+import struct
+import time
+from array import array
+from collections import namedtuple
+
+CHUNK = 65536
+ENTER, EXIT, ERROR = 1, 2, 3
+FIRST, LAST = 1, 2
+HEADER = struct.Struct("<8sHHIQQIIQQQQQI")
+
+# `thrown` are the details of a new exception, `logical` the flags and the number of a logical call.
+Event = namedtuple("Event", "kind id time thrown logical")
+# What a logical call does: begin, resume, suspend, end, fail.
+Step = namedtuple("Step", "time what thread id")
+
+
+class Thread:
+    def __init__(self):
+        self.name = None
+        self.flags = 0
+        self.segments = {}
+        self.lost = 0
+
+    def all(self):
+        return [e for n in sorted(self.segments) for e in self.segments[n]]
+
+    def events(self):
+        return sum(len(s) for s in self.segments.values())
+
+    def whole(self):
+        return self.lost == 0 and sorted(self.segments) == list(range(len(self.segments)))
+
+
+class Trace:
+    def __init__(self, path):
+        data = path.read_bytes()
+        self.size = len(data)
+        (magic, version, zero, size, origin, self.pid, self.policy, self.flags, limit, self.lost, self.overwritten,
+         self.failures, self.end, length) = HEADER.unpack_from(data)
+        assert magic == b"WTRACE\r\n" and (version, zero, size) == (1, 0, CHUNK), "header"
+        assert abs(origin / 1e9 - time.time()) < 600, "wall clock"
+        assert len(data) <= limit, "the file is above its limit"
+        self.command = data[84 : 84 + length].decode()
+        self.threads, self.maps, self.calls = {}, {}, {}
+        serials, order = set(), []
+        for at in range(CHUNK, len(data) // CHUNK * CHUNK, CHUNK):
+            if data[at : at + 4] == b"WCHK":
+                serial = struct.unpack_from("<Q", data, at + 8)[0]
+                assert serial not in serials, "serial twice"
+                serials.add(serial)
+                order.append((serial, at))
+            else:
+                assert data[at : at + 4] in (bytes(4), b"WFRE"), f"chunk magic at {at:#x}"
+        for _, at in sorted(order):
+            self.chunk(data[at : at + CHUNK])
+        for parts in self.maps.values():
+            whole = b"".join(part for part, _ in (parts[i] for i in range(len(parts))))
+            assert len(whole) == parts[0][1], "a map is incomplete"
+
+    def symbols(self):
+        return [b"".join(parts[i][0] for i in range(len(parts))) for _, parts in sorted(self.maps.items())]
+
+    def chunk(self, data):
+        """Reads one chunk: also for a consumer's copies."""
+        kind, _, owner, number, start = struct.unpack_from("<IQIIQ", data, 4)
+        if kind == 2:
+            used, whole = start & 0xFFFFFFFF, start >> 32
+            self.maps.setdefault(owner, {})[number] = (data[32 : 32 + used], whole)
+            return
+        assert kind == 1, "chunk kind"
+        words = array("Q", data[32:])
+        thread, events, clock = self.segment(owner, number), [], start
+        thread.segments[number] = events
+        who, thrown, logical, at = owner, None, None, 0
+        while at < len(words) and words[at]:
+            word = words[at]
+            argument = word >> 32
+            if word & 3:
+                clock += word >> 2 & 0x3FFFFFFF
+                events.append(Event(word & 3, argument, clock, thrown, logical))
+                if logical:
+                    if word & 3 == ENTER:
+                        self.step(logical[1], clock, "resume", who, argument)
+                        assert logical[0] in (0, FIRST)
+                    else:
+                        self.step(logical[1], clock, "end" if word & 3 == EXIT else "fail", who, argument)
+                        assert logical[0] == LAST
+                thrown = logical = None
+                at += 1
+                continue
+            size, escape = word >> 8 & 0xFFFFFF, word >> 2 & 63
+            payload = words[at + 1 : at + 1 + size]
+            assert len(payload) == size, "an escape is within its chunk"
+            if escape == 1:
+                clock = payload[0]
+            elif escape == 2:
+                assert size == 2
+                who, events, clock = argument, [], payload[1]
+                thread = self.segment(who, payload[0])
+                thread.segments[payload[0]] = events
+            elif escape == 3:
+                assert argument == who, "THREAD names the current thread"
+                thread.flags = payload[0] & 0xFFFFFFFF
+                thread.name = payload[1:].tobytes()[: payload[0] >> 32].decode()
+            elif escape == 4:
+                one, two = payload[0] & 0xFFFFFFFF, payload[0] >> 32
+                text = payload[1:].tobytes()
+                assert one <= 1000 and two <= 1000
+                thrown = (text[:one].decode(), text[one : one + two].decode())
+            elif escape == 5:
+                thread.lost += payload[0]
+            elif escape == 6:
+                assert size == 0 and (at + 1 == len(words) or words[at + 1] == 0), "END ends the data"
+            elif escape == 16:
+                logical = (argument, payload[0])
+            elif escape == 17:
+                self.step(payload[0], payload[1], "begin", who, argument)
+                events.append(Event("begin", argument, payload[1], None, None))
+            elif escape == 18:
+                self.step(payload[0], payload[1], "fail" if payload[2] else "end", who, argument)
+                events.append(Event("complete", argument, payload[1], thrown, None))
+                thrown = None
+            else:
+                assert False, f"escape {escape}"
+            at += 1 + size
+
+    def segment(self, thread, number):
+        thread = self.threads.setdefault(thread, Thread())
+        assert number not in thread.segments, f"segment {number} twice"
+        return thread
+
+    def step(self, call, when, what, thread, method):
+        assert call > 0
+        self.calls.setdefault(call, []).append(Step(when, what, thread, method))
+
+    def steps(self):
+        """What each logical call did, in the order of time: `(method, steps)`."""
+        self.suspensions()
+        calls = [sorted(steps, key=lambda s: s.time) for steps in self.calls.values()]
+        return sorted((steps[0].id, [s.what for s in steps]) for steps in calls)
+
+    def suspensions(self):
+        """An exit without LOGICAL suspends the call whose piece it ends."""
+        for number, thread in self.threads.items():
+            stack = []
+            for e in thread.all():
+                if e.kind == ENTER:
+                    stack.append(e)
+                elif e.kind in (EXIT, ERROR):
+                    begun = stack.pop()
+                    if begun.logical and not e.logical:
+                        self.step(begun.logical[1], e.time, "suspend", number, e.id)
+
+    def events(self):
+        return sum(t.events() for t in self.threads.values())
+
+    def lost_in_threads(self):
+        return sum(t.lost for t in self.threads.values())
+
+    def named(self, name):
+        found = [t for t in self.threads.values() if t.name == name]
+        assert len(found) == 1, f"{len(found)} threads {name!r}: {[t.name for t in self.threads.values()][:10]}"
+        return found[0]
+
+    def balanced(self, thread):
+        """Checks that a whole thread's records pair up and its time does not go back; returns how many calls are open."""
+        assert thread.whole(), f"thread {thread.name} is whole"
+        stack, last = [], 0
+        for e in thread.all():
+            assert e.time >= last, "time goes back"
+            last = e.time
+            if e.kind == ENTER:
+                stack.append((e.id, e.logical and e.logical[1]))
+            elif e.kind in (EXIT, ERROR):
+                begun = stack.pop()
+                assert begun[0] == e.id and (not e.logical or e.logical[1] == begun[1]), f"unbalanced: {e}"
+        return len(stack)
+
+    def all_balanced(self):
+        for thread in self.threads.values():
+            assert self.balanced(thread) == 0, f"{thread.name} has open calls"

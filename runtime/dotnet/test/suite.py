@@ -1,0 +1,499 @@
+#!/usr/bin/env python3
+"""Runs each of Programs.cs in a process of its own, on one host, and reads what it leaves.
+
+    suite.py FOLDER HOST [PART OF A NAME]     FOLDER has Programs.exe; HOST is mono, run31 or run8
+"""
+
+import inspect
+import json
+import mmap
+import os
+import pathlib
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+import reader
+from reader import CHUNK, ERROR
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[2] / "tests" / "dotnet"))
+import toolchain  # noqa: E402
+
+MANY = 600_000
+BUILT, HOST = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2]
+MONO = HOST == "mono"
+
+
+class NotRun(Exception):
+    """What this machine or this host cannot do."""
+
+
+def equal(expected, actual, what):
+    assert expected == actual, f"{what}: expected {expected}, found {actual}"
+
+
+def start(folder, program, **settings):
+    """Starts a program; settings are environment variables, `properties` those of its runtimeconfig.json."""
+    properties = settings.pop("properties", None)
+    if MONO:
+        command = ["mono", str(BUILT / "Programs.exe")]
+    else:
+        command = toolchain.host({"run8": "core8", "run31": "core31"}[HOST])
+        if properties:
+            config = json.loads(pathlib.Path(command[-1]).read_text())
+            config["runtimeOptions"]["configProperties"].update(properties)
+            (folder / "own.runtimeconfig.json").write_text(json.dumps(config))
+            command[-1] = str(folder / "own.runtimeconfig.json")
+        command = [*command, str(BUILT / "Programs.exe")]
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("WEAVE_TRACE")}
+    environment["WEAVE_TRACE"] = str(folder / "t.wtrace")
+    environment.update({k: str(v) for k, v in settings.items() if v is not None})
+    if settings.get("WEAVE_TRACE", "") is None:
+        del environment["WEAVE_TRACE"]
+    return subprocess.Popen(
+        [*command, program], cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def finish(folder, program, **settings):
+    """Runs a program to its end; returns what it says on the error stream."""
+    process = start(folder, program, **settings)
+    try:
+        out, err = process.communicate(timeout=200)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise AssertionError("the program hangs") from None
+    assert process.returncode == 0 and out.endswith("done\n"), f"exit {process.returncode}: {out} {err[-3000:]}"
+    return err
+
+
+def run(folder, program, **settings):
+    """Runs a program that has nothing to complain about."""
+    equal("", finish(folder, program, **settings), "error stream")
+    return reader.Trace(folder / "t.wtrace")
+
+
+def again(folder):
+    (folder / "t.wtrace").unlink()
+
+
+def signed(word):
+    return word - (1 << 32) if word >> 31 else word
+
+
+def test_threads(folder):
+    t = run(folder, "Threads")
+    t.all_balanced()
+    equal(2 * 300_000 + 2_000, t.events(), "records")
+    equal(3, len(t.threads), "threads")
+    equal(300_000, t.named("α").events(), "records of the thread α")
+    equal(2, t.named("b" * 200).flags, "flags of a background thread")
+    equal(2_000, t.named("main").events(), "records of main")
+    equal(3, t.flags, "flags: ended, all symbols")
+    assert "Programs.exe" in t.command and "Threads" in t.command, t.command
+    equal((0, 0, 0), (t.lost, t.failures, t.overwritten), "nothing lost")
+    last = t.named("main").all()[-1].time
+    assert 0 <= t.end - last < 3_000_000_000, f"end {t.end}, last record {last}"
+
+
+def test_exceptions(folder):
+    t = run(folder, "Exceptions")
+    t.all_balanced()
+    main = t.named("main")
+    errors = [e for e in main.all() if e.kind == ERROR]
+    described = [(e.id, *e.thrown) for e in errors if e.thrown]
+    name, number = "System.ApplicationException", "Programs+Generic`1[System.Int32]"
+    long = ("ä€𝄞" * 400).encode()[:999].decode()
+    equal(
+        [(1, name, "a"), (1, name, long), (1, name, "a"), (1, number, ""),
+         (1, "Programs+Unruly", "recorded"), (1, "Programs+Unruly", "")],
+        described, "descriptions",
+    )
+    equal(5 + 2 + 2 + 2 + 1 + 1 + 1, len(errors), "errors")
+    assert all(e.id != 77 for e in main.all()), "what Message calls is not recorded"
+    equal(0, t.lost, "lost")
+
+
+def test_gap(folder):
+    t = run(folder, "Gap")
+    t.all_balanced()
+    all = t.named("main").all()
+    assert 1_200_000_000 <= all[1].time - all[0].time < 4_000_000_000
+    equal([(2, ["resume", "suspend", "resume", "end"])], t.steps(), "the logical call")
+    assert 2_400_000_000 <= all[-1].time - all[2].time < 8_000_000_000
+
+
+def test_ring(folder):
+    t = run(folder, "Many", WEAVE_TRACE_LIMIT="512k")
+    assert t.size <= 512 << 10 and t.overwritten > 50
+    equal(MANY, t.events() + t.lost, "recorded and overwritten")
+    numbers = sorted(t.named("main").segments)
+    equal(len(numbers), numbers[-1] - numbers[0] + 1, "the newest segments")
+    equal(1, t.named("main").all()[-1].id, "the last record")
+    # The smallest file: a header and one chunk.
+    again(folder)
+    t = run(folder, "Many", WEAVE_TRACE_LIMIT="128k")
+    equal(131_072, t.size, "size")
+    equal(MANY, t.events() + t.lost, "recorded and overwritten")
+
+
+def test_drop(folder):
+    t = run(folder, "Many", WEAVE_TRACE_LIMIT="512k", WEAVE_TRACE_POLICY="drop")
+    equal(1, t.policy, "policy")
+    equal(MANY, t.events() + t.lost, "recorded and lost")
+    equal(t.lost, t.lost_in_threads(), "LOST escapes against the header")
+    assert t.events() > 45_000 and t.overwritten == 0, "the oldest records are kept"
+    equal([1, 2, -3], [signed(e.id) for e in t.named("main").all()[:3]], "the first records")
+    # More threads than chunks.
+    again(folder)
+    t = run(folder, "Threads", WEAVE_TRACE_LIMIT="128k", WEAVE_TRACE_POLICY="drop")
+    equal(602_000, t.events() + t.lost, "recorded and lost")
+
+
+def test_block_alone(folder):
+    began = time.monotonic()
+    finish(folder, "Many", WEAVE_TRACE_LIMIT="512k", WEAVE_TRACE_POLICY="block", WEAVE_TRACE_BLOCK=700)
+    took = time.monotonic() - began
+    assert 0.7 <= took < 8, f"waited once: {took}"
+    t = reader.Trace(folder / "t.wtrace")
+    equal(MANY, t.events() + t.lost, "recorded and lost")
+    assert t.lost > 0 and t.policy == 2
+
+
+def ends(chunk):
+    at = 32
+    while at < CHUNK:
+        (word,) = struct.unpack_from("<Q", chunk, at)
+        if word == 6 << 2 or word == 0:
+            return word != 0
+        at += 8 if word & 3 else 8 + 8 * (word >> 8 & 0xFFFFFF)
+    return False
+
+
+def test_block_consumed(folder):
+    """This process is the consumer: it copies each chunk that ends with an END escape and gives it back."""
+    path = folder / "t.wtrace"
+    process = start(folder, "Many", WEAVE_TRACE_LIMIT="512k", WEAVE_TRACE_POLICY="block", WEAVE_TRACE_BLOCK=20000)
+    copies, began = [], time.monotonic()
+    while process.poll() is None and time.monotonic() - began < 60:
+        time.sleep(0.002)
+        if not path.exists() or path.stat().st_size < 512 << 10:
+            continue
+        with path.open("r+b") as file, mmap.mmap(file.fileno(), 0) as shared:
+            for at in range(CHUNK, len(shared), CHUNK):
+                copy = shared[at : at + CHUNK]
+                if copy[:8] == b"WCHK\1\0\0\0" and ends(copy):
+                    copies.append(copy)
+                    shared[at : at + 4] = b"WFRE"
+    out, err = process.communicate(timeout=5)
+    assert process.returncode == 0, out + err
+    t = reader.Trace(path)
+    equal(0, t.lost, "lost")
+    assert len(copies) > 60, f"consumed {len(copies)}"
+    for copy in copies:
+        t.chunk(copy)
+    equal(MANY, t.events(), "records")
+    t.all_balanced()
+
+
+class Disk:
+    """A small disk of its own."""
+
+    def __init__(self, folder, options):
+        self.path = folder / "disk"
+        self.path.mkdir()
+        mount = ["mount", "-t", "tmpfs", "-o", options, "none", str(self.path)]
+        try:
+            done = subprocess.run(mount, stdout=subprocess.PIPE, stderr=subprocess.PIPE).returncode
+        except FileNotFoundError:
+            done = 1
+        if done:
+            raise NotRun("mounting a small disk needs root")
+
+    def __enter__(self):
+        return self.path
+
+    def __exit__(self, *_):
+        subprocess.run(["umount", "-l", str(self.path)], check=True)
+
+
+def test_disk_full(folder):
+    with Disk(folder, "size=2m") as disk:
+        for policy in ("ring", "drop", "block"):
+            err = finish(
+                folder, "Many", WEAVE_TRACE=disk / "t.wtrace", WEAVE_TRACE_POLICY=policy, WEAVE_TRACE_BLOCK=100
+            )
+            t = reader.Trace(disk / "t.wtrace")
+            equal(MANY, t.events() + t.lost, f"recorded and lost, {policy}")
+            assert t.size > 1 << 20 and t.lost > 0, f"it used what there was: {t.size}"
+            assert re.fullmatch(r"weave: the trace cannot grow: .*\n", err), err
+            (disk / "t.wtrace").unlink()
+        (disk / "fill").write_bytes(bytes((2 << 20) - 8_192))
+        err = finish(folder, "Many", WEAVE_TRACE=disk / "t.wtrace")
+        assert re.fullmatch(r"weave: cannot write the trace .*; the program runs on without it\n", err), err
+        assert not (disk / "t.wtrace").exists(), "no empty file is left"
+
+
+def test_read_only(folder):
+    with Disk(folder, "ro,size=1m") as disk:
+        err = finish(folder, "Many", WEAVE_TRACE=disk)
+        assert re.fullmatch(r"weave: cannot write the trace .*/weave-\d+.wtrace: .*; the program runs on without it\n", err), err
+    (folder / "file").write_bytes(b"x")
+    err = finish(folder, "One", WEAVE_TRACE=folder / "file/x/t.wtrace")
+    assert re.fullmatch(r"weave: cannot write the trace .*\n", err), err
+    err = finish(folder, "One", WEAVE_TRACE_LIMIT="100k")
+    assert "the limit is below 131072 bytes" in err, err
+
+
+def traces(folder):
+    return sorted(folder.glob("*.wtrace"))
+
+
+def test_paths(folder):
+    # Missing parents, the number of the process, and no file is overwritten.
+    finish(folder, "One", WEAVE_TRACE="a/b/x-%p.wtrace")
+    (only,) = traces(folder / "a/b")
+    equal(f"x-{reader.Trace(only).pid}.wtrace", only.name, "name")
+    run(folder, "One")
+    first = (folder / "t.wtrace").read_bytes()
+    run(folder, "One")
+    equal(first, (folder / "t.wtrace").read_bytes(), "the first file is as it was")
+    equal(6, reader.Trace(folder / "t-2.wtrace").events(), "records of the second file")
+    # The default, and a folder.
+    home = folder / "home"
+    home.mkdir()
+    finish(home, "One", WEAVE_TRACE=None)
+    (only,) = traces(home)
+    equal(f"weave-{reader.Trace(only).pid}.wtrace", only.name, "the default name")
+    finish(home, "One", WEAVE_TRACE=f"{home}/sub/")
+    equal(1, len(traces(home / "sub")), "files in the folder")
+    only.unlink()
+    finish(home, "Nothing", WEAVE_TRACE=None)
+    equal([], traces(home), "a program without hooks leaves no file")
+
+
+def test_properties(folder):
+    if MONO:
+        raise NotRun("Mono has no runtimeconfig.json")
+    finish(folder, "One", WEAVE_TRACE="off", properties={"weave.trace": str(folder / "property.wtrace")})
+    assert (folder / "property.wtrace").exists(), "the property wins"
+    finish(folder, "NoThreadLeft", properties={"weave.trace": "off"})
+    equal(1, len(traces(folder)), "files")
+
+
+def test_settings(folder):
+    err = finish(folder, "Many", WEAVE_TRACE_POLICY="sometimes", WEAVE_TRACE_LIMIT="1M")
+    equal('weave: weave.trace.policy: "sometimes" is not ring, drop or block; ring is used\n', err, "message")
+    equal(1 << 20, reader.Trace(folder / "t.wtrace").size, "size")
+    for limit in ("many", "-1", "k", "99999999999g"):
+        err = finish(folder, "One", WEAVE_TRACE_LIMIT=limit)
+        equal(f'weave: weave.trace.limit: "{limit}" is not a size such as 512m; 1g is used\n', err, "message")
+
+
+def test_off(folder):
+    equal("", finish(folder, "NoThreadLeft", WEAVE_TRACE="OFF"), "error stream")
+    equal([], traces(folder), "no file")
+
+
+def started(folder, program):
+    process = start(folder, program)
+    equal("done\n", process.stdout.readline(), "output")
+    return process
+
+
+def killed(process):
+    process.kill()
+    process.communicate()
+
+
+def test_killed_at_rest(folder):
+    killed(started(folder, "Killed"))
+    t = reader.Trace(folder / "t.wtrace")
+    equal(12_345 * 6, t.named("other").events(), "records of the other thread")
+    equal(34_567 * 6 + 1, t.named("main").events(), "records of main")
+    equal(1, t.balanced(t.named("main")), "open calls")
+    equal(0, t.flags & 1, "ended in an orderly way")
+
+
+def test_killed_at_work(folder):
+    for i in range(3):
+        process = started(folder, "KilledAtWork")
+        time.sleep(0.02 + 0.037 * i)
+        killed(process)
+        t = reader.Trace(folder / "t.wtrace")
+        assert t.events() > 600
+        assert 1 <= t.balanced(t.named("main")) <= 4
+        # Cut off anywhere, whole words are still what they were.
+        torn = folder / "torn.wtrace"
+        data = (folder / "t.wtrace").read_bytes()
+        for cut in (CHUNK + 32, 2 * CHUNK - 8, 2 * CHUNK + 4_096):
+            torn.write_bytes(data[:cut] + bytes(-cut % CHUNK))
+            assert reader.Trace(torn).events() <= t.events()
+        again(folder)
+
+
+def test_exit_with_threads_at_work(folder):
+    t = run(folder, "Exits")
+    equal(3, t.flags, "flags")
+    main = t.named("main")
+    assert t.balanced(main) == 0 and main.events() in (600, 606), main.events()
+
+
+def test_short_threads(folder):
+    t = run(folder, "ShortThreads")
+    t.all_balanced()
+    equal(5_000, len(t.threads), "threads")
+    equal(5_000 * 12, t.events(), "records")
+    assert t.size <= 8 << 20, f"size: {t.size}"
+    assert all(x.name.startswith("Thread ") for x in t.threads.values()), "names"
+
+
+def test_waves_ring(folder):
+    t = run(folder, "Waves", WEAVE_TRACE_LIMIT="1m")
+    equal(1_000 * 1_200, t.events() + t.lost, "recorded, overwritten and lost")
+    assert t.failures == 0 and t.overwritten > 0
+
+
+def test_pool(folder):
+    t = run(folder, "Pool")
+    t.all_balanced()
+    equal(20_000 * 60, t.events(), "records")
+
+
+def test_interrupted(folder):
+    t = run(folder, "Interrupted")
+    t.all_balanced()
+    equal(1_200_000, t.events(), "records")
+
+
+def test_deep(folder):
+    if MONO:
+        raise NotRun("Mono lets the stack end where it says that there is enough of it")
+    t = run(folder, "Deep")
+    for thread in t.threads.values():
+        equal(0, t.balanced(thread) if thread.lost == 0 else 0, "open calls")
+    equal(t.lost, t.lost_in_threads(), "LOST escapes against the header")
+    # Each thread's 20 exceptions, three deep: recorded, or counted as lost.
+    assert t.events() + t.lost > 5 * 20 * 600
+
+
+def test_woven_host(folder):
+    t = run(folder, "WovenHost", WEAVE_TRACE_POLICY="x", WEAVE_TRACE_LIMIT="300k")
+    t.all_balanced()
+    equal(6_000, t.events(), "records")
+    equal(1, len(t.threads), "threads")
+
+
+def test_logical(folder):
+    t = run(folder, "Logical")
+    t.all_balanced()
+    equal(
+        [
+            (11, ["resume", "suspend", "resume", "suspend", "resume", "end"]),
+            (12, ["begin", "resume", "suspend", "fail"]),
+            (13, ["begin", "resume", "suspend"]),
+            (14, ["begin", "end"]),
+            (15, ["resume", "fail"]),
+            (17, ["begin", "resume", "end"]),
+        ],
+        t.steps(), "what the calls did",
+    )
+    call = next(steps for steps in t.calls.values() if steps[0].id == 11)
+    equal(3, len({s.thread for s in call}), "threads of the first call")
+    thrown = [e.thrown for e in t.named("main").all() if e.thrown]
+    name = "System.ApplicationException"
+    equal([(name, "between"), (name, "inside")], thrown, "exceptions")
+    first = [e.logical[0] for x in t.threads.values() for e in x.all() if e.kind == 1 and e.logical]
+    equal([0, 0, 1, 1, 1, 1, 1], sorted(first), "first pieces")
+
+
+def test_many_logical(folder):
+    t = run(folder, "ManyLogical")
+    t.all_balanced()
+    equal(80_000, len(t.calls), "calls")
+    equal(320_000, t.events(), "records")
+    for policy in ("ring", "drop"):
+        again(folder)
+        t = run(folder, "ManyLogical", WEAVE_TRACE_LIMIT="512k", WEAVE_TRACE_POLICY=policy)
+        equal(320_000, t.events() + t.lost, f"recorded and lost, {policy}")
+
+
+def test_awaits(folder):
+    t = run(folder, "Awaits")
+    t.all_balanced()
+    equal([(31, ["resume", "suspend"] * 10 + ["resume", "end"])] * 50, t.steps(), "what the calls did")
+
+
+def test_aborts(folder):
+    if not MONO:
+        raise NotRun("CoreCLR aborts no thread")
+    t = run(folder, "Aborts")
+    equal(0, t.lost, "lost")
+    equal(6_000, t.named("main").events(), "records of main")
+    assert len(t.threads) > 30, "most threads live long enough to record something"
+    for thread in t.threads.values():
+        assert thread.whole()
+
+
+def resource(folder, name, data):
+    """An assembly with a symbols map."""
+    (folder / "map").write_bytes(data)
+    source = folder / f"{name}.cs"
+    source.write_text("public class C { }")
+    toolchain.must([*toolchain.csc(), "-nologo", "-nostdlib", "-target:library", f"-r:{toolchain.facades().parents[1]}/4.5-api/mscorlib.dll",
+                    f"-res:{folder / 'map'},Weave.Symbols", f"-out:{folder / name}.dll", str(source)])
+    return folder / f"{name}.dll"
+
+
+def test_symbols(folder):
+    # That of the program itself (Programs.exe has one), and one that comes late.
+    late = os.urandom(200_001)
+    path = resource(folder, "late", late)
+    t = run(folder, "LateSymbols", LATE=path)
+    equal([b"WSYM and so on", late], t.symbols(), "maps")
+    equal(3, t.flags, "flags")
+    # The ring leaves them alone; what is too big for the limit is left out and the flag says so.
+    again(folder)
+    t = run(folder, "LateSymbols", LATE=path, WEAVE_TRACE_LIMIT="640k")
+    equal((2, 3), (len(t.symbols()), t.flags), "maps, flags")
+    again(folder)
+    t = run(folder, "LateSymbols", LATE=path, WEAVE_TRACE_LIMIT="256k")
+    equal((1, 1), (len(t.symbols()), t.flags), "maps, flags")
+    again(folder)
+    t = run(folder, "Many", WEAVE_TRACE_LIMIT="512k")
+    assert t.overwritten > 0
+    equal([b"WSYM and so on"], t.symbols(), "kept in the ring")
+
+
+def main():
+    only = sys.argv[3] if len(sys.argv) > 3 else ""
+    passed = failed = not_run = 0
+    for name, test in inspect.getmembers(sys.modules[__name__], inspect.isfunction):
+        if not name.startswith("test_") or only not in name:
+            continue
+        folder = pathlib.Path(tempfile.mkdtemp(dir=BUILT))
+        began, verdict = time.monotonic(), "ok"
+        try:
+            test(folder)
+            passed += 1
+        except NotRun as why:
+            not_run += 1
+            verdict = f"NOT RUN: {why}"
+        except Exception:
+            failed += 1
+            verdict = "FAILED"
+            traceback.print_exc(file=sys.stdout)
+        print(f"{name[5:].replace('_', ' '):<32} {verdict} ({(time.monotonic() - began) * 1000:.0f} ms)", flush=True)
+        shutil.rmtree(folder)
+    print(f"{HOST}: {passed} passed, {failed} failed, {not_run} not run")
+    sys.exit(1 if failed or not passed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,144 @@
+//! JAR signing, which Android calls v1: digests of all members in the manifest, digests of the manifest in a signature
+//! file, and a signature over that (JAR File Specification, "Signed JAR File"; RFC 5652).
+
+use super::der::{self, element};
+use super::identity::{Identity, KeyKind};
+use crate::container::jar::{self, Manifest};
+use crate::error::Result;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use sha2::{Digest, Sha256};
+
+/// The signature file.
+pub const SIGNATURE_FILE: &str = "META-INF/CERT.SF";
+
+/// The file with the signature over it, whose extension tells the kind of key.
+pub fn block_name(kind: KeyKind) -> &'static str {
+    match kind {
+        KeyKind::Rsa => "META-INF/CERT.RSA",
+        KeyKind::P256 => "META-INF/CERT.EC",
+    }
+}
+
+/// 1.2.840.113549.1.7.2, `id-signedData`.
+const SIGNED_DATA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 7, 2];
+/// 1.2.840.113549.1.7.1, `id-data`.
+const DATA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 7, 1];
+/// 2.16.840.1.101.3.4.2.1, `id-sha256`.
+const SHA256: &[u8] = &[0x60, 0x86, 0x48, 1, 0x65, 3, 4, 2, 1];
+/// 1.2.840.113549.1.1.1, `rsaEncryption`.
+const RSA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 1];
+/// 1.2.840.10045.4.3.2, `ecdsa-with-SHA256`.
+const ECDSA_SHA256: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 4, 3, 2];
+
+/// Manifest and signature file, while members are digested one by one.
+pub struct Digests {
+    manifest: Vec<u8>,
+    main_len: usize,
+    /// The sections of the signature file.
+    sections: Vec<u8>,
+}
+
+fn digest(bytes: &[u8]) -> String {
+    BASE64_STANDARD.encode(Sha256::digest(bytes))
+}
+
+fn attribute(out: &mut Vec<u8>, name: &str, value: &str) {
+    out.extend(jar::wrapped(name, value, "\r\n"));
+}
+
+impl Digests {
+    /// Keeps the main attributes of a manifest that was there.
+    pub fn new(before: Option<&[u8]>) -> Digests {
+        let mut manifest = match before {
+            Some(before) => Manifest::parse(before).main_section(),
+            None => Vec::new(),
+        };
+        if manifest.is_empty() {
+            attribute(&mut manifest, "Manifest-Version", "1.0");
+            attribute(&mut manifest, "Created-By", "1.0 (weave)");
+        }
+        manifest.extend_from_slice(b"\r\n");
+        Digests {
+            main_len: manifest.len(),
+            manifest,
+            sections: Vec::new(),
+        }
+    }
+
+    /// Adds a member.
+    pub fn member(&mut self, name: &str, data: &[u8]) {
+        let start = self.manifest.len();
+        attribute(&mut self.manifest, "Name", name);
+        attribute(&mut self.manifest, "SHA-256-Digest", &digest(data));
+        self.manifest.extend_from_slice(b"\r\n");
+        attribute(&mut self.sections, "Name", name);
+        attribute(
+            &mut self.sections,
+            "SHA-256-Digest",
+            &digest(&self.manifest[start..]),
+        );
+        self.sections.extend_from_slice(b"\r\n");
+    }
+
+    /// The manifest, and the signature file; for an apk this says that there are signatures by v2 and v3, so that they
+    /// cannot be stripped.
+    pub fn finish(self, apk: bool) -> (Vec<u8>, Vec<u8>) {
+        let mut file = Vec::with_capacity(self.sections.len() + 256);
+        attribute(&mut file, "Signature-Version", "1.0");
+        attribute(&mut file, "Created-By", "1.0 (weave)");
+        attribute(
+            &mut file,
+            "SHA-256-Digest-Manifest",
+            &digest(&self.manifest),
+        );
+        if apk {
+            attribute(&mut file, "X-Android-APK-Signed", "2, 3");
+        } else {
+            // Android does not read it, and some of its versions stumble over it.
+            let main = digest(&self.manifest[..self.main_len]);
+            attribute(&mut file, "SHA-256-Digest-Manifest-Main-Attributes", &main);
+        }
+        file.extend_from_slice(b"\r\n");
+        file.extend(self.sections);
+        (self.manifest, file)
+    }
+}
+
+/// The signature over the signature file: CMS `SignedData` without signed attributes, in which a time would be.
+pub fn signature(identity: &Identity, file: &[u8]) -> Result<Vec<u8>> {
+    let oid = |oid: &[u8]| element(der::OID, &[oid]);
+    let null = element(der::NULL, &[]);
+    let sha256 = element(der::SEQUENCE, &[&oid(SHA256), &null]);
+    let algorithm = match identity.kind() {
+        KeyKind::Rsa => element(der::SEQUENCE, &[&oid(RSA), &null]),
+        KeyKind::P256 => element(der::SEQUENCE, &[&oid(ECDSA_SHA256)]),
+    };
+    let version = element(der::INTEGER, &[&[1]]);
+    let signature = element(der::OCTETS, &[&identity.sign(file)?]);
+    let signer = element(
+        der::SEQUENCE,
+        &[
+            &version,
+            identity.issuer_and_serial(),
+            &sha256,
+            &algorithm,
+            &signature,
+        ],
+    );
+    let certificates: Vec<&[u8]> = identity.certificates().iter().map(Vec::as_slice).collect();
+    let data = element(
+        der::SEQUENCE,
+        &[
+            &version,
+            &element(der::SET, &[&sha256]),
+            &element(der::SEQUENCE, &[&oid(DATA)]),
+            &element(der::CONTEXT_0, &certificates),
+            &element(der::SET, &[&signer]),
+        ],
+    );
+    Ok(element(
+        der::SEQUENCE,
+        &[&oid(SIGNED_DATA), &element(der::CONTEXT_0, &[&data])],
+    ))
+}

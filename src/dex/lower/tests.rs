@@ -1,0 +1,366 @@
+//! What comes of small bodies, instruction by instruction.
+
+use super::*;
+use crate::dex::testing::{Body, show};
+
+const HOOKS: Hooks = Hooks {
+    enter: 100,
+    exit: 101,
+    error: 102,
+};
+
+fn shape(shorty: &str) -> Shape<'_> {
+    Shape {
+        shorty: shorty.as_bytes(),
+        is_static: true,
+        is_constructor: false,
+        throwable: Some(9),
+    }
+}
+
+const CONSTRUCTOR: Shape<'static> = Shape {
+    shorty: b"V",
+    is_static: false,
+    is_constructor: true,
+    throwable: Some(9),
+};
+
+fn map() -> Remap {
+    Remap::identity([1000; 5])
+}
+
+fn lowered(body: &Body, shape: Shape<'_>, advice: Advice) -> Result<Vec<u8>, Reason> {
+    let bytes = body.bytes();
+    let code = Code::read(&bytes, 0).unwrap();
+    let planned = Planned {
+        ty: 0,
+        index: 0,
+        id: 0x12345678,
+        advice,
+    };
+    let mut out = vec![];
+    let mut scratch = Scratch::default();
+    lower(
+        &code,
+        shape,
+        &planned,
+        HOOKS,
+        &map(),
+        &mut scratch,
+        &mut out,
+    )
+    .unwrap()
+    .map(|_| out)
+}
+
+fn woven(body: &Body, shape: Shape<'_>) -> String {
+    show(&lowered(body, shape, Advice::ALL).unwrap())
+}
+
+#[test]
+fn without_advice_nothing_changes() {
+    let body = Body::new(2, 1, &[0x0071, 1, 0, 0x000e, 0x010d, 0x0127]).try_at(
+        0,
+        3,
+        &[(Some(4), 4), (None, 4)],
+    );
+    assert_eq!(
+        lowered(&body, shape("VI"), Advice::default()).unwrap(),
+        body.bytes()
+    );
+}
+
+#[test]
+fn the_id_lives_between_locals_and_arguments() {
+    // add-int v0, v1, v2; invoke-static {v0}; return v0
+    let body = Body::new(3, 2, &[0x0090, 0x0201, 0x1071, 1, 0, 0x000f]);
+    insta::assert_snapshot!(woven(&body, shape("III")), @"
+    registers 4 ins 2 outs 2
+       0 const v1, #0x12345678
+       3 invoke-static v1, @100
+       6 add-int v0, v2, v3
+       8 invoke-static v0, @1
+      11 invoke-static v1, @101
+      14 return v0
+      15 move-exception v0
+      16 invoke-static v0, v1, @102
+      19 throw v0
+    try 6..15 all -> 15
+    ");
+}
+
+#[test]
+fn what_cannot_throw_gets_no_handler() {
+    insta::assert_snapshot!(woven(&Body::new(0, 0, &[0x000e]), shape("V")), @"
+    registers 1 ins 0 outs 1
+       0 const v0, #0x12345678
+       3 invoke-static v0, @100
+       6 invoke-static v0, @101
+       9 return-void
+    ");
+}
+
+#[test]
+fn returns_go_to_the_last_one_or_to_one_at_the_end() {
+    // if-eqz v1, +3; return v0; return v1
+    let last = Body::new(2, 1, &[0x0138, 3, 0x000f, 0x010f]);
+    insta::assert_snapshot!(woven(&last, shape("II")), @"
+    registers 3 ins 1 outs 1
+       0 const v1, #0x12345678
+       3 invoke-static v1, @100
+       6 if-eqz v2, -> 9
+       8 goto -> 13
+       9 invoke-static v1, @101
+      12 return v2
+      13 move v2, v0
+      14 goto -> 9
+    ");
+    // if-eqz v1, +3; return v1; throw v0
+    let end = Body::new(2, 1, &[0x0138, 3, 0x010f, 0x0027]);
+    insta::assert_snapshot!(woven(&end, shape("II")), @"
+    registers 3 ins 1 outs 2
+       0 const v1, #0x12345678
+       3 invoke-static v1, @100
+       6 if-eqz v2, -> 9
+       8 goto -> 10
+       9 throw v0
+      10 invoke-static v1, @101
+      13 return v2
+      14 move-exception v0
+      15 invoke-static v0, v1, @102
+      18 throw v0
+    try 6..14 all -> 14
+    ");
+}
+
+#[test]
+fn a_loop_to_the_start_enters_once() {
+    // invoke-static {}; if-eqz v0, -3; return-void
+    let body = Body::new(1, 1, &[0x0071, 1, 0, 0x0038, 0xfffd, 0x000e]);
+    insta::assert_snapshot!(woven(&body, shape("VI")), @"
+    registers 2 ins 1 outs 2
+       0 const v0, #0x12345678
+       3 invoke-static v0, @100
+       6 invoke-static @1
+       9 if-eqz v1, -> 6
+      11 invoke-static v0, @101
+      14 return-void
+      15 move-exception v1
+      16 invoke-static v1, v0, @102
+      19 throw v1
+    try 6..15 all -> 15
+    ");
+}
+
+#[test]
+fn own_handlers_come_first_and_exit_hooks_stay_outside() {
+    // invoke-static {}; return-void; move-exception v0; return-void
+    let body =
+        Body::new(1, 0, &[0x0071, 1, 0, 0x000e, 0x000d, 0x000e]).try_at(0, 4, &[(Some(5), 4)]);
+    insta::assert_snapshot!(woven(&body, shape("V")), @"
+    registers 2 ins 0 outs 2
+       0 const v1, #0x12345678
+       3 invoke-static v1, @100
+       6 invoke-static @1
+       9 goto -> 11
+      10 move-exception v0
+      11 invoke-static v1, @101
+      14 return-void
+      15 move-exception v0
+      16 invoke-static v0, v1, @102
+      19 throw v0
+    try 6..10 @5 -> 10 all -> 15
+    try 11..15 all -> 15
+    ");
+}
+
+#[test]
+fn who_catches_throwable_needs_no_other_handler() {
+    let body =
+        Body::new(1, 0, &[0x0071, 1, 0, 0x000e, 0x000d, 0x000e]).try_at(0, 3, &[(Some(9), 4)]);
+    insta::assert_snapshot!(woven(&body, shape("V")), @"
+    registers 2 ins 0 outs 1
+       0 const v1, #0x12345678
+       3 invoke-static v1, @100
+       6 invoke-static @1
+       9 goto -> 11
+      10 move-exception v0
+      11 invoke-static v1, @101
+      14 return-void
+    try 6..9 @9 -> 10
+    ");
+}
+
+#[test]
+fn constructors_enter_behind_the_call() {
+    // invoke-direct {v1}; invoke-virtual {v1}; return-void
+    let body = Body::new(2, 1, &[0x1070, 1, 1, 0x106e, 2, 1, 0x000e]);
+    insta::assert_snapshot!(woven(&body, CONSTRUCTOR), @"
+    registers 3 ins 1 outs 2
+       0 const v1, #0x12345678
+       3 invoke-direct v2, @1
+       6 invoke-static v1, @100
+       9 invoke-virtual v2, @2
+      12 invoke-static v1, @101
+      15 return-void
+      16 move-exception v0
+      17 invoke-static v0, v1, @102
+      20 throw v0
+    try 9..16 all -> 16
+    ");
+}
+
+#[test]
+fn large_frames_take_dead_registers() {
+    // invoke-static {v17}; return-wide v0
+    let body = Body::new(18, 1, &[0x0177, 1, 17, 0x0010]);
+    insta::assert_snapshot!(woven(&body, shape("JI")), @"
+    registers 18 ins 1 outs 2
+       0 const v0, #0x12345678
+       3 invoke-static v0, @100
+       6 invoke-static/range v17, @1
+       9 const v2, #0x12345678
+      12 invoke-static v2, @101
+      15 return-wide v0
+      16 move-exception v0
+      17 const v1, #0x12345678
+      20 invoke-static v0, v1, @102
+      23 throw v0
+    try 6..16 all -> 16
+    ");
+}
+
+#[test]
+fn arguments_are_moved_where_no_local_is_free() {
+    // invoke-static {v2, v3}; return-void
+    let body = Body::new(17, 17, &[0x0277, 1, 2, 0x000e]);
+    let shape = Shape {
+        shorty: b"VIJLDIIIIIIIIIII",
+        ..CONSTRUCTOR
+    };
+    let shape = Shape {
+        is_constructor: false,
+        is_static: true,
+        ..shape
+    };
+    insta::assert_snapshot!(woven(&body, shape), @"
+    registers 18 ins 17 outs 2
+       0 move v0, v1
+       1 move-wide v1, v2
+       2 move-object v3, v4
+       3 move-wide v4, v5
+       4 move v6, v7
+       5 move v7, v8
+       6 move v8, v9
+       7 move v9, v10
+       8 move v10, v11
+       9 move v11, v12
+      10 move v12, v13
+      11 move v13, v14
+      12 move v14, v15
+      13 move/from16 v15, v16
+      15 move/from16 v16, v17
+      17 const v17, #0x12345678
+      20 invoke-static/range v17, @100
+      23 invoke-static/range v2, v3, @1
+      26 const v0, #0x12345678
+      29 invoke-static v0, @101
+      32 return-void
+      33 move-exception v0
+      34 const v1, #0x12345678
+      37 invoke-static v0, v1, @102
+      40 throw v0
+    try 23..33 all -> 33
+    ");
+}
+
+#[test]
+fn what_holds_a_monitor_gets_its_own_handler() {
+    // monitor-enter v0; invoke-static {}; monitor-exit v0; invoke-static {}; return-void
+    let body = Body::new(2, 1, &[0x011d, 0x0071, 1, 0, 0x011e, 0x0071, 1, 0, 0x000e]);
+    insta::assert_snapshot!(woven(&body, shape("VL")), @"
+    registers 3 ins 1 outs 2
+       0 const v1, #0x12345678
+       3 invoke-static v1, @100
+       6 monitor-enter v2
+       7 invoke-static @1
+      10 monitor-exit v2
+      11 invoke-static @1
+      14 invoke-static v1, @101
+      17 return-void
+      18 move-exception v0
+      19 invoke-static v0, v1, @102
+      22 throw v0
+      23 move-exception v0
+      24 invoke-static v0, v1, @102
+      27 throw v0
+    try 6..7 all -> 18
+    try 7..11 all -> 23
+    try 11..18 all -> 18
+    ");
+}
+
+#[test]
+fn switches_and_arrays_find_their_data() {
+    // packed-switch v0; fill-array-data v0; return-void; payloads
+    let body = Body::new(
+        2,
+        1,
+        &[
+            0x012b, 8, 0, 0x0026, 13, 0, 0x000e, 0, 0x0100, 1, 0, 0, 6, 0, 0, 0, 0x0300, 1, 1, 0, 7,
+        ],
+    );
+    insta::assert_snapshot!(woven(&body, shape("VI")), @"
+    registers 3 ins 1 outs 2
+       0 const v1, #0x12345678
+       3 invoke-static v1, @100
+       6 packed-switch v2, -> 14 -> 12
+       9 fill-array-data v0, -> 22
+      12 goto -> 27
+      13 nop
+      14 payload of 6 units
+      20 nop
+      21 nop
+      22 payload of 5 units
+      27 invoke-static v1, @101
+      30 return-void
+      31 move-exception v0
+      32 invoke-static v0, v1, @102
+      35 throw v0
+    try 6..31 all -> 31
+    ");
+}
+
+#[test]
+fn strings_become_jumbo() {
+    // const-string v0, 5; goto -2
+    let body = Body::new(1, 0, &[0x001a, 5, 0xfe28]);
+    let bytes = body.bytes();
+    let code = Code::read(&bytes, 0).unwrap();
+    let mut map = map();
+    map.strings[5] = 0x12345;
+    map.strings[999] = 0x20000;
+    let planned = Planned {
+        ty: 0,
+        index: 0,
+        id: 1,
+        advice: Advice::default(),
+    };
+    let mut out = vec![];
+    lower(
+        &code,
+        shape("V"),
+        &planned,
+        HOOKS,
+        &map,
+        &mut Scratch::default(),
+        &mut out,
+    )
+    .unwrap()
+    .unwrap();
+    insta::assert_snapshot!(show(&out), @"
+    registers 1 ins 0 outs 0
+       0 const-string/jumbo v0, @74565
+       3 goto -> 0
+    ");
+}

@@ -1,0 +1,32 @@
+//! Dalvik executables: scan for join points, weave hooks in.
+//!
+//! [`Dex::parse`] reads the frame of the file; [`scan`] shows its methods to a planner; [`weave`] writes
+//! the file with the planned methods' hooks.
+
+mod bodies;
+mod branches;
+mod class;
+pub mod code_item;
+mod constructor;
+mod data;
+pub mod debug_info;
+mod file;
+mod flow;
+mod guards;
+mod ids;
+pub mod insn;
+mod layout;
+pub mod lower;
+mod monitors;
+pub mod opcodes;
+mod registers;
+pub mod remap;
+mod scan;
+#[cfg(test)]
+mod testing;
+mod values;
+mod write;
+
+pub use file::{Dex, MAGIC};
+pub use scan::scan;
+pub use write::{HOOKS, Scratch, Woven, weave};

@@ -1,0 +1,304 @@
+//! Shows the methods of a dex file as join points.
+
+use crate::aspect::joinpoint::{
+    Access, EachName, Kinds, Method, MethodDetails, Type, TypeDetails, Visitor,
+};
+use crate::bytes::{Cursor, mutf8};
+use crate::dex::class::{Budget, ClassDef, Members, flag};
+use crate::dex::file::{Dex, File, NO_INDEX, u32_at};
+use crate::error::{Error, Result};
+use std::cell::Cell;
+
+/// Shows all classes and, where the visitor wants them, their methods. Types are numbered in the order of
+/// the class definitions (through all dexes of a container), methods in that of the class data: direct
+/// ones, then virtual ones.
+pub fn scan(dex: &Dex<'_>, visitor: &mut dyn Visitor) -> Result<()> {
+    dex.files
+        .iter()
+        .try_for_each(|file| scan_file(file, visitor))
+}
+
+fn scan_file(file: &File<'_>, visitor: &mut dyn Visitor) -> Result<()> {
+    let mut budget = Budget::new(file, "class data items");
+    // Annotations are decoded as often as rules ask: a hostile file must not make that quadratic.
+    let patience = Cell::new(file.bytes.len().saturating_mul(4));
+    let mut descriptor = String::new();
+    for row in file.classes {
+        let class = Class {
+            file,
+            def: ClassDef::read(row),
+            patience: &patience,
+        };
+        let name = file.type_name(class.def.ty)?;
+        let wanted = visitor.enter_type(&Type {
+            name: &name,
+            access: access(class.def.access),
+            details: &class,
+        });
+        if !wanted || class.def.data == 0 {
+            continue;
+        }
+        let mut members = Members::read(file, class.def.data)?;
+        let mut index = 0;
+        while let Some(method) = members.next()? {
+            let (_, proto, name) = file.method(method.id)?;
+            let name = mutf8(file.string(name)?);
+            descriptor.clear();
+            file.proto_descriptor(proto, &mut descriptor)?;
+            let code =
+                units(file, method.code).map_err(|e| e.in_method(file.method_label(method.id)))?;
+            let shape = shape(code, &name);
+            visitor.method(
+                index,
+                &Method {
+                    name: &name,
+                    descriptor: &descriptor,
+                    access: access(method.access),
+                    kinds: kinds(method.access, &name, &descriptor, shape),
+                    has_body: method.code != 0,
+                    size: code.len() as u32 * 2,
+                    trivial: shape != Shape::Other,
+                    details: &Details {
+                        class: &class,
+                        id: method.id,
+                        proto,
+                    },
+                },
+            );
+            index += 1;
+        }
+        budget.spend(members.start, members.len())?;
+    }
+    Ok(())
+}
+
+/// The code units of the `code_item` at an offset; none where there is no code.
+fn units<'a>(file: &File<'a>, at: u32) -> Result<&'a [[u8; 2]]> {
+    if at == 0 {
+        return Ok(&[]);
+    }
+    // Behind four 16-bit numbers and the debug info's offset.
+    let mut cursor = Cursor::at(file.bytes, at as usize + 12);
+    let count = cursor.le_u32()? as usize;
+    match cursor.take(count.saturating_mul(2)) {
+        Ok(bytes) => Ok(bytes.as_chunks().0),
+        Err(_) => Err(Error::malformed(
+            at as usize,
+            format!("{count} code units exceed the file"),
+        )),
+    }
+}
+
+fn access(flags: u32) -> Access {
+    if flags & flag::PUBLIC != 0 {
+        Access::Public
+    } else if flags & flag::PRIVATE != 0 {
+        Access::Private
+    } else if flags & flag::PROTECTED != 0 {
+        Access::Protected
+    } else {
+        Access::Package
+    }
+}
+
+fn kinds(flags: u32, name: &str, descriptor: &str, shape: Shape) -> Kinds {
+    let mut kinds = Kinds::default();
+    // javac names the bodies of lambdas `lambda$method$n`, Kotlin `method$lambda$n`.
+    if name.contains('$') && (name.contains("lambda$") || name.contains("$lambda")) {
+        kinds = kinds.with(Kinds::LAMBDA);
+    } else if flags & flag::BRIDGE != 0 {
+        kinds = kinds.with(Kinds::BRIDGE);
+    } else if flags & flag::SYNTHETIC != 0 {
+        kinds = kinds.with(Kinds::SYNTHETIC);
+    } else {
+        kinds = kinds.with(match name {
+            "<init>" => Kinds::CONSTRUCTOR,
+            "<clinit>" => Kinds::STATIC_INIT,
+            _ => Kinds::METHOD,
+        });
+    }
+    if shape == Shape::Accessor {
+        kinds = kinds.with(Kinds::ACCESSOR);
+    }
+    // Kotlin's suspend functions take their continuation last.
+    if descriptor
+        .rsplit_once(')')
+        .is_some_and(|(parameters, _)| parameters.ends_with("Lkotlin/coroutines/Continuation;"))
+    {
+        kinds = kinds.with(Kinds::ASYNC);
+    }
+    kinds
+}
+
+/// What a short body does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    /// Nothing, or it returns a constant or an argument.
+    Empty,
+    /// It reads or writes one field.
+    Accessor,
+    /// Something worth a trace.
+    Other,
+}
+
+/// Recognises bodies that are not worth a trace by their opcodes alone.
+fn shape(code: &[[u8; 2]], name: &str) -> Shape {
+    /// `return`, `return-wide`, `return-object`.
+    const XRETURN: std::ops::RangeInclusive<u8> = 0x0f..=0x11;
+    const RETURN_VOID: u8 = 0x0e;
+    /// `const/4` to `const-class`: units by opcode.
+    const CONST_UNITS: [usize; 11] = [1, 2, 3, 2, 2, 3, 5, 2, 2, 3, 2];
+    let op = |i: usize| code.get(i).map_or(0xff, |unit| unit[0]);
+    let last = |i: usize| code.len() == i + 1;
+    match op(0) {
+        RETURN_VOID if last(0) => Shape::Empty,
+        op if XRETURN.contains(&op) && last(0) => Shape::Empty,
+        // `const*`, then a return of it.
+        c @ 0x12..=0x1c => {
+            let len = CONST_UNITS[usize::from(c) - 0x12];
+            if XRETURN.contains(&op(len)) && last(len) {
+                Shape::Empty
+            } else {
+                Shape::Other
+            }
+        }
+        // `invoke-direct {this}`: the call of the superclass's constructor and nothing else.
+        0x70 if name == "<init>" && code[0][1] == 0x10 && op(3) == RETURN_VOID && last(3) => {
+            Shape::Empty
+        }
+        // `iget*`, `sget*`.
+        0x52..=0x58 | 0x60..=0x66 if XRETURN.contains(&op(2)) && last(2) => Shape::Accessor,
+        // `iput*`, `sput*`.
+        0x59..=0x5f | 0x67..=0x6d if op(2) == RETURN_VOID && last(2) => Shape::Accessor,
+        _ => Shape::Other,
+    }
+}
+
+struct Class<'f, 'a> {
+    file: &'f File<'a>,
+    def: ClassDef,
+    patience: &'f Cell<usize>,
+}
+
+impl Class<'_, '_> {
+    /// The names of an annotation set's annotations, but for those that only the system reads. What is
+    /// malformed ends the list.
+    fn annotation_set(&self, at: u32, each: EachName<'_>) -> Result<()> {
+        const VISIBILITY_SYSTEM: u8 = 2;
+        if at == 0 {
+            return Ok(());
+        }
+        let mut set = Cursor::at(self.file.bytes, at as usize);
+        for _ in 0..set.le_u32()? {
+            let Some(patience) = self.patience.get().checked_sub(4) else {
+                return Ok(());
+            };
+            self.patience.set(patience);
+            let mut item = Cursor::at(self.file.bytes, set.le_u32()? as usize);
+            if item.u8()? != VISIBILITY_SYSTEM {
+                each(&self.file.type_name(item.uleb32()?)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// The annotation set of a method, or 0.
+    fn method_annotations(&self, id: u32) -> Result<u32> {
+        if self.def.annotations == 0 {
+            return Ok(0);
+        }
+        let mut directory = Cursor::at(self.file.bytes, self.def.annotations as usize);
+        directory.take(4)?;
+        let fields = directory.le_u32()? as usize;
+        let methods = directory.le_u32()? as usize;
+        directory.take(4)?;
+        directory.take(fields.saturating_mul(8))?;
+        let (rows, _) = directory.take(methods.saturating_mul(8))?.as_chunks::<8>();
+        Ok(rows
+            .binary_search_by_key(&id, |row| u32_at(row, 0))
+            .map_or(0, |i| u32_at(&rows[i], 4)))
+    }
+}
+
+impl TypeDetails for Class<'_, '_> {
+    fn annotations(&self, each: EachName<'_>) {
+        if self.def.annotations != 0 {
+            let set = Cursor::at(self.file.bytes, self.def.annotations as usize).le_u32();
+            let _ = set.and_then(|set| self.annotation_set(set, each));
+        }
+    }
+
+    fn supertypes(&self, each: EachName<'_>) {
+        if self.def.superclass != NO_INDEX
+            && let Ok(name) = self.file.type_name(self.def.superclass)
+        {
+            each(&name);
+        }
+        for row in self.file.type_list(self.def.interfaces).unwrap_or_default() {
+            let Some(patience) = self.patience.get().checked_sub(1) else {
+                return;
+            };
+            self.patience.set(patience);
+            if let Ok(name) = self.file.type_name(u32::from(u16::from_le_bytes(*row))) {
+                each(&name);
+            }
+        }
+    }
+}
+
+struct Details<'c, 'f, 'a> {
+    class: &'c Class<'f, 'a>,
+    id: u32,
+    proto: u32,
+}
+
+impl MethodDetails for Details<'_, '_, '_> {
+    fn annotations(&self, each: EachName<'_>) {
+        let set = self.class.method_annotations(self.id);
+        let _ = set.and_then(|set| self.class.annotation_set(set, each));
+    }
+
+    fn parameters(&self, each: EachName<'_>) {
+        let file = self.class.file;
+        let list = file.proto(self.proto).and_then(|p| file.type_list(p.2));
+        for row in list.unwrap_or_default() {
+            if let Ok(descriptor) = file.descriptor(u32::from(u16::from_le_bytes(*row))) {
+                type_name(&mutf8(descriptor), each);
+            }
+        }
+    }
+
+    fn returns(&self, each: EachName<'_>) {
+        let file = self.class.file;
+        let returns = file.proto(self.proto).and_then(|p| file.descriptor(p.1));
+        if let Ok(descriptor) = returns {
+            type_name(&mutf8(descriptor), each);
+        }
+    }
+}
+
+/// Gives a descriptor as rules write types: `int`, `java/util/Map$Entry`, `byte[]`.
+fn type_name(descriptor: &str, each: EachName<'_>) {
+    let element = descriptor.trim_start_matches('[');
+    let dimensions = descriptor.len() - element.len();
+    let name = match element {
+        "V" => "void",
+        "Z" => "boolean",
+        "B" => "byte",
+        "C" => "char",
+        "S" => "short",
+        "I" => "int",
+        "J" => "long",
+        "F" => "float",
+        "D" => "double",
+        _ => element
+            .strip_prefix('L')
+            .and_then(|e| e.strip_suffix(';'))
+            .unwrap_or(element),
+    };
+    if dimensions == 0 {
+        each(name);
+    } else {
+        each(&format!("{name}{}", "[]".repeat(dimensions)));
+    }
+}

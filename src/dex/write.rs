@@ -1,0 +1,273 @@
+//! The new dex file: what was woven, method by method, and the bytes.
+
+use crate::aspect::advice::{Advice, Reason};
+use crate::aspect::plan::{Plan, Planned, Skipped};
+use crate::aspect::woven::WovenType;
+use crate::bytes::mutf8;
+use crate::dex::bodies::{Bodies, Job, Member};
+use crate::dex::class::{Budget, ClassDef, Members};
+use crate::dex::file::{Dex, File, NO_INDEX};
+use crate::dex::ids::{self, Ids, Wanted};
+use crate::dex::layout;
+use crate::dex::lower::Hooks;
+use crate::dex::remap::Remap;
+use crate::error::{Error, Result};
+
+/// Descriptor of the class that holds the hooks.
+pub const HOOKS: &[u8] = b"Lweave/runtime/Hooks;";
+
+/// Descriptor of what the exception hook is given.
+const THROWABLE: &[u8] = b"Ljava/lang/Throwable;";
+
+/// Reusable buffers for [`weave`]; one a thread.
+#[derive(Default)]
+pub struct Scratch {
+    bodies: Bodies,
+    members: Vec<Member>,
+    /// One for each planned method.
+    outcomes: Vec<Outcome>,
+}
+
+/// A woven dex file.
+#[derive(Default)]
+pub struct Woven {
+    /// The new file; `None` where nothing could be woven.
+    pub bytes: Option<Vec<u8>>,
+    /// The types with planned methods, in the order of the file.
+    pub types: Vec<WovenType>,
+}
+
+/// Weaves the planned methods of a dex file.
+pub fn weave(dex: &Dex<'_>, plan: &Plan, scratch: &mut Scratch) -> Result<Woven> {
+    let mut woven = Woven::default();
+    if plan.methods.is_empty() {
+        return Ok(woven);
+    }
+    let mut out = Vec::new();
+    let mut starts = Vec::with_capacity(dex.files.len());
+    let mut planned = &plan.methods[..];
+    let mut first_type = 0;
+    for file in &dex.files {
+        let next_type = first_type + file.classes.len() as u32;
+        let (ours, rest) = planned.split_at(planned.partition_point(|p| p.ty < next_type));
+        planned = rest;
+        let file_plan = FilePlan {
+            planned: ours,
+            first_type,
+        };
+        first_type = next_type;
+        let ids = weave_bodies(file, file_plan, scratch, &mut woven.types)?;
+        let ids = match ids {
+            Some(ids) => ids,
+            // Nothing can be woven here, but what lies in front of it in its container grows.
+            None if dex.files.len() > 1 => {
+                let ids = Ids::none(file);
+                scratch.copy_all(file, &ids)?;
+                ids
+            }
+            None => continue,
+        };
+        out.resize(out.len().next_multiple_of(4), 0);
+        starts.push(out.len());
+        layout::write(file, &ids, &mut scratch.bodies, &mut out)?;
+    }
+    if !planned.is_empty() {
+        return Err(Error::usage("the plan is of another dex file"));
+    }
+    if woven.types.iter().any(|ty| ty.methods().len() > 0) {
+        layout::seal(&mut out, &starts);
+        let last = dex.files.last().map_or(&[][..], |file| file.bytes);
+        out.extend_from_slice(&dex.bytes[last.len()..]);
+        woven.bytes = Some(out);
+    }
+    Ok(woven)
+}
+
+/// What of the plan is about one dex.
+#[derive(Clone, Copy, Default)]
+struct FilePlan<'p> {
+    planned: &'p [Planned],
+    /// The number of its first type in the whole file.
+    first_type: u32,
+}
+
+/// Makes the new bodies of a dex in `scratch`, and tells what came of each planned method. Gives the new
+/// ids, or nothing where no method could be woven.
+fn weave_bodies(
+    file: &File<'_>,
+    plan: FilePlan<'_>,
+    scratch: &mut Scratch,
+    types: &mut Vec<WovenType>,
+) -> Result<Option<Ids>> {
+    if plan.planned.is_empty() {
+        return Ok(None);
+    }
+    scratch.gather(file, plan)?;
+    let advice = plan
+        .planned
+        .iter()
+        .fold(Advice::default(), |all, p| all.with(p.advice));
+    let hook = |name: &'static [u8], parameters| Wanted {
+        class: HOOKS,
+        name,
+        parameters,
+        returns: b"V",
+    };
+    let wanted = [
+        (Advice::ENTER, hook(b"enter", &[b"I"])),
+        (Advice::EXIT, hook(b"exit", &[b"I"])),
+        (Advice::EXCEPTION, hook(b"error", &[THROWABLE, b"I"])),
+    ];
+    let wanted = wanted.into_iter().filter(|(when, _)| advice.has(*when));
+    let (when, wanted): (Vec<_>, Vec<_>) = wanted.unzip();
+    let added = ids::add(file, &wanted)?;
+    match &added {
+        Some((ids, indices)) => {
+            let index = |advice| {
+                when.iter()
+                    .position(|&w| w == advice)
+                    .map_or(0, |i| indices[i])
+            };
+            let hooks = Hooks {
+                enter: index(Advice::ENTER),
+                exit: index(Advice::EXIT),
+                error: index(Advice::EXCEPTION),
+            };
+            scratch.build(file, &ids.remap, plan.planned, hooks)?;
+        }
+        None => scratch.outcomes.iter_mut().for_each(|outcome| {
+            outcome.left = Some(Reason::PoolFull);
+        }),
+    }
+    let any = tell(file, plan, scratch, types)?;
+    Ok(added.map(|(ids, _)| ids).filter(|_| any))
+}
+
+/// Lists the types with planned methods, and whether any method was woven.
+fn tell(
+    file: &File<'_>,
+    plan: FilePlan<'_>,
+    scratch: &Scratch,
+    types: &mut Vec<WovenType>,
+) -> Result<bool> {
+    let mut any = false;
+    let mut last = None;
+    for (planned, outcome) in plan.planned.iter().zip(&scratch.outcomes) {
+        if last != Some(planned.ty) {
+            last = Some(planned.ty);
+            let row = &file.classes[(planned.ty - plan.first_type) as usize];
+            let class = ClassDef::read(row);
+            let of_type = plan.planned.iter().filter(|p| p.ty == planned.ty);
+            types.push(WovenType::new(
+                planned.ty,
+                &file.type_name(class.ty)?,
+                &mutf8(class.file(file)?),
+                of_type.count(),
+            ));
+        }
+        let Some(ty) = types.last_mut() else {
+            continue;
+        };
+        let member = scratch.members[outcome.member as usize];
+        let (_, proto, name) = file.method(member.id)?;
+        let name = mutf8(file.string(name)?);
+        let mut descriptor = String::new();
+        file.proto_descriptor(proto, &mut descriptor)?;
+        match outcome.left {
+            Some(reason) => ty.left.push(Skipped {
+                ty: planned.ty,
+                index: planned.index,
+                method: format!("{name}{descriptor}"),
+                reason,
+            }),
+            None => {
+                any = true;
+                ty.add(planned.id, outcome.line, &name, |text| {
+                    text.push_str(&descriptor);
+                });
+            }
+        }
+    }
+    Ok(any)
+}
+
+/// What came of a planned method.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Outcome {
+    /// Its number among the methods that the classes define.
+    pub member: u32,
+    /// Why it was left as it was.
+    pub left: Option<Reason>,
+    /// Its first source line, or 0.
+    pub line: u32,
+}
+
+impl Scratch {
+    /// Lists all methods that the classes define, and which of them are planned.
+    fn gather(&mut self, file: &File<'_>, plan: FilePlan<'_>) -> Result<()> {
+        let mut budget = Budget::new(file, "class data items");
+        self.members.clear();
+        self.outcomes.clear();
+        let mut planned = plan.planned.iter().enumerate().peekable();
+        for (ty, row) in (plan.first_type..).zip(file.classes) {
+            let class = ClassDef::read(row);
+            if class.data == 0 {
+                continue;
+            }
+            let mut members = Members::read(file, class.data)?;
+            let mut index = 0;
+            while let Some(method) = members.next()? {
+                let found = planned.next_if(|(_, p)| (p.ty, p.index) == (ty, index));
+                if found.is_some() {
+                    self.outcomes.push(Outcome {
+                        member: self.members.len() as u32,
+                        ..Outcome::default()
+                    });
+                }
+                self.members.push(Member {
+                    id: method.id,
+                    access: method.access,
+                    code: method.code,
+                    planned: found.map_or(NO_INDEX, |(number, _)| number as u32),
+                });
+                index += 1;
+            }
+            budget.spend(members.start, members.len())?;
+        }
+        match planned.next() {
+            None => Ok(()),
+            Some(_) => Err(Error::usage("the plan is of another dex file")),
+        }
+    }
+
+    /// Makes bodies that are the old ones, renumbered.
+    pub(super) fn copy_all(&mut self, file: &File<'_>, ids: &Ids) -> Result<()> {
+        self.gather(file, FilePlan::default())?;
+        self.build(file, &ids.remap, &[], Hooks::default())
+    }
+
+    #[cfg(test)]
+    pub(super) fn bodies(&mut self) -> &mut Bodies {
+        &mut self.bodies
+    }
+
+    fn build(
+        &mut self,
+        file: &File<'_>,
+        remap: &Remap,
+        planned: &[Planned],
+        hooks: Hooks,
+    ) -> Result<()> {
+        let hooks_type = ids::find_type(file, HOOKS)?;
+        let job = Job {
+            file,
+            remap,
+            members: &self.members,
+            planned,
+            hooks,
+            throwable: ids::find_type(file, THROWABLE)?,
+            known: hooks_type.map(|ty| ids::methods_of(file, ty)),
+        };
+        self.bodies.build(&job, &mut self.outcomes)
+    }
+}

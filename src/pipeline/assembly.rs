@@ -1,0 +1,138 @@
+//! .NET assemblies, each with the symbols file (.pdb) beside it.
+
+use crate::cil::{self, StrongNameKey, Written};
+use crate::error::{Error, Result};
+use crate::pipeline::ledger::Ledger;
+use crate::pipeline::outcome::WarningKind;
+use crate::pipeline::process::Context;
+use crate::pipeline::unit::{Attempts, Unit, parse_all, plan};
+use rayon::prelude::*;
+
+/// An assembly to weave.
+pub(crate) struct Source<'f> {
+    /// Its name in messages and symbols: `app/Acme.Orders.dll`.
+    pub(crate) label: &'f str,
+    /// Its file name, for rules.
+    pub(crate) name: &'f str,
+    /// The file.
+    pub(crate) bytes: &'f [u8],
+    /// The symbols file beside it.
+    pub(crate) pdb: Option<&'f [u8]>,
+}
+
+/// Weaves assemblies on all threads and records them in their order. `None` for one that stays as it is.
+pub(crate) fn weave_assemblies(
+    cx: &Context<'_>,
+    ledger: &mut Ledger<'_>,
+    key: Option<&StrongNameKey>,
+    sources: &[Source<'_>],
+) -> Result<Vec<Option<Written>>> {
+    let (parsed, errors) = parse_all(sources, |source| cil::Image::parse(source.bytes));
+    let pdbs: Vec<Option<cil::pdb::Source<'_>>> = (sources.par_iter().zip(&parsed))
+        .map(|(source, image)| Some(cil::pdb::Source::of(image.as_ref()?, source.pdb)))
+        .collect();
+    let mut scratches = Vec::new();
+    scratches.resize_with(sources.len(), <[cil::Scratch; 2]>::default);
+    let files: Vec<_> = (sources.iter().zip(&parsed).zip(&pdbs))
+        .map(|((source, image), pdb)| {
+            Some(File {
+                source,
+                image: image.as_ref()?,
+                pdb: pdb.as_ref()?,
+            })
+        })
+        .collect();
+    let begun: Vec<_> = (files.par_iter().zip(&mut scratches))
+        .map(|(file, [first, second])| match file {
+            Some(file) => {
+                let unit = file.weave(cx, &Attempts::default(), first)?;
+                Ok(unit.map(|unit| (unit, second)))
+            }
+            None => Ok(None),
+        })
+        .collect();
+    let mut settled = Vec::with_capacity(sources.len());
+    for (((source, file), e), unit) in sources.iter().zip(&files).zip(errors).zip(begun) {
+        let place = |e: Error| e.in_artifact(source.label);
+        if let Some(e) = e {
+            ledger.unreadable(&place(e));
+        }
+        let (Some(file), Some((unit, scratch))) = (file, unit.map_err(place)?) else {
+            settled.push(None);
+            continue;
+        };
+        let interrupted = ledger.begin_inner_unit();
+        let woven = unit.settle(ledger, source.label, move |attempts| {
+            let again = file.weave(cx, attempts, scratch).map_err(place)?;
+            Ok(again.expect("the same rules mean the same methods"))
+        })?;
+        let map = ledger.end_unit(None);
+        ledger.resume(interrupted);
+        settled.push(map.map(|map| (woven, map)));
+    }
+    let written: Vec<Result<Option<Written>>> = (settled.into_par_iter().zip(sources))
+        .map(|(woven, source)| {
+            let Some((woven, map)) = woven else {
+                return Ok(None);
+            };
+            let written = woven.write(Some(&map), key);
+            written.map(Some).map_err(|e| e.in_artifact(source.label))
+        })
+        .collect();
+    let written: Vec<Option<Written>> = written.into_iter().collect::<Result<_>>()?;
+    for (written, source) in written.iter().zip(sources) {
+        let Some(written) = written else { continue };
+        ledger.outcome.artifacts += 1;
+        for warning in &written.warnings {
+            let text = format!("{}: {warning}", source.label);
+            ledger.outcome.warn(kind(warning), text);
+        }
+    }
+    Ok(written)
+}
+
+/// What a backend's warning is about.
+fn kind(warning: &cil::Warning) -> WarningKind {
+    use cil::Warning as W;
+    match warning {
+        W::StrongNameRemoved
+        | W::PublicKeyChanged { .. }
+        | W::AuthenticodeRemoved
+        | W::Netmodule => WarningKind::SignatureRemoved,
+        W::ReadyToRunDropped => WarningKind::NativeCodeDropped,
+        W::WindowsPdb | W::MonoSymbols | W::OtherPdb | W::UnreadablePdb(_) => {
+            WarningKind::DebuggingDropped
+        }
+    }
+}
+
+/// An assembly that was read.
+struct File<'i, 'a> {
+    source: &'i Source<'a>,
+    image: &'i cil::Image<'a>,
+    pdb: &'i cil::pdb::Source<'i>,
+}
+
+impl<'i, 'a> File<'i, 'a> {
+    /// `None`: no rule has anything to say about it.
+    fn weave<'s>(
+        &self,
+        cx: &Context<'_>,
+        attempts: &Attempts,
+        scratch: &'s mut cil::Scratch,
+    ) -> Result<Option<Unit<cil::Woven<'i, 'a, 's>>>> {
+        let (source, image) = (self.source, self.image);
+        let version = image.assembly_version();
+        let matcher = (cx.matcher).for_artifact(source.name, version.as_deref(), cx.hierarchy);
+        if !matcher.bytes_may_match(source.bytes) {
+            return Ok(None);
+        }
+        let plan = plan(cx, &matcher, attempts, |visitor| cil::scan(image, visitor))?;
+        if plan.methods.is_empty() && plan.skipped.is_empty() {
+            return Ok(None);
+        }
+        let mut woven = cil::weave(image, self.pdb, &plan, scratch)?;
+        let types = std::mem::take(&mut woven.types);
+        Ok(Some(Unit::new(cx, woven, types, plan)))
+    }
+}

@@ -1,0 +1,93 @@
+//! Dex files: those of an apk, or one alone.
+
+use crate::aspect::joinpoint::{Method, Type, Visitor};
+use crate::aspect::pointcut::ArtifactMatcher;
+use crate::dex;
+use crate::error::{Error, Result};
+use crate::pipeline::ledger::Ledger;
+use crate::pipeline::process::{Context, with_worker};
+use crate::pipeline::unit::{Attempts, Unit, parse_all, plan};
+use rayon::prelude::*;
+
+/// The class with the hooks.
+const HOOKS: &str = "weave/runtime/Hooks";
+
+/// A dex file to weave.
+pub(crate) struct Source<'f> {
+    /// Its member in an archive, or empty.
+    pub(crate) member: &'f str,
+    pub(crate) bytes: &'f [u8],
+}
+
+/// Weaves dex files of one artifact on all threads and records them in their order. `None` for one that stays as it is.
+pub(crate) fn weave_dexes(
+    cx: &Context<'_>,
+    ledger: &mut Ledger<'_>,
+    matcher: &ArtifactMatcher<'_>,
+    artifact: &str,
+    sources: &[Source<'_>],
+) -> Result<Vec<Option<Vec<u8>>>> {
+    let (parsed, errors) = parse_all(sources, |source| dex::Dex::parse(source.bytes));
+    let begun: Vec<_> = (sources.par_iter().zip(&parsed))
+        .map(|(source, dex)| match dex {
+            Some(dex) => weave(cx, matcher, source.bytes, dex, &Attempts::default()),
+            None => Ok(None),
+        })
+        .collect();
+    let mut woven = Vec::with_capacity(sources.len());
+    for (((source, dex), e), unit) in sources.iter().zip(&parsed).zip(errors).zip(begun) {
+        let place = |e: Error| match source.member {
+            "" => e.in_artifact(artifact),
+            member => e.in_member(member).in_artifact(artifact),
+        };
+        if let Some(e) = e {
+            ledger.unreadable(&place(e));
+        }
+        let (Some(dex), Some(unit)) = (dex, unit.map_err(place)?) else {
+            woven.push(None);
+            continue;
+        };
+        let again = |attempts: &Attempts| {
+            let again = weave(cx, matcher, source.bytes, dex, attempts).map_err(place)?;
+            Ok(again.expect("the same rules mean the same methods"))
+        };
+        woven.push(unit.settle(ledger, artifact, again)?);
+    }
+    Ok(woven)
+}
+
+/// `None`: no rule has anything to say about it.
+fn weave(
+    cx: &Context<'_>,
+    matcher: &ArtifactMatcher<'_>,
+    bytes: &[u8],
+    dex: &dex::Dex<'_>,
+    attempts: &Attempts,
+) -> Result<Option<Unit<Option<Vec<u8>>>>> {
+    if !matcher.bytes_may_match(bytes) {
+        return Ok(None);
+    }
+    let plan = plan(cx, matcher, attempts, |visitor| dex::scan(dex, visitor))?;
+    if plan.methods.is_empty() && plan.skipped.is_empty() {
+        return Ok(None);
+    }
+    let woven = with_worker(|w| dex::weave(dex, &plan, &mut w.dex_scratch))?;
+    Ok(Some(Unit::new(cx, woven.bytes, woven.types, plan)))
+}
+
+/// Whether a dex file holds the hook library.
+pub(crate) fn has_library(bytes: &[u8]) -> bool {
+    struct Finder(bool);
+    impl Visitor for Finder {
+        fn enter_type(&mut self, ty: &Type<'_>) -> bool {
+            self.0 |= ty.name == HOOKS;
+            false
+        }
+        fn method(&mut self, _: u32, _: &Method<'_>) {}
+    }
+    // Woven dex files name it, too, and those that were never woven do not.
+    let mut finder = Finder(false);
+    memchr::memmem::find(bytes, HOOKS.as_bytes()).is_some()
+        && dex::Dex::parse(bytes).is_ok_and(|dex| dex::scan(&dex, &mut finder).is_ok())
+        && finder.0
+}

@@ -1,0 +1,129 @@
+//! The .NET assemblies of a folder: a published application, a shared framework, a build's output.
+
+use super::{Folder, Found, read, write_like};
+use crate::cil;
+use crate::container::deps_json;
+use crate::container::input::Input;
+use crate::error::Result;
+use crate::pipeline::assembly::{Source, weave_assemblies};
+use crate::pipeline::discover::{Format, file_name};
+use crate::pipeline::runtime_library as runtime;
+use rayon::prelude::*;
+use std::collections::BTreeSet;
+
+/// An assembly, mapped, with its symbols file.
+struct Opened<'f> {
+    found: &'f Found,
+    label: String,
+    image: Input,
+    pdb: Option<(&'f Found, Input)>,
+}
+
+/// The folder that a file is in, with the slash, or empty.
+fn directory(name: &str) -> &str {
+    &name[..name.len() - file_name(name).len()]
+}
+
+impl<'a> Folder<'a, '_> {
+    /// Weaves the assemblies among the files.
+    pub(super) fn assemblies(&mut self, files: &'a [Found]) -> Result<()> {
+        let open = |found: &'a Found| -> Result<Option<Opened<'a>>> {
+            let image = Input::open(&found.path)?;
+            if file_name(&found.name) == runtime::DLL_NAME || !cil::is_assembly(&image) {
+                return Ok(None);
+            }
+            let pdb = (self.symbols_of(&found.name))
+                .map(|pdb| Ok((pdb, Input::open(&pdb.path)?)))
+                .transpose()?;
+            let label = format!("{}/{}", self.name, found.name);
+            Ok(Some(Opened {
+                found,
+                label,
+                image,
+                pdb,
+            }))
+        };
+        let pe = files.iter().filter(|f| f.format == Format::Pe);
+        let opened: Vec<Opened<'_>> = pe
+            .filter_map(|f| open(f).transpose())
+            .collect::<Result<_>>()?;
+        let sources: Vec<Source<'_>> = (opened.iter())
+            .map(|o| Source {
+                label: &o.label,
+                name: file_name(&o.found.name),
+                bytes: &o.image,
+                pdb: o.pdb.as_ref().map(|(_, pdb)| &**pdb),
+            })
+            .collect();
+        let written = weave_assemblies(self.cx, self.ledger, self.job.key.as_ref(), &sources)?;
+        let mut outputs = Vec::new();
+        for (opened, written) in opened.iter().zip(written) {
+            let Some(written) = written else { continue };
+            let found = opened.found;
+            self.assembly_directories
+                .insert(directory(&found.name).to_owned());
+            outputs.push((self.stage(&found.name)?, found, written.image));
+            if let Some((pdb, _)) = &opened.pdb {
+                match written.pdb {
+                    Some(bytes) => outputs.push((self.stage(&pdb.name)?, pdb, bytes)),
+                    // It would tell wrong lines.
+                    None => drop(self.written.insert(pdb.name.clone())),
+                }
+            }
+        }
+        if self.staged.is_some() {
+            let written: Vec<Result<()>> = outputs
+                .par_iter()
+                .map(|(path, found, bytes)| write_like(path, bytes, Some(&found.path)))
+                .collect();
+            written.into_iter().collect::<Result<()>>()?;
+        }
+        Ok(())
+    }
+
+    /// The symbols file of an assembly.
+    fn symbols_of(&self, assembly: &str) -> Option<&'a Found> {
+        let stem = assembly.rsplit_once('.').map_or(assembly, |(stem, _)| stem);
+        self.find(&format!("{stem}.pdb"))
+    }
+
+    fn find(&self, name: &str) -> Option<&'a Found> {
+        let at = self.found.binary_search_by(|f| f.name.as_str().cmp(name));
+        at.ok().map(|at| &self.found[at])
+    }
+
+    /// Lays the hook library where the runtime looks for the assemblies' references, and lists it
+    /// where the host asks for it.
+    pub(super) fn add_assembly_library(&mut self) -> Result<()> {
+        let lists: Vec<&'a Found> = (self.found.iter())
+            .filter(|f| f.name.ends_with(deps_json::SUFFIX))
+            .collect();
+        let listed: BTreeSet<&str> = lists.iter().map(|f| directory(&f.name)).collect();
+        let mut homes = BTreeSet::new();
+        for woven in &self.assembly_directories {
+            // Below an application's folder (`runtimes/unix/lib/`) its host looks in that folder.
+            let application = listed.iter().rev().find(|dir| woven.starts_with(**dir));
+            homes.insert(application.map_or(woven.clone(), |dir| (*dir).to_owned()));
+        }
+        let library = runtime::assembly()?;
+        for home in &homes {
+            let name = format!("{home}{}", runtime::DLL_NAME);
+            let same = match self.find(&name) {
+                Some(there) => read(&there.path)? == runtime::DLL,
+                None => false,
+            };
+            if !same {
+                self.add(&name, runtime::DLL)?;
+            }
+        }
+        for list in lists {
+            if homes.contains(directory(&list.name)) {
+                let added = deps_json::add(&read(&list.path)?, &library);
+                if let Some(bytes) = added.map_err(|e| self.place(list, e))? {
+                    self.add(&list.name, &bytes)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
