@@ -5,7 +5,7 @@
 #   ./test.sh --full         all programs, most of the corpora (about 45 minutes)
 #   ./test.sh --everything   the corpora's largest artifacts, too
 #   ./test.sh --quick        fmt, clippy and cargo's tests: Rust and a JDK
-#   ./test.sh --only NAME    one of: fmt clippy cargo runtime oracles sample corpora programs
+#   ./test.sh --only NAME    one of: fmt clippy cargo runtime oracles sample android corpora programs
 #
 # Needs cargo and a JDK, 17; all but --quick also python3, Maven and a newer JDK (WEAVE_JDKS names the JDKs'
 # folders). As root on Debian it installs what it lacks of these, but for the newer JDK (tests/setup.sh). --full also
@@ -13,7 +13,7 @@
 # skipped silently.
 set -u
 cd "$(dirname "$0")"
-steps="fmt clippy cargo runtime oracles sample corpora programs"
+steps="fmt clippy cargo runtime oracles sample android corpora programs"
 scope=--everyday
 while [ $# -gt 0 ]; do
     case $1 in
@@ -40,6 +40,7 @@ step() {
         runtime) ./runtime/java/test.sh && ./runtime/dotnet/test.sh ;;
         oracles) python3 tests/harness/test_oracles.py ;;
         sample) release && python3 tests/harness/sample.py ;;
+        android) release && python3 tests/harness/sample_android.py ;;
         corpora) release && python3 tests/harness/check_corpora.py $scope ;;
         programs) release && python3 tests/harness/programs.py $scope ;;
     esac

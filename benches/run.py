@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
 """Measures the weaver against its goals, both sides in one go, alternating; medians of several rounds.
 
-    benches/run.py [--rounds N] [--only peer|floor|small|memory|linear|growth]...
+    benches/run.py [--rounds N] [--only peer|floor|small|memory|linear|growth|assembly|dex]...
 
 peer: all of JDK 17, jar to jar, against ASM with as many threads: 8 times faster, no larger output
 floor: within 1.25 of inflating, deflating what changed, and copying the same bytes
 small: a jar of one class under 20 ms; memory: peak under the input's size + 200 MB
+assembly: Microsoft.CodeAnalysis.CSharp.dll against Mono.Cecil on Mono or CoreCLR 8.0, whichever is faster: 40 times;
+    against reading, hashing and writing the same bytes: at most 5; peak memory under 4 times the file
+dex: a dex file of 10.8 MB on one thread, every method with three hooks: 60 times faster than dexlib2, which adds one;
+    within 8 times of reading, checksumming and writing the same bytes; growth at most 12 %
 linear: time over three sizes; growth: class bytes, at most + 10 %, beside ASM's
 
 What the hooks cost when they run is measured by runtime/java/bench.sh.
@@ -16,9 +20,11 @@ import argparse
 import json
 import os
 import pathlib
+import shutil
 import statistics
 import subprocess
 import sys
+import tarfile
 import time
 import zipfile
 
@@ -26,7 +32,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "harness"))
 
 import corpora
-from lib import CORPORA, JOBS, WORK, Score, fresh, judges, main, oldest_jdk, run, weave_binary
+import dotnet
+from lib import CORPORA, JOBS, WORK, Missing, Score, fresh, judges, main, oldest_jdk, run, weave_binary
 
 RULES = """version = 1
 [[aspect]]
@@ -66,6 +73,40 @@ def asm():
     return corpora.maven([f"org.ow2.asm:asm{part}:9.8" for part in ("", "-tree", "-analysis", "-commons")])
 
 
+def dex_file():
+    """The first dex of the apk in the npm package appium-uiautomator2-server."""
+    folder = CORPORA / "dex"
+    dex = folder / "classes.dex"
+    if not dex.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        run(["npm", "pack", "--silent", "appium-uiautomator2-server@10.6.6"], cwd=folder)
+        with tarfile.open(next(folder.glob("*.tgz"))) as package:
+            name = next(n for n in package.getnames() if n.endswith("-v10.6.6.apk"))
+            with zipfile.ZipFile(package.extractfile(name)) as apk:
+                dex.write_bytes(apk.read("classes.dex"))
+    return dex
+
+
+def dex(score, folder, rounds):
+    """The dex backend against dexlib2 (Debian's libsmali-java) and its floor."""
+    source, home = dex_file(), oldest_jdk()
+    built = run(["cargo", "bench", "--bench", "dex", "--no-run", "--message-format=json"], cwd=ROOT).stdout
+    bench = next(m["executable"] for m in map(json.loads, built.splitlines()) if m.get("executable") and m["target"]["name"] == "dex")
+    jars = [pathlib.Path("/usr/share/java") / f"{name}.jar" for name in ("dexlib2", "guava", "jsr305")]
+    class_path = os.pathsep.join(map(str, [folder / "dexlib2", *jars]))
+    run([home / "bin" / "javac", "-d", folder / "dexlib2", "-cp", class_path, ROOT / "benches/peers/dexlib2/DexlibPeer.java"])
+    peers = []
+    for _ in range(rounds):
+        done = run([home / "bin" / "java", "-Xmx3g", "-cp", class_path, "DexlibPeer", source, folder / "peer.dex"]).stdout
+        methods, refused, seconds = done.split()
+        peers.append(float(seconds))
+    weave, floor, growth = map(float, run([bench, source, folder / "weave.dex", str(3 * rounds)]).stdout.split())
+    peer = statistics.median(peers)
+    score.check("dex: 60 times faster than dexlib2", peer / weave >= 60, f"{weave:.3f} s against {peer:.3f} s: {peer / weave:.1f} times; it refused {refused} of {methods} methods")
+    score.check("dex: within 8 of reading, checksumming and writing", weave / floor <= 8, f"{weave:.3f} s against {floor:.3f} s: {weave / floor:.1f}")
+    score.check("dex: grows by at most 12 %", growth <= 12, f"{growth:.1f} %")
+
+
 def class_bytes(path):
     with zipfile.ZipFile(path) as jar:
         return sum(m.file_size for m in jar.infolist() if m.filename.endswith(".class") and "weave/runtime/" not in m.filename)
@@ -80,15 +121,68 @@ def part_of(source, target, share):
     return target
 
 
+def floor():
+    """The bench's own program."""
+    built = run(["cargo", "bench", "--bench", "floor", "--no-run", "--message-format=json"], cwd=ROOT).stdout
+    return next(m["executable"] for m in map(json.loads, built.splitlines()) if m.get("executable") and m["target"]["name"] == "floor")
+
+
+# What the Cecil peer weaves: what has a body and is no constructor.
+ASSEMBLY_RULES = RULES.replace("ASM's", "Cecil's").replace('"constructor", ', "")
+
+
+def assembly(score, folder, rounds):
+    """One large assembly, against Mono.Cecil and the floor."""
+    source, hooks = dotnet.roslyn() / "Microsoft.CodeAnalysis.CSharp.dll", ROOT / "runtime" / "dotnet" / "Weave.Runtime.dll"
+    cecil = max((dotnet.mono_libraries() / "gac" / "Mono.Cecil").glob("*/Mono.Cecil.dll"), default=None)
+    if not cecil:
+        raise Missing("Mono.Cecil in Mono's assembly cache (Debian: libmono-cecil-private-cil)")
+    shutil.copy(cecil, folder)
+    peer = folder / "CecilPeer.exe"
+    run(["mcs", "-nologo", "-optimize", f"-out:{peer}", f"-r:{cecil}", ROOT / "benches/peers/cecil/CecilPeer.cs"])
+    rules = folder / "assembly.toml"
+    rules.write_text(ASSEMBLY_RULES)
+    below, woven = floor(), folder / "assembly.dll"
+    given = [peer, source, folder / "cecil.dll", hooks, dotnet.framework("core8")]
+
+    def bare():
+        return float(run([below, source, folder / "floor.dll"]).stdout), 0
+
+    found = medians(
+        rounds,
+        weave=lambda: timed([weave_binary(), "-q", "--jobs", 1, "--rules", rules, source, woven]),
+        mono=lambda: timed(["mono", *given]),
+        coreclr=lambda: timed([*dotnet.host("core8"), *given]),
+        floor=bare,
+    )
+    mine, theirs = found["weave"], min(found["mono"], found["coreclr"])
+    size = source.stat().st_size
+    told = f"{1000 * mine[0]:.0f} ms for {size / 1e6:.1f} MB"
+    ratio = theirs[0] / mine[0]
+    score.check("an assembly 40 times faster than Cecil", ratio >= 40, f"{told}; Mono {found['mono'][0]:.2f} s, CoreCLR {found['coreclr'][0]:.2f} s: {ratio:.0f} times")
+    ratio = mine[0] / found["floor"][0]
+    score.check("an assembly within 5 of reading, hashing and writing", ratio <= 5, f"{told}; {1000 * found['floor'][0]:.1f} ms: {ratio:.1f}")
+    limit = 4 * size / 2**20
+    score.check("an assembly's peak memory under 4 times its size", mine[1] < limit, f"{mine[1]:.0f} of {limit:.0f} MB; Cecil {theirs[1]:.0f} MB")
+
+
 def body():
     args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     args.add_argument("--rounds", type=int, default=5)
-    args.add_argument("--only", action="append", default=[], choices=["peer", "floor", "small", "memory", "linear", "growth"])
+    names = ["peer", "floor", "small", "memory", "linear", "growth", "assembly", "dex"]
+    args.add_argument("--only", action="append", default=[], choices=names)
     args = args.parse_args()
     wanted = lambda name: not args.only or name in args.only
-    folder, score, weave = fresh(WORK / "bench"), Score(), weave_binary()
-    version, home = min(judges().items())
+    folder, score = fresh(WORK / "bench"), Score()
+    if wanted("assembly"):
+        assembly(score, folder, args.rounds)
     CORPORA.mkdir(parents=True, exist_ok=True)
+    if wanted("dex"):
+        dex(score, folder, args.rounds)
+    if args.only and set(args.only) <= {"assembly", "dex"}:
+        return score.finish("benches")
+    weave = weave_binary()
+    version, home = min(judges().items())
     jar = corpora.jdk_jar(version, home)
     rules = folder / "rules.toml"
     rules.write_text(RULES)
@@ -121,12 +215,11 @@ def body():
             score.check("classes grow by at most 10 %", grown[0] <= 10, f"{grown[0]:.1f} %, ASM {grown[1]:.1f} %")
     if wanted("floor"):
         weaver()()
-        built = run(["cargo", "bench", "--bench", "floor", "--no-run", "--message-format=json"], cwd=ROOT).stdout
-        floor = next(m["executable"] for m in map(json.loads, built.splitlines()) if m.get("executable") and m["target"]["name"] == "floor")
+        bare = floor()
 
         def below():
             # It prepares what it deflates before its clock starts, so its own time counts.
-            done = run([floor, jar, woven, folder / "floor.out"], env={**os.environ, "RAYON_NUM_THREADS": str(JOBS)})
+            done = run([bare, jar, woven, folder / "floor.out"], env={**os.environ, "RAYON_NUM_THREADS": str(JOBS)})
             return float(done.stdout), 0
 
         found = medians(args.rounds, weave=weaver(target=folder / "again.jar"), floor=below)

@@ -100,7 +100,19 @@ impl<'a> Cursor<'a> {
     }
 
     /// An unsigned LEB128 number of at most 32 bits.
+    #[inline]
     pub fn uleb32(&mut self) -> Result<u32> {
+        // Most take one byte.
+        match self.data.get(self.pos) {
+            Some(&byte) if byte < 0x80 => {
+                self.pos += 1;
+                Ok(u32::from(byte))
+            }
+            _ => self.long_uleb32(),
+        }
+    }
+
+    fn long_uleb32(&mut self) -> Result<u32> {
         let start = self.pos;
         let mut value = 0u64;
         for shift in (0..35).step_by(7) {

@@ -407,3 +407,12 @@ fn a_class_is_woven_once_and_only_if_its_version_is_known() {
     assert!(bytes.is_none());
     assert_eq!(left, [("run(I)I".to_owned(), Reason::NewerVersion)]);
 }
+
+#[test]
+fn classes_that_the_hooks_run_on_are_left() {
+    let class = |name| with_run(name, 61, 1, 1, vec![26, 172]).finish();
+    let (bytes, left) = woven(&class("java/lang/ThreadLocal$ThreadLocalMap"));
+    assert!(bytes.is_none());
+    assert_eq!(left, [("run(I)I".to_owned(), Reason::Foundation)]);
+    assert!(woven(&class("java/util/ArrayList")).0.is_some());
+}

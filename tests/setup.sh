@@ -8,6 +8,12 @@ declare -A packages=(
     [python3]=python3
     [mono]=mono-complete
     [npm]=npm
+    [aapt]=aapt
+    [apksigner]=apksigner
+    [baksmali]=libsmali-java
+    [dexdump]=dexdump
+    [enjarify]=enjarify
+    [zipalign]=zipalign
 )
 lacking=
 for tool in "${!packages[@]}"; do

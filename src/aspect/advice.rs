@@ -54,6 +54,8 @@ pub enum Reason {
     AlreadyWoven,
     /// It belongs to the hook library.
     Runtime,
+    /// The hook library runs on its class: a hook in it would call itself.
+    Foundation,
     /// The code would exceed the format's limit (JVM: 65,535 bytes, JVMS 4.7.3).
     CodeTooLarge,
     /// The constant pool or an index table is full (JVM: 65,535 entries, JVMS 4.1).
@@ -99,6 +101,7 @@ impl Reason {
             Reason::Excluded => "excluded",
             Reason::AlreadyWoven => "already-woven",
             Reason::Runtime => "runtime",
+            Reason::Foundation => "foundation",
             Reason::CodeTooLarge => "code-too-large",
             Reason::PoolFull => "pool-full",
             Reason::NoSuperCall => "no-super-call",
@@ -148,6 +151,7 @@ impl fmt::Display for Reason {
             Reason::Excluded => "excluded by the rule",
             Reason::AlreadyWoven => "woven already",
             Reason::Runtime => "part of the hook library",
+            Reason::Foundation => "the hooks run on this class themselves",
             Reason::CodeTooLarge => "the code would exceed the format's limit",
             Reason::PoolFull => "the constant pool is full",
             Reason::NoSuperCall => "the constructor never calls another constructor",

@@ -47,8 +47,6 @@ pub mod impl_flag {
 /// The CLI header.
 #[derive(Clone, Copy, Debug)]
 pub struct CliHeader {
-    /// Where it lies in the file.
-    pub offset: usize,
     /// Bits of [`cli_flag`].
     pub flags: u32,
     /// A token, or the address of native code.
@@ -108,7 +106,6 @@ impl CliHeader {
         let _export_jumps = both()?;
         let native = both()?;
         Ok(CliHeader {
-            offset,
             flags,
             entry_point,
             metadata,
@@ -123,8 +120,6 @@ impl CliHeader {
 /// An entry of the debug directory (PE/COFF, "Debug Directory").
 #[derive(Clone, Copy, Debug)]
 pub struct DebugEntry {
-    /// Where the entry lies in the file.
-    pub offset: usize,
     /// What it holds: 2 CodeView, 16 reproducible, 17 embedded portable PDB, 19 PDB checksum.
     pub kind: u32,
     /// Bytes of its data.
@@ -389,25 +384,20 @@ impl<'a> Image<'a> {
     /// The debug directory's entries; those that the file does not hold are left out.
     pub(crate) fn debug_entries(&self) -> impl Iterator<Item = DebugEntry> + '_ {
         let place = self.pe.directory(directory::DEBUG);
-        let (offset, bytes) = match place.is_empty() {
-            true => (0, &[][..]),
-            false => self.pe.slice(place).unwrap_or_default(),
+        let bytes = match place.is_empty() {
+            true => &[][..],
+            false => self.pe.slice(place).map_or(&[][..], |(_, bytes)| bytes),
         };
-        bytes
-            .chunks_exact(DebugEntry::SIZE)
-            .enumerate()
-            .map(move |(i, entry)| {
-                let word = |at: usize| {
-                    u32::from_le_bytes(entry[at..at + 4].try_into().expect("four bytes"))
-                };
-                DebugEntry {
-                    offset: offset + i * DebugEntry::SIZE,
-                    kind: word(12),
-                    size: word(16),
-                    rva: word(20),
-                    raw: word(24),
-                }
-            })
+        bytes.chunks_exact(DebugEntry::SIZE).map(move |entry| {
+            let word =
+                |at: usize| u32::from_le_bytes(entry[at..at + 4].try_into().expect("four bytes"));
+            DebugEntry {
+                kind: word(12),
+                size: word(16),
+                rva: word(20),
+                raw: word(24),
+            }
+        })
     }
 
     /// A method's body, given its address.

@@ -51,16 +51,14 @@ fn weave_all(bytes: &[u8], pdb: Option<&[u8]>, mut told: impl FnMut(&str)) -> Wr
     let mut scratch = Scratch::default();
     let plan = Plan::new(everything.methods);
     let woven = weave(&image, &source, &plan, &mut scratch).unwrap();
-    for ty in woven.types() {
+    for ty in &woven.types {
         for method in ty.methods() {
-            told(&format!(
-                "{}.{} {}:{}",
-                ty.name, method.name, ty.file, method.line
-            ));
+            let (name, file) = (ty.name(), ty.file());
+            told(&format!("{name}.{} {file}:{}", method.name, method.line));
         }
-    }
-    for left in &woven.left {
-        assert_eq!(left.reason, Reason::InStateMachine, "{}", left.method);
+        for left in &ty.left {
+            assert_eq!(left.reason, Reason::InStateMachine, "{}", left.method);
+        }
     }
     woven.write(None, None).unwrap()
 }

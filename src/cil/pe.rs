@@ -81,8 +81,6 @@ pub struct Pe<'a> {
     pub(crate) coff: usize,
     /// Offset of the optional header.
     pub(crate) optional: usize,
-    /// PE32+, with 64-bit addresses.
-    pub(crate) is_plus: bool,
     /// Offset of the first data directory.
     directories: usize,
     directory_count: usize,
@@ -148,7 +146,6 @@ impl<'a> Pe<'a> {
             bytes,
             coff,
             optional,
-            is_plus,
             directories: optional + fixed,
             directory_count: claimed.min((header.len() - fixed) / 8),
             section_headers,

@@ -37,7 +37,7 @@ impl StrongNameKey {
             return Err(wrong("the key is no RSA key pair"));
         }
         let bits = cursor.le_u32()? as usize;
-        if bits % 16 != 0 || !(384..=16_384).contains(&bits) {
+        if !bits.is_multiple_of(16) || !(384..=16_384).contains(&bits) {
             return Err(wrong("an RSA key of an impossible size"));
         }
         let exponent = cursor.le_u32()?;

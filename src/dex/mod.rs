@@ -21,12 +21,15 @@ mod monitors;
 pub mod opcodes;
 mod registers;
 pub mod remap;
+mod renumber;
 mod scan;
 #[cfg(test)]
 mod testing;
 mod values;
+pub mod verify;
 mod write;
 
 pub use file::{Dex, MAGIC};
+pub use renumber::Renumbering;
 pub use scan::scan;
 pub use write::{HOOKS, Scratch, Woven, weave};

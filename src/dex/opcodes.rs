@@ -173,14 +173,45 @@ pub mod op {
     pub const INVOKE_DIRECT_RANGE: u8 = 0x76;
     pub const INVOKE_STATIC_RANGE: u8 = 0x77;
     pub const INVOKE_INTERFACE_RANGE: u8 = 0x78;
+    pub const APUT_SHORT: u8 = 0x51;
+    pub const INT_TO_BYTE: u8 = 0x8d;
+    pub const INT_TO_CHAR: u8 = 0x8e;
+    pub const INT_TO_SHORT: u8 = 0x8f;
     pub const AND_INT: u8 = 0x95;
     pub const XOR_INT: u8 = 0x97;
+    pub const AND_INT_2ADDR: u8 = 0xb5;
+    pub const XOR_INT_2ADDR: u8 = 0xb7;
+    pub const AND_INT_LIT16: u8 = 0xd5;
+    pub const XOR_INT_LIT16: u8 = 0xd7;
+    pub const AND_INT_LIT8: u8 = 0xdd;
+    pub const XOR_INT_LIT8: u8 = 0xdf;
     pub const INVOKE_POLYMORPHIC: u8 = 0xfa;
     pub const INVOKE_POLYMORPHIC_RANGE: u8 = 0xfb;
     pub const INVOKE_CUSTOM: u8 = 0xfc;
     pub const INVOKE_CUSTOM_RANGE: u8 = 0xfd;
     pub const CONST_METHOD_HANDLE: u8 = 0xfe;
     pub const CONST_METHOD_TYPE: u8 = 0xff;
+
+    /// The letter of the type that an instruction narrows an int to.
+    pub const fn narrows(opcode: u8) -> Option<u8> {
+        match opcode {
+            INT_TO_BYTE => Some(b'B'),
+            INT_TO_CHAR => Some(b'C'),
+            INT_TO_SHORT => Some(b'S'),
+            _ => None,
+        }
+    }
+
+    /// `and`, `or` and `xor` of ints.
+    pub const fn is_logic(opcode: u8) -> bool {
+        matches!(
+            opcode,
+            AND_INT..=XOR_INT
+                | AND_INT_2ADDR..=XOR_INT_2ADDR
+                | AND_INT_LIT16..=XOR_INT_LIT16
+                | AND_INT_LIT8..=XOR_INT_LIT8
+        )
+    }
 }
 
 /// The table, by opcode.

@@ -5,14 +5,9 @@ use crate::edit::Layout;
 use crate::error::{Error, Result};
 use crate::jvm::signature;
 
-/// Appends a LineNumberTable; returns the line of its first entry. Code at the method's start
-/// belongs to its first line, unless `loops_to_start`: then a breakpoint there must be met each time round.
-pub fn put_lines(
-    out: &mut Vec<u8>,
-    data: &[u8],
-    layout: &Layout,
-    loops_to_start: bool,
-) -> Result<u16> {
+/// Appends a LineNumberTable; returns the line of its first entry. `early` are the pcs whose lines begin with the
+/// code inserted there: else a debugger that steps out of `super()` would stop once more at its line.
+pub fn put_lines(out: &mut Vec<u8>, data: &[u8], layout: &Layout, early: &[u32]) -> Result<u16> {
     let mut cursor = Cursor::new(data);
     let count = cursor.be_u16()?;
     out.extend_from_slice(&count.to_be_bytes());
@@ -23,8 +18,8 @@ pub fn put_lines(
         if pc < first.0 || first.1 == 0 {
             first = (pc, line);
         }
-        let new = if pc == 0 && !loops_to_start {
-            0
+        let new = if early.contains(&u32::from(pc)) {
+            layout.start(u32::from(pc))
         } else {
             layout.target(u32::from(pc))
         };
@@ -145,10 +140,10 @@ mod tests {
         );
         let lines = [0, 2, 0, 0, 0, 7, 0, 8, 0, 9];
         let mut out = vec![];
-        assert_eq!(put_lines(&mut out, &lines, &layout, false).unwrap(), 7);
+        assert_eq!(put_lines(&mut out, &lines, &layout, &[0]).unwrap(), 7);
         assert_eq!(out, [0, 2, 0, 0, 0, 7, 0, 14, 0, 9]);
         let mut out = vec![];
-        put_lines(&mut out, &lines, &layout, true).unwrap();
+        put_lines(&mut out, &lines, &layout, &[]).unwrap();
         assert_eq!(out[2..4], [0, 6]);
     }
 

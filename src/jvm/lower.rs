@@ -262,10 +262,28 @@ impl<'a> Job<'_, 'a> {
             throwable: self.constants.throwable,
             keeps_parameters: walked.keeps_parameters && !is_constructor,
         });
-        let line = self.put_attributes(scratch, handler_frame, walked.loops_to_start, out)?;
+        let met_again = if is_constructor {
+            self.is_target(entries, scratch).map_err(in_code)?
+        } else {
+            walked.loops_to_start
+        };
+        let early = if met_again { &[] } else { entries };
+        let line = self.put_attributes(scratch, handler_frame, early, out)?;
         let len = (out.len() - start - 6) as u32;
         out[start + 2..start + 6].copy_from_slice(&len.to_be_bytes());
         Ok(Ok(line))
+    }
+
+    /// Whether a branch leads to one of these pcs: a breakpoint there must be met each time round, not only
+    /// when the enter hook runs.
+    fn is_target(&self, entries: &[u32], scratch: &Scratch) -> Result<bool> {
+        let mut found = scratch.branches.iter().any(|b| entries.contains(&b.target));
+        for switch in &scratch.switches {
+            insn::switch_targets(self.code.insns, *switch, |target| {
+                found |= entries.contains(&target);
+            })?;
+        }
+        Ok(found)
     }
 
     /// Puts the hooks and everything that moves into the layout.
@@ -533,7 +551,7 @@ impl<'a> Job<'_, 'a> {
         &self,
         scratch: &Scratch,
         handler: Option<HandlerFrame>,
-        loops_to_start: bool,
+        early: &[u32],
         out: &mut Vec<u8>,
     ) -> Result<u16> {
         let count_at = out.len();
@@ -558,13 +576,11 @@ impl<'a> Job<'_, 'a> {
                         put_frames_with_islands(scratch, needs_frame, out)
                     }
                 }
-                Known::LineNumberTable => {
-                    put_lines(out, a.data, layout, loops_to_start).map(|first| {
-                        if line == 0 {
-                            line = first;
-                        }
-                    })
-                }
+                Known::LineNumberTable => put_lines(out, a.data, layout, early).map(|first| {
+                    if line == 0 {
+                        line = first;
+                    }
+                }),
                 Known::LocalVariableTable | Known::LocalVariableTypeTable => {
                     put_variables(out, a.data, layout)
                 }

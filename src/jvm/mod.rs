@@ -7,6 +7,7 @@
 mod attributes;
 mod class;
 mod constructor;
+mod foundation;
 mod frames;
 mod insn;
 mod lower;

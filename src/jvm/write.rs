@@ -5,6 +5,7 @@ use crate::aspect::plan::{Plan, Skipped};
 use crate::aspect::woven::WovenType;
 use crate::error::Result;
 use crate::jvm::class::{Class, MethodInfo};
+use crate::jvm::foundation;
 use crate::jvm::lower::{self, MAX_ADDITIONS};
 use crate::jvm::pool::Additions;
 
@@ -19,7 +20,21 @@ pub struct Scratch {
     additions: Additions,
     /// The class from its access flags on.
     tail: Vec<u8>,
+    /// Memory for the next class file.
+    bytes: Vec<u8>,
 }
+
+impl Scratch {
+    /// Takes back the bytes of a class that is done with, as memory for the next one.
+    pub fn reuse(&mut self, bytes: Vec<u8>) {
+        if bytes.capacity() <= MAX_REUSED {
+            self.bytes = bytes;
+        }
+    }
+}
+
+/// Largest memory of a class that is kept for the next one.
+const MAX_REUSED: usize = 1 << 20;
 
 /// A woven class.
 #[derive(Default)]
@@ -38,6 +53,8 @@ pub fn weave(class: &Class<'_>, plan: &Plan, scratch: &mut Scratch) -> Result<Wo
     };
     let refused = if class.major > NEWEST_MAJOR {
         Some(Reason::NewerVersion)
+    } else if foundation::is_foundation(woven.ty.name().as_bytes()) {
+        Some(Reason::Foundation)
     } else if class.is_woven() {
         Some(Reason::AlreadyWoven)
     } else if class.pool.count() > u16::MAX - MAX_ADDITIONS {
@@ -55,7 +72,11 @@ pub fn weave(class: &Class<'_>, plan: &Plan, scratch: &mut Scratch) -> Result<Wo
         woven.ty.left = plan
             .methods
             .iter()
-            .map(|p| skip(p.index, &class.methods[p.index as usize], reason))
+            .map(|p| (p.index, &class.methods[p.index as usize]))
+            .map(|(i, m)| match m.code {
+                Some(_) => skip(i, m, reason),
+                None => skip(i, m, Reason::NoBody),
+            })
             .collect();
         return Ok(woven);
     }
@@ -64,6 +85,7 @@ pub fn weave(class: &Class<'_>, plan: &Plan, scratch: &mut Scratch) -> Result<Wo
         lower: buffers,
         additions,
         tail,
+        bytes: reused,
     } = scratch;
     additions.reset(&class.pool);
     tail.clear();
@@ -113,7 +135,9 @@ pub fn weave(class: &Class<'_>, plan: &Plan, scratch: &mut Scratch) -> Result<Wo
     }
     tail.extend_from_slice(&class.bytes[copied..]);
     let pool = &class.bytes[10..class.pool.end()];
-    let mut bytes = Vec::with_capacity(10 + pool.len() + additions.bytes().len() + tail.len());
+    let mut bytes = std::mem::take(reused);
+    bytes.clear();
+    bytes.reserve_exact(10 + pool.len() + additions.bytes().len() + tail.len());
     bytes.extend_from_slice(&class.bytes[..8]);
     bytes.extend_from_slice(&additions.count().to_be_bytes());
     bytes.extend_from_slice(pool);

@@ -2,23 +2,26 @@
 
 use crate::aspect::pointcut::ArtifactMatcher;
 use crate::container::apk;
-use crate::container::zip::{Archive, Codec, Member, Method, Packed};
+use crate::container::zip::{Archive, Member, Method, Packed};
 use crate::error::{Error, Kind, Result};
 use crate::pipeline::dex::{Source, has_library, weave_dexes};
 use crate::pipeline::discover::{Format, file_name};
-use crate::pipeline::jar_rules::{JarRules, Library, Survey};
+use crate::pipeline::jar_rules::{self, JarRules, Library, Survey};
 use crate::pipeline::job::Meter;
 use crate::pipeline::layout::{Home, Layout, relative_url};
 use crate::pipeline::ledger::Ledger;
 use crate::pipeline::outcome::WarningKind;
 use crate::pipeline::process::{
-    Context, MAX_CLASS, Touched, TouchedClass, weave_class, with_worker,
+    Context, MAX_CLASS, Touched, TouchedClass, Worker, weave_class, with_worker,
 };
+use crate::pipeline::profile::{Renumbered, renumber};
 use crate::pipeline::runtime_library as runtime;
 use crate::pipeline::splice::{Open, Output};
 use rayon::prelude::*;
 use std::borrow::Cow;
 use std::io::Write;
+use std::ops::Range;
+use std::sync::Mutex;
 
 /// Most unpacked bytes in one batch. Two batches are in memory at a time.
 const BATCH_BYTES: u64 = 32 << 20;
@@ -26,8 +29,8 @@ const BATCH_BYTES: u64 = 32 << 20;
 /// Fewest: below, starting a batch costs more than it spreads.
 const MIN_BATCH_BYTES: u64 = 2 << 20;
 
-/// Most members that a thread takes at a time: at the end of a batch the others wait for no more.
-const MAX_TASK: usize = 16;
+/// Unpacked bytes that a thread takes at a time: at the end of a batch the others wait for no more.
+const TASK_BYTES: u64 = 256 << 10;
 
 /// How deep archives may nest. Real ones do three levels (ear, war, jar).
 pub(crate) const MAX_DEPTH: usize = 8;
@@ -49,7 +52,8 @@ pub(crate) struct Spot<'a> {
 
 /// A member that rules have something to say about, woven and packed.
 struct Item {
-    packed: Option<Packed>,
+    /// Its place in the memory of its [`Task`].
+    packed: Option<Packed<Range<usize>>>,
     touched: Touched,
 }
 
@@ -57,7 +61,15 @@ struct Item {
 /// class's own: obfuscators leave members that only look like classes, and no loader minds.
 type Outcome = Result<Result<Option<Item>>>;
 
-type Batch = Vec<(usize, Outcome)>;
+/// A few members in a row, done by one thread.
+struct Task {
+    outcomes: Vec<(usize, Outcome)>,
+    /// Their packed data.
+    packed: Vec<u8>,
+}
+
+/// Memory of tasks that were written, for the next ones: else every batch would ask for it anew.
+type Spare = Mutex<Vec<Vec<u8>>>;
 
 /// Weaves an archive. `None`: nothing in it changes, and nothing was opened.
 pub(crate) fn weave_archive<W: Write + Send>(
@@ -99,6 +111,7 @@ pub(crate) fn weave_archive<W: Write + Send>(
         output: Output::new(archive, &rules, spot.label, open),
         wove: false,
         has_dex_library: false,
+        renumbered: Vec::new(),
     };
     walk.run(meter)?;
     let woven = walk.finish(is_unit)?;
@@ -121,6 +134,8 @@ struct Walk<'a, 'j, 'o, W: Write> {
     wove: bool,
     /// A dex file holds the hook library.
     has_dex_library: bool,
+    /// What became of the numbers in the dex files that changed, if a profile asks for them.
+    renumbered: Vec<Renumbered>,
 }
 
 impl<W: Write + Send> Walk<'_, '_, '_, W> {
@@ -129,27 +144,28 @@ impl<W: Write + Send> Walk<'_, '_, '_, W> {
         let survey = self.rules.survey;
         let mut classes: Vec<usize> = survey.classes.clone();
         classes.retain(|&i| self.matcher.path_may_match(members[i].name()));
-        let mut pending = Batch::new();
+        let spare = Spare::default();
+        let mut pending = Vec::new();
         for step in steps(self.archive, &classes, survey) {
             let at = match step {
                 Step::Classes(range) => {
                     let (cx, archive, matcher) = (self.cx, self.archive, self.matcher);
                     let before = std::mem::take(&mut pending);
                     let (batch, result) = rayon::join(
-                        || weave_batch(cx, matcher, archive, range),
-                        || self.write(before),
+                        || weave_batch(cx, matcher, archive, range, &spare),
+                        || self.write(before, &spare),
                     );
                     result?;
                     pending = batch;
                     range.last().copied()
                 }
                 Step::Dexes(range) => {
-                    self.write(std::mem::take(&mut pending))?;
+                    self.write(std::mem::take(&mut pending), &spare)?;
                     self.dexes(range)?;
                     range.last().copied()
                 }
                 Step::Nested(index) => {
-                    self.write(std::mem::take(&mut pending))?;
+                    self.write(std::mem::take(&mut pending), &spare)?;
                     self.nested(index, meter)?;
                     Some(index)
                 }
@@ -158,7 +174,7 @@ impl<W: Write + Send> Walk<'_, '_, '_, W> {
                 meter.within(members[index].offset() as u64);
             }
         }
-        self.write(pending)
+        self.write(pending, &spare)
     }
 
     /// Adds the place to an error or warning about a member.
@@ -168,31 +184,42 @@ impl<W: Write + Send> Walk<'_, '_, '_, W> {
     }
 
     /// Writes what changed of a batch, in order.
-    fn write(&mut self, batch: Batch) -> Result<()> {
-        for (index, outcome) in batch {
-            let mut item = match outcome.map_err(|e| self.place(index, e))? {
-                Ok(None) => continue,
-                Ok(Some(item)) => item,
-                Err(e) => {
-                    let e = self.place(index, e);
-                    self.ledger.unreadable(&e);
-                    continue;
-                }
-            };
-            let attempt = self.ledger.claim_ids(&item.touched);
-            if attempt > 0 {
-                let member = &self.archive.members()[index];
-                let again = weave_member(self.cx, self.matcher, member, attempt);
-                match again.flatten().map_err(|e| self.place(index, e))? {
-                    Some(again) => item = again,
-                    None => continue,
+    fn write(&mut self, batch: Vec<Task>, spare: &Spare) -> Result<()> {
+        for mut task in batch {
+            for (index, outcome) in task.outcomes {
+                match outcome.map_err(|e| self.place(index, e))? {
+                    Ok(None) => {}
+                    Ok(Some(item)) => self.write_item(index, item, &mut task.packed)?,
+                    Err(e) => {
+                        let e = self.place(index, e);
+                        self.ledger.unreadable(&e);
+                    }
                 }
             }
-            self.ledger.record(self.spot.label, &item.touched);
-            if let Some(packed) = item.packed {
-                self.woven();
-                self.output.replace(index, &packed)?;
+            task.packed.clear();
+            spare
+                .lock()
+                .expect("nobody panics with it")
+                .push(task.packed);
+        }
+        Ok(())
+    }
+
+    /// Writes a member that changed; `packed` is the memory of its task.
+    fn write_item(&mut self, index: usize, mut item: Item, packed: &mut Vec<u8>) -> Result<()> {
+        let attempt = self.ledger.claim_ids(&item.touched);
+        if attempt > 0 {
+            let member = &self.archive.members()[index];
+            let again = weave_member(self.cx, self.matcher, member, attempt, packed);
+            match again.flatten().map_err(|e| self.place(index, e))? {
+                Some(again) => item = again,
+                None => return Ok(()),
             }
+        }
+        self.ledger.record(self.spot.label, &item.touched);
+        if let Some(new) = item.packed {
+            self.woven();
+            self.output.replace(index, &new.of(packed))?;
         }
         Ok(())
     }
@@ -236,20 +263,24 @@ impl<W: Write + Send> Walk<'_, '_, '_, W> {
             .collect();
         let (cx, label) = (self.cx, self.spot.label);
         let woven = weave_dexes(cx, self.ledger, self.matcher, label, &sources)?;
+        let profiled = self.rules.survey.profiles().next().is_some();
         let packed: Vec<_> = (woven.into_par_iter().zip(&found))
-            .filter_map(|(bytes, (index, _))| {
+            .filter_map(|(bytes, (index, old))| {
                 let method = match members[*index].method() {
                     Method::Deflated if !cx.dry => Method::Deflated,
                     _ => Method::Stored,
                 };
                 let bytes = bytes?;
+                let renumbered =
+                    profiled.then(|| Renumbered::of(members[*index].name(), old, &bytes));
                 let packed = with_worker(|w| Packed::new(method, &bytes, &mut w.codec));
-                Some((*index, packed))
+                Some((*index, packed, renumbered))
             })
             .collect();
-        for (index, packed) in &packed {
+        for (index, packed, renumbered) in packed {
             self.woven();
-            self.output.replace(*index, packed)?;
+            self.output.replace(index, &packed)?;
+            self.renumbered.extend(renumbered);
         }
         Ok(())
     }
@@ -336,6 +367,34 @@ impl<W: Write + Send> Walk<'_, '_, '_, W> {
         Ok(())
     }
 
+    /// Adds the baseline profile with the new numbers of what it names.
+    fn profiles(&mut self) -> Result<()> {
+        let folder = match &self.rules.survey.home {
+            Home::Dex(folder) => folder,
+            Home::Package(_) | Home::Jar(_) => "",
+        };
+        for index in self.rules.survey.profiles() {
+            let member = &self.archive.members()[index];
+            let bytes =
+                jar_rules::read(self.archive, index).map_err(|e| e.in_artifact(self.spot.label))?;
+            let method = match member.method() {
+                Method::Stored => Method::Stored,
+                _ => Method::Deflated,
+            };
+            match renumber(&bytes, &self.renumbered, folder) {
+                Ok(bytes) => self.output.add(member.name(), method, &bytes)?,
+                Err(e) => {
+                    let e = self.place(index, e);
+                    let kind = WarningKind::ProfileDropped;
+                    self.ledger
+                        .outcome
+                        .warn(kind, format!("{e}; it was left out"));
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Adds the hook library and the map, and ends the archive.
     fn finish(mut self, is_unit: bool) -> Result<Option<W>> {
         let survey = self.rules.survey;
@@ -352,6 +411,7 @@ impl<W: Write + Send> Walk<'_, '_, '_, W> {
                 ),
             );
         }
+        self.profiles()?;
         let embed = *self.rules.library == Library::Embed;
         let map = match is_unit {
             true => self.ledger.end_unit(survey.earlier.as_ref()),
@@ -464,13 +524,30 @@ fn weave_batch(
     matcher: &ArtifactMatcher<'_>,
     archive: &Archive<'_>,
     members: &[usize],
-) -> Batch {
-    members
+    spare: &Spare,
+) -> Vec<Task> {
+    let members_of = archive.members();
+    let mut bytes = 0u64;
+    let tasks: Vec<&[usize]> = members
+        .chunk_by(|_, &next| {
+            bytes = bytes.saturating_add(members_of[next].size());
+            let same = bytes <= TASK_BYTES;
+            bytes *= u64::from(same);
+            same
+        })
+        .collect();
+    tasks
         .par_iter()
-        .with_max_len(MAX_TASK)
-        .filter_map(|&index| {
-            let outcome = weave_member(cx, matcher, &archive.members()[index], 0);
-            (!matches!(outcome, Ok(Ok(None)))).then_some((index, outcome))
+        .with_max_len(1)
+        .map(|members| {
+            let memory = spare.lock().expect("nobody panics with it").pop();
+            let mut packed = memory.unwrap_or_default();
+            let outcomes = members
+                .iter()
+                .map(|&i| (i, weave_member(cx, matcher, &members_of[i], 0, &mut packed)))
+                .filter(|(_, outcome)| !matches!(outcome, Ok(Ok(None))))
+                .collect();
+            Task { outcomes, packed }
         })
         .collect()
 }
@@ -480,6 +557,7 @@ fn weave_member(
     matcher: &ArtifactMatcher<'_>,
     member: &Member<'_>,
     attempt: u32,
+    packed: &mut Vec<u8>,
 ) -> Outcome {
     let method = member.method();
     if matches!(method, Method::Other(_)) || member.is_encrypted() {
@@ -497,16 +575,24 @@ fn weave_member(
             Ok(None) => return Ok(Ok(None)),
             Err(e) => return Ok(Err(e)),
         };
-        Ok(Ok(Some(Item::pack(cx, method, touched, &mut w.codec))))
+        Ok(Ok(Some(Item::pack(cx, method, touched, w, packed))))
     })
 }
 
 impl Item {
-    fn pack(cx: &Context<'_>, method: Method, touched: TouchedClass, codec: &mut Codec) -> Item {
+    fn pack(
+        cx: &Context<'_>,
+        method: Method,
+        touched: TouchedClass,
+        worker: &mut Worker,
+        packed: &mut Vec<u8>,
+    ) -> Item {
         let packed = touched.bytes.map(|bytes| {
             // Nobody reads what a plan packs.
             let method = if cx.dry { Method::Stored } else { method };
-            Packed::new(method, &bytes, codec)
+            let new = Packed::append(method, &bytes, &mut worker.codec, packed);
+            worker.scratch.reuse(bytes);
+            new
         });
         Item {
             packed,

@@ -42,6 +42,8 @@ pub(crate) enum Special {
     Index,
     /// An earlier weave's map, or the library jar that carries it: a new one takes its place.
     Map,
+    /// A baseline profile, whose place is at the end: until then it is not known what changes.
+    Profile,
 }
 
 /// What to look at in an archive, found in one pass over its names.
@@ -64,7 +66,7 @@ pub(crate) struct Survey {
     pub(crate) earlier: Option<Symbols>,
 }
 
-fn read(archive: &Archive<'_>, index: usize) -> Result<Vec<u8>> {
+pub(crate) fn read(archive: &Archive<'_>, index: usize) -> Result<Vec<u8>> {
     let member = &archive.members()[index];
     let mut bytes = Vec::new();
     with_worker(|w| member.read(&mut w.codec, MAX_TEXT.min(member.size()), &mut bytes))
@@ -84,6 +86,12 @@ fn is_module_info(name: &str) -> bool {
 }
 
 impl Survey {
+    /// The baseline profile and its metadata.
+    pub(crate) fn profiles(&self) -> impl Iterator<Item = usize> + '_ {
+        let profiles = self.specials.iter().filter(|(_, s)| *s == Special::Profile);
+        profiles.map(|(i, _)| *i)
+    }
+
     pub(crate) fn of(archive: &Archive<'_>) -> Result<Survey> {
         let mut detector = LayoutDetector::default();
         let mut specials = Vec::new();
@@ -119,6 +127,8 @@ impl Survey {
                     signed = true;
                     specials.push((i, Special::Signature));
                 }
+            } else if apk::PROFILES.contains(&name) {
+                specials.push((i, Special::Profile));
             } else if apk::is_signature_file(name) {
                 signed = true;
                 specials.push((i, Special::Signature));
@@ -267,7 +277,7 @@ impl JarRules<'_> {
             Fate::Replace(with_worker(|w| Packed::new(method, bytes, &mut w.codec)))
         };
         match special {
-            Special::Signature => Ok(Fate::Drop),
+            Special::Signature | Special::Profile => Ok(Fate::Drop),
             // A library jar stays where none takes its place.
             Special::Map
                 if self.carries_map

@@ -25,6 +25,7 @@ mod ledger;
 mod outcome;
 mod output;
 mod process;
+mod profile;
 mod run;
 mod runtime_library;
 mod splice;

@@ -65,6 +65,8 @@ pub enum WarningKind {
     Unreadable,
     /// A signature no longer fits and was removed.
     SignatureRemoved,
+    /// A baseline profile does not fit its dex files, and was left out.
+    ProfileDropped,
     /// Native code made ahead of time no longer fits and was dropped.
     NativeCodeDropped,
     /// Debugging information that cannot be kept was left out.
@@ -79,6 +81,7 @@ impl WarningKind {
         match self {
             WarningKind::Unreadable => "unreadable",
             WarningKind::SignatureRemoved => "signature-removed",
+            WarningKind::ProfileDropped => "profile-dropped",
             WarningKind::NativeCodeDropped => "native-code-dropped",
             WarningKind::DebuggingDropped => "debugging-dropped",
             WarningKind::NotCopied => "not-copied",

@@ -1,8 +1,10 @@
 //! The output of one archive: nothing until the first change, then a splice of what stays and what changes.
 
+use crate::container::apk;
 use crate::container::zip::{Archive, Method, Packed, Splicer};
 use crate::error::{Error, Kind, Result};
 use crate::pipeline::jar_rules::{Fate, JarRules, MANIFEST};
+use crate::pipeline::layout::Layout;
 use crate::pipeline::process::with_worker;
 use std::io::{self, Write};
 
@@ -50,6 +52,10 @@ impl<'a, 'o, W: Write> Output<'a, 'o, W> {
     fn splicer(&mut self) -> Result<&mut Splicer<'a, W>> {
         if self.splicer.is_none() {
             let mut splicer = Splicer::new(self.archive, (self.open)()?);
+            if self.rules.survey.layout == Layout::Apk && self.archive.find(apk::MANIFEST).is_some()
+            {
+                splicer.align(apk::alignment);
+            }
             if let Some(manifest) = self.rules.new_manifest() {
                 // First, where `JarInputStream` looks for it.
                 let packed =
@@ -88,7 +94,11 @@ impl<'a, 'o, W: Write> Output<'a, 'o, W> {
     }
 
     /// Replaces a member, after what lies before it.
-    pub(crate) fn replace(&mut self, index: usize, packed: &Packed) -> Result<()> {
+    pub(crate) fn replace(
+        &mut self,
+        index: usize,
+        packed: &Packed<impl AsRef<[u8]>>,
+    ) -> Result<()> {
         self.splicer()?;
         self.advance(index)?;
         let replaced = self.splicer()?.replace(packed);

@@ -88,8 +88,8 @@ fn file(bytes: &[u8], label: &str) -> Option<Verified> {
             (verdict.methods, verdict.failures, verdict.unjudged)
         }
         Format::Dex => {
-            let failures = dex::Dex::parse(bytes).err().into_iter().collect();
-            (0, failures, None)
+            let verdict = dex::verify::verify(bytes);
+            (verdict.methods, verdict.failures, None)
         }
         Format::Pe | Format::Zip | Format::Other => return None,
     };

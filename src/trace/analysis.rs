@@ -1,13 +1,13 @@
 //! Any number of traces, summed up in one.
 
-use super::exceptions::{Exception, Exceptions};
-use super::file::Trace;
+use super::exceptions::{Exception, Exceptions, UnderWay};
+use super::file::{Thread, Trace};
 use super::format::{FLAG_ORDERLY, Header};
 use super::logical::LogicalCalls;
 use super::methods::{MethodIx, Methods};
 use super::notes::Notes;
 use super::pattern;
-use super::replay::{Call, Frame, Outcome, Replay, Tally, Visitor};
+use super::replay::{Call, Frame, Outcome, Replay, Run, Tally, Visitor};
 use super::summary::Stats;
 use super::tree::Tree;
 use super::units::counted;
@@ -110,34 +110,49 @@ struct Sums {
     tree: Option<Tree>,
     exceptions: Exceptions,
     logical: LogicalCalls,
-    /// The thread at hand is looked at; else only for the logical calls that were on others too.
+    /// Of the thread at hand.
+    thread: ThreadSums,
+}
+
+/// What is summed up of a thread by itself.
+#[derive(Clone, Copy, Default)]
+struct ThreadSums {
+    /// It is looked at; else only for the logical calls that were on others too.
     wanted: bool,
     calls: u64,
     resumed: u64,
     busy: u64,
 }
 
+/// A thread that waits for its turn.
+#[derive(Default)]
+struct Waiting {
+    run: Run,
+    exception: UnderWay,
+    sums: ThreadSums,
+}
+
 impl Visitor for Sums {
     #[inline]
     fn call(&mut self, call: &Call, stack: &mut [Frame]) {
         if let Some(piece) = call.piece {
-            self.logical.piece(piece, call, self.wanted);
-            if !self.wanted {
+            self.logical.piece(piece, call, self.thread.wanted);
+            if !self.thread.wanted {
                 return;
             }
             if piece.first {
-                self.calls += 1;
+                self.thread.calls += 1;
             } else {
-                self.resumed += 1;
+                self.thread.resumed += 1;
             }
         } else {
-            if !self.wanted {
+            if !self.thread.wanted {
                 return;
             }
             self.plain(call);
         }
         if stack.len() == 1 {
-            self.busy = self.busy.saturating_add(call.total);
+            self.thread.busy = self.thread.busy.saturating_add(call.total);
         }
         if let Some(tree) = &mut self.tree {
             tree.add(call, stack);
@@ -145,16 +160,16 @@ impl Visitor for Sums {
     }
 
     fn begin(&mut self, method: MethodIx, call: u64, time: u64) {
-        self.logical.begin(method, call, time, self.wanted);
+        self.logical.begin(method, call, time, self.thread.wanted);
     }
 
     fn complete(&mut self, method: MethodIx, call: u64, time: u64, outcome: Outcome) {
         self.logical
-            .complete(method, call, time, outcome, self.wanted);
+            .complete(method, call, time, outcome, self.thread.wanted);
     }
 
     fn error(&mut self, method: MethodIx, details: Option<(&str, &str)>, caller: Option<MethodIx>) {
-        if self.wanted {
+        if self.thread.wanted {
             self.exceptions.error(method, details, caller);
         }
     }
@@ -168,7 +183,7 @@ impl Sums {
             self.stats.resize_with(row + 1, Stats::default);
         }
         self.stats[row].add(call);
-        self.calls += 1;
+        self.thread.calls += 1;
     }
 }
 
@@ -195,10 +210,7 @@ impl Analyzer {
                 tree: options.tree.then(Tree::default),
                 exceptions: Exceptions::default(),
                 logical: LogicalCalls::default(),
-                wanted: true,
-                calls: 0,
-                resumed: 0,
-                busy: 0,
+                thread: ThreadSums::default(),
             },
             processes: Vec::new(),
             threads: Vec::new(),
@@ -208,44 +220,22 @@ impl Analyzer {
 
     /// Adds a trace.
     pub fn add(&mut self, trace: &Trace) {
-        self.replay.next_trace();
+        let first = self.threads.len();
+        if trace.has_logical_calls() {
+            self.in_turns(trace);
+        } else {
+            self.one_by_one(trace);
+        }
         let mut notes = trace.notes().clone();
-        let (mut lost, mut missing) = (0u64, 0u64);
         let mut sum = Tally::default();
-        for thread in trace.threads() {
-            missing = missing.saturating_add(thread.missing);
-            let named = trace.thread_name(thread.number);
-            let name = named.map_or("", |n| n.name.as_str());
-            self.sums.wanted = self.wants(thread.number, name);
-            if !self.sums.wanted && !trace.has_logical_calls() {
-                continue;
-            }
-            (self.sums.calls, self.sums.resumed, self.sums.busy) = (0, 0, 0);
-            let tally = self
-                .replay
-                .thread(trace, thread, &mut self.methods, &mut self.sums);
-            if !self.sums.wanted {
-                continue;
-            }
-            self.sums.exceptions.settle();
-            lost = lost.saturating_add(tally.lost);
+        for ThreadStats { tally, .. } in &self.threads[first..] {
+            sum.lost = sum.lost.saturating_add(tally.lost);
             sum.unopened += tally.unopened;
             sum.unclosed += tally.unclosed;
             sum.too_deep += tally.too_deep;
-            self.threads.push(ThreadStats {
-                process: self.processes.len(),
-                number: thread.number,
-                name: name.to_owned(),
-                flags: named.map_or(0, |n| n.flags),
-                calls: self.sums.calls,
-                resumed: self.sums.resumed,
-                busy: self.sums.busy,
-                missing: thread.missing,
-                tally,
-            });
         }
         let Sums { logical, stats, .. } = &mut self.sums;
-        logical.finish(self.options.min, stats);
+        let left_out = logical.finish(self.options.min, stats);
         for (n, noun, what) in [
             (sum.unopened, "exit", "without an enter, skipped"),
             (
@@ -254,29 +244,113 @@ impl Analyzer {
                 "without an exit, closed with the call around",
             ),
             (sum.too_deep, "call", "too deep, left out"),
+            (
+                left_out,
+                "record",
+                "of too many logical calls at once, left out",
+            ),
         ] {
             if n > 0 {
                 notes.add(|| format!("{} {what}", counted(n, noun)));
             }
         }
+        let missing = trace.threads().iter().map(|t| t.missing);
         self.processes.push(Process {
             file: trace.name().to_owned(),
             header: trace.header().clone(),
             end: trace.end(),
             threads: trace.threads().len() as u64,
             records: trace.records(),
-            lost: trace.header().lost.max(lost),
-            missing,
+            lost: trace.header().lost.max(sum.lost),
+            missing: missing.fold(0, u64::saturating_add),
             notes,
         });
     }
 
-    fn wants(&self, number: u32, name: &str) -> bool {
+    fn one_by_one(&mut self, trace: &Trace) {
+        self.replay.next_trace(false);
+        for thread in trace.threads() {
+            if !self.wants(trace, thread) {
+                continue;
+            }
+            self.sums.thread = ThreadSums {
+                wanted: true,
+                ..ThreadSums::default()
+            };
+            for segment in trace.segments(thread) {
+                self.replay
+                    .segment(trace, segment, &mut self.methods, &mut self.sums);
+            }
+            let stats = self.end_of(trace, thread);
+            self.threads.push(stats);
+        }
+    }
+
+    /// All threads, a segment at a time in the order of time: logical calls go from one to another.
+    fn in_turns(&mut self, trace: &Trace) {
+        self.replay.next_trace(true);
+        let threads = trace.threads();
+        let mut waiting: Vec<Option<Box<Waiting>>> = Vec::new();
+        waiting.resize_with(threads.len(), || None);
+        let mut ended: Vec<Option<ThreadStats>> = vec![None; threads.len()];
+        for (start, number, at) in trace.in_order() {
+            let (thread, segments) = (&threads[number], trace.segments(&threads[number]));
+            let Sums { logical, stats, .. } = &mut self.sums;
+            logical.settle(start, self.options.min, stats);
+            let mut turn = waiting[number].take().unwrap_or_else(|| {
+                let mut turn = Box::<Waiting>::default();
+                turn.sums.wanted = self.wants(trace, thread);
+                turn
+            });
+            self.turn_to(&mut turn);
+            self.replay
+                .segment(trace, &segments[at], &mut self.methods, &mut self.sums);
+            if at + 1 == segments.len() {
+                let stats = self.end_of(trace, thread);
+                ended[number] = self.sums.thread.wanted.then_some(stats);
+            }
+            self.turn_to(&mut turn);
+            if at + 1 < segments.len() {
+                waiting[number] = Some(turn);
+            }
+        }
+        self.threads.extend(ended.into_iter().flatten());
+    }
+
+    fn turn_to(&mut self, other: &mut Waiting) {
+        self.replay.turn_to(&mut other.run);
+        self.sums.exceptions.turn_to(&mut other.exception);
+        std::mem::swap(&mut self.sums.thread, &mut other.sums);
+    }
+
+    /// The thread at hand is through.
+    fn end_of(&mut self, trace: &Trace, thread: &Thread) -> ThreadStats {
+        let tally = self.replay.end(trace, &mut self.sums);
+        self.sums.exceptions.settle();
+        let named = trace.thread_name(thread.number);
+        let sums = self.sums.thread;
+        ThreadStats {
+            process: self.processes.len(),
+            number: thread.number,
+            name: named.map_or_else(String::new, |n| n.name.clone()),
+            flags: named.map_or(0, |n| n.flags),
+            calls: sums.calls,
+            resumed: sums.resumed,
+            busy: sums.busy,
+            missing: thread.missing,
+            tally,
+        }
+    }
+
+    fn wants(&self, trace: &Trace, thread: &Thread) -> bool {
         match &self.options.thread {
             None => true,
             Some(wanted) => match wanted.parse::<u32>() {
-                Ok(wanted) => number == wanted,
-                Err(_) => pattern::matches(wanted, name),
+                Ok(wanted) => thread.number == wanted,
+                Err(_) => {
+                    let named = trace.thread_name(thread.number);
+                    pattern::matches(wanted, named.map_or("", |n| &n.name))
+                }
             },
         }
     }

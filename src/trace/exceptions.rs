@@ -43,8 +43,12 @@ pub struct Exceptions {
     kinds: FxHashMap<(Box<str>, Box<str>), FxHashMap<Path, u64>>,
     entries: usize,
     further: u64,
-    current: Option<(Box<str>, Box<str>, Path)>,
+    current: UnderWay,
 }
+
+/// The exception that is on its way through the methods of a thread.
+#[derive(Debug, Default)]
+pub struct UnderWay(Option<(Box<str>, Box<str>, Path)>);
 
 impl Exceptions {
     /// An exception left a method.
@@ -54,7 +58,7 @@ impl Exceptions {
         details: Option<(&str, &str)>,
         caught: Option<MethodIx>,
     ) {
-        if let (None, Some((_, _, path))) = (details, &mut self.current) {
+        if let (None, Some((_, _, path))) = (details, &mut self.current.0) {
             path.left = method;
             path.caught = caught;
             return;
@@ -66,12 +70,17 @@ impl Exceptions {
             left: method,
             caught,
         };
-        self.current = Some((cut(type_name, TEXT).into(), cut(message, TEXT).into(), path));
+        self.current.0 = Some((cut(type_name, TEXT).into(), cut(message, TEXT).into(), path));
+    }
+
+    /// Goes on with the exception of another thread; `other` is then that of the one at hand.
+    pub fn turn_to(&mut self, other: &mut UnderWay) {
+        std::mem::swap(&mut self.current, other);
     }
 
     /// The exception under way has got as far as it goes; so it has when a thread ends.
     pub fn settle(&mut self) {
-        let Some((type_name, message, path)) = self.current.take() else {
+        let Some((type_name, message, path)) = self.current.0.take() else {
             return;
         };
         let key = (type_name, message);

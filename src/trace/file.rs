@@ -64,6 +64,11 @@ impl Segment {
     pub fn number(&self) -> u32 {
         self.number
     }
+
+    /// When it starts.
+    pub fn start(&self) -> u64 {
+        self.start
+    }
 }
 
 /// A logical thread of a trace.
@@ -213,6 +218,22 @@ impl Trace {
     /// A thread's segments in their order.
     pub fn segments(&self, thread: &Thread) -> &[Segment] {
         &self.segments[thread.first..thread.first + thread.count]
+    }
+
+    /// All segments, as places among [`threads`](Trace::threads) and among a thread's
+    /// [`segments`](Trace::segments), in the order of time: each with when it starts. Of a thread they
+    /// keep their order whatever a damaged trace says.
+    pub fn in_order(&self) -> Vec<(u64, usize, usize)> {
+        let mut order = Vec::with_capacity(self.segments.len());
+        for (number, thread) in self.threads.iter().enumerate() {
+            let mut start = 0;
+            for (at, segment) in self.segments(thread).iter().enumerate() {
+                start = segment.start.max(start);
+                order.push((start, number, at));
+            }
+        }
+        order.sort_unstable();
+        order
     }
 
     /// The records of a segment.

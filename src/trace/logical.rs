@@ -1,12 +1,19 @@
 //! Logical calls: methods that run in pieces, on any threads ("Logical calls" of the format).
 //!
-//! Threads are replayed one after the other, so the pieces of a call come in any order: what is
-//! known of each call is kept until the trace is through, some 60 bytes a call.
+//! The threads of a trace with logical calls are replayed in turns, segment by segment in the order
+//! of time. So the pieces of a call come nearly in order, and a call is forgotten soon after its
+//! end: only those that are open are kept, some 80 bytes each.
 
 use super::methods::MethodIx;
 use super::replay::{Call, Outcome};
 use super::summary::Stats;
 use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Most calls that are kept at once. The calls of real programs are far fewer; a damaged trace
+/// could begin one with every record.
+const MAX_CALLS: usize = if cfg!(test) { 1 << 12 } else { 1 << 21 };
 
 /// Which logical call a frame is a piece of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,16 +57,21 @@ struct State {
     pieces: u64,
 }
 
-/// All logical calls of a trace.
+/// The logical calls of a trace that are under way.
 #[derive(Default)]
 pub struct LogicalCalls {
     calls: FxHashMap<u64, State>,
+    /// Those that have ended, with when: pieces of them may still come.
+    ended: BinaryHeap<Reverse<(u64, u64)>>,
+    left_out: u64,
 }
 
 impl LogicalCalls {
     /// A call begins, and does not run yet.
     pub fn begin(&mut self, method: MethodIx, call: u64, time: u64, wanted: bool) {
-        self.state(method, call, time, wanted).begun = true;
+        if let Some(state) = self.state(method, call, time, wanted) {
+            state.begun = true;
+        }
     }
 
     /// A call is over: its last piece ended, or it ended between two pieces.
@@ -71,15 +83,20 @@ impl LogicalCalls {
         outcome: Outcome,
         wanted: bool,
     ) {
-        let state = self.state(method, call, time, wanted);
+        let Some(state) = self.state(method, call, time, wanted) else {
+            return;
+        };
         if matches!(state.outcome, None | Some(Outcome::Running)) {
             state.outcome = Some(outcome);
+            self.ended.push(Reverse((time, call)));
         }
     }
 
     /// A piece of a call is over.
     pub fn piece(&mut self, piece: Piece, call: &Call, wanted: bool) {
-        let state = self.state(call.method, piece.call, call.start, wanted);
+        let Some(state) = self.state(call.method, piece.call, call.start, wanted) else {
+            return;
+        };
         state.begun |= piece.first;
         state.active = state.active.saturating_add(call.total);
         state.own = state.own.saturating_add(call.own);
@@ -90,7 +107,17 @@ impl LogicalCalls {
         }
     }
 
-    fn state(&mut self, method: MethodIx, call: u64, time: u64, wanted: bool) -> &mut State {
+    fn state(
+        &mut self,
+        method: MethodIx,
+        call: u64,
+        time: u64,
+        wanted: bool,
+    ) -> Option<&mut State> {
+        if self.calls.len() >= MAX_CALLS && !self.calls.contains_key(&call) {
+            self.left_out += 1;
+            return None;
+        }
         let state = self.calls.entry(call).or_insert(State {
             method,
             begun: false,
@@ -105,29 +132,101 @@ impl LogicalCalls {
         state.wanted |= wanted;
         state.begin = state.begin.min(time);
         state.last = state.last.max(time);
-        state
+        Some(state)
     }
 
-    /// Adds the calls of at least `min` nanoseconds to their methods' numbers, and forgets all.
-    pub fn finish(&mut self, min: u64, stats: &mut Vec<Stats>) {
-        for state in std::mem::take(&mut self.calls).into_values() {
-            let total = state.last - state.begin;
-            if !state.wanted || total < min {
-                continue;
+    /// Nothing from before this time will come: adds the calls that ended by then, if of at least
+    /// `min` nanoseconds, to their methods' numbers, and forgets them.
+    pub fn settle(&mut self, time: u64, min: u64, stats: &mut Vec<Stats>) {
+        while let Some(&Reverse((end, call))) = self.ended.peek()
+            && end < time
+        {
+            self.ended.pop();
+            if let Some(state) = self.calls.remove(&call) {
+                add(&state, min, stats);
             }
-            let row = state.method as usize;
-            if stats.len() <= row {
-                stats.resize_with(row + 1, Stats::default);
-            }
-            stats[row].add_logical(&LogicalCall {
-                total,
-                // Pieces do not overlap in a sound trace.
-                active: state.active.min(total),
-                own: state.own,
-                pieces: state.pieces,
-                begun: state.begun,
-                outcome: state.outcome,
-            });
         }
+    }
+
+    /// Nothing will come any more: does the same with all calls. Returns how many records were
+    /// left out because too many calls were open.
+    pub fn finish(&mut self, min: u64, stats: &mut Vec<Stats>) -> u64 {
+        self.ended.clear();
+        for state in std::mem::take(&mut self.calls).into_values() {
+            add(&state, min, stats);
+        }
+        std::mem::take(&mut self.left_out)
+    }
+}
+
+fn add(state: &State, min: u64, stats: &mut Vec<Stats>) {
+    let total = state.last - state.begin;
+    if !state.wanted || total < min {
+        return;
+    }
+    let row = state.method as usize;
+    if stats.len() <= row {
+        stats.resize_with(row + 1, Stats::default);
+    }
+    stats[row].add_logical(&LogicalCall {
+        total,
+        // Pieces do not overlap in a sound trace.
+        active: state.active.min(total),
+        own: state.own,
+        pieces: state.pieces,
+        begun: state.begun,
+        outcome: state.outcome,
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn piece(call: u64, first: bool, start: u64, total: u64) -> (Piece, Call) {
+        let call = Piece { call, first };
+        let over = Call {
+            method: 0,
+            start,
+            total,
+            own: total,
+            outermost: true,
+            outcome: Outcome::Exit,
+            piece: Some(call),
+        };
+        (call, over)
+    }
+
+    #[test]
+    fn a_call_is_forgotten_when_nothing_of_it_can_come() {
+        let (mut calls, mut stats) = (LogicalCalls::default(), Vec::new());
+        for call in 1..=10 {
+            let (p, over) = piece(call, true, call * 100, 10);
+            calls.piece(p, &over, true);
+            calls.complete(0, call, call * 100 + 50, Outcome::Exit, true);
+        }
+        // A piece that comes late, from another thread.
+        let (p, over) = piece(10, false, 1_020, 20);
+        calls.piece(p, &over, true);
+        calls.settle(950, 0, &mut stats);
+        assert_eq!(calls.calls.len(), 2, "the last two ended at 950 and 1050");
+        assert_eq!((stats[0].calls, stats[0].total), (8, 8 * 50));
+        calls.settle(u64::MAX, 0, &mut stats);
+        assert_eq!((calls.calls.len(), calls.ended.len()), (0, 0));
+        let l = stats[0].logical;
+        assert_eq!((l.calls, l.pieces, l.active, l.open), (10, 11, 120, 0));
+        assert_eq!(calls.finish(0, &mut stats), 0);
+    }
+
+    #[test]
+    fn calls_that_are_open_at_once_are_bounded() {
+        let (mut calls, mut stats) = (LogicalCalls::default(), Vec::new());
+        for call in 0..MAX_CALLS as u64 + 10 {
+            calls.begin(0, call, call, true);
+        }
+        calls.complete(0, 5, 100, Outcome::Exit, true);
+        assert_eq!(calls.calls.len(), MAX_CALLS);
+        assert_eq!(calls.finish(0, &mut stats), 10);
+        assert_eq!(stats[0].logical.open, MAX_CALLS as u64 - 1);
     }
 }

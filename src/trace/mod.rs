@@ -6,8 +6,8 @@
 //!       -> summary per method, call tree, exceptions, threads = Analysis
 //! ```
 //!
-//! Memory grows with methods, threads, segments and logical calls, never with records: these are
-//! only streamed through. A trace that is torn, damaged or hostile yields what is whole, and
+//! Memory grows with methods, threads, segments and logical calls that are open at once, never with
+//! records: these are only streamed through. A trace that is torn, damaged or hostile yields what is whole, and
 //! [`Notes`] say what is not.
 
 pub mod analysis;

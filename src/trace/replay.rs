@@ -1,6 +1,6 @@
-//! Replays a thread: its records, in order, paired into calls ("Pairing" of the format).
+//! Replays threads: the records of each, in order, paired into calls ("Pairing" of the format).
 
-use super::file::{Thread, Trace};
+use super::file::{Segment, Trace};
 use super::format::{CallKind, Escape, LOGICAL_FIRST, Record};
 use super::logical::Piece;
 use super::methods::{MethodIx, Methods};
@@ -10,6 +10,9 @@ use std::borrow::Cow;
 /// Most calls open at once in a thread. The deepest stacks of real programs are far below; a
 /// damaged trace could open one with every record.
 const MAX_DEPTH: usize = 1 << 20;
+
+/// The same where threads are replayed in turns: each turn costs as much as calls are open.
+const MAX_DEPTH_IN_TURNS: usize = 1 << 16;
 
 /// A call that is open.
 #[derive(Clone, Copy, Debug)]
@@ -95,17 +98,6 @@ pub struct Tally {
     pub too_deep: u64,
 }
 
-impl Tally {
-    #[inline]
-    fn record(&mut self, time: u64) {
-        if self.records == 0 {
-            self.first = time;
-        }
-        self.records += 1;
-        self.last = time;
-    }
-}
-
 /// Whether an exit ends this call: the nearest of the method, or, of a logical call, its piece.
 #[inline]
 fn ends(frame: &Frame, method: MethodIx, logical: Option<(u32, u64)>) -> bool {
@@ -117,15 +109,39 @@ fn borrowed<'a>(details: &'a Option<(Cow<'_, str>, Cow<'_, str>)>) -> Option<(&'
     details.as_ref().map(|(t, m)| (&**t, &**m))
 }
 
-/// Replays threads; keeps what can be used again from one to the next.
+/// How far a thread has come.
 #[derive(Default)]
-pub struct Replay {
+pub struct Run {
     stack: Vec<Frame>,
-    /// Open calls of each method.
+    /// Open calls beyond those on the stack.
+    over: u64,
+    /// Records are missing behind the last one.
+    silent: bool,
+    tally: Tally,
+}
+
+impl Run {
+    #[inline]
+    fn record(&mut self, time: u64) {
+        if self.tally.records == 0 {
+            self.tally.first = time;
+        }
+        self.tally.records += 1;
+        self.tally.last = time;
+        self.silent = false;
+    }
+}
+
+/// Replays threads, one after the other or in turns.
+pub struct Replay {
+    /// The thread at hand.
+    run: Run,
+    /// Its open calls of each method.
     active: Vec<u32>,
     /// Rows of the ids of the trace at hand.
     rows: FxHashMap<u32, MethodIx>,
     min: u64,
+    max_depth: usize,
 }
 
 impl Replay {
@@ -133,136 +149,161 @@ impl Replay {
     /// woven: their time counts as their caller's own.
     pub fn new(min: u64) -> Replay {
         Replay {
+            run: Run::default(),
+            active: Vec::new(),
+            rows: FxHashMap::default(),
             min,
-            ..Replay::default()
+            max_depth: MAX_DEPTH,
         }
     }
 
-    /// Forgets the ids of the trace before.
-    pub fn next_trace(&mut self) {
+    /// Forgets the ids of the trace before. Whether threads take turns in this one: see
+    /// [`Replay::turn_to`].
+    pub fn next_trace(&mut self, in_turns: bool) {
         self.rows.clear();
+        self.max_depth = if in_turns {
+            MAX_DEPTH_IN_TURNS
+        } else {
+            MAX_DEPTH
+        };
     }
 
-    /// Replays one thread.
-    pub fn thread(
+    /// Goes on with another thread; `run` is then how far the one at hand has come.
+    pub fn turn_to(&mut self, run: &mut Run) {
+        for frame in &self.run.stack {
+            self.active[frame.method as usize] -= 1;
+        }
+        std::mem::swap(&mut self.run, run);
+        for frame in &self.run.stack {
+            self.active[frame.method as usize] += 1;
+        }
+    }
+
+    /// The thread at hand is through.
+    pub fn end(&mut self, trace: &Trace, visitor: &mut impl Visitor) -> Tally {
+        // What dropped records would have ended is not known to have run on.
+        let end = match self.run.silent {
+            true => self.run.tally.last,
+            false => trace.end(),
+        };
+        while !self.run.stack.is_empty() {
+            self.pop(end, Outcome::Running, visitor);
+        }
+        (self.run.over, self.run.silent) = (0, false);
+        std::mem::take(&mut self.run.tally)
+    }
+
+    /// Replays the next segment of the thread at hand.
+    pub fn segment(
         &mut self,
         trace: &Trace,
-        thread: &Thread,
+        segment: &Segment,
         methods: &mut Methods,
         visitor: &mut impl Visitor,
-    ) -> Tally {
-        let mut tally = Tally::default();
+    ) {
+        // What EXCEPTION and LOGICAL escapes said of the next record.
         let mut details: Option<(Cow<'_, str>, Cow<'_, str>)> = None;
-        // What a LOGICAL escape said of the next record.
         let mut logical: Option<(u32, u64)> = None;
-        let mut over = 0u64;
-        // Whether records are missing behind the last one.
-        let mut silent = false;
-        for segment in trace.segments(thread) {
-            let mut records = trace.decode(segment);
-            while let Some(record) = records.next() {
-                let (kind, time, id) = match record {
-                    Record::Call { kind, time, id } => (kind, time, id),
-                    Record::Escape(Escape::Exception { type_name, message }) => {
-                        details = Some((type_name, message));
-                        continue;
-                    }
-                    Record::Escape(Escape::Lost(n)) => {
-                        tally.lost = tally.lost.saturating_add(n);
-                        silent |= n > 0;
-                        continue;
-                    }
-                    Record::Escape(Escape::Logical { flags, call }) => {
-                        logical = Some((flags, call));
-                        continue;
-                    }
-                    Record::Escape(Escape::Begin { id, call, time }) => {
-                        tally.record(time);
-                        silent = false;
-                        visitor.begin(self.row(id, trace, methods), call, time);
-                        continue;
-                    }
-                    Record::Escape(Escape::Complete {
-                        id,
-                        call,
-                        time,
-                        failed,
-                    }) => {
-                        tally.record(time);
-                        silent = false;
-                        let method = self.row(id, trace, methods);
-                        if failed {
-                            visitor.complete(method, call, time, Outcome::Error);
-                            visitor.error(method, borrowed(&details.take()), None);
-                        } else {
-                            visitor.complete(method, call, time, Outcome::Exit);
-                        }
-                        continue;
-                    }
-                    Record::Escape(_) => continue,
-                };
-                tally.record(time);
-                silent = false;
-                let logical = logical.take();
-                // Most exits are of the innermost call, whose row needs no looking up.
-                let method = match self.stack.last() {
-                    Some(top) if kind != CallKind::Enter && top.id == id => top.method,
-                    _ => self.row(id, trace, methods),
-                };
-                if kind == CallKind::Enter {
-                    if self.stack.len() < MAX_DEPTH && over == 0 {
-                        let piece = logical.map(|(flags, call)| Piece {
-                            call,
-                            first: flags & LOGICAL_FIRST != 0,
-                        });
-                        self.push(method, id, time, piece);
+        let mut records = trace.decode(segment);
+        while let Some(record) = records.next() {
+            let (kind, time, id) = match record {
+                Record::Call { kind, time, id } => (kind, time, id),
+                Record::Escape(Escape::Exception { type_name, message }) => {
+                    details = Some((type_name, message));
+                    continue;
+                }
+                Record::Escape(Escape::Lost(n)) => {
+                    self.run.tally.lost = self.run.tally.lost.saturating_add(n);
+                    self.run.silent |= n > 0;
+                    continue;
+                }
+                Record::Escape(Escape::Logical { flags, call }) => {
+                    logical = Some((flags, call));
+                    continue;
+                }
+                Record::Escape(Escape::Begin { id, call, time }) => {
+                    self.run.record(time);
+                    visitor.begin(self.row(id, trace, methods), call, time);
+                    continue;
+                }
+                Record::Escape(Escape::Complete {
+                    id,
+                    call,
+                    time,
+                    failed,
+                }) => {
+                    self.run.record(time);
+                    let method = self.row(id, trace, methods);
+                    if failed {
+                        visitor.complete(method, call, time, Outcome::Error);
+                        visitor.error(method, borrowed(&details.take()), None);
                     } else {
-                        over += 1;
-                        tally.too_deep += 1;
+                        visitor.complete(method, call, time, Outcome::Exit);
                     }
                     continue;
                 }
-                let outcome = if kind == CallKind::Exit {
-                    Outcome::Exit
+                Record::Escape(_) => continue,
+            };
+            self.run.record(time);
+            let logical = logical.take();
+            // Most exits are of the innermost call, whose row needs no looking up.
+            let method = match self.run.stack.last() {
+                Some(top) if kind != CallKind::Enter && top.id == id => top.method,
+                _ => self.row(id, trace, methods),
+            };
+            if kind == CallKind::Enter {
+                if self.run.stack.len() < self.max_depth && self.run.over == 0 {
+                    let piece = logical.map(|(flags, call)| Piece {
+                        call,
+                        first: flags & LOGICAL_FIRST != 0,
+                    });
+                    self.push(method, id, time, piece);
                 } else {
-                    Outcome::Error
-                };
-                if over > 0 {
-                    over -= 1;
-                } else if !self.is_open(method, logical) {
-                    tally.unopened += 1;
-                } else {
-                    // Calls above the one that ends have lost their exits.
-                    while let Some(top) = self.stack.last()
-                        && !ends(top, method, logical)
-                    {
-                        tally.unclosed += 1;
-                        self.pop(time, Outcome::Lost, visitor);
-                    }
-                    self.pop(time, outcome, visitor);
+                    self.run.over += 1;
+                    self.run.tally.too_deep += 1;
                 }
-                if let Some((_, call)) = logical {
-                    visitor.complete(method, call, time, outcome);
+                continue;
+            }
+            let outcome = if kind == CallKind::Exit {
+                Outcome::Exit
+            } else {
+                Outcome::Error
+            };
+            if self.run.over > 0 {
+                self.run.over -= 1;
+            } else if !self.is_open(method, logical) {
+                self.run.tally.unopened += 1;
+            } else {
+                // Calls above the one that ends have lost their exits.
+                while let Some(top) = self.run.stack.last()
+                    && !ends(top, method, logical)
+                {
+                    self.run.tally.unclosed += 1;
+                    self.pop(time, Outcome::Lost, visitor);
                 }
-                if kind == CallKind::Error {
-                    let caller = self.stack.last().map(|f| f.method);
-                    visitor.error(method, borrowed(&details.take()), caller);
-                }
+                self.pop(time, outcome, visitor);
+            }
+            if let Some((_, call)) = logical {
+                visitor.complete(method, call, time, outcome);
+            }
+            if kind == CallKind::Error {
+                let caller = self.run.stack.last().map(|f| f.method);
+                visitor.error(method, borrowed(&details.take()), caller);
             }
         }
-        // What dropped records would have ended is not known to have run on.
-        let end = if silent { tally.last } else { trace.end() };
-        while !self.stack.is_empty() {
-            self.pop(end, Outcome::Running, visitor);
-        }
-        tally
     }
 
     /// Whether a call is open that an exit of this method ends.
     #[inline]
     fn is_open(&self, method: MethodIx, logical: Option<(u32, u64)>) -> bool {
         self.active[method as usize] > 0
-            && (logical.is_none() || self.stack.iter().rev().any(|f| ends(f, method, logical)))
+            && (logical.is_none()
+                || self
+                    .run
+                    .stack
+                    .iter()
+                    .rev()
+                    .any(|f| ends(f, method, logical)))
     }
 
     #[inline]
@@ -284,7 +325,7 @@ impl Replay {
     #[inline]
     fn push(&mut self, method: MethodIx, id: u32, start: u64, piece: Option<Piece>) {
         self.active[method as usize] += 1;
-        self.stack.push(Frame {
+        self.run.stack.push(Frame {
             method,
             id,
             node: None,
@@ -296,7 +337,7 @@ impl Replay {
 
     #[inline]
     fn pop(&mut self, time: u64, outcome: Outcome, visitor: &mut impl Visitor) {
-        let Some(&frame) = self.stack.last() else {
+        let Some(&frame) = self.run.stack.last() else {
             return;
         };
         let active = &mut self.active[frame.method as usize];
@@ -313,11 +354,11 @@ impl Replay {
                 outcome,
                 piece: frame.piece,
             };
-            visitor.call(&call, &mut self.stack);
-            if let [.., caller, _] = self.stack.as_mut_slice() {
+            visitor.call(&call, &mut self.run.stack);
+            if let [.., caller, _] = self.run.stack.as_mut_slice() {
                 caller.inner = caller.inner.saturating_add(total);
             }
         }
-        self.stack.pop();
+        self.run.stack.pop();
     }
 }

@@ -369,6 +369,34 @@ fn where_records_are_lost_a_logical_call_is_not_mistaken_for_another() {
 }
 
 #[test]
+fn threads_that_take_turns_do_not_mix_their_stacks_and_exceptions() {
+    // Two threads, three segments each, one between those of the other.
+    let part = |thread: u32, number: u32, start: u64| Chunk::records(thread, number, start);
+    let a = trace([
+        part(1, 0, 0).enter(0, 1).enter(0, 2).enter(0, 3),
+        part(1, 1, 200).exception("A", "").error(0, 3),
+        part(1, 2, 400).error(0, 2).exit(10, 1),
+        part(2, 0, 100).resume(0, 4, 1, true).enter(0, 3),
+        part(2, 1, 300).exception("B", "").error(0, 3),
+        part(2, 2, 500).fail(0, 4, 1),
+    ]);
+    assert_eq!(
+        rows(&a),
+        [
+            row("Main.main", 1, 410, 10),
+            row("Orders.place", 1, 400, 200),
+            row("Stock.take", 2, 400, 400),
+            row("Maths.fib", 1, 400, 200),
+        ]
+    );
+    let ways: Vec<_> = (a.exceptions.iter())
+        .map(|e| (&*e.type_name, e.paths[0].0.left, e.paths[0].0.caught))
+        .collect();
+    assert_eq!(ways, [("A", 1, Some(0)), ("B", 3, None)]);
+    assert!(a.processes[0].notes.lines().is_empty());
+}
+
+#[test]
 fn of_one_thread_the_calls_are_whole_that_were_on_it() {
     let bytes = TraceBuilder::new("", 1, 1_000)
         .symbols(&shop_symbols(), 65_504, &[])

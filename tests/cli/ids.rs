@@ -53,6 +53,7 @@ fn collisions_are_resolved_and_the_program_runs() {
             symbols: None,
             known_symbols: vec![],
             identity: None,
+            key: None,
             threads: Some(threads),
             explain: false,
             id_base: weak,

@@ -3,7 +3,7 @@
 
     programs.py [--everyday | --full | --everything] [--only NAME]...
 
-Names: javac, ecj, groovy, clojure, kotlinc, boot, junit, modules. `--everyday` (the default) leaves out the slow ones;
+Names: javac, ecj, groovy, clojure, kotlinc, boot, junit, modules, debugger. `--everyday` (the default) leaves out the slow ones;
 the other two are the same here.
 Everything is woven with `pack:all`. Each program runs unwoven, woven with tracing off or in a small ring, and woven with
 everything recorded, which is what `check_trace.py` then judges.
@@ -113,8 +113,8 @@ def sources():
     return tree, listed, len(every)
 
 
-def compiles(score, name, folder, command, small):
-    """A compiler makes the same class files of the large tree, and of a part while recording; a trace is kept of one file."""
+def compiles(score, name, folder, command, at_least):
+    """A compiler makes the same class files of the large tree, and of a part while recording; a trace is kept of one file, of so many calls."""
     tree, listed, count = sources()
 
     def compiled(which, out, what, env=None):
@@ -124,11 +124,11 @@ def compiles(score, name, folder, command, small):
             print(f"{which}: exit {done.returncode} {(done.stdout + done.stderr)[-1500:]}")
         return done.returncode
 
-    def same(how, what, at_least, env):
+    def same(how, what, wanted, env):
         compiled("plain", folder / "out-plain", what)
         compiled("woven", folder / "out-woven", what, env)
         same, files = same_tree(folder / "out-plain", folder / "out-woven")
-        score.check(f"{name}: the same class files, tracing {how}", same and files >= at_least, f"{files} of {at_least} sources")
+        score.check(f"{name}: the same class files, tracing {how}", same and files >= wanted, f"{files} of {wanted} sources")
 
     same("off", [f"@{listed}"], count, environment("off"))
     # A part of the tree is billions of calls' worth already.
@@ -136,13 +136,13 @@ def compiles(score, name, folder, command, small):
     same("in a ring", part, len(part), environment(folder / "ring.wtrace", WEAVE_TRACE_LIMIT="64m"))
     (folder / "ring.wtrace").unlink(missing_ok=True)
     trace = folder / f"{name}.wtrace"
-    compiled("woven", folder / "out-small", [small], environment(trace))
-    balanced(score, name, trace, 100_000)
+    compiled("woven", folder / "out-small", [SMALL], environment(trace))
+    balanced(score, name, trace, at_least)
 
 
 # Sources of the tree that need no others of it.
 PART = pathlib.Path("org") / "apache" / "commons" / "codec"
-# A file that asks for no other: a compiler makes some 100,000 calls and more for it.
+# A file that asks for no other: javac makes some 100,000 calls and more for it, ecj 52,000.
 SMALL = ROOT / "samples" / "java" / "src" / "shop" / "Document.java"
 
 
@@ -162,7 +162,7 @@ def javac(score, folder):
             main_class = "jdk.compiler/com.sun.tools.javac.Main"
             return [home / "bin" / "java", *patch, "-m", main_class, "--release", "11", "-nowarn", "-proc:none", "-g", "-encoding", "UTF-8"]
 
-        compiles(score, f"javac {version}", folder, command, SMALL)
+        compiles(score, f"javac {version}", folder, command, 100_000)
 
 
 def ecj(score, folder):
@@ -174,7 +174,7 @@ def ecj(score, folder):
         jar = woven if which == "woven" else plain
         return [oldest_jdk() / "bin" / "java", "-jar", jar, "--release", "11", "-nowarn", "-proc:none", "-g", "-encoding", "UTF-8"]
 
-    compiles(score, "ecj", folder, command, SMALL)
+    compiles(score, "ecj", folder, command, 40_000)
 
 
 def class_path(jars):
@@ -357,7 +357,40 @@ def modules(score, folder):
     )
 
 
-EVERY = {f.__name__: f for f in (groovy, clojure, modules, junit, boot, javac, ecj, kotlinc)}
+def debugger(score, folder):
+    """What a debugger sees, line by line and variable by variable, of a program and a library woven whole, on each JDK."""
+    tree, _, _ = sources()
+    home = oldest_jdk()
+    part = sorted(p for p in (tree / PART).rglob("*.java") if p.name != "package-info.java")
+    run([home / "bin" / "javac", "-g", "--release", "11", "-nowarn", "-encoding", "UTF-8", "-proc:none", "-d", folder / "classes", PROGRAMS / "Debugged.java", *part])
+    run([home / "bin" / "jar", "--create", "--file", folder / "plain.jar", "-C", folder / "classes", "."])
+    rules = folder / "rules.toml"
+    # Every method, also what a trace is usually without.
+    rules.write_text('version = 1\n[[aspect]]\nname = "everything"\nmatch = { type = "**", min-size = 0, kind = '
+                     '["method", "constructor", "accessor", "bridge", "synthetic", "lambda", "async", "static-init"] }\n')
+    run([weave_binary(), "-q", "--rules", rules, folder / "plain.jar", folder / "woven.jar"])
+    run([home / "bin" / "javac", "-d", folder / "oracle", ROOT / "tests" / "oracle" / "Debugger.java"])
+    for version, home in sorted(judges().items()):
+        for how in ("breakpoints", "steps"):
+            seen = {}
+            for which in ("plain", "woven"):
+                seen[which] = run(
+                    [home / "bin" / "java", "-cp", folder / "oracle", "Debugger", how, home, folder / f"{which}.jar", "Debugged",
+                     "Debugged", "org.apache.commons.codec"],
+                    env=environment(folder / "debugged.wtrace"),
+                ).stdout.splitlines()
+            plain, woven = seen["plain"], seen["woven"]
+            good = plain == woven and len(plain) > 200 and plain[-1].startswith("exit 0 ")
+            score.check(f"debugger on {version}: the same {how}", good, plain[-1])
+            for number, (a, b) in enumerate(zip(plain, woven)):
+                if a != b:
+                    print(f"     stop {number}, after {plain[number - 1] if number else 'nothing'}:\n     unwoven {a}\n     woven   {b}")
+                    break
+    calls = json.loads(run([weave_binary(), "report", "--json", folder / "debugged.wtrace"]).stdout)
+    score.check("debugger: what was stopped was recorded, too", "recurs" in json.dumps(calls), f"{len(calls)} keys")
+
+
+EVERY = {f.__name__: f for f in (groovy, clojure, modules, junit, debugger, boot, javac, ecj, kotlinc)}
 SLOW = {"kotlinc", "boot", "ecj"}
 
 

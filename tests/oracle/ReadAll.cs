@@ -982,6 +982,10 @@ internal sealed class Reader
 
     private static string Imports(MetadataReader pdb, ImportScopeHandle handle)
     {
+        if (handle.IsNil)
+        {
+            return "";
+        }
         ImportScope scope = pdb.GetImportScope(handle);
         return (scope.Parent.IsNil || MetadataTokens.GetRowNumber(scope.Parent) >= MetadataTokens.GetRowNumber(handle) ? "" : Imports(pdb, scope.Parent) + "; ")
             + Hash(pdb.GetBlobBytes(scope.ImportsBlob));

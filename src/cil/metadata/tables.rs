@@ -133,7 +133,7 @@ impl<'a> Tables<'a> {
             heaps: heap_sizes,
             all_wide: wide,
         };
-        for number in 0..64 {
+        for (number, rows) in rows.iter_mut().enumerate() {
             if valid >> number & 1 == 1 {
                 let at = cursor.position();
                 let count = cursor.le_u32()?;
@@ -145,7 +145,7 @@ impl<'a> Tables<'a> {
                     let what = format!("table {number:#04x} has {count} rows");
                     return Err(Error::malformed(at, what));
                 }
-                rows[number] = count;
+                *rows = count;
                 widths.rows[number] = widths.rows[number].max(count);
             }
         }

@@ -21,10 +21,12 @@ pub const MANIFEST: &str = "AndroidManifest.xml";
 /// compressed or not aligned to 4 bytes.
 pub const RESOURCES: &str = "resources.arsc";
 
-/// The baseline profile, and its metadata.
-pub const PROFILES: [&str; 2] = [
+/// The baseline profile, and its metadata: in an apk, and in a bundle, from which they get there.
+pub const PROFILES: [&str; 4] = [
     "assets/dexopt/baseline.prof",
     "assets/dexopt/baseline.profm",
+    "BUNDLE-METADATA/com.android.tools.build.profiles/baseline.prof",
+    "BUNDLE-METADATA/com.android.tools.build.profiles/baseline.profm",
 ];
 
 /// What the page size of a device may be: since Android 15 up to 16 KiB. What is aligned to it is aligned to the 4 KiB

@@ -2,6 +2,7 @@
 
 use super::Method;
 use libdeflater::{CompressionLvl, Compressor, DecompressionError, Decompressor};
+use std::ops::Range;
 
 /// The level at which changed members of more than [`SMALL`] bytes are deflated (libdeflate's scale, 1 to 12).
 pub const DEFLATE_LEVEL: i32 = 4;
@@ -28,7 +29,6 @@ pub struct Codec {
     inflate: Decompressor,
     small: Deflate,
     large: Deflate,
-    scratch: Vec<u8>,
 }
 
 /// A level, and its state, which is made on first use: many threads only ever inflate.
@@ -42,15 +42,16 @@ impl Deflate {
 }
 
 /// New data for a member, packed and ready to write; made on any thread.
-pub struct Packed {
+#[derive(Clone, Debug)]
+pub struct Packed<D = Vec<u8>> {
     /// How it is packed.
     pub method: Method,
     /// CRC-32 of the unpacked data.
     pub crc32: u32,
     /// Length of the unpacked data.
     pub size: u64,
-    /// The packed data.
-    pub data: Vec<u8>,
+    /// The packed data, or where it is.
+    pub data: D,
 }
 
 impl Codec {
@@ -71,7 +72,6 @@ impl Codec {
             inflate: Decompressor::new(),
             small: Deflate(small, None),
             large: Deflate(large, None),
-            scratch: Vec::new(),
         }
     }
 
@@ -94,35 +94,68 @@ impl Codec {
         }
     }
 
-    fn deflate(&mut self, data: &[u8]) -> Vec<u8> {
+    /// Appends deflated data.
+    fn deflate(&mut self, data: &[u8], out: &mut Vec<u8>) {
         let deflate = match data.len() {
             ..=SMALL => self.small.get(),
             _ => self.large.get(),
         };
-        let bound = deflate.deflate_compress_bound(data.len());
-        if self.scratch.len() < bound {
-            self.scratch.resize(bound, 0);
-        }
+        let start = out.len();
+        out.resize(start + deflate.deflate_compress_bound(data.len()), 0);
         let n = deflate
-            .deflate_compress(data, &mut self.scratch)
+            .deflate_compress(data, &mut out[start..])
             .expect("the buffer has the size that libdeflate asks for");
-        self.scratch[..n].to_vec()
+        out.truncate(start + n);
     }
 }
 
 impl Packed {
     /// Packs data: stored, or else deflated (a method that cannot be written becomes deflate).
     pub fn new(method: Method, data: &[u8], codec: &mut Codec) -> Packed {
-        let (method, packed) = match method {
-            Method::Stored => (Method::Stored, data.to_vec()),
-            Method::Deflated | Method::Other(_) => (Method::Deflated, codec.deflate(data)),
+        let mut out = Vec::new();
+        let packed = Packed::append(method, data, codec, &mut out);
+        out.shrink_to_fit();
+        packed.with(out)
+    }
+}
+
+impl<D> Packed<D> {
+    /// The same with other data.
+    fn with<E>(&self, data: E) -> Packed<E> {
+        Packed {
+            method: self.method,
+            crc32: self.crc32,
+            size: self.size,
+            data,
+        }
+    }
+}
+
+impl Packed<Range<usize>> {
+    /// Packs like [`Packed::new`], behind what is in `out` already.
+    pub fn append(method: Method, data: &[u8], codec: &mut Codec, out: &mut Vec<u8>) -> Self {
+        let start = out.len();
+        let method = match method {
+            Method::Stored => {
+                out.extend_from_slice(data);
+                Method::Stored
+            }
+            Method::Deflated | Method::Other(_) => {
+                codec.deflate(data, out);
+                Method::Deflated
+            }
         };
         Packed {
             method,
             crc32: libdeflater::crc32(data),
             size: data.len() as u64,
-            data: packed,
+            data: start..out.len(),
         }
+    }
+
+    /// With the data itself, from where it was appended.
+    pub fn of<'o>(&self, out: &'o [u8]) -> Packed<&'o [u8]> {
+        self.with(&out[self.data.clone()])
     }
 }
 
@@ -167,7 +200,8 @@ mod tests {
     #[test]
     fn the_densest_stream_is_plausible() {
         let zeros = vec![0; 50_000_000];
-        let packed = Codec::with_level(12).deflate(&zeros);
+        let mut packed = Vec::new();
+        Codec::with_level(12).deflate(&zeros, &mut packed);
         assert!(plausible(packed.len() as u64, zeros.len() as u64));
         assert!(!plausible(0, 1));
         assert!(plausible(0, 0));

@@ -45,11 +45,11 @@ struct Added {
 }
 
 impl Entry {
-    fn of(data: &Packed) -> Entry {
+    fn of(data: &Packed<impl AsRef<[u8]>>) -> Entry {
         Entry {
             method: data.method.id(),
             crc32: data.crc32,
-            packed: data.data.len() as u64,
+            packed: data.data.as_ref().len() as u64,
             size: data.size,
         }
     }
@@ -113,7 +113,7 @@ impl<'a, W: Write> Splicer<'a, W> {
     }
 
     /// Writes the next member with other data, all else as it was.
-    pub fn replace(&mut self, data: &Packed) -> io::Result<()> {
+    pub fn replace(&mut self, data: &Packed<impl AsRef<[u8]>>) -> io::Result<()> {
         let i = self.next()?;
         let member = &self.archive.members()[i];
         let entry = Entry::of(data);
@@ -126,7 +126,7 @@ impl<'a, W: Write> Splicer<'a, W> {
         self.written.push(Written::Replaced(self.offset(), entry));
         self.changed = true;
         self.write(&header)?;
-        self.write(&data.data)
+        self.write(data.data.as_ref())
     }
 
     /// Leaves the next member out.
@@ -138,7 +138,7 @@ impl<'a, W: Write> Splicer<'a, W> {
     }
 
     /// Adds a new member before the next one, dated 1980-01-01 00:00.
-    pub fn add(&mut self, name: &str, data: &Packed) -> io::Result<()> {
+    pub fn add(&mut self, name: &str, data: &Packed<impl AsRef<[u8]>>) -> io::Result<()> {
         let entry = Entry::of(data);
         let mut header = record::local_new(name, &entry)?;
         if entry.method == 0 && entry.size > 0 {
@@ -151,7 +151,7 @@ impl<'a, W: Write> Splicer<'a, W> {
         });
         self.changed = true;
         self.write(&header)?;
-        self.write(&data.data)
+        self.write(data.data.as_ref())
     }
 
     /// Writes the directory; all members must have been kept, replaced or dropped. The sink is
@@ -205,7 +205,7 @@ impl<'a, W: Write> Splicer<'a, W> {
     /// The number of members, and the directory.
     fn directory(&self) -> io::Result<(u64, Vec<u8>)> {
         let members = self.archive.members();
-        let mut out = Vec::new();
+        let mut out = Vec::with_capacity(members.iter().map(|m| m.central().len()).sum());
         let mut count = self.added.len() as u64;
         let mut added = self.added.as_slice();
         let mut put_added = |out: &mut Vec<u8>, upto: usize| {

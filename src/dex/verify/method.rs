@@ -1,0 +1,337 @@
+//! One method: its lines of registers, followed along every path.
+
+use super::ACC_STATIC;
+use super::statics::{self, covering, fault, mark};
+use super::step::Step;
+use super::types::{Type, Universe};
+use crate::dex::class::{ClassDef, Members};
+use crate::dex::code_item::{Code, Try};
+use crate::dex::file::{File, NO_INDEX};
+use crate::dex::insn;
+use crate::dex::opcodes::{ENDS, op};
+use crate::error::{Error, Kind, Result};
+use rustc_hash::FxHashMap;
+
+/// What is kept of one method; its memory is used again.
+#[derive(Default)]
+pub(super) struct Frame {
+    /// What begins at each code unit.
+    pub marks: Vec<u8>,
+    pub tries: Vec<Try>,
+    /// Offsets of lists of handlers.
+    pub lists: Vec<u16>,
+    /// What each handler catches.
+    pub caught: FxHashMap<u32, Type>,
+    /// Where the line of a target begins in `lines`, by pc.
+    at: FxHashMap<u32, u32>,
+    /// The lines in front of the targets.
+    lines: Vec<Type>,
+    work: Vec<u32>,
+}
+
+/// What is known in front of an instruction: what the registers hold, and what a `move-result` would get.
+#[derive(Default)]
+pub(super) struct Line {
+    /// The registers; then the monitors held, and whether `this` is initialised.
+    pub registers: Vec<Type>,
+    pub result: Option<Type>,
+    /// A register was written since this was last cleared.
+    pub dirty: bool,
+}
+
+/// Registers of all lines of a method: more than real methods need by far.
+const MAX_LINES: usize = 1 << 26;
+
+/// Steps and registers merged in all methods of a file.
+const FUEL: u64 = 20_000_000_000;
+
+/// Verifies the methods of a file one by one.
+pub(super) struct Checker<'a> {
+    pub file: &'a File<'a>,
+    pub universe: Universe<'a>,
+    /// Access flags of the methods that the file defines, by id; `NO_INDEX` for others.
+    pub access: Vec<u32>,
+    frame: Frame,
+    line: Line,
+    fuel: u64,
+}
+
+impl<'a> Checker<'a> {
+    /// Reads what all methods share.
+    pub fn new(file: &'a File<'a>) -> Result<Checker<'a>> {
+        let mut access = vec![NO_INDEX; file.methods.len()];
+        for row in file.classes {
+            let class = ClassDef::read(row);
+            if class.data == 0 {
+                continue;
+            }
+            let mut members = Members::read(file, class.data)?;
+            while let Some(method) = members.next()? {
+                if let Some(slot) = access.get_mut(method.id as usize) {
+                    *slot = method.access;
+                }
+            }
+        }
+        Ok(Checker {
+            file,
+            universe: Universe::new(file)?,
+            access,
+            frame: Frame::default(),
+            line: Line::default(),
+            fuel: FUEL,
+        })
+    }
+
+    /// Verifies a method's code.
+    pub fn check(&mut self, class: &ClassDef, id: u32, access: u32, code: &Code<'_>) -> Result<()> {
+        let mut frame = std::mem::take(&mut self.frame);
+        let outcome = self.check_in(&mut frame, class, id, access, code);
+        self.frame = frame;
+        outcome
+    }
+
+    fn check_in(
+        &mut self,
+        frame: &mut Frame,
+        class: &ClassDef,
+        id: u32,
+        access: u32,
+        code: &Code<'_>,
+    ) -> Result<()> {
+        let (_, proto, name) = self.file.method(id)?;
+        self.file.descriptor(class.ty)?;
+        let is_static = access & ACC_STATIC != 0;
+        let is_constructor = !is_static && self.file.string(name)? == b"<init>";
+        statics::check(self.file, code, frame)?;
+        if insn::units(code.insns) == 0 {
+            return Err(Error::malformed(code.offset, "no instruction"));
+        }
+        self.catches(code, frame)?;
+        self.enter(class, proto, is_static, is_constructor, code)?;
+
+        frame.at.clear();
+        frame.lines.clear();
+        frame.work.clear();
+        let (_, returns, _) = self.file.proto(proto)?;
+        self.file.descriptor(returns)?;
+        let registers = usize::from(code.registers);
+        self.reach(frame, 0, code)?;
+        while let Some(start) = frame.work.pop() {
+            let at = frame.at[&start] as usize;
+            let mut line = std::mem::take(&mut self.line);
+            line.registers.clear();
+            line.registers
+                .extend_from_slice(&frame.lines[at..at + registers + 2]);
+            line.result = None;
+            self.line = line;
+            self.run(frame, start, class.ty, returns, is_constructor, code)?;
+        }
+        Ok(())
+    }
+
+    /// Runs from a target to where control goes elsewhere or meets the next target.
+    fn run(
+        &mut self,
+        frame: &mut Frame,
+        start: u32,
+        class: u32,
+        returns: u32,
+        is_constructor: bool,
+        code: &Code<'_>,
+    ) -> Result<()> {
+        let registers = usize::from(code.registers);
+        let mut pc = start;
+        // The list of handlers that has seen the line as it is.
+        let mut shown = None;
+        loop {
+            let insn = insn::at(code.insns, pc)?;
+            if insn.is_payload {
+                return Err(fault(code, insn, "control runs into data"));
+            }
+            self.burn(1)?;
+            let covering = covering(&frame.tries, insn);
+            if let Some(t) = covering
+                && shown != Some(t.list)
+            {
+                let mut list = code.list(t.list)?;
+                while let Some((_, handler)) = list.next_handler()? {
+                    self.reach(frame, handler, code)?;
+                }
+                shown = Some(t.list);
+            }
+            let held = self.line.registers[registers];
+            self.line.dirty = false;
+            let step = Step {
+                file: self.file,
+                universe: &mut self.universe,
+                access: &self.access,
+                code,
+                line: &mut self.line,
+                caught: &frame.caught,
+                class,
+                returns,
+                is_constructor,
+            };
+            if let Err(what) = step.step(insn) {
+                return Err(fault(code, insn, what));
+            }
+            if self.line.dirty {
+                shown = None;
+            }
+            if let Some(t) = covering {
+                // A `monitor-enter` that fails holds nothing yet.
+                let first = insn.opcode == op::MONITOR_ENTER && held == Type(0);
+                let holds = self.line.registers[registers] != Type(0) && !first;
+                let throwable = Some(self.universe.throwable);
+                if holds && !code.list(t.list)?.catches_all(throwable)? {
+                    let what = "throws while a monitor is held, in a try that does not catch all";
+                    return Err(fault(code, insn, what));
+                }
+            }
+            let mut reached = Ok(());
+            insn::targets(code.insns, insn, |target| {
+                if reached.is_ok() {
+                    reached = self.reach(frame, target, code);
+                }
+            })?;
+            reached?;
+            if insn.op().has(ENDS) {
+                return Ok(());
+            }
+            pc = insn.end();
+            match frame.marks.get(pc as usize) {
+                None => return Err(fault(code, insn, "control falls off the end of the code")),
+                Some(m) if m & mark::EXCEPTION != 0 => {
+                    return Err(fault(code, insn, "control falls into a move-exception"));
+                }
+                Some(m) if m & mark::TARGET != 0 => return self.reach(frame, pc, code),
+                _ => {}
+            }
+        }
+    }
+
+    fn burn(&mut self, fuel: usize) -> Result<()> {
+        match self.fuel.checked_sub(fuel as u64) {
+            Some(left) => {
+                self.fuel = left;
+                Ok(())
+            }
+            None => Err(Error::new(Kind::Unsupported, "too large to be verified")),
+        }
+    }
+
+    /// Control comes to a target with the line as it is.
+    fn reach(&mut self, frame: &mut Frame, pc: u32, code: &Code<'_>) -> Result<()> {
+        let width = usize::from(code.registers) + 2;
+        self.burn(width)?;
+        let Some(&at) = frame.at.get(&pc) else {
+            if frame.lines.len() + width > MAX_LINES {
+                return Err(Error::new(Kind::Unsupported, "too large to be verified"));
+            }
+            frame.at.insert(pc, frame.lines.len() as u32);
+            frame.lines.extend_from_slice(&self.line.registers);
+            frame.work.push(pc);
+            return Ok(());
+        };
+        let known = &mut frame.lines[at as usize..at as usize + width];
+        if known == &self.line.registers[..] {
+            return Ok(());
+        }
+        let mut changed = false;
+        let (registers, extra) = known.split_at_mut(width - 2);
+        for (mine, theirs) in registers.iter_mut().zip(&self.line.registers) {
+            let merged = self.universe.merge(*mine, *theirs);
+            changed |= merged != *mine;
+            *mine = merged;
+        }
+        let (held, initialised) = (
+            self.line.registers[width - 2],
+            self.line.registers[width - 1],
+        );
+        if extra[0] != held {
+            let what = format!(
+                "control comes to {pc} with {} and with {} monitors held",
+                extra[0].0, held.0
+            );
+            return Err(Error::malformed(code.offset, what));
+        }
+        if extra[1].0 > initialised.0 {
+            extra[1] = initialised;
+            changed = true;
+        }
+        if changed {
+            frame.work.push(pc);
+        }
+        Ok(())
+    }
+
+    /// The line at the start: the arguments in the last registers.
+    fn enter(
+        &mut self,
+        class: &ClassDef,
+        proto: u32,
+        is_static: bool,
+        is_constructor: bool,
+        code: &Code<'_>,
+    ) -> Result<()> {
+        let (_, _, parameters) = self.file.proto(proto)?;
+        let line = &mut self.line.registers;
+        line.clear();
+        line.resize(code.locals() as usize, Type::UNDEFINED);
+        // The constructor of the root calls no other.
+        let is_root = class.superclass == NO_INDEX;
+        if !is_static {
+            line.push(match is_constructor && !is_root {
+                true => Type::UNINITIALIZED_THIS,
+                false => Type::reference(class.ty),
+            });
+        }
+        for row in self.file.type_list(parameters)? {
+            let ty = u32::from(u16::from_le_bytes(*row));
+            self.file.descriptor(ty)?;
+            let value = self.universe.value(ty);
+            line.push(value);
+            line.extend(value.high());
+        }
+        if line.len() != usize::from(code.registers) {
+            let what = format!(
+                "{} words of arguments come in, {} are declared",
+                line.len() - code.locals() as usize,
+                code.ins
+            );
+            return Err(Error::malformed(code.offset, what));
+        }
+        line.push(Type(0));
+        line.push(Type(u32::from(!is_constructor || is_root)));
+        Ok(())
+    }
+
+    /// Collects what the handlers catch.
+    fn catches(&mut self, code: &Code<'_>, frame: &mut Frame) -> Result<()> {
+        frame.caught.clear();
+        for t in 0..frame.lists.len() {
+            let mut list = code.list(frame.lists[t])?;
+            while let Some((ty, pc)) = list.next_handler()? {
+                let caught = match ty {
+                    None => self.universe.throwable,
+                    Some(ty) => {
+                        self.file.descriptor(ty)?;
+                        let value = Type::reference(ty);
+                        if !self.universe.assignable(value, self.universe.throwable) {
+                            let what = format!("a handler for {}", self.universe.name(ty));
+                            return Err(Error::malformed(code.offset, what));
+                        }
+                        ty
+                    }
+                };
+                let caught = Type::reference(caught);
+                let all = match frame.caught.get(&pc) {
+                    Some(&known) => self.universe.merge(known, caught),
+                    None => caught,
+                };
+                frame.caught.insert(pc, all);
+            }
+        }
+        Ok(())
+    }
+}

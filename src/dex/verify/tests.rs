@@ -1,0 +1,390 @@
+//! Woven methods hold, and each way to break them that a rewriter could find is seen.
+
+use super::*;
+use crate::aspect::advice::Advice;
+use crate::aspect::joinpoint::{Method, Type, Visitor};
+use crate::aspect::plan::{Plan, Planned};
+use crate::dex::insn::{self, Insn};
+use crate::dex::opcodes::op;
+use crate::dex::write::{Scratch, weave};
+
+const SHAPES: &[u8] = include_bytes!("../../../tests/dex/verify.dex");
+
+struct All {
+    types: u32,
+    planned: Vec<Planned>,
+}
+
+impl Visitor for All {
+    fn enter_type(&mut self, _: &Type<'_>) -> bool {
+        self.types += 1;
+        true
+    }
+    fn method(&mut self, index: u32, method: &Method<'_>) {
+        if method.has_body {
+            self.planned.push(Planned {
+                ty: self.types - 1,
+                index,
+                id: 0x1234_5600 + index,
+                advice: Advice::ALL,
+            });
+        }
+    }
+}
+
+fn woven() -> Vec<u8> {
+    let dex = Dex::parse(SHAPES).unwrap();
+    let mut all = All {
+        types: 0,
+        planned: vec![],
+    };
+    crate::dex::scan(&dex, &mut all).unwrap();
+    let woven = weave(&dex, &Plan::new(all.planned), &mut Scratch::default()).unwrap();
+    assert!(woven.types.iter().all(|t| t.left.is_empty()));
+    woven.bytes.unwrap()
+}
+
+/// A method of the woven file under the knife.
+struct Patient {
+    bytes: Vec<u8>,
+    /// Offset of the code item.
+    item: usize,
+    units: usize,
+}
+
+impl Patient {
+    fn new(method: &str) -> Patient {
+        let bytes = woven();
+        let mut item = 0;
+        {
+            let dex = Dex::parse(&bytes).unwrap();
+            let file = &dex.files[0];
+            for row in file.classes {
+                let mut members = Members::read(file, ClassDef::read(row).data).unwrap();
+                while let Some(m) = members.next().unwrap() {
+                    if file.method_label(m.id) == format!("Shapes.{method}") {
+                        item = m.code as usize;
+                    }
+                }
+            }
+        }
+        assert_ne!(item, 0, "{method}");
+        let units = Code::read(&bytes, item).unwrap().insns.len() / 2;
+        Patient { bytes, item, units }
+    }
+
+    fn insns(&mut self) -> &mut [u8] {
+        let from = self.item + 16;
+        &mut self.bytes[from..from + 2 * self.units]
+    }
+
+    /// The nth instruction of a name.
+    fn find(&mut self, name: &str, nth: usize) -> Insn {
+        insn::each(self.insns())
+            .map(Result::unwrap)
+            .filter(|i| i.op().name == name && !i.is_payload)
+            .nth(nth)
+            .unwrap_or_else(|| panic!("no {name} {nth}"))
+    }
+
+    fn unit(&mut self, pc: u32) -> u16 {
+        insn::unit(self.insns(), pc)
+    }
+
+    fn set(&mut self, pc: u32, units: &[u16]) {
+        for (at, unit) in (pc..).zip(units) {
+            insn::set_unit(self.insns(), at, *unit);
+        }
+    }
+
+    /// Overwrites 16 bits of the code item's header or tries.
+    fn set_at(&mut self, offset: usize, value: u16) {
+        let at = self.item + offset;
+        self.bytes[at..at + 2].copy_from_slice(&value.to_le_bytes());
+    }
+
+    fn tries(&self) -> usize {
+        (16 + 2 * self.units).next_multiple_of(4)
+    }
+
+    fn diagnosis(&self) -> String {
+        let verdict = verify(&self.bytes);
+        let told: Vec<String> = verdict
+            .failures
+            .iter()
+            .map(|e| e.message().into())
+            .collect();
+        told.join("; ")
+    }
+}
+
+#[test]
+fn what_was_not_touched_and_what_was_woven_holds() {
+    for bytes in [SHAPES, &woven()] {
+        let verdict = verify(bytes);
+        assert_eq!(verdict.methods, 14);
+        assert_eq!(verdict.failures.len(), 0, "{:?}", verdict.failures);
+    }
+}
+
+/// Breaks a method and gives what is said of it.
+fn broken(method: &str, how: impl FnOnce(&mut Patient)) -> String {
+    let mut patient = Patient::new(method);
+    how(&mut patient);
+    patient.diagnosis()
+}
+
+const TEXT: &str = "text(I)Ljava/lang/String;";
+const MANY: &str = "many(ILjava/lang/String;JDIIIIIIIIIII)J";
+const LOCKED: &str = "locked(Ljava/lang/Object;I)V";
+const UNGUARDED: &str = "unguarded(Ljava/lang/Object;I)V";
+const CAUGHT: &str = "caught(I)Ljava/lang/String;";
+const DATA: &str = "data(I)[I";
+const NEW: &str = "<init>(I)V";
+
+#[test]
+fn arguments_moved_by_the_wrong_variant() {
+    insta::assert_snapshot!(broken(MANY, |p| {
+        let object = p.find("move-object", 0);
+        let unit = p.unit(object.pc);
+        p.set(object.pc, &[unit & 0xff00 | u16::from(op::MOVE)]);
+    }), @"move at 1: v2 holds java/lang/String, a single value is wanted");
+    insta::assert_snapshot!(broken(MANY, |p| {
+        let wide = p.find("move-wide", 0);
+        let unit = p.unit(wide.pc);
+        p.set(wide.pc, &[unit & 0xff00 | u16::from(op::MOVE)]);
+    }), @"move at 2: v3 holds a long, a single value is wanted");
+    // Moved the wrong way round, the second lands on the first's other half.
+    insta::assert_snapshot!(broken(MANY, |p| {
+        let wide = p.find("move-wide", 1);
+        p.set(wide.pc, &[u16::from(op::MOVE_WIDE) | 3 << 8 | 5 << 12]);
+    }), @"return-wide at 32: v2 holds a long whose upper half is lost");
+}
+
+#[test]
+fn an_uninitialised_this_is_passed() {
+    insta::assert_snapshot!(broken(NEW, |p| {
+        let call = p.find("invoke-direct", 0);
+        p.set(call.pc, &[0, 0, 0]);
+    }), @"invoke-virtual at 11: v2 holds an uninitialised this, Shapes is wanted");
+    insta::assert_snapshot!(broken(NEW, |p| {
+        let call = p.find("invoke-direct", 0);
+        p.set(call.pc, &[0, 0, 0]);
+        let (touch, end) = (p.find("invoke-virtual", 0), p.find("iput", 0));
+        p.set(touch.pc, &[0, 0, 0]);
+        p.set(end.pc, &[0, 0]);
+    }), @"return-void at 17: returns without having called another constructor");
+    insta::assert_snapshot!(broken("fresh()Ljava/lang/Object;", |p| {
+        let call = p.find("invoke-direct", 0);
+        p.set(call.pc, &[0, 0, 0]);
+    }), @"return-object at 14: v0 holds an uninitialised object, java/lang/Object is wanted");
+}
+
+#[test]
+fn registers_that_hold_something_else() {
+    // The id is loaded over the value that is returned.
+    insta::assert_snapshot!(broken(TEXT, |p| {
+        let result = p.find("move-result-object", 0);
+        p.set(result.pc, &[0x1012]);
+    }), @"return-object at 13: v0 holds a constant, java/lang/String is wanted");
+    // The id's register is an argument's.
+    insta::assert_snapshot!(broken("touch()V", |p| {
+        let id = p.find("const", 0);
+        p.set(id.pc, &[u16::from(op::CONST) | 2 << 8]);
+    }), @"invoke-static at 3: v1 holds nothing, int is wanted");
+    // The id is loaded on one path only.
+    insta::assert_snapshot!(broken("loop(I)V", |p| {
+        let id = p.find("const", 0);
+        p.set(id.pc, &[0, 0, 0]);
+    }), @"invoke-static at 3: v1 holds nothing, int is wanted");
+    // One half of a pair is overwritten.
+    insta::assert_snapshot!(broken("wide(JI)J", |p| {
+        let exit = p.find("return-wide", 0).pc - 3;
+        p.set(exit, &[0x0112, 0, 0]);
+    }), @"return-wide at 14: v0 holds a long whose upper half is lost");
+    // The exception and the id are passed the wrong way round.
+    insta::assert_snapshot!(broken(TEXT, |p| {
+        let error = p.find("throw", 0).pc - 1;
+        let list = p.unit(error);
+        p.set(error, &[list >> 4 & 15 | (list & 15) << 4]);
+    }), @"invoke-static at 15: v1 holds a constant, java/lang/Throwable is wanted");
+    // An id is thrown.
+    insta::assert_snapshot!(broken(TEXT, |p| {
+        let throw = p.find("throw", 0).pc;
+        p.set(throw, &[0x0127]);
+    }), @"throw at 18: v1 holds a constant, a reference is wanted");
+}
+
+#[test]
+fn frames_that_are_too_small() {
+    insta::assert_snapshot!(broken(TEXT, |p| p.set_at(4, 1)), @"invoke-static at 15: 2 words are passed, 1 are declared");
+    insta::assert_snapshot!(broken(TEXT, |p| p.set_at(0, 2)), @"invoke-static at 6: v2 of 2 registers");
+    insta::assert_snapshot!(broken(TEXT, |p| p.set_at(0, 4)), @"invoke-static at 6: v2 holds nothing, int is wanted");
+    insta::assert_snapshot!(broken(TEXT, |p| p.set_at(2, 0)), @"1 words of arguments come in, 0 are declared");
+}
+
+#[test]
+fn results_and_exceptions_out_of_place() {
+    insta::assert_snapshot!(broken(TEXT, |p| {
+        let result = p.find("move-result-object", 0).pc;
+        let unit = p.unit(result);
+        // Between a call and its result comes a hook.
+        let call: Vec<u16> = (result - 3..result).map(|pc| p.unit(pc)).collect();
+        let hook: Vec<u16> = (result + 1..result + 4).map(|pc| p.unit(pc)).collect();
+        p.set(result - 3, &call);
+        p.set(result, &hook);
+        p.set(result + 3, &[unit]);
+    }), @"move-result-object at 12: no result right in front of it");
+    insta::assert_snapshot!(broken(CAUGHT, |p| {
+        let to = p.find("goto", 0).pc;
+        p.set(to, &[0]);
+    }), @"nop at 10: control falls into a move-exception");
+    insta::assert_snapshot!(broken(CAUGHT, |p| {
+        let (goto, handler) = (p.find("goto", 0).pc, p.find("move-exception", 1).pc);
+        p.set(goto, &[u16::from(op::GOTO) | ((handler - goto) as u16) << 8]);
+    }), @"goto at 10: branches to 18, to a move-exception");
+    insta::assert_snapshot!(broken(CAUGHT, |p| {
+        let string = p.find("const-string", 0).pc;
+        p.set(string, &[0x000d, 0]);
+    }), @"move-exception at 11: control falls into a move-exception");
+    insta::assert_snapshot!(broken("loop(I)V", |p| {
+        let back = p.find("if-nez", 0).pc;
+        p.set(back + 1, &[2u16.wrapping_sub(back as u16)]);
+    }), @"if-nez at 11: branches to 2, inside an instruction or data");
+}
+
+#[test]
+fn monitors_out_of_balance() {
+    // The call in the synchronized block throws into a handler that does not catch all.
+    insta::assert_snapshot!(broken(UNGUARDED, |p| {
+        // The second try's handler becomes the first's, where no monitor is held.
+        let list = p.tries() + 6;
+        let first = u16::from_le_bytes([p.bytes[p.item + list], p.bytes[p.item + list + 1]]);
+        p.set_at(list + 8, first);
+    }), @"control comes to 18 with 0 and with 1 monitors held");
+    insta::assert_snapshot!(broken(LOCKED, |p| {
+        let exit = p.find("monitor-exit", 0).pc;
+        p.set(exit, &[0]);
+    }), @"control comes to 19 with 0 and with 1 monitors held");
+    insta::assert_snapshot!(broken(LOCKED, |p| {
+        let enter = p.find("monitor-enter", 0).pc;
+        p.set(enter, &[0]);
+    }), @"monitor-exit at 10: no monitor is held");
+    // The list of the block catches one type only.
+    insta::assert_snapshot!(broken(UNGUARDED, |p| {
+        let at = p.tries() + 8 + 6;
+        let list = u16::from_le_bytes([p.bytes[p.item + at], p.bytes[p.item + at + 1]]);
+        let lists = p.item + p.tries() + 8 * 3;
+        let pc = p.bytes[lists + usize::from(list) + 1];
+        // One typed handler instead of a catch-all takes the byte behind it, too.
+        let throwable = {
+            let dex = Dex::parse(&p.bytes).unwrap();
+            (0..dex.files[0].types.len() as u32)
+                .find(|t| dex.files[0].type_name(*t).unwrap() == "java/lang/RuntimeException")
+                .unwrap()
+        };
+        let at = lists + usize::from(list);
+        p.bytes[at..at + 3].copy_from_slice(&[1, throwable as u8, pc]);
+    }), @"invoke-static at 7: throws while a monitor is held, in a try that does not catch all");
+}
+
+#[test]
+fn tries_that_lie() {
+    insta::assert_snapshot!(broken(CAUGHT, |p| {
+        let second = p.tries() + 8;
+        p.set_at(second, 0);
+    }), @"try 0..7 is not in order or not within the code");
+    insta::assert_snapshot!(broken(CAUGHT, |p| {
+        let first = p.tries() + 4;
+        p.set_at(first, 200);
+    }), @"try 6..206 is not in order or not within the code");
+    insta::assert_snapshot!(broken(CAUGHT, |p| {
+        let first = p.tries();
+        p.set_at(first, 7);
+    }), @"try 11..18 is not in order or not within the code");
+    insta::assert_snapshot!(broken(CAUGHT, |p| {
+        let list = p.tries() + 6;
+        p.set_at(list, 2);
+    }), @"a try's handlers begin nowhere in the list of handlers");
+}
+
+#[test]
+fn branches_and_data_astray() {
+    insta::assert_snapshot!(broken(DATA, |p| {
+        let switch = p.find("packed-switch", 0).pc;
+        let to = p.unit(switch + 1);
+        p.set(switch + 1, &[to + 1]);
+    }), @"no payload at 19 for the switch");
+    insta::assert_snapshot!(broken(DATA, |p| {
+        let fill = p.find("fill-array-data", 0).pc;
+        p.set(fill + 1, &[0xfff0]);
+    }), @"branch to 65534, outside the code");
+    insta::assert_snapshot!(broken(DATA, |p| {
+        let switch = p.find("packed-switch", 0);
+        let payload = insn::switch_payload(p.insns(), switch).unwrap();
+        p.set(payload.targets, &[4]);
+    }), @"return-object at 41: v0 holds different things on different paths, int[] is wanted");
+    insta::assert_snapshot!(broken(DATA, |p| {
+        let goto = p.find("goto", 1).pc;
+        p.set(goto, &[0]);
+    }), @"nop at 18: control runs into data");
+    insta::assert_snapshot!(broken(DATA, |p| {
+        let goto = p.find("goto", 0).pc;
+        p.set(goto, &[u16::from(op::GOTO)]);
+    }), @"goto at 10: branches to itself");
+    // A payload moves by one unit, into data that nobody uses.
+    insta::assert_snapshot!(broken(DATA, |p| {
+        let fill = p.find("fill-array-data", 0);
+        let payload = fill.target(p.insns()).unwrap();
+        let mut units: Vec<u16> = (payload..payload + 6).map(|pc| p.unit(pc)).collect();
+        units.insert(0, 0);
+        units.resize(14, 0);
+        p.set(payload, &units);
+        let to = p.unit(fill.pc + 1);
+        p.set(fill.pc + 1, &[to + 1]);
+    }), @"fill-array-data at 14: the payload at 25 is not aligned");
+    insta::assert_snapshot!(broken(TEXT, |p| {
+        let throw = p.find("throw", 0).pc;
+        p.set(throw, &[0]);
+    }), @"nop at 18: control falls off the end of the code");
+}
+
+#[test]
+fn indexes_and_hooks_astray() {
+    insta::assert_snapshot!(broken(TEXT, |p| {
+        let call = p.find("invoke-static", 1).pc;
+        p.set(call + 1, &[0x7fff]);
+    }), @"invoke-static at 6: index 32767 of a table of 20");
+    // A hook is called that takes something else.
+    insta::assert_snapshot!(broken(TEXT, |p| {
+        let (enter, error) = (p.find("invoke-static", 0).pc, p.find("invoke-static", 3).pc);
+        let index = p.unit(error + 1);
+        p.set(enter + 1, &[index]);
+    }), @"invoke-static at 3: v1 holds a constant, java/lang/Throwable is wanted");
+    insta::assert_snapshot!(broken(TEXT, |p| {
+        let exit = p.find("return-object", 0).pc - 3;
+        p.set(exit, &[u16::from(op::INVOKE_STATIC)]);
+    }), @"invoke-static at 10: too few arguments");
+    insta::assert_snapshot!(broken("loop(I)V", |p| {
+        let call = p.find("invoke-static", 1).pc;
+        let unit = p.unit(call);
+        p.set(call, &[unit & 0xff00 | u16::from(op::INVOKE_VIRTUAL)]);
+    }), @"invoke-virtual at 6: the method is static");
+    insta::assert_snapshot!(broken(TEXT, |p| {
+        let end = p.find("return-object", 0).pc;
+        p.set(end, &[u16::from(op::RETURN_VOID)]);
+    }), @"return-void at 13: the method returns java/lang/String");
+}
+
+#[test]
+fn no_bytes_panic() {
+    // Every byte of the file, changed in two ways.
+    let good = woven();
+    for at in 0..good.len() {
+        for by in [1, 0x80] {
+            let mut bad = good.clone();
+            bad[at] ^= by;
+            verify(&bad);
+        }
+    }
+}

@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+"""Runs real .NET programs woven whole: the same output as unwoven, and traces that are balanced.
+
+    programs_dotnet.py [--everyday | --full | --everything] [--only NAME]...
+
+Names: roslyn (the C# compiler, on CoreCLR 8.0), framework (CoreCLR 8.0's own assemblies but for CoreLib, used by a
+program), mcs (Mono's compiler, on Mono). The scopes are the same here.
+Each program runs unwoven, woven with tracing off, in a small ring, and with everything recorded.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import time
+
+import check_dotnet
+import corpora
+import dotnet
+from lib import ROOT, WORK, Score, cpu, fresh, main, run
+from programs import balanced, compare, environment, weave
+
+# All but CoreLib: what the hooks themselves are made of.
+ALL_BUT_CORELIB = """version = 1
+[[aspect]]
+name = "the framework"
+match = { artifact = "!System.Private.CoreLib", min-size = 0, kind = ["method", "constructor", "static-init", "accessor", "bridge", "synthetic", "lambda", "async"] }
+"""
+
+
+def sources(folder):
+    """Sources for a compiler: this tree's own, and 400 classes made up."""
+    made = fresh(folder / "made")
+    for i in range(400):
+        methods = "\n".join(
+            f"""    public static int M{n}(int x, string s) {{
+        int sum = {i};
+        for (int i = 0; i < x; i++) {{ try {{ sum += s.Length / (i - {n}); }} catch (System.DivideByZeroException) {{ sum -= {n}; }} finally {{ sum ^= i; }} }}
+        System.Func<int, int> f = y => y + sum;
+        switch (x % 3) {{ case 0: return f(sum); case 1: return C{(i + 1) % 400}.M{(n + 1) % 12}(x - 1, s + "a"); default: return new System.Collections.Generic.List<int> {{ x, sum }}.Count; }}
+    }}"""
+            for n in range(12)
+        )
+        (made / f"C{i}.cs").write_text(f"namespace Made {{\npublic class C{i} : System.IComparable<C{i}> {{\n    public int P {{ get; set; }}\n"
+                                       f"    public int CompareTo(C{i} other) => P.CompareTo(other.P);\n{methods}\n}}\n}}\n")
+    return sorted(made.glob("*.cs"))
+
+
+def same_files(score, name, one, two):
+    """Whether two folders hold the same files."""
+    files = [{p.name: p.read_bytes() for p in sorted(d.iterdir())} for d in (one, two)]
+    score.check(name, files[0] == files[1] and files[0], f"{ {n: len(b) for n, b in files[0].items()} }")
+
+
+def roslyn(score, folder):
+    """Roslyn's own assemblies woven: the same bytes of the same sources."""
+    plain, woven = folder / "plain", folder / "woven"
+    shutil.copytree(dotnet.compiler().parent, plain)
+    weave(plain, woven)
+    if not (woven / "Weave.Runtime.dll").exists():
+        score.check("roslyn: the hook library is beside the woven assemblies", False)
+        return
+    large = sources(folder)
+    modern = [ROOT / "samples" / "csharp" / "src", ROOT / "tests" / "oracle" / "ReadAll.cs", ROOT / "tests" / "dotnet" / "Csc.cs"]
+    libraries = ["-r:" + str(dotnet.roslyn() / name) for name in dotnet.COMPILER]
+    jobs = {
+        "sample": ["-target:exe", "-main:Shop.Program", "-nullable", *sorted(modern[0].glob("*.cs"))],
+        "reader": ["-target:exe", "-unsafe", modern[1]],
+        "csc": ["-target:exe", *libraries, modern[2]],
+    }
+
+    def compiled(which, out, arguments, env=None):
+        fresh(out)
+        done = run([*dotnet.host("core8"), (plain if which == "plain" else woven) / "csc.dll", "-nologo", "-deterministic", "-debug:portable",
+                    f"-out:{out / 'out.dll'}", f"-pathmap:{out}=/out", *arguments], check=False, env=env)
+        if done.returncode != 0:
+            print(f"{which}: exit {done.returncode} {(done.stdout + done.stderr)[-1500:]}")
+
+    def both(how, arguments, env):
+        compiled("plain", folder / "out-plain", arguments)
+        compiled("woven", folder / "out-woven", arguments, env)
+        same_files(score, f"roslyn: the same bytes, {how}", folder / "out-plain", folder / "out-woven")
+
+    both("400 classes, tracing off", ["-target:library", *large], environment("off"))
+    both("the sample, in a ring", jobs["sample"], environment(folder / "ring.wtrace", WEAVE_TRACE_LIMIT="64m"))
+    (folder / "ring.wtrace").unlink(missing_ok=True)
+    both("the second reader, tracing off", jobs["reader"], environment("off"))
+    trace = folder / "roslyn.wtrace"
+    both("one source, traced", jobs["csc"], environment(trace))
+    balanced(score, "roslyn", trace, 100_000)
+
+
+def framework(score, folder):
+    """A program on a runtime whose own assemblies are woven."""
+    group = [g for g in check_dotnet.sets("--full") if g.name == "core8"][0]
+    rules = folder / "rules.toml"
+    rules.write_text(ALL_BUT_CORELIB)
+    out = folder / "assemblies"
+    run([check_dotnet.weave_binary(), "-q", "--rules", rules, group.root, out])
+    replaced = {n: out / n for n in group.names if (out / n).exists()}
+    score.check("framework: all assemblies are written", len(replaced) == len(group.names), f"{len(replaced)} of {len(group.names)}")
+    homes = {"plain": dotnet.fetch() / "core8", "woven": check_dotnet.patched("core8", "framework-woven", replaced)}
+    app = folder / "app"
+    app.mkdir()
+    run([*dotnet.csc(), "-nologo", "-deterministic", f"-out:{app / 'Framework.dll'}", ROOT / "tests" / "programs" / "Framework.cs"])
+    shutil.copy(check_dotnet.RUNTIME, app)
+    # The compiler as another program on it.
+    shutil.copytree(dotnet.compiler().parent, folder / "csc")
+    shutil.copy(check_dotnet.RUNTIME, folder / "csc")
+    config = dotnet.host("core8")[1:]
+    compare(score, "framework", folder, lambda which: [homes[which] / "dotnet", *config, app / "Framework.dll"], 100_000)
+    for which, env in (("plain", None), ("woven", environment("off"))):
+        run([homes[which] / "dotnet", *config, folder / "csc" / "csc.dll", "-nologo", "-deterministic", "-target:exe", "-nostdlib",
+             *(f"-r:{p}" for p in sorted(dotnet.framework("core31").glob("System*.dll")) if not p.name.endswith("Native.dll")),
+             f"-out:{fresh(folder / f'out-{which}') / 'out.dll'}", "-langversion:12", "-unsafe", ROOT / "tests" / "oracle" / "PrepareAll.cs"], env=env)
+    same_files(score, "framework: the compiler on it makes the same bytes", folder / "out-plain", folder / "out-woven")
+
+
+def mcs(score, folder):
+    """Mono's compiler, woven, on Mono: the same assembly but for its identity."""
+    plain, woven = folder / "plain", folder / "woven"
+    plain.mkdir()
+    shutil.copy(dotnet.mono_libraries() / "4.5" / "mcs.exe", plain)
+    weave(plain, woven)
+    # Each class refers to the next: where that is not there, the compiler tells so. In the copies each refers to itself.
+    large = sources(folder)[:150]
+
+    def compiled(which, what, env=None):
+        out = fresh(folder / f"out-{which}") / "out.dll"
+        done = run(["mono", (plain if which == "plain" else woven) / "mcs.exe", "-nologo", "-target:library", f"-out:{out}", *what], check=False, env=env)
+        told = re.sub(r"\{[0-9A-F-]{36}\}|time stamp.*", "", run(["monodis", out]).stdout) if out.exists() else ""
+        return done.returncode, done.stdout.replace(f"out-{which}", "out") + done.stderr, told
+
+    linked = folder / "linked"
+    linked.mkdir()
+    for path in large:
+        text = path.read_text()
+        number = int(path.stem[1:])
+        (linked / path.name).write_text(text.replace(f"C{(number + 1) % 400}.M", f"C{number}.M"))
+    good = sorted(linked.glob("*.cs"))
+    for how, what, env in (("tracing off", good, environment("off")), ("errors, tracing off", large, environment("off"))):
+        before, after = compiled("plain", what), compiled("woven", what, env)
+        score.check(f"mcs: the same, {how}", before == after and (before[0] == 0) == (what is good), f"exit {after[0]}, {len(after[1])} characters told, {len(after[2])} disassembled")
+        if before != after:
+            print(f"unwoven: exit {before[0]} {before[1][-600:]}\nwoven: exit {after[0]} {after[1][-1500:]}")
+    trace = folder / "mcs.wtrace"
+    compiled("woven", good[:1], environment(trace))
+    balanced(score, "mcs", trace, 50_000)
+
+
+EVERY = {f.__name__: f for f in (roslyn, framework, mcs)}
+
+
+def body():
+    args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    corpora.add_scopes(args)
+    args.add_argument("--only", action="append", choices=sorted(EVERY), default=[])
+    args = args.parse_args()
+    score = Score()
+    for name, program in EVERY.items():
+        if name in args.only or not args.only:
+            begun, used = time.monotonic(), cpu()
+            try:
+                program(score, fresh(WORK / "programs" / name))
+            except RuntimeError as failure:
+                score.check(name, False, str(failure))
+            print(f"     {name}: {time.monotonic() - begun:.0f} s, {cpu() - used:.0f} s of CPU", flush=True)
+    return score.finish("programs of .NET")
+
+
+if __name__ == "__main__":
+    main(body)

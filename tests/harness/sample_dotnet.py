@@ -1,0 +1,203 @@
+#!/usr/bin/env python3
+"""samples/csharp, woven with its own rules: what its trace must show, call by call, on CoreCLR 8.0."""
+
+import json
+import os
+import re
+import shutil
+from collections import Counter
+
+import check_trace
+import dotnet
+from lib import ROOT, WORK, Score, fresh, main, run, weave_binary
+
+SAMPLE = ROOT / "samples" / "csharp"
+MS = 1_000_000
+
+# Methods that run from their begin to their end: how often each is called, and how often an exception leaves it.
+CALLS = Counter({
+    "Program.<Main>": 1,
+    "Program.Lines": 1,
+    "Program.Counting": 1,
+    "Program.Generics": 1,
+    "Program.Zero": 1,
+    "Program.Spans": 1,
+    "Program.Filtered": 3,
+    "Program.IsKnown": 1,
+    "Program.Risky": 3,
+    "Program.Locked": 1,
+    # A thread's body, three times, and what it calls.
+    "Program.Locked.Add": 3,
+    "Program.Locked.Twice": 3,
+    "Program.Members": 1,
+    "Program.Finalized": 1,
+    "Program.Leave": 1,
+    "Order..ctor": 4,
+    "Order.Deconstruct": 1,
+    "Till..ctor": 1,
+    "Till.set_Name": 1,
+    "Till.Spin": 2,
+    "IPlace.Describe": 1,
+    "Stock..ctor": 2,
+    "Stock.set_Place": 1,
+    "Stock.get_Place": 2,
+    "Stock.TryTake": 1,
+    "Stock.set_Item": 2,
+    "Stock.get_Item": 2,
+    "Leftover..ctor": 1,
+    "Leftover.Finalize": 1,
+    "Numbers.Sum": 2,
+    "Pair`2..ctor": 5,
+    "Pair`2.Swap": 2,
+    "Pair`2.Map": 1,
+    "Pair`2.ToString": 3,
+    "Words..ctor": 1,
+    "Words.GetEnumerator": 1,
+    "Words.MoveNext": 5,
+    "Words.Largest": 1,
+})
+ERRORS = Counter({"Program.Risky": 2})
+# Async methods and iterators: calls, and how often each fails. An iterator that nobody asks for a value never begins.
+LOGICAL = Counter({
+    "Program.Main": 1,
+    "Program.RefusedAsync": 1,
+    "Program.CancelledAsync": 1,
+    "Program.ParallelAsync": 1,
+    "Program.CachedAsync": 1,
+    "Program.BackgroundAsync": 1,
+    "Program.Notify": 1,
+    "Program.TicksAsync": 1,
+    "Till.PayAsync": 3,
+    "Till.BankAsync": 3,
+    "Till.WaitAsync": 1,
+    "Till.DeliverAsync": 3,
+    "Till.WorkAsync": 1,
+    "Stock.CountAsync": 2,
+    "Numbers.Upto": 4,
+    "Numbers.TicksAsync": 2,
+})
+FAILED = Counter({"Till.PayAsync": 1, "Till.BankAsync": 1, "Till.WaitAsync": 1, "Numbers.Upto": 1})
+# The enumerator that is never disposed of.
+UNENDED = Counter({"Numbers.Upto": 1})
+EXCEPTIONS = Counter({
+    ("System.InvalidOperationException", "nothing cannot be paid"): 1,
+    ("System.Threading.Tasks.TaskCanceledException", "A task was canceled."): 1,
+    ("System.ArgumentOutOfRangeException", None): 1,
+    ("System.InvalidOperationException", "known"): 1,
+    ("System.ArgumentException", "two"): 1,
+})
+
+
+def spelled(trace, method):
+    """`Type.Method` of the sources."""
+    owner, name, _ = trace.symbols[method]
+    owner = owner.removeprefix("Shop.").replace("/", "+").split("+")
+    local = re.fullmatch(r"<(\w+)>g__(\w+)\|.*", name)
+    if local:
+        return f"{owner[0]}.{local[1]}.{local[2]}"
+    if re.match(r"<\w*>b__", name):
+        return f"{owner[0]}.lambda"
+    return f"{owner[0]}.{name}"
+
+
+def named(trace, counts):
+    result = Counter()
+    for method, n in counts.items():
+        result[spelled(trace, method)] += n
+    return +result
+
+
+def differences(found, expected):
+    wrong = {k: (found[k], expected[k]) for k in found.keys() | expected.keys() if found[k] != expected[k]}
+    return not wrong, f"(found, expected): {wrong}" if wrong else f"{sum(expected.values())}"
+
+
+def logical(score, what, trace):
+    """What the trace tells of async methods and iterators."""
+    by_name = {}
+    for call in trace.logical.values():
+        by_name.setdefault(spelled(trace, call.method), []).append(call)
+    score.check(f"{what}: logical calls", *differences(Counter({k: len(v) for k, v in by_name.items()}), LOGICAL))
+    failed = Counter({k: sum(c.ended[0][1] == "error" for c in v if c.ended) for k, v in by_name.items()})
+    score.check(f"{what}: logical calls that fail", *differences(+failed, FAILED))
+    unended = Counter({k: sum(not c.ended for c in v) for k, v in by_name.items()})
+    score.check(f"{what}: logical calls that are never ended", *differences(+unended, UNENDED))
+    if set(by_name) != set(LOGICAL) or unended != +unended and +unended != UNENDED:
+        return
+    for name, least, most_running in (("Till.BankAsync", 80, 40), ("Till.DeliverAsync", 100, 50), ("Till.WaitAsync", 20, 15)):
+        calls = by_name[name]
+        told = [(round(c.lasted() / MS), round(c.running() / MS)) for c in calls]
+        # Timers may be early by a tick of the clock.
+        score.check(f"{what}: {name} lasts its wait and runs a part of it", all(l >= least - 2 and r < l and r <= most_running for l, r in told), f"(lasted, ran) ms: {told}")
+    (work,) = by_name["Till.WorkAsync"]
+    lasted, running = work.lasted() / MS, work.running() / MS
+    score.check(f"{what}: Till.WorkAsync works 60 ms and waits 60 ms", running >= 59 and lasted - running >= 58 and len(work.pieces) == 2, f"{running:.0f} of {lasted:.0f} ms, {len(work.pieces)} pieces")
+    delivered = by_name["Till.DeliverAsync"]
+    last_begin, first_end = max(c.begin() for c in delivered), min(c.ended[0][0] for c in delivered)
+    score.check(f"{what}: three deliveries wait at the same time", last_begin < first_end, f"{(first_end - last_begin) / MS:.0f} ms together")
+    outer, inner = sorted(by_name["Till.PayAsync"], key=check_trace.Call.begin), sorted(by_name["Till.BankAsync"], key=check_trace.Call.begin)
+    nested = all(o.begin() <= i.begin() and i.ended[0][0] <= o.ended[0][0] for o, i in zip(outer, inner))
+    score.check(f"{what}: the bank's part is within the payment", nested)
+    cached = sorted(by_name["Stock.CountAsync"], key=check_trace.Call.begin)
+    pieces = [len(c.pieces) for c in cached]
+    score.check(f"{what}: what is there at once runs in one piece", pieces == [2, 1], str(pieces))
+    # A piece a value and one that says that there is no more; one value and one disposal; two values and one disposal.
+    pieces = sorted(len(c.pieces) for c in by_name["Numbers.Upto"])
+    score.check(f"{what}: iterators run in a piece a value", pieces == [1, 1, 2, 5], str(pieces))
+
+
+def body():
+    score = Score()
+    folder, what = fresh(WORK / "sample" / "csharp"), "the C# sample"
+    plain, woven = folder / "plain", folder / "woven"
+    for path in (plain, woven):
+        path.mkdir()
+    run([SAMPLE / "build.sh", plain / "shop.dll"])
+    run([weave_binary(), "-q", "--strict", "--rules", SAMPLE / "weave.toml", plain / "shop.dll", woven / "shop.dll"])
+    trace = folder / "shop.wtrace"
+    host = dotnet.host("core8")
+    before = run([*host, plain / "shop.dll"])
+    after = run([*host, woven / "shop.dll"], check=False, env={**os.environ, "WEAVE_TRACE": str(trace)})
+    same = before.stdout == after.stdout and after.returncode == 0
+    score.check(f"{what}: the same output, stack traces with lines in it", same and before.stdout.count(":line ") == 3, "" if same else f"{after.stdout}\n{after.stderr[:2000]}")
+    # Embedded symbols, and none.
+    for options, lines in ((["-debug:embedded"], 3), (["-debug-"], 0)):
+        other = fresh(folder / "other")
+        run([SAMPLE / "build.sh", other / "shop.dll", *options])
+        before = run([*host, other / "shop.dll"])
+        run([weave_binary(), "-q", "--strict", "--rules", SAMPLE / "weave.toml", other / "shop.dll", other / "shop.dll"])
+        after = run([*host, other / "shop.dll"], check=False, env={**os.environ, "WEAVE_TRACE": "off"})
+        score.check(f"{what}, {options[0]}, woven in place: the same output", before.stdout == after.stdout and before.stdout.count(":line ") == lines, f"{after.stdout[-500:]}{after.stderr[-500:]}" if before.stdout != after.stdout else "")
+    if not trace.exists():
+        score.check(f"{what}: a trace is written", False, after.stderr[-500:])
+        return score.finish("samples/csharp")
+    # The enumerator that is left open is not running: only finished pieces are there.
+    found = check_trace.read(trace)
+    score.check(f"{what}: a whole, balanced trace", not found.problems and found.orderly, str(found.problems[:5]))
+    whole = Counter(found.calls)
+    whole.subtract(found.pieces)
+    counted = named(found, whole)
+    lambdas = counted.pop("Program.lambda", 0)
+    score.check(f"{what}: calls", *differences(counted, CALLS))
+    score.check(f"{what}: lambdas", lambdas >= 6, str(lambdas))
+    failed = Counter(found.errors)
+    failed.subtract(Counter({c.method: 0 for c in found.logical.values()}))
+    for call in found.logical.values():
+        failed[call.method] = 0
+    score.check(f"{what}: exceptions that leave methods", *differences(named(found, +failed), ERRORS))
+    thrown = Counter()
+    for (kind, message), n in found.exceptions.items():
+        thrown[kind, None if kind == "System.ArgumentOutOfRangeException" else message] += n
+    score.check(f"{what}: exceptions by type and message", *differences(thrown, EXCEPTIONS))
+    logical(score, what, found)
+    names = set(found.threads.values())
+    score.check(f"{what}: threads", {"clerk 1", "clerk 2", "clerk 3"} <= names, str(sorted(names)))
+    told = json.loads(run([weave_binary(), "report", "--json", trace]).stdout)
+    calls = sum(m["calls"] for m in told["methods"])
+    score.check(f"{what}: weave report tells as many calls", calls >= sum(CALLS.values()), str(calls))
+    shutil.rmtree(folder)
+    return score.finish("samples/csharp")
+
+
+if __name__ == "__main__":
+    main(body)
