@@ -12,6 +12,7 @@ use crate::cil::warning::Warning;
 use crate::cil::weave::Scratch;
 use crate::cil::write::Written;
 use crate::cil::{Image, scan, weave};
+use proptest::prelude::*;
 use std::fmt::Write;
 
 const DEBUG: &[u8] = include_bytes!("../../tests/dotnet/fixtures/steps-debug.dll");
@@ -301,4 +302,32 @@ fn debugging_information_that_is_of_no_use_is_told_and_unlinked() {
     assert!(matches!(cut.warnings[..], [Warning::UnreadablePdb(_)]));
     assert_eq!(Format::of(DEBUG_PDB), Format::Portable);
     assert_eq!(Format::of(b"BS"), Format::Unknown);
+}
+
+proptest! {
+    /// Whatever a PDB holds, the code is woven; a PDB that is written can be read.
+    #[test]
+    fn damaged_debugging_information_is_no_reason_to_fail(
+        damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..12),
+        cut in 0usize..200,
+    ) {
+        let mut pdb = DEBUG_PDB.to_vec();
+        for (at, byte) in damage {
+            let at = at.index(pdb.len());
+            pdb[at] = byte;
+        }
+        pdb.truncate(pdb.len() - if cut < 100 { 0 } else { cut });
+        let image = Image::parse(DEBUG).unwrap();
+        let mut everything = Everything::default();
+        scan(&image, &mut everything).unwrap();
+        let source = Source::of(&image, Some(&pdb));
+        let mut scratch = Scratch::default();
+        let woven = weave(&image, &source, &Plan::new(everything.methods), &mut scratch).unwrap();
+        if let Ok(written) = woven.write(None, None) {
+            let image = Image::parse(&written.image).unwrap();
+            for pdb in written.pdb {
+                prop_assert!(Pdb::parse(&pdb).unwrap().is_of(&image));
+            }
+        }
+    }
 }

@@ -395,19 +395,12 @@ impl<'w, 'a> Weaver<'w, 'a> {
         let hook = |token| self.on_this(none, token);
         let mut before = Vec::new();
         let mut calls = Vec::new();
-        let mut tampered = false;
         let walked = scratch.walk(body, |insn, start| match insn.opcode {
-            op::CALL | op::CALLVIRT | op::NEWOBJ => {
-                tampered |= insn.token(body.code) == self.tokens.resume;
-                calls.push((insn, start));
-            }
+            op::CALL | op::CALLVIRT | op::NEWOBJ => calls.push((insn, start)),
             _ => {}
         });
         if walked.is_err() {
             return Ok(Err(Reason::UnreadableBody));
-        }
-        if tampered {
-            return Ok(Err(Reason::AlreadyWoven));
         }
         let (mut enter, mut exit, mut error) = (none, Exit::Always(none), none);
         match part.role {
