@@ -5,15 +5,15 @@
 #   ./test.sh --full         all programs, most of the corpora (about 45 minutes)
 #   ./test.sh --everything   the corpora's largest artifacts, too
 #   ./test.sh --quick        fmt, clippy and cargo's tests: Rust and a JDK
-#   ./test.sh --only NAME    one of: fmt clippy cargo runtime oracles sample android corpora programs
+#   ./test.sh --only NAME    one of: fmt clippy cargo runtime oracles sample android dotnet corpora programs
 #
-# Needs cargo and a JDK, 17; all but --quick also python3, Maven and a newer JDK (WEAVE_JDKS names the JDKs'
+# Needs cargo and a JDK, 17; all but --quick also python3 with pip, Maven, npm, Mono and a newer JDK (WEAVE_JDKS names the JDKs'
 # folders). As root on Debian it installs what it lacks of these, but for the newer JDK (tests/setup.sh). --full also
 # needs apt-get and dpkg. The corpora go to .cache/ (or WEAVE_CORPORA). What is missing is a failure; nothing is
 # skipped silently.
 set -u
 cd "$(dirname "$0")"
-steps="fmt clippy cargo runtime oracles sample android corpora programs"
+steps="fmt clippy cargo runtime oracles sample android dotnet corpora programs"
 scope=--everyday
 while [ $# -gt 0 ]; do
     case $1 in
@@ -32,15 +32,25 @@ while [ $# -gt 0 ]; do
 done
 
 release() { cargo build --release --quiet; }
+# Runs two commands, whether or not the first fails.
+both() {
+    local first=() status=0
+    while [ "$1" != -- ]; do first+=("$1"); shift; done
+    shift
+    "${first[@]}" || status=1
+    "$@" || status=1
+    return $status
+}
 step() {
     case $1 in
         fmt) cargo fmt --all --check ;;
         clippy) cargo clippy --quiet --all-targets -- -D warnings ;;
         cargo) cargo test --no-fail-fast ;;
         runtime) ./runtime/java/test.sh && ./runtime/dotnet/test.sh ;;
-        oracles) python3 tests/harness/test_oracles.py ;;
-        sample) release && python3 tests/harness/sample.py ;;
+        oracles) both python3 tests/harness/test_oracles.py -- python3 tests/harness/test_oracles_dotnet.py ;;
+        sample) release && both python3 tests/harness/sample.py -- python3 tests/harness/sample_dotnet.py ;;
         android) release && python3 tests/harness/sample_android.py ;;
+        dotnet) release && both python3 tests/harness/check_dotnet.py $scope -- python3 tests/harness/programs_dotnet.py $scope ;;
         corpora) release && python3 tests/harness/check_corpora.py $scope ;;
         programs) release && python3 tests/harness/programs.py $scope ;;
     esac

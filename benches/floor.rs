@@ -54,6 +54,8 @@ fn main() -> Result<()> {
     for batch in archive.members().chunks(4096) {
         let packed: Vec<Option<Packed>> = batch
             .par_iter()
+            // No thread waits long for another at the end of a batch.
+            .with_max_len(16)
             .map_init(
                 || (Codec::new(), Vec::new()),
                 |(codec, data), member| {

@@ -13,7 +13,7 @@ dex: a dex file of 10.8 MB on one thread, every method with three hooks: 60 time
 linear: time over three sizes; growth: class bytes, at most + 10 %, beside ASM's
 
 What the hooks cost when they run is measured by runtime/java/bench.sh.
-Rules: every method that ASM's side weaves (all but static initialisers).
+Rules: every method that ASM's side weaves (all but static initialisers). The weaver leaves those that hooks run on, 1.5 %.
 """
 
 import argparse
@@ -42,8 +42,10 @@ match = { type = "**", min-size = 0, kind = ["method", "constructor", "accessor"
 """
 
 
-def timed(command):
-    """Seconds of wall clock and the peak memory in MB of one run."""
+def timed(command, target):
+    """Seconds of wall clock and the peak memory in MB of one run, which makes a file that is not there yet: deleting the
+    old one would be no small part."""
+    target.unlink(missing_ok=True)
     with open(os.devnull, "w") as nowhere:
         begun = time.perf_counter()
         child = subprocess.Popen([str(c) for c in command], stdout=nowhere, stderr=subprocess.PIPE)
@@ -191,10 +193,10 @@ def body():
     run([oldest_jdk() / "bin" / "javac", "-d", folder / "peer", "-cp", class_path, ROOT / "benches/peers/asm/AsmPeer.java"])
 
     def weaver(source=jar, target=woven):
-        return lambda: timed([weave, "-q", "--jobs", JOBS, "--rules", rules, source, target])
+        return lambda: timed([weave, "-q", "--jobs", JOBS, "--rules", rules, source, target], target)
 
     def peer():
-        return timed([home / "bin" / "java", "-Xmx3g", "-cp", class_path, "AsmPeer", JOBS, jar, peer_out])
+        return timed([home / "bin" / "java", "-Xmx3g", "-cp", class_path, "AsmPeer", JOBS, jar, peer_out], peer_out)
 
     size = jar.stat().st_size / 1e6
     print(f"     {jar.name}: {size:.1f} MB, {JOBS} threads, {args.rounds} rounds", flush=True)
@@ -219,6 +221,7 @@ def body():
 
         def below():
             # It prepares what it deflates before its clock starts, so its own time counts.
+            (folder / "floor.out").unlink(missing_ok=True)
             done = run([bare, jar, woven, folder / "floor.out"], env={**os.environ, "RAYON_NUM_THREADS": str(JOBS)})
             return float(done.stdout), 0
 

@@ -15,5 +15,17 @@ fn main() -> std::io::Result<()> {
             zipgen::write(spec),
         )?;
     }
+    let assemblies = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/dotnet/fixtures");
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
+    for (extension, target) in [("dll", "cil"), ("pdb", "pdb")] {
+        std::fs::create_dir_all(corpus.join(target))?;
+        for file in std::fs::read_dir(&assemblies)? {
+            let path = file?.path();
+            if path.extension().is_some_and(|e| e == extension) {
+                let name = path.file_name().expect("a file has a name");
+                std::fs::copy(&path, corpus.join(target).join(name))?;
+            }
+        }
+    }
     Ok(())
 }

@@ -66,7 +66,7 @@ pub enum Reason {
     NothingToProtect,
     /// Its code has a shape that cannot be woven soundly.
     Unsupported,
-    /// Its only hooks are those of Android's trace, which is not where this runs.
+    /// Its only hooks are those of Android's trace, which its format has none of.
     OnlyAndroid,
     /// A class file version newer than this weaver knows.
     NewerVersion,
@@ -157,7 +157,7 @@ impl fmt::Display for Reason {
             Reason::NoSuperCall => "the constructor never calls another constructor",
             Reason::NothingToProtect => "no instruction to put a hook at",
             Reason::Unsupported => "its code has a shape that cannot be woven soundly",
-            Reason::OnlyAndroid => "its hooks (android-trace) are for dex files only",
+            Reason::OnlyAndroid => "its hooks (android-trace) are not to be had here",
             Reason::NewerVersion => "a class file version newer than this weaver knows",
             Reason::JumpsAway => "it ends by jumping to another method",
             Reason::RuntimeAsync => "the runtime suspends it, without a state machine",

@@ -174,3 +174,88 @@ impl Visitor for Planner<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::aspect::joinpoint::{Access, EachName, Kinds, MethodDetails, TypeDetails};
+    use crate::aspect::pointcut::{Hierarchy, Matcher};
+    use crate::aspect::rules::Rules;
+
+    struct Nothing;
+
+    impl TypeDetails for Nothing {
+        fn annotations(&self, _: EachName<'_>) {}
+        fn supertypes(&self, _: EachName<'_>) {}
+    }
+
+    impl MethodDetails for Nothing {
+        fn annotations(&self, _: EachName<'_>) {}
+        fn parameters(&self, _: EachName<'_>) {}
+        fn returns(&self, _: EachName<'_>) {}
+    }
+
+    #[test]
+    fn sections_are_planned_where_android_is() {
+        let text = "version = 1
+[[aspect]]
+match = { type = \"A\" }
+hooks = \"android-trace\"
+[[aspect]]
+match = { method = \"both\" }
+advice = \"enter\"
+";
+        let matcher = Matcher::new(Rules::parse("test", text).unwrap());
+        let hierarchy = Hierarchy::default();
+        let artifact = matcher.for_artifact("app.apk", None, &hierarchy);
+        let plan = |android: bool| {
+            let base_of = |_: u32, _: &str| 10;
+            let planner = Planner::new(&artifact, &base_of, true);
+            let mut planner = if android {
+                planner.on_android()
+            } else {
+                planner
+            };
+            planner.enter_type(&Type {
+                name: "A",
+                access: Access::Public,
+                details: &Nothing,
+            });
+            for (index, name) in ["section", "both"].into_iter().enumerate() {
+                let method = Method {
+                    name,
+                    descriptor: "()V",
+                    access: Access::Public,
+                    kinds: Kinds::METHOD,
+                    has_body: true,
+                    size: 20,
+                    trivial: false,
+                    details: &Nothing,
+                };
+                planner.method(index as u32, &method);
+            }
+            let woven: Vec<_> = planner
+                .plan
+                .methods
+                .iter()
+                .map(|m| (m.id, m.advice))
+                .collect();
+            let left: Vec<_> = planner
+                .plan
+                .skipped
+                .iter()
+                .map(|s| (s.index, s.reason))
+                .collect();
+            (woven, left)
+        };
+        let both = Advice::SECTION.with(Advice::ENTER);
+        assert_eq!(
+            plan(true),
+            (vec![(10, Advice::SECTION), (11, both)], vec![])
+        );
+        assert_eq!(
+            plan(false),
+            (vec![(11, Advice::ENTER)], vec![(0, Reason::OnlyAndroid)])
+        );
+    }
+}

@@ -340,9 +340,13 @@ impl TypeDetails for TypeView<'_, '_> {
         let mut name = String::new();
         for ty in std::iter::once(base).chain(interfaces) {
             if let Ok(ty @ 1..) = decode(&coded::TYPE_DEF_OR_REF, ty) {
-                name.clear();
-                signature::put_type_name(self.image, ty, &mut name);
-                each(&name);
+                // Of an instantiated type also its definition, which is where its own supertypes are.
+                let definition = signature::definition(self.image, ty).filter(|d| *d != ty);
+                for ty in std::iter::once(ty).chain(definition) {
+                    name.clear();
+                    signature::put_type_name(self.image, ty, &mut name);
+                    each(&name);
+                }
             }
         }
     }
@@ -368,11 +372,19 @@ impl MethodDetails for MethodView<'_, '_> {
     }
 }
 
+/// The attributes on something, each as its class is called, and as it is written in brackets.
 fn annotations(image: &Image<'_>, parent: u32, each: EachName<'_>) {
     let mut name = String::new();
     image.attributes(parent, &mut |ty| {
         name.clear();
         signature::put_type_name(image, ty, &mut name);
         each(&name);
+        if let Some(short) = name.strip_suffix("Attribute") {
+            each(short);
+        }
     });
 }
+
+#[cfg(test)]
+#[path = "scan_tests.rs"]
+mod tests;

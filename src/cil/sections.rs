@@ -46,7 +46,7 @@ pub(super) struct Sections {
     file_alignment: u32,
     section_alignment: u32,
     /// What the input has behind its sections, and where that begins in the output.
-    overlay: Vec<Range<usize>>,
+    overlay: [Range<usize>; 2],
     overlay_start: usize,
 }
 
@@ -237,7 +237,10 @@ fn old_headers(image: &Image<'_>) -> usize {
     let sections = image.pe.sections.iter();
     let first = sections.filter(|s| s.raw_size > 0).map(|s| s.raw).min();
     let size = image.pe.size_of_headers();
-    (first.map_or(size, |first| first.min(size)) as usize).min(image.bytes.len())
+    let size = first.map_or(size, |first| first.min(size)) as usize;
+    // Whatever the size says: these were read.
+    let read = image.pe.section_headers + image.pe.sections.len() * SECTION_HEADER;
+    size.max(read).min(image.bytes.len())
 }
 
 /// A section of the input, without large holes, each of which becomes the unused end in memory of a
@@ -299,16 +302,16 @@ fn divide(
 }
 
 /// What the file has behind its sections, without the certificates.
-fn overlay(image: &Image<'_>) -> Vec<Range<usize>> {
+fn overlay(image: &Image<'_>) -> [Range<usize>; 2] {
     let len = image.bytes.len();
     let sections = image.pe.sections.iter();
     let ends = sections.map(|s| s.raw as usize + s.raw_size as usize);
     let start = ends.max().unwrap_or(len).min(len);
     let certificate = image.pe.directory(directory::CERTIFICATE);
     if certificate.is_empty() {
-        return vec![start..len];
+        return [start..len, len..len];
     }
     let from = (certificate.rva as usize).clamp(start, len);
     let to = (from + certificate.size as usize).min(len);
-    vec![start..from, to..len]
+    [start..from, to..len]
 }

@@ -212,3 +212,7 @@ pub fn difference(
     }
     Ok(())
 }
+
+/// `tests/dotnet/fixtures/shapes.cs`, compiled: generics, nested types, attributes, resources, data of
+/// fields, a strong name.
+pub const SHAPES: &[u8] = include_bytes!("../../tests/dotnet/fixtures/shapes.dll");

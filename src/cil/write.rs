@@ -349,3 +349,7 @@ fn changed_key(image: &Image<'_>, key: &StrongNameKey) -> Option<Warning> {
         new: hex(key.public_key()),
     })
 }
+
+#[cfg(test)]
+#[path = "write_tests.rs"]
+mod tests;

@@ -46,6 +46,8 @@ pub(super) struct Job<'j, 'a> {
     pub planned: &'j [Planned],
     /// New indices of the hooks.
     pub hooks: Hooks,
+    /// Old index of the string `<init>`, where the file has it.
+    pub init: Option<u32>,
     /// Old index of `java/lang/Throwable`, where the file names it.
     pub throwable: Option<u32>,
     /// Old indices of the hooks, where the file names them already.
@@ -169,7 +171,7 @@ impl Bodies {
         let shape = Shape {
             shorty: file.string(file.proto(proto)?.0)?,
             is_static: member.access & flag::STATIC != 0,
-            is_constructor: file.string(name)? == b"<init>",
+            is_constructor: job.init == Some(name),
             throwable: job.throwable,
         };
         let place = self.begin();

@@ -60,6 +60,14 @@ impl Ids {
     }
 }
 
+/// The index of a string.
+pub(super) fn find_string(file: &File<'_>, text: &[u8]) -> Result<Option<u32>> {
+    let found = search(file.strings.len(), |i| {
+        Ok(compare_strings(file.string(i)?, text))
+    })?;
+    Ok(found.ok())
+}
+
 /// The index of a type, by its descriptor.
 pub(super) fn find_type(file: &File<'_>, descriptor: &[u8]) -> Result<Option<u32>> {
     let found = search(file.types.len(), |i| {
@@ -209,7 +217,7 @@ pub(super) fn add(file: &File<'_>, wanted: &[Wanted<'_>]) -> Result<Option<(Ids,
     let find_type = |name: u32| {
         search(file.types.len(), |i| {
             let row = u32_at(&file.types[i as usize], 0);
-            Ok(new_index(&strings.remap, row, 0)?.cmp(&name))
+            Ok(new_index(&strings.remap, row, file.start)?.cmp(&name))
         })
     };
     let mut new = Vec::new();
@@ -230,7 +238,7 @@ pub(super) fn add(file: &File<'_>, wanted: &[Wanted<'_>]) -> Result<Option<(Ids,
     let find_proto = |returns: u32, parameters: &[u32]| {
         search(file.protos.len(), |i| {
             let (_, r, list) = file.proto(i)?;
-            let by_return = new_index(&types.remap, r, 0)?.cmp(&returns);
+            let by_return = new_index(&types.remap, r, file.start)?.cmp(&returns);
             if by_return.is_ne() {
                 return Ok(by_return);
             }
@@ -287,10 +295,10 @@ pub(super) fn add(file: &File<'_>, wanted: &[Wanted<'_>]) -> Result<Option<(Ids,
         let row = (ty(w.class)?, proto, string(w.name)?);
         let found = search(file.methods.len(), |i| {
             let (class, proto, name) = file.method(i)?;
-            Ok(new_index(&types.remap, class, 0)?
+            Ok(new_index(&types.remap, class, file.start)?
                 .cmp(&row.0)
-                .then(new_index(&strings.remap, name, 0)?.cmp(&row.2))
-                .then(new_index(&protos.remap, proto, 0)?.cmp(&row.1)))
+                .then(new_index(&strings.remap, name, file.start)?.cmp(&row.2))
+                .then(new_index(&protos.remap, proto, file.start)?.cmp(&row.1)))
         })?;
         if let Err(at) = found {
             new.push((at, row));

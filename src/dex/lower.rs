@@ -733,4 +733,6 @@ impl Job<'_, '_> {
 const MAX_HANDLERS: usize = 16;
 
 #[cfg(test)]
+mod simulation;
+#[cfg(test)]
 mod tests;

@@ -265,6 +265,7 @@ impl Scratch {
             members: &self.members,
             planned,
             hooks,
+            init: ids::find_string(file, b"<init>")?,
             throwable: ids::find_type(file, THROWABLE)?,
             known: hooks_type.map(|ty| ids::methods_of(file, ty)),
         };

@@ -67,3 +67,36 @@ fn init_writes_rules_that_weave_and_never_overwrites() {
     insta::assert_snapshot!(ran.err, @"error: weave.toml is there already: remove it first, or name another file");
     assert_eq!(world.read("weave.toml"), b"mine");
 }
+
+#[test]
+fn an_obfuscated_jar_is_woven_and_reported_by_its_original_names() {
+    let world = World::with_jar();
+    let mapping = "org.shop.Fibonacci -> com.acme.Fib:\n    int compute(int) -> of\n";
+    world.write("mapping.txt", mapping);
+    let rule = "version = 1\n[[aspect]]\nmatch = { type = \"org.shop.*\", method = \"compute\" }\n";
+    world.write("shop.toml", rule);
+    let rules = ["--rules", "shop.toml", "--mapping", "mapping.txt"];
+    let planned = world.wove(&[&["plan", "app.jar", "--summary"], &rules[..]].concat());
+    let wove = world.wove(&[&["app.jar", "out.jar"], &rules[..]].concat());
+    world.tool("java", &["-jar", "out.jar"]);
+    let report = |args: &[&str]| {
+        let told = world.wove(&[&["report", "run.wtrace", "--json"], args].concat());
+        let json: serde_json::Value = serde_json::from_str(&told.out).unwrap();
+        json["methods"][0]["label"].as_str().unwrap().to_owned()
+    };
+    let told = [
+        planned.out,
+        wove.err,
+        report(&[]),
+        report(&["--mapping", "mapping.txt"]),
+    ];
+    insta::assert_snapshot!(told.join("\n"), @"
+    rules: shop.toml
+    1 method of 1 class in 1 artifact would be woven
+
+    wove 1 method of 1 class in 1 artifact -> out.jar
+
+    com.acme.Fib.of(int)
+    org.shop.Fibonacci.compute(int)
+    ");
+}

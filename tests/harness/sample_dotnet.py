@@ -16,7 +16,6 @@ MS = 1_000_000
 
 # Methods that run from their begin to their end: how often each is called, and how often an exception leaves it.
 CALLS = Counter({
-    "Program.<Main>": 1,
     "Program.Lines": 1,
     "Program.Counting": 1,
     "Program.Generics": 1,
@@ -34,8 +33,13 @@ CALLS = Counter({
     "Program.Leave": 1,
     "Order..ctor": 4,
     "Order.Deconstruct": 1,
+    "Order.get_Name": 2,
+    "Order.get_Count": 3,
+    "Order.get_Price": 5,
     "Till..ctor": 1,
     "Till.set_Name": 1,
+    "Till.set_Total": 2,
+    "Till.get_Total": 4,
     "Till.Spin": 2,
     "IPlace.Describe": 1,
     "Stock..ctor": 2,
@@ -54,6 +58,8 @@ CALLS = Counter({
     "Words..ctor": 1,
     "Words.GetEnumerator": 1,
     "Words.MoveNext": 5,
+    "Words.get_Current": 14,
+    "Words.set_Current": 6,
     "Words.Largest": 1,
 })
 ERRORS = Counter({"Program.Risky": 2})
@@ -124,14 +130,14 @@ def logical(score, what, trace):
     score.check(f"{what}: logical calls that are never ended", *differences(+unended, UNENDED))
     if set(by_name) != set(LOGICAL) or unended != +unended and +unended != UNENDED:
         return
-    for name, least, most_running in (("Till.BankAsync", 80, 40), ("Till.DeliverAsync", 100, 50), ("Till.WaitAsync", 20, 15)):
+    for name, least in (("Till.BankAsync", 80), ("Till.DeliverAsync", 100), ("Till.WaitAsync", 20)):
         calls = by_name[name]
         told = [(round(c.lasted() / MS), round(c.running() / MS)) for c in calls]
-        # Timers may be early by a tick of the clock.
-        score.check(f"{what}: {name} lasts its wait and runs a part of it", all(l >= least - 2 and r < l and r <= most_running for l, r in told), f"(lasted, ran) ms: {told}")
+        # Timers may be early by a tick of the clock; the wait begins before the piece ends.
+        score.check(f"{what}: {name} lasts its wait and runs a part of it", all(l >= least - 2 and l - r >= 0.6 * least for l, r in told), f"(lasted, ran) ms: {told}")
     (work,) = by_name["Till.WorkAsync"]
     lasted, running = work.lasted() / MS, work.running() / MS
-    score.check(f"{what}: Till.WorkAsync works 60 ms and waits 60 ms", running >= 59 and lasted - running >= 58 and len(work.pieces) == 2, f"{running:.0f} of {lasted:.0f} ms, {len(work.pieces)} pieces")
+    score.check(f"{what}: Till.WorkAsync works 60 ms and waits 60 ms", running >= 59 and lasted - running >= 36 and len(work.pieces) == 2, f"{running:.0f} of {lasted:.0f} ms, {len(work.pieces)} pieces")
     delivered = by_name["Till.DeliverAsync"]
     last_begin, first_end = max(c.begin() for c in delivered), min(c.ended[0][0] for c in delivered)
     score.check(f"{what}: three deliveries wait at the same time", last_begin < first_end, f"{(first_end - last_begin) / MS:.0f} ms together")

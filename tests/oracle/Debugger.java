@@ -113,7 +113,7 @@ public final class Debugger {
 
     private static void show(StringBuilder out, LocatableEvent event) throws Exception {
         Location at = event.location();
-        out.append(at.declaringType().name()).append('.').append(at.method().name()).append(':').append(at.lineNumber());
+        out.append(stable(at.declaringType().name())).append('.').append(at.method().name()).append(':').append(at.lineNumber());
         StackFrame frame = event.thread().frame(0);
         out.append(" depth ").append(event.thread().frameCount());
         try {
@@ -135,10 +135,14 @@ public final class Debugger {
             return value.type().name() + " of " + ((ArrayReference) value).length();
         }
         if (value instanceof ObjectReference) {
-            // A hidden class's name ends in an address.
-            return value.type().name().replaceFirst("\\$\\$Lambda.*", "");
+            return stable(value.type().name());
         }
         return String.valueOf(value);
+    }
+
+    /** A class's name without the number and address that a hidden class has in it. */
+    private static String stable(String name) {
+        return name.replaceFirst("\\$\\$Lambda.*", "\\$\\$Lambda");
     }
 
     /** The program must not wait for somebody to read what it prints. */

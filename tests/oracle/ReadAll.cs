@@ -18,9 +18,9 @@ using System.Text;
 /// The list names assemblies under the root. With <c>--woven</c> those of the same names there are read too, and
 /// compared: all but what weaving adds must be as before. Prints
 /// <c>assembly TAB before|after|compared TAB what is wrong</c>, and for each assembly
-/// <c>assembly TAB count TAB types TAB bodies TAB hooked TAB bytes of bodies TAB steps</c> (again for the woven one, with
+/// <c>assembly TAB count TAB types TAB bodies TAB hooked TAB bytes of bodies TAB steps TAB reference</c> (again for the woven one, with
 /// <c>woven</c> in place of <c>count</c>): steps are methods with a body of the types that compilers make of async
-/// methods and iterators.
+/// methods and iterators; reference is 1 for a reference assembly.
 /// </summary>
 public static class ReadAll
 {
@@ -60,7 +60,7 @@ public static class ReadAll
     }
 
     private static string Line(string name, string what, Reader r) =>
-        $"{name}\t{what}\t{r.Types}\t{r.Bodies}\t{r.Hooked}\t{r.BodyBytes}\t{r.Steps}";
+        $"{name}\t{what}\t{r.Types}\t{r.Bodies}\t{r.Hooked}\t{r.BodyBytes}\t{r.Steps}\t{(r.Reference ? 1 : 0)}";
 
     private static void Tell(TextWriter lines, string name, string when, List<string> problems)
     {
@@ -81,6 +81,7 @@ internal sealed class Reader
     internal readonly List<string> Problems = new();
     internal int Types, Bodies, Hooked, Steps;
     internal long BodyBytes;
+    internal bool Reference;
 
     private readonly string path;
     /// <summary>Everything but bodies and what weaving adds, one line each.</summary>
@@ -393,6 +394,7 @@ internal sealed class Reader
         if (md.IsAssembly)
         {
             AssemblyDefinition assembly = md.GetAssemblyDefinition();
+            Reference = assembly.GetCustomAttributes().Any(a => names.Handle(md.GetCustomAttribute(a).Constructor).Contains("ReferenceAssemblyAttribute::"));
             facts.Add("assembly's" + Attributes(assembly.GetCustomAttributes()) + Security(assembly.GetDeclarativeSecurityAttributes()));
         }
         facts.Add("module's" + Attributes(md.GetModuleDefinition().GetCustomAttributes()));

@@ -419,6 +419,24 @@ pub fn put_type_name(image: &Image<'_>, token: u32, out: &mut String) {
     put(image, out, |names| names.token(token, 0));
 }
 
+/// The type whose instance a `TypeSpec` is; other types are themselves.
+pub fn definition(image: &Image<'_>, ty: u32) -> Option<u32> {
+    if token_table(ty) != table::TYPE_SPEC {
+        return Some(ty);
+    }
+    let metadata = &image.metadata;
+    let row = metadata.tables.row(table::TYPE_SPEC, token_row(ty)).ok()?;
+    let blob = metadata.blobs.get(row.get(column::type_spec::SIGNATURE));
+    let mut reader = Reader::new(blob.ok()?);
+    match reader.u8().ok()? {
+        element::GENERICINST => {
+            reader.u8().ok()?;
+            reader.type_token().ok()
+        }
+        _ => None,
+    }
+}
+
 /// Appends the readable form of a method's signature: `(System.String, !0[])System.Int32`.
 pub fn put_descriptor(image: &Image<'_>, signature: u32, out: &mut String) {
     put(image, out, |names| {

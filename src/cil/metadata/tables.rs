@@ -171,10 +171,10 @@ impl<'a> Tables<'a> {
         })
     }
 
-    /// Rows of a table.
+    /// Rows of a table; none of one that no file can have, as tokens in code may name.
     #[inline]
     pub fn rows(&self, table: u8) -> u32 {
-        self.rows[usize::from(table)]
+        self.rows.get(usize::from(table)).copied().unwrap_or(0)
     }
 
     /// Whether a table says that it is sorted.

@@ -1,0 +1,433 @@
+//! Random bodies run as they are and woven: what they do must be the same, and each enter must
+//! have exactly one exit or error.
+
+use super::*;
+use crate::dex::code_item::Handler;
+use crate::dex::insn::units;
+use crate::dex::testing::Body;
+use proptest::prelude::*;
+
+const HOOKS: Hooks = Hooks {
+    enter: 100,
+    exit: 101,
+    error: 102,
+};
+const ID: u32 = 0x0bad_1dea;
+/// The method that stands for the other constructor.
+const INIT: u32 = 60;
+/// The types of handlers: one that catches every second exception, and `Throwable`.
+const SOMETIMES: u32 = 5;
+const THROWABLE: u32 = 9;
+
+#[derive(Clone, Debug, PartialEq)]
+enum Event {
+    Call(u32, Vec<u64>),
+    Enter(u64),
+    Exit(u64),
+    Error(u64, u64),
+    Returned(Vec<u64>),
+    Threw(u64),
+    /// Still running when the patience was over.
+    Endless,
+}
+
+/// A small generator of numbers, the same everywhere.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+    fn below(&mut self, n: u64) -> u64 {
+        self.next() % n
+    }
+    fn chance(&mut self, percent: u64) -> bool {
+        self.below(100) < percent
+    }
+}
+
+/// A body, and what its method is.
+struct Program {
+    item: Vec<u8>,
+    shorty: Vec<u8>,
+    is_constructor: bool,
+}
+
+fn call(out: &mut Vec<u8>, plain: u8, method: u32, registers: &[u32]) {
+    let at = units(out);
+    registers::put_invoke_static(out, method as u16, registers);
+    let as_it_is = insn::unit(out, at);
+    // The ranges lie six opcodes further on.
+    let opcode = plain as u16 + ((as_it_is & 0xff) - u16::from(op::INVOKE_STATIC));
+    insn::set_unit(out, at, as_it_is & 0xff00 | opcode);
+}
+
+fn program(seed: u64) -> Program {
+    let mut random = Random(seed);
+    let is_constructor = random.chance(25);
+    let mut shorty = vec![[b'V', b'I', b'J', b'L'][random.below(4) as usize]];
+    if is_constructor {
+        shorty[0] = b'V';
+    }
+    let mut ins = u32::from(is_constructor);
+    let most = if random.chance(20) { 18 } else { 4 };
+    for _ in 0..random.below(most) {
+        let letter = [b'I', b'J', b'L'][random.below(3) as usize];
+        ins += Width::of(letter).words();
+        shorty.push(letter);
+    }
+    let locals = match random.below(4) {
+        0 => 0,
+        1 => random.below(20) as u32,
+        _ => random.below(4) as u32,
+    };
+    let width = match shorty[0] {
+        b'V' => 0,
+        letter => Width::of(letter).words(),
+    };
+    // A value must fit somewhere to be returned or thrown.
+    let locals = locals.max((width + 1).saturating_sub(ins));
+    let registers = locals + ins;
+    let mut code = vec![];
+    // All locals hold something from the start.
+    let mut fresh = 1000;
+    let mut put_number = |code: &mut Vec<u8>, register: u32| {
+        fresh += 1;
+        code.extend_from_slice(&(u16::from(op::CONST_16) | (register as u16) << 8).to_le_bytes());
+        code.extend_from_slice(&(fresh as u16).to_le_bytes());
+    };
+    for register in 0..locals {
+        put_number(&mut code, register);
+    }
+    if is_constructor {
+        call(&mut code, op::INVOKE_DIRECT, INIT, &[locals]);
+    }
+    // Branches go to where blocks begin, and to the start.
+    let mut starts = vec![if is_constructor { units(&code) } else { 0 }];
+    let mut handlers = vec![];
+    let mut branches: Vec<(u32, u8)> = vec![];
+    let mut switch = None;
+    let any = |random: &mut Random| random.below(u64::from(registers)) as u32;
+    let blocks = 1 + random.below(6);
+    for block in 0..blocks {
+        starts.push(units(&code));
+        // Some blocks are handlers, which are reached in no other way.
+        if block > 0 && random.chance(30) {
+            starts.pop();
+            handlers.push(units(&code));
+            registers::put_one(&mut code, op::MOVE_EXCEPTION, any(&mut random));
+        }
+        for _ in 0..random.below(5) {
+            match random.below(6) {
+                0 => put_number(&mut code, any(&mut random)),
+                1 => {
+                    let (to, from) = (any(&mut random), any(&mut random));
+                    registers::put_move(&mut code, Width::Single, to, from);
+                }
+                2 => {
+                    branches.push((units(&code), op::IF_EQZ));
+                    registers::put_one(&mut code, op::IF_EQZ, any(&mut random));
+                    code.extend_from_slice(&[0, 0]);
+                }
+                3 if switch.is_none() && random.chance(40) => {
+                    switch = Some(units(&code));
+                    registers::put_one(&mut code, op::PACKED_SWITCH, any(&mut random));
+                    code.extend_from_slice(&[0; 4]);
+                }
+                _ => {
+                    let first = any(&mut random);
+                    let count = random.below(3).min(u64::from(registers - first)) as u32;
+                    let passed: Vec<u32> = (first..first + count).collect();
+                    // A range holds consecutive registers; a list holds those below 16.
+                    if passed.iter().all(|r| *r < 16) || passed.iter().all(|r| *r >= 16) {
+                        let method = random.below(50) as u32;
+                        call(&mut code, op::INVOKE_STATIC, method, &passed);
+                    }
+                }
+            }
+        }
+        let last = block + 1 == blocks;
+        match random.below(4) {
+            0 => {
+                branches.push((units(&code), op::GOTO_16));
+                code.extend_from_slice(&[op::GOTO_16, 0, 0, 0]);
+            }
+            1 => registers::put_one(&mut code, op::THROW, any(&mut random)),
+            _ => match width {
+                0 => code.extend_from_slice(&[op::RETURN_VOID, 0]),
+                _ => {
+                    let register = random.below(u64::from(registers + 1 - width)) as u32;
+                    let opcode = match shorty[0] {
+                        b'J' => op::RETURN_WIDE,
+                        b'L' => op::RETURN_OBJECT,
+                        _ => op::RETURN,
+                    };
+                    registers::put_one(&mut code, opcode, register);
+                }
+            },
+        }
+        if !last && random.chance(4) {
+            // Far away.
+            let far = [100, 200, 33_000][random.below(3) as usize];
+            code.resize(code.len() + 2 * far, 0);
+        }
+    }
+    for &(pc, opcode) in &branches {
+        let near = |t: &&u32| **t != pc && (i64::from(**t) - i64::from(pc)).abs() < 32_700;
+        let reached: Vec<&u32> = starts.iter().filter(near).collect();
+        if reached.is_empty() && opcode == op::GOTO_16 {
+            insn::set_unit(&mut code, pc, u16::from(op::THROW));
+            continue;
+        }
+        // An `if` that reaches nothing goes on.
+        let to = match reached.len() {
+            0 => pc + 2,
+            n => *reached[random.below(n as u64) as usize],
+        };
+        insn::set_unit(&mut code, pc + 1, to.wrapping_sub(pc) as u16);
+    }
+    let end = units(&code);
+    if let Some(pc) = switch {
+        if units(&code) % 2 == 1 {
+            code.extend_from_slice(&[0, 0]);
+        }
+        let payload = units(&code);
+        insn::set_wide(&mut code, pc + 1, payload - pc);
+        let cases = 1 + random.below(3) as u16;
+        for unit in [insn::PACKED_SWITCH_PAYLOAD, cases, 0, 0] {
+            code.extend_from_slice(&unit.to_le_bytes());
+        }
+        for _ in 0..cases {
+            let to = starts[random.below(starts.len() as u64) as usize];
+            code.extend_from_slice(&to.wrapping_sub(pc).to_le_bytes());
+        }
+    }
+    let insns: Vec<u16> = code
+        .chunks_exact(2)
+        .map(|u| u16::from_le_bytes([u[0], u[1]]))
+        .collect();
+    let mut body = Body::new(registers as u16, ins as u16, &insns);
+    if !handlers.is_empty() {
+        let borders: Vec<u32> = insn::each(&code)
+            .map(|i| i.unwrap().pc)
+            .filter(|pc| *pc >= starts[0] && *pc < end)
+            .chain([end])
+            .collect();
+        let mut from = 0;
+        for _ in 0..random.below(4) {
+            let room = borders.len() - from;
+            if room < 2 {
+                break;
+            }
+            let start = from + random.below(room as u64 - 1) as usize;
+            let stop = start + 1 + random.below((borders.len() - start - 1) as u64) as usize;
+            if borders[stop] - borders[start] > 0xffff {
+                break;
+            }
+            let mut list: Vec<Handler> = vec![];
+            let one = |random: &mut Random| handlers[random.below(handlers.len() as u64) as usize];
+            if random.chance(60) {
+                list.push((Some(SOMETIMES), one(&mut random)));
+            }
+            match random.below(3) {
+                0 => list.push((None, one(&mut random))),
+                1 => list.push((Some(THROWABLE), one(&mut random))),
+                _ => {}
+            }
+            if !list.is_empty() {
+                body = body.try_at(borders[start], borders[stop], &list);
+            }
+            from = stop;
+        }
+    }
+    Program {
+        item: body.bytes(),
+        shorty,
+        is_constructor,
+    }
+}
+
+fn is_hook(insn: Insn) -> bool {
+    (HOOKS.enter..=HOOKS.error).contains(&insn.index())
+}
+
+/// Runs a body. What branches decide and what calls throw is drawn from `seed`, in the order in
+/// which the method's own code asks.
+fn run(item: &[u8], seed: u64) -> Vec<Event> {
+    let code = Code::read(item, 0).unwrap();
+    let tries: Vec<Try> = code.tries().map(Result::unwrap).collect();
+    let mut random = Random(seed);
+    let mut asked = 0;
+    let mut events = vec![];
+    let mut registers = vec![0u64; usize::from(code.registers)];
+    for (i, r) in registers[code.locals() as usize..].iter_mut().enumerate() {
+        *r = 500 + i as u64;
+    }
+    let mut pc = 0;
+    let mut exception = None;
+    let mut steps = 0;
+    'run: loop {
+        let insn = insn::at(code.insns, pc).unwrap();
+        assert!(!insn.is_payload, "runs into data at {pc}");
+        // A loop that asks nothing has no end.
+        steps += 1;
+        let asks = match insn.opcode {
+            op::IF_EQZ | op::IF_NEZ | op::PACKED_SWITCH => true,
+            _ => insn.op().has(THROW) && insn.opcode != op::THROW && !is_hook(insn),
+        };
+        if asks {
+            asked += 1;
+            steps = 0;
+        }
+        if asked > 40 || steps > 200_000 {
+            events.push(Event::Endless);
+            return events;
+        }
+        let (a, b) = (insn.a as usize, insn.b as usize);
+        let passed: Vec<u64> = match insn.op().index {
+            crate::dex::opcodes::Index::Method => insn::arguments(code.insns, insn)
+                .map(|r| registers[r as usize])
+                .collect(),
+            _ => vec![],
+        };
+        let mut next = insn.end();
+        let mut thrown = None;
+        match insn.opcode {
+            op::NOP => {}
+            op::CONST_16 | op::CONST => registers[a] = insn.value as u32 as u64,
+            op::MOVE..=op::MOVE_16 | op::MOVE_OBJECT..=op::MOVE_OBJECT_16 => {
+                registers[a] = registers[b];
+            }
+            op::MOVE_WIDE..=op::MOVE_WIDE_16 => {
+                let pair = [registers[b], registers[b + 1]];
+                registers[a..a + 2].copy_from_slice(&pair);
+            }
+            op::MOVE_EXCEPTION => registers[a] = exception.take().expect("an exception"),
+            op::GOTO | op::GOTO_16 | op::GOTO_32 => next = insn.target(code.insns).unwrap(),
+            op::IF_EQZ | op::IF_NEZ => {
+                if random.chance(50) == (insn.opcode == op::IF_EQZ) {
+                    next = insn.target(code.insns).unwrap();
+                }
+            }
+            op::PACKED_SWITCH => {
+                let mut all = vec![next];
+                insn::switch_targets(code.insns, insn, |t| all.push(t)).unwrap();
+                next = all[random.below(all.len() as u64) as usize];
+            }
+            op::INVOKE_STATIC | op::INVOKE_STATIC_RANGE if is_hook(insn) => {
+                events.push(match insn.index() - HOOKS.enter {
+                    0 => Event::Enter(passed[0]),
+                    1 => Event::Exit(passed[0]),
+                    _ => Event::Error(passed[0], passed[1]),
+                });
+                assert!(passed.len() <= usize::from(code.outs));
+            }
+            op::INVOKE_STATIC
+            | op::INVOKE_STATIC_RANGE
+            | op::INVOKE_DIRECT
+            | op::INVOKE_DIRECT_RANGE => {
+                events.push(Event::Call(insn.index(), passed));
+                if random.chance(25) {
+                    thrown = Some(1_000_000 + asked);
+                }
+            }
+            op::THROW => thrown = Some(registers[a]),
+            op::RETURN_VOID => {
+                events.push(Event::Returned(vec![]));
+                return events;
+            }
+            op::RETURN | op::RETURN_OBJECT => {
+                events.push(Event::Returned(vec![registers[a]]));
+                return events;
+            }
+            op::RETURN_WIDE => {
+                events.push(Event::Returned(vec![registers[a], registers[a + 1]]));
+                return events;
+            }
+            _ => panic!("{}", insn.op().name),
+        }
+        if let Some(thrown) = thrown {
+            if let Some(t) = crate::dex::flow::find(&tries, pc) {
+                let mut list = code.list(t.list).unwrap();
+                while let Some((ty, handler)) = list.next_handler().unwrap() {
+                    if ty != Some(SOMETIMES) || thrown % 2 == 0 {
+                        exception = Some(thrown);
+                        pc = handler;
+                        continue 'run;
+                    }
+                }
+            }
+            events.push(Event::Threw(thrown));
+            return events;
+        }
+        pc = next;
+    }
+}
+
+fn check(seed: u64, decisions: u64) {
+    let program = program(seed);
+    let code = Code::read(&program.item, 0).unwrap();
+    let shape = Shape {
+        shorty: &program.shorty,
+        is_static: !program.is_constructor,
+        is_constructor: program.is_constructor,
+        throwable: Some(THROWABLE),
+    };
+    let planned = Planned {
+        ty: 0,
+        index: 0,
+        id: ID,
+        advice: Advice::ALL,
+    };
+    let mut out = vec![];
+    let map = Remap::identity([1000; 5]);
+    let mut scratch = Scratch::default();
+    lower(&code, shape, &planned, HOOKS, &map, &mut scratch, &mut out)
+        .unwrap()
+        .unwrap();
+    let woven = Code::read(&out, 0).unwrap();
+    assert_eq!(woven.size().unwrap(), out.len());
+
+    for seed in decisions..decisions + 4 {
+        let before = run(&program.item, seed);
+        let after = run(&out, seed);
+        let of_hook = |e: &Event| matches!(e, Event::Enter(_) | Event::Exit(_) | Event::Error(..));
+        let own: Vec<Event> = after.iter().filter(|e| !of_hook(e)).cloned().collect();
+        assert_eq!(before, own, "the same as before");
+        let hooks: Vec<Event> = after.iter().filter(|e| of_hook(e)).cloned().collect();
+        let entered = after.iter().position(|e| matches!(e, Event::Enter(_)));
+        let id = u64::from(ID);
+        let at_start = match program.is_constructor {
+            true => 1,
+            false => 0,
+        };
+        match (after.last().unwrap(), hooks.as_slice()) {
+            (Event::Returned(_), [Event::Enter(a), Event::Exit(b)]) => {
+                assert_eq!((*a, *b), (id, id));
+                assert!(matches!(after[after.len() - 2], Event::Exit(_)));
+            }
+            (Event::Threw(t), [Event::Enter(a), Event::Error(e, b)]) => {
+                assert_eq!((*a, *b), (id, id));
+                assert_eq!(e, t);
+            }
+            (Event::Endless, [Event::Enter(_)]) => {}
+            // What is thrown in front of the enter hook is not the method's.
+            (Event::Threw(_), []) if program.is_constructor && after.len() == 2 => continue,
+            // Code that throws what it was given, and nothing else, needs the handler, too.
+            (last, hooks) => panic!("{last:?} with {hooks:?}"),
+        }
+        assert_eq!(entered, Some(at_start));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(250))]
+    #[test]
+    fn woven_bodies_do_the_same_and_enter_and_leave_once(seed: u64, decisions: u64) {
+        check(seed, decisions);
+    }
+}
