@@ -20,7 +20,9 @@ fn main() -> Result<()> {
         return single(input.as_ref(), output.as_ref());
     }
     let [_, input, woven, output] = &args[..] else {
-        println!("use: floor IN.jar WOVEN.jar OUT, or floor IN OUT (benches/run.py runs it beside the weaver)");
+        println!(
+            "use: floor IN.jar WOVEN.jar OUT, or floor IN OUT (benches/run.py runs it beside the weaver)"
+        );
         return Ok(());
     };
     let read = |path: &String| {
