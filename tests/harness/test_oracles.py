@@ -43,14 +43,14 @@ def linking(score):
     jar(folder / "own.jar", {"java.base/java/util/Broken.class": own_bad})
     jar(folder / "own-good.jar", {"java.base/java/util/Broken.class": own_good})
     for version, home in judges().items():
-        told, linked = check_corpora.link(home, folder, ["plain.jar"], False, [])
+        told, linked = check_corpora.link(home, folder, ["plain.jar"], False, [], folder)
         kinds = {member: kind for (_, member), (kind, _) in told.items()}
         expected = {"META-INF/versions/9/acme/Broken": "VerifyError", "lib/nested.jar!/acme/Broken": "VerifyError"}
         score.check(f"JDK {version} tells a broken class", kinds == expected and linked == 1, str(kinds))
-        told, linked = check_corpora.link(home, folder, ["own.jar"], True, [])
+        told, linked = check_corpora.link(home, folder, ["own.jar"], True, [], folder)
         kinds = [kind for kind, _ in told.values()]
         score.check(f"JDK {version} tells a broken class in java.util", kinds == ["VerifyError"] and linked == 0, str(kinds))
-        told, linked = check_corpora.link(home, folder, ["own-good.jar"], True, [])
+        told, linked = check_corpora.link(home, folder, ["own-good.jar"], True, [], folder)
         score.check(f"JDK {version} links a good class in java.util", not told and linked == 1, str(told))
 
 
