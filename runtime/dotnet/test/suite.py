@@ -22,8 +22,8 @@ import reader
 from reader import CHUNK, ERROR
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parents[2] / "tests" / "dotnet"))
-import toolchain  # noqa: E402
+sys.path.insert(1, str(HERE.parents[2] / "tests" / "harness"))
+import dotnet as toolchain  # noqa: E402
 
 MANY = 600_000
 BUILT, HOST = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2]
@@ -446,8 +446,9 @@ def resource(folder, name, data):
     (folder / "map").write_bytes(data)
     source = folder / f"{name}.cs"
     source.write_text("public class C { }")
-    toolchain.must([*toolchain.csc(), "-nologo", "-nostdlib", "-target:library", f"-r:{toolchain.facades().parents[1]}/4.5-api/mscorlib.dll",
-                    f"-res:{folder / 'map'},Weave.Symbols", f"-out:{folder / name}.dll", str(source)])
+    core = toolchain.mono_libraries() / "4.5-api/mscorlib.dll"
+    toolchain.run([*toolchain.csc(), "-nologo", "-nostdlib", "-target:library", f"-r:{core}",
+                   f"-res:{folder / 'map'},Weave.Symbols", f"-out:{folder / name}.dll", str(source)])
     return folder / f"{name}.dll"
 
 
