@@ -7,6 +7,8 @@ const HOOKS: Hooks = Hooks {
     enter: 100,
     exit: 101,
     error: 102,
+    begin: 103,
+    end: 104,
 };
 
 fn shape(shorty: &str) -> Shape<'_> {
@@ -15,6 +17,7 @@ fn shape(shorty: &str) -> Shape<'_> {
         is_static: true,
         is_constructor: false,
         throwable: Some(9),
+        section: 500,
     }
 }
 
@@ -23,6 +26,7 @@ const CONSTRUCTOR: Shape<'static> = Shape {
     is_static: false,
     is_constructor: true,
     throwable: Some(9),
+    section: 500,
 };
 
 fn map() -> Remap {
