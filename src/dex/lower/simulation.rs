@@ -33,8 +33,8 @@ enum Event {
     Error(u64, u64),
     Begin(u64),
     End,
-    /// A hook that could not be called, and whether some handler protects the call.
-    Failed(bool),
+    /// A hook that could not be called, where, and whether some handler protects the call.
+    Failed(u32, bool),
     Returned(Vec<u64>),
     Threw(u64),
     /// Still running when the patience was over.
@@ -338,7 +338,7 @@ fn run(item: &[u8], seed: u64, failing: usize) -> Vec<Event> {
                 assert!(passed.len() <= usize::from(code.outs));
                 if hooks == failing {
                     let protected = crate::dex::flow::find(&tries, pc).is_some();
-                    events.push(Event::Failed(protected));
+                    events.push(Event::Failed(pc, protected));
                     thrown = Some(FAILURE);
                 } else {
                     events.push(match insn.index() - HOOKS.enter {
@@ -426,6 +426,16 @@ fn check(seed: u64, decisions: u64, advice: Advice) {
     };
     let id = u64::from(ID);
     let begin = Event::Begin(SECTION.into());
+    // Our handlers come last; there are none in code that cannot throw.
+    let tails = scratch.layout.start(units(code.insns));
+    let mut handlers = vec![];
+    for t in woven.tries() {
+        let mut list = woven.list(t.unwrap().list).unwrap();
+        while let Some((_, pc)) = list.next_handler().unwrap() {
+            handlers.push(pc);
+        }
+    }
+    let handler = handlers.into_iter().filter(|pc| *pc >= tails).min();
     for seed in decisions..decisions + 4 {
         let before = run(&program.item, seed, usize::MAX);
         let after = run(&out, seed, usize::MAX);
@@ -474,23 +484,27 @@ fn check(seed: u64, decisions: u64, advice: Advice) {
             assert!(expected.is_empty() || of_hook(hook));
         }
         for failing in 0..hooks.len() {
-            check_failure(&run(&out, seed, failing), advice);
+            check_failure(&run(&out, seed, failing), advice, handler);
         }
     }
 }
 
 /// A hook cannot be called: where some handler protects the call, the others are called in pairs all the same.
-fn check_failure(events: &[Event], advice: Advice) {
+fn check_failure(events: &[Event], advice: Advice, handler: Option<u32>) {
     let count = |is: fn(&Event) -> bool| events.iter().filter(|e| is(e)).count();
     let ended = !matches!(events.last(), Some(Event::Endless));
-    let failed = events.iter().position(|e| matches!(e, Event::Failed(_)));
-    let Some(Event::Failed(protected)) = failed.map(|at| &events[at]) else {
+    let failed = events.iter().position(|e| matches!(e, Event::Failed(..)));
+    let Some(&Event::Failed(pc, protected)) = failed.map(|at| &events[at]) else {
         panic!("no hook failed in {events:?}");
     };
     let entered = count(|e| matches!(e, Event::Enter(_)));
     if !protected {
-        // The first, those of code that cannot throw, and those of the handlers.
         assert_eq!(events.last(), Some(&Event::Threw(FAILURE)));
+        // The first hook, those of handlers, and those of code that cannot throw.
+        let hook = |e: &Event| !matches!(e, Event::Call(..));
+        let first = events.iter().position(hook) == failed;
+        let usual = first || handler.is_none_or(|handler| pc >= handler);
+        assert!(usual || !advice.has(Advice::EXCEPTION), "{events:?}");
         return;
     }
     assert!(ended);
