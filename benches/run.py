@@ -136,7 +136,7 @@ ASSEMBLY_RULES = RULES.replace("ASM's", "Cecil's").replace('"constructor", ', ""
 def assembly(score, folder, rounds):
     """One large assembly, against Mono.Cecil and the floor."""
     source, hooks = dotnet.roslyn() / "Microsoft.CodeAnalysis.CSharp.dll", ROOT / "runtime" / "dotnet" / "Weave.Runtime.dll"
-    cecil = max((dotnet.mono_libraries() / "gac" / "Mono.Cecil").glob("*/Mono.Cecil.dll"), default=None)
+    cecil = max((dotnet.mono_libraries() / "gac" / "Mono.Cecil").glob("*/Mono.Cecil.dll"), key=lambda p: [int(n) for n in p.parent.name.split("_")[0].split(".")], default=None)
     if not cecil:
         raise Missing("Mono.Cecil in Mono's assembly cache (Debian: libmono-cecil-private-cil)")
     shutil.copy(cecil, folder)

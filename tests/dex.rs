@@ -72,7 +72,7 @@ fn scanned(dex: &Dex<'_>) -> Result<Everything> {
 }
 
 /// Scans and weaves all methods.
-fn woven<'a>(dex: &Dex<'a>) -> Result<Woven<'a>> {
+fn woven(dex: &Dex<'_>) -> Result<Woven> {
     weave(
         dex,
         &Plan::new(scanned(dex)?.planned),
@@ -84,7 +84,7 @@ fn outcome(bytes: &[u8]) -> Result<Option<Vec<u8>>> {
     Ok(woven(&Dex::parse(bytes)?)?.bytes)
 }
 
-fn left(woven: &Woven<'_>) -> Vec<(String, Reason)> {
+fn left(woven: &Woven) -> Vec<(String, Reason)> {
     let all = woven.types.iter().flat_map(|ty| &ty.left);
     all.map(|l| (l.method.clone(), l.reason)).collect()
 }
@@ -116,10 +116,11 @@ fn every_method_is_woven_once() {
         .types
         .iter()
         .flat_map(|ty| {
-            ty.methods.iter().map(|m| {
+            ty.methods().map(|m| {
+                let (file, name) = (ty.file(), ty.name());
                 format!(
-                    "{:#x} {} {} {}{} :{}",
-                    m.id, ty.file, ty.name, m.name, m.descriptor, m.line
+                    "{:#x} {file} {name} {}{} :{}",
+                    m.id, m.name, m.descriptor, m.line
                 )
             })
         })

@@ -134,7 +134,6 @@ impl Reason {
                 | Reason::StateMachine
                 | Reason::MixedMode
                 | Reason::CompositeImage
-                | Reason::CoreLibrary
                 | Reason::UnreadableBody
                 | Reason::NoCoreReference
         )

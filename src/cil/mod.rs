@@ -13,6 +13,7 @@ pub mod insn;
 pub mod lower;
 #[cfg(test)]
 mod machine_tests;
+mod machines;
 pub mod metadata;
 mod occupied;
 pub mod pdb;

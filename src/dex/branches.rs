@@ -86,10 +86,10 @@ pub struct Payload {
 }
 
 impl Payload {
-    /// By its pseudo-instruction.
-    pub fn at(insn: Insn) -> Payload {
+    /// The payload at a pc.
+    pub fn at(pc: u32) -> Payload {
         Payload {
-            pc: insn.pc,
+            pc,
             nops: 0,
             used: false,
         }
@@ -268,7 +268,7 @@ mod tests {
         let mut payloads: Vec<Payload> = insns
             .iter()
             .filter(|i| i.is_payload)
-            .map(|i| Payload::at(*i))
+            .map(|i| Payload::at(i.pc))
             .collect();
         let mut layout = Layout::default();
         let fixed = inserted.iter().map(|&(pc, len)| (pc, Place::Before, len));

@@ -115,20 +115,27 @@ pub fn length(code: &[u8], pc: u32) -> Result<(u32, bool)> {
         return Err(malformed(pc, "the code ends here"));
     }
     let first = unit(code, pc);
-    let (len, is_payload) = if first & 0xff == 0 && first != 0 {
-        (payload_length(code, pc, first)?, true)
-    } else {
-        let op = &OPS[(first & 0xff) as usize];
-        if op.name.is_empty() {
-            let what = format!("{:#04x} is not an instruction", first & 0xff);
-            return Err(malformed(pc, what));
-        }
-        (u64::from(op.format.units()), false)
-    };
-    if len > u64::from(all - pc) {
-        return Err(malformed(pc, "instruction exceeds the code"));
+    let units = u32::from(OPS[(first & 0xff) as usize].units);
+    let is_payload = first & 0xff == 0 && first != 0;
+    if is_payload || units == 0 || units > all - pc {
+        return unusual_length(code, pc, first);
     }
-    Ok((len as u32, is_payload))
+    Ok((units, false))
+}
+
+/// The length of a payload, or what is wrong with an instruction.
+#[cold]
+fn unusual_length(code: &[u8], pc: u32, first: u16) -> Result<(u32, bool)> {
+    if first & 0xff == 0 && first != 0 {
+        let len = payload_length(code, pc, first)?;
+        if len <= u64::from(units(code) - pc) {
+            return Ok((len as u32, true));
+        }
+    } else if OPS[(first & 0xff) as usize].units == 0 {
+        let what = format!("{:#04x} is not an instruction", first & 0xff);
+        return Err(malformed(pc, what));
+    }
+    Err(malformed(pc, "instruction exceeds the code"))
 }
 
 fn payload_length(code: &[u8], pc: u32, ident: u16) -> Result<u64> {

@@ -28,7 +28,7 @@ use crate::dex::constructor;
 use crate::dex::guards::{Cover, Stretch};
 use crate::dex::insn::{self, Insn, Remapped};
 use crate::dex::monitors::{self, Held};
-use crate::dex::opcodes::{ADJACENT, BRANCH, RETURN, SWITCH, THROW, op};
+use crate::dex::opcodes::{ADJACENT, BRANCH, OPS, RETURN, SWITCH, THROW, op};
 use crate::dex::registers::{self, Needs, Scheme, Width};
 use crate::dex::remap::Remap;
 use crate::edit::{Layout, Place};
@@ -379,38 +379,44 @@ impl Job<'_, '_> {
         let locals = self.code.locals();
         let widened = self.map.strings.last().is_some_and(|&new| new > 0xffff);
         let mut walked = Walked::default();
-        for insn in insn::each(insns) {
-            let insn = insn?;
-            if insn.is_payload {
-                payloads.push(branches::Payload::at(insn));
+        let mut pc = 0;
+        while pc < self.units {
+            let (len, is_payload) = insn::length(insns, pc)?;
+            let opcode = insn::unit(insns, pc) as u8;
+            let op = &OPS[usize::from(opcode)];
+            let at = pc;
+            pc += len;
+            if is_payload {
+                payloads.push(branches::Payload::at(at));
                 walked.ends_in_return = false;
                 continue;
             }
-            let op = insn.op();
             walked.ends_in_return = op.has(RETURN);
             if op.flags == 0 {
                 continue;
             }
             if op.has(THROW) {
-                match insn.opcode {
-                    op::MONITOR_EXIT => walked.locks = true,
-                    op::FILL_ARRAY_DATA => data.push(insn),
-                    op::CONST_STRING if widened => {
-                        let new = self.map.strings.get(insn.index() as usize);
-                        if new.is_some_and(|&new| new > 0xffff) {
-                            jumbos.push(insn.pc);
-                        }
-                    }
-                    op::MONITOR_ENTER => walked.locks = true,
-                    _ => {}
+                throwing.push(at);
+                walked.locks |= matches!(opcode, op::MONITOR_ENTER | op::MONITOR_EXIT);
+                let is_string = opcode == op::CONST_STRING && widened;
+                if op.flags == THROW && opcode != op::FILL_ARRAY_DATA && !is_string {
+                    continue;
                 }
-                throwing.push(insn.pc);
-            } else if op.has(BRANCH) {
+            }
+            let insn = insn::at(insns, at)?;
+            if op.has(BRANCH) {
                 branches.push(Branch::new(insn, Goal::Old(insn.target(insns)?)));
             } else if op.has(RETURN) {
                 returns.push(insn);
             } else if op.has(SWITCH) {
                 switches.push(insn);
+            } else if opcode == op::FILL_ARRAY_DATA {
+                data.push(insn);
+            } else if opcode == op::CONST_STRING {
+                let new = self.map.strings.get(insn.index() as usize);
+                if new.is_some_and(|&new| new > 0xffff) {
+                    jumbos.push(at);
+                }
             }
             if op.has(ADJACENT) && !walked.straddles {
                 walked.straddles = registers::straddles(insn, locals);

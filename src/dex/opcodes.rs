@@ -84,6 +84,8 @@ pub struct Op {
     pub name: &'static str,
     /// Its layout.
     pub format: Format,
+    /// Its length in code units; 0 where the opcode is unused.
+    pub units: u8,
     /// The registers it names, in order: a capital is written, a small letter read, a `+` says
     /// that the first is read, too. `n` holds any 32 bits but no reference, `i` an int, `f` a float;
     /// `w` any pair, `j` a long, `d` a double; `l` a reference; `v` any of `n` and `l`. Empty for
@@ -223,6 +225,7 @@ const fn table() -> [Op; 256] {
     let unused = Op {
         name: "",
         format: F10x,
+        units: 0,
         registers: "",
         index: Index::None,
         flags: 0,
@@ -240,6 +243,7 @@ const fn table() -> [Op; 256] {
         ops[opcode as usize] = Op {
             name,
             format,
+            units: format.units() as u8,
             registers,
             index,
             flags: flags | adjacent,

@@ -1,6 +1,7 @@
 //! What a user of the command notices: artifacts go in, artifacts come out, programs run.
 
 mod artifacts;
+mod assemblies;
 mod debugging;
 mod failures;
 mod folders;

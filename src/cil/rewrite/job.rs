@@ -1,0 +1,509 @@
+//! The work on one body: layout, locals, code, clauses.
+
+use super::{Exit, Recipe, Rewritten, Scratch, Signatures, Snippet};
+use crate::aspect::advice::Reason;
+use crate::cil::body::{self, Body, Clause, ClauseKind};
+use crate::cil::insn::{self, Form, op};
+use crate::cil::metadata::heaps::{compressed, put_compressed};
+use crate::cil::metadata::schema::coded;
+use crate::cil::metadata::signature::{element, kind, without_modifiers};
+use crate::cil::metadata::tables;
+use crate::edit::{Layout, Place};
+use crate::error::Result;
+
+/// Most locals of a method (III.1.3.2: indices 0 to 65,534).
+const MAX_LOCALS: u32 = 65_535;
+/// Largest code that is woven; far above what any JIT takes.
+const MAX_CODE: u32 = 1 << 30;
+
+/// The locals that are ours.
+#[derive(Clone, Copy, Debug, Default)]
+struct Slots {
+    /// The token of the signature that has them.
+    signature: u32,
+    /// Holds the result on the way out.
+    result: u32,
+    /// Holds the exception from the filter to the fault.
+    exception: u32,
+}
+
+impl Slots {
+    /// Bytes of the filter and of the handler that it never gives control to.
+    fn filter_len(self) -> u32 {
+        LONG + local_len(self.exception) + 1 + 2 + 1
+    }
+
+    fn fault_len(self, error: Snippet) -> u32 {
+        local_len(self.exception) + error.len() + 1
+    }
+}
+
+/// What is settled about a body before its layout is.
+pub(super) struct Job<'j, 'b> {
+    body: &'j Body<'b>,
+    recipe: &'j Recipe<'j>,
+    /// There are handlers.
+    protects: bool,
+    /// Some `ret` of the woven part becomes a `leave`.
+    leaves: bool,
+    /// The method returns a value.
+    has_result: bool,
+}
+
+impl<'j, 'b> Job<'j, 'b> {
+    pub(super) fn new(
+        scratch: &Scratch,
+        body: &'j Body<'b>,
+        recipe: &'j Recipe<'j>,
+    ) -> Job<'j, 'b> {
+        let throws = scratch.last_unsafe.is_some_and(|pc| pc >= recipe.start);
+        let protects =
+            !recipe.error.is_empty() && (throws || matches!(recipe.exit, Exit::ByResult { .. }));
+        let returns = scratch.returns.last();
+        Job {
+            body,
+            recipe,
+            protects,
+            leaves: protects && returns.is_some_and(|r| r.pc >= recipe.start),
+            has_result: !is_void(recipe.result),
+        }
+    }
+
+    pub(super) fn run(
+        &self,
+        scratch: &mut Scratch,
+        signatures: &mut dyn Signatures,
+        out: &mut Vec<u8>,
+    ) -> Result<Result<Rewritten, Reason>> {
+        let (body, recipe) = (self.body, self.recipe);
+        let watches_end = self.protects || !self.exit_before_return().is_empty();
+        if watches_end && scratch.jumps > 0 {
+            return Ok(Err(Reason::JumpsAway));
+        }
+        if body.code.is_empty()
+            || recipe.start as usize >= body.code.len()
+            || body.has_unknown_sections()
+            || scratch.clauses.len() + 2 > body::MAX_CLAUSES
+        {
+            return Ok(Err(Reason::Unsupported));
+        }
+        let slots = if self.protects {
+            match self.add_locals(scratch, signatures)? {
+                Ok(added) => added,
+                Err(reason) => return Ok(Err(reason)),
+            }
+        } else {
+            Slots {
+                signature: body.locals,
+                ..Slots::default()
+            }
+        };
+        let locals = slots.signature;
+        let Some(max_stack) = self.max_stack() else {
+            return Ok(Err(Reason::Unsupported));
+        };
+
+        self.place(scratch);
+        if !self.fit(slots, scratch) {
+            return Ok(Err(Reason::CodeTooLarge));
+        }
+        self.move_clauses(slots, scratch);
+        let code_len = self.end(slots, scratch) + self.epilogue_len(slots);
+
+        let clauses = &scratch.clauses;
+        let start;
+        if body::fits_tiny(code_len as usize, max_stack, locals, clauses.len()) {
+            start = out.len();
+            body::put_tiny_header(out, code_len as usize);
+        } else {
+            out.resize(out.len().next_multiple_of(4), 0);
+            start = out.len();
+            let has_clauses = !clauses.is_empty();
+            let init = body.init_locals;
+            body::put_fat_header(out, code_len as usize, max_stack, init, locals, has_clauses);
+        }
+        let code_start = out.len();
+        self.put_code(scratch, slots, out);
+        self.patch(scratch, watches_end, &mut out[code_start..]);
+        self.put_tail(slots, out);
+        debug_assert_eq!(out.len() - code_start, code_len as usize);
+        if !clauses.is_empty() {
+            out.resize(out.len().next_multiple_of(4), 0);
+            body::put_clauses(out, clauses);
+        }
+        Ok(Ok(Rewritten {
+            start,
+            woven_from: recipe.start,
+            locals,
+            code_len,
+            own_end: scratch.layout.start(body.code.len() as u32),
+        }))
+    }
+
+    /// What goes in front of each `ret`.
+    fn exit_before_return(&self) -> Snippet {
+        match self.recipe.exit {
+            Exit::Always(exit) if !self.protects => exit,
+            _ => Snippet::default(),
+        }
+    }
+
+    /// The locals' signature with ours behind the method's own: slots that debuggers know stay.
+    fn add_locals(
+        &self,
+        scratch: &mut Scratch,
+        signatures: &mut dyn Signatures,
+    ) -> Result<Result<Slots, Reason>> {
+        let old = self.recipe.locals;
+        let (count, types) = match old.split_first() {
+            None => (0, old),
+            Some((&kind::LOCALS, rest)) => match compressed(rest) {
+                Some((count, len)) => (count, &rest[len..]),
+                None => return Ok(Err(Reason::Unsupported)),
+            },
+            Some(_) => return Ok(Err(Reason::Unsupported)),
+        };
+        let exception = tables::encode(&coded::TYPE_DEF_OR_REF, self.recipe.exception);
+        let (Some(exception), true) = (exception, count < MAX_LOCALS - 1) else {
+            return Ok(Err(Reason::Unsupported));
+        };
+        let keeps_result = u32::from(self.leaves && self.has_result);
+        let blob = &mut scratch.signature;
+        blob.clear();
+        blob.push(kind::LOCALS);
+        put_compressed(blob, count + keeps_result + 1);
+        blob.extend_from_slice(types);
+        if keeps_result != 0 {
+            blob.extend_from_slice(self.recipe.result);
+        }
+        blob.push(element::CLASS);
+        put_compressed(blob, exception);
+        Ok(Ok(Slots {
+            signature: signatures.stand_alone_sig(blob)?,
+            result: count,
+            exception: count + keeps_result,
+        }))
+    }
+
+    /// Depth that suffices: in front of single instructions the stack may be as full as it gets.
+    fn max_stack(&self) -> Option<u16> {
+        let old = u32::from(self.body.max_stack);
+        // An exception, an address and an id.
+        let mut depth = old.max(3);
+        if !self.recipe.before.is_empty() {
+            // A copy, an address and an id.
+            depth = depth.max(old + 3);
+        }
+        // What a tiny header says is not what the code needs.
+        if self.body.tiny {
+            depth = depth.max(8);
+        }
+        u16::try_from(depth).ok()
+    }
+
+    /// Puts the snippets into the layout, and the leaves at their shortest.
+    fn place(&self, scratch: &mut Scratch) {
+        let Scratch {
+            layout, returns, ..
+        } = scratch;
+        let recipe = self.recipe;
+        layout.clear();
+        let enter = recipe.enter.len();
+        if enter > 0 {
+            layout.insert(recipe.start, Place::Prologue, enter);
+        }
+        for (pc, snippet) in recipe.before {
+            layout.insert(*pc, Place::Before, snippet.len());
+        }
+        let exit = self.exit_before_return().len();
+        returns.retain(|r| r.pc >= recipe.start);
+        if exit > 0 {
+            for r in returns.iter() {
+                layout.insert(r.pc, Place::Before, exit);
+            }
+        }
+    }
+
+    /// Solves the layout, widening branches and leaves until all reach; `false` if the code is too large.
+    fn fit(&self, slots: Slots, scratch: &mut Scratch) -> bool {
+        let store = self.result_len(slots);
+        if self.leaves {
+            for r in &scratch.returns {
+                scratch.layout.grow(r.pc, store + SHORT - 1);
+            }
+        }
+        loop {
+            scratch.layout.solve(|_, _| 0);
+            let end = self.end(slots, scratch);
+            if end > MAX_CODE {
+                return false;
+            }
+            let mut grown = false;
+            if self.leaves {
+                let layout = &mut scratch.layout;
+                for r in scratch.returns.iter_mut().filter(|r| !r.far) {
+                    if end - (layout.insn(r.pc) + store + SHORT) > i8::MAX as u32 {
+                        r.far = true;
+                        grown = true;
+                        layout.grow(r.pc, store + LONG - 1);
+                    }
+                }
+            }
+            // Code this short has no branch that does not reach.
+            if end > i8::MAX as u32 {
+                for i in 0..scratch.branches.len() {
+                    let b = scratch.branches[i];
+                    if b.insn.form != Form::ShortBranch || b.widened {
+                        continue;
+                    }
+                    let from = scratch.layout.insn(b.insn.pc) + SHORT;
+                    let delta =
+                        self.landing(&scratch.layout, b.insn.pc, b.target) as i32 - from as i32;
+                    if i8::try_from(delta).is_err() {
+                        scratch.branches[i].widened = true;
+                        scratch.layout.grow(b.insn.pc, LONG - SHORT);
+                        grown = true;
+                    }
+                }
+            }
+            if !grown {
+                return true;
+            }
+        }
+    }
+
+    /// Where a branch lands: what comes from in front of the woven part runs the enter hook.
+    fn landing(&self, layout: &Layout, from: u32, target: u32) -> u32 {
+        if target == self.recipe.start && from < target {
+            layout.start(target)
+        } else {
+            layout.target(target)
+        }
+    }
+
+    /// Where the handlers end, or, without them, the method's own code.
+    fn end(&self, slots: Slots, scratch: &Scratch) -> u32 {
+        let own = scratch.layout.start(self.body.code.len() as u32);
+        if self.protects {
+            own + slots.filter_len() + slots.fault_len(self.recipe.error)
+        } else {
+            own
+        }
+    }
+
+    fn epilogue_len(&self, slots: Slots) -> u32 {
+        if !self.leaves {
+            return 0;
+        }
+        let load = self.result_len(slots);
+        match self.recipe.exit {
+            Exit::Always(exit) => exit.len() + load + 1,
+            Exit::ByResult { yes, no } => load + SHORT + no.len() + load + 1 + yes.len() + load + 1,
+        }
+    }
+
+    /// Bytes of a store or load of the result.
+    fn result_len(&self, slots: Slots) -> u32 {
+        if self.has_result {
+            local_len(slots.result)
+        } else {
+            0
+        }
+    }
+
+    /// Moves the clauses, and adds ours at the end.
+    fn move_clauses(&self, slots: Slots, scratch: &mut Scratch) {
+        let layout = &scratch.layout;
+        for c in &mut scratch.clauses {
+            c.try_start = layout.target(c.try_start);
+            // An empty range stays one, even where code is inserted.
+            c.try_end = layout.start(c.try_end).max(c.try_start);
+            c.handler_start = layout.target(c.handler_start);
+            c.handler_end = layout.start(c.handler_end).max(c.handler_start);
+            if c.kind == ClauseKind::Filter {
+                c.class_or_filter = layout.target(c.class_or_filter);
+            }
+        }
+        if !self.protects {
+            return;
+        }
+        let filter = layout.start(self.body.code.len() as u32);
+        let fault = filter + slots.filter_len();
+        let try_start = layout.target(self.recipe.start);
+        scratch.clauses.push(Clause {
+            kind: ClauseKind::Filter,
+            try_start,
+            try_end: filter,
+            handler_start: fault - 1,
+            handler_end: fault,
+            class_or_filter: filter,
+        });
+        scratch.clauses.push(Clause {
+            kind: ClauseKind::Fault,
+            try_start,
+            try_end: fault,
+            handler_start: fault,
+            handler_end: fault + slots.fault_len(self.recipe.error),
+            class_or_filter: 0,
+        });
+    }
+
+    /// Appends the method's own code with what goes in between; branches still have their old offsets.
+    fn put_code(&self, scratch: &Scratch, slots: Slots, out: &mut Vec<u8>) {
+        let layout = &scratch.layout;
+        let old = self.body.code;
+        let base = out.len();
+        let end = self.end(slots, scratch);
+        let exit = self.exit_before_return();
+        let mut before = self.recipe.before.iter().peekable();
+        let mut returns = scratch.returns.iter().peekable();
+        let mut copied = 0usize;
+        for change in layout.changes() {
+            let pc = change.pc as usize;
+            out.extend_from_slice(&old[copied..pc]);
+            copied = pc;
+            if change.prologue > 0 {
+                out.extend_from_slice(self.recipe.enter.bytes());
+            }
+            while let Some((_, snippet)) = before.next_if(|(at, _)| *at == change.pc) {
+                out.extend_from_slice(snippet.bytes());
+            }
+            let returning = returns.next_if(|r| r.pc == change.pc);
+            if returning.is_some() {
+                out.extend_from_slice(exit.bytes());
+            }
+            if !change.resized {
+                continue;
+            }
+            debug_assert_eq!(out.len() - base, layout.insn(change.pc) as usize);
+            if let Some(r) = returning {
+                if self.has_result {
+                    put_store(out, slots.result);
+                }
+                let at = (out.len() - base) as u32;
+                if r.far {
+                    out.push(op::LEAVE as u8);
+                    out.extend_from_slice(&(end - at - LONG).to_le_bytes());
+                } else {
+                    out.extend_from_slice(&[op::LEAVE_S as u8, (end - at - SHORT) as u8]);
+                }
+                copied = pc + 1;
+            } else {
+                let long = insn::long_form(u16::from(old[pc]));
+                out.extend_from_slice(&[long as u8, 0, 0, 0, 0]);
+                copied = pc + SHORT as usize;
+            }
+        }
+        out.extend_from_slice(&old[copied..]);
+    }
+
+    /// Gives branches their new offsets, and takes `tail.` off calls that no longer are.
+    fn patch(&self, scratch: &Scratch, watches_end: bool, code: &mut [u8]) {
+        let layout = &scratch.layout;
+        for b in &scratch.branches {
+            let at = layout.insn(b.insn.pc);
+            let to = self.landing(layout, b.insn.pc, b.target);
+            let operand = at as usize + 1;
+            if b.insn.form == Form::ShortBranch && !b.widened {
+                code[operand] = (to as i32 - (at + SHORT) as i32) as u8;
+            } else {
+                put_i32(code, operand, to as i32 - (at + LONG) as i32);
+            }
+        }
+        for switch in &scratch.switches {
+            let at = layout.insn(switch.pc);
+            let behind = at + switch.len;
+            let mut operand = at as usize + 5;
+            // `walk` has read these targets.
+            let _ = insn::switch_targets(self.body.code, *switch, |target| {
+                let to = self.landing(layout, switch.pc, target);
+                put_i32(code, operand, to as i32 - behind as i32);
+                operand += 4;
+            });
+        }
+        if watches_end {
+            for &pc in scratch.tails.iter().filter(|pc| **pc >= self.recipe.start) {
+                let at = layout.insn(pc) as usize;
+                code[at..at + 2].fill(op::NOP as u8);
+            }
+        }
+    }
+
+    /// Appends the handlers and the common way out.
+    fn put_tail(&self, slots: Slots, out: &mut Vec<u8>) {
+        if self.protects {
+            out.push(op::ISINST as u8);
+            out.extend_from_slice(&self.recipe.exception.to_le_bytes());
+            put_store(out, slots.exception);
+            out.push(op::LDC_I4_0 as u8);
+            out.extend_from_slice(&op::ENDFILTER.to_be_bytes());
+            out.push(op::THROW as u8);
+            put_load(out, slots.exception);
+            out.extend_from_slice(self.recipe.error.bytes());
+            out.push(op::ENDFINALLY as u8);
+        }
+        if !self.leaves {
+            return;
+        }
+        let load = |out: &mut Vec<u8>| {
+            if self.has_result {
+                put_load(out, slots.result);
+            }
+        };
+        match self.recipe.exit {
+            Exit::Always(exit) => out.extend_from_slice(exit.bytes()),
+            Exit::ByResult { yes, no } => {
+                load(out);
+                let skip = no.len() + self.result_len(slots) + 1;
+                out.extend_from_slice(&[op::BRTRUE_S as u8, skip as u8]);
+                out.extend_from_slice(no.bytes());
+                load(out);
+                out.push(op::RET as u8);
+                out.extend_from_slice(yes.bytes());
+            }
+        }
+        load(out);
+        out.push(op::RET as u8);
+    }
+}
+
+/// Bytes of a short and of a long branch.
+const SHORT: u32 = 2;
+const LONG: u32 = 5;
+
+/// Bytes of a load or store of a local.
+fn local_len(index: u32) -> u32 {
+    match index {
+        0..=3 => 1,
+        4..=255 => 2,
+        _ => 4,
+    }
+}
+
+fn put_store(out: &mut Vec<u8>, index: u32) {
+    put_local(out, op::STLOC_0, op::STLOC_S, op::STLOC, index);
+}
+
+fn put_load(out: &mut Vec<u8>, index: u32) {
+    put_local(out, op::LDLOC_0, op::LDLOC_S, op::LDLOC, index);
+}
+
+fn put_local(out: &mut Vec<u8>, zero: u16, short: u16, long: u16, index: u32) {
+    match index {
+        0..=3 => out.push(zero as u8 + index as u8),
+        4..=255 => out.extend_from_slice(&[short as u8, index as u8]),
+        _ => {
+            out.extend_from_slice(&long.to_be_bytes());
+            out.extend_from_slice(&(index as u16).to_le_bytes());
+        }
+    }
+}
+
+fn put_i32(code: &mut [u8], at: usize, value: i32) {
+    code[at..at + 4].copy_from_slice(&value.to_le_bytes());
+}
+
+/// Whether a return type is `void`; `modreq(IsExternalInit) void` is (II.23.2.11).
+fn is_void(result: &[u8]) -> bool {
+    result.is_empty() || without_modifiers(result).first() == Some(&element::VOID)
+}
