@@ -27,12 +27,45 @@ pub(super) const END: Wanted<'static> = Wanted {
     returns: b"V",
 };
 
-/// The name of a method's section, in modified UTF-8.
-pub(super) fn name(file: &File<'_>, method: u32) -> Result<Vec<u8>> {
-    let (class, _, name) = file.method(method)?;
-    let ty = file.type_name(class)?;
-    Ok(modified(&section_name(&ty, &mutf8(file.string(name)?))))
+/// Names sections, type by type.
+#[derive(Default)]
+pub(super) struct Names {
+    /// The type under way, and of its name what sections can have.
+    ty: Option<(u32, String)>,
 }
+
+impl Names {
+    /// The name of a method's section, in modified UTF-8.
+    pub fn of(&mut self, file: &File<'_>, method: u32) -> Result<Vec<u8>> {
+        let (class, _, name) = file.method(method)?;
+        let ty = match &mut self.ty {
+            Some((last, ty)) if *last == class => ty,
+            ty => {
+                let whole = file.type_name(class)?;
+                &mut ty.insert((class, end_of_type(&whole).to_owned())).1
+            }
+        };
+        Ok(modified(&section_name(ty, &mutf8(file.string(name)?))))
+    }
+}
+
+/// What a section's name can have of its type's, which may be long and have many methods: the last packages, or the front of
+/// the type's own name.
+fn end_of_type(name: &str) -> &str {
+    let own = name.rfind('/').map_or(0, |at| at + 1);
+    let mut from = name.len().saturating_sub(MAX_TYPE).min(own);
+    let mut to = name.len().min(own + MAX_TYPE);
+    while !name.is_char_boundary(from) {
+        from -= 1;
+    }
+    while !name.is_char_boundary(to) {
+        to += 1;
+    }
+    &name[from..to]
+}
+
+/// More bytes of a type's name than a section's can have.
+const MAX_TYPE: usize = 1024;
 
 /// Modified UTF-8: NUL takes two bytes, what lies beyond 16 bits is two surrogates of three bytes each.
 fn modified(text: &str) -> Vec<u8> {
@@ -77,6 +110,20 @@ mod tests {
         }
         assert_eq!(modified("\0é√"), b"\xc0\x80\xc3\xa9\xe2\x88\x9a");
         assert_eq!(modified("𝄞"), b"\xed\xa0\xb4\xed\xb4\x9e");
+    }
+
+    #[test]
+    fn long_types_are_cut_where_it_makes_no_difference() {
+        let long = "é".repeat(600);
+        for ty in [
+            "A".to_owned(),
+            format!("a/{long}/b/C"),
+            format!("{long}/{long}"),
+            format!("{}C", "p/".repeat(2000)),
+        ] {
+            assert_eq!(section_name(end_of_type(&ty), "m"), section_name(&ty, "m"));
+            assert!(end_of_type(&ty).len() <= 2 * MAX_TYPE);
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::dex::ids::{self, Ids, Wanted};
 use crate::dex::layout;
 use crate::dex::lower::Hooks;
 use crate::dex::remap::Remap;
-use crate::dex::sections;
+use crate::dex::sections::{self, Names};
 use crate::error::{Error, Result};
 
 /// Descriptor of the class that holds the hooks.
@@ -263,9 +263,10 @@ impl Scratch {
 
     /// The names of planned methods' sections, for those that get one.
     fn section_names(&self, file: &File<'_>, planned: &[Planned]) -> Result<Vec<Vec<u8>>> {
+        let mut names = Names::default();
         (planned.iter().zip(&self.outcomes))
             .filter(|(planned, _)| planned.advice.has(Advice::SECTION))
-            .map(|(_, outcome)| sections::name(file, self.members[outcome.member as usize].id))
+            .map(|(_, outcome)| names.of(file, self.members[outcome.member as usize].id))
             .collect()
     }
 
