@@ -10,6 +10,7 @@ use dex_file::DexFile;
 use weave::aspect::advice::{Advice, Reason};
 use weave::aspect::joinpoint::{Method, Type, Visitor};
 use weave::aspect::plan::{Plan, Planned};
+use weave::dex::verify::verify;
 use weave::dex::{Dex, Scratch, Woven, scan, weave};
 use weave::error::Result;
 
@@ -156,6 +157,35 @@ fn every_method_is_woven_once() {
             .iter()
             .all(|(_, reason)| *reason == Reason::AlreadyWoven)
     );
+}
+
+/// Weaves all methods with this advice.
+fn woven_with(bytes: &[u8], advice: Advice) -> Woven {
+    let dex = Dex::parse(bytes).unwrap();
+    let mut planned = scanned(&dex).unwrap().planned;
+    planned.iter_mut().for_each(|p| p.advice = advice);
+    weave(&dex, &Plan::new(planned), &mut Scratch::default()).unwrap()
+}
+
+#[test]
+fn sections_are_put_in_once() {
+    for advice in [Advice::SECTION, Advice::SECTION.with(Advice::ALL)] {
+        let first = woven_with(EVERYTHING, advice);
+        assert_eq!(left(&first), []);
+        let new = first.bytes.unwrap();
+        let verdict = verify(&new);
+        assert!(verdict.failures.is_empty(), "{:?}", verdict.failures);
+        let second = woven_with(&new, Advice::SECTION);
+        assert!(second.bytes.is_none());
+        let again = left(&second);
+        assert_eq!(again.len(), 7);
+        assert!(again.iter().all(|(_, why)| *why == Reason::AlreadyWoven));
+    }
+    // Hooks come around sections that are there.
+    let sections = woven_with(EVERYTHING, Advice::SECTION).bytes.unwrap();
+    let both = woven_with(&sections, Advice::ALL);
+    assert_eq!(left(&both), []);
+    assert!(verify(&both.bytes.unwrap()).failures.is_empty());
 }
 
 #[test]

@@ -12,6 +12,7 @@ use crate::dex::insn::{self, Remapped};
 use crate::dex::lower::{self, Hooks, Shape};
 use crate::dex::opcodes::op;
 use crate::dex::remap::Remap;
+use crate::dex::sections;
 use crate::dex::write::Outcome;
 use crate::error::{Error, Kind, Result};
 use rustc_hash::{FxHashMap, FxHasher};
@@ -46,12 +47,23 @@ pub(super) struct Job<'j, 'a> {
     pub planned: &'j [Planned],
     /// New indices of the hooks.
     pub hooks: Hooks,
+    /// New indices of the names of planned methods' sections; `NO_INDEX`, or beyond the end, for none.
+    pub sections: &'j [u32],
     /// Old index of the string `<init>`, where the file has it.
     pub init: Option<u32>,
     /// Old index of `java/lang/Throwable`, where the file names it.
     pub throwable: Option<u32>,
     /// Old indices of the hooks, where the file names them already.
     pub known: Option<Range<u32>>,
+    /// Old index of the method that begins a section, where the file names it already.
+    pub begin: Option<u32>,
+}
+
+impl Job<'_, '_> {
+    fn section(&self, member: &Member) -> u32 {
+        let section = self.sections.get(member.planned as usize);
+        section.copied().unwrap_or(NO_INDEX)
+    }
 }
 
 /// A method that a class defines, in the order of the class data.
@@ -146,6 +158,17 @@ impl Bodies {
             return Ok(None);
         }
         let planned = &job.planned[member.planned as usize];
+        if let Some(begin) = job.begin
+            && planned.advice.has(Advice::SECTION)
+        {
+            let section = job.section(member);
+            let strings = &job.remap.strings;
+            let is_name = |old: u32| strings.get(old as usize) == Some(&section);
+            if sections::begins(code, begin, is_name)? {
+                outcome.left = Some(Reason::AlreadyWoven);
+                return Ok(None);
+            }
+        }
         Ok(match self.lower(job, member, code, planned)? {
             Ok((place, line)) => {
                 outcome.line = line;
@@ -173,6 +196,7 @@ impl Bodies {
             is_static: member.access & flag::STATIC != 0,
             is_constructor: job.init == Some(name),
             throwable: job.throwable,
+            section: job.section(member),
         };
         let place = self.begin();
         let scratch = &mut self.lower;

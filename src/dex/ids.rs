@@ -163,11 +163,11 @@ impl<T> Table<T> {
     }
 
     /// The new index of an old row, or of the new one that belongs at a place.
-    fn index(&self, found: Result<u32, u32>, is: impl Fn(&T) -> bool) -> u32 {
+    fn index(&self, found: Result<u32, u32>, compare: impl Fn(&T) -> Ordering) -> u32 {
         match found {
             Ok(old) => self.remap[old as usize],
             Err(_) => {
-                let k = self.inserted.iter().position(|(_, row)| is(row));
+                let k = self.inserted.binary_search_by(|(_, row)| compare(row));
                 let k = k.expect("what was not found was inserted");
                 self.inserted[k].0 + k as u32
             }
@@ -179,9 +179,22 @@ impl<T> Table<T> {
     }
 }
 
-/// Adds what is wanted to the tables of a dex. Gives the new tables and the methods' new indices; `None`
-/// where a table would exceed what 16-bit indices reach.
-pub(super) fn add(file: &File<'_>, wanted: &[Wanted<'_>]) -> Result<Option<(Ids, Vec<u32>)>> {
+/// The new tables, and where in them is what was wanted.
+pub(super) struct Added {
+    pub ids: Ids,
+    /// New indices of the wanted methods.
+    pub methods: Vec<u32>,
+    /// New indices of the wanted strings.
+    pub strings: Vec<u32>,
+}
+
+/// Adds methods, and strings by themselves, to the tables of a dex. `None` where a table would exceed what 16-bit
+/// indices reach; strings have no such limit.
+pub(super) fn add(
+    file: &File<'_>,
+    wanted: &[Wanted<'_>],
+    wanted_strings: &[Vec<u8>],
+) -> Result<Option<Added>> {
     let shorty = |w: &Wanted<'_>| -> Vec<u8> {
         let letter = |d: &[u8]| match d[0] {
             b'[' => b'L',
@@ -208,11 +221,18 @@ pub(super) fn add(file: &File<'_>, wanted: &[Wanted<'_>]) -> Result<Option<(Ids,
             }
         }
     }
+    for text in wanted_strings {
+        if let Err(at) = find_string(text)? {
+            new.push((at, text.clone()));
+        }
+    }
     let strings = Table::seal(file.strings.len(), new, |a: &Vec<u8>, b| {
         compare_strings(a, b)
     });
-    let string =
-        |text: &[u8]| -> Result<u32> { Ok(strings.index(find_string(text)?, |s| s == text)) };
+    let string = |text: &[u8]| -> Result<u32> {
+        let found = find_string(text)?;
+        Ok(strings.index(found, |s| compare_strings(s, text)))
+    };
 
     let find_type = |name: u32| {
         search(file.types.len(), |i| {
@@ -232,7 +252,7 @@ pub(super) fn add(file: &File<'_>, wanted: &[Wanted<'_>]) -> Result<Option<(Ids,
     let types = Table::seal(file.types.len(), new, u32::cmp);
     let ty = |text: &[u8]| -> Result<u32> {
         let name = string(text)?;
-        Ok(types.index(find_type(name)?, |&n| n == name))
+        Ok(types.index(find_type(name)?, |n| n.cmp(&name)))
     };
 
     let find_proto = |returns: u32, parameters: &[u32]| {
@@ -290,7 +310,7 @@ pub(super) fn add(file: &File<'_>, wanted: &[Wanted<'_>]) -> Result<Option<(Ids,
     let mut found_methods = Vec::new();
     for (w, (found, returns, parameters)) in wanted.iter().zip(found_protos) {
         let proto = protos.index(found, |p| {
-            p.returns == returns && p.parameters == parameters
+            (p.returns, &p.parameters).cmp(&(returns, &parameters))
         });
         let row = (ty(w.class)?, proto, string(w.name)?);
         let found = search(file.methods.len(), |i| {
@@ -312,10 +332,14 @@ pub(super) fn add(file: &File<'_>, wanted: &[Wanted<'_>]) -> Result<Option<(Ids,
     if types.len() > 0xffff || protos.len() > 0xffff || methods.len() > 0x1_0000 {
         return Ok(None);
     }
-    let indices = found_methods
+    let new_methods = found_methods
         .into_iter()
-        .map(|(found, row)| methods.index(found, |r| *r == row))
+        .map(|(found, row)| methods.index(found, |r| (r.0, r.2, r.1).cmp(&(row.0, row.2, row.1))))
         .collect();
+    let new_strings = wanted_strings
+        .iter()
+        .map(|text| string(text))
+        .collect::<Result<_>>()?;
     let ids = Ids {
         remap: Remap {
             strings: strings.remap,
@@ -329,5 +353,9 @@ pub(super) fn add(file: &File<'_>, wanted: &[Wanted<'_>]) -> Result<Option<(Ids,
         protos: protos.inserted,
         methods: methods.inserted,
     };
-    Ok(Some((ids, indices)))
+    Ok(Some(Added {
+        ids,
+        methods: new_methods,
+        strings: new_strings,
+    }))
 }

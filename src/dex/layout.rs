@@ -561,7 +561,7 @@ mod tests {
         let mut out = Vec::new();
         let mut starts = Vec::new();
         for file in files {
-            let (ids, _) = ids::add(file, wanted).unwrap().unwrap();
+            let ids = ids::add(file, wanted, &[]).unwrap().unwrap().ids;
             let mut scratch = Scratch::default();
             scratch.copy_all(file, &ids).unwrap();
             starts.push(out.len());
@@ -613,7 +613,8 @@ mod tests {
             // LA; Lzz/Z; [I ! ~~~ VLLJ, and J and V were there
             [6, 3, 1, 3]
         );
-        let (ids, found) = ids::add(&again.files[0], &wanted).unwrap().unwrap();
+        let added = ids::add(&again.files[0], &wanted, &[]).unwrap().unwrap();
+        let (ids, found) = (added.ids, added.methods);
         assert!(ids.strings.is_empty() && ids.methods.is_empty());
         let labels: Vec<_> = found
             .iter()

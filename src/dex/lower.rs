@@ -7,6 +7,10 @@
 //!     move-exception vE; invoke-static {vE, vI} error; throw vE
 //! ```
 //!
+//! A section of Android's own trace lies within the hooks: `const-string vS, name; invoke-static {vS} beginSection`
+//! behind the enter hook, `invoke-static {} endSection` in front of the others. What fails outside of the section, its
+//! own beginning or the exit hook, has a handler that only tells the exception hook.
+//!
 //! Where the frame has no place for a register that holds the id (see [`Scheme`]), each hook loads
 //! it anew. A return becomes a `goto`, which is as long, so that most bodies keep their shape and
 //! every branch its distance.
@@ -41,6 +45,8 @@ pub struct Shape<'s> {
     pub is_constructor: bool,
     /// Old index of the type `java/lang/Throwable`, if the file names it: who catches it catches all.
     pub throwable: Option<u32>,
+    /// New index of the string that names its section in Android's trace, where it gets one.
+    pub section: u32,
 }
 
 /// New indexes of the hooks' method ids.
@@ -52,6 +58,10 @@ pub struct Hooks {
     pub exit: u32,
     /// `error(Ljava/lang/Throwable;I)V`.
     pub error: u32,
+    /// `android.os.Trace.beginSection(Ljava/lang/String;)V`.
+    pub begin: u32,
+    /// `android.os.Trace.endSection()V`.
+    pub end: u32,
 }
 
 /// What came of a code item. Where things went is in [`Scratch::moves`].
@@ -132,6 +142,10 @@ pub struct Scratch {
     exit: Vec<u8>,
     tails: Vec<u8>,
     handler: Vec<u8>,
+    /// The handler of what lies outside of the section.
+    outer: Vec<u8>,
+    /// Code units at the end of the enter hook that begin the section, where they are protected.
+    begin: u32,
     stops: branches::Stops,
 }
 
@@ -214,8 +228,9 @@ impl Job<'_, '_> {
         };
         let entries: &[u32] = entries.as_deref().unwrap_or(&[0]);
 
-        let enters = self.advice.has(Advice::ENTER);
-        let exits = self.advice.has(Advice::EXIT) && !scratch.returns.is_empty();
+        let section = self.advice.has(Advice::SECTION);
+        let enters = section || self.advice.has(Advice::ENTER);
+        let exits = (section || self.advice.has(Advice::EXIT)) && !scratch.returns.is_empty();
         let in_place = (exits && walked.ends_in_return).then(|| self.units - 1);
         // The hook of the last return lies outside the method's own tries.
         let end = in_place.unwrap_or(self.units);
@@ -241,21 +256,24 @@ impl Job<'_, '_> {
         }
 
         let width = self.width();
+        // Those that need the id in a register; the end of a section needs none.
+        let exit_hook = exits && self.advice.has(Advice::EXIT);
+        let error_hook = errs && self.advice.has(Advice::EXCEPTION);
         let needs = Needs {
             registers: u32::from(code.registers),
             locals: code.locals(),
             straddles: walked.straddles,
             enter: enters,
             constructor: self.shape.is_constructor,
-            exit: exits.then_some(width.map_or(0, Width::words)),
-            error: errs,
+            exit: exit_hook.then_some(width.map_or(0, Width::words)),
+            error: error_hook,
         };
         let scheme = match enters || exits || errs {
             true => registers::choose(needs),
             false => Scheme::Dead,
         };
         scratch.lowered = Some((scheme, self.units));
-        let outs = match (errs, enters || exits) {
+        let outs = match (error_hook, enters || exit_hook) {
             (true, _) => 2,
             (_, true) => 1,
             _ => 0,
@@ -264,8 +282,12 @@ impl Job<'_, '_> {
             Scheme::Dead => u32::from(code.registers),
             // The exception needs a register beside the id.
             Scheme::Live { .. } => {
-                let beside = if errs { 2 } else { 1 };
+                let beside = if error_hook { 2 } else { 1 };
                 (u32::from(code.registers) + 1).max(beside)
+            }
+            // One register that no instruction but a move reaches cannot hold the id and the name in turn.
+            Scheme::Moved { free: 0x100.. } if section && self.advice.has(Advice::ENTER) => {
+                return Ok(Err(Reason::Unsupported));
             }
             Scheme::Moved { free } => free + 1,
         };
@@ -273,7 +295,11 @@ impl Job<'_, '_> {
             return Ok(Err(Reason::Unsupported));
         };
 
-        self.build_hooks(scheme, enters, exits, errs, width, in_place, scratch);
+        self.build_hooks(scheme, exits, errs, width, in_place, scratch);
+        if self.shape.is_constructor && walked.locks {
+            // Monitors may be held there, which the handler would not know.
+            scratch.begin = 0;
+        }
         self.place(entries, in_place, enters, scratch);
 
         let start = out.len();
@@ -285,6 +311,7 @@ impl Job<'_, '_> {
         for _ in &scratch.handlers {
             out.extend_from_slice(&scratch.handler);
         }
+        out.extend_from_slice(&scratch.outer);
         let body = start + HEADER;
         let Scratch {
             layout,
@@ -306,7 +333,7 @@ impl Job<'_, '_> {
             Some(pc) => (scratch.layout.start(pc), tails),
             None => (tails, handler),
         });
-        self.build_tries(tail, handler, scratch)?;
+        self.build_tries(entries, tail, handler, scratch)?;
         let Some(count) = scratch.tries_out.count() else {
             return Ok(Err(Reason::Unsupported));
         };
@@ -425,7 +452,8 @@ impl Job<'_, '_> {
                 Err(reason) => return Ok(Err(reason)),
             }
         }
-        if !self.advice.has(Advice::EXCEPTION) || scratch.throwing.is_empty() {
+        let protects = Advice::EXCEPTION.with(Advice::SECTION);
+        if self.advice.only(protects) == Advice::default() || scratch.throwing.is_empty() {
             return Ok(Ok(entries));
         }
         if walked.locks {
@@ -446,11 +474,9 @@ impl Job<'_, '_> {
     }
 
     /// Writes the code of the hooks.
-    #[allow(clippy::too_many_arguments, reason = "all is decided by now")]
     fn build_hooks(
         &self,
         scheme: Scheme,
-        enters: bool,
         exits: bool,
         errs: bool,
         width: Option<Width>,
@@ -463,17 +489,26 @@ impl Job<'_, '_> {
             exit,
             tails,
             handler,
+            outer,
+            begin,
             returns,
             branches,
             ..
         } = scratch;
-        for code in [&mut *prologue, enter, exit, tails, handler] {
+        for code in [&mut *prologue, enter, exit, tails, handler, outer] {
             code.clear();
         }
         let hooks = self.hooks;
+        let section = self.advice.has(Advice::SECTION);
+        let exit_hook = exits && self.advice.has(Advice::EXIT);
+        let error_hook = errs && self.advice.has(Advice::EXCEPTION);
+        let enter_hook = self.advice.has(Advice::ENTER);
+        let uses_id = enter_hook || exit_hook || error_hook;
         match scheme {
             Scheme::Live { id } => {
-                registers::put_const(prologue, id, self.id);
+                if uses_id {
+                    registers::put_const(prologue, id, self.id);
+                }
                 registers::put_invoke_static(enter, hooks.enter as u16, &[id]);
             }
             Scheme::Dead => {
@@ -484,7 +519,7 @@ impl Job<'_, '_> {
                 self.put_arguments(prologue);
                 if free <= 0xff {
                     registers::put_const(enter, free, self.id);
-                } else {
+                } else if enter_hook {
                     // At most 255 words are arguments, so that the first register is a local.
                     registers::put_const(prologue, 0, self.id);
                     registers::put_move(prologue, Width::Single, free, 0);
@@ -492,20 +527,22 @@ impl Job<'_, '_> {
                 registers::put_invoke_static(enter, hooks.enter as u16, &[free]);
             }
         }
-        if !enters {
+        if !enter_hook {
             enter.clear();
         }
-        if errs {
-            let (exception, id) = match scheme {
-                Scheme::Live { id } => (u32::from(id == 0), id),
-                _ => (0, 1),
-            };
-            registers::put_one(handler, op::MOVE_EXCEPTION, exception);
-            if !matches!(scheme, Scheme::Live { .. }) {
-                registers::put_const(handler, id, self.id);
+        *begin = 0;
+        if section {
+            let entered = insn::units(enter);
+            self.put_begin(scheme, uses_id, prologue, enter);
+            if error_hook {
+                *begin = insn::units(enter) - entered;
             }
-            registers::put_invoke_static(handler, hooks.error as u16, &[exception, id]);
-            registers::put_one(handler, op::THROW, exception);
+        }
+        if errs {
+            self.put_handler(scheme, section, handler);
+            if section && error_hook {
+                self.put_handler(scheme, false, outer);
+            }
         }
         if !exits {
             return;
@@ -514,8 +551,12 @@ impl Job<'_, '_> {
         let returned = |insn: Insn| scheme.renumbered(insn.a);
         let last = returns.last().copied().filter(|_| in_place.is_some());
         let main = returned(last.unwrap_or(returns[0]));
+        if section {
+            registers::put_invoke_static(exit, hooks.end as u16, &[]);
+        }
         let id = match scheme {
             Scheme::Live { id } => id,
+            _ if !exit_hook => 0,
             _ => {
                 let taken = main..main + width.map_or(0, Width::words);
                 let free = (0..3)
@@ -525,7 +566,9 @@ impl Job<'_, '_> {
                 free
             }
         };
-        registers::put_invoke_static(exit, hooks.exit as u16, &[id]);
+        if exit_hook {
+            registers::put_invoke_static(exit, hooks.exit as u16, &[id]);
+        }
         let exit_units = insn::units(exit);
         let main_at = match last {
             Some(_) => -(exit_units as i32) - 1,
@@ -562,6 +605,48 @@ impl Job<'_, '_> {
             branches.push(Branch::new(*insn, goal));
         }
         branches.sort_unstable_by_key(|b| b.pc);
+    }
+
+    /// Appends what begins the section, at the end of the enter hook.
+    fn put_begin(&self, scheme: Scheme, uses_id: bool, prologue: &mut Vec<u8>, out: &mut Vec<u8>) {
+        let register = match scheme {
+            // The first local is dead at the start of the body, which is not where constructors begin.
+            Scheme::Live { id } if id == 0 || self.shape.is_constructor => id,
+            Scheme::Live { .. } | Scheme::Dead => 0,
+            Scheme::Moved { free } => free,
+        };
+        if register <= 0xff {
+            registers::put_const_string(out, register, self.shape.section);
+        } else {
+            registers::put_const_string(prologue, 0, self.shape.section);
+            registers::put_move(prologue, Width::Object, register, 0);
+        }
+        registers::put_invoke_static(out, self.hooks.begin as u16, &[register]);
+        if uses_id && scheme == (Scheme::Live { id: register }) {
+            registers::put_const(out, register, self.id);
+        }
+    }
+
+    /// Appends a handler, with the end of the section or without.
+    fn put_handler(&self, scheme: Scheme, ends_section: bool, out: &mut Vec<u8>) {
+        let error_hook = self.advice.has(Advice::EXCEPTION);
+        let (exception, id) = match scheme {
+            Scheme::Live { id } if error_hook => (u32::from(id == 0), id),
+            _ => (0, 1),
+        };
+        registers::put_one(out, op::MOVE_EXCEPTION, exception);
+        if ends_section {
+            registers::put_invoke_static(out, self.hooks.end as u16, &[]);
+        }
+        if error_hook {
+            // Where the section begins, the name can be in the id's register.
+            let outer = !ends_section && self.advice.has(Advice::SECTION);
+            if outer || !matches!(scheme, Scheme::Live { .. }) {
+                registers::put_const(out, id, self.id);
+            }
+            registers::put_invoke_static(out, self.hooks.error as u16, &[exception, id]);
+        }
+        registers::put_one(out, op::THROW, exception);
     }
 
     /// Appends the moves of the arguments to where they were before the frame grew by one.
@@ -685,6 +770,7 @@ impl Job<'_, '_> {
     /// Collects the new tries. `tail` is where the exit hook lies, `handler` where our first handler is.
     fn build_tries(
         &self,
+        entries: &[u32],
         tail: Option<(u32, u32)>,
         handler: u32,
         scratch: &mut Scratch,
@@ -695,8 +781,22 @@ impl Job<'_, '_> {
             handlers,
             tries_out,
             handler: code,
+            outer,
+            begin,
+            exit,
             ..
         } = scratch;
+        let outside = (
+            code_item::NO_LIST,
+            handler + handlers.len() as u32 * insn::units(code),
+        );
+        // Where sections begin: in front of what is protected, or between.
+        let mut begins = entries
+            .iter()
+            .map(|&pc| layout.target(pc))
+            .filter(|_| *begin > 0)
+            .map(|end| (end - *begin, end))
+            .peekable();
         let target = |held: Option<Held>| match held {
             None => NO_CATCH_ALL,
             Some(held) => {
@@ -721,11 +821,27 @@ impl Job<'_, '_> {
         for s in stretches.iter() {
             let range = (layout.insn(s.start), layout.start(s.end));
             if range.0 < range.1 {
+                while let Some(begin) = begins.next_if(|b| b.1 <= range.0) {
+                    add(begin, outside)?;
+                }
+                while begins.next_if(|b| b.1 <= range.1).is_some() {}
                 add(range, (s.list, target(s.ours)))?;
             }
         }
-        if let Some(range) = tail.filter(|_| !handlers.is_empty()) {
-            add(range, (code_item::NO_LIST, target(Some(0))))?;
+        for begin in begins {
+            add(begin, outside)?;
+        }
+        if let Some((start, end)) = tail.filter(|_| !handlers.is_empty()) {
+            let inside = (code_item::NO_LIST, target(Some(0)));
+            if self.advice.has(Advice::SECTION) {
+                let (ended, _) = insn::length(exit, 0)?;
+                add((start, start + ended), inside)?;
+                if !outer.is_empty() && self.advice.has(Advice::EXIT) {
+                    add((start + ended, end), outside)?;
+                }
+            } else {
+                add((start, end), inside)?;
+            }
         }
         if let Some((range, handlers)) = open {
             let pc = |old| layout.target(old);

@@ -23,6 +23,7 @@ mod registers;
 pub mod remap;
 mod renumber;
 mod scan;
+mod sections;
 #[cfg(test)]
 mod testing;
 mod values;

@@ -205,6 +205,18 @@ pub fn put_const(out: &mut Vec<u8>, register: u32, value: u32) {
     }
 }
 
+/// Appends the smallest instruction that puts a string into a register, which eight bits must name.
+pub fn put_const_string(out: &mut Vec<u8>, register: u32, string: u32) {
+    let first = |opcode: u8| u16::from(opcode) | (register as u16) << 8;
+    let low = string as u16;
+    if u32::from(low) == string {
+        put(out, &[first(op::CONST_STRING), low]);
+    } else {
+        let high = (string >> 16) as u16;
+        put(out, &[first(op::CONST_STRING_JUMBO), low, high]);
+    }
+}
+
 /// Appends the call of a static method; registers above 15 must be consecutive.
 pub fn put_invoke_static(out: &mut Vec<u8>, method: u16, registers: &[u32]) {
     let at = insn::units(out);

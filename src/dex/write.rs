@@ -11,6 +11,7 @@ use crate::dex::ids::{self, Ids, Wanted};
 use crate::dex::layout;
 use crate::dex::lower::Hooks;
 use crate::dex::remap::Remap;
+use crate::dex::sections::{self, Names};
 use crate::error::{Error, Result};
 
 /// Descriptor of the class that holds the hooks.
@@ -113,34 +114,54 @@ fn weave_bodies(
         parameters,
         returns: b"V",
     };
-    let wanted = [
+    let hooks = [
         (Advice::ENTER, hook(b"enter", &[b"I"])),
         (Advice::EXIT, hook(b"exit", &[b"I"])),
         (Advice::EXCEPTION, hook(b"error", &[THROWABLE, b"I"])),
+        (Advice::SECTION, sections::BEGIN),
+        (Advice::SECTION, sections::END),
     ];
-    let wanted = wanted.into_iter().filter(|(when, _)| advice.has(*when));
-    let (when, wanted): (Vec<_>, Vec<_>) = wanted.unzip();
-    let added = ids::add(file, &wanted)?;
+    let mut places = Vec::new();
+    let mut wanted = Vec::new();
+    for (place, (when, hook)) in hooks.into_iter().enumerate() {
+        if advice.has(when) {
+            places.push(place);
+            wanted.push(hook);
+        }
+    }
+    let names = scratch.section_names(file, plan.planned)?;
+    let added = ids::add(file, &wanted, &names)?;
     match &added {
-        Some((ids, indices)) => {
-            let index = |advice| {
-                when.iter()
-                    .position(|&w| w == advice)
-                    .map_or(0, |i| indices[i])
-            };
+        Some(added) => {
+            let mut indices = [0; 5];
+            for (place, &index) in places.into_iter().zip(&added.methods) {
+                indices[place] = index;
+            }
+            let [enter, exit, error, begin, end] = indices;
             let hooks = Hooks {
-                enter: index(Advice::ENTER),
-                exit: index(Advice::EXIT),
-                error: index(Advice::EXCEPTION),
+                enter,
+                exit,
+                error,
+                begin,
+                end,
             };
-            scratch.build(file, &ids.remap, plan.planned, hooks)?;
+            let mut sections = Vec::new();
+            if !names.is_empty() {
+                sections.resize(plan.planned.len(), NO_INDEX);
+                let with = (plan.planned.iter().zip(&mut sections))
+                    .filter(|(planned, _)| planned.advice.has(Advice::SECTION));
+                for ((_, section), &name) in with.zip(&added.strings) {
+                    *section = name;
+                }
+            }
+            scratch.build(file, &added.ids.remap, plan.planned, hooks, &sections)?;
         }
         None => scratch.outcomes.iter_mut().for_each(|outcome| {
             outcome.left = Some(Reason::PoolFull);
         }),
     }
     let any = tell(file, plan, scratch, types)?;
-    Ok(added.map(|(ids, _)| ids).filter(|_| any))
+    Ok(added.map(|added| added.ids).filter(|_| any))
 }
 
 /// Lists the types with planned methods, and whether any method was woven.
@@ -240,10 +261,19 @@ impl Scratch {
         }
     }
 
+    /// The names of planned methods' sections, for those that get one.
+    fn section_names(&self, file: &File<'_>, planned: &[Planned]) -> Result<Vec<Vec<u8>>> {
+        let mut names = Names::default();
+        (planned.iter().zip(&self.outcomes))
+            .filter(|(planned, _)| planned.advice.has(Advice::SECTION))
+            .map(|(_, outcome)| names.of(file, self.members[outcome.member as usize].id))
+            .collect()
+    }
+
     /// Makes bodies that are the old ones, renumbered.
     pub(super) fn copy_all(&mut self, file: &File<'_>, ids: &Ids) -> Result<()> {
         self.gather(file, FilePlan::default())?;
-        self.build(file, &ids.remap, &[], Hooks::default())
+        self.build(file, &ids.remap, &[], Hooks::default(), &[])
     }
 
     #[cfg(test)]
@@ -257,17 +287,22 @@ impl Scratch {
         remap: &Remap,
         planned: &[Planned],
         hooks: Hooks,
+        sections: &[u32],
     ) -> Result<()> {
         let hooks_type = ids::find_type(file, HOOKS)?;
+        // Indices keep their order.
+        let begin = remap.methods.binary_search(&hooks.begin).ok();
         let job = Job {
             file,
             remap,
             members: &self.members,
             planned,
             hooks,
+            sections,
             init: ids::find_string(file, b"<init>")?,
             throwable: ids::find_type(file, THROWABLE)?,
             known: hooks_type.map(|ty| ids::methods_of(file, ty)),
+            begin: begin.map(|old| old as u32),
         };
         self.bodies.build(&job, &mut self.outcomes)
     }

@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::pipeline::ledger::Ledger;
 use crate::pipeline::outcome::WarningKind;
 use crate::pipeline::process::Context;
-use crate::pipeline::unit::{Attempts, Unit, parse_all, plan};
+use crate::pipeline::unit::{Attempts, Platform, Unit, parse_all, plan};
 use rayon::prelude::*;
 
 /// An assembly to weave.
@@ -127,7 +127,9 @@ impl<'i, 'a> File<'i, 'a> {
         if !matcher.bytes_may_match(source.bytes) {
             return Ok(None);
         }
-        let plan = plan(cx, &matcher, attempts, |visitor| cil::scan(image, visitor))?;
+        let plan = plan(cx, &matcher, attempts, Platform::DotNet, |visitor| {
+            cil::scan(image, visitor)
+        })?;
         if plan.methods.is_empty() && plan.skipped.is_empty() {
             return Ok(None);
         }

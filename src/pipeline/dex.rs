@@ -6,7 +6,7 @@ use crate::dex;
 use crate::error::{Error, Result};
 use crate::pipeline::ledger::Ledger;
 use crate::pipeline::process::{Context, with_worker};
-use crate::pipeline::unit::{Attempts, Unit, parse_all, plan};
+use crate::pipeline::unit::{Attempts, Platform, Unit, parse_all, plan};
 use rayon::prelude::*;
 
 /// The class with the hooks.
@@ -67,7 +67,8 @@ fn weave(
     if !matcher.bytes_may_match(bytes) {
         return Ok(None);
     }
-    let plan = plan(cx, matcher, attempts, |visitor| dex::scan(dex, visitor))?;
+    let scan = |visitor: &mut dyn Visitor| dex::scan(dex, visitor);
+    let plan = plan(cx, matcher, attempts, Platform::Android, scan)?;
     if plan.methods.is_empty() && plan.skipped.is_empty() {
         return Ok(None);
     }

@@ -13,6 +13,15 @@ use rustc_hash::FxHashMap;
 /// Which attempt at its ids a type needs, by the type's number; the first (0) where none is named.
 pub(crate) type Attempts = FxHashMap<u32, u32>;
 
+/// What an artifact runs on, as far as hooks differ.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Platform {
+    /// Android, with its own trace.
+    Android,
+    /// .NET.
+    DotNet,
+}
+
 /// A woven artifact whose ids are not claimed yet.
 pub(crate) struct Unit<W> {
     /// What the backend made of it.
@@ -38,6 +47,7 @@ pub(crate) fn plan(
     cx: &Context<'_>,
     matcher: &ArtifactMatcher<'_>,
     attempts: &Attempts,
+    platform: Platform,
     scan: impl FnOnce(&mut dyn Visitor) -> Result<()>,
 ) -> Result<Plan> {
     let base_of = |number: u32, name: &str| {
@@ -45,6 +55,9 @@ pub(crate) fn plan(
         (cx.id_base)(name, attempt)
     };
     let mut planner = Planner::new(matcher, &base_of, cx.explain);
+    if platform == Platform::Android {
+        planner = planner.on_android();
+    }
     scan(&mut planner)?;
     Ok(planner.plan)
 }

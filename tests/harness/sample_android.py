@@ -22,6 +22,8 @@ SIGN = ["--key", KEYS / "rsa.pem", "--cert", KEYS / "rsa-cert.pem"]
 TOOLS = ("aapt", "apksigner", "baksmali", "dexdump", "enjarify", "zipalign")
 PROFILE = "assets/dexopt/baseline.prof"
 PAGE = 16_384
+# Stands for Android's own trace on the JVM.
+TRACE_CLASS = ROOT / "tests" / "harness" / "android" / "os" / "Trace.java"
 # Written by two threads: 20 notes; a 21st is refused by its constructor.
 NOTES = 20
 # `weight` is called once by `work`, and by each round of `average`.
@@ -206,9 +208,9 @@ def judged(score, what, apk, folder):
         print(run([weave_binary(), "verify", apk], check=False).stdout[-2000:])
 
 
-def traced(score, what, command, path, printed):
+def traced(score, what, command, path, printed, env=None):
     """Runs a woven program and compares its trace with what it must show."""
-    ran = run(command, env={**os.environ, "WEAVE_TRACE": str(path)})
+    ran = run(command, env={**os.environ, "WEAVE_TRACE": str(path), **(env or {})})
     score.check(f"{what}: the same output", ran.stdout == printed, ran.stderr[:300])
     trace = check_trace.read(path)
     score.check(f"{what}: a whole, balanced trace", not trace.problems and trace.orderly, str(trace.problems))
@@ -223,6 +225,35 @@ def traced(score, what, command, path, printed):
     told = json.loads(run([weave_binary(), "report", "--json", path]).stdout)
     calls = sum(m["calls"] for m in told["methods"])
     score.check(f"{what}: weave report tells the same calls", calls == sum(CALLS.values()), str(calls))
+
+
+def sections(score, weave, apk, folder, command, printed):
+    """Weaves sections of Android's own trace, by themselves and within the hooks, and counts them."""
+    rules = folder / "sections.toml"
+    rules.write_text((SAMPLE / "weave.toml").read_text().replace('"notes"', '"sections"') + 'hooks = "android-trace"\n')
+    stand_in = fresh(folder / "trace")
+    run([oldest_jdk() / "bin" / "javac", "-d", stand_in, TRACE_CLASS])
+    expected = Counter({"open": 0})
+    for name, n in CALLS.items():
+        expected[f"notes.{name.partition('(')[0]}"] += n
+    for what, hooks in (("sections", []), ("sections within hooks", ["--rules", SAMPLE / "weave.toml"])):
+        woven, told = folder / "sections.apk", folder / "sections.txt"
+        run([weave, "-q", "--strict", "--rules", rules, *hooks, *SIGN, apk, woven])
+        judged(score, what, woven, folder)
+        jars = to_jars(dexes_of(woven), fresh(folder / "jars"))
+        path = os.pathsep.join(map(str, [stand_in, woven, *jars]))
+        env = {"SECTIONS": str(told)}
+        if hooks:
+            traced(score, what, [*command, path, "notes.Desk"], folder / "sections.wtrace", printed, env)
+        else:
+            ran = run([*command, path, "notes.Desk"], env={**os.environ, **env})
+            score.check(f"{what}: the same output", ran.stdout == printed, ran.stderr[:300])
+        lines = (line.split(" ", 1) for line in told.read_text().splitlines())
+        found = Counter({name: int(count) for count, name in lines})
+        same = found.items() == expected.items()
+        score.check(f"{what}: each call has one, with its end", same, str(found.items() ^ expected.items()))
+        run([weave, "-q", "--rules", rules, *hooks, woven, folder / "twice.apk"])
+        score.check(f"{what}: woven again: identical", (folder / "twice.apk").read_bytes() == woven.read_bytes())
 
 
 def body():
@@ -268,6 +299,8 @@ def body():
     calls = sum(m["calls"] for m in json.loads(told)["methods"])
     expected = sum(n for name, n in CALLS.items() if not name.startswith(("Note.", "Lost")))
     score.check("a dex file alone: the calls of its classes", calls == expected, f"{calls}, {expected}")
+
+    sections(score, weave, apk, folder, run_desk, printed)
 
     # What no rule means stays as it is, signature and all.
     none = folder / "none.toml"

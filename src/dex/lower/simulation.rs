@@ -1,5 +1,5 @@
 //! Random bodies run as they are and woven: what they do must be the same, and each enter must
-//! have exactly one exit or error.
+//! have exactly one exit or error, each beginning of a section exactly one end.
 
 use super::*;
 use crate::dex::code_item::Handler;
@@ -11,10 +11,16 @@ const HOOKS: Hooks = Hooks {
     enter: 100,
     exit: 101,
     error: 102,
+    begin: 103,
+    end: 104,
 };
 const ID: u32 = 0x0bad_1dea;
+/// The name of the section.
+const SECTION: u32 = 500;
 /// The method that stands for the other constructor.
 const INIT: u32 = 60;
+/// What is thrown where a hook cannot be called.
+const FAILURE: u64 = 999_999;
 /// The types of handlers: one that catches every second exception, and `Throwable`.
 const SOMETIMES: u32 = 5;
 const THROWABLE: u32 = 9;
@@ -25,6 +31,10 @@ enum Event {
     Enter(u64),
     Exit(u64),
     Error(u64, u64),
+    Begin(u64),
+    End,
+    /// A hook that could not be called, where, and whether some handler protects the call.
+    Failed(u32, bool),
     Returned(Vec<u64>),
     Threw(u64),
     /// Still running when the patience was over.
@@ -251,13 +261,17 @@ fn program(seed: u64) -> Program {
     }
 }
 
+fn is_inserted(insn: Insn) -> bool {
+    is_hook(insn) || insn.opcode == op::CONST_STRING
+}
+
 fn is_hook(insn: Insn) -> bool {
-    (HOOKS.enter..=HOOKS.error).contains(&insn.index())
+    (HOOKS.enter..=HOOKS.end).contains(&insn.index())
 }
 
 /// Runs a body. What branches decide and what calls throw is drawn from `seed`, in the order in
-/// which the method's own code asks.
-fn run(item: &[u8], seed: u64) -> Vec<Event> {
+/// which the method's own code asks. The hook that is called as number `failing` cannot be called.
+fn run(item: &[u8], seed: u64, failing: usize) -> Vec<Event> {
     let code = Code::read(item, 0).unwrap();
     let tries: Vec<Try> = code.tries().map(Result::unwrap).collect();
     let mut random = Random(seed);
@@ -270,6 +284,7 @@ fn run(item: &[u8], seed: u64) -> Vec<Event> {
     let mut pc = 0;
     let mut exception = None;
     let mut steps = 0;
+    let mut hooks = 0;
     'run: loop {
         let insn = insn::at(code.insns, pc).unwrap();
         assert!(!insn.is_payload, "runs into data at {pc}");
@@ -277,7 +292,7 @@ fn run(item: &[u8], seed: u64) -> Vec<Event> {
         steps += 1;
         let asks = match insn.opcode {
             op::IF_EQZ | op::IF_NEZ | op::PACKED_SWITCH => true,
-            _ => insn.op().has(THROW) && insn.opcode != op::THROW && !is_hook(insn),
+            _ => insn.op().has(THROW) && insn.opcode != op::THROW && !is_inserted(insn),
         };
         if asks {
             asked += 1;
@@ -299,6 +314,7 @@ fn run(item: &[u8], seed: u64) -> Vec<Event> {
         match insn.opcode {
             op::NOP => {}
             op::CONST_16 | op::CONST => registers[a] = insn.value as u32 as u64,
+            op::CONST_STRING => registers[a] = insn.index().into(),
             op::MOVE..=op::MOVE_16 | op::MOVE_OBJECT..=op::MOVE_OBJECT_16 => {
                 registers[a] = registers[b];
             }
@@ -319,12 +335,21 @@ fn run(item: &[u8], seed: u64) -> Vec<Event> {
                 next = all[random.below(all.len() as u64) as usize];
             }
             op::INVOKE_STATIC | op::INVOKE_STATIC_RANGE if is_hook(insn) => {
-                events.push(match insn.index() - HOOKS.enter {
-                    0 => Event::Enter(passed[0]),
-                    1 => Event::Exit(passed[0]),
-                    _ => Event::Error(passed[0], passed[1]),
-                });
                 assert!(passed.len() <= usize::from(code.outs));
+                if hooks == failing {
+                    let protected = crate::dex::flow::find(&tries, pc).is_some();
+                    events.push(Event::Failed(pc, protected));
+                    thrown = Some(FAILURE);
+                } else {
+                    events.push(match insn.index() - HOOKS.enter {
+                        0 => Event::Enter(passed[0]),
+                        1 => Event::Exit(passed[0]),
+                        2 => Event::Error(passed[0], passed[1]),
+                        3 => Event::Begin(passed[0]),
+                        _ => Event::End,
+                    });
+                }
+                hooks += 1;
             }
             op::INVOKE_STATIC
             | op::INVOKE_STATIC_RANGE
@@ -368,7 +393,7 @@ fn run(item: &[u8], seed: u64) -> Vec<Event> {
     }
 }
 
-fn check(seed: u64, decisions: u64) {
+fn check(seed: u64, decisions: u64, advice: Advice) {
     let program = program(seed);
     let code = Code::read(&program.item, 0).unwrap();
     let shape = Shape {
@@ -376,12 +401,13 @@ fn check(seed: u64, decisions: u64) {
         is_static: !program.is_constructor,
         is_constructor: program.is_constructor,
         throwable: Some(THROWABLE),
+        section: SECTION,
     };
     let planned = Planned {
         ty: 0,
         index: 0,
         id: ID,
-        advice: Advice::ALL,
+        advice,
     };
     let mut out = vec![];
     let map = Remap::identity([1000; 5]);
@@ -392,35 +418,106 @@ fn check(seed: u64, decisions: u64) {
     let woven = Code::read(&out, 0).unwrap();
     assert_eq!(woven.size().unwrap(), out.len());
 
+    let of_hook = |e: &Event| {
+        matches!(
+            e,
+            Event::Enter(_) | Event::Exit(_) | Event::Error(..) | Event::Begin(_) | Event::End
+        )
+    };
+    let id = u64::from(ID);
+    let begin = Event::Begin(SECTION.into());
+    // Our handlers come last; there are none in code that cannot throw.
+    let tails = scratch.layout.start(units(code.insns));
+    let mut handlers = vec![];
+    for t in woven.tries() {
+        let mut list = woven.list(t.unwrap().list).unwrap();
+        while let Some((_, pc)) = list.next_handler().unwrap() {
+            handlers.push(pc);
+        }
+    }
+    let handler = handlers.into_iter().filter(|pc| *pc >= tails).min();
     for seed in decisions..decisions + 4 {
-        let before = run(&program.item, seed);
-        let after = run(&out, seed);
-        let of_hook = |e: &Event| matches!(e, Event::Enter(_) | Event::Exit(_) | Event::Error(..));
+        let before = run(&program.item, seed, usize::MAX);
+        let after = run(&out, seed, usize::MAX);
         let own: Vec<Event> = after.iter().filter(|e| !of_hook(e)).cloned().collect();
         assert_eq!(before, own, "the same as before");
-        let hooks: Vec<Event> = after.iter().filter(|e| of_hook(e)).cloned().collect();
-        let entered = after.iter().position(|e| matches!(e, Event::Enter(_)));
-        let id = u64::from(ID);
+        let last = after.last().unwrap();
         let at_start = match program.is_constructor {
             true => 1,
             false => 0,
         };
-        match (after.last().unwrap(), hooks.as_slice()) {
-            (Event::Returned(_), [Event::Enter(a), Event::Exit(b)]) => {
-                assert_eq!((*a, *b), (id, id));
-                assert!(matches!(after[after.len() - 2], Event::Exit(_)));
+        // What is thrown in front of the enter hook is not the method's.
+        let entered =
+            !(program.is_constructor && own.len() == 2 && matches!(last, Event::Threw(_)))
+                || after.len() > 2;
+        let all = match last {
+            Event::Returned(_) => {
+                vec![Event::Enter(id), begin.clone(), Event::End, Event::Exit(id)]
             }
-            (Event::Threw(t), [Event::Enter(a), Event::Error(e, b)]) => {
-                assert_eq!((*a, *b), (id, id));
-                assert_eq!(e, t);
+            Event::Threw(t) => {
+                vec![
+                    Event::Enter(id),
+                    begin.clone(),
+                    Event::End,
+                    Event::Error(*t, id),
+                ]
             }
-            (Event::Endless, [Event::Enter(_)]) => {}
-            // What is thrown in front of the enter hook is not the method's.
-            (Event::Threw(_), []) if program.is_constructor && after.len() == 2 => continue,
-            // Code that throws what it was given, and nothing else, needs the handler, too.
-            (last, hooks) => panic!("{last:?} with {hooks:?}"),
+            _ => vec![Event::Enter(id), begin.clone()],
+        };
+        let advised = |e: &Event| {
+            advice.has(match e {
+                Event::Enter(_) => Advice::ENTER,
+                Event::Exit(_) => Advice::EXIT,
+                Event::Error(..) => Advice::EXCEPTION,
+                _ => Advice::SECTION,
+            })
+        };
+        let expected: Vec<Event> = all.into_iter().filter(|e| entered && advised(e)).collect();
+        let hooks: Vec<Event> = after.iter().filter(|e| of_hook(e)).cloned().collect();
+        assert_eq!(hooks, expected, "{last:?}");
+        let begins = |e: &Event| matches!(e, Event::Enter(_) | Event::Begin(_));
+        let first = after.iter().position(begins);
+        let enters = advice.only(Advice::ENTER.with(Advice::SECTION)) != Advice::default();
+        assert_eq!(first, (entered && enters).then_some(at_start));
+        // The last two of a method that returns are the last hook and the return.
+        if let [.., hook, Event::Returned(_)] = &after[..] {
+            assert!(expected.is_empty() || of_hook(hook));
         }
-        assert_eq!(entered, Some(at_start));
+        for failing in 0..hooks.len() {
+            check_failure(&run(&out, seed, failing), advice, handler);
+        }
+    }
+}
+
+/// A hook cannot be called: where some handler protects the call, the others are called in pairs all the same.
+fn check_failure(events: &[Event], advice: Advice, handler: Option<u32>) {
+    let count = |is: fn(&Event) -> bool| events.iter().filter(|e| is(e)).count();
+    let ended = !matches!(events.last(), Some(Event::Endless));
+    let failed = events.iter().position(|e| matches!(e, Event::Failed(..)));
+    let Some(&Event::Failed(pc, protected)) = failed.map(|at| &events[at]) else {
+        panic!("no hook failed in {events:?}");
+    };
+    let entered = count(|e| matches!(e, Event::Enter(_)));
+    if !protected {
+        assert_eq!(events.last(), Some(&Event::Threw(FAILURE)));
+        // The first hook, those of handlers, and those of code that cannot throw.
+        let hook = |e: &Event| !matches!(e, Event::Call(..));
+        let first = events.iter().position(hook) == failed;
+        let usual = first || handler.is_none_or(|handler| pc >= handler);
+        assert!(usual || !advice.has(Advice::EXCEPTION), "{events:?}");
+        return;
+    }
+    assert!(ended);
+    if advice.has(Advice::ALL) {
+        let left = count(|e| matches!(e, Event::Exit(_) | Event::Error(..)));
+        assert_eq!(entered, left, "{events:?}");
+    }
+    if advice.has(Advice::SECTION) {
+        let (begun, ends) = (
+            count(|e| matches!(e, Event::Begin(_))),
+            count(|e| matches!(e, Event::End)),
+        );
+        assert_eq!(begun, ends, "{events:?}");
     }
 }
 
@@ -428,6 +525,11 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(250))]
     #[test]
     fn woven_bodies_do_the_same_and_enter_and_leave_once(seed: u64, decisions: u64) {
-        check(seed, decisions);
+        check(seed, decisions, Advice::ALL);
+    }
+
+    #[test]
+    fn sections_are_balanced_with_and_without_hooks(seed: u64, decisions: u64, hooks in 0u8..8) {
+        check(seed, decisions, Advice::SECTION.with(Advice(hooks)));
     }
 }

@@ -7,6 +7,8 @@ const HOOKS: Hooks = Hooks {
     enter: 100,
     exit: 101,
     error: 102,
+    begin: 103,
+    end: 104,
 };
 
 fn shape(shorty: &str) -> Shape<'_> {
@@ -15,6 +17,7 @@ fn shape(shorty: &str) -> Shape<'_> {
         is_static: true,
         is_constructor: false,
         throwable: Some(9),
+        section: 500,
     }
 }
 
@@ -23,6 +26,7 @@ const CONSTRUCTOR: Shape<'static> = Shape {
     is_static: false,
     is_constructor: true,
     throwable: Some(9),
+    section: 500,
 };
 
 fn map() -> Remap {
@@ -271,6 +275,139 @@ fn arguments_are_moved_where_no_local_is_free() {
       37 invoke-static v0, v1, @102
       40 throw v0
     try 23..33 all -> 33
+    ");
+}
+
+const BOTH: Advice = Advice::ALL.with(Advice::SECTION);
+
+#[test]
+fn sections_lie_within_the_hooks() {
+    // if-eqz v1, +6; invoke-static {v0}; return v0; return v1
+    let body = Body::new(2, 1, &[0x0138, 6, 0x1071, 1, 0, 0x000f, 0x010f]);
+    let both = lowered(&body, shape("II"), BOTH).unwrap();
+    insta::assert_snapshot!(show(&both), @"
+    registers 3 ins 1 outs 2
+       0 const v1, #0x12345678
+       3 invoke-static v1, @100
+       6 const-string v0, @500
+       8 invoke-static v0, @103
+      11 if-eqz v2, -> 17
+      13 invoke-static v0, @1
+      16 goto -> 24
+      17 invoke-static @104
+      20 invoke-static v1, @101
+      23 return v2
+      24 move v2, v0
+      25 goto -> 17
+      26 move-exception v0
+      27 invoke-static @104
+      30 invoke-static v0, v1, @102
+      33 throw v0
+      34 move-exception v0
+      35 const v1, #0x12345678
+      38 invoke-static v0, v1, @102
+      41 throw v0
+    try 6..11 all -> 34
+    try 11..20 all -> 26
+    try 20..24 all -> 34
+    ");
+    let alone = lowered(&body, shape("II"), Advice::SECTION).unwrap();
+    insta::assert_snapshot!(show(&alone), @"
+    registers 2 ins 1 outs 1
+       0 const-string v0, @500
+       2 invoke-static v0, @103
+       5 if-eqz v1, -> 11
+       7 invoke-static v0, @1
+      10 goto -> 15
+      11 invoke-static @104
+      14 return v1
+      15 move v1, v0
+      16 goto -> 11
+      17 move-exception v0
+      18 invoke-static @104
+      21 throw v0
+    try 5..14 all -> 17
+    ");
+}
+
+#[test]
+fn sections_of_constructors_take_a_register_and_give_it_back() {
+    // invoke-direct {v1}; invoke-virtual {v1}; return-void
+    let body = Body::new(2, 1, &[0x1070, 1, 1, 0x106e, 2, 1, 0x000e]);
+    let both = lowered(&body, CONSTRUCTOR, BOTH).unwrap();
+    insta::assert_snapshot!(show(&both), @"
+    registers 3 ins 1 outs 2
+       0 const v1, #0x12345678
+       3 invoke-direct v2, @1
+       6 invoke-static v1, @100
+       9 const-string v1, @500
+      11 invoke-static v1, @103
+      14 const v1, #0x12345678
+      17 invoke-virtual v2, @2
+      20 invoke-static @104
+      23 invoke-static v1, @101
+      26 return-void
+      27 move-exception v0
+      28 invoke-static @104
+      31 invoke-static v0, v1, @102
+      34 throw v0
+      35 move-exception v0
+      36 const v1, #0x12345678
+      39 invoke-static v0, v1, @102
+      42 throw v0
+    try 9..17 all -> 35
+    try 17..23 all -> 27
+    try 23..27 all -> 35
+    ");
+    let alone = lowered(&body, CONSTRUCTOR, Advice::SECTION).unwrap();
+    insta::assert_snapshot!(show(&alone), @"
+    registers 3 ins 1 outs 1
+       0 invoke-direct v2, @1
+       3 const-string v1, @500
+       5 invoke-static v1, @103
+       8 invoke-virtual v2, @2
+      11 invoke-static @104
+      14 return-void
+      15 move-exception v0
+      16 invoke-static @104
+      19 throw v0
+    try 8..14 all -> 15
+    ");
+}
+
+#[test]
+fn sections_of_the_largest_frames_have_their_name_moved() {
+    // invoke-direct/range {v299}; return-void
+    let body = Body::new(300, 1, &[0x0176, 1, 299, 0x000e]);
+    let alone = lowered(&body, CONSTRUCTOR, Advice::SECTION).unwrap();
+    insta::assert_snapshot!(show(&alone), @"
+    registers 301 ins 1 outs 1
+       0 move-object/16 v299, v300
+       3 const-string v0, @500
+       5 move-object/16 v300, v0
+       8 invoke-direct/range v299, @1
+      11 invoke-static/range v300, @103
+      14 invoke-static @104
+      17 return-void
+    ");
+    let both = lowered(&body, CONSTRUCTOR, BOTH);
+    assert_eq!(both, Err(Reason::Unsupported));
+}
+
+#[test]
+fn sections_have_jumbo_names_where_they_must() {
+    let shape = Shape {
+        section: 0x1_0000,
+        ..shape("V")
+    };
+    let body = Body::new(1, 0, &[0x000e]);
+    let alone = lowered(&body, shape, Advice::SECTION).unwrap();
+    insta::assert_snapshot!(show(&alone), @"
+    registers 1 ins 0 outs 1
+       0 const-string/jumbo v0, @65536
+       3 invoke-static v0, @103
+       6 invoke-static @104
+       9 return-void
     ");
 }
 
