@@ -622,8 +622,15 @@ impl Job<'_, '_> {
             registers::put_move(prologue, Width::Object, register, 0);
         }
         registers::put_invoke_static(out, self.hooks.begin as u16, &[register]);
-        if uses_id && scheme == (Scheme::Live { id: register }) {
-            registers::put_const(out, register, self.id);
+        match scheme {
+            Scheme::Live { id } if id == register => {
+                if uses_id {
+                    registers::put_const(out, id, self.id);
+                }
+            }
+            // Verifiers would merge the name with what the local holds later, and load classes for that.
+            Scheme::Live { .. } | Scheme::Dead => registers::put_const(out, register, 0),
+            Scheme::Moved { .. } => {}
         }
     }
 

@@ -4,7 +4,7 @@ use crate::aspect::pointcut::ArtifactMatcher;
 use crate::container::apk;
 use crate::container::zip::{Archive, Member, Method, Packed};
 use crate::error::{Error, Kind, Result};
-use crate::pipeline::dex::{Source, has_library, weave_dexes};
+use crate::pipeline::dex::{Source, has_library, needs_library, weave_dexes};
 use crate::pipeline::discover::{Format, file_name};
 use crate::pipeline::jar_rules::{self, JarRules, Library, Survey};
 use crate::pipeline::job::Meter;
@@ -111,6 +111,7 @@ pub(crate) fn weave_archive<W: Write + Send>(
         output: Output::new(archive, &rules, spot.label, open),
         wove: false,
         has_dex_library: false,
+        needs_dex_library: false,
         renumbered: Vec::new(),
     };
     walk.run(meter)?;
@@ -134,6 +135,8 @@ struct Walk<'a, 'j, 'o, W: Write> {
     wove: bool,
     /// A dex file holds the hook library.
     has_dex_library: bool,
+    /// A woven dex file calls it.
+    needs_dex_library: bool,
     /// What became of the numbers in the dex files that changed, if a profile asks for them.
     renumbered: Vec<Renumbered>,
 }
@@ -263,6 +266,7 @@ impl<W: Write + Send> Walk<'_, '_, '_, W> {
             .collect();
         let (cx, label) = (self.cx, self.spot.label);
         let woven = weave_dexes(cx, self.ledger, self.matcher, label, &sources)?;
+        self.needs_dex_library |= woven.iter().flatten().any(|bytes| needs_library(bytes));
         let profiled = self.rules.survey.profiles().next().is_some();
         let packed: Vec<_> = (woven.into_par_iter().zip(&found))
             .filter_map(|(bytes, (index, old))| {
@@ -425,6 +429,7 @@ impl<W: Write + Send> Walk<'_, '_, '_, W> {
             home => {
                 if let Home::Dex(folder) = home
                     && embed
+                    && self.needs_dex_library
                     && !self.has_dex_library
                 {
                     let members = self.archive.members();

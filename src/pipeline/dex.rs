@@ -76,6 +76,11 @@ fn weave(
     Ok(Some(Unit::new(cx, woven.bytes, woven.types, plan)))
 }
 
+/// Whether a woven dex file calls the hook library: what has sections of Android's trace alone does not.
+pub(crate) fn needs_library(woven: &[u8]) -> bool {
+    memchr::memmem::find(woven, HOOKS.as_bytes()).is_some()
+}
+
 /// Whether a dex file holds the hook library.
 pub(crate) fn has_library(bytes: &[u8]) -> bool {
     struct Finder(bool);

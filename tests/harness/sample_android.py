@@ -240,7 +240,9 @@ def sections(score, weave, apk, folder, command, printed):
         woven, told = folder / "sections.apk", folder / "sections.txt"
         run([weave, "-q", "--strict", "--rules", rules, *hooks, *SIGN, apk, woven])
         judged(score, what, woven, folder)
-        jars = to_jars(dexes_of(woven), fresh(folder / "jars"))
+        dexes = dexes_of(woven)
+        score.check(f"{what}: the hook library only for hooks", ("classes3.dex" in dexes) == bool(hooks))
+        jars = to_jars(dexes, fresh(folder / "jars"))
         path = os.pathsep.join(map(str, [stand_in, woven, *jars]))
         env = {"SECTIONS": str(told)}
         if hooks:

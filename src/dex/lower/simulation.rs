@@ -313,7 +313,7 @@ fn run(item: &[u8], seed: u64, failing: usize) -> Vec<Event> {
         let mut thrown = None;
         match insn.opcode {
             op::NOP => {}
-            op::CONST_16 | op::CONST => registers[a] = insn.value as u32 as u64,
+            op::CONST_4 | op::CONST_16 | op::CONST => registers[a] = insn.value as u32 as u64,
             op::CONST_STRING => registers[a] = insn.index().into(),
             op::MOVE..=op::MOVE_16 | op::MOVE_OBJECT..=op::MOVE_OBJECT_16 => {
                 registers[a] = registers[b];

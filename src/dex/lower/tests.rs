@@ -291,42 +291,44 @@ fn sections_lie_within_the_hooks() {
        3 invoke-static v1, @100
        6 const-string v0, @500
        8 invoke-static v0, @103
-      11 if-eqz v2, -> 17
-      13 invoke-static v0, @1
-      16 goto -> 24
-      17 invoke-static @104
-      20 invoke-static v1, @101
-      23 return v2
-      24 move v2, v0
-      25 goto -> 17
-      26 move-exception v0
-      27 invoke-static @104
-      30 invoke-static v0, v1, @102
-      33 throw v0
-      34 move-exception v0
-      35 const v1, #0x12345678
-      38 invoke-static v0, v1, @102
-      41 throw v0
-    try 6..11 all -> 34
-    try 11..20 all -> 26
-    try 20..24 all -> 34
+      11 const/4 v0, #0x0
+      12 if-eqz v2, -> 18
+      14 invoke-static v0, @1
+      17 goto -> 25
+      18 invoke-static @104
+      21 invoke-static v1, @101
+      24 return v2
+      25 move v2, v0
+      26 goto -> 18
+      27 move-exception v0
+      28 invoke-static @104
+      31 invoke-static v0, v1, @102
+      34 throw v0
+      35 move-exception v0
+      36 const v1, #0x12345678
+      39 invoke-static v0, v1, @102
+      42 throw v0
+    try 6..12 all -> 35
+    try 12..21 all -> 27
+    try 21..25 all -> 35
     ");
     let alone = lowered(&body, shape("II"), Advice::SECTION).unwrap();
     insta::assert_snapshot!(show(&alone), @"
     registers 2 ins 1 outs 1
        0 const-string v0, @500
        2 invoke-static v0, @103
-       5 if-eqz v1, -> 11
-       7 invoke-static v0, @1
-      10 goto -> 15
-      11 invoke-static @104
-      14 return v1
-      15 move v1, v0
-      16 goto -> 11
-      17 move-exception v0
-      18 invoke-static @104
-      21 throw v0
-    try 5..14 all -> 17
+       5 const/4 v0, #0x0
+       6 if-eqz v1, -> 12
+       8 invoke-static v0, @1
+      11 goto -> 16
+      12 invoke-static @104
+      15 return v1
+      16 move v1, v0
+      17 goto -> 12
+      18 move-exception v0
+      19 invoke-static @104
+      22 throw v0
+    try 6..15 all -> 18
     ");
 }
 
@@ -406,8 +408,9 @@ fn sections_have_jumbo_names_where_they_must() {
     registers 1 ins 0 outs 1
        0 const-string/jumbo v0, @65536
        3 invoke-static v0, @103
-       6 invoke-static @104
-       9 return-void
+       6 const/4 v0, #0x0
+       7 invoke-static @104
+      10 return-void
     ");
 }
 

@@ -4,7 +4,7 @@ use super::{Folder, Found, write_like};
 use crate::container::apk;
 use crate::container::input::Input;
 use crate::error::Result;
-use crate::pipeline::dex::{Source, has_library, weave_dexes};
+use crate::pipeline::dex::{Source, has_library, needs_library, weave_dexes};
 use crate::pipeline::discover::Format;
 use crate::pipeline::runtime_library as runtime;
 
@@ -26,6 +26,7 @@ impl<'a> Folder<'a, '_> {
         for (found, bytes) in found.into_iter().zip(woven) {
             let Some(bytes) = bytes else { continue };
             self.wove_dex = true;
+            self.needs_dex_library |= needs_library(&bytes);
             self.wove_loose();
             let path = self.stage(&found.name)?;
             if self.staged.is_some() {

@@ -107,6 +107,7 @@ pub(crate) fn weave_folder(
         wove_class: false,
         wove_dex: false,
         has_dex_library: false,
+        needs_dex_library: false,
         assembly_directories: BTreeSet::new(),
     };
     folder.reserve_earlier_ids()?;
@@ -155,6 +156,8 @@ struct Folder<'a, 'j> {
     wove_dex: bool,
     /// A dex file holds the hook library.
     has_dex_library: bool,
+    /// A woven dex file calls it.
+    needs_dex_library: bool,
     /// Folders with woven assemblies: paths with a slash at the end, or empty.
     assembly_directories: BTreeSet<String>,
 }
@@ -380,7 +383,7 @@ impl<'a> Folder<'a, '_> {
         if changed && self.cx.runtime {
             self.add_library()?;
         }
-        if self.cx.runtime && self.wove_dex && !self.has_dex_library {
+        if self.cx.runtime && self.needs_dex_library && !self.has_dex_library {
             self.add_dex_library()?;
         }
         if self.cx.runtime && !self.assembly_directories.is_empty() {
