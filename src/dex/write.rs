@@ -258,6 +258,7 @@ impl Scratch {
         planned: &[Planned],
         hooks: Hooks,
     ) -> Result<()> {
+        ids::check_order(file)?;
         let hooks_type = ids::find_type(file, HOOKS)?;
         let job = Job {
             file,
