@@ -27,5 +27,12 @@ fn main() -> std::io::Result<()> {
             }
         }
     }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    std::fs::create_dir_all(corpus.join("dex"))?;
+    for name in ["tests/dex/everything.dex", "tests/dex/verify.dex"] {
+        let path = root.join(name);
+        let name = path.file_name().expect("a file has a name");
+        std::fs::copy(&path, corpus.join("dex").join(name))?;
+    }
     Ok(())
 }

@@ -14,6 +14,7 @@ use crate::cil::write::Written;
 use crate::cil::{Image, scan, weave};
 use proptest::prelude::*;
 use std::fmt::Write;
+use std::ops::Range;
 
 const DEBUG: &[u8] = include_bytes!("../../tests/dotnet/fixtures/steps-debug.dll");
 const DEBUG_PDB: &[u8] = include_bytes!("../../tests/dotnet/fixtures/steps-debug.pdb");
@@ -302,6 +303,85 @@ fn debugging_information_that_is_of_no_use_is_told_and_unlinked() {
     assert!(matches!(cut.warnings[..], [Warning::UnreadablePdb(_)]));
     assert_eq!(Format::of(DEBUG_PDB), Format::Portable);
     assert_eq!(Format::of(b"BS"), Format::Unknown);
+}
+
+/// What is woven of an image, and what is left for which reason.
+fn outcomes(bytes: &[u8]) -> (Vec<String>, Vec<(String, Reason)>, Written) {
+    let image = Image::parse(bytes).unwrap();
+    let mut everything = Everything::default();
+    scan(&image, &mut everything).unwrap();
+    let source = Source::of(&image, None);
+    let mut scratch = Scratch::default();
+    let woven = weave(
+        &image,
+        &source,
+        &Plan::new(everything.methods),
+        &mut scratch,
+    )
+    .unwrap();
+    let types = woven.types.iter();
+    let names = types.flat_map(|ty| ty.methods().map(|m| m.name.to_string()));
+    let names = names.collect();
+    let left = woven.types.iter().flat_map(|ty| &ty.left);
+    let left = left
+        .filter(|l| l.reason != Reason::InStateMachine)
+        .map(|l| (l.method.clone(), l.reason))
+        .collect();
+    (names, left, woven.write(Some(b"symbols"), None).unwrap())
+}
+
+/// The offset in the file of the code of the `nth` method that is called so.
+fn code_of(bytes: &[u8], name: &str, nth: usize) -> Range<usize> {
+    let image = Image::parse(bytes).unwrap();
+    let metadata = &image.metadata;
+    let mut rows = metadata.tables.iter(table::METHOD_DEF).filter(|row| {
+        let found = metadata.strings.text(row.get(column::method_def::NAME));
+        found.unwrap() == name
+    });
+    let rva = rows.nth(nth).unwrap().get(column::method_def::RVA);
+    let code = image.body(rva).unwrap().1.code;
+    let start = code.as_ptr() as usize - bytes.as_ptr() as usize;
+    start..start + code.len()
+}
+
+/// A body that cannot be read may name fields, which would get other numbers: machines get none.
+#[test]
+fn unreadable_bodies_leave_machines_alone() {
+    let code = code_of(DEBUG, ".ctor", 0);
+    // An opcode that does not exist, and a header that does not.
+    for (at, byte) in [(code.start, 0x24), (code.start - 1, 0)] {
+        let mut bytes = DEBUG.to_vec();
+        bytes[at] = byte;
+        let (woven, left, written) = outcomes(&bytes);
+        assert_eq!(woven, ["Line"]);
+        assert_eq!(left.len(), 6);
+        assert!(
+            left.iter()
+                .all(|(_, reason)| *reason == Reason::StateMachine)
+        );
+        let fields = |bytes: &[u8]| {
+            let image = Image::parse(bytes).unwrap();
+            image.metadata.tables.rows(table::FIELD)
+        };
+        assert_eq!(fields(&written.image), fields(DEBUG));
+    }
+}
+
+/// A machine whose `MoveNext` cannot be rewritten gets no field; others do.
+#[test]
+fn machines_that_are_left_get_no_field() {
+    let mut bytes = DEBUG.to_vec();
+    // `jmp` in the iterator of `Plain.One`, which has no end that can be told then.
+    let start = code_of(DEBUG, "MoveNext", 5).start;
+    bytes[start..start + 5].copy_from_slice(&[0x27, 1, 0, 0, 6]);
+    let (woven, left, written) = outcomes(&bytes);
+    assert_eq!((woven.len(), left.len()), (6, 1), "{left:?}");
+    assert_eq!(left[0].1, Reason::JumpsAway);
+    let fields = |bytes: &[u8]| {
+        let image = Image::parse(bytes).unwrap();
+        image.metadata.tables.rows(table::FIELD)
+    };
+    assert_eq!(fields(&written.image), fields(DEBUG) + 5);
 }
 
 proptest! {

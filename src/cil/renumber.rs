@@ -5,11 +5,28 @@ use crate::cil::body::Body;
 use crate::cil::image::Image;
 use crate::cil::insn;
 use crate::cil::metadata::additions::FieldMap;
-use crate::cil::metadata::schema::table;
+use crate::cil::metadata::schema::{column, table};
 use crate::cil::metadata::tables::{token, token_row, token_table};
+use crate::cil::scan::has_il;
 use crate::cil::sections::{Sections, put};
 use crate::error::Result;
 use std::ops::Range;
+
+/// Whether every field that code names can be found. One unreadable body is enough to say no: what it
+/// names once it is decrypted would be another field.
+pub(super) fn is_possible(image: &Image<'_>) -> bool {
+    let methods = image.metadata.tables.iter(table::METHOD_DEF);
+    let mut bodies: Vec<u32> = methods
+        .filter(has_il)
+        .map(|row| row.get(column::method_def::RVA))
+        .collect();
+    bodies.sort_unstable();
+    bodies.dedup();
+    bodies.iter().all(|&rva| {
+        let body = image.body(rva);
+        body.is_ok_and(|(_, body)| insn::tokens(body.code).all(|token| token.is_ok()))
+    })
+}
 
 /// Renumbers the fields that woven bodies name.
 pub(super) fn new_bodies(

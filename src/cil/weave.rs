@@ -14,9 +14,10 @@ use crate::cil::metadata::schema::{coded, column, table};
 use crate::cil::metadata::signature::{self, MethodSignature};
 use crate::cil::metadata::tables::{decode, token_row, token_table};
 use crate::cil::pdb::{self, Pdb};
+use crate::cil::renumber;
 use crate::cil::rewrite::{self, Rewritten, Signatures};
 use crate::cil::scan::{Types, has_il};
-use crate::cil::state_machine::Weaver;
+use crate::cil::state_machine::{Part, Weaver};
 use crate::cil::strongname::StrongNameKey;
 use crate::cil::write::{self, Edits, Written};
 use crate::error::Result;
@@ -40,6 +41,8 @@ pub struct Woven<'i, 'a, 's> {
     pdb: Option<(Pdb<'i>, pdb::Edits)>,
     source: &'i pdb::Source<'i>,
     machines: Machines,
+    /// Whether fields can be renumbered; asked when the first machine is to get one.
+    renumbers: Option<bool>,
     /// The methods with new bodies, and where those are.
     bodies: Vec<(u32, Range<usize>)>,
     /// The types with planned methods.
@@ -96,6 +99,7 @@ pub fn weave<'i, 'a, 's>(
         }),
         source,
         machines: Machines::default(),
+        renumbers: None,
         bodies: Vec::with_capacity(plan.methods.len()),
         types: Vec::new(),
         document: 0,
@@ -270,6 +274,13 @@ impl<'a> Woven<'_, 'a, '_> {
                 Err(reason) => return Ok(Err(reason)),
             }
         }
+        // A machine gets a field, which gives others new numbers.
+        let image = self.image;
+        if !*(self.renumbers).get_or_insert_with(|| renumber::is_possible(image)) {
+            return Ok(Err(Reason::StateMachine));
+        }
+        // The needed part is the first: where it fails, no other has a new body yet.
+        debug_assert!(parts[0].is_needed() && !parts[1..].iter().any(Part::is_needed));
         weaver.add_field(&mut self.additions)?;
         let mut line = None;
         for part in &parts {
@@ -298,7 +309,10 @@ impl<'a> Woven<'_, 'a, '_> {
                     let of_part = self.add_body(&opened, start, &rewritten);
                     line.get_or_insert(of_part);
                 }
-                Err(reason) if part.is_needed() => return Ok(Err(reason)),
+                Err(reason) if part.is_needed() => {
+                    self.additions.remove_last_field();
+                    return Ok(Err(reason));
+                }
                 // Without it, the call begins when it first runs, or ends unseen.
                 Err(_) => {}
             }

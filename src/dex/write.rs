@@ -289,6 +289,7 @@ impl Scratch {
         hooks: Hooks,
         sections: &[u32],
     ) -> Result<()> {
+        ids::check_order(file)?;
         let hooks_type = ids::find_type(file, HOOKS)?;
         // Indices keep their order.
         let begin = remap.methods.binary_search(&hooks.begin).ok();

@@ -120,6 +120,11 @@ impl Additions {
         token(table::FIELD, count + self.fields.len() as u32)
     }
 
+    /// Takes the field back that was added last, which no code may name.
+    pub fn remove_last_field(&mut self) {
+        self.fields.pop();
+    }
+
     /// Whether tokens of fields change.
     pub fn moves_fields(&self) -> bool {
         !self.fields.is_empty()
