@@ -1,0 +1,105 @@
+"""Class files that enjarify made, put so that HotSpot can load every one of them.
+
+enjarify writes version 49, whose verifier infers types; methods with code in interfaces came with 52, whose verifier wants
+frames. So an interface's code moves into a class of its own beside it, where that same verifier reads it.
+"""
+
+import re
+import struct
+
+BODIES = "$$bodies"
+INTERFACE, ABSTRACT, PUBLIC, SUPER = 0x200, 0x400, 0x1, 0x20
+# The bytes of a constant after its tag.
+SIZES = {3: 4, 4: 4, 5: 8, 6: 8, 7: 2, 8: 2, 9: 4, 10: 4, 11: 4, 12: 4, 15: 3, 16: 2, 18: 4}
+NAMES = re.compile(rb"L([^;<>()\[]+);")
+
+
+class ClassFile:
+    """The constants of a class file, and where the rest begins."""
+
+    def __init__(self, data):
+        self.data, self.utf8, self.classes, self.owners, descriptors = data, {}, {}, set(), set()
+        count, at, i = struct.unpack_from(">H", data, 8)[0], 10, 1
+        while i < count:
+            tag = data[at]
+            if tag == 1:
+                size = 2 + struct.unpack_from(">H", data, at + 1)[0]
+                self.utf8[i] = text = data[at + 3 : at + 1 + size]
+                if text[:1] == b"(":
+                    descriptors.add(text)
+            else:
+                size = SIZES[tag]
+                if tag == 7:
+                    self.classes[i] = struct.unpack_from(">H", data, at + 1)[0]
+                elif tag == 11:
+                    self.owners.add(struct.unpack_from(">H", data, at + 1)[0])
+            at, i = at + 1 + size, i + (2 if tag in (5, 6) else 1)
+        self.count, self.end = count, at
+        self.flags, self.this, self.parent, implemented = struct.unpack_from(">HHHH", data, at)
+        self.implemented = struct.unpack_from(f">{implemented}H", data, at + 8)
+        self.fields = at + 8 + 2 * implemented
+        self.descriptors = descriptors
+
+    def name(self, index):
+        return self.utf8[self.classes[index]]
+
+    def interfaces(self):
+        """What is an interface, as far as this class tells."""
+        return {self.name(i) for i in {*self.implemented, *self.owners}}
+
+    def named(self):
+        """The classes that this one names, arrays' elements and parameters included."""
+        found = {n for text in self.descriptors for n in NAMES.findall(text)}
+        for index in self.classes:
+            name = self.name(index)
+            found.update(NAMES.findall(name) if name[:1] == b"[" else [name])
+        return found
+
+    def members(self, at):
+        """The fields or methods at `at`: `[(flags, name, bytes, has code)]`, and what follows them."""
+        count, found = struct.unpack_from(">H", self.data, at)[0], []
+        at += 2
+        for _ in range(count):
+            begin, code = at, False
+            flags, name, _, attributes = struct.unpack_from(">HHHH", self.data, at)
+            at += 8
+            for _ in range(attributes):
+                attribute, size = struct.unpack_from(">HI", self.data, at)
+                code |= self.utf8[attribute] == b"Code"
+                at += 6 + size
+            found.append((flags, self.utf8[name], self.data[begin:at], code))
+        return found, at
+
+
+def loadable(data):
+    """`(the class, its bodies' class or None)`: an interface gives its code away, any other class stays as it is."""
+    file = ClassFile(data)
+    if not file.flags & INTERFACE:
+        return data, None
+    _, methods_at = file.members(file.fields)
+    methods, rest = file.members(methods_at)
+    moved = [(flags, member) for flags, name, member, code in methods if code and name != b"<clinit>"]
+    if not moved:
+        return data, None
+    kept = []
+    for flags, name, member, code in methods:
+        if not code or name == b"<clinit>":
+            kept.append(member)
+        elif not flags & 0x000A:
+            # Neither private nor static: others may still implement it.
+            kept.append(struct.pack(">H", PUBLIC | ABSTRACT) + member[2:6] + b"\0\0")
+    plain = data[:methods_at] + struct.pack(">H", len(kept)) + b"".join(kept) + data[rest:]
+    name = file.name(file.this) + BODIES.encode()
+    constants = data[10 : file.end] + b"\x01" + struct.pack(">H", len(name)) + name + b"\x07" + struct.pack(">H", file.count)
+    head = struct.pack(">HHHH", PUBLIC | SUPER | ABSTRACT, file.count + 1, file.parent, 0)
+    bodies = [struct.pack(">H", flags) + member[2:] for flags, member in moved]
+    return plain, (name.decode("utf-8", "surrogateescape"),
+                   data[:8] + struct.pack(">H", file.count + 2) + constants + head + struct.pack(">HH", 0, len(bodies)) + b"".join(bodies) + b"\0\0")
+
+
+def stub(name, interface):
+    """An empty class or interface of a name: what stands in for a library that nobody has."""
+    parent = b"java/lang/Exception" if name.endswith((b"Exception", b"Error")) else b"java/lang/Object"
+    text = b"".join(b"\x01" + struct.pack(">H", len(t)) + t + b"\x07" + struct.pack(">H", i) for t, i in ((name, 1), (parent if not interface else b"java/lang/Object", 3)))
+    flags = PUBLIC | (INTERFACE | ABSTRACT if interface else SUPER)
+    return struct.pack(">IHHH", 0xCAFEBABE, 0, 49, 5) + text + struct.pack(">HHHHHHH", flags, 2, 4, 0, 0, 0, 0)
