@@ -152,9 +152,9 @@ def assembly(score, folder, rounds):
 
     found = medians(
         rounds,
-        weave=lambda: timed([weave_binary(), "-q", "--jobs", 1, "--rules", rules, source, woven]),
-        mono=lambda: timed(["mono", *given]),
-        coreclr=lambda: timed([*dotnet.host("core8"), *given]),
+        weave=lambda: timed([weave_binary(), "-q", "--jobs", 1, "--rules", rules, source, woven], woven),
+        mono=lambda: timed(["mono", *given], folder / "cecil.dll"),
+        coreclr=lambda: timed([*dotnet.host("core8"), *given], folder / "cecil.dll"),
         floor=bare,
     )
     mine, theirs = found["weave"], min(found["mono"], found["coreclr"])
