@@ -152,7 +152,7 @@ impl fmt::Display for Reason {
             Reason::Runtime => "part of the hook library",
             Reason::Foundation => "the hooks run on this class themselves",
             Reason::CodeTooLarge => "the code would exceed the format's limit",
-            Reason::PoolFull => "the constant pool is full",
+            Reason::PoolFull => "no room for the hooks in the constant pool or the tables of ids",
             Reason::NoSuperCall => "the constructor never calls another constructor",
             Reason::NothingToProtect => "no instruction to put a hook at",
             Reason::Unsupported => "its code has a shape that cannot be woven soundly",
@@ -160,7 +160,7 @@ impl fmt::Display for Reason {
             Reason::NewerVersion => "a class file version newer than this weaver knows",
             Reason::JumpsAway => "it ends by jumping to another method",
             Reason::RuntimeAsync => "the runtime suspends it, without a state machine",
-            Reason::StateMachine => "its state machine has an unknown shape",
+            Reason::StateMachine => "its state machine has an unknown shape, or cannot be given a field",
             Reason::InStateMachine => "part of a state machine: its method stands for it",
             Reason::MixedMode => "the assembly mixes IL with native code (C++/CLI)",
             Reason::CompositeImage => {
