@@ -160,7 +160,9 @@ impl fmt::Display for Reason {
             Reason::NewerVersion => "a class file version newer than this weaver knows",
             Reason::JumpsAway => "it ends by jumping to another method",
             Reason::RuntimeAsync => "the runtime suspends it, without a state machine",
-            Reason::StateMachine => "its state machine has an unknown shape, or cannot be given a field",
+            Reason::StateMachine => {
+                "its state machine has an unknown shape, or cannot be given a field"
+            }
             Reason::InStateMachine => "part of a state machine: its method stands for it",
             Reason::MixedMode => "the assembly mixes IL with native code (C++/CLI)",
             Reason::CompositeImage => {
