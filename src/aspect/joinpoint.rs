@@ -16,6 +16,18 @@ pub enum Access {
     Private,
 }
 
+impl Access {
+    /// What the Java platform's access flags mean, in class files as in dex files.
+    pub const fn of_java(public: bool, private: bool, protected: bool) -> Access {
+        match (public, private, protected) {
+            (true, ..) => Access::Public,
+            (_, true, _) => Access::Private,
+            (.., true) => Access::Protected,
+            _ => Access::Package,
+        }
+    }
+}
+
 /// What sort of method a join point is; a method can be several at once (a set of bits).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Kinds(pub u16);
@@ -37,6 +49,29 @@ impl Kinds {
     pub const LAMBDA: Kinds = Kinds(1 << 6);
     /// A method that may suspend (async, iterator, coroutine).
     pub const ASYNC: Kinds = Kinds(1 << 7);
+
+    /// What the Java platform's compilers call their methods, in class files as in dex files.
+    pub fn of_java(name: &str, descriptor: &str, bridge: bool, synthetic: bool) -> Kinds {
+        // javac names the bodies of lambdas `lambda$method$n`, Kotlin `method$lambda$n`.
+        let is_lambda =
+            name.contains('$') && (name.contains("lambda$") || name.contains("$lambda"));
+        let kinds = match name {
+            _ if is_lambda => Kinds::LAMBDA,
+            _ if bridge => Kinds::BRIDGE,
+            _ if synthetic => Kinds::SYNTHETIC,
+            "<init>" => Kinds::CONSTRUCTOR,
+            "<clinit>" => Kinds::STATIC_INIT,
+            _ => Kinds::METHOD,
+        };
+        // Kotlin's suspend functions take their continuation last.
+        let suspends = descriptor.rsplit_once(')').is_some_and(|(parameters, _)| {
+            parameters.ends_with("Lkotlin/coroutines/Continuation;")
+        });
+        match suspends {
+            true => kinds.with(Kinds::ASYNC),
+            false => kinds,
+        }
+    }
 
     /// Both sets together.
     #[must_use]

@@ -90,44 +90,17 @@ fn units<'a>(file: &File<'a>, at: u32) -> Result<&'a [[u8; 2]]> {
 }
 
 fn access(flags: u32) -> Access {
-    if flags & flag::PUBLIC != 0 {
-        Access::Public
-    } else if flags & flag::PRIVATE != 0 {
-        Access::Private
-    } else if flags & flag::PROTECTED != 0 {
-        Access::Protected
-    } else {
-        Access::Package
-    }
+    let has = |flag| flags & flag != 0;
+    Access::of_java(has(flag::PUBLIC), has(flag::PRIVATE), has(flag::PROTECTED))
 }
 
 fn kinds(flags: u32, name: &str, descriptor: &str, shape: Shape) -> Kinds {
-    let mut kinds = Kinds::default();
-    // javac names the bodies of lambdas `lambda$method$n`, Kotlin `method$lambda$n`.
-    if name.contains('$') && (name.contains("lambda$") || name.contains("$lambda")) {
-        kinds = kinds.with(Kinds::LAMBDA);
-    } else if flags & flag::BRIDGE != 0 {
-        kinds = kinds.with(Kinds::BRIDGE);
-    } else if flags & flag::SYNTHETIC != 0 {
-        kinds = kinds.with(Kinds::SYNTHETIC);
-    } else {
-        kinds = kinds.with(match name {
-            "<init>" => Kinds::CONSTRUCTOR,
-            "<clinit>" => Kinds::STATIC_INIT,
-            _ => Kinds::METHOD,
-        });
+    let has = |flag| flags & flag != 0;
+    let kinds = Kinds::of_java(name, descriptor, has(flag::BRIDGE), has(flag::SYNTHETIC));
+    match shape {
+        Shape::Accessor => kinds.with(Kinds::ACCESSOR),
+        Shape::Empty | Shape::Other => kinds,
     }
-    if shape == Shape::Accessor {
-        kinds = kinds.with(Kinds::ACCESSOR);
-    }
-    // Kotlin's suspend functions take their continuation last.
-    if descriptor
-        .rsplit_once(')')
-        .is_some_and(|(parameters, _)| parameters.ends_with("Lkotlin/coroutines/Continuation;"))
-    {
-        kinds = kinds.with(Kinds::ASYNC);
-    }
-    kinds
 }
 
 /// What a short body does.

@@ -90,14 +90,19 @@ fn weave_file(
         );
     }
     let woven = match format {
-        Format::Class => weave_loose(cx, ledger, &name, &input)?
-            .map(|bytes| -> Result<Target> {
+        Format::Class | Format::Dex => {
+            let woven = match format {
+                Format::Class => weave_loose(cx, ledger, &name, &input)?,
+                _ => weave_loose_dex(cx, ledger, &name, &input)?,
+            };
+            let write = |bytes: Vec<u8>| -> Result<Target> {
                 let mut target = open()?;
                 write_all(&mut target, &bytes, &job.input)?;
                 ledger.end_unit(None);
                 Ok(target)
-            })
-            .transpose()?,
+            };
+            woven.map(write).transpose()?
+        }
         Format::Pe if cil::is_assembly(&input) => {
             return weave_assembly(cx, ledger, job, &name, &input);
         }
@@ -115,14 +120,6 @@ fn weave_file(
             };
             weave_archive::<Target>(cx, ledger, meter, &spot, &archive, &mut open)?
         }
-        Format::Dex => weave_loose_dex(cx, ledger, &name, &input)?
-            .map(|bytes| -> Result<Target> {
-                let mut target = open()?;
-                write_all(&mut target, &bytes, &job.input)?;
-                ledger.end_unit(None);
-                Ok(target)
-            })
-            .transpose()?,
         Format::Pe | Format::Other => {
             return Err(Error::new(Kind::Malformed, NOT_WOVEN).in_artifact(name));
         }
@@ -223,6 +220,13 @@ fn weave_assembly(
         return Ok(());
     }
     let in_place = same_file(&job.input, output);
+    let pdb_output = output.with_extension("pdb");
+    if !in_place && same_file(&pdb_path, &pdb_output) {
+        return Err(Error::usage(format!(
+            "{} would replace the input's: choose an output of another name or in another folder",
+            pdb_output.display()
+        )));
+    }
     let (image, pdb) = match written.pop().flatten() {
         Some(written) => (Some(written.image), written.pdb),
         None if in_place => return Ok(()),
@@ -230,7 +234,7 @@ fn weave_assembly(
     };
     // The assembly last: what it needs is there when it is.
     if let Some(pdb) = pdb {
-        write_file(&output.with_extension("pdb"), &pdb, &pdb_path)?;
+        write_file(&pdb_output, &pdb, &pdb_path)?;
     }
     if image.is_some() {
         if cx.runtime {

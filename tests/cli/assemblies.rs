@@ -44,6 +44,11 @@ fn an_assembly_comes_with_its_pdb_and_the_hook_library() {
             .all(|(_, s)| s.line > 0 && s.file.ends_with(".cs"))
     );
 
+    // The input's PDB is not the output's to replace.
+    let clash = world.weave(&["steps.dll", "steps.exe"]);
+    assert_eq!(clash.status, 2, "{}", clash.err);
+    assert!(world.read("steps.pdb") == STEPS_PDB && !world.at("steps.exe").exists());
+
     // In place, and again: what is woven already stays.
     let woven = world.read("out/steps.dll");
     let again = world.wove(&["out/steps.dll", "out/steps.dll"]);
