@@ -13,6 +13,7 @@ use crate::cil::metadata::additions::Additions;
 use crate::cil::metadata::schema::{coded, column, table};
 use crate::cil::metadata::signature::{self, MethodSignature};
 use crate::cil::metadata::tables::{decode, token_row, token_table};
+use crate::cil::output::NewBody;
 use crate::cil::pdb::{self, Pdb};
 use crate::cil::renumber;
 use crate::cil::rewrite::{self, Rewritten, Signatures};
@@ -22,7 +23,7 @@ use crate::cil::strongname::StrongNameKey;
 use crate::cil::write::{self, Edits, Written};
 use crate::error::Result;
 use std::borrow::Cow;
-use std::ops::Range;
+use std::sync::Arc;
 
 /// Reusable buffers for [`weave`]; one a thread.
 #[derive(Default)]
@@ -44,14 +45,14 @@ pub struct Woven<'i, 'a, 's> {
     /// Whether fields can be renumbered; asked when the first machine is to get one.
     renumbers: Option<bool>,
     /// The methods with new bodies, and where those are.
-    bodies: Vec<(u32, Range<usize>)>,
+    bodies: Vec<NewBody>,
     /// The types with planned methods.
     pub types: Vec<WovenType>,
     /// The first source file of the type under way, or 0.
     document: u32,
 }
 
-impl Woven<'_, '_, '_> {
+impl<'a> Woven<'_, 'a, '_> {
     /// Whether anything was woven; if not, the input is the output.
     pub fn is_empty(&self) -> bool {
         self.bodies.is_empty()
@@ -59,11 +60,15 @@ impl Woven<'_, '_, '_> {
 
     /// Writes the new file. `symbols` becomes the manifest resource [`write::SYMBOLS_RESOURCE`]; with
     /// a key the strong name is signed anew.
-    pub fn write(self, symbols: Option<&[u8]>, key: Option<&StrongNameKey>) -> Result<Written> {
+    pub fn write(
+        self,
+        symbols: Option<Arc<Vec<u8>>>,
+        key: Option<&'a StrongNameKey>,
+    ) -> Result<Written<'a>> {
         let edits = Edits {
             additions: self.additions,
-            bodies: &mut self.scratch.bodies,
-            methods: &self.bodies,
+            parts: vec![std::mem::take(&mut self.scratch.bodies)],
+            bodies: self.bodies,
             pdb: self.pdb,
         };
         let mut written = write::write(self.image, edits, symbols, key)?;
@@ -120,7 +125,7 @@ pub fn weave<'i, 'a, 's>(
     for of_type in plan.methods.chunk_by(|a, b| a.ty == b.ty) {
         woven.weave_type(of_type, &types, tokens.as_ref().map_err(|reason| *reason))?;
     }
-    woven.bodies.sort_unstable_by_key(|(method, _)| *method);
+    woven.bodies.sort_unstable_by_key(|body| body.method);
     Ok(woven)
 }
 
@@ -336,7 +341,13 @@ impl<'a> Woven<'_, 'a, '_> {
     /// Notes a new body from `start` on; returns the method's first line behind its document.
     fn add_body(&mut self, opened: &Opened<'_>, start: usize, new: &Rewritten) -> (u32, u32) {
         let method = opened.method;
-        self.bodies.push((method, start..self.scratch.bodies.len()));
+        self.bodies.push(NewBody {
+            method,
+            part: 0,
+            start: start as u32,
+            len: (self.scratch.bodies.len() - start) as u32,
+            at: 0,
+        });
         let Some((pdb, edits)) = &mut self.pdb else {
             return (0, 0);
         };

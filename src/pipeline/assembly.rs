@@ -1,12 +1,15 @@
 //! .NET assemblies, each with the symbols file (.pdb) beside it.
 
 use crate::cil::{self, StrongNameKey, Written};
+use crate::container::stage::Staged;
 use crate::error::{Error, Result};
 use crate::pipeline::ledger::Ledger;
 use crate::pipeline::outcome::WarningKind;
+use crate::pipeline::output::write_all;
 use crate::pipeline::process::Context;
 use crate::pipeline::unit::{Attempts, Platform, Unit, parse_all, plan};
 use rayon::prelude::*;
+use std::path::Path;
 
 /// An assembly to weave.
 pub(crate) struct Source<'f> {
@@ -21,12 +24,12 @@ pub(crate) struct Source<'f> {
 }
 
 /// Weaves assemblies on all threads and records them in their order. `None` for one that stays as it is.
-pub(crate) fn weave_assemblies(
+pub(crate) fn weave_assemblies<'a>(
     cx: &Context<'_>,
     ledger: &mut Ledger<'_>,
-    key: Option<&StrongNameKey>,
-    sources: &[Source<'_>],
-) -> Result<Vec<Option<Written>>> {
+    key: Option<&'a StrongNameKey>,
+    sources: &[Source<'a>],
+) -> Result<Vec<Option<Written<'a>>>> {
     let (parsed, errors) = parse_all(sources, |source| cil::Image::parse(source.bytes));
     let pdbs: Vec<Option<cil::pdb::Source<'_>>> = (sources.par_iter().zip(&parsed))
         .map(|(source, image)| Some(cil::pdb::Source::of(image.as_ref()?, source.pdb)))
@@ -70,16 +73,16 @@ pub(crate) fn weave_assemblies(
         ledger.resume(interrupted);
         settled.push(map.map(|map| (woven, map)));
     }
-    let written: Vec<Result<Option<Written>>> = (settled.into_par_iter().zip(sources))
+    let written: Vec<Result<Option<Written<'_>>>> = (settled.into_par_iter().zip(sources))
         .map(|(woven, source)| {
             let Some((woven, map)) = woven else {
                 return Ok(None);
             };
-            let written = woven.write(Some(&map), key);
+            let written = woven.write(Some(map), key);
             written.map(Some).map_err(|e| e.in_artifact(source.label))
         })
         .collect();
-    let written: Vec<Option<Written>> = written.into_iter().collect::<Result<_>>()?;
+    let written: Vec<Option<Written<'_>>> = written.into_iter().collect::<Result<_>>()?;
     for (written, source) in written.iter().zip(sources) {
         let Some(written) = written else { continue };
         ledger.outcome.artifacts += 1;
@@ -89,6 +92,35 @@ pub(crate) fn weave_assemblies(
         }
     }
     Ok(written)
+}
+
+/// Bytes of an assembly that are written at once: few enough to stay in a core's cache until they are.
+const WINDOW: usize = 256 << 10;
+
+/// Writes a woven assembly over `path`, like `like`. While one window of it is made and hashed, the one before
+/// it is written.
+pub(crate) fn write_image(image: &cil::Output<'_>, path: &Path, like: &Path) -> Result<()> {
+    let mut staged = Staged::create(path, Some(like))?;
+    let mut digest = image.digest();
+    let (mut ready, mut next) = (Vec::new(), Vec::with_capacity(WINDOW));
+    let mut at = 0;
+    while at < image.len() || !ready.is_empty() {
+        next.resize(WINDOW.min(image.len() - at), 0);
+        let (wrote, ()) = rayon::join(
+            || write_all(&mut staged, &ready, path),
+            || {
+                image.fill(at, &mut next);
+                digest.update(&next);
+            },
+        );
+        wrote?;
+        at += next.len();
+        std::mem::swap(&mut ready, &mut next);
+    }
+    for (at, bytes) in image.seal(digest)? {
+        staged.change(at as u64, &bytes)?;
+    }
+    staged.commit()
 }
 
 /// What a backend's warning is about.

@@ -140,6 +140,14 @@ impl Additions {
         &self.blobs
     }
 
+    /// What was added to heaps, by their names; nothing may be added any more.
+    pub fn take_heaps(&mut self) -> [(&'static [u8], Vec<u8>); 2] {
+        [
+            (b"#Strings", std::mem::take(&mut self.strings)),
+            (b"#Blob", std::mem::take(&mut self.blobs)),
+        ]
+    }
+
     /// Rows of each table, with all that was added.
     pub fn counts(&self) -> [u32; 64] {
         let mut counts = self.counts;
@@ -184,8 +192,20 @@ impl Additions {
         }
         let mut types: Vec<u32> = added.iter().map(|a| a.ty).collect();
         types.sort_unstable();
+        let mut moved = Vec::new();
+        if !added.is_empty() {
+            let mut before = added.iter().peekable();
+            let mut count = 0;
+            moved.extend((0..=old).map(|row| {
+                while before.next_if(|a| a.position <= row).is_some() {
+                    count += 1;
+                }
+                row + count
+            }));
+        }
         Ok(FieldMap {
             old,
+            moved,
             added,
             rows,
             types,
@@ -205,6 +225,8 @@ struct Added {
 /// Old rows of `Field` to new ones.
 pub struct FieldMap {
     old: u32,
+    /// The new row of each old one, if any moves: code names them by the hundred thousand.
+    moved: Vec<u32>,
     /// Ascending by position and type.
     added: Vec<Added>,
     /// The new row of each added field, in the order in which they were added.
@@ -226,7 +248,7 @@ impl FieldMap {
             let added = self.rows.get((row - self.old) as usize - 1);
             return added.copied().unwrap_or(row);
         }
-        row + self.added.partition_point(|a| a.position <= row) as u32
+        self.moved.get(row as usize).copied().unwrap_or(row)
     }
 
     /// The new first row of a type's fields.
