@@ -10,6 +10,7 @@ mod hooks;
 mod identity;
 mod image;
 pub mod insn;
+mod join;
 pub mod lower;
 #[cfg(test)]
 mod machine_tests;
@@ -25,6 +26,7 @@ mod renumber;
 pub mod rewrite;
 mod scan;
 mod sections;
+mod signatures;
 mod space;
 mod state_machine;
 mod strongname;
@@ -37,9 +39,10 @@ mod write;
 
 pub use identity::Digest;
 pub use image::{Image, RUNTIME, is_assembly};
+pub use join::Woven;
 pub use output::{Change, Output};
-pub use scan::scan;
+pub use scan::{Survey, scan};
 pub use strongname::{StrongNameKey, public_key_token};
 pub use warning::Warning;
-pub use weave::{Scratch, Woven, weave};
+pub use weave::{Part, Scratch, Weaver, weave};
 pub use write::{SYMBOLS_RESOURCE, Written};

@@ -1,12 +1,13 @@
 //! .NET assemblies, each with the symbols file (.pdb) beside it.
 
+use crate::aspect::plan::Plan;
 use crate::cil::{self, StrongNameKey, Written};
 use crate::container::stage::Staged;
 use crate::error::{Error, Result};
 use crate::pipeline::ledger::Ledger;
 use crate::pipeline::outcome::WarningKind;
 use crate::pipeline::output::write_all;
-use crate::pipeline::process::Context;
+use crate::pipeline::process::{Context, with_worker};
 use crate::pipeline::unit::{Attempts, Platform, Unit, parse_all, plan};
 use rayon::prelude::*;
 use std::path::Path;
@@ -34,8 +35,6 @@ pub(crate) fn weave_assemblies<'a>(
     let pdbs: Vec<Option<cil::pdb::Source<'_>>> = (sources.par_iter().zip(&parsed))
         .map(|(source, image)| Some(cil::pdb::Source::of(image.as_ref()?, source.pdb)))
         .collect();
-    let mut scratches = Vec::new();
-    scratches.resize_with(sources.len(), <[cil::Scratch; 2]>::default);
     let files: Vec<_> = (sources.iter().zip(&parsed).zip(&pdbs))
         .map(|((source, image), pdb)| {
             Some(File {
@@ -45,12 +44,9 @@ pub(crate) fn weave_assemblies<'a>(
             })
         })
         .collect();
-    let begun: Vec<_> = (files.par_iter().zip(&mut scratches))
-        .map(|(file, [first, second])| match file {
-            Some(file) => {
-                let unit = file.weave(cx, &Attempts::default(), first)?;
-                Ok(unit.map(|unit| (unit, second)))
-            }
+    let begun: Vec<_> = (files.par_iter())
+        .map(|file| match file {
+            Some(file) => file.weave(cx, &Attempts::default()),
             None => Ok(None),
         })
         .collect();
@@ -60,13 +56,13 @@ pub(crate) fn weave_assemblies<'a>(
         if let Some(e) = e {
             ledger.unreadable(&place(e));
         }
-        let (Some(file), Some((unit, scratch))) = (file, unit.map_err(place)?) else {
+        let (Some(file), Some(unit)) = (file, unit.map_err(place)?) else {
             settled.push(None);
             continue;
         };
         let interrupted = ledger.begin_inner_unit();
-        let woven = unit.settle(ledger, source.label, move |attempts| {
-            let again = file.weave(cx, attempts, scratch).map_err(place)?;
+        let woven = unit.settle(ledger, source.label, |attempts| {
+            let again = file.weave(cx, attempts).map_err(place)?;
             Ok(again.expect("the same rules mean the same methods"))
         })?;
         let map = ledger.end_unit(None);
@@ -93,6 +89,9 @@ pub(crate) fn weave_assemblies<'a>(
     }
     Ok(written)
 }
+
+/// About how many methods are scanned at once.
+const SCANNED: u32 = 2048;
 
 /// Bytes of an assembly that are written at once: few enough to stay in a core's cache until they are.
 const WINDOW: usize = 256 << 10;
@@ -147,25 +146,43 @@ struct File<'i, 'a> {
 
 impl<'i, 'a> File<'i, 'a> {
     /// `None`: no rule has anything to say about it.
-    fn weave<'s>(
+    fn weave(
         &self,
         cx: &Context<'_>,
         attempts: &Attempts,
-        scratch: &'s mut cil::Scratch,
-    ) -> Result<Option<Unit<cil::Woven<'i, 'a, 's>>>> {
+    ) -> Result<Option<Unit<cil::Woven<'i, 'a>>>> {
         let (source, image) = (self.source, self.image);
         let version = image.assembly_version();
         let matcher = (cx.matcher).for_artifact(source.name, version.as_deref(), cx.hierarchy);
         if !matcher.bytes_may_match(source.bytes) {
             return Ok(None);
         }
-        let plan = plan(cx, &matcher, attempts, Platform::DotNet, |visitor| {
-            cil::scan(image, visitor)
-        })?;
+        let survey = cil::Survey::read(image)?;
+        let parts: Vec<Result<Plan>> = (survey.parts(SCANNED).into_par_iter())
+            .map(|types| {
+                let first = types.start;
+                plan(
+                    cx,
+                    &matcher,
+                    attempts,
+                    (Platform::DotNet, first),
+                    |visitor| survey.scan(types, visitor),
+                )
+            })
+            .collect();
+        let mut plan = Plan::default();
+        for part in parts {
+            plan.append(part?);
+        }
         if plan.methods.is_empty() && plan.skipped.is_empty() {
             return Ok(None);
         }
-        let mut woven = cil::weave(image, self.pdb, &plan, scratch)?;
+        let weaver = cil::Weaver::new(&survey, self.pdb, &plan)?;
+        let parts: Vec<Result<cil::Part>> = (weaver.parts().into_par_iter())
+            .map(|part| with_worker(|w| weaver.part(part, &mut w.cil_scratch)))
+            .collect();
+        let parts = parts.into_iter().collect::<Result<_>>()?;
+        let mut woven = with_worker(|w| weaver.join(parts, &mut w.cil_scratch))?;
         let types = std::mem::take(&mut woven.types);
         Ok(Some(Unit::new(cx, woven, types, plan)))
     }

@@ -4,6 +4,7 @@ use crate::aspect::advice::Advice;
 use crate::aspect::plan::{Planned, Planner, Skipped};
 use crate::aspect::pointcut::{ArtifactMatcher, Hierarchy, Matcher};
 use crate::aspect::woven::WovenType;
+use crate::cil;
 use crate::container::zip::Codec;
 use crate::dex;
 use crate::error::Result;
@@ -69,6 +70,7 @@ pub(crate) struct Worker {
     pub(crate) codec: Codec,
     pub(crate) scratch: jvm::Scratch,
     pub(crate) dex_scratch: dex::Scratch,
+    pub(crate) cil_scratch: cil::Scratch,
     pub(crate) bytes: Vec<u8>,
 }
 
@@ -77,6 +79,7 @@ thread_local! {
         codec: Codec::new(),
         scratch: jvm::Scratch::default(),
         dex_scratch: dex::Scratch::default(),
+        cil_scratch: cil::Scratch::default(),
         bytes: Vec::new(),
     });
 }

@@ -5,8 +5,8 @@ use crate::cil::metadata::Metadata;
 use crate::cil::metadata::heaps::put_compressed;
 use crate::cil::metadata::schema::{column, table};
 use crate::cil::metadata::tables::{MAX_COLUMNS, token};
+use crate::cil::signatures::Signatures;
 use crate::error::{Error, Kind, Result};
-use rustc_hash::FxHashMap;
 
 /// Most rows of a table: a token has 24 bits for them.
 const MAX_ROWS: u32 = 0xff_ffff;
@@ -21,6 +21,7 @@ struct NewField {
 }
 
 /// Additions to one file's metadata.
+#[derive(Clone)]
 pub struct Additions {
     /// What goes behind `#Strings`, and where that begins.
     strings: Vec<u8>,
@@ -32,8 +33,9 @@ pub struct Additions {
     rows: Vec<(u8, [u32; MAX_COLUMNS])>,
     /// Rows of each table, the new ones included; `Field` without.
     counts: [u32; 64],
-    /// Signatures that were added, and their rows in `StandAloneSig`.
-    signatures: FxHashMap<Box<[u8]>, u32>,
+    /// Signatures that were added, and their tokens.
+    signatures: Signatures,
+    signature_tokens: Vec<u32>,
     fields: Vec<NewField>,
     /// Fields cannot be added: the file has them in an order of its own (`FieldPtr`).
     fixed_fields: bool,
@@ -51,7 +53,8 @@ impl Additions {
             strings: Vec::new(),
             blobs: Vec::new(),
             rows: Vec::new(),
-            signatures: FxHashMap::default(),
+            signatures: Signatures::default(),
+            signature_tokens: Vec::new(),
             fields: Vec::new(),
         };
         // Index 0 is the empty string and the empty blob, in a new heap, too.
@@ -96,12 +99,12 @@ impl Additions {
 
     /// The token of a `StandAloneSig` with this signature; one of several that are alike.
     pub fn stand_alone_sig(&mut self, signature: &[u8]) -> Result<u32> {
-        if let Some(&token) = self.signatures.get(signature) {
-            return Ok(token);
+        if let Some(number) = self.signatures.add(signature) {
+            return Ok(self.signature_tokens[number]);
         }
         let blob = self.blob(signature);
         let token = self.row(table::STAND_ALONE_SIG, &[blob])?;
-        self.signatures.insert(signature.into(), token);
+        self.signature_tokens.push(token);
         Ok(token)
     }
 
