@@ -8,8 +8,10 @@ use crate::cil::metadata::tables::{decode, token, token_row, token_table};
 use crate::cil::metadata::{Metadata, signature};
 use crate::cil::pe::{Directory, Pe, directory};
 use crate::cil::readytorun::{self, Native};
+use crate::cil::types::Types;
 use crate::error::{Error, Kind, Result};
 use std::ops::Range;
+use std::sync::OnceLock;
 
 /// Name of the hook library, which is also its namespace.
 pub const RUNTIME: &str = "Weave.Runtime";
@@ -150,6 +152,8 @@ pub struct Image<'a> {
     pub(crate) metadata_offset: usize,
     pub(crate) metadata: Metadata<'a>,
     pub(crate) native: Native,
+    /// Read when first asked for.
+    types: OnceLock<Types>,
 }
 
 impl<'a> Image<'a> {
@@ -167,6 +171,7 @@ impl<'a> Image<'a> {
             metadata_offset,
             metadata,
             native,
+            types: OnceLock::new(),
         };
         image.check_lists()?;
         Ok(image)
@@ -231,10 +236,7 @@ impl<'a> Image<'a> {
             Native::None | Native::ReadyToRun => {}
         }
         let tables = &self.metadata.tables;
-        let is_hooks = |name: u32| {
-            let name = self.metadata.strings.get(name);
-            name.is_ok_and(|name| name == RUNTIME.as_bytes())
-        };
+        let is_hooks = |name: u32| self.metadata.strings.is(name, RUNTIME.as_bytes());
         if self.assembly_name() == Some(RUNTIME) {
             return Some(Reason::Runtime);
         }
@@ -253,7 +255,7 @@ impl<'a> Image<'a> {
     /// Whether this is the core library, which defines `System.Object`.
     fn defines_object(&self) -> bool {
         let strings = &self.metadata.strings;
-        let is = |index, text: &[u8]| strings.get(index).is_ok_and(|s| s == text);
+        let is = |index, text: &[u8]| strings.is(index, text);
         // It extends nothing, which besides it only interfaces and <Module> do.
         self.metadata.tables.iter(table::TYPE_DEF).any(|row| {
             row.get(column::type_def::EXTENDS) >> 2 == 0
@@ -286,7 +288,7 @@ impl<'a> Image<'a> {
             table::TYPE_DEF => (column::type_def::NAME, column::type_def::NAMESPACE),
             _ => return false,
         };
-        let is = |index, text: &[u8]| self.metadata.strings.get(index).is_ok_and(|s| s == text);
+        let is = |index, text: &[u8]| self.metadata.strings.is(index, text);
         is(row.get(n), name) && is(row.get(ns), namespace)
     }
 
@@ -344,6 +346,11 @@ impl<'a> Image<'a> {
             }
         }
         (low > 1).then(|| low - 1)
+    }
+
+    /// What types enclose which, and their names.
+    pub(crate) fn types(&self) -> &Types {
+        self.types.get_or_init(|| Types::read(self))
     }
 
     /// The positions of a type's methods in the method list.

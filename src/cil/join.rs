@@ -6,7 +6,7 @@ use crate::aspect::woven::WovenType;
 use crate::cil::body;
 use crate::cil::image::Image;
 use crate::cil::lower::{Shape, Tokens};
-use crate::cil::metadata::additions::Additions;
+use crate::cil::metadata::additions::{Additions, FieldMap};
 use crate::cil::metadata::schema::table;
 use crate::cil::metadata::signature;
 use crate::cil::metadata::tables::{token, token_row};
@@ -31,6 +31,9 @@ pub struct Woven<'i, 'a> {
     source: &'i pdb::Source<'i>,
     parts: Vec<Vec<u8>>,
     bodies: Vec<NewBody>,
+    fields: FieldMap,
+    /// Whether the bodies name fields by their new numbers.
+    renumbered: bool,
     /// The types with planned methods.
     pub types: Vec<WovenType>,
 }
@@ -41,15 +44,30 @@ impl<'a> Woven<'_, 'a> {
         self.bodies.is_empty()
     }
 
+    /// What gives the fields that new bodies name their new numbers: each to be run, on any thread. What is
+    /// not asked for here happens with [`Woven::write`].
+    pub fn renumberings(&mut self) -> Vec<Renumbering<'_>> {
+        let fields = &self.fields;
+        if std::mem::replace(&mut self.renumbered, true) || fields.is_empty() {
+            return vec![];
+        }
+        let parts = self.parts.iter_mut();
+        parts.map(|part| Renumbering { part, fields }).collect()
+    }
+
     /// Lays out the new file. `symbols` becomes the manifest resource [`write::SYMBOLS_RESOURCE`]; with
     /// a key the strong name is signed anew.
     pub fn write(
-        self,
+        mut self,
         symbols: Option<Arc<Vec<u8>>>,
         key: Option<&'a StrongNameKey>,
     ) -> Result<Written<'a>> {
+        for part in self.renumberings() {
+            part.run()?;
+        }
         let edits = Edits {
             additions: self.additions,
+            fields: self.fields,
             parts: self.parts,
             bodies: self.bodies,
             pdb: self.pdb,
@@ -60,6 +78,19 @@ impl<'a> Woven<'_, 'a> {
         }
         written.warnings.extend(self.source.warning());
         Ok(written)
+    }
+}
+
+/// A part whose bodies name fields by their old numbers.
+pub struct Renumbering<'p> {
+    part: &'p mut [u8],
+    fields: &'p FieldMap,
+}
+
+impl Renumbering<'_> {
+    /// Gives the fields their new numbers.
+    pub fn run(self) -> Result<()> {
+        renumber::new_bodies(self.part, self.fields)
     }
 }
 
@@ -282,18 +313,20 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
     }
 
     /// All that was put together.
-    pub(super) fn finish(mut self, scratch: &mut Scratch) -> Woven<'i, 'a> {
+    pub(super) fn finish(mut self, scratch: &mut Scratch) -> Result<Woven<'i, 'a>> {
         self.parts.push(scratch.bodies.as_slice().to_vec());
         self.bodies.sort_unstable_by_key(|body| body.method);
         let edits = self.edits;
-        Woven {
+        Ok(Woven {
             image: self.weaver.image,
+            fields: self.additions.field_map(&self.weaver.image.metadata)?,
+            renumbered: false,
             additions: self.additions,
             pdb: self.weaver.source.pdb().map(|pdb| (pdb, edits)),
             source: self.weaver.source,
             parts: self.parts,
             bodies: self.bodies,
             types: self.types,
-        }
+        })
     }
 }

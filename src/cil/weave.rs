@@ -16,12 +16,12 @@ use crate::cil::lower::{self, Calls, Shape, Tokens};
 use crate::cil::machines::{Machine, Machines};
 use crate::cil::metadata::additions::Additions;
 use crate::cil::metadata::schema::{coded, column, table};
-use crate::cil::metadata::signature::{self, MethodSignature};
+use crate::cil::metadata::signature::{Descriptors, MethodSignature};
 use crate::cil::metadata::tables::{decode, token, token_row, token_table};
 use crate::cil::output::NewBody;
 use crate::cil::pdb::{self, Pdb};
 use crate::cil::rewrite::{self, Rewritten};
-use crate::cil::scan::{Survey, has_il};
+use crate::cil::scan::has_il;
 use crate::cil::signatures::Signatures;
 use crate::error::{Error, Kind, Result};
 use std::borrow::Cow;
@@ -33,12 +33,12 @@ pub struct Scratch {
     pub(super) rewrite: rewrite::Scratch,
     /// The new bodies of the part under way, each at a multiple of four.
     pub(super) bodies: Vec<u8>,
+    descriptors: Descriptors,
 }
 
 /// What weaving an image's methods needs and no thread changes.
 pub struct Weaver<'w, 'i, 'a> {
     pub(super) image: &'i Image<'a>,
-    survey: &'w Survey<'i, 'a>,
     pub(super) planned: &'w [Planned],
     pub(super) source: &'i pdb::Source<'i>,
     pub(super) pdb: Option<(Pdb<'i>, pdb::Places)>,
@@ -104,8 +104,7 @@ pub fn weave<'i, 'a>(
     plan: &Plan,
     scratch: &mut Scratch,
 ) -> Result<Woven<'i, 'a>> {
-    let survey = Survey::read(image)?;
-    let weaver = Weaver::new(&survey, source, plan)?;
+    let weaver = Weaver::new(image, source, plan)?;
     let parts = weaver.parts().into_iter();
     let parts = parts.map(|part| weaver.part(part, scratch));
     let parts = parts.collect::<Result<_>>()?;
@@ -118,11 +117,10 @@ const PART: usize = 512;
 impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
     /// Prepares a weave; `source` is the image's debugging information.
     pub fn new(
-        survey: &'w Survey<'i, 'a>,
+        image: &'i Image<'a>,
         source: &'i pdb::Source<'i>,
         plan: &'w Plan,
     ) -> Result<Weaver<'w, 'i, 'a>> {
-        let image = survey.image();
         let mut additions = Additions::new(&image.metadata);
         let mut machines = Machines::default();
         let advice = plan
@@ -139,7 +137,6 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         };
         Ok(Weaver {
             image,
-            survey,
             planned: &plan.methods,
             source,
             pdb: source.pdb().map(|pdb| {
@@ -168,6 +165,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
     /// Weaves a part of the plan but for its state machines.
     pub fn part(&self, methods: Range<usize>, scratch: &mut Scratch) -> Result<Part> {
         scratch.bodies.clear();
+        scratch.descriptors.clear();
         let mut part = Part::default();
         part.bodies.reserve_exact(methods.len());
         let mut first = methods.start;
@@ -190,7 +188,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         let image = self.image;
         let number = planned[0].ty;
         let mut name = String::new();
-        self.survey.types.put_name(image, number + 1, &mut name)?;
+        image.types().put_name(image, number + 1, &mut name)?;
         let woven = WovenType::new(number, &name, "", planned.len());
         part.types.push(PartType {
             woven,
@@ -291,8 +289,9 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         let (document, line) = self.move_lines(place, &opened, &rewritten, scratch, &mut part.pdb);
         let ty = part.types.last_mut().expect("the type is under way");
         ty.name_document(place, document);
+        let descriptor = scratch.descriptors.get(self.image, opened.signature);
         ty.woven.add(planned.id, line, &opened.name, |text| {
-            signature::put_descriptor(self.image, opened.signature, text);
+            text.push_str(descriptor)
         });
         Ok(Ok(()))
     }
@@ -358,7 +357,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         for part in parts {
             joiner.add(part, scratch)?;
         }
-        Ok(joiner.finish(scratch))
+        joiner.finish(scratch)
     }
 }
 

@@ -157,7 +157,7 @@ impl<'i, 'a> File<'i, 'a> {
         if !matcher.bytes_may_match(source.bytes) {
             return Ok(None);
         }
-        let survey = cil::Survey::read(image)?;
+        let survey = cil::Survey::read(image);
         let parts: Vec<Result<Plan>> = (survey.parts(SCANNED).into_par_iter())
             .map(|types| {
                 let first = types.start;
@@ -177,12 +177,16 @@ impl<'i, 'a> File<'i, 'a> {
         if plan.methods.is_empty() && plan.skipped.is_empty() {
             return Ok(None);
         }
-        let weaver = cil::Weaver::new(&survey, self.pdb, &plan)?;
+        let weaver = cil::Weaver::new(image, self.pdb, &plan)?;
         let parts: Vec<Result<cil::Part>> = (weaver.parts().into_par_iter())
             .map(|part| with_worker(|w| weaver.part(part, &mut w.cil_scratch)))
             .collect();
         let parts = parts.into_iter().collect::<Result<_>>()?;
         let mut woven = with_worker(|w| weaver.join(parts, &mut w.cil_scratch))?;
+        let renumbered: Vec<Result<()>> = (woven.renumberings().into_par_iter())
+            .map(cil::Renumbering::run)
+            .collect();
+        renumbered.into_iter().collect::<Result<()>>()?;
         let types = std::mem::take(&mut woven.types);
         Ok(Some(Unit::new(cx, woven, types, plan)))
     }
