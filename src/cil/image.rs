@@ -415,6 +415,24 @@ impl<'a> Image<'a> {
         Ok((offset, body))
     }
 
+    /// A type's full name, by its number in the order of the scan.
+    pub fn type_name(&self, ty: u32) -> Result<String> {
+        let mut name = String::new();
+        self.types().put_name(self, ty + 1, &mut name)?;
+        Ok(name)
+    }
+
+    /// Name and descriptor of a method, by the numbers of its type and in its type in the order of the scan.
+    pub fn describe(&self, ty: u32, index: u32) -> Result<(String, String)> {
+        use column::method_def::{NAME, SIGNATURE};
+        let method = self.method_at(self.method_positions(ty + 1)?.start + index)?;
+        let row = self.metadata.tables.row(table::METHOD_DEF, method)?;
+        let name = self.metadata.strings.text(row.get(NAME))?.into_owned();
+        let mut descriptor = String::new();
+        signature::put_descriptor(self, row.get(SIGNATURE), &mut descriptor);
+        Ok((name, descriptor))
+    }
+
     /// Name and signature of a method, for messages.
     pub(crate) fn method_label(&self, method: u32) -> String {
         let mut label = String::new();
