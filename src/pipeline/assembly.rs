@@ -4,8 +4,8 @@ use crate::cil::{self, StrongNameKey, Written};
 use crate::error::{Error, Result};
 use crate::pipeline::ledger::Ledger;
 use crate::pipeline::outcome::WarningKind;
-use crate::pipeline::process::Context;
-use crate::pipeline::unit::{Attempts, Platform, Unit, parse_all, plan};
+use crate::pipeline::process::{Context, Platform};
+use crate::pipeline::unit::{Attempts, Unit, parse_all, plan};
 use rayon::prelude::*;
 
 /// An assembly to weave.

@@ -5,8 +5,8 @@ use crate::aspect::pointcut::ArtifactMatcher;
 use crate::dex;
 use crate::error::{Error, Result};
 use crate::pipeline::ledger::Ledger;
-use crate::pipeline::process::{Context, with_worker};
-use crate::pipeline::unit::{Attempts, Platform, Unit, parse_all, plan};
+use crate::pipeline::process::{Context, Platform, with_worker};
+use crate::pipeline::unit::{Attempts, Unit, parse_all, plan};
 use rayon::prelude::*;
 
 /// The class with the hooks.

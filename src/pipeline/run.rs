@@ -20,7 +20,7 @@ use crate::pipeline::job::{Job, Meter, Progress, artifact_name, check_paths, rea
 use crate::pipeline::ledger::Ledger;
 use crate::pipeline::outcome::Outcome;
 use crate::pipeline::output::{Target, write_all, write_map};
-use crate::pipeline::process::{Context, weave_class, with_worker};
+use crate::pipeline::process::{Context, Platform, weave_class, with_worker};
 use crate::pipeline::runtime_library;
 use std::path::Path;
 
@@ -49,6 +49,7 @@ fn run_here(job: &Job, progress: Progress<'_>) -> Result<Outcome> {
         matcher: &job.matcher,
         hierarchy: &hierarchy,
         id_base: job.id_base,
+        classes_on: Platform::Java,
         explain: job.explain,
         dry: job.output.is_none(),
         runtime: job.runtime,
