@@ -4,7 +4,8 @@ use crate::support::{PRINTED, World, member, ran};
 use std::collections::BTreeMap;
 use std::process::Command;
 
-const SECTIONS: &str = "version = 1\n[[aspect]]\nmatch = { type = \"com.acme.*\" }\nhooks = \"android-trace\"\n";
+const SECTIONS: &str =
+    "version = 1\n[[aspect]]\nmatch = { type = \"com.acme.*\" }\nhooks = \"android-trace\"\n";
 const LIBRARY: &str = "libs/weave-runtime.jar";
 
 /// A world with `lib.aar`, whose `classes.jar` holds the program, and rules.
@@ -93,6 +94,8 @@ fn a_jar_has_no_sections() {
     world.write("sections.toml", SECTIONS);
     world.wove(&["--rules", "sections.toml", "app.jar", "out.jar"]);
     assert_eq!(world.read("app.jar"), world.read("out.jar"));
-    let plan = world.wove(&["plan", "--rules", "sections.toml", "app.jar"]).out;
+    let plan = world
+        .wove(&["plan", "--rules", "sections.toml", "app.jar"])
+        .out;
     assert!(plan.contains("not to be had here"), "{plan}");
 }
