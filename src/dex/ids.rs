@@ -63,11 +63,14 @@ impl Ids {
 /// Refuses tables that are not sorted: what is looked for in them, hooks that are there already among it,
 /// would not be found.
 pub(super) fn check_order(file: &File<'_>) -> Result<()> {
-    for i in 1..file.strings.len() as u32 {
-        if compare_strings(file.string(i - 1)?, file.string(i)?).is_ge() {
+    let mut last = None;
+    for i in 0..file.strings.len() as u32 {
+        let text = file.string(i)?;
+        if last.is_some_and(|last| compare_strings(last, text).is_ge()) {
             let what = format!("string {i} does not come after the one in front of it");
             return Err(Error::malformed(0, what));
         }
+        last = Some(text);
     }
     Ok(())
 }
@@ -113,13 +116,18 @@ fn beyond(table: &[u32], old: u32, at: usize) -> Error {
 
 /// Orders modified UTF-8 by UTF-16 code units: by its bytes, but that NUL (`C0 80`) comes first.
 pub(super) fn compare_strings(a: &[u8], b: &[u8]) -> Ordering {
-    let Some(i) = a.iter().zip(b).position(|(a, b)| a != b) else {
-        return a.len().cmp(&b.len());
-    };
-    match (a[i], b[i]) {
-        (0xc0, _) => Ordering::Less,
-        (_, 0xc0) => Ordering::Greater,
-        (a, b) => a.cmp(&b),
+    // Neighbours in a sorted table have long fronts in common.
+    let (words, others) = (a.as_chunks::<8>().0, b.as_chunks::<8>().0);
+    let words = words.iter().zip(others).take_while(|(a, b)| a == b);
+    let common = 8 * words.count();
+    let mut rest = a[common..].iter().zip(&b[common..]);
+    match rest.position(|(a, b)| a != b).map(|i| common + i) {
+        None => a.len().cmp(&b.len()),
+        Some(i) => match (a[i], b[i]) {
+            (0xc0, _) => Ordering::Less,
+            (_, 0xc0) => Ordering::Greater,
+            (a, b) => a.cmp(&b),
+        },
     }
 }
 

@@ -49,7 +49,7 @@ struct Sources<'s, 'a> {
     ids: &'s Ids,
     bodies: &'s mut Bodies,
     data: Data,
-    strings: usize,
+    strings: Strings,
     class_data: Vec<u8>,
     /// Where each class's data lies in it, or `NO_INDEX`.
     class_data_at: Vec<u32>,
@@ -69,7 +69,7 @@ pub(super) fn write(
         ids,
         bodies,
         data: Data::gather(file, ids)?,
-        strings: string_size(file, ids)?,
+        strings: Strings::read(file, ids)?,
         class_data: Vec::new(),
         class_data_at: vec![NO_INDEX; file.classes.len()],
     };
@@ -99,18 +99,33 @@ pub(super) fn seal(out: &mut [u8], starts: &[usize]) {
     }
 }
 
-/// Bytes of all strings' data. Strings that overlap are refused.
-fn string_size(file: &File<'_>, ids: &Ids) -> Result<usize> {
-    let mut size = 0;
-    let mut budget = Budget::new(file, "strings");
-    for row in file.strings {
-        let at = u32_at(row, 0) as usize;
-        let (_, end) = string_data(file.bytes, at)?;
-        budget.spend(at, end - at)?;
-        size += end - at;
+/// The strings' data.
+struct Strings {
+    /// Where each old string's ends.
+    ends: Vec<u32>,
+    /// Bytes of all, with those that are new.
+    size: usize,
+}
+
+impl Strings {
+    /// Finds where the strings end. Those that overlap are refused.
+    fn read(file: &File<'_>, ids: &Ids) -> Result<Strings> {
+        let mut strings = Strings {
+            ends: Vec::with_capacity(file.strings.len()),
+            size: 0,
+        };
+        let mut budget = Budget::new(file, "strings");
+        for row in file.strings {
+            let at = u32_at(row, 0) as usize;
+            let (_, end) = string_data(file.bytes, at)?;
+            budget.spend(at, end - at)?;
+            strings.size += end - at;
+            strings.ends.push(end as u32);
+        }
+        let new = ids.strings.iter().map(|(_, text)| new_string(text).len());
+        strings.size += new.sum::<usize>();
+        Ok(strings)
     }
-    let new = ids.strings.iter().map(|(_, text)| new_string(text).len());
-    Ok(size + new.sum::<usize>())
 }
 
 /// A new string's `string_data_item`.
@@ -233,7 +248,7 @@ impl Sources<'_, '_> {
             kind::CODE => self.bodies.code.len(),
             kind::DEBUG_INFO => self.bodies.debug.len(),
             kind::TYPE_LIST => self.data.type_lists.size,
-            kind::STRING_DATA => self.strings,
+            kind::STRING_DATA => self.strings.size,
             kind::ANNOTATION => self.data.annotations.size,
             kind::CLASS_DATA => self.class_data.len(),
             kind::ENCODED_ARRAY => self.data.arrays.size,
@@ -490,11 +505,12 @@ impl Sources<'_, '_> {
     fn write_strings(&self, ids: &mut usize, out: &mut Vec<u8>) -> Result<()> {
         let bytes = self.file.bytes;
         let mut run = 0..0;
+        let mut ends = self.strings.ends.iter();
         merge(self.file.strings, &self.ids.strings, |row| {
             let place = match row {
                 Row::Old(row) => {
                     let at = u32_at(row, 0) as usize;
-                    let (_, end) = string_data(bytes, at)?;
+                    let end = *ends.next().expect("one a string") as usize;
                     if at != run.end {
                         out.extend_from_slice(&bytes[run.clone()]);
                         run = at..at;

@@ -10,6 +10,7 @@ pub mod code_item;
 mod constructor;
 mod data;
 pub mod debug_info;
+mod descriptors;
 mod file;
 mod flow;
 mod guards;

@@ -6,6 +6,7 @@ use crate::aspect::woven::WovenType;
 use crate::bytes::mutf8;
 use crate::dex::bodies::{Bodies, Job, Member};
 use crate::dex::class::{Budget, ClassDef, Members};
+use crate::dex::descriptors::Descriptors;
 use crate::dex::file::{Dex, File, NO_INDEX};
 use crate::dex::ids::{self, Ids, Wanted};
 use crate::dex::layout;
@@ -172,42 +173,35 @@ fn tell(
     types: &mut Vec<WovenType>,
 ) -> Result<bool> {
     let mut any = false;
-    let mut last = None;
-    for (planned, outcome) in plan.planned.iter().zip(&scratch.outcomes) {
-        if last != Some(planned.ty) {
-            last = Some(planned.ty);
-            let row = &file.classes[(planned.ty - plan.first_type) as usize];
-            let class = ClassDef::read(row);
-            let of_type = plan.planned.iter().filter(|p| p.ty == planned.ty);
-            types.push(WovenType::new(
-                planned.ty,
-                &file.type_name(class.ty)?,
-                &mutf8(class.file(file)?),
-                of_type.count(),
-            ));
-        }
-        let Some(ty) = types.last_mut() else {
-            continue;
-        };
-        let member = scratch.members[outcome.member as usize];
-        let (_, proto, name) = file.method(member.id)?;
-        let name = mutf8(file.string(name)?);
-        let mut descriptor = String::new();
-        file.proto_descriptor(proto, &mut descriptor)?;
-        match outcome.left {
-            Some(reason) => ty.left.push(Skipped {
-                ty: planned.ty,
-                index: planned.index,
-                method: format!("{name}{descriptor}"),
-                reason,
-            }),
-            None => {
-                any = true;
-                ty.add(planned.id, outcome.line, &name, |text| {
-                    text.push_str(&descriptor);
-                });
+    let mut descriptors = Descriptors::new(file);
+    let mut outcomes = scratch.outcomes.iter();
+    for of_type in plan.planned.chunk_by(|a, b| a.ty == b.ty) {
+        let number = of_type[0].ty;
+        let class = ClassDef::read(&file.classes[(number - plan.first_type) as usize]);
+        let name = file.type_name(class.ty)?;
+        let source = mutf8(class.file(file)?);
+        let mut ty = WovenType::new(number, &name, &source, of_type.len());
+        for (planned, outcome) in of_type.iter().zip(&mut outcomes) {
+            let member = scratch.members[outcome.member as usize];
+            let (_, proto, name) = file.method(member.id)?;
+            let name = mutf8(file.string(name)?);
+            let descriptor = descriptors.of(proto)?;
+            match outcome.left {
+                Some(reason) => ty.left.push(Skipped {
+                    ty: number,
+                    index: planned.index,
+                    method: format!("{name}{descriptor}"),
+                    reason,
+                }),
+                None => {
+                    any = true;
+                    ty.add(planned.id, outcome.line, &name, |text| {
+                        text.push_str(descriptor);
+                    });
+                }
             }
         }
+        types.push(ty);
     }
     Ok(any)
 }
