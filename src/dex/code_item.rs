@@ -9,6 +9,8 @@ use rustc_hash::FxHashMap;
 
 /// Bytes in front of the instructions.
 pub const HEADER: usize = 16;
+/// Where in it the offset of the debug info is.
+pub const DEBUG_INFO: usize = 8;
 
 /// A code item, borrowed from the file.
 #[derive(Clone, Copy, Debug)]

@@ -60,21 +60,6 @@ impl Ids {
     }
 }
 
-/// Refuses tables that are not sorted: what is looked for in them, hooks that are there already among it,
-/// would not be found.
-pub(super) fn check_order(file: &File<'_>) -> Result<()> {
-    let mut last = None;
-    for i in 0..file.strings.len() as u32 {
-        let text = file.string(i)?;
-        if last.is_some_and(|last| compare_strings(last, text).is_ge()) {
-            let what = format!("string {i} does not come after the one in front of it");
-            return Err(Error::malformed(0, what));
-        }
-        last = Some(text);
-    }
-    Ok(())
-}
-
 /// The index of a string.
 pub(super) fn find_string(file: &File<'_>, text: &[u8]) -> Result<Option<u32>> {
     let found = search(file.strings.len(), |i| {
@@ -378,27 +363,4 @@ pub(super) fn add(
         methods: new_methods,
         strings: new_strings,
     }))
-}
-
-#[cfg(test)]
-mod order_tests {
-    use super::*;
-
-    #[test]
-    fn strings_out_of_order_are_refused() {
-        let mut bytes = include_bytes!("../../tests/dex/everything.dex").to_vec();
-        let dex = crate::dex::Dex::parse(&bytes).unwrap();
-        let file = &dex.files[0];
-        check_order(file).unwrap();
-        // string_ids_off is at 0x3c of the header.
-        let ids = u32::from_le_bytes(bytes[0x3c..0x40].try_into().unwrap()) as usize;
-        bytes[ids..ids + 8].rotate_left(4);
-        let dex = crate::dex::Dex::parse(&bytes).unwrap();
-        let file = &dex.files[0];
-        let refused = check_order(file).unwrap_err().to_string();
-        assert!(
-            refused.contains("string 1 does not come after"),
-            "{refused}"
-        );
-    }
 }

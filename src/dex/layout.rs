@@ -245,7 +245,7 @@ impl Sources<'_, '_> {
     /// How many bytes a data section takes.
     fn size(&self, kind: u16) -> usize {
         match kind {
-            kind::CODE => self.bodies.code.len(),
+            kind::CODE => self.bodies.code_size,
             kind::DEBUG_INFO => self.bodies.debug.len(),
             kind::TYPE_LIST => self.data.type_lists.size,
             kind::STRING_DATA => self.strings.size,
@@ -324,7 +324,6 @@ impl Sources<'_, '_> {
             0,
         );
         self.write_ids(places, out)?;
-        self.bodies.set_debug_info(places.offset(kind::DEBUG_INFO));
         let bases = Bases {
             ref_lists: places.offset(kind::ANNOTATION_SET_REF_LIST),
             sets: places.offset(kind::ANNOTATION_SET),
@@ -336,7 +335,7 @@ impl Sources<'_, '_> {
             }
             out.resize(section.offset as usize, 0);
             match section.kind {
-                kind::CODE => out.extend_from_slice(&self.bodies.code),
+                kind::CODE => self.bodies.put_code(places.offset(kind::DEBUG_INFO), out),
                 kind::DEBUG_INFO => out.extend_from_slice(&self.bodies.debug),
                 kind::TYPE_LIST => self.data.write_type_lists(self.file, self.ids, out)?,
                 kind::STRING_DATA => self.write_strings(&mut string_ids, out)?,
@@ -568,7 +567,7 @@ mod tests {
     use super::*;
     use crate::dex::Dex;
     use crate::dex::ids::{self, Wanted};
-    use crate::dex::write::Scratch;
+    use crate::dex::write::{Scratch, one_by_one};
 
     const EVERYTHING: &[u8] = include_bytes!("../../tests/dex/everything.dex");
 
@@ -579,7 +578,7 @@ mod tests {
         for file in files {
             let ids = ids::add(file, wanted, &[]).unwrap().unwrap().ids;
             let mut scratch = Scratch::default();
-            scratch.copy_all(file, &ids).unwrap();
+            scratch.copy_all(file, &ids, &one_by_one).unwrap();
             starts.push(out.len());
             write(file, &ids, scratch.bodies(), &mut out).unwrap();
         }
