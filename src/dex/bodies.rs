@@ -135,6 +135,14 @@ impl Bodies {
         self.methods.clear();
         self.methods.resize(job.members.len(), NO_INDEX);
         self.debug_known.clear();
+        let (mut items, mut debug) = (0, 0);
+        for part in &mut self.parts[..ranges.len()] {
+            let part = part.get_mut().expect("no part panics");
+            items += part.items.len();
+            debug += part.debug.len();
+        }
+        self.items.reserve(items);
+        self.debug.reserve(debug);
         let mut last_end = 0;
         let mut numbers = Vec::new();
         for (part, range) in self.parts.iter_mut().zip(ranges) {

@@ -60,6 +60,9 @@ pub(super) enum Origin {
     Rewritten(u64),
 }
 
+/// More than most methods grow by.
+const HOOKED: usize = 48;
+
 impl Part {
     /// Forgets everything; keeps the memory.
     fn clear(&mut self) {
@@ -77,6 +80,12 @@ impl Part {
     pub fn build(&mut self, job: &Job<'_, '_>, methods: &[u32]) -> Result<()> {
         self.clear();
         self.old = 0..0;
+        if let [first, .., last] = methods {
+            let code = |m: u32| job.members[m as usize].code as usize;
+            // Growing bit by bit would move everything, some times over.
+            self.code
+                .reserve(code(*last) - code(*first) + HOOKED * methods.len());
+        }
         // Where the item under way was copied to: methods may share one.
         let mut copied = None;
         let mut last = NO_INDEX;
