@@ -5,7 +5,6 @@ use crate::aspect::plan::{Planned, Planner, Skipped};
 use crate::aspect::pointcut::{ArtifactMatcher, Hierarchy, Matcher};
 use crate::aspect::woven::WovenType;
 use crate::container::zip::Codec;
-use crate::dex;
 use crate::error::Result;
 use crate::jvm;
 use crate::pipeline::ids::IdBase;
@@ -96,7 +95,6 @@ impl Touched {
 pub(crate) struct Worker {
     pub(crate) codec: Codec,
     pub(crate) scratch: jvm::Scratch,
-    pub(crate) dex_scratch: dex::Scratch,
     pub(crate) bytes: Vec<u8>,
 }
 
@@ -104,7 +102,6 @@ thread_local! {
     static WORKER: RefCell<Worker> = RefCell::new(Worker {
         codec: Codec::new(),
         scratch: jvm::Scratch::default(),
-        dex_scratch: dex::Scratch::default(),
         bytes: Vec::new(),
     });
 }
