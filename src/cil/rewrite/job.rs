@@ -119,7 +119,7 @@ impl<'j, 'b> Job<'j, 'b> {
             out.resize(out.len().next_multiple_of(4), 0);
             start = out.len();
             let has_clauses = !clauses.is_empty();
-            let init = body.init_locals;
+            let init = body.init_locals || self.initialises(locals);
             body::put_fat_header(out, code_len as usize, max_stack, init, locals, has_clauses);
         }
         let code_start = out.len();
@@ -138,6 +138,15 @@ impl<'j, 'b> Job<'j, 'b> {
             code_len,
             own_end: scratch.layout.start(body.code.len() as u32),
         }))
+    }
+
+    /// Whether a body that had no locals initialises ours, without which verifiers refuse it (III.1.8.1.1).
+    /// What `localloc` reserves would be cleared, too: bodies with the bytes of that stay as they are.
+    fn initialises(&self, locals: u32) -> bool {
+        let localloc = op::LOCALLOC.to_be_bytes();
+        self.body.locals == 0
+            && locals != 0
+            && !self.body.code.windows(2).any(|bytes| bytes == localloc)
     }
 
     /// What goes in front of each `ret`.
