@@ -121,6 +121,8 @@ fn locals_are_initialised_where_there_were_none() {
     };
     let calls = tiny(&code(&[&CALL, &[0x2a]]));
     assert_eq!(header(&calls), "fat maxstack 8 init locals 11000001");
+    let token = tiny(&code(&[&[0x02, 0x7b, 0xfe, 0x0f, 0, 4, 0x26, 0x2a]]));
+    assert_eq!(header(&token), "fat maxstack 8 init locals 11000001");
     // What it reserves on the stack is not to be cleared: `localloc` without the flag (SkipLocalsInit).
     let reserves = tiny(&code(&[&[0x1f, 64, 0xfe, 0x0f, 0x26], &CALL, &[0x2a]]));
     assert_eq!(header(&reserves), "fat maxstack 8 locals 11000001");

@@ -22,7 +22,7 @@ use crate::pipeline::outcome::Outcome;
 use crate::pipeline::output::{Target, write_all, write_map};
 use crate::pipeline::process::{Context, weave_class, with_worker};
 use crate::pipeline::runtime_library;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What is told of a file that is no artifact.
 pub(crate) const NOT_WOVEN: &str = "neither a class file, nor a .NET assembly, nor a dex file, nor a jar or other zip file, nor a folder";
@@ -200,17 +200,23 @@ fn weave_assembly(
     name: &str,
     input: &Input,
 ) -> Result<()> {
-    let pdb_path = job.input.with_extension("pdb");
+    let image = cil::Image::parse(input).map_err(|e| e.in_artifact(name))?;
+    let pdb_path = symbols_of(&job.input, &image);
     let symbols = match pdb_path.is_file() {
         true => Some(Input::open(&pdb_path)?),
         false => None,
     };
-    cil::Image::parse(input).map_err(|e| e.in_artifact(name))?;
+    let pdb_output = |output: &Path| match same_file(&job.input, output) {
+        true => pdb_path.clone(),
+        false => output.with_extension("pdb"),
+    };
+    let pdb_name = job.output.as_deref().map(pdb_output);
     let source = Source {
         label: name,
         name,
         bytes: input,
         pdb: symbols.as_deref(),
+        pdb_name: pdb_name.and_then(|path| path.file_name()?.to_str().map(str::to_owned)),
     };
     let mut written = weave_assemblies(cx, ledger, job.key.as_ref(), &[source])?;
     let Some(output) = &job.output else {
@@ -220,7 +226,7 @@ fn weave_assembly(
         return Ok(());
     }
     let in_place = same_file(&job.input, output);
-    let pdb_output = output.with_extension("pdb");
+    let pdb_output = pdb_output(output);
     if !in_place && same_file(&pdb_path, &pdb_output) {
         return Err(Error::usage(format!(
             "{} would replace the input's: choose an output of another name or in another folder",
@@ -247,6 +253,15 @@ fn weave_assembly(
         write_map(ledger, job, output)?;
     }
     write_file(output, image.as_deref().unwrap_or(input), &job.input)
+}
+
+/// Where an assembly's symbols file lies, if there is one: beside it, of its name or of the one that it asks for.
+fn symbols_of(assembly: &Path, image: &cil::Image<'_>) -> PathBuf {
+    let same_name = assembly.with_extension("pdb");
+    match image.pdb_name() {
+        Some(name) if !same_name.is_file() => assembly.with_file_name(name),
+        _ => same_name,
+    }
 }
 
 /// Writes a file whole, or leaves the one that is there.

@@ -56,6 +56,46 @@ fn an_assembly_comes_with_its_pdb_and_the_hook_library() {
     assert!(world.read("out/steps.dll") == woven);
 }
 
+/// The file that a woven image has its symbols looked for in.
+fn asked_for(image: &[u8]) -> String {
+    let image = weave::cil::Image::parse(image).unwrap();
+    image.pdb_name().unwrap()
+}
+
+#[test]
+fn an_assembly_asks_for_the_pdb_that_is_written() {
+    let world = world(&[("in/steps.dll", STEPS), ("in/steps.pdb", STEPS_PDB)]);
+    let asked = asked_for(STEPS);
+    // Renamed: the runtime looks for the name in the image, Mono for the image's own.
+    fs::create_dir(world.at("out")).unwrap();
+    world.wove(&["in/steps.dll", "out/other-longer-name.exe"]);
+    let renamed = world.read("out/other-longer-name.exe");
+    assert_eq!(asked_for(&renamed), "other-longer-name.pdb");
+    let guid = weave::cil::Image::parse(&renamed).unwrap().pdb_guid();
+    let pdb = world.read("out/other-longer-name.pdb");
+    let pdb = weave::cil::pdb::Pdb::parse(&pdb).unwrap();
+    assert_eq!(&pdb.id()[..16], guid.unwrap());
+    assert_eq!(
+        world.wove(&["verify", "out/other-longer-name.exe"]).status,
+        0
+    );
+
+    // An assembly that was renamed before: its symbols lie where it asks for them.
+    world.write("renamed/late.dll", STEPS);
+    world.write(&format!("renamed/{asked}"), STEPS_PDB);
+    fs::create_dir(world.at("one")).unwrap();
+    world.wove(&["renamed/late.dll", "one/late.dll"]);
+    assert_eq!(asked_for(&world.read("one/late.dll")), "late.pdb");
+    assert!(world.at("one/late.pdb").exists());
+    world.wove(&["renamed", "all"]);
+    assert_eq!(asked_for(&world.read("all/late.dll")), asked);
+    assert!(world.read(&format!("all/{asked}")) != STEPS_PDB);
+    world.wove(&["renamed/late.dll", "renamed/late.dll"]);
+    assert_eq!(asked_for(&world.read("renamed/late.dll")), asked);
+    assert!(world.read(&format!("renamed/{asked}")) != STEPS_PDB);
+    assert!(!world.at("renamed/late.pdb").exists());
+}
+
 #[test]
 fn a_published_application_stays_one() {
     let world = world(&[

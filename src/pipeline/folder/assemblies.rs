@@ -32,7 +32,7 @@ impl<'a> Folder<'a, '_> {
             if file_name(&found.name) == runtime::DLL_NAME || !cil::is_assembly(&image) {
                 return Ok(None);
             }
-            let pdb = (self.symbols_of(&found.name))
+            let pdb = (self.symbols_of(&found.name, &image))
                 .map(|pdb| Ok((pdb, Input::open(&pdb.path)?)))
                 .transpose()?;
             let label = format!("{}/{}", self.name, found.name);
@@ -53,6 +53,7 @@ impl<'a> Folder<'a, '_> {
                 name: file_name(&o.found.name),
                 bytes: &o.image,
                 pdb: o.pdb.as_ref().map(|(_, pdb)| &**pdb),
+                pdb_name: (o.pdb.as_ref()).map(|(pdb, _)| file_name(&pdb.name).to_owned()),
             })
             .collect();
         let written = weave_assemblies(self.cx, self.ledger, self.job.key.as_ref(), &sources)?;
@@ -81,10 +82,13 @@ impl<'a> Folder<'a, '_> {
         Ok(())
     }
 
-    /// The symbols file of an assembly.
-    fn symbols_of(&self, assembly: &str) -> Option<&'a Found> {
+    /// The symbols file of an assembly: of its name, or of the one that it asks for.
+    fn symbols_of(&self, assembly: &str, image: &[u8]) -> Option<&'a Found> {
         let stem = assembly.rsplit_once('.').map_or(assembly, |(stem, _)| stem);
-        self.find(&format!("{stem}.pdb"))
+        self.find(&format!("{stem}.pdb")).or_else(|| {
+            let name = cil::Image::parse(image).ok()?.pdb_name()?;
+            self.find(&format!("{}{name}", directory(assembly)))
+        })
     }
 
     fn find(&self, name: &str) -> Option<&'a Found> {
