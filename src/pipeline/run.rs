@@ -18,6 +18,7 @@ use crate::pipeline::ids::KnownIds;
 use crate::pipeline::jar_rules::Library;
 use crate::pipeline::job::{Job, Meter, Progress, artifact_name, check_paths, read_maps};
 use crate::pipeline::ledger::Ledger;
+use crate::pipeline::native::Native;
 use crate::pipeline::outcome::Outcome;
 use crate::pipeline::output::{Target, write_all, write_map};
 use crate::pipeline::process::{Context, weave_class, with_worker};
@@ -25,7 +26,23 @@ use crate::pipeline::runtime_library;
 use std::path::{Path, PathBuf};
 
 /// What is told of a file that is no artifact.
-pub(crate) const NOT_WOVEN: &str = "neither a class file, nor a .NET assembly, nor a dex file, nor a jar or other zip file, nor a folder";
+const NOT_WOVEN: &str = "neither a class file, nor a .NET assembly, nor a dex file, nor a jar or other zip file, nor a folder";
+
+/// Why a file that was asked for by name cannot be woven or verified.
+pub(crate) fn not_woven(bytes: &[u8]) -> Error {
+    let native = Native::of(bytes);
+    match cil::Image::parse(bytes) {
+        // Neither: it is no .NET file, or a torn one.
+        Err(e)
+            if native == Some(Native::Code)
+                && bytes.starts_with(b"MZ")
+                && !cil::is_native(bytes) =>
+        {
+            e
+        }
+        _ => Error::new(Kind::Malformed, native.map_or(NOT_WOVEN, Native::why)),
+    }
+}
 
 /// Runs a job.
 pub fn run(job: &Job, progress: Progress<'_>) -> Result<Outcome> {
@@ -120,9 +137,7 @@ fn weave_file(
             };
             weave_archive::<Target>(cx, ledger, meter, &spot, &archive, &mut open)?
         }
-        Format::Pe | Format::Other => {
-            return Err(Error::new(Kind::Malformed, NOT_WOVEN).in_artifact(name));
-        }
+        Format::Pe | Format::Other => return Err(not_woven(&input).in_artifact(name)),
     };
     let Some(output) = &job.output else {
         return Ok(());

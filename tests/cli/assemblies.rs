@@ -170,6 +170,65 @@ fn what_is_no_assembly_is_told() {
     }
 }
 
+/// A launcher of .NET, as far as it is told by: an executable with the marker, behind the place of what is inside.
+fn launcher(start: &[u8], bundle: u64) -> Vec<u8> {
+    const MARKER: [u8; 32] = [
+        0x8b, 0x12, 0x02, 0xb9, 0x6a, 0x61, 0x20, 0x38, 0x72, 0x7b, 0x93, 0x02, 0x14, 0xd7, 0xa0,
+        0x32, 0x13, 0xf5, 0xb9, 0xe6, 0xef, 0xae, 0x33, 0x18, 0xee, 0x3b, 0x2d, 0xce, 0x24, 0xb3,
+        0x6a, 0xae,
+    ];
+    [start, &bundle.to_le_bytes(), &MARKER, STEPS].concat()
+}
+
+#[test]
+fn launchers_and_single_file_applications_are_told_what_they_are() {
+    // A PE file without a CLI header: the entry of the directory zeroed.
+    let mut native = STEPS.to_vec();
+    let pe = u32::from_le_bytes(native[0x3c..0x40].try_into().unwrap()) as usize;
+    native[pe + 24 + 96 + 14 * 8..][..8].fill(0);
+    let world = world(&[
+        ("app/bundle", &launcher(b"\x7fELF", 4096)),
+        ("app/other.exe", &launcher(&native, 4096)),
+        ("app/steps", &launcher(b"\x7fELF", 0)),
+        ("app/lib.so", &launcher(b"\x7fELF", 4096)),
+        ("app/native.exe", &native),
+        ("app/steps.dll", STEPS),
+    ]);
+    let told = [
+        ("app/bundle", "single-file application"),
+        ("app/other.exe", "single-file application"),
+        ("app/steps", "the assembly (.dll) beside it"),
+        ("app/native.exe", "native code"),
+        ("app/lib.so", "single-file application"),
+    ];
+    for (input, what) in told {
+        for ran in [
+            world.weave(&[input, "out.dll"]),
+            world.weave(&["verify", input]),
+        ] {
+            assert_eq!(ran.status, 3, "{}", ran.err);
+            assert!(ran.err.contains(what), "{input}: {}", ran.err);
+        }
+    }
+    let ran = world.wove(&["app", "out"]);
+    let warnings = ran.err.matches("single-file application").count();
+    assert_eq!(warnings, 2, "{}", ran.err);
+    assert!(world.read("out/bundle") == world.read("app/bundle"));
+}
+
+#[test]
+fn assemblies_woven_earlier_keep_their_ids() {
+    let world = world(&[("app/b/steps.dll", STEPS)]);
+    world.wove(&["app", "app"]);
+    let earlier = world.symbols("app.wsym");
+    // The same types beside it, in front of it: without a look at what is there they would get the same ids.
+    world.write("app/a/steps.dll", STEPS);
+    world.wove(&["app", "app"]);
+    let all = world.symbols("app.wsym");
+    assert_eq!(all.len(), 2 * earlier.len());
+    assert!(earlier.iter().all(|(id, _)| all.get(id).is_some()));
+}
+
 #[test]
 fn dex_files_alone_and_in_folders() {
     let world = world(&[("in/classes.dex", DEX), ("in/AndroidManifest.xml", b"")]);

@@ -8,6 +8,7 @@ use crate::error::Result;
 use crate::pipeline::assembly::{Source, weave_assemblies};
 use crate::pipeline::discover::{Format, file_name};
 use crate::pipeline::runtime_library as runtime;
+use crate::symbols::Symbols;
 use rayon::prelude::*;
 use std::collections::BTreeSet;
 
@@ -17,6 +18,13 @@ struct Opened<'f> {
     label: String,
     image: Input,
     pdb: Option<(&'f Found, Input)>,
+}
+
+/// The map that an earlier weave left in an assembly; one that cannot be read is none.
+pub(super) fn earlier_map(bytes: &[u8]) -> Option<Symbols> {
+    let mut map = Symbols::default();
+    map.add(cil::Image::parse(bytes).ok()?.symbols()?).ok()?;
+    Some(map)
 }
 
 /// The folder that a file is in, with the slash, or empty.
@@ -59,8 +67,13 @@ impl<'a> Folder<'a, '_> {
         let written = weave_assemblies(self.cx, self.ledger, self.job.key.as_ref(), &sources)?;
         let mut outputs = Vec::new();
         for (opened, written) in opened.iter().zip(written) {
-            let Some(written) = written else { continue };
             let found = opened.found;
+            let Some(written) = written else {
+                if let Some(earlier) = earlier_map(&opened.image) {
+                    self.ledger.keep_earlier(&earlier);
+                }
+                continue;
+            };
             self.assembly_directories
                 .insert(directory(&found.name).to_owned());
             outputs.push((self.stage(&found.name)?, found, written.image));
