@@ -33,7 +33,7 @@ mod warning;
 mod weave;
 mod write;
 
-pub use image::{Image, RUNTIME, is_assembly};
+pub use image::{Image, RUNTIME, is_assembly, is_native};
 pub use scan::scan;
 pub use strongname::{StrongNameKey, public_key_token};
 pub use warning::Warning;

@@ -18,6 +18,8 @@ pub(crate) struct Source<'f> {
     pub(crate) bytes: &'f [u8],
     /// The symbols file beside it.
     pub(crate) pdb: Option<&'f [u8]>,
+    /// The name of the file that the symbols are written to.
+    pub(crate) pdb_name: Option<String>,
 }
 
 /// Weaves assemblies on all threads and records them in their order. `None` for one that stays as it is.
@@ -29,7 +31,10 @@ pub(crate) fn weave_assemblies(
 ) -> Result<Vec<Option<Written>>> {
     let (parsed, errors) = parse_all(sources, |source| cil::Image::parse(source.bytes));
     let pdbs: Vec<Option<cil::pdb::Source<'_>>> = (sources.par_iter().zip(&parsed))
-        .map(|(source, image)| Some(cil::pdb::Source::of(image.as_ref()?, source.pdb)))
+        .map(|(source, image)| {
+            let pdb = cil::pdb::Source::of(image.as_ref()?, source.pdb);
+            Some(pdb.written_as(source.pdb_name.as_deref()))
+        })
         .collect();
     let mut scratches = Vec::new();
     scratches.resize_with(sources.len(), <[cil::Scratch; 2]>::default);
