@@ -3,6 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use std::sync::Arc;
 use weave::aspect::advice::{Advice, Reason};
 use weave::aspect::joinpoint::{Method, Type, Visitor};
 use weave::aspect::plan::{Plan, Planned};
@@ -52,9 +53,11 @@ fuzz_target!(|bytes: &[u8]| {
     if woven.is_empty() {
         return;
     }
-    if let Ok(written) = woven.write(Some(b"symbols"), None) {
+    let symbols = Arc::new(b"symbols".to_vec());
+    if let Ok(written) = woven.write(Some(symbols), None) {
         assert!(written.image.len() < 8 * bytes.len() + (1 << 20));
-        let image = Image::parse(&written.image).expect("what was woven reads again");
+        let written = written.image.to_vec().expect("nothing is signed");
+        let image = Image::parse(&written).expect("what was woven reads again");
         assert_eq!(image.refusal(), Some(Reason::AlreadyWoven));
     }
 });

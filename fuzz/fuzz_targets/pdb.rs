@@ -52,7 +52,8 @@ fuzz_target!(|bytes: &[u8]| {
         return;
     };
     if let Some(new) = written.pdb {
-        let image = Image::parse(&written.image).expect("what was woven reads again");
+        let written = written.image.to_vec().expect("nothing is signed");
+        let image = Image::parse(&written).expect("what was woven reads again");
         let pdb = Pdb::parse(&new).expect("and its PDB");
         assert!(pdb.is_of(&image));
     }

@@ -61,16 +61,29 @@ impl WovenType {
 
     /// Adds a method that got hooks; `descriptor` appends it.
     pub fn add(&mut self, id: u32, line: u32, name: &str, descriptor: impl FnOnce(&mut String)) {
+        self.insert(self.methods.len(), id, line, name, descriptor);
+    }
+
+    /// The same for one that comes in front of others: it becomes the method number `at`.
+    pub fn insert(
+        &mut self,
+        at: usize,
+        id: u32,
+        line: u32,
+        name: &str,
+        descriptor: impl FnOnce(&mut String),
+    ) {
         let start = self.text.len();
         self.text.push_str(name);
         descriptor(&mut self.text);
-        self.methods.push(Entry {
+        let entry = Entry {
             id,
             line,
             start: start as u32,
             name: name.len() as u32,
             descriptor: (self.text.len() - start - name.len()) as u32,
-        });
+        };
+        self.methods.insert(at, entry);
     }
 
     /// Full name in its format's spelling.
@@ -123,5 +136,8 @@ mod tests {
             ("run", "()V", 12)
         );
         assert_eq!((all[1].id, all[1].name), (8, "<init>"));
+        ty.insert(1, 5, 1, "between", |d| d.push_str("()I"));
+        let names: Vec<_> = ty.methods().map(|m| m.name).collect();
+        assert_eq!(names, ["run", "between", "<init>"]);
     }
 }

@@ -55,9 +55,16 @@ impl Snippet {
         s
     }
 
-    /// `ldc.i4 id; call hook`.
-    pub fn hook(self, id: u32, hook: u32) -> Snippet {
-        self.op_u32(op::LDC_I4, id).op_u32(op::CALL, hook)
+    /// `ldc.i4 id; call hook`. At once: each method has three, and appending by parts waits for memory.
+    #[inline]
+    pub fn hook(mut self, id: u32, hook: u32) -> Snippet {
+        let [a, b, c, d] = id.to_le_bytes();
+        let [e, f, g, h] = hook.to_le_bytes();
+        let code = [op::LDC_I4 as u8, a, b, c, d, op::CALL as u8, e, f, g, h];
+        let at = self.len as usize;
+        self.bytes[at..at + code.len()].copy_from_slice(&code);
+        self.len += code.len() as u8;
+        self
     }
 
     fn bytes(&self) -> &[u8] {

@@ -8,75 +8,136 @@ use crate::cil::metadata::schema::{coded, column, table};
 use crate::cil::metadata::signature;
 use crate::cil::metadata::tables::{decode, token};
 use crate::error::{Error, Result};
+use std::ops::Range;
 
 /// Namespace of the attributes that compilers put on what they make.
 const COMPILER_SERVICES: &[u8] = b"System.Runtime.CompilerServices";
 
 /// Shows all types, in order of the `TypeDef` table, and the methods of those that the visitor wants.
 pub fn scan(image: &Image<'_>, visitor: &mut dyn Visitor) -> Result<()> {
-    let marks = Marks::read(image);
-    // The bodies of a reference assembly are never run.
-    let has_bodies = !image.is_reference_assembly();
-    let types = Types::read(image)?;
-    let tables = &image.metadata.tables;
-    let strings = &image.metadata.strings;
-    let (mut type_name, mut descriptor) = (String::new(), String::new());
-    for (index, row) in tables.iter(table::TYPE_DEF).enumerate() {
-        let ty = index as u32 + 1;
-        let in_metadata = |e: Error| e.offset_by(image.metadata_offset);
-        types
-            .put_name(image, ty, &mut type_name)
-            .map_err(in_metadata)?;
-        let flags = row.get(column::type_def::FLAGS);
-        let wanted = visitor.enter_type(&Type {
-            name: &type_name,
-            access: type_access(flags),
-            details: &TypeView { image, ty },
-        });
-        if !wanted {
-            continue;
-        }
-        let made_by_compiler = types
-            .chain(ty)
-            .any(|ty| marks.of_type(ty) & Marks::COMPILER_GENERATED != 0);
-        for (index, position) in image.method_positions(ty)?.enumerate() {
-            let number = image.method_at(position)?;
-            let row = tables.row(table::METHOD_DEF, number).map_err(in_metadata)?;
-            let name = strings
-                .text(row.get(column::method_def::NAME))
-                .map_err(in_metadata)?;
-            let signature = row.get(column::method_def::SIGNATURE);
-            descriptor.clear();
-            signature::put_descriptor(image, signature, &mut descriptor);
-            let has_body = has_bodies && has_il(&row);
-            let code = match has_body {
-                // One that cannot be read is told when it is to be woven.
-                true => image
-                    .body(row.get(column::method_def::RVA))
-                    .map_or(&[][..], |(_, body)| body.code),
-                false => &[],
-            };
-            let shape = shape(code);
-            visitor.method(
-                index as u32,
-                &Method {
-                    name: &name,
-                    descriptor: &descriptor,
-                    access: method_access(row.get(column::method_def::FLAGS)),
-                    kinds: kinds(&name, marks.of_method(number), made_by_compiler, shape),
-                    has_body,
-                    size: code.len() as u32,
-                    trivial: shape != Shape::Other,
-                    details: &MethodView {
-                        image,
-                        number,
-                        signature,
-                    },
-                },
-            );
-        }
+    let survey = Survey::read(image)?;
+    survey.scan(0..survey.types(), visitor)
+}
+
+/// What is read of an image as a whole before its types are looked at.
+pub struct Survey<'i, 'a> {
+    image: &'i Image<'a>,
+    marks: Marks,
+    pub(super) types: Types,
+    has_bodies: bool,
+}
+
+impl<'i, 'a> Survey<'i, 'a> {
+    /// Reads an image.
+    pub fn read(image: &'i Image<'a>) -> Result<Survey<'i, 'a>> {
+        Ok(Survey {
+            image,
+            marks: Marks::read(image),
+            types: Types::read(image)?,
+            // The bodies of a reference assembly are never run.
+            has_bodies: !image.is_reference_assembly(),
+        })
     }
-    Ok(())
+
+    /// The image that was read.
+    pub fn image(&self) -> &'i Image<'a> {
+        self.image
+    }
+
+    /// The number of types.
+    pub fn types(&self) -> u32 {
+        self.image.metadata.tables.rows(table::TYPE_DEF)
+    }
+
+    /// All types in parts with about so many methods, each a range of types for [`Survey::scan`].
+    pub fn parts(&self, methods: u32) -> Vec<Range<u32>> {
+        let mut parts: Vec<Range<u32>> = Vec::new();
+        let mut first = 1;
+        for (ty, row) in (0..).zip(self.image.metadata.tables.iter(table::TYPE_DEF)) {
+            let begins = row.get(column::type_def::METHOD_LIST);
+            match parts.last_mut() {
+                // Types without methods are work, too.
+                Some(part) if begins - first + (ty - part.start) < methods => part.end = ty + 1,
+                _ => {
+                    parts.push(ty..ty + 1);
+                    first = begins;
+                }
+            }
+        }
+        parts
+    }
+
+    /// Shows some types, in order, counted from 0, and the methods of those that the visitor wants.
+    pub fn scan(&self, range: Range<u32>, visitor: &mut dyn Visitor) -> Result<()> {
+        let Survey {
+            image,
+            marks,
+            types,
+            has_bodies,
+        } = self;
+        let describes = visitor.wants_descriptors();
+        let tables = &image.metadata.tables;
+        let strings = &image.metadata.strings;
+        let (mut type_name, mut descriptor) = (String::new(), String::new());
+        for ty in range.start + 1..range.end + 1 {
+            let in_metadata = |e: Error| e.offset_by(image.metadata_offset);
+            let row = tables.row(table::TYPE_DEF, ty).map_err(in_metadata)?;
+            types
+                .put_name(image, ty, &mut type_name)
+                .map_err(in_metadata)?;
+            let flags = row.get(column::type_def::FLAGS);
+            let wanted = visitor.enter_type(&Type {
+                name: &type_name,
+                access: type_access(flags),
+                details: &TypeView { image, ty },
+            });
+            if !wanted {
+                continue;
+            }
+            let made_by_compiler = types
+                .chain(ty)
+                .any(|ty| marks.of_type(ty) & Marks::COMPILER_GENERATED != 0);
+            for (index, position) in image.method_positions(ty)?.enumerate() {
+                let number = image.method_at(position)?;
+                let row = tables.row(table::METHOD_DEF, number).map_err(in_metadata)?;
+                let name = strings
+                    .text(row.get(column::method_def::NAME))
+                    .map_err(in_metadata)?;
+                let signature = row.get(column::method_def::SIGNATURE);
+                descriptor.clear();
+                if describes {
+                    signature::put_descriptor(image, signature, &mut descriptor);
+                }
+                let has_body = *has_bodies && has_il(&row);
+                let code = match has_body {
+                    // One that cannot be read is told when it is to be woven.
+                    true => image
+                        .body(row.get(column::method_def::RVA))
+                        .map_or(&[][..], |(_, body)| body.code),
+                    false => &[],
+                };
+                let shape = shape(code);
+                visitor.method(
+                    index as u32,
+                    &Method {
+                        name: &name,
+                        descriptor: &descriptor,
+                        access: method_access(row.get(column::method_def::FLAGS)),
+                        kinds: kinds(&name, marks.of_method(number), made_by_compiler, shape),
+                        has_body,
+                        size: code.len() as u32,
+                        trivial: shape != Shape::Other,
+                        details: &MethodView {
+                            image,
+                            number,
+                            signature,
+                        },
+                    },
+                );
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Whether a method has a body in IL.

@@ -427,7 +427,7 @@ impl<W: Write + Send> Walk<'_, '_, '_, W> {
         };
         match &survey.home {
             Home::Jar(path) if embed && needs_library => {
-                let jar = runtime::jar_with_symbols(map.as_deref().unwrap_or_default())?;
+                let jar = runtime::jar_with_symbols(map.as_deref().map_or(&[][..], Vec::as_slice))?;
                 self.output.add(path, Method::Stored, &jar)?;
             }
             home => {

@@ -68,7 +68,7 @@ fn weave(
         return Ok(None);
     }
     let scan = |visitor: &mut dyn Visitor| dex::scan(dex, visitor);
-    let plan = plan(cx, matcher, attempts, Platform::Android, scan)?;
+    let plan = plan(cx, matcher, attempts, (Platform::Android, 0), scan)?;
     if plan.methods.is_empty() && plan.skipped.is_empty() {
         return Ok(None);
     }

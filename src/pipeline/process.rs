@@ -4,6 +4,7 @@ use crate::aspect::advice::Advice;
 use crate::aspect::plan::{Planned, Planner, Skipped};
 use crate::aspect::pointcut::{ArtifactMatcher, Hierarchy, Matcher};
 use crate::aspect::woven::WovenType;
+use crate::cil;
 use crate::container::zip::Codec;
 use crate::error::Result;
 use crate::jvm;
@@ -95,6 +96,7 @@ impl Touched {
 pub(crate) struct Worker {
     pub(crate) codec: Codec,
     pub(crate) scratch: jvm::Scratch,
+    pub(crate) cil_scratch: cil::Scratch,
     pub(crate) bytes: Vec<u8>,
 }
 
@@ -102,6 +104,7 @@ thread_local! {
     static WORKER: RefCell<Worker> = RefCell::new(Worker {
         codec: Codec::new(),
         scratch: jvm::Scratch::default(),
+        cil_scratch: cil::Scratch::default(),
         bytes: Vec::new(),
     });
 }

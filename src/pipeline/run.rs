@@ -8,7 +8,7 @@ use crate::container::zip::Archive;
 use crate::dex::Dex;
 use crate::error::{Error, Kind, Result};
 use crate::pipeline::archive::{Spot, weave_archive};
-use crate::pipeline::assembly::{Source, weave_assemblies};
+use crate::pipeline::assembly::{Source, weave_assemblies, write_image};
 use crate::pipeline::commit::{parent, remove_stale, same_file};
 use crate::pipeline::dex;
 use crate::pipeline::discover::Format;
@@ -249,26 +249,28 @@ fn weave_assembly(
             pdb_output.display()
         )));
     }
-    let (image, pdb) = match written.pop().flatten() {
-        Some(written) => (Some(written.image), written.pdb),
-        None if in_place => return Ok(()),
-        None => (None, symbols.as_deref().map(<[u8]>::to_vec)),
+    let Some(written) = written.pop().flatten() else {
+        if in_place {
+            return Ok(());
+        }
+        if let Some(pdb) = symbols {
+            write_file(&pdb_output, &pdb, &pdb_path)?;
+        }
+        return write_file(output, input, &job.input);
     };
     // The assembly last: what it needs is there when it is.
-    if let Some(pdb) = pdb {
+    if let Some(pdb) = written.pdb {
         write_file(&pdb_output, &pdb, &pdb_path)?;
     }
-    if image.is_some() {
-        if cx.runtime {
-            let library = parent(output).join(runtime_library::DLL_NAME);
-            let there = std::fs::read(&library);
-            if !there.is_ok_and(|there| there == runtime_library::DLL) {
-                write_file(&library, runtime_library::DLL, &job.input)?;
-            }
+    if cx.runtime {
+        let library = parent(output).join(runtime_library::DLL_NAME);
+        let there = std::fs::read(&library);
+        if !there.is_ok_and(|there| there == runtime_library::DLL) {
+            write_file(&library, runtime_library::DLL, &job.input)?;
         }
-        write_map(ledger, job, output)?;
     }
-    write_file(output, image.as_deref().unwrap_or(input), &job.input)
+    write_map(ledger, job, output)?;
+    write_image(&written.image, output, &job.input)
 }
 
 /// Where an assembly's symbols file lies, if there is one: beside it, of its name or of the one that it asks for.

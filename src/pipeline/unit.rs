@@ -33,19 +33,19 @@ pub(crate) fn parse_all<'s, S: Sync, P: Send>(
     parsed.unzip()
 }
 
-/// Scans an artifact and decides what to weave.
+/// Scans an artifact, or the part of it that begins with the type `first`, and decides what to weave.
 pub(crate) fn plan(
     cx: &Context<'_>,
     matcher: &ArtifactMatcher<'_>,
     attempts: &Attempts,
-    platform: Platform,
+    (platform, first): (Platform, u32),
     scan: impl FnOnce(&mut dyn Visitor) -> Result<()>,
 ) -> Result<Plan> {
     let base_of = |number: u32, name: &str| {
         let attempt = attempts.get(&number).copied().unwrap_or(0);
         (cx.id_base)(name, attempt)
     };
-    let mut planner = Planner::new(matcher, &base_of, cx.explain);
+    let mut planner = Planner::new(matcher, &base_of, cx.explain).starting_at(first);
     if platform == Platform::Android {
         planner = planner.on_android();
     }

@@ -41,7 +41,12 @@ impl<'a> Strings<'a> {
     /// A string; what is not UTF-8 becomes U+FFFD.
     #[inline]
     pub fn text(&self, index: u32) -> Result<Cow<'a, str>> {
-        self.get(index).map(String::from_utf8_lossy)
+        let bytes = self.get(index)?;
+        // Nearly all are short and valid, which is found out faster than what is lossy.
+        Ok(match std::str::from_utf8(bytes) {
+            Ok(text) => Cow::Borrowed(text),
+            Err(_) => String::from_utf8_lossy(bytes),
+        })
     }
 }
 
