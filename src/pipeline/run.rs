@@ -224,6 +224,7 @@ fn weave_assembly(
     };
     let pdb_output = |output: &Path| match same_file(&job.input, output) {
         true => pdb_path.clone(),
+        false if pdb_path == mono_symbols_of(&job.input) => mono_symbols_of(output),
         false => output.with_extension("pdb"),
     };
     let pdb_name = job.output.as_deref().map(pdb_output);
@@ -273,13 +274,26 @@ fn weave_assembly(
     write_image(&written.image, output, &job.input)
 }
 
-/// Where an assembly's symbols file lies, if there is one: beside it, of its name or of the one that it asks for.
+/// Where an assembly's symbols file lies, if there is one: beside it, of its name or of the one that it asks for, or Mono's.
 fn symbols_of(assembly: &Path, image: &cil::Image<'_>) -> PathBuf {
     let same_name = assembly.with_extension("pdb");
-    match image.pdb_name() {
-        Some(name) if !same_name.is_file() => assembly.with_file_name(name),
+    if same_name.is_file() {
+        return same_name;
+    }
+    let asked_for = image.pdb_name().map(|name| assembly.with_file_name(name));
+    let mono = mono_symbols_of(assembly);
+    match asked_for {
+        Some(path) if path.is_file() || !mono.is_file() => path,
+        _ if mono.is_file() => mono,
         _ => same_name,
     }
+}
+
+/// Where Mono's own debugging information lies: `app.dll.mdb`.
+fn mono_symbols_of(assembly: &Path) -> PathBuf {
+    let mut name = assembly.as_os_str().to_owned();
+    name.push(".mdb");
+    name.into()
 }
 
 /// Writes a file whole, or leaves the one that is there.

@@ -96,13 +96,17 @@ impl<'a> Folder<'a, '_> {
         Ok(())
     }
 
-    /// The symbols file of an assembly: of its name, or of the one that it asks for.
+    /// The symbols file of an assembly: of its name, or of the one that it asks for, or Mono's.
     fn symbols_of(&self, assembly: &str, image: &[u8]) -> Option<&'a Found> {
         let stem = assembly.rsplit_once('.').map_or(assembly, |(stem, _)| stem);
-        self.find(&format!("{stem}.pdb")).or_else(|| {
+        let asked_for = || {
             let name = cil::Image::parse(image).ok()?.pdb_name()?;
             self.find(&format!("{}{name}", directory(assembly)))
-        })
+        };
+        let mono = || self.find(&format!("{assembly}.mdb"));
+        self.find(&format!("{stem}.pdb"))
+            .or_else(asked_for)
+            .or_else(mono)
     }
 
     fn find(&self, name: &str) -> Option<&'a Found> {
