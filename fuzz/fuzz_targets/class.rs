@@ -43,6 +43,6 @@ fuzz_target!(|bytes: &[u8]| {
         let class = Class::parse(&new).expect("what was woven reads again");
         let again = weave(&class, &plan, &mut scratch).expect("and is recognised");
         assert!(again.bytes.is_none());
-        assert!(again.left.iter().all(|l| l.reason == Reason::AlreadyWoven));
+        assert!(again.ty.left.iter().all(|l| l.reason == Reason::AlreadyWoven));
     }
 });

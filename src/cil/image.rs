@@ -9,6 +9,7 @@ use crate::cil::metadata::{Metadata, signature};
 use crate::cil::pe::{Directory, Pe, directory};
 use crate::cil::readytorun::{self, Native};
 use crate::cil::types::Types;
+use crate::cil::write::SYMBOLS_RESOURCE;
 use crate::error::{Error, Kind, Result};
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -143,6 +144,11 @@ pub fn is_assembly(bytes: &[u8]) -> bool {
         && Pe::parse(bytes).is_ok_and(|pe| !pe.directory(directory::CLI_HEADER).is_empty())
 }
 
+/// Whether a file is a PE file without a CLI header.
+pub fn is_native(bytes: &[u8]) -> bool {
+    Pe::parse(bytes).is_ok_and(|pe| pe.directory(directory::CLI_HEADER).is_empty())
+}
+
 /// An assembly or module whose structure was read and checked.
 pub struct Image<'a> {
     pub(crate) bytes: &'a [u8],
@@ -221,6 +227,22 @@ impl<'a> Image<'a> {
         let [a, b, c, d] =
             [MAJOR_VERSION, MINOR_VERSION, BUILD_NUMBER, REVISION_NUMBER].map(|c| row.get(c));
         Some(format!("{a}.{b}.{c}.{d}"))
+    }
+
+    /// The map of ids that an earlier weave left inside.
+    pub fn symbols(&self) -> Option<&'a [u8]> {
+        use column::manifest_resource::{IMPLEMENTATION, NAME, OFFSET};
+        let resources = self.pe.slice(self.cli.resources).ok()?.1;
+        let mut rows = self.metadata.tables.iter(table::MANIFEST_RESOURCE);
+        let row = rows.find(|row| {
+            let name = self.metadata.strings.get(row.get(NAME));
+            name.is_ok_and(|name| name == SYMBOLS_RESOURCE.as_bytes())
+                && row.get(IMPLEMENTATION) == 0
+        })?;
+        let (length, rest) = resources
+            .get(row.get(OFFSET) as usize..)?
+            .split_first_chunk()?;
+        rest.get(..u32::from_le_bytes(*length) as usize)
     }
 
     /// Whether the program starts here: whether there is an entry point.

@@ -39,6 +39,7 @@ pub mod op {
     pub const LDVIRTFTN: u16 = 0xfe07;
     pub const LDLOC: u16 = 0xfe0c;
     pub const STLOC: u16 = 0xfe0e;
+    pub const LOCALLOC: u16 = 0xfe0f;
     pub const ENDFILTER: u16 = 0xfe11;
     pub const TAIL: u16 = 0xfe14;
     pub const RETHROW: u16 = 0xfe1a;

@@ -114,10 +114,37 @@ fn code(parts: &[&[u8]]) -> Vec<u8> {
 }
 
 #[test]
+fn locals_are_initialised_where_there_were_none() {
+    let header = |old: &[u8]| {
+        let woven = weave(old, &shape(VOID), Advice::ALL).unwrap();
+        woven.lines().next().unwrap().to_owned()
+    };
+    let calls = tiny(&code(&[&CALL, &[0x2a]]));
+    assert_eq!(header(&calls), "fat maxstack 8 init locals 11000001");
+    let token = tiny(&code(&[&[0x02, 0x7b, 0xfe, 0x0f, 0, 4, 0x26, 0x2a]]));
+    assert_eq!(header(&token), "fat maxstack 8 init locals 11000001");
+    // What it reserves on the stack is not to be cleared: `localloc` without the flag (SkipLocalsInit).
+    let reserves = tiny(&code(&[&[0x1f, 64, 0xfe, 0x0f, 0x26], &CALL, &[0x2a]]));
+    assert_eq!(header(&reserves), "fat maxstack 8 locals 11000001");
+    // Locals that were not initialised stay so.
+    let mut skips = fat(&code(&[&CALL, &[0x2a]]), 0x1100_0007, &[]);
+    skips[0] &= !0x10;
+    let locals = Shape {
+        locals: &[7, 1, 8],
+        ..shape(VOID)
+    };
+    let woven = weave(&skips, &locals, Advice::ALL).unwrap();
+    assert!(
+        woven.starts_with("fat maxstack 3 locals 11000001"),
+        "{woven}"
+    );
+}
+
+#[test]
 fn a_result_waits_in_a_local() {
     let old = tiny(&code(&[&[0x02], &CALL, &[0x2a]]));
     insta::assert_snapshot!(weave(&old, &shape(INT32), Advice::ALL).unwrap(), @r"
-    fat maxstack 8 locals 11000001
+    fat maxstack 8 init locals 11000001
        0 ldc.i4 01020304
        5 call 0a000001
       10 ldarg.0
@@ -147,7 +174,7 @@ fn a_result_waits_in_a_local() {
 fn nothing_returned_needs_no_local() {
     let old = tiny(&code(&[&CALL, &[0x2a]]));
     insta::assert_snapshot!(weave(&old, &shape(VOID), Advice::ALL).unwrap(), @r"
-    fat maxstack 8 locals 11000001
+    fat maxstack 8 init locals 11000001
        0 ldc.i4 01020304
        5 call 0a000001
       10 call 0a000020
@@ -216,7 +243,7 @@ fn advice_that_does_not_watch_exceptions_gets_no_handler() {
       19 ret
     ");
     insta::assert_snapshot!(weave(&old, &shape(VOID), Advice::EXCEPTION).unwrap(), @r"
-    fat maxstack 8 locals 11000001
+    fat maxstack 8 init locals 11000001
        0 ldarg.0
        1 brtrue.s 10
        3 call 0a000020
@@ -242,7 +269,7 @@ fn advice_that_does_not_watch_exceptions_gets_no_handler() {
 fn a_loop_to_the_start_stays_behind_the_enter_hook() {
     let old = tiny(&code(&[&CALL, &[0x2b, 0xf9]]));
     insta::assert_snapshot!(weave(&old, &shape(VOID), Advice::ALL).unwrap(), @r"
-    fat maxstack 8 locals 11000001
+    fat maxstack 8 init locals 11000001
        0 ldc.i4 01020304
        5 call 0a000001
       10 call 0a000020
@@ -354,7 +381,7 @@ fn constructors_begin_behind_the_base_call() {
     };
     let plain = tiny(&code(&[&base, &CALL, &[0x2a]]));
     insta::assert_snapshot!(weave(&plain, &shape, Advice::ALL).unwrap(), @r"
-    fat maxstack 8 locals 11000001
+    fat maxstack 8 init locals 11000001
        0 ldarg.0
        1 call 0a000010
        6 ldc.i4 01020304
@@ -399,7 +426,7 @@ fn constructors_begin_behind_the_base_call() {
         &[0x2a],
     ]));
     insta::assert_snapshot!(weave(&both, &shape, Advice::ALL).unwrap(), @r"
-    fat maxstack 8 locals 11000001
+    fat maxstack 8 init locals 11000001
        0 ldarg.1
        1 brtrue.s 11
        3 ldarg.0

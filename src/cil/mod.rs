@@ -39,7 +39,7 @@ mod weave;
 mod write;
 
 pub use identity::Digest;
-pub use image::{Image, RUNTIME, is_assembly};
+pub use image::{Image, RUNTIME, is_assembly, is_native};
 pub use join::{Renumbering, Woven};
 pub use output::{Change, Output};
 pub use scan::{Survey, scan};

@@ -5,6 +5,7 @@ use crate::dex::code_item::{put_sleb32, sleb32};
 use crate::dex::lower::Moves;
 use crate::dex::remap::Remap;
 use crate::error::{Error, Result};
+use std::ops::Range;
 
 mod dbg {
     pub const END_SEQUENCE: u8 = 0;
@@ -32,6 +33,28 @@ pub struct DebugInfo {
     pub line: u32,
     /// Bytes that the old item takes.
     pub len: usize,
+}
+
+/// Where addresses went that come in ascending order.
+struct Addresses<'m> {
+    moves: Moves<'m>,
+    /// Old pcs that all moved as far...
+    calm: Range<u32>,
+    /// ...which is this.
+    by: i32,
+}
+
+impl Addresses<'_> {
+    #[inline]
+    fn pc(&mut self, old: u32) -> u32 {
+        if !self.calm.contains(&old) {
+            (self.calm, self.by) = self.moves.calm(old);
+            if !self.calm.contains(&old) {
+                return self.moves.pc(old);
+            }
+        }
+        old.wrapping_add_signed(self.by)
+    }
 }
 
 /// Reads the `debug_info_item` at an offset of the file and appends it as it must be now. Indexes that the
@@ -70,6 +93,11 @@ pub fn rewrite(
     }
     let mut line = start;
     let mut first = None;
+    let mut addresses = Addresses {
+        moves,
+        calm: 0..0,
+        by: 0,
+    };
     let (mut old, mut new) = (0u32, 0u32);
     // The address has advanced, but that is not written yet.
     let mut pending = false;
@@ -82,9 +110,13 @@ pub fn rewrite(
             first.get_or_insert(line);
             let advance = adjusted / dbg::LINE_RANGE;
             old = old.saturating_add(advance);
-            let to = moves.pc(old);
+            let to = addresses.pc(old);
             let distance = to.saturating_sub(new);
             new = to;
+            if distance == advance && !pending {
+                out.push(opcode);
+                continue;
+            }
             if distance < advance {
                 // Never by our own moves, which only lengthen.
                 return Err(Error::malformed(
@@ -118,7 +150,7 @@ pub fn rewrite(
             put_sleb32(out, step);
             continue;
         }
-        let to = moves.pc(old);
+        let to = addresses.pc(old);
         if opcode != dbg::END_SEQUENCE && to > new {
             out.push(dbg::ADVANCE_PC);
             put_uleb32(out, to - new);

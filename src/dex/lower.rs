@@ -33,6 +33,7 @@ use crate::dex::registers::{self, Needs, Scheme, Width};
 use crate::dex::remap::Remap;
 use crate::edit::{Layout, Place};
 use crate::error::{Error, Result};
+use std::ops::Range;
 
 /// What the code item does not tell of its method.
 #[derive(Clone, Copy, Debug)]
@@ -106,6 +107,17 @@ impl<'s> Moves<'s> {
         };
         let within = old.min(self.units.saturating_sub(1));
         layout.start(within).saturating_add(old - within)
+    }
+
+    /// The pcs at or behind `old` that all move as far, and how far that is.
+    pub(super) fn calm(&self, old: u32) -> (Range<u32>, i32) {
+        match self.layout {
+            None => (0..u32::MAX, 0),
+            Some(layout) => {
+                let (pcs, by) = layout.calm(old);
+                (pcs.start..pcs.end.min(self.units), by)
+            }
+        }
     }
 
     /// The new number of a register.

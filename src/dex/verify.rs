@@ -12,6 +12,7 @@ mod types;
 use crate::dex::class::{ClassDef, Members};
 use crate::dex::code_item::Code;
 use crate::dex::file::{Dex, File};
+use crate::dex::order;
 use crate::error::{Error, Result};
 use method::Checker;
 
@@ -36,6 +37,7 @@ pub fn verify(bytes: &[u8]) -> Verdict {
     match Dex::parse(bytes) {
         Ok(dex) => {
             for file in &dex.files {
+                verdict.failures.extend(order::check(file).err());
                 if let Err(e) = verify_file(file, &mut verdict) {
                     verdict.failures.push(e);
                 }

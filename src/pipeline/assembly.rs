@@ -7,9 +7,9 @@ use crate::error::{Error, Result};
 use crate::pipeline::ledger::Ledger;
 use crate::pipeline::outcome::WarningKind;
 use crate::pipeline::output::write_all;
-use crate::pipeline::process::{Context, with_worker};
+use crate::pipeline::process::{Context, Platform, with_worker};
 use crate::pipeline::records::Records;
-use crate::pipeline::unit::{Attempts, Platform, parse_all, plan};
+use crate::pipeline::unit::{Attempts, parse_all, plan};
 use rayon::prelude::*;
 use std::path::Path;
 
@@ -23,6 +23,8 @@ pub(crate) struct Source<'f> {
     pub(crate) bytes: &'f [u8],
     /// The symbols file beside it.
     pub(crate) pdb: Option<&'f [u8]>,
+    /// The name of the file that the symbols are written to.
+    pub(crate) pdb_name: Option<String>,
 }
 
 /// Weaves assemblies on all threads and records them in their order. `None` for one that stays as it is.
@@ -34,7 +36,10 @@ pub(crate) fn weave_assemblies<'a>(
 ) -> Result<Vec<Option<Written<'a>>>> {
     let (parsed, errors) = parse_all(sources, |source| cil::Image::parse(source.bytes));
     let pdbs: Vec<Option<cil::pdb::Source<'_>>> = (sources.par_iter().zip(&parsed))
-        .map(|(source, image)| Some(cil::pdb::Source::of(image.as_ref()?, source.pdb)))
+        .map(|(source, image)| {
+            let pdb = cil::pdb::Source::of(image.as_ref()?, source.pdb);
+            Some(pdb.written_as(source.pdb_name.as_deref()))
+        })
         .collect();
     let files: Vec<_> = (sources.iter().zip(&parsed).zip(&pdbs))
         .map(|((source, image), pdb)| {

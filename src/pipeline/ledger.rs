@@ -17,6 +17,8 @@ pub(crate) struct Ledger<'j> {
     explain: bool,
     /// Symbols of the unit (artifact that carries its own map) under way.
     unit: Writer,
+    /// Classes of the unit call the hook library.
+    pub(crate) needs_library: bool,
     /// The artifact that the last symbol of the unit was in.
     last_artifact: String,
     /// The map of the first finished unit, which is the job's as long as there is no other.
@@ -29,6 +31,7 @@ pub(crate) struct Ledger<'j> {
 /// A unit that was interrupted by one inside it.
 pub(crate) struct Interrupted {
     unit: Writer,
+    needs_library: bool,
 }
 
 impl<'j> Ledger<'j> {
@@ -39,6 +42,7 @@ impl<'j> Ledger<'j> {
             outcome: Outcome::default(),
             explain,
             unit: Writer::default(),
+            needs_library: false,
             last_artifact: String::new(),
             only: None,
             merged: Writer::default(),
@@ -151,6 +155,7 @@ impl<'j> Ledger<'j> {
         self.last_artifact.clear();
         Interrupted {
             unit: std::mem::take(&mut self.unit),
+            needs_library: std::mem::take(&mut self.needs_library),
         }
     }
 
@@ -158,6 +163,7 @@ impl<'j> Ledger<'j> {
     pub(crate) fn resume(&mut self, interrupted: Interrupted) {
         self.last_artifact.clear();
         self.unit = interrupted.unit;
+        self.needs_library |= interrupted.needs_library;
     }
 
     /// Ends a unit: its map, with what an earlier weave of it knew, or `None` if it has no symbols.

@@ -22,6 +22,7 @@ mod jar_rules;
 mod job;
 mod layout;
 mod ledger;
+mod native;
 mod outcome;
 mod output;
 mod process;

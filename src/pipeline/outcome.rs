@@ -73,6 +73,8 @@ pub enum WarningKind {
     DebuggingDropped,
     /// Something in a folder is neither woven nor copied.
     NotCopied,
+    /// Something in a folder holds code that is not woven.
+    NotWoven,
 }
 
 impl WarningKind {
@@ -85,6 +87,7 @@ impl WarningKind {
             WarningKind::NativeCodeDropped => "native-code-dropped",
             WarningKind::DebuggingDropped => "debugging-dropped",
             WarningKind::NotCopied => "not-copied",
+            WarningKind::NotWoven => "not-woven",
         }
     }
 

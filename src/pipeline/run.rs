@@ -18,14 +18,31 @@ use crate::pipeline::ids::KnownIds;
 use crate::pipeline::jar_rules::Library;
 use crate::pipeline::job::{Job, Meter, Progress, artifact_name, check_paths, read_maps};
 use crate::pipeline::ledger::Ledger;
+use crate::pipeline::native::Native;
 use crate::pipeline::outcome::Outcome;
 use crate::pipeline::output::{Target, write_all, write_map};
-use crate::pipeline::process::{Context, weave_class, with_worker};
+use crate::pipeline::process::{Context, Platform, weave_class, with_worker};
 use crate::pipeline::runtime_library;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What is told of a file that is no artifact.
-pub(crate) const NOT_WOVEN: &str = "neither a class file, nor a .NET assembly, nor a dex file, nor a jar or other zip file, nor a folder";
+const NOT_WOVEN: &str = "neither a class file, nor a .NET assembly, nor a dex file, nor a jar or other zip file, nor a folder";
+
+/// Why a file that was asked for by name cannot be woven or verified.
+pub(crate) fn not_woven(bytes: &[u8]) -> Error {
+    let native = Native::of(bytes);
+    match cil::Image::parse(bytes) {
+        // Neither: it is no .NET file, or a torn one.
+        Err(e)
+            if native == Some(Native::Code)
+                && bytes.starts_with(b"MZ")
+                && !cil::is_native(bytes) =>
+        {
+            e
+        }
+        _ => Error::new(Kind::Malformed, native.map_or(NOT_WOVEN, Native::why)),
+    }
+}
 
 /// Runs a job.
 pub fn run(job: &Job, progress: Progress<'_>) -> Result<Outcome> {
@@ -49,6 +66,7 @@ fn run_here(job: &Job, progress: Progress<'_>) -> Result<Outcome> {
         matcher: &job.matcher,
         hierarchy: &hierarchy,
         id_base: job.id_base,
+        classes_on: Platform::Java,
         explain: job.explain,
         dry: job.output.is_none(),
         runtime: job.runtime,
@@ -120,9 +138,7 @@ fn weave_file(
             };
             weave_archive::<Target>(cx, ledger, meter, &spot, &archive, &mut open)?
         }
-        Format::Pe | Format::Other => {
-            return Err(Error::new(Kind::Malformed, NOT_WOVEN).in_artifact(name));
-        }
+        Format::Pe | Format::Other => return Err(not_woven(&input).in_artifact(name)),
     };
     let Some(output) = &job.output else {
         return Ok(());
@@ -200,17 +216,24 @@ fn weave_assembly(
     name: &str,
     input: &Input,
 ) -> Result<()> {
-    let pdb_path = job.input.with_extension("pdb");
+    let image = cil::Image::parse(input).map_err(|e| e.in_artifact(name))?;
+    let pdb_path = symbols_of(&job.input, &image);
     let symbols = match pdb_path.is_file() {
         true => Some(Input::open(&pdb_path)?),
         false => None,
     };
-    cil::Image::parse(input).map_err(|e| e.in_artifact(name))?;
+    let pdb_output = |output: &Path| match same_file(&job.input, output) {
+        true => pdb_path.clone(),
+        false if pdb_path == mono_symbols_of(&job.input) => mono_symbols_of(output),
+        false => output.with_extension("pdb"),
+    };
+    let pdb_name = job.output.as_deref().map(pdb_output);
     let source = Source {
         label: name,
         name,
         bytes: input,
         pdb: symbols.as_deref(),
+        pdb_name: pdb_name.and_then(|path| path.file_name()?.to_str().map(str::to_owned)),
     };
     let mut written = weave_assemblies(cx, ledger, job.key.as_ref(), &[source])?;
     let Some(output) = &job.output else {
@@ -220,7 +243,7 @@ fn weave_assembly(
         return Ok(());
     }
     let in_place = same_file(&job.input, output);
-    let pdb_output = output.with_extension("pdb");
+    let pdb_output = pdb_output(output);
     if !in_place && same_file(&pdb_path, &pdb_output) {
         return Err(Error::usage(format!(
             "{} would replace the input's: choose an output of another name or in another folder",
@@ -249,6 +272,28 @@ fn weave_assembly(
     }
     write_map(ledger, job, output)?;
     write_image(&written.image, output, &job.input)
+}
+
+/// Where an assembly's symbols file lies, if there is one: beside it, of its name or of the one that it asks for, or Mono's.
+fn symbols_of(assembly: &Path, image: &cil::Image<'_>) -> PathBuf {
+    let same_name = assembly.with_extension("pdb");
+    if same_name.is_file() {
+        return same_name;
+    }
+    let asked_for = image.pdb_name().map(|name| assembly.with_file_name(name));
+    let mono = mono_symbols_of(assembly);
+    match asked_for {
+        Some(path) if path.is_file() || !mono.is_file() => path,
+        _ if mono.is_file() => mono,
+        _ => same_name,
+    }
+}
+
+/// Where Mono's own debugging information lies: `app.dll.mdb`.
+fn mono_symbols_of(assembly: &Path) -> PathBuf {
+    let mut name = assembly.as_os_str().to_owned();
+    name.push(".mdb");
+    name.into()
 }
 
 /// Writes a file whole, or leaves the one that is there.

@@ -6,21 +6,12 @@ use crate::aspect::pointcut::ArtifactMatcher;
 use crate::aspect::woven::WovenType;
 use crate::error::{Error, Result};
 use crate::pipeline::ledger::Ledger;
-use crate::pipeline::process::{Context, Touched};
+use crate::pipeline::process::{Context, Platform, Touched};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 /// Which attempt at its ids a type needs, by the type's number; the first (0) where none is named.
 pub(crate) type Attempts = FxHashMap<u32, u32>;
-
-/// What an artifact runs on, as far as hooks differ.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Platform {
-    /// Android, with its own trace.
-    Android,
-    /// .NET.
-    DotNet,
-}
 
 /// A woven artifact whose ids are not claimed yet.
 pub(crate) struct Unit<W> {

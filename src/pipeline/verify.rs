@@ -11,7 +11,7 @@ use crate::pipeline::archive::MAX_DEPTH;
 use crate::pipeline::discover::{Format, is_archive_name};
 use crate::pipeline::job::artifact_name;
 use crate::pipeline::process::with_worker;
-use crate::pipeline::run::NOT_WOVEN;
+use crate::pipeline::run::not_woven;
 use rayon::prelude::*;
 use std::path::Path;
 
@@ -49,8 +49,7 @@ pub fn verify(path: &Path) -> Result<Verified> {
             let archive = Archive::open(&input).map_err(|e| e.in_artifact(&*name))?;
             return Ok(members(&archive, &name, 0));
         }
-        return file(&input, &name)
-            .ok_or_else(|| Error::new(Kind::Malformed, NOT_WOVEN).in_artifact(name));
+        return file(&input, &name).ok_or_else(|| not_woven(&input).in_artifact(name));
     }
     let files = folder::list(path)?.files;
     let of_each: Vec<Result<Verified>> = (files.par_iter())

@@ -56,6 +56,66 @@ fn an_assembly_comes_with_its_pdb_and_the_hook_library() {
     assert!(world.read("out/steps.dll") == woven);
 }
 
+/// The file that a woven image has its symbols looked for in.
+fn asked_for(image: &[u8]) -> String {
+    let image = weave::cil::Image::parse(image).unwrap();
+    image.pdb_name().unwrap()
+}
+
+#[test]
+fn an_assembly_asks_for_the_pdb_that_is_written() {
+    let world = world(&[("in/steps.dll", STEPS), ("in/steps.pdb", STEPS_PDB)]);
+    let asked = asked_for(STEPS);
+    // Renamed: the runtime looks for the name in the image, Mono for the image's own.
+    fs::create_dir(world.at("out")).unwrap();
+    world.wove(&["in/steps.dll", "out/other-longer-name.exe"]);
+    let renamed = world.read("out/other-longer-name.exe");
+    assert_eq!(asked_for(&renamed), "other-longer-name.pdb");
+    let guid = weave::cil::Image::parse(&renamed).unwrap().pdb_guid();
+    let pdb = world.read("out/other-longer-name.pdb");
+    let pdb = weave::cil::pdb::Pdb::parse(&pdb).unwrap();
+    assert_eq!(&pdb.id()[..16], guid.unwrap());
+    assert_eq!(
+        world.wove(&["verify", "out/other-longer-name.exe"]).status,
+        0
+    );
+
+    // An assembly that was renamed before: its symbols lie where it asks for them.
+    world.write("renamed/late.dll", STEPS);
+    world.write(&format!("renamed/{asked}"), STEPS_PDB);
+    fs::create_dir(world.at("one")).unwrap();
+    world.wove(&["renamed/late.dll", "one/late.dll"]);
+    assert_eq!(asked_for(&world.read("one/late.dll")), "late.pdb");
+    assert!(world.at("one/late.pdb").exists());
+    world.wove(&["renamed", "all"]);
+    assert_eq!(asked_for(&world.read("all/late.dll")), asked);
+    assert!(world.read(&format!("all/{asked}")) != STEPS_PDB);
+    world.wove(&["renamed/late.dll", "renamed/late.dll"]);
+    assert_eq!(asked_for(&world.read("renamed/late.dll")), asked);
+    assert!(world.read(&format!("renamed/{asked}")) != STEPS_PDB);
+    assert!(!world.at("renamed/late.pdb").exists());
+}
+
+#[test]
+fn monos_own_symbols_are_left_out() {
+    let mdb = 0x45e8_2623_fd7f_a614_u64.to_le_bytes();
+    let world = world(&[("in/steps.dll", STEPS), ("in/steps.dll.mdb", &mdb)]);
+    let ran = world.wove(&["in", "out"]);
+    assert!(ran.err.contains("(.mdb) was left out"), "{}", ran.err);
+    assert_eq!(world.files("out"), ["Weave.Runtime.dll", "steps.dll"]);
+    fs::create_dir(world.at("one")).unwrap();
+    let ran = world.wove(&["in/steps.dll", "one/app.dll"]);
+    assert!(ran.err.contains("(.mdb) was left out"), "{}", ran.err);
+    assert!(!world.at("one/app.pdb").exists() && !world.at("one/app.dll.mdb").exists());
+    // What stays as it is keeps them.
+    world.write(
+        "none.toml",
+        "version = 1\n[[aspect]]\nmatch = { type = \"No\" }\n",
+    );
+    world.wove(&["--rules", "none.toml", "in/steps.dll", "one/same.dll"]);
+    assert!(world.read("one/same.dll.mdb") == mdb);
+}
+
 #[test]
 fn a_published_application_stays_one() {
     let world = world(&[
@@ -128,6 +188,65 @@ fn what_is_no_assembly_is_told() {
         assert!(ran.err.contains(input), "{}", ran.err);
         assert!(!world.at("out.dll").exists());
     }
+}
+
+/// A launcher of .NET, as far as it is told by: an executable with the marker, behind the place of what is inside.
+fn launcher(start: &[u8], bundle: u64) -> Vec<u8> {
+    const MARKER: [u8; 32] = [
+        0x8b, 0x12, 0x02, 0xb9, 0x6a, 0x61, 0x20, 0x38, 0x72, 0x7b, 0x93, 0x02, 0x14, 0xd7, 0xa0,
+        0x32, 0x13, 0xf5, 0xb9, 0xe6, 0xef, 0xae, 0x33, 0x18, 0xee, 0x3b, 0x2d, 0xce, 0x24, 0xb3,
+        0x6a, 0xae,
+    ];
+    [start, &bundle.to_le_bytes(), &MARKER, STEPS].concat()
+}
+
+#[test]
+fn launchers_and_single_file_applications_are_told_what_they_are() {
+    // A PE file without a CLI header: the entry of the directory zeroed.
+    let mut native = STEPS.to_vec();
+    let pe = u32::from_le_bytes(native[0x3c..0x40].try_into().unwrap()) as usize;
+    native[pe + 24 + 96 + 14 * 8..][..8].fill(0);
+    let world = world(&[
+        ("app/bundle", &launcher(b"\x7fELF", 4096)),
+        ("app/other.exe", &launcher(&native, 4096)),
+        ("app/steps", &launcher(b"\x7fELF", 0)),
+        ("app/lib.so", &launcher(b"\x7fELF", 4096)),
+        ("app/native.exe", &native),
+        ("app/steps.dll", STEPS),
+    ]);
+    let told = [
+        ("app/bundle", "single-file application"),
+        ("app/other.exe", "single-file application"),
+        ("app/steps", "the assembly (.dll) beside it"),
+        ("app/native.exe", "native code"),
+        ("app/lib.so", "single-file application"),
+    ];
+    for (input, what) in told {
+        for ran in [
+            world.weave(&[input, "out.dll"]),
+            world.weave(&["verify", input]),
+        ] {
+            assert_eq!(ran.status, 3, "{}", ran.err);
+            assert!(ran.err.contains(what), "{input}: {}", ran.err);
+        }
+    }
+    let ran = world.wove(&["app", "out"]);
+    let warnings = ran.err.matches("single-file application").count();
+    assert_eq!(warnings, 2, "{}", ran.err);
+    assert!(world.read("out/bundle") == world.read("app/bundle"));
+}
+
+#[test]
+fn assemblies_woven_earlier_keep_their_ids() {
+    let world = world(&[("app/b/steps.dll", STEPS)]);
+    world.wove(&["app", "app"]);
+    let earlier = world.symbols("app.wsym");
+    // The same types beside it, in front of it: without a look at what is there they would get the same ids.
+    world.write("app/a/steps.dll", STEPS);
+    world.wove(&["app", "app"]);
+    let all = world.symbols("app.wsym");
+    assert_eq!(all.len(), 2 * earlier.len());
+    assert!(earlier.iter().all(|(id, _)| all.get(id).is_some()));
 }
 
 #[test]

@@ -221,7 +221,20 @@ public static class PrepareAll
             catch (Exception e) when (e is FileNotFoundException || e is FileLoadException)
             {
                 string found = Folders.Select(f => Path.Combine(f, name.Name + ".dll")).FirstOrDefault(File.Exists);
-                return found == null ? null : LoadFromAssemblyPath(Path.GetFullPath(found));
+                return found == null ? Older(name) : LoadFromAssemblyPath(Path.GetFullPath(found));
+            }
+        }
+
+        /// <summary>The runtime's own, older than is asked for: what assemblies of newer SDKs are judged with.</summary>
+        private static Assembly Older(AssemblyName name)
+        {
+            try
+            {
+                return Default.LoadFromAssemblyName(new AssemblyName(name.Name));
+            }
+            catch (Exception e) when (e is FileNotFoundException || e is FileLoadException)
+            {
+                return null;
             }
         }
     }

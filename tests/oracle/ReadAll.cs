@@ -86,6 +86,7 @@ internal sealed class Reader
     private readonly string path;
     /// <summary>Everything but bodies and what weaving adds, one line each.</summary>
     private readonly List<string> facts = new();
+    private readonly List<string> ofPdb = new();
     /// <summary>Of each method that is not hooked, its body with names in place of tokens.</summary>
     private readonly Dictionary<string, string> plain = new();
     /// <summary>Of each method, the lines its PDB tells.</summary>
@@ -873,7 +874,7 @@ internal sealed class Reader
         foreach (DocumentHandle handle in pdb.Documents)
         {
             Document document = pdb.GetDocument(handle);
-            facts.Add($"document {pdb.GetString(document.Name)} {pdb.GetGuid(document.Language)} {pdb.GetGuid(document.HashAlgorithm)} {Hex(pdb.GetBlobBytes(document.Hash))}");
+            ofPdb.Add($"document {pdb.GetString(document.Name)} {pdb.GetGuid(document.Language)} {pdb.GetGuid(document.HashAlgorithm)} {Hex(pdb.GetBlobBytes(document.Hash))}");
         }
         foreach (MethodDebugInformationHandle handle in pdb.MethodDebugInformation)
         {
@@ -945,7 +946,7 @@ internal sealed class Reader
         }
         foreach (ImportScopeHandle handle in pdb.ImportScopes)
         {
-            facts.Add($"imports {Imports(pdb, handle)}");
+            ofPdb.Add($"imports {Imports(pdb, handle)}");
         }
         foreach (CustomDebugInformationHandle handle in pdb.CustomDebugInformation)
         {
@@ -977,7 +978,7 @@ internal sealed class Reader
             }
             else
             {
-                facts.Add($"custom debug information {kind} {parent} {Hash(pdb.GetBlobBytes(info.Value))}");
+                ofPdb.Add($"custom debug information {kind} {parent} {Hash(pdb.GetBlobBytes(info.Value))}");
             }
         }
     }
@@ -1018,11 +1019,13 @@ internal sealed class Reader
     {
         var told = new List<string>();
         var left = new Dictionary<string, int>();
-        foreach (string fact in before.facts)
+        // Of a PDB that cannot be read to its end not all is known.
+        bool all = !before.Problems.Any(p => p.StartsWith("PDB: ", StringComparison.Ordinal));
+        foreach (string fact in before.facts.Concat(before.ofPdb.Where(_ => all)))
         {
             left[fact] = left.GetValueOrDefault(fact) + 1;
         }
-        foreach (string fact in after.facts)
+        foreach (string fact in after.facts.Concat(after.ofPdb.Where(_ => all)))
         {
             if (left.GetValueOrDefault(fact) == 0)
             {

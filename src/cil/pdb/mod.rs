@@ -61,6 +61,8 @@ impl Format {
 /// A portable PDB whose structure was read and checked.
 pub struct Pdb<'a> {
     metadata: Metadata<'a>,
+    /// The name of the file that it is to be written to, if that is one of its own.
+    file_name: Option<&'a str>,
 }
 
 impl<'a> Pdb<'a> {
@@ -70,7 +72,10 @@ impl<'a> Pdb<'a> {
         if metadata.pdb.is_none() {
             return Err(Error::malformed(0, "metadata without a #Pdb stream"));
         }
-        Ok(Pdb { metadata })
+        Ok(Pdb {
+            metadata,
+            file_name: None,
+        })
     }
 
     /// GUID and stamp, which the image has, too.
@@ -158,6 +163,11 @@ impl Image<'_> {
     pub fn pdb_guid(&self) -> Option<[u8; 16]> {
         write::code_view_guid(self).and_then(|guid| guid.try_into().ok())
     }
+
+    /// The file name of the PDB that the image asks for: what CoreCLR looks for beside it.
+    pub fn pdb_name(&self) -> Option<String> {
+        write::code_view_name(self)
+    }
 }
 
 /// An image's debugging information: inside it, beside it, or none that is of use.
@@ -165,6 +175,7 @@ impl Image<'_> {
 pub struct Source<'p> {
     bytes: Cow<'p, [u8]>,
     embedded: bool,
+    file_name: Option<String>,
     warning: Option<Warning>,
 }
 
@@ -190,14 +201,27 @@ impl<'p> Source<'p> {
             (_, Ok(_)) => Source {
                 bytes,
                 embedded,
+                file_name: None,
                 warning: None,
             },
         }
     }
 
+    /// The same, to be written to a file of this name, which the image then asks for.
+    pub fn written_as(self, file_name: Option<&str>) -> Source<'p> {
+        Source {
+            file_name: file_name.filter(|_| !self.embedded).map(str::to_owned),
+            ..self
+        }
+    }
+
     /// The PDB, if there is one of use.
     pub fn pdb(&self) -> Option<Pdb<'_>> {
-        Pdb::parse(&self.bytes).ok()
+        let pdb = Pdb::parse(&self.bytes).ok()?;
+        Some(Pdb {
+            file_name: self.file_name.as_deref(),
+            ..pdb
+        })
     }
 
     /// Whether it lies inside the image.

@@ -55,6 +55,26 @@ pub(super) fn code_view_guid<'i>(image: &'i Image<'_>) -> Option<&'i [u8]> {
         .find_map(|(_, data)| data.strip_prefix(b"RSDS")?.get(..16))
 }
 
+/// Where the path begins in a CodeView entry: behind `RSDS`, GUID and age. It ends with a zero (PE/COFF, "Debug
+/// Type").
+const CODE_VIEW_PATH: usize = 24;
+
+/// The directory, with its separator, and the file name of a CodeView entry's path.
+fn code_view_path(data: &[u8]) -> (&[u8], &[u8]) {
+    let path = data.get(CODE_VIEW_PATH..).unwrap_or_default();
+    let path = path.split(|&b| b == 0).next().unwrap_or_default();
+    let separator = path.iter().rposition(|b| b"/\\:".contains(b));
+    path.split_at(separator.map_or(0, |at| at + 1))
+}
+
+/// The file name of the PDB that the image asks for.
+pub(super) fn code_view_name(image: &Image<'_>) -> Option<String> {
+    let (_, data) = entries(image)
+        .find(|(entry, data)| entry.kind == kind::CODE_VIEW && data.starts_with(b"RSDS"))?;
+    let name = std::str::from_utf8(code_view_path(data).1).ok()?;
+    (!name.is_empty()).then(|| name.to_owned())
+}
+
 /// A new PDB, and what changes in the image.
 pub struct Sealed {
     /// The file, for the one that lies beside the image.
@@ -84,7 +104,9 @@ pub fn seal(
     let mut debug = Vec::new();
     for (number, (entry, data)) in entries(image).enumerate() {
         match entry.kind {
-            kind::CODE_VIEW => debug.extend(code_view(number, data, &id)),
+            kind::CODE_VIEW => {
+                debug.extend(code_view(number, data, &id, pdb.file_name));
+            }
             kind::CHECKSUM => debug.push(DebugEdit {
                 number,
                 data: checksum(data, &bytes, &hash),
@@ -113,18 +135,28 @@ pub fn unlink(image: &Image<'_>) -> Vec<DebugEdit> {
         if entry.kind == kind::CODE_VIEW {
             let hash = Sha256::digest(data);
             let id = hash[..20].try_into().expect("twenty bytes");
-            edits.extend(code_view(number, data, &id));
+            edits.extend(code_view(number, data, &id, None));
         }
     }
     edits
 }
 
-/// A CodeView entry with another id.
-fn code_view(number: usize, data: &[u8], id: &[u8; 20]) -> Option<DebugEdit> {
-    if !data.starts_with(b"RSDS") || data.len() < 24 {
+/// A CodeView entry with another id, and with another file name if one is given.
+fn code_view(
+    number: usize,
+    data: &[u8],
+    id: &[u8; 20],
+    file_name: Option<&str>,
+) -> Option<DebugEdit> {
+    if !data.starts_with(b"RSDS") || data.len() < CODE_VIEW_PATH {
         return None;
     }
-    let mut data = data.to_vec();
+    let mut data = match (file_name, code_view_path(data)) {
+        (Some(name), (directory, old)) if name.as_bytes() != old => {
+            [&data[..CODE_VIEW_PATH], directory, name.as_bytes(), &[0]].concat()
+        }
+        _ => data.to_vec(),
+    };
     data[4..20].copy_from_slice(&id[..16]);
     Some(DebugEdit {
         number,

@@ -119,7 +119,7 @@ impl<'j, 'b> Job<'j, 'b> {
             out.resize(out.len().next_multiple_of(4), 0);
             start = out.len();
             let has_clauses = !clauses.is_empty();
-            let init = body.init_locals;
+            let init = body.init_locals || self.initialises(locals);
             body::put_fat_header(out, code_len as usize, max_stack, init, locals, has_clauses);
         }
         let code_start = out.len();
@@ -138,6 +138,12 @@ impl<'j, 'b> Job<'j, 'b> {
             code_len,
             own_end: scratch.layout.start(body.code.len() as u32),
         }))
+    }
+
+    /// Whether a body that had no locals initialises ours, without which verifiers refuse it (III.1.8.1.1).
+    /// What `localloc` reserves would be cleared, too: bodies with one stay as they are.
+    fn initialises(&self, locals: u32) -> bool {
+        self.body.locals == 0 && locals != 0 && !reserves(self.body.code)
     }
 
     /// What goes in front of each `ret`.
@@ -465,6 +471,24 @@ impl<'j, 'b> Job<'j, 'b> {
         load(out);
         out.push(op::RET as u8);
     }
+}
+
+/// Whether there is a `localloc` in code that was walked. Mostly its bytes are in none, not even in a token.
+fn reserves(code: &[u8]) -> bool {
+    let wanted = op::LOCALLOC.to_be_bytes();
+    if !code.windows(2).any(|bytes| bytes == wanted) {
+        return false;
+    }
+    let mut pc = 0;
+    while (pc as usize) < code.len()
+        && let Ok(insn) = insn::at(code, pc)
+    {
+        if insn.opcode == op::LOCALLOC {
+            return true;
+        }
+        pc = insn.end();
+    }
+    false
 }
 
 /// Bytes of a short and of a long branch.

@@ -8,6 +8,7 @@ use crate::error::Result;
 use crate::pipeline::assembly::{Source, weave_assemblies, write_image};
 use crate::pipeline::discover::{Format, file_name};
 use crate::pipeline::runtime_library as runtime;
+use crate::symbols::Symbols;
 use rayon::prelude::*;
 use std::collections::BTreeSet;
 
@@ -17,6 +18,13 @@ struct Opened<'f> {
     label: String,
     image: Input,
     pdb: Option<(&'f Found, Input)>,
+}
+
+/// The map that an earlier weave left in an assembly; one that cannot be read is none.
+pub(super) fn earlier_map(bytes: &[u8]) -> Option<Symbols> {
+    let mut map = Symbols::default();
+    map.add(cil::Image::parse(bytes).ok()?.symbols()?).ok()?;
+    Some(map)
 }
 
 /// The folder that a file is in, with the slash, or empty.
@@ -32,7 +40,7 @@ impl<'a> Folder<'a, '_> {
             if file_name(&found.name) == runtime::DLL_NAME || !cil::is_assembly(&image) {
                 return Ok(None);
             }
-            let pdb = (self.symbols_of(&found.name))
+            let pdb = (self.symbols_of(&found.name, &image))
                 .map(|pdb| Ok((pdb, Input::open(&pdb.path)?)))
                 .transpose()?;
             let label = format!("{}/{}", self.name, found.name);
@@ -53,13 +61,19 @@ impl<'a> Folder<'a, '_> {
                 name: file_name(&o.found.name),
                 bytes: &o.image,
                 pdb: o.pdb.as_ref().map(|(_, pdb)| &**pdb),
+                pdb_name: (o.pdb.as_ref()).map(|(pdb, _)| file_name(&pdb.name).to_owned()),
             })
             .collect();
         let written = weave_assemblies(self.cx, self.ledger, self.job.key.as_ref(), &sources)?;
         let (mut images, mut pdbs) = (Vec::new(), Vec::new());
         for (opened, written) in opened.iter().zip(written) {
-            let Some(written) = written else { continue };
             let found = opened.found;
+            let Some(written) = written else {
+                if let Some(earlier) = earlier_map(&opened.image) {
+                    self.ledger.keep_earlier(&earlier);
+                }
+                continue;
+            };
             self.assembly_directories
                 .insert(directory(&found.name).to_owned());
             images.push((self.stage(&found.name)?, found, written.image));
@@ -82,10 +96,17 @@ impl<'a> Folder<'a, '_> {
         Ok(())
     }
 
-    /// The symbols file of an assembly.
-    fn symbols_of(&self, assembly: &str) -> Option<&'a Found> {
+    /// The symbols file of an assembly: of its name, or of the one that it asks for, or Mono's.
+    fn symbols_of(&self, assembly: &str, image: &[u8]) -> Option<&'a Found> {
         let stem = assembly.rsplit_once('.').map_or(assembly, |(stem, _)| stem);
+        let asked_for = || {
+            let name = cil::Image::parse(image).ok()?.pdb_name()?;
+            self.find(&format!("{}{name}", directory(assembly)))
+        };
+        let mono = || self.find(&format!("{assembly}.mdb"));
         self.find(&format!("{stem}.pdb"))
+            .or_else(asked_for)
+            .or_else(mono)
     }
 
     fn find(&self, name: &str) -> Option<&'a Found> {

@@ -4,6 +4,7 @@
 mod assemblies;
 mod dexes;
 
+use self::assemblies::earlier_map;
 use crate::aspect::pointcut::ArtifactMatcher;
 use crate::container::folder::{self, Entry};
 use crate::container::input::Input;
@@ -18,6 +19,7 @@ use crate::pipeline::jar_rules::{Library, Survey};
 use crate::pipeline::job::{Job, Meter, Progress, artifact_name};
 use crate::pipeline::layout::{Home, Layout, LayoutDetector, library_directory, relative_url};
 use crate::pipeline::ledger::Ledger;
+use crate::pipeline::native::Native;
 use crate::pipeline::outcome::WarningKind;
 use crate::pipeline::output::{Target, write_map};
 use crate::pipeline::process::{Context, MAX_CLASS, TouchedClass, weave_class, with_worker};
@@ -38,6 +40,8 @@ struct Found {
     name: String,
     path: std::path::PathBuf,
     format: Format,
+    /// It may be native code.
+    native: bool,
     size: u64,
 }
 
@@ -51,6 +55,7 @@ fn look(entry: Entry) -> Result<Found> {
         .map_err(failed)?;
     Ok(Found {
         format: Format::of(&head),
+        native: Native::may_be(&head),
         name: entry.name,
         path: entry.path,
         size,
@@ -88,6 +93,8 @@ pub(crate) fn weave_folder(
     let found: Vec<Found> = found.into_iter().collect::<Result<_>>()?;
     let name = artifact_name(&job.input);
     let matcher = cx.matcher.for_artifact(&name, None, cx.hierarchy);
+    let (layout, home) = layout(&found)?;
+    let cx = &cx.inside(layout);
     let mut folder = Folder {
         cx,
         ledger,
@@ -95,7 +102,7 @@ pub(crate) fn weave_folder(
         name: &name,
         matcher: &matcher,
         meter: Meter::new(progress, found.iter().map(|f| f.size).sum()),
-        layout: layout(&found)?,
+        layout: (layout, home),
         found: &found,
         staged: match &job.output {
             Some(output) => Some(StagedFolder::create(output)?),
@@ -111,6 +118,7 @@ pub(crate) fn weave_folder(
         assembly_directories: BTreeSet::new(),
     };
     folder.reserve_earlier_ids()?;
+    folder.tell_of_bundles()?;
     folder.weave()?;
     folder.finish(in_place)
 }
@@ -175,8 +183,29 @@ impl<'a> Folder<'a, '_> {
                 {
                     self.ledger.taken.reserve(&earlier);
                 }
+            } else if found.format == Format::Pe {
+                if let Some(earlier) = earlier_map(&Input::open(&found.path)?) {
+                    self.ledger.taken.reserve(&earlier);
+                }
             } else if file_name(&found.name) == "symbols" && found.name.ends_with(symbols::MEMBER) {
                 self.ledger.taken.reserve(&self.map_of(found)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Assemblies that are packed into an executable are not woven, and whoever weaves a folder does not see them.
+    fn tell_of_bundles(&mut self) -> Result<()> {
+        /// Libraries, which nothing is packed into.
+        const LIBRARIES: [&str; 4] = [".dll", ".so", ".dylib", ".node"];
+        for found in self.found.iter().filter(|f| f.native) {
+            let name = file_name(&found.name);
+            if LIBRARIES.iter().any(|suffix| name.ends_with(suffix)) || name.contains(".so.") {
+                continue;
+            }
+            if Native::of(&Input::open(&found.path)?) == Some(Native::Bundle) {
+                let text = format!("{}/{}: {}", self.name, found.name, Native::Bundle.why());
+                self.ledger.outcome.warn(WarningKind::NotWoven, text);
             }
         }
         Ok(())
@@ -264,6 +293,7 @@ impl<'a> Folder<'a, '_> {
                 }
             }
             self.ledger.record(self.name, &touched.ty);
+            self.ledger.needs_library |= touched.needs_library;
             if let Some(bytes) = touched.bytes {
                 self.wove_loose();
                 self.roots
@@ -380,7 +410,7 @@ impl<'a> Folder<'a, '_> {
     /// Adds the hook library and the maps, copies the rest, and puts everything in its place.
     fn finish(mut self, in_place: bool) -> Result<()> {
         let changed = self.wove_jar || self.wove_class;
-        if changed && self.cx.runtime {
+        if changed && self.cx.runtime && self.ledger.needs_library {
             self.add_library()?;
         }
         if self.cx.runtime && self.needs_dex_library && !self.has_dex_library {
