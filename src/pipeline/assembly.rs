@@ -116,25 +116,30 @@ const SCANNED: u32 = 2048;
 /// Bytes of an assembly that are written at once: few enough to stay in a core's cache until they are.
 const WINDOW: usize = 256 << 10;
 
-/// Writes a woven assembly over `path`, like `like`. While one window of it is made and hashed, the one before
-/// it is written.
+/// Writes a woven assembly over `path`, like `like`. While one window of it is hashed, the one before it is written
+/// and the one behind it is made.
 pub(crate) fn write_image(image: &cil::Output<'_>, path: &Path, like: &Path) -> Result<()> {
     let mut staged = Staged::create(path, Some(like))?;
     let mut digest = image.digest();
-    let (mut ready, mut next) = (Vec::new(), Vec::with_capacity(WINDOW));
     let mut at = 0;
-    while at < image.len() || !ready.is_empty() {
-        next.resize(WINDOW.min(image.len() - at), 0);
-        let (wrote, ()) = rayon::join(
-            || write_all(&mut staged, &ready, path),
+    let mut make = |window: &mut Vec<u8>| {
+        window.resize(WINDOW.min(image.len() - at), 0);
+        image.fill(at, window);
+        at += window.len();
+    };
+    let [mut made, mut hashed] = [const { Vec::new() }; 2];
+    make(&mut made);
+    while !made.is_empty() || !hashed.is_empty() {
+        let ((), next) = rayon::join(
+            || digest.update(&made),
             || {
-                image.fill(at, &mut next);
-                digest.update(&next);
+                write_all(&mut staged, &hashed, path)?;
+                let mut next = std::mem::take(&mut hashed);
+                make(&mut next);
+                Ok(next)
             },
         );
-        wrote?;
-        at += next.len();
-        std::mem::swap(&mut ready, &mut next);
+        hashed = std::mem::replace(&mut made, next?);
     }
     for (at, bytes) in image.seal(digest)? {
         staged.change(at as u64, &bytes)?;
@@ -217,10 +222,10 @@ impl<'i, 'a> File<'i, 'a> {
             .into_iter()
             .unzip();
         let mut woven = with_worker(|w| weaver.join(parts, &mut w.cil_scratch))?;
-        let renumbered: Vec<Result<()>> = (woven.renumberings().into_par_iter())
-            .map(cil::Renumbering::run)
+        let relocated: Vec<Result<()>> = (woven.relocations().into_par_iter())
+            .map(cil::Relocation::run)
             .collect();
-        renumbered.into_iter().collect::<Result<()>>()?;
+        relocated.into_iter().collect::<Result<()>>()?;
         let mut all = Records::default();
         let machines = Records::of(None, std::mem::take(&mut woven.types), cx.explain);
         for records in records.into_iter().chain([machines]) {
