@@ -74,8 +74,7 @@ pub(super) fn old_bodies(
         let mut pc = 0;
         while let Some(at) = insn::next_token(body.code, &mut pc)? {
             if let Some(value) = moved(body.code, at, fields) {
-                let at = start + body.code_offset + at;
-                patches.push(Patch { at, value });
+                patches.push(Patch::new(start + body.code_offset + at, value));
             }
         }
     }

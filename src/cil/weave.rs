@@ -88,15 +88,26 @@ impl rewrite::Signatures for PartSignatures<'_> {
     }
 }
 
-/// Weaves the planned methods; `source` is the image's debugging information.
+/// Weaves the planned methods on one thread; `source` is the image's debugging information.
 pub fn weave<'i, 'a>(
     image: &'i Image<'a>,
     source: &'i pdb::Source<'i>,
     plan: &Plan,
     scratch: &mut Scratch,
 ) -> Result<Woven<'i, 'a>> {
+    weave_in_parts(image, source, plan, usize::MAX, scratch)
+}
+
+/// The same in parts of so many methods.
+pub(super) fn weave_in_parts<'i, 'a>(
+    image: &'i Image<'a>,
+    source: &'i pdb::Source<'i>,
+    plan: &Plan,
+    methods: usize,
+    scratch: &mut Scratch,
+) -> Result<Woven<'i, 'a>> {
     let weaver = Weaver::new(image, source, plan)?;
-    let parts = weaver.parts().into_iter();
+    let parts = weaver.parts(methods).into_iter();
     let parts = parts.map(|part| weaver.part(part, scratch));
     let mut parts = parts.collect::<Result<Vec<_>>>()?;
     let ordinary: Vec<WovenType> = parts.iter_mut().flat_map(Part::take_types).collect();
@@ -115,9 +126,6 @@ impl Part {
         std::mem::take(&mut self.types)
     }
 }
-
-/// About how many methods a part has.
-const PART: usize = 1024;
 
 impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
     /// Prepares a weave; `source` is the image's debugging information.
@@ -154,13 +162,13 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         })
     }
 
-    /// The plan in parts, each a range of its methods for [`Weaver::part`].
-    pub fn parts(&self) -> Vec<Range<usize>> {
+    /// The plan in parts of about so many methods, each a range of them for [`Weaver::part`].
+    pub fn parts(&self, methods: usize) -> Vec<Range<usize>> {
         let mut parts: Vec<Range<usize>> = Vec::new();
         for of_type in self.planned.chunk_by(|a, b| a.ty == b.ty) {
             let start = parts.last().map_or(0, |part| part.end);
             match parts.last_mut() {
-                Some(part) if part.len() < PART => part.end += of_type.len(),
+                Some(part) if part.len() < methods => part.end += of_type.len(),
                 _ => parts.push(start..start + of_type.len()),
             }
         }

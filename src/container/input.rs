@@ -31,6 +31,19 @@ impl Input {
     }
 }
 
+impl Input {
+    /// Gives the memory back that holds what was read of the file: what is read again comes from the system's
+    /// cache.
+    pub fn release(&self) {
+        #[cfg(unix)]
+        if let Some(map) = &self.0 {
+            // SAFETY: the mapping is shared and never written to, so that there is nothing to lose: its pages come
+            // back as they were.
+            let _ = unsafe { map.unchecked_advise(memmap2::UncheckedAdvice::DontNeed) };
+        }
+    }
+}
+
 impl Deref for Input {
     type Target = [u8];
 
@@ -55,7 +68,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a");
         std::fs::write(&path, b"bytes").unwrap();
-        assert_eq!(&*Input::open(&path).unwrap(), b"bytes");
+        let input = Input::open(&path).unwrap();
+        assert_eq!(&*input, b"bytes");
+        input.release();
+        assert_eq!(&*input, b"bytes");
         std::fs::write(&path, b"").unwrap();
         assert_eq!(&*Input::open(&path).unwrap(), b"");
     }

@@ -2,6 +2,7 @@
 
 use crate::aspect::plan::Plan;
 use crate::cil::{self, StrongNameKey, Written};
+use crate::container::input::Input;
 use crate::container::stage::Staged;
 use crate::error::{Error, Result};
 use crate::pipeline::ledger::Ledger;
@@ -20,7 +21,7 @@ pub(crate) struct Source<'f> {
     /// Its file name, for rules.
     pub(crate) name: &'f str,
     /// The file.
-    pub(crate) bytes: &'f [u8],
+    pub(crate) file: &'f Input,
     /// The symbols file beside it.
     pub(crate) pdb: Option<&'f [u8]>,
     /// The name of the file that the symbols are written to.
@@ -34,7 +35,7 @@ pub(crate) fn weave_assemblies<'a>(
     key: Option<&'a StrongNameKey>,
     sources: &[Source<'a>],
 ) -> Result<Vec<Option<Written<'a>>>> {
-    let (parsed, errors) = parse_all(sources, |source| cil::Image::parse(source.bytes));
+    let (parsed, errors) = parse_all(sources, |source| cil::Image::parse(source.file));
     let pdbs: Vec<Option<cil::pdb::Source<'_>>> = (sources.par_iter().zip(&parsed))
         .map(|(source, image)| {
             let pdb = cil::pdb::Source::of(image.as_ref()?, source.pdb);
@@ -110,8 +111,9 @@ pub(crate) fn weave_assemblies<'a>(
     Ok(written)
 }
 
-/// About how many methods are scanned at once.
+/// About how many methods are scanned at once, and how many are woven: so many that their symbols pack well.
 const SCANNED: u32 = 2048;
+const WOVEN: usize = 1024;
 
 /// Bytes of an assembly that are written at once: few enough to stay in a core's cache until they are.
 const WINDOW: usize = 256 << 10;
@@ -175,7 +177,7 @@ impl<'i, 'a> File<'i, 'a> {
         let (source, image) = (self.source, self.image);
         let version = image.assembly_version();
         let matcher = (cx.matcher).for_artifact(source.name, version.as_deref(), cx.hierarchy);
-        if !matcher.bytes_may_match(source.bytes) {
+        if !matcher.bytes_may_match(source.file) {
             return Ok(None);
         }
         let survey = cil::Survey::read(image);
@@ -210,7 +212,7 @@ impl<'i, 'a> File<'i, 'a> {
 
     fn weave(&self, cx: &Context<'_>, plan: Plan) -> Result<(cil::Woven<'i, 'a>, Records)> {
         let weaver = cil::Weaver::new(self.image, self.pdb, &plan)?;
-        let parts: Vec<Result<(cil::Part, Records)>> = (weaver.parts().into_par_iter())
+        let parts: Vec<Result<(cil::Part, Records)>> = (weaver.parts(WOVEN).into_par_iter())
             .map(|part| {
                 let artifact = (part.start == 0).then_some(self.source.label);
                 let mut part = with_worker(|w| weaver.part(part, &mut w.cil_scratch))?;
@@ -222,6 +224,8 @@ impl<'i, 'a> File<'i, 'a> {
             .into_iter()
             .unzip();
         let mut woven = with_worker(|w| weaver.join(parts, &mut w.cil_scratch))?;
+        // Code is most of the file, and was read.
+        self.source.file.release();
         let relocated: Vec<Result<()>> = (woven.relocations().into_par_iter())
             .map(cil::Relocation::run)
             .collect();

@@ -231,7 +231,7 @@ fn weave_assembly(
     let source = Source {
         label: name,
         name,
-        bytes: input,
+        file: input,
         pdb: symbols.as_deref(),
         pdb_name: pdb_name.and_then(|path| path.file_name()?.to_str().map(str::to_owned)),
     };

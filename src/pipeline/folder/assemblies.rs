@@ -59,7 +59,7 @@ impl<'a> Folder<'a, '_> {
             .map(|o| Source {
                 label: &o.label,
                 name: file_name(&o.found.name),
-                bytes: &o.image,
+                file: &o.image,
                 pdb: o.pdb.as_ref().map(|(_, pdb)| &**pdb),
                 pdb_name: (o.pdb.as_ref()).map(|(pdb, _)| file_name(&pdb.name).to_owned()),
             })
