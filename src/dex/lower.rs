@@ -109,6 +109,11 @@ impl<'s> Moves<'s> {
         layout.start(within).saturating_add(old - within)
     }
 
+    /// Whether a pc lies behind the old code.
+    pub(super) fn is_beyond(&self, old: u32) -> bool {
+        self.layout.is_some() && old >= self.units
+    }
+
     /// The pcs at or behind `old` that all move as far, and how far that is.
     pub(super) fn calm(&self, old: u32) -> (Range<u32>, i32) {
         match self.layout {
@@ -168,6 +173,11 @@ impl Scratch {
             Some((scheme, units)) => Moves::new(&self.layout, scheme, units),
             None => Moves::none(),
         }
+    }
+
+    /// The old pcs of all instructions that can throw in the code item that was lowered last.
+    pub(super) fn throwing(&self) -> &[u32] {
+        &self.throwing
     }
 }
 

@@ -22,6 +22,7 @@ mod monitors;
 pub mod opcodes;
 mod order;
 mod part;
+mod pc_lines;
 mod registers;
 pub mod remap;
 mod renumber;
