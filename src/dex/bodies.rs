@@ -6,6 +6,7 @@ use crate::dex::class::Budget;
 use crate::dex::code_item;
 use crate::dex::file::{File, NO_INDEX, u32_at};
 use crate::dex::lower::Hooks;
+use crate::dex::own_fields::Fields;
 use crate::dex::part::{Origin, Part, overlap};
 use crate::dex::remap::Remap;
 use crate::dex::write::{Outcome, Run};
@@ -43,6 +44,8 @@ pub(super) struct Job<'j, 'a> {
     pub remap: &'j Remap,
     pub members: &'j [Member],
     pub planned: &'j [Planned],
+    /// Who declares which field.
+    pub fields: Fields,
     /// New indices of the hooks.
     pub hooks: Hooks,
     /// New indices of the names of planned methods' sections; `NO_INDEX`, or beyond the end, for none.

@@ -29,6 +29,7 @@ use crate::dex::guards::{Cover, Stretch};
 use crate::dex::insn::{self, Insn, Remapped};
 use crate::dex::monitors::{self, Held};
 use crate::dex::opcodes::{ADJACENT, BRANCH, OPS, RETURN, SWITCH, THROW, op};
+use crate::dex::own_fields::OwnFields;
 use crate::dex::registers::{self, Needs, Scheme, Width};
 use crate::dex::remap::Remap;
 use crate::edit::{Layout, Place};
@@ -48,6 +49,8 @@ pub struct Shape<'s> {
     pub throwable: Option<u32>,
     /// New index of the string that names its section in Android's trace, where it gets one.
     pub section: u32,
+    /// The fields of its class.
+    pub own: OwnFields<'s>,
 }
 
 /// New indexes of the hooks' method ids.
@@ -491,6 +494,20 @@ impl Job<'_, '_> {
             scratch.cover.ranges.extend(all);
         } else {
             scratch.cover.ranges.push((0, self.units, 0));
+        }
+        if !self.shape.is_static {
+            let Scratch {
+                cover, throwing, ..
+            } = scratch;
+            let within = |pc: &u32| {
+                let i = cover.ranges.partition_point(|r| r.1 <= *pc);
+                cover.ranges.get(i).is_some_and(|r| r.0 <= *pc)
+            };
+            let covered = throwing.iter().copied().filter(within);
+            let is_constructor = self.shape.is_constructor;
+            if (self.shape.own).are_all(self.code, covered, is_constructor)? {
+                cover.clear();
+            }
         }
         Ok(Ok(entries))
     }

@@ -21,6 +21,7 @@ pub mod lower;
 mod monitors;
 pub mod opcodes;
 mod order;
+pub mod own_fields;
 mod part;
 mod pc_lines;
 mod registers;

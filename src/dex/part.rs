@@ -163,13 +163,14 @@ impl Part {
         planned: &Planned,
     ) -> Result<Result<(u32, u32), Reason>> {
         let file = job.file;
-        let (_, proto, name) = file.method(member.id)?;
+        let (class, proto, name) = file.method(member.id)?;
         let shape = Shape {
             shorty: file.string(file.proto(proto)?.0)?,
             is_static: member.access & flag::STATIC != 0,
             is_constructor: job.init == Some(name),
             throwable: job.throwable,
             section: job.section(member),
+            own: job.fields.of(class),
         };
         let place = self.begin();
         let scratch = &mut self.lower;

@@ -12,6 +12,7 @@ use crate::dex::ids::{self, Ids, Wanted};
 use crate::dex::layout;
 use crate::dex::lower::Hooks;
 use crate::dex::order;
+use crate::dex::own_fields::Fields;
 use crate::dex::remap::Remap;
 use crate::dex::sections::{self, Names};
 use crate::error::{Error, Result};
@@ -324,6 +325,10 @@ impl Scratch {
             remap,
             members: &self.members,
             planned,
+            fields: match planned {
+                [] => Fields::default(),
+                _ => Fields::read(file)?,
+            },
             hooks,
             sections,
             init: ids::find_string(file, b"<init>")?,
