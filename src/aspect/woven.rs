@@ -61,29 +61,29 @@ impl WovenType {
 
     /// Adds a method that got hooks; `descriptor` appends it.
     pub fn add(&mut self, id: u32, line: u32, name: &str, descriptor: impl FnOnce(&mut String)) {
-        self.insert(self.methods.len(), id, line, name, descriptor);
-    }
-
-    /// The same for one that comes in front of others: it becomes the method number `at`.
-    pub fn insert(
-        &mut self,
-        at: usize,
-        id: u32,
-        line: u32,
-        name: &str,
-        descriptor: impl FnOnce(&mut String),
-    ) {
         let start = self.text.len();
         self.text.push_str(name);
         descriptor(&mut self.text);
-        let entry = Entry {
+        self.methods.push(Entry {
             id,
             line,
             start: start as u32,
             name: name.len() as u32,
             descriptor: (self.text.len() - start - name.len()) as u32,
-        };
-        self.methods.insert(at, entry);
+        });
+    }
+
+    /// Adds what came of other methods of the same type. Ids ascend in a type.
+    pub fn merge(&mut self, other: WovenType) {
+        for m in other.methods() {
+            self.add(m.id, m.line, m.name, |text| text.push_str(m.descriptor));
+        }
+        self.methods.sort_by_key(|m| m.id);
+        if self.file.is_empty() {
+            self.set_file(|text| text.push_str(other.file()));
+        }
+        self.left.extend(other.left);
+        self.left.sort_by_key(|left| left.index);
     }
 
     /// Full name in its format's spelling.
@@ -136,8 +136,11 @@ mod tests {
             ("run", "()V", 12)
         );
         assert_eq!((all[1].id, all[1].name), (8, "<init>"));
-        ty.insert(1, 5, 1, "between", |d| d.push_str("()I"));
-        let names: Vec<_> = ty.methods().map(|m| m.name).collect();
-        assert_eq!(names, ["run", "between", "<init>"]);
+        let mut more = WovenType::new(3, "a/B", "D.java", 1);
+        more.add(6, 1, "first", |d| d.push_str("()I"));
+        ty.merge(more);
+        let all: Vec<_> = ty.methods().map(|m| (m.name, m.descriptor)).collect();
+        assert_eq!(all, [("first", "()I"), ("run", "()V"), ("<init>", "(I)V")]);
+        assert_eq!(ty.file(), "C.java");
     }
 }

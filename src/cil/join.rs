@@ -6,7 +6,7 @@ use crate::aspect::woven::WovenType;
 use crate::cil::body;
 use crate::cil::image::Image;
 use crate::cil::lower::{Shape, Tokens};
-use crate::cil::metadata::additions::Additions;
+use crate::cil::metadata::additions::{Additions, FieldMap};
 use crate::cil::metadata::schema::table;
 use crate::cil::metadata::signature;
 use crate::cil::metadata::tables::{token, token_row};
@@ -17,7 +17,7 @@ use crate::cil::rewrite;
 use crate::cil::signatures::Signatures;
 use crate::cil::state_machine;
 use crate::cil::strongname::StrongNameKey;
-use crate::cil::weave::{Part, PartType, PlannedMachine, Scratch, Weaver};
+use crate::cil::weave::{Part, PlannedMachine, Scratch, Weaver};
 use crate::cil::write::{self, Edits, Written};
 use crate::error::Result;
 use std::sync::Arc;
@@ -31,7 +31,10 @@ pub struct Woven<'i, 'a> {
     source: &'i pdb::Source<'i>,
     parts: Vec<Vec<u8>>,
     bodies: Vec<NewBody>,
-    /// The types with planned methods.
+    fields: FieldMap,
+    /// Whether the bodies name fields by their new numbers.
+    renumbered: bool,
+    /// The types with planned methods that have state machines, ascending.
     pub types: Vec<WovenType>,
 }
 
@@ -41,15 +44,30 @@ impl<'a> Woven<'_, 'a> {
         self.bodies.is_empty()
     }
 
+    /// What gives the fields that new bodies name their new numbers: each to be run, on any thread. What is
+    /// not asked for here happens with [`Woven::write`].
+    pub fn renumberings(&mut self) -> Vec<Renumbering<'_>> {
+        let fields = &self.fields;
+        if std::mem::replace(&mut self.renumbered, true) || fields.is_empty() {
+            return vec![];
+        }
+        let parts = self.parts.iter_mut();
+        parts.map(|part| Renumbering { part, fields }).collect()
+    }
+
     /// Lays out the new file. `symbols` becomes the manifest resource [`write::SYMBOLS_RESOURCE`]; with
     /// a key the strong name is signed anew.
     pub fn write(
-        self,
+        mut self,
         symbols: Option<Arc<Vec<u8>>>,
         key: Option<&'a StrongNameKey>,
     ) -> Result<Written<'a>> {
+        for part in self.renumberings() {
+            part.run()?;
+        }
         let edits = Edits {
             additions: self.additions,
+            fields: self.fields,
             parts: self.parts,
             bodies: self.bodies,
             pdb: self.pdb,
@@ -60,6 +78,19 @@ impl<'a> Woven<'_, 'a> {
         }
         written.warnings.extend(self.source.warning());
         Ok(written)
+    }
+}
+
+/// A part whose bodies name fields by their old numbers.
+pub struct Renumbering<'p> {
+    part: &'p mut [u8],
+    fields: &'p FieldMap,
+}
+
+impl Renumbering<'_> {
+    /// Gives the fields their new numbers.
+    pub fn run(self) -> Result<()> {
+        renumber::new_bodies(self.part, self.fields)
     }
 }
 
@@ -113,28 +144,9 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
     /// Adds the next part. `scratch` keeps the machines' bodies until the end.
     pub(super) fn add(&mut self, mut part: Part, scratch: &mut Scratch) -> Result<()> {
         let mut tokens = Vec::with_capacity(part.signatures.count());
-        // The type under way, and how many machines of it were woven.
-        let mut woven = (0, 0);
         for planned in &part.machines {
             self.add_signatures(&part.signatures, planned.signatures, &mut tokens)?;
-            if woven.0 != planned.ty {
-                woven = (planned.ty, 0);
-            }
-            let ty = &mut part.types[planned.ty];
-            let outcome = self.weave_machine(planned, planned.methods + woven.1, ty, scratch);
-            let method = planned.machine.kickoff;
-            let outcome = outcome.map_err(|e| {
-                let label = self.weaver.image.method_label(method);
-                e.in_method(format!("{}.{label}", ty.woven.name()))
-            })?;
-            match outcome {
-                Ok(()) => woven.1 += 1,
-                Err(reason) => {
-                    let left = self.weaver.left(planned.planned, method, reason);
-                    ty.woven.left.push(left);
-                    ty.woven.left.sort_by_key(|left| left.index);
-                }
-            }
+            self.add_machine(planned, scratch)?;
         }
         let all = part.signatures.count();
         self.add_signatures(&part.signatures, all, &mut tokens)?;
@@ -160,13 +172,6 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
         self.edits.append(part.pdb, locals);
         self.parts.push(part.bytes);
         self.bodies.append(&mut part.bodies);
-        for mut ty in part.types {
-            if let (Some((_, document)), Some((pdb, _))) = (ty.document, &self.weaver.pdb) {
-                ty.woven
-                    .set_file(|text| pdb.put_document_name(document, text));
-            }
-            self.types.push(ty.woven);
-        }
         Ok(())
     }
 
@@ -183,13 +188,35 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
         Ok(())
     }
 
-    /// Weaves the logical call of an async method or iterator into its state machine. It becomes the method
-    /// number `at` of its type.
+    fn add_machine(&mut self, planned: &PlannedMachine, scratch: &mut Scratch) -> Result<()> {
+        let (weaver, method) = (self.weaver, planned.machine.kickoff);
+        let number = weaver.planned[planned.planned].ty;
+        let mut ty = match self.types.pop_if(|ty| ty.ty == number) {
+            Some(ty) => ty,
+            None => {
+                let mut name = String::new();
+                let types = weaver.image.types();
+                types.put_name(weaver.image, number + 1, &mut name)?;
+                WovenType::new(number, &name, "", 1)
+            }
+        };
+        let outcome = self.weave_machine(planned, &mut ty, scratch);
+        let outcome = outcome.map_err(|e| {
+            let label = weaver.image.method_label(method);
+            e.in_method(format!("{}.{label}", ty.name()))
+        })?;
+        if let Err(reason) = outcome {
+            ty.left.push(weaver.left(planned.planned, method, reason));
+        }
+        self.types.push(ty);
+        Ok(())
+    }
+
+    /// Weaves the logical call of an async method or iterator into its state machine.
     fn weave_machine(
         &mut self,
         planned: &PlannedMachine,
-        at: usize,
-        ty: &mut PartType,
+        ty: &mut WovenType,
         scratch: &mut Scratch,
     ) -> Result<Result<(), Reason>> {
         let (weaver, image) = (self.weaver, self.weaver.image);
@@ -268,8 +295,10 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
         let Some((document, line)) = named else {
             return Ok(Err(Reason::StateMachine));
         };
-        ty.name_document(planned.planned, document);
-        ty.woven.insert(at, id, line, &kickoff.name, |text| {
+        if ty.file().is_empty() {
+            weaver.set_file(ty, document);
+        }
+        ty.add(id, line, &kickoff.name, |text| {
             signature::put_descriptor(image, kickoff.signature, text);
         });
         Ok(Ok(()))
@@ -282,18 +311,20 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
     }
 
     /// All that was put together.
-    pub(super) fn finish(mut self, scratch: &mut Scratch) -> Woven<'i, 'a> {
+    pub(super) fn finish(mut self, scratch: &mut Scratch) -> Result<Woven<'i, 'a>> {
         self.parts.push(scratch.bodies.as_slice().to_vec());
         self.bodies.sort_unstable_by_key(|body| body.method);
         let edits = self.edits;
-        Woven {
+        Ok(Woven {
             image: self.weaver.image,
+            fields: self.additions.field_map(&self.weaver.image.metadata)?,
+            renumbered: false,
             additions: self.additions,
             pdb: self.weaver.source.pdb().map(|pdb| (pdb, edits)),
             source: self.weaver.source,
             parts: self.parts,
             bodies: self.bodies,
             types: self.types,
-        }
+        })
     }
 }

@@ -32,6 +32,7 @@ mod state_machine;
 mod strongname;
 #[cfg(test)]
 mod testing;
+mod types;
 pub mod verify;
 mod warning;
 mod weave;
@@ -39,7 +40,7 @@ mod write;
 
 pub use identity::Digest;
 pub use image::{Image, RUNTIME, is_assembly, is_native};
-pub use join::Woven;
+pub use join::{Renumbering, Woven};
 pub use output::{Change, Output};
 pub use scan::{Survey, scan};
 pub use strongname::{StrongNameKey, public_key_token};

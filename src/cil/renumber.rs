@@ -6,8 +6,8 @@ use crate::cil::image::Image;
 use crate::cil::insn;
 use crate::cil::metadata::additions::FieldMap;
 use crate::cil::metadata::schema::{column, table};
-use crate::cil::metadata::tables::{token, token_row, token_table};
-use crate::cil::output::{NewBody, Patch};
+use crate::cil::metadata::tables::{token, token_row};
+use crate::cil::output::Patch;
 use crate::cil::scan::has_il;
 use crate::cil::sections::{Sections, put};
 use crate::error::Result;
@@ -30,24 +30,18 @@ pub(super) fn is_possible(image: &Image<'_>, read: impl Fn(u32) -> bool) -> bool
     })
 }
 
-/// Renumbers the fields that woven bodies name.
-pub(super) fn new_bodies(
-    parts: &mut [Vec<u8>],
-    bodies: &[NewBody],
-    fields: &FieldMap,
-) -> Result<()> {
-    for body in bodies {
-        let start = body.start as usize;
-        let bytes = &mut parts[body.part as usize][start..start + body.len as usize];
-        let parsed = Body::parse(bytes, body.start)?;
-        let code = parsed.code_offset..parsed.code_offset + parsed.code.len();
-        let code = &mut bytes[code];
+/// Renumbers the fields that the woven bodies of a part name; they begin at multiples of four.
+pub(super) fn new_bodies(part: &mut [u8], fields: &FieldMap) -> Result<()> {
+    let mut start = 0;
+    while start < part.len() {
+        let body = Body::parse(&part[start..], start as u32)?;
+        let code = start + body.code_offset..start + body.code_offset + body.code.len();
+        start = (start + body.len).next_multiple_of(4);
+        let code = &mut part[code];
         let mut pc = 0;
-        while (pc as usize) < code.len() {
-            let found = insn::at(code, pc)?;
-            pc = found.end();
-            if let Some(new) = moved_field(code, found, fields) {
-                put(code, pc as usize - 4, new);
+        while let Some(at) = insn::next_token(code, &mut pc)? {
+            if let Some(new) = moved(code, at, fields) {
+                put(code, at, new);
             }
         }
     }
@@ -68,11 +62,9 @@ pub(super) fn old_bodies(
             continue;
         };
         let mut pc = 0;
-        while (pc as usize) < body.code.len() {
-            let found = insn::at(body.code, pc)?;
-            pc = found.end();
-            if let Some(value) = moved_field(body.code, found, fields) {
-                let at = start + body.code_offset + pc as usize - 4;
+        while let Some(at) = insn::next_token(body.code, &mut pc)? {
+            if let Some(value) = moved(body.code, at, fields) {
+                let at = start + body.code_offset + at;
                 patches.push(Patch { at, value });
             }
         }
@@ -80,14 +72,13 @@ pub(super) fn old_bodies(
     Ok(patches)
 }
 
-/// The new token of the field that an instruction names.
+/// The new token in place of one that names a field which moves.
 #[inline]
-fn moved_field(code: &[u8], found: insn::Insn, fields: &FieldMap) -> Option<u32> {
-    if !matches!(found.form, insn::Form::Token | insn::Form::TokenPrefix) {
+fn moved(code: &[u8], at: usize, fields: &FieldMap) -> Option<u32> {
+    if code[at + 3] != table::FIELD {
         return None;
     }
-    let old = found.token(code);
-    (token_table(old) == table::FIELD)
-        .then(|| token(table::FIELD, fields.row(token_row(old))))
-        .filter(|new| *new != old)
+    let old = u32::from_le_bytes(code[at..at + 4].try_into().expect("four bytes"));
+    let new = token(table::FIELD, fields.row(token_row(old)));
+    (new != old).then_some(new)
 }

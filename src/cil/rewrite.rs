@@ -27,7 +27,7 @@ mod job;
 
 use crate::aspect::advice::Reason;
 use crate::cil::body::{Body, Clause};
-use crate::cil::insn::{self, Form, Insn, op};
+use crate::cil::insn::{self, Form, Insn, op, quick};
 use crate::edit::Layout;
 use crate::error::Result;
 
@@ -186,7 +186,18 @@ impl Scratch {
         let code = body.code;
         let mut pc = 0;
         let mut prefixes = None;
-        while (pc as usize) < code.len() {
+        while let Some(&first) = code.get(pc as usize) {
+            // Most instructions are passed over by their length.
+            let known = insn::quick(first);
+            let end = pc + u32::from(known & quick::LENGTH);
+            if known & quick::TOKEN == 0 && known != 0 && end as usize <= code.len() {
+                if known & quick::UNSAFE != 0 {
+                    self.last_unsafe = Some(pc);
+                }
+                prefixes = None;
+                pc = end;
+                continue;
+            }
             let insn = insn::at(code, pc)?;
             match insn.form {
                 Form::Safe => {}

@@ -15,7 +15,7 @@ const COMPILER_SERVICES: &[u8] = b"System.Runtime.CompilerServices";
 
 /// Shows all types, in order of the `TypeDef` table, and the methods of those that the visitor wants.
 pub fn scan(image: &Image<'_>, visitor: &mut dyn Visitor) -> Result<()> {
-    let survey = Survey::read(image)?;
+    let survey = Survey::read(image);
     survey.scan(0..survey.types(), visitor)
 }
 
@@ -23,20 +23,18 @@ pub fn scan(image: &Image<'_>, visitor: &mut dyn Visitor) -> Result<()> {
 pub struct Survey<'i, 'a> {
     image: &'i Image<'a>,
     marks: Marks,
-    pub(super) types: Types,
     has_bodies: bool,
 }
 
 impl<'i, 'a> Survey<'i, 'a> {
     /// Reads an image.
-    pub fn read(image: &'i Image<'a>) -> Result<Survey<'i, 'a>> {
-        Ok(Survey {
+    pub fn read(image: &'i Image<'a>) -> Survey<'i, 'a> {
+        Survey {
             image,
             marks: Marks::read(image),
-            types: Types::read(image)?,
             // The bodies of a reference assembly are never run.
             has_bodies: !image.is_reference_assembly(),
-        })
+        }
     }
 
     /// The image that was read.
@@ -72,9 +70,9 @@ impl<'i, 'a> Survey<'i, 'a> {
         let Survey {
             image,
             marks,
-            types,
             has_bodies,
         } = self;
+        let types = image.types();
         let describes = visitor.wants_descriptors();
         let tables = &image.metadata.tables;
         let strings = &image.metadata.strings;
@@ -319,63 +317,6 @@ fn mark_of(image: &Image<'_>, ty: u32) -> u8 {
         Marks::STATE_MACHINE
     } else {
         0
-    }
-}
-
-/// The type that encloses each type, or 0: asked for with every type.
-pub(crate) struct Types {
-    enclosing: Vec<u32>,
-}
-
-/// Deepest nesting of types that is followed.
-const MAX_NESTING: usize = 64;
-
-impl Types {
-    pub(crate) fn read(image: &Image<'_>) -> Result<Types> {
-        use column::nested_class::{ENCLOSING, NESTED};
-        let tables = &image.metadata.tables;
-        let count = tables.rows(table::TYPE_DEF);
-        let mut enclosing = vec![0; count as usize + 1];
-        for row in tables.iter(table::NESTED_CLASS) {
-            let (nested, outer) = (row.get(NESTED), row.get(ENCLOSING));
-            if nested <= count && outer <= count {
-                enclosing[nested as usize] = outer;
-            }
-        }
-        Ok(Types { enclosing })
-    }
-
-    /// A type and those around it, from the inside out.
-    fn chain(&self, ty: u32) -> impl Iterator<Item = u32> + '_ {
-        std::iter::successors(Some(ty), |&ty| {
-            Some(self.enclosing[ty as usize]).filter(|&outer| outer != 0)
-        })
-        .take(MAX_NESTING)
-    }
-
-    /// Writes a type's full name: `Namespace.Outer+Nested`.
-    pub(crate) fn put_name(&self, image: &Image<'_>, ty: u32, out: &mut String) -> Result<()> {
-        out.clear();
-        let mut chain = [0; MAX_NESTING];
-        let mut depth = 0;
-        for ty in self.chain(ty) {
-            chain[depth] = ty;
-            depth += 1;
-        }
-        let strings = &image.metadata.strings;
-        for (i, &ty) in chain[..depth].iter().rev().enumerate() {
-            let row = image.metadata.tables.row(table::TYPE_DEF, ty)?;
-            if i > 0 {
-                out.push('+');
-            }
-            let namespace = strings.text(row.get(column::type_def::NAMESPACE))?;
-            if !namespace.is_empty() {
-                out.push_str(&namespace);
-                out.push('.');
-            }
-            out.push_str(&strings.text(row.get(column::type_def::NAME))?);
-        }
-        Ok(())
     }
 }
 

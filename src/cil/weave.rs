@@ -16,12 +16,12 @@ use crate::cil::lower::{self, Calls, Shape, Tokens};
 use crate::cil::machines::{Machine, Machines};
 use crate::cil::metadata::additions::Additions;
 use crate::cil::metadata::schema::{coded, column, table};
-use crate::cil::metadata::signature::{self, MethodSignature};
+use crate::cil::metadata::signature::{Descriptors, MethodSignature};
 use crate::cil::metadata::tables::{decode, token, token_row, token_table};
 use crate::cil::output::NewBody;
 use crate::cil::pdb::{self, Pdb};
 use crate::cil::rewrite::{self, Rewritten};
-use crate::cil::scan::{Survey, has_il};
+use crate::cil::scan::has_il;
 use crate::cil::signatures::Signatures;
 use crate::error::{Error, Kind, Result};
 use std::borrow::Cow;
@@ -33,12 +33,12 @@ pub struct Scratch {
     pub(super) rewrite: rewrite::Scratch,
     /// The new bodies of the part under way, each at a multiple of four.
     pub(super) bodies: Vec<u8>,
+    descriptors: Descriptors,
 }
 
 /// What weaving an image's methods needs and no thread changes.
 pub struct Weaver<'w, 'i, 'a> {
     pub(super) image: &'i Image<'a>,
-    survey: &'w Survey<'i, 'a>,
     pub(super) planned: &'w [Planned],
     pub(super) source: &'i pdb::Source<'i>,
     pub(super) pdb: Option<(Pdb<'i>, pdb::Places)>,
@@ -57,14 +57,8 @@ pub struct Part {
     /// The signatures that were asked for, in order.
     pub(super) signatures: Signatures,
     pub(super) pdb: pdb::Edits,
-    pub(super) types: Vec<PartType>,
+    pub(super) types: Vec<WovenType>,
     pub(super) machines: Vec<PlannedMachine>,
-}
-
-pub(super) struct PartType {
-    pub(super) woven: WovenType,
-    /// The first document that a method of it names, and that method's place in the plan.
-    pub(super) document: Option<(usize, u32)>,
 }
 
 /// A method with a state machine: [`Weaver::join`] weaves it.
@@ -72,10 +66,7 @@ pub(super) struct PlannedMachine {
     pub(super) machine: Machine,
     /// Its place in the plan.
     pub(super) planned: usize,
-    /// Its type's number in the part.
-    pub(super) ty: usize,
-    /// How many methods of its type, and how many signatures of the part, come before it.
-    pub(super) methods: usize,
+    /// How many signatures of the part come before it.
     pub(super) signatures: usize,
 }
 
@@ -104,25 +95,37 @@ pub fn weave<'i, 'a>(
     plan: &Plan,
     scratch: &mut Scratch,
 ) -> Result<Woven<'i, 'a>> {
-    let survey = Survey::read(image)?;
-    let weaver = Weaver::new(&survey, source, plan)?;
+    let weaver = Weaver::new(image, source, plan)?;
     let parts = weaver.parts().into_iter();
     let parts = parts.map(|part| weaver.part(part, scratch));
-    let parts = parts.collect::<Result<_>>()?;
-    weaver.join(parts, scratch)
+    let mut parts = parts.collect::<Result<Vec<_>>>()?;
+    let ordinary: Vec<WovenType> = parts.iter_mut().flat_map(Part::take_types).collect();
+    let mut woven = weaver.join(parts, scratch)?;
+    let machines = std::mem::replace(&mut woven.types, ordinary);
+    for ty in machines {
+        let place = woven.types.binary_search_by_key(&ty.ty, |other| other.ty);
+        woven.types[place.expect("its part has it")].merge(ty);
+    }
+    Ok(woven)
+}
+
+impl Part {
+    /// What came of the types of the part, but for state machines: of these [`Woven::types`] tells.
+    pub fn take_types(&mut self) -> Vec<WovenType> {
+        std::mem::take(&mut self.types)
+    }
 }
 
 /// About how many methods a part has.
-const PART: usize = 512;
+const PART: usize = 1024;
 
 impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
     /// Prepares a weave; `source` is the image's debugging information.
     pub fn new(
-        survey: &'w Survey<'i, 'a>,
+        image: &'i Image<'a>,
         source: &'i pdb::Source<'i>,
         plan: &'w Plan,
     ) -> Result<Weaver<'w, 'i, 'a>> {
-        let image = survey.image();
         let mut additions = Additions::new(&image.metadata);
         let mut machines = Machines::default();
         let advice = plan
@@ -139,7 +142,6 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         };
         Ok(Weaver {
             image,
-            survey,
             planned: &plan.methods,
             source,
             pdb: source.pdb().map(|pdb| {
@@ -168,6 +170,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
     /// Weaves a part of the plan but for its state machines.
     pub fn part(&self, methods: Range<usize>, scratch: &mut Scratch) -> Result<Part> {
         scratch.bodies.clear();
+        scratch.descriptors.clear();
         let mut part = Part::default();
         part.bodies.reserve_exact(methods.len());
         let mut first = methods.start;
@@ -190,13 +193,10 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         let image = self.image;
         let number = planned[0].ty;
         let mut name = String::new();
-        self.survey.types.put_name(image, number + 1, &mut name)?;
-        let woven = WovenType::new(number, &name, "", planned.len());
-        part.types.push(PartType {
-            woven,
-            document: None,
-        });
-        let ty = part.types.len() - 1;
+        image.types().put_name(image, number + 1, &mut name)?;
+        let mut ty = WovenType::new(number, &name, "", planned.len());
+        // The first that a method names.
+        let mut document = 0;
         let this = match is_value_type(image, number + 1)? {
             true => None,
             false => Some(ConstructorCalls::of(image, number + 1)),
@@ -212,15 +212,25 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
                         part.machines.push(PlannedMachine {
                             machine,
                             planned: place,
-                            ty,
-                            methods: part.types[ty].woven.methods().len(),
                             signatures: part.signatures.count(),
                         });
                         continue;
                     }
                     None => {
-                        let method = (place, method);
-                        self.weave_method(method, this.as_ref(), tokens, part, scratch)
+                        let woven = self.weave_method(
+                            (place, method),
+                            this.as_ref(),
+                            tokens,
+                            (part, &mut ty),
+                            scratch,
+                        );
+                        woven.map(|woven| {
+                            woven.map(|named| {
+                                if document == 0 {
+                                    document = named;
+                                }
+                            })
+                        })
                     }
                 },
                 Err(reason) => Ok(Err(*reason)),
@@ -230,11 +240,19 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
                 e.in_method(format!("{name}.{label}"))
             })?;
             if let Err(reason) = outcome {
-                let left = self.left(place, method, reason);
-                part.types[ty].woven.left.push(left);
+                ty.left.push(self.left(place, method, reason));
             }
         }
+        self.set_file(&mut ty, document);
+        part.types.push(ty);
         Ok(())
+    }
+
+    /// Names a type's source file: a document's row, or 0.
+    pub(super) fn set_file(&self, ty: &mut WovenType, document: u32) {
+        if let (1.., Some((pdb, _))) = (document, &self.pdb) {
+            ty.set_file(|text| pdb.put_document_name(document, text));
+        }
     }
 
     /// A planned method that stays as it was.
@@ -248,15 +266,15 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         }
     }
 
-    /// Weaves a method into the last type of a part.
+    /// Weaves a method into a part; returns the document of its first line.
     fn weave_method(
         &self,
         (place, method): (usize, u32),
         this: Option<&ConstructorCalls<'_, '_>>,
         tokens: &Tokens,
-        part: &mut Part,
+        (part, ty): (&mut Part, &mut WovenType),
         scratch: &mut Scratch,
-    ) -> Result<Result<(), Reason>> {
+    ) -> Result<Result<u32, Reason>> {
         let opened = match self.open(method)? {
             Ok(opened) => opened,
             Err(reason) => return Ok(Err(reason)),
@@ -289,12 +307,11 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         };
         part.bodies.push(scratch.body(method, start));
         let (document, line) = self.move_lines(place, &opened, &rewritten, scratch, &mut part.pdb);
-        let ty = part.types.last_mut().expect("the type is under way");
-        ty.name_document(place, document);
-        ty.woven.add(planned.id, line, &opened.name, |text| {
-            signature::put_descriptor(self.image, opened.signature, text);
+        let descriptor = scratch.descriptors.get(self.image, opened.signature);
+        ty.add(planned.id, line, &opened.name, |text| {
+            text.push_str(descriptor);
         });
-        Ok(Ok(()))
+        Ok(Ok(document))
     }
 
     /// Moves what the PDB says of a method; returns its first line behind its document.
@@ -358,7 +375,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         for part in parts {
             joiner.add(part, scratch)?;
         }
-        Ok(joiner.finish(scratch))
+        joiner.finish(scratch)
     }
 }
 
@@ -378,15 +395,6 @@ impl Scratch {
             start: start as u32,
             len: (self.bodies.len() - start) as u32,
             at: 0,
-        }
-    }
-}
-
-impl PartType {
-    /// A method (by its place in the plan) names a document, or 0.
-    pub(super) fn name_document(&mut self, place: usize, document: u32) {
-        if document != 0 && self.document.is_none_or(|(first, _)| place < first) {
-            self.document = Some((place, document));
         }
     }
 }

@@ -7,7 +7,7 @@
 
 use crate::cil::identity::Identity;
 use crate::cil::image::{CliHeader, DebugEntry, Image, cli_flag};
-use crate::cil::metadata::additions::Additions;
+use crate::cil::metadata::additions::{Additions, FieldMap};
 use crate::cil::metadata::rebuild::rebuild;
 use crate::cil::metadata::schema::{column, table};
 use crate::cil::occupied::{self, DROPPED};
@@ -37,6 +37,8 @@ const RESOURCE_ALIGNMENT: u32 = 8;
 pub(super) struct Edits<'e> {
     /// Rows, strings, blobs and fields.
     pub additions: Additions,
+    /// Where fields go; the new bodies have their new numbers.
+    pub fields: FieldMap,
     /// New bodies, one after the other; each begins at a multiple of four.
     pub parts: Vec<Vec<u8>>,
     /// Where in the parts they are, ascending by method.
@@ -93,7 +95,7 @@ pub(super) fn write<'a>(
         None => None,
     };
     let key_blob = key.map(|key| edits.additions.blob(key.public_key()));
-    let fields = edits.additions.field_map(&image.metadata)?;
+    let fields = edits.fields;
     let rows = edits.additions.counts();
     let mut metadata = rebuild(&image.metadata, edits.additions, &fields)?;
     let (pdb, debug_edits) = match edits.pdb {
@@ -106,10 +108,7 @@ pub(super) fn write<'a>(
     if let Some(blob) = key_blob {
         metadata.set_public_key(blob);
     }
-    let (mut parts, mut bodies) = (edits.parts, edits.bodies);
-    if !fields.is_empty() {
-        renumber::new_bodies(&mut parts, &bodies, &fields)?;
-    }
+    let (parts, mut bodies) = (edits.parts, edits.bodies);
 
     let occupied = occupied::find(image, &bodies, resources.is_some())?;
     let (_, _, end) = sections::bounds(image)?;

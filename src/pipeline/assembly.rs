@@ -8,7 +8,8 @@ use crate::pipeline::ledger::Ledger;
 use crate::pipeline::outcome::WarningKind;
 use crate::pipeline::output::write_all;
 use crate::pipeline::process::{Context, Platform, with_worker};
-use crate::pipeline::unit::{Attempts, Unit, parse_all, plan};
+use crate::pipeline::records::Records;
+use crate::pipeline::unit::{Attempts, parse_all, plan};
 use rayon::prelude::*;
 use std::path::Path;
 
@@ -49,27 +50,41 @@ pub(crate) fn weave_assemblies<'a>(
             })
         })
         .collect();
-    let begun: Vec<_> = (files.par_iter())
+    let plans: Vec<Result<Option<Plan>>> = (files.par_iter())
         .map(|file| match file {
-            Some(file) => file.weave(cx, &Attempts::default()),
+            Some(file) => file.plan(cx),
             None => Ok(None),
         })
         .collect();
-    let mut settled = Vec::with_capacity(sources.len());
-    for (((source, file), e), unit) in sources.iter().zip(&files).zip(errors).zip(begun) {
+    // Ids are claimed in the job's order, before anything is woven with them.
+    let mut ready = Vec::with_capacity(sources.len());
+    for (((source, file), e), plan) in sources.iter().zip(&files).zip(errors).zip(plans) {
         let place = |e: Error| e.in_artifact(source.label);
         if let Some(e) = e {
             ledger.unreadable(&place(e));
         }
-        let (Some(file), Some(unit)) = (file, unit.map_err(place)?) else {
+        let plan = plan.map_err(place)?;
+        let claimed = file.as_ref().zip(plan).map(|(file, mut plan)| {
+            file.claim(ledger, &mut plan).map_err(place)?;
+            Ok((file, plan))
+        });
+        ready.push(claimed.transpose()?);
+    }
+    let woven: Vec<Result<Option<_>>> = (ready.into_par_iter())
+        .map(|ready| match ready {
+            Some((file, plan)) => file.weave(cx, plan).map(Some),
+            None => Ok(None),
+        })
+        .collect();
+    let mut settled = Vec::with_capacity(sources.len());
+    for (source, woven) in sources.iter().zip(woven) {
+        let woven = woven.map_err(|e| e.in_artifact(source.label))?;
+        let Some((woven, records)) = woven else {
             settled.push(None);
             continue;
         };
         let interrupted = ledger.begin_inner_unit();
-        let woven = unit.settle(ledger, source.label, |attempts| {
-            let again = file.weave(cx, attempts).map_err(place)?;
-            Ok(again.expect("the same rules mean the same methods"))
-        })?;
+        ledger.record_all(source.label, records);
         let map = ledger.end_unit(None);
         ledger.resume(interrupted);
         settled.push(map.map(|map| (woven, map)));
@@ -150,45 +165,69 @@ struct File<'i, 'a> {
 }
 
 impl<'i, 'a> File<'i, 'a> {
-    /// `None`: no rule has anything to say about it.
-    fn weave(
-        &self,
-        cx: &Context<'_>,
-        attempts: &Attempts,
-    ) -> Result<Option<Unit<cil::Woven<'i, 'a>>>> {
+    /// What to weave. `None`: no rule has anything to say about it.
+    fn plan(&self, cx: &Context<'_>) -> Result<Option<Plan>> {
         let (source, image) = (self.source, self.image);
         let version = image.assembly_version();
         let matcher = (cx.matcher).for_artifact(source.name, version.as_deref(), cx.hierarchy);
         if !matcher.bytes_may_match(source.bytes) {
             return Ok(None);
         }
-        let survey = cil::Survey::read(image)?;
+        let survey = cil::Survey::read(image);
+        let attempts = Attempts::default();
         let parts: Vec<Result<Plan>> = (survey.parts(SCANNED).into_par_iter())
             .map(|types| {
                 let first = types.start;
-                plan(
-                    cx,
-                    &matcher,
-                    attempts,
-                    (Platform::DotNet, first),
-                    |visitor| survey.scan(types, visitor),
-                )
+                let place = (Platform::DotNet, first);
+                plan(cx, &matcher, &attempts, place, |visitor| {
+                    survey.scan(types, visitor)
+                })
             })
             .collect();
         let mut plan = Plan::default();
         for part in parts {
             plan.append(part?);
         }
-        if plan.methods.is_empty() && plan.skipped.is_empty() {
-            return Ok(None);
+        Ok(Some(plan).filter(|plan| !plan.methods.is_empty() || !plan.skipped.is_empty()))
+    }
+
+    /// Gives the planned methods ids that nobody else has.
+    fn claim(&self, ledger: &mut Ledger<'_>, plan: &mut Plan) -> Result<()> {
+        ledger.taken.expect(plan.methods.len());
+        for methods in plan.methods.chunk_by_mut(|a, b| a.ty == b.ty) {
+            let ty = methods[0].ty;
+            let name = self.image.type_name(ty)?;
+            let describe = |index| self.image.describe(ty, index);
+            (ledger.taken).claim_planned(ledger.known, &name, methods, describe)?;
         }
-        let weaver = cil::Weaver::new(&survey, self.pdb, &plan)?;
-        let parts: Vec<Result<cil::Part>> = (weaver.parts().into_par_iter())
-            .map(|part| with_worker(|w| weaver.part(part, &mut w.cil_scratch)))
+        Ok(())
+    }
+
+    fn weave(&self, cx: &Context<'_>, plan: Plan) -> Result<(cil::Woven<'i, 'a>, Records)> {
+        let weaver = cil::Weaver::new(self.image, self.pdb, &plan)?;
+        let parts: Vec<Result<(cil::Part, Records)>> = (weaver.parts().into_par_iter())
+            .map(|part| {
+                let artifact = (part.start == 0).then_some(self.source.label);
+                let mut part = with_worker(|w| weaver.part(part, &mut w.cil_scratch))?;
+                let records = Records::of(artifact, part.take_types(), cx.explain);
+                Ok((part, records))
+            })
             .collect();
-        let parts = parts.into_iter().collect::<Result<_>>()?;
+        let (parts, records): (Vec<_>, Vec<_>) = (parts.into_iter().collect::<Result<Vec<_>>>()?)
+            .into_iter()
+            .unzip();
         let mut woven = with_worker(|w| weaver.join(parts, &mut w.cil_scratch))?;
-        let types = std::mem::take(&mut woven.types);
-        Ok(Some(Unit::new(cx, woven, types, plan)))
+        let renumbered: Vec<Result<()>> = (woven.renumberings().into_par_iter())
+            .map(cil::Renumbering::run)
+            .collect();
+        renumbered.into_iter().collect::<Result<()>>()?;
+        let mut all = Records::default();
+        let machines = Records::of(None, std::mem::take(&mut woven.types), cx.explain);
+        for records in records.into_iter().chain([machines]) {
+            all.append(records);
+        }
+        drop(weaver);
+        all.complete(plan, cx.explain);
+        Ok((woven, all))
     }
 }

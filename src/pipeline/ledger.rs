@@ -4,6 +4,7 @@ use crate::error::Error;
 use crate::pipeline::ids::{KnownIds, TakenIds};
 use crate::pipeline::outcome::{ClassPlan, Left, Outcome, WarningKind};
 use crate::pipeline::process::Touched;
+use crate::pipeline::records::Records;
 use crate::symbols::{self, Symbols, Writer};
 use rayon::prelude::*;
 use std::sync::Arc;
@@ -76,6 +77,24 @@ impl<'j> Ledger<'j> {
             self.outcome.classes += 1;
             self.outcome.methods += touched.woven.methods().len() as u64;
         }
+        self.tell(artifact, touched);
+    }
+
+    /// Records the types of an artifact whose symbols are packed already, with its name.
+    pub(crate) fn record_all(&mut self, artifact: &str, mut records: Records) {
+        if records.methods > 0 {
+            self.unit.append(&mut records.symbols);
+            self.last_artifact.clear();
+        }
+        self.outcome.classes += records.classes.len() as u64;
+        self.outcome.methods += records.methods;
+        for touched in &records.touched {
+            self.tell(artifact, touched);
+        }
+    }
+
+    /// Notes what was left of a type and, when explaining, what was woven.
+    fn tell(&mut self, artifact: &str, touched: &Touched) {
         for left in &touched.woven.left {
             *self.outcome.left.entry(left.reason).or_default() += 1;
             if left.reason.is_failure() {

@@ -149,7 +149,7 @@ impl Writer {
     }
 
     /// Packs all there is.
-    fn pack(&mut self) {
+    pub fn pack(&mut self) {
         self.end_block();
         self.pack_waiting(|blocks| blocks.iter().map(|block| pack(block)).collect());
     }

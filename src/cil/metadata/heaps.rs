@@ -38,6 +38,16 @@ impl<'a> Strings<'a> {
         Error::malformed(self.base, what)
     }
 
+    /// Whether a string is this one, which is told without looking for its end.
+    #[inline]
+    pub fn is(&self, index: u32, text: &[u8]) -> bool {
+        let rest = self.data.get(index as usize..).unwrap_or_default();
+        match rest.split_at_checked(text.len()) {
+            Some((bytes, [0, ..])) => bytes == text,
+            _ => text.is_empty() && index == 0,
+        }
+    }
+
     /// A string; what is not UTF-8 becomes U+FFFD.
     #[inline]
     pub fn text(&self, index: u32) -> Result<Cow<'a, str>> {
