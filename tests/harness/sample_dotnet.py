@@ -76,18 +76,19 @@ LOGICAL = Counter({
     "Till.PayAsync": 3,
     "Till.BankAsync": 3,
     "Till.WaitAsync": 1,
+    "Till.WatchAsync": 1,
     "Till.DeliverAsync": 3,
     "Till.WorkAsync": 1,
     "Stock.CountAsync": 2,
     "Numbers.Upto": 4,
     "Numbers.TicksAsync": 2,
 })
-FAILED = Counter({"Till.PayAsync": 1, "Till.BankAsync": 1, "Till.WaitAsync": 1, "Numbers.Upto": 1})
+FAILED = Counter({"Till.PayAsync": 1, "Till.BankAsync": 1, "Till.WaitAsync": 1, "Till.WatchAsync": 1, "Numbers.Upto": 1})
 # The enumerator that is never disposed of.
 UNENDED = Counter({"Numbers.Upto": 1})
 EXCEPTIONS = Counter({
     ("System.InvalidOperationException", "nothing cannot be paid"): 1,
-    ("System.Threading.Tasks.TaskCanceledException", "A task was canceled."): 1,
+    ("System.Threading.Tasks.TaskCanceledException", "A task was canceled."): 2,
     ("System.ArgumentOutOfRangeException", None): 1,
     ("System.InvalidOperationException", "known"): 1,
     ("System.ArgumentException", "two"): 1,
