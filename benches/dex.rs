@@ -1,19 +1,22 @@
-//! Weaving a dex file on one thread, and the floor under it: `dex IN.dex OUT ROUNDS` reads the file, weaves all advice
-//! into every method with a body, and writes the result; by turns, it reads, checksums and writes the same bytes.
-//! Prints the medians in seconds, and the growth in percent. Without arguments (`cargo bench`) it tells its use.
+//! Weaving a dex file, and the floor under it: `dex IN.dex OUT ROUNDS` reads the file, weaves all advice into every method
+//! with a body, and writes the result, on all cores and on one; by turns, it reads, checksums and writes the same bytes.
+//! Prints the medians in seconds (all cores, one, floor), the growth in percent, and what a method grows by in bytes: with
+//! all three hooks, then with one of them, enter, exit, exception. Without arguments (`cargo bench`) it tells its use.
 
+use rayon::prelude::*;
 use sha1::{Digest, Sha1};
 use std::path::Path;
 use std::time::Instant;
 use weave::aspect::advice::Advice;
 use weave::aspect::joinpoint::{Method, Type, Visitor};
 use weave::aspect::plan::{Plan, Planned, id_base};
-use weave::dex::{Dex, Scratch, scan, weave};
+use weave::dex::{Dex, Run, Scratch, one_by_one, scan, weave_on};
 use weave::error::{Error, Result};
 
-/// Plans all advice for every method with a body, with ids as the weaver gives them.
+/// Plans advice for every method with a body, with ids as the weaver gives them.
 #[derive(Default)]
 struct Everything {
+    advice: Advice,
     types: u32,
     base: u32,
     planned: Vec<Planned>,
@@ -31,7 +34,7 @@ impl Visitor for Everything {
                 ty: self.types - 1,
                 index,
                 id: self.base + index,
-                advice: Advice::ALL,
+                advice: self.advice,
             });
         }
     }
@@ -45,16 +48,38 @@ fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     std::fs::write(path, bytes).map_err(|e| Error::io("write", path, e))
 }
 
-/// One weave; gives the sizes before and after.
-fn woven(input: &Path, output: &Path) -> Result<(usize, usize)> {
+/// A woven file, and what it was made from.
+struct Outcome {
+    before: usize,
+    methods: usize,
+    new: Vec<u8>,
+}
+
+impl Outcome {
+    fn growth(&self) -> f64 {
+        self.new.len() as f64 - self.before as f64
+    }
+    fn a_method(&self) -> f64 {
+        self.growth() / self.methods as f64
+    }
+}
+
+fn woven(input: &Path, advice: Advice, run: Run<'_>) -> Result<Outcome> {
     let bytes = read(input)?;
     let dex = Dex::parse(&bytes)?;
-    let mut all = Everything::default();
+    let mut all = Everything {
+        advice,
+        ..Everything::default()
+    };
     scan(&dex, &mut all)?;
-    let woven = weave(&dex, &Plan::new(all.planned), &mut Scratch::default())?;
-    let new = woven.bytes.expect("some method has a body");
-    write(output, &new)?;
-    Ok((bytes.len(), new.len()))
+    let methods = all.planned.len();
+    let plan = Plan::new(all.planned);
+    let woven = weave_on(&dex, &plan, &mut Scratch::default(), run)?;
+    Ok(Outcome {
+        before: bytes.len(),
+        methods,
+        new: woven.bytes.expect("some method has a body"),
+    })
 }
 
 fn floor(input: &Path, output: &Path) -> Result<()> {
@@ -77,21 +102,37 @@ fn main() -> Result<()> {
         .parse::<usize>()
         .map_err(|_| Error::usage("ROUNDS must be a number"))?
         .max(1);
-    let mut times = [Vec::new(), Vec::new()];
-    let mut sizes = (1, 1);
+    let on_all = |count: usize, task: &(dyn Fn(usize) + Sync)| {
+        (0..count).into_par_iter().with_max_len(1).for_each(task);
+    };
+    let mut times = [const { Vec::new() }; 3];
+    let mut time = |which: usize, work: &dyn Fn() -> Result<()>| {
+        let begun = Instant::now();
+        work()?;
+        times[which].push(begun.elapsed().as_secs_f64());
+        Ok(())
+    };
     for _ in 0..rounds {
-        let begun = Instant::now();
-        sizes = woven(input, output)?;
-        times[0].push(begun.elapsed().as_secs_f64());
-        let begun = Instant::now();
-        floor(input, output)?;
-        times[1].push(begun.elapsed().as_secs_f64());
+        for (which, run) in [&on_all as Run<'_>, &one_by_one].into_iter().enumerate() {
+            time(which, &|| {
+                write(output, &woven(input, Advice::ALL, run)?.new)
+            })?;
+        }
+        time(2, &|| floor(input, output))?;
     }
-    let [woven, floor] = times.map(|mut t| {
+    let [all, one, floor] = times.map(|mut t| {
         t.sort_by(f64::total_cmp);
         t[t.len() / 2]
     });
-    let growth = 100.0 * (sizes.1 as f64 / sizes.0 as f64 - 1.0);
-    println!("{woven:.4} {floor:.4} {growth:.2}");
+    let grown = woven(input, Advice::ALL, &on_all)?;
+    let percent = 100.0 * grown.growth() / grown.before as f64;
+    print!(
+        "{all:.4} {one:.4} {floor:.4} {percent:.2} {:.1}",
+        grown.a_method()
+    );
+    for advice in [Advice::ENTER, Advice::EXIT, Advice::EXCEPTION] {
+        print!(" {:.1}", woven(input, advice, &on_all)?.a_method());
+    }
+    println!();
     Ok(())
 }

@@ -177,9 +177,35 @@ pub fn mutf8(bytes: &[u8]) -> Cow<'_, str> {
     Cow::Owned(String::from_utf16_lossy(&units))
 }
 
+/// Encodes modified UTF-8, as [`mutf8`] decodes it: NUL takes two bytes, what lies beyond 16 bits is two surrogates of three bytes each.
+pub fn modified_utf8(text: &str) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    for unit in text.encode_utf16() {
+        match unit {
+            1..0x80 => out.push(unit as u8),
+            0 | 0x80..0x800 => out.extend([0xc0 | (unit >> 6) as u8, 0x80 | unit as u8 & 0x3f]),
+            _ => out.extend([
+                0xe0 | (unit >> 12) as u8,
+                0x80 | (unit >> 6) as u8 & 0x3f,
+                0x80 | unit as u8 & 0x3f,
+            ]),
+        }
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_are_read_back_as_they_were() {
+        for text in ["", "a.B.<init>", "a\0b", "é√𝄞"] {
+            assert_eq!(mutf8(&modified_utf8(text)), text);
+        }
+        assert_eq!(modified_utf8("\0é√"), b"\xc0\x80\xc3\xa9\xe2\x88\x9a");
+        assert_eq!(modified_utf8("𝄞"), b"\xed\xa0\xb4\xed\xb4\x9e");
+    }
     use proptest::prelude::*;
 
     #[test]

@@ -140,6 +140,11 @@ pub struct Method<'a> {
 
 /// Walks a program's types and their methods; every backend's `scan` drives one.
 pub trait Visitor {
+    /// Whether methods are to be shown with their descriptors; else a scan may leave them empty where it
+    /// would have to make them up.
+    fn wants_descriptors(&self) -> bool {
+        true
+    }
     /// A type begins. `false` passes its methods over.
     fn enter_type(&mut self, ty: &Type<'_>) -> bool;
     /// A method of that type; `index` numbers methods as the format does.

@@ -40,7 +40,7 @@ pub struct Plan {
     pub skipped: Vec<Skipped>,
     /// The types that [`Plan::skipped`] is about: number and name.
     pub skipped_types: Vec<(u32, String)>,
-    /// Types that the scan has shown.
+    /// The number of the type that the scan shows next.
     types: u32,
 }
 
@@ -51,6 +51,14 @@ impl Plan {
             methods,
             ..Plan::default()
         }
+    }
+
+    /// Adds the plan of the types behind these.
+    pub fn append(&mut self, mut next: Plan) {
+        self.methods.append(&mut next.methods);
+        self.skipped.append(&mut next.skipped);
+        self.skipped_types.append(&mut next.skipped_types);
+        self.types = next.types;
     }
 }
 
@@ -114,6 +122,13 @@ impl<'a> Planner<'a> {
         }
     }
 
+    /// The same for a part of the types, which begins with this one.
+    #[must_use]
+    pub fn starting_at(mut self, ty: u32) -> Planner<'a> {
+        self.plan.types = ty;
+        self
+    }
+
     /// The same for dex files, which run where Android's own trace is.
     #[must_use]
     pub fn on_android(self) -> Planner<'a> {
@@ -125,6 +140,10 @@ impl<'a> Planner<'a> {
 }
 
 impl Visitor for Planner<'_> {
+    fn wants_descriptors(&self) -> bool {
+        self.explain || self.matcher.asks_descriptors()
+    }
+
     fn enter_type(&mut self, ty: &Type<'_>) -> bool {
         let number = self.plan.types;
         self.plan.types += 1;

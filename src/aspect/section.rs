@@ -33,9 +33,41 @@ pub fn section_name(type_name: &str, method: &str) -> String {
     rest[..cut.map_or(rest.len(), |(at, _)| at)].to_owned()
 }
 
+/// What a section's name can have of its type's, which may be long and have many methods: the last packages, or the front of
+/// the type's own name.
+pub fn end_of_type(name: &str) -> &str {
+    let own = name.rfind('/').map_or(0, |at| at + 1);
+    let mut from = name.len().saturating_sub(MAX_TYPE).min(own);
+    let mut to = name.len().min(own + MAX_TYPE);
+    while !name.is_char_boundary(from) {
+        from -= 1;
+    }
+    while !name.is_char_boundary(to) {
+        to += 1;
+    }
+    &name[from..to]
+}
+
+/// More bytes of a type's name than a section's can have.
+const MAX_TYPE: usize = 1024;
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_types_are_cut_where_it_makes_no_difference() {
+        let long = "é".repeat(600);
+        for ty in [
+            "A".to_owned(),
+            format!("a/{long}/b/C"),
+            format!("{long}/{long}"),
+            format!("{}C", "p/".repeat(2000)),
+        ] {
+            assert_eq!(section_name(end_of_type(&ty), "m"), section_name(&ty, "m"));
+            assert!(end_of_type(&ty).len() <= 2 * MAX_TYPE);
+        }
+    }
 
     #[test]
     fn long_names_lose_their_package_first() {

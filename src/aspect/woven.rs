@@ -73,6 +73,19 @@ impl WovenType {
         });
     }
 
+    /// Adds what came of other methods of the same type. Ids ascend in a type.
+    pub fn merge(&mut self, other: WovenType) {
+        for m in other.methods() {
+            self.add(m.id, m.line, m.name, |text| text.push_str(m.descriptor));
+        }
+        self.methods.sort_by_key(|m| m.id);
+        if self.file.is_empty() {
+            self.set_file(|text| text.push_str(other.file()));
+        }
+        self.left.extend(other.left);
+        self.left.sort_by_key(|left| left.index);
+    }
+
     /// Full name in its format's spelling.
     pub fn name(&self) -> &str {
         &self.text[..self.name]
@@ -123,5 +136,11 @@ mod tests {
             ("run", "()V", 12)
         );
         assert_eq!((all[1].id, all[1].name), (8, "<init>"));
+        let mut more = WovenType::new(3, "a/B", "D.java", 1);
+        more.add(6, 1, "first", |d| d.push_str("()I"));
+        ty.merge(more);
+        let all: Vec<_> = ty.methods().map(|m| (m.name, m.descriptor)).collect();
+        assert_eq!(all, [("first", "()I"), ("run", "()V"), ("<init>", "(I)V")]);
+        assert_eq!(ty.file(), "C.java");
     }
 }

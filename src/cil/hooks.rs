@@ -84,7 +84,7 @@ fn exception(image: &Image<'_>, additions: &mut Additions) -> Result<Option<u32>
     use column::type_ref::{NAME, NAMESPACE, RESOLUTION_SCOPE};
     let tables = &image.metadata.tables;
     let strings = &image.metadata.strings;
-    let is = |index, text: &[u8]| strings.get(index).is_ok_and(|s| s == text);
+    let is = |index, text: &[u8]| strings.is(index, text);
     let mut object = None;
     for (i, row) in tables.iter(table::TYPE_REF).enumerate() {
         let exception = is(row.get(NAME), b"Exception");

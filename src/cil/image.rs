@@ -8,9 +8,11 @@ use crate::cil::metadata::tables::{decode, token, token_row, token_table};
 use crate::cil::metadata::{Metadata, signature};
 use crate::cil::pe::{Directory, Pe, directory};
 use crate::cil::readytorun::{self, Native};
+use crate::cil::types::Types;
 use crate::cil::write::SYMBOLS_RESOURCE;
 use crate::error::{Error, Kind, Result};
 use std::ops::Range;
+use std::sync::OnceLock;
 
 /// Name of the hook library, which is also its namespace.
 pub const RUNTIME: &str = "Weave.Runtime";
@@ -156,6 +158,8 @@ pub struct Image<'a> {
     pub(crate) metadata_offset: usize,
     pub(crate) metadata: Metadata<'a>,
     pub(crate) native: Native,
+    /// Read when first asked for.
+    types: OnceLock<Types>,
 }
 
 impl<'a> Image<'a> {
@@ -173,6 +177,7 @@ impl<'a> Image<'a> {
             metadata_offset,
             metadata,
             native,
+            types: OnceLock::new(),
         };
         image.check_lists()?;
         Ok(image)
@@ -253,10 +258,7 @@ impl<'a> Image<'a> {
             Native::None | Native::ReadyToRun => {}
         }
         let tables = &self.metadata.tables;
-        let is_hooks = |name: u32| {
-            let name = self.metadata.strings.get(name);
-            name.is_ok_and(|name| name == RUNTIME.as_bytes())
-        };
+        let is_hooks = |name: u32| self.metadata.strings.is(name, RUNTIME.as_bytes());
         if self.assembly_name() == Some(RUNTIME) {
             return Some(Reason::Runtime);
         }
@@ -275,7 +277,7 @@ impl<'a> Image<'a> {
     /// Whether this is the core library, which defines `System.Object`.
     fn defines_object(&self) -> bool {
         let strings = &self.metadata.strings;
-        let is = |index, text: &[u8]| strings.get(index).is_ok_and(|s| s == text);
+        let is = |index, text: &[u8]| strings.is(index, text);
         // It extends nothing, which besides it only interfaces and <Module> do.
         self.metadata.tables.iter(table::TYPE_DEF).any(|row| {
             row.get(column::type_def::EXTENDS) >> 2 == 0
@@ -308,7 +310,7 @@ impl<'a> Image<'a> {
             table::TYPE_DEF => (column::type_def::NAME, column::type_def::NAMESPACE),
             _ => return false,
         };
-        let is = |index, text: &[u8]| self.metadata.strings.get(index).is_ok_and(|s| s == text);
+        let is = |index, text: &[u8]| self.metadata.strings.is(index, text);
         is(row.get(n), name) && is(row.get(ns), namespace)
     }
 
@@ -366,6 +368,11 @@ impl<'a> Image<'a> {
             }
         }
         (low > 1).then(|| low - 1)
+    }
+
+    /// What types enclose which, and their names.
+    pub(crate) fn types(&self) -> &Types {
+        self.types.get_or_init(|| Types::read(self))
     }
 
     /// The positions of a type's methods in the method list.
@@ -428,6 +435,24 @@ impl<'a> Image<'a> {
         let (offset, bytes) = self.pe.from_rva(rva)?;
         let body = Body::parse(bytes, rva).map_err(|e| e.offset_by(offset))?;
         Ok((offset, body))
+    }
+
+    /// A type's full name, by its number in the order of the scan.
+    pub fn type_name(&self, ty: u32) -> Result<String> {
+        let mut name = String::new();
+        self.types().put_name(self, ty + 1, &mut name)?;
+        Ok(name)
+    }
+
+    /// Name and descriptor of a method, by the numbers of its type and in its type in the order of the scan.
+    pub fn describe(&self, ty: u32, index: u32) -> Result<(String, String)> {
+        use column::method_def::{NAME, SIGNATURE};
+        let method = self.method_at(self.method_positions(ty + 1)?.start + index)?;
+        let row = self.metadata.tables.row(table::METHOD_DEF, method)?;
+        let name = self.metadata.strings.text(row.get(NAME))?.into_owned();
+        let mut descriptor = String::new();
+        signature::put_descriptor(self, row.get(SIGNATURE), &mut descriptor);
+        Ok((name, descriptor))
     }
 
     /// Name and signature of a method, for messages.

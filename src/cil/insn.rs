@@ -213,6 +213,41 @@ static TWO_BYTES: [Spec; 31] = {
     t
 };
 
+/// What a walk needs of the instructions that are most of any code: their lengths, and flags. 0 where there is
+/// more to it.
+static QUICK: [u8; 256] = {
+    let mut t = [0; 256];
+    let mut i = 0;
+    while i < 256 {
+        let Spec { form, operand, .. } = ONE_BYTE[i];
+        t[i] = match form {
+            Form::Safe => 1 + operand,
+            Form::Plain => 1 + operand | quick::UNSAFE,
+            Form::Token => 1 + operand | quick::TOKEN,
+            _ => 0,
+        };
+        i += 1;
+    }
+    t
+};
+
+/// Flags of [`quick`].
+pub mod quick {
+    #![allow(missing_docs)]
+    pub const LENGTH: u8 = 0x0f;
+    /// It can throw.
+    pub const UNSAFE: u8 = 0x40;
+    /// It can throw, and its operand is a token.
+    pub const TOKEN: u8 = 0x80;
+}
+
+/// The length of an instruction by its first byte, with flags of [`quick`](mod@quick); 0 if [`at`] must read it. The
+/// instruction may run past the end of the code.
+#[inline]
+pub fn quick(first: u8) -> u8 {
+    QUICK[first as usize]
+}
+
 /// One instruction in place. A prefix is an instruction of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Insn {
@@ -355,6 +390,33 @@ pub fn long_form(opcode: u16) -> u16 {
     }
 }
 
+/// Where the token of the next instruction lies that has one, from `pc` on, which moves behind it. `None` at the
+/// end of the code.
+#[inline]
+pub fn next_token(code: &[u8], pc: &mut u32) -> Result<Option<usize>> {
+    let mut start = *pc as usize;
+    while let Some(&first) = code.get(start) {
+        let known = quick(first);
+        let end = start + usize::from(known & quick::LENGTH);
+        if known == 0 || end > code.len() {
+            let insn = at(code, start as u32)?;
+            start = insn.end() as usize;
+            if matches!(insn.form, Form::Token | Form::TokenPrefix) {
+                *pc = start as u32;
+                return Ok(Some(start - 4));
+            }
+        } else {
+            start = end;
+            if known & quick::TOKEN != 0 {
+                *pc = end as u32;
+                return Ok(Some(end - 4));
+            }
+        }
+    }
+    *pc = start as u32;
+    Ok(None)
+}
+
 /// A metadata token in code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TokenAt {
@@ -368,23 +430,15 @@ pub struct TokenAt {
 pub fn tokens(code: &[u8]) -> impl Iterator<Item = Result<TokenAt>> + '_ {
     let mut pc = 0u32;
     std::iter::from_fn(move || {
-        while (pc as usize) < code.len() {
-            let insn = match at(code, pc) {
-                Ok(insn) => insn,
-                Err(e) => {
-                    pc = code.len() as u32;
-                    return Some(Err(e));
-                }
-            };
-            pc = insn.end();
-            if matches!(insn.form, Form::Token | Form::TokenPrefix) {
-                return Some(Ok(TokenAt {
-                    offset: pc as usize - 4,
-                    token: insn.token(code),
-                }));
-            }
+        let found = next_token(code, &mut pc);
+        if found.is_err() {
+            pc = code.len() as u32;
         }
-        None
+        let found = found.transpose()?;
+        Some(found.map(|offset| TokenAt {
+            offset,
+            token: read_u32(code, offset),
+        }))
     })
 }
 
@@ -424,6 +478,29 @@ mod tests {
             // One byte less is an error, not a panic.
             if code.len() > 1 {
                 assert!(at(&code[..code.len() - 1], 0).is_err(), "{code:02x?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_quickly_known_is_what_is_read() {
+        for first in 0..=0xff {
+            let code = [first, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+            let known = quick(first);
+            match at(&code, 0) {
+                Ok(insn) if known != 0 => {
+                    assert_eq!(u32::from(known & quick::LENGTH), insn.len);
+                    let form = match known & !quick::LENGTH {
+                        0 => Form::Safe,
+                        quick::UNSAFE => Form::Plain,
+                        _ => Form::Token,
+                    };
+                    assert_eq!(form, insn.form);
+                }
+                Ok(insn) => {
+                    assert!(!matches!(insn.form, Form::Safe | Form::Plain) || first == 0xfe)
+                }
+                Err(_) => assert_eq!(known, 0),
             }
         }
     }

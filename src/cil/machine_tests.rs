@@ -8,13 +8,14 @@ use crate::cil::insn::{self, Form, op};
 use crate::cil::metadata::schema::{column, table};
 use crate::cil::metadata::tables::{token_row, token_table};
 use crate::cil::pdb::{Format, Pdb, Source};
+use crate::cil::testing::{Whole, whole};
 use crate::cil::warning::Warning;
 use crate::cil::weave::Scratch;
-use crate::cil::write::Written;
 use crate::cil::{Image, scan, weave};
 use proptest::prelude::*;
 use std::fmt::Write;
 use std::ops::Range;
+use std::sync::Arc;
 
 const DEBUG: &[u8] = include_bytes!("../../tests/dotnet/fixtures/steps-debug.dll");
 const DEBUG_PDB: &[u8] = include_bytes!("../../tests/dotnet/fixtures/steps-debug.pdb");
@@ -44,7 +45,7 @@ impl Visitor for Everything {
     }
 }
 
-fn weave_all(bytes: &[u8], pdb: Option<&[u8]>, mut told: impl FnMut(&str)) -> Written {
+fn weave_all(bytes: &[u8], pdb: Option<&[u8]>, mut told: impl FnMut(&str)) -> Whole {
     let image = Image::parse(bytes).unwrap();
     let mut everything = Everything::default();
     scan(&image, &mut everything).unwrap();
@@ -61,7 +62,7 @@ fn weave_all(bytes: &[u8], pdb: Option<&[u8]>, mut told: impl FnMut(&str)) -> Wr
             assert_eq!(left.reason, Reason::InStateMachine, "{}", left.method);
         }
     }
-    woven.write(None, None).unwrap()
+    whole(woven.write(None, None).unwrap()).unwrap()
 }
 
 /// The names of the hooks that methods call, in order, a line for each method that calls any.
@@ -306,7 +307,7 @@ fn debugging_information_that_is_of_no_use_is_told_and_unlinked() {
 }
 
 /// What is woven of an image, and what is left for which reason.
-fn outcomes(bytes: &[u8]) -> (Vec<String>, Vec<(String, Reason)>, Written) {
+fn outcomes(bytes: &[u8]) -> (Vec<String>, Vec<(String, Reason)>, Whole) {
     let image = Image::parse(bytes).unwrap();
     let mut everything = Everything::default();
     scan(&image, &mut everything).unwrap();
@@ -327,7 +328,9 @@ fn outcomes(bytes: &[u8]) -> (Vec<String>, Vec<(String, Reason)>, Written) {
         .filter(|l| l.reason != Reason::InStateMachine)
         .map(|l| (l.method.clone(), l.reason))
         .collect();
-    (names, left, woven.write(Some(b"symbols"), None).unwrap())
+    let symbols = Arc::new(b"symbols".to_vec());
+    let written = woven.write(Some(symbols), None).unwrap();
+    (names, left, whole(written).unwrap())
 }
 
 /// The offset in the file of the code of the `nth` method that is called so.
@@ -404,6 +407,7 @@ proptest! {
         let mut scratch = Scratch::default();
         let woven = weave(&image, &source, &Plan::new(everything.methods), &mut scratch).unwrap();
         if let Ok(written) = woven.write(None, None) {
+            let written = whole(written).unwrap();
             let image = Image::parse(&written.image).unwrap();
             if let Some(pdb) = written.pdb {
                 prop_assert!(Pdb::parse(&pdb).unwrap().is_of(&image));

@@ -120,10 +120,7 @@ fn constructors(image: &Image<'_>) -> Vec<(u32, Sort)> {
     let mut note = |method: u32, sort| {
         found.extend(encode(&coded::CUSTOM_ATTRIBUTE_TYPE, method).map(|c| (c, sort)));
     };
-    let is_constructor = |name| {
-        let name = image.metadata.strings.get(name);
-        name.is_ok_and(|name| name == b".ctor")
-    };
+    let is_constructor = |name| image.metadata.strings.is(name, b".ctor");
     for (i, row) in tables.iter(table::MEMBER_REF).enumerate() {
         use column::member_ref::{CLASS, NAME};
         if is_constructor(row.get(NAME))

@@ -6,6 +6,7 @@ use crate::cil::image::Image;
 use crate::cil::metadata::schema::{coded, column, table};
 use crate::cil::metadata::signature::{Reader, element, without_modifiers};
 use crate::cil::metadata::tables::{decode, token_row, token_table};
+use crate::cil::output::NewBody;
 use crate::cil::pe::{Directory, directory, section_flag};
 use crate::cil::readytorun::Native;
 use crate::cil::scan::has_il;
@@ -30,9 +31,9 @@ pub(super) struct Occupied {
     pub bodies: Vec<u32>,
 }
 
-/// Finds what nothing uses once the methods `moved` (ascending `MethodDef` rows) have new bodies, and
+/// Finds what nothing uses once the methods of `moved` (ascending `MethodDef` rows) have new bodies, and
 /// the old metadata and, if `resources` says so, the resources have moved.
-pub(super) fn find(image: &Image<'_>, moved: &[u32], resources: bool) -> Result<Occupied> {
+pub(super) fn find(image: &Image<'_>, moved: &[NewBody], resources: bool) -> Result<Occupied> {
     let range = |d: Directory| d.rva..d.rva.saturating_add(d.size);
     let mut used = Vec::new();
     let mut unused = vec![range(image.cli.metadata)];
@@ -124,12 +125,12 @@ pub(super) const DROPPED: [usize; 8] = [
 /// Sorts bodies into used and unused ones.
 fn bodies(
     image: &Image<'_>,
-    moved: &[u32],
+    moved: &[NewBody],
     used: &mut Vec<Range<u32>>,
     unused: &mut Vec<Range<u32>>,
 ) -> Vec<u32> {
     let mut stay = Vec::new();
-    let mut moved = moved.iter().copied().peekable();
+    let mut moved = moved.iter().map(|body| body.method).peekable();
     for (i, row) in image.metadata.tables.iter(table::METHOD_DEF).enumerate() {
         let rva = row.get(column::method_def::RVA);
         let leaves = moved.next_if_eq(&(i as u32 + 1)).is_some();

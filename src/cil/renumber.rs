@@ -6,19 +6,21 @@ use crate::cil::image::Image;
 use crate::cil::insn;
 use crate::cil::metadata::additions::FieldMap;
 use crate::cil::metadata::schema::{column, table};
-use crate::cil::metadata::tables::{token, token_row, token_table};
+use crate::cil::metadata::tables::{token, token_row};
+use crate::cil::output::Patch;
 use crate::cil::scan::has_il;
 use crate::cil::sections::{Sections, put};
 use crate::error::Result;
-use std::ops::Range;
 
 /// Whether every field that code names can be found. One unreadable body is enough to say no: what it
-/// names once it is decrypted would be another field.
-pub(super) fn is_possible(image: &Image<'_>) -> bool {
+/// names once it is decrypted would be another field. `read` tells of which methods (`MethodDef` rows) that is
+/// known already.
+pub(super) fn is_possible(image: &Image<'_>, read: impl Fn(u32) -> bool) -> bool {
     let methods = image.metadata.tables.iter(table::METHOD_DEF);
-    let mut bodies: Vec<u32> = methods
-        .filter(has_il)
-        .map(|row| row.get(column::method_def::RVA))
+    let mut bodies: Vec<u32> = (1..)
+        .zip(methods)
+        .filter(|(method, row)| !read(*method) && has_il(row))
+        .map(|(_, row)| row.get(column::method_def::RVA))
         .collect();
     bodies.sort_unstable();
     bodies.dedup();
@@ -28,54 +30,55 @@ pub(super) fn is_possible(image: &Image<'_>) -> bool {
     })
 }
 
-/// Renumbers the fields that woven bodies name.
-pub(super) fn new_bodies(
-    bodies: &mut [u8],
-    methods: &[(u32, Range<usize>)],
-    fields: &FieldMap,
-) -> Result<()> {
-    for (_, range) in methods {
-        let start = range.start;
-        let body = Body::parse(&bodies[range.clone()], start as u32)?;
+/// Renumbers the fields that the woven bodies of a part name; they begin at multiples of four.
+pub(super) fn new_bodies(part: &mut [u8], fields: &FieldMap) -> Result<()> {
+    let mut start = 0;
+    while start < part.len() {
+        let body = Body::parse(&part[start..], start as u32)?;
         let code = start + body.code_offset..start + body.code_offset + body.code.len();
-        patch_fields(&mut bodies[code], fields)?;
+        start = (start + body.len).next_multiple_of(4);
+        let code = &mut part[code];
+        let mut pc = 0;
+        while let Some(at) = insn::next_token(code, &mut pc)? {
+            if let Some(new) = moved(code, at, fields) {
+                put(code, at, new);
+            }
+        }
     }
     Ok(())
 }
 
-/// Renumbers the fields that the bodies name which stay where they were.
+/// What becomes of the fields that the bodies name which stay where they were; by offset.
 pub(super) fn old_bodies(
     image: &Image<'_>,
     bodies: &[u32],
     sections: &Sections,
     fields: &FieldMap,
-    out: &mut [u8],
-) -> Result<()> {
+) -> Result<Vec<Patch>> {
+    let mut patches = Vec::new();
     for &rva in bodies {
         let (_, body) = image.body(rva)?;
-        if let Some(start) = sections.offset_of(rva) {
-            let code = start + body.code_offset..start + body.code_offset + body.code.len();
-            patch_fields(&mut out[code], fields)?;
-        }
-    }
-    Ok(())
-}
-
-fn patch_fields(code: &mut [u8], fields: &FieldMap) -> Result<()> {
-    let mut pc = 0;
-    while (pc as usize) < code.len() {
-        let found = insn::at(code, pc)?;
-        pc = found.end();
-        if matches!(found.form, insn::Form::Token | insn::Form::TokenPrefix) {
-            let old = found.token(code);
-            if token_table(old) == table::FIELD {
-                put(
-                    code,
-                    pc as usize - 4,
-                    token(table::FIELD, fields.row(token_row(old))),
-                );
+        let Some(start) = sections.offset_of(rva) else {
+            continue;
+        };
+        let mut pc = 0;
+        while let Some(at) = insn::next_token(body.code, &mut pc)? {
+            if let Some(value) = moved(body.code, at, fields) {
+                let at = start + body.code_offset + at;
+                patches.push(Patch { at, value });
             }
         }
     }
-    Ok(())
+    Ok(patches)
+}
+
+/// The new token in place of one that names a field which moves.
+#[inline]
+fn moved(code: &[u8], at: usize, fields: &FieldMap) -> Option<u32> {
+    if code[at + 3] != table::FIELD {
+        return None;
+    }
+    let old = u32::from_le_bytes(code[at..at + 4].try_into().expect("four bytes"));
+    let new = token(table::FIELD, fields.row(token_row(old)));
+    (new != old).then_some(new)
 }

@@ -27,7 +27,7 @@ mod job;
 
 use crate::aspect::advice::Reason;
 use crate::cil::body::{Body, Clause};
-use crate::cil::insn::{self, Form, Insn, op};
+use crate::cil::insn::{self, Form, Insn, op, quick};
 use crate::edit::Layout;
 use crate::error::Result;
 
@@ -55,9 +55,16 @@ impl Snippet {
         s
     }
 
-    /// `ldc.i4 id; call hook`.
-    pub fn hook(self, id: u32, hook: u32) -> Snippet {
-        self.op_u32(op::LDC_I4, id).op_u32(op::CALL, hook)
+    /// `ldc.i4 id; call hook`. At once: each method has three, and appending by parts waits for memory.
+    #[inline]
+    pub fn hook(mut self, id: u32, hook: u32) -> Snippet {
+        let [a, b, c, d] = id.to_le_bytes();
+        let [e, f, g, h] = hook.to_le_bytes();
+        let code = [op::LDC_I4 as u8, a, b, c, d, op::CALL as u8, e, f, g, h];
+        let at = self.len as usize;
+        self.bytes[at..at + code.len()].copy_from_slice(&code);
+        self.len += code.len() as u8;
+        self
     }
 
     fn bytes(&self) -> &[u8] {
@@ -179,7 +186,18 @@ impl Scratch {
         let code = body.code;
         let mut pc = 0;
         let mut prefixes = None;
-        while (pc as usize) < code.len() {
+        while let Some(&first) = code.get(pc as usize) {
+            // Most instructions are passed over by their length.
+            let known = insn::quick(first);
+            let end = pc + u32::from(known & quick::LENGTH);
+            if known & quick::TOKEN == 0 && known != 0 && end as usize <= code.len() {
+                if known & quick::UNSAFE != 0 {
+                    self.last_unsafe = Some(pc);
+                }
+                prefixes = None;
+                pc = end;
+                continue;
+            }
             let insn = insn::at(code, pc)?;
             match insn.form {
                 Form::Safe => {}

@@ -8,75 +8,134 @@ use crate::cil::metadata::schema::{coded, column, table};
 use crate::cil::metadata::signature;
 use crate::cil::metadata::tables::{decode, token};
 use crate::error::{Error, Result};
+use std::ops::Range;
 
 /// Namespace of the attributes that compilers put on what they make.
 const COMPILER_SERVICES: &[u8] = b"System.Runtime.CompilerServices";
 
 /// Shows all types, in order of the `TypeDef` table, and the methods of those that the visitor wants.
 pub fn scan(image: &Image<'_>, visitor: &mut dyn Visitor) -> Result<()> {
-    let marks = Marks::read(image);
-    // The bodies of a reference assembly are never run.
-    let has_bodies = !image.is_reference_assembly();
-    let types = Types::read(image)?;
-    let tables = &image.metadata.tables;
-    let strings = &image.metadata.strings;
-    let (mut type_name, mut descriptor) = (String::new(), String::new());
-    for (index, row) in tables.iter(table::TYPE_DEF).enumerate() {
-        let ty = index as u32 + 1;
-        let in_metadata = |e: Error| e.offset_by(image.metadata_offset);
-        types
-            .put_name(image, ty, &mut type_name)
-            .map_err(in_metadata)?;
-        let flags = row.get(column::type_def::FLAGS);
-        let wanted = visitor.enter_type(&Type {
-            name: &type_name,
-            access: type_access(flags),
-            details: &TypeView { image, ty },
-        });
-        if !wanted {
-            continue;
-        }
-        let made_by_compiler = types
-            .chain(ty)
-            .any(|ty| marks.of_type(ty) & Marks::COMPILER_GENERATED != 0);
-        for (index, position) in image.method_positions(ty)?.enumerate() {
-            let number = image.method_at(position)?;
-            let row = tables.row(table::METHOD_DEF, number).map_err(in_metadata)?;
-            let name = strings
-                .text(row.get(column::method_def::NAME))
-                .map_err(in_metadata)?;
-            let signature = row.get(column::method_def::SIGNATURE);
-            descriptor.clear();
-            signature::put_descriptor(image, signature, &mut descriptor);
-            let has_body = has_bodies && has_il(&row);
-            let code = match has_body {
-                // One that cannot be read is told when it is to be woven.
-                true => image
-                    .body(row.get(column::method_def::RVA))
-                    .map_or(&[][..], |(_, body)| body.code),
-                false => &[],
-            };
-            let shape = shape(code);
-            visitor.method(
-                index as u32,
-                &Method {
-                    name: &name,
-                    descriptor: &descriptor,
-                    access: method_access(row.get(column::method_def::FLAGS)),
-                    kinds: kinds(&name, marks.of_method(number), made_by_compiler, shape),
-                    has_body,
-                    size: code.len() as u32,
-                    trivial: shape != Shape::Other,
-                    details: &MethodView {
-                        image,
-                        number,
-                        signature,
-                    },
-                },
-            );
+    let survey = Survey::read(image);
+    survey.scan(0..survey.types(), visitor)
+}
+
+/// What is read of an image as a whole before its types are looked at.
+pub struct Survey<'i, 'a> {
+    image: &'i Image<'a>,
+    marks: Marks,
+    has_bodies: bool,
+}
+
+impl<'i, 'a> Survey<'i, 'a> {
+    /// Reads an image.
+    pub fn read(image: &'i Image<'a>) -> Survey<'i, 'a> {
+        Survey {
+            image,
+            marks: Marks::read(image),
+            // The bodies of a reference assembly are never run.
+            has_bodies: !image.is_reference_assembly(),
         }
     }
-    Ok(())
+
+    /// The image that was read.
+    pub fn image(&self) -> &'i Image<'a> {
+        self.image
+    }
+
+    /// The number of types.
+    pub fn types(&self) -> u32 {
+        self.image.metadata.tables.rows(table::TYPE_DEF)
+    }
+
+    /// All types in parts with about so many methods, each a range of types for [`Survey::scan`].
+    pub fn parts(&self, methods: u32) -> Vec<Range<u32>> {
+        let mut parts: Vec<Range<u32>> = Vec::new();
+        let mut first = 1;
+        for (ty, row) in (0..).zip(self.image.metadata.tables.iter(table::TYPE_DEF)) {
+            let begins = row.get(column::type_def::METHOD_LIST);
+            match parts.last_mut() {
+                // Types without methods are work, too.
+                Some(part) if begins - first + (ty - part.start) < methods => part.end = ty + 1,
+                _ => {
+                    parts.push(ty..ty + 1);
+                    first = begins;
+                }
+            }
+        }
+        parts
+    }
+
+    /// Shows some types, in order, counted from 0, and the methods of those that the visitor wants.
+    pub fn scan(&self, range: Range<u32>, visitor: &mut dyn Visitor) -> Result<()> {
+        let Survey {
+            image,
+            marks,
+            has_bodies,
+        } = self;
+        let types = image.types();
+        let describes = visitor.wants_descriptors();
+        let tables = &image.metadata.tables;
+        let strings = &image.metadata.strings;
+        let (mut type_name, mut descriptor) = (String::new(), String::new());
+        for ty in range.start + 1..range.end + 1 {
+            let in_metadata = |e: Error| e.offset_by(image.metadata_offset);
+            let row = tables.row(table::TYPE_DEF, ty).map_err(in_metadata)?;
+            types
+                .put_name(image, ty, &mut type_name)
+                .map_err(in_metadata)?;
+            let flags = row.get(column::type_def::FLAGS);
+            let wanted = visitor.enter_type(&Type {
+                name: &type_name,
+                access: type_access(flags),
+                details: &TypeView { image, ty },
+            });
+            if !wanted {
+                continue;
+            }
+            let made_by_compiler = types
+                .chain(ty)
+                .any(|ty| marks.of_type(ty) & Marks::COMPILER_GENERATED != 0);
+            for (index, position) in image.method_positions(ty)?.enumerate() {
+                let number = image.method_at(position)?;
+                let row = tables.row(table::METHOD_DEF, number).map_err(in_metadata)?;
+                let name = strings
+                    .text(row.get(column::method_def::NAME))
+                    .map_err(in_metadata)?;
+                let signature = row.get(column::method_def::SIGNATURE);
+                descriptor.clear();
+                if describes {
+                    signature::put_descriptor(image, signature, &mut descriptor);
+                }
+                let has_body = *has_bodies && has_il(&row);
+                let code = match has_body {
+                    // One that cannot be read is told when it is to be woven.
+                    true => image
+                        .body(row.get(column::method_def::RVA))
+                        .map_or(&[][..], |(_, body)| body.code),
+                    false => &[],
+                };
+                let shape = shape(code);
+                visitor.method(
+                    index as u32,
+                    &Method {
+                        name: &name,
+                        descriptor: &descriptor,
+                        access: method_access(row.get(column::method_def::FLAGS)),
+                        kinds: kinds(&name, marks.of_method(number), made_by_compiler, shape),
+                        has_body,
+                        size: code.len() as u32,
+                        trivial: shape != Shape::Other,
+                        details: &MethodView {
+                            image,
+                            number,
+                            signature,
+                        },
+                    },
+                );
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Whether a method has a body in IL.
@@ -258,63 +317,6 @@ fn mark_of(image: &Image<'_>, ty: u32) -> u8 {
         Marks::STATE_MACHINE
     } else {
         0
-    }
-}
-
-/// The type that encloses each type, or 0: asked for with every type.
-pub(crate) struct Types {
-    enclosing: Vec<u32>,
-}
-
-/// Deepest nesting of types that is followed.
-const MAX_NESTING: usize = 64;
-
-impl Types {
-    pub(crate) fn read(image: &Image<'_>) -> Result<Types> {
-        use column::nested_class::{ENCLOSING, NESTED};
-        let tables = &image.metadata.tables;
-        let count = tables.rows(table::TYPE_DEF);
-        let mut enclosing = vec![0; count as usize + 1];
-        for row in tables.iter(table::NESTED_CLASS) {
-            let (nested, outer) = (row.get(NESTED), row.get(ENCLOSING));
-            if nested <= count && outer <= count {
-                enclosing[nested as usize] = outer;
-            }
-        }
-        Ok(Types { enclosing })
-    }
-
-    /// A type and those around it, from the inside out.
-    fn chain(&self, ty: u32) -> impl Iterator<Item = u32> + '_ {
-        std::iter::successors(Some(ty), |&ty| {
-            Some(self.enclosing[ty as usize]).filter(|&outer| outer != 0)
-        })
-        .take(MAX_NESTING)
-    }
-
-    /// Writes a type's full name: `Namespace.Outer+Nested`.
-    pub(crate) fn put_name(&self, image: &Image<'_>, ty: u32, out: &mut String) -> Result<()> {
-        out.clear();
-        let mut chain = [0; MAX_NESTING];
-        let mut depth = 0;
-        for ty in self.chain(ty) {
-            chain[depth] = ty;
-            depth += 1;
-        }
-        let strings = &image.metadata.strings;
-        for (i, &ty) in chain[..depth].iter().rev().enumerate() {
-            let row = image.metadata.tables.row(table::TYPE_DEF, ty)?;
-            if i > 0 {
-                out.push('+');
-            }
-            let namespace = strings.text(row.get(column::type_def::NAMESPACE))?;
-            if !namespace.is_empty() {
-                out.push_str(&namespace);
-                out.push('.');
-            }
-            out.push_str(&strings.text(row.get(column::type_def::NAME))?);
-        }
-        Ok(())
     }
 }
 

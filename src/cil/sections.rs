@@ -2,8 +2,9 @@
 //! and one more for what is new.
 
 use crate::cil::image::Image;
+use crate::cil::output::Kept;
 use crate::cil::pe::{SECTION_HEADER, directory, section_flag};
-use crate::cil::space::Space;
+use crate::cil::space::{Space, merge, subtract};
 use crate::error::{Error, Kind, Result};
 use std::ops::Range;
 
@@ -43,7 +44,6 @@ pub(super) struct Sections {
     parts: Vec<Part>,
     /// Bytes of all headers.
     headers: usize,
-    file_alignment: u32,
     section_alignment: u32,
     /// What the input has behind its sections, and where that begins in the output.
     overlay: [Range<usize>; 2],
@@ -123,42 +123,50 @@ impl Sections {
         Ok(Sections {
             parts,
             headers,
-            file_alignment,
             section_alignment,
             overlay: overlay(image),
             overlay_start: end,
         })
     }
 
-    /// The file with everything of the input that stays; what is new has its room.
-    pub(super) fn copy(&self, image: &Image<'_>, holes: [&[Range<u32>]; 2]) -> Vec<u8> {
+    /// Bytes of the file.
+    pub(super) fn len(&self) -> usize {
         let overlay: usize = self.overlay.iter().map(|r| r.len()).sum();
-        let mut out = Vec::with_capacity(self.overlay_start + overlay);
-        out.extend_from_slice(&image.bytes[..old_headers(image)]);
-        out.resize(self.headers, 0);
+        self.overlay_start + overlay
+    }
+
+    /// Bytes of all headers.
+    pub(super) fn headers(&self) -> usize {
+        self.headers
+    }
+
+    /// What sections keep of the input: all but the holes, whose contents must not linger.
+    pub(super) fn kept(&self, holes: [&[Range<u32>]; 2]) -> Vec<Kept> {
+        let holes = merge(holes.concat(), 0);
+        let mut kept = Vec::with_capacity(holes.len() + self.parts.len());
         for part in &self.parts {
-            out.extend_from_slice(&image.bytes[part.source.clone()]);
-            out.resize(out.len().next_multiple_of(self.file_alignment as usize), 0);
-            if part.source.is_empty() && part.raw_size > 0 {
-                out.resize((part.raw + part.raw_size) as usize, 0);
+            let all = part.rva..part.rva.saturating_add(part.source.len() as u32);
+            let first = holes.partition_point(|hole| hole.end <= part.rva);
+            for range in subtract(&[all], &holes[first..]) {
+                let within = range.start - part.rva;
+                kept.push(Kept {
+                    at: part.raw + within,
+                    from: part.source.start as u32 + within,
+                    len: range.end - range.start,
+                });
             }
         }
-        for range in &self.overlay {
-            out.extend_from_slice(&image.bytes[range.clone()]);
-        }
-        // What was in the holes must not linger.
-        for part in &self.parts {
-            for holes in holes {
-                let first = holes.partition_point(|hole| hole.end <= part.rva);
-                let end = part.rva.saturating_add(part.raw_size);
-                for hole in holes[first..].iter().take_while(|hole| hole.start < end) {
-                    let start = hole.start.max(part.rva);
-                    let from = (part.raw + (start - part.rva)) as usize;
-                    out[from..from + (hole.end.min(end) - start) as usize].fill(0);
-                }
-            }
-        }
-        out
+        kept
+    }
+
+    /// What the input has behind its sections, and where that goes.
+    pub(super) fn overlay<'a>(&self, image: &Image<'a>) -> impl Iterator<Item = (usize, &'a [u8])> {
+        let mut at = self.overlay_start;
+        self.overlay.clone().into_iter().map(move |range| {
+            let start = at;
+            at += range.len();
+            (start, &image.bytes[range])
+        })
     }
 
     /// The offset in the output of an address.
@@ -189,9 +197,12 @@ impl Sections {
         self.offset_of(rva).map(|at| at as u32)
     }
 
-    /// Writes the section headers, and what the other headers tell of sections.
-    pub(super) fn put_headers(&self, image: &Image<'_>, out: &mut [u8]) {
+    /// The new headers: the input's, with new section headers, and what else tells of sections.
+    pub(super) fn put_headers(&self, image: &Image<'_>) -> Vec<u8> {
         let pe = &image.pe;
+        let mut headers = image.bytes[..old_headers(image)].to_vec();
+        headers.resize(self.headers, 0);
+        let out = &mut headers[..];
         let count = (self.parts.len() as u16).to_le_bytes();
         out[pe.coff + 2..pe.coff + 4].copy_from_slice(&count);
         // The symbol table of object files, which images have no use for.
@@ -229,6 +240,7 @@ impl Sections {
         let image_size = end.next_multiple_of(u64::from(self.section_alignment));
         put(out, pe.optional + 56, image_size as u32);
         put(out, pe.optional + 60, self.headers as u32);
+        headers
     }
 }
 

@@ -5,7 +5,7 @@
 //! v1.5 padding, least significant byte first.
 
 use crate::bytes::Cursor;
-use crate::cil::pe::{Pe, directory};
+use crate::cil::pe::{Pe, SECTION_HEADER, directory};
 use crate::error::{Error, Kind, Result};
 use rsa::{BigUint, Pkcs1v15Sign, RsaPrivateKey};
 use sha1::{Digest, Sha1};
@@ -73,16 +73,21 @@ impl StrongNameKey {
         self.public.len() - 32
     }
 
-    /// Signs a finished image, whose signature is to lie at `place`.
-    pub(super) fn sign(&self, image: &mut [u8], place: Range<usize>) -> Result<()> {
-        let digest = digest(image, place.clone())?;
+    /// The signature of an image that is finished but for it: of the bytes that its headers and all of it
+    /// take; it is to lie at `place`.
+    pub(super) fn sign(
+        &self,
+        lengths: [usize; 2],
+        read: Read<'_>,
+        place: Range<usize>,
+    ) -> Result<Vec<u8>> {
+        let digest = digest(lengths, read, place)?;
         let mut signature = self
             .private
             .sign(Pkcs1v15Sign::new::<Sha1>(), &digest)
             .map_err(|e| Error::new(Kind::NotDone, format!("cannot sign: {e}")))?;
         signature.reverse();
-        image[place].copy_from_slice(&signature);
-        Ok(())
+        Ok(signature)
     }
 }
 
@@ -92,29 +97,41 @@ pub fn public_key_token(key: &[u8]) -> [u8; 8] {
     std::array::from_fn(|i| digest[19 - i])
 }
 
-/// What is signed.
-fn digest(image: &[u8], signature: Range<usize>) -> Result<[u8; 20]> {
-    let pe = Pe::parse(image)?;
-    let mut sha = Sha1::new();
-    let mut header =
-        image[..pe.section_headers + pe.sections.len() * crate::cil::pe::SECTION_HEADER].to_vec();
-    header[pe.checksum_offset()..][..4].fill(0);
-    if let Some(at) = pe.directory_offset(directory::CERTIFICATE) {
+/// Gives an image's bytes from an offset on.
+pub(super) type Read<'r> = &'r dyn Fn(usize, &mut [u8]);
+
+/// Bytes that are read at once.
+const WINDOW: usize = 64 << 10;
+
+/// What is signed of an image whose headers take this many bytes at most, and all of it `len`.
+fn digest([headers, len]: [usize; 2], read: Read<'_>, signature: Range<usize>) -> Result<[u8; 20]> {
+    let mut header = vec![0; headers];
+    read(0, &mut header);
+    let pe = Pe::parse(&header)?;
+    let end = pe.section_headers + pe.sections.len() * SECTION_HEADER;
+    let certificate = pe.directory_offset(directory::CERTIFICATE);
+    let checksum = pe.checksum_offset();
+    let sections = pe.sections;
+    header[checksum..checksum + 4].fill(0);
+    if let Some(at) = certificate {
         header[at..at + 8].fill(0);
     }
-    sha.update(&header);
-    for section in &pe.sections {
-        let start = section.raw as usize;
-        let end = (start + section.raw_size as usize).min(image.len());
-        if start >= end {
-            continue;
+    let mut sha = Sha1::new();
+    sha.update(&header[..end]);
+    let mut window = vec![0; WINDOW];
+    for section in &sections {
+        let start = (section.raw as usize).min(len);
+        let end = (start + section.raw_size as usize).min(len);
+        let [from, to] = [signature.start, signature.end].map(|at| at.clamp(start, end));
+        for part in [start..from, to..end] {
+            let mut at = part.start;
+            while at < part.end {
+                let window = &mut window[..WINDOW.min(part.end - at)];
+                read(at, window);
+                sha.update(&*window);
+                at += window.len();
+            }
         }
-        let (from, to) = (
-            signature.start.clamp(start, end),
-            signature.end.clamp(start, end),
-        );
-        sha.update(&image[start..from]);
-        sha.update(&image[to..end]);
     }
     Ok(sha.finalize().into())
 }
@@ -127,7 +144,8 @@ pub(super) fn verify(image: &[u8], place: Range<usize>, public_key: &[u8]) -> bo
     let key = rsa::RsaPublicKey::new(modulus, exponent.into()).unwrap();
     let mut signature = image[place.clone()].to_vec();
     signature.reverse();
-    let digest = digest(image, place).unwrap();
+    let read = |at: usize, window: &mut [u8]| window.copy_from_slice(&image[at..at + window.len()]);
+    let digest = digest([512, image.len()], &read, place).unwrap();
     key.verify(Pkcs1v15Sign::new::<Sha1>(), &digest, &signature)
         .is_ok()
 }

@@ -3,6 +3,8 @@
 use crate::cil::body::{Body, ClauseKind};
 use crate::cil::insn::{self, Form, Insn};
 use crate::cil::rewrite::Signatures;
+use crate::cil::warning::Warning;
+use crate::cil::write::Written;
 use crate::edit::Layout;
 use crate::error::Result;
 use std::fmt::Write;
@@ -216,3 +218,33 @@ pub fn difference(
 /// `tests/dotnet/fixtures/shapes.cs`, compiled: generics, nested types, attributes, resources, data of
 /// fields, a strong name.
 pub const SHAPES: &[u8] = include_bytes!("../../tests/dotnet/fixtures/shapes.dll");
+
+/// A written assembly as bytes.
+pub struct Whole {
+    pub image: Vec<u8>,
+    pub pdb: Option<Vec<u8>>,
+    pub warnings: Vec<Warning>,
+}
+
+/// All of what was written, made at once and in windows of an odd size.
+pub fn whole(written: Written<'_>) -> Result<Whole> {
+    let output = &written.image;
+    let image = output.to_vec()?;
+    let mut pieced = Vec::new();
+    let mut digest = output.digest();
+    while pieced.len() < output.len() {
+        let at = pieced.len();
+        pieced.resize(output.len().min(at + 1021), 0xcc);
+        output.fill(at, &mut pieced[at..]);
+        digest.update(&pieced[at..]);
+    }
+    for (at, bytes) in output.seal(digest)? {
+        pieced[at..at + bytes.len()].copy_from_slice(&bytes);
+    }
+    assert!(image == pieced, "windows make another file");
+    Ok(Whole {
+        image,
+        pdb: written.pdb,
+        warnings: written.warnings,
+    })
+}

@@ -1,4 +1,8 @@
 //! From a plan to a woven assembly: the planned methods' new bodies, and what they need in tables.
+//!
+//! [`Weaver::part`] weaves a part of the plan, on any thread: ordinary methods, whose bodies name nothing new but a
+//! signature of locals. [`Weaver::join`] gives these their tokens, part by part, so that they come out as if one
+//! thread had woven all, and weaves state machines, which need rows of several tables.
 
 use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::plan::{Plan, Planned, Skipped};
@@ -7,175 +11,329 @@ use crate::cil::body::Body;
 use crate::cil::calls::ConstructorCalls;
 use crate::cil::hooks;
 use crate::cil::image::{Image, impl_flag, method_flag};
+use crate::cil::join::{Joiner, Woven};
 use crate::cil::lower::{self, Calls, Shape, Tokens};
 use crate::cil::machines::{Machine, Machines};
 use crate::cil::metadata::additions::Additions;
 use crate::cil::metadata::schema::{coded, column, table};
-use crate::cil::metadata::signature::{self, MethodSignature};
-use crate::cil::metadata::tables::{decode, token_row, token_table};
+use crate::cil::metadata::signature::{Descriptors, MethodSignature};
+use crate::cil::metadata::tables::{decode, token, token_row, token_table};
+use crate::cil::output::NewBody;
 use crate::cil::pdb::{self, Pdb};
-use crate::cil::renumber;
-use crate::cil::rewrite::{self, Rewritten, Signatures};
-use crate::cil::scan::{Types, has_il};
-use crate::cil::state_machine::{Part, Weaver};
-use crate::cil::strongname::StrongNameKey;
-use crate::cil::write::{self, Edits, Written};
-use crate::error::Result;
+use crate::cil::rewrite::{self, Rewritten};
+use crate::cil::scan::has_il;
+use crate::cil::signatures::Signatures;
+use crate::error::{Error, Kind, Result};
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Reusable buffers for [`weave`]; one a thread.
+/// Reusable buffers for weaving; one a thread.
 #[derive(Default)]
 pub struct Scratch {
-    rewrite: rewrite::Scratch,
-    /// The new bodies, each at a multiple of four.
-    bodies: Vec<u8>,
+    pub(super) rewrite: rewrite::Scratch,
+    /// The new bodies of the part under way, each at a multiple of four.
+    pub(super) bodies: Vec<u8>,
+    descriptors: Descriptors,
 }
 
-/// A woven assembly, not written yet.
-pub struct Woven<'i, 'a, 's> {
-    image: &'i Image<'a>,
-    scratch: &'s mut Scratch,
-    additions: Additions,
-    /// The debugging information, and what changes in it.
-    pdb: Option<(Pdb<'i>, pdb::Edits)>,
-    source: &'i pdb::Source<'i>,
+/// What weaving an image's methods needs and no thread changes.
+pub struct Weaver<'w, 'i, 'a> {
+    pub(super) image: &'i Image<'a>,
+    pub(super) planned: &'w [Planned],
+    pub(super) source: &'i pdb::Source<'i>,
+    pub(super) pdb: Option<(Pdb<'i>, pdb::Places)>,
     machines: Machines,
-    /// Whether fields can be renumbered; asked when the first machine is to get one.
-    renumbers: Option<bool>,
-    /// The methods with new bodies, and where those are.
-    bodies: Vec<(u32, Range<usize>)>,
-    /// The types with planned methods.
-    pub types: Vec<WovenType>,
-    /// The first source file of the type under way, or 0.
-    document: u32,
+    /// The hooks, or why there are none.
+    pub(super) tokens: std::result::Result<Tokens, Reason>,
+    /// What the hooks need.
+    pub(super) additions: Additions,
 }
 
-impl Woven<'_, '_, '_> {
-    /// Whether anything was woven; if not, the input is the output.
-    pub fn is_empty(&self) -> bool {
-        self.bodies.is_empty()
-    }
-
-    /// Writes the new file. `symbols` becomes the manifest resource [`write::SYMBOLS_RESOURCE`]; with
-    /// a key the strong name is signed anew.
-    pub fn write(self, symbols: Option<&[u8]>, key: Option<&StrongNameKey>) -> Result<Written> {
-        let edits = Edits {
-            additions: self.additions,
-            bodies: &mut self.scratch.bodies,
-            methods: &self.bodies,
-            pdb: self.pdb,
-        };
-        let mut written = write::write(self.image, edits, symbols, key)?;
-        if self.source.is_embedded() {
-            written.pdb = None;
-        }
-        written.warnings.extend(self.source.warning());
-        Ok(written)
-    }
+/// The methods of some types, woven.
+#[derive(Default)]
+pub struct Part {
+    pub(super) bytes: Vec<u8>,
+    pub(super) bodies: Vec<NewBody>,
+    /// The signatures that were asked for, in order.
+    pub(super) signatures: Signatures,
+    pub(super) pdb: pdb::Edits,
+    pub(super) types: Vec<WovenType>,
+    pub(super) machines: Vec<PlannedMachine>,
 }
 
-impl Signatures for Additions {
+/// A method with a state machine: [`Weaver::join`] weaves it.
+pub(super) struct PlannedMachine {
+    pub(super) machine: Machine,
+    /// Its place in the plan.
+    pub(super) planned: usize,
+    /// How many signatures of the part come before it.
+    pub(super) signatures: usize,
+}
+
+/// The signatures of a part get tokens behind the image's own, until it is joined.
+struct PartSignatures<'p> {
+    signatures: &'p mut Signatures,
+    /// Rows of the image's `StandAloneSig`.
+    rows: u32,
+}
+
+impl rewrite::Signatures for PartSignatures<'_> {
     fn stand_alone_sig(&mut self, blob: &[u8]) -> Result<u32> {
-        Additions::stand_alone_sig(self, blob)
+        let next = self.signatures.count();
+        let row = self.rows + self.signatures.add(blob).unwrap_or(next) as u32 + 1;
+        if row > 0xff_ffff {
+            return Err(Error::new(Kind::NotDone, "too many signatures of locals"));
+        }
+        Ok(token(table::STAND_ALONE_SIG, row))
     }
 }
 
 /// Weaves the planned methods; `source` is the image's debugging information.
-pub fn weave<'i, 'a, 's>(
+pub fn weave<'i, 'a>(
     image: &'i Image<'a>,
     source: &'i pdb::Source<'i>,
     plan: &Plan,
-    scratch: &'s mut Scratch,
-) -> Result<Woven<'i, 'a, 's>> {
-    scratch.bodies.clear();
-    let mut woven = Woven {
-        image,
-        scratch,
-        additions: Additions::new(&image.metadata),
-        pdb: source.pdb().map(|pdb| {
-            let edits = pdb::Edits::new(&pdb);
-            (pdb, edits)
-        }),
-        source,
-        machines: Machines::default(),
-        renumbers: None,
-        bodies: Vec::with_capacity(plan.methods.len()),
-        types: Vec::new(),
-        document: 0,
-    };
-    let advice = plan
-        .methods
-        .iter()
-        .fold(Advice::default(), |all, p| all.with(p.advice));
-    let tokens = match image.refusal() {
-        Some(reason) => Err(reason),
-        None => {
-            woven.machines = Machines::read(image);
-            let logical = !woven.machines.is_empty();
-            hooks::add(image, advice, logical, &mut woven.additions)?
-        }
-    };
-    let types = Types::read(image)?;
-    for of_type in plan.methods.chunk_by(|a, b| a.ty == b.ty) {
-        woven.weave_type(of_type, &types, tokens.as_ref().map_err(|reason| *reason))?;
+    scratch: &mut Scratch,
+) -> Result<Woven<'i, 'a>> {
+    let weaver = Weaver::new(image, source, plan)?;
+    let parts = weaver.parts().into_iter();
+    let parts = parts.map(|part| weaver.part(part, scratch));
+    let mut parts = parts.collect::<Result<Vec<_>>>()?;
+    let ordinary: Vec<WovenType> = parts.iter_mut().flat_map(Part::take_types).collect();
+    let mut woven = weaver.join(parts, scratch)?;
+    let machines = std::mem::replace(&mut woven.types, ordinary);
+    for ty in machines {
+        let place = woven.types.binary_search_by_key(&ty.ty, |other| other.ty);
+        woven.types[place.expect("its part has it")].merge(ty);
     }
-    woven.bodies.sort_unstable_by_key(|(method, _)| *method);
     Ok(woven)
 }
 
-/// The `MethodDef` row of a planned method.
-fn method_of(image: &Image<'_>, planned: &Planned) -> Result<u32> {
-    let positions = image.method_positions(planned.ty + 1)?;
-    image.method_at(positions.start + planned.index)
+impl Part {
+    /// What came of the types of the part, but for state machines: of these [`Woven::types`] tells.
+    pub fn take_types(&mut self) -> Vec<WovenType> {
+        std::mem::take(&mut self.types)
+    }
 }
 
-impl<'a> Woven<'_, 'a, '_> {
+/// About how many methods a part has.
+const PART: usize = 1024;
+
+impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
+    /// Prepares a weave; `source` is the image's debugging information.
+    pub fn new(
+        image: &'i Image<'a>,
+        source: &'i pdb::Source<'i>,
+        plan: &'w Plan,
+    ) -> Result<Weaver<'w, 'i, 'a>> {
+        let mut additions = Additions::new(&image.metadata);
+        let mut machines = Machines::default();
+        let advice = plan
+            .methods
+            .iter()
+            .fold(Advice::default(), |all, p| all.with(p.advice));
+        let tokens = match image.refusal() {
+            Some(reason) => Err(reason),
+            None => {
+                machines = Machines::read(image);
+                let logical = !machines.is_empty();
+                hooks::add(image, advice, logical, &mut additions)?
+            }
+        };
+        Ok(Weaver {
+            image,
+            planned: &plan.methods,
+            source,
+            pdb: source.pdb().map(|pdb| {
+                let places = pdb::Places::of(&pdb);
+                (pdb, places)
+            }),
+            machines,
+            tokens,
+            additions,
+        })
+    }
+
+    /// The plan in parts, each a range of its methods for [`Weaver::part`].
+    pub fn parts(&self) -> Vec<Range<usize>> {
+        let mut parts: Vec<Range<usize>> = Vec::new();
+        for of_type in self.planned.chunk_by(|a, b| a.ty == b.ty) {
+            let start = parts.last().map_or(0, |part| part.end);
+            match parts.last_mut() {
+                Some(part) if part.len() < PART => part.end += of_type.len(),
+                _ => parts.push(start..start + of_type.len()),
+            }
+        }
+        parts
+    }
+
+    /// Weaves a part of the plan but for its state machines.
+    pub fn part(&self, methods: Range<usize>, scratch: &mut Scratch) -> Result<Part> {
+        scratch.bodies.clear();
+        scratch.descriptors.clear();
+        let mut part = Part::default();
+        part.bodies.reserve_exact(methods.len());
+        let mut first = methods.start;
+        for of_type in self.planned[methods].chunk_by(|a, b| a.ty == b.ty) {
+            self.weave_type(of_type, first, &mut part, scratch)?;
+            first += of_type.len();
+        }
+        // As much as it takes: parts wait until the last one is woven.
+        part.bytes = scratch.bodies.as_slice().to_vec();
+        Ok(part)
+    }
+
     fn weave_type(
-        &mut self,
+        &self,
         planned: &[Planned],
-        types: &Types,
-        tokens: std::result::Result<&Tokens, Reason>,
+        first: usize,
+        part: &mut Part,
+        scratch: &mut Scratch,
     ) -> Result<()> {
+        let image = self.image;
         let number = planned[0].ty;
         let mut name = String::new();
-        types.put_name(self.image, number + 1, &mut name)?;
+        image.types().put_name(image, number + 1, &mut name)?;
         let mut ty = WovenType::new(number, &name, "", planned.len());
-        self.document = 0;
-        let this = match is_value_type(self.image, number + 1)? {
+        // The first that a method names.
+        let mut document = 0;
+        let this = match is_value_type(image, number + 1)? {
             true => None,
-            false => Some(ConstructorCalls::of(self.image, number + 1)),
+            false => Some(ConstructorCalls::of(image, number + 1)),
         };
         let in_machine = self.machines.has_type(number + 1);
-        for planned in planned {
-            let method = method_of(self.image, planned)?;
-            let outcome = match tokens {
+        let positions = image.method_positions(number + 1)?;
+        for (place, planned) in (first..).zip(planned) {
+            let method = image.method_at(positions.start + planned.index)?;
+            let outcome = match &self.tokens {
                 Ok(_) if in_machine => Ok(Err(Reason::InStateMachine)),
-                Ok(tokens) => self.weave_method(planned, method, this.as_ref(), tokens, &mut ty),
-                Err(reason) => Ok(Err(reason)),
+                Ok(tokens) => match self.machines.of(method) {
+                    Some(machine) => {
+                        part.machines.push(PlannedMachine {
+                            machine,
+                            planned: place,
+                            signatures: part.signatures.count(),
+                        });
+                        continue;
+                    }
+                    None => {
+                        let woven = self.weave_method(
+                            (place, method),
+                            this.as_ref(),
+                            tokens,
+                            (part, &mut ty),
+                            scratch,
+                        );
+                        woven.map(|woven| {
+                            woven.map(|named| {
+                                if document == 0 {
+                                    document = named;
+                                }
+                            })
+                        })
+                    }
+                },
+                Err(reason) => Ok(Err(*reason)),
             };
             let outcome = outcome.map_err(|e| {
-                let label = self.image.method_label(method);
+                let label = image.method_label(method);
                 e.in_method(format!("{name}.{label}"))
             })?;
             if let Err(reason) = outcome {
-                ty.left.push(Skipped {
-                    ty: planned.ty,
-                    index: planned.index,
-                    method: self.image.method_label(method),
-                    reason,
-                });
+                ty.left.push(self.left(place, method, reason));
             }
         }
-        if let (1.., Some((pdb, _))) = (self.document, &self.pdb) {
-            ty.set_file(|text| pdb.put_document_name(self.document, text));
-        }
-        self.types.push(ty);
+        self.set_file(&mut ty, document);
+        part.types.push(ty);
         Ok(())
     }
 
+    /// Names a type's source file: a document's row, or 0.
+    pub(super) fn set_file(&self, ty: &mut WovenType, document: u32) {
+        if let (1.., Some((pdb, _))) = (document, &self.pdb) {
+            ty.set_file(|text| pdb.put_document_name(document, text));
+        }
+    }
+
+    /// A planned method that stays as it was.
+    pub(super) fn left(&self, place: usize, method: u32, reason: Reason) -> Skipped {
+        let planned = &self.planned[place];
+        Skipped {
+            ty: planned.ty,
+            index: planned.index,
+            method: self.image.method_label(method),
+            reason,
+        }
+    }
+
+    /// Weaves a method into a part; returns the document of its first line.
+    fn weave_method(
+        &self,
+        (place, method): (usize, u32),
+        this: Option<&ConstructorCalls<'_, '_>>,
+        tokens: &Tokens,
+        (part, ty): (&mut Part, &mut WovenType),
+        scratch: &mut Scratch,
+    ) -> Result<Result<u32, Reason>> {
+        let opened = match self.open(method)? {
+            Ok(opened) => opened,
+            Err(reason) => return Ok(Err(reason)),
+        };
+        let planned = &self.planned[place];
+        let is_constructor = opened.name == ".ctor" && opened.flags & method_flag::STATIC == 0;
+        let shape = Shape {
+            result: opened.result,
+            locals: opened.locals,
+            constructor: this.filter(|_| is_constructor).map(|c| c as &dyn Calls),
+            hooks: &[],
+        };
+        let mut signatures = PartSignatures {
+            signatures: &mut part.signatures,
+            rows: self.image.metadata.tables.rows(table::STAND_ALONE_SIG),
+        };
+        let start = scratch.next_body();
+        let outcome = lower::lower(
+            &opened.body,
+            &shape,
+            planned,
+            tokens,
+            &mut signatures,
+            &mut scratch.rewrite,
+            &mut scratch.bodies,
+        )?;
+        let rewritten = match outcome {
+            Ok(rewritten) => rewritten,
+            Err(reason) => return Ok(Err(reason)),
+        };
+        part.bodies.push(scratch.body(method, start));
+        let (document, line) = self.move_lines(place, &opened, &rewritten, scratch, &mut part.pdb);
+        let descriptor = scratch.descriptors.get(self.image, opened.signature);
+        ty.add(planned.id, line, &opened.name, |text| {
+            text.push_str(descriptor);
+        });
+        Ok(Ok(document))
+    }
+
+    /// Moves what the PDB says of a method; returns its first line behind its document.
+    pub(super) fn move_lines(
+        &self,
+        place: usize,
+        opened: &Opened<'_>,
+        new: &Rewritten,
+        scratch: &Scratch,
+        edits: &mut pdb::Edits,
+    ) -> (u32, u32) {
+        let Some((pdb, places)) = &self.pdb else {
+            return (0, 0);
+        };
+        let (method, old_len) = (opened.method, opened.body.code.len() as u32);
+        let layout = scratch.rewrite.layout();
+        edits.method((pdb, places), (place as u32, method), layout, old_len, new);
+        pdb.first_line(method).unwrap_or_default()
+    }
+
     /// A method's body and what of its tables weaving needs.
-    fn open(&self, method: u32) -> Result<Result<Opened<'a>, Reason>> {
+    pub(super) fn open(&self, method: u32) -> Result<Result<Opened<'a>, Reason>> {
         use column::method_def::{FLAGS, IMPL_FLAGS, NAME, RVA, SIGNATURE};
         let metadata = &self.image.metadata;
         let row = metadata.tables.row(table::METHOD_DEF, method)?;
@@ -209,170 +367,50 @@ impl<'a> Woven<'_, 'a, '_> {
         }))
     }
 
-    fn weave_method(
-        &mut self,
-        planned: &Planned,
-        method: u32,
-        this: Option<&ConstructorCalls<'_, '_>>,
-        tokens: &Tokens,
-        ty: &mut WovenType,
-    ) -> Result<Result<(), Reason>> {
-        let opened = match self.open(method)? {
-            Ok(opened) => opened,
-            Err(reason) => return Ok(Err(reason)),
-        };
-        if let Some(machine) = self.machines.of(method) {
-            return self.weave_machine(planned, &opened, machine, tokens, ty);
+    /// Puts the parts together, which are all there are, in their order.
+    pub fn join(&self, parts: Vec<Part>, scratch: &mut Scratch) -> Result<Woven<'i, 'a>> {
+        scratch.bodies.clear();
+        let read = parts.iter().flat_map(|part| &part.bodies);
+        let mut joiner = Joiner::new(self, read.map(|body| body.method), parts.len());
+        for part in parts {
+            joiner.add(part, scratch)?;
         }
-        let is_constructor = opened.name == ".ctor" && opened.flags & method_flag::STATIC == 0;
-        let shape = Shape {
-            result: opened.result,
-            locals: opened.locals,
-            constructor: this.filter(|_| is_constructor).map(|c| c as &dyn Calls),
-            hooks: &[],
-        };
-        let start = self.next_body();
-        let outcome = lower::lower(
-            &opened.body,
-            &shape,
-            planned,
-            tokens,
-            &mut self.additions,
-            &mut self.scratch.rewrite,
-            &mut self.scratch.bodies,
-        )?;
-        let rewritten = match outcome {
-            Ok(rewritten) => rewritten,
-            Err(reason) => return Ok(Err(reason)),
-        };
-        let line = self.add_body(&opened, start, &rewritten);
-        self.add_entry(planned, &opened, line, ty);
-        Ok(Ok(()))
+        joiner.finish(scratch)
     }
+}
 
-    /// Weaves the logical call of an async method or iterator into its state machine.
-    fn weave_machine(
-        &mut self,
-        planned: &Planned,
-        kickoff: &Opened<'a>,
-        machine: Machine,
-        tokens: &Tokens,
-        ty: &mut WovenType,
-    ) -> Result<Result<(), Reason>> {
-        if machine.ty == 0 || !self.additions.takes_fields() {
-            return Ok(Err(Reason::StateMachine));
-        }
-        let mut weaver = Weaver::new(self.image, machine, planned.id, tokens);
-        let parts = Weaver::parts(self.image, machine);
-        if !parts.iter().any(|p| p.is_needed()) {
-            return Ok(Err(Reason::StateMachine));
-        }
-        for part in parts.iter().filter(|p| p.is_needed()) {
-            match self.open(part.method)? {
-                Ok(opened) if weaver.knows(&opened.body, opened.result) => {}
-                Ok(_) => return Ok(Err(Reason::StateMachine)),
-                Err(reason) => return Ok(Err(reason)),
-            }
-        }
-        // A machine gets a field, which gives others new numbers.
-        let image = self.image;
-        if !*(self.renumbers).get_or_insert_with(|| renumber::is_possible(image)) {
-            return Ok(Err(Reason::StateMachine));
-        }
-        // The needed part is the first: where it fails, no other has a new body yet.
-        debug_assert!(parts[0].is_needed() && !parts[1..].iter().any(Part::is_needed));
-        weaver.add_field(&mut self.additions)?;
-        let mut line = None;
-        for part in &parts {
-            let opened = match self.open(part.method)? {
-                Ok(opened) => opened,
-                Err(reason) if part.is_needed() => return Ok(Err(reason)),
-                Err(_) => continue,
-            };
-            let shape = Shape {
-                result: opened.result,
-                locals: opened.locals,
-                constructor: None,
-                hooks: &[],
-            };
-            let start = self.next_body();
-            let outcome = weaver.weave(
-                part,
-                &opened.body,
-                &shape,
-                &mut self.additions,
-                &mut self.scratch.rewrite,
-                &mut self.scratch.bodies,
-            )?;
-            match outcome {
-                Ok(rewritten) => {
-                    let of_part = self.add_body(&opened, start, &rewritten);
-                    line.get_or_insert(of_part);
-                }
-                Err(reason) if part.is_needed() => {
-                    self.additions.remove_last_field();
-                    return Ok(Err(reason));
-                }
-                // Without it, the call begins when it first runs, or ends unseen.
-                Err(_) => {}
-            }
-        }
-        match line {
-            None => Ok(Err(Reason::StateMachine)),
-            Some(line) => {
-                self.add_entry(planned, kickoff, line, ty);
-                Ok(Ok(()))
-            }
-        }
-    }
-
+impl Scratch {
     /// Where the next body begins.
-    fn next_body(&mut self) -> usize {
-        let bodies = &mut self.scratch.bodies;
+    pub(super) fn next_body(&mut self) -> usize {
+        let bodies = &mut self.bodies;
         bodies.resize(bodies.len().next_multiple_of(4), 0);
         bodies.len()
     }
 
-    /// Notes a new body from `start` on; returns the method's first line behind its document.
-    fn add_body(&mut self, opened: &Opened<'_>, start: usize, new: &Rewritten) -> (u32, u32) {
-        let method = opened.method;
-        self.bodies.push((method, start..self.scratch.bodies.len()));
-        let Some((pdb, edits)) = &mut self.pdb else {
-            return (0, 0);
-        };
-        let old_len = opened.body.code.len() as u32;
-        edits.method(pdb, method, self.scratch.rewrite.layout(), old_len, new);
-        pdb.first_line(method).unwrap_or_default()
-    }
-
-    fn add_entry(
-        &mut self,
-        planned: &Planned,
-        opened: &Opened<'_>,
-        (document, line): (u32, u32),
-        ty: &mut WovenType,
-    ) {
-        if self.document == 0 {
-            self.document = document;
+    /// The body of a method that begins at `start` and ends here.
+    pub(super) fn body(&self, method: u32, start: usize) -> NewBody {
+        NewBody {
+            method,
+            part: 0,
+            start: start as u32,
+            len: (self.bodies.len() - start) as u32,
+            at: 0,
         }
-        ty.add(planned.id, line, &opened.name, |text| {
-            signature::put_descriptor(self.image, opened.signature, text);
-        });
     }
 }
 
 /// A method to be woven.
-struct Opened<'a> {
+pub(super) struct Opened<'a> {
     /// The `MethodDef` row.
-    method: u32,
-    flags: u32,
-    name: Cow<'a, str>,
+    pub(super) method: u32,
+    pub(super) flags: u32,
+    pub(super) name: Cow<'a, str>,
     /// The signature, as the table has it.
-    signature: u32,
+    pub(super) signature: u32,
     /// The return type.
-    result: &'a [u8],
-    locals: &'a [u8],
-    body: Body<'a>,
+    pub(super) result: &'a [u8],
+    pub(super) locals: &'a [u8],
+    pub(super) body: Body<'a>,
 }
 
 /// Whether a type (a `TypeDef` row) is a value type, whose constructors call no other.

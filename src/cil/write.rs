@@ -5,14 +5,16 @@
 //! Offsets in the file may change, where the headers grow or a section's unused end is cut off; the debug
 //! directory, which alone has such offsets, is patched.
 
-use crate::cil::identity;
+use crate::cil::identity::Identity;
 use crate::cil::image::{CliHeader, DebugEntry, Image, cli_flag};
-use crate::cil::metadata::additions::Additions;
+use crate::cil::metadata::additions::{Additions, FieldMap};
 use crate::cil::metadata::rebuild::rebuild;
 use crate::cil::metadata::schema::{column, table};
 use crate::cil::occupied::{self, DROPPED};
+use crate::cil::output::{NewBody, Output, Patch};
 use crate::cil::pdb::{self, Pdb};
 use crate::cil::pe::directory;
+use crate::cil::pieces::{Piece, Pieces};
 use crate::cil::readytorun::{self, Native};
 use crate::cil::renumber;
 use crate::cil::sections::{self, Sections, put};
@@ -20,7 +22,7 @@ use crate::cil::space::Space;
 use crate::cil::strongname::{StrongNameKey, public_key_token};
 use crate::cil::warning::Warning;
 use crate::error::{Error, Kind, Result};
-use std::ops::Range;
+use std::sync::Arc;
 
 /// Name of the manifest resource with the map from ids to names.
 pub const SYMBOLS_RESOURCE: &str = "Weave.Symbols";
@@ -35,10 +37,12 @@ const RESOURCE_ALIGNMENT: u32 = 8;
 pub(super) struct Edits<'e> {
     /// Rows, strings, blobs and fields.
     pub additions: Additions,
+    /// Where fields go; the new bodies have their new numbers.
+    pub fields: FieldMap,
     /// New bodies, one after the other; each begins at a multiple of four.
-    pub bodies: &'e mut Vec<u8>,
-    /// The methods that have new bodies (`MethodDef` rows, ascending), and where those are.
-    pub methods: &'e [(u32, Range<usize>)],
+    pub parts: Vec<Vec<u8>>,
+    /// Where in the parts they are, ascending by method.
+    pub bodies: Vec<NewBody>,
     /// The debugging information, if there is any, and what changes in it.
     pub pdb: Option<(Pdb<'e>, pdb::Edits)>,
 }
@@ -53,10 +57,10 @@ pub struct DebugEdit {
     pub stamp: Option<u32>,
 }
 
-/// A written file.
-pub struct Written {
-    /// Its bytes.
-    pub image: Vec<u8>,
+/// A new file.
+pub struct Written<'a> {
+    /// The file.
+    pub image: Output<'a>,
     /// The portable PDB that goes beside it, if one was given.
     pub pdb: Option<Vec<u8>>,
     /// What the user should know.
@@ -68,23 +72,21 @@ fn too_large() -> Error {
 }
 
 /// Where what is new goes in memory.
-struct Places<'e> {
+struct Places {
     metadata: u32,
     resources: Option<u32>,
     signature: u32,
-    /// Of each woven method's body.
-    bodies: Vec<u32>,
-    /// The debug directory entries that change.
-    debug: Vec<(usize, u32, &'e DebugEdit)>,
+    /// The debug directory entries that change, by their number among the edits.
+    debug: Vec<(usize, u32)>,
 }
 
-/// Writes the image.
-pub(super) fn write(
-    image: &Image<'_>,
+/// Lays out the new image.
+pub(super) fn write<'a>(
+    image: &Image<'a>,
     mut edits: Edits<'_>,
-    symbols: Option<&[u8]>,
-    key: Option<&StrongNameKey>,
-) -> Result<Written> {
+    symbols: Option<Arc<Vec<u8>>>,
+    key: Option<&'a StrongNameKey>,
+) -> Result<Written<'a>> {
     // A netmodule has no name to sign.
     let key = key.filter(|_| image.assembly_name().is_some());
     // The symbols go behind the other resources, which must lie in one piece.
@@ -93,11 +95,11 @@ pub(super) fn write(
         None => None,
     };
     let key_blob = key.map(|key| edits.additions.blob(key.public_key()));
-    let fields = edits.additions.field_map(&image.metadata)?;
-    let mut metadata = rebuild(&image.metadata, &edits.additions, &fields)?;
+    let fields = edits.fields;
+    let rows = edits.additions.counts();
+    let mut metadata = rebuild(&image.metadata, edits.additions, &fields)?;
     let (pdb, debug_edits) = match edits.pdb {
         Some((pdb, changes)) => {
-            let rows = edits.additions.counts();
             let sealed = pdb::seal(image, &pdb, changes, &rows, &|field| fields.row(field))?;
             (Some(sealed.bytes), sealed.debug)
         }
@@ -106,89 +108,95 @@ pub(super) fn write(
     if let Some(blob) = key_blob {
         metadata.set_public_key(blob);
     }
-    if !fields.is_empty() {
-        renumber::new_bodies(edits.bodies, edits.methods, &fields)?;
-    }
+    let (parts, mut bodies) = (edits.parts, edits.bodies);
 
-    let moved: Vec<u32> = edits.methods.iter().map(|(method, _)| *method).collect();
-    let occupied = occupied::find(image, &moved, resources.is_some())?;
+    let occupied = occupied::find(image, &bodies, resources.is_some())?;
     let (_, _, end) = sections::bounds(image)?;
-    let size = metadata.bytes.len()
-        + resources.as_ref().map_or(0, Vec::len)
-        + edits.bodies.len()
+    let sizes = [
+        metadata.pieces.len() as u32,
+        resources.as_ref().map_or(0, |r| r.len() as u32),
+    ];
+    let size = metadata.pieces.len()
+        + resources.as_ref().map_or(0, Pieces::len)
+        + parts.iter().map(Vec::len).sum::<usize>()
         + debug_edits.iter().map(|d| d.data.len()).sum::<usize>();
     // Padding of each piece, and sections' ends.
-    let size = size as u64 + 16 * edits.methods.len() as u64 + (1 << 25);
+    let size = size as u64 + 16 * bodies.len() as u64 + (1 << 25);
     if end + size > MAX_IMAGE {
         return Err(too_large());
     }
     let mut space = Space::new(occupied.holes.clone(), occupied.closed.clone(), end as u32);
     let places = Places {
-        metadata: space.large(metadata.bytes.len() as u32, 8),
-        resources: resources
-            .as_ref()
-            .map(|r| space.large(r.len() as u32, RESOURCE_ALIGNMENT)),
+        metadata: space.large(sizes[0], 8),
+        resources: (resources.as_ref()).map(|_| space.large(sizes[1], RESOURCE_ALIGNMENT)),
         signature: signature_place(image, key, &mut space),
         debug: debug_places(image, &debug_edits, &mut space),
-        bodies: edits
-            .methods
-            .iter()
-            .map(|(_, body)| space.small(body.len() as u32, 4))
-            .collect(),
     };
-    for ((method, _), rva) in edits.methods.iter().zip(&places.bodies) {
-        metadata.set_rva(*method, *rva);
+    for body in &mut bodies {
+        body.at = space.small(body.len, 4);
     }
+    metadata.set_rvas(bodies.iter().map(|body| (body.method, body.at)));
 
     let sections = Sections::new(image, &space)?;
-    let mut out = sections.copy(image, [&occupied.holes, &occupied.closed]);
-    if !fields.is_empty() {
-        renumber::old_bodies(image, &occupied.bodies, &sections, &fields, &mut out)?;
-    }
-    let mut place = |rva: u32, bytes: &[u8]| -> Result<()> {
-        let start = sections.at(rva)?;
-        out[start..start + bytes.len()].copy_from_slice(bytes);
-        Ok(())
+    let mut patches = match fields.is_empty() {
+        true => vec![],
+        false => renumber::old_bodies(image, &occupied.bodies, &sections, &fields)?,
     };
-    place(places.metadata, &metadata.bytes)?;
-    if let (Some(bytes), Some(rva)) = (&resources, places.resources) {
-        place(rva, bytes)?;
+    // From addresses to offsets.
+    for body in &mut bodies {
+        body.at = sections.at(body.at)? as u32;
     }
-    for (rva, (_, body)) in places.bodies.iter().zip(edits.methods) {
-        place(*rva, &edits.bodies[body.clone()])?;
+    bodies.sort_by_key(|body| body.at);
+    let mut headers = sections.put_headers(image);
+    let mut pieces = Vec::new();
+    for (at, bytes) in sections.overlay(image) {
+        pieces.push((at, Piece::Borrowed(bytes)));
     }
-    for (_, rva, edit) in &places.debug {
-        place(*rva, &edit.data)?;
+    let metadata_at = sections.at(places.metadata)?;
+    for (at, piece) in metadata.pieces.into_iter() {
+        pieces.push((metadata_at + at, piece));
+    }
+    if let (Some(resources), Some(rva)) = (resources, places.resources) {
+        let start = sections.at(rva)?;
+        for (at, piece) in resources.into_iter() {
+            pieces.push((start + at, piece));
+        }
     }
 
     let mut warnings = Vec::new();
-    let sizes = [
-        metadata.bytes.len() as u32,
-        resources.as_ref().map_or(0, |r| r.len() as u32),
-    ];
     let cli = sections.at(image.pe.directory(directory::CLI_HEADER).rva)?;
-    put_cli_header(&places, sizes, cli, &mut out);
-    put_debug_directory(image, &sections, &places, &mut out)?;
-    sections.put_headers(image, &mut out);
+    let mut flags = image.cli.flags;
+    put_cli_header(&places, sizes, cli, &mut patches);
+    put_debug_directory(image, &sections, &places, &debug_edits, &mut patches)?;
+    for ((_, rva), edit) in places.debug.iter().zip(debug_edits) {
+        pieces.push((sections.at(*rva)?, Piece::Owned(edit.data)));
+    }
     if image.native == Native::ReadyToRun {
-        drop_native(image, cli, &mut out);
+        flags = flags & !cli_flag::IL_LIBRARY | cli_flag::IL_ONLY;
+        for word in [0, 4] {
+            let at = cli + CliHeader::NATIVE + word;
+            patches.push(Patch { at, value: 0 });
+        }
+        drop_native(image, &mut headers);
         warnings.push(Warning::ReadyToRunDropped);
     }
     if let Some(at) = image.pe.directory_offset(directory::CERTIFICATE) {
         if !image.pe.directory(directory::CERTIFICATE).is_empty() {
             warnings.push(Warning::AuthenticodeRemoved);
         }
-        out[at..at + 8].fill(0);
+        headers[at..at + 8].fill(0);
     }
-    let flags = cli + CliHeader::FLAGS;
     let signature = match key {
         Some(key) => {
             let start = sections.at(places.signature)?;
-            put(&mut out, cli + CliHeader::STRONG_NAME, places.signature);
             let size = key.signature_size();
-            put(&mut out, cli + CliHeader::STRONG_NAME + 4, size as u32);
-            out[flags] |= cli_flag::STRONG_NAME_SIGNED as u8;
+            for (word, value) in [(0, places.signature), (4, size as u32)] {
+                let at = cli + CliHeader::STRONG_NAME + word;
+                patches.push(Patch { at, value });
+            }
+            flags |= cli_flag::STRONG_NAME_SIGNED;
             warnings.extend(changed_key(image, key));
+            pieces.push((start, Piece::Owned(vec![0; size])));
             Some((start..start + size, key))
         }
         None => {
@@ -198,59 +206,78 @@ pub(super) fn write(
                 && old.iter().any(|&byte| byte != 0)
             {
                 let start = sections.at(image.cli.strong_name.rva)?;
-                out[start..start + old.len()].fill(0);
-                out[flags] &= !(cli_flag::STRONG_NAME_SIGNED as u8);
+                pieces.push((start, Piece::Owned(vec![0; old.len()])));
+                flags &= !cli_flag::STRONG_NAME_SIGNED;
                 warnings.push(Warning::StrongNameRemoved);
             }
             None
         }
     };
+    let at = cli + CliHeader::FLAGS;
+    patches.push(Patch { at, value: flags });
+    patches.sort_by_key(|patch| patch.at);
     if image.assembly_name().is_none() {
         warnings.push(Warning::Netmodule);
     }
-    let mvid = match metadata.mvid {
-        Some(mvid) => Some(sections.at(places.metadata)? + mvid),
-        None => None,
+    let identity = Identity {
+        headers: sections.headers(),
+        stamp: image.pe.coff + 4,
+        checksum: Some(image.pe.checksum_offset()).filter(|&at| image.bytes[at..at + 4] != [0; 4]),
+        mvid: metadata.mvid.map(|mvid| metadata_at + mvid),
+        signature,
     };
-    identity::set(image, mvid, signature, &mut out)?;
+    put(&mut headers, identity.stamp, 0);
+    put(&mut headers, image.pe.checksum_offset(), 0);
+    pieces.push((0, Piece::Owned(headers)));
     Ok(Written {
-        image: out,
+        image: Output {
+            input: image.bytes,
+            len: sections.len(),
+            kept: sections.kept([&occupied.holes, &occupied.closed]),
+            pieces,
+            parts,
+            bodies,
+            patches,
+            identity,
+        },
         pdb,
         warnings,
     })
 }
 
 /// Places for the debug data that changes: where the old lies, if the new is no longer.
-fn debug_places<'e>(
-    image: &Image<'_>,
-    edits: &'e [DebugEdit],
-    space: &mut Space,
-) -> Vec<(usize, u32, &'e DebugEdit)> {
+fn debug_places(image: &Image<'_>, edits: &[DebugEdit], space: &mut Space) -> Vec<(usize, u32)> {
     let entries: Vec<DebugEntry> = image.debug_entries().collect();
-    let edits = edits.iter().filter_map(|edit| {
-        let entry = entries.get(edit.number)?;
+    let edits = edits.iter().map(|edit| {
+        let entry = entries[edit.number];
         let fits = edit.data.len() <= entry.size as usize && entry.rva != 0;
         let rva = match fits {
             true => entry.rva,
             false => space.large(edit.data.len() as u32, 4),
         };
-        Some((edit.number, rva, edit))
+        (edit.number, rva)
     });
     edits.collect()
 }
 
 /// The CLI header's directories of metadata and resources.
 fn put_cli_header(
-    places: &Places<'_>,
+    places: &Places,
     [metadata, resources]: [u32; 2],
     cli: usize,
-    out: &mut [u8],
+    patches: &mut Vec<Patch>,
 ) {
-    put(out, cli + CliHeader::METADATA, places.metadata);
-    put(out, cli + CliHeader::METADATA + 4, metadata);
+    let mut put = |at, value| {
+        patches.push(Patch {
+            at: cli + at,
+            value,
+        })
+    };
+    put(CliHeader::METADATA, places.metadata);
+    put(CliHeader::METADATA + 4, metadata);
     if let Some(rva) = places.resources {
-        put(out, cli + CliHeader::RESOURCES, rva);
-        put(out, cli + CliHeader::RESOURCES + 4, resources);
+        put(CliHeader::RESOURCES, rva);
+        put(CliHeader::RESOURCES + 4, resources);
     }
 }
 
@@ -258,19 +285,27 @@ fn put_cli_header(
 fn put_debug_directory(
     image: &Image<'_>,
     sections: &Sections,
-    places: &Places<'_>,
-    out: &mut [u8],
+    places: &Places,
+    edits: &[DebugEdit],
+    patches: &mut Vec<Patch>,
 ) -> Result<()> {
     let directory = image.pe.directory(directory::DEBUG);
     for (number, entry) in image.debug_entries().enumerate() {
         let header = sections.at(directory.rva)? + number * DebugEntry::SIZE;
+        let mut put = |at, value| {
+            patches.push(Patch {
+                at: header + at,
+                value,
+            })
+        };
         let mut rva = entry.rva;
-        if let Some((_, moved, edit)) = places.debug.iter().find(|(n, ..)| *n == number) {
+        let mut changed = places.debug.iter().zip(edits);
+        if let Some(((_, moved), edit)) = changed.find(|((n, _), _)| *n == number) {
             rva = *moved;
-            put(out, header + 16, edit.data.len() as u32);
-            put(out, header + 20, rva);
+            put(16, edit.data.len() as u32);
+            put(20, rva);
             if let Some(stamp) = edit.stamp {
-                put(out, header + 4, stamp);
+                put(4, stamp);
             }
         }
         let raw = match rva {
@@ -278,45 +313,44 @@ fn put_debug_directory(
             rva => sections.offset_of(rva).map(|at| at as u32),
         };
         if let Some(raw) = raw {
-            put(out, header + 24, raw);
+            put(24, raw);
         }
     }
     Ok(())
 }
 
-/// Makes an image of IL alone of a ReadyToRun image, as illink does.
-fn drop_native(image: &Image<'_>, cli: usize, out: &mut [u8]) {
+/// Makes headers of an image of IL alone of those of a ReadyToRun image, as illink does.
+fn drop_native(image: &Image<'_>, headers: &mut [u8]) {
     let pe = &image.pe;
     for number in DROPPED {
         if let Some(at) = pe.directory_offset(number) {
-            out[at..at + 8].fill(0);
+            headers[at..at + 8].fill(0);
         }
     }
-    put(out, pe.optional + 16, 0);
+    put(headers, pe.optional + 16, 0);
     let machine = readytorun::plain_machine(pe.machine());
-    out[pe.coff..pe.coff + 2].copy_from_slice(&machine.to_le_bytes());
-    let flags = image.cli.flags & !cli_flag::IL_LIBRARY | cli_flag::IL_ONLY;
-    put(out, cli + CliHeader::FLAGS, flags);
-    out[cli + CliHeader::NATIVE..][..8].fill(0);
+    headers[pe.coff..pe.coff + 2].copy_from_slice(&machine.to_le_bytes());
 }
 
 /// The managed resources with the symbols behind them (II.24.2.7).
-fn resources(image: &Image<'_>, additions: &mut Additions, symbols: &[u8]) -> Result<Vec<u8>> {
+fn resources<'a>(
+    image: &Image<'a>,
+    additions: &mut Additions,
+    symbols: Arc<Vec<u8>>,
+) -> Result<Pieces<'a>> {
     /// Visible outside of the assembly (II.23.1.9).
     const PUBLIC: u32 = 1;
-    let old = match image.cli.resources.is_empty() {
-        true => &[][..],
-        false => image.pe.slice(image.cli.resources)?.1,
-    };
+    let mut all = Pieces::default();
+    if !image.cli.resources.is_empty() {
+        all.push(Piece::Borrowed(image.pe.slice(image.cli.resources)?.1));
+        all.align(RESOURCE_ALIGNMENT as usize);
+    }
     let length = u32::try_from(symbols.len()).map_err(|_| too_large())?;
-    let mut all = Vec::with_capacity(old.len() + symbols.len() + 16);
-    all.extend_from_slice(old);
-    all.resize(all.len().next_multiple_of(RESOURCE_ALIGNMENT as usize), 0);
     let offset = u32::try_from(all.len()).map_err(|_| too_large())?;
     let name = additions.string(SYMBOLS_RESOURCE);
     additions.row(table::MANIFEST_RESOURCE, &[offset, PUBLIC, name, 0])?;
-    all.extend_from_slice(&length.to_le_bytes());
-    all.extend_from_slice(symbols);
+    all.push(Piece::Owned(length.to_le_bytes().to_vec()));
+    all.push(Piece::Shared(symbols));
     Ok(all)
 }
 

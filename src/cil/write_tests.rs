@@ -4,7 +4,7 @@ use crate::aspect::joinpoint::{Method, Type, Visitor};
 use crate::aspect::plan::{Plan, Planned};
 use crate::cil::pdb::Source;
 use crate::cil::strongname;
-use crate::cil::testing::SHAPES;
+use crate::cil::testing::{SHAPES, Whole, whole};
 use crate::cil::{Scratch, scan, weave};
 use proptest::prelude::*;
 use std::fmt::Write;
@@ -38,7 +38,7 @@ impl Visitor for All {
 }
 
 /// Weaves every `every`th method.
-fn woven(bytes: &[u8], every: u32, symbols: Option<&[u8]>, key: Option<&[u8]>) -> Result<Written> {
+fn woven(bytes: &[u8], every: u32, symbols: Option<&[u8]>, key: Option<&[u8]>) -> Result<Whole> {
     let image = Image::parse(bytes)?;
     let mut all = All {
         ty: 0,
@@ -49,7 +49,9 @@ fn woven(bytes: &[u8], every: u32, symbols: Option<&[u8]>, key: Option<&[u8]>) -
     let source = Source::of(&image, None);
     let mut scratch = Scratch::default();
     let key = key.map(|key| StrongNameKey::parse(key).unwrap());
-    weave(&image, &source, &Plan::new(all.planned), &mut scratch)?.write(symbols, key.as_ref())
+    let woven = weave(&image, &source, &Plan::new(all.planned), &mut scratch)?;
+    let symbols = symbols.map(|symbols| Arc::new(symbols.to_vec()));
+    whole(woven.write(symbols, key.as_ref())?)
 }
 
 /// Everything that tables say but where bodies are, rows that hooks need left out.
@@ -126,7 +128,7 @@ fn what_is_not_woven_stays_as_it_was() {
 
 #[test]
 fn the_content_alone_decides_identity() {
-    let mvid = |written: &Written| {
+    let mvid = |written: &Whole| {
         let image = Image::parse(&written.image).unwrap();
         *image.metadata.guids.get(1).unwrap().unwrap()
     };

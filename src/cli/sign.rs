@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args)]
 #[command(next_help_heading = "Signing")]
 pub struct SignArgs {
-    /// Sign the output with a key of this key store (PKCS #12, as keytool makes it): an apk by v1, v2 and v3, a jar or aab by v1
+    /// Sign the output with a key of this key store (PKCS #12 or JKS): an apk by v1, v2 and v3, a jar or aab by v1
     #[arg(long, value_name = "FILE", conflicts_with_all = ["key", "cert"])]
     ks: Option<PathBuf>,
 
@@ -28,8 +28,8 @@ pub struct SignArgs {
     #[arg(long, value_name = "FILE", requires = "key")]
     cert: Option<PathBuf>,
 
-    /// Password of the key, if it is encrypted: env:NAME, file:PATH or pass:TEXT
-    #[arg(long, value_name = "SOURCE", requires = "key")]
+    /// Password of the key, if it is encrypted, or is not that of its key store: env:NAME, file:PATH or pass:TEXT
+    #[arg(long, value_name = "SOURCE")]
     key_pass: Option<String>,
 }
 
@@ -51,6 +51,10 @@ impl SignArgs {
 
     /// Reads the key of an apk or jar, if one is named.
     pub fn identity(&self) -> Result<Option<Identity>> {
+        let key_password = (self.key_pass.as_deref())
+            .map(|source| password("--key-pass", source))
+            .transpose()?;
+        let key_password = key_password.as_deref();
         if let Some(ks) = &self.ks {
             let password = match &self.ks_pass {
                 Some(source) => password("--ks-pass", source)?,
@@ -62,18 +66,20 @@ impl SignArgs {
                 }
             };
             let alias = self.ks_key_alias.as_deref();
-            let identity = Identity::from_keystore(&read(ks)?, &password, alias);
+            let identity = Identity::from_keystore(&read(ks)?, &password, key_password, alias);
             return identity
                 .map(Some)
                 .map_err(|e| e.in_artifact(ks.display().to_string()));
         }
         let (Some(key), Some(cert)) = (&self.key, &self.cert) else {
+            if key_password.is_some() {
+                return Err(Error::usage(
+                    "--key-pass is for the key of --ks, or of --key and --cert",
+                ));
+            }
             return Ok(None);
         };
-        let password = (self.key_pass.as_deref())
-            .map(|source| password("--key-pass", source))
-            .transpose()?;
-        Identity::from_key(&read(key)?, password.as_deref(), &read(cert)?)
+        Identity::from_key(&read(key)?, key_password, &read(cert)?)
             .map(Some)
             .map_err(|e| e.in_artifact(key.display().to_string()))
     }

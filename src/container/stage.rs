@@ -3,7 +3,7 @@
 use crate::container::input::Input;
 use crate::error::{Error, Result};
 use std::fs::{Metadata, Permissions};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
@@ -68,6 +68,17 @@ impl Staged {
         let failed = |e| Error::io("write", &self.target, e);
         self.file.flush().map_err(failed)?;
         Input::open(self.file.get_ref().path())
+    }
+
+    /// Changes bytes that were written before.
+    pub fn change(&mut self, at: u64, bytes: &[u8]) -> Result<()> {
+        let failed = |e| Error::io("write", &self.target, e);
+        // Seeking writes what is buffered.
+        let end = self.file.stream_position().map_err(failed)?;
+        self.file.seek(SeekFrom::Start(at)).map_err(failed)?;
+        self.file.write_all(bytes).map_err(failed)?;
+        self.file.seek(SeekFrom::Start(end)).map_err(failed)?;
+        Ok(())
     }
 
     /// Makes what was written the target.
@@ -147,6 +158,19 @@ mod tests {
         assert_eq!(fs::read(&target).unwrap(), b"new");
         assert_eq!(&*mapped, b"old");
         assert_eq!(names(dir.path()), ["a.jar"]);
+    }
+
+    #[test]
+    fn what_was_written_can_be_changed() {
+        let dir = tempfile::tempdir().unwrap();
+        let target = dir.path().join("a.dll");
+        let mut staged = Staged::create(&target, None).unwrap();
+        staged.write_all(b"head, body").unwrap();
+        staged.change(6, b"B").unwrap();
+        staged.write_all(b", end").unwrap();
+        staged.change(0, b"H").unwrap();
+        staged.commit().unwrap();
+        assert_eq!(fs::read(&target).unwrap(), b"Head, Body, end");
     }
 
     #[cfg(unix)]

@@ -9,6 +9,8 @@ use rustc_hash::FxHashMap;
 
 /// Bytes in front of the instructions.
 pub const HEADER: usize = 16;
+/// Where in it the offset of the debug info is.
+pub const DEBUG_INFO: usize = 8;
 
 /// A code item, borrowed from the file.
 #[derive(Clone, Copy, Debug)]
@@ -109,6 +111,11 @@ pub(super) fn sleb32(cursor: &mut Cursor<'_>) -> Result<i32> {
         cursor.position(),
         "LEB128 number exceeds five bytes",
     ))
+}
+
+/// Bytes of an unsigned LEB128 number.
+fn uleb_len(value: u32) -> u32 {
+    (32 - (value | 1).leading_zeros()).div_ceil(7)
 }
 
 /// Appends a signed LEB128 number.
@@ -331,16 +338,15 @@ impl TryWriter {
         if self.tries.is_empty() {
             return true;
         }
-        let mut count = Vec::new();
-        put_uleb32(&mut count, self.known.len() as u32);
+        let count = self.known.len() as u32;
         for &(at, list) in &self.fixups {
-            let Ok(list) = u16::try_from(count.len() as u32 + list) else {
+            let Ok(list) = u16::try_from(uleb_len(count) + list) else {
                 return false;
             };
             self.tries[at..at + 2].copy_from_slice(&list.to_le_bytes());
         }
         out.extend_from_slice(&self.tries);
-        out.extend_from_slice(&count);
+        put_uleb32(out, count);
         out.extend_from_slice(&self.lists);
         true
     }

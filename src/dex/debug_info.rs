@@ -5,8 +5,11 @@ use crate::dex::code_item::{put_sleb32, sleb32};
 use crate::dex::lower::Moves;
 use crate::dex::remap::Remap;
 use crate::error::{Error, Result};
+use std::ops::Range;
 
-mod dbg {
+/// Opcodes of the state machine, and what its special opcodes step by.
+pub(super) mod dbg {
+    #![allow(missing_docs, reason = "the names are the specification's")]
     pub const END_SEQUENCE: u8 = 0;
     pub const ADVANCE_PC: u8 = 1;
     pub const ADVANCE_LINE: u8 = 2;
@@ -30,13 +33,35 @@ mod dbg {
 pub struct DebugInfo {
     /// The first line, or 0.
     pub line: u32,
-    /// Bytes that the old item takes.
+    /// Bytes of the old item that were read.
     pub len: usize,
 }
 
+/// Where addresses went that come in ascending order.
+struct Addresses<'m> {
+    moves: Moves<'m>,
+    /// Old pcs that all moved as far...
+    calm: Range<u32>,
+    /// ...which is this.
+    by: i32,
+}
+
+impl Addresses<'_> {
+    #[inline]
+    fn pc(&mut self, old: u32) -> u32 {
+        if !self.calm.contains(&old) {
+            (self.calm, self.by) = self.moves.calm(old);
+            if !self.calm.contains(&old) {
+                return self.moves.pc(old);
+            }
+        }
+        old.wrapping_add_signed(self.by)
+    }
+}
+
 /// Reads the `debug_info_item` at an offset of the file and appends it as it must be now. Indexes that the
-/// tables do not have are an error; addresses beyond the code are not, since compilers share
-/// items between methods of different lengths.
+/// tables do not have are an error. Compilers share items between methods of different lengths: what is about addresses
+/// beyond the code is left out.
 pub fn rewrite(
     file: &[u8],
     at: usize,
@@ -70,6 +95,11 @@ pub fn rewrite(
     }
     let mut line = start;
     let mut first = None;
+    let mut addresses = Addresses {
+        moves,
+        calm: 0..0,
+        by: 0,
+    };
     let (mut old, mut new) = (0u32, 0u32);
     // The address has advanced, but that is not written yet.
     let mut pending = false;
@@ -82,9 +112,17 @@ pub fn rewrite(
             first.get_or_insert(line);
             let advance = adjusted / dbg::LINE_RANGE;
             old = old.saturating_add(advance);
-            let to = moves.pc(old);
+            if moves.is_beyond(old) {
+                out.push(dbg::END_SEQUENCE);
+                break;
+            }
+            let to = addresses.pc(old);
             let distance = to.saturating_sub(new);
             new = to;
+            if distance == advance && !pending {
+                out.push(opcode);
+                continue;
+            }
             if distance < advance {
                 // Never by our own moves, which only lengthen.
                 return Err(Error::malformed(
@@ -118,7 +156,7 @@ pub fn rewrite(
             put_sleb32(out, step);
             continue;
         }
-        let to = moves.pc(old);
+        let to = addresses.pc(old);
         if opcode != dbg::END_SEQUENCE && to > new {
             out.push(dbg::ADVANCE_PC);
             put_uleb32(out, to - new);
@@ -151,7 +189,7 @@ pub fn rewrite(
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::dex::registers::Scheme;
     use crate::edit::{Layout, Place};
@@ -185,7 +223,7 @@ mod tests {
     ];
 
     /// Lines by address.
-    fn lines(item: &[u8]) -> Vec<(u32, u32)> {
+    pub fn lines(item: &[u8]) -> Vec<(u32, u32)> {
         let mut cursor = Cursor::new(item);
         let mut line = cursor.uleb32().unwrap();
         for _ in 0..cursor.uleb32().unwrap() {
@@ -236,10 +274,15 @@ mod tests {
         let moves = Moves::new(&layout, Scheme::Live { id: 1 }, 60);
         let mut out = vec![];
         rewrite(ITEM, 0, moves, &map(), &mut out).unwrap();
-        // What lies beyond the code moves with its last instruction.
-        assert_eq!(lines(&out), [(0, 10), (8, 11), (138, 11)]);
+        // What lies beyond the code is left out.
+        assert_eq!(lines(&out), [(0, 10), (8, 11)]);
         let local = out.iter().position(|b| *b == 3).unwrap();
         assert_eq!(out[local + 1], 2);
+
+        let moves = Moves::new(&layout, Scheme::Live { id: 1 }, 103);
+        out.clear();
+        rewrite(ITEM, 0, moves, &map(), &mut out).unwrap();
+        assert_eq!(lines(&out), [(0, 10), (8, 11), (138, 11)]);
         assert_eq!(out[out.len() - 3..], [5, 2, 0]);
     }
 

@@ -49,7 +49,7 @@ struct Sources<'s, 'a> {
     ids: &'s Ids,
     bodies: &'s mut Bodies,
     data: Data,
-    strings: usize,
+    strings: Strings,
     class_data: Vec<u8>,
     /// Where each class's data lies in it, or `NO_INDEX`.
     class_data_at: Vec<u32>,
@@ -69,7 +69,7 @@ pub(super) fn write(
         ids,
         bodies,
         data: Data::gather(file, ids)?,
-        strings: string_size(file, ids)?,
+        strings: Strings::read(file, ids)?,
         class_data: Vec::new(),
         class_data_at: vec![NO_INDEX; file.classes.len()],
     };
@@ -99,18 +99,33 @@ pub(super) fn seal(out: &mut [u8], starts: &[usize]) {
     }
 }
 
-/// Bytes of all strings' data. Strings that overlap are refused.
-fn string_size(file: &File<'_>, ids: &Ids) -> Result<usize> {
-    let mut size = 0;
-    let mut budget = Budget::new(file, "strings");
-    for row in file.strings {
-        let at = u32_at(row, 0) as usize;
-        let (_, end) = string_data(file.bytes, at)?;
-        budget.spend(at, end - at)?;
-        size += end - at;
+/// The strings' data.
+struct Strings {
+    /// Where each old string's ends.
+    ends: Vec<u32>,
+    /// Bytes of all, with those that are new.
+    size: usize,
+}
+
+impl Strings {
+    /// Finds where the strings end. Those that overlap are refused.
+    fn read(file: &File<'_>, ids: &Ids) -> Result<Strings> {
+        let mut strings = Strings {
+            ends: Vec::with_capacity(file.strings.len()),
+            size: 0,
+        };
+        let mut budget = Budget::new(file, "strings");
+        for row in file.strings {
+            let at = u32_at(row, 0) as usize;
+            let (_, end) = string_data(file.bytes, at)?;
+            budget.spend(at, end - at)?;
+            strings.size += end - at;
+            strings.ends.push(end as u32);
+        }
+        let new = ids.strings.iter().map(|(_, text)| new_string(text).len());
+        strings.size += new.sum::<usize>();
+        Ok(strings)
     }
-    let new = ids.strings.iter().map(|(_, text)| new_string(text).len());
-    Ok(size + new.sum::<usize>())
 }
 
 /// A new string's `string_data_item`.
@@ -230,10 +245,10 @@ impl Sources<'_, '_> {
     /// How many bytes a data section takes.
     fn size(&self, kind: u16) -> usize {
         match kind {
-            kind::CODE => self.bodies.code.len(),
+            kind::CODE => self.bodies.code_size,
             kind::DEBUG_INFO => self.bodies.debug.len(),
             kind::TYPE_LIST => self.data.type_lists.size,
-            kind::STRING_DATA => self.strings,
+            kind::STRING_DATA => self.strings.size,
             kind::ANNOTATION => self.data.annotations.size,
             kind::CLASS_DATA => self.class_data.len(),
             kind::ENCODED_ARRAY => self.data.arrays.size,
@@ -309,7 +324,6 @@ impl Sources<'_, '_> {
             0,
         );
         self.write_ids(places, out)?;
-        self.bodies.set_debug_info(places.offset(kind::DEBUG_INFO));
         let bases = Bases {
             ref_lists: places.offset(kind::ANNOTATION_SET_REF_LIST),
             sets: places.offset(kind::ANNOTATION_SET),
@@ -321,7 +335,7 @@ impl Sources<'_, '_> {
             }
             out.resize(section.offset as usize, 0);
             match section.kind {
-                kind::CODE => out.extend_from_slice(&self.bodies.code),
+                kind::CODE => self.bodies.put_code(places.offset(kind::DEBUG_INFO), out),
                 kind::DEBUG_INFO => out.extend_from_slice(&self.bodies.debug),
                 kind::TYPE_LIST => self.data.write_type_lists(self.file, self.ids, out)?,
                 kind::STRING_DATA => self.write_strings(&mut string_ids, out)?,
@@ -490,11 +504,12 @@ impl Sources<'_, '_> {
     fn write_strings(&self, ids: &mut usize, out: &mut Vec<u8>) -> Result<()> {
         let bytes = self.file.bytes;
         let mut run = 0..0;
+        let mut ends = self.strings.ends.iter();
         merge(self.file.strings, &self.ids.strings, |row| {
             let place = match row {
                 Row::Old(row) => {
                     let at = u32_at(row, 0) as usize;
-                    let (_, end) = string_data(bytes, at)?;
+                    let end = *ends.next().expect("one a string") as usize;
                     if at != run.end {
                         out.extend_from_slice(&bytes[run.clone()]);
                         run = at..at;
@@ -552,7 +567,7 @@ mod tests {
     use super::*;
     use crate::dex::Dex;
     use crate::dex::ids::{self, Wanted};
-    use crate::dex::write::Scratch;
+    use crate::dex::write::{Scratch, one_by_one};
 
     const EVERYTHING: &[u8] = include_bytes!("../../tests/dex/everything.dex");
 
@@ -563,7 +578,7 @@ mod tests {
         for file in files {
             let ids = ids::add(file, wanted, &[]).unwrap().unwrap().ids;
             let mut scratch = Scratch::default();
-            scratch.copy_all(file, &ids).unwrap();
+            scratch.copy_all(file, &ids, &one_by_one).unwrap();
             starts.push(out.len());
             write(file, &ids, scratch.bodies(), &mut out).unwrap();
         }

@@ -97,23 +97,24 @@ fn range_straddles(insn: Insn, border: u32) -> bool {
     insn.c < border && insn.c + insn.a > border
 }
 
-/// Renumbers the registers of the instruction at `pc`, whose length was checked: those from `first`
-/// on become one higher. All of them must still fit.
-#[inline]
-pub fn renumber(code: &mut [u8], pc: u32, first: u32) {
-    let word = unit(code, pc);
-    let format = OPS[(word & 0xff) as usize].format;
-    let up = |register: u16| register + u16::from(u32::from(register) >= first);
+/// Where an instruction names registers: the first four bits behind the opcode...
+const A4: u8 = 1;
+/// ...the next four...
+const B4: u8 = 2;
+/// ...or all eight;
+const A8: u8 = 4;
+/// the first byte of the second code unit...
+const B8: u8 = 8;
+/// ...and its second;
+const C8: u8 = 16;
+/// elsewhere: a list, a range, or numbers of 16 bits.
+const ELSEWHERE: u8 = 32;
+
+const fn fields(format: Format) -> u8 {
     match format {
-        Format::F10x | Format::F10t | Format::F20t | Format::F30t => {}
-        Format::F12x | Format::F22t | Format::F22s | Format::F22c => {
-            let (a, b) = (up(word >> 8 & 15), up(word >> 12));
-            set_unit(code, pc, word & 0xff | a << 8 | b << 12);
-        }
-        Format::F11n => {
-            let a = up(word >> 8 & 15);
-            set_unit(code, pc, word & 0xf0ff | a << 8);
-        }
+        Format::F10x | Format::F10t | Format::F20t | Format::F30t => 0,
+        Format::F12x | Format::F22t | Format::F22s | Format::F22c => A4 | B4,
+        Format::F11n => A4,
         Format::F11x
         | Format::F21t
         | Format::F21s
@@ -122,7 +123,56 @@ pub fn renumber(code: &mut [u8], pc: u32, first: u32) {
         | Format::F31i
         | Format::F31t
         | Format::F31c
-        | Format::F51l => set_unit(code, pc, word & 0xff | up(word >> 8) << 8),
+        | Format::F51l => A8,
+        Format::F23x => A8 | B8 | C8,
+        Format::F22b => A8 | B8,
+        Format::F22x
+        | Format::F32x
+        | Format::F35c
+        | Format::F45cc
+        | Format::F3rc
+        | Format::F4rcc => ELSEWHERE,
+    }
+}
+
+/// Where each opcode names registers.
+static FIELDS: [u8; 256] = {
+    let mut all = [0; 256];
+    let mut opcode = 0;
+    while opcode < all.len() {
+        all[opcode] = fields(OPS[opcode].format);
+        opcode += 1;
+    }
+    all
+};
+
+/// Renumbers the registers of the instruction at `pc`, whose length was checked: those from `first`
+/// on become one higher. All of them must still fit.
+#[inline]
+pub fn renumber(code: &mut [u8], pc: u32, first: u32) {
+    let word = unit(code, pc);
+    let fields = FIELDS[usize::from(word & 0xff)];
+    if fields == ELSEWHERE {
+        return renumber_elsewhere(code, pc, first);
+    }
+    // Added without a branch: what an instruction names is hard to foresee.
+    let up = |register: u16, field: u8| {
+        u16::from(fields & field != 0) & u16::from(u32::from(register) >= first)
+    };
+    let a = up(word >> 8 & 15, A4) | up(word >> 8, A8);
+    let b = up(word >> 12, B4);
+    set_unit(code, pc, word.wrapping_add(a << 8).wrapping_add(b << 12));
+    if fields & B8 != 0 {
+        let bc = unit(code, pc + 1);
+        let (b, c) = (up(bc & 0xff, B8), up(bc >> 8, C8));
+        set_unit(code, pc + 1, bc.wrapping_add(b).wrapping_add(c << 8));
+    }
+}
+
+fn renumber_elsewhere(code: &mut [u8], pc: u32, first: u32) {
+    let word = unit(code, pc);
+    let up = |register: u16| register.wrapping_add(u16::from(u32::from(register) >= first));
+    match OPS[usize::from(word & 0xff)].format {
         Format::F22x => {
             set_unit(code, pc, word & 0xff | up(word >> 8) << 8);
             let b = up(unit(code, pc + 1));
@@ -134,29 +184,21 @@ pub fn renumber(code: &mut [u8], pc: u32, first: u32) {
                 set_unit(code, at, r);
             }
         }
-        Format::F23x => {
-            set_unit(code, pc, word & 0xff | up(word >> 8) << 8);
-            let bc = unit(code, pc + 1);
-            set_unit(code, pc + 1, up(bc & 0xff) | up(bc >> 8) << 8);
-        }
-        Format::F22b => {
-            set_unit(code, pc, word & 0xff | up(word >> 8) << 8);
-            let bc = unit(code, pc + 1);
-            set_unit(code, pc + 1, up(bc & 0xff) | bc & 0xff00);
-        }
         Format::F35c | Format::F45cc => {
             let count = word >> 12;
             let list = unit(code, pc + 2);
-            let mut new = 0;
-            for i in 0..count.min(4) {
-                new |= up(list >> (4 * i) & 15) << (4 * i);
+            let mut new = list;
+            for i in 0..4 {
+                let register = list >> (4 * i) & 15;
+                let up = u16::from(u32::from(register) >= first) & u16::from(i < count);
+                new = new.wrapping_add(up << (4 * i));
             }
             set_unit(code, pc + 2, new);
             if count == 5 {
                 set_unit(code, pc, word & 0xf0ff | up(word >> 8 & 15) << 8);
             }
         }
-        Format::F3rc | Format::F4rcc => {
+        _ => {
             let (count, from) = (word >> 8, unit(code, pc + 2));
             let (last, border) = (u32::from(from) + u32::from(count), first);
             if count > 0 && u32::from(from) < border && last > border {
@@ -187,7 +229,9 @@ fn set_list(code: &mut [u8], pc: u32, opcode: u8, registers: &[u32]) {
 }
 
 fn put(out: &mut Vec<u8>, units: &[u16]) {
-    out.extend(units.iter().flat_map(|u| u.to_le_bytes()));
+    for unit in units {
+        out.extend_from_slice(&unit.to_le_bytes());
+    }
 }
 
 /// Appends the smallest instruction that puts a number into a register, which eight bits must name.

@@ -5,6 +5,7 @@ use crate::aspect::joinpoint::{
 };
 use crate::bytes::{Cursor, mutf8};
 use crate::dex::class::{Budget, ClassDef, Members, flag};
+use crate::dex::descriptors::Descriptors;
 use crate::dex::file::{Dex, File, NO_INDEX, u32_at};
 use crate::error::{Error, Result};
 use std::cell::Cell;
@@ -22,7 +23,7 @@ fn scan_file(file: &File<'_>, visitor: &mut dyn Visitor) -> Result<()> {
     let mut budget = Budget::new(file, "class data items");
     // Annotations are decoded as often as rules ask: a hostile file must not make that quadratic.
     let patience = Cell::new(file.bytes.len().saturating_mul(4));
-    let mut descriptor = String::new();
+    let mut descriptors = Descriptors::new(file);
     for row in file.classes {
         let class = Class {
             file,
@@ -43,8 +44,7 @@ fn scan_file(file: &File<'_>, visitor: &mut dyn Visitor) -> Result<()> {
         while let Some(method) = members.next()? {
             let (_, proto, name) = file.method(method.id)?;
             let name = mutf8(file.string(name)?);
-            descriptor.clear();
-            file.proto_descriptor(proto, &mut descriptor)?;
+            let descriptor = descriptors.of(proto)?;
             let code =
                 units(file, method.code).map_err(|e| e.in_method(file.method_label(method.id)))?;
             let shape = shape(code, &name);
@@ -52,9 +52,9 @@ fn scan_file(file: &File<'_>, visitor: &mut dyn Visitor) -> Result<()> {
                 index,
                 &Method {
                     name: &name,
-                    descriptor: &descriptor,
+                    descriptor,
                     access: access(method.access),
-                    kinds: kinds(method.access, &name, &descriptor, shape),
+                    kinds: kinds(method.access, &name, descriptor, shape),
                     has_body: method.code != 0,
                     size: code.len() as u32 * 2,
                     trivial: shape != Shape::Other,

@@ -12,17 +12,9 @@ mod types;
 use crate::dex::class::{ClassDef, Members};
 use crate::dex::code_item::Code;
 use crate::dex::file::{Dex, File};
-use crate::error::{Error, Result};
+use crate::dex::order;
+use crate::error::{Error, Result, Verdict};
 use method::Checker;
-
-/// What verification found in a dex file.
-#[derive(Debug, Default)]
-pub struct Verdict {
-    /// Methods looked at.
-    pub methods: u64,
-    /// What does not hold, one fault a method.
-    pub failures: Vec<Error>,
-}
 
 /// `ACC_STATIC`, `ACC_CONSTRUCTOR`.
 const ACC_STATIC: u32 = 0x8;
@@ -36,6 +28,7 @@ pub fn verify(bytes: &[u8]) -> Verdict {
     match Dex::parse(bytes) {
         Ok(dex) => {
             for file in &dex.files {
+                verdict.failures.extend(order::check(file).err());
                 if let Err(e) = verify_file(file, &mut verdict) {
                     verdict.failures.push(e);
                 }

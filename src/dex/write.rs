@@ -4,15 +4,19 @@ use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::plan::{Plan, Planned, Skipped};
 use crate::aspect::woven::WovenType;
 use crate::bytes::mutf8;
-use crate::dex::bodies::{Bodies, Job, Member};
+use crate::dex::bodies::{Bodies, DEBUG_INFO, Job, Member, PART};
 use crate::dex::class::{Budget, ClassDef, Members};
+use crate::dex::descriptors::Descriptors;
 use crate::dex::file::{Dex, File, NO_INDEX};
 use crate::dex::ids::{self, Ids, Wanted};
 use crate::dex::layout;
 use crate::dex::lower::Hooks;
+use crate::dex::order;
+use crate::dex::own_fields::Fields;
 use crate::dex::remap::Remap;
 use crate::dex::sections::{self, Names};
 use crate::error::{Error, Result};
+use std::sync::atomic::AtomicUsize;
 
 /// Descriptor of the class that holds the hooks.
 pub const HOOKS: &[u8] = b"Lweave/runtime/Hooks;";
@@ -20,13 +24,25 @@ pub const HOOKS: &[u8] = b"Lweave/runtime/Hooks;";
 /// Descriptor of what the exception hook is given.
 const THROWABLE: &[u8] = b"Ljava/lang/Throwable;";
 
-/// Reusable buffers for [`weave`]; one a thread.
-#[derive(Default)]
+/// Reusable buffers for [`weave`].
 pub struct Scratch {
     bodies: Bodies,
     members: Vec<Member>,
     /// One for each planned method.
     outcomes: Vec<Outcome>,
+    /// See [`Job::part`].
+    part: usize,
+}
+
+impl Default for Scratch {
+    fn default() -> Scratch {
+        Scratch {
+            bodies: Bodies::default(),
+            members: Vec::new(),
+            outcomes: Vec::new(),
+            part: PART,
+        }
+    }
 }
 
 /// A woven dex file.
@@ -38,8 +54,22 @@ pub struct Woven {
     pub types: Vec<WovenType>,
 }
 
-/// Weaves the planned methods of a dex file.
+/// Runs so many tasks, each by its number, in any order, also at once; returns when all are done.
+pub type Run<'r> = &'r dyn Fn(usize, &(dyn Fn(usize) + Sync));
+
+/// Runs tasks on this thread.
+pub fn one_by_one(count: usize, task: &(dyn Fn(usize) + Sync)) {
+    (0..count).for_each(task);
+}
+
+/// Weaves the planned methods of a dex file, on this thread.
 pub fn weave(dex: &Dex<'_>, plan: &Plan, scratch: &mut Scratch) -> Result<Woven> {
+    weave_on(dex, plan, scratch, &one_by_one)
+}
+
+/// Weaves the planned methods of a dex file; what there is of it that can be done at once, `run` does. How does not show
+/// in the result.
+pub fn weave_on(dex: &Dex<'_>, plan: &Plan, scratch: &mut Scratch, run: Run<'_>) -> Result<Woven> {
     let mut woven = Woven::default();
     if plan.methods.is_empty() {
         return Ok(woven);
@@ -57,13 +87,13 @@ pub fn weave(dex: &Dex<'_>, plan: &Plan, scratch: &mut Scratch) -> Result<Woven>
             first_type,
         };
         first_type = next_type;
-        let ids = weave_bodies(file, file_plan, scratch, &mut woven.types)?;
+        let ids = weave_bodies(file, file_plan, scratch, &mut woven.types, run)?;
         let ids = match ids {
             Some(ids) => ids,
             // Nothing can be woven here, but what lies in front of it in its container grows.
             None if dex.files.len() > 1 => {
                 let ids = Ids::none(file);
-                scratch.copy_all(file, &ids)?;
+                scratch.copy_all(file, &ids, run)?;
                 ids
             }
             None => continue,
@@ -99,10 +129,13 @@ fn weave_bodies(
     plan: FilePlan<'_>,
     scratch: &mut Scratch,
     types: &mut Vec<WovenType>,
+    run: Run<'_>,
 ) -> Result<Option<Ids>> {
     if plan.planned.is_empty() {
         return Ok(None);
     }
+    // What is looked for in tables that are not sorted, hooks that are there already among it, would not be found.
+    order::check(file)?;
     scratch.gather(file, plan)?;
     let advice = plan
         .planned
@@ -154,7 +187,8 @@ fn weave_bodies(
                     *section = name;
                 }
             }
-            scratch.build(file, &added.ids.remap, plan.planned, hooks, &sections)?;
+            let remap = &added.ids.remap;
+            scratch.build(file, remap, plan.planned, hooks, &sections, run)?;
         }
         None => scratch.outcomes.iter_mut().for_each(|outcome| {
             outcome.left = Some(Reason::PoolFull);
@@ -172,42 +206,35 @@ fn tell(
     types: &mut Vec<WovenType>,
 ) -> Result<bool> {
     let mut any = false;
-    let mut last = None;
-    for (planned, outcome) in plan.planned.iter().zip(&scratch.outcomes) {
-        if last != Some(planned.ty) {
-            last = Some(planned.ty);
-            let row = &file.classes[(planned.ty - plan.first_type) as usize];
-            let class = ClassDef::read(row);
-            let of_type = plan.planned.iter().filter(|p| p.ty == planned.ty);
-            types.push(WovenType::new(
-                planned.ty,
-                &file.type_name(class.ty)?,
-                &mutf8(class.file(file)?),
-                of_type.count(),
-            ));
-        }
-        let Some(ty) = types.last_mut() else {
-            continue;
-        };
-        let member = scratch.members[outcome.member as usize];
-        let (_, proto, name) = file.method(member.id)?;
-        let name = mutf8(file.string(name)?);
-        let mut descriptor = String::new();
-        file.proto_descriptor(proto, &mut descriptor)?;
-        match outcome.left {
-            Some(reason) => ty.left.push(Skipped {
-                ty: planned.ty,
-                index: planned.index,
-                method: format!("{name}{descriptor}"),
-                reason,
-            }),
-            None => {
-                any = true;
-                ty.add(planned.id, outcome.line, &name, |text| {
-                    text.push_str(&descriptor);
-                });
+    let mut descriptors = Descriptors::new(file);
+    let mut outcomes = scratch.outcomes.iter();
+    for of_type in plan.planned.chunk_by(|a, b| a.ty == b.ty) {
+        let number = of_type[0].ty;
+        let class = ClassDef::read(&file.classes[(number - plan.first_type) as usize]);
+        let name = file.type_name(class.ty)?;
+        let source = mutf8(class.file(file)?);
+        let mut ty = WovenType::new(number, &name, &source, of_type.len());
+        for (planned, outcome) in of_type.iter().zip(&mut outcomes) {
+            let member = scratch.members[outcome.member as usize];
+            let (_, proto, name) = file.method(member.id)?;
+            let name = mutf8(file.string(name)?);
+            let descriptor = descriptors.of(proto)?;
+            match outcome.left {
+                Some(reason) => ty.left.push(Skipped {
+                    ty: number,
+                    index: planned.index,
+                    method: format!("{name}{descriptor}"),
+                    reason,
+                }),
+                None => {
+                    any = true;
+                    ty.add(planned.id, outcome.line, &name, |text| {
+                        text.push_str(descriptor);
+                    });
+                }
             }
         }
+        types.push(ty);
     }
     Ok(any)
 }
@@ -271,9 +298,9 @@ impl Scratch {
     }
 
     /// Makes bodies that are the old ones, renumbered.
-    pub(super) fn copy_all(&mut self, file: &File<'_>, ids: &Ids) -> Result<()> {
+    pub(super) fn copy_all(&mut self, file: &File<'_>, ids: &Ids, run: Run<'_>) -> Result<()> {
         self.gather(file, FilePlan::default())?;
-        self.build(file, &ids.remap, &[], Hooks::default(), &[])
+        self.build(file, &ids.remap, &[], Hooks::default(), &[], run)
     }
 
     #[cfg(test)]
@@ -288,8 +315,8 @@ impl Scratch {
         planned: &[Planned],
         hooks: Hooks,
         sections: &[u32],
+        run: Run<'_>,
     ) -> Result<()> {
-        ids::check_order(file)?;
         let hooks_type = ids::find_type(file, HOOKS)?;
         // Indices keep their order.
         let begin = remap.methods.binary_search(&hooks.begin).ok();
@@ -298,13 +325,132 @@ impl Scratch {
             remap,
             members: &self.members,
             planned,
+            fields: match planned {
+                [] => Fields::default(),
+                _ => Fields::read(file)?,
+            },
             hooks,
             sections,
             init: ids::find_string(file, b"<init>")?,
             throwable: ids::find_type(file, THROWABLE)?,
             known: hooks_type.map(|ty| ids::methods_of(file, ty)),
             begin: begin.map(|old| old as u32),
+            part: self.part,
+            debug_info: AtomicUsize::new(DEBUG_INFO * file.bytes.len()),
         };
-        self.bodies.build(&job, &mut self.outcomes)
+        self.bodies.build(&job, &mut self.outcomes, run)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::aspect::joinpoint::{Method, Type, Visitor};
+    use crate::dex::code_item::Code;
+    use crate::dex::opcodes::op;
+    use crate::dex::{debug_info, insn};
+
+    #[derive(Default)]
+    struct Everything {
+        types: u32,
+        planned: Vec<Planned>,
+    }
+
+    impl Visitor for Everything {
+        fn enter_type(&mut self, _: &Type<'_>) -> bool {
+            self.types += 1;
+            true
+        }
+        fn method(&mut self, index: u32, method: &Method<'_>) {
+            // One in eight stays as it is.
+            if method.has_body && index % 8 != 7 {
+                self.planned.push(Planned {
+                    ty: self.types - 1,
+                    index,
+                    id: self.types << 8 | index,
+                    advice: Advice::ALL,
+                });
+            }
+        }
+    }
+
+    /// Runs tasks last one first, each on a thread of its own.
+    fn backwards(count: usize, task: &(dyn Fn(usize) + Sync)) {
+        for i in (0..count).rev() {
+            std::thread::scope(|scope| {
+                scope.spawn(|| task(i));
+            });
+        }
+    }
+
+    /// The code of all methods, in the order of the class data.
+    fn codes<'a>(dex: &Dex<'a>) -> Vec<Code<'a>> {
+        let file = &dex.files[0];
+        let mut codes = vec![];
+        for row in file.classes {
+            let class = ClassDef::read(row);
+            if class.data != 0 {
+                let mut members = Members::read(file, class.data).unwrap();
+                while let Some(method) = members.next().unwrap() {
+                    if method.code != 0 {
+                        codes.push(Code::read(file.bytes, method.code as usize).unwrap());
+                    }
+                }
+            }
+        }
+        codes
+    }
+
+    #[test]
+    fn woven_methods_without_debug_info_tell_their_old_pcs() {
+        let bytes = include_bytes!("../../tests/dex/verify.dex");
+        let dex = Dex::parse(bytes).unwrap();
+        let mut all = Everything::default();
+        crate::dex::scan(&dex, &mut all).unwrap();
+        let plan = Plan::new(all.planned);
+        let new = weave(&dex, &plan, &mut Scratch::default()).unwrap();
+        let new = new.bytes.unwrap();
+        let woven = Dex::parse(&new).unwrap();
+        let mut told = 0;
+        for (old, code) in codes(&dex).iter().zip(codes(&woven)) {
+            if old.debug_info != 0 || code.debug_info == 0 {
+                continue;
+            }
+            for (pc, line) in debug_info::tests::lines(&new[code.debug_info as usize..]) {
+                let at = |code: &Code<'_>, pc| insn::at(code.insns, pc).unwrap().opcode;
+                let same = at(&code, pc) == at(old, line);
+                // Where the body begins lies the enter hook.
+                let hook = pc == 0 || matches!(at(&code, pc), op::CONST | op::INVOKE_STATIC);
+                assert!(same || hook, "{pc} {line}");
+                told += u32::from(same);
+            }
+        }
+        assert!(told > 10, "{told}");
+    }
+
+    #[test]
+    fn parts_of_any_size_make_the_same_file() {
+        for bytes in [
+            &include_bytes!("../../tests/dex/everything.dex")[..],
+            include_bytes!("../../tests/dex/verify.dex"),
+            include_bytes!("../../runtime/java/weave-runtime.dex"),
+        ] {
+            let dex = Dex::parse(bytes).unwrap();
+            let mut all = Everything::default();
+            crate::dex::scan(&dex, &mut all).unwrap();
+            let plan = Plan::new(all.planned);
+            let mut scratch = Scratch::default();
+            let whole = weave(&dex, &plan, &mut scratch).unwrap();
+            for part in [1, 100, 1000] {
+                scratch.part = part;
+                let parts = weave_on(&dex, &plan, &mut scratch, &backwards).unwrap();
+                assert!(parts.bytes == whole.bytes, "{part}");
+                let lines = |woven: &Woven| -> Vec<u32> {
+                    let all = woven.types.iter().flat_map(WovenType::methods);
+                    all.map(|m| m.line).collect()
+                };
+                assert_eq!(lines(&parts), lines(&whole));
+            }
+        }
     }
 }

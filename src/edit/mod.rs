@@ -5,6 +5,8 @@
 //! of a branch are the backend's to grow: it calls [`Layout::grow`] and solves again until
 //! nothing changes. Growth is never taken back, so this ends.
 
+use std::ops::Range;
+
 /// Where branches that meant an instruction land once code was put in front of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
@@ -142,6 +144,17 @@ impl Layout {
     #[inline]
     pub fn insn(&self, pc: u32) -> u32 {
         self.find(pc).map_or_else(|new| new, Stop::insn)
+    }
+
+    /// The pcs around `pc`, or else right behind it, between which nothing changes, and how far all of them move.
+    pub fn calm(&self, pc: u32) -> (Range<u32>, i32) {
+        let i = self.stops.partition_point(|s| s.pc <= pc);
+        let last = i.checked_sub(1).map(|i| &self.stops[i]);
+        let end = self.stops.get(i).map_or(u32::MAX, |next| next.pc);
+        match last {
+            None => (0..end, 0),
+            Some(stop) => (stop.pc + 1..end, stop.shift_after()),
+        }
     }
 
     /// What changes, in order of pc.

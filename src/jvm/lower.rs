@@ -10,6 +10,8 @@
 //! One range protects everything behind the enter hook, exit hooks included: hooks swallow their own
 //! failures, and where the call of the exit hook itself finds the stack exhausted, the handler
 //! still accounts for the method's end. The handler comes last in the table, below the method's own.
+//!
+//! A section of Android's trace lies around the hooks: it begins in front of enter, and ends behind exit and error.
 
 use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::plan::Planned;
@@ -21,6 +23,7 @@ use crate::jvm::constructor;
 use crate::jvm::frames::{self, FullFrame, HandlerFrame};
 use crate::jvm::insn::{self, Form, Insn, op};
 use crate::jvm::pool::{Additions, Known, tag};
+use crate::jvm::sections;
 use crate::jvm::signature::method_words;
 
 /// Largest code (JVMS 4.7.3).
@@ -35,6 +38,10 @@ pub struct Constants {
     pub exit: u16,
     /// `Methodref` of the error hook.
     pub error: u16,
+    /// `Methodref` of what begins a section.
+    pub begin_section: u16,
+    /// `Methodref` of what ends one.
+    pub end_section: u16,
     /// `Class` of `java/lang/Throwable`.
     pub throwable: u16,
     /// `Utf8` of `StackMapTable`.
@@ -100,22 +107,39 @@ struct Tables<'a> {
     has_stack_map: bool,
 }
 
-/// A hook call: `ldc id; invokestatic hook`.
-struct Call([u8; 6], usize);
+/// Instructions to insert: calls of static methods, with a constant or without.
+#[derive(Default)]
+struct Snippet([u8; Snippet::MAX], usize);
 
-impl Call {
-    fn new(id: u16, hook: u16) -> Call {
-        let [id_hi, id_lo] = id.to_be_bytes();
-        let [hi, lo] = hook.to_be_bytes();
-        if id_hi == 0 {
-            Call([op::LDC, id_lo, op::INVOKESTATIC, hi, lo, 0], 5)
-        } else {
-            Call([op::LDC_W, id_hi, id_lo, op::INVOKESTATIC, hi, lo], 6)
+impl Snippet {
+    /// Two constants and two calls.
+    const MAX: usize = 12;
+
+    /// Appends `ldc constant`.
+    fn ldc(mut self, constant: u16) -> Snippet {
+        match constant.to_be_bytes() {
+            [0, low] => self.push(&[op::LDC, low]),
+            [high, low] => self.push(&[op::LDC_W, high, low]),
         }
+        self
     }
+
+    /// Appends `invokestatic method`.
+    fn call(mut self, method: u16) -> Snippet {
+        let [high, low] = method.to_be_bytes();
+        self.push(&[op::INVOKESTATIC, high, low]);
+        self
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        self.0[self.1..][..bytes.len()].copy_from_slice(bytes);
+        self.1 += bytes.len();
+    }
+
     fn bytes(&self) -> &[u8] {
         &self.0[..self.1]
     }
+
     fn len(&self) -> u32 {
         self.1 as u32
     }
@@ -129,9 +153,12 @@ struct Job<'j, 'a> {
     tables: Tables<'a>,
     advice: Advice,
     constants: Constants,
-    enter: Call,
-    exit: Call,
-    error: Call,
+    /// At the start.
+    enter: Snippet,
+    /// Before each return.
+    exit: Snippet,
+    /// What the handler does with a copy of the exception, if anything.
+    error: Snippet,
 }
 
 /// Appends the woven Code attribute of a method, or says why it cannot be woven; then `out` is as it
@@ -148,8 +175,36 @@ pub fn lower(
     let Some(code) = class.code(method)? else {
         return Ok(Err(Reason::NoBody));
     };
+    let section = match planned.advice.has(Advice::SECTION) {
+        true => Some(sections::name(class, method)?),
+        false => None,
+    };
+    if let Some(section) = &section
+        && sections::begins(class, code.insns, section).map_err(|e| e.offset_by(code.offset))?
+    {
+        return Ok(Err(Reason::AlreadyWoven));
+    }
     let (out_mark, additions_mark) = (out.len(), additions.mark());
-    let id = additions.integer(planned.id);
+    let mut enter = Snippet::default();
+    let (mut exit, mut error) = (Snippet::default(), Snippet::default());
+    if let Some(section) = section {
+        let text = additions.utf8_bytes(&section);
+        let begin = constants.begin_section;
+        enter = enter.ldc(additions.named(tag::STRING, text)).call(begin);
+    }
+    if planned.advice.only(Advice::ALL) != Advice::default() {
+        let id = additions.integer(planned.id);
+        let hook = |snippet: Snippet, advice, method| match planned.advice.has(advice) {
+            true => snippet.ldc(id).call(method),
+            false => snippet,
+        };
+        enter = hook(enter, Advice::ENTER, constants.enter);
+        exit = hook(exit, Advice::EXIT, constants.exit);
+        error = hook(error, Advice::EXCEPTION, constants.error);
+    }
+    if planned.advice.has(Advice::SECTION) {
+        exit = exit.call(constants.end_section);
+    }
     let job = Job {
         class,
         method,
@@ -157,9 +212,9 @@ pub fn lower(
         tables: tables(class, &code)?,
         advice: planned.advice,
         constants,
-        enter: Call::new(id, constants.enter),
-        exit: Call::new(id, constants.exit),
-        error: Call::new(id, constants.error),
+        enter,
+        exit,
+        error,
     };
     let outcome = job.run(additions, scratch, out);
     if !matches!(outcome, Ok(Ok(_))) {
@@ -217,9 +272,8 @@ impl<'a> Job<'_, 'a> {
         }
         let layout = &scratch.layout;
         let handler = layout.start(self.code.insns.len() as u32);
-        let has_handler = self.advice.has(Advice::EXCEPTION);
-        let handler_len = if has_handler { self.error.len() + 2 } else { 0 };
-        let new_len = handler + handler_len;
+        let has_handler = self.advice.only(HANDLED) != Advice::default();
+        let new_len = handler + if has_handler { self.handler_len() } else { 0 };
         let guards: Vec<(u32, u32)> = match &initialisation {
             _ if !has_handler => vec![],
             None => vec![(layout.target(0), handler)],
@@ -232,11 +286,8 @@ impl<'a> Job<'_, 'a> {
         };
         let own_entries = self.code.exceptions.len() / 8;
         let max_stack = u32::from(self.code.max_stack) + 1;
-        let max_stack = if has_handler {
-            max_stack.max(3)
-        } else {
-            max_stack
-        };
+        // The exception, a copy of it, and the id.
+        let max_stack = max_stack.max(if has_handler { 3 } else { 0 });
         if new_len > MAX_CODE {
             return Ok(Err(Reason::CodeTooLarge));
         }
@@ -252,9 +303,7 @@ impl<'a> Job<'_, 'a> {
         out.extend_from_slice(&new_len.to_be_bytes());
         self.put_code(entries, scratch, out);
         if has_handler {
-            out.push(op::DUP);
-            out.extend_from_slice(self.error.bytes());
-            out.push(op::ATHROW);
+            self.put_handler(out);
         }
         self.put_exceptions(layout, &guards, handler, out);
         let handler_frame = has_handler.then_some(HandlerFrame {
@@ -272,6 +321,27 @@ impl<'a> Job<'_, 'a> {
         let len = (out.len() - start - 6) as u32;
         out[start + 2..start + 6].copy_from_slice(&len.to_be_bytes());
         Ok(Ok(line))
+    }
+
+    fn handler_len(&self) -> u32 {
+        let ends_section = self.advice.has(Advice::SECTION);
+        let reports = self.advice.has(Advice::EXCEPTION);
+        let end = if ends_section { CALL_LEN } else { 0 };
+        let report = if reports { 1 + self.error.len() } else { 0 };
+        report + end + 1
+    }
+
+    /// Appends the handler's code.
+    fn put_handler(&self, out: &mut Vec<u8>) {
+        if self.advice.has(Advice::EXCEPTION) {
+            out.push(op::DUP);
+            out.extend_from_slice(self.error.bytes());
+        }
+        if self.advice.has(Advice::SECTION) {
+            let end = Snippet::default().call(self.constants.end_section);
+            out.extend_from_slice(end.bytes());
+        }
+        out.push(op::ATHROW);
     }
 
     /// Whether a branch leads to one of these pcs: a breakpoint there must be met each time round, not only
@@ -292,12 +362,12 @@ impl<'a> Job<'_, 'a> {
         scratch.islands.clear();
         scratch.bypassed.clear();
         scratch.frames.clear();
-        if self.advice.has(Advice::ENTER) {
+        if self.enter.len() > 0 {
             for &pc in entries {
                 scratch.layout.insert(pc, Place::Prologue, self.enter.len());
             }
         }
-        if self.advice.has(Advice::EXIT) {
+        if self.exit.len() > 0 {
             for &pc in &scratch.returns {
                 scratch.layout.insert(pc, Place::Before, self.exit.len());
             }
@@ -634,6 +704,11 @@ fn put_frames_with_islands(
     frames::put_full(out, all.into_iter(), layout, handler)
 }
 
+/// Advice that takes a handler.
+const HANDLED: Advice = Advice::EXCEPTION.with(Advice::SECTION);
+
+/// Length of `invokestatic`.
+const CALL_LEN: u32 = 3;
 const GOTO_LEN: u32 = 3;
 const GOTO_W_LEN: u32 = 5;
 
@@ -711,6 +786,44 @@ fn walk(code: &[u8], parameter_words: u32, scratch: &mut Scratch) -> Result<Walk
 /// Constants for the hooks of a class, as far as `advice` needs them; existing ones are used again.
 pub fn constants(class: &Class<'_>, advice: Advice, additions: &mut Additions) -> Constants {
     let mut constants = Constants::default();
+    if advice.only(Advice::ALL) != Advice::default() {
+        hook_constants(class, advice, additions, &mut constants);
+    }
+    if advice.has(Advice::SECTION) {
+        let trace = additions.utf8(sections::TRACE);
+        let trace = additions.named(tag::CLASS, trace);
+        let mut method = |(name, descriptor)| additions.method(trace, name, descriptor);
+        constants.begin_section = method(sections::BEGIN);
+        constants.end_section = method(sections::END);
+    }
+    if advice.only(HANDLED) != Advice::default() && class.major >= 50 {
+        let name = class.pool.known(Known::Throwable);
+        let known = (name != 0).then(|| class.pool.class_named(name)).flatten();
+        constants.throwable = match known {
+            Some(index) => index,
+            None => {
+                let name = if name == 0 {
+                    additions.utf8("java/lang/Throwable")
+                } else {
+                    name
+                };
+                additions.named(tag::CLASS, name)
+            }
+        };
+        constants.stack_map_table = match class.pool.known(Known::StackMapTable) {
+            0 => additions.utf8("StackMapTable"),
+            index => index,
+        };
+    }
+    constants
+}
+
+fn hook_constants(
+    class: &Class<'_>,
+    advice: Advice,
+    additions: &mut Additions,
+    constants: &mut Constants,
+) {
     let hooks_name = match class.pool.known(Known::Hooks) {
         0 => additions.utf8(crate::jvm::pool::HOOKS_CLASS),
         index => index,
@@ -736,32 +849,12 @@ pub fn constants(class: &Class<'_>, advice: Advice, additions: &mut Additions) -
     if advice.has(Advice::EXCEPTION) {
         let descriptor = additions.utf8("(Ljava/lang/Throwable;I)V");
         constants.error = hook(additions, "error", descriptor);
-        if class.major >= 50 {
-            let name = class.pool.known(Known::Throwable);
-            let known = (name != 0).then(|| class.pool.class_named(name)).flatten();
-            constants.throwable = match known {
-                Some(index) => index,
-                None => {
-                    let name = if name == 0 {
-                        additions.utf8("java/lang/Throwable")
-                    } else {
-                        name
-                    };
-                    additions.named(tag::CLASS, name)
-                }
-            };
-            constants.stack_map_table = match class.pool.known(Known::StackMapTable) {
-                0 => additions.utf8("StackMapTable"),
-                index => index,
-            };
-        }
     }
-    constants
 }
 
 /// Most constants that one class and one of its methods may add, islands aside: what [`constants`]
-/// adds, and an id.
-pub const MAX_ADDITIONS: u16 = 20;
+/// adds, an id, and a section's name.
+pub const MAX_ADDITIONS: u16 = 32;
 
 /// Most constants for the types of a method's parameters: a name and a class for each of at most 255
 /// (JVMS 4.3.3).

@@ -14,6 +14,7 @@ mod lower;
 pub mod module_info;
 mod pool;
 mod scan;
+mod sections;
 mod signature;
 pub mod verify;
 mod write;

@@ -234,6 +234,12 @@ impl<'a> Pool<'a> {
         self.utf8(name)
     }
 
+    /// The text of a `String`.
+    pub fn string(&self, index: u16) -> Result<&'a [u8]> {
+        let text = self.constant(index, tag::STRING, "String")?.be_u16()?;
+        self.utf8(text)
+    }
+
     /// The name of a `Module`.
     pub fn module_name(&self, index: u16) -> Result<&'a [u8]> {
         let name = self.constant(index, tag::MODULE, "Module")?.be_u16()?;
@@ -351,7 +357,7 @@ impl Additions {
         self.add(tag::UTF8, &[&(text.len() as u16).to_be_bytes(), text])
     }
 
-    /// Appends a `Class`, `Module` or `Package`.
+    /// Appends a `Class`, `String`, `Module` or `Package`.
     pub fn named(&mut self, tag: u8, name: u16) -> u16 {
         self.add(tag, &[&name.to_be_bytes()])
     }
@@ -359,6 +365,13 @@ impl Additions {
     /// Appends an `Integer`.
     pub fn integer(&mut self, value: u32) -> u16 {
         self.add(tag::INTEGER, &[&value.to_be_bytes()])
+    }
+
+    /// Appends a `Methodref` and what it takes.
+    pub fn method(&mut self, class: u16, name: &str, descriptor: &str) -> u16 {
+        let (name, descriptor) = (self.utf8(name), self.utf8(descriptor));
+        let pair = self.pair(tag::NAME_AND_TYPE, name, descriptor);
+        self.pair(tag::METHODREF, class, pair)
     }
 
     /// Appends a `NameAndType` or `Methodref`.

@@ -54,6 +54,7 @@ pub(crate) struct Spot<'a> {
 struct Item {
     /// Its place in the memory of its [`Task`].
     packed: Option<Packed<Range<usize>>>,
+    needs_library: bool,
     touched: Touched,
 }
 
@@ -81,6 +82,7 @@ pub(crate) fn weave_archive<W: Write + Send>(
     open: Open<'_, W>,
 ) -> Result<Option<W>> {
     let survey = Survey::of(archive).map_err(|e| e.in_artifact(spot.label))?;
+    let cx = &cx.inside(survey.layout);
     let library = match &spot.library {
         // What brings its own class loader brings its own library.
         Library::ClassPath(_) if survey.layout != Layout::Jar => Library::Embed,
@@ -220,6 +222,7 @@ impl<W: Write + Send> Walk<'_, '_, '_, W> {
             }
         }
         self.ledger.record(self.spot.label, &item.touched);
+        self.ledger.needs_library |= item.needs_library;
         if let Some(new) = item.packed {
             self.woven();
             self.output.replace(index, &new.of(packed))?;
@@ -417,13 +420,14 @@ impl<W: Write + Send> Walk<'_, '_, '_, W> {
         }
         self.profiles()?;
         let embed = *self.rules.library == Library::Embed;
+        let needs_library = self.ledger.needs_library;
         let map = match is_unit {
             true => self.ledger.end_unit(survey.earlier.as_ref()),
             false => None,
         };
         match &survey.home {
-            Home::Jar(path) if embed => {
-                let jar = runtime::jar_with_symbols(map.as_deref().unwrap_or_default())?;
+            Home::Jar(path) if embed && needs_library => {
+                let jar = runtime::jar_with_symbols(map.as_deref().map_or(&[][..], Vec::as_slice))?;
                 self.output.add(path, Method::Stored, &jar)?;
             }
             home => {
@@ -450,6 +454,7 @@ impl<W: Write + Send> Walk<'_, '_, '_, W> {
                 }
                 if let Home::Package(prefix) = home
                     && embed
+                    && needs_library
                     && !survey.carries_library
                 {
                     for (name, packed) in runtime::packed_classes()? {
@@ -601,6 +606,7 @@ impl Item {
         });
         Item {
             packed,
+            needs_library: touched.needs_library,
             touched: touched.ty,
         }
     }

@@ -1,12 +1,17 @@
 //! .NET assemblies, each with the symbols file (.pdb) beside it.
 
+use crate::aspect::plan::Plan;
 use crate::cil::{self, StrongNameKey, Written};
+use crate::container::stage::Staged;
 use crate::error::{Error, Result};
 use crate::pipeline::ledger::Ledger;
 use crate::pipeline::outcome::WarningKind;
-use crate::pipeline::process::Context;
-use crate::pipeline::unit::{Attempts, Platform, Unit, parse_all, plan};
+use crate::pipeline::output::write_all;
+use crate::pipeline::process::{Context, Platform, with_worker};
+use crate::pipeline::records::Records;
+use crate::pipeline::unit::{Attempts, parse_all, plan};
 use rayon::prelude::*;
+use std::path::Path;
 
 /// An assembly to weave.
 pub(crate) struct Source<'f> {
@@ -23,12 +28,12 @@ pub(crate) struct Source<'f> {
 }
 
 /// Weaves assemblies on all threads and records them in their order. `None` for one that stays as it is.
-pub(crate) fn weave_assemblies(
+pub(crate) fn weave_assemblies<'a>(
     cx: &Context<'_>,
     ledger: &mut Ledger<'_>,
-    key: Option<&StrongNameKey>,
-    sources: &[Source<'_>],
-) -> Result<Vec<Option<Written>>> {
+    key: Option<&'a StrongNameKey>,
+    sources: &[Source<'a>],
+) -> Result<Vec<Option<Written<'a>>>> {
     let (parsed, errors) = parse_all(sources, |source| cil::Image::parse(source.bytes));
     let pdbs: Vec<Option<cil::pdb::Source<'_>>> = (sources.par_iter().zip(&parsed))
         .map(|(source, image)| {
@@ -36,8 +41,6 @@ pub(crate) fn weave_assemblies(
             Some(pdb.written_as(source.pdb_name.as_deref()))
         })
         .collect();
-    let mut scratches = Vec::new();
-    scratches.resize_with(sources.len(), <[cil::Scratch; 2]>::default);
     let files: Vec<_> = (sources.iter().zip(&parsed).zip(&pdbs))
         .map(|((source, image), pdb)| {
             Some(File {
@@ -47,44 +50,55 @@ pub(crate) fn weave_assemblies(
             })
         })
         .collect();
-    let begun: Vec<_> = (files.par_iter().zip(&mut scratches))
-        .map(|(file, [first, second])| match file {
-            Some(file) => {
-                let unit = file.weave(cx, &Attempts::default(), first)?;
-                Ok(unit.map(|unit| (unit, second)))
-            }
+    let plans: Vec<Result<Option<Plan>>> = (files.par_iter())
+        .map(|file| match file {
+            Some(file) => file.plan(cx),
             None => Ok(None),
         })
         .collect();
-    let mut settled = Vec::with_capacity(sources.len());
-    for (((source, file), e), unit) in sources.iter().zip(&files).zip(errors).zip(begun) {
+    // Ids are claimed in the job's order, before anything is woven with them.
+    let mut ready = Vec::with_capacity(sources.len());
+    for (((source, file), e), plan) in sources.iter().zip(&files).zip(errors).zip(plans) {
         let place = |e: Error| e.in_artifact(source.label);
         if let Some(e) = e {
             ledger.unreadable(&place(e));
         }
-        let (Some(file), Some((unit, scratch))) = (file, unit.map_err(place)?) else {
+        let plan = plan.map_err(place)?;
+        let claimed = file.as_ref().zip(plan).map(|(file, mut plan)| {
+            file.claim(ledger, &mut plan).map_err(place)?;
+            Ok((file, plan))
+        });
+        ready.push(claimed.transpose()?);
+    }
+    let woven: Vec<Result<Option<_>>> = (ready.into_par_iter())
+        .map(|ready| match ready {
+            Some((file, plan)) => file.weave(cx, plan).map(Some),
+            None => Ok(None),
+        })
+        .collect();
+    let mut settled = Vec::with_capacity(sources.len());
+    for (source, woven) in sources.iter().zip(woven) {
+        let woven = woven.map_err(|e| e.in_artifact(source.label))?;
+        let Some((woven, records)) = woven else {
             settled.push(None);
             continue;
         };
         let interrupted = ledger.begin_inner_unit();
-        let woven = unit.settle(ledger, source.label, move |attempts| {
-            let again = file.weave(cx, attempts, scratch).map_err(place)?;
-            Ok(again.expect("the same rules mean the same methods"))
-        })?;
+        ledger.record_all(source.label, records);
         let map = ledger.end_unit(None);
         ledger.resume(interrupted);
         settled.push(map.map(|map| (woven, map)));
     }
-    let written: Vec<Result<Option<Written>>> = (settled.into_par_iter().zip(sources))
+    let written: Vec<Result<Option<Written<'_>>>> = (settled.into_par_iter().zip(sources))
         .map(|(woven, source)| {
             let Some((woven, map)) = woven else {
                 return Ok(None);
             };
-            let written = woven.write(Some(&map), key);
+            let written = woven.write(Some(map), key);
             written.map(Some).map_err(|e| e.in_artifact(source.label))
         })
         .collect();
-    let written: Vec<Option<Written>> = written.into_iter().collect::<Result<_>>()?;
+    let written: Vec<Option<Written<'_>>> = written.into_iter().collect::<Result<_>>()?;
     for (written, source) in written.iter().zip(sources) {
         let Some(written) = written else { continue };
         ledger.outcome.artifacts += 1;
@@ -94,6 +108,38 @@ pub(crate) fn weave_assemblies(
         }
     }
     Ok(written)
+}
+
+/// About how many methods are scanned at once.
+const SCANNED: u32 = 2048;
+
+/// Bytes of an assembly that are written at once: few enough to stay in a core's cache until they are.
+const WINDOW: usize = 256 << 10;
+
+/// Writes a woven assembly over `path`, like `like`. While one window of it is made and hashed, the one before
+/// it is written.
+pub(crate) fn write_image(image: &cil::Output<'_>, path: &Path, like: &Path) -> Result<()> {
+    let mut staged = Staged::create(path, Some(like))?;
+    let mut digest = image.digest();
+    let (mut ready, mut next) = (Vec::new(), Vec::with_capacity(WINDOW));
+    let mut at = 0;
+    while at < image.len() || !ready.is_empty() {
+        next.resize(WINDOW.min(image.len() - at), 0);
+        let (wrote, ()) = rayon::join(
+            || write_all(&mut staged, &ready, path),
+            || {
+                image.fill(at, &mut next);
+                digest.update(&next);
+            },
+        );
+        wrote?;
+        at += next.len();
+        std::mem::swap(&mut ready, &mut next);
+    }
+    for (at, bytes) in image.seal(digest)? {
+        staged.change(at as u64, &bytes)?;
+    }
+    staged.commit()
 }
 
 /// What a backend's warning is about.
@@ -119,27 +165,69 @@ struct File<'i, 'a> {
 }
 
 impl<'i, 'a> File<'i, 'a> {
-    /// `None`: no rule has anything to say about it.
-    fn weave<'s>(
-        &self,
-        cx: &Context<'_>,
-        attempts: &Attempts,
-        scratch: &'s mut cil::Scratch,
-    ) -> Result<Option<Unit<cil::Woven<'i, 'a, 's>>>> {
+    /// What to weave. `None`: no rule has anything to say about it.
+    fn plan(&self, cx: &Context<'_>) -> Result<Option<Plan>> {
         let (source, image) = (self.source, self.image);
         let version = image.assembly_version();
         let matcher = (cx.matcher).for_artifact(source.name, version.as_deref(), cx.hierarchy);
         if !matcher.bytes_may_match(source.bytes) {
             return Ok(None);
         }
-        let plan = plan(cx, &matcher, attempts, Platform::DotNet, |visitor| {
-            cil::scan(image, visitor)
-        })?;
-        if plan.methods.is_empty() && plan.skipped.is_empty() {
-            return Ok(None);
+        let survey = cil::Survey::read(image);
+        let attempts = Attempts::default();
+        let parts: Vec<Result<Plan>> = (survey.parts(SCANNED).into_par_iter())
+            .map(|types| {
+                let first = types.start;
+                let place = (Platform::DotNet, first);
+                plan(cx, &matcher, &attempts, place, |visitor| {
+                    survey.scan(types, visitor)
+                })
+            })
+            .collect();
+        let mut plan = Plan::default();
+        for part in parts {
+            plan.append(part?);
         }
-        let mut woven = cil::weave(image, self.pdb, &plan, scratch)?;
-        let types = std::mem::take(&mut woven.types);
-        Ok(Some(Unit::new(cx, woven, types, plan)))
+        Ok(Some(plan).filter(|plan| !plan.methods.is_empty() || !plan.skipped.is_empty()))
+    }
+
+    /// Gives the planned methods ids that nobody else has.
+    fn claim(&self, ledger: &mut Ledger<'_>, plan: &mut Plan) -> Result<()> {
+        ledger.taken.expect(plan.methods.len());
+        for methods in plan.methods.chunk_by_mut(|a, b| a.ty == b.ty) {
+            let ty = methods[0].ty;
+            let name = self.image.type_name(ty)?;
+            let describe = |index| self.image.describe(ty, index);
+            (ledger.taken).claim_planned(ledger.known, &name, methods, describe)?;
+        }
+        Ok(())
+    }
+
+    fn weave(&self, cx: &Context<'_>, plan: Plan) -> Result<(cil::Woven<'i, 'a>, Records)> {
+        let weaver = cil::Weaver::new(self.image, self.pdb, &plan)?;
+        let parts: Vec<Result<(cil::Part, Records)>> = (weaver.parts().into_par_iter())
+            .map(|part| {
+                let artifact = (part.start == 0).then_some(self.source.label);
+                let mut part = with_worker(|w| weaver.part(part, &mut w.cil_scratch))?;
+                let records = Records::of(artifact, part.take_types(), cx.explain);
+                Ok((part, records))
+            })
+            .collect();
+        let (parts, records): (Vec<_>, Vec<_>) = (parts.into_iter().collect::<Result<Vec<_>>>()?)
+            .into_iter()
+            .unzip();
+        let mut woven = with_worker(|w| weaver.join(parts, &mut w.cil_scratch))?;
+        let renumbered: Vec<Result<()>> = (woven.renumberings().into_par_iter())
+            .map(cil::Renumbering::run)
+            .collect();
+        renumbered.into_iter().collect::<Result<()>>()?;
+        let mut all = Records::default();
+        let machines = Records::of(None, std::mem::take(&mut woven.types), cx.explain);
+        for records in records.into_iter().chain([machines]) {
+            all.append(records);
+        }
+        drop(weaver);
+        all.complete(plan, cx.explain);
+        Ok((woven, all))
     }
 }

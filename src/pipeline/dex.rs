@@ -5,8 +5,8 @@ use crate::aspect::pointcut::ArtifactMatcher;
 use crate::dex;
 use crate::error::{Error, Result};
 use crate::pipeline::ledger::Ledger;
-use crate::pipeline::process::{Context, with_worker};
-use crate::pipeline::unit::{Attempts, Platform, Unit, parse_all, plan};
+use crate::pipeline::process::{Context, Platform};
+use crate::pipeline::unit::{Attempts, Unit, parse_all, plan};
 use rayon::prelude::*;
 
 /// The class with the hooks.
@@ -68,11 +68,14 @@ fn weave(
         return Ok(None);
     }
     let scan = |visitor: &mut dyn Visitor| dex::scan(dex, visitor);
-    let plan = plan(cx, matcher, attempts, Platform::Android, scan)?;
+    let plan = plan(cx, matcher, attempts, (Platform::Android, 0), scan)?;
     if plan.methods.is_empty() && plan.skipped.is_empty() {
         return Ok(None);
     }
-    let woven = with_worker(|w| dex::weave(dex, &plan, &mut w.dex_scratch))?;
+    let run = |count: usize, task: &(dyn Fn(usize) + Sync)| {
+        (0..count).into_par_iter().with_max_len(1).for_each(task);
+    };
+    let woven = dex::weave_on(dex, &plan, &mut dex::Scratch::default(), &run)?;
     Ok(Some(Unit::new(cx, woven.bytes, woven.types, plan)))
 }
 

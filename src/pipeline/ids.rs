@@ -8,6 +8,8 @@
 //! member), and a class of which some id is taken gets its next base whose ids are all free, and is
 //! woven again. The order does not depend on threads, so neither do the ids.
 
+use crate::aspect::plan::Planned;
+use crate::error::Result;
 use crate::symbols::Symbols;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -46,6 +48,43 @@ impl TakenIds {
     /// Marks the ids of classes that an earlier weave left in the input.
     pub(crate) fn reserve(&mut self, symbols: &Symbols) {
         self.taken.extend(symbols.iter().map(|(id, _)| id));
+    }
+
+    /// Takes ids for the methods of a type that are to be woven: those that they have, or else others.
+    /// `describe` gives name and descriptor of a method, by its number in the type.
+    pub(crate) fn claim_planned(
+        &mut self,
+        known: &KnownIds,
+        ty: &str,
+        methods: &mut [Planned],
+        describe: impl Fn(u32) -> Result<(String, String)>,
+    ) -> Result<()> {
+        // Only maps of earlier weaves know names.
+        let described: Vec<(String, String)> = match known.known.is_empty() {
+            true => vec![],
+            false => (methods.iter())
+                .map(|m| describe(m.index))
+                .collect::<Result<_>>()?,
+        };
+        let attempt = self.claim(known, ty, || {
+            methods.iter().enumerate().map(|(i, m)| {
+                let described = described.get(i);
+                let (name, descriptor) = described.map_or(("", ""), |(n, d)| (n, d));
+                (m.id, name, descriptor)
+            })
+        });
+        if attempt > 0 {
+            let shift = (known.base)(ty, attempt).wrapping_sub((known.base)(ty, 0));
+            for method in methods {
+                method.id = method.id.wrapping_add(shift);
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes room for so many more.
+    pub(crate) fn expect(&mut self, ids: usize) {
+        self.taken.reserve(ids);
     }
 
     /// Takes the ids of a type's methods (id of the first attempt, name, descriptor), and tells the
@@ -152,6 +191,37 @@ mod tests {
         let mut taken = TakenIds::default();
         taken.taken.insert(100);
         assert_eq!(claim(&mut taken, &known, "A", &[(0, "a")]), 1);
+    }
+
+    #[test]
+    fn planned_methods_get_the_ids_of_their_attempt() {
+        let planned = |index| Planned {
+            ty: 0,
+            index,
+            id: weak("A", 0) + index,
+            advice: crate::aspect::advice::Advice::ALL,
+        };
+        let describe = |index: u32| Ok((["a", "b"][index as usize].to_owned(), "()V".to_owned()));
+        let ids = |known: &KnownIds, taken: &mut TakenIds| {
+            let mut methods = [planned(0), planned(1)];
+            let claimed = taken.claim_planned(known, "A", &mut methods, describe);
+            claimed.unwrap();
+            methods.map(|m| m.id)
+        };
+        let none = KnownIds::new(weak, Symbols::default());
+        let mut taken = TakenIds::default();
+        taken.expect(4);
+        assert_eq!(ids(&none, &mut taken), [100, 101]);
+        assert_eq!(ids(&none, &mut taken), [110, 111]);
+        // An earlier weave gave 100 to another method, or to this one.
+        assert_eq!(
+            ids(&known(100, "B", "b"), &mut TakenIds::default()),
+            [110, 111]
+        );
+        assert_eq!(
+            ids(&known(100, "A", "a"), &mut TakenIds::default()),
+            [100, 101]
+        );
     }
 
     #[test]

@@ -4,7 +4,10 @@ use crate::error::Error;
 use crate::pipeline::ids::{KnownIds, TakenIds};
 use crate::pipeline::outcome::{ClassPlan, Left, Outcome, WarningKind};
 use crate::pipeline::process::Touched;
-use crate::symbols::{Symbols, Writer};
+use crate::pipeline::records::Records;
+use crate::symbols::{self, Symbols, Writer};
+use rayon::prelude::*;
+use std::sync::Arc;
 
 /// The books of a job.
 pub(crate) struct Ledger<'j> {
@@ -14,18 +17,21 @@ pub(crate) struct Ledger<'j> {
     explain: bool,
     /// Symbols of the unit (artifact that carries its own map) under way.
     unit: Writer,
+    /// Classes of the unit call the hook library.
+    pub(crate) needs_library: bool,
     /// The artifact that the last symbol of the unit was in.
     last_artifact: String,
-    /// Symbols of all finished units.
+    /// The map of the first finished unit, which is the job's as long as there is no other.
+    only: Option<Arc<Vec<u8>>>,
+    /// Symbols of all finished units, if there are several.
     merged: Writer,
-    /// The finished map of the last unit, which is the job's if there is no other.
-    last_map: Vec<u8>,
     units: usize,
 }
 
 /// A unit that was interrupted by one inside it.
 pub(crate) struct Interrupted {
     unit: Writer,
+    needs_library: bool,
 }
 
 impl<'j> Ledger<'j> {
@@ -36,9 +42,10 @@ impl<'j> Ledger<'j> {
             outcome: Outcome::default(),
             explain,
             unit: Writer::default(),
+            needs_library: false,
             last_artifact: String::new(),
+            only: None,
             merged: Writer::default(),
-            last_map: Vec::new(),
             units: 0,
         }
     }
@@ -66,9 +73,28 @@ impl<'j> Ledger<'j> {
             for m in touched.woven.methods() {
                 self.unit.method(m.id, m.name, m.descriptor, m.line);
             }
+            self.pack_symbols();
             self.outcome.classes += 1;
             self.outcome.methods += touched.woven.methods().len() as u64;
         }
+        self.tell(artifact, touched);
+    }
+
+    /// Records the types of an artifact whose symbols are packed already, with its name.
+    pub(crate) fn record_all(&mut self, artifact: &str, mut records: Records) {
+        if records.methods > 0 {
+            self.unit.append(&mut records.symbols);
+            self.last_artifact.clear();
+        }
+        self.outcome.classes += records.classes.len() as u64;
+        self.outcome.methods += records.methods;
+        for touched in &records.touched {
+            self.tell(artifact, touched);
+        }
+    }
+
+    /// Notes what was left of a type and, when explaining, what was woven.
+    fn tell(&mut self, artifact: &str, touched: &Touched) {
         for left in &touched.woven.left {
             *self.outcome.left.entry(left.reason).or_default() += 1;
             if left.reason.is_failure() {
@@ -100,6 +126,18 @@ impl<'j> Ledger<'j> {
         }
     }
 
+    /// Packs the symbols that are ready to be, on all threads, once there is work for them: spread over the job, and
+    /// before what waits takes memory worth speaking of.
+    fn pack_symbols(&mut self) {
+        if self.unit.waiting() >= 2 * rayon::current_num_threads() {
+            let pack = |blocks: Vec<Vec<u8>>| {
+                let packed = blocks.par_iter().map(|block| symbols::pack(block));
+                packed.collect()
+            };
+            self.unit.pack_waiting(pack);
+        }
+    }
+
     /// Records a member that could not be read and is copied as it is.
     pub(crate) fn unreadable(&mut self, error: &Error) {
         self.outcome
@@ -117,6 +155,7 @@ impl<'j> Ledger<'j> {
         self.last_artifact.clear();
         Interrupted {
             unit: std::mem::take(&mut self.unit),
+            needs_library: std::mem::take(&mut self.needs_library),
         }
     }
 
@@ -124,10 +163,11 @@ impl<'j> Ledger<'j> {
     pub(crate) fn resume(&mut self, interrupted: Interrupted) {
         self.last_artifact.clear();
         self.unit = interrupted.unit;
+        self.needs_library |= interrupted.needs_library;
     }
 
     /// Ends a unit: its map, with what an earlier weave of it knew, or `None` if it has no symbols.
-    pub(crate) fn end_unit(&mut self, earlier: Option<&Symbols>) -> Option<Vec<u8>> {
+    pub(crate) fn end_unit(&mut self, earlier: Option<&Symbols>) -> Option<Arc<Vec<u8>>> {
         self.last_artifact.clear();
         let mut unit = std::mem::take(&mut self.unit);
         if let Some(earlier) = earlier {
@@ -136,27 +176,39 @@ impl<'j> Ledger<'j> {
         if unit.is_empty() {
             return None;
         }
-        self.merged.append(&mut unit);
+        let map = Arc::new(unit.finish());
         self.units += 1;
-        self.last_map = unit.finish();
-        Some(self.last_map.clone())
+        if self.units == 1 {
+            self.only = Some(Arc::clone(&map));
+        } else {
+            self.merge_only();
+            self.merged.append_map(&map);
+        }
+        Some(map)
     }
 
     /// An artifact of an earlier weave stays as it is: what it is known to hold joins the job's map.
     pub(crate) fn keep_earlier(&mut self, earlier: &Symbols) {
         let mut unit = Writer::default();
         unit.symbols(earlier);
+        self.merge_only();
         self.merged.append(&mut unit);
-        // The last unit's map is no longer the job's.
-        self.units += 2;
+        self.units += 1;
+    }
+
+    /// The first unit is no longer the only one.
+    fn merge_only(&mut self) {
+        if let Some(only) = self.only.take() {
+            self.merged.append_map(&only);
+        }
     }
 
     /// The map of the whole job, or `None` if nothing was woven.
-    pub(crate) fn end_job(&mut self) -> Option<Vec<u8>> {
-        match self.units {
-            0 => None,
-            1 => Some(std::mem::take(&mut self.last_map)),
-            _ => Some(std::mem::take(&mut self.merged).finish()),
+    pub(crate) fn end_job(&mut self) -> Option<Arc<Vec<u8>>> {
+        match (self.only.take(), self.units) {
+            (Some(only), _) => Some(only),
+            (None, 0) => None,
+            (None, _) => Some(Arc::new(std::mem::take(&mut self.merged).finish())),
         }
     }
 }

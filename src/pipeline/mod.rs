@@ -27,6 +27,7 @@ mod outcome;
 mod output;
 mod process;
 mod profile;
+mod records;
 mod run;
 mod runtime_library;
 mod splice;

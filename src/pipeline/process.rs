@@ -4,18 +4,33 @@ use crate::aspect::advice::Advice;
 use crate::aspect::plan::{Planned, Planner, Skipped};
 use crate::aspect::pointcut::{ArtifactMatcher, Hierarchy, Matcher};
 use crate::aspect::woven::WovenType;
+use crate::cil;
 use crate::container::zip::Codec;
-use crate::dex;
 use crate::error::Result;
 use crate::jvm;
 use crate::pipeline::ids::IdBase;
+use crate::pipeline::layout::Layout;
 use std::cell::RefCell;
 
+/// What an artifact runs on, as far as hooks differ.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Platform {
+    /// A JVM.
+    Java,
+    /// Android, with its own trace.
+    Android,
+    /// .NET.
+    DotNet,
+}
+
 /// What every step of a job needs and none changes.
+#[derive(Clone, Copy)]
 pub(crate) struct Context<'j> {
     pub(crate) matcher: &'j Matcher,
     pub(crate) hierarchy: &'j Hierarchy,
     pub(crate) id_base: IdBase,
+    /// Where the classes run: on Android, if they lie in an aar.
+    pub(crate) classes_on: Platform,
     /// Collect what is skipped, too.
     pub(crate) explain: bool,
     /// Nothing is written: leave out what costs only for the output.
@@ -23,6 +38,17 @@ pub(crate) struct Context<'j> {
     pub(crate) runtime: bool,
     /// The output is signed anew: that old signatures go is no news.
     pub(crate) signs: bool,
+}
+
+impl Context<'_> {
+    /// The same for what lies in an archive or folder of this layout.
+    pub(crate) fn inside(&self, layout: Layout) -> Self {
+        let mut inside = *self;
+        if layout == Layout::Aar {
+            inside.classes_on = Platform::Android;
+        }
+        inside
+    }
 }
 
 /// Largest class that is read. Real ones stay far below, and a member that claims more would only cost memory.
@@ -41,6 +67,8 @@ pub(crate) struct Touched {
 pub(crate) struct TouchedClass {
     /// The new class file, if anything was woven.
     pub(crate) bytes: Option<Vec<u8>>,
+    /// It may call the hook library: sections of Android's trace alone do not.
+    pub(crate) needs_library: bool,
     pub(crate) ty: Touched,
 }
 
@@ -68,7 +96,7 @@ impl Touched {
 pub(crate) struct Worker {
     pub(crate) codec: Codec,
     pub(crate) scratch: jvm::Scratch,
-    pub(crate) dex_scratch: dex::Scratch,
+    pub(crate) cil_scratch: cil::Scratch,
     pub(crate) bytes: Vec<u8>,
 }
 
@@ -76,7 +104,7 @@ thread_local! {
     static WORKER: RefCell<Worker> = RefCell::new(Worker {
         codec: Codec::new(),
         scratch: jvm::Scratch::default(),
-        dex_scratch: dex::Scratch::default(),
+        cil_scratch: cil::Scratch::default(),
         bytes: Vec::new(),
     });
 }
@@ -112,6 +140,9 @@ pub(crate) fn weave_class(
     }
     let base_of = |_: u32, type_name: &str| (cx.id_base)(type_name, attempt);
     let mut planner = Planner::new(matcher, &base_of, cx.explain);
+    if cx.classes_on == Platform::Android {
+        planner = planner.on_android();
+    }
     jvm::scan(&class, &mut planner)?;
     let plan = planner.plan;
     if plan.methods.is_empty() {
@@ -120,14 +151,20 @@ pub(crate) fn weave_class(
         }
         let unwoven = WovenType::new(0, &class.name(), "", 0);
         let ty = Touched::new(unwoven, plan.skipped);
-        return Ok(Some(TouchedClass { bytes: None, ty }));
+        return Ok(Some(TouchedClass {
+            bytes: None,
+            needs_library: false,
+            ty,
+        }));
     }
     let woven = jvm::weave(&class, &plan, scratch)?;
     let mut ty = Touched::new(woven.ty, plan.skipped);
     if cx.explain {
         ty.explain(&plan.methods);
     }
+    let calls = |p: &Planned| p.advice.only(Advice::ALL) != Advice::default();
     Ok(Some(TouchedClass {
+        needs_library: woven.bytes.is_some() && plan.methods.iter().any(calls),
         bytes: woven.bytes,
         ty,
     }))

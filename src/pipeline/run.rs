@@ -8,7 +8,7 @@ use crate::container::zip::Archive;
 use crate::dex::Dex;
 use crate::error::{Error, Kind, Result};
 use crate::pipeline::archive::{Spot, weave_archive};
-use crate::pipeline::assembly::{Source, weave_assemblies};
+use crate::pipeline::assembly::{Source, weave_assemblies, write_image};
 use crate::pipeline::commit::{parent, remove_stale, same_file};
 use crate::pipeline::dex;
 use crate::pipeline::discover::Format;
@@ -21,7 +21,7 @@ use crate::pipeline::ledger::Ledger;
 use crate::pipeline::native::Native;
 use crate::pipeline::outcome::Outcome;
 use crate::pipeline::output::{Target, write_all, write_map};
-use crate::pipeline::process::{Context, weave_class, with_worker};
+use crate::pipeline::process::{Context, Platform, weave_class, with_worker};
 use crate::pipeline::runtime_library;
 use std::path::{Path, PathBuf};
 
@@ -66,6 +66,7 @@ fn run_here(job: &Job, progress: Progress<'_>) -> Result<Outcome> {
         matcher: &job.matcher,
         hierarchy: &hierarchy,
         id_base: job.id_base,
+        classes_on: Platform::Java,
         explain: job.explain,
         dry: job.output.is_none(),
         runtime: job.runtime,
@@ -223,6 +224,7 @@ fn weave_assembly(
     };
     let pdb_output = |output: &Path| match same_file(&job.input, output) {
         true => pdb_path.clone(),
+        false if pdb_path == mono_symbols_of(&job.input) => mono_symbols_of(output),
         false => output.with_extension("pdb"),
     };
     let pdb_name = job.output.as_deref().map(pdb_output);
@@ -248,35 +250,50 @@ fn weave_assembly(
             pdb_output.display()
         )));
     }
-    let (image, pdb) = match written.pop().flatten() {
-        Some(written) => (Some(written.image), written.pdb),
-        None if in_place => return Ok(()),
-        None => (None, symbols.as_deref().map(<[u8]>::to_vec)),
+    let Some(written) = written.pop().flatten() else {
+        if in_place {
+            return Ok(());
+        }
+        if let Some(pdb) = symbols {
+            write_file(&pdb_output, &pdb, &pdb_path)?;
+        }
+        return write_file(output, input, &job.input);
     };
     // The assembly last: what it needs is there when it is.
-    if let Some(pdb) = pdb {
+    if let Some(pdb) = written.pdb {
         write_file(&pdb_output, &pdb, &pdb_path)?;
     }
-    if image.is_some() {
-        if cx.runtime {
-            let library = parent(output).join(runtime_library::DLL_NAME);
-            let there = std::fs::read(&library);
-            if !there.is_ok_and(|there| there == runtime_library::DLL) {
-                write_file(&library, runtime_library::DLL, &job.input)?;
-            }
+    if cx.runtime {
+        let library = parent(output).join(runtime_library::DLL_NAME);
+        let there = std::fs::read(&library);
+        if !there.is_ok_and(|there| there == runtime_library::DLL) {
+            write_file(&library, runtime_library::DLL, &job.input)?;
         }
-        write_map(ledger, job, output)?;
     }
-    write_file(output, image.as_deref().unwrap_or(input), &job.input)
+    write_map(ledger, job, output)?;
+    write_image(&written.image, output, &job.input)
 }
 
-/// Where an assembly's symbols file lies, if there is one: beside it, of its name or of the one that it asks for.
+/// Where an assembly's symbols file lies, if there is one: beside it, of its name or of the one that it asks for, or Mono's.
 fn symbols_of(assembly: &Path, image: &cil::Image<'_>) -> PathBuf {
     let same_name = assembly.with_extension("pdb");
-    match image.pdb_name() {
-        Some(name) if !same_name.is_file() => assembly.with_file_name(name),
+    if same_name.is_file() {
+        return same_name;
+    }
+    let asked_for = image.pdb_name().map(|name| assembly.with_file_name(name));
+    let mono = mono_symbols_of(assembly);
+    match asked_for {
+        Some(path) if path.is_file() || !mono.is_file() => path,
+        _ if mono.is_file() => mono,
         _ => same_name,
     }
+}
+
+/// Where Mono's own debugging information lies: `app.dll.mdb`.
+fn mono_symbols_of(assembly: &Path) -> PathBuf {
+    let mut name = assembly.as_os_str().to_owned();
+    name.push(".mdb");
+    name.into()
 }
 
 /// Writes a file whole, or leaves the one that is there.

@@ -6,21 +6,12 @@ use crate::aspect::pointcut::ArtifactMatcher;
 use crate::aspect::woven::WovenType;
 use crate::error::{Error, Result};
 use crate::pipeline::ledger::Ledger;
-use crate::pipeline::process::{Context, Touched};
+use crate::pipeline::process::{Context, Platform, Touched};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 /// Which attempt at its ids a type needs, by the type's number; the first (0) where none is named.
 pub(crate) type Attempts = FxHashMap<u32, u32>;
-
-/// What an artifact runs on, as far as hooks differ.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Platform {
-    /// Android, with its own trace.
-    Android,
-    /// .NET.
-    DotNet,
-}
 
 /// A woven artifact whose ids are not claimed yet.
 pub(crate) struct Unit<W> {
@@ -42,19 +33,19 @@ pub(crate) fn parse_all<'s, S: Sync, P: Send>(
     parsed.unzip()
 }
 
-/// Scans an artifact and decides what to weave.
+/// Scans an artifact, or the part of it that begins with the type `first`, and decides what to weave.
 pub(crate) fn plan(
     cx: &Context<'_>,
     matcher: &ArtifactMatcher<'_>,
     attempts: &Attempts,
-    platform: Platform,
+    (platform, first): (Platform, u32),
     scan: impl FnOnce(&mut dyn Visitor) -> Result<()>,
 ) -> Result<Plan> {
     let base_of = |number: u32, name: &str| {
         let attempt = attempts.get(&number).copied().unwrap_or(0);
         (cx.id_base)(name, attempt)
     };
-    let mut planner = Planner::new(matcher, &base_of, cx.explain);
+    let mut planner = Planner::new(matcher, &base_of, cx.explain).starting_at(first);
     if platform == Platform::Android {
         planner = planner.on_android();
     }

@@ -19,6 +19,9 @@ pub const VERSION: u16 = 1;
 /// Where a woven jar carries its map.
 pub const MEMBER: &str = "META-INF/weave/symbols";
 
+/// Magic, version, a reserved word, counts of methods and of blocks.
+const HEADER: usize = 16;
+
 /// Length, CRC-32 and packed length in front of each block.
 const BLOCK_HEADER: usize = 12;
 
@@ -59,9 +62,26 @@ impl Symbol {
     }
 }
 
-/// Payload bytes after which a block is packed: the work is then spread over the job instead of
+/// Payload bytes after which a block can be packed: the work is then spread over the job instead of
 /// waiting at its end.
 const BLOCK: usize = 256 << 10;
+
+/// Packs the payload of a block.
+pub fn pack(payload: &[u8]) -> Vec<u8> {
+    let level = libdeflater::CompressionLvl::new(1).expect("valid level");
+    let mut deflate = libdeflater::Compressor::new(level);
+    let bound = deflate.deflate_compress_bound(payload.len());
+    let mut block = vec![0; BLOCK_HEADER + bound];
+    let (header, data) = block.split_at_mut(BLOCK_HEADER);
+    let n = deflate
+        .deflate_compress(payload, data)
+        .expect("the bound holds");
+    header[..4].copy_from_slice(&(payload.len() as u32).to_le_bytes());
+    header[4..8].copy_from_slice(&libdeflater::crc32(payload).to_le_bytes());
+    header[8..].copy_from_slice(&(n as u32).to_le_bytes());
+    block.truncate(BLOCK_HEADER + n);
+    block
+}
 
 /// Writes a map: artifacts, in them types, in them methods, each in the order they are given.
 #[derive(Default)]
@@ -69,6 +89,8 @@ pub struct Writer {
     /// Packed blocks.
     blocks: Vec<u8>,
     block_count: u32,
+    /// The payloads of full blocks that are not packed yet.
+    waiting: Vec<Vec<u8>>,
     /// The payload of the block under way.
     payload: Vec<u8>,
     /// Of the last method in this block, or 0.
@@ -100,36 +122,51 @@ impl Writer {
         put_uleb32(&mut self.payload, line);
         self.count += 1;
         if self.payload.len() >= BLOCK {
-            self.pack();
+            self.end_block();
         }
     }
 
-    /// Packs the block under way.
-    fn pack(&mut self) {
-        if self.payload.is_empty() {
-            return;
+    /// The block under way is full.
+    fn end_block(&mut self) {
+        if !self.payload.is_empty() {
+            self.waiting.push(std::mem::take(&mut self.payload));
+            self.last_id = 0;
         }
-        let level = libdeflater::CompressionLvl::new(1).expect("valid level");
-        let mut deflate = libdeflater::Compressor::new(level);
-        let start = self.blocks.len();
-        let bound = deflate.deflate_compress_bound(self.payload.len());
-        self.blocks.resize(start + BLOCK_HEADER + bound, 0);
-        let (header, data) = self.blocks[start..].split_at_mut(BLOCK_HEADER);
-        let n = deflate
-            .deflate_compress(&self.payload, data)
-            .expect("the bound holds");
-        header[..4].copy_from_slice(&(self.payload.len() as u32).to_le_bytes());
-        header[4..8].copy_from_slice(&libdeflater::crc32(&self.payload).to_le_bytes());
-        header[8..].copy_from_slice(&(n as u32).to_le_bytes());
-        self.blocks.truncate(start + BLOCK_HEADER + n);
-        self.block_count += 1;
-        self.payload.clear();
-        self.last_id = 0;
+    }
+
+    /// How many blocks are full and not packed yet.
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Packs the blocks that are full. `map` calls [`pack`] with each of them, on whichever thread, and
+    /// gives the results in their order.
+    pub fn pack_waiting(&mut self, map: impl FnOnce(Vec<Vec<u8>>) -> Vec<Vec<u8>>) {
+        for block in map(std::mem::take(&mut self.waiting)) {
+            self.blocks.extend_from_slice(&block);
+            self.block_count += 1;
+        }
+    }
+
+    /// Packs all there is.
+    pub fn pack(&mut self) {
+        self.end_block();
+        self.pack_waiting(|blocks| blocks.iter().map(|block| pack(block)).collect());
     }
 
     fn str(&mut self, s: &str) {
         put_uleb32(&mut self.payload, s.len() as u32);
         self.payload.extend_from_slice(s.as_bytes());
+    }
+
+    /// A finished map, after what this writer holds.
+    pub fn append_map(&mut self, map: &[u8]) {
+        self.pack();
+        let (header, blocks) = map.split_at(HEADER);
+        let word = |at: usize| u32::from_le_bytes(header[at..at + 4].try_into().expect("four"));
+        self.count += word(8);
+        self.block_count += word(12);
+        self.blocks.extend_from_slice(blocks);
     }
 
     /// Everything that another writer holds, after what this one holds.
@@ -179,7 +216,7 @@ impl Writer {
     /// The finished map: header, then the blocks.
     pub fn finish(mut self) -> Vec<u8> {
         self.pack();
-        let mut out = Vec::with_capacity(16 + self.blocks.len());
+        let mut out = Vec::with_capacity(HEADER + self.blocks.len());
         out.extend_from_slice(&MAGIC);
         out.extend_from_slice(&VERSION.to_le_bytes());
         out.extend_from_slice(&0u16.to_le_bytes());
@@ -380,14 +417,18 @@ mod tests {
         for id in 1..=40 {
             w.method(id, &name, "()V", id);
         }
-        assert!(w.block_count > 1);
+        assert!(w.waiting() > 1);
         let mut more = Writer::default();
         more.artifact("b.jar");
         more.ty("U", "");
         more.method(99, "n", "()V", 0);
         w.append(&mut more);
+        let all = w.finish();
+        let mut again = Writer::default();
+        again.append_map(&all);
+        assert_eq!(again.finish(), all);
         let mut symbols = Symbols::default();
-        symbols.add(&w.finish()).unwrap();
+        symbols.add(&all).unwrap();
         assert_eq!(symbols.len(), 41);
         assert!((1..=40).all(|id| &*symbols.get(id).unwrap().type_name == "T"));
         assert_eq!(symbols.get(99).unwrap().name(), "U.n");

@@ -97,6 +97,26 @@ fn an_assembly_asks_for_the_pdb_that_is_written() {
 }
 
 #[test]
+fn monos_own_symbols_are_left_out() {
+    let mdb = 0x45e8_2623_fd7f_a614_u64.to_le_bytes();
+    let world = world(&[("in/steps.dll", STEPS), ("in/steps.dll.mdb", &mdb)]);
+    let ran = world.wove(&["in", "out"]);
+    assert!(ran.err.contains("(.mdb) was left out"), "{}", ran.err);
+    assert_eq!(world.files("out"), ["Weave.Runtime.dll", "steps.dll"]);
+    fs::create_dir(world.at("one")).unwrap();
+    let ran = world.wove(&["in/steps.dll", "one/app.dll"]);
+    assert!(ran.err.contains("(.mdb) was left out"), "{}", ran.err);
+    assert!(!world.at("one/app.pdb").exists() && !world.at("one/app.dll.mdb").exists());
+    // What stays as it is keeps them.
+    world.write(
+        "none.toml",
+        "version = 1\n[[aspect]]\nmatch = { type = \"No\" }\n",
+    );
+    world.wove(&["--rules", "none.toml", "in/steps.dll", "one/same.dll"]);
+    assert!(world.read("one/same.dll.mdb") == mdb);
+}
+
+#[test]
 fn a_published_application_stays_one() {
     let world = world(&[
         ("app/steps.dll", STEPS),

@@ -7,6 +7,7 @@ mod failures;
 mod folders;
 mod ids;
 mod safety;
+mod sections;
 mod signing;
 mod support;
 mod tools;

@@ -12,12 +12,11 @@ import argparse
 import os
 import re
 import shutil
-import time
 
 import check_dotnet
 import corpora
 import dotnet
-from lib import ROOT, WORK, Score, cpu, fresh, main, run
+from lib import ROOT, WORK, Score, fresh, main, run, run_programs
 from programs import balanced, compare, environment, weave
 
 # All but CoreLib: what the hooks themselves are made of.
@@ -189,14 +188,7 @@ def body():
     args.add_argument("--only", action="append", choices=sorted(EVERY), default=[])
     args = args.parse_args()
     score = Score()
-    for name, program in EVERY.items():
-        if name in args.only or not args.only and not (args.scope == "--everyday" and name in SLOW):
-            begun, used = time.monotonic(), cpu()
-            try:
-                program(score, fresh(WORK / "programs" / name))
-            except RuntimeError as failure:
-                score.check(name, False, str(failure))
-            print(f"     {name}: {time.monotonic() - begun:.0f} s, {cpu() - used:.0f} s of CPU", flush=True)
+    run_programs(score, args, EVERY, SLOW)
     return score.finish("programs of .NET")
 
 

@@ -266,6 +266,11 @@ impl<'a> ArtifactMatcher<'a> {
         !self.is_empty() && (self.is_obfuscated() || self.prefilter.bytes_may_match(bytes))
     }
 
+    /// Whether methods are found by their descriptors, too.
+    pub fn asks_descriptors(&self) -> bool {
+        self.is_obfuscated()
+    }
+
     /// Whether what rules name is not what stands in the program.
     fn is_obfuscated(&self) -> bool {
         self.matcher.mapping.is_some()

@@ -5,8 +5,8 @@ use crate::cil::metadata::Metadata;
 use crate::cil::metadata::heaps::put_compressed;
 use crate::cil::metadata::schema::{column, table};
 use crate::cil::metadata::tables::{MAX_COLUMNS, token};
+use crate::cil::signatures::Signatures;
 use crate::error::{Error, Kind, Result};
-use rustc_hash::FxHashMap;
 
 /// Most rows of a table: a token has 24 bits for them.
 const MAX_ROWS: u32 = 0xff_ffff;
@@ -21,6 +21,7 @@ struct NewField {
 }
 
 /// Additions to one file's metadata.
+#[derive(Clone)]
 pub struct Additions {
     /// What goes behind `#Strings`, and where that begins.
     strings: Vec<u8>,
@@ -32,8 +33,9 @@ pub struct Additions {
     rows: Vec<(u8, [u32; MAX_COLUMNS])>,
     /// Rows of each table, the new ones included; `Field` without.
     counts: [u32; 64],
-    /// Signatures that were added, and their rows in `StandAloneSig`.
-    signatures: FxHashMap<Box<[u8]>, u32>,
+    /// Signatures that were added, and their tokens.
+    signatures: Signatures,
+    signature_tokens: Vec<u32>,
     fields: Vec<NewField>,
     /// Fields cannot be added: the file has them in an order of its own (`FieldPtr`).
     fixed_fields: bool,
@@ -51,7 +53,8 @@ impl Additions {
             strings: Vec::new(),
             blobs: Vec::new(),
             rows: Vec::new(),
-            signatures: FxHashMap::default(),
+            signatures: Signatures::default(),
+            signature_tokens: Vec::new(),
             fields: Vec::new(),
         };
         // Index 0 is the empty string and the empty blob, in a new heap, too.
@@ -96,12 +99,12 @@ impl Additions {
 
     /// The token of a `StandAloneSig` with this signature; one of several that are alike.
     pub fn stand_alone_sig(&mut self, signature: &[u8]) -> Result<u32> {
-        if let Some(&token) = self.signatures.get(signature) {
-            return Ok(token);
+        if let Some(number) = self.signatures.add(signature) {
+            return Ok(self.signature_tokens[number]);
         }
         let blob = self.blob(signature);
         let token = self.row(table::STAND_ALONE_SIG, &[blob])?;
-        self.signatures.insert(signature.into(), token);
+        self.signature_tokens.push(token);
         Ok(token)
     }
 
@@ -138,6 +141,14 @@ impl Additions {
     /// What was added to `#Blob`.
     pub fn blobs(&self) -> &[u8] {
         &self.blobs
+    }
+
+    /// What was added to heaps, by their names; nothing may be added any more.
+    pub fn take_heaps(&mut self) -> [(&'static [u8], Vec<u8>); 2] {
+        [
+            (b"#Strings", std::mem::take(&mut self.strings)),
+            (b"#Blob", std::mem::take(&mut self.blobs)),
+        ]
     }
 
     /// Rows of each table, with all that was added.
@@ -184,8 +195,20 @@ impl Additions {
         }
         let mut types: Vec<u32> = added.iter().map(|a| a.ty).collect();
         types.sort_unstable();
+        let mut moved = Vec::new();
+        if !added.is_empty() {
+            let mut before = added.iter().peekable();
+            let mut count = 0;
+            moved.extend((0..=old).map(|row| {
+                while before.next_if(|a| a.position <= row).is_some() {
+                    count += 1;
+                }
+                row + count
+            }));
+        }
         Ok(FieldMap {
             old,
+            moved,
             added,
             rows,
             types,
@@ -205,6 +228,8 @@ struct Added {
 /// Old rows of `Field` to new ones.
 pub struct FieldMap {
     old: u32,
+    /// The new row of each old one, if any moves: code names them by the hundred thousand.
+    moved: Vec<u32>,
     /// Ascending by position and type.
     added: Vec<Added>,
     /// The new row of each added field, in the order in which they were added.
@@ -226,7 +251,7 @@ impl FieldMap {
             let added = self.rows.get((row - self.old) as usize - 1);
             return added.copied().unwrap_or(row);
         }
-        row + self.added.partition_point(|a| a.position <= row) as u32
+        self.moved.get(row as usize).copied().unwrap_or(row)
     }
 
     /// The new first row of a type's fields.

@@ -38,10 +38,25 @@ impl<'a> Strings<'a> {
         Error::malformed(self.base, what)
     }
 
+    /// Whether a string is this one, which is told without looking for its end.
+    #[inline]
+    pub fn is(&self, index: u32, text: &[u8]) -> bool {
+        let rest = self.data.get(index as usize..).unwrap_or_default();
+        match rest.split_at_checked(text.len()) {
+            Some((bytes, [0, ..])) => bytes == text,
+            _ => text.is_empty() && index == 0,
+        }
+    }
+
     /// A string; what is not UTF-8 becomes U+FFFD.
     #[inline]
     pub fn text(&self, index: u32) -> Result<Cow<'a, str>> {
-        self.get(index).map(String::from_utf8_lossy)
+        let bytes = self.get(index)?;
+        // Nearly all are short and valid, which is found out faster than what is lossy.
+        Ok(match std::str::from_utf8(bytes) {
+            Ok(text) => Cow::Borrowed(text),
+            Err(_) => String::from_utf8_lossy(bytes),
+        })
     }
 }
 

@@ -1,31 +1,35 @@
-//! Metadata written anew: streams as they were with additions at their ends; tables copied whole where
+//! Metadata written anew: streams as they were with additions at their ends; tables as they were where
 //! no index changes its width, else row by row.
 
 use crate::cil::metadata::Metadata;
 use crate::cil::metadata::additions::{Additions, FieldMap};
 use crate::cil::metadata::schema::{self, Column, column, table};
 use crate::cil::metadata::tables::{MAX_COLUMNS, Shape, Widths, heap_size};
+use crate::cil::pieces::{Piece, Pieces};
 use crate::error::Result;
 
 /// New metadata, and where in it to patch.
-pub struct Rebuilt {
-    /// From the root's signature on.
-    pub bytes: Vec<u8>,
-    /// Offset of the address column of `MethodDef`'s first row, and the size of its rows.
-    pub method_rvas: (usize, usize),
-    /// Offset of the module's MVID.
+pub struct Rebuilt<'a> {
+    /// From the root's signature on; all streams begin at multiples of four.
+    pub pieces: Pieces<'a>,
+    /// Offset of the module's MVID, which is zeros.
     pub mvid: Option<usize>,
-    /// Offset of the `Assembly` row, and its shape.
-    pub assembly: Option<(usize, Shape)>,
+    /// The piece with the rows of `MethodDef`, and their shape.
+    methods: (usize, Shape),
+    /// The piece with the `Assembly` row, and its shape.
+    assembly: Option<(usize, Shape)>,
 }
 
-impl Rebuilt {
-    /// Gives a method's body another address.
-    #[inline]
-    pub fn set_rva(&mut self, method: u32, rva: u32) {
-        let (first, size) = self.method_rvas;
-        let at = first + (method as usize - 1) * size;
-        self.bytes[at..at + 4].copy_from_slice(&rva.to_le_bytes());
+impl Rebuilt<'_> {
+    /// Gives methods' bodies other addresses.
+    pub fn set_rvas(&mut self, rvas: impl Iterator<Item = (u32, u32)>) {
+        let (piece, shape) = self.methods;
+        let column = usize::from(shape.offsets[column::method_def::RVA]);
+        let rows = self.pieces.owned(piece);
+        for (method, rva) in rvas {
+            let at = (method as usize - 1) * shape.row_size() + column;
+            rows[at..at + 4].copy_from_slice(&rva.to_le_bytes());
+        }
     }
 
     /// Gives the assembly another public key (a blob).
@@ -33,22 +37,22 @@ impl Rebuilt {
         use crate::cil::metadata::schema::column::assembly::{FLAGS, PUBLIC_KEY};
         /// The row holds the whole key (II.23.1.2).
         const HAS_PUBLIC_KEY: u8 = 1;
-        if let Some((row, shape)) = self.assembly {
-            self.bytes[row + usize::from(shape.offsets[FLAGS])] |= HAS_PUBLIC_KEY;
-            let column = usize::from(shape.offsets[PUBLIC_KEY]);
-            let width = usize::from(shape.offsets[PUBLIC_KEY + 1]) - column;
-            let at = row + column;
-            self.bytes[at..at + width].copy_from_slice(&blob.to_le_bytes()[..width]);
+        if let Some((piece, shape)) = self.assembly {
+            let row = self.pieces.owned(piece);
+            row[usize::from(shape.offsets[FLAGS])] |= HAS_PUBLIC_KEY;
+            let at = usize::from(shape.offsets[PUBLIC_KEY]);
+            let width = usize::from(shape.offsets[PUBLIC_KEY + 1]) - at;
+            row[at..at + width].copy_from_slice(&blob.to_le_bytes()[..width]);
         }
     }
 }
 
-/// Writes metadata with additions.
-pub fn rebuild(
-    metadata: &Metadata<'_>,
-    additions: &Additions,
+/// Makes metadata with additions.
+pub fn rebuild<'a>(
+    metadata: &Metadata<'a>,
+    mut additions: Additions,
     fields: &FieldMap,
-) -> Result<Rebuilt> {
+) -> Result<Rebuilt<'a>> {
     let tables = &metadata.tables;
     let rows = additions.counts();
     let strings = metadata.strings.data().len() + additions.strings().len();
@@ -65,102 +69,94 @@ pub fn rebuild(
         heaps,
         all_wide: tables.widths.all_wide,
     };
+    let mvid_index = tables
+        .row(table::MODULE, 1)
+        .map_or(0, |row| row.get(column::module::MVID));
 
+    let mut rebuilt = Rebuilt {
+        pieces: Pieces::default(),
+        mvid: None,
+        methods: (0, Shape::new(table::METHOD_DEF, &widths)),
+        assembly: None,
+    };
     let root = &metadata.root;
     let table_stream = root
         .streams
         .iter()
         .position(|s| s.name == b"#~")
         .or_else(|| root.streams.iter().position(|s| s.name == b"#-"));
-    let mut streams: Vec<(&[u8], &[u8], &[u8])> = Vec::with_capacity(root.streams.len() + 2);
-    let mut pending = [
-        (&b"#Strings"[..], additions.strings()),
-        (b"#Blob", additions.blobs()),
-    ];
+    let mut pending = additions.take_heaps();
+    // Heaps that are not there yet come last.
+    let mut streams: Vec<(&[u8], &'a [u8], Vec<u8>)> = Vec::with_capacity(root.streams.len() + 2);
     for stream in &root.streams {
         let addition = pending.iter_mut().find(|(name, _)| *name == stream.name);
-        let addition = addition.map_or(&[][..], |(_, bytes)| std::mem::take(bytes));
+        let addition = addition.map_or(vec![], |(_, bytes)| std::mem::take(bytes));
         streams.push((stream.name, stream.data, addition));
     }
     streams.extend(
-        pending
-            .iter()
+        (pending.into_iter())
             .filter(|(_, bytes)| !bytes.is_empty())
-            .map(|&(name, bytes)| (name, &[][..], bytes)),
+            .map(|(name, bytes)| (name, &[][..], bytes)),
     );
 
-    let mut out = Vec::with_capacity(
-        metadata.bytes.len() + metadata.bytes.len() / 8 + strings + blobs
-            - metadata.strings.data().len()
-            - metadata.blobs.data().len()
-            + 4096,
-    );
     // Signature, version numbers, the version's length and text.
-    let head = 16 + root.version.len().next_multiple_of(4);
-    out.extend_from_slice(&metadata.bytes[..head]);
-    out.extend_from_slice(&root.flags.to_le_bytes());
-    out.extend_from_slice(&(streams.len() as u16).to_le_bytes());
-    let mut headers = out.len();
+    let version = 16 + root.version.len().next_multiple_of(4);
+    let mut head = metadata.bytes[..version].to_vec();
+    head.extend_from_slice(&root.flags.to_le_bytes());
+    head.extend_from_slice(&(streams.len() as u16).to_le_bytes());
+    let mut header = head.len();
     for (name, ..) in &streams {
-        out.extend_from_slice(&[0; 8]);
-        out.extend_from_slice(name);
-        out.resize((out.len() + 1).next_multiple_of(4), 0);
+        head.extend_from_slice(&[0; 8]);
+        head.extend_from_slice(name);
+        head.resize((head.len() + 1).next_multiple_of(4), 0);
     }
+    let head = rebuilt.pieces.push(Piece::Owned(head));
 
-    let (mut method_rvas, mut mvid, mut assembly) = ((0, 0), None, None);
-    for (number, (name, data, addition)) in streams.iter().enumerate() {
-        let start = out.len();
-        if Some(number) == table_stream {
-            let mut starts = [0; table::COUNT];
-            put_tables(metadata, additions, fields, &widths, &mut starts, &mut out);
-            let shape = |number| Shape::new(number, &widths);
-            let methods = shape(table::METHOD_DEF);
-            let column = usize::from(methods.offsets[column::method_def::RVA]);
-            let start = |number: u8| starts[usize::from(number)];
-            method_rvas = (start(table::METHOD_DEF) + column, methods.row_size());
-            assembly = (tables.rows(table::ASSEMBLY) > 0)
-                .then(|| (start(table::ASSEMBLY), shape(table::ASSEMBLY)));
-        } else {
-            out.extend_from_slice(data);
-            out.extend_from_slice(addition);
-            if *name == b"#GUID" && mvid.is_none() {
-                let index = tables
-                    .row(table::MODULE, 1)
-                    .map_or(0, |row| row.get(column::module::MVID));
-                if metadata.guids.get(index)?.is_some() {
-                    mvid = Some(start + (index as usize - 1) * 16);
-                }
-            }
-        }
-        out.resize(out.len().next_multiple_of(4), 0);
-        let size = (out.len() - start) as u32;
-        out[headers..headers + 4].copy_from_slice(&(start as u32).to_le_bytes());
-        out[headers + 4..headers + 8].copy_from_slice(&size.to_le_bytes());
-        headers += 8 + (name.len() + 1).next_multiple_of(4);
-    }
     // CoreCLR wants every stream to begin inside, an empty one, too.
-    if streams
-        .last()
-        .is_some_and(|(_, data, new)| data.is_empty() && new.is_empty())
-    {
-        out.extend_from_slice(&[0; 4]);
+    let ends_empty =
+        (streams.last()).is_some_and(|(_, data, new)| data.is_empty() && new.is_empty());
+    for (number, (name, data, addition)) in streams.into_iter().enumerate() {
+        let pieces = &mut rebuilt.pieces;
+        let start = pieces.len();
+        if Some(number) == table_stream {
+            put_tables(metadata, &additions, fields, &widths, &mut rebuilt);
+        } else {
+            let mvid = match name {
+                b"#GUID" if rebuilt.mvid.is_none() => metadata.guids.get(mvid_index)?,
+                _ => None,
+            };
+            if mvid.is_some() {
+                let at = (mvid_index as usize - 1) * 16;
+                let mut guids = data.to_vec();
+                guids[at..at + 16].fill(0);
+                rebuilt.mvid = Some(start + at);
+                pieces.push(Piece::Owned(guids));
+            } else {
+                pieces.push(Piece::Borrowed(data));
+            }
+            pieces.push(Piece::Owned(addition));
+        }
+        let pieces = &mut rebuilt.pieces;
+        pieces.align(4);
+        let size = (pieces.len() - start) as u32;
+        let head = pieces.owned(head);
+        head[header..header + 4].copy_from_slice(&(start as u32).to_le_bytes());
+        head[header + 4..header + 8].copy_from_slice(&size.to_le_bytes());
+        header += 8 + (name.len() + 1).next_multiple_of(4);
     }
-    Ok(Rebuilt {
-        bytes: out,
-        method_rvas,
-        mvid,
-        assembly,
-    })
+    if ends_empty {
+        rebuilt.pieces.push(Piece::Borrowed(&[0; 4]));
+    }
+    Ok(rebuilt)
 }
 
-/// Writes the tables stream; notes where each table begins.
-fn put_tables(
-    metadata: &Metadata<'_>,
+/// Adds the tables stream.
+fn put_tables<'a>(
+    metadata: &Metadata<'a>,
     additions: &Additions,
     fields: &FieldMap,
     widths: &Widths,
-    starts: &mut [usize; table::COUNT],
-    out: &mut Vec<u8>,
+    rebuilt: &mut Rebuilt<'a>,
 ) {
     let tables = &metadata.tables;
     let rows = &widths.rows;
@@ -169,30 +165,45 @@ fn put_tables(
         .enumerate()
         .filter(|&(_, &count)| count > 0)
         .fold(tables.valid, |valid, (number, _)| valid | 1 << number);
-    let mut head = *tables.head();
+    let mut head = tables.head().to_vec();
     // The word of unknown use is left out: it is said to be there by this bit.
     head[6] = widths.heaps & !heap_size::EXTRA_DATA;
-    out.extend_from_slice(&head);
-    out.extend_from_slice(&valid.to_le_bytes());
-    out.extend_from_slice(&tables.sorted.to_le_bytes());
+    head.extend_from_slice(&valid.to_le_bytes());
+    head.extend_from_slice(&tables.sorted.to_le_bytes());
     for (number, count) in rows.iter().enumerate() {
         if valid >> number & 1 == 1 {
-            out.extend_from_slice(&count.to_le_bytes());
+            head.extend_from_slice(&count.to_le_bytes());
         }
     }
+    rebuilt.pieces.push(Piece::Owned(head));
     for number in 0..table::COUNT as u8 {
         let shape = Shape::new(number, widths);
-        starts[usize::from(number)] = out.len();
         let names_fields = !fields.is_empty()
             && (number == table::FIELD || schema::columns(number).iter().any(|&c| is_of_fields(c)));
-        if shape == *tables.shape(number) && !names_fields {
-            out.extend_from_slice(tables.table_bytes(number));
-        } else {
-            put_rows(metadata, number, &shape, fields, out);
+        let old = tables.table_bytes(number);
+        let piece = match shape == *tables.shape(number) && !names_fields {
+            true if number == table::METHOD_DEF || number == table::ASSEMBLY => {
+                Piece::Owned(old.to_vec())
+            }
+            true => Piece::Borrowed(old),
+            false => {
+                let rows = rows[usize::from(number)] as usize;
+                let mut new = Vec::with_capacity(shape.row_size() * rows);
+                put_rows(metadata, number, &shape, fields, &mut new);
+                Piece::Owned(new)
+            }
+        };
+        let piece = rebuilt.pieces.push(piece);
+        match number {
+            table::METHOD_DEF => rebuilt.methods.0 = piece,
+            table::ASSEMBLY if !old.is_empty() => rebuilt.assembly = Some((piece, shape)),
+            _ => {}
         }
+        let mut new = Vec::new();
         for row in additions.rows_of(number) {
-            put_row(&shape, row, out);
+            put_row(&shape, row, &mut new);
         }
+        rebuilt.pieces.push(Piece::Owned(new));
     }
 }
 

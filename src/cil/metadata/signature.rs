@@ -5,6 +5,8 @@ use crate::cil::metadata::heaps::compressed;
 use crate::cil::metadata::schema::{coded, column, table};
 use crate::cil::metadata::tables::{decode, token_row, token_table};
 use crate::error::{Error, Kind, Result};
+use rustc_hash::FxHashMap;
+use std::ops::Range;
 
 /// Element types (II.23.1.16).
 pub mod element {
@@ -217,6 +219,8 @@ struct Names<'o, 'i, 'a> {
     out: &'o mut String,
     start: usize,
     parts: u32,
+    /// Whether the image's names of types are made.
+    known: bool,
 }
 
 /// The namespaces and names of the element types that stand for themselves.
@@ -356,6 +360,12 @@ impl Names<'_, '_, '_> {
     /// A `TypeDef`, `TypeRef` or `TypeSpec`.
     fn token(&mut self, token: u32, depth: u32) -> Result<()> {
         self.step(depth)?;
+        if self.known
+            && let Some(name) = self.image.types().name(token)
+        {
+            self.out.push_str(name);
+            return Ok(());
+        }
         let metadata = &self.image.metadata;
         let row = metadata.tables.row(token_table(token), token_row(token))?;
         match token_table(token) {
@@ -406,6 +416,7 @@ fn put(image: &Image<'_>, out: &mut String, f: impl FnOnce(&mut Names<'_, '_, '_
         image,
         start,
         parts: 0,
+        known: true,
         out,
     };
     if f(&mut names).is_err() {
@@ -417,6 +428,18 @@ fn put(image: &Image<'_>, out: &mut String, f: impl FnOnce(&mut Names<'_, '_, '_
 /// Appends the name of a type, given its token: `Namespace.Outer+Nested`.
 pub fn put_type_name(image: &Image<'_>, token: u32, out: &mut String) {
     put(image, out, |names| names.token(token, 0));
+}
+
+/// The same while the image's names are made; tells whether the name can be read.
+pub fn put_new_type_name(image: &Image<'_>, token: u32, out: &mut String) -> bool {
+    let mut names = Names {
+        image,
+        start: out.len(),
+        parts: 0,
+        known: false,
+        out,
+    };
+    names.token(token, 0).is_ok()
 }
 
 /// The type whose instance a `TypeSpec` is; other types are themselves.
@@ -443,6 +466,42 @@ pub fn put_descriptor(image: &Image<'_>, signature: u32, out: &mut String) {
         let blob = image.metadata.blobs.get(signature)?;
         names.method(&mut Reader::new(blob), 0)
     });
+}
+
+/// Most bytes of text that [`Descriptors`] keeps: methods that are alike lie together, and more would cost
+/// memory for little.
+const MAX_KEPT: usize = 64 << 10;
+
+/// Descriptors of an image's methods. Compilers share blobs between signatures that are alike, so that each is asked
+/// for several times.
+#[derive(Default)]
+pub struct Descriptors {
+    text: String,
+    /// Where the text of a blob lies.
+    known: FxHashMap<u32, Range<u32>>,
+}
+
+impl Descriptors {
+    /// Forgets them: another image, or another part of it, comes.
+    pub fn clear(&mut self) {
+        self.text.clear();
+        self.known.clear();
+    }
+
+    /// The descriptor of a signature; see [`put_descriptor`].
+    pub fn get(&mut self, image: &Image<'_>, signature: u32) -> &str {
+        if let Some(range) = self.known.get(&signature) {
+            return &self.text[range.start as usize..range.end as usize];
+        }
+        if self.text.len() > MAX_KEPT {
+            self.clear();
+        }
+        let start = self.text.len();
+        put_descriptor(image, signature, &mut self.text);
+        let range = start as u32..self.text.len() as u32;
+        self.known.insert(signature, range);
+        &self.text[start..]
+    }
 }
 
 /// Shows the types of a method's parameters.

@@ -10,7 +10,6 @@ pub use write::{Sealed, seal, unlink};
 
 use crate::cil::image::Image;
 use crate::cil::metadata::Metadata;
-use crate::cil::metadata::heaps::put_compressed;
 use crate::cil::metadata::schema::{coded, column, table};
 use crate::cil::metadata::tables::{Row, Tables, encode, token, token_row};
 use crate::cil::rewrite::Rewritten;
@@ -19,6 +18,7 @@ use crate::edit::Layout;
 use crate::error::{Error, Kind, Result};
 use points::Points;
 use std::borrow::Cow;
+use std::ops::Range;
 
 /// Scopes of locals that became fields of a state machine:
 /// 6DA9A61E-F8C7-4874-BE62-68BC5630DF71.
@@ -296,19 +296,48 @@ impl Index {
     }
 }
 
-/// What changes in a PDB; [`seal`] writes it.
-pub struct Edits {
+/// Where a PDB tells what of methods.
+pub struct Places {
     scopes_of: Index,
     information_of: Index,
-    /// What goes behind `#Blob`.
-    blobs: Vec<u8>,
-    /// Rows of `MethodDebugInformation` and their new points: blobs.
-    points: Vec<(u32, u32)>,
+}
+
+impl Places {
+    /// Looks where the tables are not sorted by method.
+    pub fn of(pdb: &Pdb<'_>) -> Places {
+        let tables = &pdb.metadata.tables;
+        Places {
+            scopes_of: Index::of(tables, table::LOCAL_SCOPE, column::local_scope::METHOD),
+            information_of: Index::of(
+                tables,
+                table::CUSTOM_DEBUG_INFORMATION,
+                column::custom_debug_information::PARENT,
+            ),
+        }
+    }
+}
+
+/// A new blob.
+struct NewBlob {
+    /// When the method came that it is about; blobs are written in this order.
+    order: u32,
+    /// The row of the locals' signature, if the blob begins with one.
+    locals: Option<u32>,
+    /// The rest of it, in [`Edits::bytes`].
+    rest: Range<usize>,
+}
+
+/// What changes in a PDB; [`seal`] writes it.
+#[derive(Default)]
+pub struct Edits {
+    bytes: Vec<u8>,
+    blobs: Vec<NewBlob>,
+    /// Rows of `MethodDebugInformation` and their new points: numbers of blobs, if they can be read.
+    points: Vec<(u32, Option<usize>)>,
     /// Rows of `LocalScope`, their new beginnings and lengths.
     scopes: Vec<(u32, u32, u32)>,
-    /// Rows of `CustomDebugInformation` and their new values: blobs.
-    information: Vec<(u32, u32)>,
-    buffer: Vec<u8>,
+    /// Rows of `CustomDebugInformation` and their new values: numbers of blobs.
+    information: Vec<(u32, usize)>,
 }
 
 /// A method's new code, as far as positions go.
@@ -336,30 +365,13 @@ impl Moved<'_> {
 }
 
 impl Edits {
-    /// No changes yet.
-    pub fn new(pdb: &Pdb<'_>) -> Edits {
-        let tables = &pdb.metadata.tables;
-        Edits {
-            scopes_of: Index::of(tables, table::LOCAL_SCOPE, column::local_scope::METHOD),
-            information_of: Index::of(
-                tables,
-                table::CUSTOM_DEBUG_INFORMATION,
-                column::custom_debug_information::PARENT,
-            ),
-            blobs: Vec::new(),
-            points: Vec::new(),
-            scopes: Vec::new(),
-            information: Vec::new(),
-            buffer: Vec::new(),
-        }
-    }
-
     /// Moves what the PDB says of a method (a `MethodDef` row) whose code of `old_len` bytes was written
-    /// anew. What cannot be read is left out: debugging information is no reason not to weave.
+    /// anew. `order` is the method's place among those that are woven. What cannot be read is left out:
+    /// debugging information is no reason not to weave.
     pub fn method(
         &mut self,
-        pdb: &Pdb<'_>,
-        method: u32,
+        (pdb, places): (&Pdb<'_>, &Places),
+        (order, method): (u32, u32),
         layout: &Layout,
         old_len: u32,
         new: &Rewritten,
@@ -370,42 +382,69 @@ impl Edits {
             new,
         };
         if let Ok(Some((points, _))) = pdb.points(method) {
-            self.buffer.clear();
+            let start = self.bytes.len();
             let place = |pc| (pc < old_len).then(|| moved.start(pc));
             let hidden = (new.own_end < new.code_len).then_some(new.own_end);
-            let locals = token_row(new.locals);
-            let put = points::put_moved(&points, locals, place, hidden, &mut self.buffer);
-            let blob = if put.is_ok() { self.add_blob(pdb) } else { 0 };
+            let blob = match points::put_moved(&points, place, hidden, &mut self.bytes) {
+                Ok(()) => Some(self.add_blob(order, Some(token_row(new.locals)), start)),
+                Err(_) => {
+                    self.bytes.truncate(start);
+                    None
+                }
+            };
             self.points.push((method, blob));
         }
-        self.move_scopes(pdb, method, &moved);
-        self.move_information(pdb, method, &moved);
+        self.move_scopes(pdb, places, method, &moved);
+        self.move_information(pdb, places, (order, method), &moved);
     }
 
-    /// Adds the buffer to the blobs.
-    fn add_blob(&mut self, pdb: &Pdb<'_>) -> u32 {
-        let data = pdb.metadata.blobs.data();
-        if data.is_empty() && self.blobs.is_empty() {
-            self.blobs.push(0);
-        }
-        let index = (data.len() + self.blobs.len()) as u32;
-        put_compressed(&mut self.blobs, self.buffer.len() as u32);
-        self.blobs.extend_from_slice(&self.buffer);
-        index
+    /// Adds the changes of other methods; `locals` gives their signatures' final rows.
+    pub fn append(&mut self, other: Edits, locals: impl Fn(u32) -> u32) {
+        let (bytes, blobs) = (self.bytes.len(), self.blobs.len());
+        self.bytes.extend_from_slice(&other.bytes);
+        let moved = other.blobs.into_iter().map(|blob| NewBlob {
+            order: blob.order,
+            locals: blob.locals.map(&locals),
+            rest: blob.rest.start + bytes..blob.rest.end + bytes,
+        });
+        self.blobs.extend(moved);
+        let points = other.points.into_iter();
+        self.points
+            .extend(points.map(|(row, blob)| (row, blob.map(|blob| blob + blobs))));
+        self.scopes.extend(other.scopes);
+        let information = other.information.into_iter();
+        self.information
+            .extend(information.map(|(row, blob)| (row, blob + blobs)));
     }
 
-    fn move_scopes(&mut self, pdb: &Pdb<'_>, method: u32, moved: &Moved<'_>) {
+    /// Notes what was appended to the bytes from `start` on as a blob; returns its number.
+    fn add_blob(&mut self, order: u32, locals: Option<u32>, start: usize) -> usize {
+        self.blobs.push(NewBlob {
+            order,
+            locals,
+            rest: start..self.bytes.len(),
+        });
+        self.blobs.len() - 1
+    }
+
+    fn move_scopes(&mut self, pdb: &Pdb<'_>, places: &Places, method: u32, moved: &Moved<'_>) {
         use column::local_scope::{LENGTH, METHOD, START_OFFSET};
         let tables = &pdb.metadata.tables;
         let place = (table::LOCAL_SCOPE, METHOD);
         let scopes = &mut self.scopes;
-        self.scopes_of.each(tables, place, method, |number, row| {
+        places.scopes_of.each(tables, place, method, |number, row| {
             let (start, len) = moved.range(row.get(START_OFFSET), row.get(LENGTH));
             scopes.push((number, start, len));
         });
     }
 
-    fn move_information(&mut self, pdb: &Pdb<'_>, method: u32, moved: &Moved<'_>) {
+    fn move_information(
+        &mut self,
+        pdb: &Pdb<'_>,
+        places: &Places,
+        (order, method): (u32, u32),
+        moved: &Moved<'_>,
+    ) {
         use column::custom_debug_information::{KIND, PARENT, VALUE};
         let parent = encode(
             &coded::HAS_CUSTOM_DEBUG_INFORMATION,
@@ -415,7 +454,8 @@ impl Edits {
         let metadata = &pdb.metadata;
         let mut found = Vec::new();
         let place = (table::CUSTOM_DEBUG_INFORMATION, PARENT);
-        self.information_of
+        places
+            .information_of
             .each(&metadata.tables, place, key, |number, row| {
                 let kind = match metadata.guids.get(row.get(KIND)) {
                     Ok(Some(&HOISTED_SCOPES)) => Information::HoistedScopes,
@@ -427,12 +467,12 @@ impl Edits {
                 }
             });
         for (number, kind, value) in found {
-            self.buffer.clear();
+            let start = self.bytes.len();
             match kind {
-                Information::HoistedScopes => put_hoisted(value, moved, &mut self.buffer),
-                Information::AsyncStepping => put_stepping(value, moved, &mut self.buffer),
+                Information::HoistedScopes => put_hoisted(value, moved, &mut self.bytes),
+                Information::AsyncStepping => put_stepping(value, moved, &mut self.bytes),
             }
-            let blob = self.add_blob(pdb);
+            let blob = self.add_blob(order, None, start);
             self.information.push((number, blob));
         }
     }

@@ -116,17 +116,15 @@ fn record<'a>(rest: &mut &'a [u8], last: &mut Option<u32>) -> Result<Record<'a>>
     })
 }
 
-/// Writes points with other positions and another signature of locals. `place` gives the new
+/// Writes points with other positions, from behind the number of the locals' signature on. `place` gives the new
 /// position of an old one, or none behind the end of the method's own code; `hidden_from` is where
 /// code begins that came from no source.
 pub fn put_moved(
     points: &Points<'_>,
-    locals: u32,
     place: impl Fn(u32) -> Option<u32>,
     hidden_from: Option<u32>,
     out: &mut Vec<u8>,
 ) -> Result<()> {
-    put_compressed(out, locals);
     if let Some(document) = points.document {
         put_compressed(out, document);
     }
@@ -169,14 +167,12 @@ mod tests {
     fn positions_move_and_lines_stay() {
         let points = Points::parse(BLOB, true).unwrap();
         assert_eq!(points.first_line().unwrap(), Some((None, 10)));
-        let mut out = vec![];
+        let mut out = vec![5];
         let place = |pc| Some(if pc == 0 { 0 } else { pc + 10 });
-        put_moved(&points, 300, place, Some(40), &mut out).unwrap();
+        put_moved(&points, place, Some(40), &mut out).unwrap();
         assert_eq!(
             out,
-            [
-                0x81, 0x2c, 0, 0, 4, 10, 9, 13, 0, 0, 4, 1, 2, 0x7f, 6, 23, 0, 0
-            ]
+            [5, 0, 0, 4, 10, 9, 13, 0, 0, 4, 1, 2, 0x7f, 6, 23, 0, 0]
         );
         let moved = Points::parse(&out, true).unwrap();
         let pcs: Vec<_> = moved
@@ -199,8 +195,8 @@ mod tests {
             points.records().nth(1).unwrap().unwrap(),
             Record::Document(3)
         );
-        let mut out = vec![];
-        put_moved(&points, 0, Some, None, &mut out).unwrap();
+        let mut out = vec![0];
+        put_moved(&points, Some, None, &mut out).unwrap();
         assert_eq!(out, blob);
     }
 
@@ -222,7 +218,7 @@ mod tests {
                 let _ = points.first_line();
                 let _ = points.records().count();
                 let place = |pc| (pc < limit).then_some(pc);
-                let _ = put_moved(&points, 1, place, Some(limit), &mut vec![]);
+                let _ = put_moved(&points, place, Some(limit), &mut vec![]);
             }
         }
     }

@@ -1,6 +1,7 @@
 //! The new PDB, and what the image says of it: CodeView id and stamp, checksum, the embedded copy.
 
 use crate::cil::image::{DebugEntry, Image};
+use crate::cil::metadata::heaps::put_compressed;
 use crate::cil::metadata::schema::{coded, column, columns, table};
 use crate::cil::metadata::tables::{MAX_COLUMNS, Shape, Widths, heap_size};
 use crate::cil::pdb::{Edits, Pdb};
@@ -213,10 +214,11 @@ fn rebuild(
             widths.rows[number] = of_assembly;
         }
     }
-    if metadata.blobs.data().len() + edits.blobs.len() > 0x1_0000 {
+    let (added, places) = blobs(pdb, edits);
+    if metadata.blobs.data().len() + added.len() > 0x1_0000 {
         widths.heaps |= heap_size::BLOB;
     }
-    let mut out = Vec::with_capacity(metadata.bytes.len() + edits.blobs.len() + 4096);
+    let mut out = Vec::with_capacity(metadata.bytes.len() + added.len() + 4096);
     let head = 16 + root.version.len().next_multiple_of(4);
     out.extend_from_slice(&metadata.bytes[..head]);
     out.extend_from_slice(&root.flags.to_le_bytes());
@@ -245,12 +247,12 @@ fn rebuild(
             }
             b"#~" | b"#-" if !wrote_tables => {
                 wrote_tables = true;
-                put_tables(pdb, edits, &widths, field, &mut out);
+                put_tables(pdb, edits, &places, &widths, field, &mut out);
             }
             b"#Blob" if !wrote_blobs => {
                 wrote_blobs = true;
                 out.extend_from_slice(s.data);
-                out.extend_from_slice(&edits.blobs);
+                out.extend_from_slice(&added);
             }
             _ => out.extend_from_slice(s.data),
         }
@@ -261,15 +263,42 @@ fn rebuild(
         headers += 8 + (s.name.len() + 1).next_multiple_of(4);
     }
     match id_at {
-        Some(at) if wrote_blobs || edits.blobs.is_empty() => Ok((out, at)),
+        Some(at) if wrote_blobs || added.is_empty() => Ok((out, at)),
         _ => Err(Error::new(Kind::Malformed, "a PDB without a #Blob stream")),
     }
 }
 
-/// Writes the tables stream.
+/// What goes behind `#Blob`, and the index of each new blob.
+fn blobs(pdb: &Pdb<'_>, edits: &Edits) -> (Vec<u8>, Vec<u32>) {
+    let base = pdb.metadata.blobs.data().len();
+    let mut order: Vec<usize> = (0..edits.blobs.len()).collect();
+    order.sort_by_key(|&number| edits.blobs[number].order);
+    let mut added = Vec::with_capacity(edits.bytes.len() + 6 * order.len() + 1);
+    let mut places = vec![0; order.len()];
+    // Index 0 is the empty blob, in a new heap, too.
+    if base == 0 && !order.is_empty() {
+        added.push(0);
+    }
+    let mut locals = Vec::new();
+    for number in order {
+        let blob = &edits.blobs[number];
+        locals.clear();
+        if let Some(row) = blob.locals {
+            put_compressed(&mut locals, row);
+        }
+        places[number] = (base + added.len()) as u32;
+        put_compressed(&mut added, (locals.len() + blob.rest.len()) as u32);
+        added.extend_from_slice(&locals);
+        added.extend_from_slice(&edits.bytes[blob.rest.clone()]);
+    }
+    (added, places)
+}
+
+/// Writes the tables stream; `places` are the indices of new blobs.
 fn put_tables(
     pdb: &Pdb<'_>,
     edits: &mut Edits,
+    places: &[u32],
     widths: &Widths,
     field: &dyn Fn(u32) -> u32,
     out: &mut Vec<u8>,
@@ -315,7 +344,8 @@ fn put_tables(
         match number {
             table::METHOD_DEBUG_INFORMATION => {
                 for &(row, blob) in &edits.points {
-                    new_rows[row as usize - 1][SEQUENCE_POINTS] = blob;
+                    new_rows[row as usize - 1][SEQUENCE_POINTS] =
+                        blob.map_or(0, |blob| places[blob]);
                 }
             }
             table::LOCAL_SCOPE => {
@@ -326,7 +356,7 @@ fn put_tables(
             }
             table::CUSTOM_DEBUG_INFORMATION => {
                 for &(row, blob) in &edits.information {
-                    new_rows[row as usize - 1][information::VALUE] = blob;
+                    new_rows[row as usize - 1][information::VALUE] = places[blob];
                 }
                 move_parents(&mut new_rows, field);
             }

@@ -1,6 +1,7 @@
 //! Who signs: a private key and its certificates, as `keytool`, `openssl` and Android's tools keep them.
 
 use super::der::{self, Reader};
+use super::jks;
 use crate::error::{Error, Kind, Result};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -73,13 +74,23 @@ impl Identity {
         }
     }
 
-    /// From a key store in PKCS #12, as `keytool` has made them since Java 9; `alias` names the key if there are
-    /// several.
-    pub fn from_keystore(store: &[u8], password: &str, alias: Option<&str>) -> Result<Identity> {
-        if store.starts_with(&[0xfe, 0xed, 0xfe, 0xed]) {
-            return Err(wrong(
-                "the key store is in the old format JKS: `keytool -importkeystore -srckeystore OLD -destkeystore NEW -deststoretype pkcs12` makes it PKCS #12",
-            ));
+    /// From a key store: PKCS #12, as `keytool` has made them since Java 9, or JKS. `alias` names the key if there are
+    /// several; `key_password` is the key's own if it has one.
+    pub fn from_keystore(
+        store: &[u8],
+        password: &str,
+        key_password: Option<&str>,
+        alias: Option<&str>,
+    ) -> Result<Identity> {
+        if store.starts_with(&jks::MAGIC) {
+            let keys = jks::private_keys(store, password)?;
+            let keys = keys.into_iter().map(|key| (key.alias.clone(), key));
+            let entry = choose(keys.collect(), alias)?;
+            let key = entry.key(key_password.unwrap_or(password)).ok_or_else(|| {
+                wrong("the key has a password of its own, or another: say it by --key-pass")
+            })?;
+            let certificates = entry.certificates.iter().map(|c| c.to_vec()).collect();
+            return Identity::new(&key, certificates);
         }
         let store =
             KeyStore::from_pkcs12(store, password, Pkcs12ImportPolicy::Strict).map_err(|e| {
@@ -87,39 +98,11 @@ impl Identity {
                     "the key store cannot be read (is the password right?): {e}"
                 ))
             })?;
-        let mut keys: Vec<_> = (store.entries())
-            .filter_map(|(name, entry)| match entry {
-                KeyStoreEntry::PrivateKeyChain(chain) => Some((name.as_str(), chain)),
-                _ => None,
-            })
-            .collect();
-        keys.sort_by_key(|(name, _)| *name);
-        let names = || {
-            keys.iter()
-                .map(|(name, _)| *name)
-                .collect::<Vec<_>>()
-                .join(", ")
-        };
-        let (_, chain) = match (alias, &keys[..]) {
-            (_, []) => return Err(wrong("the key store holds no private key")),
-            (None, [one]) => one,
-            (None, _) => {
-                return Err(wrong(format!(
-                    "the key store holds several keys: name one of {}",
-                    names()
-                )));
-            }
-            // As for `keytool`, case is no matter.
-            (Some(alias), keys) => keys
-                .iter()
-                .find(|(name, _)| name.eq_ignore_ascii_case(alias))
-                .ok_or_else(|| {
-                    wrong(format!(
-                        "the key store has no key `{alias}`; it has {}",
-                        names()
-                    ))
-                })?,
-        };
+        let keys = (store.entries()).filter_map(|(name, entry)| match entry {
+            KeyStoreEntry::PrivateKeyChain(chain) => Some((name.clone(), chain)),
+            _ => None,
+        });
+        let chain = choose(keys.collect(), alias)?;
         let certificates = chain.certs().iter().map(|c| c.as_der().to_vec()).collect();
         Identity::new(chain.key().as_der(), certificates)
     }
@@ -205,6 +188,32 @@ impl PrivateKey {
             ))),
         }
     }
+}
+
+/// The key of this name, or the only one.
+fn choose<K>(mut keys: Vec<(String, K)>, alias: Option<&str>) -> Result<K> {
+    keys.sort_by(|(a, _), (b, _)| a.cmp(b));
+    let names: Vec<&str> = keys.iter().map(|(name, _)| name.as_str()).collect();
+    let names = names.join(", ");
+    let at = match alias {
+        _ if keys.is_empty() => return Err(wrong("the key store holds no private key")),
+        None if keys.len() == 1 => 0,
+        None => {
+            return Err(wrong(format!(
+                "the key store holds several keys: name one of {names}"
+            )));
+        }
+        // As for `keytool`, case is no matter.
+        Some(alias) => keys
+            .iter()
+            .position(|(name, _)| name.eq_ignore_ascii_case(alias))
+            .ok_or_else(|| {
+                wrong(format!(
+                    "the key store has no key `{alias}`; it has {names}"
+                ))
+            })?,
+    };
+    Ok(keys.swap_remove(at).1)
 }
 
 /// What is needed of a certificate (RFC 5280, 4.1).

@@ -7,6 +7,7 @@
 mod block;
 mod der;
 pub mod identity;
+mod jks;
 pub mod profile;
 pub mod sign;
 mod v1;

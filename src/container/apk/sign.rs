@@ -287,13 +287,13 @@ mod tests {
         assert_eq!(public(&read), public(&rsa()));
         let store = key!("store.p12");
         assert_eq!(
-            Identity::from_keystore(store, "secret", Some("RELEASE"))
+            Identity::from_keystore(store, "secret", None, Some("RELEASE"))
                 .unwrap()
                 .kind(),
             KeyKind::Rsa
         );
         assert_eq!(
-            Identity::from_keystore(store, "secret", Some("ec"))
+            Identity::from_keystore(store, "secret", None, Some("ec"))
                 .unwrap()
                 .kind(),
             KeyKind::P256
@@ -307,10 +307,9 @@ mod tests {
             Identity::from_key(old, None, certificate),
             Identity::from_key(b"key", None, certificate),
             Identity::from_key(key!("rsa.pem"), None, b"certificate"),
-            Identity::from_keystore(store, "secret", None),
-            Identity::from_keystore(store, "secret", Some("debug")),
-            Identity::from_keystore(store, "wrong", None),
-            Identity::from_keystore(b"\xfe\xed\xfe\xed\0\0\0\x02", "secret", None),
+            Identity::from_keystore(store, "secret", None, None),
+            Identity::from_keystore(store, "secret", None, Some("debug")),
+            Identity::from_keystore(store, "wrong", None, None),
         ];
         let messages: Vec<String> = wrong.map(|w| w.err().unwrap().to_string()).into();
         insta::assert_snapshot!(messages.join("\n"), @r#"
@@ -323,7 +322,39 @@ mod tests {
         the key store holds several keys: name one of ec, release
         the key store has no key `debug`; it has ec, release
         the key store cannot be read (is the password right?): MAC tag mismatch
-        the key store is in the old format JKS: `keytool -importkeystore -srckeystore OLD -destkeystore NEW -deststoretype pkcs12` makes it PKCS #12
         "#);
+    }
+
+    #[test]
+    fn old_key_stores_are_read_and_wrong_ones_told() {
+        let store = key!("store.jks");
+        let of = |store: &[u8], password: &str, own: Option<&str>, alias: Option<&str>| {
+            Identity::from_keystore(store, password, own, alias)
+        };
+        let release = of(store, "storesecret", Some("keysecret"), Some("RELEASE")).unwrap();
+        let same = of(key!("store.p12"), "secret", None, Some("release")).unwrap();
+        assert_eq!(release.certificates(), same.certificates());
+        assert_eq!(release.sign(b"x").unwrap(), same.sign(b"x").unwrap());
+        let ec = of(store, "storesecret", None, Some("ec")).unwrap();
+        assert_eq!(ec.kind(), KeyKind::P256);
+
+        let cut = &store[..store.len() - 21];
+        let wrong = [
+            of(store, "storesecret", None, Some("release")),
+            of(store, "storesecret", None, None),
+            of(store, "storesecret", None, Some("trusted")),
+            of(store, "wrong", None, Some("ec")),
+            of(cut, "storesecret", None, Some("ec")),
+            of(&store[..4], "storesecret", None, Some("ec")),
+        ];
+        let messages: Vec<String> = wrong.map(|w| w.err().unwrap().to_string()).into();
+        insta::assert_snapshot!(messages.join("\n"), @r"
+        the key has a password of its own, or another: say it by --key-pass
+        the key store holds several keys: name one of ec, release
+        the key store has no key `trusted`; it has ec, release
+        the key store cannot be read: its password is another, or it is damaged
+        the key store cannot be read: its password is another, or it is damaged
+        the key store cannot be read: its password is another, or it is damaged
+        ");
     }
 }

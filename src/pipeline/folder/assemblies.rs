@@ -5,7 +5,7 @@ use crate::cil;
 use crate::container::deps_json;
 use crate::container::input::Input;
 use crate::error::Result;
-use crate::pipeline::assembly::{Source, weave_assemblies};
+use crate::pipeline::assembly::{Source, weave_assemblies, write_image};
 use crate::pipeline::discover::{Format, file_name};
 use crate::pipeline::runtime_library as runtime;
 use crate::symbols::Symbols;
@@ -65,7 +65,7 @@ impl<'a> Folder<'a, '_> {
             })
             .collect();
         let written = weave_assemblies(self.cx, self.ledger, self.job.key.as_ref(), &sources)?;
-        let mut outputs = Vec::new();
+        let (mut images, mut pdbs) = (Vec::new(), Vec::new());
         for (opened, written) in opened.iter().zip(written) {
             let found = opened.found;
             let Some(written) = written else {
@@ -76,32 +76,37 @@ impl<'a> Folder<'a, '_> {
             };
             self.assembly_directories
                 .insert(directory(&found.name).to_owned());
-            outputs.push((self.stage(&found.name)?, found, written.image));
+            images.push((self.stage(&found.name)?, found, written.image));
             if let Some((pdb, _)) = &opened.pdb {
                 match written.pdb {
-                    Some(bytes) => outputs.push((self.stage(&pdb.name)?, pdb, bytes)),
+                    Some(bytes) => pdbs.push((self.stage(&pdb.name)?, pdb, bytes)),
                     // It would tell wrong lines.
                     None => drop(self.written.insert(pdb.name.clone())),
                 }
             }
         }
         if self.staged.is_some() {
-            let written: Vec<Result<()>> = outputs
-                .par_iter()
-                .map(|(path, found, bytes)| write_like(path, bytes, Some(&found.path)))
-                .collect();
+            let pdbs = (pdbs.into_par_iter())
+                .map(|(path, found, bytes)| write_like(&path, &bytes, Some(&found.path)));
+            let images = (images.into_par_iter())
+                .map(|(path, found, image)| write_image(&image, &path, &found.path));
+            let written: Vec<Result<()>> = images.chain(pdbs).collect();
             written.into_iter().collect::<Result<()>>()?;
         }
         Ok(())
     }
 
-    /// The symbols file of an assembly: of its name, or of the one that it asks for.
+    /// The symbols file of an assembly: of its name, or of the one that it asks for, or Mono's.
     fn symbols_of(&self, assembly: &str, image: &[u8]) -> Option<&'a Found> {
         let stem = assembly.rsplit_once('.').map_or(assembly, |(stem, _)| stem);
-        self.find(&format!("{stem}.pdb")).or_else(|| {
+        let asked_for = || {
             let name = cil::Image::parse(image).ok()?.pdb_name()?;
             self.find(&format!("{}{name}", directory(assembly)))
-        })
+        };
+        let mono = || self.find(&format!("{assembly}.mdb"));
+        self.find(&format!("{stem}.pdb"))
+            .or_else(asked_for)
+            .or_else(mono)
     }
 
     fn find(&self, name: &str) -> Option<&'a Found> {

@@ -93,6 +93,8 @@ pub(crate) fn weave_folder(
     let found: Vec<Found> = found.into_iter().collect::<Result<_>>()?;
     let name = artifact_name(&job.input);
     let matcher = cx.matcher.for_artifact(&name, None, cx.hierarchy);
+    let (layout, home) = layout(&found)?;
+    let cx = &cx.inside(layout);
     let mut folder = Folder {
         cx,
         ledger,
@@ -100,7 +102,7 @@ pub(crate) fn weave_folder(
         name: &name,
         matcher: &matcher,
         meter: Meter::new(progress, found.iter().map(|f| f.size).sum()),
-        layout: layout(&found)?,
+        layout: (layout, home),
         found: &found,
         staged: match &job.output {
             Some(output) => Some(StagedFolder::create(output)?),
@@ -291,6 +293,7 @@ impl<'a> Folder<'a, '_> {
                 }
             }
             self.ledger.record(self.name, &touched.ty);
+            self.ledger.needs_library |= touched.needs_library;
             if let Some(bytes) = touched.bytes {
                 self.wove_loose();
                 self.roots
@@ -407,7 +410,7 @@ impl<'a> Folder<'a, '_> {
     /// Adds the hook library and the maps, copies the rest, and puts everything in its place.
     fn finish(mut self, in_place: bool) -> Result<()> {
         let changed = self.wove_jar || self.wove_class;
-        if changed && self.cx.runtime {
+        if changed && self.cx.runtime && self.ledger.needs_library {
             self.add_library()?;
         }
         if self.cx.runtime && self.needs_dex_library && !self.has_dex_library {

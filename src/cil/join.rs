@@ -1,0 +1,330 @@
+//! Woven parts put together: what they ask of tables gets its tokens, in their order, so that the file is the same
+//! whoever wove which part. State machines, which need rows of several tables, are woven here.
+
+use crate::aspect::advice::Reason;
+use crate::aspect::woven::WovenType;
+use crate::cil::body;
+use crate::cil::image::Image;
+use crate::cil::lower::{Shape, Tokens};
+use crate::cil::metadata::additions::{Additions, FieldMap};
+use crate::cil::metadata::schema::table;
+use crate::cil::metadata::signature;
+use crate::cil::metadata::tables::{token, token_row};
+use crate::cil::output::NewBody;
+use crate::cil::pdb::{self, Pdb};
+use crate::cil::renumber;
+use crate::cil::rewrite;
+use crate::cil::signatures::Signatures;
+use crate::cil::state_machine;
+use crate::cil::strongname::StrongNameKey;
+use crate::cil::weave::{Part, PlannedMachine, Scratch, Weaver};
+use crate::cil::write::{self, Edits, Written};
+use crate::error::Result;
+use std::sync::Arc;
+
+/// A woven assembly, not written yet.
+pub struct Woven<'i, 'a> {
+    image: &'i Image<'a>,
+    additions: Additions,
+    /// The debugging information, and what changes in it.
+    pdb: Option<(Pdb<'i>, pdb::Edits)>,
+    source: &'i pdb::Source<'i>,
+    parts: Vec<Vec<u8>>,
+    bodies: Vec<NewBody>,
+    fields: FieldMap,
+    /// Whether the bodies name fields by their new numbers.
+    renumbered: bool,
+    /// The types with planned methods that have state machines, ascending.
+    pub types: Vec<WovenType>,
+}
+
+impl<'a> Woven<'_, 'a> {
+    /// Whether anything was woven; if not, the input is the output.
+    pub fn is_empty(&self) -> bool {
+        self.bodies.is_empty()
+    }
+
+    /// What gives the fields that new bodies name their new numbers: each to be run, on any thread. What is
+    /// not asked for here happens with [`Woven::write`].
+    pub fn renumberings(&mut self) -> Vec<Renumbering<'_>> {
+        let fields = &self.fields;
+        if std::mem::replace(&mut self.renumbered, true) || fields.is_empty() {
+            return vec![];
+        }
+        let parts = self.parts.iter_mut();
+        parts.map(|part| Renumbering { part, fields }).collect()
+    }
+
+    /// Lays out the new file. `symbols` becomes the manifest resource [`write::SYMBOLS_RESOURCE`]; with
+    /// a key the strong name is signed anew.
+    pub fn write(
+        mut self,
+        symbols: Option<Arc<Vec<u8>>>,
+        key: Option<&'a StrongNameKey>,
+    ) -> Result<Written<'a>> {
+        for part in self.renumberings() {
+            part.run()?;
+        }
+        let edits = Edits {
+            additions: self.additions,
+            fields: self.fields,
+            parts: self.parts,
+            bodies: self.bodies,
+            pdb: self.pdb,
+        };
+        let mut written = write::write(self.image, edits, symbols, key)?;
+        if self.source.is_embedded() {
+            written.pdb = None;
+        }
+        written.warnings.extend(self.source.warning());
+        Ok(written)
+    }
+}
+
+/// A part whose bodies name fields by their old numbers.
+pub struct Renumbering<'p> {
+    part: &'p mut [u8],
+    fields: &'p FieldMap,
+}
+
+impl Renumbering<'_> {
+    /// Gives the fields their new numbers.
+    pub fn run(self) -> Result<()> {
+        renumber::new_bodies(self.part, self.fields)
+    }
+}
+
+impl rewrite::Signatures for Additions {
+    fn stand_alone_sig(&mut self, blob: &[u8]) -> Result<u32> {
+        Additions::stand_alone_sig(self, blob)
+    }
+}
+
+/// What has been put together so far.
+pub(super) struct Joiner<'j, 'w, 'i, 'a> {
+    weaver: &'j Weaver<'w, 'i, 'a>,
+    additions: Additions,
+    edits: pdb::Edits,
+    parts: Vec<Vec<u8>>,
+    bodies: Vec<NewBody>,
+    types: Vec<WovenType>,
+    /// Whether a method's code was read from its first to its last instruction.
+    read: Vec<bool>,
+    /// The number of the part with the machines' bodies, which is the last.
+    machines: u32,
+    /// Whether fields can be renumbered; asked when the first machine is to get one.
+    renumbers: Option<bool>,
+}
+
+impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
+    /// Nothing yet of so many parts, in which these methods (`MethodDef` rows) have new bodies.
+    pub(super) fn new(
+        weaver: &'j Weaver<'w, 'i, 'a>,
+        woven: impl Iterator<Item = u32>,
+        parts: usize,
+    ) -> Self {
+        let tables = &weaver.image.metadata.tables;
+        let mut read = vec![false; tables.rows(table::METHOD_DEF) as usize + 1];
+        for method in woven {
+            read[method as usize] = true;
+        }
+        Joiner {
+            weaver,
+            additions: weaver.additions.clone(),
+            edits: pdb::Edits::default(),
+            parts: Vec::with_capacity(parts + 1),
+            bodies: Vec::with_capacity(weaver.planned.len()),
+            types: Vec::new(),
+            read,
+            machines: parts as u32,
+            renumbers: None,
+        }
+    }
+
+    /// Adds the next part. `scratch` keeps the machines' bodies until the end.
+    pub(super) fn add(&mut self, mut part: Part, scratch: &mut Scratch) -> Result<()> {
+        let mut tokens = Vec::with_capacity(part.signatures.count());
+        for planned in &part.machines {
+            self.add_signatures(&part.signatures, planned.signatures, &mut tokens)?;
+            self.add_machine(planned, scratch)?;
+        }
+        let all = part.signatures.count();
+        self.add_signatures(&part.signatures, all, &mut tokens)?;
+
+        let rows = self
+            .weaver
+            .image
+            .metadata
+            .tables
+            .rows(table::STAND_ALONE_SIG);
+        let locals = |row: u32| match row.checked_sub(rows + 1) {
+            Some(number) => token_row(tokens[number as usize]),
+            None => row,
+        };
+        for body in &mut part.bodies {
+            body.part = self.parts.len() as u32;
+            let bytes = &mut part.bytes[body.start as usize..];
+            body::change_locals(bytes, |old| match token_row(old) {
+                0 => old,
+                row => token(table::STAND_ALONE_SIG, locals(row)),
+            });
+        }
+        self.edits.append(part.pdb, locals);
+        self.parts.push(part.bytes);
+        self.bodies.append(&mut part.bodies);
+        Ok(())
+    }
+
+    /// Gives the signatures of a part tokens, up to a number.
+    fn add_signatures(
+        &mut self,
+        signatures: &Signatures,
+        end: usize,
+        tokens: &mut Vec<u32>,
+    ) -> Result<()> {
+        for blob in signatures.blobs(tokens.len()..end) {
+            tokens.push(self.additions.stand_alone_sig(blob)?);
+        }
+        Ok(())
+    }
+
+    fn add_machine(&mut self, planned: &PlannedMachine, scratch: &mut Scratch) -> Result<()> {
+        let (weaver, method) = (self.weaver, planned.machine.kickoff);
+        let number = weaver.planned[planned.planned].ty;
+        let mut ty = match self.types.pop_if(|ty| ty.ty == number) {
+            Some(ty) => ty,
+            None => {
+                let mut name = String::new();
+                let types = weaver.image.types();
+                types.put_name(weaver.image, number + 1, &mut name)?;
+                WovenType::new(number, &name, "", 1)
+            }
+        };
+        let outcome = self.weave_machine(planned, &mut ty, scratch);
+        let outcome = outcome.map_err(|e| {
+            let label = weaver.image.method_label(method);
+            e.in_method(format!("{}.{label}", ty.name()))
+        })?;
+        if let Err(reason) = outcome {
+            ty.left.push(weaver.left(planned.planned, method, reason));
+        }
+        self.types.push(ty);
+        Ok(())
+    }
+
+    /// Weaves the logical call of an async method or iterator into its state machine.
+    fn weave_machine(
+        &mut self,
+        planned: &PlannedMachine,
+        ty: &mut WovenType,
+        scratch: &mut Scratch,
+    ) -> Result<Result<(), Reason>> {
+        let (weaver, image) = (self.weaver, self.weaver.image);
+        let machine = planned.machine;
+        let kickoff = match weaver.open(machine.kickoff)? {
+            Ok(opened) => opened,
+            Err(reason) => return Ok(Err(reason)),
+        };
+        if machine.ty == 0 || !self.additions.takes_fields() {
+            return Ok(Err(Reason::StateMachine));
+        }
+        let tokens: &Tokens = match &weaver.tokens {
+            Ok(tokens) => tokens,
+            Err(reason) => return Ok(Err(*reason)),
+        };
+        let id = weaver.planned[planned.planned].id;
+        let mut logical = state_machine::Weaver::new(image, machine, id, tokens);
+        let parts = state_machine::Weaver::parts(image, machine);
+        if !parts.iter().any(|p| p.is_needed()) {
+            return Ok(Err(Reason::StateMachine));
+        }
+        for part in parts.iter().filter(|p| p.is_needed()) {
+            match weaver.open(part.method)? {
+                Ok(opened) if logical.knows(&opened.body, opened.result) => {}
+                Ok(_) => return Ok(Err(Reason::StateMachine)),
+                Err(reason) => return Ok(Err(reason)),
+            }
+        }
+        // A machine gets a field, which gives others new numbers.
+        if !self.renumbers(image) {
+            return Ok(Err(Reason::StateMachine));
+        }
+        // The needed part is the first: where it fails, no other has a new body yet.
+        debug_assert!(parts[0].is_needed() && !parts[1..].iter().any(|p| p.is_needed()));
+        logical.add_field(&mut self.additions)?;
+        let mut named = None;
+        for part in &parts {
+            let opened = match weaver.open(part.method)? {
+                Ok(opened) => opened,
+                Err(reason) if part.is_needed() => return Ok(Err(reason)),
+                Err(_) => continue,
+            };
+            let shape = Shape {
+                result: opened.result,
+                locals: opened.locals,
+                constructor: None,
+                hooks: &[],
+            };
+            let start = scratch.next_body();
+            let outcome = logical.weave(
+                part,
+                &opened.body,
+                &shape,
+                &mut self.additions,
+                &mut scratch.rewrite,
+                &mut scratch.bodies,
+            )?;
+            match outcome {
+                Ok(rewritten) => {
+                    let mut body = scratch.body(opened.method, start);
+                    body.part = self.machines;
+                    self.bodies.push(body);
+                    let place = planned.planned;
+                    let edits = &mut self.edits;
+                    let lines = weaver.move_lines(place, &opened, &rewritten, scratch, edits);
+                    named.get_or_insert(lines);
+                }
+                Err(reason) if part.is_needed() => {
+                    self.additions.remove_last_field();
+                    return Ok(Err(reason));
+                }
+                // Without it, the call begins when it first runs, or ends unseen.
+                Err(_) => {}
+            }
+        }
+        let Some((document, line)) = named else {
+            return Ok(Err(Reason::StateMachine));
+        };
+        if ty.file().is_empty() {
+            weaver.set_file(ty, document);
+        }
+        ty.add(id, line, &kickoff.name, |text| {
+            signature::put_descriptor(image, kickoff.signature, text);
+        });
+        Ok(Ok(()))
+    }
+
+    fn renumbers(&mut self, image: &Image<'_>) -> bool {
+        let read = &self.read;
+        *(self.renumbers)
+            .get_or_insert_with(|| renumber::is_possible(image, |method| read[method as usize]))
+    }
+
+    /// All that was put together.
+    pub(super) fn finish(mut self, scratch: &mut Scratch) -> Result<Woven<'i, 'a>> {
+        self.parts.push(scratch.bodies.as_slice().to_vec());
+        self.bodies.sort_unstable_by_key(|body| body.method);
+        let edits = self.edits;
+        Ok(Woven {
+            image: self.weaver.image,
+            fields: self.additions.field_map(&self.weaver.image.metadata)?,
+            renumbered: false,
+            additions: self.additions,
+            pdb: self.weaver.source.pdb().map(|pdb| (pdb, edits)),
+            source: self.weaver.source,
+            parts: self.parts,
+            bodies: self.bodies,
+            types: self.types,
+        })
+    }
+}

@@ -1,0 +1,139 @@
+//! The new file as what it consists of: windows of it are made when they are hashed and written, so that it is
+//! never in memory as a whole.
+
+use crate::cil::identity::{Digest, Identity};
+use crate::cil::pieces::Piece;
+use crate::error::Result;
+
+/// A range of the input that stays.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Kept {
+    /// Where it lies in the output.
+    pub at: u32,
+    /// Where it lies in the input.
+    pub from: u32,
+    /// Its bytes.
+    pub len: u32,
+}
+
+/// A method's new body.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NewBody {
+    /// The `MethodDef` row.
+    pub method: u32,
+    /// The part that it is in, and where.
+    pub part: u32,
+    /// Where it begins in the part.
+    pub start: u32,
+    /// Its bytes.
+    pub len: u32,
+    /// Where it goes in the output, once that is known.
+    pub at: u32,
+}
+
+/// Four bytes that change, wherever they come from.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Patch {
+    /// Where in the output.
+    pub at: usize,
+    /// The new value, little-endian.
+    pub value: u32,
+}
+
+/// A new file that is not written yet.
+pub struct Output<'a> {
+    pub(super) input: &'a [u8],
+    pub(super) len: usize,
+    /// Ascending, none over another.
+    pub(super) kept: Vec<Kept>,
+    /// What is new, by offset. Where two lie over one another, the later one counts.
+    pub(super) pieces: Vec<(usize, Piece<'a>)>,
+    /// The new bodies, in parts, and where they go: ascending.
+    pub(super) parts: Vec<Vec<u8>>,
+    pub(super) bodies: Vec<NewBody>,
+    pub(super) patches: Vec<Patch>,
+    /// What is zeros at first, since it follows from the rest.
+    pub(super) identity: Identity<'a>,
+}
+
+/// Bytes to change in a file at an offset.
+pub type Change = (usize, Vec<u8>);
+
+impl Output<'_> {
+    /// The file's length.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether the file is empty, which none is.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Makes the file's bytes from `at` on, which must be there. What follows from the content as a whole
+    /// is still zeros; see [`Output::seal`].
+    pub fn fill(&self, at: usize, window: &mut [u8]) {
+        debug_assert!(at + window.len() <= self.len);
+        window.fill(0);
+        let end = at + window.len();
+        let begins = |start: u32| (start as usize) < end;
+        let ends_before = |start: u32, len: u32| start as usize + len as usize <= at;
+        let first = self.kept.partition_point(|k| ends_before(k.at, k.len));
+        for k in self.kept[first..].iter().take_while(|k| begins(k.at)) {
+            let from = k.from as usize;
+            overlay(
+                window,
+                at,
+                k.at as usize,
+                &self.input[from..from + k.len as usize],
+            );
+        }
+        for (start, piece) in &self.pieces {
+            overlay(window, at, *start, piece);
+        }
+        let first = self.bodies.partition_point(|b| ends_before(b.at, b.len));
+        for b in self.bodies[first..].iter().take_while(|b| begins(b.at)) {
+            let from = b.start as usize;
+            let body = &self.parts[b.part as usize][from..from + b.len as usize];
+            overlay(window, at, b.at as usize, body);
+        }
+        // One may begin in front of the window.
+        let first = self.patches.partition_point(|p| p.at + 4 <= at);
+        for p in self.patches[first..].iter().take_while(|p| p.at < end) {
+            overlay(window, at, p.at, &p.value.to_le_bytes());
+        }
+    }
+
+    /// For hashing all bytes, as [`Output::fill`] makes them, in order.
+    pub fn digest(&self) -> Digest {
+        self.identity.digest()
+    }
+
+    /// What follows from the content, to be put into the file that [`Output::fill`] made: MVID, time stamp,
+    /// checksum, signature. `digest` has seen all of it.
+    pub fn seal(&self, digest: Digest) -> Result<Vec<Change>> {
+        self.identity.seal(self, digest)
+    }
+
+    /// The whole file.
+    pub fn to_vec(&self) -> Result<Vec<u8>> {
+        let mut file = vec![0; self.len];
+        self.fill(0, &mut file);
+        let mut digest = self.digest();
+        digest.update(&file);
+        for (at, bytes) in self.seal(digest)? {
+            file[at..at + bytes.len()].copy_from_slice(&bytes);
+        }
+        Ok(file)
+    }
+}
+
+/// Puts bytes that begin at `start` into the window that begins at `at`, as far as they lie in it.
+#[inline]
+pub(super) fn overlay(window: &mut [u8], at: usize, start: usize, bytes: &[u8]) {
+    let from = start.max(at);
+    let to = (start + bytes.len()).min(at + window.len());
+    if from < to {
+        window[from - at..to - at].copy_from_slice(&bytes[from - start..to - start]);
+    }
+}

@@ -1,0 +1,88 @@
+//! What came of an artifact of many types: symbols, which each thread packs as it weaves, and what is to be told.
+
+use crate::aspect::plan::{Plan, Skipped};
+use crate::aspect::woven::WovenType;
+use crate::pipeline::process::Touched;
+use crate::symbols::Writer;
+use rustc_hash::FxHashMap;
+
+/// The records of some types. Their names take more memory than their code: only what somebody asks for is kept.
+#[derive(Default)]
+pub(crate) struct Records {
+    /// Of the methods that got hooks.
+    pub(crate) symbols: Writer,
+    /// The types with such methods, by number.
+    pub(crate) classes: Vec<u32>,
+    /// How many such methods there are.
+    pub(crate) methods: u64,
+    /// The types with something to tell, ascending.
+    pub(crate) touched: Vec<Touched>,
+}
+
+impl Records {
+    /// Records woven types, the first ones of an artifact if that is named; `explain` keeps them all.
+    pub(crate) fn of(artifact: Option<&str>, types: Vec<WovenType>, explain: bool) -> Records {
+        let mut records = Records::default();
+        if let Some(artifact) = artifact {
+            records.symbols.artifact(artifact);
+        }
+        for ty in types {
+            if ty.methods().len() > 0 {
+                records.classes.push(ty.ty);
+                records.methods += ty.methods().len() as u64;
+                records.symbols.ty(ty.name(), ty.file());
+                for m in ty.methods() {
+                    let symbols = &mut records.symbols;
+                    symbols.method(m.id, m.name, m.descriptor, m.line);
+                }
+            }
+            if explain || !ty.left.is_empty() {
+                records.touched.push(Touched::new(ty, vec![]));
+            }
+        }
+        records.symbols.pack();
+        records
+    }
+
+    /// Adds the records of other methods, partly of types that there are already.
+    pub(crate) fn append(&mut self, mut other: Records) {
+        self.symbols.append(&mut other.symbols);
+        self.methods += other.methods;
+        self.classes.append(&mut other.classes);
+        self.classes.sort_unstable();
+        self.classes.dedup();
+        for touched in other.touched {
+            let number = touched.woven.ty;
+            let place = (self.touched).binary_search_by_key(&number, |other| other.woven.ty);
+            match place {
+                Ok(place) => self.touched[place].woven.merge(touched.woven),
+                Err(place) => self.touched.insert(place, touched),
+            }
+        }
+    }
+
+    /// Adds what the plan left out, and, when explaining, the advice of what was woven.
+    pub(crate) fn complete(&mut self, plan: Plan, explain: bool) {
+        let mut skipped: FxHashMap<u32, Vec<Skipped>> = FxHashMap::default();
+        for method in plan.skipped {
+            skipped.entry(method.ty).or_default().push(method);
+        }
+        for entry in &mut self.touched {
+            let number = entry.woven.ty;
+            let left = skipped.remove(&number).unwrap_or_default();
+            entry.woven.left.extend(left);
+            if explain {
+                let start = plan.methods.partition_point(|m| m.ty < number);
+                let end = plan.methods.partition_point(|m| m.ty <= number);
+                entry.explain(&plan.methods[start..end]);
+            }
+        }
+        for (number, name) in plan.skipped_types {
+            if let Some(left) = skipped.remove(&number) {
+                let unwoven = WovenType::new(number, &name, "", 0);
+                self.touched.push(Touched::new(unwoven, left));
+            }
+        }
+        self.touched.sort_by_key(|touched| touched.woven.ty);
+    }
+}
