@@ -295,7 +295,7 @@ fn what_lies_is_told_with_its_place() {
     insta::assert_snapshot!(message(&[(0x28, &[0x12, 0x34, 0x56, 0x78])]), @"the dex file is not little-endian");
     insta::assert_snapshot!(message(&[(0x2c, &[1])]), @"the dex file is statically linked");
     insta::assert_snapshot!(message(&[(0x38, &[0xff, 0xff, 0xff])]), @"16777215 string_ids exceed the file (at byte 0x70)");
-    insta::assert_snapshot!(message(&[(0x40, &[0xff])]), @"index 4784384 of a table of 67 (at byte 0x0)");
+    insta::assert_snapshot!(message(&[(0x40, &[0xff])]), @"type 21 does not come after the one in front of it (at byte 0x1d0)");
     insta::assert_snapshot!(message(&[(0x40, &[0, 0, 1])]), @"65536 type_ids exceed the file (at byte 0x17c)");
     // The first string's data, a class's type, and its class data.
     insta::assert_snapshot!(message(&[(0x70, &[0xff, 0xff])]), @"1 bytes wanted, 0 left (at byte 0xffff)");
