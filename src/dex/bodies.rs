@@ -64,7 +64,7 @@ pub(super) struct Job<'j, 'a> {
     pub debug_info: AtomicUsize,
 }
 
-/// How many times a file's size the debug info of its woven methods may be: of real ones it is a tenth.
+/// How many times a file's size the debug info of woven methods may be; of real files it is a tenth.
 pub(super) const DEBUG_INFO: usize = 4;
 
 impl Job<'_, '_> {
@@ -75,7 +75,8 @@ impl Job<'_, '_> {
 
     /// Accounts for debug info that was read; an error where it is out of proportion.
     pub fn spend_debug_info(&self, bytes: usize) -> Result<()> {
-        let spend = |left: usize| left.checked_sub(bytes);
+        // None left says that it was not enough.
+        let spend = |left: usize| left.checked_sub(bytes).filter(|left| *left > 0);
         let spent = (self.debug_info).fetch_update(Ordering::Relaxed, Ordering::Relaxed, spend);
         match spent {
             Ok(_) => Ok(()),

@@ -32,6 +32,8 @@ pub struct Scratch {
     outcomes: Vec<Outcome>,
     /// See [`Job::part`].
     part: usize,
+    /// How many times a file's size the debug info of its woven methods may be.
+    debug_info: usize,
 }
 
 impl Default for Scratch {
@@ -41,6 +43,7 @@ impl Default for Scratch {
             members: Vec::new(),
             outcomes: Vec::new(),
             part: PART,
+            debug_info: DEBUG_INFO,
         }
     }
 }
@@ -336,7 +339,7 @@ impl Scratch {
             known: hooks_type.map(|ty| ids::methods_of(file, ty)),
             begin: begin.map(|old| old as u32),
             part: self.part,
-            debug_info: AtomicUsize::new(DEBUG_INFO * file.bytes.len()),
+            debug_info: AtomicUsize::new(self.debug_info * file.bytes.len()),
         };
         self.bodies.build(&job, &mut self.outcomes, run)
     }
@@ -381,6 +384,23 @@ mod tests {
                 scope.spawn(|| task(i));
             });
         }
+    }
+
+    #[test]
+    fn debug_info_out_of_proportion_is_refused() {
+        let dex = Dex::parse(include_bytes!("../../tests/dex/everything.dex")).unwrap();
+        let mut all = Everything::default();
+        crate::dex::scan(&dex, &mut all).unwrap();
+        let plan = Plan::new(all.planned);
+        let mut scratch = Scratch {
+            debug_info: 0,
+            part: 1,
+            ..Scratch::default()
+        };
+        let told = weave(&dex, &plan, &mut scratch).err().unwrap().to_string();
+        assert!(told.starts_with("methods share debug info"), "{told}");
+        let again = weave_on(&dex, &plan, &mut scratch, &backwards);
+        assert_eq!(again.err().unwrap().to_string(), told);
     }
 
     /// The code of all methods, in the order of the class data.
