@@ -143,6 +143,17 @@ impl Error {
     }
 }
 
+/// What verification found in one artifact or member.
+#[derive(Debug, Default)]
+pub struct Verdict {
+    /// Methods looked at.
+    pub methods: u64,
+    /// What does not hold.
+    pub failures: Vec<Error>,
+    /// Why the second reader does not judge the bytes, if there is one and it does not: it refuses some valid ones.
+    pub unjudged: Option<String>,
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let e = &*self.0;

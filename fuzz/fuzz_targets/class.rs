@@ -1,28 +1,13 @@
 //! Any bytes as a class file: an error or a woven class, never a panic; what was woven reads again.
 #![no_main]
 
+#[path = "../everything.rs"]
+mod everything;
+
+use everything::Everything;
 use libfuzzer_sys::fuzz_target;
-use weave::aspect::joinpoint::{Method, Type, Visitor};
 use weave::aspect::advice::{Advice, Reason};
-use weave::aspect::plan::{Plan, Planned};
 use weave::jvm::{Class, Scratch, module_info, scan, weave};
-
-struct Everything(Plan);
-
-impl Visitor for Everything {
-    fn enter_type(&mut self, ty: &Type<'_>) -> bool {
-        ty.details.annotations(&mut |_| ());
-        ty.details.supertypes(&mut |_| ());
-        true
-    }
-    fn method(&mut self, index: u32, method: &Method<'_>) {
-        method.details.annotations(&mut |_| ());
-        method.details.parameters(&mut |_| ());
-        method.details.returns(&mut |_| ());
-        let advice = Advice(1 + (index % 7) as u8);
-        self.0.methods.push(Planned { ty: 0, index, id: index + 1, advice });
-    }
-}
 
 fuzz_target!(|bytes: &[u8]| {
     let _ = module_info::add_requires(bytes, "weave.runtime");
@@ -30,11 +15,11 @@ fuzz_target!(|bytes: &[u8]| {
     let Ok(class) = Class::parse(bytes) else {
         return;
     };
-    let mut visitor = Everything(Plan::default());
+    let mut visitor = Everything::with(Advice::ALL.with(Advice::SECTION));
     if scan(&class, &mut visitor).is_err() {
         return;
     }
-    let plan = visitor.0;
+    let plan = visitor.plan();
     let mut scratch = Scratch::default();
     let Ok(woven) = weave(&class, &plan, &mut scratch) else {
         return;

@@ -2,39 +2,20 @@
 //! all its points inside of what it is about; never a panic.
 #![no_main]
 
+#[path = "../everything.rs"]
+mod everything;
+
+use everything::Everything;
 use libfuzzer_sys::fuzz_target;
 use weave::aspect::advice::Advice;
-use weave::aspect::joinpoint::{Method, Type, Visitor};
-use weave::aspect::plan::{Plan, Planned};
 use weave::cil::pdb::{Pdb, Source};
 use weave::cil::{Image, Scratch, scan, weave};
 
 const ASSEMBLY: &[u8] = include_bytes!("../../tests/dotnet/fixtures/steps-debug.dll");
 
-#[derive(Default)]
-struct Everything {
-    types: u32,
-    methods: Vec<Planned>,
-}
-
-impl Visitor for Everything {
-    fn enter_type(&mut self, _: &Type<'_>) -> bool {
-        self.types += 1;
-        true
-    }
-    fn method(&mut self, index: u32, _: &Method<'_>) {
-        self.methods.push(Planned {
-            ty: self.types - 1,
-            index,
-            id: self.methods.len() as u32 + 1,
-            advice: Advice::ALL,
-        });
-    }
-}
-
 fuzz_target!(|bytes: &[u8]| {
     let image = Image::parse(ASSEMBLY).expect("the assembly is whole");
-    let mut everything = Everything::default();
+    let mut everything = Everything::with(Advice::ALL);
     scan(&image, &mut everything).expect("and has methods");
     // The id must be the assembly's, or nothing is done.
     let mut bytes = bytes.to_vec();
@@ -46,7 +27,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
     let source = Source::of(&image, Some(&bytes));
     let mut scratch = Scratch::default();
-    let plan = Plan::new(everything.methods);
+    let plan = everything.plan();
     let woven = weave(&image, &source, &plan, &mut scratch).expect("a PDB is no reason not to weave");
     let Ok(written) = woven.write(None, None) else {
         return;

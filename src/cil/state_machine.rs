@@ -97,17 +97,11 @@ impl<'w, 'a> Weaver<'w, 'a> {
         if self.machine.sort == Sort::Iterator {
             return result == [element::BOOLEAN];
         }
+        // What never returns, an endless loop or a method that always throws, has no SetResult.
         let builders = self.builders();
-        let ends: [&[u8]; 2] = [b"SetResult", b"SetException"];
-        let mut found = [false; 2];
-        for token in insn::tokens(body.code).map_while(Result::ok) {
-            if let Some(name) = self.builder_call(token.token, &builders) {
-                for (end, found) in ends.iter().zip(&mut found) {
-                    *found |= name == *end;
-                }
-            }
-        }
-        found == [true; 2]
+        insn::tokens(body.code)
+            .map_while(Result::ok)
+            .any(|token| self.builder_call(token.token, &builders) == Some(b"SetException"))
     }
 
     /// Adds the field to the machine.

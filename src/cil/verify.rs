@@ -13,18 +13,7 @@ use crate::cil::metadata::schema::{column, table};
 use crate::cil::metadata::signature::MethodSignature;
 use crate::cil::metadata::tables::{token_row, token_table};
 use crate::cil::pe::directory;
-use crate::error::{Error, Kind, Result};
-
-/// What verification found in one assembly.
-#[derive(Debug, Default)]
-pub struct Verdict {
-    /// Methods looked at.
-    pub methods: u64,
-    /// What does not hold.
-    pub failures: Vec<Error>,
-    /// Why the second reader does not judge the file, if it does not.
-    pub unjudged: Option<String>,
-}
+use crate::error::{Error, Kind, Result, Verdict};
 
 /// Verifies an assembly or module.
 pub fn verify(bytes: &[u8]) -> Verdict {

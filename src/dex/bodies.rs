@@ -6,6 +6,7 @@ use crate::dex::class::Budget;
 use crate::dex::code_item;
 use crate::dex::file::{File, NO_INDEX, u32_at};
 use crate::dex::lower::Hooks;
+use crate::dex::own_fields::Fields;
 use crate::dex::part::{Origin, Part, overlap};
 use crate::dex::remap::Remap;
 use crate::dex::write::{Outcome, Run};
@@ -14,6 +15,7 @@ use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;
 use std::ops::Range;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The new code and debug info sections, as far as they do not depend on where they come to lie.
 #[derive(Default)]
@@ -42,6 +44,8 @@ pub(super) struct Job<'j, 'a> {
     pub remap: &'j Remap,
     pub members: &'j [Member],
     pub planned: &'j [Planned],
+    /// Who declares which field.
+    pub fields: Fields,
     /// New indices of the hooks.
     pub hooks: Hooks,
     /// New indices of the names of planned methods' sections; `NO_INDEX`, or beyond the end, for none.
@@ -56,12 +60,31 @@ pub(super) struct Job<'j, 'a> {
     pub begin: Option<u32>,
     /// Bytes of old code from which on a part ends. What is written does not depend on it.
     pub part: usize,
+    /// Bytes of debug info that may still be read for woven methods, which may share it.
+    pub debug_info: AtomicUsize,
 }
+
+/// How many times a file's size the debug info of woven methods may be; of real files it is a tenth.
+pub(super) const DEBUG_INFO: usize = 4;
 
 impl Job<'_, '_> {
     pub fn section(&self, member: &Member) -> u32 {
         let section = self.sections.get(member.planned as usize);
         section.copied().unwrap_or(NO_INDEX)
+    }
+
+    /// Accounts for debug info that was read; an error where it is out of proportion.
+    pub fn spend_debug_info(&self, bytes: usize) -> Result<()> {
+        // None left says that it was not enough.
+        let spend = |left: usize| left.checked_sub(bytes).filter(|left| *left > 0);
+        let spent = (self.debug_info).fetch_update(Ordering::Relaxed, Ordering::Relaxed, spend);
+        match spent {
+            Ok(_) => Ok(()),
+            Err(_) => {
+                self.debug_info.store(0, Ordering::Relaxed);
+                Err(too_much_debug_info(self.file))
+            }
+        }
     }
 }
 
@@ -104,6 +127,10 @@ impl Bodies {
                 *failed[i].lock().expect("no part panics") = Some(e);
             }
         });
+        // Which method came last depends on the threads.
+        if job.debug_info.load(Ordering::Relaxed) == 0 {
+            return Err(too_much_debug_info(job.file));
+        }
         for failed in failed {
             if let Some(e) = failed.into_inner().expect("no part panics") {
                 return Err(e);
@@ -206,6 +233,11 @@ impl Bodies {
             out[at..at + 4].copy_from_slice(&(debug + info).to_le_bytes());
         }
     }
+}
+
+#[cold]
+fn too_much_debug_info(file: &File<'_>) -> Error {
+    Error::malformed(file.start, "methods share debug info out of proportion")
 }
 
 /// Splits methods, in order of their code, into parts; those that share a code item stay together.

@@ -7,7 +7,9 @@ use crate::dex::remap::Remap;
 use crate::error::{Error, Result};
 use std::ops::Range;
 
-mod dbg {
+/// Opcodes of the state machine, and what its special opcodes step by.
+pub(super) mod dbg {
+    #![allow(missing_docs, reason = "the names are the specification's")]
     pub const END_SEQUENCE: u8 = 0;
     pub const ADVANCE_PC: u8 = 1;
     pub const ADVANCE_LINE: u8 = 2;
@@ -31,7 +33,7 @@ mod dbg {
 pub struct DebugInfo {
     /// The first line, or 0.
     pub line: u32,
-    /// Bytes that the old item takes.
+    /// Bytes of the old item that were read.
     pub len: usize,
 }
 
@@ -58,8 +60,8 @@ impl Addresses<'_> {
 }
 
 /// Reads the `debug_info_item` at an offset of the file and appends it as it must be now. Indexes that the
-/// tables do not have are an error; addresses beyond the code are not, since compilers share
-/// items between methods of different lengths.
+/// tables do not have are an error. Compilers share items between methods of different lengths: what is about addresses
+/// beyond the code is left out.
 pub fn rewrite(
     file: &[u8],
     at: usize,
@@ -110,6 +112,10 @@ pub fn rewrite(
             first.get_or_insert(line);
             let advance = adjusted / dbg::LINE_RANGE;
             old = old.saturating_add(advance);
+            if moves.is_beyond(old) {
+                out.push(dbg::END_SEQUENCE);
+                break;
+            }
             let to = addresses.pc(old);
             let distance = to.saturating_sub(new);
             new = to;
@@ -183,7 +189,7 @@ pub fn rewrite(
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::dex::registers::Scheme;
     use crate::edit::{Layout, Place};
@@ -217,7 +223,7 @@ mod tests {
     ];
 
     /// Lines by address.
-    fn lines(item: &[u8]) -> Vec<(u32, u32)> {
+    pub fn lines(item: &[u8]) -> Vec<(u32, u32)> {
         let mut cursor = Cursor::new(item);
         let mut line = cursor.uleb32().unwrap();
         for _ in 0..cursor.uleb32().unwrap() {
@@ -268,10 +274,15 @@ mod tests {
         let moves = Moves::new(&layout, Scheme::Live { id: 1 }, 60);
         let mut out = vec![];
         rewrite(ITEM, 0, moves, &map(), &mut out).unwrap();
-        // What lies beyond the code moves with its last instruction.
-        assert_eq!(lines(&out), [(0, 10), (8, 11), (138, 11)]);
+        // What lies beyond the code is left out.
+        assert_eq!(lines(&out), [(0, 10), (8, 11)]);
         let local = out.iter().position(|b| *b == 3).unwrap();
         assert_eq!(out[local + 1], 2);
+
+        let moves = Moves::new(&layout, Scheme::Live { id: 1 }, 103);
+        out.clear();
+        rewrite(ITEM, 0, moves, &map(), &mut out).unwrap();
+        assert_eq!(lines(&out), [(0, 10), (8, 11), (138, 11)]);
         assert_eq!(out[out.len() - 3..], [5, 2, 0]);
     }
 

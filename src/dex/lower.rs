@@ -29,6 +29,7 @@ use crate::dex::guards::{Cover, Stretch};
 use crate::dex::insn::{self, Insn, Remapped};
 use crate::dex::monitors::{self, Held};
 use crate::dex::opcodes::{ADJACENT, BRANCH, OPS, RETURN, SWITCH, THROW, op};
+use crate::dex::own_fields::OwnFields;
 use crate::dex::registers::{self, Needs, Scheme, Width};
 use crate::dex::remap::Remap;
 use crate::edit::{Layout, Place};
@@ -48,6 +49,8 @@ pub struct Shape<'s> {
     pub throwable: Option<u32>,
     /// New index of the string that names its section in Android's trace, where it gets one.
     pub section: u32,
+    /// The fields of its class.
+    pub own: OwnFields<'s>,
 }
 
 /// New indexes of the hooks' method ids.
@@ -109,6 +112,11 @@ impl<'s> Moves<'s> {
         layout.start(within).saturating_add(old - within)
     }
 
+    /// Whether a pc lies behind the old code.
+    pub(super) fn is_beyond(&self, old: u32) -> bool {
+        self.layout.is_some() && old >= self.units
+    }
+
     /// The pcs at or behind `old` that all move as far, and how far that is.
     pub(super) fn calm(&self, old: u32) -> (Range<u32>, i32) {
         match self.layout {
@@ -168,6 +176,11 @@ impl Scratch {
             Some((scheme, units)) => Moves::new(&self.layout, scheme, units),
             None => Moves::none(),
         }
+    }
+
+    /// The old pcs of all instructions that can throw in the code item that was lowered last.
+    pub(super) fn throwing(&self) -> &[u32] {
+        &self.throwing
     }
 }
 
@@ -481,6 +494,20 @@ impl Job<'_, '_> {
             scratch.cover.ranges.extend(all);
         } else {
             scratch.cover.ranges.push((0, self.units, 0));
+        }
+        if !self.shape.is_static {
+            let Scratch {
+                cover, throwing, ..
+            } = scratch;
+            let within = |pc: &u32| {
+                let i = cover.ranges.partition_point(|r| r.1 <= *pc);
+                cover.ranges.get(i).is_some_and(|r| r.0 <= *pc)
+            };
+            let covered = throwing.iter().copied().filter(within);
+            let is_constructor = self.shape.is_constructor;
+            if (self.shape.own).are_all(self.code, covered, is_constructor)? {
+                cover.clear();
+            }
         }
         Ok(Ok(entries))
     }

@@ -162,6 +162,7 @@ pub mod op {
     pub const APUT: u8 = 0x4b;
     pub const IGET: u8 = 0x52;
     pub const IPUT: u8 = 0x59;
+    pub const IPUT_SHORT: u8 = 0x5f;
     pub const SGET: u8 = 0x60;
     pub const SPUT: u8 = 0x67;
     pub const SPUT_SHORT: u8 = 0x6d;

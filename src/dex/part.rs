@@ -13,6 +13,7 @@ use crate::dex::ids::new_index;
 use crate::dex::insn::{self, Remapped};
 use crate::dex::lower::{self, Shape};
 use crate::dex::opcodes::op;
+use crate::dex::pc_lines::PcLines;
 use crate::dex::remap::Remap;
 use crate::dex::sections;
 use crate::error::{Error, Kind, Result};
@@ -162,13 +163,14 @@ impl Part {
         planned: &Planned,
     ) -> Result<Result<(u32, u32), Reason>> {
         let file = job.file;
-        let (_, proto, name) = file.method(member.id)?;
+        let (class, proto, name) = file.method(member.id)?;
         let shape = Shape {
             shorty: file.string(file.proto(proto)?.0)?,
             is_static: member.access & flag::STATIC != 0,
             is_constructor: job.init == Some(name),
             throwable: job.throwable,
             section: job.section(member),
+            own: job.fields.of(class),
         };
         let place = self.begin();
         let scratch = &mut self.lower;
@@ -185,11 +187,25 @@ impl Part {
             return Ok(Err(reason));
         }
         let (mut debug, mut line) = (NO_INDEX, 0);
-        if code.debug_info != 0 {
-            let start = self.debug.len();
-            let at = code.debug_info as usize;
-            let moves = scratch.moves();
-            line = debug_info::rewrite(file.bytes, at, moves, job.remap, &mut self.debug)?.line;
+        let start = self.debug.len();
+        let at = code.debug_info as usize;
+        let moves = scratch.moves();
+        let pcs = match at {
+            0 => Some(PcLines {
+                parameters: shape.shorty.len().saturating_sub(1) as u32,
+                first: 0,
+            }),
+            at => PcLines::read(file.bytes, at, insn::units(code.insns))?,
+        };
+        match pcs {
+            Some(pcs) => pcs.put(scratch.throwing(), moves, &mut self.debug),
+            None => {
+                let told = debug_info::rewrite(file.bytes, at, moves, job.remap, &mut self.debug)?;
+                line = told.line;
+                job.spend_debug_info(told.len)?;
+            }
+        }
+        if self.debug.len() > start {
             debug = self.unique_debug_info(start);
         }
         self.items.push((place as u32, debug));

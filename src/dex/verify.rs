@@ -13,17 +13,8 @@ use crate::dex::class::{ClassDef, Members};
 use crate::dex::code_item::Code;
 use crate::dex::file::{Dex, File};
 use crate::dex::order;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Verdict};
 use method::Checker;
-
-/// What verification found in a dex file.
-#[derive(Debug, Default)]
-pub struct Verdict {
-    /// Methods looked at.
-    pub methods: u64,
-    /// What does not hold, one fault a method.
-    pub failures: Vec<Error>,
-}
 
 /// `ACC_STATIC`, `ACC_CONSTRUCTOR`.
 const ACC_STATIC: u32 = 0x8;

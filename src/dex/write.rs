@@ -4,7 +4,7 @@ use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::plan::{Plan, Planned, Skipped};
 use crate::aspect::woven::WovenType;
 use crate::bytes::mutf8;
-use crate::dex::bodies::{Bodies, Job, Member, PART};
+use crate::dex::bodies::{Bodies, DEBUG_INFO, Job, Member, PART};
 use crate::dex::class::{Budget, ClassDef, Members};
 use crate::dex::descriptors::Descriptors;
 use crate::dex::file::{Dex, File, NO_INDEX};
@@ -12,9 +12,11 @@ use crate::dex::ids::{self, Ids, Wanted};
 use crate::dex::layout;
 use crate::dex::lower::Hooks;
 use crate::dex::order;
+use crate::dex::own_fields::Fields;
 use crate::dex::remap::Remap;
 use crate::dex::sections::{self, Names};
 use crate::error::{Error, Result};
+use std::sync::atomic::AtomicUsize;
 
 /// Descriptor of the class that holds the hooks.
 pub const HOOKS: &[u8] = b"Lweave/runtime/Hooks;";
@@ -30,6 +32,8 @@ pub struct Scratch {
     outcomes: Vec<Outcome>,
     /// See [`Job::part`].
     part: usize,
+    /// How many times a file's size the debug info of its woven methods may be.
+    debug_info: usize,
 }
 
 impl Default for Scratch {
@@ -39,6 +43,7 @@ impl Default for Scratch {
             members: Vec::new(),
             outcomes: Vec::new(),
             part: PART,
+            debug_info: DEBUG_INFO,
         }
     }
 }
@@ -323,6 +328,10 @@ impl Scratch {
             remap,
             members: &self.members,
             planned,
+            fields: match planned {
+                [] => Fields::default(),
+                _ => Fields::read(file)?,
+            },
             hooks,
             sections,
             init: ids::find_string(file, b"<init>")?,
@@ -330,6 +339,7 @@ impl Scratch {
             known: hooks_type.map(|ty| ids::methods_of(file, ty)),
             begin: begin.map(|old| old as u32),
             part: self.part,
+            debug_info: AtomicUsize::new(self.debug_info * file.bytes.len()),
         };
         self.bodies.build(&job, &mut self.outcomes, run)
     }
@@ -339,6 +349,9 @@ impl Scratch {
 mod tests {
     use super::*;
     use crate::aspect::joinpoint::{Method, Type, Visitor};
+    use crate::dex::code_item::Code;
+    use crate::dex::opcodes::op;
+    use crate::dex::{debug_info, insn};
 
     #[derive(Default)]
     struct Everything {
@@ -371,6 +384,68 @@ mod tests {
                 scope.spawn(|| task(i));
             });
         }
+    }
+
+    #[test]
+    fn debug_info_out_of_proportion_is_refused() {
+        let dex = Dex::parse(include_bytes!("../../tests/dex/everything.dex")).unwrap();
+        let mut all = Everything::default();
+        crate::dex::scan(&dex, &mut all).unwrap();
+        let plan = Plan::new(all.planned);
+        let mut scratch = Scratch {
+            debug_info: 0,
+            part: 1,
+            ..Scratch::default()
+        };
+        let told = weave(&dex, &plan, &mut scratch).err().unwrap().to_string();
+        assert!(told.starts_with("methods share debug info"), "{told}");
+        let again = weave_on(&dex, &plan, &mut scratch, &backwards);
+        assert_eq!(again.err().unwrap().to_string(), told);
+    }
+
+    /// The code of all methods, in the order of the class data.
+    fn codes<'a>(dex: &Dex<'a>) -> Vec<Code<'a>> {
+        let file = &dex.files[0];
+        let mut codes = vec![];
+        for row in file.classes {
+            let class = ClassDef::read(row);
+            if class.data != 0 {
+                let mut members = Members::read(file, class.data).unwrap();
+                while let Some(method) = members.next().unwrap() {
+                    if method.code != 0 {
+                        codes.push(Code::read(file.bytes, method.code as usize).unwrap());
+                    }
+                }
+            }
+        }
+        codes
+    }
+
+    #[test]
+    fn woven_methods_without_debug_info_tell_their_old_pcs() {
+        let bytes = include_bytes!("../../tests/dex/verify.dex");
+        let dex = Dex::parse(bytes).unwrap();
+        let mut all = Everything::default();
+        crate::dex::scan(&dex, &mut all).unwrap();
+        let plan = Plan::new(all.planned);
+        let new = weave(&dex, &plan, &mut Scratch::default()).unwrap();
+        let new = new.bytes.unwrap();
+        let woven = Dex::parse(&new).unwrap();
+        let mut told = 0;
+        for (old, code) in codes(&dex).iter().zip(codes(&woven)) {
+            if old.debug_info != 0 || code.debug_info == 0 {
+                continue;
+            }
+            for (pc, line) in debug_info::tests::lines(&new[code.debug_info as usize..]) {
+                let at = |code: &Code<'_>, pc| insn::at(code.insns, pc).unwrap().opcode;
+                let same = at(&code, pc) == at(old, line);
+                // Where the body begins lies the enter hook.
+                let hook = pc == 0 || matches!(at(&code, pc), op::CONST | op::INVOKE_STATIC);
+                assert!(same || hook, "{pc} {line}");
+                told += u32::from(same);
+            }
+        }
+        assert!(told > 10, "{told}");
     }
 
     #[test]

@@ -3,22 +3,11 @@
 //!
 //! This is structure (JVMS 4.7.3, 4.9.1), not types: the virtual machine's verifier is the judge of those.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Verdict};
 use crate::jvm::class::{Class, Code, MethodInfo, attributes};
 use crate::jvm::pool::Known;
 use crate::jvm::{frames, insn};
 use cafebabe::attributes::{AttributeData, CodeData};
-
-/// What verification found in one class.
-#[derive(Debug, Default)]
-pub struct Verdict {
-    /// Methods looked at.
-    pub methods: u64,
-    /// What does not hold.
-    pub failures: Vec<Error>,
-    /// Why the second reader does not judge the class, if it does not: it refuses some valid ones.
-    pub unjudged: Option<String>,
-}
 
 /// Verifies a class file.
 pub fn verify(bytes: &[u8]) -> Verdict {

@@ -9,9 +9,9 @@ use crate::jvm::foundation;
 use crate::jvm::lower::{self, MAX_ADDITIONS};
 use crate::jvm::pool::Additions;
 
-/// Newest class file version that is woven: Java 25 is 69 (JVMS 4.1-A), and one more, since new
+/// Newest class file version that is woven: Java 27 is 71 (JVMS 4.1-A), and one more, since new
 /// versions rarely change what the weaver touches. Newer classes are left as they are.
-pub const NEWEST_MAJOR: u16 = 70;
+pub const NEWEST_MAJOR: u16 = 72;
 
 /// Reusable buffers for [`weave`]; one a thread.
 #[derive(Default)]

@@ -77,27 +77,18 @@ pub fn verify(path: &Path) -> Result<Verified> {
 
 /// Verifies what is no archive; `None` where there is nothing to verify.
 fn file(bytes: &[u8], label: &str) -> Option<Verified> {
-    let (methods, failures, unjudged) = match Format::of(bytes) {
-        Format::Class => {
-            let verdict = jvm::verify::verify(bytes);
-            (verdict.methods, verdict.failures, verdict.unjudged)
-        }
-        Format::Pe if cil::is_assembly(bytes) => {
-            let verdict = cil::verify::verify(bytes);
-            (verdict.methods, verdict.failures, verdict.unjudged)
-        }
-        Format::Dex => {
-            let verdict = dex::verify::verify(bytes);
-            (verdict.methods, verdict.failures, None)
-        }
+    let verdict = match Format::of(bytes) {
+        Format::Class => jvm::verify::verify(bytes),
+        Format::Pe if cil::is_assembly(bytes) => cil::verify::verify(bytes),
+        Format::Dex => dex::verify::verify(bytes),
         Format::Pe | Format::Zip | Format::Other => return None,
     };
     let place = |e: Error| e.in_artifact(label);
     Some(Verified {
         classes: 1,
-        methods,
-        failures: failures.into_iter().map(place).collect(),
-        unjudged: (unjudged.into_iter())
+        methods: verdict.methods,
+        failures: verdict.failures.into_iter().map(place).collect(),
+        unjudged: (verdict.unjudged.into_iter())
             .map(|why| format!("{label}: {why}"))
             .collect(),
     })

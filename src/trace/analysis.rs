@@ -110,6 +110,8 @@ struct Sums {
     tree: Option<Tree>,
     exceptions: Exceptions,
     logical: LogicalCalls,
+    /// What ended the process at hand.
+    unhandled: Vec<String>,
     /// Of the thread at hand.
     thread: ThreadSums,
 }
@@ -173,6 +175,15 @@ impl Visitor for Sums {
             self.exceptions.error(method, details, caller);
         }
     }
+
+    fn unhandled(&mut self, details: Option<(&str, &str)>) {
+        self.unhandled.push(match details {
+            Some((type_name, "")) => format!(": {type_name}"),
+            Some((type_name, message)) => format!(": {type_name}: {message}"),
+            // What was thrown is no exception to the library.
+            None => String::new(),
+        });
+    }
 }
 
 impl Sums {
@@ -210,6 +221,7 @@ impl Analyzer {
                 tree: options.tree.then(Tree::default),
                 exceptions: Exceptions::default(),
                 logical: LogicalCalls::default(),
+                unhandled: Vec::new(),
                 thread: ThreadSums::default(),
             },
             processes: Vec::new(),
@@ -227,6 +239,9 @@ impl Analyzer {
             self.one_by_one(trace);
         }
         let mut notes = trace.notes().clone();
+        for what in self.sums.unhandled.drain(..) {
+            notes.add(|| format!("ended by an exception that nobody handled{what}"));
+        }
         let mut sum = Tally::default();
         for ThreadStats { tally, .. } in &self.threads[first..] {
             sum.lost = sum.lost.saturating_add(tally.lost);

@@ -36,6 +36,8 @@ pub const ESCAPE_EXCEPTION: u8 = 4;
 pub const ESCAPE_LOST: u8 = 5;
 /// Escape type: the chunk is full; ends the data.
 pub const ESCAPE_END: u8 = 6;
+/// Escape type: an exception ends the process.
+pub const ESCAPE_UNHANDLED: u8 = 7;
 
 /// Escape type: the next call record is of a logical call ("Logical calls").
 pub const ESCAPE_LOGICAL: u8 = 16;
@@ -211,6 +213,11 @@ pub enum Escape<'a> {
     },
     /// That many records are missing here.
     Lost(u64),
+    /// An exception that nobody handles ends the process, and with it the thread's calls.
+    Unhandled {
+        /// When.
+        time: u64,
+    },
     /// The next call record is of a logical call.
     Logical {
         /// [`LOGICAL_FIRST`], [`LOGICAL_LAST`].
@@ -366,6 +373,12 @@ impl<'a> Decoder<'a> {
                 }
             }
             ESCAPE_LOST => Escape::Lost(c.le_u64().ok()?),
+            ESCAPE_UNHANDLED => {
+                c.le_u64().ok()?;
+                Escape::Unhandled {
+                    time: c.le_u64().ok()?,
+                }
+            }
             ESCAPE_LOGICAL => Escape::Logical {
                 flags: argument,
                 call: c.le_u64().ok()?,

@@ -77,6 +77,9 @@ pub trait Visitor {
     /// An exception left a method; `details` are there when it is a new one. `caller` is the
     /// call that goes on, if one is open.
     fn error(&mut self, method: MethodIx, details: Option<(&str, &str)>, caller: Option<MethodIx>);
+
+    /// An exception that nobody handles ends the process; the calls that it left have ended.
+    fn unhandled(&mut self, details: Option<(&str, &str)>);
 }
 
 /// What a replay counts about its thread.
@@ -117,6 +120,8 @@ pub struct Run {
     over: u64,
     /// Records are missing behind the last one.
     silent: bool,
+    /// An exception ended the process here; the host may unwind what has ended already.
+    unwinds: bool,
     tally: Tally,
 }
 
@@ -189,7 +194,7 @@ impl Replay {
         while !self.run.stack.is_empty() {
             self.pop(end, Outcome::Running, visitor);
         }
-        (self.run.over, self.run.silent) = (0, false);
+        (self.run.over, self.run.silent, self.run.unwinds) = (0, false, false);
         std::mem::take(&mut self.run.tally)
     }
 
@@ -242,6 +247,10 @@ impl Replay {
                     }
                     continue;
                 }
+                Record::Escape(Escape::Unhandled { time }) => {
+                    self.unhandled(time, borrowed(&details.take()), visitor);
+                    continue;
+                }
                 Record::Escape(_) => continue,
             };
             self.run.record(time);
@@ -272,6 +281,9 @@ impl Replay {
             if self.run.over > 0 {
                 self.run.over -= 1;
             } else if !self.is_open(method, logical) {
+                if kind == CallKind::Error && self.run.unwinds {
+                    continue;
+                }
                 self.run.tally.unopened += 1;
             } else {
                 // Calls above the one that ends have lost their exits.
@@ -290,6 +302,26 @@ impl Replay {
                 let caller = self.run.stack.last().map(|f| f.method);
                 visitor.error(method, borrowed(&details.take()), caller);
             }
+        }
+    }
+
+    /// Ends all calls of the thread at hand by an exception.
+    fn unhandled(
+        &mut self,
+        time: u64,
+        mut details: Option<(&str, &str)>,
+        visitor: &mut impl Visitor,
+    ) {
+        self.run.tally.last = self.run.tally.last.max(time);
+        (self.run.over, self.run.silent, self.run.unwinds) = (0, false, true);
+        visitor.unhandled(details);
+        while let Some(&Frame { method, piece, .. }) = self.run.stack.last() {
+            self.pop(time, Outcome::Error, visitor);
+            if let Some(piece) = piece {
+                visitor.complete(method, piece.call, time, Outcome::Error);
+            }
+            let caller = self.run.stack.last().map(|f| f.method);
+            visitor.error(method, details.take(), caller);
         }
     }
 

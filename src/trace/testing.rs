@@ -76,6 +76,10 @@ impl Chunk {
         self.escape(5, 0, &[count])
     }
 
+    pub(crate) fn unhandled(self, time: u64) -> Chunk {
+        self.escape(7, 0, &[0, time])
+    }
+
     /// A piece of a logical call begins.
     pub(crate) fn resume(self, delta: u64, id: u32, call: u64, first: bool) -> Chunk {
         self.escape(16, u32::from(first), &[call]).enter(delta, id)

@@ -139,6 +139,49 @@ fn what_is_open_at_the_end_runs_to_the_end_of_the_process() {
 }
 
 #[test]
+fn an_exception_that_ends_the_process_ends_what_it_left() {
+    let a = trace([
+        Chunk::records(1, 0, 100)
+            .enter(0, 1)
+            .enter(20, 2)
+            .exception("E", "the end")
+            .unhandled(150)
+            // Some hosts unwind afterwards.
+            .error(5, 2)
+            .error(5, 1),
+        // Another thread goes on until the process is gone.
+        Chunk::records(2, 0, 100)
+            .enter(0, 3)
+            .enter(90, 2)
+            .exit(5, 2),
+    ]);
+    assert_eq!(
+        rows(&a)[..2],
+        [row("Main.main", 1, 50, 20), row("Orders.place", 2, 35, 35)]
+    );
+    let errors: Vec<_> = a.stats.iter().map(|s| (s.errors, s.running)).collect();
+    assert_eq!(errors, [(1, 0), (1, 0), (0, 1)]);
+    assert_eq!(a.exceptions.len(), 1);
+    let notes = a.processes[0].notes.lines();
+    assert_eq!(
+        notes,
+        ["ended by an exception that nobody handled: E: the end"]
+    );
+    // Where the exception was known before, its details are behind its first error record.
+    let a = trace([Chunk::records(1, 0, 0)
+        .enter(0, 1)
+        .exception("E", "")
+        .error(9, 1)
+        .exception("E", "")
+        .unhandled(20)]);
+    assert_eq!(a.stats[0].errors, 1);
+    assert_eq!(
+        a.processes[0].notes.lines(),
+        ["ended by an exception that nobody handled: E"]
+    );
+}
+
+#[test]
 fn gaps_in_segments_are_counted() {
     let a = trace([
         Chunk::records(1, 3, 0).enter(0, 1),

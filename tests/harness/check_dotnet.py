@@ -3,7 +3,7 @@
 
     check_dotnet.py [--everyday | --full | --everything] [--only SET]... [ASSEMBLY...]
 
-Sets: roslyn (Roslyn and other libraries of one npm package), core8 and core31 (the runtimes' own assemblies,
+Sets: roslyn (Roslyn and other libraries of one npm package), fsharp (the F# compiler and library of another), core8 and core31 (the runtimes' own assemblies,
 ReadyToRun), mono (Mono's class libraries). For every assembly:
 - rules that match nothing give the same bytes;
 - `pack:all` weaves every method that has code, or says why not, and weaves again into the same bytes;
@@ -37,6 +37,7 @@ NOTHING = 'version = 1\n[[aspect]]\nname = "nothing"\nmatch = { type = "no.such.
 # The quick part: large ones, ones with all that C# has, and odd ones (netmodules, facades, Visual Basic's library).
 EVERYDAY = {
     "roslyn": ["Microsoft.CodeAnalysis.CSharp.dll", "Humanizer.dll", "CommandLine.dll", "Azure.Core.dll", "Azure.Generator.dll", "System.Composition.Hosting.dll"],
+    "fsharp": ["FSharp.Core.dll"],
     "core8": ["System.Private.CoreLib.dll", "System.Linq.dll", "System.Collections.dll", "System.Net.Http.dll", "System.Text.Json.dll", "System.Private.Uri.dll",
               "System.Threading.Channels.dll", "System.Runtime.dll", "Microsoft.VisualBasic.Core.dll", "System.Reflection.Metadata.dll"],
     "core31": ["System.Private.CoreLib.dll", "System.Net.Http.dll", "System.Linq.Expressions.dll", "Microsoft.CSharp.dll"],
@@ -69,6 +70,7 @@ def sets(scope):
     """The sets of a scope."""
     roots = {
         "roslyn": (dotnet.roslyn(), "core8"),
+        "fsharp": (dotnet.fsharp(), "core8"),
         "core8": (dotnet.framework("core8"), "core8"),
         "core31": (dotnet.framework("core31"), "core31"),
         "mono": (dotnet.mono_libraries(), None),

@@ -17,7 +17,7 @@ CHUNK = 65536
 HEADER = struct.Struct("<8sHHIQQIIQQQQQI")
 RECORDS, SYMBOLS = 1, 2
 ESCAPE, ENTER, EXIT, ERROR = 0, 1, 2, 3
-TIME, SEGMENT, THREAD, EXCEPTION, LOST = 1, 2, 3, 4, 5
+TIME, SEGMENT, THREAD, EXCEPTION, LOST, UNHANDLED = 1, 2, 3, 4, 5, 7
 LOGICAL, BEGIN, COMPLETE = 16, 17, 18
 FIRST, LAST = 1, 2
 
@@ -49,6 +49,7 @@ class Trace:
 
     def __init__(self):
         self.problems = []
+        self.unhandled = []  # what ended the process: (type, message), or None
         self.orderly = False
         self.lost = 0
         self.overwritten = 0
@@ -151,7 +152,7 @@ def read_thread(trace, thread, segments):
     if numbers != list(range(len(numbers))):
         trace.problems.append(f"thread {thread}: segments {numbers[:20]}, not all from 0")
     # Of each open call its id, and its number and its begin if it is a piece of a logical call.
-    stack, pending, logical = [], None, None
+    stack, pending, logical, ended = [], None, None, False
     calls, exits, errors = trace.calls, trace.exits, trace.errors
     for number in numbers:
         clock, words = segments[number]
@@ -177,6 +178,8 @@ def read_thread(trace, thread, segments):
                     stack.append((method, None, 0))
                 if len(stack) > trace.deepest:
                     trace.deepest = len(stack)
+            elif kind == ERROR and ended and not stack:
+                pending = None
             elif kind != ESCAPE:
                 (exits if kind == EXIT else errors)[method] += 1
                 if kind == ERROR and pending:
@@ -224,6 +227,17 @@ def read_thread(trace, thread, segments):
                         trace.exceptions[pending] += 1
                         trace.thrown_by[(method, *pending)] += 1
                         pending = None
+                elif escape == UNHANDLED:
+                    # Its calls end here; the host may unwind them afterwards.
+                    trace.unhandled.append(pending)
+                    ended = True
+                    for method, _, _ in reversed(stack):
+                        errors[method] += 1
+                        if pending:
+                            trace.exceptions[pending] += 1
+                            trace.thrown_by[(method, *pending)] += 1
+                        pending = None
+                    stack, pending = [], None
                 elif escape == LOST:
                     trace.problems.append(f"thread {thread}: {payload[0]} records lost")
                 at += size

@@ -142,7 +142,7 @@ def of_scope(scope):
 def add_scopes(args):
     """The options that choose a scope, `scope` being its option."""
     group = args.add_mutually_exclusive_group()
-    helps = ("the quick part (the default)", "what CI takes", "all there is")
+    helps = ("the quick part (the default)", "most of it", "all there is")
     for name, told in zip(("--everyday", "--full", "--everything"), helps):
         group.add_argument(name, action="store_const", dest="scope", const=name, default="--everyday", help=told)
 

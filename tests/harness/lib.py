@@ -111,6 +111,11 @@ class Score:
         print(f"{mark} {name}{': ' if detail else ''}{detail}", flush=True)
         return good
 
+    def counts(self, name, found, expected):
+        """Checks that two Counters are the same; told are those that differ, else the sum."""
+        wrong = {k: (found[k], expected[k]) for k in found.keys() | expected.keys() if found[k] != expected[k]}
+        return self.check(name, not wrong, f"(found, expected): {wrong}" if wrong else f"{sum(expected.values())}")
+
     def finish(self, what):
         """What failed, the closing line, and the exit status."""
         for name in self.failed:
@@ -118,6 +123,18 @@ class Score:
         print(f"\n{what}: {time.monotonic() - self.start:.0f} s, {cpu():.0f} s of CPU")
         print(f"{self.passed} passed, {len(self.failed)} failed", flush=True)
         return 1 if self.failed or not self.passed else 0
+
+
+def run_programs(score, args, every, slow):
+    """Runs the programs that were chosen, or those of the scope; each is given the score and a folder."""
+    for name, program in every.items():
+        if name in args.only or not args.only and not (args.scope == "--everyday" and name in slow):
+            begun, used = time.monotonic(), cpu()
+            try:
+                program(score, fresh(WORK / "programs" / name))
+            except RuntimeError as failure:
+                score.check(name, False, str(failure))
+            print(f"     {name}: {time.monotonic() - begun:.0f} s, {cpu() - used:.0f} s of CPU", flush=True)
 
 
 def main(body):

@@ -26,7 +26,7 @@ import zipfile
 
 import check_trace
 import corpora
-from lib import CORPORA, ROOT, WORK, Score, cpu, fresh, judges, main, oldest_jdk, run, weave_binary
+from lib import CORPORA, ROOT, WORK, Score, fresh, judges, main, oldest_jdk, run, run_programs, weave_binary
 
 PROGRAMS = ROOT / "tests" / "programs"
 LIST = corpora.entries("maven.txt")
@@ -400,14 +400,7 @@ def body():
     args.add_argument("--only", action="append", choices=sorted(EVERY), default=[])
     args = args.parse_args()
     score = Score()
-    for name, program in EVERY.items():
-        if name in args.only or not args.only and not (args.scope == "--everyday" and name in SLOW):
-            begun, used = time.monotonic(), cpu()
-            try:
-                program(score, fresh(WORK / "programs" / name))
-            except RuntimeError as failure:
-                score.check(name, False, str(failure))
-            print(f"     {name}: {time.monotonic() - begun:.0f} s, {cpu() - used:.0f} s of CPU", flush=True)
+    run_programs(score, args, EVERY, SLOW)
     return score.finish("programs")
 
 

@@ -4,7 +4,7 @@
     programs_dotnet.py [--everyday | --full | --everything] [--only NAME]...
 
 Names: roslyn (the C# compiler, on CoreCLR 8.0), framework (CoreCLR 8.0's own assemblies but for CoreLib, used by a
-program), mcs (Mono's compiler, on Mono). `--everyday` (the default) leaves out roslyn, which is slow; CI runs it.
+program), mcs (Mono's compiler, on Mono), fsharp (an F# program on both, and the F# compiler). `--everyday` (the default) leaves out roslyn, which is slow; CI runs it.
 Each program runs unwoven, woven with tracing off, in a small ring, and with everything recorded.
 """
 
@@ -12,12 +12,11 @@ import argparse
 import os
 import re
 import shutil
-import time
 
 import check_dotnet
 import corpora
 import dotnet
-from lib import ROOT, WORK, Score, cpu, fresh, main, run
+from lib import ROOT, WORK, Score, fresh, main, run, run_programs
 from programs import balanced, compare, environment, weave
 
 # All but CoreLib: what the hooks themselves are made of.
@@ -148,7 +147,38 @@ def mcs(score, folder):
     balanced(score, "mcs", trace, 50_000)
 
 
-EVERY = {f.__name__: f for f in (roslyn, framework, mcs)}
+def fsharp(score, folder):
+    """An F# program, and the F# compiler with its library, woven: the same output, the same debugging information."""
+    compiler = folder / "plain"
+    compiler.mkdir()
+    dotnet.fsc(compiler)
+    weave(compiler, folder / "woven")
+    source = ROOT / "tests" / "programs" / "Functional.fs"
+
+    def compiled(which, out, env=None, options=("--debug:portable",)):
+        """Makes the program with the compiler that is woven or not; what beside the image, whose identity is random, it made."""
+        fresh(out)
+        done = run([*dotnet.host("core8"), folder / which / "fsc.dll", f"-o:{out / 'Functional.dll'}", "--target:exe", "--noframework", "--nologo", "--nowin32manifest",
+                    "--simpleresolution", "--deterministic+", f"-r:{compiler / 'FSharp.Core.dll'}", *dotnet.fsharp_references(), *options, source],
+                   check=False, env=env)
+        pdb = out / "Functional.pdb"
+        return done.returncode, done.stdout, pdb.read_bytes() if pdb.exists() else b"", (out / "Functional.dll").stat().st_size if done.returncode == 0 else 0
+
+    plain = compiled("plain", folder / "by-plain")
+    score.check("fsharp: the compiler, woven, makes the same", plain[0] == 0 and plain == compiled("woven", folder / "by-woven", environment("off")), f"exit {plain[0]}, {plain[3]} bytes")
+    compiled("plain", folder / "by-debug", options=("--debug:embedded", "--optimize-", "--tailcalls-"))
+    for how in ("by-plain", "by-debug"):
+        shutil.copy(compiler / "FSharp.Core.dll", folder / how)
+        weave(folder / how, folder / f"{how}-woven")
+        places = {"plain": folder / how, "woven": folder / f"{how}-woven"}
+        compare(score, f"fsharp {how}", folder, lambda which: [*dotnet.host("core8"), places[which] / "Functional.dll"], 5_000)
+    # Mono's stack traces have no lines of portable PDBs unless it is told to look for them, and count instructions.
+    said = [run(["mono", folder / name / "Functional.dll"], env=environment("off")).stdout for name in ("by-plain", "by-plain-woven")]
+    said = [re.sub(r" \[0x[0-9a-f]*\] in .*", "", text) for text in said]
+    score.check("fsharp on Mono: the same output", said[0] == said[1] and said[0], f"{len(said[0])} characters")
+
+
+EVERY = {f.__name__: f for f in (roslyn, framework, mcs, fsharp)}
 SLOW = {"roslyn"}
 
 
@@ -158,14 +188,7 @@ def body():
     args.add_argument("--only", action="append", choices=sorted(EVERY), default=[])
     args = args.parse_args()
     score = Score()
-    for name, program in EVERY.items():
-        if name in args.only or not args.only and not (args.scope == "--everyday" and name in SLOW):
-            begun, used = time.monotonic(), cpu()
-            try:
-                program(score, fresh(WORK / "programs" / name))
-            except RuntimeError as failure:
-                score.check(name, False, str(failure))
-            print(f"     {name}: {time.monotonic() - begun:.0f} s, {cpu() - used:.0f} s of CPU", flush=True)
+    run_programs(score, args, EVERY, SLOW)
     return score.finish("programs of .NET")
 
 

@@ -90,8 +90,7 @@ def one(score, version, home):
         ("exceptions by type and message", trace.exceptions, EXCEPTIONS),
         ("returns", named(trace, trace.exits), CALLS - ERRORS),
     ):
-        wrong = {k: (found[k], expected[k]) for k in found.keys() | expected.keys() if found[k] != expected[k]}
-        score.check(f"{what}: {name}", not wrong, f"(found, expected): {wrong}" if wrong else f"{sum(expected.values())}")
+        score.counts(f"{what}: {name}", found, expected)
     names = set(trace.threads.values())
     score.check(f"{what}: threads", names >= {"main", *(f"counter-{i}" for i in range(4))}, str(sorted(names)))
     told = json.loads(run([weave_binary(), "report", "--json", path]).stdout)

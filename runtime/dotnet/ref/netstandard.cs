@@ -115,6 +115,14 @@ namespace System
 
     public delegate void AssemblyLoadEventHandler(object sender, AssemblyLoadEventArgs e);
 
+    public class UnhandledExceptionEventArgs : EventArgs
+    {
+        public object ExceptionObject { get { throw null; } }
+        public bool IsTerminating { get { throw null; } }
+    }
+
+    public delegate void UnhandledExceptionEventHandler(object sender, UnhandledExceptionEventArgs e);
+
     public class Exception
     {
         public Exception() { }
@@ -162,6 +170,7 @@ namespace System
         public event AssemblyLoadEventHandler AssemblyLoad { add { } remove { } }
         public event EventHandler DomainUnload { add { } remove { } }
         public event EventHandler ProcessExit { add { } remove { } }
+        public event UnhandledExceptionEventHandler UnhandledException { add { } remove { } }
     }
 
     public abstract class Attribute { }

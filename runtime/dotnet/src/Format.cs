@@ -30,6 +30,7 @@ namespace Weave.Runtime
         internal const int Exception = 4;
         internal const int Lost = 5;
         internal const int End = 6;
+        internal const int Unhandled = 7;
         internal const int Logical = 16;
         internal const int Begin = 17;
         internal const int Complete = 18;

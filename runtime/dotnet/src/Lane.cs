@@ -155,6 +155,12 @@ namespace Weave.Runtime
             }
         }
 
+        /// <summary>The exception, null where what was thrown is none, ends the process, and with it the calls of this thread.</summary>
+        internal void Unhandled(Exception e, long now)
+        {
+            Slow(Format.Unhandled, 0, now, 0, 0, e);
+        }
+
         /// <summary>What befalls a logical call apart from being resumed and suspended.</summary>
         internal void Logical(What what, int id, long now, long call, Exception e)
         {

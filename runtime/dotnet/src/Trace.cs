@@ -120,10 +120,24 @@ namespace Weave.Runtime
                     domain.DomainUnload += End;
                 }
                 symbols.Start();
+                domain.UnhandledException += Unhandled;
             }
             catch (Exception)
             {
                 // The trace is whole all the same; names can be given to the reader.
+            }
+        }
+
+        /// <summary>
+        /// No fault block runs of the methods that the exception would leave: the trace says that they have ended. The
+        /// handlers of the program's own may still run.
+        /// </summary>
+        private static void Unhandled(object sender, UnhandledExceptionEventArgs e)
+        {
+            if (e.IsTerminating)
+            {
+                Recorder.Lane().Unhandled(e.ExceptionObject as Exception, Clock.Now());
+                End(sender, e);
             }
         }
 

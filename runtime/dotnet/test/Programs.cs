@@ -156,6 +156,13 @@ public static class Programs
         Calls(1);
     }
 
+    private static void Unhandled()
+    {
+        Hooks.Enter(1);
+        Hooks.Enter(2);
+        throw new ApplicationException("the end");
+    }
+
     private static void Gap()
     {
         Hooks.Enter(1);

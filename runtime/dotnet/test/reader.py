@@ -116,6 +116,10 @@ class Trace:
                 thread.lost += payload[0]
             elif escape == 6:
                 assert size == 0 and (at + 1 == len(words) or words[at + 1] == 0), "END ends the data"
+            elif escape == 7:
+                assert argument == payload[0] == 0 and size == 2
+                events.append(Event("unhandled", 0, payload[1], thrown, None))
+                thrown = None
             elif escape == 16:
                 logical = (argument, payload[0])
             elif escape == 17:

@@ -19,7 +19,7 @@ import time
 import traceback
 
 import reader
-from reader import CHUNK, ERROR
+from reader import CHUNK, ENTER, ERROR
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(1, str(HERE.parents[2] / "tests" / "harness"))
@@ -118,6 +118,16 @@ def test_exceptions(folder):
     equal(5 + 2 + 2 + 2 + 1 + 1 + 1, len(errors), "errors")
     assert all(e.id != 77 for e in main.all()), "what Message calls is not recorded"
     equal(0, t.lost, "lost")
+
+
+def test_unhandled(folder):
+    process = start(folder, "Unhandled")
+    out, err = process.communicate(timeout=200)
+    assert process.returncode != 0 and "the end" in err + out and "weave" not in err, f"exit {process.returncode}: {out} {err[-3000:]}"
+    t = reader.Trace(folder / "t.wtrace")
+    found = [(e.kind, e.id, e.thrown) for e in t.named("main").all()]
+    equal([(ENTER, 1, None), (ENTER, 2, None), ("unhandled", 0, ("System.ApplicationException", "the end"))], found, "records")
+    equal((3, 0), (t.flags, t.lost), "flags: ended, all symbols; lost")
 
 
 def test_gap(folder):

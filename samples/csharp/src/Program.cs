@@ -59,6 +59,7 @@ public static class Program
     private static async Task CancelledAsync()
     {
         using var source = new CancellationTokenSource(20);
+        Task watch = Till.WatchAsync(source.Token);
         try
         {
             await Till.WaitAsync(source.Token);
@@ -67,6 +68,8 @@ public static class Program
         {
             Console.WriteLine($"cancelled: {e.GetType().Name}");
         }
+        await Task.WhenAny(watch);
+        Console.WriteLine($"watch: {watch.Status}");
     }
 
     /// <summary>Three wait at the same time, and one works.</summary>

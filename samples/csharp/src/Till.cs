@@ -81,6 +81,15 @@ public sealed class Till
         await Task.Delay(Timeout.Infinite, token);
     }
 
+    /// <summary>Watches until it is told to stop: nothing in it returns.</summary>
+    public static async Task WatchAsync(CancellationToken token)
+    {
+        for (; ; )
+        {
+            await Task.Delay(5, token);
+        }
+    }
+
     public static async Task<int> DeliverAsync(int number)
     {
         await Task.Delay(100);

@@ -402,6 +402,7 @@ fn check(seed: u64, decisions: u64, advice: Advice) {
         is_constructor: program.is_constructor,
         throwable: Some(THROWABLE),
         section: SECTION,
+        own: OwnFields::NONE,
     };
     let planned = Planned {
         ty: 0,

@@ -18,6 +18,7 @@ fn shape(shorty: &str) -> Shape<'_> {
         is_constructor: false,
         throwable: Some(9),
         section: 500,
+        own: OwnFields::NONE,
     }
 }
 
@@ -27,6 +28,7 @@ const CONSTRUCTOR: Shape<'static> = Shape {
     is_constructor: true,
     throwable: Some(9),
     section: 500,
+    own: OwnFields::NONE,
 };
 
 fn map() -> Remap {
@@ -503,4 +505,16 @@ fn strings_become_jumbo() {
        0 const-string/jumbo v0, @74565
        3 goto -> 0
     ");
+}
+
+#[test]
+fn what_uses_own_fields_alone_gets_no_handler() {
+    // invoke-direct {v1}; iput v0, v1; return-void
+    let body = Body::new(2, 1, &[0x1070, 1, 1, 0x1059, 0, 0x000e]);
+    let handlers = |own| {
+        let bytes = lowered(&body, Shape { own, ..CONSTRUCTOR }, Advice::ALL).unwrap();
+        Code::read(&bytes, 0).unwrap().try_count()
+    };
+    assert_eq!(handlers(OwnFields::NONE), 1);
+    assert_eq!(handlers(OwnFields::FIRST), 0);
 }
