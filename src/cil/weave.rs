@@ -54,6 +54,8 @@ pub struct Weaver<'w, 'i, 'a> {
 pub struct Part {
     pub(super) bytes: Vec<u8>,
     pub(super) bodies: Vec<NewBody>,
+    /// Where in the file the old bodies lie.
+    code: Range<usize>,
     /// The signatures that were asked for, in order.
     pub(super) signatures: Signatures,
     pub(super) pdb: pdb::Edits,
@@ -121,6 +123,19 @@ pub(super) fn weave_in_parts<'i, 'a>(
 }
 
 impl Part {
+    /// Where in the file the bodies lie that were read.
+    pub fn code(&self) -> Range<usize> {
+        self.code.clone()
+    }
+
+    /// Notes that a body was read.
+    fn has_read(&mut self, body: Range<usize>) {
+        self.code = match self.code.is_empty() {
+            true => body,
+            false => self.code.start.min(body.start)..self.code.end.max(body.end),
+        };
+    }
+
     /// What came of the types of the part, but for state machines: of these [`Woven::types`] tells.
     pub fn take_types(&mut self) -> Vec<WovenType> {
         std::mem::take(&mut self.types)
@@ -287,6 +302,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
             Ok(opened) => opened,
             Err(reason) => return Ok(Err(reason)),
         };
+        part.has_read(opened.offset..opened.offset + opened.body.len);
         let planned = &self.planned[place];
         let is_constructor = opened.name == ".ctor" && opened.flags & method_flag::STATIC == 0;
         let shape = Shape {
@@ -351,7 +367,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         if row.get(IMPL_FLAGS) & impl_flag::ASYNC != 0 {
             return Ok(Err(Reason::RuntimeAsync));
         }
-        let Ok((_, body)) = self.image.body(row.get(RVA)) else {
+        let Ok((offset, body)) = self.image.body(row.get(RVA)) else {
             return Ok(Err(Reason::UnreadableBody));
         };
         let locals = match body.locals {
@@ -371,6 +387,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
             signature: row.get(SIGNATURE),
             result: MethodSignature::parse(metadata.blobs.get(row.get(SIGNATURE))?)?.returns,
             locals,
+            offset,
             body,
         }))
     }
@@ -418,6 +435,8 @@ pub(super) struct Opened<'a> {
     /// The return type.
     pub(super) result: &'a [u8],
     pub(super) locals: &'a [u8],
+    /// Where the body lies in the file.
+    offset: usize,
     pub(super) body: Body<'a>,
 }
 

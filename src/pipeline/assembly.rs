@@ -118,9 +118,17 @@ const WOVEN: usize = 1024;
 /// Bytes of an assembly that are written at once: few enough to stay in a core's cache until they are.
 const WINDOW: usize = 256 << 10;
 
-/// Writes a woven assembly over `path`, like `like`. While one window of it is hashed, the one before it is written
-/// and the one behind it is made.
-pub(crate) fn write_image(image: &cil::Output<'_>, path: &Path, like: &Path) -> Result<()> {
+/// Windows after which the memory of what was read of the input is given back.
+const RELEASED: usize = 4;
+
+/// Writes a woven assembly made of `input` over `path`, like `like`. While one window of it is hashed, the one before it
+/// is written and the one behind it is made.
+pub(crate) fn write_image(
+    image: &cil::Output<'_>,
+    input: &Input,
+    path: &Path,
+    like: &Path,
+) -> Result<()> {
     let mut staged = Staged::create(path, Some(like))?;
     let mut digest = image.digest();
     let mut at = 0;
@@ -128,6 +136,9 @@ pub(crate) fn write_image(image: &cil::Output<'_>, path: &Path, like: &Path) -> 
         window.resize(WINDOW.min(image.len() - at), 0);
         image.fill(at, window);
         at += window.len();
+        if at % (RELEASED * WINDOW) == 0 {
+            input.release(0..input.len());
+        }
     };
     let [mut made, mut hashed] = [const { Vec::new() }; 2];
     make(&mut made);
@@ -216,6 +227,8 @@ impl<'i, 'a> File<'i, 'a> {
             .map(|part| {
                 let artifact = (part.start == 0).then_some(self.source.label);
                 let mut part = with_worker(|w| weaver.part(part, &mut w.cil_scratch))?;
+                // Code is half of the file, and each part has its own.
+                self.source.file.release(part.code());
                 let records = Records::of(artifact, part.take_types(), cx.explain);
                 Ok((part, records))
             })
@@ -224,8 +237,6 @@ impl<'i, 'a> File<'i, 'a> {
             .into_iter()
             .unzip();
         let mut woven = with_worker(|w| weaver.join(parts, &mut w.cil_scratch))?;
-        // Code is most of the file, and was read.
-        self.source.file.release();
         let relocated: Vec<Result<()>> = (woven.relocations().into_par_iter())
             .map(cil::Relocation::run)
             .collect();
