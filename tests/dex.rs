@@ -251,6 +251,36 @@ fn what_does_not_fit_the_tables_is_left_with_a_word() {
     assert_eq!(left(&full), [("m()V".to_owned(), Reason::PoolFull)]);
 }
 
+/// Names that are asked for as often as there are classes and methods: what a fuzzer found to take minutes.
+#[test]
+fn lists_that_all_classes_share_are_told_so_often_and_no_more() {
+    let mut bytes = DexFile {
+        strings: 0,
+        methods: 0,
+        code: vec![0x000e],
+    }
+    .bytes();
+    let put = |bytes: &mut Vec<u8>, at: usize, value: usize| {
+        bytes[at..at + 4].copy_from_slice(&(value as u32).to_le_bytes());
+    };
+    // 3,000 times the class, with 3,000 times `Object` among its interfaces.
+    let count = 3_000;
+    let row_at = u32::from_le_bytes(bytes[0x64..0x68].try_into().unwrap()) as usize;
+    let list_at = bytes.len().next_multiple_of(4);
+    bytes.resize(list_at + 4, 0);
+    put(&mut bytes, list_at, count);
+    (0..count).for_each(|_| bytes.extend_from_slice(&[1, 0]));
+    put(&mut bytes, row_at + 12, list_at);
+    let row = bytes[row_at..row_at + 32].to_vec();
+    let table_at = bytes.len();
+    (0..count).for_each(|_| bytes.extend_from_slice(&row));
+    put(&mut bytes, 0x60, count);
+    put(&mut bytes, 0x64, table_at);
+    let len = bytes.len();
+    put(&mut bytes, 0x20, len);
+    insta::assert_snapshot!(scanned(&Dex::parse(&bytes).unwrap()).err().unwrap(), @"annotations, interfaces or parameters are shared out of proportion (at byte 0x178)");
+}
+
 #[test]
 fn what_is_cut_off_is_an_error() {
     for len in 0..EVERYTHING.len() {

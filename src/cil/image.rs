@@ -350,11 +350,9 @@ impl<'a> Image<'a> {
         let position = match tables.rows(table::METHOD_PTR) {
             0 => method,
             _ => {
-                let mut pointers = tables.iter(table::METHOD_PTR);
-                let is = |row: crate::cil::metadata::tables::Row<'_>| {
-                    row.get(column::method_ptr::METHOD) == method
-                };
-                pointers.position(is)? as u32 + 1
+                let column = column::method_ptr::METHOD;
+                let pointers = tables.indexed(table::METHOD_PTR, column, method);
+                pointers.first()?.1
             }
         };
         let (mut low, mut high) = (1, tables.rows(table::TYPE_DEF) + 1);

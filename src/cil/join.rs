@@ -16,6 +16,7 @@ use crate::cil::rewrite;
 use crate::cil::signatures::Signatures;
 use crate::cil::state_machine;
 use crate::cil::strongname::StrongNameKey;
+use crate::cil::warning::Warning;
 use crate::cil::weave::{Part, PlannedMachine, Scratch, Weaver};
 use crate::cil::write::{self, Edits, Written};
 use crate::error::Result;
@@ -34,6 +35,7 @@ pub struct Woven<'i, 'a> {
     fields: FieldMap,
     /// Whether the bodies have their final tokens.
     relocated: bool,
+    tail_calls: u32,
     /// The types with planned methods that have state machines, ascending.
     pub types: Vec<WovenType>,
 }
@@ -82,6 +84,9 @@ impl<'a> Woven<'_, 'a> {
             written.pdb = None;
         }
         written.warnings.extend(self.source.warning());
+        if self.tail_calls > 0 {
+            written.warnings.push(Warning::TailCalls(self.tail_calls));
+        }
         Ok(written)
     }
 }
@@ -135,6 +140,7 @@ pub(super) struct Joiner<'j, 'w, 'i, 'a> {
     parts: Vec<(Vec<u8>, Locals)>,
     bodies: Vec<NewBody>,
     types: Vec<WovenType>,
+    tail_calls: u32,
     /// Whether a method's code was read from its first to its last instruction.
     read: Vec<bool>,
     /// The number of the part with the machines' bodies, which is the last.
@@ -162,6 +168,7 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
             parts: Vec::with_capacity(parts + 1),
             bodies: Vec::with_capacity(weaver.planned.len()),
             types: Vec::new(),
+            tail_calls: 0,
             read,
             machines: parts as u32,
             renumbers: None,
@@ -187,6 +194,7 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
         };
         self.edits.append(part.pdb, |row| locals.row(row));
         self.parts.push((part.bytes, locals));
+        self.tail_calls += part.tail_calls;
         self.bodies.append(&mut part.bodies);
         Ok(())
     }
@@ -351,6 +359,7 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
             source: self.weaver.source,
             parts: self.parts,
             bodies: self.bodies,
+            tail_calls: self.tail_calls,
             types: self.types,
         })
     }

@@ -166,6 +166,8 @@ pub struct Rewritten {
     pub code_len: u32,
     /// Where the method's own code ends in the new code, and handlers or the common way out begin.
     pub own_end: u32,
+    /// A tail call became an ordinary one.
+    pub drops_tail_call: bool,
 }
 
 impl Scratch {

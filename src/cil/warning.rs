@@ -20,6 +20,8 @@ pub enum Warning {
     ReadyToRunDropped,
     /// The file is part of an assembly whose manifest has a hash of it.
     Netmodule,
+    /// In this many methods tail calls (`tail.`) became calls, which need stack.
+    TailCalls(u32),
     /// The PDB is a Windows PDB: nothing of it is kept.
     WindowsPdb,
     /// The debugging information is Mono's own: nothing of it is kept.
@@ -49,6 +51,11 @@ impl fmt::Display for Warning {
             }
             Warning::ReadyToRunDropped => f.write_str(
                 "the native code made ahead of time (ReadyToRun) was dropped: methods are compiled when they are first called",
+            ),
+            Warning::TailCalls(methods) => write!(
+                f,
+                "tail calls became ordinary calls in {methods} {}, since a hook runs after them: recursion that relies on them needs a larger stack, or an exclude for its methods",
+                if *methods == 1 { "method" } else { "methods" },
             ),
             Warning::WindowsPdb => f.write_str(
                 "the Windows PDB was left out, and stack traces have no lines: build with portable debugging information (DebugType portable or embedded)",

@@ -61,6 +61,8 @@ pub struct Part {
     pub(super) pdb: pdb::Edits,
     pub(super) types: Vec<WovenType>,
     pub(super) machines: Vec<PlannedMachine>,
+    /// Methods with tail calls that are none any more.
+    pub(super) tail_calls: u32,
 }
 
 /// A method with a state machine: [`Weaver::join`] weaves it.
@@ -330,6 +332,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
             Err(reason) => return Ok(Err(reason)),
         };
         part.bodies.push(scratch.body(method, start));
+        part.tail_calls += u32::from(rewritten.drops_tail_call);
         let (document, line) = self.move_lines(place, &opened, &rewritten, scratch, &mut part.pdb);
         let descriptor = scratch.descriptors.get(self.image, opened.signature);
         ty.add(planned.id, line, &opened.name, |text| {

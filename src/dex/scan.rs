@@ -21,8 +21,7 @@ pub fn scan(dex: &Dex<'_>, visitor: &mut dyn Visitor) -> Result<()> {
 
 fn scan_file(file: &File<'_>, visitor: &mut dyn Visitor) -> Result<()> {
     let mut budget = Budget::new(file, "class data items");
-    // Annotations are decoded as often as rules ask: a hostile file must not make that quadratic.
-    let patience = Cell::new(file.bytes.len().saturating_mul(4));
+    let patience = Patience::new(file.bytes.len());
     let mut descriptors = Descriptors::new(file);
     for row in file.classes {
         let class = Class {
@@ -36,6 +35,7 @@ fn scan_file(file: &File<'_>, visitor: &mut dyn Visitor) -> Result<()> {
             access: access(class.def.access),
             details: &class,
         });
+        patience.check(class.def.interfaces)?;
         if !wanted || class.def.data == 0 {
             continue;
         }
@@ -68,8 +68,49 @@ fn scan_file(file: &File<'_>, visitor: &mut dyn Visitor) -> Result<()> {
             index += 1;
         }
         budget.spend(members.start, members.len())?;
+        patience.check(class.def.annotations)?;
     }
     Ok(())
+}
+
+/// How much may be told of types and methods besides their names. That is looked up as often as rules ask, and lists and
+/// names may be shared: a small file could have work done without end.
+struct Patience(Cell<Option<usize>>);
+
+impl Patience {
+    fn new(file: usize) -> Patience {
+        const PER_BYTE: usize = 64;
+        const LEAST: usize = 64 << 20;
+        Patience(Cell::new(Some(file.saturating_mul(PER_BYTE).max(LEAST))))
+    }
+
+    /// Whether one more name, of this many bytes, may be looked up.
+    fn allows(&self, bytes: usize) -> bool {
+        /// What finding a name costs.
+        const NAME: usize = 16;
+        let left = (self.0.get()).and_then(|left| left.checked_sub(NAME + bytes));
+        self.0.set(left);
+        left.is_some()
+    }
+
+    /// Tells a name, unless too much was told.
+    fn tell(&self, name: &str, each: EachName<'_>) -> bool {
+        let allowed = self.allows(name.len());
+        if allowed {
+            each(name);
+        }
+        allowed
+    }
+
+    fn check(&self, at: u32) -> Result<()> {
+        match self.0.get() {
+            Some(_) => Ok(()),
+            None => Err(Error::malformed(
+                at as usize,
+                "annotations, interfaces or parameters are shared out of proportion",
+            )),
+        }
+    }
 }
 
 /// The code units of the `code_item` at an offset; none where there is no code.
@@ -150,7 +191,7 @@ fn shape(code: &[[u8; 2]], name: &str) -> Shape {
 struct Class<'f, 'a> {
     file: &'f File<'a>,
     def: ClassDef,
-    patience: &'f Cell<usize>,
+    patience: &'f Patience,
 }
 
 impl Class<'_, '_> {
@@ -163,13 +204,15 @@ impl Class<'_, '_> {
         }
         let mut set = Cursor::at(self.file.bytes, at as usize);
         for _ in 0..set.le_u32()? {
-            let Some(patience) = self.patience.get().checked_sub(4) else {
-                return Ok(());
-            };
-            self.patience.set(patience);
             let mut item = Cursor::at(self.file.bytes, set.le_u32()? as usize);
-            if item.u8()? != VISIBILITY_SYSTEM {
-                each(&self.file.type_name(item.uleb32()?)?);
+            let told = match item.u8()? {
+                VISIBILITY_SYSTEM => self.patience.allows(0),
+                _ => self
+                    .patience
+                    .tell(&self.file.type_name(item.uleb32()?)?, each),
+            };
+            if !told {
+                break;
             }
         }
         Ok(())
@@ -205,15 +248,13 @@ impl TypeDetails for Class<'_, '_> {
         if self.def.superclass != NO_INDEX
             && let Ok(name) = self.file.type_name(self.def.superclass)
         {
-            each(&name);
+            self.patience.tell(&name, each);
         }
         for row in self.file.type_list(self.def.interfaces).unwrap_or_default() {
-            let Some(patience) = self.patience.get().checked_sub(1) else {
-                return;
-            };
-            self.patience.set(patience);
-            if let Ok(name) = self.file.type_name(u32::from(u16::from_le_bytes(*row))) {
-                each(&name);
+            // A name that cannot be read ends the list, too.
+            let name = self.file.type_name(u32::from(u16::from_le_bytes(*row)));
+            if !name.is_ok_and(|name| self.patience.tell(&name, each)) {
+                break;
             }
         }
     }
@@ -235,8 +276,10 @@ impl MethodDetails for Details<'_, '_, '_> {
         let file = self.class.file;
         let list = file.proto(self.proto).and_then(|p| file.type_list(p.2));
         for row in list.unwrap_or_default() {
-            if let Ok(descriptor) = file.descriptor(u32::from(u16::from_le_bytes(*row))) {
-                type_name(&mutf8(descriptor), each);
+            let descriptor = file.descriptor(u32::from(u16::from_le_bytes(*row)));
+            let told = |descriptor| self.class.tell_type(&mutf8(descriptor), each);
+            if !descriptor.is_ok_and(told) {
+                break;
             }
         }
     }
@@ -245,33 +288,36 @@ impl MethodDetails for Details<'_, '_, '_> {
         let file = self.class.file;
         let returns = file.proto(self.proto).and_then(|p| file.descriptor(p.1));
         if let Ok(descriptor) = returns {
-            type_name(&mutf8(descriptor), each);
+            self.class.tell_type(&mutf8(descriptor), each);
         }
     }
 }
 
-/// Gives a descriptor as rules write types: `int`, `java/util/Map$Entry`, `byte[]`.
-fn type_name(descriptor: &str, each: EachName<'_>) {
-    let element = descriptor.trim_start_matches('[');
-    let dimensions = descriptor.len() - element.len();
-    let name = match element {
-        "V" => "void",
-        "Z" => "boolean",
-        "B" => "byte",
-        "C" => "char",
-        "S" => "short",
-        "I" => "int",
-        "J" => "long",
-        "F" => "float",
-        "D" => "double",
-        _ => element
-            .strip_prefix('L')
-            .and_then(|e| e.strip_suffix(';'))
-            .unwrap_or(element),
-    };
-    if dimensions == 0 {
-        each(name);
-    } else {
-        each(&format!("{name}{}", "[]".repeat(dimensions)));
+impl Class<'_, '_> {
+    /// Tells a descriptor as rules write types: `int`, `java/util/Map$Entry`, `byte[]`.
+    fn tell_type(&self, descriptor: &str, each: EachName<'_>) -> bool {
+        let element = descriptor.trim_start_matches('[');
+        let dimensions = descriptor.len() - element.len();
+        let name = match element {
+            "V" => "void",
+            "Z" => "boolean",
+            "B" => "byte",
+            "C" => "char",
+            "S" => "short",
+            "I" => "int",
+            "J" => "long",
+            "F" => "float",
+            "D" => "double",
+            _ => element
+                .strip_prefix('L')
+                .and_then(|e| e.strip_suffix(';'))
+                .unwrap_or(element),
+        };
+        if dimensions == 0 {
+            self.patience.tell(name, each)
+        } else {
+            self.patience
+                .tell(&format!("{name}{}", "[]".repeat(dimensions)), each)
+        }
     }
 }

@@ -169,6 +169,7 @@ fn kind(warning: &cil::Warning) -> WarningKind {
         | W::AuthenticodeRemoved
         | W::Netmodule => WarningKind::SignatureRemoved,
         W::ReadyToRunDropped => WarningKind::NativeCodeDropped,
+        W::TailCalls(_) => WarningKind::TailCallsDropped,
         W::WindowsPdb | W::MonoSymbols | W::OtherPdb | W::UnreadablePdb(_) => {
             WarningKind::DebuggingDropped
         }

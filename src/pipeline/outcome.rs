@@ -73,6 +73,8 @@ pub enum WarningKind {
     DebuggingDropped,
     /// Something in a folder is neither woven nor copied.
     NotCopied,
+    /// Tail calls became ordinary calls.
+    TailCallsDropped,
     /// Something in a folder holds code that is not woven.
     NotWoven,
 }
@@ -87,6 +89,7 @@ impl WarningKind {
             WarningKind::NativeCodeDropped => "native-code-dropped",
             WarningKind::DebuggingDropped => "debugging-dropped",
             WarningKind::NotCopied => "not-copied",
+            WarningKind::TailCallsDropped => "tail-calls-dropped",
             WarningKind::NotWoven => "not-woven",
         }
     }

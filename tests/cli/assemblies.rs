@@ -5,6 +5,7 @@ use std::fs;
 
 const STEPS: &[u8] = include_bytes!("../dotnet/fixtures/steps-debug.dll");
 const STEPS_PDB: &[u8] = include_bytes!("../dotnet/fixtures/steps-debug.pdb");
+const TAIL: &[u8] = include_bytes!("../dotnet/fixtures/tail.dll");
 const DEX: &[u8] = include_bytes!("../dex/everything.dex");
 
 const DEPS: &str = r#"{
@@ -188,6 +189,21 @@ fn what_is_no_assembly_is_told() {
         assert!(ran.err.contains(input), "{}", ran.err);
         assert!(!world.at("out.dll").exists());
     }
+}
+
+#[test]
+fn tail_calls_that_become_calls_are_told() {
+    let world = world(&[("tail.dll", TAIL)]);
+    let ran = world.wove(&["--rules", "pack:all", "tail.dll", "woven.dll"]);
+    let told = "tail.dll: tail calls became ordinary calls in 1 method, ";
+    assert!(ran.err.contains(told), "{}", ran.err);
+    // Where nothing runs behind them they stay.
+    world.write(
+        "enter.toml",
+        "version = 1\n[[aspect]]\nname = 'a'\nmatch = { type = '**' }\nadvice = ['enter']\n",
+    );
+    let ran = world.wove(&["--rules", "enter.toml", "tail.dll", "woven.dll"]);
+    assert!(!ran.err.contains("tail calls"), "{}", ran.err);
 }
 
 /// A launcher of .NET, as far as it is told by: an executable with the marker, behind the place of what is inside.

@@ -3,6 +3,7 @@
 use crate::bytes::Cursor;
 use crate::cil::metadata::schema::{self, Coded, Column, table};
 use crate::error::{Error, Kind, Result};
+use std::sync::OnceLock;
 
 /// Most columns of a table.
 pub const MAX_COLUMNS: usize = 9;
@@ -95,6 +96,8 @@ pub struct Tables<'a> {
     shapes: [Shape; table::COUNT],
     /// Where each table begins in the stream.
     offsets: [usize; table::COUNT],
+    /// Of tables that are not sorted, once asked for: keys and rows, sorted.
+    indexes: [OnceLock<Box<[(u32, u32)]>>; table::COUNT],
 }
 
 /// A row of a table.
@@ -168,6 +171,7 @@ impl<'a> Tables<'a> {
             rows,
             shapes,
             offsets,
+            indexes: std::array::from_fn(|_| OnceLock::new()),
         })
     }
 
@@ -235,34 +239,56 @@ impl<'a> Tables<'a> {
             .map(move |bytes| Row { bytes, shape })
     }
 
-    /// The rows whose `column` is `key`: found by halves where the table is sorted, else one by
-    /// one.
+    /// The rows whose `column` is `key`, in order: found by halves, in the table itself where it is sorted. Of an
+    /// unsorted one always the same column must be asked for.
     pub fn with_key(
         &self,
         table: u8,
         column: usize,
         key: u32,
     ) -> impl Iterator<Item = (u32, Row<'_>)> {
-        let rows = self.rows(table);
-        let first = if self.is_sorted(table) {
-            let (mut low, mut high) = (1, rows + 1);
-            while low < high {
-                let middle = low + (high - low) / 2;
-                if self.at(table, middle).get(column) < key {
-                    low = middle + 1;
-                } else {
-                    high = middle;
-                }
-            }
-            low
-        } else {
-            1
+        let (sorted, index) = match self.is_sorted(table) {
+            true => (
+                self.first_with(table, column, key)..=self.rows(table),
+                &[][..],
+            ),
+            #[allow(clippy::reversed_empty_ranges)]
+            false => (1..=0, self.indexed(table, column, key)),
         };
-        let sorted = self.is_sorted(table);
-        (first..=rows)
+        let sorted = sorted
             .map(move |number| (number, self.at(table, number)))
-            .take_while(move |(_, row)| !sorted || row.get(column) == key)
-            .filter(move |(_, row)| row.get(column) == key)
+            .take_while(move |(_, row)| row.get(column) == key);
+        let unsorted = index
+            .iter()
+            .map(move |&(_, row)| (row, self.at(table, row)));
+        sorted.chain(unsorted)
+    }
+
+    /// The first row of a sorted table whose `column` is not below `key`.
+    fn first_with(&self, table: u8, column: usize, key: u32) -> u32 {
+        let (mut low, mut high) = (1, self.rows(table) + 1);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.at(table, middle).get(column) < key {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+
+    /// Keys and rows of a table in any order, whose `column` is `key`.
+    pub fn indexed(&self, table: u8, column: usize, key: u32) -> &[(u32, u32)] {
+        let index = self.indexes[usize::from(table)].get_or_init(|| {
+            let keys = self.iter(table).map(|row| row.get(column));
+            let mut index: Box<[(u32, u32)]> = keys.zip(1..).collect();
+            index.sort_unstable();
+            index
+        });
+        let first = index.partition_point(|(k, _)| *k < key);
+        let count = index[first..].partition_point(|(k, _)| *k == key);
+        &index[first..first + count]
     }
 }
 
@@ -306,4 +332,52 @@ pub const fn token_row(token: u32) -> u32 {
 #[inline]
 pub const fn token(table: u8, row: u32) -> u32 {
     (table as u32) << 24 | row
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use schema::column::nested_class::{ENCLOSING, NESTED};
+
+    fn nested(rows: &[[u16; 2]], sorted: u64) -> Vec<u8> {
+        let mut data = vec![0, 0, 0, 0, 2, 0, 0, 1];
+        data.extend_from_slice(&(1u64 << table::NESTED_CLASS).to_le_bytes());
+        data.extend_from_slice(&sorted.to_le_bytes());
+        data.extend_from_slice(&(rows.len() as u32).to_le_bytes());
+        for value in rows.as_flattened() {
+            data.extend_from_slice(&value.to_le_bytes());
+        }
+        data
+    }
+
+    fn found(tables: &Tables<'_>, key: u32) -> Vec<(u32, u32)> {
+        let rows = tables.with_key(table::NESTED_CLASS, NESTED, key);
+        rows.map(|(number, row)| (number, row.get(ENCLOSING)))
+            .collect()
+    }
+
+    #[test]
+    fn rows_are_found_by_their_key_whether_or_not_the_table_is_sorted() {
+        let sorted = nested(&[[1, 9], [3, 7], [3, 8]], u64::MAX);
+        let sorted = Tables::parse(&sorted, &[0; 64], false).unwrap();
+        assert_eq!(found(&sorted, 3), [(2, 7), (3, 8)]);
+        assert_eq!(found(&sorted, 2), []);
+        let unsorted = nested(&[[3, 7], [1, 9], [3, 8]], 0);
+        let unsorted = Tables::parse(&unsorted, &[0; 64], false).unwrap();
+        assert_eq!(found(&unsorted, 3), [(1, 7), (3, 8)]);
+        assert_eq!(found(&unsorted, 1), [(2, 9)]);
+        assert_eq!(found(&unsorted, 0), []);
+    }
+
+    #[test]
+    fn looking_up_every_row_of_an_unsorted_table_takes_no_time_out_of_proportion() {
+        // One by one these would be 10^11 looks.
+        let rows: Vec<[u16; 2]> = (0..320_000u32)
+            .map(|n| [(n * 7 % 65_521) as u16, 1])
+            .collect();
+        let data = nested(&rows, 0);
+        let tables = Tables::parse(&data, &[0; 64], false).unwrap();
+        let all: usize = (0..320_000).map(|n| found(&tables, n).len()).sum();
+        assert_eq!(all, rows.len());
+    }
 }

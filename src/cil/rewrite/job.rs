@@ -137,6 +137,7 @@ impl<'j, 'b> Job<'j, 'b> {
             locals,
             code_len,
             own_end: scratch.layout.start(body.code.len() as u32),
+            drops_tail_call: watches_end && scratch.tails.last() >= Some(&recipe.start),
         }))
     }
 
