@@ -222,8 +222,8 @@ static QUICK: [u8; 256] = {
         let Spec { form, operand, .. } = ONE_BYTE[i];
         t[i] = match form {
             Form::Safe => 1 + operand,
-            Form::Plain => 1 + operand | quick::UNSAFE,
-            Form::Token => 1 + operand | quick::TOKEN,
+            Form::Plain => (1 + operand) | quick::UNSAFE,
+            Form::Token => (1 + operand) | quick::TOKEN,
             _ => 0,
         };
         i += 1;
