@@ -6,7 +6,7 @@
 peer: all of JDK 17, jar to jar, against ASM with as many threads: 8 times faster, no larger output
 floor: within 1.25 of inflating, deflating what changed, and copying the same bytes
 small: a jar of one class under 20 ms; memory: peak under the input's size + 200 MB
-assembly: Microsoft.CodeAnalysis.CSharp.dll against Mono.Cecil on Mono or CoreCLR 8.0, whichever is faster: 40 times;
+assembly: Microsoft.CodeAnalysis.CSharp.dll on all threads against Mono.Cecil on Mono or CoreCLR 8.0, whichever is faster: 40 times;
     against reading, hashing and writing the same bytes: at most 5; peak memory under 4 times the file
 dex: a dex file of 10.8 MB, every method with three hooks: 60 times faster than dexlib2, which adds one; within 8 times of
     reading, checksumming and writing the same bytes; growth at most 12 %. On all cores; one is told beside it
@@ -154,20 +154,21 @@ def assembly(score, folder, rounds):
 
     found = medians(
         rounds,
-        weave=lambda: timed([weave_binary(), "-q", "--jobs", 1, "--rules", rules, source, woven], woven),
+        weave=lambda: timed([weave_binary(), "-q", "--rules", rules, source, woven], woven),
+        alone=lambda: timed([weave_binary(), "-q", "--jobs", 1, "--rules", rules, source, woven], woven),
         mono=lambda: timed(["mono", *given], folder / "cecil.dll"),
         coreclr=lambda: timed([*dotnet.host("core8"), *given], folder / "cecil.dll"),
         floor=bare,
     )
     mine, theirs = found["weave"], min(found["mono"], found["coreclr"])
     size = source.stat().st_size
-    told = f"{1000 * mine[0]:.0f} ms for {size / 1e6:.1f} MB"
+    told = f"{1000 * mine[0]:.0f} ms for {size / 1e6:.1f} MB, one thread {1000 * found['alone'][0]:.0f} ms"
     ratio = theirs[0] / mine[0]
     score.check("an assembly 40 times faster than Cecil", ratio >= 40, f"{told}; Mono {found['mono'][0]:.2f} s, CoreCLR {found['coreclr'][0]:.2f} s: {ratio:.0f} times")
     ratio = mine[0] / found["floor"][0]
     score.check("an assembly within 5 of reading, hashing and writing", ratio <= 5, f"{told}; {1000 * found['floor'][0]:.1f} ms: {ratio:.1f}")
     limit = 4 * size / 2**20
-    score.check("an assembly's peak memory under 4 times its size", mine[1] < limit, f"{mine[1]:.0f} of {limit:.0f} MB; Cecil {theirs[1]:.0f} MB")
+    score.check("an assembly's peak memory under 4 times its size", mine[1] < limit, f"{mine[1]:.1f} of {limit:.1f} MB, one thread {found['alone'][1]:.1f} MB; Cecil {theirs[1]:.0f} MB")
 
 
 def body():

@@ -3,7 +3,6 @@
 
 use crate::aspect::advice::Reason;
 use crate::aspect::woven::WovenType;
-use crate::cil::body;
 use crate::cil::image::Image;
 use crate::cil::lower::{Shape, Tokens};
 use crate::cil::metadata::additions::{Additions, FieldMap};
@@ -30,11 +29,12 @@ pub struct Woven<'i, 'a> {
     /// The debugging information, and what changes in it.
     pdb: Option<(Pdb<'i>, pdb::Edits)>,
     source: &'i pdb::Source<'i>,
-    parts: Vec<Vec<u8>>,
+    /// The new bodies, and what their signatures have become.
+    parts: Vec<(Vec<u8>, Locals)>,
     bodies: Vec<NewBody>,
     fields: FieldMap,
-    /// Whether the bodies name fields by their new numbers.
-    renumbered: bool,
+    /// Whether the bodies have their final tokens.
+    relocated: bool,
     tail_calls: u32,
     /// The types with planned methods that have state machines, ascending.
     pub types: Vec<WovenType>,
@@ -46,15 +46,20 @@ impl<'a> Woven<'_, 'a> {
         self.bodies.is_empty()
     }
 
-    /// What gives the fields that new bodies name their new numbers: each to be run, on any thread. What is
-    /// not asked for here happens with [`Woven::write`].
-    pub fn renumberings(&mut self) -> Vec<Renumbering<'_>> {
-        let fields = &self.fields;
-        if std::mem::replace(&mut self.renumbered, true) || fields.is_empty() {
+    /// What gives the new bodies their final tokens: each to be run, on any thread. What is not asked for
+    /// here happens with [`Woven::write`].
+    pub fn relocations(&mut self) -> Vec<Relocation<'_>> {
+        if std::mem::replace(&mut self.relocated, true) {
             return vec![];
         }
+        let fields = &self.fields;
         let parts = self.parts.iter_mut();
-        parts.map(|part| Renumbering { part, fields }).collect()
+        let relocations = parts.map(|(part, locals)| Relocation {
+            part,
+            locals,
+            fields,
+        });
+        relocations.collect()
     }
 
     /// Lays out the new file. `symbols` becomes the manifest resource [`write::SYMBOLS_RESOURCE`]; with
@@ -64,13 +69,13 @@ impl<'a> Woven<'_, 'a> {
         symbols: Option<Arc<Vec<u8>>>,
         key: Option<&'a StrongNameKey>,
     ) -> Result<Written<'a>> {
-        for part in self.renumberings() {
-            part.run()?;
+        for relocation in self.relocations() {
+            relocation.run()?;
         }
         let edits = Edits {
             additions: self.additions,
             fields: self.fields,
-            parts: self.parts,
+            parts: self.parts.into_iter().map(|(part, _)| part).collect(),
             bodies: self.bodies,
             pdb: self.pdb,
         };
@@ -86,16 +91,38 @@ impl<'a> Woven<'_, 'a> {
     }
 }
 
-/// A part whose bodies name fields by their old numbers.
-pub struct Renumbering<'p> {
+/// What the signatures of a part have become.
+struct Locals {
+    /// Rows of the image's own signatures, which stay.
+    rows: u32,
+    /// The tokens of those that the part added.
+    tokens: Vec<u32>,
+}
+
+impl Locals {
+    fn row(&self, row: u32) -> u32 {
+        match row.checked_sub(self.rows) {
+            Some(number @ 1..) => token_row(self.tokens[number as usize - 1]),
+            _ => row,
+        }
+    }
+}
+
+/// A part whose bodies do not have their final tokens yet.
+pub struct Relocation<'p> {
     part: &'p mut [u8],
+    locals: &'p Locals,
     fields: &'p FieldMap,
 }
 
-impl Renumbering<'_> {
-    /// Gives the fields their new numbers.
+impl Relocation<'_> {
+    /// Gives the bodies their tokens.
     pub fn run(self) -> Result<()> {
-        renumber::new_bodies(self.part, self.fields)
+        let locals = |old| match token_row(old) {
+            0 => old,
+            row => token(table::STAND_ALONE_SIG, self.locals.row(row)),
+        };
+        renumber::new_bodies(self.part, locals, self.fields)
     }
 }
 
@@ -110,7 +137,7 @@ pub(super) struct Joiner<'j, 'w, 'i, 'a> {
     weaver: &'j Weaver<'w, 'i, 'a>,
     additions: Additions,
     edits: pdb::Edits,
-    parts: Vec<Vec<u8>>,
+    parts: Vec<(Vec<u8>, Locals)>,
     bodies: Vec<NewBody>,
     types: Vec<WovenType>,
     tail_calls: u32,
@@ -158,29 +185,24 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
         let all = part.signatures.count();
         self.add_signatures(&part.signatures, all, &mut tokens)?;
 
-        let rows = self
-            .weaver
-            .image
-            .metadata
-            .tables
-            .rows(table::STAND_ALONE_SIG);
-        let locals = |row: u32| match row.checked_sub(rows + 1) {
-            Some(number) => token_row(tokens[number as usize]),
-            None => row,
-        };
         for body in &mut part.bodies {
             body.part = self.parts.len() as u32;
-            let bytes = &mut part.bytes[body.start as usize..];
-            body::change_locals(bytes, |old| match token_row(old) {
-                0 => old,
-                row => token(table::STAND_ALONE_SIG, locals(row)),
-            });
         }
-        self.edits.append(part.pdb, locals);
+        let locals = Locals {
+            rows: self.rows(),
+            tokens,
+        };
+        self.edits.append(part.pdb, |row| locals.row(row));
+        self.parts.push((part.bytes, locals));
         self.tail_calls += part.tail_calls;
-        self.parts.push(part.bytes);
         self.bodies.append(&mut part.bodies);
         Ok(())
+    }
+
+    /// Rows of the image's own signatures.
+    fn rows(&self) -> u32 {
+        let tables = &self.weaver.image.metadata.tables;
+        tables.rows(table::STAND_ALONE_SIG)
     }
 
     /// Gives the signatures of a part tokens, up to a number.
@@ -320,13 +342,18 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
 
     /// All that was put together.
     pub(super) fn finish(mut self, scratch: &mut Scratch) -> Result<Woven<'i, 'a>> {
-        self.parts.push(scratch.bodies.as_slice().to_vec());
+        let locals = Locals {
+            rows: u32::MAX,
+            tokens: vec![],
+        };
+        let machines = std::mem::take(&mut scratch.bodies);
+        self.parts.push((machines, locals));
         self.bodies.sort_unstable_by_key(|body| body.method);
         let edits = self.edits;
         Ok(Woven {
             image: self.weaver.image,
             fields: self.additions.field_map(&self.weaver.image.metadata)?,
-            renumbered: false,
+            relocated: false,
             additions: self.additions,
             pdb: self.weaver.source.pdb().map(|pdb| (pdb, edits)),
             source: self.weaver.source,

@@ -8,9 +8,10 @@ use crate::cil::insn::{self, Form, op};
 use crate::cil::metadata::schema::{column, table};
 use crate::cil::metadata::tables::{token_row, token_table};
 use crate::cil::pdb::{Format, Pdb, Source};
-use crate::cil::testing::{Whole, whole};
+use crate::cil::scan::Survey;
+use crate::cil::testing::{SHAPES, Whole, whole};
 use crate::cil::warning::Warning;
-use crate::cil::weave::Scratch;
+use crate::cil::weave::{Scratch, weave_in_parts};
 use crate::cil::{Image, scan, weave};
 use proptest::prelude::*;
 use std::fmt::Write;
@@ -304,6 +305,49 @@ fn debugging_information_that_is_of_no_use_is_told_and_unlinked() {
     assert!(matches!(cut.warnings[..], [Warning::UnreadablePdb(_)]));
     assert_eq!(Format::of(DEBUG_PDB), Format::Portable);
     assert_eq!(Format::of(b"BS"), Format::Unknown);
+}
+
+/// Whoever weaves which part: tokens, bodies, debugging information and names come out the same.
+#[test]
+fn parts_come_out_as_if_one_had_woven_all() {
+    for (bytes, pdb) in [(DEBUG, Some(DEBUG_PDB)), (RELEASE, None), (SHAPES, None)] {
+        let image = Image::parse(bytes).unwrap();
+        let mut everything = Everything::default();
+        scan(&image, &mut everything).unwrap();
+        let plan = Plan::new(everything.methods);
+        let source = Source::of(&image, pdb);
+        let of = |methods| {
+            let mut scratch = Scratch::default();
+            let woven = weave_in_parts(&image, &source, &plan, methods, &mut scratch).unwrap();
+            let types: Vec<_> = (woven.types.iter())
+                .map(|ty| {
+                    let methods = ty.methods().map(|m| format!("{m:?}")).collect::<Vec<_>>();
+                    (
+                        ty.name().to_owned(),
+                        ty.file().to_owned(),
+                        methods,
+                        ty.left.clone(),
+                    )
+                })
+                .collect();
+            let written = whole(woven.write(None, None).unwrap()).unwrap();
+            (types, written.image, written.pdb)
+        };
+        let all = of(usize::MAX);
+        for methods in [1, 2, 7] {
+            assert!(of(methods) == all, "parts of {methods}");
+        }
+        // The types that a scan shows in parts are those that it shows at once.
+        let survey = Survey::read(&image);
+        let mut parts = survey.parts(2).into_iter();
+        let mut shown = Everything::default();
+        assert!(parts.len() > 2);
+        parts
+            .try_for_each(|part| survey.scan(part, &mut shown))
+            .unwrap();
+        assert_eq!(shown.types, survey.types());
+        assert_eq!(shown.methods, plan.methods);
+    }
 }
 
 /// What is woven of an image, and what is left for which reason.

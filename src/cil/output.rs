@@ -35,7 +35,7 @@ pub(super) struct NewBody {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Patch {
     /// Where in the output.
-    pub at: usize,
+    pub at: u32,
     /// The new value, little-endian.
     pub value: u32,
 }
@@ -58,6 +58,16 @@ pub struct Output<'a> {
 
 /// Bytes to change in a file at an offset.
 pub type Change = (usize, Vec<u8>);
+
+impl Patch {
+    /// Four bytes at an offset, which lies in a section or in the headers.
+    pub(super) fn new(at: usize, value: u32) -> Patch {
+        Patch {
+            at: at as u32,
+            value,
+        }
+    }
+}
 
 impl Output<'_> {
     /// The file's length.
@@ -98,9 +108,9 @@ impl Output<'_> {
             overlay(window, at, b.at as usize, body);
         }
         // One may begin in front of the window.
-        let first = self.patches.partition_point(|p| p.at + 4 <= at);
-        for p in self.patches[first..].iter().take_while(|p| p.at < end) {
-            overlay(window, at, p.at, &p.value.to_le_bytes());
+        let first = self.patches.partition_point(|p| ends_before(p.at, 4));
+        for p in self.patches[first..].iter().take_while(|p| begins(p.at)) {
+            overlay(window, at, p.at as usize, &p.value.to_le_bytes());
         }
     }
 

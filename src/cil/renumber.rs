@@ -1,7 +1,7 @@
 //! Fields that were added in the middle of their table give those behind them new numbers: code that
 //! names fields is patched.
 
-use crate::cil::body::Body;
+use crate::cil::body::{self, Body};
 use crate::cil::image::Image;
 use crate::cil::insn;
 use crate::cil::metadata::additions::FieldMap;
@@ -30,14 +30,24 @@ pub(super) fn is_possible(image: &Image<'_>, read: impl Fn(u32) -> bool) -> bool
     })
 }
 
-/// Renumbers the fields that the woven bodies of a part name; they begin at multiples of four.
-pub(super) fn new_bodies(part: &mut [u8], fields: &FieldMap) -> Result<()> {
+/// Changes the tokens in the woven bodies of a part, which begin at multiples of four: of signatures of locals, and of
+/// fields that move.
+pub(super) fn new_bodies(
+    part: &mut [u8],
+    locals: impl Fn(u32) -> u32,
+    fields: &FieldMap,
+) -> Result<()> {
     let mut start = 0;
     while start < part.len() {
-        let body = Body::parse(&part[start..], start as u32)?;
-        let code = start + body.code_offset..start + body.code_offset + body.code.len();
+        let bytes = &mut part[start..];
+        body::change_locals(bytes, &locals);
+        let body = Body::parse(bytes, start as u32)?;
+        let code = body.code_offset..body.code_offset + body.code.len();
         start = (start + body.len).next_multiple_of(4);
-        let code = &mut part[code];
+        if fields.is_empty() {
+            continue;
+        }
+        let code = &mut bytes[code];
         let mut pc = 0;
         while let Some(at) = insn::next_token(code, &mut pc)? {
             if let Some(new) = moved(code, at, fields) {
@@ -64,8 +74,7 @@ pub(super) fn old_bodies(
         let mut pc = 0;
         while let Some(at) = insn::next_token(body.code, &mut pc)? {
             if let Some(value) = moved(body.code, at, fields) {
-                let at = start + body.code_offset + at;
-                patches.push(Patch { at, value });
+                patches.push(Patch::new(start + body.code_offset + at, value));
             }
         }
     }

@@ -54,6 +54,8 @@ pub struct Weaver<'w, 'i, 'a> {
 pub struct Part {
     pub(super) bytes: Vec<u8>,
     pub(super) bodies: Vec<NewBody>,
+    /// Where in the file the old bodies lie.
+    code: Range<usize>,
     /// The signatures that were asked for, in order.
     pub(super) signatures: Signatures,
     pub(super) pdb: pdb::Edits,
@@ -90,15 +92,26 @@ impl rewrite::Signatures for PartSignatures<'_> {
     }
 }
 
-/// Weaves the planned methods; `source` is the image's debugging information.
+/// Weaves the planned methods on one thread; `source` is the image's debugging information.
 pub fn weave<'i, 'a>(
     image: &'i Image<'a>,
     source: &'i pdb::Source<'i>,
     plan: &Plan,
     scratch: &mut Scratch,
 ) -> Result<Woven<'i, 'a>> {
+    weave_in_parts(image, source, plan, usize::MAX, scratch)
+}
+
+/// The same in parts of so many methods.
+pub(super) fn weave_in_parts<'i, 'a>(
+    image: &'i Image<'a>,
+    source: &'i pdb::Source<'i>,
+    plan: &Plan,
+    methods: usize,
+    scratch: &mut Scratch,
+) -> Result<Woven<'i, 'a>> {
     let weaver = Weaver::new(image, source, plan)?;
-    let parts = weaver.parts().into_iter();
+    let parts = weaver.parts(methods).into_iter();
     let parts = parts.map(|part| weaver.part(part, scratch));
     let mut parts = parts.collect::<Result<Vec<_>>>()?;
     let ordinary: Vec<WovenType> = parts.iter_mut().flat_map(Part::take_types).collect();
@@ -112,14 +125,24 @@ pub fn weave<'i, 'a>(
 }
 
 impl Part {
+    /// Where in the file the bodies lie that were read.
+    pub fn code(&self) -> Range<usize> {
+        self.code.clone()
+    }
+
+    /// Notes that a body was read.
+    fn has_read(&mut self, body: Range<usize>) {
+        self.code = match self.code.is_empty() {
+            true => body,
+            false => self.code.start.min(body.start)..self.code.end.max(body.end),
+        };
+    }
+
     /// What came of the types of the part, but for state machines: of these [`Woven::types`] tells.
     pub fn take_types(&mut self) -> Vec<WovenType> {
         std::mem::take(&mut self.types)
     }
 }
-
-/// About how many methods a part has.
-const PART: usize = 1024;
 
 impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
     /// Prepares a weave; `source` is the image's debugging information.
@@ -156,13 +179,13 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         })
     }
 
-    /// The plan in parts, each a range of its methods for [`Weaver::part`].
-    pub fn parts(&self) -> Vec<Range<usize>> {
+    /// The plan in parts of about so many methods, each a range of them for [`Weaver::part`].
+    pub fn parts(&self, methods: usize) -> Vec<Range<usize>> {
         let mut parts: Vec<Range<usize>> = Vec::new();
         for of_type in self.planned.chunk_by(|a, b| a.ty == b.ty) {
             let start = parts.last().map_or(0, |part| part.end);
             match parts.last_mut() {
-                Some(part) if part.len() < PART => part.end += of_type.len(),
+                Some(part) if part.len() < methods => part.end += of_type.len(),
                 _ => parts.push(start..start + of_type.len()),
             }
         }
@@ -281,6 +304,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
             Ok(opened) => opened,
             Err(reason) => return Ok(Err(reason)),
         };
+        part.has_read(opened.offset..opened.offset + opened.body.len);
         let planned = &self.planned[place];
         let is_constructor = opened.name == ".ctor" && opened.flags & method_flag::STATIC == 0;
         let shape = Shape {
@@ -346,7 +370,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         if row.get(IMPL_FLAGS) & impl_flag::ASYNC != 0 {
             return Ok(Err(Reason::RuntimeAsync));
         }
-        let Ok((_, body)) = self.image.body(row.get(RVA)) else {
+        let Ok((offset, body)) = self.image.body(row.get(RVA)) else {
             return Ok(Err(Reason::UnreadableBody));
         };
         let locals = match body.locals {
@@ -366,6 +390,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
             signature: row.get(SIGNATURE),
             result: MethodSignature::parse(metadata.blobs.get(row.get(SIGNATURE))?)?.returns,
             locals,
+            offset,
             body,
         }))
     }
@@ -413,6 +438,8 @@ pub(super) struct Opened<'a> {
     /// The return type.
     pub(super) result: &'a [u8],
     pub(super) locals: &'a [u8],
+    /// Where the body lies in the file.
+    offset: usize,
     pub(super) body: Body<'a>,
 }
 

@@ -174,8 +174,7 @@ pub(super) fn write<'a>(
     if image.native == Native::ReadyToRun {
         flags = flags & !cli_flag::IL_LIBRARY | cli_flag::IL_ONLY;
         for word in [0, 4] {
-            let at = cli + CliHeader::NATIVE + word;
-            patches.push(Patch { at, value: 0 });
+            patches.push(Patch::new(cli + CliHeader::NATIVE + word, 0));
         }
         drop_native(image, &mut headers);
         warnings.push(Warning::ReadyToRunDropped);
@@ -191,8 +190,7 @@ pub(super) fn write<'a>(
             let start = sections.at(places.signature)?;
             let size = key.signature_size();
             for (word, value) in [(0, places.signature), (4, size as u32)] {
-                let at = cli + CliHeader::STRONG_NAME + word;
-                patches.push(Patch { at, value });
+                patches.push(Patch::new(cli + CliHeader::STRONG_NAME + word, value));
             }
             flags |= cli_flag::STRONG_NAME_SIGNED;
             warnings.extend(changed_key(image, key));
@@ -213,8 +211,7 @@ pub(super) fn write<'a>(
             None
         }
     };
-    let at = cli + CliHeader::FLAGS;
-    patches.push(Patch { at, value: flags });
+    patches.push(Patch::new(cli + CliHeader::FLAGS, flags));
     patches.sort_by_key(|patch| patch.at);
     if image.assembly_name().is_none() {
         warnings.push(Warning::Netmodule);
@@ -267,12 +264,7 @@ fn put_cli_header(
     cli: usize,
     patches: &mut Vec<Patch>,
 ) {
-    let mut put = |at, value| {
-        patches.push(Patch {
-            at: cli + at,
-            value,
-        })
-    };
+    let mut put = |at, value| patches.push(Patch::new(cli + at, value));
     put(CliHeader::METADATA, places.metadata);
     put(CliHeader::METADATA + 4, metadata);
     if let Some(rva) = places.resources {
@@ -292,12 +284,7 @@ fn put_debug_directory(
     let directory = image.pe.directory(directory::DEBUG);
     for (number, entry) in image.debug_entries().enumerate() {
         let header = sections.at(directory.rva)? + number * DebugEntry::SIZE;
-        let mut put = |at, value| {
-            patches.push(Patch {
-                at: header + at,
-                value,
-            })
-        };
+        let mut put = |at, value| patches.push(Patch::new(header + at, value));
         let mut rva = entry.rva;
         let mut changed = places.debug.iter().zip(edits);
         if let Some(((_, moved), edit)) = changed.find(|((n, _), _)| *n == number) {

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use memmap2::Mmap;
 use std::fs::File;
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::path::Path;
 
 /// The bytes of a file.
@@ -31,6 +31,20 @@ impl Input {
     }
 }
 
+impl Input {
+    /// Gives the memory back that holds a range of the file, which was read: what is read again comes from the
+    /// system's cache.
+    pub fn release(&self, range: Range<usize>) {
+        #[cfg(unix)]
+        if let (Some(map), true) = (&self.0, range.start < range.end && range.end <= self.len()) {
+            use memmap2::UncheckedAdvice::DontNeed;
+            // SAFETY: the mapping is shared and never written to, so that there is nothing to lose: its pages come
+            // back as they were.
+            let _ = unsafe { map.unchecked_advise_range(DontNeed, range.start, range.len()) };
+        }
+    }
+}
+
 impl Deref for Input {
     type Target = [u8];
 
@@ -55,7 +69,12 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a");
         std::fs::write(&path, b"bytes").unwrap();
-        assert_eq!(&*Input::open(&path).unwrap(), b"bytes");
+        let input = Input::open(&path).unwrap();
+        assert_eq!(&*input, b"bytes");
+        for range in [0..5, 1..3, 2..2, 3..9] {
+            input.release(range);
+            assert_eq!(&*input, b"bytes");
+        }
         std::fs::write(&path, b"").unwrap();
         assert_eq!(&*Input::open(&path).unwrap(), b"");
     }

@@ -2,6 +2,7 @@
 
 use crate::aspect::plan::Plan;
 use crate::cil::{self, StrongNameKey, Written};
+use crate::container::input::Input;
 use crate::container::stage::Staged;
 use crate::error::{Error, Result};
 use crate::pipeline::ledger::Ledger;
@@ -20,7 +21,7 @@ pub(crate) struct Source<'f> {
     /// Its file name, for rules.
     pub(crate) name: &'f str,
     /// The file.
-    pub(crate) bytes: &'f [u8],
+    pub(crate) file: &'f Input,
     /// The symbols file beside it.
     pub(crate) pdb: Option<&'f [u8]>,
     /// The name of the file that the symbols are written to.
@@ -34,7 +35,7 @@ pub(crate) fn weave_assemblies<'a>(
     key: Option<&'a StrongNameKey>,
     sources: &[Source<'a>],
 ) -> Result<Vec<Option<Written<'a>>>> {
-    let (parsed, errors) = parse_all(sources, |source| cil::Image::parse(source.bytes));
+    let (parsed, errors) = parse_all(sources, |source| cil::Image::parse(source.file));
     let pdbs: Vec<Option<cil::pdb::Source<'_>>> = (sources.par_iter().zip(&parsed))
         .map(|(source, image)| {
             let pdb = cil::pdb::Source::of(image.as_ref()?, source.pdb);
@@ -110,31 +111,48 @@ pub(crate) fn weave_assemblies<'a>(
     Ok(written)
 }
 
-/// About how many methods are scanned at once.
+/// About how many methods are scanned at once, and how many are woven: so many that their symbols pack well.
 const SCANNED: u32 = 2048;
+const WOVEN: usize = 1024;
 
 /// Bytes of an assembly that are written at once: few enough to stay in a core's cache until they are.
 const WINDOW: usize = 256 << 10;
 
-/// Writes a woven assembly over `path`, like `like`. While one window of it is made and hashed, the one before
-/// it is written.
-pub(crate) fn write_image(image: &cil::Output<'_>, path: &Path, like: &Path) -> Result<()> {
+/// Windows after which the memory of what was read of the input is given back.
+const RELEASED: usize = 4;
+
+/// Writes a woven assembly made of `input` over `path`, like `like`. While one window of it is hashed, the one before it
+/// is written and the one behind it is made.
+pub(crate) fn write_image(
+    image: &cil::Output<'_>,
+    input: &Input,
+    path: &Path,
+    like: &Path,
+) -> Result<()> {
     let mut staged = Staged::create(path, Some(like))?;
     let mut digest = image.digest();
-    let (mut ready, mut next) = (Vec::new(), Vec::with_capacity(WINDOW));
     let mut at = 0;
-    while at < image.len() || !ready.is_empty() {
-        next.resize(WINDOW.min(image.len() - at), 0);
-        let (wrote, ()) = rayon::join(
-            || write_all(&mut staged, &ready, path),
+    let mut make = |window: &mut Vec<u8>| {
+        window.resize(WINDOW.min(image.len() - at), 0);
+        image.fill(at, window);
+        at += window.len();
+        if at % (RELEASED * WINDOW) == 0 {
+            input.release(0..input.len());
+        }
+    };
+    let [mut made, mut hashed] = [const { Vec::new() }; 2];
+    make(&mut made);
+    while !made.is_empty() || !hashed.is_empty() {
+        let ((), next) = rayon::join(
+            || digest.update(&made),
             || {
-                image.fill(at, &mut next);
-                digest.update(&next);
+                write_all(&mut staged, &hashed, path)?;
+                let mut next = std::mem::take(&mut hashed);
+                make(&mut next);
+                Ok(next)
             },
         );
-        wrote?;
-        at += next.len();
-        std::mem::swap(&mut ready, &mut next);
+        hashed = std::mem::replace(&mut made, next?);
     }
     for (at, bytes) in image.seal(digest)? {
         staged.change(at as u64, &bytes)?;
@@ -171,7 +189,7 @@ impl<'i, 'a> File<'i, 'a> {
         let (source, image) = (self.source, self.image);
         let version = image.assembly_version();
         let matcher = (cx.matcher).for_artifact(source.name, version.as_deref(), cx.hierarchy);
-        if !matcher.bytes_may_match(source.bytes) {
+        if !matcher.bytes_may_match(source.file) {
             return Ok(None);
         }
         let survey = cil::Survey::read(image);
@@ -206,10 +224,12 @@ impl<'i, 'a> File<'i, 'a> {
 
     fn weave(&self, cx: &Context<'_>, plan: Plan) -> Result<(cil::Woven<'i, 'a>, Records)> {
         let weaver = cil::Weaver::new(self.image, self.pdb, &plan)?;
-        let parts: Vec<Result<(cil::Part, Records)>> = (weaver.parts().into_par_iter())
+        let parts: Vec<Result<(cil::Part, Records)>> = (weaver.parts(WOVEN).into_par_iter())
             .map(|part| {
                 let artifact = (part.start == 0).then_some(self.source.label);
                 let mut part = with_worker(|w| weaver.part(part, &mut w.cil_scratch))?;
+                // Code is half of the file, and each part has its own.
+                self.source.file.release(part.code());
                 let records = Records::of(artifact, part.take_types(), cx.explain);
                 Ok((part, records))
             })
@@ -218,10 +238,10 @@ impl<'i, 'a> File<'i, 'a> {
             .into_iter()
             .unzip();
         let mut woven = with_worker(|w| weaver.join(parts, &mut w.cil_scratch))?;
-        let renumbered: Vec<Result<()>> = (woven.renumberings().into_par_iter())
-            .map(cil::Renumbering::run)
+        let relocated: Vec<Result<()>> = (woven.relocations().into_par_iter())
+            .map(cil::Relocation::run)
             .collect();
-        renumbered.into_iter().collect::<Result<()>>()?;
+        relocated.into_iter().collect::<Result<()>>()?;
         let mut all = Records::default();
         let machines = Records::of(None, std::mem::take(&mut woven.types), cx.explain);
         for records in records.into_iter().chain([machines]) {

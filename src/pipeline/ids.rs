@@ -66,7 +66,8 @@ impl TakenIds {
                 .map(|m| describe(m.index))
                 .collect::<Result<_>>()?,
         };
-        let attempt = self.claim(known, ty, || {
+        let first = methods[0].id.wrapping_sub(methods[0].index);
+        let attempt = self.claim_from(known, ty, first, || {
             methods.iter().enumerate().map(|(i, m)| {
                 let described = described.get(i);
                 let (name, descriptor) = described.map_or(("", ""), |(n, d)| (n, d));
@@ -74,7 +75,7 @@ impl TakenIds {
             })
         });
         if attempt > 0 {
-            let shift = (known.base)(ty, attempt).wrapping_sub((known.base)(ty, 0));
+            let shift = (known.base)(ty, attempt).wrapping_sub(first);
             for method in methods {
                 method.id = method.id.wrapping_add(shift);
             }
@@ -98,10 +99,26 @@ impl TakenIds {
     where
         M: Iterator<Item = (u32, &'m str, &'m str)>,
     {
-        let first = (known.base)(ty, 0);
+        self.claim_from(known, ty, (known.base)(ty, 0), methods)
+    }
+
+    /// The same where the first base is known, which costs a hash.
+    fn claim_from<'m, M>(
+        &mut self,
+        known: &KnownIds,
+        ty: &str,
+        first: u32,
+        methods: impl Fn() -> M,
+    ) -> u32
+    where
+        M: Iterator<Item = (u32, &'m str, &'m str)>,
+    {
         let start = self.next.get(&first).copied().unwrap_or(0);
         for attempt in start.. {
-            let shift = (known.base)(ty, attempt).wrapping_sub(first);
+            let shift = match attempt {
+                0 => 0,
+                _ => (known.base)(ty, attempt).wrapping_sub(first),
+            };
             let free = methods().all(|(id, name, descriptor)| {
                 let id = id.wrapping_add(shift);
                 id != 0 && !self.taken.contains(&id) && known.allows(id, ty, name, descriptor)

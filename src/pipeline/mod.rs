@@ -6,6 +6,8 @@
 //!     -> the hook library and the map (layout, runtime_library) -> commit (temporary file, rename)
 //! ```
 //!
+//! An assembly is scanned and woven in parts, whose results are joined in order (`assembly`, `records`).
+//!
 //! Work is done in batches bounded by bytes: while one batch is woven on all threads, the one before
 //! it is written in order. So memory stays bounded, and whatever depends on order (which of two
 //! types keeps ids that both hash to) comes out the same with any number of threads.

@@ -231,7 +231,7 @@ fn weave_assembly(
     let source = Source {
         label: name,
         name,
-        bytes: input,
+        file: input,
         pdb: symbols.as_deref(),
         pdb_name: pdb_name.and_then(|path| path.file_name()?.to_str().map(str::to_owned)),
     };
@@ -271,7 +271,7 @@ fn weave_assembly(
         }
     }
     write_map(ledger, job, output)?;
-    write_image(&written.image, output, &job.input)
+    write_image(&written.image, input, output, &job.input)
 }
 
 /// Where an assembly's symbols file lies, if there is one: beside it, of its name or of the one that it asks for, or Mono's.

@@ -173,6 +173,10 @@ impl Writer {
     pub fn append(&mut self, other: &mut Writer) {
         self.pack();
         other.pack();
+        if self.block_count == 0 {
+            std::mem::swap(self, other);
+            return;
+        }
         self.blocks.extend_from_slice(&other.blocks);
         self.block_count += other.block_count;
         self.count += other.count;

@@ -216,6 +216,9 @@ fn is_of_fields(column: Column) -> bool {
     }
 }
 
+/// Most columns of the tables that are sorted among others by fields.
+const SORTED_COLUMNS: usize = 3;
+
 /// Writes the old rows of a table in a new shape.
 fn put_rows(
     metadata: &Metadata<'_>,
@@ -236,7 +239,10 @@ fn put_rows(
         table::FIELD_MARSHAL => Some(column::field_marshal::PARENT),
         _ => None,
     };
-    let mut sorted = Vec::new();
+    let mut sorted: Vec<[u32; SORTED_COLUMNS]> = Vec::new();
+    if sorted_by.is_some() {
+        sorted.reserve_exact(metadata.tables.rows(number) as usize);
+    }
     for row in metadata.tables.iter(number) {
         if number == table::FIELD {
             for added in fields.added_at(position) {
@@ -262,7 +268,7 @@ fn put_rows(
             };
         }
         match sorted_by {
-            Some(_) => sorted.push(new_row),
+            Some(_) => sorted.push(new_row[..SORTED_COLUMNS].try_into().expect("three")),
             None => put_row(shape, &new_row[..columns.len()], out),
         }
         position += 1;

@@ -59,7 +59,7 @@ impl<'a> Folder<'a, '_> {
             .map(|o| Source {
                 label: &o.label,
                 name: file_name(&o.found.name),
-                bytes: &o.image,
+                file: &o.image,
                 pdb: o.pdb.as_ref().map(|(_, pdb)| &**pdb),
                 pdb_name: (o.pdb.as_ref()).map(|(pdb, _)| file_name(&pdb.name).to_owned()),
             })
@@ -76,7 +76,7 @@ impl<'a> Folder<'a, '_> {
             };
             self.assembly_directories
                 .insert(directory(&found.name).to_owned());
-            images.push((self.stage(&found.name)?, found, written.image));
+            images.push((self.stage(&found.name)?, opened, written.image));
             if let Some((pdb, _)) = &opened.pdb {
                 match written.pdb {
                     Some(bytes) => pdbs.push((self.stage(&pdb.name)?, pdb, bytes)),
@@ -89,7 +89,7 @@ impl<'a> Folder<'a, '_> {
             let pdbs = (pdbs.into_par_iter())
                 .map(|(path, found, bytes)| write_like(&path, &bytes, Some(&found.path)));
             let images = (images.into_par_iter())
-                .map(|(path, found, image)| write_image(&image, &path, &found.path));
+                .map(|(path, o, image)| write_image(&image, &o.image, &path, &o.found.path));
             let written: Vec<Result<()>> = images.chain(pdbs).collect();
             written.into_iter().collect::<Result<()>>()?;
         }
