@@ -18,7 +18,7 @@ use crate::cil::state_machine;
 use crate::cil::strongname::StrongNameKey;
 use crate::cil::warning::Warning;
 use crate::cil::weave::{Part, PlannedMachine, Scratch, Weaver};
-use crate::cil::write::{self, Edits, Written};
+use crate::cil::write::{self, Edits, Rest, Written};
 use crate::error::Result;
 use std::sync::Arc;
 
@@ -35,6 +35,8 @@ pub struct Woven<'i, 'a> {
     fields: FieldMap,
     /// Whether the bodies have their final tokens.
     relocated: bool,
+    /// What stays beside them.
+    rest: Option<Rest>,
     tail_calls: u32,
     /// The types with planned methods that have state machines, ascending.
     pub types: Vec<WovenType>,
@@ -46,20 +48,25 @@ impl<'a> Woven<'_, 'a> {
         self.bodies.is_empty()
     }
 
-    /// What gives the new bodies their final tokens: each to be run, on any thread. What is not asked for
-    /// here happens with [`Woven::write`].
-    pub fn relocations(&mut self) -> Vec<Relocation<'_>> {
-        if std::mem::replace(&mut self.relocated, true) {
-            return vec![];
-        }
+    /// What is to be done before the file can be laid out, with symbols or without: each to be run, on any thread. What
+    /// is not asked for here happens with [`Woven::write`].
+    pub fn steps(&mut self, symbols: bool) -> Vec<Step<'_>> {
         let fields = &self.fields;
-        let parts = self.parts.iter_mut();
-        let relocations = parts.map(|(part, locals)| Relocation {
-            part,
-            locals,
-            fields,
-        });
-        relocations.collect()
+        let mut steps = Vec::with_capacity(self.parts.len() + 1);
+        if !(self.rest.as_ref()).is_some_and(|rest| rest.holds(symbols)) {
+            steps.push(Step(Work::Rest {
+                image: self.image,
+                bodies: &self.bodies,
+                fields,
+                symbols,
+                rest: &mut self.rest,
+            }));
+        }
+        if !std::mem::replace(&mut self.relocated, true) {
+            let parts = self.parts.iter_mut();
+            steps.extend(parts.map(|(part, locals)| Step(Work::Tokens(part, locals, fields))));
+        }
+        steps
     }
 
     /// Lays out the new file. `symbols` becomes the manifest resource [`write::SYMBOLS_RESOURCE`]; with
@@ -69,12 +76,14 @@ impl<'a> Woven<'_, 'a> {
         symbols: Option<Arc<Vec<u8>>>,
         key: Option<&'a StrongNameKey>,
     ) -> Result<Written<'a>> {
-        for relocation in self.relocations() {
-            relocation.run()?;
+        for step in self.steps(symbols.is_some()) {
+            step.run()?;
         }
+        let rest = self.rest.expect("a step has read it");
         let edits = Edits {
             additions: self.additions,
             fields: self.fields,
+            rest,
             parts: self.parts.into_iter().map(|(part, _)| part).collect(),
             bodies: self.bodies,
             pdb: self.pdb,
@@ -108,21 +117,44 @@ impl Locals {
     }
 }
 
-/// A part whose bodies do not have their final tokens yet.
-pub struct Relocation<'p> {
-    part: &'p mut [u8],
-    locals: &'p Locals,
-    fields: &'p FieldMap,
+/// A step on the way to the new file.
+pub struct Step<'w>(Work<'w>);
+
+enum Work<'w> {
+    /// Gives the bodies of a part their final tokens.
+    Tokens(&'w mut [u8], &'w Locals, &'w FieldMap),
+    /// Reads what stays beside the bodies.
+    Rest {
+        image: &'w Image<'w>,
+        bodies: &'w [NewBody],
+        fields: &'w FieldMap,
+        symbols: bool,
+        rest: &'w mut Option<Rest>,
+    },
 }
 
-impl Relocation<'_> {
-    /// Gives the bodies their tokens.
+impl Step<'_> {
+    /// Does it.
     pub fn run(self) -> Result<()> {
-        let locals = |old| match token_row(old) {
-            0 => old,
-            row => token(table::STAND_ALONE_SIG, self.locals.row(row)),
-        };
-        renumber::new_bodies(self.part, locals, self.fields)
+        match self.0 {
+            Work::Tokens(part, locals, fields) => {
+                let locals = |old| match token_row(old) {
+                    0 => old,
+                    row => token(table::STAND_ALONE_SIG, locals.row(row)),
+                };
+                renumber::new_bodies(part, locals, fields)
+            }
+            Work::Rest {
+                image,
+                bodies,
+                fields,
+                symbols,
+                rest,
+            } => {
+                *rest = Some(Rest::read(image, bodies, fields, symbols)?);
+                Ok(())
+            }
+        }
     }
 }
 
@@ -354,6 +386,7 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
             image: self.weaver.image,
             fields: self.additions.field_map(&self.weaver.image.metadata)?,
             relocated: false,
+            rest: None,
             additions: self.additions,
             pdb: self.weaver.source.pdb().map(|pdb| (pdb, edits)),
             source: self.weaver.source,

@@ -40,7 +40,7 @@ mod write;
 
 pub use identity::Digest;
 pub use image::{Image, RUNTIME, is_assembly, is_native};
-pub use join::{Relocation, Woven};
+pub use join::{Step, Woven};
 pub use output::{Change, Output};
 pub use scan::{Survey, scan};
 pub use strongname::{StrongNameKey, public_key_token};

@@ -7,9 +7,8 @@ use crate::cil::insn;
 use crate::cil::metadata::additions::FieldMap;
 use crate::cil::metadata::schema::{column, table};
 use crate::cil::metadata::tables::{token, token_row};
-use crate::cil::output::Patch;
 use crate::cil::scan::has_il;
-use crate::cil::sections::{Sections, put};
+use crate::cil::sections::put;
 use crate::error::Result;
 
 /// Whether every field that code names can be found. One unreadable body is enough to say no: what it
@@ -58,27 +57,26 @@ pub(super) fn new_bodies(
     Ok(())
 }
 
-/// What becomes of the fields that the bodies name which stay where they were; by offset.
+/// What becomes of the fields that the bodies name which stay where they were: addresses and new tokens.
 pub(super) fn old_bodies(
     image: &Image<'_>,
     bodies: &[u32],
-    sections: &Sections,
     fields: &FieldMap,
-) -> Result<Vec<Patch>> {
-    let mut patches = Vec::new();
+) -> Result<Vec<(u32, u32)>> {
+    let mut changes = Vec::new();
+    if fields.is_empty() {
+        return Ok(changes);
+    }
     for &rva in bodies {
         let (_, body) = image.body(rva)?;
-        let Some(start) = sections.offset_of(rva) else {
-            continue;
-        };
         let mut pc = 0;
         while let Some(at) = insn::next_token(body.code, &mut pc)? {
-            if let Some(value) = moved(body.code, at, fields) {
-                patches.push(Patch::new(start + body.code_offset + at, value));
+            if let Some(new) = moved(body.code, at, fields) {
+                changes.push((rva.saturating_add((body.code_offset + at) as u32), new));
             }
         }
     }
-    Ok(patches)
+    Ok(changes)
 }
 
 /// The new token in place of one that names a field which moves.

@@ -10,7 +10,7 @@ use crate::cil::image::{CliHeader, DebugEntry, Image, cli_flag};
 use crate::cil::metadata::additions::{Additions, FieldMap};
 use crate::cil::metadata::rebuild::rebuild;
 use crate::cil::metadata::schema::{column, table};
-use crate::cil::occupied::{self, DROPPED};
+use crate::cil::occupied::{self, DROPPED, Occupied};
 use crate::cil::output::{NewBody, Output, Patch};
 use crate::cil::pdb::{self, Pdb};
 use crate::cil::pe::directory;
@@ -43,8 +43,42 @@ pub(super) struct Edits<'e> {
     pub parts: Vec<Vec<u8>>,
     /// Where in the parts they are, ascending by method.
     pub bodies: Vec<NewBody>,
+    /// What stays of the image beside the new bodies.
+    pub rest: Rest,
     /// The debugging information, if there is any, and what changes in it.
     pub pdb: Option<(Pdb<'e>, pdb::Edits)>,
+}
+
+/// What stays of an image beside new bodies, and what has no use any more.
+pub(super) struct Rest {
+    /// Whether there are symbols, which go behind the resources.
+    symbols: bool,
+    occupied: Occupied,
+    /// Where fields move: addresses in bodies that stay, and new tokens.
+    tokens: Vec<(u32, u32)>,
+}
+
+impl Rest {
+    /// Reads what stays.
+    pub fn read(
+        image: &Image<'_>,
+        bodies: &[NewBody],
+        fields: &FieldMap,
+        symbols: bool,
+    ) -> Result<Rest> {
+        let occupied = occupied::find(image, bodies, symbols)?;
+        let tokens = renumber::old_bodies(image, &occupied.bodies, fields)?;
+        Ok(Rest {
+            symbols,
+            occupied,
+            tokens,
+        })
+    }
+
+    /// Whether that is still so with symbols or without.
+    pub fn holds(&self, symbols: bool) -> bool {
+        self.symbols == symbols
+    }
 }
 
 /// A debug directory entry that changes.
@@ -110,7 +144,9 @@ pub(super) fn write<'a>(
     }
     let (parts, mut bodies) = (edits.parts, edits.bodies);
 
-    let occupied = occupied::find(image, &bodies, resources.is_some())?;
+    let Rest {
+        occupied, tokens, ..
+    } = edits.rest;
     let (_, _, end) = sections::bounds(image)?;
     let sizes = [
         metadata.pieces.len() as u32,
@@ -138,10 +174,9 @@ pub(super) fn write<'a>(
     metadata.set_rvas(bodies.iter().map(|body| (body.method, body.at)));
 
     let sections = Sections::new(image, &space)?;
-    let mut patches = match fields.is_empty() {
-        true => vec![],
-        false => renumber::old_bodies(image, &occupied.bodies, &sections, &fields)?,
-    };
+    let moved = (tokens.into_iter())
+        .filter_map(|(rva, value)| Some(Patch::new(sections.offset_of(rva)?, value)));
+    let mut patches: Vec<Patch> = moved.collect();
     // From addresses to offsets.
     for body in &mut bodies {
         body.at = sections.at(body.at)? as u32;

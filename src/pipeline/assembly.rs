@@ -238,10 +238,11 @@ impl<'i, 'a> File<'i, 'a> {
             .into_iter()
             .unzip();
         let mut woven = with_worker(|w| weaver.join(parts, &mut w.cil_scratch))?;
-        let relocated: Vec<Result<()>> = (woven.relocations().into_par_iter())
-            .map(cil::Relocation::run)
+        let done: Vec<Result<()>> = (woven.steps(true).into_par_iter())
+            .map(cil::Step::run)
             .collect();
-        relocated.into_iter().collect::<Result<()>>()?;
+        done.into_iter().collect::<Result<()>>()?;
+        self.source.file.release(0..self.source.file.len());
         let mut all = Records::default();
         let machines = Records::of(None, std::mem::take(&mut woven.types), cx.explain);
         for records in records.into_iter().chain([machines]) {
