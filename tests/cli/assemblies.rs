@@ -205,7 +205,7 @@ fn an_assembly_knows_the_names_of_its_modules() {
         symbols
     };
     let (whole, part) = (inside("out/whole.exe"), inside("out/part.netmodule"));
-    assert!(part.len() > 0 && part.iter().all(|(id, _)| whole.get(id).is_some()));
+    assert!(!part.is_empty() && part.iter().all(|(id, _)| whole.get(id).is_some()));
     assert_eq!(whole.len(), world.symbols("out.wsym").len());
 }
 
