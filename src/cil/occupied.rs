@@ -145,16 +145,28 @@ fn bodies(
                 continue;
             }
         };
+        let range = rva..rva.saturating_add(length);
         if leaves {
-            unused.push(rva..rva.saturating_add(length));
+            add(unused, range, PADDING);
         } else {
             stay.push(rva);
-            used.push(rva..rva.saturating_add(length));
+            add(used, range, 0);
         }
     }
     stay.sort_unstable();
     stay.dedup();
     stay
+}
+
+/// Adds a range to those that [`merge`] will make one of where they are at most `gap` apart: mostly they come in
+/// their order, and are one already.
+fn add(ranges: &mut Vec<Range<u32>>, range: Range<u32>, gap: u32) {
+    match ranges.last_mut() {
+        Some(last) if (last.start..=last.end.saturating_add(gap)).contains(&range.start) => {
+            last.end = last.end.max(range.end);
+        }
+        _ => ranges.push(range),
+    }
 }
 
 /// Most Win32 resources that are followed.

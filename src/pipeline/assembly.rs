@@ -153,7 +153,7 @@ fn share_maps<W>(files: &[Option<File<'_, '_>>], settled: &mut [Option<Settled<W
 
 /// About how many methods are scanned at once, and how many are woven: so many that their symbols pack well.
 const SCANNED: u32 = 2048;
-const WOVEN: usize = 1024;
+const WOVEN: usize = 512;
 
 /// Bytes of an assembly that are written at once: few enough to stay in a core's cache until they are.
 const WINDOW: usize = 256 << 10;
@@ -262,7 +262,7 @@ impl<'i, 'a> File<'i, 'a> {
         Ok(())
     }
 
-    fn weave(&self, cx: &Context<'_>, plan: Plan) -> Result<(cil::Woven<'i, 'a>, Records)> {
+    fn weave(&self, cx: &Context<'_>, mut plan: Plan) -> Result<(cil::Woven<'i, 'a>, Records)> {
         let weaver = cil::Weaver::new(self.image, self.pdb, &plan)?;
         let parts: Vec<Result<(cil::Part, Records)>> = (weaver.parts(WOVEN).into_par_iter())
             .map(|part| {
@@ -278,6 +278,10 @@ impl<'i, 'a> File<'i, 'a> {
             .into_iter()
             .unzip();
         let mut woven = with_worker(|w| weaver.join(parts, &mut w.cil_scratch))?;
+        drop(weaver);
+        if !cx.explain {
+            plan.methods = vec![];
+        }
         let done: Vec<Result<()>> = (woven.steps(true).into_par_iter())
             .map(cil::Step::run)
             .collect();
@@ -288,7 +292,6 @@ impl<'i, 'a> File<'i, 'a> {
         for records in records.into_iter().chain([machines]) {
             all.append(records);
         }
-        drop(weaver);
         all.complete(plan, cx.explain);
         Ok((woven, all))
     }
