@@ -13,7 +13,7 @@ use std::process::Command;
 use weave::aspect::advice::{Advice, Reason};
 use weave::aspect::joinpoint::{Method, Type, Visitor};
 use weave::aspect::plan::{Plan, Planned};
-use weave::jvm::{Class, Scratch, scan, weave};
+use weave::jvm::{Class, NEWEST_MAJOR, Scratch, scan, weave};
 
 /// Plans all advice for every method with a body.
 struct Everything(Plan);
@@ -403,7 +403,9 @@ fn a_class_is_woven_once_and_only_if_its_version_is_known() {
     let (again, left) = woven(&once);
     assert!(again.is_none());
     assert_eq!(left, [("run(I)I".to_owned(), Reason::AlreadyWoven)]);
-    let (bytes, left) = woven(&with_run("Next", 71, 1, 1, vec![26, 172]).finish());
+    let newest = with_run("Newest", NEWEST_MAJOR, 1, 1, vec![26, 172]);
+    assert!(woven(&newest.finish()).0.is_some());
+    let (bytes, left) = woven(&with_run("Next", NEWEST_MAJOR + 1, 1, 1, vec![26, 172]).finish());
     assert!(bytes.is_none());
     assert_eq!(left, [("run(I)I".to_owned(), Reason::NewerVersion)]);
 }

@@ -229,6 +229,16 @@ impl<'a> Image<'a> {
         Some(format!("{a}.{b}.{c}.{d}"))
     }
 
+    /// The file names of the assembly's other modules.
+    pub fn modules(&self) -> impl Iterator<Item = &'a [u8]> {
+        use column::file::{FLAGS, NAME};
+        /// A file without metadata (II.23.1.6).
+        const NO_METADATA: u32 = 1;
+        let files = self.metadata.tables.iter(table::FILE);
+        let modules = files.filter(|row| row.get(FLAGS) & NO_METADATA == 0);
+        modules.filter_map(|row| self.metadata.strings.get(row.get(NAME)).ok())
+    }
+
     /// The map of ids that an earlier weave left inside.
     pub fn symbols(&self) -> Option<&'a [u8]> {
         use column::manifest_resource::{IMPLEMENTATION, NAME, OFFSET};

@@ -70,7 +70,7 @@ impl OwnFields<'_> {
         class: 7,
     };
 
-    /// Whether all that these instructions do is use fields of `this`. The method is no static one.
+    /// Whether there are such instructions, and all that they do is use fields of `this`. The method is no static one.
     pub(super) fn are_all(
         self,
         code: &Code<'_>,
@@ -78,17 +78,26 @@ impl OwnFields<'_> {
         is_constructor: bool,
     ) -> Result<bool> {
         let this = code.locals();
+        let mut any = false;
         for pc in instructions {
+            // Most bodies do something else first.
+            let opcode = insn::unit(code.insns, pc) as u8;
+            if !(op::IGET..=op::IPUT_SHORT).contains(&opcode) {
+                return Ok(false);
+            }
+            any = true;
             let insn = insn::at(code.insns, pc)?;
-            let reads = (op::IGET..op::IPUT).contains(&insn.opcode);
-            let writes = (op::IPUT..=op::IPUT_SHORT).contains(&insn.opcode);
+            let reads = opcode < op::IPUT;
             let field = self.fields.get(insn.index() as usize);
             let own = field.is_some_and(|&class| {
                 class == self.class || class == self.class | FINAL && (reads || is_constructor)
             });
-            if !((reads || writes) && insn.b == this && own) {
+            if insn.b != this || !own {
                 return Ok(false);
             }
+        }
+        if !any {
+            return Ok(false);
         }
         // Something else may have come into the register.
         for insn in insn::each(code.insns) {

@@ -5,14 +5,18 @@ use crate::cil::{self, StrongNameKey, Written};
 use crate::container::input::Input;
 use crate::container::stage::Staged;
 use crate::error::{Error, Result};
+use crate::pipeline::discover::file_name;
 use crate::pipeline::ledger::Ledger;
 use crate::pipeline::outcome::WarningKind;
 use crate::pipeline::output::write_all;
 use crate::pipeline::process::{Context, Platform, with_worker};
 use crate::pipeline::records::Records;
 use crate::pipeline::unit::{Attempts, parse_all, plan};
+use crate::symbols::Writer;
 use rayon::prelude::*;
+use rustc_hash::FxHashSet;
 use std::path::Path;
+use std::sync::Arc;
 
 /// An assembly to weave.
 pub(crate) struct Source<'f> {
@@ -90,6 +94,7 @@ pub(crate) fn weave_assemblies<'a>(
         ledger.resume(interrupted);
         settled.push(map.map(|map| (woven, map)));
     }
+    share_maps(&files, &mut settled);
     let written: Vec<Result<Option<Written<'_>>>> = (settled.into_par_iter().zip(sources))
         .map(|(woven, source)| {
             let Some((woven, map)) = woven else {
@@ -109,6 +114,41 @@ pub(crate) fn weave_assemblies<'a>(
         }
     }
     Ok(written)
+}
+
+/// What was woven, and the map of its ids.
+type Settled<W> = (W, Arc<Vec<u8>>);
+
+/// A netmodule's resources are none of its assembly's, which the hook library asks: the assembly's map holds its
+/// modules' names, too.
+fn share_maps<W>(files: &[Option<File<'_, '_>>], settled: &mut [Option<Settled<W>>]) {
+    let split = |label: &'_ str| label.len() - file_name(label).len();
+    for i in 0..files.len() {
+        let (Some(file), Some((_, map))) = (&files[i], &settled[i]) else {
+            continue;
+        };
+        let modules: FxHashSet<&[u8]> = file.image.modules().collect();
+        if modules.is_empty() {
+            continue;
+        }
+        let label = file.source.label;
+        let is_module = |other: &File<'_, '_>| {
+            let (folder, name) = other.source.label.split_at(split(other.source.label));
+            folder == &label[..split(label)] && modules.contains(name.as_bytes())
+        };
+        let mut all = Writer::default();
+        all.append_map(map);
+        for (other, settled) in files.iter().zip(&*settled) {
+            if let (Some(other), Some((_, map))) = (other, settled)
+                && is_module(other)
+            {
+                all.append_map(map);
+            }
+        }
+        if let Some((_, map)) = &mut settled[i] {
+            *map = Arc::new(all.finish());
+        }
+    }
 }
 
 /// About how many methods are scanned at once, and how many are woven: so many that their symbols pack well.

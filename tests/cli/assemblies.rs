@@ -6,6 +6,8 @@ use std::fs;
 const STEPS: &[u8] = include_bytes!("../dotnet/fixtures/steps-debug.dll");
 const STEPS_PDB: &[u8] = include_bytes!("../dotnet/fixtures/steps-debug.pdb");
 const TAIL: &[u8] = include_bytes!("../dotnet/fixtures/tail.dll");
+const PART: &[u8] = include_bytes!("../dotnet/fixtures/part.netmodule");
+const WHOLE: &[u8] = include_bytes!("../dotnet/fixtures/whole.exe");
 const DEX: &[u8] = include_bytes!("../dex/everything.dex");
 
 const DEPS: &str = r#"{
@@ -189,6 +191,22 @@ fn what_is_no_assembly_is_told() {
         assert!(ran.err.contains(input), "{}", ran.err);
         assert!(!world.at("out.dll").exists());
     }
+}
+
+#[test]
+fn an_assembly_knows_the_names_of_its_modules() {
+    let world = world(&[("app/part.netmodule", PART), ("app/whole.exe", WHOLE)]);
+    world.wove(&["--rules", "pack:all", "app", "out"]);
+    let inside = |name: &str| {
+        let bytes = world.read(name);
+        let image = weave::cil::Image::parse(&bytes).unwrap();
+        let mut symbols = weave::symbols::Symbols::default();
+        symbols.add(image.symbols().unwrap()).unwrap();
+        symbols
+    };
+    let (whole, part) = (inside("out/whole.exe"), inside("out/part.netmodule"));
+    assert!(!part.is_empty() && part.iter().all(|(id, _)| whole.get(id).is_some()));
+    assert_eq!(whole.len(), world.symbols("out.wsym").len());
 }
 
 #[test]

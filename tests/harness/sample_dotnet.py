@@ -129,8 +129,9 @@ def logical(score, what, trace):
     for name, least in (("Till.BankAsync", 80), ("Till.DeliverAsync", 100), ("Till.WaitAsync", 20)):
         calls = by_name[name]
         told = [(round(c.lasted() / MS), round(c.running() / MS)) for c in calls]
-        # Timers may be early by a tick of the clock; the wait begins before the piece ends.
-        score.check(f"{what}: {name} lasts its wait and runs a part of it", all(l >= least - 2 and l - r >= 0.6 * least for l, r in told), f"(lasted, ran) ms: {told}")
+        # Timers may be early by a tick of the system's coarse clock (4 ms, on some systems 10), which .NET counts by; the wait begins
+        # before the piece ends.
+        score.check(f"{what}: {name} lasts its wait and runs a part of it", all(l >= least - 10 and l - r >= 0.5 * least for l, r in told), f"(lasted, ran) ms: {told}")
     (work,) = by_name["Till.WorkAsync"]
     lasted, running = work.lasted() / MS, work.running() / MS
     score.check(f"{what}: Till.WorkAsync works 60 ms and waits 60 ms", running >= 59 and lasted - running >= 36 and len(work.pieces) == 2, f"{running:.0f} of {lasted:.0f} ms, {len(work.pieces)} pieces")

@@ -97,8 +97,11 @@ pub struct Tables<'a> {
     /// Where each table begins in the stream.
     offsets: [usize; table::COUNT],
     /// Of tables that are not sorted, once asked for: keys and rows, sorted.
-    indexes: [OnceLock<Box<[(u32, u32)]>>; table::COUNT],
+    indexes: [OnceLock<Index>; table::COUNT],
 }
+
+/// The keys of an unsorted table and their rows, sorted.
+type Index = Box<[(u32, u32)]>;
 
 /// A row of a table.
 #[derive(Clone, Copy)]
@@ -282,7 +285,7 @@ impl<'a> Tables<'a> {
     pub fn indexed(&self, table: u8, column: usize, key: u32) -> &[(u32, u32)] {
         let index = self.indexes[usize::from(table)].get_or_init(|| {
             let keys = self.iter(table).map(|row| row.get(column));
-            let mut index: Box<[(u32, u32)]> = keys.zip(1..).collect();
+            let mut index: Index = keys.zip(1..).collect();
             index.sort_unstable();
             index
         });
