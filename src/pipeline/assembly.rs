@@ -153,7 +153,7 @@ fn share_maps<W>(files: &[Option<File<'_, '_>>], settled: &mut [Option<Settled<W
 
 /// About how many methods are scanned at once, and how many are woven: so many that their symbols pack well.
 const SCANNED: u32 = 2048;
-const WOVEN: usize = 1024;
+const WOVEN: usize = 512;
 
 /// Bytes of an assembly that are written at once: few enough to stay in a core's cache until they are.
 const WINDOW: usize = 256 << 10;
