@@ -46,7 +46,7 @@ both() {
 step() {
     case $1 in
         fmt) cargo fmt --all --check ;;
-        clippy) lint --all-targets && lint --manifest-path fuzz/Cargo.toml --target-dir target ;;
+        clippy) lint --all-targets && lint --manifest-path fuzz/Cargo.toml --no-default-features --target-dir target ;;
         cargo) cargo test --no-fail-fast ;;
         runtime) ./runtime/java/test.sh && ./runtime/dotnet/test.sh ;;
         oracles) both python3 tests/harness/test_oracles.py -- python3 tests/harness/test_oracles_dotnet.py ;;
