@@ -261,6 +261,15 @@ pub(super) fn write<'a>(
     put(&mut headers, identity.stamp, 0);
     put(&mut headers, image.pe.checksum_offset(), 0);
     pieces.push((0, Piece::Owned(headers)));
+    // Sections may say more than they hold.
+    let fits = |at: usize, len: usize| at.saturating_add(len) <= sections.len();
+    if !pieces.iter().all(|(at, piece)| fits(*at, piece.len()))
+        || !bodies.iter().all(|b| fits(b.at as usize, b.len as usize))
+        || !patches.iter().all(|p| fits(p.at as usize, 4))
+    {
+        let why = "the sections hold less than they say: what is new has no room";
+        return Err(Error::malformed(image.pe.coff, why));
+    }
     Ok(Written {
         image: Output {
             input: image.bytes,

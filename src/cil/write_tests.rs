@@ -271,3 +271,22 @@ proptest! {
         }
     }
 }
+
+/// A fuzzer's finding: a section that reaches beyond the file's end, where the metadata would have gone.
+#[test]
+fn sections_that_hold_less_than_they_say_are_told() {
+    let bytes = include_bytes!("../../tests/dotnet/fixtures/short-section.dll");
+    let image = Image::parse(bytes).unwrap();
+    let mut all = All {
+        ty: 0,
+        planned: vec![],
+        every: 1,
+    };
+    scan(&image, &mut all).unwrap();
+    let source = Source::of(&image, None);
+    let plan = Plan::new(all.planned);
+    let woven = weave(&image, &source, &plan, &mut Scratch::default()).unwrap();
+    let symbols = Arc::new(b"symbols".to_vec());
+    let told = woven.write(Some(symbols), None).err().unwrap().to_string();
+    insta::assert_snapshot!(told, @"the sections hold less than they say: what is new has no room (at byte 0x84)");
+}
