@@ -7,7 +7,7 @@ use crate::bytes::{Cursor, put_uleb32};
 use crate::dex::bodies::{Job, Member};
 use crate::dex::class::flag;
 use crate::dex::code_item::{self, Code};
-use crate::dex::debug_info;
+use crate::dex::debug_info::{self, dbg};
 use crate::dex::file::NO_INDEX;
 use crate::dex::ids::new_index;
 use crate::dex::insn::{self, Remapped};
@@ -305,18 +305,6 @@ fn calls(code: &Code<'_>, methods: &Range<u32>) -> Result<bool> {
         }
     }
     Ok(false)
-}
-
-/// Opcodes of the debug info's state machine (`debug_info_item`).
-mod dbg {
-    pub const END_SEQUENCE: u8 = 0;
-    pub const ADVANCE_PC: u8 = 1;
-    pub const ADVANCE_LINE: u8 = 2;
-    pub const START_LOCAL: u8 = 3;
-    pub const START_LOCAL_EXTENDED: u8 = 4;
-    pub const END_LOCAL: u8 = 5;
-    pub const RESTART_LOCAL: u8 = 6;
-    pub const SET_FILE: u8 = 9;
 }
 
 /// Appends the `debug_info_item` at an offset with new indices; returns where the old one ends.

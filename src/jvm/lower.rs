@@ -11,7 +11,7 @@
 //! failures, and where the call of the exit hook itself finds the stack exhausted, the handler
 //! still accounts for the method's end. The handler comes last in the table, below the method's own.
 //!
-//! A section of Android's trace lies around the hooks: it begins in front of enter, and ends behind exit and error.
+//! A section of Android's trace lies within the hooks: it begins behind enter, and ends in front of exit and error.
 
 use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::plan::Planned;
@@ -187,10 +187,8 @@ pub fn lower(
     let (out_mark, additions_mark) = (out.len(), additions.mark());
     let mut enter = Snippet::default();
     let (mut exit, mut error) = (Snippet::default(), Snippet::default());
-    if let Some(section) = section {
-        let text = additions.utf8_bytes(&section);
-        let begin = constants.begin_section;
-        enter = enter.ldc(additions.named(tag::STRING, text)).call(begin);
+    if section.is_some() {
+        exit = exit.call(constants.end_section);
     }
     if planned.advice.only(Advice::ALL) != Advice::default() {
         let id = additions.integer(planned.id);
@@ -202,8 +200,10 @@ pub fn lower(
         exit = hook(exit, Advice::EXIT, constants.exit);
         error = hook(error, Advice::EXCEPTION, constants.error);
     }
-    if planned.advice.has(Advice::SECTION) {
-        exit = exit.call(constants.end_section);
+    if let Some(section) = section {
+        let text = additions.utf8_bytes(&section);
+        let begin = constants.begin_section;
+        enter = enter.ldc(additions.named(tag::STRING, text)).call(begin);
     }
     let job = Job {
         class,
@@ -333,13 +333,13 @@ impl<'a> Job<'_, 'a> {
 
     /// Appends the handler's code.
     fn put_handler(&self, out: &mut Vec<u8>) {
-        if self.advice.has(Advice::EXCEPTION) {
-            out.push(op::DUP);
-            out.extend_from_slice(self.error.bytes());
-        }
         if self.advice.has(Advice::SECTION) {
             let end = Snippet::default().call(self.constants.end_section);
             out.extend_from_slice(end.bytes());
+        }
+        if self.advice.has(Advice::EXCEPTION) {
+            out.push(op::DUP);
+            out.extend_from_slice(self.error.bytes());
         }
         out.push(op::ATHROW);
     }

@@ -80,7 +80,7 @@ fn an_aar_has_sections_on_every_path() {
 }
 
 #[test]
-fn sections_lie_around_the_hooks_of_others() {
+fn sections_lie_within_the_hooks_of_others() {
     let world = with_aar();
     let rules = ["--rules", "sections.toml", "--rules", "pack:default"];
     world.wove(&[&rules[..], &["lib.aar", "out.aar"]].concat());
