@@ -1,5 +1,5 @@
 //! What tells one file from another: MVID, time stamp, checksum, signature. All follow from the content, so
-//! that the same content has the same.
+//! that the same content has the same: from the hashes of its windows, which are made in any order.
 
 use crate::cil::output::{Change, Output, overlay};
 use crate::cil::strongname::StrongNameKey;
@@ -21,32 +21,37 @@ pub(super) struct Identity<'a> {
     pub signature: Option<(Range<usize>, &'a StrongNameKey)>,
 }
 
-/// The hash of a file that is finished but for its identity.
-pub struct Digest {
-    sha: Sha256,
-    sum: Option<Checksum>,
-}
+/// Bytes of the file that are hashed at once: few enough to stay in a core's cache while they are made, hashed and
+/// written. Another size makes other identities.
+pub(super) const WINDOW: usize = 256 << 10;
 
-impl Digest {
-    /// Adds the next bytes of the file.
-    pub fn update(&mut self, bytes: &[u8]) {
-        self.sha.update(bytes);
-        if let Some(sum) = &mut self.sum {
-            sum.update(bytes);
-        }
-    }
+/// What a window of a file that is finished but for its identity adds to it.
+pub struct WindowDigest {
+    sha: [u8; 32],
+    /// Of its words, if the file has a checksum.
+    sum: u64,
 }
 
 impl Identity<'_> {
-    pub(super) fn digest(&self) -> Digest {
-        Digest {
-            sha: Sha256::new(),
-            sum: self.checksum.map(|_| Checksum::default()),
+    /// Of a window, which begins at a multiple of [`WINDOW`].
+    pub(super) fn digest(&self, window: &[u8]) -> WindowDigest {
+        WindowDigest {
+            sha: Sha256::digest(window).into(),
+            sum: self.checksum.map_or(0, |_| sum_of_words(window)),
         }
     }
 
-    pub(super) fn seal(&self, output: &Output<'_>, digest: Digest) -> Result<Vec<Change>> {
-        let hash = digest.sha.finalize();
+    /// What all windows, in their order, say of the file.
+    pub(super) fn seal(
+        &self,
+        output: &Output<'_>,
+        windows: &[WindowDigest],
+    ) -> Result<Vec<Change>> {
+        let mut sha = Sha256::new();
+        for window in windows {
+            sha.update(window.sha);
+        }
+        let hash = sha.finalize();
         let mut changes: Vec<Change> = Vec::with_capacity(4);
         if let Some(at) = self.mvid {
             let mut guid = hash[..16].to_vec();
@@ -68,54 +73,37 @@ impl Identity<'_> {
             let signature = key.sign([self.headers, output.len()], &read, place.clone())?;
             changes.push((place.start, signature));
         }
-        if let (Some(at), Some(mut sum)) = (self.checksum, digest.sum) {
-            for (at, bytes) in &changes {
-                sum.change(*at, bytes);
-            }
-            changes.push((at, sum.finish(output.len()).to_le_bytes().to_vec()));
+        if let Some(at) = self.checksum {
+            // The windows have zeros where these go.
+            let changed = changes.iter().map(|(at, bytes)| sum_at(*at, bytes));
+            let sum = windows.iter().map(|w| w.sum).chain(changed).sum();
+            changes.push((at, checksum(sum, output.len()).to_le_bytes().to_vec()));
         }
         Ok(changes)
     }
 }
 
-/// The checksum of a PE file whose own is zero: the sum of its 16-bit words, carries added, and its
-/// size.
-#[derive(Default)]
-struct Checksum {
-    /// Of 32-bit words: 2^16 is 1 in this sum, so words of any width add up to the same.
-    sum: u64,
-    /// Bytes so far.
-    len: usize,
+/// The sum of the 32-bit words of bytes at a multiple of four: carries added, 2^16 is 1 in a file's checksum, so that
+/// words of any width add up to the same.
+fn sum_of_words(bytes: &[u8]) -> u64 {
+    let words = bytes.chunks_exact(4);
+    let rest = sum_at(0, words.remainder());
+    let word = |word: &[u8]| u64::from(u32::from_le_bytes(word.try_into().expect("four bytes")));
+    words.map(word).sum::<u64>() + rest
 }
 
-impl Checksum {
-    fn update(&mut self, mut bytes: &[u8]) {
-        // To a multiple of four.
-        let lead = (self.len.wrapping_neg() & 3).min(bytes.len());
-        self.change(self.len, &bytes[..lead]);
-        self.len += bytes.len();
-        bytes = &bytes[lead..];
-        let words = bytes.chunks_exact(4);
-        let rest = words.remainder();
-        for word in words {
-            self.sum += u64::from(u32::from_le_bytes(word.try_into().expect("four bytes")));
-        }
-        self.change(self.len - rest.len(), rest);
-    }
+/// The same of a few bytes at any offset.
+fn sum_at(at: usize, bytes: &[u8]) -> u64 {
+    let byte = |(i, &byte): (usize, &u8)| u64::from(byte) << (8 * ((at + i) & 3));
+    bytes.iter().enumerate().map(byte).sum()
+}
 
-    /// Zeros at an offset become these bytes.
-    fn change(&mut self, at: usize, bytes: &[u8]) {
-        for (i, &byte) in bytes.iter().enumerate() {
-            self.sum += u64::from(byte) << (8 * ((at + i) & 3));
-        }
+/// The checksum of a PE file whose own is zero: the sum of its 16-bit words, carries added, and its size.
+fn checksum(mut sum: u64, len: usize) -> u32 {
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
     }
-
-    fn finish(mut self, len: usize) -> u32 {
-        while self.sum > 0xffff {
-            self.sum = (self.sum & 0xffff) + (self.sum >> 16);
-        }
-        (self.sum as u32).wrapping_add(len as u32)
-    }
+    (sum as u32).wrapping_add(len as u32)
 }
 
 #[cfg(test)]
@@ -126,10 +114,8 @@ mod tests {
     fn checksums_are_sums_of_words() {
         let checksum = |bytes: &[u8]| {
             let whole = |cut: usize| {
-                let mut sum = Checksum::default();
-                sum.update(&bytes[..cut]);
-                sum.update(&bytes[cut..]);
-                sum.finish(bytes.len())
+                let (front, back) = bytes.split_at(cut);
+                checksum(sum_of_words(front) + sum_at(cut, back), bytes.len())
             };
             let sums: Vec<u32> = (0..=bytes.len()).map(whole).collect();
             assert!(sums.iter().all(|sum| *sum == sums[0]), "{sums:?}");

@@ -38,7 +38,7 @@ mod warning;
 mod weave;
 mod write;
 
-pub use identity::Digest;
+pub use identity::WindowDigest;
 pub use image::{Image, RUNTIME, is_assembly, is_native};
 pub use join::{Step, Woven};
 pub use output::{Change, Output};

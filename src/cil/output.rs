@@ -1,7 +1,7 @@
-//! The new file as what it consists of: windows of it are made when they are hashed and written, so that it is
-//! never in memory as a whole.
+//! The new file as what it consists of: windows of it are made when they are hashed and written, on any thread, so that
+//! it is never in memory as a whole.
 
-use crate::cil::identity::{Digest, Identity};
+use crate::cil::identity::{Identity, WINDOW, WindowDigest};
 use crate::cil::pieces::Piece;
 use crate::error::Result;
 
@@ -80,9 +80,22 @@ impl Output<'_> {
         self.len == 0
     }
 
-    /// Makes the file's bytes from `at` on, which must be there. What follows from the content as a whole
-    /// is still zeros; see [`Output::seal`].
-    pub fn fill(&self, at: usize, window: &mut [u8]) {
+    /// How many windows the file has.
+    pub fn windows(&self) -> usize {
+        self.len.div_ceil(WINDOW)
+    }
+
+    /// Makes a window of the file, and hashes it; returns where it begins. What follows from the content as a whole is
+    /// still zeros; see [`Output::seal`].
+    pub fn window(&self, number: usize, window: &mut Vec<u8>) -> (usize, WindowDigest) {
+        let at = number * WINDOW;
+        window.resize(WINDOW.min(self.len - at), 0);
+        self.fill(at, window);
+        (at, self.identity.digest(window))
+    }
+
+    /// Makes the file's bytes from `at` on, which must be there, but for what [`Output::seal`] tells.
+    pub(super) fn fill(&self, at: usize, window: &mut [u8]) {
         debug_assert!(at + window.len() <= self.len);
         window.fill(0);
         let end = at + window.len();
@@ -114,24 +127,22 @@ impl Output<'_> {
         }
     }
 
-    /// For hashing all bytes, as [`Output::fill`] makes them, in order.
-    pub fn digest(&self) -> Digest {
-        self.identity.digest()
-    }
-
-    /// What follows from the content, to be put into the file that [`Output::fill`] made: MVID, time stamp,
-    /// checksum, signature. `digest` has seen all of it.
-    pub fn seal(&self, digest: Digest) -> Result<Vec<Change>> {
-        self.identity.seal(self, digest)
+    /// What follows from the content, to be put into the file that all windows make: MVID, time stamp, checksum,
+    /// signature. `windows` has all of them, in their order.
+    pub fn seal(&self, windows: &[WindowDigest]) -> Result<Vec<Change>> {
+        self.identity.seal(self, windows)
     }
 
     /// The whole file.
     pub fn to_vec(&self) -> Result<Vec<u8>> {
-        let mut file = vec![0; self.len];
-        self.fill(0, &mut file);
-        let mut digest = self.digest();
-        digest.update(&file);
-        for (at, bytes) in self.seal(digest)? {
+        let mut file = Vec::with_capacity(self.len);
+        let mut window = Vec::new();
+        let mut digests = Vec::with_capacity(self.windows());
+        for number in 0..self.windows() {
+            digests.push(self.window(number, &mut window).1);
+            file.extend_from_slice(&window);
+        }
+        for (at, bytes) in self.seal(&digests)? {
             file[at..at + bytes.len()].copy_from_slice(&bytes);
         }
         Ok(file)

@@ -226,19 +226,21 @@ pub struct Whole {
     pub warnings: Vec<Warning>,
 }
 
-/// All of what was written, made at once and in windows of an odd size.
+/// All of what was written, made in its windows and in pieces of an odd size.
 pub fn whole(written: Written<'_>) -> Result<Whole> {
     let output = &written.image;
     let image = output.to_vec()?;
     let mut pieced = Vec::new();
-    let mut digest = output.digest();
     while pieced.len() < output.len() {
         let at = pieced.len();
         pieced.resize(output.len().min(at + 1021), 0xcc);
         output.fill(at, &mut pieced[at..]);
-        digest.update(&pieced[at..]);
     }
-    for (at, bytes) in output.seal(digest)? {
+    let backwards = (0..output.windows()).rev();
+    let digests = backwards.map(|number| output.window(number, &mut vec![0xcc; 99]).1);
+    let mut digests: Vec<_> = digests.collect();
+    digests.reverse();
+    for (at, bytes) in output.seal(&digests)? {
         pieced[at..at + bytes.len()].copy_from_slice(&bytes);
     }
     assert!(image == pieced, "windows make another file");

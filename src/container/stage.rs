@@ -2,8 +2,8 @@
 
 use crate::container::input::Input;
 use crate::error::{Error, Result};
-use std::fs::{Metadata, Permissions};
-use std::io::{self, BufWriter, Seek, SeekFrom, Write};
+use std::fs::{File, Metadata, Permissions};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
@@ -70,15 +70,11 @@ impl Staged {
         Input::open(self.file.get_ref().path())
     }
 
-    /// Changes bytes that were written before.
-    pub fn change(&mut self, at: u64, bytes: &[u8]) -> Result<()> {
-        let failed = |e| Error::io("write", &self.target, e);
-        // Seeking writes what is buffered.
-        let end = self.file.stream_position().map_err(failed)?;
-        self.file.seek(SeekFrom::Start(at)).map_err(failed)?;
-        self.file.write_all(bytes).map_err(failed)?;
-        self.file.seek(SeekFrom::Start(end)).map_err(failed)?;
-        Ok(())
+    /// Writes bytes at an offset, on any thread. A file is written so, or else from its first byte to its last.
+    pub fn write_at(&self, at: u64, bytes: &[u8]) -> Result<()> {
+        debug_assert!(self.file.buffer().is_empty(), "written in order");
+        let file = self.file.get_ref().as_file();
+        write_all_at(file, at, bytes).map_err(|e| Error::io("write", &self.target, e))
     }
 
     /// Makes what was written the target.
@@ -94,6 +90,25 @@ impl Staged {
         file.persist(&target).map_err(|e| failed(e.error))?;
         Ok(())
     }
+}
+
+#[cfg(unix)]
+fn write_all_at(file: &File, at: u64, bytes: &[u8]) -> io::Result<()> {
+    std::os::unix::fs::FileExt::write_all_at(file, bytes, at)
+}
+
+#[cfg(windows)]
+fn write_all_at(file: &File, mut at: u64, mut bytes: &[u8]) -> io::Result<()> {
+    use std::os::windows::fs::FileExt;
+    while !bytes.is_empty() {
+        match file.seek_write(bytes, at) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(n) => (at, bytes) = (at + n as u64, &bytes[n..]),
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(())
 }
 
 /// An output made from a read-only input (a package cache) must not be read-only for its owner:
@@ -161,16 +176,15 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_can_be_changed() {
+    fn what_lies_where_is_written_in_any_order() {
         let dir = tempfile::tempdir().unwrap();
         let target = dir.path().join("a.dll");
-        let mut staged = Staged::create(&target, None).unwrap();
-        staged.write_all(b"head, body").unwrap();
-        staged.change(6, b"B").unwrap();
-        staged.write_all(b", end").unwrap();
-        staged.change(0, b"H").unwrap();
+        let staged = Staged::create(&target, None).unwrap();
+        staged.write_at(10, b", end").unwrap();
+        staged.write_at(0, b"head, body").unwrap();
+        staged.write_at(6, b"B").unwrap();
         staged.commit().unwrap();
-        assert_eq!(fs::read(&target).unwrap(), b"Head, Body, end");
+        assert_eq!(fs::read(&target).unwrap(), b"head, Body, end");
     }
 
     #[cfg(unix)]

@@ -8,7 +8,6 @@ use crate::error::{Error, Result};
 use crate::pipeline::discover::file_name;
 use crate::pipeline::ledger::Ledger;
 use crate::pipeline::outcome::WarningKind;
-use crate::pipeline::output::write_all;
 use crate::pipeline::process::{Context, Platform, with_worker};
 use crate::pipeline::records::Records;
 use crate::pipeline::unit::{Attempts, parse_all, plan};
@@ -155,47 +154,33 @@ fn share_maps<W>(files: &[Option<File<'_, '_>>], settled: &mut [Option<Settled<W
 const SCANNED: u32 = 2048;
 const WOVEN: usize = 512;
 
-/// Bytes of an assembly that are written at once: few enough to stay in a core's cache until they are.
-const WINDOW: usize = 256 << 10;
-
 /// Windows after which the memory of what was read of the input is given back.
 const RELEASED: usize = 4;
 
-/// Writes a woven assembly made of `input` over `path`, like `like`. While one window of it is hashed, the one before it
-/// is written and the one behind it is made.
+/// Writes a woven assembly made of `input` over `path`, like `like`: its windows are made, hashed and written on all threads.
 pub(crate) fn write_image(
     image: &cil::Output<'_>,
     input: &Input,
     path: &Path,
     like: &Path,
 ) -> Result<()> {
-    let mut staged = Staged::create(path, Some(like))?;
-    let mut digest = image.digest();
-    let mut at = 0;
-    let mut make = |window: &mut Vec<u8>| {
-        window.resize(WINDOW.min(image.len() - at), 0);
-        image.fill(at, window);
-        at += window.len();
-        if at % (RELEASED * WINDOW) == 0 {
-            input.release(0..input.len());
-        }
-    };
-    let [mut made, mut hashed] = [const { Vec::new() }; 2];
-    make(&mut made);
-    while !made.is_empty() || !hashed.is_empty() {
-        let ((), next) = rayon::join(
-            || digest.update(&made),
-            || {
-                write_all(&mut staged, &hashed, path)?;
-                let mut next = std::mem::take(&mut hashed);
-                make(&mut next);
-                Ok(next)
-            },
-        );
-        hashed = std::mem::replace(&mut made, next?);
-    }
-    for (at, bytes) in image.seal(digest)? {
-        staged.change(at as u64, &bytes)?;
+    let staged = Staged::create(path, Some(like))?;
+    let windows: Vec<Result<cil::WindowDigest>> = (0..image.windows())
+        .into_par_iter()
+        .map(|number| {
+            with_worker(|w| {
+                let (at, digest) = image.window(number, &mut w.bytes);
+                staged.write_at(at as u64, &w.bytes)?;
+                if number % RELEASED == RELEASED - 1 {
+                    input.release(0..input.len());
+                }
+                Ok(digest)
+            })
+        })
+        .collect();
+    let windows: Vec<_> = windows.into_iter().collect::<Result<_>>()?;
+    for (at, bytes) in image.seal(&windows)? {
+        staged.write_at(at as u64, &bytes)?;
     }
     staged.commit()
 }
