@@ -154,8 +154,11 @@ fn share_maps<W>(files: &[Option<File<'_, '_>>], settled: &mut [Option<Settled<W
 const SCANNED: u32 = 2048;
 const WOVEN: usize = 512;
 
-/// Windows after which the memory of what was read of the input is given back.
+/// Parts, or windows, after which the memory of all that was read of the input is given back.
 const RELEASED: usize = 4;
+
+/// Of a hundred parts, those whose symbols are packed at once: the others' are while one thread joins the parts.
+const PACKED: usize = 60;
 
 /// Writes a woven assembly made of `input` over `path`, like `like`: its windows are made, hashed and written on all threads.
 pub(crate) fn write_image(
@@ -167,6 +170,7 @@ pub(crate) fn write_image(
     let staged = Staged::create(path, Some(like))?;
     let windows: Vec<Result<cil::WindowDigest>> = (0..image.windows())
         .into_par_iter()
+        .with_max_len(1)
         .map(|number| {
             with_worker(|w| {
                 let (at, digest) = image.window(number, &mut w.bytes);
@@ -220,6 +224,7 @@ impl<'i, 'a> File<'i, 'a> {
         let survey = cil::Survey::read(image);
         let attempts = Attempts::default();
         let parts: Vec<Result<Plan>> = (survey.parts(SCANNED).into_par_iter())
+            .with_max_len(1)
             .map(|types| {
                 let first = types.start;
                 let place = (Platform::DotNet, first);
@@ -248,30 +253,49 @@ impl<'i, 'a> File<'i, 'a> {
     }
 
     fn weave(&self, cx: &Context<'_>, mut plan: Plan) -> Result<(cil::Woven<'i, 'a>, Records)> {
+        let (source, file) = (self.source, self.source.file);
         let weaver = cil::Weaver::new(self.image, self.pdb, &plan)?;
-        let parts: Vec<Result<(cil::Part, Records)>> = (weaver.parts(WOVEN).into_par_iter())
-            .map(|part| {
-                let artifact = (part.start == 0).then_some(self.source.label);
-                let mut part = with_worker(|w| weaver.part(part, &mut w.cil_scratch))?;
-                // Code is half of the file, and each part has its own.
-                self.source.file.release(part.code());
-                let records = Records::of(artifact, part.take_types(), cx.explain);
+        let ranges = weaver.parts(WOVEN);
+        let packed = ranges.len() * PACKED / 100;
+        let parts: Vec<Result<(cil::Part, Records)>> = (ranges.into_par_iter().enumerate())
+            .with_max_len(1)
+            .map(|(number, range)| {
+                let artifact = (number == 0).then_some(source.label);
+                let mut part = with_worker(|w| weaver.part(range, &mut w.cil_scratch))?;
+                // Code is half of the file, and each part has its own; the tables come back at once.
+                match number % RELEASED {
+                    0 => file.release(0..file.len()),
+                    _ => file.release(part.code()),
+                }
+                let mut records = Records::of(artifact, part.take_types(), cx.explain);
+                if number < packed {
+                    records.symbols.pack();
+                }
                 Ok((part, records))
             })
             .collect();
-        let (parts, records): (Vec<_>, Vec<_>) = (parts.into_iter().collect::<Result<Vec<_>>>()?)
-            .into_iter()
-            .unzip();
-        let mut woven = with_worker(|w| weaver.join(parts, &mut w.cil_scratch))?;
+        let (parts, mut records): (Vec<_>, Vec<_>) =
+            (parts.into_iter().collect::<Result<Vec<_>>>()?)
+                .into_iter()
+                .unzip();
+        file.release(0..file.len());
+        let mut woven = rayon::scope(|scope| -> Result<_> {
+            for records in &mut records[packed..] {
+                scope.spawn(|_| records.symbols.pack());
+            }
+            let mut woven = with_worker(|w| weaver.join(parts, &mut w.cil_scratch))?;
+            let done: Vec<Result<()>> = (woven.steps(true).into_par_iter())
+                .with_max_len(1)
+                .map(cil::Step::run)
+                .collect();
+            done.into_iter().collect::<Result<()>>()?;
+            Ok(woven)
+        })?;
         drop(weaver);
         if !cx.explain {
             plan.methods = vec![];
         }
-        let done: Vec<Result<()>> = (woven.steps(true).into_par_iter())
-            .map(cil::Step::run)
-            .collect();
-        done.into_iter().collect::<Result<()>>()?;
-        self.source.file.release(0..self.source.file.len());
+        file.release(0..file.len());
         let mut all = Records::default();
         let machines = Records::of(None, std::mem::take(&mut woven.types), cx.explain);
         for records in records.into_iter().chain([machines]) {

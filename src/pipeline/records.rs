@@ -1,4 +1,4 @@
-//! What came of an artifact of many types: symbols, which each thread packs as it weaves, and what is to be told.
+//! What came of an artifact of many types: symbols, which any thread packs, and what is to be told.
 
 use crate::aspect::plan::{Plan, Skipped};
 use crate::aspect::woven::WovenType;
@@ -40,7 +40,6 @@ impl Records {
                 records.touched.push(Touched::new(ty, vec![]));
             }
         }
-        records.symbols.pack();
         records
     }
 
