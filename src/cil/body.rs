@@ -320,15 +320,8 @@ pub fn put_fat_header(
     out.extend_from_slice(&locals.to_le_bytes());
 }
 
-/// Changes the token of the locals' signature of the body at the start of `bytes`, which is one of ours.
-#[inline]
-pub fn change_locals(bytes: &mut [u8], change: impl FnOnce(u32) -> u32) {
-    if bytes[0] & flag::FORMAT == flag::FAT
-        && let Some(locals) = bytes[8..].first_chunk_mut::<4>()
-    {
-        *locals = change(u32::from_le_bytes(*locals)).to_le_bytes();
-    }
-}
+/// Where in a fat header the token of the locals' signature lies (II.25.4.3).
+pub const LOCALS: usize = 8;
 
 /// Appends one section with all clauses, at most [`MAX_CLAUSES`]; it must come to lie at a multiple of four.
 pub fn put_clauses(out: &mut Vec<u8>, clauses: &[Clause]) {

@@ -4,14 +4,14 @@
 use crate::aspect::advice::Reason;
 use crate::aspect::woven::WovenType;
 use crate::cil::image::Image;
-use crate::cil::lower::{Shape, Tokens};
+use crate::cil::lower::{self, Shape};
 use crate::cil::metadata::additions::{Additions, FieldMap};
 use crate::cil::metadata::schema::table;
 use crate::cil::metadata::signature;
-use crate::cil::metadata::tables::{token, token_row};
+use crate::cil::metadata::tables::token_row;
 use crate::cil::output::NewBody;
 use crate::cil::pdb::{self, Pdb};
-use crate::cil::renumber;
+use crate::cil::renumber::{self, TokenPlaces};
 use crate::cil::rewrite;
 use crate::cil::signatures::Signatures;
 use crate::cil::state_machine;
@@ -29,12 +29,10 @@ pub struct Woven<'i, 'a> {
     /// The debugging information, and what changes in it.
     pdb: Option<(Pdb<'i>, pdb::Edits)>,
     source: &'i pdb::Source<'i>,
-    /// The new bodies, and what their signatures have become.
-    parts: Vec<(Vec<u8>, Locals)>,
+    /// The new bodies, and what is still to change in them.
+    parts: Vec<(Vec<u8>, Option<Tokens>)>,
     bodies: Vec<NewBody>,
     fields: FieldMap,
-    /// Whether the bodies have their final tokens.
-    relocated: bool,
     /// What stays beside them.
     rest: Option<Rest>,
     tail_calls: u32,
@@ -62,9 +60,10 @@ impl<'a> Woven<'_, 'a> {
                 rest: &mut self.rest,
             }));
         }
-        if !std::mem::replace(&mut self.relocated, true) {
-            let parts = self.parts.iter_mut();
-            steps.extend(parts.map(|(part, locals)| Step(Work::Tokens(part, locals, fields))));
+        for (part, tokens) in &mut self.parts {
+            if let Some(tokens) = tokens.take() {
+                steps.push(Step(Work::Tokens(part, tokens, fields)));
+            }
         }
         steps
     }
@@ -100,6 +99,14 @@ impl<'a> Woven<'_, 'a> {
     }
 }
 
+/// What changes in the bodies of a part.
+enum Tokens {
+    /// Signatures of locals have these tokens now, and fields may have others.
+    Some(Locals, TokenPlaces),
+    /// Fields may, wherever they are named.
+    Fields,
+}
+
 /// What the signatures of a part have become.
 struct Locals {
     /// Rows of the image's own signatures, which stay.
@@ -122,7 +129,7 @@ pub struct Step<'w>(Work<'w>);
 
 enum Work<'w> {
     /// Gives the bodies of a part their final tokens.
-    Tokens(&'w mut [u8], &'w Locals, &'w FieldMap),
+    Tokens(&'w mut [u8], Tokens, &'w FieldMap),
     /// Reads what stays beside the bodies.
     Rest {
         image: &'w Image<'w>,
@@ -137,12 +144,16 @@ impl Step<'_> {
     /// Does it.
     pub fn run(self) -> Result<()> {
         match self.0 {
-            Work::Tokens(part, locals, fields) => {
-                let locals = |old| match token_row(old) {
-                    0 => old,
-                    row => token(table::STAND_ALONE_SIG, locals.row(row)),
-                };
-                renumber::new_bodies(part, locals, fields)
+            Work::Tokens(part, Tokens::Some(locals, places), fields) => {
+                renumber::new_bodies(part, &places, |row| locals.row(row), fields);
+                Ok(())
+            }
+            Work::Tokens(part, Tokens::Fields, fields) => {
+                if !fields.is_empty() {
+                    let places = TokenPlaces::of_fields(part)?;
+                    renumber::new_bodies(part, &places, |row| row, fields);
+                }
+                Ok(())
             }
             Work::Rest {
                 image,
@@ -169,7 +180,7 @@ pub(super) struct Joiner<'j, 'w, 'i, 'a> {
     weaver: &'j Weaver<'w, 'i, 'a>,
     additions: Additions,
     edits: pdb::Edits,
-    parts: Vec<(Vec<u8>, Locals)>,
+    parts: Vec<(Vec<u8>, Option<Tokens>)>,
     bodies: Vec<NewBody>,
     types: Vec<WovenType>,
     tail_calls: u32,
@@ -225,7 +236,8 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
             tokens,
         };
         self.edits.append(part.pdb, |row| locals.row(row));
-        self.parts.push((part.bytes, locals));
+        let tokens = Tokens::Some(locals, part.tokens);
+        self.parts.push((part.bytes, Some(tokens)));
         self.tail_calls += part.tail_calls;
         self.bodies.append(&mut part.bodies);
         Ok(())
@@ -290,7 +302,7 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
         if machine.ty == 0 || !self.additions.takes_fields() {
             return Ok(Err(Reason::StateMachine));
         }
-        let tokens: &Tokens = match &weaver.tokens {
+        let tokens: &lower::Tokens = match &weaver.tokens {
             Ok(tokens) => tokens,
             Err(reason) => return Ok(Err(*reason)),
         };
@@ -374,18 +386,13 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
 
     /// All that was put together.
     pub(super) fn finish(mut self, scratch: &mut Scratch) -> Result<Woven<'i, 'a>> {
-        let locals = Locals {
-            rows: u32::MAX,
-            tokens: vec![],
-        };
         let machines = std::mem::take(&mut scratch.bodies);
-        self.parts.push((machines, locals));
+        self.parts.push((machines, Some(Tokens::Fields)));
         self.bodies.sort_unstable_by_key(|body| body.method);
         let edits = self.edits;
         Ok(Woven {
             image: self.weaver.image,
             fields: self.additions.field_map(&self.weaver.image.metadata)?,
-            relocated: false,
             rest: None,
             additions: self.additions,
             pdb: self.weaver.source.pdb().map(|pdb| (pdb, edits)),

@@ -1,12 +1,12 @@
 //! Fields that were added in the middle of their table give those behind them new numbers: code that
 //! names fields is patched.
 
-use crate::cil::body::{self, Body};
+use crate::cil::body::Body;
 use crate::cil::image::Image;
 use crate::cil::insn;
 use crate::cil::metadata::additions::FieldMap;
 use crate::cil::metadata::schema::{column, table};
-use crate::cil::metadata::tables::{token, token_row};
+use crate::cil::metadata::tables::{token, token_row, token_table};
 use crate::cil::scan::has_il;
 use crate::cil::sections::put;
 use crate::error::Result;
@@ -29,32 +29,56 @@ pub(super) fn is_possible(image: &Image<'_>, read: impl Fn(u32) -> bool) -> bool
     })
 }
 
-/// Changes the tokens in the woven bodies of a part, which begin at multiples of four: of signatures of locals, and of
-/// fields that move.
+/// Where in woven bodies tokens lie that may change.
+#[derive(Default)]
+pub(super) struct TokenPlaces {
+    /// Of new signatures of locals.
+    pub locals: Vec<u32>,
+    /// Of fields.
+    pub fields: Vec<u32>,
+}
+
+impl TokenPlaces {
+    /// Finds the fields in bodies that follow one another, each at a multiple of four.
+    pub fn of_fields(bodies: &[u8]) -> Result<TokenPlaces> {
+        let mut places = TokenPlaces::default();
+        let mut start = 0;
+        while start < bodies.len() {
+            let body = Body::parse(&bodies[start..], start as u32)?;
+            let code = start + body.code_offset;
+            let mut pc = 0;
+            while let Some(at) = insn::next_token(body.code, &mut pc)? {
+                if token_table(token_at(body.code, at)) == table::FIELD {
+                    places.fields.push((code + at) as u32);
+                }
+            }
+            start = (start + body.len).next_multiple_of(4);
+        }
+        Ok(places)
+    }
+}
+
+/// Changes the tokens in woven bodies: of signatures of locals, and of fields that move.
 pub(super) fn new_bodies(
-    part: &mut [u8],
+    bodies: &mut [u8],
+    places: &TokenPlaces,
     locals: impl Fn(u32) -> u32,
     fields: &FieldMap,
-) -> Result<()> {
-    let mut start = 0;
-    while start < part.len() {
-        let bytes = &mut part[start..];
-        body::change_locals(bytes, &locals);
-        let body = Body::parse(bytes, start as u32)?;
-        let code = body.code_offset..body.code_offset + body.code.len();
-        start = (start + body.len).next_multiple_of(4);
-        if fields.is_empty() {
-            continue;
-        }
-        let code = &mut bytes[code];
-        let mut pc = 0;
-        while let Some(at) = insn::next_token(code, &mut pc)? {
-            if let Some(new) = moved(code, at, fields) {
-                put(code, at, new);
-            }
+) {
+    for &at in &places.locals {
+        let at = at as usize;
+        let row = locals(token_row(token_at(bodies, at)));
+        put(bodies, at, token(table::STAND_ALONE_SIG, row));
+    }
+    if fields.is_empty() {
+        return;
+    }
+    for &at in &places.fields {
+        let at = at as usize;
+        if let Some(new) = moved(token_at(bodies, at), fields) {
+            put(bodies, at, new);
         }
     }
-    Ok(())
 }
 
 /// What becomes of the fields that the bodies name which stay where they were: addresses and new tokens.
@@ -71,7 +95,7 @@ pub(super) fn old_bodies(
         let (_, body) = image.body(rva)?;
         let mut pc = 0;
         while let Some(at) = insn::next_token(body.code, &mut pc)? {
-            if let Some(new) = moved(body.code, at, fields) {
+            if let Some(new) = moved(token_at(body.code, at), fields) {
                 changes.push((rva.saturating_add((body.code_offset + at) as u32), new));
             }
         }
@@ -79,13 +103,17 @@ pub(super) fn old_bodies(
     Ok(changes)
 }
 
-/// The new token in place of one that names a field which moves.
+/// The new token of a field that moves.
 #[inline]
-fn moved(code: &[u8], at: usize, fields: &FieldMap) -> Option<u32> {
-    if code[at + 3] != table::FIELD {
+fn moved(old: u32, fields: &FieldMap) -> Option<u32> {
+    if token_table(old) != table::FIELD {
         return None;
     }
-    let old = u32::from_le_bytes(code[at..at + 4].try_into().expect("four bytes"));
     let new = token(table::FIELD, fields.row(token_row(old)));
     (new != old).then_some(new)
+}
+
+#[inline]
+fn token_at(code: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(code[at..at + 4].try_into().expect("four bytes"))
 }

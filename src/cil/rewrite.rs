@@ -28,6 +28,8 @@ mod job;
 use crate::aspect::advice::Reason;
 use crate::cil::body::{Body, Clause};
 use crate::cil::insn::{self, Form, Insn, op, quick};
+use crate::cil::metadata::schema::table;
+use crate::cil::metadata::tables::token_table;
 use crate::edit::Layout;
 use crate::error::Result;
 
@@ -149,6 +151,8 @@ pub struct Scratch {
     jumps: u32,
     /// The last instruction that can throw.
     last_unsafe: Option<u32>,
+    /// The instructions that name rows of `Field`, and where their tokens lie.
+    fields: Vec<(u32, u32)>,
     clauses: Vec<Clause>,
     signature: Vec<u8>,
 }
@@ -158,6 +162,8 @@ pub struct Scratch {
 pub struct Rewritten {
     /// Where its header begins in the output.
     pub start: usize,
+    /// Where its code begins in the output.
+    pub code_start: usize,
     /// The old pc from which on it is woven: [`Recipe::start`].
     pub woven_from: u32,
     /// The token of its locals' signature, or 0.
@@ -176,12 +182,20 @@ impl Scratch {
         &self.layout
     }
 
+    /// Where in the output the tokens of fields lie that the old code named, after [`Scratch::rewrite`].
+    pub fn fields(&self, new: &Rewritten) -> impl Iterator<Item = usize> + '_ {
+        let start = new.code_start;
+        let place = move |&(pc, at)| start + (self.layout.insn(pc) + (at - pc)) as usize;
+        self.fields.iter().map(place)
+    }
+
     /// Reads the code; `each` is shown every instruction that has a token, and where its prefixes begin.
     pub fn walk(&mut self, body: &Body<'_>, mut each: impl FnMut(Insn, u32)) -> Result<()> {
         self.branches.clear();
         self.switches.clear();
         self.returns.clear();
         self.tails.clear();
+        self.fields.clear();
         self.clauses.clear();
         self.jumps = 0;
         self.last_unsafe = None;
@@ -201,6 +215,11 @@ impl Scratch {
                 continue;
             }
             let insn = insn::at(code, pc)?;
+            if matches!(insn.form, Form::Token | Form::TokenPrefix)
+                && token_table(insn.token(code)) == table::FIELD
+            {
+                self.fields.push((pc, insn.end() - 4));
+            }
             match insn.form {
                 Form::Safe => {}
                 Form::Plain => self.last_unsafe = Some(pc),

@@ -7,7 +7,7 @@
 use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::plan::{Plan, Planned, Skipped};
 use crate::aspect::woven::WovenType;
-use crate::cil::body::Body;
+use crate::cil::body::{self, Body};
 use crate::cil::calls::ConstructorCalls;
 use crate::cil::hooks;
 use crate::cil::image::{Image, impl_flag, method_flag};
@@ -20,6 +20,7 @@ use crate::cil::metadata::signature::{Descriptors, MethodSignature};
 use crate::cil::metadata::tables::{decode, token, token_row, token_table};
 use crate::cil::output::NewBody;
 use crate::cil::pdb::{self, Pdb};
+use crate::cil::renumber::TokenPlaces;
 use crate::cil::rewrite::{self, Rewritten};
 use crate::cil::scan::has_il;
 use crate::cil::signatures::Signatures;
@@ -58,6 +59,8 @@ pub struct Part {
     code: Range<usize>,
     /// The signatures that were asked for, in order.
     pub(super) signatures: Signatures,
+    /// Where in the bytes tokens lie that may change.
+    pub(super) tokens: TokenPlaces,
     pub(super) pdb: pdb::Edits,
     pub(super) types: Vec<WovenType>,
     pub(super) machines: Vec<PlannedMachine>,
@@ -115,7 +118,7 @@ pub(super) fn weave_in_parts<'i, 'a>(
     let parts = parts.map(|part| weaver.part(part, scratch));
     let mut parts = parts.collect::<Result<Vec<_>>>()?;
     let ordinary: Vec<WovenType> = parts.iter_mut().flat_map(Part::take_types).collect();
-    let mut woven = weaver.join(parts, scratch)?;
+    let mut woven = weaver.join(parts, scratch, || ())?;
     let machines = std::mem::replace(&mut woven.types, ordinary);
     for ty in machines {
         let place = woven.types.binary_search_by_key(&ty.ty, |other| other.ty);
@@ -205,6 +208,8 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         }
         // As much as it takes: parts wait until the last one is woven.
         part.bytes = scratch.bodies.as_slice().to_vec();
+        part.tokens.locals.shrink_to_fit();
+        part.tokens.fields.shrink_to_fit();
         Ok(part)
     }
 
@@ -332,6 +337,15 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
             Err(reason) => return Ok(Err(reason)),
         };
         part.bodies.push(scratch.body(method, start));
+        if rewritten.locals != opened.body.locals {
+            part.tokens
+                .locals
+                .push((rewritten.start + body::LOCALS) as u32);
+        }
+        if !self.machines.is_empty() {
+            let fields = scratch.rewrite.fields(&rewritten);
+            part.tokens.fields.extend(fields.map(|at| at as u32));
+        }
         part.tail_calls += u32::from(rewritten.drops_tail_call);
         let (document, line) = self.move_lines(place, &opened, &rewritten, scratch, &mut part.pdb);
         let descriptor = scratch.descriptors.get(self.image, opened.signature);
@@ -395,13 +409,19 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         }))
     }
 
-    /// Puts the parts together, which are all there are, in their order.
-    pub fn join(&self, parts: Vec<Part>, scratch: &mut Scratch) -> Result<Woven<'i, 'a>> {
+    /// Puts the parts together, which are all there are, in their order; `joined` is called after each.
+    pub fn join(
+        &self,
+        parts: Vec<Part>,
+        scratch: &mut Scratch,
+        joined: impl Fn(),
+    ) -> Result<Woven<'i, 'a>> {
         scratch.bodies.clear();
         let read = parts.iter().flat_map(|part| &part.bodies);
         let mut joiner = Joiner::new(self, read.map(|body| body.method), parts.len());
         for part in parts {
             joiner.add(part, scratch)?;
+            joined();
         }
         joiner.finish(scratch)
     }

@@ -14,6 +14,7 @@ use crate::pipeline::unit::{Attempts, parse_all, plan};
 use crate::symbols::Writer;
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
+use std::cell::Cell;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -154,11 +155,11 @@ fn share_maps<W>(files: &[Option<File<'_, '_>>], settled: &mut [Option<Settled<W
 const SCANNED: u32 = 2048;
 const WOVEN: usize = 512;
 
-/// Parts, or windows, after which the memory of all that was read of the input is given back.
-const RELEASED: usize = 4;
+/// Parts after which the memory of all that was read of the input is given back.
+const RELEASED: usize = 16;
 
 /// Of a hundred parts, those whose symbols are packed at once: the others' are while one thread joins the parts.
-const PACKED: usize = 60;
+const PACKED: usize = 80;
 
 /// Writes a woven assembly made of `input` over `path`, like `like`: its windows are made, hashed and written on all threads.
 pub(crate) fn write_image(
@@ -175,9 +176,7 @@ pub(crate) fn write_image(
             with_worker(|w| {
                 let (at, digest) = image.window(number, &mut w.bytes);
                 staged.write_at(at as u64, &w.bytes)?;
-                if number % RELEASED == RELEASED - 1 {
-                    input.release(0..input.len());
-                }
+                input.release(0..input.len());
                 Ok(digest)
             })
         })
@@ -233,9 +232,12 @@ impl<'i, 'a> File<'i, 'a> {
                 })
             })
             .collect();
+        let parts = parts.into_iter().collect::<Result<Vec<Plan>>>()?;
         let mut plan = Plan::default();
+        let methods = parts.iter().map(|part| part.methods.len());
+        plan.methods.reserve_exact(methods.sum());
         for part in parts {
-            plan.append(part?);
+            plan.append(part);
         }
         Ok(Some(plan).filter(|plan| !plan.methods.is_empty() || !plan.skipped.is_empty()))
     }
@@ -283,7 +285,15 @@ impl<'i, 'a> File<'i, 'a> {
             for records in &mut records[packed..] {
                 scope.spawn(|_| records.symbols.pack());
             }
-            let mut woven = with_worker(|w| weaver.join(parts, &mut w.cil_scratch))?;
+            let joined = Cell::new(0usize);
+            let release = || {
+                joined.set(joined.get() + 1);
+                if joined.get().is_multiple_of(RELEASED) {
+                    file.release(0..file.len());
+                }
+            };
+            let mut woven = with_worker(|w| weaver.join(parts, &mut w.cil_scratch, release))?;
+            file.release(0..file.len());
             let done: Vec<Result<()>> = (woven.steps(true).into_par_iter())
                 .with_max_len(1)
                 .map(cil::Step::run)

@@ -40,6 +40,7 @@ impl Records {
                 records.touched.push(Touched::new(ty, vec![]));
             }
         }
+        records.symbols.end_block();
         records
     }
 

@@ -126,10 +126,12 @@ impl Writer {
         }
     }
 
-    /// The block under way is full.
-    fn end_block(&mut self) {
+    /// Ends the block under way, which then waits for being packed.
+    pub fn end_block(&mut self) {
         if !self.payload.is_empty() {
-            self.waiting.push(std::mem::take(&mut self.payload));
+            let mut payload = std::mem::take(&mut self.payload);
+            payload.shrink_to_fit();
+            self.waiting.push(payload);
             self.last_id = 0;
         }
     }

@@ -133,6 +133,7 @@ impl<'j, 'b> Job<'j, 'b> {
         }
         Ok(Ok(Rewritten {
             start,
+            code_start,
             woven_from: recipe.start,
             locals,
             code_len,
