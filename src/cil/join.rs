@@ -18,14 +18,16 @@ use crate::cil::state_machine;
 use crate::cil::strongname::StrongNameKey;
 use crate::cil::warning::Warning;
 use crate::cil::weave::{Part, PlannedMachine, Scratch, Weaver};
-use crate::cil::write::{self, Edits, Rest, Written};
+use crate::cil::write::{self, Edits, Remade, Rest, Written};
 use crate::error::Result;
 use std::sync::Arc;
 
 /// A woven assembly, not written yet.
 pub struct Woven<'i, 'a> {
     image: &'i Image<'a>,
-    additions: Additions,
+    /// What tables get, until a step has put it there.
+    additions: Option<Additions>,
+    metadata: Option<Remade<'a>>,
     /// The debugging information, and what changes in it.
     pdb: Option<(Pdb<'i>, pdb::Edits)>,
     source: &'i pdb::Source<'i>,
@@ -46,14 +48,26 @@ impl<'a> Woven<'_, 'a> {
         self.bodies.is_empty()
     }
 
-    /// What is to be done before the file can be laid out, with symbols or without: each to be run, on any thread. What
-    /// is not asked for here happens with [`Woven::write`].
-    pub fn steps(&mut self, symbols: bool) -> Vec<Step<'_>> {
-        let fields = &self.fields;
-        let mut steps = Vec::with_capacity(self.parts.len() + 1);
-        if !(self.rest.as_ref()).is_some_and(|rest| rest.holds(symbols)) {
+    /// What is to be done before the file can be laid out, with symbols or without and with this key: each to be run, on
+    /// any thread. Later ones, that [`Woven::write`] asks for, are none.
+    pub fn steps<'w>(
+        &'w mut self,
+        symbols: bool,
+        key: Option<&'w StrongNameKey>,
+    ) -> Vec<Step<'w, 'a>> {
+        let (image, fields) = (self.image, &self.fields);
+        let mut steps = Vec::with_capacity(self.parts.len() + 2);
+        if let Some(additions) = self.additions.take() {
+            steps.push(Step(Work::Metadata {
+                image,
+                additions: Box::new(additions),
+                fields,
+                symbols,
+                key,
+                metadata: &mut self.metadata,
+            }));
             steps.push(Step(Work::Rest {
-                image: self.image,
+                image,
                 bodies: &self.bodies,
                 fields,
                 symbols,
@@ -75,14 +89,13 @@ impl<'a> Woven<'_, 'a> {
         symbols: Option<Arc<Vec<u8>>>,
         key: Option<&'a StrongNameKey>,
     ) -> Result<Written<'a>> {
-        for step in self.steps(symbols.is_some()) {
+        for step in self.steps(symbols.is_some(), key) {
             step.run()?;
         }
-        let rest = self.rest.expect("a step has read it");
         let edits = Edits {
-            additions: self.additions,
+            metadata: self.metadata.expect("a step has made it"),
             fields: self.fields,
-            rest,
+            rest: self.rest.expect("a step has read it"),
             parts: self.parts.into_iter().map(|(part, _)| part).collect(),
             bodies: self.bodies,
             pdb: self.pdb,
@@ -125,14 +138,23 @@ impl Locals {
 }
 
 /// A step on the way to the new file.
-pub struct Step<'w>(Work<'w>);
+pub struct Step<'w, 'a>(Work<'w, 'a>);
 
-enum Work<'w> {
+enum Work<'w, 'a> {
     /// Gives the bodies of a part their final tokens.
     Tokens(&'w mut [u8], Tokens, &'w FieldMap),
+    /// Makes the new metadata.
+    Metadata {
+        image: &'w Image<'a>,
+        additions: Box<Additions>,
+        fields: &'w FieldMap,
+        symbols: bool,
+        key: Option<&'w StrongNameKey>,
+        metadata: &'w mut Option<Remade<'a>>,
+    },
     /// Reads what stays beside the bodies.
     Rest {
-        image: &'w Image<'w>,
+        image: &'w Image<'a>,
         bodies: &'w [NewBody],
         fields: &'w FieldMap,
         symbols: bool,
@@ -140,7 +162,7 @@ enum Work<'w> {
     },
 }
 
-impl Step<'_> {
+impl Step<'_, '_> {
     /// Does it.
     pub fn run(self) -> Result<()> {
         match self.0 {
@@ -153,6 +175,17 @@ impl Step<'_> {
                     let places = TokenPlaces::of_fields(part)?;
                     renumber::new_bodies(part, &places, |row| row, fields);
                 }
+                Ok(())
+            }
+            Work::Metadata {
+                image,
+                additions,
+                fields,
+                symbols,
+                key,
+                metadata,
+            } => {
+                *metadata = Some(Remade::new(image, *additions, fields, symbols, key)?);
                 Ok(())
             }
             Work::Rest {
@@ -350,7 +383,7 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
             )?;
             match outcome {
                 Ok(rewritten) => {
-                    let mut body = scratch.body(opened.method, start);
+                    let mut body = scratch.body(&opened, start);
                     body.part = self.machines;
                     self.bodies.push(body);
                     let place = planned.planned;
@@ -394,7 +427,8 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
             image: self.weaver.image,
             fields: self.additions.field_map(&self.weaver.image.metadata)?,
             rest: None,
-            additions: self.additions,
+            additions: Some(self.additions),
+            metadata: None,
             pdb: self.weaver.source.pdb().map(|pdb| (pdb, edits)),
             source: self.weaver.source,
             parts: self.parts,

@@ -130,27 +130,24 @@ fn bodies(
     unused: &mut Vec<Range<u32>>,
 ) -> Vec<u32> {
     let mut stay = Vec::new();
-    let mut moved = moved.iter().map(|body| body.method).peekable();
+    let mut moved = moved.iter().peekable();
     for (i, row) in image.metadata.tables.iter(table::METHOD_DEF).enumerate() {
         let rva = row.get(column::method_def::RVA);
-        let leaves = moved.next_if_eq(&(i as u32 + 1)).is_some();
+        let leaves = moved.next_if(|body| body.method == i as u32 + 1);
         if rva == 0 {
             continue;
         }
-        let length = match image.body(rva) {
-            Ok((_, body)) if has_il(&row) => body.len as u32,
-            // Something that cannot be read: its first bytes at least are not free.
-            _ => {
-                used.push(rva..rva.saturating_add(64));
-                continue;
+        if let Some(body) = leaves {
+            add(unused, rva..rva.saturating_add(body.old_len), PADDING);
+            continue;
+        }
+        match image.body(rva) {
+            Ok((_, body)) if has_il(&row) => {
+                stay.push(rva);
+                add(used, rva..rva.saturating_add(body.len as u32), 0);
             }
-        };
-        let range = rva..rva.saturating_add(length);
-        if leaves {
-            add(unused, range, PADDING);
-        } else {
-            stay.push(rva);
-            add(used, range, 0);
+            // Something that cannot be read: its first bytes at least are not free.
+            _ => used.push(rva..rva.saturating_add(64)),
         }
     }
     stay.sort_unstable();

@@ -27,6 +27,8 @@ pub(super) struct NewBody {
     pub start: u32,
     /// Its bytes.
     pub len: u32,
+    /// Bytes of the old body.
+    pub old_len: u32,
     /// Where it goes in the output, once that is known.
     pub at: u32,
 }

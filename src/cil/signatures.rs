@@ -50,6 +50,13 @@ impl Signatures {
         self.ends.push(self.bytes.len() as u32);
         None
     }
+
+    /// No more are added: keeps what tells them apart no longer.
+    pub fn close(&mut self) {
+        self.known = FxHashMap::default();
+        self.bytes.shrink_to_fit();
+        self.ends.shrink_to_fit();
+    }
 }
 
 #[cfg(test)]

@@ -208,6 +208,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         }
         // As much as it takes: parts wait until the last one is woven.
         part.bytes = scratch.bodies.as_slice().to_vec();
+        part.signatures.close();
         part.tokens.locals.shrink_to_fit();
         part.tokens.fields.shrink_to_fit();
         Ok(part)
@@ -336,7 +337,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
             Ok(rewritten) => rewritten,
             Err(reason) => return Ok(Err(reason)),
         };
-        part.bodies.push(scratch.body(method, start));
+        part.bodies.push(scratch.body(&opened, start));
         if rewritten.locals != opened.body.locals {
             part.tokens
                 .locals
@@ -435,13 +436,14 @@ impl Scratch {
         bodies.len()
     }
 
-    /// The body of a method that begins at `start` and ends here.
-    pub(super) fn body(&self, method: u32, start: usize) -> NewBody {
+    /// The new body of a method, which begins at `start` and ends here.
+    pub(super) fn body(&self, opened: &Opened<'_>, start: usize) -> NewBody {
         NewBody {
-            method,
+            method: opened.method,
             part: 0,
             start: start as u32,
             len: (self.bodies.len() - start) as u32,
+            old_len: opened.body.len as u32,
             at: 0,
         }
     }

@@ -8,7 +8,7 @@
 use crate::cil::identity::Identity;
 use crate::cil::image::{CliHeader, DebugEntry, Image, cli_flag};
 use crate::cil::metadata::additions::{Additions, FieldMap};
-use crate::cil::metadata::rebuild::rebuild;
+use crate::cil::metadata::rebuild::{Rebuilt, rebuild};
 use crate::cil::metadata::schema::{column, table};
 use crate::cil::occupied::{self, DROPPED, Occupied};
 use crate::cil::output::{NewBody, Output, Patch};
@@ -34,9 +34,9 @@ const MAX_IMAGE: u64 = 1 << 31;
 const RESOURCE_ALIGNMENT: u32 = 8;
 
 /// What a weave made of an image.
-pub(super) struct Edits<'e> {
-    /// Rows, strings, blobs and fields.
-    pub additions: Additions,
+pub(super) struct Edits<'e, 'a> {
+    /// The metadata with what was added.
+    pub metadata: Remade<'a>,
     /// Where fields go; the new bodies have their new numbers.
     pub fields: FieldMap,
     /// New bodies, one after the other; each begins at a multiple of four.
@@ -51,8 +51,6 @@ pub(super) struct Edits<'e> {
 
 /// What stays of an image beside new bodies, and what has no use any more.
 pub(super) struct Rest {
-    /// Whether there are symbols, which go behind the resources.
-    symbols: bool,
     occupied: Occupied,
     /// Where fields move: addresses in bodies that stay, and new tokens.
     tokens: Vec<(u32, u32)>,
@@ -68,17 +66,49 @@ impl Rest {
     ) -> Result<Rest> {
         let occupied = occupied::find(image, bodies, symbols)?;
         let tokens = renumber::old_bodies(image, &occupied.bodies, fields)?;
-        Ok(Rest {
+        Ok(Rest { occupied, tokens })
+    }
+}
+
+/// New metadata, but for the addresses of bodies.
+pub(super) struct Remade<'a> {
+    metadata: Rebuilt<'a>,
+    /// Rows of each table.
+    rows: [u32; 64],
+    /// Where the symbols begin among the resources, if there are any.
+    symbols: Option<u32>,
+}
+
+impl<'a> Remade<'a> {
+    /// Makes it of the additions, of symbols' resource and of the key's public half.
+    pub fn new(
+        image: &Image<'a>,
+        mut additions: Additions,
+        fields: &FieldMap,
+        symbols: bool,
+        key: Option<&StrongNameKey>,
+    ) -> Result<Remade<'a>> {
+        let symbols = match symbols {
+            true => Some(add_resource(image, &mut additions)?),
+            false => None,
+        };
+        let key_blob = own_key(image, key).map(|key| additions.blob(key.public_key()));
+        let rows = additions.counts();
+        let mut metadata = rebuild(&image.metadata, additions, fields)?;
+        if let Some(blob) = key_blob {
+            metadata.set_public_key(blob);
+        }
+        Ok(Remade {
+            metadata,
+            rows,
             symbols,
-            occupied,
-            tokens,
         })
     }
+}
 
-    /// Whether that is still so with symbols or without.
-    pub fn holds(&self, symbols: bool) -> bool {
-        self.symbols == symbols
-    }
+/// A netmodule has no name to sign.
+fn own_key<'k>(image: &Image<'_>, key: Option<&'k StrongNameKey>) -> Option<&'k StrongNameKey> {
+    key.filter(|_| image.assembly_name().is_some())
 }
 
 /// A debug directory entry that changes.
@@ -114,24 +144,22 @@ struct Places {
     debug: Vec<(usize, u32)>,
 }
 
-/// Lays out the new image.
+/// Lays out the new image, with symbols if its metadata has them.
 pub(super) fn write<'a>(
     image: &Image<'a>,
-    mut edits: Edits<'_>,
+    edits: Edits<'_, 'a>,
     symbols: Option<Arc<Vec<u8>>>,
     key: Option<&'a StrongNameKey>,
 ) -> Result<Written<'a>> {
-    // A netmodule has no name to sign.
-    let key = key.filter(|_| image.assembly_name().is_some());
-    // The symbols go behind the other resources, which must lie in one piece.
-    let resources = match symbols {
-        Some(symbols) => Some(resources(image, &mut edits.additions, symbols)?),
+    let key = own_key(image, key);
+    let Remade {
+        mut metadata, rows, ..
+    } = edits.metadata;
+    let resources = match edits.metadata.symbols.zip(symbols) {
+        Some((at, symbols)) => Some(resources(image, at, symbols)?),
         None => None,
     };
-    let key_blob = key.map(|key| edits.additions.blob(key.public_key()));
     let fields = edits.fields;
-    let rows = edits.additions.counts();
-    let mut metadata = rebuild(&image.metadata, edits.additions, &fields)?;
     let (pdb, debug_edits) = match edits.pdb {
         Some((pdb, changes)) => {
             let sealed = pdb::seal(image, &pdb, changes, &rows, &|field| fields.row(field))?;
@@ -139,9 +167,6 @@ pub(super) fn write<'a>(
         }
         None => (None, pdb::unlink(image)),
     };
-    if let Some(blob) = key_blob {
-        metadata.set_public_key(blob);
-    }
     let (parts, mut bodies) = (edits.parts, edits.bodies);
 
     let Rest {
@@ -363,23 +388,30 @@ fn drop_native(image: &Image<'_>, headers: &mut [u8]) {
     headers[pe.coff..pe.coff + 2].copy_from_slice(&machine.to_le_bytes());
 }
 
-/// The managed resources with the symbols behind them (II.24.2.7).
-fn resources<'a>(
-    image: &Image<'a>,
-    additions: &mut Additions,
-    symbols: Arc<Vec<u8>>,
-) -> Result<Pieces<'a>> {
+/// Adds the resource of the symbols, which lies behind the others; returns its offset among them.
+fn add_resource(image: &Image<'_>, additions: &mut Additions) -> Result<u32> {
     /// Visible outside of the assembly (II.23.1.9).
     const PUBLIC: u32 = 1;
+    let others = match image.cli.resources.is_empty() {
+        true => 0,
+        false => image.pe.slice(image.cli.resources)?.1.len(),
+    };
+    let offset = others.next_multiple_of(RESOURCE_ALIGNMENT as usize);
+    let offset = u32::try_from(offset).map_err(|_| too_large())?;
+    let name = additions.string(SYMBOLS_RESOURCE);
+    additions.row(table::MANIFEST_RESOURCE, &[offset, PUBLIC, name, 0])?;
+    Ok(offset)
+}
+
+/// The managed resources with the symbols behind them (II.24.2.7), at `offset`.
+fn resources<'a>(image: &Image<'a>, offset: u32, symbols: Arc<Vec<u8>>) -> Result<Pieces<'a>> {
     let mut all = Pieces::default();
     if !image.cli.resources.is_empty() {
         all.push(Piece::Borrowed(image.pe.slice(image.cli.resources)?.1));
         all.align(RESOURCE_ALIGNMENT as usize);
     }
+    debug_assert_eq!(all.len(), offset as usize);
     let length = u32::try_from(symbols.len()).map_err(|_| too_large())?;
-    let offset = u32::try_from(all.len()).map_err(|_| too_large())?;
-    let name = additions.string(SYMBOLS_RESOURCE);
-    additions.row(table::MANIFEST_RESOURCE, &[offset, PUBLIC, name, 0])?;
     all.push(Piece::Owned(length.to_le_bytes().to_vec()));
     all.push(Piece::Shared(symbols));
     Ok(all)

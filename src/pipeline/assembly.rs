@@ -77,7 +77,7 @@ pub(crate) fn weave_assemblies<'a>(
     }
     let woven: Vec<Result<Option<_>>> = (ready.into_par_iter())
         .map(|ready| match ready {
-            Some((file, plan)) => file.weave(cx, plan).map(Some),
+            Some((file, plan)) => file.weave(cx, plan, key).map(Some),
             None => Ok(None),
         })
         .collect();
@@ -161,13 +161,14 @@ const RELEASED: usize = 16;
 /// Of a hundred parts, those whose symbols are packed at once: the others' are while one thread joins the parts.
 const PACKED: usize = 80;
 
-/// Writes a woven assembly made of `input` over `path`, like `like`: its windows are made, hashed and written on all threads.
-pub(crate) fn write_image(
+/// Writes a woven assembly made of `input` that is to go over `path`, like `like`: its windows are made, hashed and
+/// written on all threads.
+pub(crate) fn stage_image(
     image: &cil::Output<'_>,
     input: &Input,
     path: &Path,
     like: &Path,
-) -> Result<()> {
+) -> Result<Staged> {
     let staged = Staged::create(path, Some(like))?;
     let windows: Vec<Result<cil::WindowDigest>> = (0..image.windows())
         .into_par_iter()
@@ -185,7 +186,7 @@ pub(crate) fn write_image(
     for (at, bytes) in image.seal(&windows)? {
         staged.write_at(at as u64, &bytes)?;
     }
-    staged.commit()
+    Ok(staged)
 }
 
 /// What a backend's warning is about.
@@ -254,7 +255,12 @@ impl<'i, 'a> File<'i, 'a> {
         Ok(())
     }
 
-    fn weave(&self, cx: &Context<'_>, mut plan: Plan) -> Result<(cil::Woven<'i, 'a>, Records)> {
+    fn weave(
+        &self,
+        cx: &Context<'_>,
+        mut plan: Plan,
+        key: Option<&StrongNameKey>,
+    ) -> Result<(cil::Woven<'i, 'a>, Records)> {
         let (source, file) = (self.source, self.source.file);
         let weaver = cil::Weaver::new(self.image, self.pdb, &plan)?;
         let ranges = weaver.parts(WOVEN);
@@ -294,7 +300,7 @@ impl<'i, 'a> File<'i, 'a> {
             };
             let mut woven = with_worker(|w| weaver.join(parts, &mut w.cil_scratch, release))?;
             file.release(0..file.len());
-            let done: Vec<Result<()>> = (woven.steps(true).into_par_iter())
+            let done: Vec<Result<()>> = (woven.steps(true, key).into_par_iter())
                 .with_max_len(1)
                 .map(cil::Step::run)
                 .collect();

@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 pub(crate) struct Records {
     /// Of the methods that got hooks.
     pub(crate) symbols: Writer,
-    /// The types with such methods, by number.
+    /// The types with such methods, by number; once complete, each once.
     pub(crate) classes: Vec<u32>,
     /// How many such methods there are.
     pub(crate) methods: u64,
@@ -49,8 +49,6 @@ impl Records {
         self.symbols.append(&mut other.symbols);
         self.methods += other.methods;
         self.classes.append(&mut other.classes);
-        self.classes.sort_unstable();
-        self.classes.dedup();
         for touched in other.touched {
             let number = touched.woven.ty;
             let place = (self.touched).binary_search_by_key(&number, |other| other.woven.ty);
@@ -61,8 +59,10 @@ impl Records {
         }
     }
 
-    /// Adds what the plan left out, and, when explaining, the advice of what was woven.
+    /// All there is: adds what the plan left out, and, when explaining, the advice of what was woven.
     pub(crate) fn complete(&mut self, plan: Plan, explain: bool) {
+        self.classes.sort_unstable();
+        self.classes.dedup();
         let mut skipped: FxHashMap<u32, Vec<Skipped>> = FxHashMap::default();
         for method in plan.skipped {
             skipped.entry(method.ty).or_default().push(method);

@@ -8,7 +8,7 @@ use crate::container::zip::Archive;
 use crate::dex::Dex;
 use crate::error::{Error, Kind, Result};
 use crate::pipeline::archive::{Spot, weave_archive};
-use crate::pipeline::assembly::{Source, weave_assemblies, write_image};
+use crate::pipeline::assembly::{Source, stage_image, weave_assemblies};
 use crate::pipeline::commit::{parent, remove_stale, same_file};
 use crate::pipeline::dex;
 use crate::pipeline::discover::Format;
@@ -270,8 +270,12 @@ fn weave_assembly(
             write_file(&library, runtime_library::DLL, &job.input)?;
         }
     }
-    write_map(ledger, job, output)?;
-    write_image(&written.image, input, output, &job.input)
+    let (map, staged) = rayon::join(
+        || write_map(ledger, job, output),
+        || stage_image(&written.image, input, output, &job.input),
+    );
+    map?;
+    staged?.commit()
 }
 
 /// Where an assembly's symbols file lies, if there is one: beside it, of its name or of the one that it asks for, or Mono's.

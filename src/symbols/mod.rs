@@ -80,14 +80,15 @@ pub fn pack(payload: &[u8]) -> Vec<u8> {
     header[4..8].copy_from_slice(&libdeflater::crc32(payload).to_le_bytes());
     header[8..].copy_from_slice(&(n as u32).to_le_bytes());
     block.truncate(BLOCK_HEADER + n);
+    block.shrink_to_fit();
     block
 }
 
 /// Writes a map: artifacts, in them types, in them methods, each in the order they are given.
 #[derive(Default)]
 pub struct Writer {
-    /// Packed blocks.
-    blocks: Vec<u8>,
+    /// Packed blocks, one or several in each.
+    blocks: Vec<Vec<u8>>,
     block_count: u32,
     /// The payloads of full blocks that are not packed yet.
     waiting: Vec<Vec<u8>>,
@@ -144,10 +145,9 @@ impl Writer {
     /// Packs the blocks that are full. `map` calls [`pack`] with each of them, on whichever thread, and
     /// gives the results in their order.
     pub fn pack_waiting(&mut self, map: impl FnOnce(Vec<Vec<u8>>) -> Vec<Vec<u8>>) {
-        for block in map(std::mem::take(&mut self.waiting)) {
-            self.blocks.extend_from_slice(&block);
-            self.block_count += 1;
-        }
+        let mut packed = map(std::mem::take(&mut self.waiting));
+        self.block_count += packed.len() as u32;
+        self.blocks.append(&mut packed);
     }
 
     /// Packs all there is.
@@ -168,18 +168,14 @@ impl Writer {
         let word = |at: usize| u32::from_le_bytes(header[at..at + 4].try_into().expect("four"));
         self.count += word(8);
         self.block_count += word(12);
-        self.blocks.extend_from_slice(blocks);
+        self.blocks.push(blocks.to_vec());
     }
 
     /// Everything that another writer holds, after what this one holds.
     pub fn append(&mut self, other: &mut Writer) {
         self.pack();
         other.pack();
-        if self.block_count == 0 {
-            std::mem::swap(self, other);
-            return;
-        }
-        self.blocks.extend_from_slice(&other.blocks);
+        self.blocks.append(&mut other.blocks);
         self.block_count += other.block_count;
         self.count += other.count;
     }
@@ -222,13 +218,16 @@ impl Writer {
     /// The finished map: header, then the blocks.
     pub fn finish(mut self) -> Vec<u8> {
         self.pack();
-        let mut out = Vec::with_capacity(HEADER + self.blocks.len());
+        let blocks: usize = self.blocks.iter().map(Vec::len).sum();
+        let mut out = Vec::with_capacity(HEADER + blocks);
         out.extend_from_slice(&MAGIC);
         out.extend_from_slice(&VERSION.to_le_bytes());
         out.extend_from_slice(&0u16.to_le_bytes());
         out.extend_from_slice(&self.count.to_le_bytes());
         out.extend_from_slice(&self.block_count.to_le_bytes());
-        out.extend_from_slice(&self.blocks);
+        for block in &self.blocks {
+            out.extend_from_slice(block);
+        }
         out
     }
 }

@@ -5,7 +5,7 @@ use crate::cil;
 use crate::container::deps_json;
 use crate::container::input::Input;
 use crate::error::Result;
-use crate::pipeline::assembly::{Source, weave_assemblies, write_image};
+use crate::pipeline::assembly::{Source, stage_image, weave_assemblies};
 use crate::pipeline::discover::{Format, file_name};
 use crate::pipeline::runtime_library as runtime;
 use crate::symbols::Symbols;
@@ -88,8 +88,9 @@ impl<'a> Folder<'a, '_> {
         if self.staged.is_some() {
             let pdbs = (pdbs.into_par_iter())
                 .map(|(path, found, bytes)| write_like(&path, &bytes, Some(&found.path)));
-            let images = (images.into_par_iter())
-                .map(|(path, o, image)| write_image(&image, &o.image, &path, &o.found.path));
+            let images = (images.into_par_iter()).map(|(path, o, image)| {
+                stage_image(&image, &o.image, &path, &o.found.path)?.commit()
+            });
             let written: Vec<Result<()>> = images.chain(pdbs).collect();
             written.into_iter().collect::<Result<()>>()?;
         }
