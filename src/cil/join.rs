@@ -25,7 +25,7 @@ use std::sync::Arc;
 /// A woven assembly, not written yet.
 pub struct Woven<'i, 'a> {
     image: &'i Image<'a>,
-    /// What tables get, until a step has put it there.
+    /// What tables get, until the metadata is made.
     additions: Option<Additions>,
     metadata: Option<Remade<'a>>,
     /// The debugging information, and what changes in it.
@@ -48,26 +48,14 @@ impl<'a> Woven<'_, 'a> {
         self.bodies.is_empty()
     }
 
-    /// What is to be done before the file can be laid out, with symbols or without and with this key: each to be run, on
-    /// any thread. Later ones, that [`Woven::write`] asks for, are none.
-    pub fn steps<'w>(
-        &'w mut self,
-        symbols: bool,
-        key: Option<&'w StrongNameKey>,
-    ) -> Vec<Step<'w, 'a>> {
-        let (image, fields) = (self.image, &self.fields);
-        let mut steps = Vec::with_capacity(self.parts.len() + 2);
-        if let Some(additions) = self.additions.take() {
-            steps.push(Step(Work::Metadata {
-                image,
-                additions: Box::new(additions),
-                fields,
-                symbols,
-                key,
-                metadata: &mut self.metadata,
-            }));
+    /// What is to be done before the file can be laid out, with symbols or without: each to be run, on any thread. What is
+    /// not asked for here happens with [`Woven::write`].
+    pub fn steps(&mut self, symbols: bool) -> Vec<Step<'_>> {
+        let fields = &self.fields;
+        let mut steps = Vec::with_capacity(self.parts.len() + 1);
+        if self.rest.is_none() {
             steps.push(Step(Work::Rest {
-                image,
+                image: self.image,
                 bodies: &self.bodies,
                 fields,
                 symbols,
@@ -82,6 +70,15 @@ impl<'a> Woven<'_, 'a> {
         steps
     }
 
+    /// Makes the new metadata, for [`Woven::write`] with symbols or without and with this key, which does it if nobody has.
+    pub fn make_metadata(&mut self, symbols: bool, key: Option<&StrongNameKey>) -> Result<()> {
+        if let Some(additions) = self.additions.take() {
+            let made = Remade::new(self.image, additions, &self.fields, symbols, key)?;
+            self.metadata = Some(made);
+        }
+        Ok(())
+    }
+
     /// Lays out the new file. `symbols` becomes the manifest resource [`write::SYMBOLS_RESOURCE`]; with
     /// a key the strong name is signed anew.
     pub fn write(
@@ -89,11 +86,12 @@ impl<'a> Woven<'_, 'a> {
         symbols: Option<Arc<Vec<u8>>>,
         key: Option<&'a StrongNameKey>,
     ) -> Result<Written<'a>> {
-        for step in self.steps(symbols.is_some(), key) {
+        for step in self.steps(symbols.is_some()) {
             step.run()?;
         }
+        self.make_metadata(symbols.is_some(), key)?;
         let edits = Edits {
-            metadata: self.metadata.expect("a step has made it"),
+            metadata: self.metadata.expect("it is made"),
             fields: self.fields,
             rest: self.rest.expect("a step has read it"),
             parts: self.parts.into_iter().map(|(part, _)| part).collect(),
@@ -138,23 +136,14 @@ impl Locals {
 }
 
 /// A step on the way to the new file.
-pub struct Step<'w, 'a>(Work<'w, 'a>);
+pub struct Step<'w>(Work<'w>);
 
-enum Work<'w, 'a> {
+enum Work<'w> {
     /// Gives the bodies of a part their final tokens.
     Tokens(&'w mut [u8], Tokens, &'w FieldMap),
-    /// Makes the new metadata.
-    Metadata {
-        image: &'w Image<'a>,
-        additions: Box<Additions>,
-        fields: &'w FieldMap,
-        symbols: bool,
-        key: Option<&'w StrongNameKey>,
-        metadata: &'w mut Option<Remade<'a>>,
-    },
     /// Reads what stays beside the bodies.
     Rest {
-        image: &'w Image<'a>,
+        image: &'w Image<'w>,
         bodies: &'w [NewBody],
         fields: &'w FieldMap,
         symbols: bool,
@@ -162,7 +151,7 @@ enum Work<'w, 'a> {
     },
 }
 
-impl Step<'_, '_> {
+impl Step<'_> {
     /// Does it.
     pub fn run(self) -> Result<()> {
         match self.0 {
@@ -175,17 +164,6 @@ impl Step<'_, '_> {
                     let places = TokenPlaces::of_fields(part)?;
                     renumber::new_bodies(part, &places, |row| row, fields);
                 }
-                Ok(())
-            }
-            Work::Metadata {
-                image,
-                additions,
-                fields,
-                symbols,
-                key,
-                metadata,
-            } => {
-                *metadata = Some(Remade::new(image, *additions, fields, symbols, key)?);
                 Ok(())
             }
             Work::Rest {

@@ -300,9 +300,15 @@ impl<'i, 'a> File<'i, 'a> {
             };
             let mut woven = with_worker(|w| weaver.join(parts, &mut w.cil_scratch, release))?;
             file.release(0..file.len());
-            let done: Vec<Result<()>> = (woven.steps(true, key).into_par_iter())
+            let done: Vec<Result<()>> = (woven.steps(true).into_par_iter().enumerate())
                 .with_max_len(1)
-                .map(cil::Step::run)
+                .map(|(number, step)| {
+                    step.run()?;
+                    if number % RELEASED == 0 {
+                        file.release(0..file.len());
+                    }
+                    Ok(())
+                })
                 .collect();
             done.into_iter().collect::<Result<()>>()?;
             Ok(woven)
@@ -312,11 +318,18 @@ impl<'i, 'a> File<'i, 'a> {
             plan.methods = vec![];
         }
         file.release(0..file.len());
-        let mut all = Records::default();
         let machines = Records::of(None, std::mem::take(&mut woven.types), cx.explain);
-        for records in records.into_iter().chain([machines]) {
-            all.append(records);
-        }
+        let mut all = Records::default();
+        let (made, ()) = rayon::join(
+            || woven.make_metadata(true, key),
+            || {
+                for records in records.into_iter().chain([machines]) {
+                    all.append(records);
+                }
+            },
+        );
+        made?;
+        file.release(0..file.len());
         all.complete(plan, cx.explain);
         Ok((woven, all))
     }
