@@ -3,6 +3,7 @@
 use crate::aspect::advice::Reason;
 use crate::bytes::Cursor;
 use crate::cil::body::Body;
+use crate::cil::foundation;
 use crate::cil::metadata::schema::{coded, column, table};
 use crate::cil::metadata::tables::{decode, token, token_row, token_table};
 use crate::cil::metadata::{Metadata, signature};
@@ -262,6 +263,9 @@ impl<'a> Image<'a> {
 
     /// Why nothing of the file can be woven, if that is so.
     pub fn refusal(&self) -> Option<Reason> {
+        if foundation::is_foundation(self) {
+            return Some(Reason::CoreLibrary);
+        }
         match self.native {
             Native::Mixed => return Some(Reason::MixedMode),
             Native::Composite => return Some(Reason::CompositeImage),
@@ -278,22 +282,7 @@ impl<'a> Image<'a> {
         {
             return Some(Reason::AlreadyWoven);
         }
-        if self.defines_object() {
-            return Some(Reason::CoreLibrary);
-        }
         None
-    }
-
-    /// Whether this is the core library, which defines `System.Object`.
-    fn defines_object(&self) -> bool {
-        let strings = &self.metadata.strings;
-        let is = |index, text: &[u8]| strings.is(index, text);
-        // It extends nothing, which besides it only interfaces and <Module> do.
-        self.metadata.tables.iter(table::TYPE_DEF).any(|row| {
-            row.get(column::type_def::EXTENDS) >> 2 == 0
-                && is(row.get(column::type_def::NAME), b"Object")
-                && is(row.get(column::type_def::NAMESPACE), b"System")
-        })
     }
 
     /// Whether this is a reference assembly, whose bodies are never run.

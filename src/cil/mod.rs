@@ -6,6 +6,7 @@
 pub mod body;
 mod calls;
 mod constructor;
+mod foundation;
 mod hooks;
 mod identity;
 mod image;

@@ -7,7 +7,7 @@ use crate::cil::metadata::schema::{coded, column, table};
 use crate::cil::metadata::signature::{Reader, element, without_modifiers};
 use crate::cil::metadata::tables::{decode, token_row, token_table};
 use crate::cil::output::NewBody;
-use crate::cil::pe::{Directory, directory, section_flag};
+use crate::cil::pe::{Directory, Section, directory, section_flag};
 use crate::cil::readytorun::Native;
 use crate::cil::scan::has_il;
 use crate::cil::space::{merge, subtract};
@@ -34,7 +34,10 @@ pub(super) struct Occupied {
 /// Finds what nothing uses once the methods of `moved` (ascending `MethodDef` rows) have new bodies, and
 /// the old metadata and, if `resources` says so, the resources have moved.
 pub(super) fn find(image: &Image<'_>, moved: &[NewBody], resources: bool) -> Result<Occupied> {
-    let range = |d: Directory| d.rva..d.rva.saturating_add(d.size);
+    let range = |d: Directory| match d.is_empty() {
+        true => 0..0,
+        false => d.rva..d.rva.saturating_add(d.size),
+    };
     let mut used = Vec::new();
     let mut unused = vec![range(image.cli.metadata)];
     if resources {
@@ -80,15 +83,17 @@ pub(super) fn find(image: &Image<'_>, moved: &[NewBody], resources: bool) -> Res
     let bodies = bodies(image, moved, &mut used, &mut unused);
     let used = merge(used, 0);
     let holes = subtract(&merge(unused, PADDING), &used);
-    // What lies in no section's bytes is no room.
+    // What lies in no section's bytes is no room, whatever a section says that it has.
+    let len = u32::try_from(image.bytes.len()).unwrap_or(u32::MAX);
     let mut sections: Vec<_> = image.pe.sections.iter().collect();
     sections.sort_unstable_by_key(|s| s.rva);
     let bounds = |open: bool| -> Vec<Range<u32>> {
         let fitting = sections
             .iter()
             .filter(|s| (s.flags & (section_flag::WRITE | section_flag::DISCARDABLE) == 0) == open);
+        let held = |s: &Section| s.raw_size.min(len.saturating_sub(s.raw));
         fitting
-            .map(|s| s.rva..s.rva.saturating_add(s.raw_size))
+            .map(|s| s.rva..s.rva.saturating_add(held(s)))
             .collect()
     };
     Ok(Occupied {

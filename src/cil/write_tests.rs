@@ -274,7 +274,7 @@ proptest! {
 
 /// A fuzzer's finding: a section that reaches beyond the file's end, where the metadata would have gone.
 #[test]
-fn sections_that_hold_less_than_they_say_are_told() {
+fn what_a_section_does_not_hold_is_no_room() {
     let bytes = include_bytes!("../../tests/dotnet/fixtures/short-section.dll");
     let image = Image::parse(bytes).unwrap();
     let mut all = All {
@@ -287,6 +287,25 @@ fn sections_that_hold_less_than_they_say_are_told() {
     let plan = Plan::new(all.planned);
     let woven = weave(&image, &source, &plan, &mut Scratch::default()).unwrap();
     let symbols = Arc::new(b"symbols".to_vec());
-    let told = woven.write(Some(symbols), None).err().unwrap().to_string();
-    insta::assert_snapshot!(told, @"the sections hold less than they say: what is new has no room (at byte 0x84)");
+    let written = whole(woven.write(Some(symbols), None).unwrap()).unwrap();
+    let after = Image::parse(&written.image).unwrap();
+    assert_eq!(listing(&image), listing(&after));
+}
+
+/// A fuzzer's finding: resources of a size but at no address, which are none. All of the image seemed to be theirs, and free
+/// once they have moved.
+#[test]
+fn resources_without_an_address_leave_no_hole() {
+    let plain = include_bytes!("../../tests/dotnet/fixtures/steps-release.dll");
+    let image = Image::parse(plain).unwrap();
+    assert!(image.cli.resources.is_empty());
+    let cli = image.pe.directory(directory::CLI_HEADER).rva;
+    let size = image.pe.from_rva(cli).unwrap().0 + CliHeader::RESOURCES + 4;
+    let mut claimed = plain.to_vec();
+    put(&mut claimed, size, 0x2a00_0000);
+    let holes = |bytes: &[u8]| {
+        let image = Image::parse(bytes).unwrap();
+        occupied::find(&image, &[], true).unwrap().holes
+    };
+    assert_eq!(holes(&claimed), holes(plain));
 }

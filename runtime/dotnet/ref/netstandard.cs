@@ -435,6 +435,21 @@ namespace System.Threading
 
     public class ThreadInterruptedException : SystemException { }
 
+    public abstract class WaitHandle
+    {
+        public virtual bool WaitOne() { throw null; }
+    }
+
+    public class EventWaitHandle : WaitHandle
+    {
+        public bool Set() { throw null; }
+    }
+
+    public sealed class AutoResetEvent : EventWaitHandle
+    {
+        public AutoResetEvent(bool initialState) { }
+    }
+
     public sealed class Thread
     {
         public Thread(ThreadStart start) { }

@@ -19,7 +19,8 @@ namespace Weave.Runtime
         private readonly Gate gate = new Gate();
         private readonly List<Assembly> queue = new List<Assembly>();
         private readonly List<string> seen = new List<string>();
-        /// <summary>Somebody looks or copies, and asks for more when done with that.</summary>
+        private readonly AutoResetEvent wake = new AutoResetEvent(false);
+        /// <summary>There is something to copy, or somebody copies.</summary>
         private volatile bool working = true;
         private int maps;
         private bool missing;
@@ -37,11 +38,9 @@ namespace Weave.Runtime
             {
                 Found(assembly);
             }
-            Assembly first = Next();
-            if (first != null)
-            {
-                StartCopying(first);
-            }
+            // It stays: where an assembly is loaded no thread can be started. Mono holds its loader's lock there, which the new
+            // thread would wait for, and the old one for that.
+            new Thread(Copy) { Name = "weave-symbols", IsBackground = true }.Start();
         }
 
         /// <summary>Waits until there is nothing to copy, or that long.</summary>
@@ -63,7 +62,6 @@ namespace Weave.Runtime
                 {
                     return;
                 }
-                bool start = false;
                 try
                 {
                     string identity = Identity(assembly);
@@ -76,21 +74,14 @@ namespace Weave.Runtime
                     }
                     seen.Add(identity);
                     store.Header.SetFlag(Header.AllSymbols, false);
-                    start = !working;
                     working = true;
-                    if (!start)
-                    {
-                        queue.Add(assembly);
-                    }
+                    queue.Add(assembly);
                 }
                 finally
                 {
                     gate.Leave();
                 }
-                if (start)
-                {
-                    StartCopying(assembly);
-                }
+                wake.Set();
             }
             catch (Exception)
             {
@@ -111,16 +102,17 @@ namespace Weave.Runtime
             }
         }
 
-        private void StartCopying(Assembly first)
-        {
-            new Thread(() => Copy(first)) { Name = "weave-symbols", IsBackground = true }.Start();
-        }
-
-        private void Copy(Assembly assembly)
+        private void Copy()
         {
             Recorder.Mute(); // what reads resources may be woven
-            while (assembly != null)
+            while (true)
             {
+                Assembly assembly = Next();
+                if (assembly == null)
+                {
+                    wake.WaitOne();
+                    continue;
+                }
                 try
                 {
                     missing |= !store.Symbols(maps++, Read(assembly));
@@ -129,7 +121,6 @@ namespace Weave.Runtime
                 {
                     missing = true;
                 }
-                assembly = Next();
             }
         }
 

@@ -338,6 +338,15 @@ public static class Programs
         Calls(1);
     }
 
+    private static void LoadWithinALoad()
+    {
+        Calls(1);
+        Assembly late = Assembly.LoadFrom(Environment.GetEnvironmentVariable("LATE"));
+        Thread.Sleep(300); // all maps so far are copied
+        Activator.CreateInstance(late.GetType("C"));
+        Calls(1);
+    }
+
     private static void NoThreadLeft()
     {
         Calls(1000);

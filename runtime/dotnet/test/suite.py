@@ -451,13 +451,13 @@ def test_aborts(folder):
         assert thread.whole()
 
 
-def resource(folder, name, data):
+def resource(folder, name, data, text="public class C { }", references=()):
     """An assembly with a symbols map."""
     (folder / "map").write_bytes(data)
     source = folder / f"{name}.cs"
-    source.write_text("public class C { }")
+    source.write_text(text)
     core = toolchain.mono_libraries() / "4.5-api/mscorlib.dll"
-    toolchain.run([*toolchain.csc(), "-nologo", "-nostdlib", "-target:library", f"-r:{core}",
+    toolchain.run([*toolchain.csc(), "-nologo", "-nostdlib", "-target:library", *(f"-r:{r}" for r in (core, *references)),
                    f"-res:{folder / 'map'},Weave.Symbols", f"-out:{folder / name}.dll", str(source)])
     return folder / f"{name}.dll"
 
@@ -480,6 +480,15 @@ def test_symbols(folder):
     t = run(folder, "Many", WEAVE_TRACE_LIMIT="512k")
     assert t.overwritten > 0
     equal([b"WSYM and so on"], t.symbols(), "kept in the ring")
+
+
+def test_loaded_while_the_loader_is_at_work(folder):
+    # The struct's library is loaded while the class is laid out, for which Mono holds a lock.
+    inner = resource(folder, "inner", b"the struct's", "public struct S { public int N; }")
+    outer = resource(folder, "outer", b"the class's", "public class C { public S Field; }", [inner])
+    t = run(folder, "LoadWithinALoad", LATE=outer)
+    equal([b"WSYM and so on", b"the class's", b"the struct's"], t.symbols(), "maps")
+    equal(3, t.flags, "flags")
 
 
 def main():

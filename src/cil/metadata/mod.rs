@@ -43,12 +43,12 @@ impl<'a> Metadata<'a> {
             None => None,
         };
         let stream = root
-            .stream(b"#~")
-            .or_else(|| root.stream(b"#-"))
+            .tables()
+            .map(|number| root.streams[number])
             .ok_or_else(|| Error::malformed(0, "metadata without tables"))?;
         let external = pdb.as_ref().map_or(&[0; 64], |pdb| &pdb.rows);
         // A minimal delta (`#JTD`) has wide indices everywhere.
-        let wide = root.stream(b"#JTD").is_some();
+        let wide = root.is_under_edit() && root.stream(b"#JTD").is_some();
         let tables =
             Tables::parse(stream.data, external, wide).map_err(|e| e.offset_by(stream.offset))?;
         let heap = |name: &[u8]| {

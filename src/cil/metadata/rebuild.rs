@@ -80,16 +80,12 @@ pub fn rebuild<'a>(
         assembly: None,
     };
     let root = &metadata.root;
-    let table_stream = root
-        .streams
-        .iter()
-        .position(|s| s.name == b"#~")
-        .or_else(|| root.streams.iter().position(|s| s.name == b"#-"));
+    let (table_stream, guid_stream) = (root.tables(), root.position(b"#GUID"));
     let mut pending = additions.take_heaps();
     // Heaps that are not there yet come last.
     let mut streams: Vec<(&[u8], &'a [u8], Vec<u8>)> = Vec::with_capacity(root.streams.len() + 2);
-    for stream in &root.streams {
-        let addition = pending.iter_mut().find(|(name, _)| *name == stream.name);
+    for (number, stream) in root.streams.iter().enumerate() {
+        let addition = (pending.iter_mut()).find(|(name, _)| root.position(name) == Some(number));
         let addition = addition.map_or(vec![], |(_, bytes)| std::mem::take(bytes));
         streams.push((stream.name, stream.data, addition));
     }
@@ -121,9 +117,9 @@ pub fn rebuild<'a>(
         if Some(number) == table_stream {
             put_tables(metadata, &additions, fields, &widths, &mut rebuilt);
         } else {
-            let mvid = match name {
-                b"#GUID" if rebuilt.mvid.is_none() => metadata.guids.get(mvid_index)?,
-                _ => None,
+            let mvid = match Some(number) == guid_stream {
+                true => metadata.guids.get(mvid_index)?,
+                false => None,
             };
             if mvid.is_some() {
                 let at = (mvid_index as usize - 1) * 16;

@@ -83,9 +83,31 @@ impl<'a> Root<'a> {
         })
     }
 
-    /// A stream by name; the first of several.
+    /// Whether runtimes take this for metadata under edit: its tables are `#-`, or there is a `#Schema`.
+    pub fn is_under_edit(&self) -> bool {
+        let mut names = self.streams.iter().map(|s| s.name);
+        let tables = names.clone().find(|name| matches!(*name, b"#~" | b"#-"));
+        tables == Some(b"#-") || names.any(|name| name == b"#Schema")
+    }
+
+    /// The number of the stream that counts by a name. As CoreCLR has it: the last of several, and the first in metadata
+    /// under edit, where upper and lower case are one.
+    pub fn position(&self, name: &[u8]) -> Option<usize> {
+        let mut names = self.streams.iter().map(|s| s.name);
+        match self.is_under_edit() {
+            true => names.position(|n| n.eq_ignore_ascii_case(name)),
+            false => names.rposition(|n| n == name),
+        }
+    }
+
+    /// The number of the stream with the tables.
+    pub fn tables(&self) -> Option<usize> {
+        self.position(b"#~").or_else(|| self.position(b"#-"))
+    }
+
+    /// The stream that counts by a name.
     pub fn stream(&self, name: &[u8]) -> Option<Stream<'a>> {
-        self.streams.iter().find(|s| s.name == name).copied()
+        self.position(name).map(|number| self.streams[number])
     }
 }
 
@@ -118,3 +140,7 @@ impl<'a> PdbStream<'a> {
         })
     }
 }
+
+#[cfg(test)]
+#[path = "root_tests.rs"]
+mod tests;

@@ -230,11 +230,11 @@ fn rebuild(
         out.resize((out.len() + 1).next_multiple_of(4), 0);
     }
     let mut id_at = None;
-    let (mut wrote_tables, mut wrote_blobs) = (false, false);
-    for s in &root.streams {
+    let [of_pdb, of_blobs] = [&b"#Pdb"[..], b"#Blob"].map(|name| root.position(name));
+    for (number, s) in root.streams.iter().enumerate() {
         let start = out.len();
-        match s.name {
-            b"#Pdb" if id_at.is_none() => {
+        match Some(number) {
+            n if n == of_pdb => {
                 id_at = Some(start);
                 out.extend_from_slice(&[0; 20]);
                 out.extend_from_slice(&stream.entry_point.to_le_bytes());
@@ -245,12 +245,10 @@ fn rebuild(
                     }
                 }
             }
-            b"#~" | b"#-" if !wrote_tables => {
-                wrote_tables = true;
+            n if n == root.tables() => {
                 put_tables(pdb, edits, &places, &widths, field, &mut out);
             }
-            b"#Blob" if !wrote_blobs => {
-                wrote_blobs = true;
+            n if n == of_blobs => {
                 out.extend_from_slice(s.data);
                 out.extend_from_slice(&added);
             }
@@ -263,7 +261,7 @@ fn rebuild(
         headers += 8 + (s.name.len() + 1).next_multiple_of(4);
     }
     match id_at {
-        Some(at) if wrote_blobs || added.is_empty() => Ok((out, at)),
+        Some(at) if of_blobs.is_some() || added.is_empty() => Ok((out, at)),
         _ => Err(Error::new(Kind::Malformed, "a PDB without a #Blob stream")),
     }
 }
