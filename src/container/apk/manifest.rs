@@ -13,6 +13,8 @@ const RESOURCE_IDS: u16 = 0x0180;
 const START_ELEMENT: u16 = 0x0102;
 /// `android.R.attr.minSdkVersion`.
 const MIN_SDK_VERSION: u32 = 0x0101_020c;
+/// `TYPE_STRING`.
+const STRING: u8 = 0x03;
 /// `TYPE_INT_DEC` and `TYPE_INT_HEX`.
 const INTEGER: [u8; 2] = [0x10, 0x11];
 /// `UTF8_FLAG` of a string pool.
@@ -24,7 +26,7 @@ pub(super) fn is_binary(manifest: &[u8]) -> bool {
 }
 
 /// The API level from which on the apk can be installed. It is 1 where nothing else is said; `None` where it cannot be
-/// told: a code name, a resource, a damaged manifest.
+/// told: a resource, a damaged manifest.
 pub(super) fn min_sdk(manifest: &[u8]) -> Option<u32> {
     // `uses-sdk` may be there more than once; as `apksigner` does, the highest counts.
     let mut highest = Some(1);
@@ -64,7 +66,10 @@ fn each_level(manifest: &[u8], see: &mut impl FnMut(Option<u32>)) -> Result<()> 
                         if id.starts_with(&MIN_SDK_VERSION.to_le_bytes()) {
                             let kind = Cursor::at(chunk, from + 15).u8()?;
                             let value = Cursor::at(chunk, from + 16).le_u32()?;
-                            level = INTEGER.contains(&kind).then_some(value);
+                            level = match kind {
+                                STRING => code_name(strings, value)?,
+                                kind => INTEGER.contains(&kind).then_some(value),
+                            };
                         }
                     }
                     see(level);
@@ -77,23 +82,39 @@ fn each_level(manifest: &[u8], see: &mut impl FnMut(Option<u32>)) -> Result<()> 
     Ok(())
 }
 
+/// What lies at a string of the pool, its length in front.
+fn string(pool: &[u8], index: u32) -> Result<Cursor<'_>> {
+    let header = Cursor::at(pool, 2).le_u16()?;
+    let start = Cursor::at(pool, 20).le_u32()?;
+    let row = usize::from(header).saturating_add((index as usize).saturating_mul(4));
+    let offset = Cursor::at(pool, row).le_u32()?;
+    let at = (start as usize).saturating_add(offset as usize);
+    Ok(Cursor::at(pool, at))
+}
+
 /// Whether a string of the pool is `uses-sdk`.
 fn is_uses_sdk(pool: &[u8], index: u32) -> Result<bool> {
-    let mut header = Cursor::at(pool, 2);
-    let header_size = header.le_u16()?;
-    let (flags, start) = (
-        Cursor::at(pool, 16).le_u32()?,
-        Cursor::at(pool, 20).le_u32()?,
-    );
-    let row = usize::from(header_size) + 4 * index as usize;
-    let offset = Cursor::at(pool, row).le_u32()?;
     // Lengths below 128 are one byte in UTF-8, in characters and in bytes, and one unit in UTF-16.
-    let name: &[u8] = match flags & UTF8 {
+    let name: &[u8] = match Cursor::at(pool, 16).le_u32()? & UTF8 {
         0 => b"\x08\0u\0s\0e\0s\0-\0s\0d\0k\0",
         _ => b"\x08\x08uses-sdk",
     };
-    let string = Cursor::at(pool, (start as usize).saturating_add(offset as usize));
-    Ok({ string }.take(name.len()).is_ok_and(|s| s == name))
+    Ok(string(pool, index)?
+        .take(name.len())
+        .is_ok_and(|s| s == name))
+}
+
+/// The level of a code name, which apks for a preview of Android have: the names rise with the alphabet. Exact enough to
+/// tell the digests that are known.
+fn code_name(pool: &[u8], index: u32) -> Result<Option<u32>> {
+    let mut name = string(pool, index)?;
+    name.take(2)?;
+    Ok(match name.u8()? {
+        // Jelly Bean has levels 16 to 18, and a preview of it was one of level 15.
+        b'A'..=b'J' => Some(15),
+        b'K'..=b'Z' => Some(19),
+        _ => None,
+    })
 }
 
 #[cfg(test)]
@@ -113,7 +134,7 @@ pub(super) mod tests {
 
     /// A manifest with `uses-sdk` elements whose attribute is of a type and has a value.
     pub(in super::super) fn manifest(utf8: bool, levels: &[(u8, u32)]) -> Vec<u8> {
-        let names = ["minSdkVersion", "uses-sdk"];
+        let names = ["minSdkVersion", "uses-sdk", "IceCreamSandwich", "KitKat"];
         let (mut offsets, mut data) = (vec![], vec![]);
         for name in names {
             offsets.extend((data.len() as u32).to_le_bytes());
@@ -130,7 +151,7 @@ pub(super) mod tests {
         data.resize(data.len().next_multiple_of(4), 0);
         let flags = if utf8 { UTF8 } else { 0 };
         let pool = [&offsets[..], &data].concat();
-        let mut chunks = chunk(STRINGS, &[2, 0, flags, 28 + 8, 0], &pool);
+        let mut chunks = chunk(STRINGS, &[4, 0, flags, 28 + 16, 0], &pool);
         chunks.extend(chunk(RESOURCE_IDS, &[], &MIN_SDK_VERSION.to_le_bytes()));
         for (kind, value) in levels {
             let mut element = vec![];
@@ -157,9 +178,12 @@ pub(super) mod tests {
             assert_eq!(of(&[(0x10, 21)]), Some(21));
             assert_eq!(of(&[(0x11, 9), (0x10, 17)]), Some(17));
             assert_eq!(of(&[]), Some(1));
-            // A code name.
+            // A resource; code names, and what is none.
+            assert_eq!(of(&[(0x01, 0x7f01_0000)]), None);
+            assert_eq!(of(&[(0x10, 30), (0x01, 0x7f01_0000)]), None);
+            assert_eq!(of(&[(0x03, 2)]), Some(15));
+            assert_eq!(of(&[(0x03, 3)]), Some(19));
             assert_eq!(of(&[(0x03, 0)]), None);
-            assert_eq!(of(&[(0x10, 30), (0x03, 0)]), None);
         }
         let good = manifest(true, &[(0x10, 9)]);
         assert!(is_binary(&good) && !is_binary(b"<manifest"));
