@@ -1,9 +1,12 @@
 //! Whether a dex file's code holds together, after the rules of ART's method verifier: what every
 //! register holds at every instruction, uninitialised objects, pairs, handlers, monitors, payloads.
 //!
+//! Woven methods must call their hooks in pairs, too.
+//!
 //! What classes from outside the file decide is taken to be right. Devices do the same with what
 //! they cannot resolve, and look again when it is run.
 
+mod hooks;
 mod method;
 mod statics;
 mod step;
