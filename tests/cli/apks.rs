@@ -156,3 +156,20 @@ fn dex_files_that_no_class_loader_looks_for_are_told() {
         assert!(!said.contains("weave runtime"), "{said}");
     }
 }
+
+#[test]
+fn a_wrong_checksum_is_told_and_mended() {
+    let mut dex = DEX.to_vec();
+    dex[8] ^= 1;
+    let world = World::new();
+    world.write("in.zip", archive(&[("classes.dex", &dex)]));
+    let ran = world.weave(&["verify", "in.zip"]);
+    assert_eq!(ran.status, 1, "{}", ran.err);
+    assert!(
+        ran.out.contains("in.zip!/classes.dex: the checksum is"),
+        "{}",
+        ran.out
+    );
+    world.wove(&["--rules", "pack:all", "in.zip", "out.zip"]);
+    world.wove(&["verify", "out.zip"]);
+}
