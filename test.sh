@@ -51,7 +51,7 @@ step() {
         runtime) ./runtime/java/test.sh && ./runtime/dotnet/test.sh ;;
         oracles) both python3 tests/harness/test_oracles.py -- python3 tests/harness/test_oracles_dotnet.py ;;
         sample) release && both python3 tests/harness/sample.py -- python3 tests/harness/sample_dotnet.py ;;
-        android) release && both python3 tests/harness/sample_android.py -- python3 tests/harness/check_dex.py $scope ;;
+        android) release && both python3 tests/harness/sample_android.py -- both python3 tests/harness/check_dex.py $scope -- python3 tests/harness/programs_dex.py $scope ;;
         dotnet) release && both python3 tests/harness/check_dotnet.py $scope -- python3 tests/harness/programs_dotnet.py $scope ;;
         corpora) release && python3 tests/harness/check_corpora.py $scope ;;
         programs) release && python3 tests/harness/programs.py $scope ;;

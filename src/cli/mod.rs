@@ -17,8 +17,8 @@ use std::process::ExitCode;
 
 /// Weaves hooks into compiled programs: enter, exit and exception of the methods that rules name
 ///
-/// Reads a class file, a jar (war, ear, zip) or a folder of these, and writes the same with hooks in
-/// the bytecode. The woven program records what happened; `weave report` shows it.
+/// Reads classes, .NET assemblies or dex files, by themselves or in a jar, an apk or a folder, and writes the
+/// same with hooks in the bytecode. The woven program records what happened; `weave report` shows it.
 #[derive(Parser)]
 #[command(
     name = "weave",

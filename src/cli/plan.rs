@@ -22,7 +22,7 @@ use std::path::PathBuf;
   weave plan app.jar --rules weave.toml --filter Orders
   weave plan app.jar --json | jq '.classes[].type'")]
 pub struct PlanArgs {
-    /// Class file, jar, war, ear, zip, or a folder of these
+    /// Class file, jar, war, ear, zip, dex file, apk, aab, aar, .NET assembly, or a folder of these
     #[arg(value_name = "INPUT")]
     input: PathBuf,
 

@@ -8,15 +8,17 @@ use std::path::PathBuf;
 
 /// Check that the bytecode of an artifact holds together
 ///
-/// Reads every class with two independent readers, compares what they say, and checks the structure of every
-/// method: branches, exception ranges, frames and line numbers must fall on instructions. It does not
-/// replace the virtual machine's own verifier, which also knows types (java -Xverify:all).
+/// Every class file is read by two independent readers, whose answers are compared, and the structure of every
+/// method is checked: branches, exception ranges, frames and line numbers must fall on instructions. This does
+/// not replace the virtual machine's own verifier, which also knows types (java -Xverify:all). Dex files are
+/// checked for types, too, by the rules of Android's verifier, as far as a file by itself tells.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   weave verify woven.jar
+  weave verify woven.apk
   weave verify woven-lib/ --json")]
 pub struct VerifyArgs {
-    /// Class file, jar, war, ear, zip, or a folder of these
+    /// Class file, jar, war, ear, zip, dex file, apk, aab, aar, .NET assembly, or a folder of these
     #[arg(value_name = "ARTIFACT")]
     artifact: PathBuf,
 

@@ -16,7 +16,7 @@ const SHOWN: usize = 10;
 /// Arguments of the main job.
 #[derive(clap::Args)]
 pub struct WeaveArgs {
-    /// Class file, jar, war, ear, zip, apk, aab, aar, .NET assembly, or a folder of these
+    /// Class file, jar, war, ear, zip, dex file, apk, aab, aar, .NET assembly, or a folder of these
     #[arg(value_name = "INPUT", required = true)]
     input: Option<PathBuf>,
 

@@ -33,6 +33,8 @@ pub(super) struct NewProto {
 pub(super) struct Ids {
     pub remap: Remap,
     pub strings: Inserted<Vec<u8>>,
+    /// An old string, by its old index, that gets another text; it keeps its place among the others.
+    pub changed: Option<(u32, Vec<u8>)>,
     /// New string indices.
     pub types: Inserted<u32>,
     pub protos: Inserted<NewProto>,
@@ -53,6 +55,7 @@ impl Ids {
                 count(file.methods.len()),
             ]),
             strings: Vec::new(),
+            changed: None,
             types: Vec::new(),
             protos: Vec::new(),
             methods: Vec::new(),
@@ -117,7 +120,7 @@ pub(super) fn compare_strings(a: &[u8], b: &[u8]) -> Ordering {
 }
 
 /// Where in a sorted table of `count` rows something belongs, and whether it is there already.
-fn search(
+pub(super) fn search(
     count: usize,
     mut compare: impl FnMut(u32) -> Result<Ordering>,
 ) -> Result<Result<u32, u32>> {
@@ -354,6 +357,7 @@ pub(super) fn add(
             methods: methods.remap,
         },
         strings: strings.inserted,
+        changed: None,
         types: types.inserted,
         protos: protos.inserted,
         methods: methods.inserted,

@@ -115,11 +115,14 @@ impl Strings {
             size: 0,
         };
         let mut budget = Budget::new(file, "strings");
-        for row in file.strings {
+        for (i, row) in (0..).zip(file.strings) {
             let at = u32_at(row, 0) as usize;
             let (_, end) = string_data(file.bytes, at)?;
             budget.spend(at, end - at)?;
-            strings.size += end - at;
+            strings.size += match &ids.changed {
+                Some((changed, text)) if *changed == i => new_string(text).len(),
+                _ => end - at,
+            };
             strings.ends.push(end as u32);
         }
         let new = ids.strings.iter().map(|(_, text)| new_string(text).len());
@@ -504,21 +507,29 @@ impl Sources<'_, '_> {
     fn write_strings(&self, ids: &mut usize, out: &mut Vec<u8>) -> Result<()> {
         let bytes = self.file.bytes;
         let mut run = 0..0;
-        let mut ends = self.strings.ends.iter();
+        let mut old = (0..).zip(&self.strings.ends);
+        let changed = self.ids.changed.as_ref();
         merge(self.file.strings, &self.ids.strings, |row| {
-            let place = match row {
+            let (text, range) = match row {
+                Row::New(text, _) => (Some(text), 0..0),
                 Row::Old(row) => {
+                    let (i, &end) = old.next().expect("one a string");
+                    let text = changed.filter(|(index, _)| *index == i);
                     let at = u32_at(row, 0) as usize;
-                    let end = *ends.next().expect("one a string") as usize;
-                    if at != run.end {
+                    (text.map(|(_, text)| text), at..end as usize)
+                }
+            };
+            let place = match text {
+                None => {
+                    if range.start != run.end {
                         out.extend_from_slice(&bytes[run.clone()]);
-                        run = at..at;
+                        run = range.start..range.start;
                     }
                     let place = out.len() + run.len();
-                    run.end = end;
+                    run.end = range.end;
                     place
                 }
-                Row::New(text, _) => {
+                Some(text) => {
                     out.extend_from_slice(&bytes[run.clone()]);
                     run = 0..0;
                     let place = out.len();

@@ -5,6 +5,7 @@
 
 mod bodies;
 mod branches;
+mod checksums;
 mod class;
 pub mod code_item;
 mod constructor;

@@ -1,9 +1,12 @@
 //! Whether a dex file's code holds together, after the rules of ART's method verifier: what every
 //! register holds at every instruction, uninitialised objects, pairs, handlers, monitors, payloads.
 //!
+//! Woven methods must call their hooks in pairs, too.
+//!
 //! What classes from outside the file decide is taken to be right. Devices do the same with what
 //! they cannot resolve, and look again when it is run.
 
+mod hooks;
 mod method;
 mod statics;
 mod step;
@@ -11,7 +14,7 @@ mod types;
 
 use crate::dex::class::{ClassDef, Members};
 use crate::dex::code_item::Code;
-use crate::dex::file::{Dex, File};
+use crate::dex::file::{Dex, File, u32_at};
 use crate::dex::order;
 use crate::error::{Error, Result, Verdict};
 use method::Checker;
@@ -37,6 +40,19 @@ pub fn verify(bytes: &[u8]) -> Verdict {
         Err(e) => verdict.failures.push(e),
     }
     verdict
+}
+
+/// Compares each dex with its checksum, without which Android loads none. The signature it does not look at.
+pub fn checksums(bytes: &[u8]) -> Result<()> {
+    for file in &Dex::parse(bytes)?.files {
+        let dex = &file.bytes[file.start..][..file.size];
+        let (told, is) = (u32_at(dex, 8), simd_adler32::adler32(&&dex[12..]));
+        if told != is {
+            let what = format!("the checksum is {told:08x}, that of the bytes {is:08x}");
+            return Err(Error::malformed(file.start + 8, what));
+        }
+    }
+    Ok(())
 }
 
 fn verify_file(file: &File<'_>, verdict: &mut Verdict) -> Result<()> {

@@ -5,6 +5,7 @@ use crate::aspect::plan::{Plan, Planned, Skipped};
 use crate::aspect::woven::WovenType;
 use crate::bytes::mutf8;
 use crate::dex::bodies::{Bodies, DEBUG_INFO, Job, Member, PART};
+use crate::dex::checksums;
 use crate::dex::class::{Budget, ClassDef, Members};
 use crate::dex::descriptors::Descriptors;
 use crate::dex::file::{Dex, File, NO_INDEX};
@@ -198,7 +199,19 @@ fn weave_bodies(
         }),
     }
     let any = tell(file, plan, scratch, types)?;
-    Ok(added.map(|added| added.ids).filter(|_| any))
+    let Some(mut ids) = added.map(|added| added.ids).filter(|_| any) else {
+        return Ok(None);
+    };
+    ids.changed = checksums::without(file, &ids, || {
+        (plan.planned.iter().zip(&scratch.outcomes))
+            .filter(|(_, outcome)| outcome.left.is_none())
+            .map(|(planned, _)| {
+                let row = &file.classes[(planned.ty - plan.first_type) as usize];
+                file.descriptor(ClassDef::read(row).ty)
+            })
+            .collect()
+    })?;
+    Ok(Some(ids))
 }
 
 /// Lists the types with planned methods, and whether any method was woven.

@@ -86,6 +86,9 @@ pub(crate) fn weave_archive<W: Write + Send>(
     let library = match &spot.library {
         // What brings its own class loader brings its own library.
         Library::ClassPath(_) if survey.layout != Layout::Jar => Library::Embed,
+        Library::Outer if cx.runtime && matches!(survey.layout, Layout::Apk | Layout::Aab) => {
+            Library::Embed
+        }
         library => library.clone(),
     };
     let is_unit = spot.is_unit || library == Library::Embed;
@@ -237,7 +240,9 @@ impl<W: Write + Send> Walk<'_, '_, '_, W> {
             let member = &members[index];
             let bytes = match member.stored() {
                 _ if matches!(member.method(), Method::Other(_)) || member.is_encrypted() => {
-                    return Ok(None);
+                    let why =
+                        "a dex file that is encrypted or packed with a method other than deflate";
+                    return Err(Error::new(Kind::Unsupported, why));
                 }
                 Some(stored) => Cow::Borrowed(stored?),
                 None => {
@@ -355,11 +360,21 @@ impl<W: Write + Send> Walk<'_, '_, '_, W> {
             is_unit: false,
             depth: self.spot.depth + 1,
         };
+        let is_signed = apk::has_signing_block(&inner)
+            || (inner.members().iter()).any(|m| apk::is_signature_file(m.name()));
         let size = bytes.len();
         let mut open = || Ok(Vec::with_capacity(size + size / 8));
         let woven =
             weave_archive::<Vec<u8>>(self.cx, self.ledger, meter, &spot, &inner, &mut open)?;
-        if let Some(woven) = woven {
+        if let Some(mut woven) = woven {
+            if let Some(identity) = self.cx.identity
+                && is_signed
+                && inner.find(apk::MANIFEST).is_some()
+            {
+                let unsigned = Archive::open(&woven).map_err(|e| self.place(index, e))?;
+                woven = apk::sign::sign(&unsigned, identity, Vec::new())
+                    .map_err(|e| self.place(index, e))?;
+            }
             let packed = match member.method() {
                 Method::Stored => Packed {
                     method: Method::Stored,
@@ -409,7 +424,7 @@ impl<W: Write + Send> Walk<'_, '_, '_, W> {
             return Ok(None);
         }
         self.output.keep_rest()?;
-        if survey.signed && !(self.cx.signs && self.spot.depth == 0) {
+        if survey.signed && !self.signed_anew() {
             self.ledger.outcome.warn(
                 WarningKind::SignatureRemoved,
                 format!(
@@ -431,26 +446,8 @@ impl<W: Write + Send> Walk<'_, '_, '_, W> {
                 self.output.add(path, Method::Stored, &jar)?;
             }
             home => {
-                if let Home::Dex(folder) = home
-                    && embed
-                    && self.needs_dex_library
-                    && !self.has_dex_library
-                {
-                    let members = self.archive.members();
-                    let inside = |name: &str| name.strip_prefix(folder).map(str::to_owned);
-                    let names: Vec<String> =
-                        members.iter().filter_map(|m| inside(m.name())).collect();
-                    let number = apk::free_dex_number(names.iter().map(String::as_str));
-                    let like = survey.dexes.iter().map(|&i| &members[i]);
-                    let like = like
-                        .filter(|m| inside(m.name()).is_some())
-                        .map(Member::method);
-                    let method = match like.min_by_key(|m| *m != Method::Stored) {
-                        Some(Method::Stored) => Method::Stored,
-                        _ => Method::Deflated,
-                    };
-                    let name = format!("{folder}{}", apk::dex_name(number));
-                    self.output.add(&name, method, runtime::DEX)?;
+                if embed && self.needs_dex_library && !self.has_dex_library {
+                    self.add_dex_library()?;
                 }
                 if let Home::Package(prefix) = home
                     && embed
@@ -469,6 +466,46 @@ impl<W: Write + Send> Walk<'_, '_, '_, W> {
             }
         }
         self.output.finish().map(Some)
+    }
+
+    /// Whether this archive gets a signature once it is woven: the outermost one, and apks, which cannot be installed
+    /// without.
+    fn signed_anew(&self) -> bool {
+        let is_apk = || self.archive.find(apk::MANIFEST).is_some();
+        self.cx.identity.is_some() && (self.spot.depth == 0 || is_apk())
+    }
+
+    /// Adds the hook library as the next dex file, if class loaders look for any here.
+    fn add_dex_library(&mut self) -> Result<()> {
+        let (survey, members) = (self.rules.survey, self.archive.members());
+        let folder = match survey.home {
+            Home::Dex(folder) => folder,
+            // Class files may lie beside dex files that were made of them.
+            _ if self.archive.find(&apk::dex_name(1)).is_some() => "",
+            _ => {
+                self.ledger.outcome.warn(
+                    WarningKind::LibraryMissing,
+                    format!(
+                        "{}: its dex files call the hook library, which has no place here: lay the one of `weave runtime weave-runtime.dex` where they find it",
+                        self.spot.label
+                    ),
+                );
+                return Ok(());
+            }
+        };
+        let inside = |name: &str| name.strip_prefix(folder).map(str::to_owned);
+        let names: Vec<String> = members.iter().filter_map(|m| inside(m.name())).collect();
+        let number = apk::free_dex_number(names.iter().map(String::as_str));
+        let like = survey.dexes.iter().map(|&i| &members[i]);
+        let like = like
+            .filter(|m| inside(m.name()).is_some())
+            .map(Member::method);
+        let method = match like.min_by_key(|m| *m != Method::Stored) {
+            Some(Method::Stored) => Method::Stored,
+            _ => Method::Deflated,
+        };
+        let name = format!("{folder}{}", apk::dex_name(number));
+        self.output.add(&name, method, runtime::DEX)
     }
 }
 

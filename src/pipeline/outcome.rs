@@ -67,6 +67,8 @@ pub enum WarningKind {
     SignatureRemoved,
     /// A baseline profile does not fit its dex files, and was left out.
     ProfileDropped,
+    /// Dex files call the hook library, and lie where it cannot be laid beside them.
+    LibraryMissing,
     /// Native code made ahead of time no longer fits and was dropped.
     NativeCodeDropped,
     /// Debugging information that cannot be kept was left out.
@@ -86,6 +88,7 @@ impl WarningKind {
             WarningKind::Unreadable => "unreadable",
             WarningKind::SignatureRemoved => "signature-removed",
             WarningKind::ProfileDropped => "profile-dropped",
+            WarningKind::LibraryMissing => "library-missing",
             WarningKind::NativeCodeDropped => "native-code-dropped",
             WarningKind::DebuggingDropped => "debugging-dropped",
             WarningKind::NotCopied => "not-copied",

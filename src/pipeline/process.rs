@@ -5,6 +5,7 @@ use crate::aspect::plan::{Planned, Planner, Skipped};
 use crate::aspect::pointcut::{ArtifactMatcher, Hierarchy, Matcher};
 use crate::aspect::woven::WovenType;
 use crate::cil;
+use crate::container::apk::identity::Identity;
 use crate::container::zip::Codec;
 use crate::error::Result;
 use crate::jvm;
@@ -36,8 +37,8 @@ pub(crate) struct Context<'j> {
     /// Nothing is written: leave out what costs only for the output.
     pub(crate) dry: bool,
     pub(crate) runtime: bool,
-    /// The output is signed anew: that old signatures go is no news.
-    pub(crate) signs: bool,
+    /// Who signs the output anew: that old signatures go is then no news.
+    pub(crate) identity: Option<&'j Identity>,
 }
 
 impl Context<'_> {

@@ -70,7 +70,7 @@ fn run_here(job: &Job, progress: Progress<'_>) -> Result<Outcome> {
         explain: job.explain,
         dry: job.output.is_none(),
         runtime: job.runtime,
-        signs: job.identity.is_some(),
+        identity: job.identity.as_ref(),
     };
     let mut ledger = Ledger::new(&known, job.explain);
     if let Some(output) = &job.output {

@@ -77,12 +77,15 @@ pub fn verify(path: &Path) -> Result<Verified> {
 
 /// Verifies what is no archive; `None` where there is nothing to verify.
 fn file(bytes: &[u8], label: &str) -> Option<Verified> {
-    let verdict = match Format::of(bytes) {
+    let mut verdict = match Format::of(bytes) {
         Format::Class => jvm::verify::verify(bytes),
         Format::Pe if cil::is_assembly(bytes) => cil::verify::verify(bytes),
         Format::Dex => dex::verify::verify(bytes),
         Format::Pe | Format::Zip | Format::Other => return None,
     };
+    if Format::of(bytes) == Format::Dex && verdict.failures.is_empty() {
+        verdict.failures.extend(dex::verify::checksums(bytes).err());
+    }
     let place = |e: Error| e.in_artifact(label);
     Some(Verified {
         classes: 1,

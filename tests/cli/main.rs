@@ -1,5 +1,6 @@
 //! What a user of the command notices: artifacts go in, artifacts come out, programs run.
 
+mod apks;
 mod artifacts;
 mod assemblies;
 mod debugging;

@@ -10,6 +10,9 @@ use p256::ecdsa::signature::Signer as _;
 use p256::pkcs8::DecodePrivateKey as _;
 use ring::rand::SystemRandom;
 use ring::signature::{RSA_PKCS1_SHA256, RsaKeyPair};
+use rsa::pkcs8::DecodePrivateKey as _;
+use rsa::{Pkcs1v15Sign, RsaPrivateKey};
+use sha1::{Digest as _, Sha1};
 
 /// A private key with its certificates, the key's own first.
 pub struct Identity {
@@ -23,7 +26,11 @@ pub struct Identity {
 
 /// Both sign deterministically: PKCS #1 v1.5 as it is, ECDSA by RFC 6979.
 enum PrivateKey {
-    Rsa(Box<RsaKeyPair>),
+    Rsa {
+        key: Box<RsaKeyPair>,
+        /// The same key, for what `ring` does not sign.
+        pkcs8: Vec<u8>,
+    },
     P256(p256::ecdsa::SigningKey),
 }
 
@@ -128,7 +135,7 @@ impl Identity {
     /// The key's kind.
     pub fn kind(&self) -> KeyKind {
         match self.key {
-            PrivateKey::Rsa(_) => KeyKind::Rsa,
+            PrivateKey::Rsa { .. } => KeyKind::Rsa,
             PrivateKey::P256(_) => KeyKind::P256,
         }
     }
@@ -136,7 +143,7 @@ impl Identity {
     /// Signs SHA-256 of a message; the same message gives the same signature.
     pub fn sign(&self, message: &[u8]) -> Result<Vec<u8>> {
         match &self.key {
-            PrivateKey::Rsa(key) => {
+            PrivateKey::Rsa { key, .. } => {
                 let mut signature = vec![0; key.public().modulus_len()];
                 // Its random numbers are for blinding and do not show.
                 key.sign(
@@ -153,6 +160,19 @@ impl Identity {
                 Ok(signature.to_der().as_bytes().to_vec())
             }
         }
+    }
+
+    /// Signs SHA-1 of a message by RSA, which is all that Android before 4.3 knows; by another key as [`Self::sign`] does.
+    pub(super) fn sign_sha1(&self, message: &[u8]) -> Result<Vec<u8>> {
+        let PrivateKey::Rsa { pkcs8, .. } = &self.key else {
+            return self.sign(message);
+        };
+        let failed = |e: &dyn std::fmt::Display| {
+            Error::new(Kind::NotDone, format!("the key does not sign: {e}"))
+        };
+        let key = RsaPrivateKey::from_pkcs8_der(pkcs8).map_err(|e| failed(&e))?;
+        key.sign(Pkcs1v15Sign::new::<Sha1>(), &Sha1::digest(message))
+            .map_err(|e| failed(&e))
     }
 
     pub(super) fn certificates(&self) -> &[Vec<u8>] {
@@ -174,7 +194,8 @@ impl PrivateKey {
         let rsa = match RsaKeyPair::from_pkcs8(pkcs8) {
             Ok(key) => {
                 let public = key.public().as_ref().to_vec();
-                return Ok((PrivateKey::Rsa(Box::new(key)), public));
+                let (key, pkcs8) = (Box::new(key), pkcs8.to_vec());
+                return Ok((PrivateKey::Rsa { key, pkcs8 }, public));
             }
             Err(e) => e,
         };

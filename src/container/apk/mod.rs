@@ -8,6 +8,7 @@ mod block;
 mod der;
 pub mod identity;
 mod jks;
+mod manifest;
 pub mod profile;
 pub mod sign;
 mod v1;

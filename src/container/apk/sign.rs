@@ -5,7 +5,7 @@
 
 use super::block::{self, Digesting};
 use super::identity::Identity;
-use super::{is_signature_file, v1};
+use super::{is_signature_file, manifest, v1};
 use crate::container::jar::MANIFEST;
 use crate::container::zip::{Archive, Codec, Member, Method, Packed, Splicer};
 use crate::error::{Error, Kind, Result};
@@ -16,9 +16,15 @@ const MAX_MEMBER: u64 = 1 << 30;
 
 /// Signs an archive.
 pub fn sign<W: Write>(archive: &Archive<'_>, identity: &Identity, sink: W) -> Result<W> {
-    let is_apk = archive.find(super::MANIFEST).is_some();
     let mut codec = Codec::new();
-    let files = v1_files(archive, identity, is_apk, &mut codec)?;
+    let (is_apk, hash) = match apk_manifest(archive, &mut codec)? {
+        Some(manifest) => {
+            let min_sdk = manifest::min_sdk(&manifest);
+            (true, v1::Hash::of(min_sdk, identity.kind()))
+        }
+        None => (false, v1::Hash::Sha256),
+    };
+    let files = v1_files(archive, identity, hash, is_apk, &mut codec)?;
     let sink = Digesting::new(sink);
     let mut splicer = Splicer::new(archive, sink);
     if is_apk {
@@ -48,6 +54,18 @@ struct Files {
     others: [(&'static str, Packed); 2],
 }
 
+/// The manifest, if this is an apk.
+fn apk_manifest(archive: &Archive<'_>, codec: &mut Codec) -> Result<Option<Vec<u8>>> {
+    let Some(member) = archive.find(super::MANIFEST) else {
+        return Ok(None);
+    };
+    let mut bytes = Vec::new();
+    member
+        .read(codec, MAX_MEMBER, &mut bytes)
+        .map_err(|e| e.in_member(member.name()))?;
+    Ok(manifest::is_binary(&bytes).then_some(bytes))
+}
+
 fn is_manifest(member: &Member<'_>) -> bool {
     member.name().eq_ignore_ascii_case(MANIFEST)
 }
@@ -55,6 +73,7 @@ fn is_manifest(member: &Member<'_>) -> bool {
 fn v1_files(
     archive: &Archive<'_>,
     identity: &Identity,
+    hash: v1::Hash,
     is_apk: bool,
     codec: &mut Codec,
 ) -> Result<Files> {
@@ -70,14 +89,14 @@ fn v1_files(
         Some(member) => Some(read(member, codec)?),
         None => None,
     };
-    let mut digests = v1::Digests::new(before.as_deref());
+    let mut digests = v1::Digests::new(before.as_deref(), hash);
     for member in archive.members() {
         if !(member.is_folder() || is_manifest(member) || is_signature_file(member.name())) {
             digests.member(member.name(), &read(member, codec)?);
         }
     }
     let (manifest, file) = digests.finish(is_apk);
-    let signature = v1::signature(identity, &file)?;
+    let signature = v1::signature(identity, hash, &file)?;
     let mut pack = |bytes: &[u8]| Packed::new(Method::Deflated, bytes, codec);
     Ok(Files {
         manifest: pack(&manifest),
@@ -118,10 +137,11 @@ fn splice<W: Write>(
 mod tests {
     use super::*;
     use crate::container::apk::identity::KeyKind;
+    use crate::container::apk::manifest::tests::manifest;
     use crate::container::apk::{block, has_signing_block};
     use ring::signature::{
-        ECDSA_P256_SHA256_ASN1, RSA_PKCS1_2048_8192_SHA256, UnparsedPublicKey,
-        VerificationAlgorithm,
+        ECDSA_P256_SHA256_ASN1, RSA_PKCS1_2048_8192_SHA1_FOR_LEGACY_USE_ONLY,
+        RSA_PKCS1_2048_8192_SHA256, UnparsedPublicKey, VerificationAlgorithm,
     };
 
     macro_rules! key {
@@ -150,6 +170,12 @@ mod tests {
     }
 
     fn apk() -> Vec<u8> {
+        apk_from(21)
+    }
+
+    /// An apk for this API level and later ones.
+    fn apk_from(level: u32) -> Vec<u8> {
+        let manifest = manifest(true, &[(0x10, level)]);
         archive(&[
             (
                 "META-INF/MANIFEST.MF",
@@ -158,7 +184,7 @@ mod tests {
             ),
             ("META-INF/OLD.SF", Method::Deflated, b"old"),
             ("META-INF/OLD.RSA", Method::Deflated, b"old"),
-            ("AndroidManifest.xml", Method::Deflated, b"binary"),
+            ("AndroidManifest.xml", Method::Deflated, &manifest),
             ("res/", Method::Stored, b""),
             ("lib/x86/liba.so", Method::Stored, &[7; 5000]),
             ("resources.arsc", Method::Stored, &[1; 2_000_001]),
@@ -233,6 +259,54 @@ mod tests {
                 .verify(data, signature)
                 .unwrap();
         }
+    }
+
+    #[test]
+    fn what_runs_before_android_4_3_gets_digests_that_it_knows() {
+        let text = |archive: &Archive<'_>, name: &str| {
+            let mut bytes = Vec::new();
+            let member = archive.find(name).unwrap();
+            member.read(&mut Codec::new(), 1 << 20, &mut bytes).unwrap();
+            bytes
+        };
+        let signed = |level, identity| {
+            let bytes = apk_from(level);
+            sign(&Archive::open(&bytes).unwrap(), &identity, Vec::new()).unwrap()
+        };
+        let bytes = signed(17, rsa());
+        let old = Archive::open(&bytes).unwrap();
+        let file = text(&old, v1::SIGNATURE_FILE);
+        let told = String::from_utf8(file.clone()).unwrap();
+        assert!(told.contains("\r\nSHA1-Digest-Manifest: ") && !told.contains("SHA-256"));
+        assert!(told.contains("\r\nX-Android-APK-Signed: 2, 3\r\n"));
+        let told = String::from_utf8(text(&old, MANIFEST)).unwrap();
+        assert!(told.contains("\r\nSHA1-Digest: ") && !told.contains("SHA-256"));
+        // The signature is the last of the block.
+        let block = text(&old, v1::block_name(KeyKind::Rsa));
+        let identity = rsa();
+        let public_key = identity.public_key();
+        UnparsedPublicKey::new(
+            &RSA_PKCS1_2048_8192_SHA1_FOR_LEGACY_USE_ONLY,
+            &public_key[public_key.len() - 270..],
+        )
+        .verify(&file, &block[block.len() - 256..])
+        .unwrap();
+
+        for bytes in [signed(18, rsa()), signed(17, ec())] {
+            let file = text(&Archive::open(&bytes).unwrap(), v1::SIGNATURE_FILE);
+            let told = String::from_utf8(file).unwrap();
+            assert!(told.contains("\r\nSHA-256-Digest-Manifest: ") && !told.contains("SHA1"));
+        }
+    }
+
+    #[test]
+    fn an_aar_is_no_apk() {
+        let bytes = archive(&[
+            ("AndroidManifest.xml", Method::Deflated, b"<manifest/>"),
+            ("classes.jar", Method::Stored, b"jar"),
+        ]);
+        let signed = sign(&Archive::open(&bytes).unwrap(), &rsa(), Vec::new()).unwrap();
+        assert!(!has_signing_block(&Archive::open(&signed).unwrap()));
     }
 
     #[test]

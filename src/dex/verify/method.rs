@@ -1,6 +1,7 @@
 //! One method: its lines of registers, followed along every path.
 
 use super::ACC_STATIC;
+use super::hooks::{Hooks, Judge, phase};
 use super::statics::{self, covering, fault, mark};
 use super::step::Step;
 use super::types::{Type, Universe};
@@ -32,12 +33,22 @@ pub(super) struct Frame {
 /// What is known in front of an instruction: what the registers hold, and what a `move-result` would get.
 #[derive(Default)]
 pub(super) struct Line {
-    /// The registers; then the monitors held, and whether `this` is initialised.
+    /// The registers; then, in [`EXTRA`] more, the monitors held, the phases of the hooks, and whether `this` is
+    /// initialised.
     pub registers: Vec<Type>,
     pub result: Option<Type>,
     /// A register was written since this was last cleared.
     pub dirty: bool,
 }
+
+/// What a line holds behind the registers.
+pub(super) const EXTRA: usize = 3;
+/// The monitors held, counted from the line's end.
+pub(super) const HELD: usize = 3;
+/// The [`phase`]s of the hooks.
+pub(super) const PHASES: usize = 2;
+/// Whether `this` is initialised.
+pub(super) const INITIALISED: usize = 1;
 
 /// Registers of all lines of a method: more than real methods need by far.
 const MAX_LINES: usize = 1 << 26;
@@ -45,12 +56,21 @@ const MAX_LINES: usize = 1 << 26;
 /// Steps and registers merged in all methods of a file.
 const FUEL: u64 = 20_000_000_000;
 
+/// What of a method counts while its code is followed.
+struct Method<'h> {
+    class: u32,
+    returns: u32,
+    is_constructor: bool,
+    judge: Option<Judge<'h>>,
+}
+
 /// Verifies the methods of a file one by one.
 pub(super) struct Checker<'a> {
     pub file: &'a File<'a>,
     pub universe: Universe<'a>,
     /// Access flags of the methods that the file defines, by id; `NO_INDEX` for others.
     pub access: Vec<u32>,
+    hooks: Hooks,
     frame: Frame,
     line: Line,
     fuel: u64,
@@ -76,6 +96,7 @@ impl<'a> Checker<'a> {
             file,
             universe: Universe::new(file)?,
             access,
+            hooks: Hooks::of(file)?,
             frame: Frame::default(),
             line: Line::default(),
             fuel: FUEL,
@@ -114,6 +135,22 @@ impl<'a> Checker<'a> {
         frame.work.clear();
         let (_, returns, _) = self.file.proto(proto)?;
         self.file.descriptor(returns)?;
+        let hooks = std::mem::take(&mut self.hooks);
+        let outcome = hooks.judge(code, is_constructor).and_then(|judge| {
+            let of = Method {
+                class: class.ty,
+                returns,
+                is_constructor,
+                judge,
+            };
+            self.follow(frame, &of, code)
+        });
+        self.hooks = hooks;
+        outcome
+    }
+
+    /// Follows all paths from the start.
+    fn follow(&mut self, frame: &mut Frame, of: &Method<'_>, code: &Code<'_>) -> Result<()> {
         let registers = usize::from(code.registers);
         self.reach(frame, 0, code)?;
         while let Some(start) = frame.work.pop() {
@@ -121,10 +158,10 @@ impl<'a> Checker<'a> {
             let mut line = std::mem::take(&mut self.line);
             line.registers.clear();
             line.registers
-                .extend_from_slice(&frame.lines[at..at + registers + 2]);
+                .extend_from_slice(&frame.lines[at..at + registers + EXTRA]);
             line.result = None;
             self.line = line;
-            self.run(frame, start, class.ty, returns, is_constructor, code)?;
+            self.run(frame, start, of, code)?;
         }
         Ok(())
     }
@@ -134,9 +171,7 @@ impl<'a> Checker<'a> {
         &mut self,
         frame: &mut Frame,
         start: u32,
-        class: u32,
-        returns: u32,
-        is_constructor: bool,
+        of: &Method<'_>,
         code: &Code<'_>,
     ) -> Result<()> {
         let registers = usize::from(code.registers);
@@ -168,9 +203,10 @@ impl<'a> Checker<'a> {
                 code,
                 line: &mut self.line,
                 caught: &frame.caught,
-                class,
-                returns,
-                is_constructor,
+                class: of.class,
+                returns: of.returns,
+                is_constructor: of.is_constructor,
+                judge: of.judge,
             };
             if let Err(what) = step.step(insn) {
                 return Err(fault(code, insn, what));
@@ -222,7 +258,7 @@ impl<'a> Checker<'a> {
 
     /// Control comes to a target with the line as it is.
     fn reach(&mut self, frame: &mut Frame, pc: u32, code: &Code<'_>) -> Result<()> {
-        let width = usize::from(code.registers) + 2;
+        let width = usize::from(code.registers) + EXTRA;
         self.burn(width)?;
         let Some(&at) = frame.at.get(&pc) else {
             if frame.lines.len() + width > MAX_LINES {
@@ -238,25 +274,28 @@ impl<'a> Checker<'a> {
             return Ok(());
         }
         let mut changed = false;
-        let (registers, extra) = known.split_at_mut(width - 2);
+        let (registers, extra) = known.split_at_mut(width - EXTRA);
         for (mine, theirs) in registers.iter_mut().zip(&self.line.registers) {
             let merged = self.universe.merge(*mine, *theirs);
             changed |= merged != *mine;
             *mine = merged;
         }
-        let (held, initialised) = (
-            self.line.registers[width - 2],
-            self.line.registers[width - 1],
-        );
-        if extra[0] != held {
+        let theirs = &self.line.registers[width - EXTRA..];
+        let (mine, held) = (extra[EXTRA - HELD], theirs[EXTRA - HELD]);
+        if mine != held {
             let what = format!(
                 "control comes to {pc} with {} and with {} monitors held",
-                extra[0].0, held.0
+                mine.0, held.0
             );
             return Err(Error::malformed(code.offset, what));
         }
-        if extra[1].0 > initialised.0 {
-            extra[1] = initialised;
+        let at = EXTRA - PHASES;
+        let phases = Type(extra[at].0 | theirs[at].0);
+        changed |= phases != extra[at];
+        extra[at] = phases;
+        let at = EXTRA - INITIALISED;
+        if extra[at].0 > theirs[at].0 {
+            extra[at] = theirs[at];
             changed = true;
         }
         if changed {
@@ -302,6 +341,7 @@ impl<'a> Checker<'a> {
             return Err(Error::malformed(code.offset, what));
         }
         line.push(Type(0));
+        line.push(Type(phase::BEFORE));
         line.push(Type(u32::from(!is_constructor || is_root)));
         Ok(())
     }

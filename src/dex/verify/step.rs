@@ -1,7 +1,8 @@
 //! One instruction: what it asks of the registers, and what it makes of them.
 
 use super::ACC_STATIC;
-use super::method::Line;
+use super::hooks::Judge;
+use super::method::{EXTRA, HELD, INITIALISED, Line, PHASES};
 use super::types::{Type, Universe};
 use crate::bytes::Cursor;
 use crate::dex::code_item::Code;
@@ -25,6 +26,8 @@ pub(super) struct Step<'s, 'a> {
     pub class: u32,
     pub returns: u32,
     pub is_constructor: bool,
+    /// Follows the hooks, where they are to pair.
+    pub judge: Option<Judge<'s>>,
 }
 
 /// Monitors that may be held at once; ART's limit.
@@ -247,12 +250,15 @@ impl Step<'_, '_> {
     }
 
     fn returned(&mut self, insn: Insn) -> Check {
-        let extra = self.line.registers.len() - 2;
-        if self.line.registers[extra] != Type(0) {
+        let end = self.line.registers.len();
+        if self.line.registers[end - HELD] != Type(0) {
             return Err("returns while a monitor is held".into());
         }
-        if self.is_constructor && self.line.registers[extra + 1] == Type(0) {
+        if self.is_constructor && self.line.registers[end - INITIALISED] == Type(0) {
             return Err("returns without having called another constructor".into());
+        }
+        if let Some(judge) = self.judge {
+            judge.returned(self.line.registers[end - PHASES].0)?;
         }
         let letter = self.universe.letter(self.returns);
         let wanted = match letter {
@@ -273,8 +279,19 @@ impl Step<'_, '_> {
         }
     }
 
+    /// A call that may be a hook's.
+    fn hook(&mut self, insn: Insn) -> Check {
+        if let Some(judge) = self.judge {
+            let at = self.line.registers.len() - PHASES;
+            let phases = judge.call(insn, self.line.registers[at].0)?;
+            self.line.dirty |= phases != self.line.registers[at].0;
+            self.line.registers[at] = Type(phases);
+        }
+        Ok(())
+    }
+
     fn monitors(&mut self, by: i32) -> Check {
-        let held = self.line.registers.len() - 2;
+        let held = self.line.registers.len() - HELD;
         let now = self.line.registers[held].0.wrapping_add_signed(by);
         if now > MAX_MONITORS {
             return Err(match by {
@@ -461,7 +478,10 @@ impl Step<'_, '_> {
         let receiver = match insn::arguments(self.code.insns, insn).next() {
             Some(r) if !is_static => r,
             None if !is_static => return Err("no receiver is passed".into()),
-            _ => return self.call(insn, proto, None),
+            _ => {
+                self.call(insn, proto, None)?;
+                return self.hook(insn);
+            }
         };
         if !initialises {
             let receives = match plain {
@@ -482,7 +502,7 @@ impl Step<'_, '_> {
         }
         // The other arguments are checked before the object counts as initialised.
         self.arguments(insn, proto, 1)?;
-        for r in 0..self.line.registers.len() - 2 {
+        for r in 0..self.line.registers.len() - EXTRA {
             if self.line.registers[r] == value {
                 self.line.registers[r] = Type::reference(ty);
             }

@@ -136,6 +136,7 @@ fn broken(method: &str, how: impl FnOnce(&mut Patient)) -> String {
 
 const TEXT: &str = "text(I)Ljava/lang/String;";
 const MANY: &str = "many(ILjava/lang/String;JDIIIIIIIIIII)J";
+const CHOOSE: &str = "choose(ILjava/lang/String;)Ljava/lang/String;";
 const LOCKED: &str = "locked(Ljava/lang/Object;I)V";
 const UNGUARDED: &str = "unguarded(Ljava/lang/Object;I)V";
 const CAUGHT: &str = "caught(I)Ljava/lang/String;";
@@ -374,6 +375,37 @@ fn indexes_and_hooks_astray() {
         let end = p.find("return-object", 0).pc;
         p.set(end, &[u16::from(op::RETURN_VOID)]);
     }), @"return-void at 13: the method returns java/lang/String");
+}
+
+#[test]
+fn hooks_that_do_not_pair() {
+    // A loop's head is the first instruction: its branch goes to the enter hook, or in front of it.
+    for to in [0, 3] {
+        assert_eq!(
+            broken("loop(I)V", |p| {
+                let back = p.find("if-nez", 0).pc;
+                p.set(back + 1, &[(to as u16).wrapping_sub(back as u16)]);
+            }),
+            "invoke-static at 3: the enter hook is called again"
+        );
+    }
+    // The method's own try begins in front of the enter hook.
+    insta::assert_snapshot!(broken(CAUGHT, |p| {
+        let first = p.tries();
+        let end = 6 + u16::from_le_bytes([p.bytes[p.item + first + 4], p.bytes[p.item + first + 5]]);
+        p.set_at(first, 0);
+        p.set_at(first + 4, end);
+    }), @"invoke-static at 19: the hook is called before the enter hook");
+    // A branch passes the exit hook by.
+    insta::assert_snapshot!(broken(CHOOSE, |p| {
+        let (branch, end) = (p.find("if-eqz", 0).pc, p.find("return-object", 0).pc);
+        p.set(branch + 1, &[(end - branch) as u16]);
+    }), @"return-object at 16: returns without the exit hook");
+    // What was at the end goes there once more.
+    insta::assert_snapshot!(broken(CHOOSE, |p| {
+        let end = p.find("return-object", 0).pc;
+        p.set(end, &[u16::from(op::GOTO) | 0xfd00]);
+    }), @"invoke-static at 13: an exit or exception hook is called again");
 }
 
 #[test]

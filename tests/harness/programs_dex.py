@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""Runs real programs that were woven as dex files: the same output as unwoven, and traces that are balanced.
+
+    programs_dex.py [--everyday | --full | --everything] [--only NAME]...
+
+Names: rhino, jython; the first is run every day. dx makes a dex file of each one's jar, which is woven with every method;
+enjarify makes a jar of that again, and of the unwoven one, and a JVM runs both, verifying all of it.
+"""
+
+import argparse
+import os
+import shutil
+import zipfile
+
+import check_dex
+import corpora
+from lib import ROOT, Missing, Score, fresh, main, oldest_jdk, run, run_programs, weave_binary
+from programs import balanced, environment
+
+PROGRAMS = ROOT / "tests" / "programs"
+DX = "com.jakewharton.android.repackaged:dalvik-dx:9.0.0_r3"
+RULES = """version = 1
+[[aspect]]
+match = { type = "**", min-size = 0, kind = ["method", "constructor", "accessor", "bridge", "synthetic", "lambda", "static-init"] }
+"""
+
+
+def compare(score, name, folder, library, arguments, at_least):
+    """Takes a library through dx, weave and enjarify, and runs it with `arguments` both ways."""
+    java, weave = oldest_jdk() / "bin" / "java", weave_binary()
+    (jar,), (dx,) = corpora.maven([library]), corpora.maven([DX])
+    plain, woven = folder / "plain.dex", folder / "woven.dex"
+    # Strict, dx refuses classes that lie elsewhere than their package says.
+    run([java, "-cp", dx, "com.android.dx.command.Main", "--dex", "--no-strict", "--min-sdk-version=26", f"--output={plain}", jar])
+    rules = folder / "all.toml"
+    rules.write_text(RULES)
+    run([weave, "-q", "--strict", "--rules", rules, plain, woven])
+    verified = run([weave, "verify", woven], check=False)
+    score.check(f"{name}: weave verify", verified.returncode == 0, verified.stdout[-300:])
+    runtime = folder / "weave-runtime.jar"
+    run([weave, "runtime", runtime])
+    # For what is no class there is no place in dex files.
+    rest = folder / "rest.jar"
+    with zipfile.ZipFile(jar) as source, zipfile.ZipFile(rest, "w") as out:
+        for member in source.namelist():
+            if not member.endswith((".class", "/", "MANIFEST.MF")):
+                out.writestr(member, source.read(member))
+    jars = {w: check_dex.translated(w, w.with_suffix(".jar")) for w in (plain, woven)}
+
+    def ran(which, env):
+        path = os.pathsep.join(map(str, [jars[which], rest, runtime]))
+        # enjarify's frames are far larger than they need be.
+        return run([java, "-Xverify:all", "-Xss64m", "-cp", path, *arguments], check=False, env=env, cwd=folder)
+
+    before = ran(plain, dict(os.environ))
+    trace = folder / f"{name}.wtrace"
+    for how, env in (("tracing off", environment("off")), ("traced", environment(trace))):
+        after = ran(woven, env)
+        same = (before.returncode, before.stdout) == (after.returncode, after.stdout) and before.returncode == 0
+        good = same and len(before.stdout.splitlines()) >= 8
+        score.check(f"{name}: the same output, {how}", good, f"{len(before.stdout)} characters, exit {after.returncode}")
+        if not good:
+            print(f"unwoven: {before.stdout[-600:]}{before.stderr[-900:]}\nwoven:   {after.stdout[-600:]}{after.stderr[-900:]}")
+    balanced(score, name, trace, at_least)
+
+
+def rhino(score, folder):
+    """JavaScript, interpreted: what it would compile, enjarify never sees."""
+    arguments = ["org.mozilla.javascript.tools.shell.Main", "-opt", "-1", PROGRAMS / "script.js"]
+    compare(score, "rhino", folder, "rhino:js:1.5R4.1", arguments, 10_000)
+
+
+def jython(score, folder):
+    """Python, which compiles what it runs to classes of its own."""
+    arguments = [f"-Dpython.home={folder}", "-Dpython.cachedir.skip=true", "org.python.util.jython", PROGRAMS / "script.py2"]
+    compare(score, "jython", folder, "jython:jython:2.1", arguments, 10_000)
+
+
+EVERY = {f.__name__: f for f in (rhino, jython)}
+SLOW = {"jython"}
+
+
+def body():
+    args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    corpora.add_scopes(args)
+    args.add_argument("--only", action="append", choices=sorted(EVERY), default=[])
+    args = args.parse_args()
+    if not shutil.which("enjarify"):
+        raise Missing("enjarify: install it (tests/setup.sh)")
+    score = Score()
+    run_programs(score, args, EVERY, SLOW)
+    return score.finish("dex programs")
+
+
+if __name__ == "__main__":
+    main(body)
