@@ -8,7 +8,9 @@ use crate::cil::scan::has_il;
 /// Whether this is the core library, which defines `System.Object`, or has the clock in IL that hooks read (.NET
 /// Framework's System, System.Runtime.Extensions of CoreCLR 2.x).
 pub(super) fn is_foundation(image: &Image<'_>) -> bool {
-    use type_def::{EXTENDS, NAME, NAMESPACE};
+    use type_def::{EXTENDS, FLAGS, NAME, NAMESPACE};
+    /// Visibility of a type for other assemblies (II.23.1.15); a copy that a library has for itself is none.
+    const PUBLIC: u32 = 1;
     let is = |index, text: &[u8]| image.metadata.strings.is(index, text);
     let mut types = (1..).zip(image.metadata.tables.iter(table::TYPE_DEF));
     types.any(|(ty, row)| {
@@ -17,7 +19,8 @@ pub(super) fn is_foundation(image: &Image<'_>) -> bool {
             && is(row.get(NAME), b"Object")
             && is(row.get(NAMESPACE), b"System");
         is_object
-            || is(row.get(NAME), b"Stopwatch")
+            || row.get(FLAGS) & 7 == PUBLIC
+                && is(row.get(NAME), b"Stopwatch")
                 && is(row.get(NAMESPACE), b"System.Diagnostics")
                 && has_clock(image, ty)
     })
