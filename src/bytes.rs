@@ -1,8 +1,11 @@
-//! Reading and writing raw bytes: a bounds-checked cursor, LEB128, modified UTF-8.
+//! Reading and writing raw bytes: a bounds-checked cursor, LEB128, modified UTF-8, names that texts share.
 //!
 //! Offsets in errors count from the start of the slice that the cursor was made over.
 
+mod names;
+
 use crate::error::{Error, Result};
+pub use names::Names;
 use std::borrow::Cow;
 
 /// A bounds-checked cursor over borrowed bytes; `be` and `le` name the byte order.

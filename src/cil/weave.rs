@@ -7,6 +7,7 @@
 use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::plan::{Plan, Planned, Skipped};
 use crate::aspect::woven::WovenType;
+use crate::bytes::Names;
 use crate::cil::body::{self, Body};
 use crate::cil::calls::ConstructorCalls;
 use crate::cil::hooks;
@@ -44,6 +45,7 @@ pub struct Weaver<'w, 'i, 'a> {
     pub(super) source: &'i pdb::Source<'i>,
     pub(super) pdb: Option<(Pdb<'i>, pdb::Places)>,
     machines: Machines,
+    shares_names: bool,
     /// The hooks, or why there are none.
     pub(super) tokens: std::result::Result<Tokens, Reason>,
     /// What the hooks need.
@@ -63,6 +65,7 @@ pub struct Part {
     pub(super) tokens: TokenPlaces,
     pub(super) pdb: pdb::Edits,
     pub(super) types: Vec<WovenType>,
+    names: Names,
     pub(super) machines: Vec<PlannedMachine>,
     /// Methods with tail calls that are none any more.
     pub(super) tail_calls: u32,
@@ -145,6 +148,11 @@ impl Part {
     pub fn take_types(&mut self) -> Vec<WovenType> {
         std::mem::take(&mut self.types)
     }
+
+    /// The names that the descriptors of these types' methods refer to, if [`Weaver::share_names`] was asked for.
+    pub fn take_names(&mut self) -> Names {
+        std::mem::take(&mut self.names)
+    }
 }
 
 impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
@@ -177,9 +185,15 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
                 (pdb, places)
             }),
             machines,
+            shares_names: false,
             tokens,
             additions,
         })
+    }
+
+    /// Descriptors are to refer to the names of types: most of a program's symbols are such names, over and over.
+    pub fn share_names(&mut self) {
+        self.shares_names = true;
     }
 
     /// The plan in parts of about so many methods, each a range of them for [`Weaver::part`].
@@ -198,7 +212,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
     /// Weaves a part of the plan but for its state machines.
     pub fn part(&self, methods: Range<usize>, scratch: &mut Scratch) -> Result<Part> {
         scratch.bodies.clear();
-        scratch.descriptors.clear();
+        scratch.descriptors.begin(self.shares_names);
         let mut part = Part::default();
         part.bodies.reserve_exact(methods.len());
         let mut first = methods.start;
@@ -209,6 +223,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         // As much as it takes: parts wait until the last one is woven.
         part.bytes = scratch.bodies.as_slice().to_vec();
         part.signatures.close();
+        part.names = scratch.descriptors.take_names();
         part.tokens.locals.shrink_to_fit();
         part.tokens.fields.shrink_to_fit();
         Ok(part)

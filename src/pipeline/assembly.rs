@@ -1,6 +1,7 @@
 //! .NET assemblies, each with the symbols file (.pdb) beside it.
 
 use crate::aspect::plan::Plan;
+use crate::bytes::Names;
 use crate::cil::{self, StrongNameKey, Written};
 use crate::container::input::Input;
 use crate::container::stage::Staged;
@@ -262,7 +263,10 @@ impl<'i, 'a> File<'i, 'a> {
         key: Option<&StrongNameKey>,
     ) -> Result<(cil::Woven<'i, 'a>, Records)> {
         let (source, file) = (self.source, self.source.file);
-        let weaver = cil::Weaver::new(self.image, self.pdb, &plan)?;
+        let mut weaver = cil::Weaver::new(self.image, self.pdb, &plan)?;
+        if !cx.explain {
+            weaver.share_names();
+        }
         let ranges = weaver.parts(WOVEN);
         let packed = ranges.len() * PACKED / 100;
         let parts: Vec<Result<(cil::Part, Records)>> = (ranges.into_par_iter().enumerate())
@@ -275,7 +279,8 @@ impl<'i, 'a> File<'i, 'a> {
                     0 => file.release(0..file.len()),
                     _ => file.release(part.code()),
                 }
-                let mut records = Records::of(artifact, part.take_types(), cx.explain);
+                let (types, names) = (part.take_types(), part.take_names());
+                let mut records = Records::of(artifact, types, &names, cx.explain);
                 if number < packed {
                     records.symbols.pack();
                 }
@@ -318,7 +323,8 @@ impl<'i, 'a> File<'i, 'a> {
             plan.methods = vec![];
         }
         file.release(0..file.len());
-        let machines = Records::of(None, std::mem::take(&mut woven.types), cx.explain);
+        let machines = std::mem::take(&mut woven.types);
+        let machines = Records::of(None, machines, &Names::default(), cx.explain);
         let mut all = Records::default();
         let (made, ()) = rayon::join(
             || woven.make_metadata(true, key),

@@ -2,6 +2,7 @@
 
 use crate::aspect::plan::{Plan, Skipped};
 use crate::aspect::woven::WovenType;
+use crate::bytes::Names;
 use crate::pipeline::process::Touched;
 use crate::symbols::Writer;
 use rustc_hash::FxHashMap;
@@ -20,12 +21,19 @@ pub(crate) struct Records {
 }
 
 impl Records {
-    /// Records woven types, the first ones of an artifact if that is named; `explain` keeps them all.
-    pub(crate) fn of(artifact: Option<&str>, types: Vec<WovenType>, explain: bool) -> Records {
+    /// Records woven types, the first ones of an artifact if that is named; `explain` keeps them all. Their descriptors
+    /// refer to `names`, if there are any.
+    pub(crate) fn of(
+        artifact: Option<&str>,
+        types: Vec<WovenType>,
+        names: &Names,
+        explain: bool,
+    ) -> Records {
         let mut records = Records::default();
         if let Some(artifact) = artifact {
             records.symbols.artifact(artifact);
         }
+        records.symbols.names(names);
         for ty in types {
             if ty.methods().len() > 0 {
                 records.classes.push(ty.ty);
@@ -33,7 +41,10 @@ impl Records {
                 records.symbols.ty(ty.name(), ty.file());
                 for m in ty.methods() {
                     let symbols = &mut records.symbols;
-                    symbols.method(m.id, m.name, m.descriptor, m.line);
+                    match names.is_empty() {
+                        true => symbols.method(m.id, m.name, m.descriptor, m.line),
+                        false => symbols.method_by_names(m.id, m.name, m.descriptor, m.line),
+                    }
                 }
             }
             if explain || !ty.left.is_empty() {

@@ -6,7 +6,7 @@
 
 mod parameters;
 
-use crate::bytes::{Cursor, put_uleb32};
+use crate::bytes::{Cursor, Names, put_uleb32};
 use crate::error::{Error, Kind, Result};
 use rustc_hash::FxHashMap;
 use std::fmt::Write as _;
@@ -32,6 +32,12 @@ const MAX_BLOCK: usize = 4 << 20;
 const TAG_ARTIFACT: u8 = 1;
 const TAG_TYPE: u8 = 2;
 const TAG_METHOD: u8 = 3;
+const TAG_NAMES: u8 = 4;
+const TAG_METHOD_BY_NAMES: u8 = 5;
+
+/// Longest descriptor that refers to names, and most bytes of all different ones of a block; those beyond are `?`.
+const MAX_DESCRIPTOR: usize = 1 << 17;
+const MAX_DESCRIPTORS: usize = 64 << 20;
 
 /// What an id stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +49,7 @@ pub struct Symbol {
     /// The method's name.
     pub method: Box<str>,
     /// Parameters and return type as the format writes them.
-    pub descriptor: Box<str>,
+    pub descriptor: Arc<str>,
     /// Source file name, or empty.
     pub file: Arc<str>,
     /// First source line of the body, or 0.
@@ -113,9 +119,29 @@ impl Writer {
         self.str(file);
     }
 
+    /// What the descriptors of the methods that follow can refer to, in place of what was given before.
+    pub fn names(&mut self, names: &Names) {
+        if !names.is_empty() {
+            self.payload.push(TAG_NAMES);
+            put_uleb32(&mut self.payload, names.iter().len() as u32);
+            for name in names.iter() {
+                self.str(name);
+            }
+        }
+    }
+
     /// A method of the last type.
     pub fn method(&mut self, id: u32, name: &str, descriptor: &str, line: u32) {
-        self.payload.push(TAG_METHOD);
+        self.put_method(TAG_METHOD, id, name, descriptor, line);
+    }
+
+    /// A method of the last type whose descriptor refers to the last names.
+    pub fn method_by_names(&mut self, id: u32, name: &str, descriptor: &str, line: u32) {
+        self.put_method(TAG_METHOD_BY_NAMES, id, name, descriptor, line);
+    }
+
+    fn put_method(&mut self, tag: u8, id: u32, name: &str, descriptor: &str, line: u32) {
+        self.payload.push(tag);
         put_uleb32(&mut self.payload, id.wrapping_sub(self.last_id));
         self.last_id = id;
         self.str(name);
@@ -239,6 +265,7 @@ struct Place {
     artifact: Arc<str>,
     ty: Arc<str>,
     file: Arc<str>,
+    names: Names,
 }
 
 /// Maps ids to what they stand for, over any number of maps.
@@ -300,6 +327,11 @@ impl Symbols {
         }
         let mut cursor = Cursor::new(payload);
         let mut id = 0u32;
+        // Descriptors that refer to names, as they are and whole. Methods share them: a short map could otherwise
+        // become as much text as one likes.
+        let mut whole: FxHashMap<&str, Arc<str>> = FxHashMap::default();
+        let mut expanded = String::new();
+        let mut total = 0;
         while cursor.remaining() > 0 {
             let at = cursor.position();
             match cursor.u8()? {
@@ -308,13 +340,48 @@ impl Symbols {
                     place.ty = text(&mut cursor)?.into();
                     place.file = text(&mut cursor)?.into();
                 }
-                TAG_METHOD => {
+                TAG_NAMES => {
+                    place.names.clear();
+                    whole.clear();
+                    for _ in 0..cursor.uleb32()? {
+                        let name = text(&mut cursor)?;
+                        (place.names).add(|names| {
+                            names.push_str(name);
+                            Ok::<_, Error>(())
+                        })?;
+                    }
+                }
+                tag @ (TAG_METHOD | TAG_METHOD_BY_NAMES) => {
                     id = id.wrapping_add(cursor.uleb32()?);
+                    let method = text(&mut cursor)?.into();
+                    let descriptor = text(&mut cursor)?;
+                    let descriptor = match (tag, whole.get(descriptor)) {
+                        (TAG_METHOD, _) => descriptor.into(),
+                        (_, Some(known)) => Arc::clone(known),
+                        (_, None) => {
+                            expanded.clear();
+                            let names = &place.names;
+                            names
+                                .expand(descriptor, MAX_DESCRIPTOR, &mut expanded)
+                                .ok_or_else(|| {
+                                    let what = "descriptor in a symbols map is too long, or refers to a name that is not there";
+                                    Error::malformed(at, what)
+                                })?;
+                            total += expanded.len();
+                            if total > MAX_DESCRIPTORS {
+                                expanded.clear();
+                                expanded.push('?');
+                            }
+                            let new: Arc<str> = expanded.as_str().into();
+                            whole.insert(descriptor, Arc::clone(&new));
+                            new
+                        }
+                    };
                     let symbol = Symbol {
                         artifact: place.artifact.clone(),
                         type_name: place.ty.clone(),
-                        method: text(&mut cursor)?.into(),
-                        descriptor: text(&mut cursor)?.into(),
+                        method,
+                        descriptor,
                         file: place.file.clone(),
                         line: cursor.uleb32()?,
                     };
@@ -392,6 +459,67 @@ mod tests {
         assert_eq!(symbols.get(9).unwrap().parameters(), "()");
         assert_eq!(symbols.name(1), "[0x00000001]");
         assert_eq!(symbols.len(), 2);
+    }
+
+    #[test]
+    fn descriptors_refer_to_the_last_names() {
+        let names = |list: &[&str]| {
+            let mut names = Names::default();
+            for name in list {
+                let put = |text: &mut String| {
+                    text.push_str(name);
+                    Ok::<_, ()>(())
+                };
+                names.add(put).unwrap();
+            }
+            names
+        };
+        let text = |parts: [&str; 2], number| {
+            let mut text = parts[0].to_owned();
+            Names::refer(number, &mut text);
+            text + parts[1]
+        };
+        let mut w = Writer::default();
+        w.artifact("app.dll");
+        w.ty("Acme.Orders", "");
+        w.names(&names(&["System.Int32", "Acme.Order"]));
+        w.method_by_names(1, "Place", &text(["(", ", !0)System.Void"], 1), 1);
+        w.method_by_names(2, "Count", &text(["()", ""], 0), 1);
+        w.method(3, "Odd", &text(["()", ""], 0), 1);
+        w.pack();
+        // What refers may lie in another block than the names.
+        w.method_by_names(4, "Again", &text(["(", ", !0)System.Void"], 1), 1);
+        w.names(&names(&["System.String"]));
+        w.method_by_names(5, "ToString", &text(["()", ""], 0), 1);
+        let read = |w: Writer| {
+            let mut symbols = Symbols::default();
+            symbols.add(&w.finish()).map(|()| symbols)
+        };
+        let symbols = read(w).unwrap();
+        let descriptor = |id| &*symbols.get(id).unwrap().descriptor;
+        assert_eq!(descriptor(1), "(Acme.Order, !0)System.Void");
+        assert_eq!(descriptor(2), "()System.Int32");
+        assert_eq!(descriptor(3), "()\u{1}@");
+        assert_eq!(descriptor(4), descriptor(1));
+        assert_eq!(descriptor(5), "()System.String");
+
+        let mut w = Writer::default();
+        w.names(&names(&["A"]));
+        w.method_by_names(1, "a", &text(["()", ""], 1), 1);
+        assert!(read(w).is_err());
+        // Much text of a short map: what is beyond all proportion is left out, what is alike shared.
+        let long = "n".repeat(100_000);
+        let mut w = Writer::default();
+        w.names(&names(&[&long]));
+        for id in 1..2000 {
+            w.method_by_names(id, "m", &text(["", &id.to_string()], 0), 1);
+            w.method_by_names(5000 + id, "m", &text(["", &id.to_string()], 0), 1);
+        }
+        let symbols = read(w).unwrap();
+        let first = &symbols.get(1).unwrap().descriptor;
+        assert_eq!(first.len(), long.len() + 1);
+        assert!(Arc::ptr_eq(first, &symbols.get(5001).unwrap().descriptor));
+        assert_eq!(&*symbols.get(1999).unwrap().descriptor, "?");
     }
 
     #[test]

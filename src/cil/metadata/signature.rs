@@ -1,5 +1,6 @@
 //! Signatures (ECMA-335 II.23.2): taken apart, and as readable type names.
 
+use crate::bytes;
 use crate::cil::image::Image;
 use crate::cil::metadata::heaps::compressed;
 use crate::cil::metadata::schema::{coded, column, table};
@@ -221,6 +222,45 @@ struct Names<'o, 'i, 'a> {
     parts: u32,
     /// Whether the image's names of types are made.
     known: bool,
+    /// Takes the names of types, to which the text refers then.
+    shared: Option<&'o mut SharedNames>,
+    /// Bytes of the names that it refers to.
+    referred: usize,
+}
+
+/// The names of types, by their tokens, that several signatures refer to.
+#[derive(Default)]
+struct SharedNames {
+    names: bytes::Names,
+    /// Numbers by tokens; those without their arity by the tokens' complements.
+    numbers: FxHashMap<u32, u32>,
+}
+
+impl SharedNames {
+    fn number(&mut self, image: &Image<'_>, token: u32, has_arity: bool) -> Result<u32> {
+        let key = if has_arity { token } else { !token };
+        if let Some(&number) = self.numbers.get(&key) {
+            return Ok(number);
+        }
+        let number = self.names.add(|out| {
+            let mut names = Names {
+                image,
+                start: out.len(),
+                parts: 0,
+                known: true,
+                shared: None,
+                referred: 0,
+                out,
+            };
+            names.token(token, 0)?;
+            if !has_arity {
+                names.drop_arity();
+            }
+            Ok(())
+        })?;
+        self.numbers.insert(key, number);
+        Ok(number)
+    }
 }
 
 /// The namespaces and names of the element types that stand for themselves.
@@ -254,7 +294,8 @@ fn primitive(element: u8) -> Option<&'static str> {
 impl Names<'_, '_, '_> {
     fn step(&mut self, depth: u32) -> Result<()> {
         self.parts += 1;
-        if depth > MAX_DEPTH || self.parts > MAX_PARTS || self.out.len() - self.start > MAX_TEXT {
+        let text = self.out.len() - self.start + self.referred;
+        if depth > MAX_DEPTH || self.parts > MAX_PARTS || text > MAX_TEXT {
             return Err(wrong("a type nested too deeply"));
         }
         Ok(())
@@ -305,8 +346,10 @@ impl Names<'_, '_, '_> {
             element::GENERICINST => {
                 reader.u8()?;
                 let token = reader.type_token()?;
-                self.token(token, depth + 1)?;
-                self.drop_arity();
+                if !self.refer(token, false)? {
+                    self.token(token, depth + 1)?;
+                    self.drop_arity();
+                }
                 self.out.push('<');
                 for i in 0..reader.number()? {
                     if i > 0 {
@@ -338,6 +381,12 @@ impl Names<'_, '_, '_> {
         }
     }
 
+    /// Parameters and return type of a method's signature (a blob).
+    fn descriptor(&mut self, signature: u32) -> Result<()> {
+        let blob = self.image.metadata.blobs.get(signature)?;
+        self.method(&mut Reader::new(blob), 0)
+    }
+
     /// Parameters and return type.
     fn method(&mut self, reader: &mut Reader<'_>, depth: u32) -> Result<()> {
         if reader.u8()? & kind::GENERIC != 0 {
@@ -357,9 +406,27 @@ impl Names<'_, '_, '_> {
         self.ty(&mut returns, depth)
     }
 
+    /// Refers to a type instead of naming it, if names are shared.
+    fn refer(&mut self, token: u32, has_arity: bool) -> Result<bool> {
+        let is_named = matches!(token_table(token), table::TYPE_DEF | table::TYPE_REF);
+        let Some(shared) = self.shared.as_deref_mut().filter(|_| is_named) else {
+            return Ok(false);
+        };
+        let number = shared.number(self.image, token, has_arity)?;
+        self.referred += shared.names.get(number).map_or(0, str::len);
+        bytes::Names::refer(number, self.out);
+        match self.referred > MAX_TEXT {
+            true => Err(wrong("a type nested too deeply")),
+            false => Ok(true),
+        }
+    }
+
     /// A `TypeDef`, `TypeRef` or `TypeSpec`.
     fn token(&mut self, token: u32, depth: u32) -> Result<()> {
         self.step(depth)?;
+        if self.refer(token, true)? {
+            return Ok(());
+        }
         if self.known
             && let Some(name) = self.image.types().name(token)
         {
@@ -417,6 +484,8 @@ fn put(image: &Image<'_>, out: &mut String, f: impl FnOnce(&mut Names<'_, '_, '_
         start,
         parts: 0,
         known: true,
+        shared: None,
+        referred: 0,
         out,
     };
     if f(&mut names).is_err() {
@@ -437,6 +506,8 @@ pub fn put_new_type_name(image: &Image<'_>, token: u32, out: &mut String) -> boo
         start: out.len(),
         parts: 0,
         known: false,
+        shared: None,
+        referred: 0,
         out,
     };
     names.token(token, 0).is_ok()
@@ -462,10 +533,7 @@ pub fn definition(image: &Image<'_>, ty: u32) -> Option<u32> {
 
 /// Appends the readable form of a method's signature: `(System.String, !0[])System.Int32`.
 pub fn put_descriptor(image: &Image<'_>, signature: u32, out: &mut String) {
-    put(image, out, |names| {
-        let blob = image.metadata.blobs.get(signature)?;
-        names.method(&mut Reader::new(blob), 0)
-    });
+    put(image, out, |names| names.descriptor(signature));
 }
 
 /// Most bytes of text that [`Descriptors`] keeps: methods that are alike lie together, and more would cost
@@ -479,13 +547,24 @@ pub struct Descriptors {
     text: String,
     /// Where the text of a blob lies.
     known: FxHashMap<u32, Range<u32>>,
+    shares: bool,
+    shared: SharedNames,
 }
 
 impl Descriptors {
-    /// Forgets them: another image, or another part of it, comes.
-    pub fn clear(&mut self) {
+    /// Forgets them: another image, or another part of it, comes. `shares`: texts refer to names of types, which
+    /// [`Descriptors::take_names`] gives.
+    pub fn begin(&mut self, shares: bool) {
         self.text.clear();
         self.known.clear();
+        self.shares = shares;
+        self.shared.names.clear();
+        self.shared.numbers.clear();
+    }
+
+    /// The names that descriptors refer to.
+    pub fn take_names(&mut self) -> bytes::Names {
+        std::mem::take(&mut self.shared.names)
     }
 
     /// The descriptor of a signature; see [`put_descriptor`].
@@ -494,10 +573,23 @@ impl Descriptors {
             return &self.text[range.start as usize..range.end as usize];
         }
         if self.text.len() > MAX_KEPT {
-            self.clear();
+            self.text.clear();
+            self.known.clear();
         }
         let start = self.text.len();
-        put_descriptor(image, signature, &mut self.text);
+        let mut names = Names {
+            image,
+            start,
+            parts: 0,
+            known: true,
+            shared: Some(&mut self.shared).filter(|_| self.shares),
+            referred: 0,
+            out: &mut self.text,
+        };
+        if names.descriptor(signature).is_err() {
+            self.text.truncate(start);
+            self.text.push('?');
+        }
         let range = start as u32..self.text.len() as u32;
         self.known.insert(signature, range);
         &self.text[start..]
