@@ -7,6 +7,7 @@ Written apart from the weaver's reader, so that the two can disagree.
 """
 
 import argparse
+import re
 import struct
 import sys
 import zlib
@@ -92,12 +93,22 @@ def text(data, at):
     return data[at : at + length].decode(), at + length
 
 
+def named_whole(descriptor, names):
+    """A descriptor with names in place of references: byte 1, and a number in digits of five bits, the lowest first."""
+
+    def name(found):
+        digits = found[1].encode()
+        return names[sum((digit & 31) << (5 * i) for i, digit in enumerate(digits))]
+
+    return re.sub("\x01([`-\x7f]*[@-_])", name, descriptor)
+
+
 def read_symbols(trace, data):
     if data[:4] != b"WSYM":
         trace.problems.append("a symbols map does not begin with WSYM")
         return
     _, _, count, blocks = struct.unpack_from("<HHII", data, 4)
-    begin, owner, seen = 16, "", 0
+    begin, owner, seen, names = 16, "", 0, []
     for _ in range(blocks):
         length, crc, packed = struct.unpack_from("<III", data, begin)
         block = zlib.decompress(data[begin + 12 : begin + 12 + packed], -15)
@@ -113,11 +124,19 @@ def read_symbols(trace, data):
             elif tag == 2:
                 owner, at = text(block, at)
                 _, at = text(block, at)
-            elif tag == 3:
+            elif tag == 4:
+                number, at = leb128(block, at)
+                names = []
+                for _ in range(number):
+                    name, at = text(block, at)
+                    names.append(name)
+            elif tag in (3, 5):
                 step, at = leb128(block, at)
                 method = (method + step) & 0xFFFFFFFF
                 name, at = text(block, at)
                 descriptor, at = text(block, at)
+                if tag == 5:
+                    descriptor = named_whole(descriptor, names)
                 _, at = leb128(block, at)
                 trace.symbols[method] = (owner, name, descriptor)
                 seen += 1
