@@ -113,7 +113,7 @@ impl<'a> Woven<'_, 'a> {
 /// What changes in the bodies of a part.
 enum Tokens {
     /// Signatures of locals have these tokens now, and fields may have others.
-    Some(Locals, TokenPlaces),
+    Noted(Locals, TokenPlaces),
     /// Fields may, wherever they are named.
     Fields,
 }
@@ -155,7 +155,7 @@ impl Step<'_> {
     /// Does it.
     pub fn run(self) -> Result<()> {
         match self.0 {
-            Work::Tokens(part, Tokens::Some(locals, places), fields) => {
+            Work::Tokens(part, Tokens::Noted(locals, places), fields) => {
                 renumber::new_bodies(part, &places, |row| locals.row(row), fields);
                 Ok(())
             }
@@ -247,7 +247,7 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
             tokens,
         };
         self.edits.append(part.pdb, |row| locals.row(row));
-        let tokens = Tokens::Some(locals, part.tokens);
+        let tokens = Tokens::Noted(locals, part.tokens);
         self.parts.push((part.bytes, Some(tokens)));
         self.tail_calls += part.tail_calls;
         self.bodies.append(&mut part.bodies);

@@ -478,13 +478,23 @@ impl Names<'_, '_, '_> {
 
 /// Appends what `f` writes, or `?` where the signature cannot be read.
 fn put(image: &Image<'_>, out: &mut String, f: impl FnOnce(&mut Names<'_, '_, '_>) -> Result<()>) {
+    put_sharing(image, None, out, f);
+}
+
+/// The same, where names of types may be shared.
+fn put_sharing<'o>(
+    image: &Image<'_>,
+    shared: Option<&'o mut SharedNames>,
+    out: &'o mut String,
+    f: impl FnOnce(&mut Names<'_, '_, '_>) -> Result<()>,
+) {
     let start = out.len();
     let mut names = Names {
         image,
         start,
         parts: 0,
         known: true,
-        shared: None,
+        shared,
         referred: 0,
         out,
     };
@@ -577,19 +587,10 @@ impl Descriptors {
             self.known.clear();
         }
         let start = self.text.len();
-        let mut names = Names {
-            image,
-            start,
-            parts: 0,
-            known: true,
-            shared: Some(&mut self.shared).filter(|_| self.shares),
-            referred: 0,
-            out: &mut self.text,
-        };
-        if names.descriptor(signature).is_err() {
-            self.text.truncate(start);
-            self.text.push('?');
-        }
+        let shared = Some(&mut self.shared).filter(|_| self.shares);
+        put_sharing(image, shared, &mut self.text, |names| {
+            names.descriptor(signature)
+        });
         let range = start as u32..self.text.len() as u32;
         self.known.insert(signature, range);
         &self.text[start..]
