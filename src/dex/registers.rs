@@ -249,6 +249,14 @@ pub fn put_const(out: &mut Vec<u8>, register: u32, value: u32) {
     }
 }
 
+/// Appends the instruction that puts a zero into a pair, which eight bits must name.
+pub fn put_const_wide_0(out: &mut Vec<u8>, register: u32) {
+    put(
+        out,
+        &[u16::from(op::CONST_WIDE_16) | (register as u16) << 8, 0],
+    );
+}
+
 /// Appends the smallest instruction that puts a string into a register, which eight bits must name.
 pub fn put_const_string(out: &mut Vec<u8>, register: u32, string: u32) {
     let first = |opcode: u8| u16::from(opcode) | (register as u16) << 8;

@@ -151,17 +151,21 @@ fn weave_bodies(
         parameters,
         returns: b"V",
     };
+    const BOTH: Advice = Advice::EXIT.with(Advice::EXCEPTION);
+    let leaves =
+        (plan.planned.iter()).any(|p| p.advice.has(BOTH) && !p.advice.has(Advice::SECTION));
     let hooks = [
         (Advice::ENTER, hook(b"enter", &[b"I"])),
         (Advice::EXIT, hook(b"exit", &[b"I"])),
         (Advice::EXCEPTION, hook(b"error", &[THROWABLE, b"I"])),
+        (BOTH, hook(b"leave", &[THROWABLE, b"I"])),
         (Advice::SECTION, sections::BEGIN),
         (Advice::SECTION, sections::END),
     ];
     let mut places = Vec::new();
     let mut wanted = Vec::new();
     for (place, (when, hook)) in hooks.into_iter().enumerate() {
-        if advice.has(when) {
+        if advice.has(when) && (when != BOTH || leaves) {
             places.push(place);
             wanted.push(hook);
         }
@@ -170,15 +174,16 @@ fn weave_bodies(
     let added = ids::add(file, &wanted, &names)?;
     match &added {
         Some(added) => {
-            let mut indices = [0; 5];
+            let mut indices = [0; 6];
             for (place, &index) in places.into_iter().zip(&added.methods) {
                 indices[place] = index;
             }
-            let [enter, exit, error, begin, end] = indices;
+            let [enter, exit, error, leave, begin, end] = indices;
             let hooks = Hooks {
                 enter,
                 exit,
                 error,
+                leave,
                 begin,
                 end,
             };

@@ -9,6 +9,7 @@ const HOOKS: Hooks = Hooks {
     error: 102,
     begin: 103,
     end: 104,
+    leave: 105,
 };
 
 fn shape(shorty: &str) -> Shape<'_> {
@@ -86,12 +87,13 @@ fn the_id_lives_between_locals_and_arguments() {
        3 invoke-static v1, @100
        6 add-int v0, v2, v3
        8 invoke-static v0, @1
-      11 invoke-static v1, @101
-      14 return v0
-      15 move-exception v0
-      16 invoke-static v0, v1, @102
-      19 throw v0
-    try 6..15 all -> 15
+      11 const/4 v2, #0x0
+      12 invoke-static v2, v1, @105
+      15 return v0
+      16 move-exception v2
+      17 const/4 v0, #0x0
+      18 goto -> 12
+    try 6..11 all -> 16
     ");
 }
 
@@ -130,12 +132,13 @@ fn returns_go_to_the_last_one_or_to_one_at_the_end() {
        6 if-eqz v2, -> 9
        8 goto -> 10
        9 throw v0
-      10 invoke-static v1, @101
-      13 return v2
-      14 move-exception v0
-      15 invoke-static v0, v1, @102
-      18 throw v0
-    try 6..14 all -> 14
+      10 const/4 v0, #0x0
+      11 invoke-static v0, v1, @105
+      14 return v2
+      15 move-exception v0
+      16 const/4 v2, #0x0
+      17 goto -> 11
+    try 6..10 all -> 15
     ");
 }
 
@@ -149,12 +152,12 @@ fn a_loop_to_the_start_enters_once() {
        3 invoke-static v0, @100
        6 invoke-static @1
        9 if-eqz v1, -> 6
-      11 invoke-static v0, @101
-      14 return-void
-      15 move-exception v1
-      16 invoke-static v1, v0, @102
-      19 throw v1
-    try 6..15 all -> 15
+      11 const/4 v1, #0x0
+      12 invoke-static v1, v0, @105
+      15 return-void
+      16 move-exception v1
+      17 goto -> 12
+    try 6..11 all -> 16
     ");
 }
 
@@ -170,13 +173,12 @@ fn own_handlers_come_first_and_exit_hooks_stay_outside() {
        6 invoke-static @1
        9 goto -> 11
       10 move-exception v0
-      11 invoke-static v1, @101
-      14 return-void
-      15 move-exception v0
-      16 invoke-static v0, v1, @102
-      19 throw v0
-    try 6..10 @5 -> 10 all -> 15
-    try 11..15 all -> 15
+      11 const/4 v0, #0x0
+      12 invoke-static v0, v1, @105
+      15 return-void
+      16 move-exception v0
+      17 goto -> 12
+    try 6..10 @5 -> 10 all -> 16
     ");
 }
 
@@ -207,12 +209,12 @@ fn constructors_enter_behind_the_call() {
        3 invoke-direct v2, @1
        6 invoke-static v1, @100
        9 invoke-virtual v2, @2
-      12 invoke-static v1, @101
-      15 return-void
-      16 move-exception v0
-      17 invoke-static v0, v1, @102
-      20 throw v0
-    try 9..16 all -> 16
+      12 const/4 v0, #0x0
+      13 invoke-static v0, v1, @105
+      16 return-void
+      17 move-exception v0
+      18 goto -> 13
+    try 9..12 all -> 17
     ");
 }
 
@@ -225,14 +227,14 @@ fn large_frames_take_dead_registers() {
        0 const v0, #0x12345678
        3 invoke-static v0, @100
        6 invoke-static/range v17, @1
-       9 const v2, #0x12345678
-      12 invoke-static v2, @101
-      15 return-wide v0
-      16 move-exception v0
-      17 const v1, #0x12345678
-      20 invoke-static v0, v1, @102
-      23 throw v0
-    try 6..16 all -> 16
+       9 const/4 v2, #0x0
+      10 const v3, #0x12345678
+      13 invoke-static v2, v3, @105
+      16 return-wide v0
+      17 move-exception v2
+      18 const-wide/16 v0, #0x0
+      20 goto -> 10
+    try 6..9 all -> 17
     ");
 }
 
@@ -269,14 +271,13 @@ fn arguments_are_moved_where_no_local_is_free() {
       17 const v17, #0x12345678
       20 invoke-static/range v17, @100
       23 invoke-static/range v2, v3, @1
-      26 const v0, #0x12345678
-      29 invoke-static v0, @101
-      32 return-void
-      33 move-exception v0
-      34 const v1, #0x12345678
-      37 invoke-static v0, v1, @102
-      40 throw v0
-    try 23..33 all -> 33
+      26 const/4 v0, #0x0
+      27 const v1, #0x12345678
+      30 invoke-static v0, v1, @105
+      33 return-void
+      34 move-exception v0
+      35 goto -> 27
+    try 23..26 all -> 34
     ");
 }
 
@@ -464,12 +465,12 @@ fn switches_and_arrays_find_their_data() {
       20 nop
       21 nop
       22 payload of 5 units
-      27 invoke-static v1, @101
-      30 return-void
-      31 move-exception v0
-      32 invoke-static v0, v1, @102
-      35 throw v0
-    try 6..31 all -> 31
+      27 const/4 v0, #0x0
+      28 invoke-static v0, v1, @105
+      31 return-void
+      32 move-exception v0
+      33 goto -> 28
+    try 6..27 all -> 32
     ");
 }
 
