@@ -361,7 +361,7 @@ impl Job<'_, '_> {
                     registers: registers.into(),
                     main: main_return(scheme, in_place, &scratch.returns),
                     width,
-                    in_place,
+                    end,
                     stretches: &scratch.stretches,
                     handlers: &scratch.handlers,
                 })

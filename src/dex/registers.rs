@@ -468,6 +468,11 @@ mod tests {
         assert_eq!(const_of(0, 0x7fff), "const/16");
         assert_eq!(const_of(0, 0x8000_0000), "const/high16");
         assert_eq!(const_of(0, 0x1_8000), "const");
+        let mut pair = vec![];
+        put_const_wide_0(&mut pair, 255);
+        let insn = insn::at(&pair, 0).unwrap();
+        assert_eq!((insn.op().name, insn.a), ("const-wide/16", 255));
+        assert_eq!((insn.value, pair.len()), (0, 4));
         let move_of = |to, from| {
             let mut out = vec![];
             put_move(&mut out, Width::Object, to, from);

@@ -49,8 +49,8 @@ pub(super) struct Ways<'w> {
     /// The register that is returned, in the new frame, and how wide it is.
     pub main: u32,
     pub width: Option<Width>,
-    /// Where the last return is, if it stays.
-    pub in_place: Option<u32>,
+    /// In front of which old pc the exit hook lies.
+    pub end: u32,
     pub stretches: &'w [Stretch],
     pub handlers: &'w [Held],
 }
@@ -78,10 +78,8 @@ impl Leave {
             loads: live.is_none(),
         };
         // The exit hook is protected; only where it follows what is protected alike this takes no further try.
-        let further = ways.in_place.is_none_or(|pc| {
-            let last = ways.stretches.last();
-            last.is_none_or(|s| (s.end, s.list, s.ours) != (pc, NO_LIST, Some(0)))
-        });
+        let last = ways.stretches.last();
+        let further = last.is_none_or(|s| (s.end, s.list, s.ours) != (ways.end, NO_LIST, Some(0)));
         let two = TWO + if further { TRY_ITEM } else { 0 };
         // Where each call loads the id, one less is always shorter.
         (leave.loads || ONE + leave.handler_units() < two).then_some(leave)

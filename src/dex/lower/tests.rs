@@ -162,6 +162,107 @@ fn a_loop_to_the_start_enters_once() {
 }
 
 #[test]
+fn a_pair_leaves_by_two_calls_unless_that_takes_a_try() {
+    // invoke-static {}; return-wide v0; move-exception v2; goto -2
+    let body = || Body::new(3, 1, &[0x0071, 1, 0, 0x0010, 0x020d, 0xfe28]);
+    insta::assert_snapshot!(woven(&body(), shape("JI")), @"
+    registers 4 ins 1 outs 2
+       0 const v2, #0x12345678
+       3 invoke-static v2, @100
+       6 invoke-static @1
+       9 goto -> 12
+      10 move-exception v3
+      11 goto -> 9
+      12 invoke-static v2, @101
+      15 return-wide v0
+      16 move-exception v0
+      17 invoke-static v0, v2, @102
+      20 throw v0
+    try 6..16 all -> 16
+    ");
+    insta::assert_snapshot!(woven(&body().try_at(0, 4, &[(Some(5), 4)]), shape("JI")), @"
+    registers 4 ins 1 outs 2
+       0 const v2, #0x12345678
+       3 invoke-static v2, @100
+       6 invoke-static @1
+       9 goto -> 12
+      10 move-exception v3
+      11 goto -> 9
+      12 const/4 v3, #0x0
+      13 invoke-static v3, v2, @105
+      16 return-wide v0
+      17 move-exception v3
+      18 const-wide/16 v0, #0x0
+      20 goto -> 13
+    try 6..10 @5 -> 10 all -> 17
+    ");
+}
+
+#[test]
+fn one_call_needs_a_register_more() {
+    // invoke-static {}; return v0
+    let body = |ins| Body::new(1, ins, &[0x0071, 1, 0, 0x000f]);
+    insta::assert_snapshot!(woven(&body(0), shape("I")), @"
+    registers 3 ins 0 outs 2
+       0 const v1, #0x12345678
+       3 invoke-static v1, @100
+       6 invoke-static @1
+       9 const/4 v2, #0x0
+      10 invoke-static v2, v1, @105
+      13 return v0
+      14 move-exception v2
+      15 const/4 v0, #0x0
+      16 goto -> 10
+    try 6..9 all -> 14
+    ");
+    insta::assert_snapshot!(woven(&body(1), shape("II")), @"
+    registers 2 ins 1 outs 2
+       0 const v0, #0x12345678
+       3 invoke-static v0, @100
+       6 invoke-static @1
+       9 invoke-static v0, @101
+      12 return v1
+      13 move-exception v1
+      14 invoke-static v1, v0, @102
+      17 throw v1
+    try 6..13 all -> 13
+    ");
+}
+
+#[test]
+fn returned_values_are_moved_in_front_of_the_null() {
+    // if-eqz v1, +6; invoke-static {}; return-object v0; return-object v1
+    let body = Body::new(2, 1, &[0x0138, 6, 0x0071, 1, 0, 0x0011, 0x0111]);
+    insta::assert_snapshot!(woven(&body, shape("LL")), @"
+    registers 3 ins 1 outs 2
+       0 const v1, #0x12345678
+       3 invoke-static v1, @100
+       6 if-eqz v2, -> 12
+       8 invoke-static @1
+      11 goto -> 17
+      12 const/4 v0, #0x0
+      13 invoke-static v0, v1, @105
+      16 return-object v2
+      17 move-object v2, v0
+      18 goto -> 12
+      19 move-exception v0
+      20 const/4 v2, #0x0
+      21 goto -> 13
+    try 6..12 all -> 19
+    ");
+}
+
+#[test]
+fn hooks_of_one_kind_stay_apart() {
+    // invoke-static {}; return-void
+    let body = Body::new(1, 0, &[0x0071, 1, 0, 0x000e]);
+    for advice in [Advice::EXIT, Advice::EXCEPTION, BOTH] {
+        let shown = show(&lowered(&body, shape("V"), advice).unwrap());
+        assert!(!shown.contains("@105"), "{shown}");
+    }
+}
+
+#[test]
 fn own_handlers_come_first_and_exit_hooks_stay_outside() {
     // invoke-static {}; return-void; move-exception v0; return-void
     let body =
