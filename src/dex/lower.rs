@@ -65,12 +65,12 @@ pub struct Hooks {
     pub exit: u32,
     /// `error(Ljava/lang/Throwable;I)V`.
     pub error: u32,
-    /// `leave(Ljava/lang/Throwable;I)V`: `exit` for null, else `error`, and throws it again.
-    pub leave: u32,
     /// `android.os.Trace.beginSection(Ljava/lang/String;)V`.
     pub begin: u32,
     /// `android.os.Trace.endSection()V`.
     pub end: u32,
+    /// `leave(Ljava/lang/Throwable;I)V`: `exit` for null, else `error`, and throws it again. The others do without it.
+    pub leave: Option<u32>,
 }
 
 /// What came of a code item. Where things went is in [`Scratch::moves`].
@@ -354,19 +354,22 @@ impl Job<'_, '_> {
             return Ok(Err(Reason::Unsupported));
         };
 
-        let leave = (exit_hook && error_hook && !section)
-            .then(|| {
-                Leave::choose(&Ways {
-                    scheme,
-                    registers: registers.into(),
-                    main: main_return(scheme, in_place, &scratch.returns),
-                    width,
-                    end,
-                    stretches: &scratch.stretches,
-                    handlers: &scratch.handlers,
-                })
+        let leave = (self
+            .hooks
+            .leave
+            .filter(|_| exit_hook && error_hook && !section))
+        .and_then(|hook| {
+            Leave::choose(&Ways {
+                hook,
+                scheme,
+                registers: registers.into(),
+                main: main_return(scheme, in_place, &scratch.returns),
+                width,
+                end,
+                stretches: &scratch.stretches,
+                handlers: &scratch.handlers,
             })
-            .flatten();
+        });
         let ends = Ends {
             exits,
             errs,
@@ -669,7 +672,7 @@ impl Job<'_, '_> {
         };
         match leave {
             Some(leave) => {
-                registers::put_invoke_static(exit, hooks.leave as u16, &[leave.thrown, id]);
+                registers::put_invoke_static(exit, leave.hook as u16, &[leave.thrown, id]);
             }
             None if exit_hook => {
                 registers::put_invoke_static(exit, hooks.exit as u16, &[id]);

@@ -158,9 +158,10 @@ fn weave_bodies(
         (Advice::ENTER, hook(b"enter", &[b"I"])),
         (Advice::EXIT, hook(b"exit", &[b"I"])),
         (Advice::EXCEPTION, hook(b"error", &[THROWABLE, b"I"])),
-        (BOTH, hook(b"leave", &[THROWABLE, b"I"])),
         (Advice::SECTION, sections::BEGIN),
         (Advice::SECTION, sections::END),
+        // The last: it can be done without.
+        (BOTH, hook(b"leave", &[THROWABLE, b"I"])),
     ];
     let mut places = Vec::new();
     let mut wanted = Vec::new();
@@ -171,21 +172,26 @@ fn weave_bodies(
         }
     }
     let names = scratch.section_names(file, plan.planned)?;
-    let added = ids::add(file, &wanted, &names)?;
+    let mut added = ids::add(file, &wanted, &names)?;
+    if added.is_none() && leaves {
+        places.pop();
+        wanted.pop();
+        added = ids::add(file, &wanted, &names)?;
+    }
     match &added {
         Some(added) => {
-            let mut indices = [0; 6];
+            let mut indices = [None; 6];
             for (place, &index) in places.into_iter().zip(&added.methods) {
-                indices[place] = index;
+                indices[place] = Some(index);
             }
-            let [enter, exit, error, leave, begin, end] = indices;
+            let index = |place: usize| indices[place].unwrap_or(0);
             let hooks = Hooks {
-                enter,
-                exit,
-                error,
-                leave,
-                begin,
-                end,
+                enter: index(0),
+                exit: index(1),
+                error: index(2),
+                begin: index(3),
+                end: index(4),
+                leave: indices[5],
             };
             let mut sections = Vec::new();
             if !names.is_empty() {

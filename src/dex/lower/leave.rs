@@ -30,6 +30,8 @@ const TRY_ITEM: u32 = 4;
 /// Registers of the one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Leave {
+    /// The hook's index.
+    pub hook: u32,
     /// The exception, or null.
     pub thrown: u32,
     /// The id.
@@ -43,6 +45,8 @@ pub(super) struct Leave {
 
 /// What decides whether the one call is shorter.
 pub(super) struct Ways<'w> {
+    /// The index of the hook that both call.
+    pub hook: u32,
     pub scheme: Scheme,
     /// Registers of the new frame.
     pub registers: u32,
@@ -71,6 +75,7 @@ impl Leave {
         let mut free =
             (0..ways.registers.min(16)).filter(|r| !taken.contains(r) && Some(*r) != live);
         let leave = Leave {
+            hook: ways.hook,
             thrown: free.next()?,
             id: live.or_else(|| free.next())?,
             main: ways.main,

@@ -7,13 +7,14 @@ use crate::dex::insn::units;
 use crate::dex::testing::Body;
 use proptest::prelude::*;
 
+const LEAVE: u32 = 105;
 const HOOKS: Hooks = Hooks {
     enter: 100,
     exit: 101,
     error: 102,
     begin: 103,
     end: 104,
-    leave: 105,
+    leave: Some(LEAVE),
 };
 const ID: u32 = 0x0bad_1dea;
 /// The name of the section.
@@ -267,7 +268,7 @@ fn is_inserted(insn: Insn) -> bool {
 }
 
 fn is_hook(insn: Insn) -> bool {
-    (HOOKS.enter..=HOOKS.leave).contains(&insn.index())
+    (HOOKS.enter..=LEAVE).contains(&insn.index())
 }
 
 /// Runs a body. What branches decide and what calls throw is drawn from `seed`, in the order in
@@ -352,7 +353,7 @@ fn run(item: &[u8], seed: u64, failing: usize) -> Vec<Event> {
                         _ if passed[0] == 0 => Event::Exit(passed[1]),
                         _ => Event::Error(passed[0], passed[1]),
                     });
-                    if insn.index() == HOOKS.leave && passed[0] != 0 {
+                    if insn.index() == LEAVE && passed[0] != 0 {
                         thrown = Some(passed[0]);
                     }
                 }
@@ -511,13 +512,13 @@ fn check_failure(events: &[Event], advice: Advice, handler: Option<u32>) {
         // The first hook, those of handlers and the one of both ways, and those of code that cannot throw.
         let is_hook = |e: &Event| !matches!(e, Event::Call(..));
         let first = events.iter().position(is_hook) == failed;
-        let shared = hook == HOOKS.leave;
+        let shared = hook == LEAVE;
         let usual = first || shared || handler.is_none_or(|handler| pc >= handler);
         assert!(usual || !advice.has(Advice::EXCEPTION), "{events:?}");
         return;
     }
     assert!(ended);
-    assert_ne!(hook, HOOKS.leave, "what it throws again would come back");
+    assert_ne!(hook, LEAVE, "what it throws again would come back");
     if advice.has(Advice::ALL) {
         let left = count(|e| matches!(e, Event::Exit(_) | Event::Error(..)));
         assert_eq!(entered, left, "{events:?}");

@@ -3,13 +3,14 @@
 use super::*;
 use crate::dex::testing::{Body, show};
 
+const LEAVE: u32 = 105;
 const HOOKS: Hooks = Hooks {
     enter: 100,
     exit: 101,
     error: 102,
     begin: 103,
     end: 104,
-    leave: 105,
+    leave: Some(LEAVE),
 };
 
 fn shape(shorty: &str) -> Shape<'_> {
