@@ -7,6 +7,8 @@
 //!     move-exception vE; invoke-static {vE, vI} error; throw vE
 //! ```
 //!
+//! Where it is shorter, exit and exception hook are one call ([`Leave`]).
+//!
 //! A section of Android's own trace lies within the hooks: `const-string vS, name; invoke-static {vS} beginSection`
 //! behind the enter hook, `invoke-static {} endSection` in front of the others. What fails outside of the section, its
 //! own beginning or the exit hook, has a handler that only tells the exception hook.
@@ -34,6 +36,7 @@ use crate::dex::registers::{self, Needs, Scheme, Width};
 use crate::dex::remap::Remap;
 use crate::edit::{Layout, Place};
 use crate::error::{Error, Result};
+use leave::{Leave, Ways};
 use std::ops::Range;
 
 /// What the code item does not tell of its method.
@@ -66,6 +69,8 @@ pub struct Hooks {
     pub begin: u32,
     /// `android.os.Trace.endSection()V`.
     pub end: u32,
+    /// `leave(Ljava/lang/Throwable;I)V`: `exit` for null, else `error`, and throws it again. The others do without it.
+    pub leave: Option<u32>,
 }
 
 /// What came of a code item. Where things went is in [`Scratch::moves`].
@@ -193,6 +198,30 @@ struct Walked {
     ends_in_return: bool,
 }
 
+/// How a method's hooks end it.
+#[derive(Clone, Copy)]
+struct Ends {
+    /// There is a hook at the returns.
+    exits: bool,
+    /// There is a handler.
+    errs: bool,
+    /// How wide what is returned is.
+    width: Option<Width>,
+    /// Where the last return is, if it stays there.
+    in_place: Option<u32>,
+    /// One call on both ways.
+    leave: Option<Leave>,
+}
+
+/// The register of the return to which the others go, in the new frame.
+fn main_return(scheme: Scheme, in_place: Option<u32>, returns: &[Insn]) -> u32 {
+    let main = match in_place {
+        Some(_) => returns.last(),
+        None => returns.first(),
+    };
+    scheme.renumbered(main.expect("something returns").a)
+}
+
 struct Job<'j, 'a> {
     code: &'j Code<'a>,
     shape: Shape<'j>,
@@ -308,7 +337,12 @@ impl Job<'_, '_> {
             // The exception needs a register beside the id.
             Scheme::Live { .. } => {
                 let beside = if error_hook { 2 } else { 1 };
-                (u32::from(code.registers) + 1).max(beside)
+                // Without arguments the frame may end where it will.
+                let returned = match code.ins == 0 && exit_hook && error_hook {
+                    true => width.map_or(0, Width::words),
+                    false => 0,
+                };
+                (u32::from(code.registers) + 1).max(beside + returned)
             }
             // One register that no instruction but a move reaches cannot hold the id and the name in turn.
             Scheme::Moved { free: 0x100.. } if section && self.advice.has(Advice::ENTER) => {
@@ -320,7 +354,30 @@ impl Job<'_, '_> {
             return Ok(Err(Reason::Unsupported));
         };
 
-        self.build_hooks(scheme, exits, errs, width, in_place, scratch);
+        let leave = (self
+            .hooks
+            .leave
+            .filter(|_| exit_hook && error_hook && !section))
+        .and_then(|hook| {
+            Leave::choose(&Ways {
+                hook,
+                scheme,
+                registers: registers.into(),
+                main: main_return(scheme, in_place, &scratch.returns),
+                width,
+                end,
+                stretches: &scratch.stretches,
+                handlers: &scratch.handlers,
+            })
+        });
+        let ends = Ends {
+            exits,
+            errs,
+            width,
+            in_place,
+            leave,
+        };
+        self.build_hooks(scheme, ends, scratch);
         if self.shape.is_constructor && walked.locks {
             // Monitors may be held there, which the handler would not know.
             scratch.begin = 0;
@@ -354,7 +411,7 @@ impl Job<'_, '_> {
         let units = ((out.len() - body) / 2) as u32;
         out[start + 12..start + 16].copy_from_slice(&units.to_le_bytes());
 
-        let tail = exits.then(|| match in_place {
+        let tail = (exits && leave.is_none()).then(|| match in_place {
             Some(pc) => (scratch.layout.start(pc), tails),
             None => (tails, handler),
         });
@@ -513,15 +570,14 @@ impl Job<'_, '_> {
     }
 
     /// Writes the code of the hooks.
-    fn build_hooks(
-        &self,
-        scheme: Scheme,
-        exits: bool,
-        errs: bool,
-        width: Option<Width>,
-        in_place: Option<u32>,
-        scratch: &mut Scratch,
-    ) {
+    fn build_hooks(&self, scheme: Scheme, ends: Ends, scratch: &mut Scratch) {
+        let Ends {
+            exits,
+            errs,
+            width,
+            in_place,
+            leave,
+        } = ends;
         let Scratch {
             prologue,
             enter,
@@ -577,7 +633,7 @@ impl Job<'_, '_> {
                 *begin = insn::units(enter) - entered;
             }
         }
-        if errs {
+        if errs && leave.is_none() {
             self.put_handler(scheme, section, handler);
             if section && error_hook {
                 self.put_handler(scheme, false, outer);
@@ -589,12 +645,21 @@ impl Job<'_, '_> {
 
         let returned = |insn: Insn| scheme.renumbered(insn.a);
         let last = returns.last().copied().filter(|_| in_place.is_some());
-        let main = returned(last.unwrap_or(returns[0]));
+        let main = main_return(scheme, in_place, returns);
         if section {
             registers::put_invoke_static(exit, hooks.end as u16, &[]);
         }
-        let id = match scheme {
-            Scheme::Live { id } => id,
+        if let Some(leave) = leave {
+            registers::put_const(exit, leave.thrown, 0);
+        }
+        // Where the handler goes, within the exit hook.
+        let call = insn::units(exit);
+        let id = match (scheme, leave) {
+            (Scheme::Live { id }, _) => id,
+            (_, Some(leave)) => {
+                registers::put_const(exit, leave.id, self.id);
+                leave.id
+            }
             _ if !exit_hook => 0,
             _ => {
                 let taken = main..main + width.map_or(0, Width::words);
@@ -605,8 +670,14 @@ impl Job<'_, '_> {
                 free
             }
         };
-        if exit_hook {
-            registers::put_invoke_static(exit, hooks.exit as u16, &[id]);
+        match leave {
+            Some(leave) => {
+                registers::put_invoke_static(exit, leave.hook as u16, &[leave.thrown, id]);
+            }
+            None if exit_hook => {
+                registers::put_invoke_static(exit, hooks.exit as u16, &[id]);
+            }
+            None => {}
         }
         let exit_units = insn::units(exit);
         let main_at = match last {
@@ -644,6 +715,10 @@ impl Job<'_, '_> {
             branches.push(Branch::new(*insn, goal));
         }
         branches.sort_unstable_by_key(|b| b.pc);
+        if let Some(leave) = leave {
+            let handler_at = insn::units(tails) as i32;
+            leave.put_handler(main_at + call as i32 - handler_at, handler);
+        }
     }
 
     /// Appends what begins the section, at the end of the enter hook.
@@ -900,6 +975,7 @@ impl Job<'_, '_> {
 /// Different sets of monitors that code holds where nothing else catches all: a handler each.
 const MAX_HANDLERS: usize = 16;
 
+mod leave;
 #[cfg(test)]
 mod simulation;
 #[cfg(test)]

@@ -249,6 +249,14 @@ pub fn put_const(out: &mut Vec<u8>, register: u32, value: u32) {
     }
 }
 
+/// Appends the instruction that puts a zero into a pair, which eight bits must name.
+pub fn put_const_wide_0(out: &mut Vec<u8>, register: u32) {
+    put(
+        out,
+        &[u16::from(op::CONST_WIDE_16) | (register as u16) << 8, 0],
+    );
+}
+
 /// Appends the smallest instruction that puts a string into a register, which eight bits must name.
 pub fn put_const_string(out: &mut Vec<u8>, register: u32, string: u32) {
     let first = |opcode: u8| u16::from(opcode) | (register as u16) << 8;
@@ -460,6 +468,11 @@ mod tests {
         assert_eq!(const_of(0, 0x7fff), "const/16");
         assert_eq!(const_of(0, 0x8000_0000), "const/high16");
         assert_eq!(const_of(0, 0x1_8000), "const");
+        let mut pair = vec![];
+        put_const_wide_0(&mut pair, 255);
+        let insn = insn::at(&pair, 0).unwrap();
+        assert_eq!((insn.op().name, insn.a), ("const-wide/16", 255));
+        assert_eq!((insn.value, pair.len()), (0, 4));
         let move_of = |to, from| {
             let mut out = vec![];
             put_move(&mut out, Width::Object, to, from);

@@ -151,36 +151,47 @@ fn weave_bodies(
         parameters,
         returns: b"V",
     };
+    const BOTH: Advice = Advice::EXIT.with(Advice::EXCEPTION);
+    let leaves =
+        (plan.planned.iter()).any(|p| p.advice.has(BOTH) && !p.advice.has(Advice::SECTION));
     let hooks = [
         (Advice::ENTER, hook(b"enter", &[b"I"])),
         (Advice::EXIT, hook(b"exit", &[b"I"])),
         (Advice::EXCEPTION, hook(b"error", &[THROWABLE, b"I"])),
         (Advice::SECTION, sections::BEGIN),
         (Advice::SECTION, sections::END),
+        // The last: it can be done without.
+        (BOTH, hook(b"leave", &[THROWABLE, b"I"])),
     ];
     let mut places = Vec::new();
     let mut wanted = Vec::new();
     for (place, (when, hook)) in hooks.into_iter().enumerate() {
-        if advice.has(when) {
+        if advice.has(when) && (when != BOTH || leaves) {
             places.push(place);
             wanted.push(hook);
         }
     }
     let names = scratch.section_names(file, plan.planned)?;
-    let added = ids::add(file, &wanted, &names)?;
+    let mut added = ids::add(file, &wanted, &names)?;
+    if added.is_none() && leaves {
+        places.pop();
+        wanted.pop();
+        added = ids::add(file, &wanted, &names)?;
+    }
     match &added {
         Some(added) => {
-            let mut indices = [0; 5];
+            let mut indices = [None; 6];
             for (place, &index) in places.into_iter().zip(&added.methods) {
-                indices[place] = index;
+                indices[place] = Some(index);
             }
-            let [enter, exit, error, begin, end] = indices;
+            let index = |place: usize| indices[place].unwrap_or(0);
             let hooks = Hooks {
-                enter,
-                exit,
-                error,
-                begin,
-                end,
+                enter: index(0),
+                exit: index(1),
+                error: index(2),
+                begin: index(3),
+                end: index(4),
+                leave: indices[5],
             };
             let mut sections = Vec::new();
             if !names.is_empty() {

@@ -98,6 +98,47 @@ public final class Programs {
         }
     }
 
+    /** As in a dex file: both ways out meet in one call. */
+    static int left(int depth, Throwable t) {
+        Hooks.enter(depth);
+        int result = 0;
+        Throwable thrown = null;
+        try {
+            if (depth == 1 && t != null) {
+                throw Programs.<RuntimeException>unchecked(t);
+            }
+            result = depth == 1 ? 1 : 1 + left(depth - 1, t);
+        } catch (Throwable e) {
+            thrown = e;
+        }
+        Hooks.leave(thrown, depth);
+        return result;
+    }
+
+    @SuppressWarnings("unchecked")
+    static <T extends Throwable> T unchecked(Throwable t) throws T {
+        throw (T) t;
+    }
+
+    /** 7 returns; then 4 exceptions, 3 deep. */
+    static void leaves() {
+        if (left(7, null) != 7) {
+            throw new AssertionError("the result");
+        }
+        Throwable[] all = {new IllegalStateException("a"), new Error(), new java.io.IOException("checked"), new Unruly(1)};
+        for (Throwable t : all) {
+            StackTraceElement[] trace = t.getStackTrace();
+            try {
+                left(3, t);
+                throw new AssertionError("nothing was thrown");
+            } catch (Throwable e) {
+                if (e != t || !java.util.Arrays.equals(trace, e.getStackTrace()) || e.getSuppressed().length > 0) {
+                    throw new AssertionError("not as it was thrown", e);
+                }
+            }
+        }
+    }
+
     static final class Unruly extends RuntimeException {
         final int how;
 
@@ -270,11 +311,28 @@ public final class Programs {
         return result;
     }
 
+    static int deepLeft(int depth) {
+        Hooks.enter(5);
+        int result = 0;
+        Throwable thrown = null;
+        try {
+            result = 1 + deepLeft(depth + 1);
+        } catch (Throwable t) {
+            thrown = t;
+        }
+        Hooks.leave(thrown, 5);
+        return result;
+    }
+
     static void overflow() throws Exception {
         Runnable storm = () -> {
             for (int i = 0; i < 40; i++) {
                 try {
-                    deep(0);
+                    if (i % 2 == 0) {
+                        deep(0);
+                    } else {
+                        deepLeft(0);
+                    }
                     throw new AssertionError();
                 } catch (StackOverflowError expected) {
                     // again

@@ -64,6 +64,7 @@ public final class Suite {
         test("cleared thread locals", Suite::forgotten);
         test("interrupted thread", Suite::interrupted);
         test("stack overflow", Suite::overflow);
+        test("both ways out in one call", Suite::leaves);
         test("woven host", Suite::wovenHost);
         test("two class loaders", Suite::loaders);
         test("symbols", Suite::symbols);
@@ -483,6 +484,18 @@ public final class Suite {
         TraceReader t = run(folder, "interrupted");
         t.allBalanced();
         equal(1_200_000L, t.events(), "records");
+    }
+
+    private static void leaves(Path folder) throws Exception {
+        TraceReader t = run(folder, "leaves");
+        t.allBalanced();
+        List<TraceReader.Event> all = t.named("main").all();
+        equal(7L, all.stream().filter(e -> e.kind() == 2).count(), "exits");
+        equal(4 * 3L, all.stream().filter(e -> e.kind() == 3).count(), "errors");
+        equal(2 * (7 + 4 * 3), all.size(), "records");
+        equal(0L, t.lost, "lost");
+        Result r = finish(folder, command(folder, "leaves", "-Dweave.trace=off"));
+        check(r.err.isEmpty(), r.err);
     }
 
     private static void overflow(Path folder) throws Exception {

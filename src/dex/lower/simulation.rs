@@ -7,12 +7,14 @@ use crate::dex::insn::units;
 use crate::dex::testing::Body;
 use proptest::prelude::*;
 
+const LEAVE: u32 = 105;
 const HOOKS: Hooks = Hooks {
     enter: 100,
     exit: 101,
     error: 102,
     begin: 103,
     end: 104,
+    leave: Some(LEAVE),
 };
 const ID: u32 = 0x0bad_1dea;
 /// The name of the section.
@@ -33,8 +35,8 @@ enum Event {
     Error(u64, u64),
     Begin(u64),
     End,
-    /// A hook that could not be called, where, and whether some handler protects the call.
-    Failed(u32, bool),
+    /// A hook that could not be called, which, where, and whether some handler protects the call.
+    Failed(u32, u32, bool),
     Returned(Vec<u64>),
     Threw(u64),
     /// Still running when the patience was over.
@@ -266,7 +268,7 @@ fn is_inserted(insn: Insn) -> bool {
 }
 
 fn is_hook(insn: Insn) -> bool {
-    (HOOKS.enter..=HOOKS.end).contains(&insn.index())
+    (HOOKS.enter..=LEAVE).contains(&insn.index())
 }
 
 /// Runs a body. What branches decide and what calls throw is drawn from `seed`, in the order in
@@ -314,6 +316,7 @@ fn run(item: &[u8], seed: u64, failing: usize) -> Vec<Event> {
         match insn.opcode {
             op::NOP => {}
             op::CONST_4 | op::CONST_16 | op::CONST => registers[a] = insn.value as u32 as u64,
+            op::CONST_WIDE_16 => registers[a..a + 2].fill(0),
             op::CONST_STRING => registers[a] = insn.index().into(),
             op::MOVE..=op::MOVE_16 | op::MOVE_OBJECT..=op::MOVE_OBJECT_16 => {
                 registers[a] = registers[b];
@@ -338,7 +341,7 @@ fn run(item: &[u8], seed: u64, failing: usize) -> Vec<Event> {
                 assert!(passed.len() <= usize::from(code.outs));
                 if hooks == failing {
                     let protected = crate::dex::flow::find(&tries, pc).is_some();
-                    events.push(Event::Failed(pc, protected));
+                    events.push(Event::Failed(insn.index(), pc, protected));
                     thrown = Some(FAILURE);
                 } else {
                     events.push(match insn.index() - HOOKS.enter {
@@ -346,8 +349,13 @@ fn run(item: &[u8], seed: u64, failing: usize) -> Vec<Event> {
                         1 => Event::Exit(passed[0]),
                         2 => Event::Error(passed[0], passed[1]),
                         3 => Event::Begin(passed[0]),
-                        _ => Event::End,
+                        4 => Event::End,
+                        _ if passed[0] == 0 => Event::Exit(passed[1]),
+                        _ => Event::Error(passed[0], passed[1]),
                     });
+                    if insn.index() == LEAVE && passed[0] != 0 {
+                        thrown = Some(passed[0]);
+                    }
                 }
                 hooks += 1;
             }
@@ -495,20 +503,22 @@ fn check_failure(events: &[Event], advice: Advice, handler: Option<u32>) {
     let count = |is: fn(&Event) -> bool| events.iter().filter(|e| is(e)).count();
     let ended = !matches!(events.last(), Some(Event::Endless));
     let failed = events.iter().position(|e| matches!(e, Event::Failed(..)));
-    let Some(&Event::Failed(pc, protected)) = failed.map(|at| &events[at]) else {
+    let Some(&Event::Failed(hook, pc, protected)) = failed.map(|at| &events[at]) else {
         panic!("no hook failed in {events:?}");
     };
     let entered = count(|e| matches!(e, Event::Enter(_)));
     if !protected {
         assert_eq!(events.last(), Some(&Event::Threw(FAILURE)));
-        // The first hook, those of handlers, and those of code that cannot throw.
-        let hook = |e: &Event| !matches!(e, Event::Call(..));
-        let first = events.iter().position(hook) == failed;
-        let usual = first || handler.is_none_or(|handler| pc >= handler);
+        // The first hook, those of handlers and the one of both ways, and those of code that cannot throw.
+        let is_hook = |e: &Event| !matches!(e, Event::Call(..));
+        let first = events.iter().position(is_hook) == failed;
+        let shared = hook == LEAVE;
+        let usual = first || shared || handler.is_none_or(|handler| pc >= handler);
         assert!(usual || !advice.has(Advice::EXCEPTION), "{events:?}");
         return;
     }
     assert!(ended);
+    assert_ne!(hook, LEAVE, "what it throws again would come back");
     if advice.has(Advice::ALL) {
         let left = count(|e| matches!(e, Event::Exit(_) | Event::Error(..)));
         assert_eq!(entered, left, "{events:?}");

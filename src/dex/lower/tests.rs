@@ -3,12 +3,14 @@
 use super::*;
 use crate::dex::testing::{Body, show};
 
+const LEAVE: u32 = 105;
 const HOOKS: Hooks = Hooks {
     enter: 100,
     exit: 101,
     error: 102,
     begin: 103,
     end: 104,
+    leave: Some(LEAVE),
 };
 
 fn shape(shorty: &str) -> Shape<'_> {
@@ -86,12 +88,13 @@ fn the_id_lives_between_locals_and_arguments() {
        3 invoke-static v1, @100
        6 add-int v0, v2, v3
        8 invoke-static v0, @1
-      11 invoke-static v1, @101
-      14 return v0
-      15 move-exception v0
-      16 invoke-static v0, v1, @102
-      19 throw v0
-    try 6..15 all -> 15
+      11 const/4 v2, #0x0
+      12 invoke-static v2, v1, @105
+      15 return v0
+      16 move-exception v2
+      17 const/4 v0, #0x0
+      18 goto -> 12
+    try 6..11 all -> 16
     ");
 }
 
@@ -130,12 +133,13 @@ fn returns_go_to_the_last_one_or_to_one_at_the_end() {
        6 if-eqz v2, -> 9
        8 goto -> 10
        9 throw v0
-      10 invoke-static v1, @101
-      13 return v2
-      14 move-exception v0
-      15 invoke-static v0, v1, @102
-      18 throw v0
-    try 6..14 all -> 14
+      10 const/4 v0, #0x0
+      11 invoke-static v0, v1, @105
+      14 return v2
+      15 move-exception v0
+      16 const/4 v2, #0x0
+      17 goto -> 11
+    try 6..10 all -> 15
     ");
 }
 
@@ -149,13 +153,114 @@ fn a_loop_to_the_start_enters_once() {
        3 invoke-static v0, @100
        6 invoke-static @1
        9 if-eqz v1, -> 6
-      11 invoke-static v0, @101
-      14 return-void
-      15 move-exception v1
-      16 invoke-static v1, v0, @102
-      19 throw v1
-    try 6..15 all -> 15
+      11 const/4 v1, #0x0
+      12 invoke-static v1, v0, @105
+      15 return-void
+      16 move-exception v1
+      17 goto -> 12
+    try 6..11 all -> 16
     ");
+}
+
+#[test]
+fn a_pair_leaves_by_two_calls_unless_that_takes_a_try() {
+    // invoke-static {}; return-wide v0; move-exception v2; goto -2
+    let body = || Body::new(3, 1, &[0x0071, 1, 0, 0x0010, 0x020d, 0xfe28]);
+    insta::assert_snapshot!(woven(&body(), shape("JI")), @"
+    registers 4 ins 1 outs 2
+       0 const v2, #0x12345678
+       3 invoke-static v2, @100
+       6 invoke-static @1
+       9 goto -> 12
+      10 move-exception v3
+      11 goto -> 9
+      12 invoke-static v2, @101
+      15 return-wide v0
+      16 move-exception v0
+      17 invoke-static v0, v2, @102
+      20 throw v0
+    try 6..16 all -> 16
+    ");
+    insta::assert_snapshot!(woven(&body().try_at(0, 4, &[(Some(5), 4)]), shape("JI")), @"
+    registers 4 ins 1 outs 2
+       0 const v2, #0x12345678
+       3 invoke-static v2, @100
+       6 invoke-static @1
+       9 goto -> 12
+      10 move-exception v3
+      11 goto -> 9
+      12 const/4 v3, #0x0
+      13 invoke-static v3, v2, @105
+      16 return-wide v0
+      17 move-exception v3
+      18 const-wide/16 v0, #0x0
+      20 goto -> 13
+    try 6..10 @5 -> 10 all -> 17
+    ");
+}
+
+#[test]
+fn one_call_needs_a_register_more() {
+    // invoke-static {}; return v0
+    let body = |ins| Body::new(1, ins, &[0x0071, 1, 0, 0x000f]);
+    insta::assert_snapshot!(woven(&body(0), shape("I")), @"
+    registers 3 ins 0 outs 2
+       0 const v1, #0x12345678
+       3 invoke-static v1, @100
+       6 invoke-static @1
+       9 const/4 v2, #0x0
+      10 invoke-static v2, v1, @105
+      13 return v0
+      14 move-exception v2
+      15 const/4 v0, #0x0
+      16 goto -> 10
+    try 6..9 all -> 14
+    ");
+    insta::assert_snapshot!(woven(&body(1), shape("II")), @"
+    registers 2 ins 1 outs 2
+       0 const v0, #0x12345678
+       3 invoke-static v0, @100
+       6 invoke-static @1
+       9 invoke-static v0, @101
+      12 return v1
+      13 move-exception v1
+      14 invoke-static v1, v0, @102
+      17 throw v1
+    try 6..13 all -> 13
+    ");
+}
+
+#[test]
+fn returned_values_are_moved_in_front_of_the_null() {
+    // if-eqz v1, +6; invoke-static {}; return-object v0; return-object v1
+    let body = Body::new(2, 1, &[0x0138, 6, 0x0071, 1, 0, 0x0011, 0x0111]);
+    insta::assert_snapshot!(woven(&body, shape("LL")), @"
+    registers 3 ins 1 outs 2
+       0 const v1, #0x12345678
+       3 invoke-static v1, @100
+       6 if-eqz v2, -> 12
+       8 invoke-static @1
+      11 goto -> 17
+      12 const/4 v0, #0x0
+      13 invoke-static v0, v1, @105
+      16 return-object v2
+      17 move-object v2, v0
+      18 goto -> 12
+      19 move-exception v0
+      20 const/4 v2, #0x0
+      21 goto -> 13
+    try 6..12 all -> 19
+    ");
+}
+
+#[test]
+fn hooks_of_one_kind_stay_apart() {
+    // invoke-static {}; return-void
+    let body = Body::new(1, 0, &[0x0071, 1, 0, 0x000e]);
+    for advice in [Advice::EXIT, Advice::EXCEPTION, BOTH] {
+        let shown = show(&lowered(&body, shape("V"), advice).unwrap());
+        assert!(!shown.contains("@105"), "{shown}");
+    }
 }
 
 #[test]
@@ -170,13 +275,12 @@ fn own_handlers_come_first_and_exit_hooks_stay_outside() {
        6 invoke-static @1
        9 goto -> 11
       10 move-exception v0
-      11 invoke-static v1, @101
-      14 return-void
-      15 move-exception v0
-      16 invoke-static v0, v1, @102
-      19 throw v0
-    try 6..10 @5 -> 10 all -> 15
-    try 11..15 all -> 15
+      11 const/4 v0, #0x0
+      12 invoke-static v0, v1, @105
+      15 return-void
+      16 move-exception v0
+      17 goto -> 12
+    try 6..10 @5 -> 10 all -> 16
     ");
 }
 
@@ -207,12 +311,12 @@ fn constructors_enter_behind_the_call() {
        3 invoke-direct v2, @1
        6 invoke-static v1, @100
        9 invoke-virtual v2, @2
-      12 invoke-static v1, @101
-      15 return-void
-      16 move-exception v0
-      17 invoke-static v0, v1, @102
-      20 throw v0
-    try 9..16 all -> 16
+      12 const/4 v0, #0x0
+      13 invoke-static v0, v1, @105
+      16 return-void
+      17 move-exception v0
+      18 goto -> 13
+    try 9..12 all -> 17
     ");
 }
 
@@ -225,14 +329,14 @@ fn large_frames_take_dead_registers() {
        0 const v0, #0x12345678
        3 invoke-static v0, @100
        6 invoke-static/range v17, @1
-       9 const v2, #0x12345678
-      12 invoke-static v2, @101
-      15 return-wide v0
-      16 move-exception v0
-      17 const v1, #0x12345678
-      20 invoke-static v0, v1, @102
-      23 throw v0
-    try 6..16 all -> 16
+       9 const/4 v2, #0x0
+      10 const v3, #0x12345678
+      13 invoke-static v2, v3, @105
+      16 return-wide v0
+      17 move-exception v2
+      18 const-wide/16 v0, #0x0
+      20 goto -> 10
+    try 6..9 all -> 17
     ");
 }
 
@@ -269,14 +373,13 @@ fn arguments_are_moved_where_no_local_is_free() {
       17 const v17, #0x12345678
       20 invoke-static/range v17, @100
       23 invoke-static/range v2, v3, @1
-      26 const v0, #0x12345678
-      29 invoke-static v0, @101
-      32 return-void
-      33 move-exception v0
-      34 const v1, #0x12345678
-      37 invoke-static v0, v1, @102
-      40 throw v0
-    try 23..33 all -> 33
+      26 const/4 v0, #0x0
+      27 const v1, #0x12345678
+      30 invoke-static v0, v1, @105
+      33 return-void
+      34 move-exception v0
+      35 goto -> 27
+    try 23..26 all -> 34
     ");
 }
 
@@ -464,12 +567,12 @@ fn switches_and_arrays_find_their_data() {
       20 nop
       21 nop
       22 payload of 5 units
-      27 invoke-static v1, @101
-      30 return-void
-      31 move-exception v0
-      32 invoke-static v0, v1, @102
-      35 throw v0
-    try 6..31 all -> 31
+      27 const/4 v0, #0x0
+      28 invoke-static v0, v1, @105
+      31 return-void
+      32 move-exception v0
+      33 goto -> 28
+    try 6..27 all -> 32
     ");
 }
 

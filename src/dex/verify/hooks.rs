@@ -26,6 +26,8 @@ enum Hook {
     Enter,
     Exit,
     Error,
+    /// Either, by what is passed; an exception is thrown again.
+    Leave,
 }
 
 /// The hooks' numbers among the file's methods.
@@ -45,6 +47,7 @@ impl Hooks {
                     b"enter" => Hook::Enter,
                     b"exit" => Hook::Exit,
                     b"error" => Hook::Error,
+                    b"leave" => Hook::Leave,
                     _ => continue,
                 };
                 methods.push((id, hook));
@@ -74,7 +77,7 @@ impl Hooks {
             if !insn.is_payload {
                 match self.called(insn) {
                     Some(Hook::Enter) => enters += 1,
-                    Some(Hook::Exit) => judge.exits = true,
+                    Some(Hook::Exit | Hook::Leave) => judge.exits = true,
                     Some(Hook::Error) | None => {}
                 }
             }
@@ -102,8 +105,13 @@ impl Judge<'_> {
             Hook::Enter => Ok(phase::WITHIN),
             _ if phases & phase::BEFORE != 0 => Err("the hook is called before the enter hook"),
             _ if phases & phase::BEHIND != 0 => Err("an exit or exception hook is called again"),
-            Hook::Exit | Hook::Error => Ok(phase::BEHIND),
+            Hook::Exit | Hook::Error | Hook::Leave => Ok(phase::BEHIND),
         }
+    }
+
+    /// Whether a call throws once it did its work.
+    pub fn throws_behind(&self, insn: Insn) -> bool {
+        self.hooks.called(insn) == Some(Hook::Leave)
     }
 
     /// Whether the method may return.

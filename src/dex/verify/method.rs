@@ -214,6 +214,14 @@ impl<'a> Checker<'a> {
             if self.line.dirty {
                 shown = None;
             }
+            if let Some(t) = covering
+                && of.judge.is_some_and(|judge| judge.throws_behind(insn))
+            {
+                let mut list = code.list(t.list)?;
+                while let Some((_, handler)) = list.next_handler()? {
+                    self.reach(frame, handler, code)?;
+                }
+            }
             if let Some(t) = covering {
                 // A `monitor-enter` that fails holds nothing yet.
                 let first = insn.opcode == op::MONITOR_ENTER && held == Type(0);

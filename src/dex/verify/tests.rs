@@ -159,7 +159,7 @@ fn arguments_moved_by_the_wrong_variant() {
     insta::assert_snapshot!(broken(MANY, |p| {
         let wide = p.find("move-wide", 1);
         p.set(wide.pc, &[u16::from(op::MOVE_WIDE) | 3 << 8 | 5 << 12]);
-    }), @"return-wide at 32: v2 holds a long whose upper half is lost");
+    }), @"return-wide at 33: v2 holds a long whose upper half is lost");
 }
 
 #[test]
@@ -174,11 +174,11 @@ fn an_uninitialised_this_is_passed() {
         let (touch, end) = (p.find("invoke-virtual", 0), p.find("iput", 0));
         p.set(touch.pc, &[0, 0, 0]);
         p.set(end.pc, &[0, 0]);
-    }), @"return-void at 17: returns without having called another constructor");
+    }), @"return-void at 18: returns without having called another constructor");
     insta::assert_snapshot!(broken("fresh()Ljava/lang/Object;", |p| {
         let call = p.find("invoke-direct", 0);
         p.set(call.pc, &[0, 0, 0]);
-    }), @"return-object at 14: v0 holds an uninitialised object, java/lang/Object is wanted");
+    }), @"return-object at 15: v0 holds an uninitialised object, java/lang/Object is wanted");
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn registers_that_hold_something_else() {
     insta::assert_snapshot!(broken(TEXT, |p| {
         let result = p.find("move-result-object", 0);
         p.set(result.pc, &[0x1012]);
-    }), @"return-object at 13: v0 holds a constant, java/lang/String is wanted");
+    }), @"return-object at 14: v0 holds a constant, java/lang/String is wanted");
     // The id's register is an argument's.
     insta::assert_snapshot!(broken("touch()V", |p| {
         let id = p.find("const", 0);
@@ -205,20 +205,21 @@ fn registers_that_hold_something_else() {
     }), @"return-wide at 14: v0 holds a long whose upper half is lost");
     // The exception and the id are passed the wrong way round.
     insta::assert_snapshot!(broken(TEXT, |p| {
-        let error = p.find("throw", 0).pc - 1;
-        let list = p.unit(error);
-        p.set(error, &[list >> 4 & 15 | (list & 15) << 4]);
-    }), @"invoke-static at 15: v1 holds a constant, java/lang/Throwable is wanted");
+        let leave = p.find("return-object", 0).pc - 1;
+        let list = p.unit(leave);
+        p.set(leave, &[list >> 4 & 15 | (list & 15) << 4]);
+    }), @"invoke-static at 11: v1 holds a constant, java/lang/Throwable is wanted");
     // An id is thrown.
-    insta::assert_snapshot!(broken(TEXT, |p| {
+    insta::assert_snapshot!(broken(UNGUARDED, |p| {
         let throw = p.find("throw", 0).pc;
-        p.set(throw, &[0x0127]);
-    }), @"throw at 18: v1 holds a constant, a reference is wanted");
+        let id = p.unit(throw - 1) >> 4 & 15;
+        p.set(throw, &[u16::from(op::THROW) | id << 8]);
+    }), @"throw at 22: v1 holds a constant, a reference is wanted");
 }
 
 #[test]
 fn frames_that_are_too_small() {
-    insta::assert_snapshot!(broken(TEXT, |p| p.set_at(4, 1)), @"invoke-static at 15: 2 words are passed, 1 are declared");
+    insta::assert_snapshot!(broken(TEXT, |p| p.set_at(4, 1)), @"invoke-static at 11: 2 words are passed, 1 are declared");
     insta::assert_snapshot!(broken(TEXT, |p| p.set_at(0, 2)), @"invoke-static at 6: v2 of 2 registers");
     insta::assert_snapshot!(broken(TEXT, |p| p.set_at(0, 4)), @"invoke-static at 6: v2 holds nothing, int is wanted");
     insta::assert_snapshot!(broken(TEXT, |p| p.set_at(2, 0)), @"1 words of arguments come in, 0 are declared");
@@ -228,14 +229,10 @@ fn frames_that_are_too_small() {
 fn results_and_exceptions_out_of_place() {
     insta::assert_snapshot!(broken(TEXT, |p| {
         let result = p.find("move-result-object", 0).pc;
-        let unit = p.unit(result);
-        // Between a call and its result comes a hook.
-        let call: Vec<u16> = (result - 3..result).map(|pc| p.unit(pc)).collect();
-        let hook: Vec<u16> = (result + 1..result + 4).map(|pc| p.unit(pc)).collect();
-        p.set(result - 3, &call);
-        p.set(result, &hook);
-        p.set(result + 3, &[unit]);
-    }), @"move-result-object at 12: no result right in front of it");
+        // Between a call and its result comes what is passed to a hook.
+        let (unit, null) = (p.unit(result), p.unit(result + 1));
+        p.set(result, &[null, unit]);
+    }), @"move-result-object at 10: no result right in front of it");
     insta::assert_snapshot!(broken(CAUGHT, |p| {
         let to = p.find("goto", 0).pc;
         p.set(to, &[0]);
@@ -243,7 +240,7 @@ fn results_and_exceptions_out_of_place() {
     insta::assert_snapshot!(broken(CAUGHT, |p| {
         let (goto, handler) = (p.find("goto", 0).pc, p.find("move-exception", 1).pc);
         p.set(goto, &[u16::from(op::GOTO) | ((handler - goto) as u16) << 8]);
-    }), @"goto at 10: branches to 18, to a move-exception");
+    }), @"goto at 10: branches to 19, to a move-exception");
     insta::assert_snapshot!(broken(CAUGHT, |p| {
         let string = p.find("const-string", 0).pc;
         p.set(string, &[0x000d, 0]);
@@ -266,7 +263,7 @@ fn monitors_out_of_balance() {
     insta::assert_snapshot!(broken(LOCKED, |p| {
         let exit = p.find("monitor-exit", 0).pc;
         p.set(exit, &[0]);
-    }), @"control comes to 19 with 0 and with 1 monitors held");
+    }), @"return-void at 19: returns while a monitor is held");
     insta::assert_snapshot!(broken(LOCKED, |p| {
         let enter = p.find("monitor-enter", 0).pc;
         p.set(enter, &[0]);
@@ -294,7 +291,7 @@ fn tries_that_lie() {
     insta::assert_snapshot!(broken(CAUGHT, |p| {
         let second = p.tries() + 8;
         p.set_at(second, 0);
-    }), @"try 0..7 is not in order or not within the code");
+    }), @"try 0..3 is not in order or not within the code");
     insta::assert_snapshot!(broken(CAUGHT, |p| {
         let first = p.tries() + 4;
         p.set_at(first, 200);
@@ -302,7 +299,7 @@ fn tries_that_lie() {
     insta::assert_snapshot!(broken(CAUGHT, |p| {
         let first = p.tries();
         p.set_at(first, 7);
-    }), @"try 11..18 is not in order or not within the code");
+    }), @"try 11..14 is not in order or not within the code");
     insta::assert_snapshot!(broken(CAUGHT, |p| {
         let list = p.tries() + 6;
         p.set_at(list, 2);
@@ -324,7 +321,7 @@ fn branches_and_data_astray() {
         let switch = p.find("packed-switch", 0);
         let payload = insn::switch_payload(p.insns(), switch).unwrap();
         p.set(payload.targets, &[4]);
-    }), @"return-object at 41: v0 holds different things on different paths, int[] is wanted");
+    }), @"return-object at 42: v0 holds different things on different paths, int[] is wanted");
     insta::assert_snapshot!(broken(DATA, |p| {
         let goto = p.find("goto", 1).pc;
         p.set(goto, &[0]);
@@ -345,9 +342,9 @@ fn branches_and_data_astray() {
         p.set(fill.pc + 1, &[to + 1]);
     }), @"fill-array-data at 14: the payload at 25 is not aligned");
     insta::assert_snapshot!(broken(TEXT, |p| {
-        let throw = p.find("throw", 0).pc;
-        p.set(throw, &[0]);
-    }), @"nop at 18: control falls off the end of the code");
+        let back = p.find("goto", 0).pc;
+        p.set(back, &[0]);
+    }), @"nop at 17: control falls off the end of the code");
 }
 
 #[test]
@@ -355,17 +352,17 @@ fn indexes_and_hooks_astray() {
     insta::assert_snapshot!(broken(TEXT, |p| {
         let call = p.find("invoke-static", 1).pc;
         p.set(call + 1, &[0x7fff]);
-    }), @"invoke-static at 6: index 32767 of a table of 20");
+    }), @"invoke-static at 6: index 32767 of a table of 21");
     // A hook is called that takes something else.
     insta::assert_snapshot!(broken(TEXT, |p| {
-        let (enter, error) = (p.find("invoke-static", 0).pc, p.find("invoke-static", 3).pc);
-        let index = p.unit(error + 1);
+        let (enter, leave) = (p.find("invoke-static", 0).pc, p.find("invoke-static", 2).pc);
+        let index = p.unit(leave + 1);
         p.set(enter + 1, &[index]);
     }), @"invoke-static at 3: v1 holds a constant, java/lang/Throwable is wanted");
     insta::assert_snapshot!(broken(TEXT, |p| {
         let exit = p.find("return-object", 0).pc - 3;
         p.set(exit, &[u16::from(op::INVOKE_STATIC)]);
-    }), @"invoke-static at 10: too few arguments");
+    }), @"invoke-static at 11: too few arguments");
     insta::assert_snapshot!(broken("loop(I)V", |p| {
         let call = p.find("invoke-static", 1).pc;
         let unit = p.unit(call);
@@ -374,7 +371,7 @@ fn indexes_and_hooks_astray() {
     insta::assert_snapshot!(broken(TEXT, |p| {
         let end = p.find("return-object", 0).pc;
         p.set(end, &[u16::from(op::RETURN_VOID)]);
-    }), @"return-void at 13: the method returns java/lang/String");
+    }), @"return-void at 14: the method returns java/lang/String");
 }
 
 #[test]
@@ -395,17 +392,47 @@ fn hooks_that_do_not_pair() {
         let end = 6 + u16::from_le_bytes([p.bytes[p.item + first + 4], p.bytes[p.item + first + 5]]);
         p.set_at(first, 0);
         p.set_at(first + 4, end);
-    }), @"invoke-static at 19: the hook is called before the enter hook");
+    }), @"invoke-static at 15: the hook is called before the enter hook");
     // A branch passes the exit hook by.
     insta::assert_snapshot!(broken(CHOOSE, |p| {
         let (branch, end) = (p.find("if-eqz", 0).pc, p.find("return-object", 0).pc);
         p.set(branch + 1, &[(end - branch) as u16]);
-    }), @"return-object at 16: returns without the exit hook");
+    }), @"return-object at 17: returns without the exit hook");
     // What was at the end goes there once more.
     insta::assert_snapshot!(broken(CHOOSE, |p| {
         let end = p.find("return-object", 0).pc;
         p.set(end, &[u16::from(op::GOTO) | 0xfd00]);
-    }), @"invoke-static at 13: an exit or exception hook is called again");
+    }), @"invoke-static at 14: an exit or exception hook is called again");
+}
+
+#[test]
+fn both_ways_out_meet_in_one_call() {
+    // The handler gives the register that is returned nothing.
+    insta::assert_snapshot!(broken(TEXT, |p| {
+        let handler = p.find("move-exception", 0).pc;
+        p.set(handler + 1, &[0]);
+    }), @"return-object at 14: v0 holds different things on different paths, java/lang/String is wanted");
+    // A return brings no null.
+    insta::assert_snapshot!(broken(TEXT, |p| {
+        let end = p.find("return-object", 0).pc;
+        p.set(end - 4, &[0]);
+    }), @"invoke-static at 11: v2 holds an int, java/lang/Throwable is wanted");
+    // The handler goes behind the call.
+    insta::assert_snapshot!(broken(TEXT, |p| {
+        let (back, end) = (p.find("goto", 0).pc, p.find("return-object", 0).pc);
+        p.set(back, &[u16::from(op::GOTO) | (end.wrapping_sub(back) as u16) << 8]);
+    }), @"return-object at 14: returns without the exit hook");
+    // The handler protects the call: what is thrown again comes back to it.
+    insta::assert_snapshot!(broken(TEXT, |p| {
+        let (first, end) = (p.tries(), p.find("return-object", 0).pc);
+        p.set_at(first + 4, end as u16 - 6);
+    }), @"invoke-static at 11: an exit or exception hook is called again");
+    // A handler comes to it while a monitor is held.
+    insta::assert_snapshot!(broken(UNGUARDED, |p| {
+        let (handler, end) = (p.find("move-exception", 1).pc, p.find("return-void", 0).pc);
+        let to = (end - 3).wrapping_sub(handler + 1);
+        p.set(handler + 1, &[u16::from(op::GOTO) | (to as u16) << 8]);
+    }), @"control comes to 14 with 0 and with 1 monitors held");
 }
 
 #[test]

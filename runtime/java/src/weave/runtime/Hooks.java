@@ -4,7 +4,7 @@ package weave.runtime;
  * The hooks that woven code calls: one when a method is entered, and then exactly one when it is left, by a return
  * or by an exception.
  *
- * <p>A hook never throws and never changes what the program does; what it cannot record it counts. When tracing is
+ * <p>A hook never changes what the program does, and throws nothing of its own; what it cannot record it counts. When tracing is
  * off, {@link #ON} is a constant and the compiler removes the bodies.
  */
 public final class Hooks {
@@ -79,6 +79,38 @@ public final class Hooks {
                     lane.end = 0;
                 }
             }
+        }
+    }
+
+    /**
+     * The method {@code id} is left: by a return, where {@code t} is null, or else by that exception, which is then
+     * thrown again. Dex code has one call of this where two would take more room.
+     */
+    @SuppressWarnings("unchecked") // T is erased: what is thrown is the same object, and nothing is called for it
+    public static <T extends Throwable> void leave(Throwable t, int id) throws T {
+        if (ON) {
+            Lane lane = null;
+            try {
+                long now = System.nanoTime();
+                lane = LANES.get();
+                if (t == null) {
+                    lane.record(Format.EXIT, id, now);
+                } else {
+                    lane.error(t, id, now);
+                }
+            } catch (Throwable failure) {
+                if (lane == null) {
+                    adrift++;
+                } else if (!lane.busy) {
+                    lane.failed++;
+                    lane.lost++;
+                    lane.untold++;
+                    lane.end = 0;
+                }
+            }
+        }
+        if (t != null) {
+            throw (T) t;
         }
     }
 }
