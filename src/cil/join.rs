@@ -399,7 +399,8 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
     pub(super) fn finish(mut self, scratch: &mut Scratch) -> Result<Woven<'i, 'a>> {
         let machines = std::mem::take(&mut scratch.bodies);
         self.parts.push((machines, Some(Tokens::Fields)));
-        self.bodies.sort_unstable_by_key(|body| body.method);
+        // Nearly in order: parts are, and machines' bodies among themselves.
+        self.bodies.sort_by_key(|body| body.method);
         let edits = self.edits;
         Ok(Woven {
             image: self.weaver.image,
