@@ -4,7 +4,6 @@
 use crate::cil::output::{Change, Output, overlay};
 use crate::cil::strongname::StrongNameKey;
 use crate::error::Result;
-use sha2::{Digest as _, Sha256};
 use std::ops::Range;
 
 /// Where it goes in a file that has zeros there.
@@ -27,7 +26,7 @@ pub(super) const WINDOW: usize = 256 << 10;
 
 /// What a window of a file that is finished but for its identity adds to it.
 pub struct WindowDigest {
-    sha: [u8; 32],
+    hash: blake3::Hash,
     /// Of its words, if the file has a checksum.
     sum: u64,
 }
@@ -36,7 +35,7 @@ impl Identity<'_> {
     /// Of a window, which begins at a multiple of [`WINDOW`].
     pub(super) fn digest(&self, window: &[u8]) -> WindowDigest {
         WindowDigest {
-            sha: Sha256::digest(window).into(),
+            hash: blake3::hash(window),
             sum: self.checksum.map_or(0, |_| sum_of_words(window)),
         }
     }
@@ -47,11 +46,11 @@ impl Identity<'_> {
         output: &Output<'_>,
         windows: &[WindowDigest],
     ) -> Result<Vec<Change>> {
-        let mut sha = Sha256::new();
+        let mut all = blake3::Hasher::new();
         for window in windows {
-            sha.update(window.sha);
+            all.update(window.hash.as_bytes());
         }
-        let hash = sha.finalize();
+        let hash = *all.finalize().as_bytes();
         let mut changes: Vec<Change> = Vec::with_capacity(4);
         if let Some(at) = self.mvid {
             let mut guid = hash[..16].to_vec();

@@ -192,7 +192,10 @@ pub(super) struct Joiner<'j, 'w, 'i, 'a> {
     additions: Additions,
     edits: pdb::Edits,
     parts: Vec<(Vec<u8>, Option<Tokens>)>,
+    /// Bodies of the parts, ascending by method.
     bodies: Vec<NewBody>,
+    /// Those of state machines.
+    of_machines: Vec<NewBody>,
     types: Vec<WovenType>,
     tail_calls: u32,
     /// Whether a method's code was read from its first to its last instruction.
@@ -221,6 +224,7 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
             edits: pdb::Edits::default(),
             parts: Vec::with_capacity(parts + 1),
             bodies: Vec::with_capacity(weaver.planned.len()),
+            of_machines: Vec::new(),
             types: Vec::new(),
             tail_calls: 0,
             read,
@@ -363,7 +367,7 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
                 Ok(rewritten) => {
                     let mut body = scratch.body(&opened, start);
                     body.part = self.machines;
-                    self.bodies.push(body);
+                    self.of_machines.push(body);
                     let place = planned.planned;
                     let edits = &mut self.edits;
                     let lines = weaver.move_lines(place, &opened, &rewritten, scratch, edits);
@@ -395,11 +399,35 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
             .get_or_insert_with(|| renumber::is_possible(image, |method| read[method as usize]))
     }
 
+    /// Puts the machines' bodies among the others, so that all ascend by method.
+    fn put_machines_in_order(&mut self) {
+        let (bodies, machines) = (&mut self.bodies, &mut self.of_machines);
+        machines.sort_by_key(|body| body.method);
+        let mut end = bodies.len();
+        bodies.extend_from_slice(machines);
+        for to in (0..bodies.len()).rev() {
+            let Some(machine) = machines.last() else {
+                break;
+            };
+            match bodies[..end].last() {
+                Some(body) if body.method > machine.method => {
+                    bodies[to] = *body;
+                    end -= 1;
+                }
+                _ => {
+                    bodies[to] = *machine;
+                    machines.pop();
+                }
+            }
+        }
+        debug_assert!(bodies.is_sorted_by_key(|body| body.method));
+    }
+
     /// All that was put together.
     pub(super) fn finish(mut self, scratch: &mut Scratch) -> Result<Woven<'i, 'a>> {
         let machines = std::mem::take(&mut scratch.bodies);
         self.parts.push((machines, Some(Tokens::Fields)));
-        self.bodies.sort_unstable_by_key(|body| body.method);
+        self.put_machines_in_order();
         let edits = self.edits;
         Ok(Woven {
             image: self.weaver.image,

@@ -57,8 +57,6 @@ pub struct Weaver<'w, 'i, 'a> {
 pub struct Part {
     pub(super) bytes: Vec<u8>,
     pub(super) bodies: Vec<NewBody>,
-    /// Where in the file the old bodies lie.
-    code: Range<usize>,
     /// The signatures that were asked for, in order.
     pub(super) signatures: Signatures,
     /// Where in the bytes tokens lie that may change.
@@ -131,19 +129,6 @@ pub(super) fn weave_in_parts<'i, 'a>(
 }
 
 impl Part {
-    /// Where in the file the bodies lie that were read.
-    pub fn code(&self) -> Range<usize> {
-        self.code.clone()
-    }
-
-    /// Notes that a body was read.
-    fn has_read(&mut self, body: Range<usize>) {
-        self.code = match self.code.is_empty() {
-            true => body,
-            false => self.code.start.min(body.start)..self.code.end.max(body.end),
-        };
-    }
-
     /// What came of the types of the part, but for state machines: of these [`Woven::types`] tells.
     pub fn take_types(&mut self) -> Vec<WovenType> {
         std::mem::take(&mut self.types)
@@ -325,7 +310,6 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
             Ok(opened) => opened,
             Err(reason) => return Ok(Err(reason)),
         };
-        part.has_read(opened.offset..opened.offset + opened.body.len);
         let planned = &self.planned[place];
         let is_constructor = opened.name == ".ctor" && opened.flags & method_flag::STATIC == 0;
         let shape = Shape {
@@ -400,7 +384,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         if row.get(IMPL_FLAGS) & impl_flag::ASYNC != 0 {
             return Ok(Err(Reason::RuntimeAsync));
         }
-        let Ok((offset, body)) = self.image.body(row.get(RVA)) else {
+        let Ok((_, body)) = self.image.body(row.get(RVA)) else {
             return Ok(Err(Reason::UnreadableBody));
         };
         let locals = match body.locals {
@@ -420,7 +404,6 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
             signature: row.get(SIGNATURE),
             result: MethodSignature::parse(metadata.blobs.get(row.get(SIGNATURE))?)?.returns,
             locals,
-            offset,
             body,
         }))
     }
@@ -475,8 +458,6 @@ pub(super) struct Opened<'a> {
     /// The return type.
     pub(super) result: &'a [u8],
     pub(super) locals: &'a [u8],
-    /// Where the body lies in the file.
-    offset: usize,
     pub(super) body: Body<'a>,
 }
 

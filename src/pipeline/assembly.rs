@@ -156,8 +156,10 @@ fn share_maps<W>(files: &[Option<File<'_, '_>>], settled: &mut [Option<Settled<W
 const SCANNED: u32 = 2048;
 const WOVEN: usize = 512;
 
-/// Parts after which the memory of all that was read of the input is given back.
+/// Parts, and windows of the output, after which the memory of all that was read of the input is given back: each time
+/// all threads wait for one another.
 const RELEASED: usize = 16;
+const RELEASED_WINDOWS: usize = 4;
 
 /// Of a hundred parts, those whose symbols are packed at once: the others' are while one thread joins the parts.
 const PACKED: usize = 80;
@@ -178,7 +180,9 @@ pub(crate) fn stage_image(
             with_worker(|w| {
                 let (at, digest) = image.window(number, &mut w.bytes);
                 staged.write_at(at as u64, &w.bytes)?;
-                input.release(0..input.len());
+                if number % RELEASED_WINDOWS == 0 {
+                    input.release(0..input.len());
+                }
                 Ok(digest)
             })
         })
@@ -274,10 +278,8 @@ impl<'i, 'a> File<'i, 'a> {
             .map(|(number, range)| {
                 let artifact = (number == 0).then_some(source.label);
                 let mut part = with_worker(|w| weaver.part(range, &mut w.cil_scratch))?;
-                // Code is half of the file, and each part has its own; the tables come back at once.
-                match number % RELEASED {
-                    0 => file.release(0..file.len()),
-                    _ => file.release(part.code()),
+                if number % RELEASED == RELEASED - 1 {
+                    file.release(0..file.len());
                 }
                 let (types, names) = (part.take_types(), part.take_names());
                 let mut records = Records::of(artifact, types, &names, cx.explain);

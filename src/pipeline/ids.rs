@@ -11,7 +11,7 @@
 use crate::aspect::plan::Planned;
 use crate::error::Result;
 use crate::symbols::Symbols;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 /// How the base of a type's ids is made of its name and the attempt.
 pub type IdBase = fn(&str, u32) -> u32;
@@ -35,10 +35,26 @@ impl KnownIds {
     }
 }
 
+/// Ids by blocks of 64: those of a type follow one another.
+#[derive(Default)]
+struct IdSet {
+    blocks: FxHashMap<u32, u64>,
+}
+
+impl IdSet {
+    fn insert(&mut self, id: u32) {
+        *self.blocks.entry(id >> 6).or_default() |= 1 << (id & 63);
+    }
+    fn contains(&self, id: u32) -> bool {
+        let block = self.blocks.get(&(id >> 6)).copied().unwrap_or_default();
+        block >> (id & 63) & 1 == 1
+    }
+}
+
 /// The ids given so far.
 #[derive(Default)]
 pub(crate) struct TakenIds {
-    taken: FxHashSet<u32>,
+    taken: IdSet,
     /// The next attempt for first bases that were taken before: a class that is in a job a thousand
     /// times need not try a thousand bases each time.
     next: FxHashMap<u32, u32>,
@@ -47,7 +63,7 @@ pub(crate) struct TakenIds {
 impl TakenIds {
     /// Marks the ids of classes that an earlier weave left in the input.
     pub(crate) fn reserve(&mut self, symbols: &Symbols) {
-        self.taken.extend(symbols.iter().map(|(id, _)| id));
+        symbols.iter().for_each(|(id, _)| self.taken.insert(id));
     }
 
     /// Takes ids for the methods of a type that are to be woven: those that they have, or else others.
@@ -85,7 +101,7 @@ impl TakenIds {
 
     /// Makes room for so many more.
     pub(crate) fn expect(&mut self, ids: usize) {
-        self.taken.reserve(ids);
+        self.taken.blocks.reserve(ids / 8);
     }
 
     /// Takes the ids of a type's methods (id of the first attempt, name, descriptor), and tells the
@@ -121,11 +137,10 @@ impl TakenIds {
             };
             let free = methods().all(|(id, name, descriptor)| {
                 let id = id.wrapping_add(shift);
-                id != 0 && !self.taken.contains(&id) && known.allows(id, ty, name, descriptor)
+                id != 0 && !self.taken.contains(id) && known.allows(id, ty, name, descriptor)
             });
             if free {
-                self.taken
-                    .extend(methods().map(|(id, ..)| id.wrapping_add(shift)));
+                methods().for_each(|(id, ..)| self.taken.insert(id.wrapping_add(shift)));
                 if attempt > 0 {
                     self.next.insert(first, attempt + 1);
                 }

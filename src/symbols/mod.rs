@@ -8,7 +8,9 @@ mod parameters;
 
 use crate::bytes::{Cursor, Names, put_uleb32};
 use crate::error::{Error, Kind, Result};
+use libdeflater::{CompressionLvl, Compressor};
 use rustc_hash::FxHashMap;
+use std::cell::RefCell;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -72,22 +74,31 @@ impl Symbol {
 /// waiting at its end.
 const BLOCK: usize = 256 << 10;
 
+thread_local! {
+    /// What packs this thread's blocks, and room for one: tables and room are made once, not for each block.
+    static PACKER: RefCell<(Compressor, Vec<u8>)> = RefCell::new((
+        Compressor::new(CompressionLvl::new(1).expect("valid level")),
+        Vec::new(),
+    ));
+}
+
 /// Packs the payload of a block.
 pub fn pack(payload: &[u8]) -> Vec<u8> {
-    let level = libdeflater::CompressionLvl::new(1).expect("valid level");
-    let mut deflate = libdeflater::Compressor::new(level);
-    let bound = deflate.deflate_compress_bound(payload.len());
-    let mut block = vec![0; BLOCK_HEADER + bound];
-    let (header, data) = block.split_at_mut(BLOCK_HEADER);
-    let n = deflate
-        .deflate_compress(payload, data)
-        .expect("the bound holds");
-    header[..4].copy_from_slice(&(payload.len() as u32).to_le_bytes());
-    header[4..8].copy_from_slice(&libdeflater::crc32(payload).to_le_bytes());
-    header[8..].copy_from_slice(&(n as u32).to_le_bytes());
-    block.truncate(BLOCK_HEADER + n);
-    block.shrink_to_fit();
-    block
+    PACKER.with_borrow_mut(|(deflate, room)| {
+        let bound = deflate.deflate_compress_bound(payload.len());
+        if room.len() < bound {
+            room.resize(bound, 0);
+        }
+        let n = deflate
+            .deflate_compress(payload, room)
+            .expect("the bound holds");
+        let mut block = Vec::with_capacity(BLOCK_HEADER + n);
+        block.extend_from_slice(&(payload.len() as u32).to_le_bytes());
+        block.extend_from_slice(&libdeflater::crc32(payload).to_le_bytes());
+        block.extend_from_slice(&(n as u32).to_le_bytes());
+        block.extend_from_slice(&room[..n]);
+        block
+    })
 }
 
 /// Writes a map: artifacts, in them types, in them methods, each in the order they are given.

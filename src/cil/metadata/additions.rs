@@ -244,6 +244,11 @@ impl FieldMap {
         self.added.is_empty()
     }
 
+    /// How many rows are added.
+    pub fn added(&self) -> usize {
+        self.added.len()
+    }
+
     /// The new row of an old one, or of an added field. 0 stays 0.
     #[inline]
     pub fn row(&self, row: u32) -> u32 {

@@ -182,12 +182,7 @@ fn put_tables<'a>(
                 Piece::Owned(old.to_vec())
             }
             true => Piece::Borrowed(old),
-            false => {
-                let rows = rows[usize::from(number)] as usize;
-                let mut new = Vec::with_capacity(shape.row_size() * rows);
-                put_rows(metadata, number, &shape, fields, &mut new);
-                Piece::Owned(new)
-            }
+            false => Piece::Owned(old_rows(metadata, number, &shape, fields)),
         };
         let piece = rebuilt.pieces.push(piece);
         match number {
@@ -212,10 +207,94 @@ fn is_of_fields(column: Column) -> bool {
     }
 }
 
-/// Most columns of the tables that are sorted among others by fields.
-const SORTED_COLUMNS: usize = 3;
+/// The old rows of a table in a new shape, with the fields' new numbers.
+fn old_rows(metadata: &Metadata<'_>, number: u8, shape: &Shape, fields: &FieldMap) -> Vec<u8> {
+    let tables = &metadata.tables;
+    let takes_rows = number == table::FIELD || number == table::TYPE_DEF;
+    let mut rows = match *shape == *tables.shape(number) && !takes_rows {
+        true => {
+            let mut rows = tables.table_bytes(number).to_vec();
+            move_fields(number, shape, fields, &mut rows);
+            rows
+        }
+        false => {
+            let count = tables.rows(number) as usize + fields.added();
+            let mut rows = Vec::with_capacity(shape.row_size() * count);
+            put_rows(metadata, number, shape, fields, &mut rows);
+            rows
+        }
+    };
+    // Rows of fields move, those of what they are sorted among do not.
+    let key = match number {
+        _ if fields.is_empty() || !tables.is_sorted(number) => None,
+        table::CONSTANT => Some(column::constant::PARENT),
+        table::CUSTOM_ATTRIBUTE => Some(column::custom_attribute::PARENT),
+        table::FIELD_MARSHAL => Some(column::field_marshal::PARENT),
+        _ => None,
+    };
+    if let Some(key) = key {
+        sort(&mut rows, shape, key);
+    }
+    rows
+}
 
-/// Writes the old rows of a table in a new shape.
+/// Sorts rows by a column; those that have the same there stay in order.
+fn sort(rows: &mut Vec<u8>, shape: &Shape, key: usize) {
+    let size = shape.row_size();
+    let (start, end) = (shape.offsets[key], shape.offsets[key + 1]);
+    let keys = (rows.chunks_exact(size)).map(|row| index(&row[start.into()..end.into()]));
+    if keys.clone().is_sorted() {
+        return;
+    }
+    let mut order: Vec<(u32, u32)> = keys.zip(0..).collect();
+    order.sort_unstable();
+    let mut sorted = Vec::with_capacity(rows.len());
+    for (_, row) in order {
+        let at = row as usize * size;
+        sorted.extend_from_slice(&rows[at..at + size]);
+    }
+    *rows = sorted;
+}
+
+/// An index of two bytes or four.
+#[inline]
+fn index(bytes: &[u8]) -> u32 {
+    match *bytes {
+        [a, b, c, d] => u32::from_le_bytes([a, b, c, d]),
+        _ => u32::from(bytes[0]) | u32::from(bytes[1]) << 8,
+    }
+}
+
+/// Gives the fields that rows name their new numbers.
+fn move_fields(number: u8, shape: &Shape, fields: &FieldMap, rows: &mut [u8]) {
+    let columns = schema::columns(number).iter().enumerate();
+    for (i, &column) in columns.filter(|&(_, &column)| is_of_fields(column)) {
+        let (start, end) = (shape.offsets[i].into(), shape.offsets[i + 1].into());
+        for row in rows.chunks_exact_mut(shape.row_size()) {
+            let value: &mut [u8] = &mut row[start..end];
+            let new = moved(column, index(value), fields).to_le_bytes();
+            value.copy_from_slice(&new[..value.len()]);
+        }
+    }
+}
+
+/// What a column of fields says once they have moved.
+#[inline]
+fn moved(column: Column, value: u32, fields: &FieldMap) -> u32 {
+    match column {
+        Column::Row(table::FIELD) => fields.row(value),
+        Column::Coded(coded) => {
+            let tag = value & ((1 << coded.bits) - 1);
+            match coded.tables.get(tag as usize) {
+                Some(&table::FIELD) => fields.row(value >> coded.bits) << coded.bits | tag,
+                _ => value,
+            }
+        }
+        _ => value,
+    }
+}
+
+/// Writes the old rows of a table, one by one.
 fn put_rows(
     metadata: &Metadata<'_>,
     number: u8,
@@ -227,18 +306,6 @@ fn put_rows(
     let moves = !fields.is_empty();
     let mut new_row = [0; MAX_COLUMNS];
     let mut position = 1;
-    // Rows of fields move, those of what they are sorted among do not.
-    let sorted_by = match number {
-        _ if !moves || !metadata.tables.is_sorted(number) => None,
-        table::CONSTANT => Some(column::constant::PARENT),
-        table::CUSTOM_ATTRIBUTE => Some(column::custom_attribute::PARENT),
-        table::FIELD_MARSHAL => Some(column::field_marshal::PARENT),
-        _ => None,
-    };
-    let mut sorted: Vec<[u32; SORTED_COLUMNS]> = Vec::new();
-    if sorted_by.is_some() {
-        sorted.reserve_exact(metadata.tables.rows(number) as usize);
-    }
     for row in metadata.tables.iter(number) {
         if number == table::FIELD {
             for added in fields.added_at(position) {
@@ -252,28 +319,12 @@ fn put_rows(
                 Column::Row(table::FIELD) if number == table::TYPE_DEF => {
                     fields.list(position, value)
                 }
-                Column::Row(table::FIELD) => fields.row(value),
-                Column::Coded(coded) if is_of_fields(column) => {
-                    let tag = value & ((1 << coded.bits) - 1);
-                    match coded.tables.get(tag as usize) {
-                        Some(&table::FIELD) => fields.row(value >> coded.bits) << coded.bits | tag,
-                        _ => value,
-                    }
-                }
+                _ if is_of_fields(column) => moved(column, value, fields),
                 _ => value,
             };
         }
-        match sorted_by {
-            Some(_) => sorted.push(new_row[..SORTED_COLUMNS].try_into().expect("three")),
-            None => put_row(shape, &new_row[..columns.len()], out),
-        }
+        put_row(shape, &new_row[..columns.len()], out);
         position += 1;
-    }
-    if let Some(key) = sorted_by {
-        sorted.sort_by_key(|row| row[key]);
-        for row in &sorted {
-            put_row(shape, &row[..columns.len()], out);
-        }
     }
     if number == table::FIELD {
         for added in fields.added_at(position) {
