@@ -213,15 +213,7 @@ fn weave_bodies(
     let Some(mut ids) = added.map(|added| added.ids).filter(|_| any) else {
         return Ok(None);
     };
-    ids.changed = checksums::without(file, &ids, || {
-        (plan.planned.iter().zip(&scratch.outcomes))
-            .filter(|(_, outcome)| outcome.left.is_none())
-            .map(|(planned, _)| {
-                let row = &file.classes[(planned.ty - plan.first_type) as usize];
-                file.descriptor(ClassDef::read(row).ty)
-            })
-            .collect()
-    })?;
+    ids.changed = checksums::without(file, &ids)?;
     Ok(Some(ids))
 }
 
