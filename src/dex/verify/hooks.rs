@@ -2,13 +2,14 @@
 //!
 //! Followed is what may have happened, as a set of phases. Judged are methods with one enter hook, and constructors,
 //! which have one behind each `super()`: what compilers inline brings hooks of its own.
+//!
+//! Hooks are those of the library, and those of the classes that a dex has beside it for ids of 16 bits.
 
 use crate::dex::code_item::Code;
 use crate::dex::file::File;
-use crate::dex::ids;
 use crate::dex::insn::{self, Insn};
+use crate::dex::near;
 use crate::dex::opcodes::op;
-use crate::dex::write::HOOKS;
 use crate::error::Result;
 
 /// Where a path can be, as a set.
@@ -40,18 +41,16 @@ impl Hooks {
     /// Finds them.
     pub fn of(file: &File<'_>) -> Result<Hooks> {
         let mut methods = Vec::new();
-        if let Some(class) = ids::find_type(file, HOOKS)? {
-            for id in ids::methods_of(file, class) {
-                let (_, _, name) = file.method(id)?;
-                let hook = match file.string(name)? {
-                    b"enter" => Hook::Enter,
-                    b"exit" => Hook::Exit,
-                    b"error" => Hook::Error,
-                    b"leave" => Hook::Leave,
-                    _ => continue,
-                };
-                methods.push((id, hook));
-            }
+        for id in near::known(file)?.into_iter().flatten() {
+            let (_, _, name) = file.method(id)?;
+            let hook = match file.string(name)? {
+                b"enter" => Hook::Enter,
+                b"exit" => Hook::Exit,
+                b"error" => Hook::Error,
+                b"leave" => Hook::Leave,
+                _ => continue,
+            };
+            methods.push((id, hook));
         }
         Ok(Hooks { methods })
     }
