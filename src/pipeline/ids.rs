@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::symbols::Symbols;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// How the base of a type's ids is made of its name and the attempt.
+/// How the base of a type's ids is made of its name and the attempt, and that of a dex file's of its fingerprint.
 pub type IdBase = fn(&str, u32) -> u32;
 
 /// Ids of earlier weaves (`--known-symbols`), and how to make new ones.
