@@ -31,34 +31,40 @@ enum Hook {
     Leave,
 }
 
-/// The hooks' numbers among the file's methods.
+/// The methods of the file that are hooks.
 #[derive(Default)]
 pub(super) struct Hooks {
-    methods: Vec<(u32, Hook)>,
+    /// The index of the first.
+    first: u32,
+    /// What that one is and those behind it are.
+    methods: Vec<Option<Hook>>,
 }
 
 impl Hooks {
     /// Finds them.
     pub fn of(file: &File<'_>) -> Result<Hooks> {
-        let mut methods = Vec::new();
-        for id in near::known(file)?.into_iter().flatten() {
+        let known = near::known(file)?.unwrap_or_default();
+        let mut hooks = Hooks {
+            first: known.start,
+            methods: Vec::with_capacity(known.len()),
+        };
+        for id in known {
             let (_, _, name) = file.method(id)?;
-            let hook = match file.string(name)? {
-                b"enter" => Hook::Enter,
-                b"exit" => Hook::Exit,
-                b"error" => Hook::Error,
-                b"leave" => Hook::Leave,
-                _ => continue,
-            };
-            methods.push((id, hook));
+            hooks.methods.push(match file.string(name)? {
+                b"enter" => Some(Hook::Enter),
+                b"exit" => Some(Hook::Exit),
+                b"error" => Some(Hook::Error),
+                b"leave" => Some(Hook::Leave),
+                _ => None,
+            });
         }
-        Ok(Hooks { methods })
+        Ok(hooks)
     }
 
     fn called(&self, insn: Insn) -> Option<Hook> {
         let is_call = matches!(insn.opcode, op::INVOKE_STATIC | op::INVOKE_STATIC_RANGE);
-        let known = self.methods.iter().find(|m| is_call && m.0 == insn.index());
-        known.map(|m| m.1)
+        let number = insn.index().checked_sub(self.first).filter(|_| is_call)?;
+        self.methods.get(number as usize).copied().flatten()
     }
 
     /// How a method is judged, if it is.
