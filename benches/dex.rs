@@ -11,22 +11,20 @@ use std::time::Instant;
 use weave::aspect::advice::Advice;
 use weave::aspect::joinpoint::{Method, Type, Visitor};
 use weave::aspect::plan::{Plan, Planned, id_base};
-use weave::dex::{Dex, Run, Scratch, one_by_one, scan, weave_on};
+use weave::dex::{Dex, Run, Scratch, first_numbers, one_by_one, scan, weave_on};
 use weave::error::{Error, Result};
 
-/// Plans advice for every method with a body, with ids as the weaver gives them.
+/// Plans advice for every method with a body; an id is the method's number in its type.
 #[derive(Default)]
 struct Everything {
     advice: Advice,
     types: u32,
-    base: u32,
     planned: Vec<Planned>,
 }
 
 impl Visitor for Everything {
-    fn enter_type(&mut self, ty: &Type<'_>) -> bool {
+    fn enter_type(&mut self, _: &Type<'_>) -> bool {
         self.types += 1;
-        self.base = id_base(ty.name, 0);
         true
     }
     fn method(&mut self, index: u32, method: &Method<'_>) {
@@ -34,7 +32,7 @@ impl Visitor for Everything {
             self.planned.push(Planned {
                 ty: self.types - 1,
                 index,
-                id: self.base + index,
+                id: index,
                 advice: self.advice,
             });
         }
@@ -80,6 +78,11 @@ fn woven(input: &Path, advice: Advice, run: Run<'_>) -> Result<Outcome> {
         ..Everything::default()
     };
     scan(&dex, &mut all)?;
+    // Ids as the weaver gives them.
+    let (base, first) = (id_base(&dex.fingerprint(), 0), first_numbers(&dex)?);
+    for planned in &mut all.planned {
+        planned.id += base + first[planned.ty as usize];
+    }
     let methods = all.planned.len();
     let plan = Plan::new(all.planned);
     let woven = weave_on(&dex, &plan, &mut Scratch::default(), run)?;

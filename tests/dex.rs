@@ -243,7 +243,18 @@ fn what_does_not_fit_the_tables_is_left_with_a_word() {
         }
         .bytes()
     };
-    // The hook that two others stand for is left out first.
+    // The file's own hooks are left out first.
+    for (methods, own) in [(0x1_0000 - 9, true), (0x1_0000 - 8, false)] {
+        let bytes = with(methods);
+        let dex = Dex::parse(&bytes).unwrap();
+        let plan = Plan::new(scanned(&dex).unwrap().planned);
+        let new = weave(&dex, &plan, &mut Scratch::default().near_from(1)).unwrap();
+        let new = new.bytes.unwrap();
+        let classes = scanned(&Dex::parse(&new).unwrap()).unwrap().types;
+        assert_eq!(classes, 1 + u32::from(own));
+        assert!(new.windows(7).any(|w| w == b"\x05leave\0"));
+    }
+    // Then the hook that two others stand for.
     for (methods, leaves) in [(0x1_0000 - 5, true), (0x1_0000 - 4, false)] {
         let bytes = with(methods);
         let new = woven(&Dex::parse(&bytes).unwrap()).unwrap().bytes.unwrap();

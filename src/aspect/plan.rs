@@ -71,11 +71,12 @@ const MAX_BASE: u32 = u32::MAX - (1 << 24);
 /// The base of a type's ids: the first four bytes of SHA-256 over its full name. `attempt` > 0 gives
 /// the next candidate where some id is taken. A method's id is the base plus the method's index in its
 /// type, so a type costs one hash, and ids that differ in one byte pack well, in the code as in the
-/// map. Never 0, which stands for "no method".
-pub fn id_base(type_name: &str, attempt: u32) -> u32 {
+/// map. Never 0, which stands for "no method". The methods of a dex file share one base, made of what
+/// tells the file from others.
+pub fn id_base(name: &str, attempt: u32) -> u32 {
     for round in 0u32.. {
         let mut hash = Sha256::new();
-        hash.update(type_name);
+        hash.update(name);
         if attempt > 0 || round > 0 {
             hash.update(attempt.to_le_bytes());
             hash.update(round.to_le_bytes());

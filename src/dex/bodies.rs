@@ -48,6 +48,8 @@ pub(super) struct Job<'j, 'a> {
     pub fields: Fields,
     /// New indices of the hooks.
     pub hooks: Hooks,
+    /// What the hooks add to the ids that they get.
+    pub base: u32,
     /// New indices of the names of planned methods' sections; `NO_INDEX`, or beyond the end, for none.
     pub sections: &'j [u32],
     /// Old index of the string `<init>`, where the file has it.

@@ -5,13 +5,15 @@
 //!     ~~~{"Lcom/acme/A;":"1a2b3c4d","Lcom/acme/B;":"5e6f"}
 //! ```
 //!
-//! Tools that compare builds class by class go by them. A woven class is not what its checksum says, so that goes.
+//! Tools that compare builds class by class go by them. A woven class is not what its checksum says, and D8 leaves none or
+//! one for each class, so they all go. R8's `DexParser` looks for the string alone, not for the marker's `has-checksums`,
+//! and reads a file without any as one that was made without. One with some would be worse: its filter of classes would be
+//! asked about those without, with null. Told to write checksums, it refuses either way: the first class that has none.
 
 use crate::dex::file::File;
 use crate::dex::ids::{self, Ids, compare_strings};
 use crate::error::Result;
-use memchr::{memchr_iter, memmem};
-use rustc_hash::FxHashSet;
+use memchr::memmem;
 
 /// What the string begins with.
 const BEGIN: &[u8] = b"~~~{";
@@ -19,54 +21,34 @@ const BEGIN: &[u8] = b"~~~{";
 const END: &[u8] = b"}";
 /// What lies between a class and its checksum.
 const OF: &[u8] = b"\":\"";
+/// The string without checksums.
+const NONE: &[u8] = b"~~~{}";
 
-/// The string with the checksums, and its text without those of woven classes. `None` where there is nothing to be left
-/// out. `woven` gives the descriptors.
-pub(super) fn without<'f>(
-    file: &File<'f>,
-    ids: &Ids,
-    woven: impl FnOnce() -> Result<FxHashSet<&'f [u8]>>,
-) -> Result<Option<(u32, Vec<u8>)>> {
+/// The string with the checksums, and its text without any. `None` where there is nothing to be left out.
+pub(super) fn without(file: &File<'_>, ids: &Ids) -> Result<Option<(u32, Vec<u8>)>> {
     let (Ok(index) | Err(index)) = ids::search(file.strings.len(), |i| {
         Ok(compare_strings(file.string(i)?, BEGIN))
     })?;
     if index as usize == file.strings.len() {
         return Ok(None);
     }
-    let Some(checksums) =
-        (file.string(index)?.strip_prefix(BEGIN)).and_then(|t| t.strip_suffix(END))
-    else {
-        return Ok(None);
+    let is_one = |entry: &[u8]| {
+        let class = entry.strip_prefix(b"\"");
+        class.is_some_and(|rest| memmem::find(rest, OF).is_some())
     };
-    let woven = woven()?;
-    let mut text = BEGIN.to_vec();
-    let mut from = 0;
-    for to in memchr_iter(b',', checksums).chain([checksums.len()]) {
-        let entry = &checksums[from..to];
-        from = to + 1;
-        let class = entry.strip_prefix(b"\"").and_then(|rest| {
-            let end = memmem::find(rest, OF)?;
-            Some(&rest[..end])
-        });
-        let Some(class) = class else {
-            return Ok(None);
-        };
-        if !woven.contains(class) {
-            if text.len() > BEGIN.len() {
-                text.push(b',');
-            }
-            text.extend_from_slice(entry);
-        }
+    let checksums = (file.string(index)?.strip_prefix(BEGIN)).and_then(|t| t.strip_suffix(END));
+    // What is shaped otherwise is a string of the program's own.
+    if !checksums.is_some_and(|all| all.split(|&b| b == b',').all(is_one)) {
+        return Ok(None);
     }
-    text.extend_from_slice(END);
     let keeps_its_place = (index + 1 == file.strings.len() as u32
-        || compare_strings(&text, file.string(index + 1)?).is_lt())
+        || compare_strings(NONE, file.string(index + 1)?).is_lt())
         && ids.strings.iter().all(|(at, new)| match *at {
-            at if at == index => compare_strings(new, &text).is_lt(),
-            at if at == index + 1 => compare_strings(&text, new).is_lt(),
+            at if at == index => compare_strings(new, NONE).is_lt(),
+            at if at == index + 1 => compare_strings(NONE, new).is_lt(),
             _ => true,
         });
-    Ok(keeps_its_place.then_some((index, text)))
+    Ok(keeps_its_place.then(|| (index, NONE.to_vec())))
 }
 
 #[cfg(test)]
@@ -123,14 +105,15 @@ mod tests {
     }
 
     #[test]
-    fn checksums_of_woven_classes_go() {
+    fn checksums_of_a_woven_file_go() {
         insta::assert_snapshot!(told(&[
             r#"~~D8{"has-checksums":true}"#,
             r#"~~~{"LA;":"1","Lfix/Everything;":"2f","LZ;":"3"}"#,
         ]), @r#"
         ~~D8{"has-checksums":true}
-        ~~~{"LA;":"1","LZ;":"3"}
+        ~~~{}
         "#);
+        insta::assert_snapshot!(told(&[r#"~~~{"LA;":"1"}"#]), @"~~~{}");
         insta::assert_snapshot!(told(&[r#"~~~{"Lfix/Everything;":"2f"}"#]), @"~~~{}");
         insta::assert_snapshot!(told(&[r#"~~~{"Lfix/Everything;":"2f"}"#, "~~~~"]), @"
         ~~~{}
@@ -141,11 +124,11 @@ mod tests {
     #[test]
     fn what_is_something_else_stays() {
         for strings in [
-            &[r#"~~~{"LA;":"1"}"#][..],
-            &["~~~{}"],
+            &["~~~{}"][..],
             &["~~~{"],
             &[r#"~~~{"Lfix/Everything;":"2f""#],
             &[r#"~~~{Lfix/Everything;":"2f"}"#],
+            &[r#"~~~{"LA;":"1",}"#],
             // It would come behind the other, or be the same.
             &[r#"~~~{"Lfix/Everything;":"2f"}"#, r#"~~~{"M"#],
             &[r#"~~~{"Lfix/Everything;":"2f"}"#, "~~~{}"],

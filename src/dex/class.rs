@@ -11,6 +11,7 @@ pub(super) mod flag {
     pub const PRIVATE: u32 = 0x2;
     pub const PROTECTED: u32 = 0x4;
     pub const STATIC: u32 = 0x8;
+    pub const FINAL: u32 = 0x10;
     pub const BRIDGE: u32 = 0x40;
     pub const SYNTHETIC: u32 = 0x1000;
 }

@@ -11,6 +11,7 @@ use std::cmp::Ordering;
 use std::ops::Range;
 
 /// A method that code is to call.
+#[derive(Clone, Copy)]
 pub(super) struct Wanted<'w> {
     /// Descriptor of its class.
     pub class: &'w [u8],
@@ -29,6 +30,17 @@ pub(super) struct NewProto {
     pub parameters: Vec<u32>,
 }
 
+/// A class to be added, in new indices. It comes behind all others.
+pub(super) struct NewClass {
+    pub ty: u32,
+    pub access: u32,
+    pub superclass: u32,
+    /// Its direct methods, ascending: index, access flags, where in `code` their code lies.
+    pub methods: Vec<(u32, u32, u32)>,
+    /// Their code items, each at a multiple of four bytes.
+    pub code: Vec<u8>,
+}
+
 /// What is added to a dex's tables.
 pub(super) struct Ids {
     pub remap: Remap,
@@ -40,6 +52,7 @@ pub(super) struct Ids {
     pub protos: Inserted<NewProto>,
     /// Class, proto, name.
     pub methods: Inserted<(u32, u32, u32)>,
+    pub class: Option<NewClass>,
 }
 
 impl Ids {
@@ -59,6 +72,7 @@ impl Ids {
             types: Vec::new(),
             protos: Vec::new(),
             methods: Vec::new(),
+            class: None,
         }
     }
 }
@@ -79,13 +93,13 @@ pub(super) fn find_type(file: &File<'_>, descriptor: &[u8]) -> Result<Option<u32
     Ok(found.ok())
 }
 
-/// The indices of a class's methods, which lie together since methods are sorted by class.
-pub(super) fn methods_of(file: &File<'_>, class: u32) -> Range<u32> {
+/// The indices of the methods of some classes, which lie together since methods are sorted by class.
+pub(super) fn methods_of(file: &File<'_>, classes: Range<u32>) -> Range<u32> {
     let from = |class| {
         file.methods
             .partition_point(|row| u32::from(u16_at(row, 0)) < class) as u32
     };
-    from(class)..from(class + 1)
+    from(classes.start)..from(classes.end)
 }
 
 /// The new index for an old one that was read at an offset.
@@ -192,6 +206,8 @@ pub(super) struct Added {
     pub ids: Ids,
     /// New indices of the wanted methods.
     pub methods: Vec<u32>,
+    /// New indices of their classes.
+    pub classes: Vec<u32>,
     /// New indices of the wanted strings.
     pub strings: Vec<u32>,
 }
@@ -340,6 +356,7 @@ pub(super) fn add(
     if types.len() > 0xffff || protos.len() > 0xffff || methods.len() > 0x1_0000 {
         return Ok(None);
     }
+    let classes = found_methods.iter().map(|(_, row)| row.0).collect();
     let new_methods = found_methods
         .into_iter()
         .map(|(found, row)| methods.index(found, |r| (r.0, r.2, r.1).cmp(&(row.0, row.2, row.1))))
@@ -361,10 +378,12 @@ pub(super) fn add(
         types: types.inserted,
         protos: protos.inserted,
         methods: methods.inserted,
+        class: None,
     };
     Ok(Some(Added {
         ids,
         methods: new_methods,
+        classes,
         strings: new_strings,
     }))
 }

@@ -53,6 +53,8 @@ struct Sources<'s, 'a> {
     class_data: Vec<u8>,
     /// Where each class's data lies in it, or `NO_INDEX`.
     class_data_at: Vec<u32>,
+    /// The same of the new class.
+    new_class_data: u32,
 }
 
 /// Appends the new dex to `out`, which holds what lies in front of it in its container. The header's
@@ -72,6 +74,7 @@ pub(super) fn write(
         strings: Strings::read(file, ids)?,
         class_data: Vec::new(),
         class_data_at: vec![NO_INDEX; file.classes.len()],
+        new_class_data: NO_INDEX,
     };
     let places = Places::of(&mut sources, out.len())?;
     out.reserve(places.end - out.len());
@@ -218,7 +221,11 @@ impl Sources<'_, '_> {
             (kind::PROTO_ID, file.protos.len() + ids.protos.len(), 12),
             (kind::FIELD_ID, file.fields.len(), 8),
             (kind::METHOD_ID, file.methods.len() + ids.methods.len(), 8),
-            (kind::CLASS_DEF, file.classes.len(), 32),
+            (
+                kind::CLASS_DEF,
+                file.classes.len() + usize::from(ids.class.is_some()),
+                32,
+            ),
             (kind::CALL_SITE_ID, file.call_sites.len(), 4),
             (kind::METHOD_HANDLE, file.method_handles.len(), 8),
         ]
@@ -227,14 +234,18 @@ impl Sources<'_, '_> {
     /// How many items a data section has.
     fn count(&self, kind: u16) -> usize {
         match kind {
-            kind::CODE => self.bodies.items.len(),
+            kind::CODE => {
+                let new = self.ids.class.as_ref();
+                self.bodies.items.len() + new.map_or(0, |class| class.methods.len())
+            }
             kind::DEBUG_INFO => self.bodies.debug_count as usize,
             kind::TYPE_LIST => self.data.type_list_count(),
             kind::STRING_DATA => self.file.strings.len() + self.ids.strings.len(),
             kind::ANNOTATION => self.data.annotations.len(),
             kind::CLASS_DATA => {
                 let classes = self.file.classes.iter().map(ClassDef::read);
-                classes.filter(|class| class.data != 0).count()
+                let old = classes.filter(|class| class.data != 0).count();
+                old + usize::from(self.ids.class.is_some())
             }
             kind::ENCODED_ARRAY => self.data.arrays.len(),
             kind::ANNOTATION_SET => self.data.sets.len(),
@@ -248,7 +259,10 @@ impl Sources<'_, '_> {
     /// How many bytes a data section takes.
     fn size(&self, kind: u16) -> usize {
         match kind {
-            kind::CODE => self.bodies.code_size,
+            kind::CODE => match &self.ids.class {
+                None => self.bodies.code_size,
+                Some(class) => self.new_code() + class.code.len(),
+            },
             kind::DEBUG_INFO => self.bodies.debug.len(),
             kind::TYPE_LIST => self.data.type_lists.size,
             kind::STRING_DATA => self.strings.size,
@@ -261,6 +275,11 @@ impl Sources<'_, '_> {
             kind::HIDDENAPI => self.file.hidden_api.map_or(0, <[u8]>::len),
             _ => 0,
         }
+    }
+
+    /// Where the new class's code lies, from the section's start.
+    fn new_code(&self) -> usize {
+        self.bodies.code_size.next_multiple_of(4)
     }
 
     /// The data sections in the order in which they are to lie: as before, but that class data, whose
@@ -315,6 +334,20 @@ impl Sources<'_, '_> {
             }
             budget.spend(members.start, members.len())?;
         }
+        if let Some(class) = &self.ids.class {
+            self.new_class_data = self.class_data.len() as u32;
+            let code = code + self.new_code() as u32;
+            for count in [0, 0, class.methods.len() as u32, 0] {
+                put_uleb32(&mut self.class_data, count);
+            }
+            let mut last = 0;
+            for &(id, access, place) in &class.methods {
+                for value in [id - last, access, code + place] {
+                    put_uleb32(&mut self.class_data, value);
+                }
+                last = id;
+            }
+        }
         Ok(())
     }
 
@@ -338,7 +371,13 @@ impl Sources<'_, '_> {
             }
             out.resize(section.offset as usize, 0);
             match section.kind {
-                kind::CODE => self.bodies.put_code(places.offset(kind::DEBUG_INFO), out),
+                kind::CODE => {
+                    self.bodies.put_code(places.offset(kind::DEBUG_INFO), out);
+                    if let Some(class) = &self.ids.class {
+                        out.resize(section.offset as usize + self.new_code(), 0);
+                        out.extend_from_slice(&class.code);
+                    }
+                }
                 kind::DEBUG_INFO => out.extend_from_slice(&self.bodies.debug),
                 kind::TYPE_LIST => self.data.write_type_lists(self.file, self.ids, out)?,
                 kind::STRING_DATA => self.write_strings(&mut string_ids, out)?,
@@ -498,6 +537,16 @@ impl Sources<'_, '_> {
                 out,
                 data.arrays.get(class.static_values, arrays, &mut array),
             );
+        }
+        if let Some(class) = &self.ids.class {
+            put(out, class.ty);
+            put(out, class.access);
+            put(out, class.superclass);
+            put(out, 0);
+            put(out, NO_INDEX);
+            put(out, 0);
+            put(out, class_data + self.new_class_data);
+            put(out, 0);
         }
         Ok(())
     }

@@ -20,6 +20,8 @@ pub mod insn;
 mod layout;
 pub mod lower;
 mod monitors;
+mod near;
+mod numbering;
 pub mod opcodes;
 mod order;
 pub mod own_fields;
@@ -37,6 +39,7 @@ pub mod verify;
 mod write;
 
 pub use file::{Dex, MAGIC};
+pub use numbering::first_numbers;
 pub use renumber::Renumbering;
 pub use scan::scan;
 pub use write::{HOOKS, Run, Scratch, Woven, one_by_one, weave, weave_on};

@@ -182,6 +182,7 @@ pub mod op {
     pub const INT_TO_SHORT: u8 = 0x8f;
     pub const AND_INT: u8 = 0x95;
     pub const XOR_INT: u8 = 0x97;
+    pub const ADD_INT_2ADDR: u8 = 0xb0;
     pub const AND_INT_2ADDR: u8 = 0xb5;
     pub const XOR_INT_2ADDR: u8 = 0xb7;
     pub const AND_INT_LIT16: u8 = 0xd5;

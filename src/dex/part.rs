@@ -172,6 +172,10 @@ impl Part {
             section: job.section(member),
             own: job.fields.of(class),
         };
+        let planned = &Planned {
+            id: planned.id.wrapping_sub(job.base),
+            ..*planned
+        };
         let place = self.begin();
         let scratch = &mut self.lower;
         let lowered = lower::lower(

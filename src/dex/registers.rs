@@ -282,6 +282,12 @@ pub fn put_invoke_static(out: &mut Vec<u8>, method: u16, registers: &[u32]) {
     }
 }
 
+/// Appends the addition of one number to another; four bits must name both registers.
+pub fn put_add_int(out: &mut Vec<u8>, to: u32, other: u32) {
+    let registers = (to as u16) << 8 | (other as u16) << 12;
+    put(out, &[u16::from(op::ADD_INT_2ADDR) | registers]);
+}
+
 /// What a register holds, as far as moving it goes; the values are the plain opcodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]

@@ -12,6 +12,7 @@ use crate::dex::file::{Dex, File, NO_INDEX};
 use crate::dex::ids::{self, Ids, Wanted};
 use crate::dex::layout;
 use crate::dex::lower::Hooks;
+use crate::dex::near::{self, Near};
 use crate::dex::order;
 use crate::dex::own_fields::Fields;
 use crate::dex::remap::Remap;
@@ -35,6 +36,8 @@ pub struct Scratch {
     part: usize,
     /// How many times a file's size the debug info of its woven methods may be.
     debug_info: usize,
+    /// From how many methods on a dex gets hooks of its own.
+    near: usize,
 }
 
 impl Default for Scratch {
@@ -45,6 +48,19 @@ impl Default for Scratch {
             outcomes: Vec::new(),
             part: PART,
             debug_info: DEBUG_INFO,
+            near: near::LEAST,
+        }
+    }
+}
+
+impl Scratch {
+    /// From how many methods on a dex gets hooks of its own, which take ids of 16 bits. Not 256, for tests with small
+    /// files.
+    #[must_use]
+    pub fn near_from(self, methods: usize) -> Scratch {
+        Scratch {
+            near: methods,
+            ..self
         }
     }
 }
@@ -163,20 +179,22 @@ fn weave_bodies(
         // The last: it can be done without.
         (BOTH, hook(b"leave", &[THROWABLE, b"I"])),
     ];
-    let mut places = Vec::new();
-    let mut wanted = Vec::new();
-    for (place, (when, hook)) in hooks.into_iter().enumerate() {
-        if advice.has(when) && (when != BOTH || leaves) {
-            places.push(place);
-            wanted.push(hook);
-        }
-    }
     let names = scratch.section_names(file, plan.planned)?;
-    let mut added = ids::add(file, &wanted, &names)?;
-    if added.is_none() && leaves {
-        places.pop();
-        wanted.pop();
+    let (mut base, mut added, mut places) = (0, None, Vec::new());
+    if let Some(near) = Near::choose(file, plan.planned, scratch.near)?
+        && let Some(found) = near.add(file, &hooks, advice, &names)?
+    {
+        (base, added, places) = (near.base, Some(found.0), found.1);
+    }
+    if added.is_none() {
+        let needed = |when: Advice| advice.has(when) && (when != BOTH || leaves);
+        places = (0..hooks.len()).filter(|&i| needed(hooks[i].0)).collect();
+        let wanted: Vec<Wanted<'_>> = places.iter().map(|&i| hooks[i].1).collect();
         added = ids::add(file, &wanted, &names)?;
+        if added.is_none() && leaves {
+            places.pop();
+            added = ids::add(file, &wanted[..places.len()], &names)?;
+        }
     }
     match &added {
         Some(added) => {
@@ -203,7 +221,7 @@ fn weave_bodies(
                 }
             }
             let remap = &added.ids.remap;
-            scratch.build(file, remap, plan.planned, hooks, &sections, run)?;
+            scratch.build(file, remap, plan.planned, (hooks, base), &sections, run)?;
         }
         None => scratch.outcomes.iter_mut().for_each(|outcome| {
             outcome.left = Some(Reason::PoolFull);
@@ -213,15 +231,7 @@ fn weave_bodies(
     let Some(mut ids) = added.map(|added| added.ids).filter(|_| any) else {
         return Ok(None);
     };
-    ids.changed = checksums::without(file, &ids, || {
-        (plan.planned.iter().zip(&scratch.outcomes))
-            .filter(|(_, outcome)| outcome.left.is_none())
-            .map(|(planned, _)| {
-                let row = &file.classes[(planned.ty - plan.first_type) as usize];
-                file.descriptor(ClassDef::read(row).ty)
-            })
-            .collect()
-    })?;
+    ids.changed = checksums::without(file, &ids)?;
     Ok(Some(ids))
 }
 
@@ -327,7 +337,7 @@ impl Scratch {
     /// Makes bodies that are the old ones, renumbered.
     pub(super) fn copy_all(&mut self, file: &File<'_>, ids: &Ids, run: Run<'_>) -> Result<()> {
         self.gather(file, FilePlan::default())?;
-        self.build(file, &ids.remap, &[], Hooks::default(), &[], run)
+        self.build(file, &ids.remap, &[], (Hooks::default(), 0), &[], run)
     }
 
     #[cfg(test)]
@@ -340,11 +350,10 @@ impl Scratch {
         file: &File<'_>,
         remap: &Remap,
         planned: &[Planned],
-        hooks: Hooks,
+        (hooks, base): (Hooks, u32),
         sections: &[u32],
         run: Run<'_>,
     ) -> Result<()> {
-        let hooks_type = ids::find_type(file, HOOKS)?;
         // Indices keep their order.
         let begin = remap.methods.binary_search(&hooks.begin).ok();
         let job = Job {
@@ -357,10 +366,11 @@ impl Scratch {
                 _ => Fields::read(file)?,
             },
             hooks,
+            base,
             sections,
             init: ids::find_string(file, b"<init>")?,
             throwable: ids::find_type(file, THROWABLE)?,
-            known: hooks_type.map(|ty| ids::methods_of(file, ty)),
+            known: near::known(file)?,
             begin: begin.map(|old| old as u32),
             part: self.part,
             debug_info: AtomicUsize::new(self.debug_info * file.bytes.len()),

@@ -11,7 +11,7 @@ use crate::pipeline::ledger::Ledger;
 use crate::pipeline::outcome::WarningKind;
 use crate::pipeline::process::{Context, Platform, with_worker};
 use crate::pipeline::records::Records;
-use crate::pipeline::unit::{Attempts, parse_all, plan};
+use crate::pipeline::unit::{parse_all, plan};
 use crate::symbols::Writer;
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
@@ -227,13 +227,13 @@ impl<'i, 'a> File<'i, 'a> {
             return Ok(None);
         }
         let survey = cil::Survey::read(image);
-        let attempts = Attempts::default();
+        let base_of = |_: u32, name: &str| (cx.id_base)(name, 0);
         let parts: Vec<Result<Plan>> = (survey.parts(SCANNED).into_par_iter())
             .with_max_len(1)
             .map(|types| {
                 let first = types.start;
                 let place = (Platform::DotNet, first);
-                plan(cx, &matcher, &attempts, place, |visitor| {
+                plan(cx, &matcher, &base_of, place, |visitor| {
                     survey.scan(types, visitor)
                 })
             })

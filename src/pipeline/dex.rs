@@ -6,7 +6,7 @@ use crate::dex;
 use crate::error::{Error, Result};
 use crate::pipeline::ledger::Ledger;
 use crate::pipeline::process::{Context, Platform};
-use crate::pipeline::unit::{Attempts, Unit, parse_all, plan};
+use crate::pipeline::unit::{Unit, parse_all, plan};
 use rayon::prelude::*;
 
 /// The class with the hooks.
@@ -30,7 +30,7 @@ pub(crate) fn weave_dexes(
     let (parsed, errors) = parse_all(sources, |source| dex::Dex::parse(source.bytes));
     let begun: Vec<_> = (sources.par_iter().zip(&parsed))
         .map(|(source, dex)| match dex {
-            Some(dex) => weave(cx, matcher, source.bytes, dex, &Attempts::default()),
+            Some(dex) => weave(cx, matcher, source.bytes, dex, 0),
             None => Ok(None),
         })
         .collect();
@@ -47,30 +47,42 @@ pub(crate) fn weave_dexes(
             woven.push(None);
             continue;
         };
-        let again = |attempts: &Attempts| {
-            let again = weave(cx, matcher, source.bytes, dex, attempts).map_err(place)?;
+        let base_of = |attempt| id_base(cx, dex, attempt);
+        let again = |attempt| {
+            let again = weave(cx, matcher, source.bytes, dex, attempt).map_err(place)?;
             Ok(again.expect("the same rules mean the same methods"))
         };
-        woven.push(unit.settle(ledger, artifact, again)?);
+        woven.push(unit.settle(ledger, artifact, base_of, again)?);
     }
     Ok(woven)
 }
 
-/// `None`: no rule has anything to say about it.
+/// The base of a dex file's ids.
+fn id_base(cx: &Context<'_>, dex: &dex::Dex<'_>, attempt: u32) -> u32 {
+    (cx.id_base)(&dex.fingerprint(), attempt)
+}
+
+/// `None`: no rule has anything to say about it. `attempt` chooses its ids.
 fn weave(
     cx: &Context<'_>,
     matcher: &ArtifactMatcher<'_>,
     bytes: &[u8],
     dex: &dex::Dex<'_>,
-    attempts: &Attempts,
+    attempt: u32,
 ) -> Result<Option<Unit<Option<Vec<u8>>>>> {
     if !matcher.bytes_may_match(bytes) {
         return Ok(None);
     }
     let scan = |visitor: &mut dyn Visitor| dex::scan(dex, visitor);
-    let plan = plan(cx, matcher, attempts, (Platform::Android, 0), scan)?;
+    let mut plan = plan(cx, matcher, &|_, _| 0, (Platform::Android, 0), scan)?;
     if plan.methods.is_empty() && plan.skipped.is_empty() {
         return Ok(None);
+    }
+    if !plan.methods.is_empty() {
+        let (base, first) = (id_base(cx, dex, attempt), dex::first_numbers(dex)?);
+        for planned in &mut plan.methods {
+            planned.id = base + first[planned.ty as usize] + planned.index;
+        }
     }
     let run = |count: usize, task: &(dyn Fn(usize) + Sync)| {
         (0..count).into_par_iter().with_max_len(1).for_each(task);

@@ -7,13 +7,16 @@
 //! Workers weave with a class's first base. Whoever writes takes the classes in the job's order (artifact,
 //! member), and a class of which some id is taken gets its next base whose ids are all free, and is
 //! woven again. The order does not depend on threads, so neither do the ids.
+//!
+//! The methods of a dex file have one base, that of the file: their ids lie so close together that code can tell them
+//! apart by 16 bits. Where one is taken, all move.
 
 use crate::aspect::plan::Planned;
 use crate::error::Result;
 use crate::symbols::Symbols;
 use rustc_hash::FxHashMap;
 
-/// How the base of a type's ids is made of its name and the attempt.
+/// How the base of a type's ids is made of its name and the attempt, and that of a dex file's of its fingerprint.
 pub type IdBase = fn(&str, u32) -> u32;
 
 /// Ids of earlier weaves (`--known-symbols`), and how to make new ones.
@@ -83,11 +86,12 @@ impl TakenIds {
                 .collect::<Result<_>>()?,
         };
         let first = methods[0].id.wrapping_sub(methods[0].index);
-        let attempt = self.claim_from(known, ty, first, || {
+        let base_of = |attempt| (known.base)(ty, attempt);
+        let attempt = self.claim_from(known, first, base_of, || {
             methods.iter().enumerate().map(|(i, m)| {
                 let described = described.get(i);
                 let (name, descriptor) = described.map_or(("", ""), |(n, d)| (n, d));
-                (m.id, name, descriptor)
+                (m.id, ty, name, descriptor)
             })
         });
         if attempt > 0 {
@@ -115,27 +119,48 @@ impl TakenIds {
     where
         M: Iterator<Item = (u32, &'m str, &'m str)>,
     {
-        self.claim_from(known, ty, (known.base)(ty, 0), methods)
+        self.claim_behind(
+            known,
+            |attempt| (known.base)(ty, attempt),
+            || methods().map(|(id, name, descriptor)| (id, ty, name, descriptor)),
+        )
+    }
+
+    /// The same for methods of any types (id of the first attempt, type, name, descriptor), whose ids lie behind the bases
+    /// that `base_of` makes of an attempt's number.
+    pub(crate) fn claim_behind<'m, M>(
+        &mut self,
+        known: &KnownIds,
+        base_of: impl Fn(u32) -> u32,
+        methods: impl Fn() -> M,
+    ) -> u32
+    where
+        M: Iterator<Item = (u32, &'m str, &'m str, &'m str)>,
+    {
+        self.claim_from(known, base_of(0), base_of, methods)
     }
 
     /// The same where the first base is known, which costs a hash.
     fn claim_from<'m, M>(
         &mut self,
         known: &KnownIds,
-        ty: &str,
         first: u32,
+        base_of: impl Fn(u32) -> u32,
         methods: impl Fn() -> M,
     ) -> u32
     where
-        M: Iterator<Item = (u32, &'m str, &'m str)>,
+        M: Iterator<Item = (u32, &'m str, &'m str, &'m str)>,
     {
+        if methods().next().is_none() {
+            return 0;
+        }
         let start = self.next.get(&first).copied().unwrap_or(0);
         for attempt in start.. {
             let shift = match attempt {
                 0 => 0,
-                _ => (known.base)(ty, attempt).wrapping_sub(first),
+                _ => base_of(attempt).wrapping_sub(first),
             };
-            let free = methods().all(|(id, name, descriptor)| {
+            let free = methods().all(|(id, ty, name, descriptor)| {
                 let id = id.wrapping_add(shift);
                 id != 0 && !self.taken.contains(id) && known.allows(id, ty, name, descriptor)
             });
@@ -147,7 +172,7 @@ impl TakenIds {
                 return attempt;
             }
         }
-        unreachable!("2^32 attempts at the ids of one type")
+        unreachable!("2^32 attempts at the ids behind one base")
     }
 }
 
@@ -254,6 +279,29 @@ mod tests {
             ids(&known(100, "A", "a"), &mut TakenIds::default()),
             [100, 101]
         );
+    }
+
+    #[test]
+    fn all_types_behind_one_base_move_together() {
+        let none = KnownIds::new(weak, Symbols::default());
+        let base_of = |attempt| 500 + attempt * 10;
+        let methods = || [(500, "A", "a", "()V"), (503, "B", "b", "()V")].into_iter();
+        let mut taken = TakenIds::default();
+        assert_eq!(taken.claim_behind(&none, base_of, methods), 0);
+        assert_eq!(taken.claim_behind(&none, base_of, methods), 1);
+        // An id of the second type is another method's.
+        let mut taken = TakenIds::default();
+        assert_eq!(
+            taken.claim_behind(&known(503, "C", "c"), base_of, methods),
+            1
+        );
+        let mut taken = TakenIds::default();
+        assert_eq!(
+            taken.claim_behind(&known(503, "B", "b"), base_of, methods),
+            0
+        );
+        // Where nothing was woven nothing is taken.
+        assert_eq!(taken.claim_behind(&none, base_of, || [].into_iter()), 0);
     }
 
     #[test]

@@ -62,6 +62,24 @@ impl<'j> Ledger<'j> {
         self.taken.claim(self.known, touched.woven.name(), methods)
     }
 
+    /// Takes the ids of all types of a file, which lie behind one base. Not 0: some were taken already, and the file must
+    /// be woven again with the ids of this attempt, which now are its own.
+    pub(crate) fn claim_all<'t, T>(
+        &mut self,
+        types: impl Fn() -> T,
+        base_of: impl Fn(u32) -> u32,
+    ) -> u32
+    where
+        T: Iterator<Item = &'t Touched>,
+    {
+        self.taken.claim_behind(self.known, base_of, || {
+            types().flat_map(|touched| {
+                let ty = touched.woven.name();
+                (touched.woven.methods()).map(move |m| (m.id, ty, m.name, m.descriptor))
+            })
+        })
+    }
+
     /// Records a class whose ids are final.
     pub(crate) fn record(&mut self, artifact: &str, touched: &Touched) {
         if touched.woven.methods().len() > 0 {

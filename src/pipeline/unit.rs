@@ -1,7 +1,7 @@
-//! An artifact of many types, an assembly or a dex file: it is woven as a whole, its ids are claimed type by type.
+//! An artifact of many types, an assembly or a dex file, which is planned and woven as a whole.
 
 use crate::aspect::joinpoint::Visitor;
-use crate::aspect::plan::{Plan, Planner, Skipped};
+use crate::aspect::plan::{BaseOf, Plan, Planner, Skipped};
 use crate::aspect::pointcut::ArtifactMatcher;
 use crate::aspect::woven::WovenType;
 use crate::error::{Error, Result};
@@ -9,9 +9,6 @@ use crate::pipeline::ledger::Ledger;
 use crate::pipeline::process::{Context, Platform, Touched};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
-
-/// Which attempt at its ids a type needs, by the type's number; the first (0) where none is named.
-pub(crate) type Attempts = FxHashMap<u32, u32>;
 
 /// A woven artifact whose ids are not claimed yet.
 pub(crate) struct Unit<W> {
@@ -33,19 +30,16 @@ pub(crate) fn parse_all<'s, S: Sync, P: Send>(
     parsed.unzip()
 }
 
-/// Scans an artifact, or the part of it that begins with the type `first`, and decides what to weave.
+/// Scans an artifact, or the part of it that begins with the type `first`, and decides what to weave. `base_of` gives the
+/// ids.
 pub(crate) fn plan(
     cx: &Context<'_>,
     matcher: &ArtifactMatcher<'_>,
-    attempts: &Attempts,
+    base_of: BaseOf<'_>,
     (platform, first): (Platform, u32),
     scan: impl FnOnce(&mut dyn Visitor) -> Result<()>,
 ) -> Result<Plan> {
-    let base_of = |number: u32, name: &str| {
-        let attempt = attempts.get(&number).copied().unwrap_or(0);
-        (cx.id_base)(name, attempt)
-    };
-    let mut planner = Planner::new(matcher, &base_of, cx.explain).starting_at(first);
+    let mut planner = Planner::new(matcher, base_of, cx.explain).starting_at(first);
     if platform == Platform::Android {
         planner = planner.on_android();
     }
@@ -84,21 +78,19 @@ impl<W> Unit<W> {
         }
     }
 
-    /// Claims the ids of all types, and records them. Where some were taken, `again` weaves with others.
+    /// Claims the ids of all types together, and records them. Where some were taken, `again` weaves with those of another
+    /// attempt. `base_of` gives the base of an attempt's ids.
     pub(crate) fn settle(
         self,
         ledger: &mut Ledger<'_>,
         artifact: &str,
-        again: impl FnOnce(&Attempts) -> Result<Unit<W>>,
+        base_of: impl Fn(u32) -> u32,
+        again: impl FnOnce(u32) -> Result<Unit<W>>,
     ) -> Result<W> {
-        let claimed = self.types.iter().map(|(number, ty)| {
-            let attempt = ledger.claim_ids(ty);
-            (*number, attempt)
-        });
-        let attempts: Attempts = claimed.filter(|(_, attempt)| *attempt > 0).collect();
-        let unit = match attempts.is_empty() {
-            true => self,
-            false => again(&attempts)?,
+        let types = || self.types.iter().map(|(_, touched)| touched);
+        let unit = match ledger.claim_all(types, base_of) {
+            0 => self,
+            attempt => again(attempt)?,
         };
         for (_, ty) in &unit.types {
             ledger.record(artifact, ty);

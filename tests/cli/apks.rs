@@ -8,7 +8,7 @@ const DEX: &[u8] = include_bytes!("../dex/everything.dex");
 /// Where an empty compiled manifest begins (`RES_XML_TYPE`).
 const MANIFEST: &[u8] = &[3, 0, 8, 0, 8, 0, 0, 0];
 
-fn archive(members: &[(&str, &[u8])]) -> Vec<u8> {
+pub fn archive(members: &[(&str, &[u8])]) -> Vec<u8> {
     let mut splicer = Splicer::create(Vec::new());
     let mut codec = Codec::new();
     for (name, data) in members {

@@ -1,10 +1,11 @@
 //! Ids are unique over a job, stable between jobs, and the same with any number of threads.
 
+use crate::apks::archive;
 use crate::support::{PRINTED, World};
 use std::collections::BTreeSet;
 use weave::aspect::pointcut::Matcher;
 use weave::aspect::rules::Rules;
-use weave::pipeline::{Job, run};
+use weave::pipeline::{Job, Outcome, run};
 
 #[test]
 fn the_same_class_in_two_jars_has_two_ids() {
@@ -34,32 +35,34 @@ fn known_maps_keep_their_methods_ids() {
     assert_eq!(ids("a.jar.wsym"), ids("b.jar.wsym"));
 }
 
-/// One base for all types, so that they collide.
+/// One base for all types and files, so that they collide.
 fn weak(_: &str, attempt: u32) -> u32 {
     1 + attempt
+}
+
+fn weave_weakly(world: &World, input: &str, output: &str, threads: usize) -> Outcome {
+    let job = Job {
+        input: world.at(input),
+        output: Some(world.at(output)),
+        matcher: Matcher::new(Rules::default_pack()),
+        runtime: true,
+        strict: false,
+        references: vec![],
+        symbols: None,
+        known_symbols: vec![],
+        identity: None,
+        key: None,
+        threads: Some(threads),
+        explain: false,
+        id_base: weak,
+    };
+    run(&job, &|_, _| {}).unwrap()
 }
 
 #[test]
 fn collisions_are_resolved_and_the_program_runs() {
     let world = World::with_jar();
-    let weave = |output: &str, threads| {
-        let job = Job {
-            input: world.at("app.jar"),
-            output: Some(world.at(output)),
-            matcher: Matcher::new(Rules::default_pack()),
-            runtime: true,
-            strict: false,
-            references: vec![],
-            symbols: None,
-            known_symbols: vec![],
-            identity: None,
-            key: None,
-            threads: Some(threads),
-            explain: false,
-            id_base: weak,
-        };
-        run(&job, &|_, _| {}).unwrap()
-    };
+    let weave = |output: &str, threads| weave_weakly(&world, "app.jar", output, threads);
     assert_eq!(weave("out.jar", 1).methods, 3);
     weave("out8.jar", 8);
     assert_eq!(world.read("out.jar"), world.read("out8.jar"));
@@ -79,4 +82,31 @@ fn collisions_are_resolved_and_the_program_runs() {
     ] {
         assert!(report.contains(name), "{report}");
     }
+}
+
+/// The methods of a dex file have ids behind one base, which move together.
+#[test]
+fn the_same_dex_twice_has_two_bases() {
+    let world = World::new();
+    let dex = include_bytes!("../dex/everything.dex");
+    world.write(
+        "app.apk",
+        archive(&[("classes.dex", dex), ("classes2.dex", dex)]),
+    );
+    let outcome = weave_weakly(&world, "app.apk", "out.apk", 1);
+    weave_weakly(&world, "app.apk", "out8.apk", 8);
+    assert_eq!(world.read("out.apk"), world.read("out8.apk"));
+    let symbols = world.symbols("out.apk.wsym");
+    assert_eq!(symbols.len() as u64, outcome.methods);
+    let mut named: Vec<(String, u32)> = (symbols.iter())
+        .map(|(id, symbol)| (format!("{}{}", symbol.name(), symbol.descriptor), id))
+        .collect();
+    named.sort_unstable();
+    let shifts: BTreeSet<u32> = (named.chunks(2))
+        .map(|both| {
+            assert_eq!(both[0].0, both[1].0);
+            both[1].1 - both[0].1
+        })
+        .collect();
+    assert_eq!(shifts.len(), 1, "{named:?}");
 }

@@ -55,7 +55,9 @@ LINKED_EVERYDAY = 90_000
 # Of the largest four, baksmali takes most of its time.
 DISASSEMBLED_EVERYDAY = 1_000_000
 SHOWN = 20
-HOOK = b"Lweave/runtime/Hooks;->enter(I)V"
+# The hook library's, or that of a dex file's own class, which hands ids on to it.
+HOOK = re.compile(rb"Lweave/runtime/Hooks(?:\$[0-9a-f]{8})?;->enter\(I\)V")
+OWN = "weave/runtime/Hooks$"
 # What enjarify does not know.
 HANDLES = re.compile(rb"\n    (?:invoke-polymorphic|invoke-custom|const-method-handle|const-method-type)\b")
 CLASS = re.compile(rb"\.class .*?\bL?(\S+);\n")
@@ -146,11 +148,12 @@ def weave_all(score, files, home):
 
 
 def with_code(path):
-    """How many methods have code, as dexdump tells."""
+    """How many methods have code, as dexdump tells, but for those of the file's own hooks."""
     done = run(["dexdump", path], check=False)
     if done.returncode:
         raise RuntimeError(f"dexdump {path.name}: {done.stderr[-300:]}")
-    return done.stdout.count("\n      code          -\n")
+    classes = done.stdout.split("\n  Class descriptor  : 'L")
+    return sum(text.count("\n      code          -\n") for text in classes if not text.startswith(OWN))
 
 
 def read_again(score, files, disassembled_too, home):
@@ -173,7 +176,8 @@ def read_again(score, files, disassembled_too, home):
         hooked = 0
         for path in folder.rglob("*.smali"):
             text = path.read_bytes()
-            hooked += sum(HOOK in method for method in text.split(b"\n.method ")[1:])
+            if OWN not in str(path):
+                hooked += sum(bool(HOOK.search(method)) for method in text.split(b"\n.method ")[1:])
             if HANDLES.search(text):
                 dex.handles.add(CLASS.match(text)[1].decode())
         shutil.rmtree(folder)

@@ -2,13 +2,14 @@
 //!
 //! Followed is what may have happened, as a set of phases. Judged are methods with one enter hook, and constructors,
 //! which have one behind each `super()`: what compilers inline brings hooks of its own.
+//!
+//! Hooks are those of the library, and those of the classes that a dex has beside it for ids of 16 bits.
 
 use crate::dex::code_item::Code;
 use crate::dex::file::File;
-use crate::dex::ids;
 use crate::dex::insn::{self, Insn};
+use crate::dex::near;
 use crate::dex::opcodes::op;
-use crate::dex::write::HOOKS;
 use crate::error::Result;
 
 /// Where a path can be, as a set.
@@ -30,36 +31,40 @@ enum Hook {
     Leave,
 }
 
-/// The hooks' numbers among the file's methods.
+/// The methods of the file that are hooks.
 #[derive(Default)]
 pub(super) struct Hooks {
-    methods: Vec<(u32, Hook)>,
+    /// The index of the first.
+    first: u32,
+    /// What that one is and those behind it are.
+    methods: Vec<Option<Hook>>,
 }
 
 impl Hooks {
     /// Finds them.
     pub fn of(file: &File<'_>) -> Result<Hooks> {
-        let mut methods = Vec::new();
-        if let Some(class) = ids::find_type(file, HOOKS)? {
-            for id in ids::methods_of(file, class) {
-                let (_, _, name) = file.method(id)?;
-                let hook = match file.string(name)? {
-                    b"enter" => Hook::Enter,
-                    b"exit" => Hook::Exit,
-                    b"error" => Hook::Error,
-                    b"leave" => Hook::Leave,
-                    _ => continue,
-                };
-                methods.push((id, hook));
-            }
+        let known = near::known(file)?.unwrap_or_default();
+        let mut hooks = Hooks {
+            first: known.start,
+            methods: Vec::with_capacity(known.len()),
+        };
+        for id in known {
+            let (_, _, name) = file.method(id)?;
+            hooks.methods.push(match file.string(name)? {
+                b"enter" => Some(Hook::Enter),
+                b"exit" => Some(Hook::Exit),
+                b"error" => Some(Hook::Error),
+                b"leave" => Some(Hook::Leave),
+                _ => None,
+            });
         }
-        Ok(Hooks { methods })
+        Ok(hooks)
     }
 
     fn called(&self, insn: Insn) -> Option<Hook> {
         let is_call = matches!(insn.opcode, op::INVOKE_STATIC | op::INVOKE_STATIC_RANGE);
-        let known = self.methods.iter().find(|m| is_call && m.0 == insn.index());
-        known.map(|m| m.1)
+        let number = insn.index().checked_sub(self.first).filter(|_| is_call)?;
+        self.methods.get(number as usize).copied().flatten()
     }
 
     /// How a method is judged, if it is.

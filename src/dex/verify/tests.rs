@@ -25,21 +25,24 @@ impl Visitor for All {
             self.planned.push(Planned {
                 ty: self.types - 1,
                 index,
-                id: 0x1234_5600 + index,
+                // The first is far from the others, so that none of those fits four bits.
+                id: 0x1234_5600 + 0x100 * u32::from(!self.planned.is_empty()) + index,
                 advice: Advice::ALL,
             });
         }
     }
 }
 
-fn woven() -> Vec<u8> {
+/// The file woven with the library's hooks, or with its own, which get ids of 16 bits.
+fn woven(own: bool) -> Vec<u8> {
     let dex = Dex::parse(SHAPES).unwrap();
     let mut all = All {
         types: 0,
         planned: vec![],
     };
     crate::dex::scan(&dex, &mut all).unwrap();
-    let woven = weave(&dex, &Plan::new(all.planned), &mut Scratch::default()).unwrap();
+    let mut scratch = Scratch::default().near_from(if own { 1 } else { usize::MAX });
+    let woven = weave(&dex, &Plan::new(all.planned), &mut scratch).unwrap();
     assert!(woven.types.iter().all(|t| t.left.is_empty()));
     woven.bytes.unwrap()
 }
@@ -53,8 +56,8 @@ struct Patient {
 }
 
 impl Patient {
-    fn new(method: &str) -> Patient {
-        let bytes = woven();
+    fn new(method: &str, own: bool) -> Patient {
+        let bytes = woven(own);
         let mut item = 0;
         {
             let dex = Dex::parse(&bytes).unwrap();
@@ -85,6 +88,14 @@ impl Patient {
             .filter(|i| i.op().name == name && !i.is_payload)
             .nth(nth)
             .unwrap_or_else(|| panic!("no {name} {nth}"))
+    }
+
+    /// The first instruction that loads the id.
+    fn find_id(&mut self) -> Insn {
+        insn::each(self.insns())
+            .map(Result::unwrap)
+            .find(|i| matches!(i.opcode, op::CONST | op::CONST_16))
+            .expect("methods with hooks have one")
     }
 
     fn unit(&mut self, pc: u32) -> u16 {
@@ -120,18 +131,23 @@ impl Patient {
 
 #[test]
 fn what_was_not_touched_and_what_was_woven_holds() {
-    for bytes in [SHAPES, &woven()] {
+    for (bytes, methods) in [(SHAPES, 14), (&woven(false), 14), (&woven(true), 18)] {
         let verdict = verify(bytes);
-        assert_eq!(verdict.methods, 14);
+        assert_eq!(verdict.methods, methods);
         assert_eq!(verdict.failures.len(), 0, "{:?}", verdict.failures);
     }
 }
 
-/// Breaks a method and gives what is said of it.
-fn broken(method: &str, how: impl FnOnce(&mut Patient)) -> String {
-    let mut patient = Patient::new(method);
-    how(&mut patient);
-    patient.diagnosis()
+/// Breaks a method and gives what is said of it. With hooks of the file's own the same is said, of other places.
+fn broken(method: &str, how: impl Fn(&mut Patient)) -> String {
+    let [library, own] = [false, true].map(|own| {
+        let mut patient = Patient::new(method, own);
+        how(&mut patient);
+        patient.diagnosis()
+    });
+    let words = |told: &str| told.replace(|c: char| c.is_ascii_digit(), "");
+    assert_eq!(words(&own), words(&library));
+    library
 }
 
 const TEXT: &str = "text(I)Ljava/lang/String;";
@@ -190,13 +206,14 @@ fn registers_that_hold_something_else() {
     }), @"return-object at 14: v0 holds a constant, java/lang/String is wanted");
     // The id's register is an argument's.
     insta::assert_snapshot!(broken("touch()V", |p| {
-        let id = p.find("const", 0);
-        p.set(id.pc, &[u16::from(op::CONST) | 2 << 8]);
+        let id = p.find_id();
+        let opcode = p.unit(id.pc) & 0xff;
+        p.set(id.pc, &[opcode | 2 << 8]);
     }), @"invoke-static at 3: v1 holds nothing, int is wanted");
     // The id is loaded on one path only.
     insta::assert_snapshot!(broken("loop(I)V", |p| {
-        let id = p.find("const", 0);
-        p.set(id.pc, &[0, 0, 0]);
+        let id = p.find_id();
+        p.set(id.pc, &[0; 3][..id.len as usize]);
     }), @"invoke-static at 3: v1 holds nothing, int is wanted");
     // One half of a pair is overwritten.
     insta::assert_snapshot!(broken("wide(JI)J", |p| {
@@ -246,8 +263,8 @@ fn results_and_exceptions_out_of_place() {
         p.set(string, &[0x000d, 0]);
     }), @"move-exception at 11: control falls into a move-exception");
     insta::assert_snapshot!(broken("loop(I)V", |p| {
-        let back = p.find("if-nez", 0).pc;
-        p.set(back + 1, &[2u16.wrapping_sub(back as u16)]);
+        let (back, id) = (p.find("if-nez", 0).pc, p.find_id());
+        p.set(back + 1, &[(id.end() as u16 - 1).wrapping_sub(back as u16)]);
     }), @"if-nez at 11: branches to 2, inside an instruction or data");
 }
 
@@ -377,10 +394,11 @@ fn indexes_and_hooks_astray() {
 #[test]
 fn hooks_that_do_not_pair() {
     // A loop's head is the first instruction: its branch goes to the enter hook, or in front of it.
-    for to in [0, 3] {
+    for front in [true, false] {
         assert_eq!(
             broken("loop(I)V", |p| {
-                let back = p.find("if-nez", 0).pc;
+                let (back, enter) = (p.find("if-nez", 0).pc, p.find("invoke-static", 0).pc);
+                let to = if front { 0 } else { enter };
                 p.set(back + 1, &[(to as u16).wrapping_sub(back as u16)]);
             }),
             "invoke-static at 3: the enter hook is called again"
@@ -389,7 +407,8 @@ fn hooks_that_do_not_pair() {
     // The method's own try begins in front of the enter hook.
     insta::assert_snapshot!(broken(CAUGHT, |p| {
         let first = p.tries();
-        let end = 6 + u16::from_le_bytes([p.bytes[p.item + first + 4], p.bytes[p.item + first + 5]]);
+        let behind = p.find("invoke-static", 0).end() as u16;
+        let end = behind + u16::from_le_bytes([p.bytes[p.item + first + 4], p.bytes[p.item + first + 5]]);
         p.set_at(first, 0);
         p.set_at(first + 4, end);
     }), @"invoke-static at 15: the hook is called before the enter hook");
@@ -438,7 +457,7 @@ fn both_ways_out_meet_in_one_call() {
 #[test]
 fn no_bytes_panic() {
     // Every byte of the file, changed in two ways.
-    let good = woven();
+    let good = woven(true);
     for at in 0..good.len() {
         for by in [1, 0x80] {
             let mut bad = good.clone();
