@@ -4,6 +4,7 @@
 use super::*;
 use crate::dex::code_item::Handler;
 use crate::dex::insn::units;
+use crate::dex::opcodes::THROW;
 use crate::dex::testing::Body;
 use proptest::prelude::*;
 
