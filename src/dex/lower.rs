@@ -7,7 +7,8 @@
 //!     move-exception vE; invoke-static {vE, vI} error; throw vE
 //! ```
 //!
-//! Where it is shorter, exit and exception hook are one call ([`Leave`]).
+//! Where it is shorter, exit and exception hook are one call ([`Leave`]); where no time can be measured, one call at the
+//! start is all ([`leaf`]).
 //!
 //! A section of Android's own trace lies within the hooks: `const-string vS, name; invoke-static {vS} beginSection`
 //! behind the enter hook, `invoke-static {} endSection` in front of the others. What fails outside of the section, its
@@ -38,6 +39,7 @@ use crate::error::Result;
 use leave::{Leave, Ways};
 use sequences::{Ends, main_return};
 use std::ops::Range;
+use walk::Walked;
 
 /// What the code item does not tell of its method.
 #[derive(Clone, Copy, Debug)]
@@ -71,6 +73,8 @@ pub struct Hooks {
     pub end: u32,
     /// `leave(Ljava/lang/Throwable;I)V`: `exit` for null, else `error`, and throws it again. The others do without it.
     pub leave: Option<u32>,
+    /// `leaf(I)V`: `enter` and `exit`. The others do without it.
+    pub leaf: Option<u32>,
 }
 
 /// What came of a code item. Where things went is in [`Scratch::moves`].
@@ -189,6 +193,7 @@ impl Scratch {
     }
 }
 
+#[derive(Clone, Copy)]
 struct Job<'j, 'a> {
     code: &'j Code<'a>,
     shape: Shape<'j>,
@@ -243,12 +248,26 @@ impl Job<'_, '_> {
             code_item::list_starts(code, &mut scratch.list_starts)?;
         }
         let walked = self.walk(scratch)?;
-        let entries = match self.cover(walked, scratch)? {
-            Ok(entries) => entries,
+        let covered = match self.cover(walked, scratch)? {
+            Ok(covered) => covered,
             Err(reason) => return Ok(Err(reason)),
         };
-        let entries: &[u32] = entries.as_deref().unwrap_or(&[0]);
+        let entries: &[u32] = covered.entries.as_deref().unwrap_or(&[0]);
+        match self.leaf(covered.calm, scratch)? {
+            Some(leaf) => leaf.build(walked, entries, scratch, out),
+            None => self.build(walked, entries, scratch, out),
+        }
+    }
 
+    /// Appends the new code item.
+    fn build(
+        &self,
+        walked: Walked,
+        entries: &[u32],
+        scratch: &mut Scratch,
+        out: &mut Vec<u8>,
+    ) -> Result<Result<Lowered, Reason>> {
+        let code = self.code;
         let section = self.advice.has(Advice::SECTION);
         let enters = section || self.advice.has(Advice::ENTER);
         let exits = (section || self.advice.has(Advice::EXIT)) && !scratch.returns.is_empty();
@@ -512,6 +531,7 @@ impl Job<'_, '_> {
 /// Different sets of monitors that code holds where nothing else catches all: a handler each.
 const MAX_HANDLERS: usize = 16;
 
+mod leaf;
 mod leave;
 mod sequences;
 #[cfg(test)]

@@ -152,6 +152,7 @@ fn weave_bodies(
         returns: b"V",
     };
     const BOTH: Advice = Advice::EXIT.with(Advice::EXCEPTION);
+    let whole = (plan.planned.iter()).any(|p| p.advice == Advice::ALL);
     let leaves =
         (plan.planned.iter()).any(|p| p.advice.has(BOTH) && !p.advice.has(Advice::SECTION));
     let hooks = [
@@ -160,27 +161,33 @@ fn weave_bodies(
         (Advice::EXCEPTION, hook(b"error", &[THROWABLE, b"I"])),
         (Advice::SECTION, sections::BEGIN),
         (Advice::SECTION, sections::END),
-        // The last: it can be done without.
+        // The last can be done without.
         (BOTH, hook(b"leave", &[THROWABLE, b"I"])),
+        (Advice::ALL, hook(b"leaf", &[b"I"])),
     ];
+    const NEEDED: usize = 5;
     let mut places = Vec::new();
     let mut wanted = Vec::new();
     for (place, (when, hook)) in hooks.into_iter().enumerate() {
-        if advice.has(when) && (when != BOTH || leaves) {
+        let used = match when {
+            BOTH => leaves,
+            Advice::ALL => whole,
+            _ => advice.has(when),
+        };
+        if used {
             places.push(place);
             wanted.push(hook);
         }
     }
     let names = scratch.section_names(file, plan.planned)?;
     let mut added = ids::add(file, &wanted, &names)?;
-    if added.is_none() && leaves {
-        places.pop();
+    while added.is_none() && places.pop_if(|place| *place >= NEEDED).is_some() {
         wanted.pop();
         added = ids::add(file, &wanted, &names)?;
     }
     match &added {
         Some(added) => {
-            let mut indices = [None; 6];
+            let mut indices = [None; 7];
             for (place, &index) in places.into_iter().zip(&added.methods) {
                 indices[place] = Some(index);
             }
@@ -192,6 +199,7 @@ fn weave_bodies(
                 begin: index(3),
                 end: index(4),
                 leave: indices[5],
+                leaf: indices[6],
             };
             let mut sections = Vec::new();
             if !names.is_empty() {

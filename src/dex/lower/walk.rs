@@ -19,6 +19,14 @@ pub(super) struct Walked {
     pub ends_in_return: bool,
 }
 
+/// Where hooks begin, and what comes behind.
+pub(super) struct Covered {
+    /// In a constructor, the places behind `super()`.
+    pub entries: Option<Vec<u32>>,
+    /// Nothing behind the enter hook can throw.
+    pub calm: bool,
+}
+
 impl Job<'_, '_> {
     /// Collects what moves, returns and throws.
     pub(super) fn walk(&self, scratch: &mut Scratch) -> Result<Walked> {
@@ -98,12 +106,12 @@ impl Job<'_, '_> {
         Ok(walked)
     }
 
-    /// Finds what our handler has to protect; in a constructor, also the places behind `super()`.
+    /// Finds what our handler has to protect, which is nothing where nothing can throw.
     pub(super) fn cover(
         &self,
         walked: Walked,
         scratch: &mut Scratch,
-    ) -> Result<Result<Option<Vec<u32>>, Reason>> {
+    ) -> Result<Result<Covered, Reason>> {
         scratch.cover.clear();
         let mut entries = None;
         let mut ranges = vec![];
@@ -116,9 +124,10 @@ impl Job<'_, '_> {
                 Err(reason) => return Ok(Err(reason)),
             }
         }
+        let mut calm = scratch.throwing.is_empty();
         let protects = Advice::EXCEPTION.with(Advice::SECTION);
-        if self.advice.only(protects) == Advice::default() || scratch.throwing.is_empty() {
-            return Ok(Ok(entries));
+        if self.advice.only(protects) == Advice::default() || calm {
+            return Ok(Ok(Covered { entries, calm }));
         }
         if walked.locks {
             if entries.is_none() {
@@ -142,12 +151,14 @@ impl Job<'_, '_> {
                 let i = cover.ranges.partition_point(|r| r.1 <= *pc);
                 cover.ranges.get(i).is_some_and(|r| r.0 <= *pc)
             };
-            let covered = throwing.iter().copied().filter(within);
+            let mut covered = throwing.iter().copied().filter(within).peekable();
             let is_constructor = self.shape.is_constructor;
-            if (self.shape.own).are_all(self.code, covered, is_constructor)? {
+            calm = covered.peek().is_none()
+                || (self.shape.own).are_all(self.code, covered, is_constructor)?;
+            if calm {
                 cover.clear();
             }
         }
-        Ok(Ok(entries))
+        Ok(Ok(Covered { entries, calm }))
     }
 }
