@@ -55,7 +55,8 @@ LINKED_EVERYDAY = 90_000
 # Of the largest four, baksmali takes most of its time.
 DISASSEMBLED_EVERYDAY = 1_000_000
 SHOWN = 20
-HOOK = b"Lweave/runtime/Hooks;->enter(I)V"
+# Either comes first in a method.
+HOOK = re.compile(rb"Lweave/runtime/Hooks;->(enter|leaf)\(I\)V")
 # What enjarify does not know.
 HANDLES = re.compile(rb"\n    (?:invoke-polymorphic|invoke-custom|const-method-handle|const-method-type)\b")
 CLASS = re.compile(rb"\.class .*?\bL?(\S+);\n")
@@ -173,7 +174,7 @@ def read_again(score, files, disassembled_too, home):
         hooked = 0
         for path in folder.rglob("*.smali"):
             text = path.read_bytes()
-            hooked += sum(HOOK in method for method in text.split(b"\n.method ")[1:])
+            hooked += sum(bool(HOOK.search(method)) for method in text.split(b"\n.method ")[1:])
             if HANDLES.search(text):
                 dex.handles.add(CLASS.match(text)[1].decode())
         shutil.rmtree(folder)
