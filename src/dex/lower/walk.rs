@@ -143,21 +143,20 @@ impl Job<'_, '_> {
         } else {
             scratch.cover.ranges.push((0, self.units, 0));
         }
-        if !self.shape.is_static {
-            let Scratch {
-                cover, throwing, ..
-            } = scratch;
-            let within = |pc: &u32| {
-                let i = cover.ranges.partition_point(|r| r.1 <= *pc);
-                cover.ranges.get(i).is_some_and(|r| r.0 <= *pc)
-            };
-            let mut covered = throwing.iter().copied().filter(within).peekable();
-            let is_constructor = self.shape.is_constructor;
-            calm = covered.peek().is_none()
-                || (self.shape.own).are_all(self.code, covered, is_constructor)?;
-            if calm {
-                cover.clear();
-            }
+        let Scratch {
+            cover, throwing, ..
+        } = scratch;
+        let within = |pc: &u32| {
+            let i = cover.ranges.partition_point(|r| r.1 <= *pc);
+            cover.ranges.get(i).is_some_and(|r| r.0 <= *pc)
+        };
+        let covered = throwing.iter().copied().filter(within);
+        let shape = self.shape;
+        calm = shape
+            .own
+            .are_all(self.code, covered, shape.is_static, shape.is_constructor)?;
+        if calm {
+            cover.clear();
         }
         Ok(Ok(Covered { entries, calm }))
     }
