@@ -41,6 +41,11 @@ impl Branch {
         }
     }
 
+    /// Whether it goes to old code that is not behind it.
+    pub fn goes_back(&self) -> bool {
+        matches!(self.goal, Goal::Old(to) if to <= self.pc)
+    }
+
     fn is_if(&self) -> bool {
         (op::IF_EQ..=op::IF_LEZ).contains(&self.opcode)
     }

@@ -140,25 +140,19 @@ impl<'a> Members<'a> {
     }
 }
 
-/// Shows the instance fields that a `class_data_item` declares: index and access flags.
-pub(super) fn instance_fields(
-    file: &File<'_>,
-    at: u32,
-    mut each: impl FnMut(u32, u32),
-) -> Result<()> {
+/// Shows the fields that a `class_data_item` declares: index and access flags.
+pub(super) fn fields_of(file: &File<'_>, at: u32, mut each: impl FnMut(u32, u32)) -> Result<()> {
     let mut cursor = Cursor::at(file.bytes, at as usize);
     let (statics, instances) = (cursor.uleb32()?, cursor.uleb32()?);
     for _ in 0..2 {
         cursor.uleb32()?;
     }
-    for _ in 0..statics {
-        cursor.uleb32()?;
-        cursor.uleb32()?;
-    }
-    let mut index = 0u32;
-    for _ in 0..instances {
-        index = index.saturating_add(cursor.uleb32()?);
-        each(index, cursor.uleb32()?);
+    for count in [statics, instances] {
+        let mut index = 0u32;
+        for _ in 0..count {
+            index = index.saturating_add(cursor.uleb32()?);
+            each(index, cursor.uleb32()?);
+        }
     }
     Ok(())
 }

@@ -7,6 +7,7 @@
 use crate::dex::opcodes::{BRANCH, Format, Index, OPS, Op, op};
 use crate::dex::remap::Remap;
 use crate::error::{Error, Result};
+use std::ops::Range;
 
 /// Identifies the payload of a `packed-switch`; code unit at its start.
 pub const PACKED_SWITCH_PAYLOAD: u16 = 0x0100;
@@ -37,6 +38,16 @@ pub struct Insn {
 }
 
 impl Insn {
+    /// The registers that it writes.
+    pub fn written(&self) -> Range<u32> {
+        match self.op().registers.bytes().next() {
+            Some(kind @ b'A'..=b'Z') => {
+                self.a..self.a + 1 + u32::from(matches!(kind, b'W' | b'J' | b'D'))
+            }
+            _ => 0..0,
+        }
+    }
+
     /// What is known of the opcode.
     #[inline]
     pub fn op(&self) -> &'static Op {
@@ -246,6 +257,16 @@ pub fn each(code: &[u8]) -> impl Iterator<Item = Result<Insn>> + '_ {
         pc = insn.as_ref().map_or(u32::MAX, Insn::end);
         Some(insn)
     })
+}
+
+/// Whether some instruction writes a register.
+pub fn writes(code: &[u8], register: u32) -> Result<bool> {
+    for insn in each(code) {
+        if insn?.written().contains(&register) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// The arguments of an invocation or of a `filled-new-array`, register by register.

@@ -7,7 +7,8 @@
 //!     move-exception vE; invoke-static {vE, vI} error; throw vE
 //! ```
 //!
-//! Where it is shorter, exit and exception hook are one call ([`Leave`]).
+//! Where it is shorter, exit and exception hook are one call ([`Leave`]); where no time can be measured, one call at the
+//! start is all ([`leaf`]).
 //!
 //! A section of Android's own trace lies within the hooks: `const-string vS, name; invoke-static {vS} beginSection`
 //! behind the enter hook, `invoke-static {} endSection` in front of the others. What fails outside of the section, its
@@ -24,20 +25,21 @@
 
 use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::plan::Planned;
-use crate::dex::branches::{self, Branch, Goal};
-use crate::dex::code_item::{self, Code, HEADER, NO_CATCH_ALL, Try, TryWriter};
-use crate::dex::constructor;
+use crate::dex::branches::{self, Branch};
+use crate::dex::code_item::{self, Code, HEADER, Try, TryWriter};
 use crate::dex::guards::{Cover, Stretch};
 use crate::dex::insn::{self, Insn, Remapped};
-use crate::dex::monitors::{self, Held};
-use crate::dex::opcodes::{ADJACENT, BRANCH, OPS, RETURN, SWITCH, THROW, op};
+use crate::dex::monitors::Held;
+use crate::dex::opcodes::op;
 use crate::dex::own_fields::OwnFields;
 use crate::dex::registers::{self, Needs, Scheme, Width};
 use crate::dex::remap::Remap;
 use crate::edit::{Layout, Place};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use leave::{Leave, Ways};
+use sequences::{Ends, main_return};
 use std::ops::Range;
+use walk::Walked;
 
 /// What the code item does not tell of its method.
 #[derive(Clone, Copy, Debug)]
@@ -71,6 +73,8 @@ pub struct Hooks {
     pub end: u32,
     /// `leave(Ljava/lang/Throwable;I)V`: `exit` for null, else `error`, and throws it again. The others do without it.
     pub leave: Option<u32>,
+    /// `leaf(I)V`: `enter` and `exit`. The others do without it.
+    pub leaf: Option<u32>,
 }
 
 /// What came of a code item. Where things went is in [`Scratch::moves`].
@@ -189,39 +193,7 @@ impl Scratch {
     }
 }
 
-/// What a walk over the code tells besides the lists in [`Scratch`].
-#[derive(Clone, Copy, Default)]
-struct Walked {
-    straddles: bool,
-    locks: bool,
-    /// The last instruction is a return.
-    ends_in_return: bool,
-}
-
-/// How a method's hooks end it.
 #[derive(Clone, Copy)]
-struct Ends {
-    /// There is a hook at the returns.
-    exits: bool,
-    /// There is a handler.
-    errs: bool,
-    /// How wide what is returned is.
-    width: Option<Width>,
-    /// Where the last return is, if it stays there.
-    in_place: Option<u32>,
-    /// One call on both ways.
-    leave: Option<Leave>,
-}
-
-/// The register of the return to which the others go, in the new frame.
-fn main_return(scheme: Scheme, in_place: Option<u32>, returns: &[Insn]) -> u32 {
-    let main = match in_place {
-        Some(_) => returns.last(),
-        None => returns.first(),
-    };
-    scheme.renumbered(main.expect("something returns").a)
-}
-
 struct Job<'j, 'a> {
     code: &'j Code<'a>,
     shape: Shape<'j>,
@@ -276,12 +248,26 @@ impl Job<'_, '_> {
             code_item::list_starts(code, &mut scratch.list_starts)?;
         }
         let walked = self.walk(scratch)?;
-        let entries = match self.cover(walked, scratch)? {
-            Ok(entries) => entries,
+        let covered = match self.cover(walked, scratch)? {
+            Ok(covered) => covered,
             Err(reason) => return Ok(Err(reason)),
         };
-        let entries: &[u32] = entries.as_deref().unwrap_or(&[0]);
+        let entries: &[u32] = covered.entries.as_deref().unwrap_or(&[0]);
+        match self.leaf(covered.calm, scratch)? {
+            Some(leaf) => leaf.build(walked, entries, scratch, out),
+            None => self.build(walked, entries, scratch, out),
+        }
+    }
 
+    /// Appends the new code item.
+    fn build(
+        &self,
+        walked: Walked,
+        entries: &[u32],
+        scratch: &mut Scratch,
+        out: &mut Vec<u8>,
+    ) -> Result<Result<Lowered, Reason>> {
+        let code = self.code;
         let section = self.advice.has(Advice::SECTION);
         let enters = section || self.advice.has(Advice::ENTER);
         let exits = (section || self.advice.has(Advice::EXIT)) && !scratch.returns.is_empty();
@@ -438,353 +424,6 @@ impl Job<'_, '_> {
         }
     }
 
-    /// Collects what moves, returns and throws.
-    fn walk(&self, scratch: &mut Scratch) -> Result<Walked> {
-        let Scratch {
-            branches,
-            switches,
-            data,
-            payloads,
-            jumbos,
-            returns,
-            throwing,
-            ..
-        } = scratch;
-        branches.clear();
-        switches.clear();
-        data.clear();
-        payloads.clear();
-        jumbos.clear();
-        returns.clear();
-        throwing.clear();
-        let insns = self.code.insns;
-        let locals = self.code.locals();
-        let widened = self.map.strings.last().is_some_and(|&new| new > 0xffff);
-        let mut walked = Walked::default();
-        let mut pc = 0;
-        while pc < self.units {
-            let (len, is_payload) = insn::length(insns, pc)?;
-            let opcode = insn::unit(insns, pc) as u8;
-            let op = &OPS[usize::from(opcode)];
-            let at = pc;
-            pc += len;
-            if is_payload {
-                payloads.push(branches::Payload::at(at));
-                walked.ends_in_return = false;
-                continue;
-            }
-            walked.ends_in_return = op.has(RETURN);
-            if op.flags == 0 {
-                continue;
-            }
-            if op.has(THROW) {
-                throwing.push(at);
-                walked.locks |= matches!(opcode, op::MONITOR_ENTER | op::MONITOR_EXIT);
-                let is_string = opcode == op::CONST_STRING && widened;
-                if op.flags == THROW && opcode != op::FILL_ARRAY_DATA && !is_string {
-                    continue;
-                }
-            }
-            let insn = insn::at(insns, at)?;
-            if op.has(BRANCH) {
-                branches.push(Branch::new(insn, Goal::Old(insn.target(insns)?)));
-            } else if op.has(RETURN) {
-                returns.push(insn);
-            } else if op.has(SWITCH) {
-                switches.push(insn);
-            } else if opcode == op::FILL_ARRAY_DATA {
-                data.push(insn);
-            } else if opcode == op::CONST_STRING {
-                let new = self.map.strings.get(insn.index() as usize);
-                if new.is_some_and(|&new| new > 0xffff) {
-                    jumbos.push(at);
-                }
-            }
-            if op.has(ADJACENT) && !walked.straddles {
-                walked.straddles = registers::straddles(insn, locals);
-            }
-        }
-        for insn in switches.iter().chain(data.iter()) {
-            let at = insn.target(insns)?;
-            if payloads.binary_search_by_key(&at, |p| p.pc).is_err() {
-                return Err(Error::malformed(
-                    insn.pc as usize * 2,
-                    format!("no payload at {at} for {}", insn.op().name),
-                ));
-            }
-        }
-        Ok(walked)
-    }
-
-    /// Finds what our handler has to protect; in a constructor, also the places behind `super()`.
-    fn cover(
-        &self,
-        walked: Walked,
-        scratch: &mut Scratch,
-    ) -> Result<Result<Option<Vec<u32>>, Reason>> {
-        scratch.cover.clear();
-        let mut entries = None;
-        let mut ranges = vec![];
-        if self.shape.is_constructor && self.advice != Advice::default() {
-            match constructor::analyse(self.code, &scratch.tries)? {
-                Ok(found) => {
-                    entries = Some(found.behind);
-                    ranges = found.ranges;
-                }
-                Err(reason) => return Ok(Err(reason)),
-            }
-        }
-        let protects = Advice::EXCEPTION.with(Advice::SECTION);
-        if self.advice.only(protects) == Advice::default() || scratch.throwing.is_empty() {
-            return Ok(Ok(entries));
-        }
-        if walked.locks {
-            if entries.is_none() {
-                ranges.push((0, self.units));
-            }
-            match monitors::analyse(self.code, &scratch.tries)? {
-                Ok(held) => scratch.cover.instructions(&held, &ranges, self.units),
-                Err(reason) => return Ok(Err(reason)),
-            }
-        } else if entries.is_some() {
-            let all = ranges.iter().map(|&(start, end)| (start, end, 0));
-            scratch.cover.ranges.extend(all);
-        } else {
-            scratch.cover.ranges.push((0, self.units, 0));
-        }
-        if !self.shape.is_static {
-            let Scratch {
-                cover, throwing, ..
-            } = scratch;
-            let within = |pc: &u32| {
-                let i = cover.ranges.partition_point(|r| r.1 <= *pc);
-                cover.ranges.get(i).is_some_and(|r| r.0 <= *pc)
-            };
-            let covered = throwing.iter().copied().filter(within);
-            let is_constructor = self.shape.is_constructor;
-            if (self.shape.own).are_all(self.code, covered, is_constructor)? {
-                cover.clear();
-            }
-        }
-        Ok(Ok(entries))
-    }
-
-    /// Writes the code of the hooks.
-    fn build_hooks(&self, scheme: Scheme, ends: Ends, scratch: &mut Scratch) {
-        let Ends {
-            exits,
-            errs,
-            width,
-            in_place,
-            leave,
-        } = ends;
-        let Scratch {
-            prologue,
-            enter,
-            exit,
-            tails,
-            handler,
-            outer,
-            begin,
-            returns,
-            branches,
-            ..
-        } = scratch;
-        for code in [&mut *prologue, enter, exit, tails, handler, outer] {
-            code.clear();
-        }
-        let hooks = self.hooks;
-        let section = self.advice.has(Advice::SECTION);
-        let exit_hook = exits && self.advice.has(Advice::EXIT);
-        let error_hook = errs && self.advice.has(Advice::EXCEPTION);
-        let enter_hook = self.advice.has(Advice::ENTER);
-        let uses_id = enter_hook || exit_hook || error_hook;
-        match scheme {
-            Scheme::Live { id } => {
-                if uses_id {
-                    registers::put_const(prologue, id, self.id);
-                }
-                registers::put_invoke_static(enter, hooks.enter as u16, &[id]);
-            }
-            Scheme::Dead => {
-                registers::put_const(enter, 0, self.id);
-                registers::put_invoke_static(enter, hooks.enter as u16, &[0]);
-            }
-            Scheme::Moved { free } => {
-                self.put_arguments(prologue);
-                if free <= 0xff {
-                    registers::put_const(enter, free, self.id);
-                } else if enter_hook {
-                    // At most 255 words are arguments, so that the first register is a local.
-                    registers::put_const(prologue, 0, self.id);
-                    registers::put_move(prologue, Width::Single, free, 0);
-                }
-                registers::put_invoke_static(enter, hooks.enter as u16, &[free]);
-            }
-        }
-        if !enter_hook {
-            enter.clear();
-        }
-        *begin = 0;
-        if section {
-            let entered = insn::units(enter);
-            self.put_begin(scheme, uses_id, prologue, enter);
-            if error_hook {
-                *begin = insn::units(enter) - entered;
-            }
-        }
-        if errs && leave.is_none() {
-            self.put_handler(scheme, section, handler);
-            if section && error_hook {
-                self.put_handler(scheme, false, outer);
-            }
-        }
-        if !exits {
-            return;
-        }
-
-        let returned = |insn: Insn| scheme.renumbered(insn.a);
-        let last = returns.last().copied().filter(|_| in_place.is_some());
-        let main = main_return(scheme, in_place, returns);
-        if section {
-            registers::put_invoke_static(exit, hooks.end as u16, &[]);
-        }
-        if let Some(leave) = leave {
-            registers::put_const(exit, leave.thrown, 0);
-        }
-        // Where the handler goes, within the exit hook.
-        let call = insn::units(exit);
-        let id = match (scheme, leave) {
-            (Scheme::Live { id }, _) => id,
-            (_, Some(leave)) => {
-                registers::put_const(exit, leave.id, self.id);
-                leave.id
-            }
-            _ if !exit_hook => 0,
-            _ => {
-                let taken = main..main + width.map_or(0, Width::words);
-                let free = (0..3)
-                    .find(|r| !taken.contains(r))
-                    .expect("two at most are taken");
-                registers::put_const(exit, free, self.id);
-                free
-            }
-        };
-        match leave {
-            Some(leave) => {
-                registers::put_invoke_static(exit, leave.hook as u16, &[leave.thrown, id]);
-            }
-            None if exit_hook => {
-                registers::put_invoke_static(exit, hooks.exit as u16, &[id]);
-            }
-            None => {}
-        }
-        let exit_units = insn::units(exit);
-        let main_at = match last {
-            Some(_) => -(exit_units as i32) - 1,
-            None => {
-                tails.extend_from_slice(exit);
-                registers::put_one(tails, returns[0].opcode, main);
-                if width.is_none() {
-                    let at = insn::units(tails) - 1;
-                    insn::set_unit(tails, at, u16::from(op::RETURN_VOID));
-                }
-                0
-            }
-        };
-        // Registers other than the main one's are moved there on the way.
-        let mut stubs: Vec<(u32, u32)> = Vec::new();
-        for insn in returns.iter().filter(|r| Some(r.pc) != in_place) {
-            let register = returned(*insn);
-            let goal = if register == main || width.is_none() {
-                match in_place {
-                    Some(pc) => Goal::Old(pc),
-                    None => Goal::Tail(0),
-                }
-            } else {
-                let known = stubs.iter().find(|s| s.0 == register).map(|s| s.1);
-                Goal::Tail(known.unwrap_or_else(|| {
-                    let at = insn::units(tails);
-                    registers::put_move(tails, width.expect("checked"), main, register);
-                    let distance = main_at - insn::units(tails) as i32;
-                    registers::put_goto(tails, distance);
-                    stubs.push((register, at));
-                    at
-                }))
-            };
-            branches.push(Branch::new(*insn, goal));
-        }
-        branches.sort_unstable_by_key(|b| b.pc);
-        if let Some(leave) = leave {
-            let handler_at = insn::units(tails) as i32;
-            leave.put_handler(main_at + call as i32 - handler_at, handler);
-        }
-    }
-
-    /// Appends what begins the section, at the end of the enter hook.
-    fn put_begin(&self, scheme: Scheme, uses_id: bool, prologue: &mut Vec<u8>, out: &mut Vec<u8>) {
-        let register = match scheme {
-            // The first local is dead at the start of the body, which is not where constructors begin.
-            Scheme::Live { id } if id == 0 || self.shape.is_constructor => id,
-            Scheme::Live { .. } | Scheme::Dead => 0,
-            Scheme::Moved { free } => free,
-        };
-        if register <= 0xff {
-            registers::put_const_string(out, register, self.shape.section);
-        } else {
-            registers::put_const_string(prologue, 0, self.shape.section);
-            registers::put_move(prologue, Width::Object, register, 0);
-        }
-        registers::put_invoke_static(out, self.hooks.begin as u16, &[register]);
-        match scheme {
-            Scheme::Live { id } if id == register => {
-                if uses_id {
-                    registers::put_const(out, id, self.id);
-                }
-            }
-            // Verifiers would merge the name with what the local holds later, and load classes for that.
-            Scheme::Live { .. } | Scheme::Dead => registers::put_const(out, register, 0),
-            Scheme::Moved { .. } => {}
-        }
-    }
-
-    /// Appends a handler, with the end of the section or without.
-    fn put_handler(&self, scheme: Scheme, ends_section: bool, out: &mut Vec<u8>) {
-        let error_hook = self.advice.has(Advice::EXCEPTION);
-        let (exception, id) = match scheme {
-            Scheme::Live { id } if error_hook => (u32::from(id == 0), id),
-            _ => (0, 1),
-        };
-        registers::put_one(out, op::MOVE_EXCEPTION, exception);
-        if ends_section {
-            registers::put_invoke_static(out, self.hooks.end as u16, &[]);
-        }
-        if error_hook {
-            // Where the section begins, the name can be in the id's register.
-            let outer = !ends_section && self.advice.has(Advice::SECTION);
-            if outer || !matches!(scheme, Scheme::Live { .. }) {
-                registers::put_const(out, id, self.id);
-            }
-            registers::put_invoke_static(out, self.hooks.error as u16, &[exception, id]);
-        }
-        registers::put_one(out, op::THROW, exception);
-    }
-
-    /// Appends the moves of the arguments to where they were before the frame grew by one.
-    fn put_arguments(&self, out: &mut Vec<u8>) {
-        let mut to = self.code.locals();
-        let this = (!self.shape.is_static).then_some(b'L');
-        let parameters = self.shape.shorty.get(1..).unwrap_or(&[]);
-        for letter in this.iter().chain(parameters) {
-            let width = Width::of(*letter);
-            if to + width.words() > u32::from(self.code.registers) {
-                break;
-            }
-            registers::put_move(out, width, to, to + 1);
-            to += width.words();
-        }
-    }
-
     /// Lays the new code out.
     fn place(&self, entries: &[u32], in_place: Option<u32>, enters: bool, scratch: &mut Scratch) {
         let Scratch {
@@ -887,96 +526,17 @@ impl Job<'_, '_> {
         }
         Ok(())
     }
-
-    /// Collects the new tries. `tail` is where the exit hook lies, `handler` where our first handler is.
-    fn build_tries(
-        &self,
-        entries: &[u32],
-        tail: Option<(u32, u32)>,
-        handler: u32,
-        scratch: &mut Scratch,
-    ) -> Result<()> {
-        let Scratch {
-            layout,
-            stretches,
-            handlers,
-            tries_out,
-            handler: code,
-            outer,
-            begin,
-            exit,
-            ..
-        } = scratch;
-        let outside = (
-            code_item::NO_LIST,
-            handler + handlers.len() as u32 * insn::units(code),
-        );
-        // Where sections begin: in front of what is protected, or between.
-        let mut begins = entries
-            .iter()
-            .map(|&pc| layout.target(pc))
-            .filter(|_| *begin > 0)
-            .map(|end| (end - *begin, end))
-            .peekable();
-        let target = |held: Option<Held>| match held {
-            None => NO_CATCH_ALL,
-            Some(held) => {
-                let i = handlers.iter().position(|h| *h == held);
-                handler + i.expect("all were collected") as u32 * insn::units(code)
-            }
-        };
-        tries_out.clear();
-        let mut open: Option<((u32, u32), (u32, u32))> = None;
-        let mut add = |range: (u32, u32), handlers: (u32, u32)| {
-            match &mut open {
-                Some((last, same)) if last.1 == range.0 && *same == handlers => last.1 = range.1,
-                _ => {
-                    if let Some((range, handlers)) = open.replace((range, handlers)) {
-                        let pc = |old| layout.target(old);
-                        return tries_out.add(range, self.code, handlers, self.map, pc);
-                    }
-                }
-            }
-            Ok(())
-        };
-        for s in stretches.iter() {
-            let range = (layout.insn(s.start), layout.start(s.end));
-            if range.0 < range.1 {
-                while let Some(begin) = begins.next_if(|b| b.1 <= range.0) {
-                    add(begin, outside)?;
-                }
-                while begins.next_if(|b| b.1 <= range.1).is_some() {}
-                add(range, (s.list, target(s.ours)))?;
-            }
-        }
-        for begin in begins {
-            add(begin, outside)?;
-        }
-        if let Some((start, end)) = tail.filter(|_| !handlers.is_empty()) {
-            let inside = (code_item::NO_LIST, target(Some(0)));
-            if self.advice.has(Advice::SECTION) {
-                let (ended, _) = insn::length(exit, 0)?;
-                add((start, start + ended), inside)?;
-                if !outer.is_empty() && self.advice.has(Advice::EXIT) {
-                    add((start + ended, end), outside)?;
-                }
-            } else {
-                add((start, end), inside)?;
-            }
-        }
-        if let Some((range, handlers)) = open {
-            let pc = |old| layout.target(old);
-            tries_out.add(range, self.code, handlers, self.map, pc)?;
-        }
-        Ok(())
-    }
 }
 
 /// Different sets of monitors that code holds where nothing else catches all: a handler each.
 const MAX_HANDLERS: usize = 16;
 
+mod leaf;
 mod leave;
+mod sequences;
 #[cfg(test)]
 mod simulation;
 #[cfg(test)]
 mod tests;
+mod tries;
+mod walk;

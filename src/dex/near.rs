@@ -275,6 +275,11 @@ mod tests {
            3 add-int/2addr v1, v0
            4 invoke-static v1, weave/runtime/Hooks.exit(I)V
            7 return-void
+        leaf(I)V registers 2 ins 1 outs 1
+           0 const v0, #0x5eed0001
+           3 add-int/2addr v1, v0
+           4 invoke-static v1, weave/runtime/Hooks.leaf(I)V
+           7 return-void
         leave(Ljava/lang/Throwable;I)V registers 3 ins 2 outs 2
            0 const v0, #0x5eed0001
            3 add-int/2addr v2, v0

@@ -1,10 +1,14 @@
-//! Bodies that cannot throw although they use fields: those of their own `this`.
+//! Bodies that cannot throw although they use fields: those of their own `this`, or, in a static method, the static ones
+//! of their own class.
 //!
 //! `iget` and `iput` throw where there is no object, and where the field is not found, is a static one, or is none of
 //! one's own. `this` is an object, and what the class of the method itself declares is found and is its own. A final field
 //! may be written by constructors alone.
+//!
+//! `sget` and `sput` throw, beside that, where the class cannot be initialised. Nobody calls its static methods before
+//! it is, but what initialises it. Objects it may have given away before that failed.
 
-use crate::dex::class::{ClassDef, instance_fields};
+use crate::dex::class::{ClassDef, fields_of, flag};
 use crate::dex::code_item::Code;
 use crate::dex::file::{File, NO_INDEX, u16_at};
 use crate::dex::insn;
@@ -16,8 +20,10 @@ const ACC_FINAL: u32 = 0x10;
 
 /// Set beside the class of a field that is final.
 const FINAL: u32 = 1 << 31;
+/// Set beside the class of a field that is static.
+const STATIC: u32 = 1 << 30;
 
-/// For each field index, the type that declares it as an instance field; `NO_INDEX` for others.
+/// For each field index, the type of this file that declares it; `NO_INDEX` for others.
 #[derive(Default)]
 pub(super) struct Fields(Vec<u32>);
 
@@ -29,11 +35,13 @@ impl Fields {
             if class.data == 0 {
                 continue;
             }
-            instance_fields(file, class.data, |index, access| {
+            fields_of(file, class.data, |index, access| {
                 let row = file.fields.get(index as usize);
                 if row.is_some_and(|row| u32::from(u16_at(row, 0)) == class.ty) {
-                    let is_final = access & ACC_FINAL != 0;
-                    fields[index as usize] = class.ty | if is_final { FINAL } else { 0 };
+                    let bit = |held: bool, bit: u32| if held { bit } else { 0 };
+                    fields[index as usize] = class.ty
+                        | bit(access & ACC_FINAL != 0, FINAL)
+                        | bit(access & flag::STATIC != 0, STATIC);
                 }
             })?;
         }
@@ -56,6 +64,9 @@ pub struct OwnFields<'f> {
     class: u32,
 }
 
+/// How many instructions use fields of `this`, and how many static ones: the last is `iput-short`, `sput-short`.
+const USES: u8 = op::IPUT_SHORT - op::IGET + 1;
+
 impl OwnFields<'_> {
     /// No fields at all.
     pub const NONE: OwnFields<'static> = OwnFields {
@@ -70,46 +81,47 @@ impl OwnFields<'_> {
         class: 7,
     };
 
-    /// Whether there are such instructions, and all that they do is use fields of `this`. The method is no static one.
+    /// Whether all that these instructions do is use fields of `this`, or, in a static method, static ones.
     pub(super) fn are_all(
         self,
         code: &Code<'_>,
         instructions: impl Iterator<Item = u32>,
+        is_static: bool,
         is_constructor: bool,
     ) -> Result<bool> {
         let this = code.locals();
+        let (first, firsts_put, kind) = match is_static {
+            true => (op::SGET, op::SPUT, STATIC),
+            false => (op::IGET, op::IPUT, 0),
+        };
         let mut any = false;
         for pc in instructions {
             // Most bodies do something else first.
             let opcode = insn::unit(code.insns, pc) as u8;
-            if !(op::IGET..=op::IPUT_SHORT).contains(&opcode) {
+            if !(first..first + USES).contains(&opcode) {
                 return Ok(false);
             }
-            any = true;
             let insn = insn::at(code.insns, pc)?;
-            let reads = opcode < op::IPUT;
+            any = true;
+            let reads = opcode < firsts_put;
             let field = self.fields.get(insn.index() as usize);
             let own = field.is_some_and(|&class| {
-                class == self.class || class == self.class | FINAL && (reads || is_constructor)
+                let may = if reads || is_constructor {
+                    class & !FINAL
+                } else {
+                    class
+                };
+                may == self.class | kind
             });
-            if insn.b != this || !own {
+            if !own || !is_static && insn.b != this {
                 return Ok(false);
             }
         }
-        if !any {
-            return Ok(false);
+        if is_static || !any {
+            return Ok(true);
         }
         // Something else may have come into the register.
-        for insn in insn::each(code.insns) {
-            let insn = insn?;
-            if let Some(kind @ b'A'..=b'Z') = insn.op().registers.bytes().next() {
-                let last = insn.a + u32::from(matches!(kind, b'W' | b'J' | b'D'));
-                if (insn.a..=last).contains(&this) {
-                    return Ok(false);
-                }
-            }
-        }
-        Ok(true)
+        Ok(!insn::writes(code.insns, this)?)
     }
 }
 
@@ -118,16 +130,28 @@ mod tests {
     use super::*;
     use crate::dex::testing::Body;
 
-    /// Field 0 is type 5's, field 1 is a final one of it, field 2 is type 6's.
-    const FIELDS: [u32; 4] = [5, 5 | FINAL, 6, NO_INDEX];
+    /// Field 0 is type 5's, field 1 is a final one of it, field 2 is type 6's; 4 to 6 are the same, but static.
+    const FIELDS: [u32; 7] = [
+        5,
+        5 | FINAL,
+        6,
+        NO_INDEX,
+        5 | STATIC,
+        5 | STATIC | FINAL,
+        6 | STATIC,
+    ];
 
     fn are_all(units: &[u16], throwing: &[u32], is_constructor: bool) -> bool {
+        all(units, throwing, false, is_constructor)
+    }
+
+    fn all(units: &[u16], throwing: &[u32], is_static: bool, is_constructor: bool) -> bool {
         let fields = Fields(FIELDS.to_vec());
         // v1 is `this`.
         let bytes = Body::new(3, 2, units).bytes();
         let code = Code::read(&bytes, 0).unwrap();
         let own = fields.of(5);
-        own.are_all(&code, throwing.iter().copied(), is_constructor)
+        own.are_all(&code, throwing.iter().copied(), is_static, is_constructor)
             .unwrap()
     }
 
@@ -143,6 +167,7 @@ mod tests {
         assert!(!ours(&[0x1052, 2, 0x000f]));
         assert!(!ours(&[0x1052, 3, 0x000f]));
         assert!(!ours(&[0x1052, 4, 0x000f]));
+        assert!(!ours(&[0x1052, 7, 0x000f]));
         assert!(!ours(&[0x1021, 0x000f]));
         // What is final is written by constructors only.
         assert!(ours(&[0x1052, 1, 0x000f]));
@@ -155,17 +180,40 @@ mod tests {
     }
 
     #[test]
+    fn static_methods_use_their_own_static_fields() {
+        let ours = |units: &[u16]| all(units, &[0], true, false);
+        // sget v0; sput-object v0; sput-short v0, and over what is `this` elsewhere
+        assert!(ours(&[0x0060, 4, 0x000f]));
+        assert!(ours(&[0x0069, 4, 0x000e]));
+        assert!(ours(&[0x006d, 4, 0x000e]));
+        assert!(ours(&[0x0160, 4, 0x000f]));
+        // A final one is only read; of another class, not static, of none, and no such instruction
+        assert!(ours(&[0x0060, 5, 0x000f]));
+        assert!(!ours(&[0x0067, 5, 0x000e]));
+        assert!(!ours(&[0x0060, 6, 0x000f]));
+        assert!(!ours(&[0x0060, 0, 0x000f]));
+        assert!(!ours(&[0x0060, 3, 0x000f]));
+        assert!(!ours(&[0x0060, 7, 0x000f]));
+        assert!(!ours(&[0x1052, 0, 0x000f]));
+        assert!(!ours(&[0x106e, 4, 0x0000, 0x000e]));
+        // The object of an instance method can outlive the failure of its class.
+        assert!(!all(&[0x0060, 4, 0x000f], &[0], false, false));
+    }
+
+    #[test]
     fn fields_are_found_with_their_classes() {
         let dex = crate::dex::Dex::parse(include_bytes!("../../tests/dex/everything.dex")).unwrap();
         let file = &dex.files[0];
         let fields = Fields::read(file).unwrap();
-        let mut instances = 0;
+        let (mut instances, mut statics) = (0, 0);
         for (row, owner) in file.fields.iter().zip(&fields.0) {
             if *owner != NO_INDEX {
-                assert_eq!(owner & !FINAL, u32::from(u16_at(row, 0)));
-                instances += 1;
+                assert_eq!(owner & 0xffff, u32::from(u16_at(row, 0)));
+                instances += usize::from(owner & STATIC == 0);
+                statics += usize::from(owner & STATIC != 0);
             }
         }
-        assert!(instances > 0 && instances < fields.0.len());
+        assert!(instances > 0 && statics > 0);
+        assert!(instances + statics < fields.0.len());
     }
 }

@@ -168,6 +168,7 @@ fn weave_bodies(
         returns: b"V",
     };
     const BOTH: Advice = Advice::EXIT.with(Advice::EXCEPTION);
+    let whole = (plan.planned.iter()).any(|p| p.advice == Advice::ALL);
     let leaves =
         (plan.planned.iter()).any(|p| p.advice.has(BOTH) && !p.advice.has(Advice::SECTION));
     let hooks = [
@@ -176,9 +177,11 @@ fn weave_bodies(
         (Advice::EXCEPTION, hook(b"error", &[THROWABLE, b"I"])),
         (Advice::SECTION, sections::BEGIN),
         (Advice::SECTION, sections::END),
-        // The last: it can be done without.
+        // These can be done without.
         (BOTH, hook(b"leave", &[THROWABLE, b"I"])),
+        (Advice::ALL, hook(b"leaf", &[b"I"])),
     ];
+    const NEEDED: usize = 5;
     let names = scratch.section_names(file, plan.planned)?;
     let (mut base, mut added, mut places) = (0, None, Vec::new());
     if let Some(near) = Near::choose(file, plan.planned, scratch.near)?
@@ -187,18 +190,22 @@ fn weave_bodies(
         (base, added, places) = (near.base, Some(found.0), found.1);
     }
     if added.is_none() {
-        let needed = |when: Advice| advice.has(when) && (when != BOTH || leaves);
-        places = (0..hooks.len()).filter(|&i| needed(hooks[i].0)).collect();
-        let wanted: Vec<Wanted<'_>> = places.iter().map(|&i| hooks[i].1).collect();
+        let used = |when| match when {
+            BOTH => leaves,
+            Advice::ALL => whole,
+            _ => advice.has(when),
+        };
+        places = (0..hooks.len()).filter(|&i| used(hooks[i].0)).collect();
+        let mut wanted: Vec<Wanted<'_>> = places.iter().map(|&i| hooks[i].1).collect();
         added = ids::add(file, &wanted, &names)?;
-        if added.is_none() && leaves {
-            places.pop();
-            added = ids::add(file, &wanted[..places.len()], &names)?;
+        while added.is_none() && places.pop_if(|place| *place >= NEEDED).is_some() {
+            wanted.pop();
+            added = ids::add(file, &wanted, &names)?;
         }
     }
     match &added {
         Some(added) => {
-            let mut indices = [None; 6];
+            let mut indices = [None; 7];
             for (place, &index) in places.into_iter().zip(&added.methods) {
                 indices[place] = Some(index);
             }
@@ -210,6 +217,7 @@ fn weave_bodies(
                 begin: index(3),
                 end: index(4),
                 leave: indices[5],
+                leaf: indices[6],
             };
             let mut sections = Vec::new();
             if !names.is_empty() {

@@ -55,8 +55,8 @@ LINKED_EVERYDAY = 90_000
 # Of the largest four, baksmali takes most of its time.
 DISASSEMBLED_EVERYDAY = 1_000_000
 SHOWN = 20
-# The hook library's, or that of a dex file's own class, which hands ids on to it.
-HOOK = re.compile(rb"Lweave/runtime/Hooks(?:\$[0-9a-f]{8})?;->enter\(I\)V")
+# The hook library's, or that of a dex file's own class, which hands ids on to it. Either comes first in a method.
+HOOK = re.compile(rb"Lweave/runtime/Hooks(?:\$[0-9a-f]{8})?;->(enter|leaf)\(I\)V")
 OWN = "weave/runtime/Hooks$"
 # What enjarify does not know.
 HANDLES = re.compile(rb"\n    (?:invoke-polymorphic|invoke-custom|const-method-handle|const-method-type)\b")

@@ -115,6 +115,19 @@ public final class Programs {
         return result;
     }
 
+    /** 1 call by itself, then 30,000 one by one and 30,000 within another: chunks end in front of leaves, and within. */
+    static void leaf() {
+        Hooks.leaf(1);
+        for (int i = 0; i < 30_000; i++) {
+            Hooks.leaf(2);
+        }
+        Hooks.enter(3);
+        for (int i = 0; i < 30_000; i++) {
+            Hooks.leaf(4);
+        }
+        Hooks.exit(3);
+    }
+
     @SuppressWarnings("unchecked")
     static <T extends Throwable> T unchecked(Throwable t) throws T {
         throw (T) t;
@@ -313,6 +326,7 @@ public final class Programs {
 
     static int deepLeft(int depth) {
         Hooks.enter(5);
+        Hooks.leaf(6);
         int result = 0;
         Throwable thrown = null;
         try {

@@ -65,6 +65,7 @@ public final class Suite {
         test("interrupted thread", Suite::interrupted);
         test("stack overflow", Suite::overflow);
         test("both ways out in one call", Suite::leaves);
+        test("enter and exit in one call", Suite::leaf);
         test("woven host", Suite::wovenHost);
         test("two class loaders", Suite::loaders);
         test("symbols", Suite::symbols);
@@ -498,6 +499,35 @@ public final class Suite {
         check(r.err.isEmpty(), r.err);
     }
 
+    private static void leaf(Path folder) throws Exception {
+        TraceReader t = run(folder, "leaf");
+        t.allBalanced();
+        TraceReader.LogicalThread main = t.named("main");
+        equal(0L, t.lost, "lost");
+        equal(2 * (1 + 30_000 + 1 + 30_000), main.all().size(), "records");
+        int apart = 0;
+        for (TraceReader.Segment segment : main.segments.values()) {
+            TraceReader.Event last = segment.events().get(segment.events().size() - 1);
+            apart += last.kind() == 1 ? 1 : 0;
+        }
+        check(apart > 0 && apart < main.segments.size() - 1, apart + " leaves in two chunks");
+        TraceReader.Event before = null;
+        for (TraceReader.Event e : main.all()) {
+            if (e.kind() == 2 && e.id() != 3) {
+                check(before.kind() == 1 && before.id() == e.id() && before.time() == e.time(), "one call: " + e);
+            }
+            before = e;
+        }
+        // Both are lost, or counted, where there is no room.
+        Files.delete(folder.resolve("t.wtrace"));
+        t = run(folder, "leaf", "-Dweave.trace.limit=320k", "-Dweave.trace.policy=drop");
+        equal(2 * (1 + 30_000 + 1 + 30_000L), t.events() + t.lost, "recorded and lost");
+        equal(t.lost, t.lostInThreads(), "LOST escapes against the header");
+        check(t.lost > 0, "lost");
+        Result r = finish(folder, command(folder, "leaf", "-Dweave.trace=off"));
+        check(r.err.isEmpty(), r.err);
+    }
+
     private static void overflow(Path folder) throws Exception {
         TraceReader t = run(folder, "overflow", "-Xss512k");
         for (TraceReader.LogicalThread thread : t.threads.values()) {
@@ -511,7 +541,8 @@ public final class Suite {
             equal((thread.name.equals("main") ? 6_000 : 60) + 2, all.size() - start, "records after the storm");
         }
         equal(t.lost, t.lostInThreads(), "LOST escapes against the header");
-        check(t.failures >= t.lost, "failures " + t.failures + ", lost " + t.lost);
+        // One hook that fails can lose two records.
+        check(2 * t.failures >= t.lost, "failures " + t.failures + ", lost " + t.lost);
         check(t.events() > 10_000, "records " + t.events());
     }
 

@@ -4,10 +4,12 @@
 use super::*;
 use crate::dex::code_item::Handler;
 use crate::dex::insn::units;
+use crate::dex::opcodes::THROW;
 use crate::dex::testing::Body;
 use proptest::prelude::*;
 
 const LEAVE: u32 = 105;
+const LEAF: u32 = 106;
 const HOOKS: Hooks = Hooks {
     enter: 100,
     exit: 101,
@@ -15,6 +17,7 @@ const HOOKS: Hooks = Hooks {
     begin: 103,
     end: 104,
     leave: Some(LEAVE),
+    leaf: Some(LEAF),
 };
 const ID: u32 = 0x0bad_1dea;
 /// The name of the section.
@@ -268,7 +271,7 @@ fn is_inserted(insn: Insn) -> bool {
 }
 
 fn is_hook(insn: Insn) -> bool {
-    (HOOKS.enter..=LEAVE).contains(&insn.index())
+    (HOOKS.enter..=LEAF).contains(&insn.index())
 }
 
 /// Runs a body. What branches decide and what calls throw is drawn from `seed`, in the order in
@@ -344,9 +347,12 @@ fn run(item: &[u8], seed: u64, failing: usize) -> Vec<Event> {
                     events.push(Event::Failed(insn.index(), pc, protected));
                     thrown = Some(FAILURE);
                 } else {
+                    if insn.index() == LEAF {
+                        events.push(Event::Enter(passed[0]));
+                    }
                     events.push(match insn.index() - HOOKS.enter {
                         0 => Event::Enter(passed[0]),
-                        1 => Event::Exit(passed[0]),
+                        1 | 6 => Event::Exit(passed[0]),
                         2 => Event::Error(passed[0], passed[1]),
                         3 => Event::Begin(passed[0]),
                         4 => Event::End,
@@ -433,6 +439,9 @@ fn check(seed: u64, decisions: u64, advice: Advice) {
             Event::Enter(_) | Event::Exit(_) | Event::Error(..) | Event::Begin(_) | Event::End
         )
     };
+    let mut insns = insn::each(woven.insns).map(Result::unwrap);
+    let is_call = |i: &Insn| matches!(i.opcode, op::INVOKE_STATIC | op::INVOKE_STATIC_RANGE);
+    let is_leaf = insns.any(|i| !i.is_payload && is_call(&i) && i.index() == LEAF);
     let id = u64::from(ID);
     let begin = Event::Begin(SECTION.into());
     // Our handlers come last; there are none in code that cannot throw.
@@ -492,7 +501,18 @@ fn check(seed: u64, decisions: u64, advice: Advice) {
         if let [.., hook, Event::Returned(_)] = &after[..] {
             assert!(expected.is_empty() || of_hook(hook));
         }
-        for failing in 0..hooks.len() {
+        let calls = match is_leaf {
+            true => {
+                // Nothing comes between, and nothing else ends it.
+                assert!(
+                    own.len() <= 1 + usize::from(program.is_constructor),
+                    "{own:?}"
+                );
+                hooks.len() / 2
+            }
+            false => hooks.len(),
+        };
+        for failing in 0..calls {
             check_failure(&run(&out, seed, failing), advice, handler);
         }
     }

@@ -4,6 +4,7 @@ use super::*;
 use crate::dex::testing::{Body, show};
 
 const LEAVE: u32 = 105;
+const LEAF: u32 = 106;
 const HOOKS: Hooks = Hooks {
     enter: 100,
     exit: 101,
@@ -11,6 +12,7 @@ const HOOKS: Hooks = Hooks {
     begin: 103,
     end: 104,
     leave: Some(LEAVE),
+    leaf: Some(LEAF),
 };
 
 fn shape(shorty: &str) -> Shape<'_> {
@@ -38,6 +40,15 @@ fn map() -> Remap {
 }
 
 fn lowered(body: &Body, shape: Shape<'_>, advice: Advice) -> Result<Vec<u8>, Reason> {
+    lowered_by(HOOKS, body, shape, advice)
+}
+
+fn lowered_by(
+    hooks: Hooks,
+    body: &Body,
+    shape: Shape<'_>,
+    advice: Advice,
+) -> Result<Vec<u8>, Reason> {
     let bytes = body.bytes();
     let code = Code::read(&bytes, 0).unwrap();
     let planned = Planned {
@@ -52,7 +63,7 @@ fn lowered(body: &Body, shape: Shape<'_>, advice: Advice) -> Result<Vec<u8>, Rea
         &code,
         shape,
         &planned,
-        HOOKS,
+        hooks,
         &map(),
         &mut scratch,
         &mut out,
@@ -100,11 +111,102 @@ fn the_id_lives_between_locals_and_arguments() {
 
 #[test]
 fn what_cannot_throw_gets_no_handler() {
+    // neg-int v0, v0; if-eqz v0, -1; return-void
+    let body = Body::new(1, 1, &[0x007b, 0x0038, 0xffff, 0x000e]);
+    insta::assert_snapshot!(woven(&body, shape("VI")), @"
+    registers 2 ins 1 outs 1
+       0 const v0, #0x12345678
+       3 invoke-static v0, @100
+       6 neg-int v1, v1
+       7 if-eqz v1, -> 6
+       9 invoke-static v0, @101
+      12 return-void
+    ");
+}
+
+#[test]
+fn enter_and_exit_are_one_call_where_nothing_takes_time() {
     insta::assert_snapshot!(woven(&Body::new(0, 0, &[0x000e]), shape("V")), @"
     registers 1 ins 0 outs 1
        0 const v0, #0x12345678
-       3 invoke-static v0, @100
-       6 invoke-static v0, @101
+       3 invoke-static v0, @106
+       6 return-void
+    ");
+    // if-eqz v1, +3; return v0; return v1
+    let two = || Body::new(2, 1, &[0x0138, 3, 0x000f, 0x010f]);
+    insta::assert_snapshot!(woven(&two(), shape("II")), @"
+    registers 2 ins 1 outs 1
+       0 const v0, #0x12345678
+       3 invoke-static v0, @106
+       6 if-eqz v1, -> 9
+       8 return v0
+       9 return v1
+    ");
+    // A dex file without room for the hook, and advice that is not the whole.
+    let hooks = Hooks {
+        leaf: None,
+        ..HOOKS
+    };
+    let calls = |hooks, advice| {
+        let bytes = lowered_by(hooks, &two(), shape("II"), advice).unwrap();
+        let code = Code::read(&bytes, 0).unwrap();
+        let insns = insn::each(code.insns).map(Result::unwrap);
+        let calls = insns.filter(|i| i.opcode == op::INVOKE_STATIC);
+        calls.map(|i| i.index()).collect::<Vec<_>>()
+    };
+    assert_eq!(calls(HOOKS, Advice::ALL), [LEAF]);
+    assert_eq!(calls(hooks, Advice::ALL), [100, 101]);
+    assert_eq!(calls(HOOKS, Advice::ENTER.with(Advice::EXIT)), [100, 101]);
+    assert_eq!(calls(HOOKS, Advice::ENTER), [100]);
+    let all = Advice::ALL.with(Advice::SECTION);
+    assert_eq!(calls(HOOKS, all), [100, 103, 104, 101]);
+}
+
+#[test]
+fn what_loops_or_is_long_is_no_leaf() {
+    let is_leaf = |units: &[u16]| {
+        let text = woven(&Body::new(1, 1, units), shape("VI"));
+        assert_ne!(text.contains("@106"), text.contains("@101"), "{text}");
+        text.contains("@106")
+    };
+    let long = |nops: usize| [vec![0; nops], vec![0x000e]].concat();
+    assert!(is_leaf(&long(23)));
+    assert!(!is_leaf(&long(24)));
+    // if-eqz v0, +2; nop; return-void: forwards. And back to a nop, to itself.
+    assert!(is_leaf(&[0x0038, 3, 0, 0x000e]));
+    assert!(!is_leaf(&[0, 0x0038, 0xffff, 0x000e]));
+    assert!(!is_leaf(&[0, 0x0038, 0, 0x000e]));
+    // goto +2; return-void; goto -1
+    assert!(!is_leaf(&[0x0228, 0x000e, 0xff28]));
+    // neg-int v0, v0; packed-switch v0, +5; return-void; nop: its one case goes to the return, or to the start.
+    let switch = |low, high| {
+        let code = [0x007b, 0x002b, 5, 0, 0x000e, 0];
+        [&code[..], &[0x0100, 1, 0, 0, low, high]].concat()
+    };
+    assert!(is_leaf(&switch(3, 0)));
+    assert!(!is_leaf(&switch(0xffff, 0xffff)));
+}
+
+#[test]
+fn constructors_whose_own_code_is_a_leaf() {
+    // invoke-direct {v1}; iput v0, v1; return-void
+    let body = Body::new(2, 1, &[0x1070, 1, 1, 0x1059, 0, 0x000e]);
+    let own = OwnFields::FIRST;
+    insta::assert_snapshot!(woven(&body, Shape { own, ..CONSTRUCTOR }), @"
+    registers 3 ins 1 outs 1
+       0 const v1, #0x12345678
+       3 invoke-direct v2, @1
+       6 invoke-static v1, @106
+       9 iput v0, v2, @0
+      11 return-void
+    ");
+    // Another one's code, which can throw, is not within.
+    let body = Body::new(2, 1, &[0x1070, 1, 1, 0x000e]);
+    insta::assert_snapshot!(woven(&body, CONSTRUCTOR), @"
+    registers 3 ins 1 outs 1
+       0 const v1, #0x12345678
+       3 invoke-direct v2, @1
+       6 invoke-static v1, @106
        9 return-void
     ");
 }
@@ -113,7 +215,8 @@ fn what_cannot_throw_gets_no_handler() {
 fn returns_go_to_the_last_one_or_to_one_at_the_end() {
     // if-eqz v1, +3; return v0; return v1
     let last = Body::new(2, 1, &[0x0138, 3, 0x000f, 0x010f]);
-    insta::assert_snapshot!(woven(&last, shape("II")), @"
+    let both = Advice::ENTER.with(Advice::EXIT);
+    insta::assert_snapshot!(show(&lowered(&last, shape("II"), both).unwrap()), @"
     registers 3 ins 1 outs 1
        0 const v1, #0x12345678
        3 invoke-static v1, @100

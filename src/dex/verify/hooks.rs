@@ -1,5 +1,7 @@
 //! Whether a woven method's hooks pair: on every path enter once, then exit or exception once, before it returns.
 //!
+//! One hook can stand for two: `leave` for exit and exception, `leaf` for enter and exit.
+//!
 //! Followed is what may have happened, as a set of phases. Judged are methods with one enter hook, and constructors,
 //! which have one behind each `super()`: what compilers inline brings hooks of its own.
 //!
@@ -29,6 +31,8 @@ enum Hook {
     Error,
     /// Either, by what is passed; an exception is thrown again.
     Leave,
+    /// The first two in one.
+    Leaf,
 }
 
 /// The methods of the file that are hooks.
@@ -55,6 +59,7 @@ impl Hooks {
                 b"exit" => Some(Hook::Exit),
                 b"error" => Some(Hook::Error),
                 b"leave" => Some(Hook::Leave),
+                b"leaf" => Some(Hook::Leaf),
                 _ => None,
             });
         }
@@ -81,7 +86,7 @@ impl Hooks {
             let insn = insn?;
             if !insn.is_payload {
                 match self.called(insn) {
-                    Some(Hook::Enter) => enters += 1,
+                    Some(Hook::Enter | Hook::Leaf) => enters += 1,
                     Some(Hook::Exit | Hook::Leave) => judge.exits = true,
                     Some(Hook::Error) | None => {}
                 }
@@ -108,6 +113,8 @@ impl Judge<'_> {
         match hook {
             Hook::Enter if phases & phase::WITHIN != 0 => Err("the enter hook is called again"),
             Hook::Enter => Ok(phase::WITHIN),
+            Hook::Leaf if phases != phase::BEFORE => Err("a whole call is told of beside another"),
+            Hook::Leaf => Ok(phase::BEHIND),
             _ if phases & phase::BEFORE != 0 => Err("the hook is called before the enter hook"),
             _ if phases & phase::BEHIND != 0 => Err("an exit or exception hook is called again"),
             Hook::Exit | Hook::Error | Hook::Leave => Ok(phase::BEHIND),

@@ -114,6 +114,18 @@ impl Patient {
         self.bytes[at..at + 2].copy_from_slice(&value.to_le_bytes());
     }
 
+    /// Calls a hook with the id, which is in `register`.
+    fn call(&mut self, pc: u32, hook: &[u8], register: u16) {
+        let index = {
+            let dex = Dex::parse(&self.bytes).unwrap();
+            let file = &dex.files[0];
+            let name = |id: &u32| file.string(file.method(*id).unwrap().2).unwrap();
+            (0..file.methods.len() as u32).find(|id| name(id) == hook)
+        };
+        let call = u16::from(op::INVOKE_STATIC) | 1 << 12;
+        self.set(pc, &[call, index.unwrap() as u16, register]);
+    }
+
     fn tries(&self) -> usize {
         (16 + 2 * self.units).next_multiple_of(4)
     }
@@ -131,7 +143,7 @@ impl Patient {
 
 #[test]
 fn what_was_not_touched_and_what_was_woven_holds() {
-    for (bytes, methods) in [(SHAPES, 14), (&woven(false), 14), (&woven(true), 18)] {
+    for (bytes, methods) in [(SHAPES, 15), (&woven(false), 15), (&woven(true), 20)] {
         let verdict = verify(bytes);
         assert_eq!(verdict.methods, methods);
         assert_eq!(verdict.failures.len(), 0, "{:?}", verdict.failures);
@@ -158,6 +170,7 @@ const UNGUARDED: &str = "unguarded(Ljava/lang/Object;I)V";
 const CAUGHT: &str = "caught(I)Ljava/lang/String;";
 const DATA: &str = "data(I)[I";
 const NEW: &str = "<init>(I)V";
+const GET: &str = "get()I";
 
 #[test]
 fn arguments_moved_by_the_wrong_variant() {
@@ -369,7 +382,7 @@ fn indexes_and_hooks_astray() {
     insta::assert_snapshot!(broken(TEXT, |p| {
         let call = p.find("invoke-static", 1).pc;
         p.set(call + 1, &[0x7fff]);
-    }), @"invoke-static at 6: index 32767 of a table of 21");
+    }), @"invoke-static at 6: index 32767 of a table of 23");
     // A hook is called that takes something else.
     insta::assert_snapshot!(broken(TEXT, |p| {
         let (enter, leave) = (p.find("invoke-static", 0).pc, p.find("invoke-static", 2).pc);
@@ -452,6 +465,54 @@ fn both_ways_out_meet_in_one_call() {
         let to = (end - 3).wrapping_sub(handler + 1);
         p.set(handler + 1, &[u16::from(op::GOTO) | (to as u16) << 8]);
     }), @"control comes to 14 with 0 and with 1 monitors held");
+}
+
+#[test]
+fn a_whole_call_in_one_hook() {
+    // Its code is left as it is, behind the hook.
+    for own in [false, true] {
+        let mut patient = Patient::new(GET, own);
+        let hook = patient.find("invoke-static", 0).pc;
+        assert_eq!(patient.find("iget", 0).pc, hook + 3);
+    }
+    for (hook, told) in [
+        (
+            &b"exit"[..],
+            "invoke-static at 6: an exit or exception hook is called again",
+        ),
+        (b"leaf", ""),
+    ] {
+        assert_eq!(
+            broken(GET, |p| {
+                let leaf = p.find("invoke-static", 0).pc;
+                p.call(leaf + 3, hook, 0);
+                p.set(leaf + 6, &[0]);
+            }),
+            told
+        );
+    }
+    // The exit hook in front of it.
+    insta::assert_snapshot!(broken(GET, |p| {
+        let leaf = p.find("invoke-static", 0).pc;
+        p.call(leaf, b"exit", 0);
+        p.call(leaf + 3, b"leaf", 0);
+        p.set(leaf + 6, &[0]);
+    }), @"invoke-static at 3: the hook is called before the enter hook");
+    // A branch goes to the hook again.
+    insta::assert_snapshot!(broken(GET, |p| {
+        let leaf = p.find("invoke-static", 0).pc;
+        p.set(leaf + 6, &[3u16.wrapping_sub(8)]);
+    }), @"invoke-static at 3: a whole call is told of beside another");
+    // An enter hook in front of it, in a constructor.
+    insta::assert_snapshot!(broken(NEW, |p| {
+        let touch = p.find("invoke-virtual", 0).pc;
+        p.call(touch, b"leaf", 1);
+    }), @"invoke-static at 11: a whole call is told of beside another");
+    // An exit hook on one of two ways.
+    insta::assert_snapshot!(broken("<init>()V", |p| {
+        let end = p.find("return-void", 0).pc - 3;
+        p.call(end, b"exit", 1);
+    }), @"invoke-static at 9: the hook is called before the enter hook");
 }
 
 #[test]

@@ -113,4 +113,31 @@ public final class Hooks {
             throw (T) t;
         }
     }
+
+    /**
+     * The method {@code id} begins and returns, all at one time. Dex code calls this in place of both where a method's
+     * own code neither calls, loops nor throws: reading the clock twice takes longer than that.
+     */
+    public static void leaf(int id) {
+        if (ON) {
+            Lane lane = null;
+            int missing = 2;
+            try {
+                lane = LANES.get();
+                long now = System.nanoTime();
+                lane.record(Format.ENTER, id, now);
+                missing = 1;
+                lane.record(Format.EXIT, id, now);
+            } catch (Throwable failure) {
+                if (lane == null) {
+                    adrift++;
+                } else if (!lane.busy) {
+                    lane.failed++;
+                    lane.lost += missing;
+                    lane.untold += missing;
+                    lane.end = 0;
+                }
+            }
+        }
+    }
 }

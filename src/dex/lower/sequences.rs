@@ -1,0 +1,265 @@
+//! The instructions of the hooks: in front of the body, at its returns, behind it.
+
+use super::leave::Leave;
+use super::{Job, Scratch};
+use crate::aspect::advice::Advice;
+use crate::dex::branches::{Branch, Goal};
+use crate::dex::insn::{self, Insn};
+use crate::dex::opcodes::op;
+use crate::dex::registers::{self, Scheme, Width};
+
+/// How a method's hooks end it.
+#[derive(Clone, Copy)]
+pub(super) struct Ends {
+    /// There is a hook at the returns.
+    pub exits: bool,
+    /// There is a handler.
+    pub errs: bool,
+    /// How wide what is returned is.
+    pub width: Option<Width>,
+    /// Where the last return is, if it stays there.
+    pub in_place: Option<u32>,
+    /// One call on both ways.
+    pub leave: Option<Leave>,
+}
+
+/// The register of the return to which the others go, in the new frame.
+pub(super) fn main_return(scheme: Scheme, in_place: Option<u32>, returns: &[Insn]) -> u32 {
+    let main = match in_place {
+        Some(_) => returns.last(),
+        None => returns.first(),
+    };
+    scheme.renumbered(main.expect("something returns").a)
+}
+
+impl Job<'_, '_> {
+    /// Writes the code of the hooks.
+    pub(super) fn build_hooks(&self, scheme: Scheme, ends: Ends, scratch: &mut Scratch) {
+        let Scratch {
+            prologue,
+            enter,
+            exit,
+            tails,
+            handler,
+            outer,
+            begin,
+            ..
+        } = scratch;
+        for code in [&mut *prologue, enter, exit, tails, handler, outer] {
+            code.clear();
+        }
+        let section = self.advice.has(Advice::SECTION);
+        let error_hook = ends.errs && self.advice.has(Advice::EXCEPTION);
+        let enter_hook = self.advice.has(Advice::ENTER);
+        let uses_id = enter_hook || error_hook || ends.exits && self.advice.has(Advice::EXIT);
+        self.put_enter(scheme, uses_id, prologue, enter);
+        if !enter_hook {
+            enter.clear();
+        }
+        *begin = 0;
+        if section {
+            let entered = insn::units(enter);
+            self.put_begin(scheme, uses_id, prologue, enter);
+            if error_hook {
+                *begin = insn::units(enter) - entered;
+            }
+        }
+        if ends.errs && ends.leave.is_none() {
+            self.put_handler(scheme, section, handler);
+            if section && error_hook {
+                self.put_handler(scheme, false, outer);
+            }
+        }
+        if ends.exits {
+            self.build_exits(scheme, ends, scratch);
+        }
+    }
+
+    /// Appends what comes first, and the enter hook.
+    fn put_enter(&self, scheme: Scheme, uses_id: bool, prologue: &mut Vec<u8>, out: &mut Vec<u8>) {
+        let register = match scheme {
+            Scheme::Live { id } => {
+                if uses_id {
+                    registers::put_const(prologue, id, self.id);
+                }
+                id
+            }
+            Scheme::Dead => {
+                registers::put_const(out, 0, self.id);
+                0
+            }
+            Scheme::Moved { free } => {
+                self.put_arguments(prologue);
+                if free <= 0xff {
+                    registers::put_const(out, free, self.id);
+                } else if self.advice.has(Advice::ENTER) {
+                    // At most 255 words are arguments, so that the first register is a local.
+                    registers::put_const(prologue, 0, self.id);
+                    registers::put_move(prologue, Width::Single, free, 0);
+                }
+                free
+            }
+        };
+        registers::put_invoke_static(out, self.hooks.enter as u16, &[register]);
+    }
+
+    /// Writes the exit hook, the ways to it, and what comes to it from an exception.
+    fn build_exits(&self, scheme: Scheme, ends: Ends, scratch: &mut Scratch) {
+        let Ends {
+            width,
+            in_place,
+            leave,
+            ..
+        } = ends;
+        let Scratch {
+            exit,
+            tails,
+            handler,
+            returns,
+            branches,
+            ..
+        } = scratch;
+        let hooks = self.hooks;
+        let exit_hook = self.advice.has(Advice::EXIT);
+        let returned = |insn: Insn| scheme.renumbered(insn.a);
+        let last = returns.last().copied().filter(|_| in_place.is_some());
+        let main = main_return(scheme, in_place, returns);
+        if self.advice.has(Advice::SECTION) {
+            registers::put_invoke_static(exit, hooks.end as u16, &[]);
+        }
+        if let Some(leave) = leave {
+            registers::put_const(exit, leave.thrown, 0);
+        }
+        // Where the handler goes, within the exit hook.
+        let call = insn::units(exit);
+        let id = match (scheme, leave) {
+            (Scheme::Live { id }, _) => id,
+            (_, Some(leave)) => {
+                registers::put_const(exit, leave.id, self.id);
+                leave.id
+            }
+            _ if !exit_hook => 0,
+            _ => {
+                let taken = main..main + width.map_or(0, Width::words);
+                let free = (0..3)
+                    .find(|r| !taken.contains(r))
+                    .expect("two at most are taken");
+                registers::put_const(exit, free, self.id);
+                free
+            }
+        };
+        match leave {
+            Some(leave) => {
+                registers::put_invoke_static(exit, leave.hook as u16, &[leave.thrown, id]);
+            }
+            None if exit_hook => {
+                registers::put_invoke_static(exit, hooks.exit as u16, &[id]);
+            }
+            None => {}
+        }
+        let exit_units = insn::units(exit);
+        let main_at = match last {
+            Some(_) => -(exit_units as i32) - 1,
+            None => {
+                tails.extend_from_slice(exit);
+                registers::put_one(tails, returns[0].opcode, main);
+                if width.is_none() {
+                    let at = insn::units(tails) - 1;
+                    insn::set_unit(tails, at, u16::from(op::RETURN_VOID));
+                }
+                0
+            }
+        };
+        // Registers other than the main one's are moved there on the way.
+        let mut stubs: Vec<(u32, u32)> = Vec::new();
+        for insn in returns.iter().filter(|r| Some(r.pc) != in_place) {
+            let register = returned(*insn);
+            let goal = if register == main || width.is_none() {
+                match in_place {
+                    Some(pc) => Goal::Old(pc),
+                    None => Goal::Tail(0),
+                }
+            } else {
+                let known = stubs.iter().find(|s| s.0 == register).map(|s| s.1);
+                Goal::Tail(known.unwrap_or_else(|| {
+                    let at = insn::units(tails);
+                    registers::put_move(tails, width.expect("checked"), main, register);
+                    let distance = main_at - insn::units(tails) as i32;
+                    registers::put_goto(tails, distance);
+                    stubs.push((register, at));
+                    at
+                }))
+            };
+            branches.push(Branch::new(*insn, goal));
+        }
+        branches.sort_unstable_by_key(|b| b.pc);
+        if let Some(leave) = leave {
+            let handler_at = insn::units(tails) as i32;
+            leave.put_handler(main_at + call as i32 - handler_at, handler);
+        }
+    }
+
+    /// Appends what begins the section, at the end of the enter hook.
+    fn put_begin(&self, scheme: Scheme, uses_id: bool, prologue: &mut Vec<u8>, out: &mut Vec<u8>) {
+        let register = match scheme {
+            // The first local is dead at the start of the body, which is not where constructors begin.
+            Scheme::Live { id } if id == 0 || self.shape.is_constructor => id,
+            Scheme::Live { .. } | Scheme::Dead => 0,
+            Scheme::Moved { free } => free,
+        };
+        if register <= 0xff {
+            registers::put_const_string(out, register, self.shape.section);
+        } else {
+            registers::put_const_string(prologue, 0, self.shape.section);
+            registers::put_move(prologue, Width::Object, register, 0);
+        }
+        registers::put_invoke_static(out, self.hooks.begin as u16, &[register]);
+        match scheme {
+            Scheme::Live { id } if id == register => {
+                if uses_id {
+                    registers::put_const(out, id, self.id);
+                }
+            }
+            // Verifiers would merge the name with what the local holds later, and load classes for that.
+            Scheme::Live { .. } | Scheme::Dead => registers::put_const(out, register, 0),
+            Scheme::Moved { .. } => {}
+        }
+    }
+
+    /// Appends a handler, with the end of the section or without.
+    fn put_handler(&self, scheme: Scheme, ends_section: bool, out: &mut Vec<u8>) {
+        let error_hook = self.advice.has(Advice::EXCEPTION);
+        let (exception, id) = match scheme {
+            Scheme::Live { id } if error_hook => (u32::from(id == 0), id),
+            _ => (0, 1),
+        };
+        registers::put_one(out, op::MOVE_EXCEPTION, exception);
+        if ends_section {
+            registers::put_invoke_static(out, self.hooks.end as u16, &[]);
+        }
+        if error_hook {
+            // Where the section begins, the name can be in the id's register.
+            let outer = !ends_section && self.advice.has(Advice::SECTION);
+            if outer || !matches!(scheme, Scheme::Live { .. }) {
+                registers::put_const(out, id, self.id);
+            }
+            registers::put_invoke_static(out, self.hooks.error as u16, &[exception, id]);
+        }
+        registers::put_one(out, op::THROW, exception);
+    }
+
+    /// Appends the moves of the arguments to where they were before the frame grew by one.
+    fn put_arguments(&self, out: &mut Vec<u8>) {
+        let mut to = self.code.locals();
+        let this = (!self.shape.is_static).then_some(b'L');
+        let parameters = self.shape.shorty.get(1..).unwrap_or(&[]);
+        for letter in this.iter().chain(parameters) {
+            let width = Width::of(*letter);
+            if to + width.words() > u32::from(self.code.registers) {
+                break;
+            }
+            registers::put_move(out, width, to, to + 1);
+            to += width.words();
+        }
+    }
+}
