@@ -1,7 +1,7 @@
 //! Exit and exception hook in one call, which both ways out of a method share.
 //!
 //! ```text
-//!     const/4 vE, 0                                the last return; the others come here
+//!     const/4 vE, 0                                the last return, to which the others go
 //!     L: invoke-static {vE, vI} leave; return vR
 //!     move-exception vE; const/4 vR, 0; goto L     the handler
 //! ```
