@@ -48,13 +48,13 @@ impl<'a> Woven<'_, 'a> {
         self.bodies.is_empty()
     }
 
-    /// What is to be done before the file can be laid out, with symbols or without: each to be run, on any thread. What is
-    /// not asked for here happens with [`Woven::write`].
-    pub fn steps(&mut self, symbols: bool) -> Vec<Step<'_>> {
+    /// What is to be done before the file can be laid out, with symbols or without and with this key. What is not asked for
+    /// here happens with [`Woven::write`].
+    pub fn steps<'w>(&'w mut self, symbols: bool, key: Option<&'w StrongNameKey>) -> Steps<'w, 'a> {
         let fields = &self.fields;
-        let mut steps = Vec::with_capacity(self.parts.len() + 1);
+        let mut of_image = Vec::with_capacity(2);
         if self.rest.is_none() {
-            steps.push(Step(Work::Rest {
+            of_image.push(Step(Work::Rest {
                 image: self.image,
                 bodies: &self.bodies,
                 fields,
@@ -62,21 +62,24 @@ impl<'a> Woven<'_, 'a> {
                 rest: &mut self.rest,
             }));
         }
-        for (part, tokens) in &mut self.parts {
-            if let Some(tokens) = tokens.take() {
-                steps.push(Step(Work::Tokens(part, tokens, fields)));
-            }
+        if self.additions.is_some() {
+            of_image.push(Step(Work::Metadata {
+                image: self.image,
+                additions: &mut self.additions,
+                fields,
+                symbols,
+                key,
+                metadata: &mut self.metadata,
+            }));
         }
-        steps
-    }
-
-    /// Makes the new metadata, for [`Woven::write`] with symbols or without and with this key, which does it if nobody has.
-    pub fn make_metadata(&mut self, symbols: bool, key: Option<&StrongNameKey>) -> Result<()> {
-        if let Some(additions) = self.additions.take() {
-            let made = Remade::new(self.image, additions, &self.fields, symbols, key)?;
-            self.metadata = Some(made);
+        let of_parts = self.parts.iter_mut().filter_map(|(part, tokens)| {
+            let tokens = tokens.take()?;
+            Some(Step(Work::Tokens(part, tokens, fields)))
+        });
+        Steps {
+            of_image,
+            of_parts: of_parts.collect(),
         }
-        Ok(())
     }
 
     /// Lays out the new file. `symbols` becomes the manifest resource [`write::SYMBOLS_RESOURCE`]; with
@@ -86,12 +89,12 @@ impl<'a> Woven<'_, 'a> {
         symbols: Option<Arc<Vec<u8>>>,
         key: Option<&'a StrongNameKey>,
     ) -> Result<Written<'a>> {
-        for step in self.steps(symbols.is_some()) {
+        let Steps { of_image, of_parts } = self.steps(symbols.is_some(), key);
+        for step in of_image.into_iter().chain(of_parts) {
             step.run()?;
         }
-        self.make_metadata(symbols.is_some(), key)?;
         let edits = Edits {
-            metadata: self.metadata.expect("it is made"),
+            metadata: self.metadata.expect("a step has made it"),
             fields: self.fields,
             rest: self.rest.expect("a step has read it"),
             parts: self.parts.into_iter().map(|(part, _)| part).collect(),
@@ -135,15 +138,32 @@ impl Locals {
     }
 }
 
-/// A step on the way to the new file.
-pub struct Step<'w>(Work<'w>);
+/// The steps on the way to the new file, each to be run on any thread.
+pub struct Steps<'w, 'a> {
+    /// Those that read most of the image. One by one they take the least memory.
+    pub of_image: Vec<Step<'w, 'a>>,
+    /// Those that touch a part each.
+    pub of_parts: Vec<Step<'w, 'a>>,
+}
 
-enum Work<'w> {
+/// A step on the way to the new file.
+pub struct Step<'w, 'a>(Work<'w, 'a>);
+
+enum Work<'w, 'a> {
+    /// Makes the new metadata.
+    Metadata {
+        image: &'w Image<'a>,
+        additions: &'w mut Option<Additions>,
+        fields: &'w FieldMap,
+        symbols: bool,
+        key: Option<&'w StrongNameKey>,
+        metadata: &'w mut Option<Remade<'a>>,
+    },
     /// Gives the bodies of a part their final tokens.
     Tokens(&'w mut [u8], Tokens, &'w FieldMap),
     /// Reads what stays beside the bodies.
     Rest {
-        image: &'w Image<'w>,
+        image: &'w Image<'a>,
         bodies: &'w [NewBody],
         fields: &'w FieldMap,
         symbols: bool,
@@ -151,10 +171,22 @@ enum Work<'w> {
     },
 }
 
-impl Step<'_> {
+impl Step<'_, '_> {
     /// Does it.
     pub fn run(self) -> Result<()> {
         match self.0 {
+            Work::Metadata {
+                image,
+                additions,
+                fields,
+                symbols,
+                key,
+                metadata,
+            } => {
+                let additions = additions.take().expect("it is asked for once");
+                *metadata = Some(Remade::new(image, additions, fields, symbols, key)?);
+                Ok(())
+            }
             Work::Tokens(part, Tokens::Noted(locals, places), fields) => {
                 renumber::new_bodies(part, &places, |row| locals.row(row), fields);
                 Ok(())

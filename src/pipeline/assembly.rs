@@ -307,17 +307,22 @@ impl<'i, 'a> File<'i, 'a> {
             };
             let mut woven = with_worker(|w| weaver.join(parts, &mut w.cil_scratch, release))?;
             file.release(0..file.len());
-            let done: Vec<Result<()>> = (woven.steps(true).into_par_iter().enumerate())
-                .with_max_len(1)
-                .map(|(number, step)| {
-                    step.run()?;
-                    if number % RELEASED == 0 {
-                        file.release(0..file.len());
-                    }
-                    Ok(())
+            let steps = woven.steps(true, key);
+            let of_image = || {
+                steps.of_image.into_iter().try_for_each(|step| {
+                    let done = step.run();
+                    file.release(0..file.len());
+                    done
                 })
-                .collect();
-            done.into_iter().collect::<Result<()>>()?;
+            };
+            // Of several errors the first counts, not the one that was first.
+            let of_parts = || -> Vec<Result<()>> {
+                let steps = steps.of_parts.into_par_iter().with_max_len(1);
+                steps.map(cil::Step::run).collect()
+            };
+            let (image, parts) = rayon::join(of_image, of_parts);
+            image?;
+            parts.into_iter().collect::<Result<()>>()?;
             Ok(woven)
         })?;
         drop(weaver);
@@ -328,16 +333,9 @@ impl<'i, 'a> File<'i, 'a> {
         let machines = std::mem::take(&mut woven.types);
         let machines = Records::of(None, machines, &Names::default(), cx.explain);
         let mut all = Records::default();
-        let (made, ()) = rayon::join(
-            || woven.make_metadata(true, key),
-            || {
-                for records in records.into_iter().chain([machines]) {
-                    all.append(records);
-                }
-            },
-        );
-        made?;
-        file.release(0..file.len());
+        for records in records.into_iter().chain([machines]) {
+            all.append(records);
+        }
         all.complete(plan, cx.explain);
         Ok((woven, all))
     }
