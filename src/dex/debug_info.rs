@@ -271,7 +271,14 @@ pub(super) mod tests {
         layout.insert(0, Place::Prologue, 6);
         layout.insert(50, Place::Before, 30);
         layout.solve(|_, _| 0);
-        let moves = Moves::new(&layout, Scheme::Live { id: 1 }, 60);
+        let moves = Moves::new(
+            &layout,
+            Scheme::Live {
+                id: 1,
+                spare: false,
+            },
+            60,
+        );
         let mut out = vec![];
         rewrite(ITEM, 0, moves, &map(), &mut out).unwrap();
         // What lies beyond the code is left out.
@@ -279,7 +286,14 @@ pub(super) mod tests {
         let local = out.iter().position(|b| *b == 3).unwrap();
         assert_eq!(out[local + 1], 2);
 
-        let moves = Moves::new(&layout, Scheme::Live { id: 1 }, 103);
+        let moves = Moves::new(
+            &layout,
+            Scheme::Live {
+                id: 1,
+                spare: false,
+            },
+            103,
+        );
         out.clear();
         rewrite(ITEM, 0, moves, &map(), &mut out).unwrap();
         assert_eq!(lines(&out), [(0, 10), (8, 11), (138, 11)]);
@@ -310,7 +324,7 @@ pub(super) mod tests {
             let mut layout = Layout::default();
             layout.insert(3, Place::Before, 40);
             layout.solve(|_, _| 0);
-            let moves = Moves::new(&layout, Scheme::Live { id: 1 }, 9);
+            let moves = Moves::new(&layout, Scheme::Live { id: 1, spare: false }, 9);
             let mut out = vec![];
             let _ = rewrite(&bytes, 0, moves, &map(), &mut out);
             prop_assert!(out.len() <= 8 * bytes.len() + 16);

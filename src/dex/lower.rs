@@ -299,14 +299,26 @@ impl Job<'_, '_> {
         // Those that need the id in a register; the end of a section needs none.
         let exit_hook = exits && self.advice.has(Advice::EXIT);
         let error_hook = errs && self.advice.has(Advice::EXCEPTION);
+        let words = width.map_or(0, Width::words);
+        let main = match exits {
+            true => main_return(Scheme::Dead, in_place, &scratch.returns),
+            false => 0,
+        };
+        let taken = match exits {
+            true => main..main.saturating_add(words),
+            false => 0..0,
+        };
         let needs = Needs {
             registers: u32::from(code.registers),
             locals: code.locals(),
             straddles: walked.straddles,
             enter: enters,
             constructor: self.shape.is_constructor,
-            exit: exit_hook.then_some(width.map_or(0, Width::words)),
+            exit: exit_hook.then_some(words),
             error: error_hook,
+            spare: error_hook
+                && !self.shape.is_static
+                && (0..code.locals()).all(|local| taken.contains(&local)),
         };
         let scheme = match enters || exits || errs {
             true => registers::choose(needs),
@@ -321,14 +333,14 @@ impl Job<'_, '_> {
         let registers = match scheme {
             Scheme::Dead => u32::from(code.registers),
             // The exception needs a register beside the id.
-            Scheme::Live { .. } => {
+            Scheme::Live { spare, .. } => {
                 let beside = if error_hook { 2 } else { 1 };
                 // Without arguments the frame may end where it will.
                 let returned = match code.ins == 0 && exit_hook && error_hook {
-                    true => width.map_or(0, Width::words),
+                    true => words,
                     false => 0,
                 };
-                (u32::from(code.registers) + 1).max(beside + returned)
+                (u32::from(code.registers) + 1 + u32::from(spare)).max(beside + returned)
             }
             // One register that no instruction but a move reaches cannot hold the id and the name in turn.
             Scheme::Moved { free: 0x100.. } if section && self.advice.has(Advice::ENTER) => {
@@ -340,22 +352,22 @@ impl Job<'_, '_> {
             return Ok(Err(Reason::Unsupported));
         };
 
-        let leave = (self
-            .hooks
-            .leave
-            .filter(|_| exit_hook && error_hook && !section))
-        .and_then(|hook| {
-            Leave::choose(&Ways {
+        let leave = match self.hooks.leave {
+            Some(hook) if exit_hook && error_hook && !section => Leave::choose(&Ways {
                 hook,
                 scheme,
                 registers: registers.into(),
-                main: main_return(scheme, in_place, &scratch.returns),
+                main: scheme.renumbered(main),
                 width,
+                is_this: !self.shape.is_static
+                    && main == code.locals()
+                    && !insn::writes(code.insns, main)?,
                 end,
                 stretches: &scratch.stretches,
                 handlers: &scratch.handlers,
-            })
-        });
+            }),
+            _ => None,
+        };
         let ends = Ends {
             exits,
             errs,
@@ -518,8 +530,11 @@ impl Job<'_, '_> {
                 let remapped = insn::remap_one(chunk, pc, self.map)
                     .map_err(|e| e.offset_by(from as usize * 2))?;
                 debug_assert_eq!(remapped, Remapped::Done);
-                if let Scheme::Live { id } = scheme {
+                if let Scheme::Live { id, spare } = scheme {
                     registers::renumber(chunk, pc, id);
+                    if spare {
+                        registers::renumber(chunk, pc, id);
+                    }
                 }
             }
             pc += len;

@@ -13,10 +13,12 @@ use crate::dex::opcodes::{Format, OPS, op};
 /// Where the hooks' registers come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
-    /// The id lives in the register `id` all the time; registers from there on are one higher.
+    /// The id lives in the register `id` all the time; registers from there on are one higher, or two.
     Live {
         /// The register.
         id: u32,
+        /// The one behind it is free, for the exception.
+        spare: bool,
     },
     /// Registers that are dead where a hook is.
     Dead,
@@ -32,7 +34,9 @@ impl Scheme {
     #[inline]
     pub fn renumbered(self, register: u32) -> u32 {
         match self {
-            Scheme::Live { id } if register >= id => register.saturating_add(1),
+            Scheme::Live { id, spare } if register >= id => {
+                register.saturating_add(1 + u32::from(spare))
+            }
             _ => register,
         }
     }
@@ -58,19 +62,25 @@ pub struct Needs {
     pub exit: Option<u32>,
     /// There is a handler.
     pub error: bool,
+    /// It would put the exception into `this`, which keeps its register: the verifier of Android 5 relies on that, and
+    /// debuggers do before Android 10 (`InternalOptions` of R8's sources).
+    pub spare: bool,
 }
 
 /// Chooses the scheme that makes the code the smallest.
 pub fn choose(needs: Needs) -> Scheme {
     let dead = !(needs.enter && (needs.constructor || needs.locals == 0))
         && needs.exit.is_none_or(|width| needs.registers > width)
-        && (!needs.error || needs.registers >= 2);
+        && (!needs.error || needs.registers >= 2 && !needs.spare);
     let hooks = u32::from(needs.enter) + u32::from(needs.exit.is_some()) + u32::from(needs.error);
     let live = !needs.straddles && needs.registers <= LAST_NIBBLE;
     if dead && (hooks <= 1 || !live) {
         Scheme::Dead
     } else if live {
-        Scheme::Live { id: needs.locals }
+        Scheme::Live {
+            id: needs.locals,
+            spare: needs.spare && needs.registers < LAST_NIBBLE,
+        }
     } else {
         Scheme::Moved {
             free: needs.registers,
@@ -360,7 +370,13 @@ mod tests {
             error: true,
             ..Needs::default()
         };
-        assert_eq!(choose(all), Scheme::Live { id: 2 });
+        assert_eq!(
+            choose(all),
+            Scheme::Live {
+                id: 2,
+                spare: false
+            }
+        );
         let only_enter = Needs {
             exit: None,
             error: false,
@@ -372,7 +388,10 @@ mod tests {
                 constructor: true,
                 ..only_enter
             }),
-            Scheme::Live { id: 2 }
+            Scheme::Live {
+                id: 2,
+                spare: false
+            }
         );
         assert_eq!(
             choose(Needs {
@@ -410,7 +429,10 @@ mod tests {
                 locals: 1,
                 ..all
             }),
-            Scheme::Live { id: 1 }
+            Scheme::Live {
+                id: 1,
+                spare: false
+            }
         );
     }
 

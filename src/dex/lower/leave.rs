@@ -7,7 +7,8 @@
 //! ```
 //!
 //! `leave` tells of an exit where it gets null; an exception it tells of and throws again. What follows it is never
-//! reached with an exception, but verifiers follow that path too, so that the handler gives vR what fits the type.
+//! reached with an exception, but verifiers follow that path too, so that the handler gives vR what fits the type, unless vR
+//! is `this`.
 //!
 //! No handler may protect the call, or what it throws would come to it again: where the stack has no room for the
 //! call on the way of a return, the method ends by that error, and no hook tells of it. (An exit hook would come
@@ -39,6 +40,8 @@ pub(super) struct Leave {
     /// What is returned.
     main: u32,
     width: Option<Width>,
+    /// What is returned is no `this`, which it still is in the handler.
+    fills: bool,
     /// The id is loaded for the call.
     pub loads: bool,
 }
@@ -53,6 +56,8 @@ pub(super) struct Ways<'w> {
     /// The register that is returned, in the new frame, and how wide it is.
     pub main: u32,
     pub width: Option<Width>,
+    /// It holds `this` from the first instruction to the last.
+    pub is_this: bool,
     /// In front of which old pc the exit hook lies.
     pub end: u32,
     pub stretches: &'w [Stretch],
@@ -68,7 +73,7 @@ impl Leave {
         }
         let taken = ways.main..ways.main + ways.width.map_or(0, Width::words);
         let live = match ways.scheme {
-            Scheme::Live { id } => Some(id),
+            Scheme::Live { id, .. } => Some(id),
             Scheme::Dead | Scheme::Moved { .. } => None,
         };
         // `const/4` and a list of arguments name 16.
@@ -80,6 +85,7 @@ impl Leave {
             id: live.or_else(|| free.next())?,
             main: ways.main,
             width: ways.width,
+            fills: !ways.is_this,
             loads: live.is_none(),
         };
         // The exit hook is protected; only where it follows what is protected alike this takes no further try.
@@ -94,6 +100,7 @@ impl Leave {
     fn handler_units(&self) -> u32 {
         2 + match self.width {
             None => 0,
+            Some(_) if !self.fills => 0,
             Some(Width::Wide) => 2,
             Some(Width::Single | Width::Object) => 1 + u32::from(self.main > 15),
         }
@@ -105,6 +112,7 @@ impl Leave {
         registers::put_one(out, op::MOVE_EXCEPTION, self.thrown);
         match self.width {
             None => {}
+            Some(_) if !self.fills => {}
             Some(Width::Wide) => registers::put_const_wide_0(out, self.main),
             Some(Width::Single | Width::Object) => registers::put_const(out, self.main, 0),
         }

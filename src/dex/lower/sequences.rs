@@ -78,7 +78,7 @@ impl Job<'_, '_> {
     /// Appends what comes first, and the enter hook.
     fn put_enter(&self, scheme: Scheme, uses_id: bool, prologue: &mut Vec<u8>, out: &mut Vec<u8>) {
         let register = match scheme {
-            Scheme::Live { id } => {
+            Scheme::Live { id, .. } => {
                 if uses_id {
                     registers::put_const(prologue, id, self.id);
                 }
@@ -133,7 +133,7 @@ impl Job<'_, '_> {
         // Where the handler goes, within the exit hook.
         let call = insn::units(exit);
         let id = match (scheme, leave) {
-            (Scheme::Live { id }, _) => id,
+            (Scheme::Live { id, .. }, _) => id,
             (_, Some(leave)) => {
                 registers::put_const(exit, leave.id, self.id);
                 leave.id
@@ -203,7 +203,7 @@ impl Job<'_, '_> {
     fn put_begin(&self, scheme: Scheme, uses_id: bool, prologue: &mut Vec<u8>, out: &mut Vec<u8>) {
         let register = match scheme {
             // The first local is dead at the start of the body, which is not where constructors begin.
-            Scheme::Live { id } if id == 0 || self.shape.is_constructor => id,
+            Scheme::Live { id, .. } if id == 0 || self.shape.is_constructor => id,
             Scheme::Live { .. } | Scheme::Dead => 0,
             Scheme::Moved { free } => free,
         };
@@ -215,7 +215,7 @@ impl Job<'_, '_> {
         }
         registers::put_invoke_static(out, self.hooks.begin as u16, &[register]);
         match scheme {
-            Scheme::Live { id } if id == register => {
+            Scheme::Live { id, .. } if id == register => {
                 if uses_id {
                     registers::put_const(out, id, self.id);
                 }
@@ -230,7 +230,7 @@ impl Job<'_, '_> {
     fn put_handler(&self, scheme: Scheme, ends_section: bool, out: &mut Vec<u8>) {
         let error_hook = self.advice.has(Advice::EXCEPTION);
         let (exception, id) = match scheme {
-            Scheme::Live { id } if error_hook => (u32::from(id == 0), id),
+            Scheme::Live { id, .. } if error_hook => (u32::from(id == 0), id),
             _ => (0, 1),
         };
         registers::put_one(out, op::MOVE_EXCEPTION, exception);

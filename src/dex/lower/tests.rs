@@ -90,6 +90,86 @@ fn without_advice_nothing_changes() {
 }
 
 #[test]
+fn this_keeps_its_register() {
+    let instance = |shorty| Shape {
+        is_static: false,
+        ..shape(shorty)
+    };
+    // invoke-static {v0}; return-void. v0 is `this`, and there is nothing else.
+    let only = Body::new(1, 1, &[0x1071, 1, 0, 0x000e]);
+    insta::assert_snapshot!(woven(&only, instance("V")), @"
+    registers 3 ins 1 outs 2
+       0 const v0, #0x12345678
+       3 invoke-static v0, @100
+       6 invoke-static v2, @1
+       9 const/4 v1, #0x0
+      10 invoke-static v1, v0, @105
+      13 return-void
+      14 move-exception v1
+      15 goto -> 10
+    try 6..9 all -> 14
+    ");
+    // invoke-static {v1}; move-result v0; return v0. The only local is returned.
+    let local = Body::new(2, 1, &[0x1071, 1, 1, 0x000a, 0x000f]);
+    insta::assert_snapshot!(woven(&local, instance("I")), @"
+    registers 4 ins 1 outs 2
+       0 const v1, #0x12345678
+       3 invoke-static v1, @100
+       6 invoke-static v3, @1
+       9 move-result v0
+      10 const/4 v2, #0x0
+      11 invoke-static v2, v1, @105
+      14 return v0
+      15 move-exception v2
+      16 const/4 v0, #0x0
+      17 goto -> 11
+    try 6..10 all -> 15
+    ");
+    // invoke-static {v1}; return-object v1: it is returned itself, and still is `this` in the handler.
+    let itself = Body::new(2, 1, &[0x1071, 1, 1, 0x0111]);
+    insta::assert_snapshot!(woven(&itself, instance("L")), @"
+    registers 3 ins 1 outs 2
+       0 const v1, #0x12345678
+       3 invoke-static v1, @100
+       6 invoke-static v2, @1
+       9 const/4 v0, #0x0
+      10 invoke-static v0, v1, @105
+      13 return-object v2
+      14 move-exception v0
+      15 goto -> 10
+    try 6..9 all -> 14
+    ");
+    // The same where something else came into its register before.
+    let other = Body::new(2, 1, &[0x1071, 1, 1, 0x010c, 0x0111]);
+    insta::assert_snapshot!(woven(&other, instance("L")), @"
+    registers 3 ins 1 outs 2
+       0 const v1, #0x12345678
+       3 invoke-static v1, @100
+       6 invoke-static v2, @1
+       9 move-result-object v2
+      10 const/4 v0, #0x0
+      11 invoke-static v0, v1, @105
+      14 return-object v2
+      15 move-exception v0
+      16 const/4 v2, #0x0
+      17 goto -> 11
+    try 6..10 all -> 15
+    ");
+    // Exception hook alone.
+    let alone = lowered(&only, instance("V"), Advice::EXCEPTION).unwrap();
+    insta::assert_snapshot!(show(&alone), @"
+    registers 3 ins 1 outs 2
+       0 const v0, #0x12345678
+       3 invoke-static v2, @1
+       6 return-void
+       7 move-exception v1
+       8 invoke-static v1, v0, @102
+      11 throw v1
+    try 3..7 all -> 7
+    ");
+}
+
+#[test]
 fn the_id_lives_between_locals_and_arguments() {
     // add-int v0, v1, v2; invoke-static {v0}; return v0
     let body = Body::new(3, 2, &[0x0090, 0x0201, 0x1071, 1, 0, 0x000f]);
