@@ -58,6 +58,8 @@ SHOWN = 20
 # The hook library's, or that of a dex file's own class, which hands ids on to it. Either comes first in a method.
 HOOK = re.compile(rb"Lweave/runtime/Hooks(?:\$[0-9a-f]{8})?;->(enter|leaf)\(I\)V")
 OWN = "weave/runtime/Hooks$"
+# How HotSpot names the class file that a class it could not link depends on.
+MISREAD = "in class file "
 # What enjarify does not know.
 HANDLES = re.compile(rb"\n    (?:invoke-polymorphic|invoke-custom|const-method-handle|const-method-type)\b")
 CLASS = re.compile(rb"\.class .*?\bL?(\S+);\n")
@@ -276,7 +278,7 @@ def link(score, files, home):
     used = cpu()
     (before, count_before), (after, count) = linked(plain), linked(woven)
     new = [f"{d}: {m}: {k}: {t}" for (d, m), (k, t) in after.items()
-           if ((d, m) not in before or before[d, m][0] != k) and f"{m}.class" not in unjudged[d]]
+           if ((d, m) not in before or before[d, m][0] != k) and unjudged[d].isdisjoint([f"{m}.class", f"{t.rpartition(MISREAD)[2]}.class"])]
     report(score, "HotSpot links every class that it links unwoven", new,
            f"{count}, unwoven {count_before[7:]}; {len(new)} newly failing;"
            f" {sum(map(len, unjudged.values()))} left out for method handles ({cpu() - used:.0f} s of CPU)")
