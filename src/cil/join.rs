@@ -224,7 +224,7 @@ pub(super) struct Joiner<'j, 'w, 'i, 'a> {
     additions: Additions,
     edits: pdb::Edits,
     parts: Vec<(Vec<u8>, Option<Tokens>)>,
-    /// Bodies of the parts, ascending by method.
+    /// Bodies of the parts.
     bodies: Vec<NewBody>,
     /// Those of state machines.
     of_machines: Vec<NewBody>,
@@ -431,35 +431,11 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
             .get_or_insert_with(|| renumber::is_possible(image, |method| read[method as usize]))
     }
 
-    /// Puts the machines' bodies among the others, so that all ascend by method.
-    fn put_machines_in_order(&mut self) {
-        let (bodies, machines) = (&mut self.bodies, &mut self.of_machines);
-        machines.sort_by_key(|body| body.method);
-        let mut end = bodies.len();
-        bodies.extend_from_slice(machines);
-        for to in (0..bodies.len()).rev() {
-            let Some(machine) = machines.last() else {
-                break;
-            };
-            match bodies[..end].last() {
-                Some(body) if body.method > machine.method => {
-                    bodies[to] = *body;
-                    end -= 1;
-                }
-                _ => {
-                    bodies[to] = *machine;
-                    machines.pop();
-                }
-            }
-        }
-        debug_assert!(bodies.is_sorted_by_key(|body| body.method));
-    }
-
     /// All that was put together.
     pub(super) fn finish(mut self, scratch: &mut Scratch) -> Result<Woven<'i, 'a>> {
         let machines = std::mem::take(&mut scratch.bodies);
         self.parts.push((machines, Some(Tokens::Fields)));
-        self.put_machines_in_order();
+        merge(&mut self.bodies, self.of_machines);
         let edits = self.edits;
         Ok(Woven {
             image: self.weaver.image,
@@ -474,5 +450,62 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
             tail_calls: self.tail_calls,
             types: self.types,
         })
+    }
+}
+
+/// Puts the machines' bodies among the others, so that all ascend by method.
+fn merge(bodies: &mut Vec<NewBody>, mut machines: Vec<NewBody>) {
+    // They are in order already, but where `MethodPtr` gives another one.
+    bodies.sort_unstable_by_key(|body| body.method);
+    machines.sort_unstable_by_key(|body| body.method);
+    let mut end = bodies.len();
+    bodies.extend_from_slice(&machines);
+    for to in (0..bodies.len()).rev() {
+        let Some(machine) = machines.last() else {
+            break;
+        };
+        match bodies[..end].last() {
+            Some(body) if body.method > machine.method => {
+                bodies[to] = *body;
+                end -= 1;
+            }
+            _ => {
+                bodies[to] = *machine;
+                machines.pop();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bodies_ascend_by_method_whatever_order_tables_have() {
+        let bodies = |methods: &[u32]| -> Vec<NewBody> {
+            let body = |&method| NewBody {
+                method,
+                part: 0,
+                start: 0,
+                len: 0,
+                old_len: 0,
+                at: 0,
+            };
+            methods.iter().map(body).collect()
+        };
+        for (of_parts, of_machines) in [
+            (&[1, 3, 4, 9][..], &[7, 2, 12][..]),
+            (&[9, 1, 4, 3], &[2, 7, 12]),
+            (&[], &[2, 1]),
+            (&[3, 2], &[]),
+        ] {
+            let mut all = bodies(of_parts);
+            merge(&mut all, bodies(of_machines));
+            let mut sorted = [of_parts, of_machines].concat();
+            sorted.sort_unstable();
+            let methods: Vec<u32> = all.iter().map(|body| body.method).collect();
+            assert_eq!(methods, sorted);
+        }
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! The arguments come in the last registers. [`Scheme::Live`] puts one register between the locals
 //! and the arguments, which holds the id from the first instruction to the last: the arguments'
-//! registers become one higher, which costs nothing as long as all registers fit four bits.
+//! registers become one higher, which costs nothing as long as all registers fit four bits; two, where only so `this`
+//! keeps its register in the handler.
 //! [`Scheme::Dead`] changes no register: at the start all locals are free, at a return all but the
 //! returned value, in our handler all. [`Scheme::Moved`] adds a register at the end and moves the arguments
 //! down to where they were.
