@@ -13,7 +13,6 @@ use crate::cil::output::NewBody;
 use crate::cil::pdb::{self, Pdb};
 use crate::cil::renumber::{self, TokenPlaces};
 use crate::cil::rewrite;
-use crate::cil::signatures::Signatures;
 use crate::cil::state_machine;
 use crate::cil::strongname::StrongNameKey;
 use crate::cil::warning::Warning;
@@ -48,22 +47,17 @@ impl<'a> Woven<'_, 'a> {
         self.bodies.is_empty()
     }
 
-    /// What is to be done before the file can be laid out, with symbols or without and with this key. What is not asked for
-    /// here happens with [`Woven::write`].
-    pub fn steps<'w>(&'w mut self, symbols: bool, key: Option<&'w StrongNameKey>) -> Steps<'w, 'a> {
+    /// What is to be done before the file can be laid out, with symbols or without and with this key: each on any thread,
+    /// best begun in this order. What is not asked for here happens with [`Woven::write`].
+    pub fn steps<'w>(
+        &'w mut self,
+        symbols: bool,
+        key: Option<&'w StrongNameKey>,
+    ) -> Vec<Step<'w, 'a>> {
         let fields = &self.fields;
-        let mut of_image = Vec::with_capacity(2);
-        if self.rest.is_none() {
-            of_image.push(Step(Work::Rest {
-                image: self.image,
-                bodies: &self.bodies,
-                fields,
-                symbols,
-                rest: &mut self.rest,
-            }));
-        }
+        let mut steps = Vec::with_capacity(2 + self.parts.len());
         if self.additions.is_some() {
-            of_image.push(Step(Work::Metadata {
+            steps.push(Step(Work::Metadata {
                 image: self.image,
                 additions: &mut self.additions,
                 fields,
@@ -72,14 +66,20 @@ impl<'a> Woven<'_, 'a> {
                 metadata: &mut self.metadata,
             }));
         }
-        let of_parts = self.parts.iter_mut().filter_map(|(part, tokens)| {
+        if self.rest.is_none() {
+            steps.push(Step(Work::Rest {
+                image: self.image,
+                bodies: &self.bodies,
+                fields,
+                symbols,
+                rest: &mut self.rest,
+            }));
+        }
+        steps.extend(self.parts.iter_mut().filter_map(|(part, tokens)| {
             let tokens = tokens.take()?;
             Some(Step(Work::Tokens(part, tokens, fields)))
-        });
-        Steps {
-            of_image,
-            of_parts: of_parts.collect(),
-        }
+        }));
+        steps
     }
 
     /// Lays out the new file. `symbols` becomes the manifest resource [`write::SYMBOLS_RESOURCE`]; with
@@ -89,8 +89,7 @@ impl<'a> Woven<'_, 'a> {
         symbols: Option<Arc<Vec<u8>>>,
         key: Option<&'a StrongNameKey>,
     ) -> Result<Written<'a>> {
-        let Steps { of_image, of_parts } = self.steps(symbols.is_some(), key);
-        for step in of_image.into_iter().chain(of_parts) {
+        for step in self.steps(symbols.is_some(), key) {
             step.run()?;
         }
         let edits = Edits {
@@ -136,14 +135,6 @@ impl Locals {
             _ => row,
         }
     }
-}
-
-/// The steps on the way to the new file, each to be run on any thread.
-pub struct Steps<'w, 'a> {
-    /// Those that read most of the image. One by one they take the least memory.
-    pub of_image: Vec<Step<'w, 'a>>,
-    /// Those that touch a part each.
-    pub of_parts: Vec<Step<'w, 'a>>,
 }
 
 /// A step on the way to the new file.
@@ -218,98 +209,68 @@ impl rewrite::Signatures for Additions {
     }
 }
 
-/// What has been put together so far.
-pub(super) struct Joiner<'j, 'w, 'i, 'a> {
+/// Puts woven parts together.
+pub struct Joiner<'j, 'w, 'i, 'a> {
     weaver: &'j Weaver<'w, 'i, 'a>,
     additions: Additions,
     edits: pdb::Edits,
     parts: Vec<(Vec<u8>, Option<Tokens>)>,
     /// Bodies of the parts.
     bodies: Vec<NewBody>,
-    /// Those of state machines.
+    /// Methods that stay as they were.
+    left: Vec<u32>,
+    tail_calls: u32,
+    /// Those that are still to be woven.
+    machines: Vec<PlannedMachine>,
+    /// Bodies of state machines.
     of_machines: Vec<NewBody>,
     types: Vec<WovenType>,
-    tail_calls: u32,
-    /// Whether a method's code was read from its first to its last instruction.
-    read: Vec<bool>,
-    /// The number of the part with the machines' bodies, which is the last.
-    machines: u32,
     /// Whether fields can be renumbered; asked when the first machine is to get one.
     renumbers: Option<bool>,
 }
 
 impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
-    /// Nothing yet of so many parts, in which these methods (`MethodDef` rows) have new bodies.
-    pub(super) fn new(
-        weaver: &'j Weaver<'w, 'i, 'a>,
-        woven: impl Iterator<Item = u32>,
-        parts: usize,
-    ) -> Self {
-        let tables = &weaver.image.metadata.tables;
-        let mut read = vec![false; tables.rows(table::METHOD_DEF) as usize + 1];
-        for method in woven {
-            read[method as usize] = true;
-        }
+    /// Nothing yet.
+    pub(super) fn new(weaver: &'j Weaver<'w, 'i, 'a>) -> Self {
         Joiner {
             weaver,
             additions: weaver.additions.clone(),
             edits: pdb::Edits::default(),
-            parts: Vec::with_capacity(parts + 1),
+            parts: Vec::new(),
             bodies: Vec::with_capacity(weaver.planned.len()),
+            left: Vec::new(),
+            tail_calls: 0,
+            machines: Vec::new(),
             of_machines: Vec::new(),
             types: Vec::new(),
-            tail_calls: 0,
-            read,
-            machines: parts as u32,
             renumbers: None,
         }
     }
 
-    /// Adds the next part. `scratch` keeps the machines' bodies until the end.
-    pub(super) fn add(&mut self, mut part: Part, scratch: &mut Scratch) -> Result<()> {
-        let mut tokens = Vec::with_capacity(part.signatures.count());
-        for planned in &part.machines {
-            self.add_signatures(&part.signatures, planned.signatures, &mut tokens)?;
-            self.add_machine(planned, scratch)?;
-        }
-        let all = part.signatures.count();
-        self.add_signatures(&part.signatures, all, &mut tokens)?;
-
+    /// Adds the next part.
+    pub fn add(&mut self, mut part: Part) -> Result<()> {
+        let blobs = part.signatures.blobs(0..part.signatures.count());
+        let tokens = blobs.map(|blob| self.additions.stand_alone_sig(blob));
+        let tables = &self.weaver.image.metadata.tables;
+        let locals = Locals {
+            rows: tables.rows(table::STAND_ALONE_SIG),
+            tokens: tokens.collect::<Result<_>>()?,
+        };
         for body in &mut part.bodies {
             body.part = self.parts.len() as u32;
         }
-        let locals = Locals {
-            rows: self.rows(),
-            tokens,
-        };
         self.edits.append(part.pdb, |row| locals.row(row));
         let tokens = Tokens::Noted(locals, part.tokens);
         self.parts.push((part.bytes, Some(tokens)));
-        self.tail_calls += part.tail_calls;
         self.bodies.append(&mut part.bodies);
+        self.left.append(&mut part.left);
+        self.tail_calls += part.tail_calls;
+        self.machines.append(&mut part.machines);
         Ok(())
     }
 
-    /// Rows of the image's own signatures.
-    fn rows(&self) -> u32 {
-        let tables = &self.weaver.image.metadata.tables;
-        tables.rows(table::STAND_ALONE_SIG)
-    }
-
-    /// Gives the signatures of a part tokens, up to a number.
-    fn add_signatures(
-        &mut self,
-        signatures: &Signatures,
-        end: usize,
-        tokens: &mut Vec<u32>,
-    ) -> Result<()> {
-        for blob in signatures.blobs(tokens.len()..end) {
-            tokens.push(self.additions.stand_alone_sig(blob)?);
-        }
-        Ok(())
-    }
-
-    fn add_machine(&mut self, planned: &PlannedMachine, scratch: &mut Scratch) -> Result<()> {
+    fn add_machine(&mut self, number: usize, scratch: &mut Scratch) -> Result<()> {
+        let planned = self.machines[number];
         let (weaver, method) = (self.weaver, planned.machine.kickoff);
         let number = weaver.planned[planned.planned].ty;
         let mut ty = match self.types.pop_if(|ty| ty.ty == number) {
@@ -321,7 +282,7 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
                 WovenType::new(number, &name, "", 1)
             }
         };
-        let outcome = self.weave_machine(planned, &mut ty, scratch);
+        let outcome = self.weave_machine(&planned, &mut ty, scratch);
         let outcome = outcome.map_err(|e| {
             let label = weaver.image.method_label(method);
             e.in_method(format!("{}.{label}", ty.name()))
@@ -367,7 +328,7 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
             }
         }
         // A machine gets a field, which gives others new numbers.
-        if !self.renumbers(image) {
+        if !self.renumbers() {
             return Ok(Err(Reason::StateMachine));
         }
         // The needed part is the first: where it fails, no other has a new body yet.
@@ -398,7 +359,7 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
             match outcome {
                 Ok(rewritten) => {
                     let mut body = scratch.body(&opened, start);
-                    body.part = self.machines;
+                    body.part = self.parts.len() as u32;
                     self.of_machines.push(body);
                     let place = planned.planned;
                     let edits = &mut self.edits;
@@ -425,14 +386,20 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
         Ok(Ok(()))
     }
 
-    fn renumbers(&mut self, image: &Image<'_>) -> bool {
-        let read = &self.read;
-        *(self.renumbers)
-            .get_or_insert_with(|| renumber::is_possible(image, |method| read[method as usize]))
+    fn renumbers(&mut self) -> bool {
+        *self.renumbers.get_or_insert_with(|| {
+            let kickoffs = self.machines.iter().map(|m| m.machine.kickoff);
+            let left = self.left.iter().copied().chain(kickoffs);
+            self.weaver.names_readable_fields() && renumber::is_possible(self.weaver.image, left)
+        })
     }
 
-    /// All that was put together.
-    pub(super) fn finish(mut self, scratch: &mut Scratch) -> Result<Woven<'i, 'a>> {
+    /// Weaves the state machines: all parts are there. `scratch` is used meanwhile.
+    pub fn finish(mut self, scratch: &mut Scratch) -> Result<Woven<'i, 'a>> {
+        scratch.bodies.clear();
+        for number in 0..self.machines.len() {
+            self.add_machine(number, scratch)?;
+        }
         let machines = std::mem::take(&mut scratch.bodies);
         self.parts.push((machines, Some(Tokens::Fields)));
         merge(&mut self.bodies, self.of_machines);

@@ -41,7 +41,7 @@ mod write;
 
 pub use identity::WindowDigest;
 pub use image::{Image, RUNTIME, is_assembly, is_native};
-pub use join::{Step, Steps, Woven};
+pub use join::{Joiner, Step, Woven};
 pub use output::{Change, Output};
 pub use scan::{Survey, scan};
 pub use strongname::{StrongNameKey, public_key_token};

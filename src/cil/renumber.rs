@@ -11,15 +11,14 @@ use crate::cil::scan::has_il;
 use crate::cil::sections::put;
 use crate::error::Result;
 
-/// Whether every field that code names can be found. One unreadable body is enough to say no: what it
-/// names once it is decrypted would be another field. `read` tells of which methods (`MethodDef` rows) that is
-/// known already.
-pub(super) fn is_possible(image: &Image<'_>, read: impl Fn(u32) -> bool) -> bool {
-    let methods = image.metadata.tables.iter(table::METHOD_DEF);
-    let mut bodies: Vec<u32> = (1..)
-        .zip(methods)
-        .filter(|(method, row)| !read(*method) && has_il(row))
-        .map(|(_, row)| row.get(column::method_def::RVA))
+/// Whether every field that the code of some methods (`MethodDef` rows) names can be found. One unreadable body is
+/// enough to say no: what it names once it is decrypted would be another field.
+pub(super) fn is_possible(image: &Image<'_>, methods: impl Iterator<Item = u32>) -> bool {
+    let tables = &image.metadata.tables;
+    let mut bodies: Vec<u32> = methods
+        .filter_map(|method| tables.row(table::METHOD_DEF, method).ok())
+        .filter(has_il)
+        .map(|row| row.get(column::method_def::RVA))
         .collect();
     bodies.sort_unstable();
     bodies.dedup();

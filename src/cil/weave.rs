@@ -1,8 +1,8 @@
 //! From a plan to a woven assembly: the planned methods' new bodies, and what they need in tables.
 //!
 //! [`Weaver::part`] weaves a part of the plan, on any thread: ordinary methods, whose bodies name nothing new but a
-//! signature of locals. [`Weaver::join`] gives these their tokens, part by part, so that they come out as if one
-//! thread had woven all, and weaves state machines, which need rows of several tables.
+//! signature of locals. A [`Joiner`] gives these their tokens, part by part, so that they come out as if one thread
+//! had woven all, and then weaves state machines, which need rows of several tables.
 
 use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::plan::{Plan, Planned, Skipped};
@@ -21,13 +21,14 @@ use crate::cil::metadata::signature::{Descriptors, MethodSignature};
 use crate::cil::metadata::tables::{decode, token, token_row, token_table};
 use crate::cil::output::NewBody;
 use crate::cil::pdb::{self, Pdb};
-use crate::cil::renumber::TokenPlaces;
+use crate::cil::renumber::{self, TokenPlaces};
 use crate::cil::rewrite::{self, Rewritten};
 use crate::cil::scan::has_il;
 use crate::cil::signatures::Signatures;
 use crate::error::{Error, Kind, Result};
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::OnceLock;
 
 /// Reusable buffers for weaving; one a thread.
 #[derive(Default)]
@@ -45,6 +46,8 @@ pub struct Weaver<'w, 'i, 'a> {
     pub(super) source: &'i pdb::Source<'i>,
     pub(super) pdb: Option<(Pdb<'i>, pdb::Places)>,
     machines: Machines,
+    /// See [`Weaver::names_readable_fields`].
+    unplanned_readable: OnceLock<bool>,
     shares_names: bool,
     /// The hooks, or why there are none.
     pub(super) tokens: std::result::Result<Tokens, Reason>,
@@ -65,17 +68,18 @@ pub struct Part {
     pub(super) types: Vec<WovenType>,
     names: Names,
     pub(super) machines: Vec<PlannedMachine>,
+    /// The other methods that stay as they were: `MethodDef` rows.
+    pub(super) left: Vec<u32>,
     /// Methods with tail calls that are none any more.
     pub(super) tail_calls: u32,
 }
 
-/// A method with a state machine: [`Weaver::join`] weaves it.
+/// A method with a state machine: [`Joiner::finish`] weaves it.
+#[derive(Clone, Copy)]
 pub(super) struct PlannedMachine {
     pub(super) machine: Machine,
     /// Its place in the plan.
     pub(super) planned: usize,
-    /// How many signatures of the part come before it.
-    pub(super) signatures: usize,
 }
 
 /// The signatures of a part get tokens behind the image's own, until it is joined.
@@ -119,7 +123,11 @@ pub(super) fn weave_in_parts<'i, 'a>(
     let parts = parts.map(|part| weaver.part(part, scratch));
     let mut parts = parts.collect::<Result<Vec<_>>>()?;
     let ordinary: Vec<WovenType> = parts.iter_mut().flat_map(Part::take_types).collect();
-    let mut woven = weaver.join(parts, scratch, || ())?;
+    let mut joiner = weaver.joiner();
+    for part in parts {
+        joiner.add(part)?;
+    }
+    let mut woven = joiner.finish(scratch)?;
     let machines = std::mem::replace(&mut woven.types, ordinary);
     for ty in machines {
         let place = woven.types.binary_search_by_key(&ty.ty, |other| other.ty);
@@ -170,6 +178,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
                 (pdb, places)
             }),
             machines,
+            unplanned_readable: OnceLock::new(),
             shares_names: false,
             tokens,
             additions,
@@ -243,7 +252,6 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
                         part.machines.push(PlannedMachine {
                             machine,
                             planned: place,
-                            signatures: part.signatures.count(),
                         });
                         continue;
                     }
@@ -271,6 +279,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
                 e.in_method(format!("{name}.{label}"))
             })?;
             if let Err(reason) = outcome {
+                part.left.push(method);
                 ty.left.push(self.left(place, method, reason));
             }
         }
@@ -408,21 +417,36 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         }))
     }
 
-    /// Puts the parts together, which are all there are, in their order; `joined` is called after each.
-    pub fn join(
-        &self,
-        parts: Vec<Part>,
-        scratch: &mut Scratch,
-        joined: impl Fn(),
-    ) -> Result<Woven<'i, 'a>> {
-        scratch.bodies.clear();
-        let read = parts.iter().flat_map(|part| &part.bodies);
-        let mut joiner = Joiner::new(self, read.map(|body| body.method), parts.len());
-        for part in parts {
-            joiner.add(part, scratch)?;
-            joined();
+    /// What puts the parts together.
+    pub fn joiner(&self) -> Joiner<'_, 'w, 'i, 'a> {
+        Joiner::new(self)
+    }
+
+    /// Reads what joining may ask of the methods that are not planned: any thread can do so meanwhile.
+    pub fn look_ahead(&self) {
+        if !self.machines.is_empty() {
+            self.names_readable_fields();
         }
-        joiner.finish(scratch)
+    }
+
+    /// Whether all fields can be found that code of methods names that are not planned.
+    pub(super) fn names_readable_fields(&self) -> bool {
+        *self.unplanned_readable.get_or_init(|| {
+            let methods = self.image.metadata.tables.rows(table::METHOD_DEF);
+            let mut planned = vec![false; methods as usize + 1];
+            for of_type in self.planned.chunk_by(|a, b| a.ty == b.ty) {
+                let Ok(positions) = self.image.method_positions(of_type[0].ty + 1) else {
+                    return false;
+                };
+                for p in of_type {
+                    if let Ok(method) = self.image.method_at(positions.start + p.index) {
+                        planned[method as usize] = true;
+                    }
+                }
+            }
+            let unplanned = (1..=methods).filter(|&method| !planned[method as usize]);
+            renumber::is_possible(self.image, unplanned)
+        })
     }
 }
 

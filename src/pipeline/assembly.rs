@@ -7,6 +7,7 @@ use crate::container::input::Input;
 use crate::container::stage::Staged;
 use crate::error::{Error, Result};
 use crate::pipeline::discover::file_name;
+use crate::pipeline::in_order::InOrder;
 use crate::pipeline::ledger::Ledger;
 use crate::pipeline::outcome::WarningKind;
 use crate::pipeline::process::{Context, Platform, with_worker};
@@ -15,7 +16,6 @@ use crate::pipeline::unit::{parse_all, plan};
 use crate::symbols::Writer;
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
-use std::cell::Cell;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -161,9 +161,6 @@ const WOVEN: usize = 512;
 const RELEASED: usize = 16;
 const RELEASED_WINDOWS: usize = 4;
 
-/// Of a hundred parts, those whose symbols are packed at once: the others' are while one thread joins the parts.
-const PACKED: usize = 80;
-
 /// Writes a woven assembly made of `input` that is to go over `path`, like `like`: its windows are made, hashed and
 /// written on all threads.
 pub(crate) fn stage_image(
@@ -271,60 +268,37 @@ impl<'i, 'a> File<'i, 'a> {
         if !cx.explain {
             weaver.share_names();
         }
-        let ranges = weaver.parts(WOVEN);
-        let packed = ranges.len() * PACKED / 100;
-        let parts: Vec<Result<(cil::Part, Records)>> = (ranges.into_par_iter().enumerate())
-            .with_max_len(1)
-            .map(|(number, range)| {
-                let artifact = (number == 0).then_some(source.label);
-                let mut part = with_worker(|w| weaver.part(range, &mut w.cil_scratch))?;
-                if number % RELEASED == RELEASED - 1 {
-                    file.release(0..file.len());
-                }
-                let (types, names) = (part.take_types(), part.take_names());
-                let mut records = Records::of(artifact, types, &names, cx.explain);
-                if number < packed {
-                    records.symbols.pack();
-                }
-                Ok((part, records))
-            })
-            .collect();
-        let (parts, mut records): (Vec<_>, Vec<_>) =
-            (parts.into_iter().collect::<Result<Vec<_>>>()?)
-                .into_iter()
-                .unzip();
-        file.release(0..file.len());
-        let mut woven = rayon::scope(|scope| -> Result<_> {
-            for records in &mut records[packed..] {
-                scope.spawn(|_| records.symbols.pack());
+        let part = |number, range| -> Result<(cil::Part, Records)> {
+            let artifact = (number == 0).then_some(source.label);
+            let mut part = with_worker(|w| weaver.part(range, &mut w.cil_scratch))?;
+            if number % RELEASED == RELEASED - 1 {
+                file.release(0..file.len());
             }
-            let joined = Cell::new(0usize);
-            let release = || {
-                joined.set(joined.get() + 1);
-                if joined.get().is_multiple_of(RELEASED) {
-                    file.release(0..file.len());
-                }
-            };
-            let mut woven = with_worker(|w| weaver.join(parts, &mut w.cil_scratch, release))?;
-            file.release(0..file.len());
-            let steps = woven.steps(true, key);
-            let of_image = || {
-                steps.of_image.into_iter().try_for_each(|step| {
-                    let done = step.run();
-                    file.release(0..file.len());
-                    done
-                })
-            };
-            // Of several errors the first counts, not the one that was first.
-            let of_parts = || -> Vec<Result<()>> {
-                let steps = steps.of_parts.into_par_iter().with_max_len(1);
-                steps.map(cil::Step::run).collect()
-            };
-            let (image, parts) = rayon::join(of_image, of_parts);
-            image?;
-            parts.into_iter().collect::<Result<()>>()?;
-            Ok(woven)
-        })?;
+            let (types, names) = (part.take_types(), part.take_names());
+            let mut records = Records::of(artifact, types, &names, cx.explain);
+            records.symbols.pack();
+            Ok((part, records))
+        };
+        let start = (weaver.joiner(), Records::default());
+        let joined = InOrder::new(start, |(joiner, all), (part, records)| {
+            all.append(records);
+            joiner.add(part)
+        });
+        // Handed out in order, so that no part waits for long.
+        let ranges = weaver.parts(WOVEN).into_iter().enumerate().par_bridge();
+        rayon::join(
+            || ranges.for_each(|(number, range)| joined.put(number, part(number, range))),
+            || weaver.look_ahead(),
+        );
+        let (joiner, mut records) = joined.finish()?;
+        file.release(0..file.len());
+        let mut woven = with_worker(|w| joiner.finish(&mut w.cil_scratch))?;
+        file.release(0..file.len());
+        let steps = woven.steps(true, key).into_iter().enumerate().par_bridge();
+        let failed = steps.filter_map(|(number, step)| Some((number, step.run().err()?)));
+        if let Some((_, e)) = failed.min_by_key(|(number, _)| *number) {
+            return Err(e);
+        }
         drop(weaver);
         if !cx.explain {
             plan.methods = vec![];
@@ -332,11 +306,8 @@ impl<'i, 'a> File<'i, 'a> {
         file.release(0..file.len());
         let machines = std::mem::take(&mut woven.types);
         let machines = Records::of(None, machines, &Names::default(), cx.explain);
-        let mut all = Records::default();
-        for records in records.into_iter().chain([machines]) {
-            all.append(records);
-        }
-        all.complete(plan, cx.explain);
-        Ok((woven, all))
+        records.append(machines);
+        records.complete(plan, cx.explain);
+        Ok((woven, records))
     }
 }

@@ -20,6 +20,7 @@ mod discover;
 mod folder;
 mod hierarchy;
 mod ids;
+mod in_order;
 mod jar_rules;
 mod job;
 mod layout;

@@ -3,8 +3,8 @@
 
 use crate::cil::metadata::Metadata;
 use crate::cil::metadata::heaps::put_compressed;
-use crate::cil::metadata::schema::{column, table};
-use crate::cil::metadata::tables::{MAX_COLUMNS, token};
+use crate::cil::metadata::schema::{self, column, table};
+use crate::cil::metadata::tables::token;
 use crate::cil::signatures::Signatures;
 use crate::error::{Error, Kind, Result};
 
@@ -29,8 +29,8 @@ pub struct Additions {
     /// What goes behind `#Blob`, and where that begins.
     blobs: Vec<u8>,
     blob_base: u32,
-    /// New rows, by table.
-    rows: Vec<(u8, [u32; MAX_COLUMNS])>,
+    /// Columns of the new rows of each table.
+    rows: [Vec<u32>; 64],
     /// Rows of each table, the new ones included; `Field` without.
     counts: [u32; 64],
     /// Signatures that were added, and their tokens.
@@ -52,7 +52,7 @@ impl Additions {
             fixed_fields: metadata.tables.rows(table::FIELD_PTR) > 0,
             strings: Vec::new(),
             blobs: Vec::new(),
-            rows: Vec::new(),
+            rows: std::array::from_fn(|_| Vec::new()),
             signatures: Signatures::default(),
             signature_tokens: Vec::new(),
             fields: Vec::new(),
@@ -91,9 +91,8 @@ impl Additions {
             return Err(Error::new(Kind::NotDone, what));
         }
         *count += 1;
-        let mut row = [0; MAX_COLUMNS];
-        row[..columns.len()].copy_from_slice(columns);
-        self.rows.push((table, row));
+        debug_assert_eq!(columns.len(), schema::columns(table).len());
+        self.rows[usize::from(table)].extend_from_slice(columns);
         Ok(token(table, *count))
     }
 
@@ -159,11 +158,9 @@ impl Additions {
     }
 
     /// The rows added to a table, in order.
-    pub fn rows_of(&self, table: u8) -> impl Iterator<Item = &[u32; MAX_COLUMNS]> {
-        self.rows
-            .iter()
-            .filter(move |(number, _)| *number == table)
-            .map(|(_, row)| row)
+    pub fn rows_of(&self, table: u8) -> impl Iterator<Item = &[u32]> {
+        let columns = schema::columns(table).len().max(1);
+        self.rows[usize::from(table)].chunks_exact(columns)
     }
 
     /// Where the fields go; asked once all are known.
