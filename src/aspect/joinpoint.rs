@@ -145,6 +145,11 @@ pub trait Visitor {
     fn wants_descriptors(&self) -> bool {
         true
     }
+    /// Whether methods are to be shown with their names; else a scan may leave a name empty that says nothing of what
+    /// kind of method it is.
+    fn wants_names(&self) -> bool {
+        true
+    }
     /// A type begins. `false` passes its methods over.
     fn enter_type(&mut self, ty: &Type<'_>) -> bool;
     /// A method of that type; `index` numbers methods as the format does.

@@ -145,6 +145,10 @@ impl Visitor for Planner<'_> {
         self.explain || self.matcher.asks_descriptors()
     }
 
+    fn wants_names(&self) -> bool {
+        self.explain || self.matcher.asks_names()
+    }
+
     fn enter_type(&mut self, ty: &Type<'_>) -> bool {
         let number = self.plan.types;
         self.plan.types += 1;

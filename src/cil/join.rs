@@ -403,6 +403,7 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
         let machines = std::mem::take(&mut scratch.bodies);
         self.parts.push((machines, Some(Tokens::Fields)));
         merge(&mut self.bodies, self.of_machines);
+        self.additions.close_signatures();
         let edits = self.edits;
         Ok(Woven {
             image: self.weaver.image,

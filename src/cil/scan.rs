@@ -73,7 +73,7 @@ impl<'i, 'a> Survey<'i, 'a> {
             has_bodies,
         } = self;
         let types = image.types();
-        let describes = visitor.wants_descriptors();
+        let (describes, names) = (visitor.wants_descriptors(), visitor.wants_names());
         let tables = &image.metadata.tables;
         let strings = &image.metadata.strings;
         let (mut type_name, mut descriptor) = (String::new(), String::new());
@@ -98,9 +98,11 @@ impl<'i, 'a> Survey<'i, 'a> {
             for (index, position) in image.method_positions(ty)?.enumerate() {
                 let number = image.method_at(position)?;
                 let row = tables.row(table::METHOD_DEF, number).map_err(in_metadata)?;
-                let name = strings
-                    .text(row.get(column::method_def::NAME))
-                    .map_err(in_metadata)?;
+                let name = row.get(column::method_def::NAME);
+                let name = match names || may_tell_kind(strings.first(name)) {
+                    true => strings.text(name).map_err(in_metadata)?,
+                    false => "".into(),
+                };
                 let signature = row.get(column::method_def::SIGNATURE);
                 descriptor.clear();
                 if describes {
@@ -166,11 +168,17 @@ fn method_access(flags: u32) -> Access {
     }
 }
 
+/// Whether a name that begins so may say something to [`kinds`].
+fn may_tell_kind(first: Option<u8>) -> bool {
+    matches!(first, Some(b'<' | b'.' | b'_'))
+}
+
 fn kinds(name: &str, marks: u8, in_compilers_type: bool, shape: Shape) -> Kinds {
     let by_compiler = in_compilers_type || marks & Marks::COMPILER_GENERATED != 0;
     // Roslyn's names (GeneratedNames): `<M>b__0_1` is a lambda in M, `<M>g__Local|0_1` a local function of
     // it, which its author wrote as a method. VB names lambdas `_Lambda$__1`.
-    let part = name.rfind('>').map_or("", |end| &name[end + 1..]);
+    let made_up = name.strip_prefix('<').unwrap_or_default();
+    let part = made_up.rsplit_once('>').map_or("", |(_, part)| part);
     let mut kinds = if part.starts_with("b__") || name.starts_with("_Lambda$__") {
         Kinds::LAMBDA
     } else if part.starts_with("g__") || name == "<Main>$" {

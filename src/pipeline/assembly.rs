@@ -170,6 +170,7 @@ pub(crate) fn stage_image(
     like: &Path,
 ) -> Result<Staged> {
     let staged = Staged::create(path, Some(like))?;
+    staged.reserve(image.len() as u64)?;
     let windows: Vec<Result<cil::WindowDigest>> = (0..image.windows())
         .into_par_iter()
         .with_max_len(1)
@@ -293,15 +294,16 @@ impl<'i, 'a> File<'i, 'a> {
         let (joiner, mut records) = joined.finish()?;
         file.release(0..file.len());
         let mut woven = with_worker(|w| joiner.finish(&mut w.cil_scratch))?;
+        // Only the steps need more memory than all that was before.
+        drop(weaver);
+        if !cx.explain {
+            plan.methods = vec![];
+        }
         file.release(0..file.len());
         let steps = woven.steps(true, key).into_iter().enumerate().par_bridge();
         let failed = steps.filter_map(|(number, step)| Some((number, step.run().err()?)));
         if let Some((_, e)) = failed.min_by_key(|(number, _)| *number) {
             return Err(e);
-        }
-        drop(weaver);
-        if !cx.explain {
-            plan.methods = vec![];
         }
         file.release(0..file.len());
         let machines = std::mem::take(&mut woven.types);

@@ -271,6 +271,12 @@ impl<'a> ArtifactMatcher<'a> {
         self.is_obfuscated()
     }
 
+    /// Whether methods are found by their names.
+    pub fn asks_names(&self) -> bool {
+        let mut selectors = self.clauses.iter().map(|clause| clause.selector);
+        self.is_obfuscated() || selectors.any(|selector| selector.method.is_some())
+    }
+
     /// Whether what rules name is not what stands in the program.
     fn is_obfuscated(&self) -> bool {
         self.matcher.mapping.is_some()

@@ -107,6 +107,12 @@ impl Additions {
         Ok(token)
     }
 
+    /// No more signatures are added: keeps what tells them apart no longer.
+    pub fn close_signatures(&mut self) {
+        self.signatures = Signatures::default();
+        self.signature_tokens = Vec::new();
+    }
+
     /// Whether fields can be added.
     pub fn takes_fields(&self) -> bool {
         !self.fixed_fields

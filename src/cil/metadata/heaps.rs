@@ -32,6 +32,13 @@ impl<'a> Strings<'a> {
         }
     }
 
+    /// The first byte of a string, if it has one.
+    #[inline]
+    pub fn first(&self, index: u32) -> Option<u8> {
+        let first = self.data.get(index as usize).copied();
+        first.filter(|&byte| byte != 0)
+    }
+
     #[cold]
     fn wrong(&self, index: u32) -> Error {
         let what = format!("string {index:#x} lies outside of its heap");
