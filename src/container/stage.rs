@@ -70,15 +70,6 @@ impl Staged {
         Input::open(self.file.get_ref().path())
     }
 
-    /// Takes room for all that will be written, where the file system can: a full disk shows at once, and writing costs
-    /// less.
-    pub fn reserve(&self, len: u64) -> Result<()> {
-        match allocate(self.file.get_ref().as_file(), len) {
-            Err(e) if e.kind() == io::ErrorKind::StorageFull => Err(Error::io("write", &self.target, e)),
-            _ => Ok(()),
-        }
-    }
-
     /// Writes bytes at an offset, on any thread. A file is written so, or else from its first byte to its last.
     pub fn write_at(&self, at: u64, bytes: &[u8]) -> Result<()> {
         debug_assert!(self.file.buffer().is_empty(), "written in order");
@@ -99,16 +90,6 @@ impl Staged {
         file.persist(&target).map_err(|e| failed(e.error))?;
         Ok(())
     }
-}
-
-#[cfg(target_os = "linux")]
-fn allocate(file: &File, len: u64) -> io::Result<()> {
-    rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, len).map_err(io::Error::from)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn allocate(_: &File, _: u64) -> io::Result<()> {
-    Ok(())
 }
 
 #[cfg(unix)]

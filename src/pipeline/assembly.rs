@@ -154,7 +154,7 @@ fn share_maps<W>(files: &[Option<File<'_, '_>>], settled: &mut [Option<Settled<W
 
 /// About how many methods are scanned at once, and how many are woven: so many that their symbols pack well.
 const SCANNED: u32 = 2048;
-const WOVEN: usize = 512;
+const WOVEN: usize = 1024;
 
 /// Parts, and windows of the output, after which the memory of all that was read of the input is given back: each time
 /// all threads wait for one another.
@@ -170,7 +170,6 @@ pub(crate) fn stage_image(
     like: &Path,
 ) -> Result<Staged> {
     let staged = Staged::create(path, Some(like))?;
-    staged.reserve(image.len() as u64)?;
     let windows: Vec<Result<cil::WindowDigest>> = (0..image.windows())
         .into_par_iter()
         .with_max_len(1)

@@ -77,7 +77,10 @@ mod tests {
     use crate::error::{Error, Kind};
     use rayon::prelude::*;
 
-    fn collect(numbers: impl ParallelIterator<Item = usize>, failing: &[usize]) -> Result<Vec<usize>> {
+    fn collect(
+        numbers: impl ParallelIterator<Item = usize>,
+        failing: &[usize],
+    ) -> Result<Vec<usize>> {
         let all = InOrder::new(Vec::new(), |all: &mut Vec<usize>, number| {
             all.push(number);
             Ok(())
