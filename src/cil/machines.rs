@@ -29,7 +29,7 @@ pub(super) struct Machine {
 
 /// The state machines of an image, ascending by kick-off.
 #[derive(Default)]
-pub(super) struct Machines {
+pub struct Machines {
     machines: Vec<Machine>,
     /// Their types, ascending.
     types: Vec<u32>,
@@ -44,7 +44,7 @@ const ATTRIBUTES: [(&[u8], Sort); 3] = [
 
 impl Machines {
     /// Finds the methods with an attribute that names a state machine.
-    pub(super) fn read(image: &Image<'_>) -> Machines {
+    pub fn read(image: &Image<'_>) -> Machines {
         use column::custom_attribute::{PARENT, TYPE, VALUE};
         let metadata = &image.metadata;
         let constructors = constructors(image);

@@ -42,6 +42,7 @@ mod write;
 pub use identity::WindowDigest;
 pub use image::{Image, RUNTIME, is_assembly, is_native};
 pub use join::{Joiner, Step, Woven};
+pub use machines::Machines;
 pub use output::{Change, Output};
 pub use scan::{Survey, scan};
 pub use strongname::{StrongNameKey, public_key_token};

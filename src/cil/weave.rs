@@ -118,7 +118,7 @@ pub(super) fn weave_in_parts<'i, 'a>(
     methods: usize,
     scratch: &mut Scratch,
 ) -> Result<Woven<'i, 'a>> {
-    let weaver = Weaver::new(image, source, plan)?;
+    let weaver = Weaver::new(image, source, plan, Machines::read(image))?;
     let parts = weaver.parts(methods).into_iter();
     let parts = parts.map(|part| weaver.part(part, scratch));
     let mut parts = parts.collect::<Result<Vec<_>>>()?;
@@ -149,14 +149,14 @@ impl Part {
 }
 
 impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
-    /// Prepares a weave; `source` is the image's debugging information.
+    /// Prepares a weave; `source` is the image's debugging information, `machines` its state machines.
     pub fn new(
         image: &'i Image<'a>,
         source: &'i pdb::Source<'i>,
         plan: &'w Plan,
+        machines: Machines,
     ) -> Result<Weaver<'w, 'i, 'a>> {
         let mut additions = Additions::new(&image.metadata);
-        let mut machines = Machines::default();
         let advice = plan
             .methods
             .iter()
@@ -164,7 +164,6 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         let tokens = match image.refusal() {
             Some(reason) => Err(reason),
             None => {
-                machines = Machines::read(image);
                 let logical = !machines.is_empty();
                 hooks::add(image, advice, logical, &mut additions)?
             }

@@ -56,7 +56,7 @@ pub(crate) fn weave_assemblies<'a>(
             })
         })
         .collect();
-    let plans: Vec<Result<Option<Plan>>> = (files.par_iter())
+    let plans: Vec<Result<Option<_>>> = (files.par_iter())
         .map(|file| match file {
             Some(file) => file.plan(cx),
             None => Ok(None),
@@ -70,15 +70,15 @@ pub(crate) fn weave_assemblies<'a>(
             ledger.unreadable(&place(e));
         }
         let plan = plan.map_err(place)?;
-        let claimed = file.as_ref().zip(plan).map(|(file, mut plan)| {
+        let claimed = file.as_ref().zip(plan).map(|(file, (mut plan, machines))| {
             file.claim(ledger, &mut plan).map_err(place)?;
-            Ok((file, plan))
+            Ok((file, plan, machines))
         });
         ready.push(claimed.transpose()?);
     }
     let woven: Vec<Result<Option<_>>> = (ready.into_par_iter())
         .map(|ready| match ready {
-            Some((file, plan)) => file.weave(cx, plan, key).map(Some),
+            Some((file, plan, machines)) => file.weave(cx, plan, machines, key).map(Some),
             None => Ok(None),
         })
         .collect();
@@ -216,14 +216,15 @@ struct File<'i, 'a> {
 
 impl<'i, 'a> File<'i, 'a> {
     /// What to weave. `None`: no rule has anything to say about it.
-    fn plan(&self, cx: &Context<'_>) -> Result<Option<Plan>> {
+    fn plan(&self, cx: &Context<'_>) -> Result<Option<(Plan, cil::Machines)>> {
         let (source, image) = (self.source, self.image);
         let version = image.assembly_version();
         let matcher = (cx.matcher).for_artifact(source.name, version.as_deref(), cx.hierarchy);
         if !matcher.bytes_may_match(source.file) {
             return Ok(None);
         }
-        let survey = cil::Survey::read(image);
+        let (survey, machines) =
+            rayon::join(|| cil::Survey::read(image), || cil::Machines::read(image));
         let base_of = |_: u32, name: &str| (cx.id_base)(name, 0);
         let parts: Vec<Result<Plan>> = (survey.parts(SCANNED).into_par_iter())
             .with_max_len(1)
@@ -242,7 +243,8 @@ impl<'i, 'a> File<'i, 'a> {
         for part in parts {
             plan.append(part);
         }
-        Ok(Some(plan).filter(|plan| !plan.methods.is_empty() || !plan.skipped.is_empty()))
+        let is_empty = plan.methods.is_empty() && plan.skipped.is_empty();
+        Ok((!is_empty).then_some((plan, machines)))
     }
 
     /// Gives the planned methods ids that nobody else has.
@@ -250,9 +252,9 @@ impl<'i, 'a> File<'i, 'a> {
         ledger.taken.expect(plan.methods.len());
         for methods in plan.methods.chunk_by_mut(|a, b| a.ty == b.ty) {
             let ty = methods[0].ty;
-            let name = self.image.type_name(ty)?;
+            let name = || self.image.type_name(ty);
             let describe = |index| self.image.describe(ty, index);
-            (ledger.taken).claim_planned(ledger.known, &name, methods, describe)?;
+            (ledger.taken).claim_planned(ledger.known, methods, name, describe)?;
         }
         Ok(())
     }
@@ -261,10 +263,11 @@ impl<'i, 'a> File<'i, 'a> {
         &self,
         cx: &Context<'_>,
         mut plan: Plan,
+        machines: cil::Machines,
         key: Option<&StrongNameKey>,
     ) -> Result<(cil::Woven<'i, 'a>, Records)> {
         let (source, file) = (self.source, self.source.file);
-        let mut weaver = cil::Weaver::new(self.image, self.pdb, &plan)?;
+        let mut weaver = cil::Weaver::new(self.image, self.pdb, &plan, machines)?;
         if !cx.explain {
             weaver.share_names();
         }

@@ -70,14 +70,19 @@ impl TakenIds {
     }
 
     /// Takes ids for the methods of a type that are to be woven: those that they have, or else others.
-    /// `describe` gives name and descriptor of a method, by its number in the type.
+    /// `name` gives the type's name, `describe` name and descriptor of a method, by its number in the type: few claims
+    /// ask for them.
     pub(crate) fn claim_planned(
         &mut self,
         known: &KnownIds,
-        ty: &str,
         methods: &mut [Planned],
+        name: impl FnOnce() -> Result<String>,
         describe: impl Fn(u32) -> Result<(String, String)>,
     ) -> Result<()> {
+        if self.claim_first(known, methods) {
+            return Ok(());
+        }
+        let ty = &*name()?;
         // Only maps of earlier weaves know names.
         let described: Vec<(String, String)> = match known.known.is_empty() {
             true => vec![],
@@ -101,6 +106,20 @@ impl TakenIds {
             }
         }
         Ok(())
+    }
+
+    /// Takes the ids that methods of a type have, if that can be told without names: nobody has any of them.
+    fn claim_first(&mut self, known: &KnownIds, methods: &[Planned]) -> bool {
+        let Some(first) = methods.first() else {
+            return true;
+        };
+        let is_free = known.known.is_empty()
+            && !self.next.contains_key(&first.id.wrapping_sub(first.index))
+            && (methods.iter()).all(|m| m.id != 0 && !self.taken.contains(m.id));
+        if is_free {
+            methods.iter().for_each(|m| self.taken.insert(m.id));
+        }
+        is_free
     }
 
     /// Makes room for so many more.
@@ -261,7 +280,7 @@ mod tests {
         let describe = |index: u32| Ok((["a", "b"][index as usize].to_owned(), "()V".to_owned()));
         let ids = |known: &KnownIds, taken: &mut TakenIds| {
             let mut methods = [planned(0), planned(1)];
-            let claimed = taken.claim_planned(known, "A", &mut methods, describe);
+            let claimed = taken.claim_planned(known, &mut methods, || Ok("A".to_owned()), describe);
             claimed.unwrap();
             methods.map(|m| m.id)
         };
