@@ -189,13 +189,20 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         self.shares_names = true;
     }
 
-    /// The plan in parts of about so many methods, each a range of them for [`Weaver::part`].
+    /// The plan in parts of about so many methods, each a range of them for [`Weaver::part`]. The last ones are smaller,
+    /// so that threads which take them in this order end at about the same time.
     pub fn parts(&self, methods: usize) -> Vec<Range<usize>> {
+        /// Of what is left, a part is at most this share, if it is not small anyway.
+        const SHARE: usize = 8;
+        const SMALL: usize = 128;
         let mut parts: Vec<Range<usize>> = Vec::new();
         for of_type in self.planned.chunk_by(|a, b| a.ty == b.ty) {
             let start = parts.last().map_or(0, |part| part.end);
+            let left = |part: &Range<usize>| self.planned.len() - part.start;
+            let is_full =
+                |part: &Range<usize>| part.len() >= methods.min(SMALL.max(left(part) / SHARE));
             match parts.last_mut() {
-                Some(part) if part.len() < methods => part.end += of_type.len(),
+                Some(part) if !is_full(part) => part.end += of_type.len(),
                 _ => parts.push(start..start + of_type.len()),
             }
         }

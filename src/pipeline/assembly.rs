@@ -16,6 +16,7 @@ use crate::pipeline::unit::{parse_all, plan};
 use crate::symbols::Writer;
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -226,23 +227,19 @@ impl<'i, 'a> File<'i, 'a> {
         let (survey, machines) =
             rayon::join(|| cil::Survey::read(image), || cil::Machines::read(image));
         let base_of = |_: u32, name: &str| (cx.id_base)(name, 0);
-        let parts: Vec<Result<Plan>> = (survey.parts(SCANNED).into_par_iter())
-            .with_max_len(1)
-            .map(|types| {
-                let first = types.start;
-                let place = (Platform::DotNet, first);
-                plan(cx, &matcher, &base_of, place, |visitor| {
-                    survey.scan(types, visitor)
-                })
+        let part = |types: Range<u32>| {
+            let place = (Platform::DotNet, types.start);
+            plan(cx, &matcher, &base_of, place, |visitor| {
+                survey.scan(types, visitor)
             })
-            .collect();
-        let parts = parts.into_iter().collect::<Result<Vec<Plan>>>()?;
-        let mut plan = Plan::default();
-        let methods = parts.iter().map(|part| part.methods.len());
-        plan.methods.reserve_exact(methods.sum());
-        for part in parts {
+        };
+        let plan = InOrder::new(Plan::default(), |plan: &mut Plan, part| {
             plan.append(part);
-        }
+            Ok(())
+        });
+        let parts = survey.parts(SCANNED).into_iter().enumerate().par_bridge();
+        parts.for_each(|(number, types)| plan.put(number, part(types)));
+        let plan = plan.finish()?;
         let is_empty = plan.methods.is_empty() && plan.skipped.is_empty();
         Ok((!is_empty).then_some((plan, machines)))
     }

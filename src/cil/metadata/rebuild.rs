@@ -233,21 +233,40 @@ fn old_rows(metadata: &Metadata<'_>, number: u8, shape: &Shape, fields: &FieldMa
         _ => None,
     };
     if let Some(key) = key {
-        sort(&mut rows, shape, key);
+        sort(&mut rows, shape, key, schema::columns(number)[key]);
     }
     rows
 }
 
-/// Sorts rows by a column; those that have the same there stay in order.
-fn sort(rows: &mut Vec<u8>, shape: &Shape, key: usize) {
+/// Sorts rows by a column; those that have the same there stay in order. They were sorted until fields moved.
+fn sort(rows: &mut Vec<u8>, shape: &Shape, key: usize, column: Column) {
     let size = shape.row_size();
     let (start, end) = (shape.offsets[key], shape.offsets[key + 1]);
     let keys = (rows.chunks_exact(size)).map(|row| index(&row[start.into()..end.into()]));
     if keys.clone().is_sorted() {
         return;
     }
-    let mut order: Vec<(u32, u32)> = keys.zip(0..).collect();
-    order.sort_unstable();
+    // Fields have kept their order among themselves, and so has all else.
+    let (mut of_fields, mut others) = (Vec::new(), Vec::new());
+    for (key, row) in keys.zip(0u32..) {
+        match names_field(column, key) {
+            true => of_fields.push((key, row)),
+            false => others.push((key, row)),
+        }
+    }
+    let mut order = Vec::with_capacity(of_fields.len() + others.len());
+    let mut fields = of_fields.into_iter().peekable();
+    for other in others {
+        while let Some(field) = fields.next_if(|field| *field < other) {
+            order.push(field);
+        }
+        order.push(other);
+    }
+    order.extend(fields);
+    // Where it was no more than said that rows are sorted, they are now.
+    if !order.is_sorted() {
+        order.sort_unstable();
+    }
     let mut sorted = Vec::with_capacity(rows.len());
     for (_, row) in order {
         let at = row as usize * size;
@@ -275,6 +294,17 @@ fn move_fields(number: u8, shape: &Shape, fields: &FieldMap, rows: &mut [u8]) {
             let new = moved(column, index(value), fields).to_le_bytes();
             value.copy_from_slice(&new[..value.len()]);
         }
+    }
+}
+
+/// Whether what a column says is a row of `Field`.
+fn names_field(column: Column, value: u32) -> bool {
+    match column {
+        Column::Coded(coded) => {
+            let tag = value & ((1 << coded.bits) - 1);
+            coded.tables.get(tag as usize) == Some(&table::FIELD)
+        }
+        column => is_of_fields(column),
     }
 }
 
