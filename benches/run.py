@@ -46,16 +46,12 @@ def timed(command, target):
     """Seconds of wall clock and the peak memory in MB of one run, which makes a file that is not there yet: deleting the
     old one would be no small part."""
     target.unlink(missing_ok=True)
-    with open(os.devnull, "w") as nowhere:
-        begun = time.perf_counter()
-        child = subprocess.Popen([str(c) for c in command], stdout=nowhere, stderr=subprocess.PIPE)
-        told = child.stderr.read()
-        _, status, usage = os.wait4(child.pid, 0)
-        seconds = time.perf_counter() - begun
-        child.returncode = os.waitstatus_to_exitcode(status)
-    if child.returncode != 0:
-        raise RuntimeError(f"exit {child.returncode} of {command}: {told.decode()[-800:]}")
-    return seconds, usage.ru_maxrss / 1024
+    measure = [sys.executable, "-I", "-S", ROOT / "benches" / "measure.py"]
+    done = subprocess.run([str(c) for c in [*measure, *command]], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise RuntimeError(f"exit {done.returncode} of {command}: {done.stderr[-800:]}")
+    seconds, peak = done.stdout.split()
+    return float(seconds), int(peak) / 1024
 
 
 def medians(rounds, **sides):

@@ -115,6 +115,49 @@ fn types_and_methods_are_shown_as_their_author_knows_them() {
     ");
 }
 
+/// What rules that ask for no name see of methods.
+struct Unnamed {
+    names: bool,
+    seen: Vec<(u32, String, Kinds, bool, u32)>,
+}
+
+impl Visitor for Unnamed {
+    fn wants_names(&self) -> bool {
+        self.names
+    }
+
+    fn enter_type(&mut self, _: &Type<'_>) -> bool {
+        true
+    }
+
+    fn method(&mut self, index: u32, m: &Method<'_>) {
+        let name = m.name.to_owned();
+        (self.seen).push((index, name, m.kinds, m.trivial, m.size));
+    }
+}
+
+#[test]
+fn methods_are_of_the_same_kind_without_their_names() {
+    let seen = |bytes: &[u8], names| {
+        let image = Image::parse(bytes).unwrap();
+        let seen = vec![];
+        let mut visitor = Unnamed { names, seen };
+        scan(&image, &mut visitor).unwrap();
+        visitor.seen
+    };
+    let library = include_bytes!("../../runtime/dotnet/Weave.Runtime.dll");
+    for bytes in [SHAPES, library] {
+        let (named, unnamed) = (seen(bytes, true), seen(bytes, false));
+        assert_eq!(named.len(), unnamed.len());
+        for (mut a, b) in named.into_iter().zip(unnamed) {
+            if b.1.is_empty() {
+                a.1.clear();
+            }
+            assert_eq!(a, b);
+        }
+    }
+}
+
 #[test]
 fn what_is_not_worth_a_trace_is_told_by_its_opcodes() {
     for (code, expected) in [

@@ -287,7 +287,10 @@ mod tests {
         let none = KnownIds::new(weak, Symbols::default());
         let mut taken = TakenIds::default();
         taken.expect(4);
-        assert_eq!(ids(&none, &mut taken), [100, 101]);
+        let mut methods = [planned(0), planned(1)];
+        let unasked = || unreachable!("nobody has these ids");
+        (taken.claim_planned(&none, &mut methods, unasked, describe)).unwrap();
+        assert_eq!(methods.map(|m| m.id), [100, 101]);
         assert_eq!(ids(&none, &mut taken), [110, 111]);
         // An earlier weave gave 100 to another method, or to this one.
         assert_eq!(

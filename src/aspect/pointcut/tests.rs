@@ -494,3 +494,20 @@ com.acme.NoTrace -> a.d:
         Verdict::Skip(Reason::Excluded)
     );
 }
+
+#[test]
+fn names_of_methods_are_asked_for_where_a_rule_has_one() {
+    let asks = |aspect: &str| {
+        let matcher = matcher(&[aspect]);
+        let hierarchy = Hierarchy::default();
+        let artifact = matcher.for_artifact("app.dll", None, &hierarchy);
+        artifact.asks_names()
+    };
+    assert!(!asks("match = { type = 'A', min-size = 0 }"));
+    assert!(asks("match = { type = 'A', method = 'run' }"));
+    assert!(asks(
+        "match = { type = 'A' }\nexclude = { method = 'toString' }"
+    ));
+    // For another artifact.
+    assert!(!asks("match = { artifact = 'b.dll', method = 'run' }"));
+}

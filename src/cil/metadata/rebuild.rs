@@ -373,3 +373,61 @@ fn put_row(shape: &Shape, values: &[u32], out: &mut Vec<u8>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_whose_fields_moved_are_sorted_again() {
+        let widths = Widths {
+            rows: [1; 64],
+            heaps: 0,
+            all_wide: false,
+        };
+        let shape = Shape::new(table::CONSTANT, &widths);
+        let (key, column) = (
+            column::constant::PARENT,
+            schema::columns(table::CONSTANT)[column::constant::PARENT],
+        );
+        // HasConstant: Field is 0, Param 1, Property 2 (II.24.2.6). The value tells rows apart.
+        let (field, param) = (|row: u32| row << 2, |row: u32| row << 2 | 1);
+        let sorted = |parents: &[u32]| {
+            let mut rows = Vec::new();
+            for (number, &parent) in parents.iter().enumerate() {
+                put_row(&shape, &[0, parent, number as u32], &mut rows);
+            }
+            sort(&mut rows, &shape, key, column);
+            let value = |row: &[u8], column: usize| {
+                let (start, end) = (shape.offsets[column], shape.offsets[column + 1]);
+                index(&row[start.into()..end.into()])
+            };
+            let rows = rows.chunks_exact(shape.row_size());
+            rows.map(|row| (value(row, key), value(row, column::constant::VALUE)))
+                .collect::<Vec<_>>()
+        };
+        for parents in [
+            // The fields 2 and 3 have become 4 and 5.
+            vec![
+                field(1),
+                param(1),
+                field(4),
+                param(2),
+                field(5),
+                param(3),
+                param(6),
+            ],
+            vec![field(1), param(1), param(2)],
+            // Two constants of one parent, and fields last.
+            vec![param(1), field(9), field(9), param(2)],
+            // Not sorted from the beginning.
+            vec![param(3), field(2), param(1), field(1)],
+            vec![],
+        ] {
+            let columns = parents.iter().copied();
+            let mut expected: Vec<(u32, u32)> = columns.zip(0..).collect();
+            expected.sort_unstable();
+            assert_eq!(sorted(&parents), expected, "{parents:?}");
+        }
+    }
+}
