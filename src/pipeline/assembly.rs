@@ -171,6 +171,7 @@ pub(crate) fn stage_image(
     like: &Path,
 ) -> Result<Staged> {
     let staged = Staged::create(path, Some(like))?;
+    staged.reserve(image.len() as u64)?;
     let windows: Vec<Result<cil::WindowDigest>> = (0..image.windows())
         .into_par_iter()
         .with_max_len(1)
