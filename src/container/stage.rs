@@ -72,7 +72,7 @@ impl Staged {
         Input::open(self.file.get_ref().path())
     }
 
-    /// Takes room for a file of this length, where the file system can: a full disk is told before anything is written, and
+    /// Takes room for a file of this length, where the file system can: a full disk is told before the file is written, and
     /// writing costs a third less.
     pub fn reserve(&self, len: u64) -> Result<()> {
         match allocate(self.file.get_ref().as_file(), len) {
