@@ -9,7 +9,7 @@ use crate::cil::metadata::additions::{Additions, FieldMap};
 use crate::cil::metadata::schema::table;
 use crate::cil::metadata::signature;
 use crate::cil::metadata::tables::token_row;
-use crate::cil::output::NewBody;
+use crate::cil::output::{Bodies, NewBody};
 use crate::cil::pdb::{self, Pdb};
 use crate::cil::renumber::{self, TokenPlaces};
 use crate::cil::rewrite;
@@ -31,8 +31,7 @@ pub struct Woven<'i, 'a> {
     pdb: Option<(Pdb<'i>, pdb::Edits)>,
     source: &'i pdb::Source<'i>,
     /// The new bodies, and what is still to change in them.
-    parts: Vec<(Vec<u8>, Option<Tokens>)>,
-    bodies: Vec<NewBody>,
+    parts: Vec<(Bodies, Option<Tokens>)>,
     fields: FieldMap,
     /// What stays beside them.
     rest: Option<Rest>,
@@ -44,7 +43,7 @@ pub struct Woven<'i, 'a> {
 impl<'a> Woven<'_, 'a> {
     /// Whether anything was woven; if not, the input is the output.
     pub fn is_empty(&self) -> bool {
-        self.bodies.is_empty()
+        self.parts.iter().all(|(part, _)| part.list.is_empty())
     }
 
     /// What is to be done before the file can be laid out, with symbols or without and with this key: each on any thread,
@@ -66,19 +65,24 @@ impl<'a> Woven<'_, 'a> {
                 metadata: &mut self.metadata,
             }));
         }
+        let mut lists = Vec::with_capacity(self.parts.len());
+        let mut tokens = Vec::with_capacity(self.parts.len());
+        for (part, noted) in &mut self.parts {
+            lists.push(&part.list[..]);
+            if let Some(noted) = noted.take() {
+                tokens.push(Step(Work::Tokens(&mut part.bytes, noted, fields)));
+            }
+        }
         if self.rest.is_none() {
             steps.push(Step(Work::Rest {
                 image: self.image,
-                bodies: &self.bodies,
+                parts: lists,
                 fields,
                 symbols,
                 rest: &mut self.rest,
             }));
         }
-        steps.extend(self.parts.iter_mut().filter_map(|(part, tokens)| {
-            let tokens = tokens.take()?;
-            Some(Step(Work::Tokens(part, tokens, fields)))
-        }));
+        steps.append(&mut tokens);
         steps
     }
 
@@ -97,7 +101,6 @@ impl<'a> Woven<'_, 'a> {
             fields: self.fields,
             rest: self.rest.expect("a step has read it"),
             parts: self.parts.into_iter().map(|(part, _)| part).collect(),
-            bodies: self.bodies,
             pdb: self.pdb,
         };
         let mut written = write::write(self.image, edits, symbols, key)?;
@@ -155,7 +158,7 @@ enum Work<'w, 'a> {
     /// Reads what stays beside the bodies.
     Rest {
         image: &'w Image<'a>,
-        bodies: &'w [NewBody],
+        parts: Vec<&'w [NewBody]>,
         fields: &'w FieldMap,
         symbols: bool,
         rest: &'w mut Option<Rest>,
@@ -191,12 +194,12 @@ impl Step<'_, '_> {
             }
             Work::Rest {
                 image,
-                bodies,
+                parts,
                 fields,
                 symbols,
                 rest,
             } => {
-                *rest = Some(Rest::read(image, bodies, fields, symbols)?);
+                *rest = Some(Rest::read(image, &parts, fields, symbols)?);
                 Ok(())
             }
         }
@@ -214,16 +217,12 @@ pub struct Joiner<'j, 'w, 'i, 'a> {
     weaver: &'j Weaver<'w, 'i, 'a>,
     additions: Additions,
     edits: pdb::Edits,
-    parts: Vec<(Vec<u8>, Option<Tokens>)>,
-    /// Bodies of the parts.
-    bodies: Vec<NewBody>,
+    parts: Vec<(Bodies, Option<Tokens>)>,
     /// Methods that stay as they were.
     left: Vec<u32>,
     tail_calls: u32,
     /// Those that are still to be woven.
     machines: Vec<PlannedMachine>,
-    /// Bodies of state machines.
-    of_machines: Vec<NewBody>,
     types: Vec<WovenType>,
     /// Whether fields can be renumbered; asked when the first machine is to get one.
     renumbers: Option<bool>,
@@ -237,11 +236,9 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
             additions: weaver.additions.clone(),
             edits: pdb::Edits::default(),
             parts: Vec::new(),
-            bodies: Vec::with_capacity(weaver.planned.len()),
             left: Vec::new(),
             tail_calls: 0,
             machines: Vec::new(),
-            of_machines: Vec::new(),
             types: Vec::new(),
             renumbers: None,
         }
@@ -256,13 +253,9 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
             rows: tables.rows(table::STAND_ALONE_SIG),
             tokens: tokens.collect::<Result<_>>()?,
         };
-        for body in &mut part.bodies {
-            body.part = self.parts.len() as u32;
-        }
         self.edits.append(part.pdb, |row| locals.row(row));
         let tokens = Tokens::Noted(locals, part.tokens);
-        self.parts.push((part.bytes, Some(tokens)));
-        self.bodies.append(&mut part.bodies);
+        self.parts.push((part.bodies, Some(tokens)));
         self.left.append(&mut part.left);
         self.tail_calls += part.tail_calls;
         self.machines.append(&mut part.machines);
@@ -354,13 +347,11 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
                 &shape,
                 &mut self.additions,
                 &mut scratch.rewrite,
-                &mut scratch.bodies,
+                &mut scratch.bodies.bytes,
             )?;
             match outcome {
                 Ok(rewritten) => {
-                    let mut body = scratch.body(&opened, start);
-                    body.part = self.parts.len() as u32;
-                    self.of_machines.push(body);
+                    scratch.add_body(&opened, start);
                     let place = planned.planned;
                     let edits = &mut self.edits;
                     let lines = weaver.move_lines(place, &opened, &rewritten, scratch, edits);
@@ -396,13 +387,12 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
 
     /// Weaves the state machines: all parts are there. `scratch` is used meanwhile.
     pub fn finish(mut self, scratch: &mut Scratch) -> Result<Woven<'i, 'a>> {
-        scratch.bodies.clear();
+        scratch.begin_bodies(0);
         for number in 0..self.machines.len() {
             self.add_machine(number, scratch)?;
         }
-        let machines = std::mem::take(&mut scratch.bodies);
-        self.parts.push((machines, Some(Tokens::Fields)));
-        merge(&mut self.bodies, self.of_machines);
+        self.parts
+            .push((scratch.take_bodies(), Some(Tokens::Fields)));
         self.additions.close_signatures();
         let edits = self.edits;
         Ok(Woven {
@@ -414,66 +404,8 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
             pdb: self.weaver.source.pdb().map(|pdb| (pdb, edits)),
             source: self.weaver.source,
             parts: self.parts,
-            bodies: self.bodies,
             tail_calls: self.tail_calls,
             types: self.types,
         })
-    }
-}
-
-/// Puts the machines' bodies among the others, so that all ascend by method.
-fn merge(bodies: &mut Vec<NewBody>, mut machines: Vec<NewBody>) {
-    // They are in order already, but where `MethodPtr` gives another one.
-    bodies.sort_unstable_by_key(|body| body.method);
-    machines.sort_unstable_by_key(|body| body.method);
-    let mut end = bodies.len();
-    bodies.extend_from_slice(&machines);
-    for to in (0..bodies.len()).rev() {
-        let Some(machine) = machines.last() else {
-            break;
-        };
-        match bodies[..end].last() {
-            Some(body) if body.method > machine.method => {
-                bodies[to] = *body;
-                end -= 1;
-            }
-            _ => {
-                bodies[to] = *machine;
-                machines.pop();
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bodies_ascend_by_method_whatever_order_tables_have() {
-        let bodies = |methods: &[u32]| -> Vec<NewBody> {
-            let body = |&method| NewBody {
-                method,
-                part: 0,
-                start: 0,
-                len: 0,
-                old_len: 0,
-                at: 0,
-            };
-            methods.iter().map(body).collect()
-        };
-        for (of_parts, of_machines) in [
-            (&[1, 3, 4, 9][..], &[7, 2, 12][..]),
-            (&[9, 1, 4, 3], &[2, 7, 12]),
-            (&[], &[2, 1]),
-            (&[3, 2], &[]),
-        ] {
-            let mut all = bodies(of_parts);
-            merge(&mut all, bodies(of_machines));
-            let mut sorted = [of_parts, of_machines].concat();
-            sorted.sort_unstable();
-            let methods: Vec<u32> = all.iter().map(|body| body.method).collect();
-            assert_eq!(methods, sorted);
-        }
     }
 }

@@ -31,9 +31,9 @@ pub(super) struct Occupied {
     pub bodies: Vec<u32>,
 }
 
-/// Finds what nothing uses once the methods of `moved` (ascending `MethodDef` rows) have new bodies, and
-/// the old metadata and, if `resources` says so, the resources have moved.
-pub(super) fn find(image: &Image<'_>, moved: &[NewBody], resources: bool) -> Result<Occupied> {
+/// Finds what nothing uses once the methods of `parts` have new bodies, and the old metadata and, if `resources` says
+/// so, the resources have moved.
+pub(super) fn find(image: &Image<'_>, parts: &[&[NewBody]], resources: bool) -> Result<Occupied> {
     let range = |d: Directory| match d.is_empty() {
         true => 0..0,
         false => d.rva..d.rva.saturating_add(d.size),
@@ -80,7 +80,7 @@ pub(super) fn find(image: &Image<'_>, moved: &[NewBody], resources: bool) -> Res
         used.push(entry.rva..entry.rva.saturating_add(entry.size));
     }
     mapped_fields(image, &mut used)?;
-    let bodies = bodies(image, moved, &mut used, &mut unused);
+    let bodies = bodies(image, parts, &mut used, &mut unused);
     let used = merge(used, 0);
     let holes = subtract(&merge(unused, PADDING), &used);
     // What lies in no section's bytes is no room, whatever a section says that it has.
@@ -130,20 +130,24 @@ pub(super) const DROPPED: [usize; 8] = [
 /// Sorts bodies into used and unused ones.
 fn bodies(
     image: &Image<'_>,
-    moved: &[NewBody],
+    parts: &[&[NewBody]],
     used: &mut Vec<Range<u32>>,
     unused: &mut Vec<Range<u32>>,
 ) -> Vec<u32> {
+    let methods = image.metadata.tables.iter(table::METHOD_DEF);
+    // Bytes of the bodies that leave, none of which is empty.
+    let mut leaving = vec![0; methods.len()];
+    for body in parts.iter().copied().flatten() {
+        leaving[body.method as usize - 1] = body.old_len;
+    }
     let mut stay = Vec::new();
-    let mut moved = moved.iter().peekable();
-    for (i, row) in image.metadata.tables.iter(table::METHOD_DEF).enumerate() {
+    for (row, leaving) in methods.zip(leaving) {
         let rva = row.get(column::method_def::RVA);
-        let leaves = moved.next_if(|body| body.method == i as u32 + 1);
         if rva == 0 {
             continue;
         }
-        if let Some(body) = leaves {
-            add(unused, rva..rva.saturating_add(body.old_len), PADDING);
+        if leaving > 0 {
+            add(unused, rva..rva.saturating_add(leaving), PADDING);
             continue;
         }
         match image.body(rva) {

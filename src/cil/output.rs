@@ -21,9 +21,7 @@ pub(super) struct Kept {
 pub(super) struct NewBody {
     /// The `MethodDef` row.
     pub method: u32,
-    /// The part that it is in, and where.
-    pub part: u32,
-    /// Where it begins in the part.
+    /// Where it begins in its part.
     pub start: u32,
     /// Its bytes.
     pub len: u32,
@@ -31,6 +29,14 @@ pub(super) struct NewBody {
     pub old_len: u32,
     /// Where it goes in the output, once that is known.
     pub at: u32,
+}
+
+/// New bodies, one after the other, each at a multiple of four.
+#[derive(Default)]
+pub(super) struct Bodies {
+    pub bytes: Vec<u8>,
+    /// Where in the bytes they are.
+    pub list: Vec<NewBody>,
 }
 
 /// Four bytes that change, wherever they come from.
@@ -50,9 +56,8 @@ pub struct Output<'a> {
     pub(super) kept: Vec<Kept>,
     /// What is new, by offset. Where two lie over one another, the later one counts.
     pub(super) pieces: Vec<(usize, Piece<'a>)>,
-    /// The new bodies, in parts, and where they go: ascending.
-    pub(super) parts: Vec<Vec<u8>>,
-    pub(super) bodies: Vec<NewBody>,
+    /// The new bodies, in parts: in each where they go ascends.
+    pub(super) parts: Vec<Bodies>,
     pub(super) patches: Vec<Patch>,
     /// What is zeros at first, since it follows from the rest.
     pub(super) identity: Identity<'a>,
@@ -116,11 +121,13 @@ impl Output<'_> {
         for (start, piece) in &self.pieces {
             overlay(window, at, *start, piece);
         }
-        let first = self.bodies.partition_point(|b| ends_before(b.at, b.len));
-        for b in self.bodies[first..].iter().take_while(|b| begins(b.at)) {
-            let from = b.start as usize;
-            let body = &self.parts[b.part as usize][from..from + b.len as usize];
-            overlay(window, at, b.at as usize, body);
+        for part in &self.parts {
+            let first = part.list.partition_point(|b| ends_before(b.at, b.len));
+            for b in part.list[first..].iter().take_while(|b| begins(b.at)) {
+                let from = b.start as usize;
+                let body = &part.bytes[from..from + b.len as usize];
+                overlay(window, at, b.at as usize, body);
+            }
         }
         // One may begin in front of the window.
         let first = self.patches.partition_point(|p| ends_before(p.at, 4));

@@ -19,7 +19,7 @@ use crate::cil::metadata::additions::Additions;
 use crate::cil::metadata::schema::{coded, column, table};
 use crate::cil::metadata::signature::{Descriptors, MethodSignature};
 use crate::cil::metadata::tables::{decode, token, token_row, token_table};
-use crate::cil::output::NewBody;
+use crate::cil::output::{Bodies, NewBody};
 use crate::cil::pdb::{self, Pdb};
 use crate::cil::renumber::{self, TokenPlaces};
 use crate::cil::rewrite::{self, Rewritten};
@@ -34,8 +34,8 @@ use std::sync::OnceLock;
 #[derive(Default)]
 pub struct Scratch {
     pub(super) rewrite: rewrite::Scratch,
-    /// The new bodies of the part under way, each at a multiple of four.
-    pub(super) bodies: Vec<u8>,
+    /// The new bodies of the part under way.
+    pub(super) bodies: Bodies,
     descriptors: Descriptors,
 }
 
@@ -58,8 +58,7 @@ pub struct Weaver<'w, 'i, 'a> {
 /// The methods of some types, woven.
 #[derive(Default)]
 pub struct Part {
-    pub(super) bytes: Vec<u8>,
-    pub(super) bodies: Vec<NewBody>,
+    pub(super) bodies: Bodies,
     /// The signatures that were asked for, in order.
     pub(super) signatures: Signatures,
     /// Where in the bytes tokens lie that may change.
@@ -211,17 +210,15 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
 
     /// Weaves a part of the plan but for its state machines.
     pub fn part(&self, methods: Range<usize>, scratch: &mut Scratch) -> Result<Part> {
-        scratch.bodies.clear();
+        scratch.begin_bodies(methods.len());
         scratch.descriptors.begin(self.shares_names);
         let mut part = Part::default();
-        part.bodies.reserve_exact(methods.len());
         let mut first = methods.start;
         for of_type in self.planned[methods].chunk_by(|a, b| a.ty == b.ty) {
             self.weave_type(of_type, first, &mut part, scratch)?;
             first += of_type.len();
         }
-        // As much as it takes: parts wait until the last one is woven.
-        part.bytes = scratch.bodies.as_slice().to_vec();
+        part.bodies = scratch.take_bodies();
         part.signatures.close();
         part.names = scratch.descriptors.take_names();
         part.tokens.locals.shrink_to_fit();
@@ -345,13 +342,13 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
             tokens,
             &mut signatures,
             &mut scratch.rewrite,
-            &mut scratch.bodies,
+            &mut scratch.bodies.bytes,
         )?;
         let rewritten = match outcome {
             Ok(rewritten) => rewritten,
             Err(reason) => return Ok(Err(reason)),
         };
-        part.bodies.push(scratch.body(&opened, start));
+        scratch.add_body(&opened, start);
         if rewritten.locals != opened.body.locals {
             part.tokens
                 .locals
@@ -457,23 +454,37 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
 }
 
 impl Scratch {
-    /// Where the next body begins.
-    pub(super) fn next_body(&mut self) -> usize {
-        let bodies = &mut self.bodies;
-        bodies.resize(bodies.len().next_multiple_of(4), 0);
-        bodies.len()
+    /// Begins with the bodies of about so many methods.
+    pub(super) fn begin_bodies(&mut self, methods: usize) {
+        /// What new bodies take on average in many programs, or a little more.
+        const USUAL: usize = 160;
+        self.bodies.bytes.reserve(methods * USUAL);
+        self.bodies.list.reserve_exact(methods);
     }
 
-    /// The new body of a method, which begins at `start` and ends here.
-    pub(super) fn body(&self, opened: &Opened<'_>, start: usize) -> NewBody {
-        NewBody {
+    /// The bodies, in as much memory as they take: parts wait until the last one is woven.
+    pub(super) fn take_bodies(&mut self) -> Bodies {
+        let mut bodies = std::mem::take(&mut self.bodies);
+        bodies.bytes.shrink_to_fit();
+        bodies
+    }
+
+    /// Where the next body begins.
+    pub(super) fn next_body(&mut self) -> usize {
+        let bytes = &mut self.bodies.bytes;
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+        bytes.len()
+    }
+
+    /// Adds the new body of a method, which begins at `start` and ends here.
+    pub(super) fn add_body(&mut self, opened: &Opened<'_>, start: usize) {
+        self.bodies.list.push(NewBody {
             method: opened.method,
-            part: 0,
             start: start as u32,
-            len: (self.bodies.len() - start) as u32,
+            len: (self.bodies.bytes.len() - start) as u32,
             old_len: opened.body.len as u32,
             at: 0,
-        }
+        });
     }
 }
 

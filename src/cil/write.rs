@@ -11,7 +11,7 @@ use crate::cil::metadata::additions::{Additions, FieldMap};
 use crate::cil::metadata::rebuild::{Rebuilt, rebuild};
 use crate::cil::metadata::schema::{column, table};
 use crate::cil::occupied::{self, DROPPED, Occupied};
-use crate::cil::output::{NewBody, Output, Patch};
+use crate::cil::output::{Bodies, NewBody, Output, Patch};
 use crate::cil::pdb::{self, Pdb};
 use crate::cil::pe::directory;
 use crate::cil::pieces::{Piece, Pieces};
@@ -39,10 +39,8 @@ pub(super) struct Edits<'e, 'a> {
     pub metadata: Remade<'a>,
     /// Where fields go; the new bodies have their new numbers.
     pub fields: FieldMap,
-    /// New bodies, one after the other; each begins at a multiple of four.
-    pub parts: Vec<Vec<u8>>,
-    /// Where in the parts they are, ascending by method.
-    pub bodies: Vec<NewBody>,
+    /// New bodies, in parts.
+    pub parts: Vec<Bodies>,
     /// What stays of the image beside the new bodies.
     pub rest: Rest,
     /// The debugging information, if there is any, and what changes in it.
@@ -60,11 +58,11 @@ impl Rest {
     /// Reads what stays.
     pub fn read(
         image: &Image<'_>,
-        bodies: &[NewBody],
+        parts: &[&[NewBody]],
         fields: &FieldMap,
         symbols: bool,
     ) -> Result<Rest> {
-        let occupied = occupied::find(image, bodies, symbols)?;
+        let occupied = occupied::find(image, parts, symbols)?;
         let tokens = renumber::old_bodies(image, &occupied.bodies, fields)?;
         Ok(Rest { occupied, tokens })
     }
@@ -167,7 +165,7 @@ pub(super) fn write<'a>(
         }
         None => (None, pdb::unlink(image)),
     };
-    let (parts, mut bodies) = (edits.parts, edits.bodies);
+    let mut parts = edits.parts;
 
     let Rest {
         occupied, tokens, ..
@@ -179,10 +177,11 @@ pub(super) fn write<'a>(
     ];
     let size = metadata.pieces.len()
         + resources.as_ref().map_or(0, Pieces::len)
-        + parts.iter().map(Vec::len).sum::<usize>()
+        + parts.iter().map(|part| part.bytes.len()).sum::<usize>()
         + debug_edits.iter().map(|d| d.data.len()).sum::<usize>();
     // Padding of each piece, and sections' ends.
-    let size = size as u64 + 16 * bodies.len() as u64 + (1 << 25);
+    let count: usize = parts.iter().map(|part| part.list.len()).sum();
+    let size = size as u64 + 16 * count as u64 + (1 << 25);
     if end + size > MAX_IMAGE {
         return Err(too_large());
     }
@@ -193,20 +192,23 @@ pub(super) fn write<'a>(
         signature: signature_place(image, key, &mut space),
         debug: debug_places(image, &debug_edits, &mut space),
     };
-    for body in &mut bodies {
+    for body in parts.iter_mut().flat_map(|part| &mut part.list) {
         body.at = space.small(body.len, 4);
     }
-    metadata.set_rvas(bodies.iter().map(|body| (body.method, body.at)));
+    let bodies = parts.iter().flat_map(|part| &part.list);
+    metadata.set_rvas(bodies.map(|body| (body.method, body.at)));
 
     let sections = Sections::new(image, &space)?;
     let moved = (tokens.into_iter())
         .filter_map(|(rva, value)| Some(Patch::new(sections.offset_of(rva)?, value)));
     let mut patches: Vec<Patch> = moved.collect();
     // From addresses to offsets.
-    for body in &mut bodies {
-        body.at = sections.at(body.at)? as u32;
+    for part in &mut parts {
+        for body in &mut part.list {
+            body.at = sections.at(body.at)? as u32;
+        }
+        part.list.sort_by_key(|body| body.at);
     }
-    bodies.sort_by_key(|body| body.at);
     let mut headers = sections.put_headers(image);
     let mut pieces = Vec::new();
     for (at, bytes) in sections.overlay(image) {
@@ -289,7 +291,8 @@ pub(super) fn write<'a>(
     // Sections may say more than they hold.
     let fits = |at: usize, len: usize| at.saturating_add(len) <= sections.len();
     if !pieces.iter().all(|(at, piece)| fits(*at, piece.len()))
-        || !bodies.iter().all(|b| fits(b.at as usize, b.len as usize))
+        || !(parts.iter().flat_map(|part| &part.list))
+            .all(|body| fits(body.at as usize, body.len as usize))
         || !patches.iter().all(|p| fits(p.at as usize, 4))
     {
         let why = "the sections hold less than they say: what is new has no room";
@@ -302,7 +305,6 @@ pub(super) fn write<'a>(
             kept: sections.kept([&occupied.holes, &occupied.closed]),
             pieces,
             parts,
-            bodies,
             patches,
             identity,
         },

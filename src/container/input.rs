@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use memmap2::Mmap;
 use std::fs::File;
-use std::ops::{Deref, Range};
+use std::ops::Deref;
 use std::path::Path;
 
 /// The bytes of a file.
@@ -29,18 +29,14 @@ impl Input {
         let map = unsafe { Mmap::map(&file) }.map_err(failed)?;
         Ok(Input(Some(map)))
     }
-}
 
-impl Input {
-    /// Gives the memory back that holds a range of the file, which was read: what is read again comes from the
-    /// system's cache.
-    pub fn release(&self, range: Range<usize>) {
+    /// Gives back the memory that holds what was read of the file: what is read again comes from the system's cache.
+    pub fn release(&self) {
         #[cfg(unix)]
-        if let (Some(map), true) = (&self.0, range.start < range.end && range.end <= self.len()) {
-            use memmap2::UncheckedAdvice::DontNeed;
+        if let Some(map) = &self.0 {
             // SAFETY: the mapping is shared and never written to, so that there is nothing to lose: its pages come
             // back as they were.
-            let _ = unsafe { map.unchecked_advise_range(DontNeed, range.start, range.len()) };
+            let _ = unsafe { map.unchecked_advise(memmap2::UncheckedAdvice::DontNeed) };
         }
     }
 }
@@ -71,12 +67,12 @@ mod tests {
         std::fs::write(&path, b"bytes").unwrap();
         let input = Input::open(&path).unwrap();
         assert_eq!(&*input, b"bytes");
-        for range in [0..5, 1..3, 2..2, 3..9] {
-            input.release(range);
-            assert_eq!(&*input, b"bytes");
-        }
+        input.release();
+        assert_eq!(&*input, b"bytes");
         std::fs::write(&path, b"").unwrap();
-        assert_eq!(&*Input::open(&path).unwrap(), b"");
+        let empty = Input::open(&path).unwrap();
+        empty.release();
+        assert_eq!(&*empty, b"");
     }
 
     #[test]

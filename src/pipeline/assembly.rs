@@ -108,6 +108,7 @@ pub(crate) fn weave_assemblies<'a>(
         .collect();
     let written: Vec<Option<Written<'_>>> = written.into_iter().collect::<Result<_>>()?;
     for (written, source) in written.iter().zip(sources) {
+        source.file.release();
         let Some(written) = written else { continue };
         ledger.outcome.artifacts += 1;
         for warning in &written.warnings {
@@ -157,19 +158,9 @@ fn share_maps<W>(files: &[Option<File<'_, '_>>], settled: &mut [Option<Settled<W
 const SCANNED: u32 = 2048;
 const WOVEN: usize = 1024;
 
-/// Parts, and windows of the output, after which the memory of all that was read of the input is given back: each time
-/// all threads wait for one another.
-const RELEASED: usize = 16;
-const RELEASED_WINDOWS: usize = 4;
-
-/// Writes a woven assembly made of `input` that is to go over `path`, like `like`: its windows are made, hashed and
+/// Writes a woven assembly that is to go over `path`, like `like`: its windows are made, hashed and
 /// written on all threads.
-pub(crate) fn stage_image(
-    image: &cil::Output<'_>,
-    input: &Input,
-    path: &Path,
-    like: &Path,
-) -> Result<Staged> {
+pub(crate) fn stage_image(image: &cil::Output<'_>, path: &Path, like: &Path) -> Result<Staged> {
     let staged = Staged::create(path, Some(like))?;
     staged.reserve(image.len() as u64)?;
     let windows: Vec<Result<cil::WindowDigest>> = (0..image.windows())
@@ -179,9 +170,6 @@ pub(crate) fn stage_image(
             with_worker(|w| {
                 let (at, digest) = image.window(number, &mut w.bytes);
                 staged.write_at(at as u64, &w.bytes)?;
-                if number % RELEASED_WINDOWS == 0 {
-                    input.release(0..input.len());
-                }
                 Ok(digest)
             })
         })
@@ -264,7 +252,7 @@ impl<'i, 'a> File<'i, 'a> {
         machines: cil::Machines,
         key: Option<&StrongNameKey>,
     ) -> Result<(cil::Woven<'i, 'a>, Records)> {
-        let (source, file) = (self.source, self.source.file);
+        let source = self.source;
         let mut weaver = cil::Weaver::new(self.image, self.pdb, &plan, machines)?;
         if !cx.explain {
             weaver.share_names();
@@ -272,9 +260,6 @@ impl<'i, 'a> File<'i, 'a> {
         let part = |number, range| -> Result<(cil::Part, Records)> {
             let artifact = (number == 0).then_some(source.label);
             let mut part = with_worker(|w| weaver.part(range, &mut w.cil_scratch))?;
-            if number % RELEASED == RELEASED - 1 {
-                file.release(0..file.len());
-            }
             let (types, names) = (part.take_types(), part.take_names());
             let mut records = Records::of(artifact, types, &names, cx.explain);
             records.symbols.pack();
@@ -292,20 +277,18 @@ impl<'i, 'a> File<'i, 'a> {
             || weaver.look_ahead(),
         );
         let (joiner, mut records) = joined.finish()?;
-        file.release(0..file.len());
         let mut woven = with_worker(|w| joiner.finish(&mut w.cil_scratch))?;
-        // Only the steps need more memory than all that was before.
+        // Only the steps, and writing, need more memory than all that was before.
         drop(weaver);
         if !cx.explain {
             plan.methods = vec![];
         }
-        file.release(0..file.len());
+        source.file.release();
         let steps = woven.steps(true, key).into_iter().enumerate().par_bridge();
         let failed = steps.filter_map(|(number, step)| Some((number, step.run().err()?)));
         if let Some((_, e)) = failed.min_by_key(|(number, _)| *number) {
             return Err(e);
         }
-        file.release(0..file.len());
         let machines = std::mem::take(&mut woven.types);
         let machines = Records::of(None, machines, &Names::default(), cx.explain);
         records.append(machines);

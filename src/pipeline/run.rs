@@ -272,7 +272,7 @@ fn weave_assembly(
     }
     let (map, staged) = rayon::join(
         || write_map(ledger, job, output),
-        || stage_image(&written.image, input, output, &job.input),
+        || stage_image(&written.image, output, &job.input),
     );
     map?;
     staged?.commit()

@@ -240,37 +240,30 @@ fn old_rows(metadata: &Metadata<'_>, number: u8, shape: &Shape, fields: &FieldMa
 
 /// Sorts rows by a column; those that have the same there stay in order. They were sorted until fields moved.
 fn sort(rows: &mut Vec<u8>, shape: &Shape, key: usize, column: Column) {
-    let size = shape.row_size();
-    let (start, end) = (shape.offsets[key], shape.offsets[key + 1]);
-    let keys = (rows.chunks_exact(size)).map(|row| index(&row[start.into()..end.into()]));
-    if keys.clone().is_sorted() {
+    let (start, end) = (shape.offsets[key].into(), shape.offsets[key + 1].into());
+    let key = |row: &[u8]| index(&row[start..end]);
+    let old = rows.chunks_exact(shape.row_size());
+    if old.clone().is_sorted_by_key(key) {
         return;
     }
     // Fields have kept their order among themselves, and so has all else.
-    let (mut of_fields, mut others) = (Vec::new(), Vec::new());
-    for (key, row) in keys.zip(0u32..) {
-        match names_field(column, key) {
-            true => of_fields.push((key, row)),
-            false => others.push((key, row)),
-        }
-    }
-    let mut order = Vec::with_capacity(of_fields.len() + others.len());
-    let mut fields = of_fields.into_iter().peekable();
-    for other in others {
-        while let Some(field) = fields.next_if(|field| *field < other) {
-            order.push(field);
-        }
-        order.push(other);
-    }
-    order.extend(fields);
-    // Where it was no more than said that rows are sorted, they are now.
-    if !order.is_sorted() {
-        order.sort_unstable();
-    }
+    let names_field = |row: &&[u8]| names_field(column, key(row));
+    let mut fields = old.clone().filter(names_field).peekable();
+    let mut others = old.clone().filter(|row| !names_field(row)).peekable();
     let mut sorted = Vec::with_capacity(rows.len());
-    for (_, row) in order {
-        let at = row as usize * size;
-        sorted.extend_from_slice(&rows[at..at + size]);
+    while let Some(row) = match (fields.peek(), others.peek()) {
+        (Some(field), Some(other)) if key(field) < key(other) => fields.next(),
+        (_, Some(_)) => others.next(),
+        _ => fields.next(),
+    } {
+        sorted.extend_from_slice(row);
+    }
+    let new = sorted.chunks_exact(shape.row_size());
+    if !new.clone().is_sorted_by_key(key) {
+        // Where it was no more than said that rows are sorted, they are now.
+        let mut new: Vec<&[u8]> = old.collect();
+        new.sort_by_key(|row| key(row));
+        sorted = new.concat();
     }
     *rows = sorted;
 }

@@ -1,6 +1,6 @@
 //! The work on one body: layout, locals, code, clauses.
 
-use super::{Exit, Recipe, Rewritten, Scratch, Signatures, Snippet};
+use super::{Branch, Exit, Recipe, Rewritten, Scratch, Signatures, Snippet};
 use crate::aspect::advice::Reason;
 use crate::cil::body::{self, Body, Clause, ClauseKind};
 use crate::cil::insn::{self, Form, op};
@@ -10,6 +10,7 @@ use crate::cil::metadata::signature::{element, kind, without_modifiers};
 use crate::cil::metadata::tables;
 use crate::edit::{Layout, Place};
 use crate::error::Result;
+use std::ops::Range;
 
 /// Most locals of a method (III.1.3.2: indices 0 to 65,534).
 const MAX_LOCALS: u32 = 65_535;
@@ -35,6 +36,22 @@ impl Slots {
 
     fn fault_len(self, error: Snippet) -> u32 {
         local_len(self.exception) + error.len() + 1
+    }
+}
+
+/// Old pcs between which nothing changes, for branches that are asked for in their order.
+#[derive(Default)]
+struct Calm(Range<u32>);
+
+impl Calm {
+    /// Whether nothing changes from a branch to its target, so that it keeps its offset. Most do.
+    #[inline]
+    fn keeps(&mut self, layout: &Layout, branch: &Branch) -> bool {
+        let pc = branch.insn.pc;
+        if pc >= self.0.end {
+            self.0 = layout.calm(pc).0;
+        }
+        self.0.contains(&pc) && self.0.contains(&branch.target)
     }
 }
 
@@ -259,9 +276,13 @@ impl<'j, 'b> Job<'j, 'b> {
             }
             // Code this short has no branch that does not reach.
             if end > i8::MAX as u32 {
+                let mut calm = Calm::default();
                 for i in 0..scratch.branches.len() {
                     let b = scratch.branches[i];
-                    if b.insn.form != Form::ShortBranch || b.widened {
+                    if b.insn.form != Form::ShortBranch
+                        || b.widened
+                        || calm.keeps(&scratch.layout, &b)
+                    {
                         continue;
                     }
                     let from = scratch.layout.insn(b.insn.pc) + SHORT;
@@ -408,7 +429,11 @@ impl<'j, 'b> Job<'j, 'b> {
     /// Gives branches their new offsets, and takes `tail.` off calls that no longer are.
     fn patch(&self, scratch: &Scratch, watches_end: bool, code: &mut [u8]) {
         let layout = &scratch.layout;
+        let mut calm = Calm::default();
         for b in &scratch.branches {
+            if calm.keeps(layout, b) {
+                continue;
+            }
             let at = layout.insn(b.insn.pc);
             let to = self.landing(layout, b.insn.pc, b.target);
             let operand = at as usize + 1;

@@ -88,9 +88,8 @@ impl<'a> Folder<'a, '_> {
         if self.staged.is_some() {
             let pdbs = (pdbs.into_par_iter())
                 .map(|(path, found, bytes)| write_like(&path, &bytes, Some(&found.path)));
-            let images = (images.into_par_iter()).map(|(path, o, image)| {
-                stage_image(&image, &o.image, &path, &o.found.path)?.commit()
-            });
+            let images = (images.into_par_iter())
+                .map(|(path, o, image)| stage_image(&image, &path, &o.found.path)?.commit());
             let written: Vec<Result<()>> = images.chain(pdbs).collect();
             written.into_iter().collect::<Result<()>>()?;
         }
