@@ -86,6 +86,11 @@ impl WovenType {
         self.left.sort_by_key(|left| left.index);
     }
 
+    /// Bytes of all names and descriptors.
+    pub fn text_len(&self) -> usize {
+        self.text.len()
+    }
+
     /// Full name in its format's spelling.
     pub fn name(&self) -> &str {
         &self.text[..self.name]

@@ -22,7 +22,7 @@ pub(super) struct Identity<'a> {
 
 /// Bytes of the file that are hashed at once: few enough to stay in a core's cache while they are made, hashed and
 /// written. Another size makes other identities.
-pub(super) const WINDOW: usize = 256 << 10;
+pub(super) const WINDOW: usize = 64 << 10;
 
 /// What a window of a file that is finished but for its identity adds to it.
 pub struct WindowDigest {

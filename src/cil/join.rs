@@ -231,9 +231,12 @@ pub struct Joiner<'j, 'w, 'i, 'a> {
 impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
     /// Nothing yet.
     pub(super) fn new(weaver: &'j Weaver<'w, 'i, 'a>) -> Self {
+        let mut additions = weaver.additions.clone();
+        // In many programs every second method has locals that no other has.
+        additions.reserve_signatures(weaver.planned.len() / 2);
         Joiner {
             weaver,
-            additions: weaver.additions.clone(),
+            additions,
             edits: pdb::Edits::default(),
             parts: Vec::new(),
             left: Vec::new(),

@@ -206,9 +206,22 @@ impl Scratch {
             // Most instructions are passed over by their length.
             let known = insn::quick(first);
             let end = pc + u32::from(known & quick::LENGTH);
-            if known & quick::TOKEN == 0 && known != 0 && end as usize <= code.len() {
-                if known & quick::UNSAFE != 0 {
+            if known != 0 && end as usize <= code.len() {
+                if known & (quick::UNSAFE | quick::TOKEN) != 0 {
                     self.last_unsafe = Some(pc);
+                }
+                if known & quick::TOKEN != 0 {
+                    let insn = Insn {
+                        pc,
+                        len: end - pc,
+                        opcode: u16::from(first),
+                        form: Form::Token,
+                    };
+                    if token_table(insn.token(code)) == table::FIELD {
+                        self.fields.push((pc, end - 4));
+                    }
+                    self.jumps += u32::from(insn.opcode == op::JMP);
+                    each(insn, prefixes.unwrap_or(pc));
                 }
                 prefixes = None;
                 pc = end;
@@ -225,7 +238,6 @@ impl Scratch {
                 Form::Plain => self.last_unsafe = Some(pc),
                 Form::Token => {
                     self.last_unsafe = Some(pc);
-                    self.jumps += u32::from(insn.opcode == op::JMP);
                     each(insn, prefixes.unwrap_or(pc));
                 }
                 Form::ShortBranch | Form::Branch => {

@@ -47,6 +47,11 @@ impl<'i, 'a> Survey<'i, 'a> {
         self.image.metadata.tables.rows(table::TYPE_DEF)
     }
 
+    /// The number of methods.
+    pub fn methods(&self) -> u32 {
+        self.image.metadata.tables.rows(table::METHOD_DEF)
+    }
+
     /// All types in parts with about so many methods, each a range of types for [`Survey::scan`].
     pub fn parts(&self, methods: u32) -> Vec<Range<u32>> {
         let mut parts: Vec<Range<u32>> = Vec::new();

@@ -1,32 +1,64 @@
 //! Signatures of locals: each once, by the order in which they are first asked for.
 
-use rustc_hash::{FxHashMap, FxHasher};
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
+use rustc_hash::FxHasher;
 use std::hash::Hasher;
 use std::ops::Range;
 
 /// Different blobs, numbered.
 #[derive(Clone, Default)]
 pub struct Signatures {
+    blobs: Blobs,
+    /// Numbers by their blobs.
+    known: HashTable<u32>,
+}
+
+#[derive(Clone, Default)]
+struct Blobs {
     bytes: Vec<u8>,
     /// Where each blob ends.
     ends: Vec<u32>,
-    /// Numbers by hashes. Of blobs with the same hash, the later ones are under the next free keys.
-    known: FxHashMap<u64, u32>,
 }
 
-impl Signatures {
-    /// How many there are.
-    pub fn count(&self) -> usize {
-        self.ends.len()
-    }
-
-    /// A blob by its number.
-    pub fn blob(&self, number: usize) -> &[u8] {
+impl Blobs {
+    #[inline]
+    fn get(&self, number: usize) -> &[u8] {
         let start = match number {
             0 => 0,
             _ => self.ends[number - 1],
         };
         &self.bytes[start as usize..self.ends[number] as usize]
+    }
+}
+
+#[inline]
+fn hash(blob: &[u8]) -> u64 {
+    let mut hasher = FxHasher::default();
+    hasher.write(blob);
+    hasher.finish()
+}
+
+impl Signatures {
+    /// Takes room for about so many.
+    pub fn reserve(&mut self, count: usize) {
+        /// What a blob takes in many programs.
+        const USUAL: usize = 16;
+        let blobs = &mut self.blobs;
+        blobs.bytes.reserve(count * USUAL);
+        blobs.ends.reserve(count);
+        self.known
+            .reserve(count, |&number| hash(blobs.get(number as usize)));
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.blobs.ends.len()
+    }
+
+    /// A blob by its number.
+    pub fn blob(&self, number: usize) -> &[u8] {
+        self.blobs.get(number)
     }
 
     /// The blobs with these numbers.
@@ -36,26 +68,26 @@ impl Signatures {
 
     /// The number of a blob; `None` if it is new, and then has the next number.
     pub fn add(&mut self, blob: &[u8]) -> Option<usize> {
-        let mut hasher = FxHasher::default();
-        hasher.write(blob);
-        let mut key = hasher.finish();
-        while let Some(&number) = self.known.get(&key) {
-            if self.blob(number as usize) == blob {
-                return Some(number as usize);
-            }
-            key = key.wrapping_add(1);
-        }
-        self.known.insert(key, self.ends.len() as u32);
-        self.bytes.extend_from_slice(blob);
-        self.ends.push(self.bytes.len() as u32);
+        let Signatures { blobs, known } = self;
+        let next = blobs.ends.len() as u32;
+        match known.entry(
+            hash(blob),
+            |&number| blobs.get(number as usize) == blob,
+            |&number| hash(blobs.get(number as usize)),
+        ) {
+            Entry::Occupied(number) => return Some(*number.get() as usize),
+            Entry::Vacant(place) => place.insert(next),
+        };
+        blobs.bytes.extend_from_slice(blob);
+        blobs.ends.push(blobs.bytes.len() as u32);
         None
     }
 
     /// No more are added: keeps what tells them apart no longer.
     pub fn close(&mut self) {
-        self.known = FxHashMap::default();
-        self.bytes.shrink_to_fit();
-        self.ends.shrink_to_fit();
+        self.known = HashTable::new();
+        self.blobs.bytes.shrink_to_fit();
+        self.blobs.ends.shrink_to_fit();
     }
 }
 

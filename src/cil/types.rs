@@ -97,7 +97,7 @@ impl Names {
         let tables = &image.metadata.tables;
         // Types that enclose one another could have as much text as one likes.
         let most = 4 * image.metadata.strings.data().len() + 4096;
-        let mut text = String::new();
+        let mut text = String::with_capacity(image.metadata.strings.data().len().min(most));
         let mut definitions = vec![0; 1];
         definitions.reserve_exact(enclosing.len());
         for (ty, row) in (1..).zip(tables.iter(table::TYPE_DEF)) {

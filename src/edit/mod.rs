@@ -118,8 +118,15 @@ impl Layout {
     /// The stop at `pc`, or else the shift that the last one before it leaves.
     #[inline]
     fn find(&self, pc: u32) -> Result<&Stop, u32> {
-        let i = self.stops.partition_point(|s| s.pc <= pc);
-        match i.checked_sub(1).map(|i| &self.stops[i]) {
+        let before = match self.stops.last() {
+            // Where code ends is asked for most.
+            Some(last) if last.pc <= pc => Some(last),
+            _ => {
+                let i = self.stops.partition_point(|s| s.pc <= pc);
+                i.checked_sub(1).map(|i| &self.stops[i])
+            }
+        };
+        match before {
             None => Err(pc),
             Some(stop) if stop.pc == pc => Ok(stop),
             Some(stop) => Err((pc as i32 + stop.shift_after()) as u32),

@@ -213,8 +213,11 @@ impl<'i, 'a> File<'i, 'a> {
         if !matcher.bytes_may_match(source.file) {
             return Ok(None);
         }
-        let (survey, machines) =
-            rayon::join(|| cil::Survey::read(image), || cil::Machines::read(image));
+        // Names of types are asked for as soon as the first type is shown.
+        let (_, (survey, machines)) = rayon::join(
+            || image.types(),
+            || (cil::Survey::read(image), cil::Machines::read(image)),
+        );
         let base_of = |_: u32, name: &str| (cx.id_base)(name, 0);
         let part = |types: Range<u32>| {
             let place = (Platform::DotNet, types.start);
@@ -222,7 +225,8 @@ impl<'i, 'a> File<'i, 'a> {
                 survey.scan(types, visitor)
             })
         };
-        let plan = InOrder::new(Plan::default(), |plan: &mut Plan, part| {
+        let room = Plan::new(Vec::with_capacity(survey.methods() as usize));
+        let plan = InOrder::new(room, |plan: &mut Plan, part| {
             plan.append(part);
             Ok(())
         });

@@ -33,6 +33,13 @@ impl Records {
         if let Some(artifact) = artifact {
             records.symbols.artifact(artifact);
         }
+        /// What a method, a type or a name takes beside its text.
+        const BESIDE: usize = 8;
+        let named = names.iter().map(|name| name.len() + BESIDE);
+        let text = types
+            .iter()
+            .map(|ty| ty.text_len() + ty.methods().len() * BESIDE);
+        records.symbols.reserve(named.chain(text).sum());
         records.symbols.names(names);
         for ty in types {
             if ty.methods().len() > 0 {

@@ -117,6 +117,11 @@ pub struct Writer {
 }
 
 impl Writer {
+    /// Takes room for about so many bytes of names.
+    pub fn reserve(&mut self, bytes: usize) {
+        self.payload.reserve(bytes.min(BLOCK));
+    }
+
     /// The types that follow come from this artifact.
     pub fn artifact(&mut self, name: &str) {
         self.payload.push(TAG_ARTIFACT);

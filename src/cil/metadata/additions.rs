@@ -107,6 +107,12 @@ impl Additions {
         Ok(token)
     }
 
+    /// Takes room for about so many signatures of locals.
+    pub fn reserve_signatures(&mut self, count: usize) {
+        self.signatures.reserve(count);
+        self.signature_tokens.reserve(count);
+    }
+
     /// No more signatures are added: keeps what tells them apart no longer.
     pub fn close_signatures(&mut self) {
         self.signatures = Signatures::default();
