@@ -1,7 +1,7 @@
 //! An assembly or module: the CLI header (ECMA-335 II.25.3.3) and its metadata, in place.
 
 use crate::aspect::advice::Reason;
-use crate::bytes::Cursor;
+use crate::bytes::{Cursor, prefetch};
 use crate::cil::body::Body;
 use crate::cil::foundation;
 use crate::cil::metadata::schema::{coded, column, table};
@@ -394,6 +394,28 @@ impl<'a> Image<'a> {
             _ => Ok(tables
                 .row(table::METHOD_PTR, position)?
                 .get(column::method_ptr::METHOD)),
+        }
+    }
+
+    /// Asks for what a row a few methods behind this one refers to: names and signatures lie anywhere, and whoever goes
+    /// through all methods would wait for each.
+    #[inline]
+    pub(crate) fn prefetch_behind(&self, method: u32) {
+        use column::method_def::{NAME, RVA, SIGNATURE};
+        /// So many that memory has answered by then.
+        const AHEAD: u32 = 6;
+        let metadata = &self.metadata;
+        let behind = method.saturating_add(AHEAD);
+        if behind > metadata.tables.rows(table::METHOD_DEF) {
+            return;
+        }
+        let Ok(row) = metadata.tables.row(table::METHOD_DEF, behind) else {
+            return;
+        };
+        prefetch(metadata.strings.data(), row.get(NAME) as usize);
+        prefetch(metadata.blobs.data(), row.get(SIGNATURE) as usize);
+        if let Some((body, _)) = self.pe.locate(row.get(RVA)) {
+            prefetch(self.bytes, body);
         }
     }
 

@@ -102,6 +102,7 @@ impl<'i, 'a> Survey<'i, 'a> {
                 .any(|ty| marks.of_type(ty) & Marks::COMPILER_GENERATED != 0);
             for (index, position) in image.method_positions(ty)?.enumerate() {
                 let number = image.method_at(position)?;
+                image.prefetch_behind(number);
                 let row = tables.row(table::METHOD_DEF, number).map_err(in_metadata)?;
                 let name = row.get(column::method_def::NAME);
                 let name = match names || may_tell_kind(strings.first(name)) {

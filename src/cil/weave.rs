@@ -248,6 +248,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         let positions = image.method_positions(number + 1)?;
         for (place, planned) in (first..).zip(planned) {
             let method = image.method_at(positions.start + planned.index)?;
+            image.prefetch_behind(method);
             let outcome = match &self.tokens {
                 Ok(_) if in_machine => Ok(Err(Reason::InStateMachine)),
                 Ok(tokens) => match self.machines.of(method) {
