@@ -203,8 +203,14 @@ impl Scratch {
         let mut pc = 0;
         let mut prefixes = None;
         while let Some(&first) = code.get(pc as usize) {
-            // Most instructions are passed over by their length.
             let known = insn::quick(first);
+            // Half of all: where the next one begins is foreseen, rather than computed.
+            if known == 1 {
+                prefixes = None;
+                pc += 1;
+                continue;
+            }
+            // Most of the others are passed over by their length, too.
             let end = pc + u32::from(known & quick::LENGTH);
             if known != 0 && end as usize <= code.len() {
                 if known & (quick::UNSAFE | quick::TOKEN) != 0 {
