@@ -19,6 +19,11 @@ impl Names {
         self.ends.clear();
     }
 
+    /// Bytes that they take.
+    pub fn size(&self) -> usize {
+        self.text.len() + std::mem::size_of_val(&self.ends[..])
+    }
+
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
@@ -46,7 +51,7 @@ impl Names {
     }
 
     /// All names, in the order of their numbers.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = &str> {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &str> + Clone {
         (0..self.ends.len()).map(|number| self.get(number as u32).expect("it is one of them"))
     }
 

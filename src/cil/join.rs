@@ -3,11 +3,12 @@
 
 use crate::aspect::advice::Reason;
 use crate::aspect::woven::WovenType;
+use crate::bytes::Names;
 use crate::cil::image::Image;
 use crate::cil::lower::{self, Shape};
 use crate::cil::metadata::additions::{Additions, FieldMap};
 use crate::cil::metadata::schema::table;
-use crate::cil::metadata::signature;
+use crate::cil::metadata::signature::{self, Referred};
 use crate::cil::metadata::tables::token_row;
 use crate::cil::output::{Bodies, NewBody};
 use crate::cil::pdb::{self, Pdb};
@@ -38,6 +39,8 @@ pub struct Woven<'i, 'a> {
     tail_calls: u32,
     /// The types with planned methods that have state machines, ascending.
     pub types: Vec<WovenType>,
+    /// What the descriptors of the other planned methods refer to, if [`Weaver::share_names`] was asked for.
+    pub names: Names,
 }
 
 impl<'a> Woven<'_, 'a> {
@@ -221,6 +224,8 @@ pub struct Joiner<'j, 'w, 'i, 'a> {
     /// Methods that stay as they were.
     left: Vec<u32>,
     tail_calls: u32,
+    /// The types that descriptors refer to.
+    referred: Referred,
     /// Those that are still to be woven.
     machines: Vec<PlannedMachine>,
     types: Vec<WovenType>,
@@ -241,6 +246,7 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
             parts: Vec::new(),
             left: Vec::new(),
             tail_calls: 0,
+            referred: Referred::default(),
             machines: Vec::new(),
             types: Vec::new(),
             renumbers: None,
@@ -261,6 +267,7 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
         self.parts.push((part.bodies, Some(tokens)));
         self.left.append(&mut part.left);
         self.tail_calls += part.tail_calls;
+        self.referred.append(&part.referred);
         self.machines.append(&mut part.machines);
         Ok(())
     }
@@ -409,6 +416,7 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
             parts: self.parts,
             tail_calls: self.tail_calls,
             types: self.types,
+            names: self.referred.names(self.weaver.image),
         })
     }
 }

@@ -7,7 +7,6 @@
 use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::plan::{Plan, Planned, Skipped};
 use crate::aspect::woven::WovenType;
-use crate::bytes::Names;
 use crate::cil::body::{self, Body};
 use crate::cil::calls::ConstructorCalls;
 use crate::cil::hooks;
@@ -17,7 +16,7 @@ use crate::cil::lower::{self, Calls, Shape, Tokens};
 use crate::cil::machines::{Machine, Machines};
 use crate::cil::metadata::additions::Additions;
 use crate::cil::metadata::schema::{coded, column, table};
-use crate::cil::metadata::signature::{Descriptors, MethodSignature};
+use crate::cil::metadata::signature::{Descriptors, MethodSignature, Referred};
 use crate::cil::metadata::tables::{decode, token, token_row, token_table};
 use crate::cil::output::{Bodies, NewBody};
 use crate::cil::pdb::{self, Pdb};
@@ -65,7 +64,8 @@ pub struct Part {
     pub(super) tokens: TokenPlaces,
     pub(super) pdb: pdb::Edits,
     pub(super) types: Vec<WovenType>,
-    names: Names,
+    /// The types that descriptors refer to.
+    pub(super) referred: Referred,
     pub(super) machines: Vec<PlannedMachine>,
     /// The other methods that stay as they were: `MethodDef` rows.
     pub(super) left: Vec<u32>,
@@ -140,11 +140,6 @@ impl Part {
     pub fn take_types(&mut self) -> Vec<WovenType> {
         std::mem::take(&mut self.types)
     }
-
-    /// The names that the descriptors of these types' methods refer to, if [`Weaver::share_names`] was asked for.
-    pub fn take_names(&mut self) -> Names {
-        std::mem::take(&mut self.names)
-    }
 }
 
 impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
@@ -183,7 +178,8 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         })
     }
 
-    /// Descriptors are to refer to the names of types: most of a program's symbols are such names, over and over.
+    /// Descriptors in [`Part::take_types`] are to refer to [`Woven::names`]: most of a program's symbols are names of types,
+    /// over and over.
     pub fn share_names(&mut self) {
         self.shares_names = true;
     }
@@ -220,7 +216,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         }
         part.bodies = scratch.take_bodies();
         part.signatures.close();
-        part.names = scratch.descriptors.take_names();
+        part.referred = scratch.descriptors.take_referred();
         part.tokens.locals.shrink_to_fit();
         part.tokens.fields.shrink_to_fit();
         Ok(part)

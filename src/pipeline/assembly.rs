@@ -1,7 +1,6 @@
 //! .NET assemblies, each with the symbols file (.pdb) beside it.
 
 use crate::aspect::plan::Plan;
-use crate::bytes::Names;
 use crate::cil::{self, StrongNameKey, Written};
 use crate::container::input::Input;
 use crate::container::stage::Staged;
@@ -264,8 +263,7 @@ impl<'i, 'a> File<'i, 'a> {
         let part = |number, range| -> Result<(cil::Part, Records)> {
             let artifact = (number == 0).then_some(source.label);
             let mut part = with_worker(|w| weaver.part(range, &mut w.cil_scratch))?;
-            let (types, names) = (part.take_types(), part.take_names());
-            let mut records = Records::of(artifact, types, &names, cx.explain);
+            let mut records = Records::of(artifact, part.take_types(), !cx.explain, cx.explain);
             records.symbols.pack();
             Ok((part, records))
         };
@@ -288,14 +286,24 @@ impl<'i, 'a> File<'i, 'a> {
             plan.methods = vec![];
         }
         source.file.release();
+        let names = std::mem::take(&mut woven.names);
         let steps = woven.steps(true, key).into_iter().enumerate().par_bridge();
         let failed = steps.filter_map(|(number, step)| Some((number, step.run().err()?)));
-        if let Some((_, e)) = failed.min_by_key(|(number, _)| *number) {
+        let (failed, names) = rayon::join(
+            || failed.min_by_key(|(number, _)| *number),
+            || {
+                let mut symbols = Writer::default();
+                symbols.names(&names);
+                symbols.pack();
+                symbols
+            },
+        );
+        if let Some((_, e)) = failed {
             return Err(e);
         }
         let machines = std::mem::take(&mut woven.types);
-        let machines = Records::of(None, machines, &Names::default(), cx.explain);
-        records.append(machines);
+        records.append(Records::of(None, machines, false, cx.explain));
+        records.name(names);
         records.complete(plan, cx.explain);
         Ok((woven, records))
     }

@@ -2,7 +2,6 @@
 
 use crate::aspect::plan::{Plan, Skipped};
 use crate::aspect::woven::WovenType;
-use crate::bytes::Names;
 use crate::pipeline::process::Touched;
 use crate::symbols::Writer;
 use rustc_hash::FxHashMap;
@@ -21,26 +20,22 @@ pub(crate) struct Records {
 }
 
 impl Records {
-    /// Records woven types, the first ones of an artifact if that is named; `explain` keeps them all. Their descriptors
-    /// refer to `names`, if there are any.
+    /// Records woven types, the first ones of an artifact if that is named; `explain` keeps them all. `by_names`: their
+    /// descriptors refer to names, which [`Records::name`] adds.
     pub(crate) fn of(
         artifact: Option<&str>,
         types: Vec<WovenType>,
-        names: &Names,
+        by_names: bool,
         explain: bool,
     ) -> Records {
         let mut records = Records::default();
         if let Some(artifact) = artifact {
             records.symbols.artifact(artifact);
         }
-        /// What a method, a type or a name takes beside its text.
+        /// What a method or a type takes beside its text.
         const BESIDE: usize = 8;
-        let named = names.iter().map(|name| name.len() + BESIDE);
-        let text = types
-            .iter()
-            .map(|ty| ty.text_len() + ty.methods().len() * BESIDE);
-        records.symbols.reserve(named.chain(text).sum());
-        records.symbols.names(names);
+        let sizes = (types.iter()).map(|ty| ty.text_len() + (1 + ty.methods().len()) * BESIDE);
+        records.symbols.reserve(sizes.sum());
         for ty in types {
             if ty.methods().len() > 0 {
                 records.classes.push(ty.ty);
@@ -48,9 +43,9 @@ impl Records {
                 records.symbols.ty(ty.name(), ty.file());
                 for m in ty.methods() {
                     let symbols = &mut records.symbols;
-                    match names.is_empty() {
-                        true => symbols.method(m.id, m.name, m.descriptor, m.line),
-                        false => symbols.method_by_names(m.id, m.name, m.descriptor, m.line),
+                    match by_names {
+                        true => symbols.method_by_names(m.id, m.name, m.descriptor, m.line),
+                        false => symbols.method(m.id, m.name, m.descriptor, m.line),
                     }
                 }
             }
@@ -60,6 +55,12 @@ impl Records {
         }
         records.symbols.end_block();
         records
+    }
+
+    /// Adds the names that descriptors refer to, packed, in front of all.
+    pub(crate) fn name(&mut self, mut names: Writer) {
+        names.append(&mut self.symbols);
+        self.symbols = names;
     }
 
     /// Adds the records of other methods, partly of types that there are already.

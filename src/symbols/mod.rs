@@ -36,6 +36,10 @@ const TAG_TYPE: u8 = 2;
 const TAG_METHOD: u8 = 3;
 const TAG_NAMES: u8 = 4;
 const TAG_METHOD_BY_NAMES: u8 = 5;
+const TAG_MORE_NAMES: u8 = 6;
+
+/// Most bytes of names at one time.
+const MAX_NAMES: usize = 64 << 20;
 
 /// Longest descriptor that refers to names, and most bytes of all different ones of a block; those beyond are `?`.
 const MAX_DESCRIPTOR: usize = 1 << 17;
@@ -137,12 +141,23 @@ impl Writer {
 
     /// What the descriptors of the methods that follow can refer to, in place of what was given before.
     pub fn names(&mut self, names: &Names) {
-        if !names.is_empty() {
-            self.payload.push(TAG_NAMES);
-            put_uleb32(&mut self.payload, names.iter().len() as u32);
-            for name in names.iter() {
+        let mut tag = TAG_NAMES;
+        let mut left = names.iter().peekable();
+        while left.peek().is_some() {
+            let mut room = BLOCK;
+            let fitting = left.clone().take_while(|name| {
+                let fits = room > 0;
+                room = room.saturating_sub(name.len() + 1);
+                fits
+            });
+            let count = fitting.count();
+            self.payload.push(tag);
+            put_uleb32(&mut self.payload, count as u32);
+            for name in left.by_ref().take(count) {
                 self.str(name);
             }
+            self.end_block_if_full();
+            tag = TAG_MORE_NAMES;
         }
     }
 
@@ -164,6 +179,10 @@ impl Writer {
         self.str(descriptor);
         put_uleb32(&mut self.payload, line);
         self.count += 1;
+        self.end_block_if_full();
+    }
+
+    fn end_block_if_full(&mut self) {
         if self.payload.len() >= BLOCK {
             self.end_block();
         }
@@ -356,9 +375,14 @@ impl Symbols {
                     place.ty = text(&mut cursor)?.into();
                     place.file = text(&mut cursor)?.into();
                 }
-                TAG_NAMES => {
-                    place.names.clear();
-                    whole.clear();
+                tag @ (TAG_NAMES | TAG_MORE_NAMES) => {
+                    if tag == TAG_NAMES {
+                        place.names.clear();
+                        whole.clear();
+                    }
+                    if place.names.size() + payload.len() > MAX_NAMES {
+                        return Err(Error::malformed(at, "too many names in a symbols map"));
+                    }
                     for _ in 0..cursor.uleb32()? {
                         let name = text(&mut cursor)?;
                         (place.names).add(|names| {
@@ -475,6 +499,49 @@ mod tests {
         assert_eq!(symbols.get(9).unwrap().parameters(), "()");
         assert_eq!(symbols.name(1), "[0x00000001]");
         assert_eq!(symbols.len(), 2);
+    }
+
+    #[test]
+    fn names_may_take_several_blocks() {
+        let mut names = Names::default();
+        for number in 0..40_000 {
+            let put = |text: &mut String| write!(text, "Acme.Orders.Type{number}");
+            names.add(put).unwrap();
+        }
+        let last = names.iter().len() as u32 - 1;
+        let mut w = Writer::default();
+        w.names(&names);
+        for (id, number) in [(1, 0), (2, last / 2), (3, last)] {
+            let mut descriptor = "()".to_owned();
+            Names::refer(number, &mut descriptor);
+            w.method_by_names(id, "Make", &descriptor, 0);
+        }
+        let map = w.finish();
+        let blocks = u32::from_le_bytes(map[12..16].try_into().unwrap());
+        assert!(blocks > 3, "{blocks}");
+        let mut symbols = Symbols::default();
+        symbols.add(&map).unwrap();
+        let descriptor = |id| symbols.get(id).unwrap().descriptor.to_string();
+        assert_eq!(descriptor(1), "()Acme.Orders.Type0");
+        assert_eq!(descriptor(2), format!("()Acme.Orders.Type{}", last / 2));
+        assert_eq!(descriptor(3), format!("()Acme.Orders.Type{last}"));
+    }
+
+    #[test]
+    fn names_out_of_proportion_are_refused() {
+        // A few kilobytes with millions of names.
+        let many = 4_000_000u32;
+        let mut w = Writer::default();
+        for _ in 0..8 {
+            w.payload.push(TAG_MORE_NAMES);
+            put_uleb32(&mut w.payload, many);
+            w.payload.resize(w.payload.len() + many as usize, 0);
+            w.pack();
+        }
+        let map = w.finish();
+        assert!(map.len() < 100_000, "{}", map.len());
+        let e = Symbols::default().add(&map).unwrap_err();
+        assert!(e.to_string().contains("too many names"), "{e}");
     }
 
     #[test]

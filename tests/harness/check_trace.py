@@ -124,9 +124,9 @@ def read_symbols(trace, data):
             elif tag == 2:
                 owner, at = text(block, at)
                 _, at = text(block, at)
-            elif tag == 4:
+            elif tag in (4, 6):
                 number, at = leb128(block, at)
-                names = []
+                names = names if tag == 6 else []
                 for _ in range(number):
                     name, at = text(block, at)
                     names.append(name)

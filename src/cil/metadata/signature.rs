@@ -4,7 +4,7 @@ use crate::bytes;
 use crate::cil::image::Image;
 use crate::cil::metadata::heaps::compressed;
 use crate::cil::metadata::schema::{coded, column, table};
-use crate::cil::metadata::tables::{decode, token_row, token_table};
+use crate::cil::metadata::tables::{decode, token, token_row, token_table};
 use crate::error::{Error, Kind, Result};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
@@ -222,72 +222,133 @@ struct Names<'o, 'i, 'a> {
     parts: u32,
     /// Whether the image's names of types are made.
     known: bool,
-    /// Takes the names of types, to which the text refers then.
-    shared: Option<&'o mut SharedNames>,
+    /// Takes the numbers of the types that the text refers to instead of naming them.
+    shared: Option<&'o mut Referred>,
     /// Bytes of the names that it refers to.
     referred: usize,
 }
 
-/// The names of types, by their tokens, that several signatures refer to.
+/// The types that texts refer to, by their numbers, which are the same in all texts of an image: first the
+/// [`PRIMITIVES`], then definitions and references by their rows, then these again, without their arity.
 #[derive(Default)]
-struct SharedNames {
-    names: bytes::Names,
-    /// Numbers by tokens; those without their arity by the tokens' complements.
-    numbers: FxHashMap<u32, u32>,
+pub struct Referred {
+    /// A bit for each number.
+    bits: Vec<u64>,
 }
 
-impl SharedNames {
-    fn number(&mut self, image: &Image<'_>, token: u32, has_arity: bool) -> Result<u32> {
-        let key = if has_arity { token } else { !token };
-        if let Some(&number) = self.numbers.get(&key) {
-            return Ok(number);
+impl Referred {
+    fn add(&mut self, number: u32) {
+        let word = number as usize / 64;
+        if word >= self.bits.len() {
+            self.bits.resize(word + 1, 0);
         }
-        let number = self.names.add(|out| {
-            let mut names = Names {
-                image,
-                start: out.len(),
-                parts: 0,
-                known: true,
-                shared: None,
-                referred: 0,
-                out,
-            };
-            names.token(token, 0)?;
-            if !has_arity {
-                names.drop_arity();
-            }
-            Ok(())
-        })?;
-        self.numbers.insert(key, number);
-        Ok(number)
+        self.bits[word] |= 1 << (number % 64);
+    }
+
+    /// Adds what other texts refer to.
+    pub fn append(&mut self, other: &Referred) {
+        if other.bits.len() > self.bits.len() {
+            self.bits.resize(other.bits.len(), 0);
+        }
+        for (mine, other) in self.bits.iter_mut().zip(&other.bits) {
+            *mine |= other;
+        }
+    }
+
+    /// All names up to the last that is referred to, by their numbers; those in between that nothing refers to are empty.
+    pub fn names(&self, image: &Image<'_>) -> bytes::Names {
+        let mut names = bytes::Names::default();
+        let end = self
+            .bits
+            .last()
+            .map_or(0, |word| 64 * self.bits.len() as u32 - word.leading_zeros());
+        for number in 0..end {
+            let is_wanted = self.bits[number as usize / 64] >> (number % 64) & 1 == 1;
+            let added: std::result::Result<_, ()> = names.add(|name| {
+                if is_wanted {
+                    put_numbered(image, number, name);
+                }
+                Ok(())
+            });
+            debug_assert_eq!(added, Ok(number));
+        }
+        names
     }
 }
 
-/// The namespaces and names of the element types that stand for themselves.
-fn primitive(element: u8) -> Option<&'static str> {
-    const FIRST: [&str; 14] = [
-        "System.Void",
-        "System.Boolean",
-        "System.Char",
-        "System.SByte",
-        "System.Byte",
-        "System.Int16",
-        "System.UInt16",
-        "System.Int32",
-        "System.UInt32",
-        "System.Int64",
-        "System.UInt64",
-        "System.Single",
-        "System.Double",
-        "System.String",
-    ];
+/// The number of a definition or a reference.
+fn number_of(image: &Image<'_>, ty: u32, has_arity: bool) -> u32 {
+    let rows = |table| image.metadata.tables.rows(table);
+    let (definitions, references) = (rows(table::TYPE_DEF), rows(table::TYPE_REF));
+    let mut number = PRIMITIVES.len() as u32 + token_row(ty) - 1;
+    if token_table(ty) != table::TYPE_DEF {
+        number += definitions;
+    }
+    if !has_arity {
+        number += definitions + references;
+    }
+    number
+}
+
+/// Appends the name that has a number.
+fn put_numbered(image: &Image<'_>, number: u32, out: &mut String) {
+    let Some(number) = number.checked_sub(PRIMITIVES.len() as u32) else {
+        return out.push_str(PRIMITIVES[number as usize]);
+    };
+    let rows = |table| image.metadata.tables.rows(table);
+    let (definitions, references) = (rows(table::TYPE_DEF), rows(table::TYPE_REF));
+    let row = number % (definitions + references);
+    let ty = match row.checked_sub(definitions) {
+        None => token(table::TYPE_DEF, row + 1),
+        Some(row) => token(table::TYPE_REF, row + 1),
+    };
+    let start = out.len();
+    out.push_str(image.types().name(ty).unwrap_or("?"));
+    if number != row {
+        drop_arity(start, out);
+    }
+}
+
+/// The names of the element types that stand for themselves.
+const PRIMITIVES: [&str; 18] = [
+    "System.Void",
+    "System.Boolean",
+    "System.Char",
+    "System.SByte",
+    "System.Byte",
+    "System.Int16",
+    "System.UInt16",
+    "System.Int32",
+    "System.UInt32",
+    "System.Int64",
+    "System.UInt64",
+    "System.Single",
+    "System.Double",
+    "System.String",
+    "System.TypedReference",
+    "System.IntPtr",
+    "System.UIntPtr",
+    "System.Object",
+];
+
+/// The place of an element type among [`PRIMITIVES`].
+fn primitive(element: u8) -> Option<usize> {
     match element {
-        element::VOID..=element::STRING => Some(FIRST[usize::from(element - 1)]),
-        element::TYPEDBYREF => Some("System.TypedReference"),
-        element::I => Some("System.IntPtr"),
-        element::U => Some("System.UIntPtr"),
-        element::OBJECT => Some("System.Object"),
+        element::VOID..=element::STRING => Some(usize::from(element - 1)),
+        element::TYPEDBYREF => Some(14),
+        element::I => Some(15),
+        element::U => Some(16),
+        element::OBJECT => Some(17),
         _ => None,
+    }
+}
+
+/// Takes the arity off the name that begins at `start` and ends the text: `` `2 ``.
+fn drop_arity(start: usize, text: &mut String) {
+    let name = &text[start..];
+    let rest = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    if rest.len() < name.len() && rest.ends_with('`') {
+        text.truncate(start + rest.len() - 1);
     }
 }
 
@@ -305,8 +366,11 @@ impl Names<'_, '_, '_> {
     fn ty(&mut self, reader: &mut Reader<'_>, depth: u32) -> Result<()> {
         self.step(depth)?;
         let element = reader.u8()?;
-        if let Some(name) = primitive(element) {
-            self.out.push_str(name);
+        if let Some(number) = primitive(element) {
+            let name = PRIMITIVES[number];
+            if !self.refer_to(number as u32, name)? {
+                self.out.push_str(name);
+            }
             return Ok(());
         }
         match element {
@@ -347,8 +411,10 @@ impl Names<'_, '_, '_> {
                 reader.u8()?;
                 let token = reader.type_token()?;
                 if !self.refer(token, false)? {
+                    let start = self.out.len();
                     self.token(token, depth + 1)?;
-                    self.drop_arity();
+                    // The arguments tell how many there are.
+                    drop_arity(start, self.out);
                 }
                 self.out.push('<');
                 for i in 0..reader.number()? {
@@ -366,19 +432,6 @@ impl Names<'_, '_, '_> {
             _ => return Err(wrong("unknown type in a signature")),
         }
         Ok(())
-    }
-
-    /// The arguments tell how many there are.
-    fn drop_arity(&mut self) {
-        let digits = self.out.len()
-            - self
-                .out
-                .trim_end_matches(|c: char| c.is_ascii_digit())
-                .len();
-        let at = self.out.len() - digits;
-        if digits > 0 && at > self.start && self.out.as_bytes()[at - 1] == b'`' {
-            self.out.truncate(at - 1);
-        }
     }
 
     /// Parameters and return type of a method's signature (a blob).
@@ -406,19 +459,28 @@ impl Names<'_, '_, '_> {
         self.ty(&mut returns, depth)
     }
 
-    /// Refers to a type instead of naming it, if names are shared.
-    fn refer(&mut self, token: u32, has_arity: bool) -> Result<bool> {
-        let is_named = matches!(token_table(token), table::TYPE_DEF | table::TYPE_REF);
-        let Some(shared) = self.shared.as_deref_mut().filter(|_| is_named) else {
+    /// Refers to a definition or a reference instead of naming it, if names are shared and it has one.
+    fn refer(&mut self, ty: u32, has_arity: bool) -> Result<bool> {
+        if self.shared.is_none() {
+            return Ok(false);
+        }
+        match self.image.types().name(ty) {
+            Some(name) => self.refer_to(number_of(self.image, ty, has_arity), name),
+            None => Ok(false),
+        }
+    }
+
+    fn refer_to(&mut self, number: u32, name: &str) -> Result<bool> {
+        let Some(shared) = &mut self.shared else {
             return Ok(false);
         };
-        let number = shared.number(self.image, token, has_arity)?;
-        self.referred += shared.names.get(number).map_or(0, str::len);
-        bytes::Names::refer(number, self.out);
-        match self.referred > MAX_TEXT {
-            true => Err(wrong("a type nested too deeply")),
-            false => Ok(true),
+        self.referred += name.len();
+        if self.referred > MAX_TEXT {
+            return Err(wrong("a type nested too deeply"));
         }
+        shared.add(number);
+        bytes::Names::refer(number, self.out);
+        Ok(true)
     }
 
     /// A `TypeDef`, `TypeRef` or `TypeSpec`.
@@ -484,7 +546,7 @@ fn put(image: &Image<'_>, out: &mut String, f: impl FnOnce(&mut Names<'_, '_, '_
 /// The same, where names of types may be shared.
 fn put_sharing<'o>(
     image: &Image<'_>,
-    shared: Option<&'o mut SharedNames>,
+    shared: Option<&'o mut Referred>,
     out: &'o mut String,
     f: impl FnOnce(&mut Names<'_, '_, '_>) -> Result<()>,
 ) {
@@ -558,23 +620,22 @@ pub struct Descriptors {
     /// Where the text of a blob lies.
     known: FxHashMap<u32, Range<u32>>,
     shares: bool,
-    shared: SharedNames,
+    shared: Referred,
 }
 
 impl Descriptors {
-    /// Forgets them: another image, or another part of it, comes. `shares`: texts refer to names of types, which
-    /// [`Descriptors::take_names`] gives.
+    /// Forgets them: another image, or another part of it, comes. `shares`: texts refer to types, of which
+    /// [`Descriptors::take_referred`] tells.
     pub fn begin(&mut self, shares: bool) {
         self.text.clear();
         self.known.clear();
         self.shares = shares;
-        self.shared.names.clear();
-        self.shared.numbers.clear();
+        self.shared.bits.clear();
     }
 
-    /// The names that descriptors refer to.
-    pub fn take_names(&mut self) -> bytes::Names {
-        std::mem::take(&mut self.shared.names)
+    /// What the texts refer to.
+    pub fn take_referred(&mut self) -> Referred {
+        std::mem::take(&mut self.shared)
     }
 
     /// The descriptor of a signature; see [`put_descriptor`].
@@ -630,5 +691,39 @@ pub fn returns(image: &Image<'_>, signature: u32, each: &mut dyn FnMut(&str)) {
             names.ty(&mut Reader::new(method.returns), 0)
         });
         each(&text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cil::testing::SHAPES;
+
+    #[test]
+    fn descriptors_that_refer_to_types_say_the_same() {
+        let image = Image::parse(SHAPES).unwrap();
+        let signatures: Vec<u32> = (image.metadata.tables.iter(table::METHOD_DEF))
+            .map(|row| row.get(column::method_def::SIGNATURE))
+            .collect();
+        let mut all = Referred::default();
+        let mut referring = Vec::new();
+        // In parts, whose names are put together.
+        for part in signatures.chunks(7) {
+            let mut descriptors = Descriptors::default();
+            descriptors.begin(true);
+            for &signature in part {
+                referring.push(descriptors.get(&image, signature).to_owned());
+            }
+            all.append(&descriptors.take_referred());
+        }
+        let names = all.names(&image);
+        assert!(names.iter().any(|name| name == "System.Void"));
+        assert!(names.iter().any(|name| name.is_empty()));
+        for (signature, text) in signatures.into_iter().zip(referring) {
+            let (mut whole, mut plain) = (String::new(), String::new());
+            assert_eq!(names.expand(&text, MAX_TEXT, &mut whole), Some(()));
+            put_descriptor(&image, signature, &mut plain);
+            assert_eq!(whole, plain);
+        }
     }
 }
