@@ -54,11 +54,14 @@ def timed(command, target):
     return float(seconds), int(peak) / 1024
 
 
-def medians(rounds, **sides):
-    """Runs the sides by turns; `{name: (median seconds, highest peak MB)}`."""
+def medians(rounds, settle=False, **sides):
+    """Runs the sides by turns; `{name: (median seconds, highest peak MB)}`. `settle`: each turn begins with a run that is
+    not counted, since what takes milliseconds would pay for the memory and the caches that the side before it has left."""
     found = {name: [] for name in sides}
     for _ in range(rounds):
         for name, side in sides.items():
+            if settle:
+                side()
             found[name].append(side())
     return {n: (statistics.median(s for s, _ in f), max(m for _, m in f)) for n, f in found.items()}
 
@@ -150,6 +153,7 @@ def assembly(score, folder, rounds):
 
     found = medians(
         rounds,
+        settle=True,
         weave=lambda: timed([weave_binary(), "-q", "--rules", rules, source, woven], woven),
         alone=lambda: timed([weave_binary(), "-q", "--jobs", 1, "--rules", rules, source, woven], woven),
         mono=lambda: timed(["mono", *given], folder / "cecil.dll"),

@@ -2,15 +2,13 @@ using System;
 using System.Collections.Generic;
 using System.IO;
 using System.Linq;
-using System.Security.Cryptography;
-using System.Text;
 using Mono.Cecil;
 using Mono.Cecil.Cil;
 
 /// <summary>
 /// The bench's peer: enter, exit and exception hooks in every method but constructors, with Mono.Cecil.
 /// <c>CecilPeer IN.dll OUT.dll Weave.Runtime.dll FOLDER...</c>: the folders hold what the assembly refers to.
-/// Short branches are made long, as code between them grows; the names of the ids become a resource.
+/// Short branches are made long, as code between them grows. Ids are counted; what they stand for is told nowhere.
 /// </summary>
 public static class CecilPeer
 {
@@ -22,10 +20,9 @@ public static class CecilPeer
             resolver.AddSearchDirectory(folder);
         }
         TypeDefinition hooks = ModuleDefinition.ReadModule(args[2]).GetType("Weave.Runtime.Hooks");
-        var names = new StringBuilder();
         using (ModuleDefinition module = ModuleDefinition.ReadModule(args[0], new ReaderParameters { AssemblyResolver = resolver, InMemory = true }))
-        using (SHA256 sha = SHA256.Create())
         {
+            int id = 0;
             Func<string, MethodReference> hook = name => module.ImportReference(hooks.Methods.First(m => m.Name == name));
             var work = new Work { Enter = hook("Enter"), Exit = hook("Exit"), Error = hook("Error") };
             work.Caught = work.Error.Parameters[0].ParameterType;
@@ -33,13 +30,9 @@ public static class CecilPeer
             {
                 foreach (MethodDefinition method in type.Methods.Where(m => m.HasBody && !m.IsConstructor))
                 {
-                    string name = method.FullName;
-                    int id = BitConverter.ToInt32(sha.ComputeHash(Encoding.UTF8.GetBytes(name)), 0);
-                    names.Append(id).Append(' ').Append(name).Append('\n');
-                    work.Weave(method, id);
+                    work.Weave(method, id++);
                 }
             }
-            module.Resources.Add(new EmbeddedResource("names", ManifestResourceAttributes.Public, Encoding.UTF8.GetBytes(names.ToString())));
             module.Attributes |= ModuleAttributes.ILOnly;
             module.Write(args[1]);
         }
