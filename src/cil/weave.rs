@@ -451,10 +451,12 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
 }
 
 impl Scratch {
-    /// Begins with the bodies of about so many methods.
+    /// Begins with the bodies of about so many methods; there may be some of a part that failed.
     pub(super) fn begin_bodies(&mut self, methods: usize) {
         /// What new bodies take on average in many programs, or a little more.
         const USUAL: usize = 160;
+        self.bodies.bytes.clear();
+        self.bodies.list.clear();
         self.bodies.bytes.reserve(methods * USUAL);
         self.bodies.list.reserve_exact(methods);
     }
