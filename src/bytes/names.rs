@@ -24,11 +24,6 @@ impl Names {
         self.text.len() + std::mem::size_of_val(&self.ends[..])
     }
 
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
-    }
-
     /// Adds the name that `put` appends, unless that fails; gives its number.
     pub fn add<E>(&mut self, put: impl FnOnce(&mut String) -> Result<(), E>) -> Result<u32, E> {
         let start = self.text.len();
