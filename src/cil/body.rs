@@ -21,7 +21,7 @@ mod section {
 }
 
 /// Bytes of a fat header: three 32-bit words.
-const FAT_HEADER: usize = 12;
+pub const FAT_HEADER: usize = 12;
 /// Bytes of a clause in a small and in a fat section (II.25.4.6).
 const SMALL_CLAUSE: usize = 12;
 const FAT_CLAUSE: usize = 24;
@@ -323,16 +323,29 @@ pub fn put_fat_header(
 /// Where in a fat header the token of the locals' signature lies (II.25.4.3).
 pub const LOCALS: usize = 8;
 
-/// Appends one section with all clauses, at most [`MAX_CLAUSES`]; it must come to lie at a multiple of four.
-pub fn put_clauses(out: &mut Vec<u8>, clauses: &[Clause]) {
-    let small = clauses.len() <= MAX_SMALL_CLAUSES
+/// Whether clauses fit into a small section.
+fn are_small(clauses: &[Clause]) -> bool {
+    clauses.len() <= MAX_SMALL_CLAUSES
         && clauses.iter().all(|c| {
             c.try_start <= 0xffff
                 && c.handler_start <= 0xffff
                 && c.try_end - c.try_start <= 0xff
                 && c.handler_end - c.handler_start <= 0xff
-        });
-    let size = 4 + clauses.len() * if small { SMALL_CLAUSE } else { FAT_CLAUSE };
+        })
+}
+
+/// Bytes of what [`put_clauses`] appends.
+pub fn clauses_len(clauses: &[Clause]) -> usize {
+    let size = match are_small(clauses) {
+        true => SMALL_CLAUSE,
+        false => FAT_CLAUSE,
+    };
+    4 + clauses.len() * size
+}
+
+/// Appends one section with all clauses, at most [`MAX_CLAUSES`]; it must come to lie at a multiple of four.
+pub fn put_clauses(out: &mut Vec<u8>, clauses: &[Clause]) {
+    let (small, size) = (are_small(clauses), clauses_len(clauses));
     let [low, mid, high, _] = (size as u32).to_le_bytes();
     if small {
         out.extend_from_slice(&[section::EH_TABLE, low, 0, 0]);

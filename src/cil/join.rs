@@ -9,11 +9,11 @@ use crate::cil::lower::{self, Shape};
 use crate::cil::metadata::additions::{Additions, FieldMap};
 use crate::cil::metadata::schema::table;
 use crate::cil::metadata::signature::{self, Referred};
-use crate::cil::metadata::tables::token_row;
-use crate::cil::output::{Bodies, NewBody};
+use crate::cil::metadata::tables::{token, token_row};
+use crate::cil::output::{Bodies, Framed, Framing, NewBody};
 use crate::cil::pdb::{self, Pdb};
 use crate::cil::renumber::{self, TokenPlaces};
-use crate::cil::rewrite;
+use crate::cil::rewrite::{self, Hooks};
 use crate::cil::state_machine;
 use crate::cil::strongname::StrongNameKey;
 use crate::cil::warning::Warning;
@@ -34,6 +34,7 @@ pub struct Woven<'i, 'a> {
     /// The new bodies, and what is still to change in them.
     parts: Vec<(Bodies, Option<Tokens>)>,
     fields: FieldMap,
+    hooks: Hooks,
     /// What stays beside them.
     rest: Option<Rest>,
     tail_calls: u32,
@@ -73,7 +74,12 @@ impl<'a> Woven<'_, 'a> {
         for (part, noted) in &mut self.parts {
             lists.push(&part.list[..]);
             if let Some(noted) = noted.take() {
-                tokens.push(Step(Work::Tokens(&mut part.bytes, noted, fields)));
+                tokens.push(Step(Work::Tokens {
+                    bytes: &mut part.bytes,
+                    frames: &mut part.frames,
+                    noted,
+                    fields,
+                }));
             }
         }
         if self.rest.is_none() {
@@ -101,7 +107,10 @@ impl<'a> Woven<'_, 'a> {
         }
         let edits = Edits {
             metadata: self.metadata.expect("a step has made it"),
-            fields: self.fields,
+            framing: Framing {
+                hooks: self.hooks,
+                fields: self.fields,
+            },
             rest: self.rest.expect("a step has read it"),
             parts: self.parts.into_iter().map(|(part, _)| part).collect(),
             pdb: self.pdb,
@@ -157,7 +166,12 @@ enum Work<'w, 'a> {
         metadata: &'w mut Option<Remade<'a>>,
     },
     /// Gives the bodies of a part their final tokens.
-    Tokens(&'w mut [u8], Tokens, &'w FieldMap),
+    Tokens {
+        bytes: &'w mut [u8],
+        frames: &'w mut [Framed],
+        noted: Tokens,
+        fields: &'w FieldMap,
+    },
     /// Reads what stays beside the bodies.
     Rest {
         image: &'w Image<'a>,
@@ -184,14 +198,28 @@ impl Step<'_, '_> {
                 *metadata = Some(Remade::new(image, additions, fields, symbols, key)?);
                 Ok(())
             }
-            Work::Tokens(part, Tokens::Noted(locals, places), fields) => {
-                renumber::new_bodies(part, &places, |row| locals.row(row), fields);
+            Work::Tokens {
+                bytes,
+                frames,
+                noted: Tokens::Noted(locals, places),
+                fields,
+            } => {
+                renumber::new_bodies(bytes, &places, |row| locals.row(row), fields);
+                for Framed { frame, .. } in frames {
+                    let row = locals.row(token_row(frame.locals()));
+                    frame.set_locals(token(table::STAND_ALONE_SIG, row));
+                }
                 Ok(())
             }
-            Work::Tokens(part, Tokens::Fields, fields) => {
+            Work::Tokens {
+                bytes,
+                noted: Tokens::Fields,
+                fields,
+                ..
+            } => {
                 if !fields.is_empty() {
-                    let places = TokenPlaces::of_fields(part)?;
-                    renumber::new_bodies(part, &places, |row| row, fields);
+                    let places = TokenPlaces::of_fields(bytes)?;
+                    renumber::new_bodies(bytes, &places, |row| row, fields);
                 }
                 Ok(())
             }
@@ -408,6 +436,7 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
         Ok(Woven {
             image: self.weaver.image,
             fields: self.additions.field_map(&self.weaver.image.metadata)?,
+            hooks: (self.weaver.tokens.as_ref()).map_or(Hooks::default(), lower::Tokens::hooks),
             rest: None,
             additions: Some(self.additions),
             metadata: None,

@@ -5,7 +5,7 @@ use crate::aspect::plan::Planned;
 use crate::cil::body::Body;
 use crate::cil::constructor;
 use crate::cil::insn::op;
-use crate::cil::rewrite::{Exit, Recipe, Rewritten, Scratch, Signatures, Snippet};
+use crate::cil::rewrite::{Exit, Hooks, Recipe, Rewritten, Scratch, Signatures, Snippet};
 use crate::error::Result;
 
 /// Tokens of the hooks, as `MemberRef`s; 0 for those that no advice of the plan needs.
@@ -29,6 +29,18 @@ pub struct Tokens {
     pub fail: u32,
     /// The class `System.Exception`.
     pub exception: u32,
+}
+
+impl Tokens {
+    /// Those of ordinary methods.
+    pub fn hooks(&self) -> Hooks {
+        Hooks {
+            enter: self.enter,
+            exit: self.exit,
+            error: self.error,
+            exception: self.exception,
+        }
+    }
 }
 
 /// What a constructor's calls mean; answered from the image's tables.
@@ -65,6 +77,20 @@ pub fn lower(
     scratch: &mut Scratch,
     out: &mut Vec<u8>,
 ) -> Result<Result<Rewritten, Reason>> {
+    match recipe(body, shape, planned, tokens, scratch) {
+        Ok(recipe) => scratch.rewrite(body, &recipe, signatures, out),
+        Err(reason) => Ok(Err(reason)),
+    }
+}
+
+/// Reads a method's code, and says what to do with it, or why it cannot be woven.
+pub fn recipe<'r>(
+    body: &Body<'_>,
+    shape: &Shape<'r>,
+    planned: &Planned,
+    tokens: &Tokens,
+    scratch: &mut Scratch,
+) -> Result<Recipe<'r>, Reason> {
     let mut woven_already = false;
     let mut initialised = None;
     let walked = scratch.walk(body, |insn, _| {
@@ -81,10 +107,10 @@ pub fn lower(
         }
     });
     if walked.is_err() {
-        return Ok(Err(Reason::UnreadableBody));
+        return Err(Reason::UnreadableBody);
     }
     if woven_already {
-        return Ok(Err(Reason::AlreadyWoven));
+        return Err(Reason::AlreadyWoven);
     }
     let start = match (shape.constructor, initialised) {
         (Some(calls), Some(behind))
@@ -104,7 +130,7 @@ pub fn lower(
             Snippet::default()
         }
     };
-    let recipe = Recipe {
+    Ok(Recipe {
         start,
         enter: hook(Advice::ENTER, tokens.enter),
         exit: Exit::Always(hook(Advice::EXIT, tokens.exit)),
@@ -113,8 +139,7 @@ pub fn lower(
         before: &[],
         result: shape.result,
         locals: shape.locals,
-    };
-    scratch.rewrite(body, &recipe, signatures, out)
+    })
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::cil::body::{self, Clause, ClauseKind};
+use crate::cil::metadata::heaps::put_compressed;
+use crate::cil::rewrite::Frame;
 use crate::cil::testing::{Blobs, difference, text};
 use proptest::prelude::*;
 
@@ -645,5 +647,67 @@ proptest! {
         let woven = Body::parse(&out[lowered.start..], lowered.start as u32).unwrap();
         prop_assert_eq!(woven.len, out.len() - lowered.start);
         prop_assert_eq!(difference(&body, &woven, scratch.layout(), lowered.woven_from), Ok(()));
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_frame_says_what_would_be_written(
+        (code, starts) in any_code(),
+        has_one_end in prop::bool::weighted(0.9),
+        (tiny_header, init, max_stack) in (any::<bool>(), any::<bool>(), 0u16..20),
+        returns_value: bool,
+        locals in 0u32..400,
+    ) {
+        let mut code = code;
+        if has_one_end {
+            for start in starts {
+                match code[start as usize] {
+                    0x2a => code[start as usize] = 0,
+                    0xfe => code[start as usize..][..2].fill(0),
+                    _ => {}
+                }
+            }
+            code.push(0x2a);
+        }
+        let mut bytes = vec![];
+        if tiny_header && code.len() < 64 {
+            bytes = tiny(&code);
+        } else {
+            body::put_fat_header(&mut bytes, code.len(), max_stack, init, 0x1100_0007, false);
+            bytes.extend_from_slice(&code);
+        }
+        let body = Body::parse(&bytes, 0).unwrap();
+        let mut signature = vec![7];
+        put_compressed(&mut signature, locals);
+        signature.extend(std::iter::repeat_n(0x08, locals as usize));
+        let shape = Shape {
+            locals: if body.tiny { &[] } else { &signature },
+            ..shape(if returns_value { INT32 } else { VOID })
+        };
+        let planned = Planned { ty: 0, index: 0, id: 0x0102_0304, advice: Advice::ALL };
+        let (mut blobs, mut scratch, mut out) = (Blobs::default(), Scratch::default(), vec![]);
+        let recipe = recipe(&body, &shape, &planned, &TOKENS, &mut scratch).unwrap();
+        let frame = scratch.frame(&body, &recipe, (planned.id, true), &mut blobs).unwrap();
+        prop_assert!(frame.is_none() || has_one_end);
+        // Without a call or a loop nothing throws, and there are no handlers.
+        let has_call = code.windows(5).any(|bytes| bytes == CALL);
+        prop_assert!(frame.is_some() || !has_one_end || !has_call);
+        if let Some(frame) = frame {
+            let mapped = scratch.layout().start(code.len() as u32);
+            let mut framed = vec![];
+            frame.put(body.code, &TOKENS.hooks(), &mut framed);
+            prop_assert_eq!(frame.size(), framed.len());
+            let mut others = Blobs::default();
+            let rewritten = scratch.rewrite(&body, &recipe, &mut others, &mut out);
+            let rewritten = rewritten.unwrap().unwrap();
+            prop_assert_eq!(blobs.0, others.0);
+            prop_assert_eq!(&framed, &out);
+            prop_assert_eq!(mapped, scratch.layout().start(code.len() as u32));
+            prop_assert_eq!(format!("{:?}", frame.rewritten()), format!("{rewritten:?}"));
+            let fields: Vec<usize> = scratch.fields(&rewritten).collect();
+            let old: Vec<usize> = scratch.old_fields().map(|at| Frame::CODE + at as usize).collect();
+            prop_assert_eq!(fields, old);
+        }
     }
 }

@@ -2,7 +2,10 @@
 //! it is never in memory as a whole.
 
 use crate::cil::identity::{Identity, WINDOW, WindowDigest};
+use crate::cil::metadata::additions::FieldMap;
 use crate::cil::pieces::Piece;
+use crate::cil::renumber;
+use crate::cil::rewrite::{Frame, Hooks};
 use crate::error::Result;
 
 /// A range of the input that stays.
@@ -21,8 +24,8 @@ pub(super) struct Kept {
 pub(super) struct NewBody {
     /// The `MethodDef` row.
     pub method: u32,
-    /// Where it begins in its part.
-    pub start: u32,
+    /// What it consists of, in its part.
+    pub content: Content,
     /// Its bytes.
     pub len: u32,
     /// Bytes of the old body.
@@ -31,12 +34,62 @@ pub(super) struct NewBody {
     pub at: u32,
 }
 
-/// New bodies, one after the other, each at a multiple of four.
+/// What a new body consists of.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Content {
+    /// Bytes, from here on.
+    Bytes(u32),
+    /// A frame around the old code: its number.
+    Framed(u32),
+}
+
+/// New bodies.
 #[derive(Default)]
 pub(super) struct Bodies {
-    pub bytes: Vec<u8>,
-    /// Where in the bytes they are.
     pub list: Vec<NewBody>,
+    /// Those that were written, one after the other, each at a multiple of four.
+    pub bytes: Vec<u8>,
+    /// Those that are not, until the file is.
+    pub frames: Vec<Framed>,
+    /// Where in the code of those the tokens of fields lie, which may change.
+    pub fields: Vec<u32>,
+}
+
+/// Old code in a frame.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Framed {
+    pub frame: Frame,
+    /// Where the code lies in the input.
+    pub from: u32,
+    /// Where its fields end among the part's; those of the one before end where they begin.
+    pub fields_end: u32,
+}
+
+/// What is the same for all bodies that are a frame around old code.
+pub(super) struct Framing {
+    pub hooks: Hooks,
+    /// Where fields go.
+    pub fields: FieldMap,
+}
+
+impl Bodies {
+    /// Appends a body that is a frame around code of the input.
+    fn put_framed(&self, number: u32, input: &[u8], framing: &Framing, out: &mut Vec<u8>) {
+        let number = number as usize;
+        let framed = &self.frames[number];
+        let start = out.len();
+        let old = &input[framed.from as usize..];
+        framed.frame.put(old, &framing.hooks, out);
+        if framing.fields.is_empty() {
+            return;
+        }
+        let first = match number {
+            0 => 0,
+            _ => self.frames[number - 1].fields_end,
+        };
+        let fields = &self.fields[first as usize..framed.fields_end as usize];
+        renumber::fields(&mut out[start + Frame::CODE..], fields, &framing.fields);
+    }
 }
 
 /// Four bytes that change, wherever they come from.
@@ -58,6 +111,7 @@ pub struct Output<'a> {
     pub(super) pieces: Vec<(usize, Piece<'a>)>,
     /// The new bodies, in parts: in each where they go ascends.
     pub(super) parts: Vec<Bodies>,
+    pub(super) framing: Framing,
     pub(super) patches: Vec<Patch>,
     /// What is zeros at first, since it follows from the rest.
     pub(super) identity: Identity<'a>,
@@ -121,11 +175,18 @@ impl Output<'_> {
         for (start, piece) in &self.pieces {
             overlay(window, at, *start, piece);
         }
+        let mut framed = Vec::new();
         for part in &self.parts {
             let first = part.list.partition_point(|b| ends_before(b.at, b.len));
             for b in part.list[first..].iter().take_while(|b| begins(b.at)) {
-                let from = b.start as usize;
-                let body = &part.bytes[from..from + b.len as usize];
+                let body = match b.content {
+                    Content::Bytes(from) => &part.bytes[from as usize..][..b.len as usize],
+                    Content::Framed(number) => {
+                        framed.clear();
+                        part.put_framed(number, self.input, &self.framing, &mut framed);
+                        &framed
+                    }
+                };
                 overlay(window, at, b.at as usize, body);
             }
         }

@@ -69,13 +69,17 @@ pub(super) fn new_bodies(
         let row = locals(token_row(token_at(bodies, at)));
         put(bodies, at, token(table::STAND_ALONE_SIG, row));
     }
-    if fields.is_empty() {
-        return;
+    if !fields.is_empty() {
+        self::fields(bodies, &places.fields, fields);
     }
-    for &at in &places.fields {
+}
+
+/// Changes the tokens of fields that move, given where in code they lie.
+pub(super) fn fields(code: &mut [u8], places: &[u32], fields: &FieldMap) {
+    for &at in places {
         let at = at as usize;
-        if let Some(new) = moved(token_at(bodies, at), fields) {
-            put(bodies, at, new);
+        if let Some(new) = moved(token_at(code, at), fields) {
+            put(code, at, new);
         }
     }
 }

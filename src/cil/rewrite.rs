@@ -23,7 +23,10 @@
 //! .NET 10 no JIT inlines a method that has one. Hooks swallow their own failures, so the exit hook
 //! may lie outside the range. Our clauses are the outermost, so they are the last ones (II.25.4.6).
 
+mod frame;
 mod job;
+
+pub use frame::{Frame, Hooks};
 
 use crate::aspect::advice::Reason;
 use crate::cil::body::{Body, Clause};
@@ -41,6 +44,9 @@ pub struct Snippet {
 }
 
 impl Snippet {
+    /// Bytes of a hook's call.
+    pub const HOOK: u32 = 10;
+
     /// Appends an opcode of one byte.
     pub fn op(mut self, opcode: u16) -> Snippet {
         self.bytes[self.len as usize] = opcode as u8;
@@ -180,6 +186,11 @@ impl Scratch {
     /// The map from the old code to the new one, after [`Scratch::rewrite`].
     pub fn layout(&self) -> &Layout {
         &self.layout
+    }
+
+    /// Where in the old code the tokens of fields lie, after [`Scratch::walk`].
+    pub fn old_fields(&self) -> impl Iterator<Item = u32> + '_ {
+        self.fields.iter().map(|&(_, at)| at)
     }
 
     /// Where in the output the tokens of fields lie that the old code named, after [`Scratch::rewrite`].
@@ -331,6 +342,19 @@ impl Scratch {
     /// Whether a `switch` lies before `pc`.
     pub fn switch_before(&self, pc: u32) -> bool {
         self.switches.first().is_some_and(|s| s.pc < pc)
+    }
+
+    /// The new body for the code that [`Scratch::walk`] has read as a frame around it, if it is no more than that: then
+    /// nothing is written yet. The recipe's hooks are all three, called with this id. With `maps`, [`Scratch::layout`]
+    /// maps old pcs afterwards.
+    pub fn frame(
+        &mut self,
+        body: &Body<'_>,
+        recipe: &Recipe<'_>,
+        (id, maps): (u32, bool),
+        signatures: &mut dyn Signatures,
+    ) -> Result<Option<Frame>> {
+        job::Job::new(self, body, recipe).frame(id, maps, self, signatures)
     }
 
     /// Appends the new body for the code that [`Scratch::walk`] has read, or says why there can be none;

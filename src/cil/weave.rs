@@ -18,10 +18,10 @@ use crate::cil::metadata::additions::Additions;
 use crate::cil::metadata::schema::{coded, column, table};
 use crate::cil::metadata::signature::{Descriptors, MethodSignature, Referred};
 use crate::cil::metadata::tables::{decode, token, token_row, token_table};
-use crate::cil::output::{Bodies, NewBody};
+use crate::cil::output::{Bodies, Content, Framed, NewBody};
 use crate::cil::pdb::{self, Pdb};
 use crate::cil::renumber::{self, TokenPlaces};
-use crate::cil::rewrite::{self, Rewritten};
+use crate::cil::rewrite::{self, Frame, Rewritten};
 use crate::cil::scan::has_il;
 use crate::cil::signatures::Signatures;
 use crate::error::{Error, Kind, Result};
@@ -331,30 +331,49 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
             signatures: &mut part.signatures,
             rows: self.image.metadata.tables.rows(table::STAND_ALONE_SIG),
         };
-        let start = scratch.next_body();
-        let outcome = lower::lower(
-            &opened.body,
-            &shape,
-            planned,
-            tokens,
-            &mut signatures,
-            &mut scratch.rewrite,
-            &mut scratch.bodies.bytes,
-        )?;
-        let rewritten = match outcome {
-            Ok(rewritten) => rewritten,
+        let body = &opened.body;
+        let rewrite = &mut scratch.rewrite;
+        let recipe = match lower::recipe(body, &shape, planned, tokens, rewrite) {
+            Ok(recipe) => recipe,
             Err(reason) => return Ok(Err(reason)),
         };
-        scratch.add_body(&opened, start);
-        if rewritten.locals != opened.body.locals {
-            part.tokens
-                .locals
-                .push((rewritten.start + body::LOCALS) as u32);
-        }
-        if !self.machines.is_empty() {
-            let fields = scratch.rewrite.fields(&rewritten);
-            part.tokens.fields.extend(fields.map(|at| at as u32));
-        }
+        let has_all = planned.advice.has(Advice::ALL);
+        let frame = match has_all {
+            true => {
+                let asked = (planned.id, self.pdb.is_some());
+                rewrite.frame(body, &recipe, asked, &mut signatures)?
+            }
+            false => None,
+        };
+        let notes_fields = !self.machines.is_empty();
+        let rewritten = match frame {
+            Some(frame) => {
+                scratch.add_framed(&opened, frame, notes_fields);
+                frame.rewritten()
+            }
+            None => {
+                let start = scratch.next_body();
+                let Scratch {
+                    rewrite, bodies, ..
+                } = &mut *scratch;
+                let outcome = rewrite.rewrite(body, &recipe, &mut signatures, &mut bodies.bytes)?;
+                let rewritten = match outcome {
+                    Ok(rewritten) => rewritten,
+                    Err(reason) => return Ok(Err(reason)),
+                };
+                scratch.add_body(&opened, start);
+                if rewritten.locals != body.locals {
+                    part.tokens
+                        .locals
+                        .push((rewritten.start + body::LOCALS) as u32);
+                }
+                if notes_fields {
+                    let fields = scratch.rewrite.fields(&rewritten);
+                    part.tokens.fields.extend(fields.map(|at| at as u32));
+                }
+                rewritten
+            }
+        };
         part.tail_calls += u32::from(rewritten.drops_tail_call);
         let (document, line) = self.move_lines(place, &opened, &rewritten, scratch, &mut part.pdb);
         let descriptor = scratch.descriptors.get(self.image, opened.signature);
@@ -393,7 +412,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         if row.get(IMPL_FLAGS) & impl_flag::ASYNC != 0 {
             return Ok(Err(Reason::RuntimeAsync));
         }
-        let Ok((_, body)) = self.image.body(row.get(RVA)) else {
+        let Ok((at, body)) = self.image.body(row.get(RVA)) else {
             return Ok(Err(Reason::UnreadableBody));
         };
         let locals = match body.locals {
@@ -413,6 +432,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
             signature: row.get(SIGNATURE),
             result: MethodSignature::parse(metadata.blobs.get(row.get(SIGNATURE))?)?.returns,
             locals,
+            code_at: at + body.code_offset,
             body,
         }))
     }
@@ -453,18 +473,30 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
 impl Scratch {
     /// Begins with the bodies of about so many methods; there may be some of a part that failed.
     pub(super) fn begin_bodies(&mut self, methods: usize) {
-        /// What new bodies take on average in many programs, or a little more.
-        const USUAL: usize = 160;
-        self.bodies.bytes.clear();
-        self.bodies.list.clear();
-        self.bodies.bytes.reserve(methods * USUAL);
-        self.bodies.list.reserve_exact(methods);
+        /// What bodies that are written at once take in many programs, in relation to all.
+        const USUAL: usize = 64;
+        let Bodies {
+            list,
+            bytes,
+            frames,
+            fields,
+        } = &mut self.bodies;
+        list.clear();
+        bytes.clear();
+        frames.clear();
+        fields.clear();
+        list.reserve_exact(methods);
+        bytes.reserve(methods * USUAL);
+        frames.reserve_exact(methods);
+        fields.reserve(methods);
     }
 
     /// The bodies, in as much memory as they take: parts wait until the last one is woven.
     pub(super) fn take_bodies(&mut self) -> Bodies {
         let mut bodies = std::mem::take(&mut self.bodies);
         bodies.bytes.shrink_to_fit();
+        bodies.frames.shrink_to_fit();
+        bodies.fields.shrink_to_fit();
         bodies
     }
 
@@ -479,10 +511,30 @@ impl Scratch {
     pub(super) fn add_body(&mut self, opened: &Opened<'_>, start: usize) {
         self.bodies.list.push(NewBody {
             method: opened.method,
-            start: start as u32,
+            content: Content::Bytes(start as u32),
             len: (self.bodies.bytes.len() - start) as u32,
             old_len: opened.body.len as u32,
             at: 0,
+        });
+    }
+
+    /// Adds the new body of a method that was just read, a frame around the old code; `notes_fields`: its fields may move.
+    fn add_framed(&mut self, opened: &Opened<'_>, frame: Frame, notes_fields: bool) {
+        let bodies = &mut self.bodies;
+        if notes_fields {
+            bodies.fields.extend(self.rewrite.old_fields());
+        }
+        bodies.list.push(NewBody {
+            method: opened.method,
+            content: Content::Framed(bodies.frames.len() as u32),
+            len: frame.size() as u32,
+            old_len: opened.body.len as u32,
+            at: 0,
+        });
+        bodies.frames.push(Framed {
+            frame,
+            from: opened.code_at as u32,
+            fields_end: bodies.fields.len() as u32,
         });
     }
 }
@@ -498,6 +550,8 @@ pub(super) struct Opened<'a> {
     /// The return type.
     pub(super) result: &'a [u8],
     pub(super) locals: &'a [u8],
+    /// Where the code lies in the input.
+    code_at: usize,
     pub(super) body: Body<'a>,
 }
 

@@ -11,7 +11,7 @@ use crate::cil::metadata::additions::{Additions, FieldMap};
 use crate::cil::metadata::rebuild::{Rebuilt, rebuild};
 use crate::cil::metadata::schema::{column, table};
 use crate::cil::occupied::{self, DROPPED, Occupied};
-use crate::cil::output::{Bodies, NewBody, Output, Patch};
+use crate::cil::output::{Bodies, Framing, NewBody, Output, Patch};
 use crate::cil::pdb::{self, Pdb};
 use crate::cil::pe::directory;
 use crate::cil::pieces::{Piece, Pieces};
@@ -37,8 +37,8 @@ const RESOURCE_ALIGNMENT: u32 = 8;
 pub(super) struct Edits<'e, 'a> {
     /// The metadata with what was added.
     pub metadata: Remade<'a>,
-    /// Where fields go; the new bodies have their new numbers.
-    pub fields: FieldMap,
+    /// For the bodies that are not written yet. Those that are have the new numbers of fields.
+    pub framing: Framing,
     /// New bodies, in parts.
     pub parts: Vec<Bodies>,
     /// What stays of the image beside the new bodies.
@@ -157,7 +157,7 @@ pub(super) fn write<'a>(
         Some((at, symbols)) => Some(resources(image, at, symbols)?),
         None => None,
     };
-    let fields = edits.fields;
+    let fields = &edits.framing.fields;
     let (pdb, debug_edits) = match edits.pdb {
         Some((pdb, changes)) => {
             let sealed = pdb::seal(image, &pdb, changes, &rows, &|field| fields.row(field))?;
@@ -177,7 +177,9 @@ pub(super) fn write<'a>(
     ];
     let size = metadata.pieces.len()
         + resources.as_ref().map_or(0, Pieces::len)
-        + parts.iter().map(|part| part.bytes.len()).sum::<usize>()
+        + (parts.iter().flat_map(|part| &part.list))
+            .map(|body| body.len as usize)
+            .sum::<usize>()
         + debug_edits.iter().map(|d| d.data.len()).sum::<usize>();
     // Padding of each piece, and sections' ends.
     let count: usize = parts.iter().map(|part| part.list.len()).sum();
@@ -305,6 +307,7 @@ pub(super) fn write<'a>(
             kept: sections.kept([&occupied.holes, &occupied.closed]),
             pieces,
             parts,
+            framing: edits.framing,
             patches,
             identity,
         },

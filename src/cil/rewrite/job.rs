@@ -1,5 +1,6 @@
 //! The work on one body: layout, locals, code, clauses.
 
+use super::frame::Frame;
 use super::{Branch, Exit, Recipe, Rewritten, Scratch, Signatures, Snippet};
 use crate::aspect::advice::Reason;
 use crate::cil::body::{self, Body, Clause, ClauseKind};
@@ -19,24 +20,69 @@ const MAX_CODE: u32 = 1 << 30;
 
 /// The locals that are ours.
 #[derive(Clone, Copy, Debug, Default)]
-struct Slots {
+pub(super) struct Slots {
     /// The token of the signature that has them.
-    signature: u32,
+    pub(super) signature: u32,
     /// Holds the result on the way out.
-    result: u32,
+    pub(super) result: u32,
     /// Holds the exception from the filter to the fault.
     exception: u32,
 }
 
 impl Slots {
     /// Bytes of the filter and of the handler that it never gives control to.
-    fn filter_len(self) -> u32 {
+    pub(super) fn filter_len(self) -> u32 {
         LONG + local_len(self.exception) + 1 + 2 + 1
     }
 
-    fn fault_len(self, error: Snippet) -> u32 {
-        local_len(self.exception) + error.len() + 1
+    /// Bytes of the fault handler, which runs a hook of so many bytes.
+    pub(super) fn fault_len(self, error: u32) -> u32 {
+        local_len(self.exception) + error + 1
     }
+
+    /// Bytes of a store or load of the result, if there is one.
+    pub(super) fn result_len(self, has_result: bool) -> u32 {
+        match has_result {
+            true => local_len(self.result),
+            false => 0,
+        }
+    }
+
+    /// The clauses of our handlers, which lie right behind what they protect, and run a hook of so many bytes.
+    pub(super) fn clauses(self, try_start: u32, filter: u32, error: u32) -> [Clause; 2] {
+        let fault = filter + self.filter_len();
+        [
+            Clause {
+                kind: ClauseKind::Filter,
+                try_start,
+                try_end: filter,
+                handler_start: fault - 1,
+                handler_end: fault,
+                class_or_filter: filter,
+            },
+            Clause {
+                kind: ClauseKind::Fault,
+                try_start,
+                try_end: fault,
+                handler_start: fault,
+                handler_end: fault + self.fault_len(error),
+                class_or_filter: 0,
+            },
+        ]
+    }
+}
+
+/// Appends our handlers.
+pub(super) fn put_handlers(slots: Slots, exception: u32, error: Snippet, out: &mut Vec<u8>) {
+    out.push(op::ISINST as u8);
+    out.extend_from_slice(&exception.to_le_bytes());
+    put_store(out, slots.exception);
+    out.push(op::LDC_I4_0 as u8);
+    out.extend_from_slice(&op::ENDFILTER.to_be_bytes());
+    out.push(op::THROW as u8);
+    put_load(out, slots.exception);
+    out.extend_from_slice(error.bytes());
+    out.push(op::ENDFINALLY as u8);
 }
 
 /// Old pcs between which nothing changes, for branches that are asked for in their order.
@@ -156,6 +202,51 @@ impl<'j, 'b> Job<'j, 'b> {
             code_len,
             own_end: scratch.layout.start(body.code.len() as u32),
             drops_tail_call: watches_end && scratch.tails.last() >= Some(&recipe.start),
+        }))
+    }
+
+    /// The same as a frame, if that is all that is new: with hooks that are called with this id. `None` tells nothing but
+    /// that [`Job::run`] has to be asked. With `maps`, the layout is made.
+    pub(super) fn frame(
+        &self,
+        id: u32,
+        maps: bool,
+        scratch: &mut Scratch,
+        signatures: &mut dyn Signatures,
+    ) -> Result<Option<Frame>> {
+        let (body, recipe) = (self.body, self.recipe);
+        let returns_at_end = match scratch.returns[..] {
+            [only] => only.pc as usize + 1 == body.code.len(),
+            _ => false,
+        };
+        if !returns_at_end
+            || !self.leaves
+            || recipe.start > 0
+            || !recipe.before.is_empty()
+            || !scratch.clauses.is_empty()
+            || !scratch.tails.is_empty()
+            || scratch.jumps > 0
+            || body.has_unknown_sections()
+            || body.code.len() as u32 > MAX_CODE / 2
+        {
+            return Ok(None);
+        }
+        let (Some(max_stack), Ok(slots)) =
+            (self.max_stack(), self.add_locals(scratch, signatures)?)
+        else {
+            return Ok(None);
+        };
+        if maps {
+            self.place(scratch);
+            self.fit(slots, scratch);
+        }
+        Ok(Some(Frame {
+            id,
+            old_len: body.code.len() as u32,
+            slots,
+            has_result: self.has_result,
+            max_stack,
+            init_locals: body.init_locals || self.initialises(slots.signature),
         }))
     }
 
@@ -314,7 +405,7 @@ impl<'j, 'b> Job<'j, 'b> {
     fn end(&self, slots: Slots, scratch: &Scratch) -> u32 {
         let own = scratch.layout.start(self.body.code.len() as u32);
         if self.protects {
-            own + slots.filter_len() + slots.fault_len(self.recipe.error)
+            own + slots.filter_len() + slots.fault_len(self.recipe.error.len())
         } else {
             own
         }
@@ -333,11 +424,7 @@ impl<'j, 'b> Job<'j, 'b> {
 
     /// Bytes of a store or load of the result.
     fn result_len(&self, slots: Slots) -> u32 {
-        if self.has_result {
-            local_len(slots.result)
-        } else {
-            0
-        }
+        slots.result_len(self.has_result)
     }
 
     /// Moves the clauses, and adds ours at the end.
@@ -357,24 +444,9 @@ impl<'j, 'b> Job<'j, 'b> {
             return;
         }
         let filter = layout.start(self.body.code.len() as u32);
-        let fault = filter + slots.filter_len();
         let try_start = layout.target(self.recipe.start);
-        scratch.clauses.push(Clause {
-            kind: ClauseKind::Filter,
-            try_start,
-            try_end: filter,
-            handler_start: fault - 1,
-            handler_end: fault,
-            class_or_filter: filter,
-        });
-        scratch.clauses.push(Clause {
-            kind: ClauseKind::Fault,
-            try_start,
-            try_end: fault,
-            handler_start: fault,
-            handler_end: fault + slots.fault_len(self.recipe.error),
-            class_or_filter: 0,
-        });
+        let ours = slots.clauses(try_start, filter, self.recipe.error.len());
+        scratch.clauses.extend_from_slice(&ours);
     }
 
     /// Appends the method's own code with what goes in between; branches still have their old offsets.
@@ -465,15 +537,7 @@ impl<'j, 'b> Job<'j, 'b> {
     /// Appends the handlers and the common way out.
     fn put_tail(&self, slots: Slots, out: &mut Vec<u8>) {
         if self.protects {
-            out.push(op::ISINST as u8);
-            out.extend_from_slice(&self.recipe.exception.to_le_bytes());
-            put_store(out, slots.exception);
-            out.push(op::LDC_I4_0 as u8);
-            out.extend_from_slice(&op::ENDFILTER.to_be_bytes());
-            out.push(op::THROW as u8);
-            put_load(out, slots.exception);
-            out.extend_from_slice(self.recipe.error.bytes());
-            out.push(op::ENDFINALLY as u8);
+            put_handlers(slots, self.recipe.exception, self.recipe.error, out);
         }
         if !self.leaves {
             return;
@@ -519,8 +583,8 @@ fn reserves(code: &[u8]) -> bool {
 }
 
 /// Bytes of a short and of a long branch.
-const SHORT: u32 = 2;
-const LONG: u32 = 5;
+pub(super) const SHORT: u32 = 2;
+pub(super) const LONG: u32 = 5;
 
 /// Bytes of a load or store of a local.
 fn local_len(index: u32) -> u32 {
@@ -531,11 +595,11 @@ fn local_len(index: u32) -> u32 {
     }
 }
 
-fn put_store(out: &mut Vec<u8>, index: u32) {
+pub(super) fn put_store(out: &mut Vec<u8>, index: u32) {
     put_local(out, op::STLOC_0, op::STLOC_S, op::STLOC, index);
 }
 
-fn put_load(out: &mut Vec<u8>, index: u32) {
+pub(super) fn put_load(out: &mut Vec<u8>, index: u32) {
     put_local(out, op::LDLOC_0, op::LDLOC_S, op::LDLOC, index);
 }
 
