@@ -307,6 +307,18 @@ pub fn put_fat_header(
     locals: u32,
     has_clauses: bool,
 ) {
+    let header = fat_header(code_len, max_stack, init_locals, locals, has_clauses);
+    out.extend_from_slice(&header);
+}
+
+/// A fat header.
+pub fn fat_header(
+    code_len: usize,
+    max_stack: u16,
+    init_locals: bool,
+    locals: u32,
+    has_clauses: bool,
+) -> [u8; FAT_HEADER] {
     let mut flags = flag::FAT;
     if init_locals {
         flags |= flag::INIT_LOCALS;
@@ -314,10 +326,12 @@ pub fn put_fat_header(
     if has_clauses {
         flags |= flag::MORE_SECTIONS;
     }
-    out.extend_from_slice(&[flags, 0x30]);
-    out.extend_from_slice(&max_stack.to_le_bytes());
-    out.extend_from_slice(&(code_len as u32).to_le_bytes());
-    out.extend_from_slice(&locals.to_le_bytes());
+    let mut header = [0; FAT_HEADER];
+    header[..2].copy_from_slice(&[flags, 0x30]);
+    header[2..4].copy_from_slice(&max_stack.to_le_bytes());
+    header[4..8].copy_from_slice(&(code_len as u32).to_le_bytes());
+    header[LOCALS..].copy_from_slice(&locals.to_le_bytes());
+    header
 }
 
 /// Where in a fat header the token of the locals' signature lies (II.25.4.3).
@@ -345,14 +359,22 @@ pub fn clauses_len(clauses: &[Clause]) -> usize {
 
 /// Appends one section with all clauses, at most [`MAX_CLAUSES`]; it must come to lie at a multiple of four.
 pub fn put_clauses(out: &mut Vec<u8>, clauses: &[Clause]) {
-    let (small, size) = (are_small(clauses), clauses_len(clauses));
-    let [low, mid, high, _] = (size as u32).to_le_bytes();
-    if small {
-        out.extend_from_slice(&[section::EH_TABLE, low, 0, 0]);
-    } else {
-        out.extend_from_slice(&[section::EH_TABLE | section::FAT, low, mid, high]);
-    }
-    for c in clauses {
+    let start = out.len();
+    out.resize(start + clauses_len(clauses), 0);
+    write_clauses(&mut out[start..], clauses);
+}
+
+/// The same in place: there is room for [`clauses_len`] bytes.
+pub fn write_clauses(out: &mut [u8], clauses: &[Clause]) {
+    let small = are_small(clauses);
+    let (header, out) = out.split_at_mut(4);
+    let [low, mid, high, _] = (clauses_len(clauses) as u32).to_le_bytes();
+    header.copy_from_slice(&match small {
+        true => [section::EH_TABLE, low, 0, 0],
+        false => [section::EH_TABLE | section::FAT, low, mid, high],
+    });
+    let size = if small { SMALL_CLAUSE } else { FAT_CLAUSE };
+    for (c, out) in clauses.iter().zip(out.chunks_exact_mut(size)) {
         let kind: u8 = match c.kind {
             ClauseKind::Catch => 0,
             ClauseKind::Filter => 1,
@@ -360,24 +382,25 @@ pub fn put_clauses(out: &mut Vec<u8>, clauses: &[Clause]) {
             ClauseKind::Fault => 4,
         };
         let (try_len, handler_len) = (c.try_end - c.try_start, c.handler_end - c.handler_start);
+        let last = c.class_or_filter.to_le_bytes();
         if small {
-            out.extend_from_slice(&[kind, 0]);
-            out.extend_from_slice(&(c.try_start as u16).to_le_bytes());
-            out.push(try_len as u8);
-            out.extend_from_slice(&(c.handler_start as u16).to_le_bytes());
-            out.push(handler_len as u8);
+            let [a, b, ..] = c.try_start.to_le_bytes();
+            let [d, e, ..] = c.handler_start.to_le_bytes();
+            out[..8].copy_from_slice(&[kind, 0, a, b, try_len as u8, d, e, handler_len as u8]);
+            out[8..].copy_from_slice(&last);
         } else {
-            for word in [
+            let words = [
                 u32::from(kind),
                 c.try_start,
                 try_len,
                 c.handler_start,
                 handler_len,
-            ] {
-                out.extend_from_slice(&word.to_le_bytes());
+            ];
+            for (word, out) in words.iter().zip(out.chunks_exact_mut(4)) {
+                out.copy_from_slice(&word.to_le_bytes());
             }
+            out[20..].copy_from_slice(&last);
         }
-        out.extend_from_slice(&c.class_or_filter.to_le_bytes());
     }
 }
 

@@ -3,7 +3,6 @@
 
 use crate::aspect::advice::Reason;
 use crate::aspect::woven::WovenType;
-use crate::bytes::Names;
 use crate::cil::image::Image;
 use crate::cil::lower::{self, Shape};
 use crate::cil::metadata::additions::{Additions, FieldMap};
@@ -41,7 +40,7 @@ pub struct Woven<'i, 'a> {
     /// The types with planned methods that have state machines, ascending.
     pub types: Vec<WovenType>,
     /// What the descriptors of the other planned methods refer to, if [`Weaver::share_names`] was asked for.
-    pub names: Names,
+    pub referred: Referred,
 }
 
 impl<'a> Woven<'_, 'a> {
@@ -445,7 +444,7 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
             parts: self.parts,
             tail_calls: self.tail_calls,
             types: self.types,
-            names: self.referred.names(self.weaver.image),
+            referred: self.referred,
         })
     }
 }

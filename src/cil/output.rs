@@ -73,11 +73,10 @@ pub(super) struct Framing {
 }
 
 impl Bodies {
-    /// Appends a body that is a frame around code of the input.
-    fn put_framed(&self, number: u32, input: &[u8], framing: &Framing, out: &mut Vec<u8>) {
+    /// Makes a body that is a frame around code of the input; there is room for just as much.
+    fn put_framed(&self, number: u32, input: &[u8], framing: &Framing, out: &mut [u8]) {
         let number = number as usize;
         let framed = &self.frames[number];
-        let start = out.len();
         let old = &input[framed.from as usize..];
         framed.frame.put(old, &framing.hooks, out);
         if framing.fields.is_empty() {
@@ -88,7 +87,7 @@ impl Bodies {
             _ => self.frames[number - 1].fields_end,
         };
         let fields = &self.fields[first as usize..framed.fields_end as usize];
-        renumber::fields(&mut out[start + Frame::CODE..], fields, &framing.fields);
+        renumber::fields(&mut out[Frame::CODE..], fields, &framing.fields);
     }
 }
 
@@ -175,19 +174,27 @@ impl Output<'_> {
         for (start, piece) in &self.pieces {
             overlay(window, at, *start, piece);
         }
-        let mut framed = Vec::new();
+        // A body that is not in this window alone.
+        let mut across = Vec::new();
         for part in &self.parts {
             let first = part.list.partition_point(|b| ends_before(b.at, b.len));
             for b in part.list[first..].iter().take_while(|b| begins(b.at)) {
-                let body = match b.content {
-                    Content::Bytes(from) => &part.bytes[from as usize..][..b.len as usize],
-                    Content::Framed(number) => {
-                        framed.clear();
-                        part.put_framed(number, self.input, &self.framing, &mut framed);
-                        &framed
+                let (start, len) = (b.at as usize, b.len as usize);
+                let framed = match b.content {
+                    Content::Bytes(from) => {
+                        overlay(window, at, start, &part.bytes[from as usize..][..len]);
+                        continue;
                     }
+                    Content::Framed(number) => number,
                 };
-                overlay(window, at, b.at as usize, body);
+                let put = |out: &mut [u8]| part.put_framed(framed, self.input, &self.framing, out);
+                if start >= at && start + len <= end {
+                    put(&mut window[start - at..][..len]);
+                } else {
+                    across.resize(len, 0);
+                    put(&mut across);
+                    overlay(window, at, start, &across);
+                }
             }
         }
         // One may begin in front of the window.

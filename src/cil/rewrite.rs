@@ -23,6 +23,7 @@
 //! .NET 10 no JIT inlines a method that has one. Hooks swallow their own failures, so the exit hook
 //! may lie outside the range. Our clauses are the outermost, so they are the last ones (II.25.4.6).
 
+mod code;
 mod frame;
 mod job;
 

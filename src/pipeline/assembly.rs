@@ -285,15 +285,14 @@ impl<'i, 'a> File<'i, 'a> {
         if !cx.explain {
             plan.methods = vec![];
         }
-        source.file.release();
-        let names = std::mem::take(&mut woven.names);
+        let referred = std::mem::take(&mut woven.referred);
         let steps = woven.steps(true, key).into_iter().enumerate().par_bridge();
         let failed = steps.filter_map(|(number, step)| Some((number, step.run().err()?)));
         let (failed, names) = rayon::join(
             || failed.min_by_key(|(number, _)| *number),
             || {
                 let mut symbols = Writer::default();
-                symbols.names(&names);
+                symbols.names(&referred.names(self.image));
                 symbols.pack();
                 symbols
             },

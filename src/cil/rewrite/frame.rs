@@ -2,7 +2,8 @@
 //! that it begins later, and what goes around it is the same for all. So it is not written until the file is: until then
 //! a [`Frame`] says all there is to say.
 
-use super::job::{SHORT, Slots, put_handlers, put_load, put_store};
+use super::code::{Code, SHORT, Short, put_handlers, put_load, put_snippet, put_store};
+use super::job::Slots;
 use super::{Rewritten, Snippet};
 use crate::cil::body::{self, Clause, FAT_HEADER};
 use crate::cil::insn::op;
@@ -84,37 +85,41 @@ impl Frame {
         }
     }
 
-    /// Appends the body, given the method's code; it must come to lie at a multiple of four.
-    pub fn put(&self, code: &[u8], hooks: &Hooks, out: &mut Vec<u8>) {
-        let start = out.len();
+    /// Makes the body, given the method's code. There is room for just as much; it must come to lie at a multiple of four.
+    pub fn put(&self, code: &[u8], hooks: &Hooks, out: &mut [u8]) {
+        let slots = self.slots;
         let hook = |token| Snippet::default().hook(self.id, token);
-        let (code_len, slots) = (self.code_len(), self.slots);
-        body::put_fat_header(
-            out,
-            code_len as usize,
+        let (header, rest) = out.split_at_mut(FAT_HEADER);
+        header.copy_from_slice(&body::fat_header(
+            self.code_len() as usize,
             self.max_stack,
             self.init_locals,
             slots.signature,
             true,
-        );
-        out.extend_from_slice(hook(hooks.enter).bytes());
-        out.extend_from_slice(&code[..self.old_len as usize - 1]);
+        ));
+        let (enter, rest) = rest.split_at_mut(Snippet::HOOK as usize);
+        enter.copy_from_slice(hook(hooks.enter).bytes());
+        let (own, rest) = rest.split_at_mut(self.old_len as usize - 1);
+        own.copy_from_slice(&code[..self.old_len as usize - 1]);
+        let mut tail = Short::new();
         if self.has_result {
-            put_store(out, slots.result);
+            put_store(&mut tail, slots.result);
         }
         // 28 bytes at most.
         let over = self.handlers_end() - self.own_end();
-        out.extend_from_slice(&[op::LEAVE_S as u8, over as u8]);
-        put_handlers(slots, hooks.exception, hook(hooks.error), out);
-        out.extend_from_slice(hook(hooks.exit).bytes());
+        tail.put([op::LEAVE_S as u8, over as u8], SHORT as usize);
+        put_handlers(slots, hooks.exception, hook(hooks.error), &mut tail);
+        put_snippet(&mut tail, hook(hooks.exit));
         if self.has_result {
-            put_load(out, slots.result);
+            put_load(&mut tail, slots.result);
         }
-        out.push(op::RET as u8);
-        debug_assert_eq!(out.len() - start, FAT_HEADER + code_len as usize);
-        let end = start + (out.len() - start).next_multiple_of(4);
-        out.resize(end, 0);
-        body::put_clauses(out, &self.clauses());
+        tail.put([op::RET as u8], 1);
+        let clauses = self.clauses();
+        let (gap, section) = rest.split_at_mut(rest.len() - body::clauses_len(&clauses));
+        let (new, padding) = gap.split_at_mut(tail.bytes().len());
+        new.copy_from_slice(tail.bytes());
+        padding.fill(0);
+        body::write_clauses(section, &clauses);
     }
 
     fn clauses(&self) -> [Clause; 2] {

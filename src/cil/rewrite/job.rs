@@ -1,5 +1,6 @@
 //! The work on one body: layout, locals, code, clauses.
 
+use super::code::{LONG, SHORT, local_len, put_handlers, put_load, put_store};
 use super::frame::Frame;
 use super::{Branch, Exit, Recipe, Rewritten, Scratch, Signatures, Snippet};
 use crate::aspect::advice::Reason;
@@ -26,7 +27,7 @@ pub(super) struct Slots {
     /// Holds the result on the way out.
     pub(super) result: u32,
     /// Holds the exception from the filter to the fault.
-    exception: u32,
+    pub(super) exception: u32,
 }
 
 impl Slots {
@@ -70,19 +71,6 @@ impl Slots {
             },
         ]
     }
-}
-
-/// Appends our handlers.
-pub(super) fn put_handlers(slots: Slots, exception: u32, error: Snippet, out: &mut Vec<u8>) {
-    out.push(op::ISINST as u8);
-    out.extend_from_slice(&exception.to_le_bytes());
-    put_store(out, slots.exception);
-    out.push(op::LDC_I4_0 as u8);
-    out.extend_from_slice(&op::ENDFILTER.to_be_bytes());
-    out.push(op::THROW as u8);
-    put_load(out, slots.exception);
-    out.extend_from_slice(error.bytes());
-    out.push(op::ENDFINALLY as u8);
 }
 
 /// Old pcs between which nothing changes, for branches that are asked for in their order.
@@ -580,38 +568,6 @@ fn reserves(code: &[u8]) -> bool {
         pc = insn.end();
     }
     false
-}
-
-/// Bytes of a short and of a long branch.
-pub(super) const SHORT: u32 = 2;
-pub(super) const LONG: u32 = 5;
-
-/// Bytes of a load or store of a local.
-fn local_len(index: u32) -> u32 {
-    match index {
-        0..=3 => 1,
-        4..=255 => 2,
-        _ => 4,
-    }
-}
-
-pub(super) fn put_store(out: &mut Vec<u8>, index: u32) {
-    put_local(out, op::STLOC_0, op::STLOC_S, op::STLOC, index);
-}
-
-pub(super) fn put_load(out: &mut Vec<u8>, index: u32) {
-    put_local(out, op::LDLOC_0, op::LDLOC_S, op::LDLOC, index);
-}
-
-fn put_local(out: &mut Vec<u8>, zero: u16, short: u16, long: u16, index: u32) {
-    match index {
-        0..=3 => out.push(zero as u8 + index as u8),
-        4..=255 => out.extend_from_slice(&[short as u8, index as u8]),
-        _ => {
-            out.extend_from_slice(&long.to_be_bytes());
-            out.extend_from_slice(&(index as u16).to_le_bytes());
-        }
-    }
 }
 
 fn put_i32(code: &mut [u8], at: usize, value: i32) {
