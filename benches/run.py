@@ -56,13 +56,16 @@ def timed(command, target):
 
 def medians(rounds, settle=False, **sides):
     """Runs the sides by turns; `{name: (median seconds, highest peak MB)}`. `settle`: each turn begins with a run that is
-    not counted, since what takes milliseconds would pay for the memory and the caches that the side before it has left."""
+    not counted, since what takes milliseconds would pay for the memory and the caches that the side before it has left;
+    and what takes less than a fifth of a second runs several times a turn, since one run of it tells little."""
     found = {name: [] for name in sides}
     for _ in range(rounds):
         for name, side in sides.items():
+            times = 1
             if settle:
-                side()
-            found[name].append(side())
+                seconds, _ = side()
+                times = 5 if seconds < 0.2 else 1
+            found[name] += [side() for _ in range(times)]
     return {n: (statistics.median(s for s, _ in f), max(m for _, m in f)) for n, f in found.items()}
 
 

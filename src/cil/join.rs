@@ -39,8 +39,6 @@ pub struct Woven<'i, 'a> {
     tail_calls: u32,
     /// The types with planned methods that have state machines, ascending.
     pub types: Vec<WovenType>,
-    /// What the descriptors of the other planned methods refer to, if [`Weaver::share_names`] was asked for.
-    pub referred: Referred,
 }
 
 impl<'a> Woven<'_, 'a> {
@@ -422,6 +420,11 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
         })
     }
 
+    /// What the descriptors in all parts refer to, if [`Weaver::share_names`] was asked for.
+    pub fn take_referred(&mut self) -> Referred {
+        std::mem::take(&mut self.referred)
+    }
+
     /// Weaves the state machines: all parts are there. `scratch` is used meanwhile.
     pub fn finish(mut self, scratch: &mut Scratch) -> Result<Woven<'i, 'a>> {
         scratch.begin_bodies(0);
@@ -444,7 +447,6 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
             parts: self.parts,
             tail_calls: self.tail_calls,
             types: self.types,
-            referred: self.referred,
         })
     }
 }

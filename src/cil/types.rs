@@ -6,6 +6,7 @@ use crate::cil::metadata::schema::{column, table};
 use crate::cil::metadata::signature;
 use crate::cil::metadata::tables::{token, token_row, token_table};
 use crate::error::Result;
+use std::ops::Range;
 
 /// Enclosing types and names.
 pub(crate) struct Types {
@@ -72,12 +73,39 @@ impl Types {
 
 /// Appends namespace and name of a type, without the types around it.
 fn put_own_name(image: &Image<'_>, ty: u32, out: &mut String) -> Result<()> {
+    put_own_name_behind(image, ty, &mut Namespace::default(), out)
+}
+
+/// A namespace that stands in a text.
+#[derive(Default)]
+struct Namespace {
+    /// Its string.
+    string: u32,
+    /// Where it stands, with the dot behind it.
+    place: Range<usize>,
+}
+
+/// The same; `last` is the namespace that stands in the text already: types of one lie together.
+fn put_own_name_behind(
+    image: &Image<'_>,
+    ty: u32,
+    last: &mut Namespace,
+    out: &mut String,
+) -> Result<()> {
     let strings = &image.metadata.strings;
     let row = image.metadata.tables.row(table::TYPE_DEF, ty)?;
-    let namespace = strings.text(row.get(column::type_def::NAMESPACE))?;
-    if !namespace.is_empty() {
-        out.push_str(&namespace);
-        out.push('.');
+    let string = row.get(column::type_def::NAMESPACE);
+    if string == last.string {
+        out.extend_from_within(last.place.clone());
+    } else {
+        let start = out.len();
+        let namespace = strings.text(string)?;
+        if !namespace.is_empty() {
+            out.push_str(&namespace);
+            out.push('.');
+        }
+        let place = start..out.len();
+        *last = Namespace { string, place };
     }
     out.push_str(&strings.text(row.get(column::type_def::NAME))?);
     Ok(())
@@ -98,6 +126,7 @@ impl Names {
         // Types that enclose one another could have as much text as one likes.
         let most = 4 * image.metadata.strings.data().len() + 4096;
         let mut text = String::with_capacity(image.metadata.strings.data().len().min(most));
+        let mut namespace = Namespace::default();
         let mut definitions = vec![0; 1];
         definitions.reserve_exact(enclosing.len());
         for (ty, row) in (1..).zip(tables.iter(table::TYPE_DEF)) {
@@ -116,11 +145,12 @@ impl Names {
                     text.push('+');
                 }
                 let known = (outer == 0 || !around.is_empty())
-                    && put_own_name(image, ty as u32, &mut text).is_ok();
+                    && put_own_name_behind(image, ty as u32, &mut namespace, &mut text).is_ok();
                 known && text.len() <= most
             });
             if !known {
                 text.truncate(start);
+                namespace = Namespace::default();
             }
             definitions.push(text.len() as u32);
         }

@@ -29,16 +29,6 @@ impl Input {
         let map = unsafe { Mmap::map(&file) }.map_err(failed)?;
         Ok(Input(Some(map)))
     }
-
-    /// Gives back the memory that holds what was read of the file: what is read again comes from the system's cache.
-    pub fn release(&self) {
-        #[cfg(unix)]
-        if let Some(map) = &self.0 {
-            // SAFETY: the mapping is shared and never written to, so that there is nothing to lose: its pages come
-            // back as they were.
-            let _ = unsafe { map.unchecked_advise(memmap2::UncheckedAdvice::DontNeed) };
-        }
-    }
 }
 
 impl Deref for Input {
@@ -67,11 +57,8 @@ mod tests {
         std::fs::write(&path, b"bytes").unwrap();
         let input = Input::open(&path).unwrap();
         assert_eq!(&*input, b"bytes");
-        input.release();
-        assert_eq!(&*input, b"bytes");
         std::fs::write(&path, b"").unwrap();
         let empty = Input::open(&path).unwrap();
-        empty.release();
         assert_eq!(&*empty, b"");
     }
 

@@ -107,7 +107,6 @@ pub(crate) fn weave_assemblies<'a>(
         .collect();
     let written: Vec<Option<Written<'_>>> = written.into_iter().collect::<Result<_>>()?;
     for (written, source) in written.iter().zip(sources) {
-        source.file.release();
         let Some(written) = written else { continue };
         ledger.outcome.artifacts += 1;
         for warning in &written.warnings {
@@ -278,18 +277,10 @@ impl<'i, 'a> File<'i, 'a> {
             || ranges.for_each(|(number, range)| joined.put(number, part(number, range))),
             || weaver.look_ahead(),
         );
-        let (joiner, mut records) = joined.finish()?;
-        let mut woven = with_worker(|w| joiner.finish(&mut w.cil_scratch))?;
-        // Only the steps, and writing, need more memory than all that was before.
-        drop(weaver);
-        if !cx.explain {
-            plan.methods = vec![];
-        }
-        let referred = std::mem::take(&mut woven.referred);
-        let steps = woven.steps(true, key).into_iter().enumerate().par_bridge();
-        let failed = steps.filter_map(|(number, step)| Some((number, step.run().err()?)));
-        let (failed, names) = rayon::join(
-            || failed.min_by_key(|(number, _)| *number),
+        let (mut joiner, mut records) = joined.finish()?;
+        let referred = joiner.take_referred();
+        let (woven, names) = rayon::join(
+            || with_worker(|w| joiner.finish(&mut w.cil_scratch)),
             || {
                 let mut symbols = Writer::default();
                 symbols.names(&referred.names(self.image));
@@ -297,7 +288,15 @@ impl<'i, 'a> File<'i, 'a> {
                 symbols
             },
         );
-        if let Some((_, e)) = failed {
+        let mut woven = woven?;
+        // Only the steps, and writing, need more memory than all that was before.
+        drop(weaver);
+        if !cx.explain {
+            plan.methods = vec![];
+        }
+        let steps = woven.steps(true, key).into_iter().enumerate().par_bridge();
+        let failed = steps.filter_map(|(number, step)| Some((number, step.run().err()?)));
+        if let Some((_, e)) = failed.min_by_key(|(number, _)| *number) {
             return Err(e);
         }
         let machines = std::mem::take(&mut woven.types);

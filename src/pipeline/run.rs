@@ -263,18 +263,20 @@ fn weave_assembly(
     if let Some(pdb) = written.pdb {
         write_file(&pdb_output, &pdb, &pdb_path)?;
     }
-    if cx.runtime {
-        let library = parent(output).join(runtime_library::DLL_NAME);
-        let there = std::fs::read(&library);
-        if !there.is_ok_and(|there| there == runtime_library::DLL) {
-            write_file(&library, runtime_library::DLL, &job.input)?;
-        }
-    }
-    let (map, staged) = rayon::join(
-        || write_map(ledger, job, output),
+    let (beside, staged) = rayon::join(
+        || {
+            if cx.runtime {
+                let library = parent(output).join(runtime_library::DLL_NAME);
+                let there = std::fs::read(&library);
+                if !there.is_ok_and(|there| there == runtime_library::DLL) {
+                    write_file(&library, runtime_library::DLL, &job.input)?;
+                }
+            }
+            write_map(ledger, job, output)
+        },
         || stage_image(&written.image, output, &job.input),
     );
-    map?;
+    beside?;
     staged?.commit()
 }
 

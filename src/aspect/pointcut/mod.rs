@@ -95,7 +95,7 @@ pub struct ArtifactMatcher<'a> {
 /// The rules that can match in one type.
 pub struct TypeMatcher<'a> {
     matcher: &'a Matcher,
-    prefilter: Arc<Prefilter>,
+    prefilter: &'a Prefilter,
     clauses: Vec<Clause<'a>>,
     /// The type in the mapping.
     class: Option<mapping::Class<'a>>,
@@ -283,13 +283,13 @@ impl<'a> ArtifactMatcher<'a> {
     }
 
     /// The rules left for a type.
-    pub fn for_type(&self, ty: &Type<'_>) -> Option<TypeMatcher<'a>> {
+    pub fn for_type(&'a self, ty: &Type<'_>) -> Option<TypeMatcher<'a>> {
         let class = (self.matcher.mapping.as_ref()).and_then(|mapping| mapping.class(ty.name));
         let original = class.as_ref().map_or(ty.name, |class| class.name());
         let clauses = Name::with(original, |name| self.for_named_type(ty, name));
         (!clauses.is_empty()).then_some(TypeMatcher {
             matcher: self.matcher,
-            prefilter: Arc::clone(&self.prefilter),
+            prefilter: &self.prefilter,
             clauses,
             class,
         })
