@@ -93,8 +93,9 @@ pub fn recipe<'r>(
 ) -> Result<Recipe<'r>, Reason> {
     let mut woven_already = false;
     let mut initialised = None;
+    let looks_at_calls = shape.constructor.is_some() || !shape.hooks.is_empty();
     let walked = scratch.walk(body, |insn, _| {
-        if insn.opcode != op::CALL {
+        if !looks_at_calls || insn.opcode != op::CALL {
             return;
         }
         if let Some(calls) = shape.constructor
@@ -102,9 +103,7 @@ pub fn recipe<'r>(
         {
             initialised = Some(insn.end());
         }
-        if !shape.hooks.is_empty() {
-            woven_already |= shape.hooks.contains(&insn.token(body.code));
-        }
+        woven_already |= shape.hooks.contains(&insn.token(body.code));
     });
     if walked.is_err() {
         return Err(Reason::UnreadableBody);

@@ -158,8 +158,9 @@ pub struct Scratch {
     jumps: u32,
     /// The last instruction that can throw.
     last_unsafe: Option<u32>,
-    /// The instructions that name rows of `Field`, and where their tokens lie.
+    /// The instructions that name rows of `Field`, and where their tokens lie; behind the first `named`, anything.
     fields: Vec<(u32, u32)>,
+    named: usize,
     clauses: Vec<Clause>,
     signature: Vec<u8>,
 }
@@ -183,6 +184,9 @@ pub struct Rewritten {
     pub drops_tail_call: bool,
 }
 
+/// No pc.
+const NONE: u32 = u32::MAX;
+
 impl Scratch {
     /// The map from the old code to the new one, after [`Scratch::rewrite`].
     pub fn layout(&self) -> &Layout {
@@ -191,14 +195,14 @@ impl Scratch {
 
     /// Where in the old code the tokens of fields lie, after [`Scratch::walk`].
     pub fn old_fields(&self) -> impl Iterator<Item = u32> + '_ {
-        self.fields.iter().map(|&(_, at)| at)
+        self.fields[..self.named].iter().map(|&(_, at)| at)
     }
 
     /// Where in the output the tokens of fields lie that the old code named, after [`Scratch::rewrite`].
     pub fn fields(&self, new: &Rewritten) -> impl Iterator<Item = usize> + '_ {
         let start = new.code_start;
         let place = move |&(pc, at)| start + (self.layout.insn(pc) + (at - pc)) as usize;
-        self.fields.iter().map(place)
+        self.fields[..self.named].iter().map(place)
     }
 
     /// Reads the code; `each` is shown every instruction that has a token, and where its prefixes begin.
@@ -207,27 +211,28 @@ impl Scratch {
         self.switches.clear();
         self.returns.clear();
         self.tails.clear();
-        self.fields.clear();
+        self.named = 0;
         self.clauses.clear();
         self.jumps = 0;
         self.last_unsafe = None;
         let code = body.code;
         let mut pc = 0;
         let mut prefixes = None;
+        // A token takes five bytes with its opcode.
+        let mut fields = 0;
+        if self.fields.len() < code.len() / 5 + 1 {
+            self.fields.resize(code.len() / 5 + 1, (0, 0));
+        }
+        // What throws and what names a field is hard to foresee: without branches it need not be.
+        let mut last_unsafe = NONE;
         while let Some(&first) = code.get(pc as usize) {
             let known = insn::quick(first);
             // Half of all: where the next one begins is foreseen, rather than computed.
-            if known == 1 {
-                prefixes = None;
-                pc += 1;
-                continue;
-            }
             // Most of the others are passed over by their length, too.
             let end = pc + u32::from(known & quick::LENGTH);
             if known != 0 && end as usize <= code.len() {
-                if known & (quick::UNSAFE | quick::TOKEN) != 0 {
-                    self.last_unsafe = Some(pc);
-                }
+                let throws = known & (quick::UNSAFE | quick::TOKEN) != 0;
+                last_unsafe = if throws { pc } else { last_unsafe };
                 if known & quick::TOKEN != 0 {
                     let insn = Insn {
                         pc,
@@ -235,9 +240,8 @@ impl Scratch {
                         opcode: u16::from(first),
                         form: Form::Token,
                     };
-                    if token_table(insn.token(code)) == table::FIELD {
-                        self.fields.push((pc, end - 4));
-                    }
+                    self.fields[fields] = (pc, end - 4);
+                    fields += usize::from(code[end as usize - 1] == table::FIELD);
                     self.jumps += u32::from(insn.opcode == op::JMP);
                     each(insn, prefixes.unwrap_or(pc));
                 }
@@ -249,20 +253,21 @@ impl Scratch {
             if matches!(insn.form, Form::Token | Form::TokenPrefix)
                 && token_table(insn.token(code)) == table::FIELD
             {
-                self.fields.push((pc, insn.end() - 4));
+                self.fields[fields] = (pc, insn.end() - 4);
+                fields += 1;
             }
             match insn.form {
                 Form::Safe => {}
-                Form::Plain => self.last_unsafe = Some(pc),
+                Form::Plain => last_unsafe = pc,
                 Form::Token => {
-                    self.last_unsafe = Some(pc);
+                    last_unsafe = pc;
                     each(insn, prefixes.unwrap_or(pc));
                 }
                 Form::ShortBranch | Form::Branch => {
                     let target = insn::branch_target(code, insn)?;
                     if target <= pc {
                         // A loop may be stopped from outside: it counts as throwing.
-                        self.last_unsafe = Some(pc);
+                        last_unsafe = pc;
                     }
                     self.branches.push(Branch {
                         insn,
@@ -274,7 +279,7 @@ impl Scratch {
                     let mut back = false;
                     insn::switch_targets(code, insn, |target| back |= target <= pc)?;
                     if back {
-                        self.last_unsafe = Some(pc);
+                        last_unsafe = pc;
                     }
                     self.switches.push(insn);
                 }
@@ -295,6 +300,8 @@ impl Scratch {
             prefixes = None;
             pc = insn.end();
         }
+        self.named = fields;
+        self.last_unsafe = (last_unsafe != NONE).then_some(last_unsafe);
         for clause in body.clauses() {
             self.clauses.push(clause?);
         }
