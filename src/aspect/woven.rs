@@ -59,6 +59,22 @@ impl WovenType {
         }
     }
 
+    /// Becomes another type, of which nothing is woven yet, and keeps its memory; `put_name` appends the name.
+    pub fn begin<E>(
+        &mut self,
+        ty: u32,
+        put_name: impl FnOnce(&mut String) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.ty = ty;
+        self.left.clear();
+        self.text.clear();
+        self.methods.clear();
+        put_name(&mut self.text)?;
+        self.name = self.text.len();
+        self.file = self.name..self.name;
+        Ok(())
+    }
+
     /// Adds a method that got hooks; `descriptor` appends it.
     pub fn add(&mut self, id: u32, line: u32, name: &str, descriptor: impl FnOnce(&mut String)) {
         let start = self.text.len();
@@ -84,11 +100,6 @@ impl WovenType {
         }
         self.left.extend(other.left);
         self.left.sort_by_key(|left| left.index);
-    }
-
-    /// Bytes of all names and descriptors.
-    pub fn text_len(&self) -> usize {
-        self.text.len()
     }
 
     /// Full name in its format's spelling.

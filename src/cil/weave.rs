@@ -63,7 +63,6 @@ pub struct Part {
     /// Where in the bytes tokens lie that may change.
     pub(super) tokens: TokenPlaces,
     pub(super) pdb: pdb::Edits,
-    pub(super) types: Vec<WovenType>,
     /// The types that descriptors refer to.
     pub(super) referred: Referred,
     pub(super) machines: Vec<PlannedMachine>,
@@ -119,9 +118,10 @@ pub(super) fn weave_in_parts<'i, 'a>(
 ) -> Result<Woven<'i, 'a>> {
     let weaver = Weaver::new(image, source, plan, Machines::read(image))?;
     let parts = weaver.parts(methods).into_iter();
-    let parts = parts.map(|part| weaver.part(part, scratch));
-    let mut parts = parts.collect::<Result<Vec<_>>>()?;
-    let ordinary: Vec<WovenType> = parts.iter_mut().flat_map(Part::take_types).collect();
+    let mut ordinary = Vec::new();
+    let mut keep = |ty: &mut WovenType| ordinary.push(std::mem::take(ty));
+    let parts = parts.map(|part| weaver.part(part, scratch, &mut keep));
+    let parts = parts.collect::<Result<Vec<_>>>()?;
     let mut joiner = weaver.joiner();
     for part in parts {
         joiner.add(part)?;
@@ -133,13 +133,6 @@ pub(super) fn weave_in_parts<'i, 'a>(
         woven.types[place.expect("its part has it")].merge(ty);
     }
     Ok(woven)
-}
-
-impl Part {
-    /// What came of the types of the part, but for state machines: of these [`Woven::types`] tells.
-    pub fn take_types(&mut self) -> Vec<WovenType> {
-        std::mem::take(&mut self.types)
-    }
 }
 
 impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
@@ -178,7 +171,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         })
     }
 
-    /// Descriptors in [`Part::take_types`] are to refer to [`Woven::names`]: most of a program's symbols are names of types,
+    /// Descriptors that [`Weaver::part`] shows are to refer to [`Joiner::take_referred`]: most of a program's symbols are names of types,
     /// over and over.
     pub fn share_names(&mut self) {
         self.shares_names = true;
@@ -204,14 +197,22 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         parts
     }
 
-    /// Weaves a part of the plan but for its state machines.
-    pub fn part(&self, methods: Range<usize>, scratch: &mut Scratch) -> Result<Part> {
+    /// Weaves a part of the plan but for its state machines: of these [`Woven::types`] tells. `each` is shown what came of
+    /// each type, and may take it.
+    pub fn part(
+        &self,
+        methods: Range<usize>,
+        scratch: &mut Scratch,
+        each: &mut dyn FnMut(&mut WovenType),
+    ) -> Result<Part> {
         scratch.begin_bodies(methods.len());
         scratch.descriptors.begin(self.shares_names);
         let mut part = Part::default();
+        let mut ty = WovenType::default();
         let mut first = methods.start;
         for of_type in self.planned[methods].chunk_by(|a, b| a.ty == b.ty) {
-            self.weave_type(of_type, first, &mut part, scratch)?;
+            self.weave_type(of_type, first, (&mut part, &mut ty), scratch)?;
+            each(&mut ty);
             first += of_type.len();
         }
         part.bodies = scratch.take_bodies();
@@ -226,14 +227,14 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         &self,
         planned: &[Planned],
         first: usize,
-        part: &mut Part,
+        (part, ty): (&mut Part, &mut WovenType),
         scratch: &mut Scratch,
     ) -> Result<()> {
         let image = self.image;
         let number = planned[0].ty;
-        let mut name = String::new();
-        image.types().put_name(image, number + 1, &mut name)?;
-        let mut ty = WovenType::new(number, &name, "", planned.len());
+        ty.begin(number, |name| {
+            image.types().put_name(image, number + 1, name)
+        })?;
         // The first that a method names.
         let mut document = 0;
         let this = match is_value_type(image, number + 1)? {
@@ -260,7 +261,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
                             (place, method),
                             this.as_ref(),
                             tokens,
-                            (part, &mut ty),
+                            (part, ty),
                             scratch,
                         );
                         woven.map(|woven| {
@@ -276,15 +277,14 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
             };
             let outcome = outcome.map_err(|e| {
                 let label = image.method_label(method);
-                e.in_method(format!("{name}.{label}"))
+                e.in_method(format!("{}.{label}", ty.name()))
             })?;
             if let Err(reason) = outcome {
                 part.left.push(method);
                 ty.left.push(self.left(place, method, reason));
             }
         }
-        self.set_file(&mut ty, document);
-        part.types.push(ty);
+        self.set_file(ty, document);
         Ok(())
     }
 

@@ -1,6 +1,7 @@
 //! .NET assemblies, each with the symbols file (.pdb) beside it.
 
 use crate::aspect::plan::Plan;
+use crate::aspect::woven::WovenType;
 use crate::cil::{self, StrongNameKey, Written};
 use crate::container::input::Input;
 use crate::container::stage::Staged;
@@ -259,10 +260,11 @@ impl<'i, 'a> File<'i, 'a> {
         if !cx.explain {
             weaver.share_names();
         }
-        let part = |number, range| -> Result<(cil::Part, Records)> {
+        let part = |number, range: Range<usize>| -> Result<(cil::Part, Records)> {
             let artifact = (number == 0).then_some(source.label);
-            let mut part = with_worker(|w| weaver.part(range, &mut w.cil_scratch))?;
-            let mut records = Records::of(artifact, part.take_types(), !cx.explain, cx.explain);
+            let mut records = Records::begin(artifact, range.len());
+            let mut record = |ty: &mut WovenType| records.add(ty, !cx.explain, cx.explain);
+            let part = with_worker(|w| weaver.part(range, &mut w.cil_scratch, &mut record))?;
             records.symbols.pack();
             Ok((part, records))
         };
@@ -299,8 +301,11 @@ impl<'i, 'a> File<'i, 'a> {
         if let Some((_, e)) = failed.min_by_key(|(number, _)| *number) {
             return Err(e);
         }
-        let machines = std::mem::take(&mut woven.types);
-        records.append(Records::of(None, machines, false, cx.explain));
+        let mut machines = Records::begin(None, woven.types.len());
+        for mut ty in std::mem::take(&mut woven.types) {
+            machines.add(&mut ty, false, cx.explain);
+        }
+        records.append(machines);
         records.name(names);
         records.complete(plan, cx.explain);
         Ok((woven, records))

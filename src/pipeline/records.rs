@@ -20,41 +20,35 @@ pub(crate) struct Records {
 }
 
 impl Records {
-    /// Records woven types, the first ones of an artifact if that is named; `explain` keeps them all. `by_names`: their
-    /// descriptors refer to names, which [`Records::name`] adds.
-    pub(crate) fn of(
-        artifact: Option<&str>,
-        types: Vec<WovenType>,
-        by_names: bool,
-        explain: bool,
-    ) -> Records {
+    /// The records of an artifact, or, if it is not named, of a later part of one, of about so many methods.
+    pub(crate) fn begin(artifact: Option<&str>, methods: usize) -> Records {
+        /// What a method takes in most programs.
+        const USUAL: usize = 64;
         let mut records = Records::default();
+        records.symbols.reserve(methods * USUAL);
         if let Some(artifact) = artifact {
             records.symbols.artifact(artifact);
         }
-        /// What a method or a type takes beside its text.
-        const BESIDE: usize = 8;
-        let sizes = (types.iter()).map(|ty| ty.text_len() + (1 + ty.methods().len()) * BESIDE);
-        records.symbols.reserve(sizes.sum());
-        for ty in types {
-            if ty.methods().len() > 0 {
-                records.classes.push(ty.ty);
-                records.methods += ty.methods().len() as u64;
-                records.symbols.ty(ty.name(), ty.file());
-                for m in ty.methods() {
-                    let symbols = &mut records.symbols;
-                    match by_names {
-                        true => symbols.method_by_names(m.id, m.name, m.descriptor, m.line),
-                        false => symbols.method(m.id, m.name, m.descriptor, m.line),
-                    }
+        records
+    }
+
+    /// Records a woven type; `explain` keeps it in any case. `by_names`: its descriptors refer to names, which
+    /// [`Records::name`] adds.
+    pub(crate) fn add(&mut self, ty: &mut WovenType, by_names: bool, explain: bool) {
+        if ty.methods().len() > 0 {
+            self.classes.push(ty.ty);
+            self.methods += ty.methods().len() as u64;
+            self.symbols.ty(ty.name(), ty.file());
+            for m in ty.methods() {
+                match by_names {
+                    true => (self.symbols).method_by_names(m.id, m.name, m.descriptor, m.line),
+                    false => self.symbols.method(m.id, m.name, m.descriptor, m.line),
                 }
             }
-            if explain || !ty.left.is_empty() {
-                records.touched.push(Touched::new(ty, vec![]));
-            }
         }
-        records.symbols.end_block();
-        records
+        if explain || !ty.left.is_empty() {
+            self.touched.push(Touched::new(std::mem::take(ty), vec![]));
+        }
     }
 
     /// Adds the names that descriptors refer to, packed, in front of all.
