@@ -1,6 +1,7 @@
 //! The types of an image: what encloses which, and their full names, made once, since each is asked for over and
 //! over.
 
+use crate::bytes::prefetch;
 use crate::cil::image::Image;
 use crate::cil::metadata::schema::{column, table};
 use crate::cil::metadata::signature;
@@ -129,7 +130,15 @@ impl Names {
         let mut namespace = Namespace::default();
         let mut definitions = vec![0; 1];
         definitions.reserve_exact(enclosing.len());
-        for (ty, row) in (1..).zip(tables.iter(table::TYPE_DEF)) {
+        /// So many that memory has answered by then.
+        const AHEAD: usize = 8;
+        let rows = tables.iter(table::TYPE_DEF);
+        let mut behind = rows.clone().skip(AHEAD);
+        for (ty, row) in (1..).zip(rows) {
+            if let Some(row) = behind.next() {
+                let name = row.get(column::type_def::NAME);
+                prefetch(image.metadata.strings.data(), name as usize);
+            }
             let start = text.len();
             // Nested types have a visibility of their own (II.23.1.15).
             let is_nested = row.get(column::type_def::FLAGS) & 7 > 1;

@@ -205,9 +205,13 @@ pub(super) fn write<'a>(
         .filter_map(|(rva, value)| Some(Patch::new(sections.offset_of(rva)?, value)));
     let mut patches: Vec<Patch> = moved.collect();
     // From addresses to offsets.
+    // Sections may say more than they hold.
+    let fits = |at: usize, len: usize| at.saturating_add(len) <= sections.len();
+    let mut has_room = true;
     for part in &mut parts {
         for body in &mut part.list {
             body.at = sections.at(body.at)? as u32;
+            has_room &= fits(body.at as usize, body.len as usize);
         }
         part.list.sort_by_key(|body| body.at);
     }
@@ -290,11 +294,8 @@ pub(super) fn write<'a>(
     put(&mut headers, identity.stamp, 0);
     put(&mut headers, image.pe.checksum_offset(), 0);
     pieces.push((0, Piece::Owned(headers)));
-    // Sections may say more than they hold.
-    let fits = |at: usize, len: usize| at.saturating_add(len) <= sections.len();
-    if !pieces.iter().all(|(at, piece)| fits(*at, piece.len()))
-        || !(parts.iter().flat_map(|part| &part.list))
-            .all(|body| fits(body.at as usize, body.len as usize))
+    if !has_room
+        || !pieces.iter().all(|(at, piece)| fits(*at, piece.len()))
         || !patches.iter().all(|p| fits(p.at as usize, 4))
     {
         let why = "the sections hold less than they say: what is new has no room";

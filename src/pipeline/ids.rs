@@ -44,14 +44,40 @@ struct IdSet {
     blocks: FxHashMap<u32, u64>,
 }
 
+/// The block of an id, and its bit in there.
+fn place(id: u32) -> (u32, u64) {
+    (id >> 6, 1 << (id & 63))
+}
+
 impl IdSet {
     fn insert(&mut self, id: u32) {
-        *self.blocks.entry(id >> 6).or_default() |= 1 << (id & 63);
+        self.insert_all(place(id));
     }
+
     fn contains(&self, id: u32) -> bool {
-        let block = self.blocks.get(&(id >> 6)).copied().unwrap_or_default();
-        block >> (id & 63) & 1 == 1
+        self.has_any(place(id))
     }
+
+    /// Adds the ids that these bits of a block stand for.
+    fn insert_all(&mut self, (block, bits): (u32, u64)) {
+        *self.blocks.entry(block).or_default() |= bits;
+    }
+
+    /// Whether one of them is there.
+    fn has_any(&self, (block, bits): (u32, u64)) -> bool {
+        self.blocks
+            .get(&block)
+            .is_some_and(|there| there & bits != 0)
+    }
+}
+
+/// The ids of a type's methods by blocks: they follow one another.
+fn blocks(methods: &[Planned]) -> impl Iterator<Item = (u32, u64)> + Clone {
+    let same = |a: &Planned, b: &Planned| place(a.id).0 == place(b.id).0;
+    methods.chunk_by(same).map(|methods| {
+        let bits = methods.iter().fold(0, |bits, m| bits | place(m.id).1);
+        (place(methods[0].id).0, bits)
+    })
 }
 
 /// The ids given so far.
@@ -115,9 +141,10 @@ impl TakenIds {
         };
         let is_free = known.known.is_empty()
             && !self.next.contains_key(&first.id.wrapping_sub(first.index))
-            && (methods.iter()).all(|m| m.id != 0 && !self.taken.contains(m.id));
+            && methods.iter().all(|m| m.id != 0)
+            && !blocks(methods).any(|ids| self.taken.has_any(ids));
         if is_free {
-            methods.iter().for_each(|m| self.taken.insert(m.id));
+            blocks(methods).for_each(|ids| self.taken.insert_all(ids));
         }
         is_free
     }
