@@ -1,10 +1,12 @@
 //! What tells one file from another: MVID, time stamp, checksum, signature. All follow from the content, so
-//! that the same content has the same: from the hashes of its windows, which are made in any order.
+//! that the same content has the same: from the hashes of its windows, which are made in any order. They tell files apart and
+//! protect nothing, so that the hash is a fast one (XXH3, 128 bits), not a cryptographic one.
 
 use crate::cil::output::{Change, Output, overlay};
 use crate::cil::strongname::StrongNameKey;
 use crate::error::Result;
 use std::ops::Range;
+use xxhash_rust::xxh3::{xxh3_128, xxh3_128_with_seed};
 
 /// Where it goes in a file that has zeros there.
 pub(super) struct Identity<'a> {
@@ -24,9 +26,12 @@ pub(super) struct Identity<'a> {
 /// written. Another size makes other identities.
 pub(super) const WINDOW: usize = 64 << 10;
 
+/// Seed of the time stamp's hash, which is another one than the MVID's.
+const STAMP: u64 = 1;
+
 /// What a window of a file that is finished but for its identity adds to it.
 pub struct WindowDigest {
-    hash: blake3::Hash,
+    hash: u128,
     /// Of its words, if the file has a checksum.
     sum: u64,
 }
@@ -35,7 +40,7 @@ impl Identity<'_> {
     /// Of a window, which begins at a multiple of [`WINDOW`].
     pub(super) fn digest(&self, window: &[u8]) -> WindowDigest {
         WindowDigest {
-            hash: blake3::hash(window),
+            hash: xxh3_128(window),
             sum: self.checksum.map_or(0, |_| sum_of_words(window)),
         }
     }
@@ -46,21 +51,19 @@ impl Identity<'_> {
         output: &Output<'_>,
         windows: &[WindowDigest],
     ) -> Result<Vec<Change>> {
-        let mut all = blake3::Hasher::new();
-        for window in windows {
-            all.update(window.hash.as_bytes());
-        }
-        let hash = *all.finalize().as_bytes();
+        let hashes: Vec<u8> = (windows.iter())
+            .flat_map(|window| window.hash.to_le_bytes())
+            .collect();
         let mut changes: Vec<Change> = Vec::with_capacity(4);
         if let Some(at) = self.mvid {
-            let mut guid = hash[..16].to_vec();
+            let mut guid = xxh3_128(&hashes).to_le_bytes().to_vec();
             // A random GUID by its form (RFC 9562, version 4).
             guid[7] = guid[7] & 0x0f | 0x40;
             guid[8] = guid[8] & 0x3f | 0x80;
             changes.push((at, guid));
         }
         // No time: the highest bit tells, as compilers have it that make the same file each time.
-        let number = u32::from_le_bytes(hash[16..20].try_into().expect("four bytes")) | 0x8000_0000;
+        let number = xxh3_128_with_seed(&hashes, STAMP) as u32 | 0x8000_0000;
         changes.push((self.stamp, number.to_le_bytes().to_vec()));
         if let Some((place, key)) = &self.signature {
             let read = |at: usize, window: &mut [u8]| {
