@@ -42,30 +42,24 @@ match = { type = "**", min-size = 0, kind = ["method", "constructor", "accessor"
 """
 
 
-def timed(command, target):
-    """Seconds of wall clock and the peak memory in MB of one run, which makes a file that is not there yet: deleting the
-    old one would be no small part."""
-    target.unlink(missing_ok=True)
-    measure = [sys.executable, "-I", "-S", ROOT / "benches" / "measure.py"]
+def timed(command, target, skipped=0, counted=1):
+    """Seconds of wall clock and the peak memory in MB of each run that counts, which makes a file that is not there yet.
+    Runs that are `skipped` come first: what takes milliseconds would pay for the memory and the caches that another side
+    has left."""
+    measure = [sys.executable, "-I", "-S", ROOT / "benches" / "measure.py", skipped, counted, target]
     done = subprocess.run([str(c) for c in [*measure, *command]], capture_output=True, text=True)
     if done.returncode != 0:
         raise RuntimeError(f"exit {done.returncode} of {command}: {done.stderr[-800:]}")
-    seconds, peak = done.stdout.split()
-    return float(seconds), int(peak) / 1024
+    runs = [line.split() for line in done.stdout.splitlines()]
+    return [(float(seconds), int(peak) / 1024) for seconds, peak in runs]
 
 
-def medians(rounds, settle=False, **sides):
-    """Runs the sides by turns; `{name: (median seconds, highest peak MB)}`. `settle`: each turn begins with a run that is
-    not counted, since what takes milliseconds would pay for the memory and the caches that the side before it has left;
-    and what takes less than a fifth of a second runs several times a turn, since one run of it tells little."""
+def medians(rounds, **sides):
+    """Runs the sides by turns; `{name: (median seconds, highest peak MB)}`. A side gives what it measured in its turn."""
     found = {name: [] for name in sides}
     for _ in range(rounds):
         for name, side in sides.items():
-            times = 1
-            if settle:
-                seconds, _ = side()
-                times = 5 if seconds < 0.2 else 1
-            found[name] += [side() for _ in range(times)]
+            found[name] += side()
     return {n: (statistics.median(s for s, _ in f), max(m for _, m in f)) for n, f in found.items()}
 
 
@@ -151,16 +145,22 @@ def assembly(score, folder, rounds):
     below, woven = floor(), folder / "assembly.dll"
     given = [peer, source, folder / "cecil.dll", hooks, dotnet.framework("core8")]
 
+    def weaver(*options):
+        # One run of milliseconds tells little on a shared machine.
+        return lambda: timed([weave_binary(), "-q", *options, "--rules", rules, source, woven], woven, skipped=1, counted=5)
+
+    def cecil_on(*host):
+        return lambda: timed([*host, *given], folder / "cecil.dll", skipped=1)
+
     def bare():
-        return float(run([below, source, folder / "floor.dll"]).stdout), 0
+        return [(float(run([below, source, folder / "floor.dll"]).stdout), 0) for _ in range(6)][1:]
 
     found = medians(
         rounds,
-        settle=True,
-        weave=lambda: timed([weave_binary(), "-q", "--rules", rules, source, woven], woven),
-        alone=lambda: timed([weave_binary(), "-q", "--jobs", 1, "--rules", rules, source, woven], woven),
-        mono=lambda: timed(["mono", *given], folder / "cecil.dll"),
-        coreclr=lambda: timed([*dotnet.host("core8"), *given], folder / "cecil.dll"),
+        weave=weaver(),
+        alone=weaver("--jobs", 1),
+        mono=cecil_on("mono"),
+        coreclr=cecil_on(*dotnet.host("core8")),
         floor=bare,
     )
     mine, theirs = found["weave"], min(found["mono"], found["coreclr"])
@@ -229,7 +229,7 @@ def body():
             # It prepares what it deflates before its clock starts, so its own time counts.
             (folder / "floor.out").unlink(missing_ok=True)
             done = run([bare, jar, woven, folder / "floor.out"], env={**os.environ, "RAYON_NUM_THREADS": str(JOBS)})
-            return float(done.stdout), 0
+            return [(float(done.stdout), 0)]
 
         found = medians(args.rounds, weave=weaver(target=folder / "again.jar"), floor=below)
         ratio = found["weave"][0] / found["floor"][0]
