@@ -650,6 +650,30 @@ proptest! {
     }
 }
 
+#[test]
+fn large_code_is_written_at_once() {
+    let is_framed = |len: usize| {
+        let mut long = vec![0; len];
+        long[..5].copy_from_slice(&CALL);
+        long[len - 1] = 0x2a;
+        let bytes = fat(&long, 0, &[]);
+        let body = Body::parse(&bytes, 0).unwrap();
+        let planned = Planned {
+            ty: 0,
+            index: 0,
+            id: 1,
+            advice: Advice::ALL,
+        };
+        let mut scratch = Scratch::default();
+        let recipe = recipe(&body, &shape(VOID), &planned, &TOKENS, &mut scratch).unwrap();
+        let frame = scratch.frame(&body, &recipe, (1, false), &mut Blobs::default());
+        frame.unwrap().is_some()
+    };
+    assert!(is_framed(Frame::MOST));
+    // Such a body may lie in any number of windows.
+    assert!(!is_framed(Frame::MOST + 1));
+}
+
 proptest! {
     #[test]
     fn a_frame_says_what_would_be_written(

@@ -227,8 +227,7 @@ impl Scratch {
         let mut last_unsafe = NONE;
         while let Some(&first) = code.get(pc as usize) {
             let known = insn::quick(first);
-            // Half of all: where the next one begins is foreseen, rather than computed.
-            // Most of the others are passed over by their length, too.
+            // Most are passed over by their length. Half are one byte long, but to foresee which goes wrong too often.
             let end = pc + u32::from(known & quick::LENGTH);
             if known != 0 && end as usize <= code.len() {
                 let throws = known & (quick::UNSAFE | quick::TOKEN) != 0;

@@ -35,6 +35,9 @@ pub struct Frame {
 }
 
 impl Frame {
+    /// Most bytes of code: the body is made anew for each window of the file that it lies in.
+    pub const MOST: usize = 16 << 10;
+
     /// Where the method's own code begins in the body.
     pub const CODE: usize = FAT_HEADER + Snippet::HOOK as usize;
 

@@ -215,7 +215,7 @@ impl<'j, 'b> Job<'j, 'b> {
             || !scratch.tails.is_empty()
             || scratch.jumps > 0
             || body.has_unknown_sections()
-            || body.code.len() as u32 > MAX_CODE / 2
+            || body.code.len() > Frame::MOST
         {
             return Ok(None);
         }
