@@ -5,8 +5,7 @@ use crate::aspect::plan::Planned;
 use crate::cil::body::Body;
 use crate::cil::constructor;
 use crate::cil::insn::op;
-use crate::cil::rewrite::{Exit, Hooks, Recipe, Rewritten, Scratch, Signatures, Snippet};
-use crate::error::Result;
+use crate::cil::rewrite::{Exit, Hooks, Recipe, Scratch, Snippet};
 
 /// Tokens of the hooks, as `MemberRef`s; 0 for those that no advice of the plan needs.
 #[derive(Clone, Copy, Debug, Default)]
@@ -64,23 +63,6 @@ pub struct Shape<'a> {
     pub constructor: Option<&'a dyn Calls>,
     /// Tokens with which this image calls hooks already, mostly none.
     pub hooks: &'a [u32],
-}
-
-/// Appends the woven body of a method, or says why it cannot be woven; then `out` is as it was.
-/// Positions in `out` and addresses are the same modulo four. Afterwards [`Scratch::layout`] maps old pcs.
-pub fn lower(
-    body: &Body<'_>,
-    shape: &Shape<'_>,
-    planned: &Planned,
-    tokens: &Tokens,
-    signatures: &mut dyn Signatures,
-    scratch: &mut Scratch,
-    out: &mut Vec<u8>,
-) -> Result<Result<Rewritten, Reason>> {
-    match recipe(body, shape, planned, tokens, scratch) {
-        Ok(recipe) => scratch.rewrite(body, &recipe, signatures, out),
-        Err(reason) => Ok(Err(reason)),
-    }
 }
 
 /// Reads a method's code, and says what to do with it, or why it cannot be woven.

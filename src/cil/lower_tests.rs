@@ -1,11 +1,29 @@
-//! What [`lower`] makes of small bodies.
+//! What becomes of small bodies by their recipes.
 
 use super::*;
 use crate::cil::body::{self, Clause, ClauseKind};
 use crate::cil::metadata::heaps::put_compressed;
-use crate::cil::rewrite::Frame;
+use crate::cil::rewrite::{Frame, Rewritten, Signatures};
 use crate::cil::testing::{Blobs, difference, text};
+use crate::error::Result;
 use proptest::prelude::*;
+
+/// Appends the woven body of a method, or says why it cannot be woven; then `out` is as it was.
+/// Positions in `out` and addresses are the same modulo four. Afterwards [`Scratch::layout`] maps old pcs.
+fn lower(
+    body: &Body<'_>,
+    shape: &Shape<'_>,
+    planned: &Planned,
+    tokens: &Tokens,
+    signatures: &mut dyn Signatures,
+    scratch: &mut Scratch,
+    out: &mut Vec<u8>,
+) -> Result<Result<Rewritten, Reason>> {
+    match recipe(body, shape, planned, tokens, scratch) {
+        Ok(recipe) => scratch.rewrite(body, &recipe, signatures, out),
+        Err(reason) => Ok(Err(reason)),
+    }
+}
 
 const TOKENS: Tokens = Tokens {
     enter: 0x0a00_0001,

@@ -171,8 +171,8 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         })
     }
 
-    /// Descriptors that [`Weaver::part`] shows are to refer to [`Joiner::take_referred`]: most of a program's symbols are names of types,
-    /// over and over.
+    /// Descriptors that [`Weaver::part`] shows are to refer to [`Joiner::take_referred`]: most of a program's symbols are
+    /// names of types, over and over.
     pub fn share_names(&mut self) {
         self.shares_names = true;
     }
