@@ -20,6 +20,7 @@ pub mod edit;
 pub mod error;
 pub mod jvm;
 pub mod mapping;
+pub mod memory;
 pub mod pipeline;
 pub mod symbols;
 pub mod trace;

@@ -7,6 +7,7 @@ use crate::container::stage::Staged;
 use crate::container::zip::Archive;
 use crate::dex::Dex;
 use crate::error::{Error, Kind, Result};
+use crate::memory;
 use crate::pipeline::archive::{Spot, weave_archive};
 use crate::pipeline::assembly::{Source, stage_image, weave_assemblies};
 use crate::pipeline::commit::{parent, remove_stale, same_file};
@@ -23,6 +24,7 @@ use crate::pipeline::outcome::Outcome;
 use crate::pipeline::output::{Target, write_all, write_map};
 use crate::pipeline::process::{Context, Platform, weave_class, with_worker};
 use crate::pipeline::runtime_library;
+use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
 /// What is told of a file that is no artifact.
@@ -46,16 +48,32 @@ pub(crate) fn not_woven(bytes: &[u8]) -> Error {
 
 /// Runs a job.
 pub fn run(job: &Job, progress: Progress<'_>) -> Result<Outcome> {
+    let metadata = std::fs::metadata(&job.input).map_err(|e| Error::io("read", &job.input, e))?;
+    let threads = match job.threads {
+        Some(threads @ 1..) => threads,
+        _ => std::thread::available_parallelism().map_or(1, |n| n.get()),
+    };
+    let room = room_for(&metadata, threads);
     let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(job.threads.unwrap_or(0))
+        .num_threads(threads)
         .thread_name(|i| format!("weave-{i}"))
+        .start_handler(move |_| memory::make_room(room))
         .build()
         .map_err(|e| Error::new(Kind::NotDone, format!("cannot start threads: {e}")))?;
-    pool.install(|| run_here(job, progress))
+    pool.install(|| run_here(job, &metadata, progress))
 }
 
-fn run_here(job: &Job, progress: Progress<'_>) -> Result<Outcome> {
-    let metadata = std::fs::metadata(&job.input).map_err(|e| Error::io("read", &job.input, e))?;
+/// About how much memory one of so many threads takes: a weave takes as much as its input, and some to begin with.
+fn room_for(input: &Metadata, threads: usize) -> usize {
+    /// For whatever the input is, and since threads do not share evenly.
+    const SOME: usize = 2 << 20;
+    match input.is_dir() {
+        true => memory::MOST_ROOM,
+        false => (input.len() as usize / threads + SOME).next_multiple_of(SOME),
+    }
+}
+
+fn run_here(job: &Job, metadata: &Metadata, progress: Progress<'_>) -> Result<Outcome> {
     check_paths(job, metadata.is_dir())?;
     let known = KnownIds::new(job.id_base, read_maps(&job.known_symbols)?);
     let hierarchy = match job.matcher.needs_hierarchy() {
