@@ -1,11 +1,14 @@
-//! Reading and writing raw bytes: a bounds-checked cursor, LEB128, modified UTF-8, names that texts share.
+//! Reading and writing raw bytes: a bounds-checked cursor, LEB128, modified UTF-8, names that texts share, sets of
+//! numbers.
 //!
 //! Offsets in errors count from the start of the slice that the cursor was made over.
 
 mod names;
+mod numbers;
 
 use crate::error::{Error, Result};
 pub use names::Names;
+pub use numbers::{Numbers, Ranked};
 use std::borrow::Cow;
 
 /// Asks the processor to bring a byte nearer, if there is one, which will be read soon.

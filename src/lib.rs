@@ -20,7 +20,6 @@ pub mod edit;
 pub mod error;
 pub mod jvm;
 pub mod mapping;
-pub mod memory;
 pub mod pipeline;
 pub mod symbols;
 pub mod trace;

@@ -3,6 +3,6 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    weave::memory::keep_freed();
+    weave::pipeline::memory::keep_freed();
     weave::cli::main()
 }

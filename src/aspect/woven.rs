@@ -15,6 +15,7 @@ pub struct WovenType {
     name: usize,
     file: Range<usize>,
     methods: Vec<Entry>,
+    numbered: Vec<NumberedMethod>,
 }
 
 #[derive(Debug)]
@@ -39,6 +40,19 @@ pub struct WovenMethod<'t> {
     pub line: u32,
 }
 
+/// A method that got hooks, whose names are told elsewhere, by these numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NumberedMethod {
+    /// The id that its hooks are called with.
+    pub id: u32,
+    /// First source line, or 0.
+    pub line: u32,
+    /// The number of its name.
+    pub name: u32,
+    /// The number of its descriptor.
+    pub descriptor: u32,
+}
+
 /// What a method's name and descriptor take in most programs.
 const USUAL: usize = 48;
 
@@ -56,6 +70,7 @@ impl WovenType {
             name: name.len(),
             file: name.len()..name.len() + file.len(),
             methods: Vec::with_capacity(planned),
+            numbered: Vec::new(),
         }
     }
 
@@ -69,6 +84,7 @@ impl WovenType {
         self.left.clear();
         self.text.clear();
         self.methods.clear();
+        self.numbered.clear();
         put_name(&mut self.text)?;
         self.name = self.text.len();
         self.file = self.name..self.name;
@@ -89,12 +105,19 @@ impl WovenType {
         });
     }
 
+    /// Adds a method that got hooks, without its names.
+    pub fn add_numbered(&mut self, method: NumberedMethod) {
+        self.numbered.push(method);
+    }
+
     /// Adds what came of other methods of the same type. Ids ascend in a type.
     pub fn merge(&mut self, other: WovenType) {
         for m in other.methods() {
             self.add(m.id, m.line, m.name, |text| text.push_str(m.descriptor));
         }
         self.methods.sort_by_key(|m| m.id);
+        self.numbered.extend_from_slice(&other.numbered);
+        self.numbered.sort_by_key(|m| m.id);
         if self.file.is_empty() {
             self.set_file(|text| text.push_str(other.file()));
         }
@@ -119,7 +142,12 @@ impl WovenType {
         self.file = start..self.text.len();
     }
 
-    /// The methods that got hooks.
+    /// The methods that got hooks, whose names are told elsewhere.
+    pub fn numbered(&self) -> &[NumberedMethod] {
+        &self.numbered
+    }
+
+    /// The methods that got hooks, but for those that are numbered.
     pub fn methods(&self) -> impl ExactSizeIterator<Item = WovenMethod<'_>> {
         self.methods.iter().map(|m| {
             let (start, name) = (m.start as usize, m.name as usize);

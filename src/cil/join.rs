@@ -7,7 +7,6 @@ use crate::cil::image::Image;
 use crate::cil::lower::{self, Shape};
 use crate::cil::metadata::additions::{Additions, FieldMap};
 use crate::cil::metadata::schema::table;
-use crate::cil::metadata::signature::{self, Referred};
 use crate::cil::metadata::tables::{token, token_row};
 use crate::cil::output::{Bodies, Framed, Framing, NewBody};
 use crate::cil::pdb::{self, Pdb};
@@ -249,8 +248,6 @@ pub struct Joiner<'j, 'w, 'i, 'a> {
     /// Methods that stay as they were.
     left: Vec<u32>,
     tail_calls: u32,
-    /// The types that descriptors refer to.
-    referred: Referred,
     /// Those that are still to be woven.
     machines: Vec<PlannedMachine>,
     types: Vec<WovenType>,
@@ -271,7 +268,6 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
             parts: Vec::new(),
             left: Vec::new(),
             tail_calls: 0,
-            referred: Referred::default(),
             machines: Vec::new(),
             types: Vec::new(),
             renumbers: None,
@@ -292,7 +288,6 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
         self.parts.push((part.bodies, Some(tokens)));
         self.left.append(&mut part.left);
         self.tail_calls += part.tail_calls;
-        self.referred.append(&part.referred);
         self.machines.append(&mut part.machines);
         Ok(())
     }
@@ -406,9 +401,7 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
         if ty.file().is_empty() {
             weaver.set_file(ty, document);
         }
-        ty.add(id, line, &kickoff.name, |text| {
-            signature::put_descriptor(image, kickoff.signature, text);
-        });
+        weaver.tell(ty, (id, line), &kickoff, &mut scratch.descriptors)?;
         Ok(Ok(()))
     }
 
@@ -420,14 +413,10 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
         })
     }
 
-    /// What the descriptors in all parts refer to, if [`Weaver::share_names`] was asked for.
-    pub fn take_referred(&mut self) -> Referred {
-        std::mem::take(&mut self.referred)
-    }
-
     /// Weaves the state machines: all parts are there. `scratch` is used meanwhile.
     pub fn finish(mut self, scratch: &mut Scratch) -> Result<Woven<'i, 'a>> {
         scratch.begin_bodies(0);
+        scratch.descriptors.begin();
         for number in 0..self.machines.len() {
             self.add_machine(number, scratch)?;
         }

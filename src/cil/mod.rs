@@ -31,6 +31,7 @@ mod signatures;
 mod space;
 mod state_machine;
 mod strongname;
+mod symbol_names;
 #[cfg(test)]
 mod testing;
 mod types;
@@ -46,6 +47,7 @@ pub use machines::Machines;
 pub use output::{Change, Output};
 pub use scan::{Survey, scan};
 pub use strongname::{StrongNameKey, public_key_token};
+pub use symbol_names::{SymbolNames, SymbolNumbers};
 pub use warning::Warning;
 pub use weave::{Part, Scratch, Weaver, weave};
 pub use write::{SYMBOLS_RESOURCE, Written};

@@ -6,7 +6,7 @@
 
 use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::plan::{Plan, Planned, Skipped};
-use crate::aspect::woven::WovenType;
+use crate::aspect::woven::{NumberedMethod, WovenType};
 use crate::cil::body::{self, Body};
 use crate::cil::calls::ConstructorCalls;
 use crate::cil::hooks;
@@ -16,7 +16,7 @@ use crate::cil::lower::{self, Calls, Shape, Tokens};
 use crate::cil::machines::{Machine, Machines};
 use crate::cil::metadata::additions::Additions;
 use crate::cil::metadata::schema::{coded, column, table};
-use crate::cil::metadata::signature::{Descriptors, MethodSignature, Referred};
+use crate::cil::metadata::signature::{Descriptors, MethodSignature};
 use crate::cil::metadata::tables::{decode, token, token_row, token_table};
 use crate::cil::output::{Bodies, Content, Framed, NewBody};
 use crate::cil::pdb::{self, Pdb};
@@ -24,8 +24,8 @@ use crate::cil::renumber::{self, TokenPlaces};
 use crate::cil::rewrite::{self, Frame, Rewritten};
 use crate::cil::scan::has_il;
 use crate::cil::signatures::Signatures;
+use crate::cil::symbol_names::{SymbolNames, SymbolNumbers};
 use crate::error::{Error, Kind, Result};
-use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -35,7 +35,7 @@ pub struct Scratch {
     pub(super) rewrite: rewrite::Scratch,
     /// The new bodies of the part under way.
     pub(super) bodies: Bodies,
-    descriptors: Descriptors,
+    pub(super) descriptors: Descriptors,
 }
 
 /// What weaving an image's methods needs and no thread changes.
@@ -47,7 +47,7 @@ pub struct Weaver<'w, 'i, 'a> {
     machines: Machines,
     /// See [`Weaver::names_readable_fields`].
     unplanned_readable: OnceLock<bool>,
-    shares_names: bool,
+    numbers: Option<SymbolNumbers>,
     /// The hooks, or why there are none.
     pub(super) tokens: std::result::Result<Tokens, Reason>,
     /// What the hooks need.
@@ -63,8 +63,6 @@ pub struct Part {
     /// Where in the bytes tokens lie that may change.
     pub(super) tokens: TokenPlaces,
     pub(super) pdb: pdb::Edits,
-    /// The types that descriptors refer to.
-    pub(super) referred: Referred,
     pub(super) machines: Vec<PlannedMachine>,
     /// The other methods that stay as they were: `MethodDef` rows.
     pub(super) left: Vec<u32>,
@@ -165,16 +163,58 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
             }),
             machines,
             unplanned_readable: OnceLock::new(),
-            shares_names: false,
+            numbers: None,
             tokens,
             additions,
         })
     }
 
-    /// Descriptors that [`Weaver::part`] shows are to refer to [`Joiner::take_referred`]: most of a program's symbols are
-    /// names of types, over and over.
-    pub fn share_names(&mut self) {
-        self.shares_names = true;
+    /// Methods are to be told of by [`WovenType::numbered`] with these numbers, and [`Weaver::symbol_names`] has their names:
+    /// most of a program's symbols are the same names over and over.
+    pub fn number_names(&mut self, numbers: SymbolNumbers) {
+        self.numbers = Some(numbers);
+    }
+
+    /// The names of all methods that are planned, if they are numbered.
+    pub fn symbol_names(&self) -> Result<Option<SymbolNames<'_, 'i, 'a>>> {
+        let Some(numbers) = &self.numbers else {
+            return Ok(None);
+        };
+        let image = self.image;
+        let row = |p: &Planned| {
+            let positions = image.method_positions(p.ty + 1)?;
+            image.method_at(positions.start + p.index)
+        };
+        SymbolNames::of(image, numbers, self.planned.iter().map(row)).map(Some)
+    }
+
+    /// Tells of a woven method.
+    pub(super) fn tell(
+        &self,
+        ty: &mut WovenType,
+        (id, line): (u32, u32),
+        opened: &Opened<'_>,
+        descriptors: &mut Descriptors,
+    ) -> Result<()> {
+        let numbers = self.numbers.as_ref().and_then(|numbers| {
+            Some((
+                numbers.name(opened.name)?,
+                numbers.signature(opened.signature)?,
+            ))
+        });
+        if let Some((name, descriptor)) = numbers {
+            ty.add_numbered(NumberedMethod {
+                id,
+                line,
+                name,
+                descriptor,
+            });
+            return Ok(());
+        }
+        let name = self.image.metadata.strings.text(opened.name)?;
+        let descriptor = descriptors.get(self.image, opened.signature);
+        ty.add(id, line, &name, |text| text.push_str(descriptor));
+        Ok(())
     }
 
     /// The plan in parts of about so many methods, each a range of them for [`Weaver::part`]. The last ones are smaller,
@@ -206,7 +246,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         each: &mut dyn FnMut(&mut WovenType),
     ) -> Result<Part> {
         scratch.begin_bodies(methods.len());
-        scratch.descriptors.begin(self.shares_names);
+        scratch.descriptors.begin();
         let mut part = Part::default();
         let mut ty = WovenType::default();
         let mut first = methods.start;
@@ -217,7 +257,6 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         }
         part.bodies = scratch.take_bodies();
         part.signatures.close();
-        part.referred = scratch.descriptors.take_referred();
         part.tokens.locals.shrink_to_fit();
         part.tokens.fields.shrink_to_fit();
         Ok(part)
@@ -320,7 +359,8 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
             Err(reason) => return Ok(Err(reason)),
         };
         let planned = &self.planned[place];
-        let is_constructor = opened.name == ".ctor" && opened.flags & method_flag::STATIC == 0;
+        let is_constructor = opened.flags & method_flag::STATIC == 0
+            && self.image.metadata.strings.is(opened.name, b".ctor");
         let shape = Shape {
             result: opened.result,
             locals: opened.locals,
@@ -376,10 +416,8 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         };
         part.tail_calls += u32::from(rewritten.drops_tail_call);
         let (document, line) = self.move_lines(place, &opened, &rewritten, scratch, &mut part.pdb);
-        let descriptor = scratch.descriptors.get(self.image, opened.signature);
-        ty.add(planned.id, line, &opened.name, |text| {
-            text.push_str(descriptor);
-        });
+        let told = (planned.id, line);
+        self.tell(ty, told, &opened, &mut scratch.descriptors)?;
         Ok(Ok(document))
     }
 
@@ -428,7 +466,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         Ok(Ok(Opened {
             method,
             flags: row.get(FLAGS),
-            name: metadata.strings.text(row.get(NAME))?,
+            name: row.get(NAME),
             signature: row.get(SIGNATURE),
             result: MethodSignature::parse(metadata.blobs.get(row.get(SIGNATURE))?)?.returns,
             locals,
@@ -544,8 +582,8 @@ pub(super) struct Opened<'a> {
     /// The `MethodDef` row.
     pub(super) method: u32,
     pub(super) flags: u32,
-    pub(super) name: Cow<'a, str>,
-    /// The signature, as the table has it.
+    /// Its name and its signature, as the table has them.
+    pub(super) name: u32,
     pub(super) signature: u32,
     /// The return type.
     pub(super) result: &'a [u8],

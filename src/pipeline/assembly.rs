@@ -71,15 +71,15 @@ pub(crate) fn weave_assemblies<'a>(
             ledger.unreadable(&place(e));
         }
         let plan = plan.map_err(place)?;
-        let claimed = file.as_ref().zip(plan).map(|(file, (mut plan, machines))| {
-            file.claim(ledger, &mut plan).map_err(place)?;
-            Ok((file, plan, machines))
+        let claimed = file.as_ref().zip(plan).map(|(file, mut planned)| {
+            (file.claim(ledger, &mut planned.plan)).map_err(place)?;
+            Ok((file, planned))
         });
         ready.push(claimed.transpose()?);
     }
     let woven: Vec<Result<Option<_>>> = (ready.into_par_iter())
         .map(|ready| match ready {
-            Some((file, plan, machines)) => file.weave(cx, plan, machines, key).map(Some),
+            Some((file, planned)) => file.weave(cx, planned, key).map(Some),
             None => Ok(None),
         })
         .collect();
@@ -203,9 +203,17 @@ struct File<'i, 'a> {
     pdb: &'i cil::pdb::Source<'i>,
 }
 
+/// What to weave of it.
+struct Planned {
+    plan: Plan,
+    machines: cil::Machines,
+    /// Unless all is to be told.
+    numbers: Option<cil::SymbolNumbers>,
+}
+
 impl<'i, 'a> File<'i, 'a> {
     /// What to weave. `None`: no rule has anything to say about it.
-    fn plan(&self, cx: &Context<'_>) -> Result<Option<(Plan, cil::Machines)>> {
+    fn plan(&self, cx: &Context<'_>) -> Result<Option<Planned>> {
         let (source, image) = (self.source, self.image);
         let version = image.assembly_version();
         let matcher = (cx.matcher).for_artifact(source.name, version.as_deref(), cx.hierarchy);
@@ -213,9 +221,13 @@ impl<'i, 'a> File<'i, 'a> {
             return Ok(None);
         }
         // Names of types are asked for as soon as the first type is shown.
-        let (_, (survey, machines)) = rayon::join(
+        let (_, (survey, machines, numbers)) = rayon::join(
             || image.types(),
-            || (cil::Survey::read(image), cil::Machines::read(image)),
+            || {
+                let (survey, machines) = (cil::Survey::read(image), cil::Machines::read(image));
+                let numbers = (!cx.explain).then(|| cil::SymbolNumbers::read(image));
+                (survey, machines, numbers)
+            },
         );
         let base_of = |_: u32, name: &str| (cx.id_base)(name, 0);
         let part = |types: Range<u32>| {
@@ -233,7 +245,11 @@ impl<'i, 'a> File<'i, 'a> {
         parts.for_each(|(number, types)| plan.put(number, part(types)));
         let plan = plan.finish()?;
         let is_empty = plan.methods.is_empty() && plan.skipped.is_empty();
-        Ok((!is_empty).then_some((plan, machines)))
+        Ok((!is_empty).then_some(Planned {
+            plan,
+            machines,
+            numbers,
+        }))
     }
 
     /// Gives the planned methods ids that nobody else has.
@@ -251,19 +267,23 @@ impl<'i, 'a> File<'i, 'a> {
     fn weave(
         &self,
         cx: &Context<'_>,
-        mut plan: Plan,
-        machines: cil::Machines,
+        planned: Planned,
         key: Option<&StrongNameKey>,
     ) -> Result<(cil::Woven<'i, 'a>, Records)> {
         let source = self.source;
+        let Planned {
+            mut plan,
+            machines,
+            numbers,
+        } = planned;
         let mut weaver = cil::Weaver::new(self.image, self.pdb, &plan, machines)?;
-        if !cx.explain {
-            weaver.share_names();
+        if let Some(numbers) = numbers {
+            weaver.number_names(numbers);
         }
         let part = |number, range: Range<usize>| -> Result<(cil::Part, Records)> {
             let artifact = (number == 0).then_some(source.label);
-            let mut records = Records::begin(artifact, range.len());
-            let mut record = |ty: &mut WovenType| records.add(ty, !cx.explain, cx.explain);
+            let mut records = Records::begin(artifact, range.len(), !cx.explain);
+            let mut record = |ty: &mut WovenType| records.add(ty, cx.explain);
             let part = with_worker(|w| weaver.part(range, &mut w.cil_scratch, &mut record))?;
             records.symbols.pack();
             Ok((part, records))
@@ -275,22 +295,16 @@ impl<'i, 'a> File<'i, 'a> {
         });
         // Handed out in order, so that no part waits for long.
         let ranges = weaver.parts(WOVEN).into_iter().enumerate().par_bridge();
-        rayon::join(
+        let ((), names) = rayon::join(
             || ranges.for_each(|(number, range)| joined.put(number, part(number, range))),
-            || weaver.look_ahead(),
-        );
-        let (mut joiner, mut records) = joined.finish()?;
-        let referred = joiner.take_referred();
-        let (woven, names) = rayon::join(
-            || with_worker(|w| joiner.finish(&mut w.cil_scratch)),
             || {
-                let mut symbols = Writer::default();
-                symbols.names(&referred.names(self.image));
-                symbols.pack();
-                symbols
+                weaver.look_ahead();
+                names(&weaver)
             },
         );
-        let mut woven = woven?;
+        let (joiner, mut records) = joined.finish()?;
+        let names = names?;
+        let mut woven = with_worker(|w| joiner.finish(&mut w.cil_scratch))?;
         // Only the steps, and writing, need more memory than all that was before.
         drop(weaver);
         if !cx.explain {
@@ -301,13 +315,36 @@ impl<'i, 'a> File<'i, 'a> {
         if let Some((_, e)) = failed.min_by_key(|(number, _)| *number) {
             return Err(e);
         }
-        let mut machines = Records::begin(None, woven.types.len());
+        let mut machines = Records::begin(None, woven.types.len(), !cx.explain);
         for mut ty in std::mem::take(&mut woven.types) {
-            machines.add(&mut ty, false, cx.explain);
+            machines.add(&mut ty, cx.explain);
         }
         records.append(machines);
         records.name(names);
         records.complete(plan, cx.explain);
         Ok((woven, records))
     }
+}
+
+/// The names of the methods that are numbered, packed.
+fn names(weaver: &cil::Weaver<'_, '_, '_>) -> Result<Writer> {
+    let Some(names) = weaver.symbol_names()? else {
+        return Ok(Writer::default());
+    };
+    // All at once would take as much memory as hundreds of methods' code.
+    const PACKED: usize = 64 << 10;
+    let mut descriptors = Writer::default();
+    let types = names.descriptors(&mut |number, text| {
+        descriptors.numbered_descriptor(number, text);
+        descriptors.pack_from(PACKED);
+    });
+    let mut symbols = Writer::default();
+    symbols.names(&types);
+    symbols.append(&mut descriptors);
+    names.names(&mut |number, name| {
+        symbols.numbered_name(number, &name);
+        symbols.pack_from(PACKED);
+    })?;
+    symbols.pack();
+    Ok(symbols)
 }

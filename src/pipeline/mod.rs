@@ -25,6 +25,7 @@ mod jar_rules;
 mod job;
 mod layout;
 mod ledger;
+pub mod memory;
 mod native;
 mod outcome;
 mod output;

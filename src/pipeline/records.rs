@@ -20,30 +20,32 @@ pub(crate) struct Records {
 }
 
 impl Records {
-    /// The records of an artifact, or, if it is not named, of a later part of one, of about so many methods.
-    pub(crate) fn begin(artifact: Option<&str>, methods: usize) -> Records {
-        /// What a method takes in most programs.
-        const USUAL: usize = 64;
+    /// The records of an artifact, or, if it is not named, of a later part of one, of about so many methods, which are
+    /// numbered or not.
+    pub(crate) fn begin(artifact: Option<&str>, methods: usize, numbered: bool) -> Records {
+        // What a method takes in most programs.
+        let usual = if numbered { 16 } else { 64 };
         let mut records = Records::default();
-        records.symbols.reserve(methods * USUAL);
+        records.symbols.reserve(methods * usual);
         if let Some(artifact) = artifact {
             records.symbols.artifact(artifact);
         }
         records
     }
 
-    /// Records a woven type; `explain` keeps it in any case. `by_names`: its descriptors refer to names, which
-    /// [`Records::name`] adds.
-    pub(crate) fn add(&mut self, ty: &mut WovenType, by_names: bool, explain: bool) {
-        if ty.methods().len() > 0 {
+    /// Records a woven type; `explain` keeps it in any case. What names its numbered methods [`Records::name`] adds.
+    pub(crate) fn add(&mut self, ty: &mut WovenType, explain: bool) {
+        let methods = ty.methods().len() + ty.numbered().len();
+        if methods > 0 {
             self.classes.push(ty.ty);
-            self.methods += ty.methods().len() as u64;
+            self.methods += methods as u64;
             self.symbols.ty(ty.name(), ty.file());
             for m in ty.methods() {
-                match by_names {
-                    true => (self.symbols).method_by_names(m.id, m.name, m.descriptor, m.line),
-                    false => self.symbols.method(m.id, m.name, m.descriptor, m.line),
-                }
+                self.symbols.method(m.id, m.name, m.descriptor, m.line);
+            }
+            for row in ty.numbered().chunk_by(|a, b| b.id == a.id.wrapping_add(1)) {
+                let methods = row.iter().map(|m| [m.name, m.descriptor, m.line]);
+                self.symbols.numbered_methods(row[0].id, methods);
             }
         }
         if explain || !ty.left.is_empty() {
@@ -51,7 +53,7 @@ impl Records {
         }
     }
 
-    /// Adds the names that descriptors refer to, packed, in front of all.
+    /// Adds the names of numbered methods, packed, in front of all.
     pub(crate) fn name(&mut self, mut names: Writer) {
         names.append(&mut self.symbols);
         self.symbols = names;

@@ -35,13 +35,21 @@ const TAG_ARTIFACT: u8 = 1;
 const TAG_TYPE: u8 = 2;
 const TAG_METHOD: u8 = 3;
 const TAG_NAMES: u8 = 4;
-const TAG_METHOD_BY_NAMES: u8 = 5;
+const TAG_NUMBERED_METHODS: u8 = 5;
 const TAG_MORE_NAMES: u8 = 6;
+const TAG_NUMBERED_NAME: u8 = 7;
+const TAG_NUMBERED_DESCRIPTOR: u8 = 8;
 
 /// Most bytes of names at one time.
 const MAX_NAMES: usize = 64 << 20;
 
-/// Longest descriptor that refers to names, and most bytes of all different ones of a block; those beyond are `?`.
+/// What a numbered text takes beside its bytes, about.
+const NUMBERED: usize = 32;
+
+/// Most methods of one entry: a block ends behind the one that fills it.
+const MAX_ROW: usize = 1 << 14;
+
+/// Longest descriptor that refers to names, and most bytes of all at one time; those beyond are `?`.
 const MAX_DESCRIPTOR: usize = 1 << 17;
 const MAX_DESCRIPTORS: usize = 64 << 20;
 
@@ -53,7 +61,7 @@ pub struct Symbol {
     /// The type's name in the format's own spelling (`com/acme/Outer$Inner`).
     pub type_name: Arc<str>,
     /// The method's name.
-    pub method: Box<str>,
+    pub method: Arc<str>,
     /// Parameters and return type as the format writes them.
     pub descriptor: Arc<str>,
     /// Source file name, or empty.
@@ -115,9 +123,18 @@ pub struct Writer {
     waiting: Vec<Vec<u8>>,
     /// The payload of the block under way.
     payload: Vec<u8>,
-    /// Of the last method in this block, or 0.
-    last_id: u32,
+    /// What the next numbers in this block are told from.
+    last: Last,
     count: u32,
+}
+
+/// The last numbers in a block, or 0.
+#[derive(Default)]
+struct Last {
+    /// A method's id.
+    id: u32,
+    name: u32,
+    descriptor: u32,
 }
 
 impl Writer {
@@ -139,11 +156,11 @@ impl Writer {
         self.str(file);
     }
 
-    /// What the descriptors of the methods that follow can refer to, in place of what was given before.
+    /// What the numbered descriptors that follow can refer to, in place of all names that were given before.
     pub fn names(&mut self, names: &Names) {
         let mut tag = TAG_NAMES;
         let mut left = names.iter().peekable();
-        while left.peek().is_some() {
+        while tag == TAG_NAMES || left.peek().is_some() {
             let mut room = BLOCK;
             let fitting = left.clone().take_while(|name| {
                 let fits = room > 0;
@@ -163,23 +180,56 @@ impl Writer {
 
     /// A method of the last type.
     pub fn method(&mut self, id: u32, name: &str, descriptor: &str, line: u32) {
-        self.put_method(TAG_METHOD, id, name, descriptor, line);
-    }
-
-    /// A method of the last type whose descriptor refers to the last names.
-    pub fn method_by_names(&mut self, id: u32, name: &str, descriptor: &str, line: u32) {
-        self.put_method(TAG_METHOD_BY_NAMES, id, name, descriptor, line);
-    }
-
-    fn put_method(&mut self, tag: u8, id: u32, name: &str, descriptor: &str, line: u32) {
-        self.payload.push(tag);
-        put_uleb32(&mut self.payload, id.wrapping_sub(self.last_id));
-        self.last_id = id;
+        self.payload.push(TAG_METHOD);
+        put_uleb32(&mut self.payload, id.wrapping_sub(self.last.id));
+        self.last.id = id;
         self.str(name);
         self.str(descriptor);
         put_uleb32(&mut self.payload, line);
         self.count += 1;
         self.end_block_if_full();
+    }
+
+    /// What numbered methods are called that name this number.
+    pub fn numbered_name(&mut self, number: u32, name: &str) {
+        self.payload.push(TAG_NUMBERED_NAME);
+        put_uleb32(&mut self.payload, number.wrapping_sub(self.last.name));
+        self.last.name = number;
+        self.str(name);
+        self.end_block_if_full();
+    }
+
+    /// The descriptor of numbered methods that name this number; it may refer to the last names.
+    pub fn numbered_descriptor(&mut self, number: u32, descriptor: &str) {
+        self.payload.push(TAG_NUMBERED_DESCRIPTOR);
+        let step = number.wrapping_sub(self.last.descriptor);
+        put_uleb32(&mut self.payload, step);
+        self.last.descriptor = number;
+        self.str(descriptor);
+        self.end_block_if_full();
+    }
+
+    /// Methods of the last type, whose ids follow one another from the first on. Of each the number of its name and of its
+    /// descriptor, which were given before, and its first line or 0.
+    pub fn numbered_methods(
+        &mut self,
+        first: u32,
+        mut methods: impl ExactSizeIterator<Item = [u32; 3]>,
+    ) {
+        let mut id = first;
+        while methods.len() > 0 {
+            let count = methods.len().min(MAX_ROW) as u32;
+            self.payload.push(TAG_NUMBERED_METHODS);
+            put_uleb32(&mut self.payload, id.wrapping_sub(self.last.id));
+            put_uleb32(&mut self.payload, count);
+            for number in methods.by_ref().take(count as usize).flatten() {
+                put_uleb32(&mut self.payload, number);
+            }
+            id = id.wrapping_add(count);
+            self.last.id = id.wrapping_sub(1);
+            self.count += count;
+            self.end_block_if_full();
+        }
     }
 
     fn end_block_if_full(&mut self) {
@@ -194,7 +244,7 @@ impl Writer {
             let mut payload = std::mem::take(&mut self.payload);
             payload.shrink_to_fit();
             self.waiting.push(payload);
-            self.last_id = 0;
+            self.last = Last::default();
         }
     }
 
@@ -211,10 +261,22 @@ impl Writer {
         self.blocks.append(&mut packed);
     }
 
-    /// Packs all there is.
+    /// Packs all there is, and keeps the memory of the block under way.
     pub fn pack(&mut self) {
-        self.end_block();
         self.pack_waiting(|blocks| blocks.iter().map(|block| pack(block)).collect());
+        if !self.payload.is_empty() {
+            self.blocks.push(pack(&self.payload));
+            self.block_count += 1;
+            self.payload.clear();
+            self.last = Last::default();
+        }
+    }
+
+    /// Packs all there is, if that is at least so many bytes.
+    pub fn pack_from(&mut self, bytes: usize) {
+        if self.payload.len() >= bytes {
+            self.pack();
+        }
     }
 
     fn str(&mut self, s: &str) {
@@ -301,6 +363,19 @@ struct Place {
     ty: Arc<str>,
     file: Arc<str>,
     names: Names,
+    /// The names and the whole descriptors of numbered methods.
+    numbered: Numbered,
+}
+
+/// Texts by their numbers. Methods share them: a short map could otherwise become as much text as one likes.
+#[derive(Default)]
+struct Numbered {
+    names: FxHashMap<u32, Arc<str>>,
+    descriptors: FxHashMap<u32, Arc<str>>,
+    /// Bytes that the names take, about.
+    names_size: usize,
+    /// Bytes of the descriptors.
+    descriptors_size: usize,
 }
 
 /// Maps ids to what they stand for, over any number of maps.
@@ -361,12 +436,8 @@ impl Symbols {
                 .map_err(|_| Error::malformed(at, "name in a symbols map is not UTF-8"))
         }
         let mut cursor = Cursor::new(payload);
-        let mut id = 0u32;
-        // Descriptors that refer to names, as they are and whole. Methods share them: a short map could otherwise
-        // become as much text as one likes.
-        let mut whole: FxHashMap<&str, Arc<str>> = FxHashMap::default();
+        let mut last = Last::default();
         let mut expanded = String::new();
-        let mut total = 0;
         while cursor.remaining() > 0 {
             let at = cursor.position();
             match cursor.u8()? {
@@ -378,7 +449,7 @@ impl Symbols {
                 tag @ (TAG_NAMES | TAG_MORE_NAMES) => {
                     if tag == TAG_NAMES {
                         place.names.clear();
-                        whole.clear();
+                        place.numbered = Numbered::default();
                     }
                     if place.names.size() + payload.len() > MAX_NAMES {
                         return Err(Error::malformed(at, "too many names in a symbols map"));
@@ -391,41 +462,58 @@ impl Symbols {
                         })?;
                     }
                 }
-                tag @ (TAG_METHOD | TAG_METHOD_BY_NAMES) => {
-                    id = id.wrapping_add(cursor.uleb32()?);
+                TAG_METHOD => {
+                    last.id = last.id.wrapping_add(cursor.uleb32()?);
                     let method = text(&mut cursor)?.into();
+                    let descriptor = text(&mut cursor)?.into();
+                    let line = cursor.uleb32()?;
+                    self.add_method(last.id, place, method, descriptor, line);
+                }
+                TAG_NUMBERED_NAME => {
+                    last.name = last.name.wrapping_add(cursor.uleb32()?);
+                    let name = text(&mut cursor)?;
+                    let numbered = &mut place.numbered;
+                    numbered.names_size += name.len() + NUMBERED;
+                    if numbered.names_size > MAX_NAMES {
+                        return Err(Error::malformed(at, "too many names in a symbols map"));
+                    }
+                    numbered.names.insert(last.name, name.into());
+                }
+                TAG_NUMBERED_DESCRIPTOR => {
+                    last.descriptor = last.descriptor.wrapping_add(cursor.uleb32()?);
                     let descriptor = text(&mut cursor)?;
-                    let descriptor = match (tag, whole.get(descriptor)) {
-                        (TAG_METHOD, _) => descriptor.into(),
-                        (_, Some(known)) => Arc::clone(known),
-                        (_, None) => {
-                            expanded.clear();
-                            let names = &place.names;
-                            names
-                                .expand(descriptor, MAX_DESCRIPTOR, &mut expanded)
-                                .ok_or_else(|| {
-                                    let what = "descriptor in a symbols map is too long, or refers to a name that is not there";
-                                    Error::malformed(at, what)
-                                })?;
-                            total += expanded.len();
-                            if total > MAX_DESCRIPTORS {
-                                expanded.clear();
-                                expanded.push('?');
-                            }
-                            let new: Arc<str> = expanded.as_str().into();
-                            whole.insert(descriptor, Arc::clone(&new));
-                            new
-                        }
-                    };
-                    let symbol = Symbol {
-                        artifact: place.artifact.clone(),
-                        type_name: place.ty.clone(),
-                        method,
-                        descriptor,
-                        file: place.file.clone(),
-                        line: cursor.uleb32()?,
-                    };
-                    self.by_id.entry(id).or_insert(symbol);
+                    expanded.clear();
+                    let whole = place
+                        .names
+                        .expand(descriptor, MAX_DESCRIPTOR, &mut expanded);
+                    whole.ok_or_else(|| {
+                        let what = "descriptor in a symbols map is too long, or refers to a name that is not there";
+                        Error::malformed(at, what)
+                    })?;
+                    let numbered = &mut place.numbered;
+                    numbered.descriptors_size += expanded.len() + NUMBERED;
+                    if numbered.descriptors_size > MAX_DESCRIPTORS {
+                        "?".clone_into(&mut expanded);
+                    }
+                    let whole = expanded.as_str().into();
+                    numbered.descriptors.insert(last.descriptor, whole);
+                }
+                TAG_NUMBERED_METHODS => {
+                    let first = last.id.wrapping_add(cursor.uleb32()?);
+                    let count = cursor.uleb32()?;
+                    for number in 0..count {
+                        let at = cursor.position();
+                        let method = place.numbered.names.get(&cursor.uleb32()?);
+                        let descriptor = place.numbered.descriptors.get(&cursor.uleb32()?);
+                        let (Some(method), Some(descriptor)) = (method, descriptor) else {
+                            let what = "method in a symbols map refers to a name that is not there";
+                            return Err(Error::malformed(at, what));
+                        };
+                        let (method, descriptor) = (method.clone(), descriptor.clone());
+                        let line = cursor.uleb32()?;
+                        last.id = first.wrapping_add(number);
+                        self.add_method(last.id, place, method, descriptor, line);
+                    }
                 }
                 tag => {
                     return Err(Error::malformed(
@@ -436,6 +524,25 @@ impl Symbols {
             }
         }
         Ok(())
+    }
+
+    /// Adds a method of a place, if its id is not known yet.
+    fn add_method(
+        &mut self,
+        id: u32,
+        place: &Place,
+        method: Arc<str>,
+        descriptor: Arc<str>,
+        line: u32,
+    ) {
+        self.by_id.entry(id).or_insert_with(|| Symbol {
+            artifact: place.artifact.clone(),
+            type_name: place.ty.clone(),
+            method,
+            descriptor,
+            file: place.file.clone(),
+            line,
+        });
     }
 
     /// What an id stands for.
@@ -511,10 +618,12 @@ mod tests {
         let last = names.iter().len() as u32 - 1;
         let mut w = Writer::default();
         w.names(&names);
+        w.numbered_name(0, "Make");
         for (id, number) in [(1, 0), (2, last / 2), (3, last)] {
             let mut descriptor = "()".to_owned();
             Names::refer(number, &mut descriptor);
-            w.method_by_names(id, "Make", &descriptor, 0);
+            w.numbered_descriptor(number, &descriptor);
+            w.numbered_methods(id, [[0, number, 0]].into_iter());
         }
         let map = w.finish();
         let blocks = u32::from_le_bytes(map[12..16].try_into().unwrap());
@@ -564,45 +673,95 @@ mod tests {
         };
         let mut w = Writer::default();
         w.artifact("app.dll");
-        w.ty("Acme.Orders", "");
+        w.ty("Acme.Orders", "Orders.cs");
         w.names(&names(&["System.Int32", "Acme.Order"]));
-        w.method_by_names(1, "Place", &text(["(", ", !0)System.Void"], 1), 1);
-        w.method_by_names(2, "Count", &text(["()", ""], 0), 1);
+        w.numbered_name(70, "Count");
+        w.numbered_name(900, "Place");
+        w.numbered_descriptor(8, &text(["(", ", !0)System.Void"], 1));
+        w.numbered_descriptor(300, &text(["()", ""], 0));
+        w.numbered_methods(11, [[900, 8, 5], [70, 300, 0]].into_iter());
         w.method(3, "Odd", &text(["()", ""], 0), 1);
         w.pack();
-        // What refers may lie in another block than the names.
-        w.method_by_names(4, "Again", &text(["(", ", !0)System.Void"], 1), 1);
+        // What refers may lie in another block than what it refers to.
+        w.numbered_methods(4, [[900, 8, 1]].into_iter());
         w.names(&names(&["System.String"]));
-        w.method_by_names(5, "ToString", &text(["()", ""], 0), 1);
+        w.numbered_name(900, "ToString");
+        w.numbered_descriptor(300, &text(["()", ""], 0));
+        w.numbered_methods(5, [[900, 300, 1]].into_iter());
         let read = |w: Writer| {
             let mut symbols = Symbols::default();
             symbols.add(&w.finish()).map(|()| symbols)
         };
         let symbols = read(w).unwrap();
-        let descriptor = |id| &*symbols.get(id).unwrap().descriptor;
-        assert_eq!(descriptor(1), "(Acme.Order, !0)System.Void");
-        assert_eq!(descriptor(2), "()System.Int32");
-        assert_eq!(descriptor(3), "()\u{1}@");
-        assert_eq!(descriptor(4), descriptor(1));
-        assert_eq!(descriptor(5), "()System.String");
+        let told = |id| {
+            let symbol = symbols.get(id).unwrap();
+            format!("{}{} {}", symbol.method, symbol.descriptor, symbol.line)
+        };
+        assert_eq!(symbols.len(), 5);
+        assert_eq!(told(11), "Place(Acme.Order, !0)System.Void 5");
+        assert_eq!(told(12), "Count()System.Int32 0");
+        assert_eq!(told(3), "Odd()\u{1}@ 1");
+        assert_eq!(told(4), "Place(Acme.Order, !0)System.Void 1");
+        assert_eq!(told(5), "ToString()System.String 1");
 
-        let mut w = Writer::default();
-        w.names(&names(&["A"]));
-        w.method_by_names(1, "a", &text(["()", ""], 1), 1);
-        assert!(read(w).is_err());
-        // Much text of a short map: what is beyond all proportion is left out, what is alike shared.
-        let long = "n".repeat(100_000);
-        let mut w = Writer::default();
-        w.names(&names(&[&long]));
-        for id in 1..2000 {
-            w.method_by_names(id, "m", &text(["", &id.to_string()], 0), 1);
-            w.method_by_names(5000 + id, "m", &text(["", &id.to_string()], 0), 1);
+        let refused = |put: &dyn Fn(&mut Writer)| {
+            let mut w = Writer::default();
+            w.numbered_name(2, "b");
+            w.names(&names(&["A"]));
+            w.numbered_name(1, "a");
+            w.numbered_descriptor(1, "()");
+            put(&mut w);
+            read(w).unwrap_err().to_string()
+        };
+        let e = refused(&|w| w.numbered_descriptor(2, &text(["()", ""], 1)));
+        assert!(e.contains("refers to a name that is not there"), "{e}");
+        // Names are those behind the last names.
+        for numbers in [[2, 1, 0], [1, 2, 0]] {
+            let e = refused(&|w| w.numbered_methods(1, [numbers].into_iter()));
+            assert!(e.contains("refers to a name that is not there"), "{e}");
         }
+    }
+
+    #[test]
+    fn texts_that_methods_share_are_there_once_and_within_bounds() {
+        let read = |w: Writer| {
+            let mut symbols = Symbols::default();
+            symbols.add(&w.finish()).map(|()| symbols)
+        };
+        let mut names = Names::default();
+        let long = "n".repeat(100_000);
+        let put = |text: &mut String| {
+            text.push_str(&long);
+            Ok::<_, ()>(())
+        };
+        names.add(put).unwrap();
+        let mut w = Writer::default();
+        w.names(&names);
+        w.numbered_name(0, "m");
+        for number in 0..1000 {
+            let mut descriptor = number.to_string();
+            Names::refer(0, &mut descriptor);
+            w.numbered_descriptor(number, &descriptor);
+        }
+        // More than an entry takes.
+        let methods = (0..40_000).map(|id| [0, id % 1000, 0]);
+        w.numbered_methods(7, methods.collect::<Vec<_>>().into_iter());
         let symbols = read(w).unwrap();
-        let first = &symbols.get(1).unwrap().descriptor;
-        assert_eq!(first.len(), long.len() + 1);
-        assert!(Arc::ptr_eq(first, &symbols.get(5001).unwrap().descriptor));
-        assert_eq!(&*symbols.get(1999).unwrap().descriptor, "?");
+        assert_eq!(symbols.len(), 40_000);
+        let descriptor = |id: u32| &symbols.get(7 + id).unwrap().descriptor;
+        assert_eq!(descriptor(1).len(), long.len() + 1);
+        assert!(Arc::ptr_eq(descriptor(1), descriptor(39_001)));
+        assert_eq!(&**descriptor(999), "?");
+        let method = |id: u32| &symbols.get(7 + id).unwrap().method;
+        assert!(Arc::ptr_eq(method(1), method(39_001)));
+
+        // Short in a map, and many.
+        let mut w = Writer::default();
+        for number in 0..3_000_000 {
+            w.numbered_name(number, "");
+        }
+        let e = read(w).unwrap_err();
+        assert!(e.to_string().contains("too many names"), "{e}");
     }
 
     #[test]

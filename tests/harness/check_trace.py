@@ -108,7 +108,7 @@ def read_symbols(trace, data):
         trace.problems.append("a symbols map does not begin with WSYM")
         return
     _, _, count, blocks = struct.unpack_from("<HHII", data, 4)
-    begin, owner, seen, names = 16, "", 0, []
+    begin, owner, seen, names, numbered = 16, "", 0, [], {}
     for _ in range(blocks):
         length, crc, packed = struct.unpack_from("<III", data, begin)
         block = zlib.decompress(data[begin + 12 : begin + 12 + packed], -15)
@@ -116,6 +116,7 @@ def read_symbols(trace, data):
         if len(block) != length or length > 4 << 20 or zlib.crc32(block) != crc:
             trace.problems.append("the length or checksum of a symbols map's block is wrong")
         at = method = 0
+        last = {7: 0, 8: 0}
         while at < len(block):
             tag = block[at]
             at += 1
@@ -126,20 +127,34 @@ def read_symbols(trace, data):
                 _, at = text(block, at)
             elif tag in (4, 6):
                 number, at = leb128(block, at)
-                names = names if tag == 6 else []
+                if tag == 4:
+                    names, numbered = [], {}
                 for _ in range(number):
                     name, at = text(block, at)
                     names.append(name)
-            elif tag in (3, 5):
+            elif tag == 3:
                 step, at = leb128(block, at)
                 method = (method + step) & 0xFFFFFFFF
                 name, at = text(block, at)
                 descriptor, at = text(block, at)
-                if tag == 5:
-                    descriptor = named_whole(descriptor, names)
                 _, at = leb128(block, at)
                 trace.symbols[method] = (owner, name, descriptor)
                 seen += 1
+            elif tag == 5:
+                step, at = leb128(block, at)
+                number, at = leb128(block, at)
+                for method in range(method + step, method + step + number):
+                    method &= 0xFFFFFFFF
+                    name, at = leb128(block, at)
+                    descriptor, at = leb128(block, at)
+                    _, at = leb128(block, at)
+                    trace.symbols[method] = (owner, numbered[7, name], numbered[8, descriptor])
+                    seen += 1
+            elif tag in (7, 8):
+                step, at = leb128(block, at)
+                name, at = text(block, at)
+                last[tag] += step
+                numbered[tag, last[tag]] = name if tag == 7 else named_whole(name, names)
             else:
                 trace.problems.append(f"a symbols map has tag {tag}")
                 return

@@ -232,40 +232,16 @@ struct Names<'o, 'i, 'a> {
 /// [`PRIMITIVES`], then definitions and references by their rows, then these again, without their arity.
 #[derive(Default)]
 pub struct Referred {
-    /// A bit for each number.
-    bits: Vec<u64>,
+    numbers: bytes::Numbers,
 }
 
 impl Referred {
-    fn add(&mut self, number: u32) {
-        let word = number as usize / 64;
-        if word >= self.bits.len() {
-            self.bits.resize(word + 1, 0);
-        }
-        self.bits[word] |= 1 << (number % 64);
-    }
-
-    /// Adds what other texts refer to.
-    pub fn append(&mut self, other: &Referred) {
-        if other.bits.len() > self.bits.len() {
-            self.bits.resize(other.bits.len(), 0);
-        }
-        for (mine, other) in self.bits.iter_mut().zip(&other.bits) {
-            *mine |= other;
-        }
-    }
-
     /// All names up to the last that is referred to, by their numbers; those in between that nothing refers to are empty.
     pub fn names(&self, image: &Image<'_>) -> bytes::Names {
         let mut names = bytes::Names::default();
-        let end = self
-            .bits
-            .last()
-            .map_or(0, |word| 64 * self.bits.len() as u32 - word.leading_zeros());
-        for number in 0..end {
-            let is_wanted = self.bits[number as usize / 64] >> (number % 64) & 1 == 1;
+        for number in 0..self.numbers.end() {
             let added: std::result::Result<_, ()> = names.add(|name| {
-                if is_wanted {
+                if self.numbers.has(number) {
                     put_numbered(image, number, name);
                 }
                 Ok(())
@@ -478,7 +454,7 @@ impl Names<'_, '_, '_> {
         if self.referred > MAX_TEXT {
             return Err(wrong("a type nested too deeply"));
         }
-        shared.add(number);
+        shared.numbers.add(number);
         bytes::Names::refer(number, self.out);
         Ok(true)
     }
@@ -608,6 +584,18 @@ pub fn put_descriptor(image: &Image<'_>, signature: u32, out: &mut String) {
     put(image, out, |names| names.descriptor(signature));
 }
 
+/// The same, referring to the names of types.
+pub fn put_referring_descriptor(
+    image: &Image<'_>,
+    signature: u32,
+    referred: &mut Referred,
+    out: &mut String,
+) {
+    put_sharing(image, Some(referred), out, |names| {
+        names.descriptor(signature)
+    });
+}
+
 /// Most bytes of text that [`Descriptors`] keeps: methods that are alike lie together, and more would cost
 /// memory for little.
 const MAX_KEPT: usize = 64 << 10;
@@ -619,23 +607,13 @@ pub struct Descriptors {
     text: String,
     /// Where the text of a blob lies.
     known: FxHashMap<u32, Range<u32>>,
-    shares: bool,
-    shared: Referred,
 }
 
 impl Descriptors {
-    /// Forgets them: another image, or another part of it, comes. `shares`: texts refer to types, of which
-    /// [`Descriptors::take_referred`] tells.
-    pub fn begin(&mut self, shares: bool) {
+    /// Forgets them: another image, or another part of it, comes.
+    pub fn begin(&mut self) {
         self.text.clear();
         self.known.clear();
-        self.shares = shares;
-        self.shared.bits.clear();
-    }
-
-    /// What the texts refer to.
-    pub fn take_referred(&mut self) -> Referred {
-        std::mem::take(&mut self.shared)
     }
 
     /// The descriptor of a signature; see [`put_descriptor`].
@@ -648,10 +626,7 @@ impl Descriptors {
             self.known.clear();
         }
         let start = self.text.len();
-        let shared = Some(&mut self.shared).filter(|_| self.shares);
-        put_sharing(image, shared, &mut self.text, |names| {
-            names.descriptor(signature)
-        });
+        put_descriptor(image, signature, &mut self.text);
         let range = start as u32..self.text.len() as u32;
         self.known.insert(signature, range);
         &self.text[start..]
@@ -705,18 +680,14 @@ mod tests {
         let signatures: Vec<u32> = (image.metadata.tables.iter(table::METHOD_DEF))
             .map(|row| row.get(column::method_def::SIGNATURE))
             .collect();
-        let mut all = Referred::default();
-        let mut referring = Vec::new();
-        // In parts, whose names are put together.
-        for part in signatures.chunks(7) {
-            let mut descriptors = Descriptors::default();
-            descriptors.begin(true);
-            for &signature in part {
-                referring.push(descriptors.get(&image, signature).to_owned());
-            }
-            all.append(&descriptors.take_referred());
-        }
-        let names = all.names(&image);
+        let mut referred = Referred::default();
+        let put = |&signature: &u32| {
+            let mut text = String::new();
+            put_referring_descriptor(&image, signature, &mut referred, &mut text);
+            text
+        };
+        let referring: Vec<String> = signatures.iter().map(put).collect();
+        let names = referred.names(&image);
         assert!(names.iter().any(|name| name == "System.Void"));
         assert!(names.iter().any(|name| name.is_empty()));
         for (signature, text) in signatures.into_iter().zip(referring) {
