@@ -221,12 +221,14 @@ impl<'i, 'a> File<'i, 'a> {
             return Ok(None);
         }
         // Names of types are asked for as soon as the first type is shown.
-        let (_, (survey, machines, numbers)) = rayon::join(
+        let (_, (machines, (survey, numbers))) = rayon::join(
             || image.types(),
             || {
-                let (survey, machines) = (cil::Survey::read(image), cil::Machines::read(image));
-                let numbers = (!cx.explain).then(|| cil::SymbolNumbers::read(image));
-                (survey, machines, numbers)
+                let numbers = || (!cx.explain).then(|| cil::SymbolNumbers::read(image));
+                rayon::join(
+                    || cil::Machines::read(image),
+                    || (cil::Survey::read(image), numbers()),
+                )
             },
         );
         let base_of = |_: u32, name: &str| (cx.id_base)(name, 0);
@@ -288,21 +290,24 @@ impl<'i, 'a> File<'i, 'a> {
             records.symbols.pack();
             Ok((part, records))
         };
-        let start = (weaver.joiner(), Records::default());
-        let joined = InOrder::new(start, |(joiner, all), (part, records)| {
-            all.append(records);
-            joiner.add(part)
-        });
-        // Handed out in order, so that no part waits for long.
-        let ranges = weaver.parts(WOVEN).into_iter().enumerate().par_bridge();
-        let ((), names) = rayon::join(
-            || ranges.for_each(|(number, range)| joined.put(number, part(number, range))),
+        let (joined, names) = rayon::join(
+            || {
+                let start = (weaver.joiner(), Records::default());
+                let joined = InOrder::new(start, |(joiner, all), (part, records)| {
+                    all.append(records);
+                    joiner.add(part)
+                });
+                // Handed out in order, so that no part waits for long.
+                let ranges = weaver.parts(WOVEN).into_iter().enumerate().par_bridge();
+                ranges.for_each(|(number, range)| joined.put(number, part(number, range)));
+                joined.finish()
+            },
             || {
                 weaver.look_ahead();
                 names(&weaver)
             },
         );
-        let (joiner, mut records) = joined.finish()?;
+        let (joiner, mut records) = joined?;
         let names = names?;
         let mut woven = with_worker(|w| joiner.finish(&mut w.cil_scratch))?;
         // Only the steps, and writing, need more memory than all that was before.
