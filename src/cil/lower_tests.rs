@@ -510,6 +510,33 @@ fn short_branches_widen_until_they_reach() {
 }
 
 #[test]
+fn a_branch_behind_one_that_widens_stays_short() {
+    let calls = |count| CALL.repeat(count);
+    let woven = weave(
+        &fat(
+            &code(&[
+                &calls(40),
+                // One over 127 bytes with returns among them, one over a return alone.
+                &[0x02, 0x2d, 0x7f, 0x02, 0x2d, 0x01, 0x2a],
+                &calls(24),
+                &[0, 0, 0x2a, 0x2a],
+            ]),
+            0,
+            &[],
+        ),
+        &shape(VOID),
+        Advice::ALL,
+    )
+    .unwrap();
+    let branches = |of| woven.matches(of).count();
+    assert_eq!(
+        (branches("brtrue "), branches("brtrue.s ")),
+        (1, 1),
+        "{woven}"
+    );
+}
+
+#[test]
 fn tail_calls_become_calls_and_jumps_are_left() {
     let old = tiny(&code(&[&[0xfe, 0x14], &CALL, &[0x2a]]));
     let woven = weave(&old, &shape(VOID), Advice::ALL).unwrap();

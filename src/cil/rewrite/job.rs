@@ -73,19 +73,32 @@ impl Slots {
     }
 }
 
-/// Old pcs between which nothing changes, for branches that are asked for in their order.
+/// Old pcs between which nothing changes, and how far they move, for branches that are asked for in their order.
 #[derive(Default)]
-struct Calm(Range<u32>);
+struct Calm {
+    pcs: Range<u32>,
+    shift: i32,
+}
 
 impl Calm {
     /// Whether nothing changes from a branch to its target, so that it keeps its offset. Most do.
     #[inline]
     fn keeps(&mut self, layout: &Layout, branch: &Branch) -> bool {
         let pc = branch.insn.pc;
-        if pc >= self.0.end {
-            self.0 = layout.calm(pc).0;
+        if pc >= self.pcs.end {
+            (self.pcs, self.shift) = layout.calm(pc);
         }
-        self.0.contains(&pc) && self.0.contains(&branch.target)
+        self.pcs.contains(&pc) && self.pcs.contains(&branch.target)
+    }
+
+    /// Where the branch that was asked for last comes to lie.
+    #[inline]
+    fn insn(&self, layout: &Layout, branch: &Branch) -> u32 {
+        let pc = branch.insn.pc;
+        match self.pcs.contains(&pc) {
+            true => pc.wrapping_add_signed(self.shift),
+            false => layout.insn(pc),
+        }
     }
 }
 
@@ -342,6 +355,7 @@ impl<'j, 'b> Job<'j, 'b> {
             if end > MAX_CODE {
                 return false;
             }
+            // Once one has grown, places are no more what they were: they are solved before the next is asked for them.
             let mut grown = false;
             if self.leaves {
                 let layout = &mut scratch.layout;
@@ -353,29 +367,41 @@ impl<'j, 'b> Job<'j, 'b> {
                     }
                 }
             }
+            if grown {
+                continue;
+            }
             // Code this short has no branch that does not reach.
-            if end > i8::MAX as u32 {
-                let mut calm = Calm::default();
-                for i in 0..scratch.branches.len() {
-                    let b = scratch.branches[i];
-                    if b.insn.form != Form::ShortBranch
-                        || b.widened
-                        || calm.keeps(&scratch.layout, &b)
-                    {
-                        continue;
-                    }
-                    let from = scratch.layout.insn(b.insn.pc) + SHORT;
-                    let delta =
-                        self.landing(&scratch.layout, b.insn.pc, b.target) as i32 - from as i32;
-                    if i8::try_from(delta).is_err() {
-                        scratch.branches[i].widened = true;
-                        scratch.layout.grow(b.insn.pc, LONG - SHORT);
-                        grown = true;
-                    }
+            if end <= i8::MAX as u32 {
+                return true;
+            }
+            let mut calm = Calm::default();
+            // All that comes in between anywhere.
+            let old = self.body.code.len() as u32;
+            let growth = scratch.layout.start(old) - old;
+            let Scratch {
+                layout, branches, ..
+            } = &mut *scratch;
+            let mut far = Vec::new();
+            for b in branches {
+                if b.insn.form != Form::ShortBranch
+                    || b.widened
+                    || b.target.abs_diff(b.insn.pc + SHORT) + growth <= i8::MAX as u32
+                    || calm.keeps(layout, b)
+                {
+                    continue;
+                }
+                let from = calm.insn(layout, b) + SHORT;
+                let delta = self.landing(layout, b.insn.pc, b.target) as i32 - from as i32;
+                if i8::try_from(delta).is_err() {
+                    b.widened = true;
+                    far.push(b.insn.pc);
                 }
             }
-            if !grown {
+            if far.is_empty() {
                 return true;
+            }
+            for pc in far {
+                layout.grow(pc, LONG - SHORT);
             }
         }
     }
@@ -494,7 +520,7 @@ impl<'j, 'b> Job<'j, 'b> {
             if calm.keeps(layout, b) {
                 continue;
             }
-            let at = layout.insn(b.insn.pc);
+            let at = calm.insn(layout, b);
             let to = self.landing(layout, b.insn.pc, b.target);
             let operand = at as usize + 1;
             if b.insn.form == Form::ShortBranch && !b.widened {
