@@ -146,11 +146,11 @@ def assembly(score, folder, rounds):
     given = [peer, source, folder / "cecil.dll", hooks, dotnet.framework("core8")]
 
     def weaver(*options):
-        # One run of milliseconds tells little on a shared machine.
-        return lambda: timed([weave_binary(), "-q", *options, "--rules", rules, source, woven], woven, skipped=1, counted=5)
+        # A run of milliseconds tells little on a shared machine: so many as take about as long as one of Cecil.
+        return lambda: timed([weave_binary(), "-q", *options, "--rules", rules, source, woven], woven, skipped=1, counted=30)
 
     def cecil_on(*host):
-        return lambda: timed([*host, *given], folder / "cecil.dll", skipped=1)
+        return lambda: timed([*host, *given], folder / "cecil.dll", skipped=1, counted=2)
 
     def bare():
         return [(float(run([below, source, folder / "floor.dll"]).stdout), 0) for _ in range(6)][1:]

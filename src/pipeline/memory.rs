@@ -1,7 +1,7 @@
 //! How the process gets memory from the system: in large pieces, and none of it goes back before the end. Elsewhere
 //! than on Linux with glibc, all this does nothing.
 
-/// Most that [`make_room`] makes, and what it makes where nothing is known.
+/// Most that a thread is given at once.
 pub(crate) const MOST_ROOM: usize = 16 << 20;
 
 /// What one part of a job frees, the next one takes: glibc would give much of it back to the system in between, and
@@ -28,7 +28,6 @@ pub(crate) fn make_room(bytes: usize) {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
         const PAGE: usize = 4096;
-        let bytes = bytes.min(MOST_ROOM);
         // SAFETY: the block is asked for and given back here, and nothing is read or written; advice that is refused
         // changes nothing, and the range lies within the block.
         unsafe {

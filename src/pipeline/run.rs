@@ -49,13 +49,9 @@ pub(crate) fn not_woven(bytes: &[u8]) -> Error {
 /// Runs a job.
 pub fn run(job: &Job, progress: Progress<'_>) -> Result<Outcome> {
     let metadata = std::fs::metadata(&job.input).map_err(|e| Error::io("read", &job.input, e))?;
-    let threads = match job.threads {
-        Some(threads @ 1..) => threads,
-        _ => std::thread::available_parallelism().map_or(1, |n| n.get()),
-    };
-    let room = room_for(&metadata, threads);
+    let room = room_for(&metadata, job.threads);
     let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(threads)
+        .num_threads(job.threads.unwrap_or(0))
         .thread_name(|i| format!("weave-{i}"))
         .start_handler(move |_| memory::make_room(room))
         .build()
@@ -63,14 +59,18 @@ pub fn run(job: &Job, progress: Progress<'_>) -> Result<Outcome> {
     pool.install(|| run_here(job, &metadata, progress))
 }
 
-/// About how much memory one of so many threads takes: a weave takes as much as its input, and some to begin with.
-fn room_for(input: &Metadata, threads: usize) -> usize {
+/// About how much memory one of so many threads (else one a core) takes: a weave takes as much as its input, and some to
+/// begin with.
+fn room_for(input: &Metadata, threads: Option<usize>) -> usize {
     /// For whatever the input is, and since threads do not share evenly.
-    const SOME: usize = 2 << 20;
-    match input.is_dir() {
-        true => memory::MOST_ROOM,
-        false => (input.len() as usize / threads + SOME).next_multiple_of(SOME),
-    }
+    const SOME: u64 = 2 << 20;
+    let cores = || std::thread::available_parallelism().map_or(1, |n| n.get());
+    let threads = threads.filter(|&n| n > 0).unwrap_or_else(cores);
+    let room = match input.is_dir() {
+        true => u64::MAX,
+        false => (input.len() / threads as u64 + SOME).next_multiple_of(SOME),
+    };
+    room.min(memory::MOST_ROOM as u64) as usize
 }
 
 fn run_here(job: &Job, metadata: &Metadata, progress: Progress<'_>) -> Result<Outcome> {
