@@ -73,7 +73,7 @@ impl From<Numbers> for Ranked {
 }
 
 impl Ranked {
-    /// How many of the set are smaller than this one, which is in it.
+    /// How many of the set are smaller than this one; `None` if it is not in the set.
     #[inline]
     pub fn place(&self, number: u32) -> Option<u32> {
         let word = number as usize / 64;

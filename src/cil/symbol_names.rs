@@ -87,12 +87,21 @@ impl<'w, 'i, 'a> SymbolNames<'w, 'i, 'a> {
         })
     }
 
-    /// Shows the names by their numbers, ascending.
+    /// Shows the names by their numbers, ascending. Those beyond all proportion are `?`: each may be the end of another, and
+    /// all of them could have as much text as one likes.
     pub fn names(&self, each: &mut dyn FnMut(u32, Cow<'a, str>)) -> Result<()> {
+        let strings = &self.image.metadata.strings;
+        let mut left = 4 * strings.data().len() + 4096;
         for (number, index) in (0..).zip(self.numbers.names.iter()) {
-            if self.names.has(number) {
-                each(number, self.image.metadata.strings.text(index)?);
+            if !self.names.has(number) {
+                continue;
             }
+            let name = match left {
+                0 => "?".into(),
+                _ => strings.text(index)?,
+            };
+            left = left.saturating_sub(name.len());
+            each(number, name);
         }
         Ok(())
     }
@@ -109,5 +118,58 @@ impl<'w, 'i, 'a> SymbolNames<'w, 'i, 'a> {
             }
         }
         referred.names(self.image)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cil::testing::SHAPES;
+
+    fn names(bytes: &[u8]) -> Vec<String> {
+        let image = Image::parse(bytes).unwrap();
+        let numbers = SymbolNumbers::read(&image);
+        let methods = 1..=image.metadata.tables.rows(table::METHOD_DEF);
+        let all = SymbolNames::of(&image, &numbers, methods.map(Ok)).unwrap();
+        let mut names = Vec::new();
+        all.names(&mut |number, name| {
+            assert_eq!(number as usize, names.len());
+            names.push(name.into_owned());
+        })
+        .unwrap();
+        names
+    }
+
+    #[test]
+    fn names_come_once() {
+        let image = Image::parse(SHAPES).unwrap();
+        let mut wanted: Vec<_> = (image.metadata.tables.iter(table::METHOD_DEF))
+            .map(|row| row.get(column::method_def::NAME))
+            .collect();
+        let methods = wanted.len();
+        wanted.sort_unstable();
+        wanted.dedup();
+        assert!(wanted.len() < methods);
+        let text = |&index: &u32| image.metadata.strings.text(index).unwrap().into_owned();
+        assert_eq!(names(SHAPES), wanted.iter().map(text).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn names_that_all_reach_to_the_end_stay_within_bounds() {
+        let image = Image::parse(SHAPES).unwrap();
+        let heap = image.metadata.strings.data();
+        let start = heap.as_ptr() as usize - SHAPES.as_ptr() as usize;
+        let mut bytes = SHAPES.to_vec();
+        for byte in &mut bytes[start + 1..start + heap.len() - 1] {
+            if *byte == 0 {
+                *byte = b'_';
+            }
+        }
+        bytes[start + heap.len() - 1] = 0;
+        let names = names(&bytes);
+        let text: usize = names.iter().map(String::len).sum();
+        let most = 4 * heap.len() + 4096;
+        assert!(text <= most + heap.len() + names.len(), "{text} of {most}");
+        assert_eq!(names.last().unwrap(), "?");
     }
 }
