@@ -491,9 +491,14 @@ impl Symbols {
                         Error::malformed(at, what)
                     })?;
                     let numbered = &mut place.numbered;
-                    numbered.descriptors_size += expanded.len() + NUMBERED;
-                    if numbered.descriptors_size > MAX_DESCRIPTORS {
+                    if numbered.descriptors_size + expanded.len() > MAX_DESCRIPTORS {
                         "?".clone_into(&mut expanded);
+                    }
+                    // Without its text, each takes memory still.
+                    numbered.descriptors_size += expanded.len() + NUMBERED;
+                    if numbered.descriptors_size > 2 * MAX_DESCRIPTORS {
+                        let what = "too many descriptors in a symbols map";
+                        return Err(Error::malformed(at, what));
                     }
                     let whole = expanded.as_str().into();
                     numbered.descriptors.insert(last.descriptor, whole);
@@ -756,12 +761,17 @@ mod tests {
         assert!(Arc::ptr_eq(method(1), method(39_001)));
 
         // Short in a map, and many.
-        let mut w = Writer::default();
-        for number in 0..3_000_000 {
-            w.numbered_name(number, "");
-        }
-        let e = read(w).unwrap_err();
-        assert!(e.to_string().contains("too many names"), "{e}");
+        let many = |count, put: fn(&mut Writer, u32)| {
+            let mut w = Writer::default();
+            for number in 0..count {
+                put(&mut w, number);
+            }
+            read(w).unwrap_err().to_string()
+        };
+        let e = many(2_200_000, |w, number| w.numbered_name(number, ""));
+        assert!(e.contains("too many names"), "{e}");
+        let e = many(4_400_000, |w, number| w.numbered_descriptor(number, ""));
+        assert!(e.contains("too many descriptors"), "{e}");
     }
 
     #[test]
