@@ -2,27 +2,27 @@
 # All tests of the tree, the everyday ones by default (under ten minutes on two cores).
 #
 #   ./test.sh                all of it, with a part of the corpora and of the programs
-#   ./test.sh --full         all programs, most of the corpora (about 45 minutes)
+#   ./test.sh --full         all programs and suites, most of the corpora (about an hour)
 #   ./test.sh --everything   the corpora's largest artifacts, too
 #   ./test.sh --quick        fmt, clippy and cargo's tests: Rust and a JDK
-#   ./test.sh --only NAME    one of: fmt clippy cargo runtime oracles sample android dotnet corpora programs
+#   ./test.sh --only NAME    one of: fmt clippy cargo elsewhere runtime oracles sample android dotnet corpora programs more
 #
-# Needs cargo and a JDK, 17; all but --quick also python3 with pip, Maven, npm, Mono and a newer JDK (WEAVE_JDKS names the JDKs'
-# folders). As root on Debian it installs what it lacks of these, but for the newer JDK (tests/setup.sh). --full also
+# Needs cargo and a JDK, 17; all but --quick also python3 with pip, Maven, npm, Mono, Go, tmux, Chromium and a newer JDK (WEAVE_JDKS
+# names the JDKs' folders). As root on Debian it installs what it lacks of these, but for the newer JDK (tests/setup.sh). --full also
 # needs apt-get and dpkg. The corpora go to .cache/ (or WEAVE_CORPORA). What is missing is a failure; nothing is
 # skipped silently.
 set -u
 cd "$(dirname "$0")"
-steps="fmt clippy cargo runtime oracles sample android dotnet corpora programs"
-scope=--everyday
+steps="fmt clippy cargo elsewhere runtime oracles sample android dotnet corpora programs"
+scope=--everyday chosen=
 while [ $# -gt 0 ]; do
     case $1 in
         --full | --everything) scope=$1 ;;
-        --quick) steps="fmt clippy cargo" ;;
+        --quick) steps="fmt clippy cargo" chosen=1 ;;
         --only)
             [ $# -gt 1 ] || { echo "--only needs a name" >&2; exit 2; }
-            case " $steps " in *" $2 "*) ;; *) echo "no step $2 among: $steps" >&2; exit 2 ;; esac
-            steps=$2
+            case " $steps more " in *" $2 "*) ;; *) echo "no step $2 among: $steps" >&2; exit 2 ;; esac
+            steps=$2 chosen=1
             shift
             ;;
         -h | --help) sed -n '2,14s/^# \{0,1\}//p' "$0"; exit 0 ;;
@@ -30,6 +30,8 @@ while [ $# -gt 0 ]; do
     esac
     shift
 done
+
+[ "$scope" = --everyday ] || [ -n "$chosen" ] || steps="$steps more"
 
 # The fuzz targets are a workspace of their own, which nothing else compiles.
 lint() { cargo clippy --quiet "$@" -- -D warnings; }
@@ -48,13 +50,15 @@ step() {
         fmt) cargo fmt --all --check ;;
         clippy) lint --all-targets && lint --manifest-path fuzz/Cargo.toml --no-default-features --target-dir target ;;
         cargo) cargo test --no-fail-fast ;;
+        elsewhere) python3 tests/harness/elsewhere.py ;;
         runtime) ./runtime/java/test.sh && ./runtime/dotnet/test.sh ;;
         oracles) both python3 tests/harness/test_oracles.py -- python3 tests/harness/test_oracles_dotnet.py ;;
-        sample) release && both python3 tests/harness/sample.py -- python3 tests/harness/sample_dotnet.py ;;
-        android) release && both python3 tests/harness/sample_android.py -- both python3 tests/harness/check_dex.py $scope -- python3 tests/harness/programs_dex.py $scope ;;
+        sample) release && both python3 tests/harness/sample.py -- both python3 tests/harness/sample_dotnet.py -- both python3 tests/harness/exports.py -- both python3 tests/harness/otlp.py -- both python3 tests/harness/top.py -- both python3 tests/harness/page.py -- python3 tests/harness/diff.py ;;
+        android) release && both python3 tests/harness/sample_android.py -- both python3 tests/harness/check_dex.py $scope -- both python3 tests/harness/check_art.py $scope -- python3 tests/harness/programs_dex.py $scope ;;
         dotnet) release && both python3 tests/harness/check_dotnet.py $scope -- python3 tests/harness/programs_dotnet.py $scope ;;
         corpora) release && python3 tests/harness/check_corpora.py $scope ;;
-        programs) release && python3 tests/harness/programs.py $scope ;;
+        programs) release && both python3 tests/harness/programs.py $scope -- python3 tests/harness/loaders.py ;;
+        more) release && both python3 tests/harness/suites.py $scope -- both python3 tests/harness/servers.py -- python3 tests/harness/agents.py ;;
     esac
 }
 

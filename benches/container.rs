@@ -6,10 +6,10 @@
 //! `DEFLATE_LEVEL` was chosen. Single-threaded.
 
 use std::time::{Duration, Instant};
-use weave::container::input::Input;
-use weave::container::stage::Staged;
-use weave::container::zip::{Archive, Codec, DEFLATE_LEVEL, Method, Packed, Splicer};
-use weave::error::Result;
+use weave::internals::container::input::Input;
+use weave::internals::container::stage::Staged;
+use weave::internals::container::zip::{Archive, Codec, DEFLATE_LEVEL, Method, Packed, Splicer};
+use weave::internals::error::Result;
 
 /// The best of a few runs: other work on the machine only ever adds.
 fn best<T>(runs: usize, mut run: impl FnMut() -> Result<T>) -> Result<(Duration, T)> {
@@ -37,7 +37,9 @@ fn keep_all(archive: &Archive<'_>, sink: impl std::io::Write) -> Result<()> {
         }
         splicer.finish().map(|_| ())
     };
-    copy().map_err(|e| weave::error::Error::new(weave::error::Kind::Io, e.to_string()))
+    copy().map_err(|e| {
+        weave::internals::error::Error::new(weave::internals::error::Kind::Io, e.to_string())
+    })
 }
 
 fn main() -> Result<()> {
@@ -67,7 +69,7 @@ fn main() -> Result<()> {
     println!("keep, to file {time:>10.2?}  {:.0} MB/s", mb_s(len, time));
     let (time, ()) = best(5, || {
         let all = std::fs::write(&target, &*input);
-        all.map_err(|e| weave::error::Error::io("write", &target, e))
+        all.map_err(|e| weave::internals::error::Error::io("write", &target, e))
     })?;
     println!("plain write   {time:>10.2?}  {:.0} MB/s", mb_s(len, time));
     let _ = std::fs::remove_file(&target);

@@ -3,41 +3,20 @@
 //! Prints the medians in seconds (all cores, one, floor), the growth in percent, and what a method grows by in bytes: with
 //! all three hooks, then with one of them, enter, exit, exception. Without arguments (`cargo bench`) it tells its use.
 
+#[path = "../src/aspect/everything.rs"]
+mod everything;
+
+use everything::everything;
 use memchr::{memchr, memmem};
 use rayon::prelude::*;
 use sha1::{Digest, Sha1};
 use std::path::Path;
 use std::time::Instant;
-use weave::aspect::advice::Advice;
-use weave::aspect::joinpoint::{Method, Type, Visitor};
-use weave::aspect::plan::{Plan, Planned, id_base};
-use weave::dex::{Dex, Run, Scratch, first_numbers, one_by_one, scan, weave_on};
-use weave::error::{Error, Result};
-
-/// Plans advice for every method with a body; an id is the method's number in its type.
-#[derive(Default)]
-struct Everything {
-    advice: Advice,
-    types: u32,
-    planned: Vec<Planned>,
-}
-
-impl Visitor for Everything {
-    fn enter_type(&mut self, _: &Type<'_>) -> bool {
-        self.types += 1;
-        true
-    }
-    fn method(&mut self, index: u32, method: &Method<'_>) {
-        if method.has_body {
-            self.planned.push(Planned {
-                ty: self.types - 1,
-                index,
-                id: index,
-                advice: self.advice,
-            });
-        }
-    }
-}
+use weave::internals::aspect::advice::Advice;
+use weave::internals::aspect::plan::id_base;
+use weave::internals::aspect::{advice, joinpoint, plan};
+use weave::internals::dex::{Dex, Run, Scratch, first_numbers, one_by_one, scan, weave};
+use weave::internals::error::{Error, Result};
 
 fn read(path: &Path) -> Result<Vec<u8>> {
     std::fs::read(path).map_err(|e| Error::io("read", path, e))
@@ -73,19 +52,14 @@ impl Outcome {
 fn woven(input: &Path, advice: Advice, run: Run<'_>) -> Result<Outcome> {
     let bytes = read(input)?;
     let dex = Dex::parse(&bytes)?;
-    let mut all = Everything {
-        advice,
-        ..Everything::default()
-    };
-    scan(&dex, &mut all)?;
     // Ids as the weaver gives them.
     let (base, first) = (id_base(&dex.fingerprint(), 0), first_numbers(&dex)?);
-    for planned in &mut all.planned {
-        planned.id += base + first[planned.ty as usize];
-    }
-    let methods = all.planned.len();
-    let plan = Plan::new(all.planned);
-    let woven = weave_on(&dex, &plan, &mut Scratch::default(), run)?;
+    let id = |ty: u32, index, _: &joinpoint::Method<'_>| Some(base + first[ty as usize] + index);
+    let mut scanned = Ok(());
+    let plan = everything(advice, id, |visitor| scanned = scan(&dex, visitor));
+    scanned?;
+    let methods = plan.methods.len();
+    let woven = weave(&dex, &plan, &mut Scratch::default(), run)?;
     let new = woven.bytes.expect("some method has a body");
     Ok(Outcome {
         before: bytes.len(),

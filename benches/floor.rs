@@ -1,15 +1,15 @@
 //! The floor under any weave of a jar: `floor IN.jar WOVEN.jar OUT` inflates every class member of the
 //! input, deflates those members of the woven jar that differ, copies the rest, and writes the same number of
 //! bytes, with the same libraries, the same level and the same number of threads as the weaver.
-//! `floor IN OUT` is the floor under a weave of a single file: it reads, makes a SHA-256 and writes.
+//! `floor IN OUT` is the floor under a weave of a single file: it reads, hashes with XXH3, as the
+//! weaver does, and writes.
 //! Prints the seconds it took. Without arguments (`cargo bench`) it tells its use.
 
 use rayon::prelude::*;
-use sha2::{Digest, Sha256};
 use std::io::Write;
 use std::time::Instant;
-use weave::container::zip::{Archive, Codec, Method, Packed};
-use weave::error::Result;
+use weave::internals::container::zip::{Archive, Codec, Method, Packed};
+use weave::internals::error::Result;
 
 /// No class or resource of the bench's jars is larger.
 const LIMIT: u64 = 1 << 30;
@@ -27,7 +27,7 @@ fn main() -> Result<()> {
     };
     let read = |path: &String| {
         let path = std::path::Path::new(path);
-        std::fs::read(path).map_err(|e| weave::error::Error::io("read", path, e))
+        std::fs::read(path).map_err(|e| weave::internals::error::Error::io("read", path, e))
     };
     let (woven, out) = (read(woven)?, std::path::Path::new(output));
     // What the weaver makes of each member is prepared before the clock starts.
@@ -42,14 +42,15 @@ fn main() -> Result<()> {
 
     let begun = Instant::now();
     let file = std::fs::File::open(input)
-        .map_err(|e| weave::error::Error::io("open", input.as_ref(), e))?;
+        .map_err(|e| weave::internals::error::Error::io("open", input.as_ref(), e))?;
     // SAFETY: the bench's own input is not changed while it is mapped.
     let input = unsafe { memmap2::Mmap::map(&file) }
-        .map_err(|e| weave::error::Error::io("map", input.as_ref(), e))?;
+        .map_err(|e| weave::internals::error::Error::io("map", input.as_ref(), e))?;
     let archive = Archive::open(&input)?;
     let mut sink = std::io::BufWriter::with_capacity(
         1 << 20,
-        std::fs::File::create(out).map_err(|e| weave::error::Error::io("create", out, e))?,
+        std::fs::File::create(out)
+            .map_err(|e| weave::internals::error::Error::io("create", out, e))?,
     );
     for batch in archive.members().chunks(4096) {
         let packed: Vec<Option<Packed>> = batch
@@ -75,11 +76,11 @@ fn main() -> Result<()> {
         for (member, packed) in batch.iter().zip(&packed) {
             let data = packed.as_ref().map_or(member.packed(), |p| &p.data);
             sink.write_all(data)
-                .map_err(|e| weave::error::Error::io("write", out, e))?;
+                .map_err(|e| weave::internals::error::Error::io("write", out, e))?;
         }
     }
     sink.flush()
-        .map_err(|e| weave::error::Error::io("write", out, e))?;
+        .map_err(|e| weave::internals::error::Error::io("write", out, e))?;
     println!("{:.6}", begun.elapsed().as_secs_f64());
     Ok(())
 }
@@ -87,9 +88,11 @@ fn main() -> Result<()> {
 /// Reads a file, hashes and writes it.
 fn single(input: &std::path::Path, output: &std::path::Path) -> Result<()> {
     let begun = Instant::now();
-    let data = std::fs::read(input).map_err(|e| weave::error::Error::io("read", input, e))?;
-    let hash = Sha256::digest(&data);
-    std::fs::write(output, &data).map_err(|e| weave::error::Error::io("write", output, e))?;
+    let data =
+        std::fs::read(input).map_err(|e| weave::internals::error::Error::io("read", input, e))?;
+    let hash = xxhash_rust::xxh3::xxh3_128(&data);
+    std::fs::write(output, &data)
+        .map_err(|e| weave::internals::error::Error::io("write", output, e))?;
     println!("{:.6}", begun.elapsed().as_secs_f64());
     std::hint::black_box(hash);
     Ok(())

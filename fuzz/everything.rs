@@ -1,8 +1,8 @@
 //! A plan of every method, made of all that a scan tells.
 
-use weave::aspect::advice::Advice;
-use weave::aspect::joinpoint::{Method, Type, Visitor};
-use weave::aspect::plan::{Plan, Planned};
+use weave::internals::aspect::advice::Advice;
+use weave::internals::aspect::joinpoint::{Method, Type, Visitor};
+use weave::internals::aspect::plan::{Plan, Planned};
 
 /// Plans every method, each with other hooks.
 pub struct Everything {

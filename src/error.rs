@@ -23,6 +23,26 @@ pub enum Kind {
     NotDone,
 }
 
+/// A line of a text file that something is wrong with, or said of.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The file as the user named it.
+    pub file: String,
+    /// Line, from 1.
+    pub line: u32,
+    /// Column in characters, from 1.
+    pub column: u32,
+}
+
+/// One of several things that an error is about, for programs that show them one by one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Where.
+    pub place: Place,
+    /// What is wrong, in one line.
+    pub message: String,
+}
+
 /// An error with the place it came from. One word wide.
 pub struct Error(Box<Inner>);
 
@@ -33,6 +53,7 @@ struct Inner {
     member: Option<String>,
     method: Option<String>,
     offset: Option<u64>,
+    findings: Vec<Finding>,
 }
 
 impl Error {
@@ -46,6 +67,7 @@ impl Error {
             member: None,
             method: None,
             offset: None,
+            findings: Vec::new(),
         }))
     }
 
@@ -70,6 +92,18 @@ impl Error {
             Kind::Io,
             format!("cannot {what} {}: {source}", path.display()),
         )
+    }
+
+    /// Adds details, one by one.
+    #[must_use]
+    pub fn with_findings(mut self, findings: Vec<Finding>) -> Error {
+        self.0.findings = findings;
+        self
+    }
+
+    /// The details, if the error is about lines of a text file.
+    pub fn findings(&self) -> &[Finding] {
+        &self.0.findings
     }
 
     /// What the error means.
@@ -146,7 +180,9 @@ impl Error {
 /// What verification found in one artifact or member.
 #[derive(Debug, Default)]
 pub struct Verdict {
-    /// Methods looked at.
+    /// Types looked at.
+    pub types: u64,
+    /// Their methods.
     pub methods: u64,
     /// What does not hold.
     pub failures: Vec<Error>,

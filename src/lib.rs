@@ -10,16 +10,29 @@
 //!
 //! `docs/DESIGN.md` says what lives where and which way dependencies point.
 
-pub mod aspect;
-pub mod bytes;
-pub mod cil;
-pub mod cli;
-pub mod container;
-pub mod dex;
-pub mod edit;
-pub mod error;
-pub mod jvm;
-pub mod mapping;
-pub mod pipeline;
-pub mod symbols;
-pub mod trace;
+mod aspect;
+mod bytes;
+mod cil;
+mod cli;
+mod container;
+mod dex;
+mod edit;
+mod error;
+mod import;
+mod in_order;
+#[doc(hidden)]
+pub mod internals;
+mod jvm;
+mod mapping;
+mod pipeline;
+mod rsa;
+mod symbols;
+mod trace;
+
+use std::process::ExitCode;
+
+/// The command, from the process's arguments to its exit status.
+pub fn main() -> ExitCode {
+    container::input::tell_of_truncation();
+    cli::main()
+}

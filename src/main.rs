@@ -1,8 +1,7 @@
-//! The `weave` command: parse, run, exit code.
+//! The `weave` command.
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    weave::pipeline::memory::keep_freed();
-    weave::cli::main()
+    weave::main()
 }

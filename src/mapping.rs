@@ -58,7 +58,6 @@ struct Method<'m> {
 pub struct OriginalMethod<'m> {
     /// The class that it was declared in, with `.`, if the shrinker moved it from another.
     pub owner: Option<&'m str>,
-    /// Its name.
     pub name: &'m str,
 }
 
@@ -361,7 +360,7 @@ com.acme.Orders$Line -> com.acme.Orders$Line:
             |method: &str, descriptor: &str| orders.method(method, descriptor).map(|m| m.name);
         assert_eq!(orders.name(), "com.acme.Orders");
         assert_eq!(name("<init>", "()V"), Some("<init>"));
-        // Not the method that was inlined; overloads are told by their parameters.
+        // Not the method that was inlined; overloads differ in their parameters.
         assert_eq!(name("a", "(La/a;)V"), Some("place"));
         assert_eq!(name("a", "(I[La/a;)Ljava/lang/String;"), Some("name"));
         assert_eq!(name("a", "(J)V"), None, "neither");

@@ -7,13 +7,19 @@ use std::path::{Path, PathBuf};
 const MAY_USE: &[(&str, &[&str])] = &[
     ("error", &[]),
     ("bytes", &["error"]),
+    ("rsa", &["error"]),
     ("symbols", &["bytes", "error"]),
+    ("in_order", &["error"]),
     ("mapping", &["error"]),
     ("edit", &["bytes", "error"]),
     ("aspect", &["bytes", "error", "mapping"]),
-    ("container", &["bytes", "error"]),
+    ("import", &["aspect", "error"]),
+    ("container", &["bytes", "error", "rsa"]),
     ("jvm", &["aspect", "bytes", "edit", "error"]),
-    ("cil", &["aspect", "bytes", "edit", "error"]),
+    (
+        "cil",
+        &["aspect", "bytes", "edit", "error", "in_order", "rsa"],
+    ),
     ("dex", &["aspect", "bytes", "edit", "error"]),
     ("trace", &["bytes", "error", "mapping", "symbols"]),
     (
@@ -25,6 +31,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "container",
             "dex",
             "error",
+            "in_order",
             "jvm",
             "symbols",
         ],
@@ -32,10 +39,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
-            "aspect", "bytes", "error", "mapping", "pipeline", "symbols", "trace",
+            "aspect", "bytes", "error", "import", "mapping", "pipeline", "symbols", "trace",
         ],
     ),
-    ("main", &["cli"]),
 ];
 
 fn sources(dir: &Path, all: &mut Vec<PathBuf>) {
@@ -72,14 +78,16 @@ fn parts() -> Vec<(PathBuf, String, String)> {
         .collect()
 }
 
-/// The parts that some code names after `crate::` (or `weave::`, as main.rs does), also in `crate::{a, b}`.
+/// The parts that some code names after `crate::`, also in `crate::{a, b}`.
 fn used(code: &str) -> Vec<String> {
+    named_behind(code, "crate::")
+}
+
+/// The names that follow a path's beginning, also in braces.
+fn named_behind(code: &str, path: &str) -> Vec<String> {
     let mut used = Vec::new();
-    for (at, prefix) in code
-        .match_indices("crate::")
-        .chain(code.match_indices("weave::cli"))
-    {
-        let rest = &code[at + prefix.find("::").unwrap() + 2..];
+    for (at, _) in code.match_indices(path) {
+        let rest = &code[at + path.len()..];
         let name = |s: &str| {
             s.trim_start()
                 .chars()
@@ -118,7 +126,8 @@ fn dependencies_point_one_way() {
     let mut wrong = Vec::new();
     let mut seen = 0;
     for (file, part, code) in parts() {
-        if part == "lib" {
+        // The crate's face and what is outside of it.
+        if matches!(&*part, "lib" | "internals" | "main") {
             continue;
         }
         let Some((_, may_use)) = MAY_USE.iter().find(|(name, _)| *name == part) else {
@@ -159,4 +168,198 @@ fn paths_are_found_in_every_form() {
     let mut found = used(code);
     found.sort();
     assert_eq!(found, ["bytes", "edit", "error", "jvm", "symbols"]);
+}
+
+/// Parts of the crate whose modules stand in an order: each uses only those before it.
+const ORDERS: &[(&str, &[&str])] = &[
+    (
+        "cil",
+        &[
+            "warning",
+            "pe",
+            "il",
+            "cli_header",
+            "metadata",
+            "native",
+            "image",
+            "refusal",
+            "scan",
+            "symbols",
+            "rewrite",
+            "pdb",
+            "weave",
+            "run",
+            "write",
+            "assembly",
+            "verify",
+        ],
+    ),
+    (
+        "pipeline",
+        &[
+            "outcome",
+            "format",
+            "native",
+            "limits",
+            "worker",
+            "publish",
+            "library",
+            "ledger",
+            "cache",
+            "job",
+            "context",
+            "formats",
+            "hierarchy",
+            "inputs",
+            "verify",
+            "run",
+        ],
+    ),
+    (
+        "dex",
+        &[
+            "format", "scan", "ids", "analysis", "lower", "hooks", "bodies", "write", "weave",
+            "verify",
+        ],
+    ),
+    (
+        "jvm",
+        &[
+            "foundation",
+            "insn",
+            "pool",
+            "signature",
+            "class",
+            "attributes",
+            "module_info",
+            "scan",
+            "simulation",
+            "frames",
+            "constructor",
+            "parameters",
+            "android_trace",
+            "lower",
+            "write",
+            "verify",
+        ],
+    ),
+    (
+        "container",
+        &["input", "stage", "zip", "jar", "apk", "deps_json", "folder"],
+    ),
+];
+
+/// The files of a part but for tests: the module of each, from the part's name on, and its code.
+fn modules(backend: &str) -> Vec<(String, String)> {
+    let is_test = |file: &Path| {
+        let stem = file.file_stem().unwrap().to_str().unwrap();
+        matches!(stem, "tests" | "testing") || file.ends_with("lower/simulation.rs")
+    };
+    let modules = parts()
+        .into_iter()
+        .filter(|(file, part, _)| part == backend && !is_test(file));
+    let modules = modules.map(|(file, _, code)| {
+        let file = file.with_extension("");
+        let names: Vec<&str> = file.iter().map(|name| name.to_str().unwrap()).collect();
+        let module = names.join("::").trim_end_matches("::mod").to_owned();
+        let code = code.split("#[cfg(test)]\nmod tests {").next().unwrap();
+        (module, code.to_owned())
+    });
+    modules.collect()
+}
+
+/// The paths that some code begins with: one, or those in its braces.
+fn paths(code: &str) -> Vec<String> {
+    let of = |code: &str| -> String {
+        let in_path = |c: &char| c.is_ascii_lowercase() || matches!(c, '_' | ':');
+        code.trim_start().chars().take_while(in_path).collect()
+    };
+    let front = of(code);
+    let Some(list) = code[front.len()..].strip_prefix('{') else {
+        return vec![front];
+    };
+    let mut depth = 0;
+    let end = list.find(|c| {
+        depth += i32::from(c == '{') - i32::from(c == '}');
+        depth < 0
+    });
+    let items = list[..end.unwrap_or(list.len())].split([',', '{']);
+    items.map(|item| format!("{front}{}", of(item))).collect()
+}
+
+/// The modules among `all` that some code of `module` names.
+fn modules_used(module: &str, code: &str, all: &[(String, String)]) -> Vec<String> {
+    let parent = module.rsplit_once("::").map_or("", |(parent, _)| parent);
+    let backend = module.split("::").next().unwrap();
+    let code = code
+        .replace(&format!("crate::{backend}::"), &format!("@{backend}::"))
+        .replace("super::", &format!("@{parent}::"));
+    let mut used = Vec::new();
+    for (at, _) in code.match_indices('@') {
+        for mut path in paths(&code[at + 1..]) {
+            // The longest part of the path that is a file.
+            while !path.is_empty() && !all.iter().any(|(other, _)| *other == path) {
+                path = path
+                    .rsplit_once("::")
+                    .map_or("", |(front, _)| front)
+                    .to_owned();
+            }
+            if !path.is_empty() && path != module && path != backend {
+                used.push(path);
+            }
+        }
+    }
+    used.sort();
+    used.dedup();
+    used
+}
+
+#[test]
+fn parts_of_backends_stand_in_order() {
+    for (backend, order) in ORDERS {
+        let all = modules(backend);
+        let part = |module: &str| module.split("::").nth(1).map(str::to_owned);
+        let place = |part: &str| order.iter().position(|name| *name == part);
+        let mut seen = 0;
+        let mut wrong = Vec::new();
+        for (module, code) in &all {
+            let Some(own) = part(module) else { continue };
+            for other in modules_used(module, code, &all) {
+                seen += 1;
+                let other = part(&other).unwrap();
+                if other != own && place(&other).is_none_or(|other| Some(other) >= place(&own)) {
+                    wrong.push(format!("{module} uses {other}"));
+                }
+            }
+        }
+        assert!(seen > 10, "the reader of paths sees {seen} in {backend}");
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+}
+
+#[test]
+fn files_of_backends_do_not_use_each_other_in_circles() {
+    for (backend, _) in ORDERS {
+        let all = modules(backend);
+        // A folder's own file stands for what it shows of the others.
+        let is_file = |module: &String| {
+            !all.iter()
+                .any(|(m, _)| m.starts_with(&format!("{module}::")))
+        };
+        let used: Vec<(&String, Vec<String>)> = (all.iter())
+            .filter(|(module, _)| is_file(module))
+            .map(|(module, code)| (module, modules_used(module, code, &all)))
+            .collect();
+        let mut left = used;
+        loop {
+            let names: Vec<&String> = left.iter().map(|(module, _)| *module).collect();
+            let before = left.len();
+            // What uses none of those that are left is in no circle.
+            left.retain(|(_, used)| used.iter().any(|other| names.contains(&other)));
+            if left.len() == before {
+                break;
+            }
+        }
+        assert!(left.is_empty(), "circles among {left:#?}");
+    }
 }

@@ -1,13 +1,16 @@
 //! What the splicer writes, as the JDK sees it: `jar tf`, `ZipFile`, and `ZipInputStream`, which
 //! reads local headers alone. Needs a JDK (11 or newer) on the path.
 
+#[path = "support/jdk.rs"]
+mod jdk;
 #[path = "support/zipgen.rs"]
 #[allow(dead_code)]
 mod zipgen;
 
+use jdk::jdk;
 use std::path::Path;
 use std::process::Command;
-use weave::container::zip::{Archive, Codec, Method, Packed, Splicer};
+use weave::internals::container::zip::{Archive, Codec, Method, Packed, Splicer};
 
 /// Prints the members of archives with their CRC-32: as the directory has them and as a stream
 /// has them.
@@ -117,7 +120,7 @@ fn the_jdk_reads_spliced_archives() {
     let reader = dir.path().join("Reader.java");
     std::fs::write(&reader, READER).unwrap();
     let java = |args: &[&Path]| {
-        run(Command::new("java")
+        run(jdk("java")
             .args([
                 "-Dfile.encoding=UTF-8",
                 "-Dstdout.encoding=UTF-8",
@@ -146,7 +149,7 @@ fn jar_lists_every_spliced_sample() {
         }
         let bytes = splice(&zipgen::write(&spec));
         std::fs::write(&path, &bytes).unwrap();
-        let listed = run(Command::new("jar").arg("tf").arg(&path));
+        let listed = run(jdk("jar").arg("tf").arg(&path));
         let archive = Archive::open(&bytes).unwrap();
         assert_eq!(listed.lines().count(), archive.members().len(), "{spec:?}");
         assert!(listed.contains("last"));

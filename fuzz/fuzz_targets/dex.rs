@@ -6,8 +6,8 @@ mod everything;
 
 use everything::Everything;
 use libfuzzer_sys::fuzz_target;
-use weave::aspect::advice::{Advice, Reason};
-use weave::dex::{Dex, Scratch, scan, weave};
+use weave::internals::aspect::advice::{Advice, Reason};
+use weave::internals::dex::{Dex, Scratch, one_by_one, scan, weave};
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(dex) = Dex::parse(bytes) else {
@@ -18,11 +18,15 @@ fuzz_target!(|bytes: &[u8]| {
         return;
     }
     let plan = visitor.plan();
-    let enters: Vec<bool> = plan.methods.iter().map(|p| p.advice.has(Advice::ENTER)).collect();
+    let enters: Vec<bool> = plan
+        .methods
+        .iter()
+        .map(|p| p.advice.has(Advice::ENTER))
+        .collect();
     // Hooks of the file's own, where it can have any, or the library's.
     let own = bytes.len().is_multiple_of(2);
     let mut scratch = Scratch::default().near_from(if own { 1 } else { usize::MAX });
-    let Ok(woven) = weave(&dex, &plan, &mut scratch) else {
+    let Ok(woven) = weave(&dex, &plan, &mut scratch, &one_by_one) else {
         return;
     };
     if let Some(new) = woven.bytes {
@@ -32,7 +36,7 @@ fuzz_target!(|bytes: &[u8]| {
         let mut visitor = Everything::with(Advice::ALL.with(Advice::SECTION));
         scan(&dex, &mut visitor).expect("and is scanned");
         // Code that was copied unread may be told to be malformed now that it is looked through for hooks.
-        let Ok(again) = weave(&dex, &visitor.plan(), &mut scratch) else {
+        let Ok(again) = weave(&dex, &visitor.plan(), &mut scratch, &one_by_one) else {
             return;
         };
         let left = again.types.iter().flat_map(|ty| &ty.left);

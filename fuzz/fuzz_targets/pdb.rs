@@ -5,11 +5,12 @@
 #[path = "../everything.rs"]
 mod everything;
 
+use ::weave::internals::aspect::advice::Advice;
+use ::weave::internals::cil::pdb::{Pdb, Source};
+use ::weave::internals::cil::{Image, scan, weave};
 use everything::Everything;
 use libfuzzer_sys::fuzz_target;
-use weave::aspect::advice::Advice;
-use weave::cil::pdb::{Pdb, Source};
-use weave::cil::{Image, Scratch, scan, weave};
+use std::sync::Arc;
 
 const ASSEMBLY: &[u8] = include_bytes!("../../tests/dotnet/fixtures/steps-debug.dll");
 
@@ -26,10 +27,10 @@ fuzz_target!(|bytes: &[u8]| {
         }
     }
     let source = Source::of(&image, Some(&bytes));
-    let mut scratch = Scratch::default();
     let plan = everything.plan();
-    let woven = weave(&image, &source, &plan, &mut scratch).expect("a PDB is no reason not to weave");
-    let Ok(written) = woven.write(None, None) else {
+    let (woven, _) = weave((&image, &source), plan.methods, None, usize::MAX)
+        .expect("a PDB is no reason not to weave");
+    let Ok(written) = woven.write(Arc::new(Vec::new())) else {
         return;
     };
     if let Some(new) = written.pdb {

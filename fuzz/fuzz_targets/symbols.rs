@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use weave::symbols::{MAGIC, Symbols, VERSION, pack};
+use weave::internals::symbols::{MAGIC, Symbols, VERSION, pack};
 
 fuzz_target!(|data: &[u8]| {
     let _ = Symbols::default().add(data);

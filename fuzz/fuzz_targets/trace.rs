@@ -5,8 +5,11 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use weave::trace::format::{CHUNK, MAGIC, VERSION};
-use weave::trace::{Analyzer, Options, Trace, flame};
+use weave::internals::trace::diff::{Judgement, Runs, compare};
+use weave::internals::trace::export::{Format, Selection, Weight, otlp, processes, walk};
+use weave::internals::trace::format::{CHUNK, MAGIC, VERSION};
+use weave::internals::trace::page::{self, Calls};
+use weave::internals::trace::{Analyzer, Options, Trace, flame};
 
 fuzz_target!(|data: &[u8]| {
     let _ = Trace::from_bytes("raw", data.to_vec());
@@ -27,6 +30,9 @@ fuzz_target!(|data: &[u8]| {
     let Ok(trace) = Trace::from_bytes("fuzz", bytes) else {
         return;
     };
+    export(&trace);
+    show(&trace);
+    diff(&trace);
     let mut analyzer = Analyzer::new(Options {
         tree: true,
         ..Options::default()
@@ -35,5 +41,75 @@ fuzz_target!(|data: &[u8]| {
     let analysis = analyzer.finish();
     let labels = analysis.methods.labels();
     let mut out = std::io::sink();
-    flame::draw(&mut out, flame::Form::Svg, "", &analysis.tree, &labels, &|_| true).unwrap();
+    flame::draw(
+        &mut out,
+        flame::Form::Svg,
+        "",
+        &analysis.tree,
+        &labels,
+        &|_| true,
+    )
+    .unwrap();
 });
+
+/// Every format takes what the trace yields.
+fn export(trace: &Trace) {
+    let selection = Selection {
+        min: 3,
+        depth: Some(100),
+        ..Selection::default()
+    };
+    for format in [
+        Format::Perfetto,
+        Format::Chrome,
+        Format::Speedscope,
+        Format::Folded(Weight::Own),
+        Format::Csv,
+        Format::Parquet,
+    ] {
+        let mut sink = format.sink(Box::new(std::io::sink())).unwrap();
+        for process in processes(std::slice::from_ref(trace)) {
+            walk(&process, &[], &selection, &mut *sink, 1, &mut |_| {}).unwrap();
+        }
+        sink.finish().unwrap();
+    }
+    let options = otlp::Options {
+        selection,
+        spans: true,
+        metrics: true,
+        events: true,
+        logs: true,
+        resource: Vec::new(),
+    };
+    let mut session = otlp::session(trace.header(), options, Vec::new());
+    assert!(session.whole(trace, &mut |_| true, &mut |_| {}));
+}
+
+/// So does the page, of which few calls are kept.
+fn show(trace: &Trace) {
+    let mut calls = Calls::new(100, trace.end());
+    for process in processes(std::slice::from_ref(trace)) {
+        walk(&process, &[], &Selection::default(), &mut calls, 1, &mut |_| {}).unwrap();
+    }
+    calls.finish();
+    page::write(&mut std::io::sink(), "", serde_json::json!({}), &calls).unwrap();
+}
+
+/// A trace compares with itself.
+fn diff(trace: &Trace) {
+    let side = || {
+        let mut runs = Runs::new(Options {
+            tree: true,
+            ..Options::default()
+        });
+        runs.add(trace);
+        runs.end_run();
+        runs.add(trace);
+        runs.end_run();
+        runs.finish(&[])
+    };
+    let (before, after) = (side(), side());
+    let of = compare(&before, &after, Judgement::default(), &|_| true);
+    assert!(of.rows.iter().all(|row| !of.differs(row)));
+    assert_eq!(of.tree(&before, &after).tree.nodes().len(), before.analysis.tree.nodes().len());
+}

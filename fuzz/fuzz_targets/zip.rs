@@ -4,8 +4,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use weave::container::jar::{Manifest, is_signature_file};
-use weave::container::zip::{Archive, Codec, Method, Packed, Splicer};
+use weave::internals::container::jar::{Manifest, is_signature_file};
+use weave::internals::container::zip::{Archive, Codec, Method, Packed, Splicer};
 
 const LIMIT: u64 = 1 << 16;
 

@@ -8,7 +8,17 @@ import pathlib
 import sys
 import zipfile
 
-MANIFEST = b"Manifest-Version: 1.0\r\nMulti-Release: true\r\n\r\n"
+# Also a bundle, so that OSGi frameworks give the package to bundles that import it. Its version is that of the hooks.
+MANIFEST = b"".join(line + b"\r\n" for line in [
+    b"Manifest-Version: 1.0",
+    b"Multi-Release: true",
+    b"Bundle-ManifestVersion: 2",
+    b"Bundle-SymbolicName: weave.runtime",
+    b"Bundle-Name: Hook library of weave",
+    b"Bundle-Version: 1.0.0",
+    b"Export-Package: weave.runtime;version=1.0.0",
+    b"",
+])
 
 folder, jar = pathlib.Path(sys.argv[1]), sys.argv[2]
 classes = {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*.class")}

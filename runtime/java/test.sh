@@ -1,9 +1,11 @@
 #!/bin/sh
 # Tests the hook library as it is packed in weave-runtime.jar, on the JDK of the path (or JAVA_HOME) and on a newer one:
-# WEAVE_JDK_NEW, or the newest of WEAVE_JDKS and of those installed (WEAVE_ONE_JDK=1 makes do without). An argument is
-# part of the name of the tests to run.
+# WEAVE_JDK_NEW, or the newest of WEAVE_JDKS and of those installed (WEAVE_ONE_JDK=1 makes do without). The arguments:
+# part of the name of the tests to run, and how many seconds those take that may be longer (3).
 set -eu
 cd "$(dirname "$0")"
+# Tests mount small disks to fill: without the right to mount they run in a namespace of this user's own. Without either they fail.
+unshare --mount true 2>/dev/null || exec unshare --user --map-root-user --mount ./test.sh "$@"
 . ./jdks.sh
 [ -n "$jdk_new" ] || [ -n "${WEAVE_ONE_JDK:-}" ] || exit 1
 out=$(mktemp -d)
@@ -13,5 +15,5 @@ sh build.sh --check
 "$jdk/bin/javac" --release 17 -Xlint:all,-serial -Werror -cp weave-runtime.jar -d "$out/test" test/*.java
 for home in "$jdk" $jdk_new; do
     echo "== $("$home/bin/java" -version 2>&1 | head -n 1)"
-    "$home/bin/java" -cp "$PWD/weave-runtime.jar:$out/test" Suite "$out" "${1:-}"
+    "$home/bin/java" -cp "$PWD/weave-runtime.jar:$out/test" Suite "$out" "${1:-}" "${2:-3}"
 done

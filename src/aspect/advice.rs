@@ -38,7 +38,9 @@ impl Advice {
 }
 
 /// Why a method that a rule could have meant is not woven.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
 pub enum Reason {
     /// Abstract or native: nothing to put hooks into.
     NoBody,
@@ -62,6 +64,8 @@ pub enum Reason {
     PoolFull,
     /// A constructor that never calls another constructor.
     NoSuperCall,
+    /// A template whose code an agent copies into other classes (Byte Buddy's advice).
+    Template,
     /// No instruction of it can be reached or protected.
     NothingToProtect,
     /// Its code has a shape that cannot be woven soundly.
@@ -105,6 +109,7 @@ impl Reason {
             Reason::CodeTooLarge => "code-too-large",
             Reason::PoolFull => "pool-full",
             Reason::NoSuperCall => "no-super-call",
+            Reason::Template => "template",
             Reason::NothingToProtect => "nothing-to-protect",
             Reason::Unsupported => "unsupported",
             Reason::OnlyAndroid => "only-android",
@@ -154,9 +159,10 @@ impl fmt::Display for Reason {
             Reason::CodeTooLarge => "the code would exceed the format's limit",
             Reason::PoolFull => "no room for the hooks in the constant pool or the tables of ids",
             Reason::NoSuperCall => "the constructor never calls another constructor",
+            Reason::Template => "a template: an agent copies its code into other classes",
             Reason::NothingToProtect => "no instruction to put a hook at",
             Reason::Unsupported => "its code has a shape that cannot be woven soundly",
-            Reason::OnlyAndroid => "its hooks (android-trace) are not to be had here",
+            Reason::OnlyAndroid => "its hooks (android-trace) exist only on Android",
             Reason::NewerVersion => "a class file version newer than this weaver knows",
             Reason::JumpsAway => "it ends by jumping to another method",
             Reason::RuntimeAsync => "the runtime suspends it, without a state machine",

@@ -63,10 +63,9 @@ impl Kinds {
             "<clinit>" => Kinds::STATIC_INIT,
             _ => Kinds::METHOD,
         };
-        // Kotlin's suspend functions take their continuation last.
-        let suspends = descriptor.rsplit_once(')').is_some_and(|(parameters, _)| {
-            parameters.ends_with("Lkotlin/coroutines/Continuation;")
-        });
+        // Kotlin's suspend functions take their continuation last, and return the result or a mark. What only makes or
+        // resumes a continuation (`<init>`, `create`) returns something else.
+        let suspends = descriptor.ends_with("Lkotlin/coroutines/Continuation;)Ljava/lang/Object;");
         match suspends {
             true => kinds.with(Kinds::ASYNC),
             false => kinds,
@@ -82,6 +81,32 @@ impl Kinds {
     /// Whether the two sets share a kind.
     pub const fn intersects(self, other: Kinds) -> bool {
         self.0 & other.0 != 0
+    }
+}
+
+/// What a short body does, by its opcodes alone. Backends recognise shapes in their bytecode; what follows from a shape is
+/// decided here, for all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// Nothing, or it returns a constant or an argument.
+    Empty,
+    /// It reads or writes one field.
+    Accessor,
+    /// It calls another method of `this` without arguments, and returns.
+    Forwards,
+    /// Something worth a trace.
+    Other,
+}
+
+impl Shape {
+    /// Whether a body of this shape does nothing worth a trace. `constructs`: it is a constructor, and a call in it is
+    /// that of another one. A method that forwards hides what it calls, which may have no hooks.
+    pub const fn is_trivial(self, constructs: bool) -> bool {
+        match self {
+            Shape::Empty | Shape::Accessor => true,
+            Shape::Forwards => constructs,
+            Shape::Other => false,
+        }
     }
 }
 

@@ -1,6 +1,9 @@
 //! What to weave: rules, pointcuts and the plan. Knows no bytecode.
 
 pub mod advice;
+pub mod attempt;
+#[cfg(test)]
+pub mod everything;
 pub mod joinpoint;
 pub mod pattern;
 pub mod plan;

@@ -71,8 +71,8 @@ const MAX_BASE: u32 = u32::MAX - (1 << 24);
 /// The base of a type's ids: the first four bytes of SHA-256 over its full name. `attempt` > 0 gives
 /// the next candidate where some id is taken. A method's id is the base plus the method's index in its
 /// type, so a type costs one hash, and ids that differ in one byte pack well, in the code as in the
-/// map. Never 0, which stands for "no method". The methods of a dex file share one base, made of what
-/// tells the file from others.
+/// map. Never 0, which stands for "no method". The methods of a dex file share one base, made of the
+/// file's fingerprint.
 pub fn id_base(name: &str, attempt: u32) -> u32 {
     for round in 0u32.. {
         let mut hash = Sha256::new();
@@ -101,7 +101,7 @@ pub struct Planner<'a> {
     current: Option<(u32, TypeMatcher<'a>)>,
     /// Its name, when explaining.
     name: String,
-    /// What came of it.
+    /// The plan so far.
     pub plan: Plan,
 }
 

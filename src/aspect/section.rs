@@ -4,7 +4,7 @@
 const MAX: usize = 127;
 
 /// The name of a method's section: `com.acme.Orders.place`. Of one that is too long the front of the package goes, and
-/// only then the end: what tells methods apart stands last.
+/// only then the end: methods differ at the end.
 ///
 /// The trace is text in which `|` and line ends separate (`B|pid|name`), so that they cannot be in a name.
 pub fn section_name(type_name: &str, method: &str) -> String {

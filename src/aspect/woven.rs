@@ -1,10 +1,10 @@
-//! What came of a plan, type by type: for the symbols map and for whoever asks.
+//! The results of a plan, type by type: for the symbols map and for the outcome.
 
 use crate::aspect::plan::Skipped;
 use std::ops::Range;
 
-/// What came of the plan for one type. All its names are in one string: of 200,000 methods none should
-/// cost an allocation.
+/// The results of the plan for one type. All its names are in one string: with 200,000 methods an allocation each would
+/// cost too much.
 #[derive(Debug, Default)]
 pub struct WovenType {
     /// The type's number in the scan's order, as [`Planned::ty`](crate::aspect::plan::Planned::ty).
@@ -32,15 +32,13 @@ struct Entry {
 pub struct WovenMethod<'t> {
     /// The id that its hooks are called with.
     pub id: u32,
-    /// Its name.
     pub name: &'t str,
-    /// Its descriptor.
     pub descriptor: &'t str,
     /// First source line, or 0.
     pub line: u32,
 }
 
-/// A method that got hooks, whose names are told elsewhere, by these numbers.
+/// A method that got hooks. These numbers stand for its names, which the map has elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NumberedMethod {
     /// The id that its hooks are called with.
@@ -57,7 +55,7 @@ pub struct NumberedMethod {
 const USUAL: usize = 48;
 
 impl WovenType {
-    /// A type of which `planned` methods are to be woven. `name` is its full name in the format's own
+    /// A type with `planned` methods to weave. `name` is its full name in the format's own
     /// spelling, `file` its source file, or empty.
     pub fn new(ty: u32, name: &str, file: &str, planned: usize) -> WovenType {
         let mut text = String::with_capacity(name.len() + file.len() + planned * USUAL);
@@ -74,7 +72,7 @@ impl WovenType {
         }
     }
 
-    /// Becomes another type, of which nothing is woven yet, and keeps its memory; `put_name` appends the name.
+    /// Becomes another type without results, and keeps its memory; `put_name` appends the name.
     pub fn begin<E>(
         &mut self,
         ty: u32,
@@ -142,7 +140,7 @@ impl WovenType {
         self.file = start..self.text.len();
     }
 
-    /// The methods that got hooks, whose names are told elsewhere.
+    /// The methods that got hooks and have numbers for names.
     pub fn numbered(&self) -> &[NumberedMethod] {
         &self.numbered
     }

@@ -14,7 +14,6 @@ impl Numbers {
         }
     }
 
-    /// Adds a number.
     #[inline]
     pub fn add(&mut self, number: u32) {
         let word = number as usize / 64;

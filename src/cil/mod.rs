@@ -3,51 +3,32 @@
 // Lists of ranges are sets of bytes here, and one range is a set, too.
 #![allow(clippy::single_range_in_vec_init)]
 
-pub mod body;
-mod calls;
-mod constructor;
-mod foundation;
-mod hooks;
-mod identity;
-mod image;
-pub mod insn;
-mod join;
-pub mod lower;
-#[cfg(test)]
-mod machine_tests;
-mod machines;
+mod assembly;
+pub mod cli_header;
+pub mod il;
+pub mod image;
 pub mod metadata;
-mod occupied;
-mod output;
+pub mod native;
 pub mod pdb;
 pub mod pe;
-mod pieces;
-mod readytorun;
-mod renumber;
+pub mod refusal;
 pub mod rewrite;
-mod scan;
-mod sections;
-mod signatures;
-mod space;
-mod state_machine;
-mod strongname;
-mod symbol_names;
+mod run;
+pub mod scan;
+pub mod symbols;
 #[cfg(test)]
 mod testing;
-mod types;
 pub mod verify;
-mod warning;
-mod weave;
-mod write;
+pub mod warning;
+pub mod weave;
+pub mod write;
 
-pub use identity::WindowDigest;
+pub use assembly::{Recorder, Woven, weave, weave_on};
 pub use image::{Image, RUNTIME, is_assembly, is_native};
-pub use join::{Joiner, Step, Woven};
-pub use machines::Machines;
-pub use output::{Change, Output};
 pub use scan::{Survey, scan};
-pub use strongname::{StrongNameKey, public_key_token};
-pub use symbol_names::{SymbolNames, SymbolNumbers};
+pub use symbols::SymbolNames;
 pub use warning::Warning;
-pub use weave::{Part, Scratch, Weaver, weave};
-pub use write::{SYMBOLS_RESOURCE, Written};
+pub use weave::part::Scratch;
+pub use write::image::Written;
+pub use write::output::Output;
+pub use write::strong_name::StrongNameKey;

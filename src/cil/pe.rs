@@ -1,12 +1,11 @@
 //! Portable Executable files (ECMA-335 II.25; Microsoft PE/COFF specification): where headers,
 //! sections and data directories lie. Nothing is copied; the writer patches fields by their offsets.
 
-use crate::bytes::Cursor;
+use crate::bytes::{Cursor, u16_at, u32_at};
 use crate::error::{Error, Result};
 
 /// Numbers of data directories (PE/COFF, "Optional Header Data Directories").
 pub mod directory {
-    #![allow(missing_docs)]
     pub const EXPORT: usize = 0;
     pub const IMPORT: usize = 1;
     pub const RESOURCE: usize = 2;
@@ -23,7 +22,6 @@ pub mod directory {
 
 /// Characteristics of sections.
 pub mod section_flag {
-    #![allow(missing_docs)]
     pub const CODE: u32 = 0x20;
     pub const INITIALIZED_DATA: u32 = 0x40;
     pub const DISCARDABLE: u32 = 0x0200_0000;
@@ -37,9 +35,7 @@ pub const SECTION_HEADER: usize = 40;
 /// A range of the loaded image: relative virtual address and size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Directory {
-    /// Where it begins.
     pub rva: u32,
-    /// Its bytes.
     pub size: u32,
 }
 
@@ -55,15 +51,10 @@ impl Directory {
 pub struct Section {
     /// Its name, padded with zeros.
     pub name: [u8; 8],
-    /// Bytes in memory.
     pub virtual_size: u32,
-    /// Where it begins in memory.
     pub rva: u32,
-    /// Bytes in the file.
     pub raw_size: u32,
-    /// Where it begins in the file.
     pub raw: u32,
-    /// Characteristics.
     pub flags: u32,
 }
 
@@ -79,18 +70,14 @@ pub struct Pe<'a> {
     pub(crate) bytes: &'a [u8],
     /// Offset of the COFF header, behind `PE\0\0`.
     pub(crate) coff: usize,
-    /// Offset of the optional header.
     pub(crate) optional: usize,
-    /// Offset of the first data directory.
     directories: usize,
     directory_count: usize,
-    /// Offset of the first section header.
     pub(crate) section_headers: usize,
     pub(crate) sections: Vec<Section>,
 }
 
 impl<'a> Pe<'a> {
-    /// Reads the headers.
     pub fn parse(bytes: &'a [u8]) -> Result<Pe<'a>> {
         let mut cursor = Cursor::new(bytes);
         if cursor.take(2)? != b"MZ" {
@@ -153,40 +140,30 @@ impl<'a> Pe<'a> {
         })
     }
 
-    fn u16_at(&self, at: usize) -> u16 {
-        u16::from_le_bytes(self.bytes[at..at + 2].try_into().expect("two bytes"))
-    }
-
-    fn u32_at(&self, at: usize) -> u32 {
-        u32::from_le_bytes(self.bytes[at..at + 4].try_into().expect("four bytes"))
-    }
-
-    /// The machine that the file is for.
     pub fn machine(&self) -> u16 {
-        self.u16_at(self.coff)
+        u16_at(self.bytes, self.coff)
     }
 
     /// Address of the native entry point, or 0.
     pub fn entry_point(&self) -> u32 {
-        self.u32_at(self.optional + 16)
+        u32_at(self.bytes, self.optional + 16)
     }
 
     /// Multiple of which sections begin in memory.
     pub fn section_alignment(&self) -> u32 {
-        self.u32_at(self.optional + 32)
+        u32_at(self.bytes, self.optional + 32)
     }
 
     /// Multiple of which sections begin in the file.
     pub fn file_alignment(&self) -> u32 {
-        self.u32_at(self.optional + 36)
+        u32_at(self.bytes, self.optional + 36)
     }
 
     /// Bytes of all headers, rounded up.
     pub fn size_of_headers(&self) -> u32 {
-        self.u32_at(self.optional + 60)
+        u32_at(self.bytes, self.optional + 60)
     }
 
-    /// Offset of the file's checksum.
     pub fn checksum_offset(&self) -> usize {
         self.optional + 64
     }
@@ -200,8 +177,8 @@ impl<'a> Pe<'a> {
     pub fn directory(&self, number: usize) -> Directory {
         self.directory_offset(number)
             .map_or(Directory::default(), |at| Directory {
-                rva: self.u32_at(at),
-                size: self.u32_at(at + 4),
+                rva: u32_at(self.bytes, at),
+                size: u32_at(self.bytes, at + 4),
             })
     }
 
@@ -226,7 +203,7 @@ impl<'a> Pe<'a> {
     }
 
     /// The file's bytes from an address to where its section ends.
-    pub fn from_rva(&self, rva: u32) -> Result<(usize, &'a [u8])> {
+    pub fn at_rva(&self, rva: u32) -> Result<(usize, &'a [u8])> {
         match self.locate(rva) {
             Some((start, end)) => Ok((start, &self.bytes[start..end])),
             None => Err(Error::new(
@@ -238,7 +215,7 @@ impl<'a> Pe<'a> {
 
     /// The offset and bytes of a directory.
     pub fn slice(&self, directory: Directory) -> Result<(usize, &'a [u8])> {
-        let (start, bytes) = self.from_rva(directory.rva)?;
+        let (start, bytes) = self.at_rva(directory.rva)?;
         match bytes.get(..directory.size as usize) {
             Some(bytes) => Ok((start, bytes)),
             None => Err(Error::malformed(

@@ -1,12 +1,14 @@
 //! Shows the types of an assembly and their methods as join points.
 
 use crate::aspect::joinpoint::{
-    Access, EachName, Kinds, Method, MethodDetails, Type, TypeDetails, Visitor,
+    Access, EachName, Kinds, Method, MethodDetails, Shape, Type, TypeDetails, Visitor,
 };
-use crate::cil::image::{Image, impl_flag, method_flag};
+use crate::cil::il::insn::op;
+use crate::cil::image::Image;
+use crate::cil::metadata::flags::{has_il, method_flag};
 use crate::cil::metadata::schema::{coded, column, table};
 use crate::cil::metadata::signature;
-use crate::cil::metadata::tables::{decode, token};
+use crate::cil::metadata::tables::{decode, token, token_row, token_table};
 use crate::error::{Error, Result};
 use std::ops::Range;
 
@@ -19,7 +21,7 @@ pub fn scan(image: &Image<'_>, visitor: &mut dyn Visitor) -> Result<()> {
     survey.scan(0..survey.types(), visitor)
 }
 
-/// What is read of an image as a whole before its types are looked at.
+/// Facts of a whole image that the scan of each type needs.
 pub struct Survey<'i, 'a> {
     image: &'i Image<'a>,
     marks: Marks,
@@ -27,27 +29,21 @@ pub struct Survey<'i, 'a> {
 }
 
 impl<'i, 'a> Survey<'i, 'a> {
-    /// Reads an image.
     pub fn read(image: &'i Image<'a>) -> Survey<'i, 'a> {
+        // Read their names once, before threads ask for them.
+        image.metadata.types();
         Survey {
             image,
             marks: Marks::read(image),
-            // The bodies of a reference assembly are never run.
+            // A reference assembly's bodies never run.
             has_bodies: !image.is_reference_assembly(),
         }
     }
 
-    /// The image that was read.
-    pub fn image(&self) -> &'i Image<'a> {
-        self.image
-    }
-
-    /// The number of types.
     pub fn types(&self) -> u32 {
         self.image.metadata.tables.rows(table::TYPE_DEF)
     }
 
-    /// The number of methods.
     pub fn methods(&self) -> u32 {
         self.image.metadata.tables.rows(table::METHOD_DEF)
     }
@@ -59,7 +55,7 @@ impl<'i, 'a> Survey<'i, 'a> {
         for (ty, row) in (0..).zip(self.image.metadata.tables.iter(table::TYPE_DEF)) {
             let begins = row.get(column::type_def::METHOD_LIST);
             match parts.last_mut() {
-                // Types without methods are work, too.
+                // Types without methods take time, too.
                 Some(part) if begins - first + (ty - part.start) < methods => part.end = ty + 1,
                 _ => {
                     parts.push(ty..ty + 1);
@@ -77,7 +73,7 @@ impl<'i, 'a> Survey<'i, 'a> {
             marks,
             has_bodies,
         } = self;
-        let types = image.types();
+        let types = image.metadata.types();
         let (describes, names) = (visitor.wants_descriptors(), visitor.wants_names());
         let tables = &image.metadata.tables;
         let strings = &image.metadata.strings;
@@ -86,7 +82,7 @@ impl<'i, 'a> Survey<'i, 'a> {
             let in_metadata = |e: Error| e.offset_by(image.metadata_offset);
             let row = tables.row(table::TYPE_DEF, ty).map_err(in_metadata)?;
             types
-                .put_name(image, ty, &mut type_name)
+                .put_name(&image.metadata, ty, &mut type_name)
                 .map_err(in_metadata)?;
             let flags = row.get(column::type_def::FLAGS);
             let wanted = visitor.enter_type(&Type {
@@ -100,9 +96,8 @@ impl<'i, 'a> Survey<'i, 'a> {
             let made_by_compiler = types
                 .chain(ty)
                 .any(|ty| marks.of_type(ty) & Marks::COMPILER_GENERATED != 0);
-            for (index, position) in image.method_positions(ty)?.enumerate() {
-                let number = image.method_at(position)?;
-                image.prefetch_behind(number);
+            for (index, position) in image.metadata.method_positions(ty)?.enumerate() {
+                let number = image.metadata.method_at(position)?;
                 let row = tables.row(table::METHOD_DEF, number).map_err(in_metadata)?;
                 let name = row.get(column::method_def::NAME);
                 let name = match names || may_tell_kind(strings.first(name)) {
@@ -112,11 +107,11 @@ impl<'i, 'a> Survey<'i, 'a> {
                 let signature = row.get(column::method_def::SIGNATURE);
                 descriptor.clear();
                 if describes {
-                    signature::put_descriptor(image, signature, &mut descriptor);
+                    signature::put_descriptor(&image.metadata, number, signature, &mut descriptor);
                 }
                 let has_body = *has_bodies && has_il(&row);
                 let code = match has_body {
-                    // One that cannot be read is told when it is to be woven.
+                    // The weave reports a body that cannot be read.
                     true => image
                         .body(row.get(column::method_def::RVA))
                         .map_or(&[][..], |(_, body)| body.code),
@@ -132,7 +127,8 @@ impl<'i, 'a> Survey<'i, 'a> {
                         kinds: kinds(&name, marks.of_method(number), made_by_compiler, shape),
                         has_body,
                         size: code.len() as u32,
-                        trivial: shape != Shape::Other,
+                        trivial: shape
+                            .is_trivial(name == ".ctor" && calls_constructor(image, code)),
                         details: &MethodView {
                             image,
                             number,
@@ -144,14 +140,6 @@ impl<'i, 'a> Survey<'i, 'a> {
         }
         Ok(())
     }
-}
-
-/// Whether a method has a body in IL.
-pub(crate) fn has_il(row: &crate::cil::metadata::tables::Row<'_>) -> bool {
-    use column::method_def::{FLAGS, IMPL_FLAGS, RVA};
-    row.get(RVA) != 0
-        && row.get(IMPL_FLAGS) & impl_flag::CODE_TYPE == impl_flag::IL
-        && row.get(FLAGS) & (method_flag::ABSTRACT | method_flag::PINVOKE_IMPL) == 0
 }
 
 /// Visibility of a type (II.23.1.15).
@@ -174,7 +162,7 @@ fn method_access(flags: u32) -> Access {
     }
 }
 
-/// Whether a name that begins so may say something to [`kinds`].
+/// Whether [`kinds`] may look at a name that begins so.
 fn may_tell_kind(first: Option<u8>) -> bool {
     matches!(first, Some(b'<' | b'.' | b'_'))
 }
@@ -207,18 +195,7 @@ fn kinds(name: &str, marks: u8, in_compilers_type: bool, shape: Shape) -> Kinds 
     kinds
 }
 
-/// What a short body does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Shape {
-    /// Nothing, or it returns a constant or an argument.
-    Empty,
-    /// It reads or writes one field.
-    Accessor,
-    /// Something worth a trace.
-    Other,
-}
-
-/// Recognises bodies that are not worth a trace by their opcodes alone.
+/// The shape of a short body, by its opcodes alone.
 fn shape(code: &[u8]) -> Shape {
     const NOP: u8 = 0x00;
     const CALL: u8 = 0x28;
@@ -231,8 +208,10 @@ fn shape(code: &[u8]) -> Shape {
     match *code.strip_prefix(&[NOP]).unwrap_or(code) {
         [] => Shape::Other,
         [RET] => Shape::Empty,
-        // The call of the base class's constructor and nothing else.
-        [2, CALL, _, _, _, 0x0a, RET] | [2, CALL, _, _, _, 0x0a, NOP, RET] => Shape::Empty,
+        // In a constructor: the call of another one and nothing else. Debug builds put nops behind it.
+        [2, CALL, _, _, _, _, ref rest @ .., RET] if rest.iter().all(|&b| b == NOP) => {
+            Shape::Forwards
+        }
         // ldarg.0 to ldarg.3, ldnull, ldc.i4.m1 to ldc.i4.8.
         [2..=5 | 0x14..=0x1e, RET] => Shape::Empty,
         // ldarg.s, ldc.i4.s; ldc.i4, ldc.r4, ldstr; ldc.i8, ldc.r8.
@@ -250,8 +229,26 @@ fn shape(code: &[u8]) -> Shape {
     }
 }
 
-/// Which types and methods carry attributes that say what sort of method it is: one walk over all
-/// custom attributes.
+/// Whether a forwarding body calls a constructor. A value type's constructor may call another method.
+fn calls_constructor(image: &Image<'_>, code: &[u8]) -> bool {
+    let call = code.iter().position(|&byte| byte == op::CALL as u8);
+    let Some(token) = call.and_then(|at| code[at + 1..].first_chunk()) else {
+        return false;
+    };
+    let token = u32::from_le_bytes(*token);
+    let column = match token_table(token) {
+        table::METHOD_DEF => column::method_def::NAME,
+        table::MEMBER_REF => column::member_ref::NAME,
+        _ => return false,
+    };
+    let row = image
+        .metadata
+        .tables
+        .row(token_table(token), token_row(token));
+    row.is_ok_and(|row| image.metadata.strings.is(row.get(column), b".ctor"))
+}
+
+/// Attributes of types and methods that decide their kinds, from one walk over all custom attributes.
 struct Marks {
     methods: Vec<u8>,
     types: Vec<u8>,
@@ -269,7 +266,7 @@ impl Marks {
             methods: bytes(table::METHOD_DEF),
             types: bytes(table::TYPE_DEF),
         };
-        // Few constructors are named over and over, often several times in a row.
+        // A few constructors make most attributes, often several in a row.
         let mut last = (0, 0);
         let mut known = vec![UNKNOWN; tables.rows(table::MEMBER_REF) as usize + 1];
         for row in tables.iter(table::CUSTOM_ATTRIBUTE) {
@@ -283,6 +280,7 @@ impl Marks {
                     Some(slot) if *slot != UNKNOWN => *slot,
                     slot => {
                         let mark = image
+                            .metadata
                             .attribute_type(constructor)
                             .map_or(0, |ty| mark_of(image, ty));
                         if let Some(slot) = slot {
@@ -321,7 +319,7 @@ impl Marks {
 const UNKNOWN: u8 = 0xff;
 
 fn mark_of(image: &Image<'_>, ty: u32) -> u8 {
-    let is = |name| image.is_type_named(ty, COMPILER_SERVICES, name);
+    let is = |name| image.metadata.is_type_named(ty, COMPILER_SERVICES, name);
     if is(b"CompilerGeneratedAttribute") {
         Marks::COMPILER_GENERATED
     } else if is(b"AsyncStateMachineAttribute")
@@ -353,14 +351,16 @@ impl TypeDetails for TypeView<'_, '_> {
         let interfaces = tables
             .with_key(table::INTERFACE_IMPL, CLASS, self.ty)
             .map(|(_, row)| row.get(INTERFACE));
+        let owner = token(table::TYPE_DEF, self.ty);
         let mut name = String::new();
         for ty in std::iter::once(base).chain(interfaces) {
             if let Ok(ty @ 1..) = decode(&coded::TYPE_DEF_OR_REF, ty) {
-                // Of an instantiated type also its definition, which is where its own supertypes are.
-                let definition = signature::definition(self.image, ty).filter(|d| *d != ty);
+                // For an instantiated type also its definition, which names its supertypes.
+                let definition =
+                    signature::definition(&self.image.metadata, ty).filter(|d| *d != ty);
                 for ty in std::iter::once(ty).chain(definition) {
                     name.clear();
-                    signature::put_type_name(self.image, ty, &mut name);
+                    signature::put_type_name(&self.image.metadata, owner, ty, &mut name);
                     each(&name);
                 }
             }
@@ -380,20 +380,20 @@ impl MethodDetails for MethodView<'_, '_> {
     }
 
     fn parameters(&self, each: EachName<'_>) {
-        signature::parameters(self.image, self.signature, each);
+        signature::parameters(&self.image.metadata, self.number, self.signature, each);
     }
 
     fn returns(&self, each: EachName<'_>) {
-        signature::returns(self.image, self.signature, each);
+        signature::returns(&self.image.metadata, self.number, self.signature, each);
     }
 }
 
-/// The attributes on something, each as its class is called, and as it is written in brackets.
+/// The attributes of a token, each by its class's name and as C# writes it in brackets.
 fn annotations(image: &Image<'_>, parent: u32, each: EachName<'_>) {
     let mut name = String::new();
-    image.attributes(parent, &mut |ty| {
+    image.metadata.attributes(parent, &mut |ty| {
         name.clear();
-        signature::put_type_name(image, ty, &mut name);
+        signature::put_type_name(&image.metadata, 0, ty, &mut name);
         each(&name);
         if let Some(short) = name.strip_suffix("Attribute") {
             each(short);
@@ -402,5 +402,4 @@ fn annotations(image: &Image<'_>, parent: u32, each: EachName<'_>) {
 }
 
 #[cfg(test)]
-#[path = "scan_tests.rs"]
 mod tests;

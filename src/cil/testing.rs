@@ -1,10 +1,10 @@
 //! What tests of bodies share: a disassembler, and the check that a new body does what the old one did.
 
-use crate::cil::body::{Body, ClauseKind};
-use crate::cil::insn::{self, Form, Insn};
+use crate::cil::il::body::{Body, ClauseKind};
+use crate::cil::il::insn::{self, Form, Insn};
 use crate::cil::rewrite::Signatures;
 use crate::cil::warning::Warning;
-use crate::cil::write::Written;
+use crate::cil::write::image::Written;
 use crate::edit::Layout;
 use crate::error::Result;
 use std::fmt::Write;

@@ -1,18 +1,18 @@
-//! Whether an assembly holds together: our own reader's view of every body, and what a second,
-//! independent reader (goblin) says of the file around them.
+//! Verifies an assembly: every body by our own reader, the file around them also by an independent one (goblin).
 //!
-//! This is structure (ECMA-335 II.25, III.1.7): instructions, branches, clauses and the depth of the stack, not
-//! types: the runtime's JIT is the judge of those.
+//! It checks structure (ECMA-335 II.25, III.1.7): instructions, branches, clauses, the depth of the stack. It checks no
+//! types; the runtime's JIT does.
 
-use crate::cil::body::{Body, Clause, ClauseKind};
-use crate::cil::calls::ConstructorCalls;
-use crate::cil::image::{Image, impl_flag};
-use crate::cil::insn::{self, Form, VARIES, op};
-use crate::cil::lower::Calls;
+use crate::cil::il::body::{Body, Clause, ClauseKind};
+use crate::cil::il::insn::{self, Form, VARIES, op};
+use crate::cil::image::Image;
+use crate::cil::metadata::flags::impl_flag;
 use crate::cil::metadata::schema::{column, table};
 use crate::cil::metadata::signature::MethodSignature;
 use crate::cil::metadata::tables::{token_row, token_table};
 use crate::cil::pe::directory;
+use crate::cil::weave::calls::ConstructorCalls;
+use crate::cil::weave::constructor::Calls;
 use crate::error::{Error, Kind, Result, Verdict};
 
 /// Verifies an assembly or module.
@@ -31,6 +31,7 @@ pub fn verify(bytes: &[u8]) -> Verdict {
     }
     let mut scratch = Scratch::default();
     let types = image.metadata.tables.rows(table::TYPE_DEF);
+    verdict.types = types.into();
     for ty in 1..=types {
         if let Err(e) = verify_type(&image, ty, &mut scratch, &mut verdict) {
             verdict.failures.push(e);
@@ -39,7 +40,7 @@ pub fn verify(bytes: &[u8]) -> Verdict {
     verdict
 }
 
-/// Where the two readers see the file's parts.
+/// Compares where the two readers see the file's parts.
 fn compare(image: &Image<'_>, second: &goblin::pe::PE<'_>) -> Result<()> {
     let differ = |what: &str, ours: u64, theirs: u64| {
         let what = format!("{what}: {ours:#x} here, {theirs:#x} for goblin");
@@ -77,13 +78,13 @@ fn verify_type(
     verdict: &mut Verdict,
 ) -> Result<()> {
     let calls = ConstructorCalls::of(image, ty);
-    for position in image.method_positions(ty)? {
-        let method = image.method_at(position)?;
+    for position in image.metadata.method_positions(ty)? {
+        let method = image.metadata.method_at(position)?;
         verdict.methods += 1;
         if let Err(e) = verify_method(image, method, &calls, scratch) {
             verdict
                 .failures
-                .push(e.in_method(image.method_label(method)));
+                .push(e.in_method(image.metadata.method_label(method)));
         }
     }
     Ok(())
@@ -117,12 +118,12 @@ fn verify_method(
         .map_err(|e| e.offset_by(offset + body.code_offset))
 }
 
-/// Buffers for one body after the other.
+/// Buffers for one body at a time.
 #[derive(Default)]
 struct Scratch {
-    /// Of each byte of the code: whether an instruction begins there, and at which depth of the stack.
+    /// For each byte of the code: whether an instruction begins there, and the depth of the stack.
     at: Vec<Place>,
-    /// Where to go on.
+    /// Pcs to follow.
     open: Vec<u32>,
     clauses: Vec<Clause>,
 }
@@ -131,7 +132,7 @@ struct Scratch {
 enum Place {
     Inside,
     Start,
-    /// Reached with so many values on the stack.
+    /// The depth of the stack in front of it.
     Depth(i32),
 }
 
@@ -327,7 +328,7 @@ mod tests {
     fn the_hook_library_holds_together_and_damage_is_told() {
         let library = include_bytes!("../../runtime/dotnet/Weave.Runtime.dll");
         let verdict = verify(library);
-        assert!(verdict.methods > 50);
+        assert!(verdict.types > 5 && verdict.methods > 50);
         assert!(verdict.unjudged.is_none());
         assert!(verdict.failures.is_empty(), "{:?}", verdict.failures);
 

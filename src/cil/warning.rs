@@ -1,8 +1,8 @@
-//! What a weave does to an assembly beside its methods, as the user is told.
+//! Changes to an assembly outside its methods that the user should know of.
 
 use std::fmt;
 
-/// What the user should know of an output.
+/// A change to an output that the user should know of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Warning {
     /// The strong name's signature was removed; the key's token stays part of the name.
@@ -22,13 +22,13 @@ pub enum Warning {
     Netmodule,
     /// In this many methods tail calls (`tail.`) became calls, which need stack.
     TailCalls(u32),
-    /// The PDB is a Windows PDB: nothing of it is kept.
+    /// The PDB is a Windows PDB, which was left out.
     WindowsPdb,
-    /// The debugging information is Mono's own: nothing of it is kept.
+    /// The debugging information is Mono's own, which was left out.
     MonoSymbols,
-    /// The PDB beside the image belongs to another build: nothing of it is kept.
+    /// The PDB beside the image belongs to another build and was left out.
     OtherPdb,
-    /// The PDB cannot be read: nothing of it is kept.
+    /// The PDB cannot be read and was left out.
     UnreadablePdb(String),
 }
 
@@ -40,11 +40,11 @@ impl fmt::Display for Warning {
             ),
             Warning::PublicKeyChanged { old, new } if old.is_empty() => write!(
                 f,
-                "the assembly has a strong name now, with the public key token {new}: references to it without that, and InternalsVisibleTo without its key, do not fit any more",
+                "the assembly now has a strong name, with the public key token {new}: references without it, and InternalsVisibleTo without its key, no longer fit",
             ),
             Warning::PublicKeyChanged { old, new } => write!(
                 f,
-                "the public key token is {new} and no longer {old}: references to the assembly and InternalsVisibleTo with the old key do not fit any more",
+                "the public key token is {new} and no longer {old}: references to the assembly and InternalsVisibleTo with the old key no longer fit",
             ),
             Warning::AuthenticodeRemoved => {
                 f.write_str("the Authenticode signature no longer fits and was removed")

@@ -1,12 +1,25 @@
 //! The command line: one file a subcommand, each from arguments to a resolved job to printing.
 
+mod collect;
+mod columns;
+mod completions;
+mod depfile;
+mod diff;
+mod export;
+mod import;
 mod init;
+mod messages;
+mod otlp;
 mod plan;
 pub mod report;
 mod rules;
 mod runtime;
+mod schema;
 mod show;
 mod sign;
+mod terminal;
+mod top;
+mod traces;
 mod verify;
 mod weave;
 
@@ -48,9 +61,17 @@ struct Cli {
 enum Command {
     Plan(plan::PlanArgs),
     Report(report::ReportArgs),
+    Collect(collect::CollectArgs),
+    Top(top::TopArgs),
     Verify(verify::VerifyArgs),
     Init(init::InitArgs),
     Runtime(runtime::RuntimeArgs),
+    Diff(diff::DiffArgs),
+    Export(export::ExportArgs),
+    Completions(completions::CompletionsArgs),
+    Man(completions::ManArgs),
+    Schema(schema::SchemaArgs),
+    Import(import::ImportArgs),
 }
 
 /// Exit status: all done.
@@ -58,21 +79,30 @@ const DONE: u8 = 0;
 /// Exit status: something asked for was not done.
 const NOT_DONE: u8 = 1;
 
-/// Parses the arguments, runs, prints errors, and tells the exit status.
+/// Parses the arguments, runs, prints errors, and returns the exit status.
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let result = match &cli.command {
         None => weave::run(&cli.weave),
         Some(Command::Plan(args)) => plan::run(args),
         Some(Command::Report(args)) => report::run(args).map(|()| DONE),
+        Some(Command::Collect(args)) => collect::run(args),
+        Some(Command::Top(args)) => top::run(args),
         Some(Command::Verify(args)) => verify::run(args),
         Some(Command::Init(args)) => init::run(args),
         Some(Command::Runtime(args)) => runtime::run(args),
+        Some(Command::Diff(args)) => diff::run(args),
+        Some(Command::Export(args)) => export::run(args),
+        Some(Command::Completions(args)) => completions::run(args).map(|()| DONE),
+        Some(Command::Man(args)) => completions::man(args).map(|()| DONE),
+        Some(Command::Schema(args)) => schema::run(args),
+        Some(Command::Import(args)) => import::run(args),
     };
     match result {
         Ok(status) => ExitCode::from(status),
         Err(e) => {
-            let _ = writeln!(std::io::stderr(), "error: {e}");
+            let text = messages::error(&e, cli.weave.message_format());
+            let _ = std::io::stderr().lock().write_all(text.as_bytes());
             ExitCode::from(e.exit_status())
         }
     }

@@ -5,19 +5,20 @@ use crate::aspect::plan::id_base;
 use crate::cli::weave::run_with_progress;
 use crate::cli::{DONE, print, rules, show};
 use crate::error::Result;
-use crate::pipeline::{ClassPlan, Job, Outcome};
+use crate::pipeline::{ClassPlan, Effort, Job, Outcome};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
 /// Show what would be woven, and why the rest is not
 ///
-/// Does all that weaving does, but writes nothing. A line with + is a method that would get hooks; one with - is
-/// a method that some rule matches and that is left out, with the reason. Methods that no rule matches
-/// are not shown.
+/// Does everything that weaving does, but writes nothing. Shows for each artifact how many methods would get hooks and how many
+/// are left out. With --details or --filter, a line with + is a method that would get hooks; one with - is a method that
+/// some rule matches and that is left out, with the reason. Methods that no rule matches are not shown.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  weave plan app.jar                               class by class
+  weave plan lib/                                  artifact by artifact
+  weave plan app.jar --details                     class by class, method by method
   weave plan app.jar --summary                     only how many, and why not
   weave plan app.jar --rules weave.toml --filter Orders
   weave plan app.jar --json | jq '.classes[].type'")]
@@ -38,11 +39,15 @@ pub struct PlanArgs {
     #[arg(long, value_name = "PATH")]
     reference: Vec<PathBuf>,
 
-    /// Map of an earlier weave, whose ids are kept apart and kept the same; may be repeated
+    /// Map of an earlier weave: its ids are not given to other methods, and classes that have not changed keep theirs; may be repeated
     #[arg(long, value_name = "FILE")]
     known_symbols: Vec<PathBuf>,
 
-    /// Only methods whose full name (com.acme.Orders.place) contains this
+    /// List every class and method
+    #[arg(long, conflicts_with = "summary")]
+    details: bool,
+
+    /// List only methods whose full name (com.acme.Orders.place) contains this
     #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
 
@@ -61,16 +66,18 @@ pub struct PlanArgs {
 
 /// Runs the subcommand.
 pub fn run(args: &PlanArgs) -> Result<u8> {
-    let (rules, source) = rules::resolve(&args.rules, &args.input)?;
+    let rules::Resolved { rules, source, .. } = rules::resolve(&args.rules, &args.input)?;
     let job = Job {
         input: args.input.clone(),
         output: None,
         matcher: rules::matcher(rules, args.mapping.as_deref())?,
         runtime: true,
+        effort: Effort::Fast,
         strict: false,
-        references: args.reference.clone(),
+        references: rules::listed(&args.reference)?,
         symbols: None,
         known_symbols: args.known_symbols.clone(),
+        cache: None,
         identity: None,
         key: None,
         threads: args.jobs.map(usize::from),
@@ -83,7 +90,14 @@ pub fn run(args: &PlanArgs) -> Result<u8> {
     }
     let text = match args.json {
         true => json(&outcome, &source, args.summary).to_string() + "\n",
-        false => listing(&outcome, &source, args.summary),
+        false => {
+            let listed = match () {
+                () if args.summary => Listed::Nothing,
+                () if args.details || args.filter.is_some() => Listed::Methods,
+                () => Listed::Artifacts,
+            };
+            listing(&outcome, &source, &listed)
+        }
     };
     print(&text)?;
     Ok(DONE)
@@ -125,9 +139,20 @@ fn advice_words(advice: Advice) -> Vec<&'static str> {
     .collect()
 }
 
-fn listing(outcome: &Outcome, source: &str, only_summary: bool) -> String {
+/// What is listed above the sums.
+#[derive(PartialEq)]
+enum Listed {
+    Nothing,
+    Artifacts,
+    Methods,
+}
+
+fn listing(outcome: &Outcome, source: &str, listed: &Listed) -> String {
     let mut out = String::new();
-    if !only_summary {
+    if *listed == Listed::Artifacts {
+        list_artifacts(&mut out, &outcome.explained);
+    }
+    if *listed == Listed::Methods {
         let mut artifact = "";
         for class in &outcome.explained {
             if class.artifact != artifact {
@@ -158,7 +183,32 @@ fn listing(outcome: &Outcome, source: &str, only_summary: bool) -> String {
     for (reason, n) in left {
         let _ = writeln!(out, "{:>9} left: {reason}", show::thousands(*n));
     }
+    if *listed == Listed::Artifacts && !outcome.explained.is_empty() {
+        out.push_str("--details lists every method, --filter TEXT those whose names contain it\n");
+    }
     out
+}
+
+/// An artifact a line: methods that would be woven, their classes, methods that are left.
+fn list_artifacts(out: &mut String, classes: &[ClassPlan]) {
+    if classes.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "  methods  classes     left  artifact");
+    for classes in classes.chunk_by(|a, b| a.artifact == b.artifact) {
+        let woven = classes.iter().map(|c| c.woven.len() as u64).sum();
+        let with_hooks = classes.iter().filter(|c| !c.woven.is_empty()).count();
+        let left = classes.iter().map(|c| c.left.len() as u64).sum();
+        let _ = writeln!(
+            out,
+            "{:>9}{:>9}{:>9}  {}",
+            show::thousands(woven),
+            show::thousands(with_hooks as u64),
+            show::thousands(left),
+            classes[0].artifact
+        );
+    }
+    out.push('\n');
 }
 
 fn list_class(out: &mut String, class: &ClassPlan) {

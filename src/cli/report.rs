@@ -1,15 +1,18 @@
 //! `weave report`: shows what traces recorded.
 
 mod json;
+mod page;
+mod process;
 mod table;
-mod text;
 mod tree;
 
 use crate::cli::rules::read_mapping;
+use crate::cli::terminal::{Screen, Showing, written};
+use crate::cli::traces;
 use crate::error::{Error, Kind, Result};
-use crate::trace::{Analysis, Analyzer, Options, Trace, flame, pattern, units};
+use crate::trace::{Analysis, Analyzer, Options, flame, pattern, units};
 use std::fs::File;
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 /// Rows shown unless `--limit` says otherwise.
@@ -25,7 +28,9 @@ const LIMIT: usize = 30;
   weave report a.wtrace --filter 'com.acme.*' --min 5ms
   weave report a.wtrace --tree --thread main         the call tree of a thread
   weave report a.wtrace --exceptions --threads
-  weave report a.wtrace --flame flame.svg            open it in a browser")]
+  weave report a.wtrace --flame flame.svg            open it in a browser
+  weave report a.wtrace --html a.html                a page with all of it and a timeline
+  weave report new.wtrace --compare old.wtrace --html a.html")]
 pub struct ReportArgs {
     /// Traces, or folders in which all *.wtrace are read
     #[arg(value_name = "TRACE", required = true)]
@@ -39,6 +44,10 @@ pub struct ReportArgs {
     #[arg(long, help_heading = "Views")]
     pub threads: bool,
 
+    /// Show what the processes used: CPU, memory, garbage collection, threads
+    #[arg(long, help_heading = "Views")]
+    pub process: bool,
+
     /// Show the exceptions: how often, thrown where, and how far they got
     #[arg(long, help_heading = "Views")]
     pub exceptions: bool,
@@ -46,6 +55,24 @@ pub struct ReportArgs {
     /// Write a flame graph for a browser (.svg or .html)
     #[arg(long, value_name = "FILE", help_heading = "Views")]
     pub flame: Option<PathBuf>,
+
+    /// Write a page for a browser: table, timeline, call tree, flame graph, exceptions
+    #[arg(long, value_name = "FILE", help_heading = "Views")]
+    pub html: Option<PathBuf>,
+
+    /// With --html: compare with these traces from before a change, or with a folder of them
+    #[arg(long, value_name = "TRACE", requires = "html", num_args = 1.., help_heading = "Views")]
+    pub compare: Vec<PathBuf>,
+
+    /// With --html: calls in its timeline; of more, the longest are taken
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "html",
+        default_value_t = 1_000_000,
+        help_heading = "Views"
+    )]
+    pub html_calls: usize,
 
     /// Write everything as JSON, for programs (docs/report.md has the schema)
     #[arg(long, help_heading = "Views")]
@@ -59,7 +86,7 @@ pub struct ReportArgs {
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
 
-    /// Only methods whose name has this in it, or fits it as a whole with * and ?
+    /// Only methods whose name contains this; a pattern with * or ? must match the whole name
     #[arg(long, value_name = "PATTERN")]
     pub filter: Option<String>,
 
@@ -83,9 +110,17 @@ pub struct ReportArgs {
     #[arg(long, value_name = "FILE")]
     pub mapping: Vec<PathBuf>,
 
-    /// Further symbols maps (.wsym), for traces that do not explain themselves
+    /// Further symbols maps (.wsym), for traces that lack theirs
     #[arg(long, value_name = "FILE")]
     pub symbols: Vec<PathBuf>,
+
+    /// Only methods that were called at least this often; the table and --json
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub min_calls: u64,
+
+    /// Colours and pager
+    #[command(flatten)]
+    pub showing: Showing,
 }
 
 /// What the table is sorted by.
@@ -110,19 +145,13 @@ pub enum Sort {
 
 /// Runs the subcommand: to standard output, as wide as the terminal.
 pub fn run(args: &ReportArgs) -> Result<()> {
-    let stdout = io::stdout();
-    let width = stdout
-        .is_terminal()
-        .then(terminal_size::terminal_size)
-        .flatten()
-        .map(|(width, _)| usize::from(width.0));
-    let mut out = BufWriter::new(stdout.lock());
-    report(args, &mut out, width)
+    let paged = !args.json;
+    (args.showing).show(paged, |out, screen| report(args, out, screen))
 }
 
-/// Writes the report; `width` is that of the terminal, if it is one.
-pub fn report(args: &ReportArgs, out: &mut dyn Write, width: Option<usize>) -> Result<()> {
-    let files = files(&args.traces)?;
+/// Writes the report.
+pub fn report(args: &ReportArgs, out: &mut dyn Write, screen: Screen) -> Result<()> {
+    let files = traces::files(&args.traces)?;
     let maps = (args.symbols.iter())
         .map(|path| {
             Ok((
@@ -137,11 +166,12 @@ pub fn report(args: &ReportArgs, out: &mut dyn Write, width: Option<usize>) -> R
     let mut analyzer = Analyzer::new(Options {
         min: args.min.unwrap_or(0),
         thread: args.thread.clone(),
-        tree: args.tree || args.flame.is_some(),
+        tree: args.tree || args.flame.is_some() || args.html.is_some(),
     });
     let mut failed = Vec::new();
-    for file in &files {
-        match Trace::open(file) {
+    let mut kept = Vec::new();
+    for parts in &files {
+        match traces::open(parts, &files) {
             Ok(mut trace) => {
                 for (path, map) in &maps {
                     trace
@@ -149,6 +179,9 @@ pub fn report(args: &ReportArgs, out: &mut dyn Write, width: Option<usize>) -> R
                         .map_err(|e| e.in_artifact(path.display().to_string()))?;
                 }
                 analyzer.add(&trace);
+                if args.html.is_some() {
+                    kept.push(trace);
+                }
             }
             Err(e) => failed.push(e),
         }
@@ -160,50 +193,25 @@ pub fn report(args: &ReportArgs, out: &mut dyn Write, width: Option<usize>) -> R
     for mapping in &mappings {
         analysis.restore_names(mapping);
     }
-    let view = View::new(args, analysis, width);
+    let view = View::new(args, analysis, screen);
     if let Some(path) = &args.flame {
         view.write_flame(path)?;
     }
-    match view.write(out, &failed).and_then(|()| out.flush()) {
-        // Who reads has seen enough (`weave report ... | head`).
-        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        Err(e) => Err(Error::new(
-            Kind::Io,
-            format!("cannot write the report: {e}"),
-        )),
-        Ok(()) if failed.is_empty() => Ok(()),
-        Ok(()) => Err(Error::new(
-            Kind::NotDone,
-            format!(
-                "{} of {} traces could not be read",
-                failed.len(),
-                files.len()
-            ),
-        )),
+    if let Some(path) = &args.html {
+        view.write_page(path, &kept, &mappings, &failed)?;
     }
-}
-
-/// The traces that the arguments name, folders resolved in the order of their names.
-fn files(args: &[PathBuf]) -> Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    for arg in args {
-        if !arg.is_dir() {
-            files.push(arg.clone());
-            continue;
-        }
-        let before = files.len();
-        for entry in std::fs::read_dir(arg).map_err(|e| Error::io("read", arg, e))? {
-            let path = entry.map_err(|e| Error::io("read", arg, e))?.path();
-            if path.extension().is_some_and(|e| e == "wtrace") && path.is_file() {
-                files.push(path);
-            }
-        }
-        if files.len() == before {
-            return Err(Error::usage(format!("no *.wtrace in {}", arg.display())));
-        }
-        files[before..].sort();
+    written(view.write(out, &failed).and_then(|()| out.flush()))?;
+    if failed.is_empty() {
+        return Ok(());
     }
-    Ok(files)
+    Err(Error::new(
+        Kind::NotDone,
+        format!(
+            "{} of {} traces could not be read",
+            failed.len(),
+            files.len()
+        ),
+    ))
 }
 
 /// What is shown, and how.
@@ -213,11 +221,11 @@ struct View<'a> {
     labels: Vec<String>,
     /// Per method: whether `--filter` takes it.
     wanted: Vec<bool>,
-    width: Option<usize>,
+    screen: Screen,
 }
 
 impl<'a> View<'a> {
-    fn new(args: &'a ReportArgs, analysis: Analysis, width: Option<usize>) -> View<'a> {
+    fn new(args: &'a ReportArgs, analysis: Analysis, screen: Screen) -> View<'a> {
         let labels = analysis.methods.labels();
         let wanted = (analysis.methods.rows().iter().zip(&labels))
             .map(|(method, label)| match &args.filter {
@@ -230,7 +238,7 @@ impl<'a> View<'a> {
             analysis,
             labels,
             wanted,
-            width,
+            screen,
         }
     }
 
@@ -243,8 +251,14 @@ impl<'a> View<'a> {
         if let Some(path) = &args.flame {
             writeln!(out, "\nFlame graph written to {}", path.display())?;
         }
+        if let Some(path) = &args.html {
+            writeln!(out, "\nPage written to {}", path.display())?;
+        }
         if args.threads {
             self.threads(out)?;
+        }
+        if args.process {
+            self.process(out)?;
         }
         if args.tree {
             self.tree(out)?;
@@ -252,7 +266,13 @@ impl<'a> View<'a> {
         if args.exceptions {
             self.exceptions(out)?;
         }
-        if !(args.threads || args.tree || args.exceptions || args.flame.is_some()) {
+        if !(args.threads
+            || args.process
+            || args.tree
+            || args.exceptions
+            || args.flame.is_some()
+            || args.html.is_some())
+        {
             self.table(out)?;
         }
         Ok(())
@@ -269,37 +289,20 @@ impl<'a> View<'a> {
 
     /// Per node of the tree: whether it, a caller or a callee of it fits `--filter`.
     fn visible(&self) -> Vec<bool> {
-        let nodes = self.analysis.tree.nodes();
-        let own: Vec<bool> = (nodes.iter())
-            .map(|n| self.wanted[n.method as usize])
-            .collect();
-        let mut below = own.clone();
-        for (i, node) in nodes.iter().enumerate().rev() {
-            if let (true, Some(parent)) = (below[i], node.parent) {
-                below[parent as usize] = true;
-            }
+        crate::trace::tree::visible(&self.analysis.tree, &self.wanted)
+    }
+
+    /// What ran, in a line.
+    fn title(&self) -> String {
+        match self.analysis.processes.as_slice() {
+            [one] => units::printable(&one.header.command),
+            many => format!("{} traces", many.len()),
         }
-        let mut above = own;
-        for (i, node) in nodes.iter().enumerate() {
-            above[i] |= node.parent.is_some_and(|p| above[p as usize]);
-        }
-        below.iter().zip(&above).map(|(&b, &a)| a || b).collect()
     }
 
     fn write_flame(&self, path: &Path) -> Result<()> {
-        let form = match path.extension().and_then(|e| e.to_str()) {
-            Some("svg") => flame::Form::Svg,
-            Some("html" | "htm") => flame::Form::Html,
-            _ => {
-                return Err(Error::usage(
-                    "--flame takes a file that ends in .svg or .html",
-                ));
-            }
-        };
-        let title = match self.analysis.processes.as_slice() {
-            [one] => units::printable(&one.header.command),
-            many => format!("{} traces", many.len()),
-        };
+        let form = flame::Form::of(path)?;
+        let title = self.title();
         let visible = self.visible();
         let file = File::create(path).map_err(|e| Error::io("create", path, e))?;
         let mut out = BufWriter::new(file);

@@ -10,25 +10,59 @@ use std::path::{Path, PathBuf};
 /// The rules file that is found without being named.
 pub const FILE_NAME: &str = "weave.toml";
 
+/// The rules of a job.
+#[derive(Default)]
+pub struct Resolved {
+    /// The rules themselves.
+    pub rules: Rules,
+    /// Where they come from, for people.
+    pub source: String,
+    /// The files that they were read from.
+    pub files: Vec<PathBuf>,
+    /// What they were parsed from; packs by name, since they are the program's.
+    pub texts: Vec<String>,
+}
+
+impl Resolved {
+    fn add_pack(&mut self, name: &str) -> Result<()> {
+        self.rules.extend(Rules::pack(name)?);
+        self.texts.push(format!("{PACK_PREFIX}{name}"));
+        Ok(())
+    }
+
+    fn add_file(&mut self, path: &Path) -> Result<()> {
+        let (rules, text) = read(path)?;
+        self.rules.extend(rules);
+        self.texts.push(text);
+        self.files.push(path.to_owned());
+        Ok(())
+    }
+}
+
 /// Reads the rules, and says where they come from.
-pub fn resolve(named: &[String], input: &Path) -> Result<(Rules, String)> {
+pub fn resolve(named: &[String], input: &Path) -> Result<Resolved> {
+    let mut all = Resolved::default();
     if !named.is_empty() {
-        let mut all = Rules::default();
         for name in named {
-            all.extend(match name.strip_prefix(PACK_PREFIX) {
-                Some(pack) => Rules::pack(pack)?,
-                None => read(Path::new(name))?,
-            });
+            match name.strip_prefix(PACK_PREFIX) {
+                Some(pack) => all.add_pack(pack)?,
+                None => all.add_file(Path::new(name))?,
+            }
         }
-        return Ok((all, named.join(", ")));
+        all.source = named.join(", ");
+        return Ok(all);
     }
     let beside = input.parent().unwrap_or(Path::new("")).join(FILE_NAME);
     for path in [beside, PathBuf::from(FILE_NAME)] {
         if path.is_file() {
-            return Ok((read(&path)?, path.display().to_string()));
+            all.add_file(&path)?;
+            all.source = path.display().to_string();
+            return Ok(all);
         }
     }
-    Ok((Rules::default_pack(), format!("{PACK_PREFIX}default")))
+    all.add_pack("default")?;
+    all.source = format!("{PACK_PREFIX}default");
+    Ok(all)
 }
 
 /// Compiles rules; those for an obfuscated program are about the names in its mapping.
@@ -42,11 +76,32 @@ pub fn matcher(rules: Rules, mapping: Option<&Path>) -> Result<Matcher> {
 
 /// Reads a `mapping.txt`.
 pub fn read_mapping(path: &Path) -> Result<Mapping> {
-    let bytes = std::fs::read(path).map_err(|e| Error::io("read", path, e))?;
+    let bytes = read_bytes(path)?;
     Mapping::parse(bytes).map_err(|e| e.in_artifact(path.display().to_string()))
 }
 
-fn read(path: &Path) -> Result<Rules> {
+/// Reads a file.
+pub fn read_bytes(path: &Path) -> Result<Vec<u8>> {
+    std::fs::read(path).map_err(|e| Error::io("read", path, e))
+}
+
+/// The references that were named, with those that a list `@FILE` names, one a line: command lines have bounds.
+pub fn listed(named: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    let mut all = Vec::with_capacity(named.len());
+    for path in named {
+        let Some(list) = path.to_str().and_then(|text| text.strip_prefix('@')) else {
+            all.push(path.clone());
+            continue;
+        };
+        let text = String::from_utf8(read_bytes(Path::new(list))?)
+            .map_err(|e| Error::usage(format!("{list} is not UTF-8: {e}")))?;
+        let lines = text.trim_start_matches('\u{feff}').lines().map(str::trim);
+        all.extend(lines.filter(|line| !line.is_empty()).map(PathBuf::from));
+    }
+    Ok(all)
+}
+
+fn read(path: &Path) -> Result<(Rules, String)> {
     let bytes = std::fs::read(path).map_err(|e| {
         // A rules file that is not there is wrong use, not the system's fault.
         Error::usage(Error::io("read rules from", path, e).message())
@@ -54,5 +109,6 @@ fn read(path: &Path) -> Result<Rules> {
     let text = String::from_utf8(bytes)
         .map_err(|e| Error::usage(format!("{} is not UTF-8: {e}", path.display())))?;
     let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    Rules::parse_coloured(&path.display().to_string(), &text, colour)
+    let rules = Rules::parse_coloured(&path.display().to_string(), &text, colour)?;
+    Ok((rules, text))
 }

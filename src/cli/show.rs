@@ -1,4 +1,4 @@
-//! How outcomes are told to people.
+//! How outcomes are printed.
 
 use crate::aspect::advice::Reason;
 use crate::aspect::pointcut::Idle;

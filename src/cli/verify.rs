@@ -11,7 +11,7 @@ use std::path::PathBuf;
 /// Every class file is read by two independent readers, whose answers are compared, and the structure of every
 /// method is checked: branches, exception ranges, frames and line numbers must fall on instructions. This does
 /// not replace the virtual machine's own verifier, which also knows types (java -Xverify:all). Dex files are
-/// checked for types, too, by the rules of Android's verifier, as far as a file by itself tells.
+/// checked for types, too, by the rules of Android's verifier, as far as one file shows.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   weave verify woven.jar
@@ -62,7 +62,7 @@ fn listing(verified: &Verified) -> String {
         let _ = writeln!(
             out,
             "{} not judged by the second reader, which does not know all of their version",
-            show::count(n, "class is", "classes are")
+            show::count(n, "file is", "files are")
         );
     }
     out

@@ -1,10 +1,12 @@
 //! The main job: `weave [OPTIONS] INPUT OUTPUT`.
 
 use crate::aspect::plan::id_base;
+use crate::cli::messages::{self, MessageFormat};
+use crate::cli::rules::Resolved;
 use crate::cli::sign::SignArgs;
-use crate::cli::{DONE, NOT_DONE, print, rules, show};
+use crate::cli::{DONE, NOT_DONE, depfile, print, rules, show};
 use crate::error::Result;
-use crate::pipeline::{self, Job, Outcome};
+use crate::pipeline::{self, Cache, Effort, Job, Outcome};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
@@ -36,11 +38,15 @@ pub struct WeaveArgs {
     #[arg(long)]
     no_runtime: bool,
 
-    /// Fail, and write nothing, if a method that rules mean cannot be woven or a class cannot be read
+    /// Pack what changed faster; jars and apks come out 1 to 3 percent larger
+    #[arg(long)]
+    fast: bool,
+
+    /// Fail, and write nothing, if a method that matches a rule cannot be woven or a class cannot be read
     #[arg(long)]
     strict: bool,
 
-    /// Jar or folder with base types outside the input, for rules with `extends`; may be repeated
+    /// Jar, assembly or folder with base types outside the input, for rules with `extends`; @FILE lists them, one a line; may be repeated
     #[arg(long, value_name = "PATH")]
     reference: Vec<PathBuf>,
 
@@ -63,13 +69,75 @@ pub struct WeaveArgs {
     #[arg(long)]
     json: bool,
 
+    /// How warnings and errors are written
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        value_enum,
+        default_value_t,
+        hide_default_value = true
+    )]
+    message_format: MessageFormat,
+
+    /// Write which files the output was made of, as make and ninja read it
+    #[arg(long, value_name = "FILE")]
+    depfile: Option<PathBuf>,
+
+    /// Keep woven archives in this folder, and take from there what has not changed; may be shared
+    #[arg(long, value_name = "DIR")]
+    cache: Option<PathBuf>,
+
+    /// Largest size of the cache, in MiB; the entries that were unused longest are deleted [default: 1024]
+    #[arg(
+        long,
+        value_name = "MIB",
+        default_value_t = 1024,
+        hide_default_value = true,
+        requires = "cache"
+    )]
+    cache_size: u32,
+
     /// Print errors only
     #[arg(short, long, conflicts_with = "verbose")]
     quiet: bool,
 
-    /// Print every method that was left although rules mean it, and which rules were used
+    /// Print every method that matches a rule but was not woven, and which rules were used
     #[arg(short, long)]
     verbose: bool,
+}
+
+impl WeaveArgs {
+    /// How warnings and errors are written.
+    pub fn message_format(&self) -> MessageFormat {
+        self.message_format
+    }
+
+    fn open_cache(&self, rules: &Resolved) -> Result<Option<Cache>> {
+        let Some(dir) = &self.cache else {
+            return Ok(None);
+        };
+        let mapping = self.mapping.as_deref().map(rules::read_bytes).transpose()?;
+        let mut parts: Vec<&[u8]> = rules.texts.iter().map(String::as_bytes).collect();
+        parts.extend(mapping.as_deref());
+        Cache::open(dir, u64::from(self.cache_size) << 20, &parts).map(Some)
+    }
+
+    /// The files that the output follows from.
+    fn dependencies(
+        &self,
+        input: &Path,
+        rules: &Resolved,
+        references: &[PathBuf],
+    ) -> Result<Vec<PathBuf>> {
+        let mut all = pipeline::files_of(input)?;
+        for reference in references {
+            all.extend(pipeline::files_of(reference)?);
+        }
+        all.extend(rules.files.iter().cloned());
+        all.extend(self.mapping.iter().cloned());
+        all.extend(self.known_symbols.iter().cloned());
+        Ok(all)
+    }
 }
 
 /// Runs the job.
@@ -77,19 +145,31 @@ pub fn run(args: &WeaveArgs) -> Result<u8> {
     let (Some(input), Some(output)) = (&args.input, &args.output) else {
         unreachable!("clap requires both");
     };
-    let (rules, source) = rules::resolve(&args.rules, input)?;
+    let resolved = rules::resolve(&args.rules, input)?;
     if args.verbose {
-        eprintln!("rules: {source}");
+        eprintln!("rules: {}", resolved.source);
     }
+    let cache = args.open_cache(&resolved)?;
+    let references = rules::listed(&args.reference)?;
+    // An output that replaces its input takes the list of what there was with it.
+    let dependencies = match &args.depfile {
+        Some(_) => args.dependencies(input, &resolved, &references)?,
+        None => vec![],
+    };
     let job = Job {
         input: input.clone(),
         output: Some(output.clone()),
-        matcher: rules::matcher(rules, args.mapping.as_deref())?,
+        matcher: rules::matcher(resolved.rules, args.mapping.as_deref())?,
         runtime: !args.no_runtime,
+        effort: match args.fast {
+            true => Effort::Fast,
+            false => Effort::Thorough,
+        },
         strict: args.strict,
-        references: args.reference.clone(),
+        references,
         symbols: args.symbols.clone(),
         known_symbols: args.known_symbols.clone(),
+        cache,
         identity: args.sign.identity()?,
         key: args.sign.strong_name()?,
         threads: args.jobs.map(usize::from),
@@ -98,9 +178,16 @@ pub fn run(args: &WeaveArgs) -> Result<u8> {
     };
     let outcome = run_with_progress(&job, args.quiet || args.json)?;
     let failed = args.strict && outcome.fails_strict();
+    if let (Some(path), false) = (&args.depfile, failed) {
+        depfile::write(path, output, &dependencies)?;
+    }
+    if args.message_format != MessageFormat::Human && (!args.quiet || failed) {
+        let text = messages::warnings(&outcome, args.message_format);
+        let _ = std::io::stderr().lock().write_all(text.as_bytes());
+    }
     if args.json {
         print(&(json(&outcome).to_string() + "\n"))?;
-    } else if !args.quiet || failed {
+    } else if args.message_format == MessageFormat::Human && (!args.quiet || failed) {
         let text = summary(&outcome, input, output, args.verbose);
         let _ = std::io::stderr().lock().write_all(text.as_bytes());
     }

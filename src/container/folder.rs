@@ -1,6 +1,9 @@
 //! Folders as containers: which files they hold, and where names may lead in an output folder.
 
 use crate::error::{Error, Kind, Result};
+use std::ffi::OsStr;
+#[cfg(unix)]
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use walkdir::WalkDir;
 
@@ -13,10 +16,10 @@ pub struct Listing {
     pub skipped: Vec<(PathBuf, &'static str)>,
 }
 
-/// A file in a folder.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// The path from the folder, with `/` between names whatever the system.
+    /// The path from the folder, with `/` between names whatever the system; [`join`] makes a path of it again. Bytes that are
+    /// no Unicode stand there as U+FFFD and two hexadecimal digits each.
     pub name: String,
     /// Where the file is.
     pub path: PathBuf,
@@ -55,32 +58,100 @@ pub fn list(root: &Path) -> Result<Listing> {
             listing.skipped.push((path, "neither file nor folder"));
             continue;
         }
-        let name = name_in(root, &path)?;
-        listing.files.push(Entry { name, path });
+        match name_in(root, &path) {
+            Some(name) => listing.files.push(Entry { name, path }),
+            None => listing.skipped.push((path, "its name is not Unicode")),
+        }
     }
     listing.files.sort_by(|a, b| a.name.cmp(&b.name));
     listing.skipped.sort();
     Ok(listing)
 }
 
-/// The path from `root`, with `/` between names.
-fn name_in(root: &Path, path: &Path) -> Result<String> {
+/// The path from `root`, with `/` between names. `None`: it cannot be said.
+fn name_in(root: &Path, path: &Path) -> Option<String> {
     let relative = path
         .strip_prefix(root)
         .expect("a walk yields paths below its root");
     let mut name = String::new();
     for part in relative {
-        // A lossy name could make two files one in the output.
-        let part = part.to_str().ok_or_else(|| {
-            let what = format!("the name of {} is not Unicode", path.display());
-            Error::new(Kind::Unsupported, what)
-        })?;
         if !name.is_empty() {
             name.push('/');
         }
-        name.push_str(part);
+        push_escaped(&mut name, part)?;
     }
-    Ok(name)
+    Some(name)
+}
+
+/// What stands before the digits of a byte.
+const ESCAPE: char = char::REPLACEMENT_CHARACTER;
+
+/// Adds a file name in which bytes that are no Unicode, and U+FFFD itself, are escaped: no two names become one.
+#[cfg(unix)]
+fn push_escaped(name: &mut String, part: &OsStr) -> Option<()> {
+    use std::fmt::Write;
+    use std::os::unix::ffi::OsStrExt;
+    let escape = |name: &mut String, bytes: &[u8]| {
+        for byte in bytes {
+            let _ = write!(name, "{ESCAPE}{byte:02X}");
+        }
+    };
+    for chunk in part.as_bytes().utf8_chunks() {
+        for (number, text) in chunk.valid().split(ESCAPE).enumerate() {
+            if number > 0 {
+                escape(name, ESCAPE.encode_utf8(&mut [0; 4]).as_bytes());
+            }
+            name.push_str(text);
+        }
+        escape(name, chunk.invalid());
+    }
+    Some(())
+}
+
+#[cfg(not(unix))]
+fn push_escaped(name: &mut String, part: &OsStr) -> Option<()> {
+    name.push_str(part.to_str()?);
+    Some(())
+}
+
+/// A file name as it was before it was escaped.
+#[cfg(unix)]
+fn unescaped(part: &str) -> OsString {
+    use std::os::unix::ffi::OsStringExt;
+    let mut bytes = Vec::with_capacity(part.len());
+    let mut rest = part;
+    while let Some((before, after)) = rest.split_once(ESCAPE) {
+        bytes.extend_from_slice(before.as_bytes());
+        match after.get(..2).map(|digits| u8::from_str_radix(digits, 16)) {
+            Some(Ok(byte)) => {
+                bytes.push(byte);
+                rest = &after[2..];
+            }
+            _ => {
+                bytes.extend_from_slice(ESCAPE.encode_utf8(&mut [0; 4]).as_bytes());
+                rest = after;
+            }
+        }
+    }
+    bytes.extend_from_slice(rest.as_bytes());
+    OsString::from_vec(bytes)
+}
+
+/// Where an [`Entry::name`], or a name made of one, lies in another folder. A backslash and a colon are characters like others
+/// where the system has it so. Refuses what could leave the folder.
+pub fn join(root: &Path, name: &str) -> Result<PathBuf> {
+    if cfg!(not(unix)) {
+        return safe_join(root, name);
+    }
+    let mut path = root.to_owned();
+    for part in name.split('/') {
+        if matches!(part, "" | "." | "..") || part.contains('\0') {
+            return safe_join(root, name);
+        }
+        #[cfg(unix)]
+        path.push(unescaped(part));
+    }
+    Ok(path)
 }
 
 /// Where a member or relative name lies in an output folder; refuses names that could leave it
@@ -184,6 +255,38 @@ mod tests {
         assert!(listing.skipped.is_empty());
         assert_eq!(fs::read(&listing.files[1].path).unwrap(), b"a/b/c.class");
         assert!(list(&dir.path().join("none")).is_err());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn any_name_leads_back_to_its_file() {
+        use std::os::unix::ffi::OsStrExt;
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path();
+        let names: [&[u8]; 8] = [
+            b"a\\b",
+            b"C:x",
+            b"\xff\xfe.jar",
+            b"b\xffc",
+            "b\u{fffd}FFc".as_bytes(),
+            "\u{fffd}".as_bytes(),
+            "\u{fffd}\u{e9}".as_bytes(),
+            b"new\nline",
+        ];
+        for name in names {
+            fs::write(root.join(OsStr::from_bytes(name)), name).unwrap();
+        }
+        let listing = list(root).unwrap();
+        assert_eq!(listing.files.len(), names.len());
+        for entry in &listing.files {
+            assert_eq!(join(root, &entry.name).unwrap(), entry.path);
+        }
+        for pair in listing.files.windows(2) {
+            assert_ne!(pair[0].name, pair[1].name);
+        }
+        for name in ["../a", "a/../../b", "/etc", "", "a\0b"] {
+            assert!(join(root, name).is_err(), "{name:?}");
+        }
     }
 
     #[cfg(unix)]

@@ -40,6 +40,28 @@ fn strip_prefix_ignore_case<'a>(text: &'a str, prefix: &str) -> Option<&'a str> 
         .then(|| &text[prefix.len()..])
 }
 
+/// The paths of a header's clauses, without parameters (OSGi Core, 3.2.4): `a;b;version="[1,2)",c` has `a`, `b` and `c`.
+fn header_paths(clauses: &str) -> Vec<String> {
+    let mut paths = vec![String::new()];
+    let mut is_quoted = false;
+    for c in clauses.chars() {
+        match c {
+            '"' => is_quoted = !is_quoted,
+            ',' | ';' if !is_quoted => {
+                paths.push(String::new());
+                continue;
+            }
+            _ => {}
+        }
+        paths.last_mut().expect("there is one").push(c);
+    }
+    paths.retain_mut(|path| {
+        *path = path.trim().to_owned();
+        !path.is_empty() && !path.contains('=')
+    });
+    paths
+}
+
 /// A parsed `META-INF/MANIFEST.MF`.
 ///
 /// Edits replace whole attributes; all other bytes stay as they were.
@@ -171,7 +193,54 @@ impl Manifest {
         self.set("Class-Path", value.trim_start());
     }
 
-    /// Removes `*-Digest*` and `Magic` attributes of sections, and sections left empty; tells
+    /// Lets an OSGi bundle load a package that others export: their loaders do not look at `Class-Path`. What is no bundle
+    /// stays as it is.
+    ///
+    /// The import is dynamic (OSGi Core, 3.9.2), so that a bundle whose framework has no such package starts all the same.
+    /// A fragment has no dynamic imports: it gets an optional one, which its host takes over.
+    pub fn import_package(&mut self, package: &str) {
+        let imports = |manifest: &Manifest, header: &str| {
+            let clauses = manifest.get(header).unwrap_or_default();
+            header_paths(&clauses).iter().any(|path| {
+                let prefix = path.strip_suffix('*');
+                path == package || prefix.is_some_and(|prefix| package.starts_with(prefix))
+            })
+        };
+        if self.get("Bundle-SymbolicName").is_none()
+            || imports(self, "Import-Package")
+            || imports(self, "DynamicImport-Package")
+        {
+            return;
+        }
+        match self.get("Fragment-Host") {
+            None => self.add_clause("DynamicImport-Package", package),
+            Some(_) => {
+                let clause = format!("{package};resolution:=optional");
+                self.add_clause("Import-Package", &clause);
+            }
+        }
+    }
+
+    /// Lets an OSGi bundle load what lies at its root, which is so unless it says otherwise (`Bundle-ClassPath`).
+    pub fn search_root(&mut self) {
+        if let Some(clauses) = self.get("Bundle-ClassPath")
+            && !header_paths(&clauses)
+                .iter()
+                .any(|path| path == "." || path == "/")
+        {
+            self.add_clause("Bundle-ClassPath", ".");
+        }
+    }
+
+    fn add_clause(&mut self, header: &str, clause: &str) {
+        let old = self.get(header).unwrap_or_default();
+        match old.trim() {
+            "" => self.set(header, clause),
+            old => self.set(header, &format!("{old},{clause}")),
+        }
+    }
+
+    /// Removes `*-Digest*` and `Magic` attributes of sections, and sections left empty; returns
     /// whether there were any.
     pub fn remove_digests(&mut self) -> bool {
         let source = &self.source;
@@ -400,6 +469,55 @@ mod tests {
         // Nothing in a value begins another attribute.
         new.set("X", "1\r\nMain-Class: evil");
         assert_eq!(new.get("Main-Class"), None);
+    }
+
+    #[test]
+    fn bundles_import_what_they_do_not_have() {
+        let edited = |lines: &str| {
+            let mut manifest = Manifest::parse(lines.as_bytes());
+            manifest.import_package("weave.runtime");
+            text(&manifest)
+        };
+        let same = |lines: &str| assert_eq!(edited(lines), lines);
+        same("Main-Class: a.B\n");
+        same("Bundle-SymbolicName: a\nImport-Package: b,weave.runtime;version=\"[1,2)\"\n");
+        same("Bundle-SymbolicName: a\nDynamicImport-Package: *\n");
+        same("Bundle-SymbolicName: a\nDynamicImport-Package: b, weave.*;x=\"a,b\"\n");
+        assert_eq!(
+            edited(
+                "Bundle-SymbolicName: a\nImport-Package: b;x:=\"weave.runtime,weave.runtime\"\n"
+            ),
+            "Bundle-SymbolicName: a\nImport-Package: b;x:=\"weave.runtime,weave.runtime\"\n\
+             DynamicImport-Package: weave.runtime\n"
+        );
+        assert_eq!(
+            edited("Bundle-SymbolicName: a;singleton:=true\nDynamicImport-Package: b.*\n"),
+            "Bundle-SymbolicName: a;singleton:=true\nDynamicImport-Package: b.*,weave.runtime\n"
+        );
+        assert_eq!(
+            edited("Bundle-SymbolicName: a\nFragment-Host: b\n"),
+            "Bundle-SymbolicName: a\nFragment-Host: b\nImport-Package: weave.runtime;resolution:=optional\n"
+        );
+    }
+
+    #[test]
+    fn the_root_of_a_bundle_is_searched() {
+        let edited = |lines: &str| {
+            let mut manifest = Manifest::parse(lines.as_bytes());
+            manifest.search_root();
+            text(&manifest)
+        };
+        for same in [
+            "A: b\n",
+            "Bundle-ClassPath: .,a.jar\n",
+            "Bundle-ClassPath: a.jar, /\n",
+        ] {
+            assert_eq!(edited(same), same);
+        }
+        assert_eq!(
+            edited("Bundle-ClassPath: lib/a.jar\n"),
+            "Manifest-Version: 1.0\nBundle-ClassPath: lib/a.jar,.\n"
+        );
     }
 
     #[test]

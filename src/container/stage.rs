@@ -1,11 +1,16 @@
 //! Writing a file so that its target is the old file or the new one, whatever happens.
 
-use crate::container::input::Input;
+use crate::container::input::{Input, is_mapped};
 use crate::error::{Error, Result};
 use std::fs::{File, Metadata, Permissions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
+
+/// What temporary files and folders are named: this, random characters, [`SUFFIX`].
+pub const PREFIX: &str = ".weave-";
+/// The end of their names.
+pub const SUFFIX: &str = ".tmp";
 
 /// Most bytes that the system is given at once: records are small and many, runs of kept members long. For more it takes
 /// larger pieces of memory, which a virtual machine may have to get from its host first: writing then took ten times as
@@ -15,10 +20,9 @@ const BUFFER: usize = 64 << 10;
 /// A file being written beside its target; [`Staged::commit`] renames it over the target, a drop
 /// removes it.
 ///
-/// In-place work is safe while the input is mapped: a rename gives the name to another inode and
-/// leaves the old one to whoever has it open. There is no `fsync`: a process that is killed leaves
-/// the old or the new file; what a power failure leaves is up to the file system, as with the
-/// output of any compiler.
+/// In-place work is safe: a rename gives the name to another inode; readers keep the old one. Windows refuses it while the
+/// target is mapped, so the caller unmaps it first. There is no `fsync`: a killed process leaves the old or the new file;
+/// after a power failure that is up to the file system, as with the output of any compiler.
 pub struct Staged {
     file: BufWriter<NamedTempFile>,
     target: PathBuf,
@@ -26,7 +30,7 @@ pub struct Staged {
 }
 
 impl Staged {
-    /// Starts a file for `target`. It gets the permissions of the target that is there, else those
+    /// Starts a file for `target`, whose folder is made if it is not there. It gets the permissions of the target that is there, else those
     /// of `like`, else the usual ones of a new file. A symbolic link is written through, not
     /// replaced; what is neither file nor absent (a folder, a device) is refused.
     pub fn create(target: &Path, like: Option<&Path>) -> Result<Staged> {
@@ -49,11 +53,14 @@ impl Staged {
             Some(dir) if !dir.as_os_str().is_empty() => dir,
             _ => Path::new("."),
         };
+        if existing.is_none() {
+            std::fs::create_dir_all(dir).map_err(failed)?;
+        }
         let permissions = existing
             .or_else(|| like.and_then(|like| like.metadata().ok()))
             .map(|metadata: Metadata| metadata.permissions());
         let mut builder = tempfile::Builder::new();
-        builder.prefix(".weave-").suffix(".tmp");
+        builder.prefix(PREFIX).suffix(SUFFIX);
         // Without this a temporary file is for its owner alone; the umask still applies.
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
@@ -65,6 +72,19 @@ impl Staged {
         })
     }
 
+    /// A file with these bytes, complete but for its [`commit`](Staged::commit).
+    pub fn whole(target: &Path, bytes: &[u8], like: Option<&Path>) -> Result<Staged> {
+        let mut staged = Staged::create(target, like)?;
+        staged.put(bytes)?;
+        Ok(staged)
+    }
+
+    /// Appends bytes.
+    pub fn put(&mut self, bytes: &[u8]) -> Result<()> {
+        let written = self.write_all(bytes);
+        written.map_err(|e| Error::io("write", &self.target, e))
+    }
+
     /// What was written so far, mapped; nothing may be written while it is used.
     pub fn written(&mut self) -> Result<Input> {
         let failed = |e| Error::io("write", &self.target, e);
@@ -72,8 +92,8 @@ impl Staged {
         Input::open(self.file.get_ref().path())
     }
 
-    /// Takes room for a file of this length, where the file system can: a full disk is told before the file is written, and
-    /// writing costs a third less.
+    /// Reserves room for a file of this length, where the file system can: a full disk fails at once, and writing costs a
+    /// third less.
     pub fn reserve(&self, len: u64) -> Result<()> {
         match allocate(self.file.get_ref().as_file(), len) {
             Err(e) if e.kind() == io::ErrorKind::StorageFull => {
@@ -104,6 +124,7 @@ impl Staged {
             // A file system without permissions is no reason to fail.
             let _ = file.as_file().set_permissions(permissions);
         }
+        debug_assert!(!is_mapped(&target), "{target:?} is replaced while mapped");
         file.persist(&target).map_err(|e| failed(e.error))?;
         Ok(())
     }
@@ -214,7 +235,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let target = dir.path().join("a.jar");
         fs::write(&target, "old").unwrap();
-        let mapped = Input::open(&target).unwrap();
+        let open = File::open(&target).unwrap();
 
         let mut staged = Staged::create(&target, None).unwrap();
         staged.write_all(b"new").unwrap();
@@ -227,7 +248,7 @@ mod tests {
         staged.write_all(b"new").unwrap();
         staged.commit().unwrap();
         assert_eq!(fs::read(&target).unwrap(), b"new");
-        assert_eq!(&*mapped, b"old");
+        assert_eq!(io::read_to_string(&open).unwrap(), "old");
         assert_eq!(names(dir.path()), ["a.jar"]);
     }
 
@@ -287,6 +308,7 @@ mod tests {
         let kind = |path: &Path| Staged::create(path, None).err().map(|e| e.kind());
         assert_eq!(kind(dir.path()), Some(Kind::Usage));
         assert_eq!(kind(Path::new("/dev/null")), Some(Kind::Usage));
-        assert_eq!(kind(&dir.path().join("no/such/folder")), Some(Kind::Io));
+        assert_eq!(kind(&real.join("file")), Some(Kind::Io));
+        assert_eq!(kind(&dir.path().join("a/new/file")), None);
     }
 }

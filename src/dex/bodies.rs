@@ -1,33 +1,33 @@
-//! The code section and the debug info section of the new file, made part by part.
+//! The code section and the debug info section of the new file, made chunk by chunk.
+
+mod chunk;
+pub(crate) mod debug_info;
+pub(crate) mod inputs;
+mod pc_lines;
 
 use crate::aspect::advice::Reason;
-use crate::aspect::plan::Planned;
-use crate::dex::class::Budget;
-use crate::dex::code_item;
-use crate::dex::file::{File, NO_INDEX, u32_at};
-use crate::dex::lower::Hooks;
-use crate::dex::own_fields::Fields;
-use crate::dex::part::{Origin, Part, overlap};
-use crate::dex::remap::Remap;
-use crate::dex::write::{Outcome, Run};
+use crate::bytes::u32_at;
+use crate::dex::bodies::chunk::{Chunk, Origin, overlap};
+use crate::dex::bodies::inputs::{Inputs, Outcome, Run, too_much_debug_info};
+use crate::dex::format::class::Budget;
+use crate::dex::format::code_item;
+use crate::dex::format::file::NO_INDEX;
 use crate::error::{Error, Result};
 use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;
 use std::ops::Range;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 
-/// The new code and debug info sections, as far as they do not depend on where they come to lie.
+/// The new code and debug info sections, before they get their offsets.
 #[derive(Default)]
-pub(super) struct Bodies {
-    /// The code section, in stretches; those beyond the ones in use keep their memory.
-    parts: Vec<Mutex<Part>>,
-    /// Where each part in use begins in the code section.
+pub(crate) struct Bodies {
+    /// The chunks of the code section; unused ones keep their memory.
+    chunks: Vec<Mutex<Chunk>>,
+    /// Where each chunk in use begins in the code section.
     starts: Vec<usize>,
-    /// Bytes of the code section.
     pub code_size: usize,
     pub debug: Vec<u8>,
-    /// Items of the debug info section.
     pub debug_count: u32,
     /// Where each code item lies, and its debug info in `debug` or `NO_INDEX`.
     pub items: Vec<(u32, u32)>,
@@ -38,107 +38,40 @@ pub(super) struct Bodies {
     order: Vec<u32>,
 }
 
-/// What [`Bodies`] are built from.
-pub(super) struct Job<'j, 'a> {
-    pub file: &'j File<'a>,
-    pub remap: &'j Remap,
-    pub members: &'j [Member],
-    pub planned: &'j [Planned],
-    /// Who declares which field.
-    pub fields: Fields,
-    /// New indices of the hooks.
-    pub hooks: Hooks,
-    /// What the hooks add to the ids that they get.
-    pub base: u32,
-    /// New indices of the names of planned methods' sections; `NO_INDEX`, or beyond the end, for none.
-    pub sections: &'j [u32],
-    /// Old index of the string `<init>`, where the file has it.
-    pub init: Option<u32>,
-    /// Old index of `java/lang/Throwable`, where the file names it.
-    pub throwable: Option<u32>,
-    /// Old indices of the hooks, where the file names them already.
-    pub known: Option<Range<u32>>,
-    /// Old index of the method that begins a section, where the file names it already.
-    pub begin: Option<u32>,
-    /// Bytes of old code from which on a part ends. What is written does not depend on it.
-    pub part: usize,
-    /// Bytes of debug info that may still be read for woven methods, which may share it.
-    pub debug_info: AtomicUsize,
-}
-
-/// How many times a file's size the debug info of woven methods may be; of real files it is a tenth.
-pub(super) const DEBUG_INFO: usize = 4;
-
-impl Job<'_, '_> {
-    pub fn section(&self, member: &Member) -> u32 {
-        let section = self.sections.get(member.planned as usize);
-        section.copied().unwrap_or(NO_INDEX)
-    }
-
-    /// Accounts for debug info that was read; an error where it is out of proportion.
-    pub fn spend_debug_info(&self, bytes: usize) -> Result<()> {
-        // None left says that it was not enough.
-        let spend = |left: usize| left.checked_sub(bytes).filter(|left| *left > 0);
-        let spent = (self.debug_info).fetch_update(Ordering::Relaxed, Ordering::Relaxed, spend);
-        match spent {
-            Ok(_) => Ok(()),
-            Err(_) => {
-                self.debug_info.store(0, Ordering::Relaxed);
-                Err(too_much_debug_info(self.file))
-            }
-        }
-    }
-}
-
-/// A method that a class defines, in the order of the class data.
-#[derive(Clone, Copy)]
-pub(super) struct Member {
-    /// Index into the method ids.
-    pub id: u32,
-    pub access: u32,
-    /// Offset of its `code_item`, or 0.
-    pub code: u32,
-    /// Its number in the plan, or `NO_INDEX`.
-    pub planned: u32,
-}
-
-/// Bytes of old code from which on a part usually ends: some parts a core for a large file, some milliseconds each.
-pub(super) const PART: usize = 128 << 10;
-
 impl Bodies {
-    /// Builds both sections, code items in the order in which they lay.
+    /// Builds both sections, with code items in their old order.
     pub fn build(
         &mut self,
-        job: &Job<'_, '_>,
+        inputs: &Inputs<'_, '_>,
         outcomes: &mut [Outcome],
         run: Run<'_>,
     ) -> Result<()> {
-        let members = job.members;
+        let members = inputs.members;
         let mut order = std::mem::take(&mut self.order);
         order.clear();
         order.extend((0..members.len() as u32).filter(|&m| members[m as usize].code != 0));
         order.sort_unstable_by_key(|&m| (members[m as usize].code, m));
-        let ranges = split(job, &order)?;
-        if self.parts.len() < ranges.len() {
-            self.parts.resize_with(ranges.len(), Mutex::default);
+        let ranges = split(inputs, &order)?;
+        if self.chunks.len() < ranges.len() {
+            self.chunks.resize_with(ranges.len(), Mutex::default);
         }
         let failed: Vec<Mutex<Option<Error>>> = ranges.iter().map(|_| Mutex::default()).collect();
         run(ranges.len(), &|i| {
-            let mut part = self.parts[i].lock().expect("no part panics");
-            if let Err(e) = part.build(job, &order[ranges[i].clone()]) {
-                *failed[i].lock().expect("no part panics") = Some(e);
+            let mut chunk = self.chunks[i].lock().expect("no task panics");
+            if let Err(e) = chunk.build(inputs, &order[ranges[i].clone()]) {
+                *failed[i].lock().expect("no task panics") = Some(e);
             }
         });
-        // Which method came last depends on the threads.
-        if job.debug_info.load(Ordering::Relaxed) == 0 {
-            return Err(too_much_debug_info(job.file));
+        // Which method exceeds the limit depends on the threads, so the error names none.
+        if inputs.limits.debug_info.load(Ordering::Relaxed) == 0 {
+            return Err(too_much_debug_info(inputs.file));
         }
         for failed in failed {
-            if let Some(e) = failed.into_inner().expect("no part panics") {
+            if let Some(e) = failed.into_inner().expect("no task panics") {
                 return Err(e);
             }
         }
-        self.join(job, &order, &ranges, outcomes)?;
+        self.join(inputs, &order, &ranges, outcomes)?;
         self.order = order;
         for outcome in outcomes {
             if members[outcome.member as usize].code == 0 {
@@ -148,10 +81,10 @@ impl Bodies {
         Ok(())
     }
 
-    /// Puts the parts behind one another.
+    /// Puts the chunks behind one another.
     fn join(
         &mut self,
-        job: &Job<'_, '_>,
+        inputs: &Inputs<'_, '_>,
         order: &[u32],
         ranges: &[Range<usize>],
         outcomes: &mut [Outcome],
@@ -162,35 +95,36 @@ impl Bodies {
         self.debug_count = 0;
         self.items.clear();
         self.methods.clear();
-        self.methods.resize(job.members.len(), NO_INDEX);
+        self.methods.resize(inputs.members.len(), NO_INDEX);
         self.debug_known.clear();
         let (mut items, mut debug) = (0, 0);
-        for part in &mut self.parts[..ranges.len()] {
-            let part = part.get_mut().expect("no part panics");
-            items += part.items.len();
-            debug += part.debug.len();
+        for chunk in &mut self.chunks[..ranges.len()] {
+            let chunk = chunk.get_mut().expect("no task panics");
+            items += chunk.items.len();
+            debug += chunk.debug.len();
         }
         self.items.reserve(items);
         self.debug.reserve(debug);
         let mut last_end = 0;
         let mut numbers = Vec::new();
-        for (part, range) in self.parts.iter_mut().zip(ranges) {
-            let part = part.get_mut().expect("no part panics");
+        for (chunk, range) in self.chunks.iter_mut().zip(ranges) {
+            let chunk = chunk.get_mut().expect("no task panics");
             let methods = &order[range.clone()];
-            if part.old.start < last_end {
-                let id = job.members[methods[0] as usize].id;
-                return Err(overlap(part.old.start).in_method(job.file.method_label(id)));
+            if chunk.old.start < last_end {
+                let id = inputs.members[methods[0] as usize].id;
+                return Err(overlap(chunk.old.start).in_method(inputs.file.method_label(id)));
             }
-            last_end = part.old.end;
+            last_end = chunk.old.end;
             let start = self.code_size.next_multiple_of(4);
             self.starts.push(start);
-            self.code_size = start + part.code.len();
+            self.code_size = start + chunk.code.len();
 
             numbers.clear();
-            let ends = part.debug_items.iter().skip(1).map(|next| next.start);
-            for (item, end) in (part.debug_items.iter()).zip(ends.chain([part.debug.len() as u32]))
+            let ends = chunk.debug_items.iter().skip(1).map(|next| next.start);
+            for (item, end) in
+                (chunk.debug_items.iter()).zip(ends.chain([chunk.debug.len() as u32]))
             {
-                let bytes = &part.debug[item.start as usize..end as usize];
+                let bytes = &chunk.debug[item.start as usize..end as usize];
                 let place = self.debug.len() as u32;
                 let place = match self.debug_known.entry(item.origin) {
                     Entry::Occupied(known)
@@ -207,15 +141,15 @@ impl Bodies {
                 };
                 numbers.push(place);
             }
-            let moved = part.items.iter().map(|&(item, debug)| {
+            let moved = chunk.items.iter().map(|&(item, debug)| {
                 let debug = numbers.get(debug as usize).copied();
                 (start as u32 + item, debug.unwrap_or(NO_INDEX))
             });
             self.items.extend(moved);
-            for (&m, place) in methods.iter().zip(&part.places) {
+            for (&m, place) in methods.iter().zip(&chunk.places) {
                 self.methods[m as usize] = start as u32 + place;
             }
-            for &(planned, left, line) in &part.outcomes {
+            for &(planned, left, line) in &chunk.outcomes {
                 let outcome = &mut outcomes[planned as usize];
                 (outcome.left, outcome.line) = (left, line);
             }
@@ -226,9 +160,9 @@ impl Bodies {
     /// Appends the code section; `debug` is where the debug info section lies.
     pub fn put_code(&mut self, debug: u32, out: &mut Vec<u8>) {
         let section = out.len();
-        for (part, start) in self.parts.iter_mut().zip(&self.starts) {
+        for (chunk, start) in self.chunks.iter_mut().zip(&self.starts) {
             out.resize(section + start, 0);
-            out.extend_from_slice(&part.get_mut().expect("no part panics").code);
+            out.extend_from_slice(&chunk.get_mut().expect("no task panics").code);
         }
         for &(item, info) in self.items.iter().filter(|item| item.1 != NO_INDEX) {
             let at = section + item as usize + code_item::DEBUG_INFO;
@@ -237,32 +171,33 @@ impl Bodies {
     }
 }
 
-#[cold]
-fn too_much_debug_info(file: &File<'_>) -> Error {
-    Error::malformed(file.start, "methods share debug info out of proportion")
-}
-
-/// Splits methods, in order of their code, into parts; those that share a code item stay together.
-fn split(job: &Job<'_, '_>, order: &[u32]) -> Result<Vec<Range<usize>>> {
+/// Splits methods, in order of their code, into chunks; those that share a code item stay together.
+fn split(inputs: &Inputs<'_, '_>, order: &[u32]) -> Result<Vec<Range<usize>>> {
     let mut ranges: Vec<Range<usize>> = Vec::new();
-    // What woven methods that share an item may take beyond it.
-    let mut shared = Budget::new(job.file, "so many methods share code that the woven ones");
+    // The copies that woven methods with a shared item may take.
+    let mut shared = Budget::new(
+        inputs.file,
+        "so many methods share code that the woven ones",
+    );
     let mut first = 0;
     let mut last = NO_INDEX;
     for (i, &m) in order.iter().enumerate() {
-        let member = job.members[m as usize];
+        let member = inputs.members[m as usize];
         let at = member.code as usize;
         if member.code == last {
             ranges.last_mut().expect("of the one in front").end = i + 1;
-            let units = job.file.bytes.get(at + 12..at + 16);
+            let units = inputs
+                .file
+                .bytes
+                .get(at + code_item::INSNS_SIZE..at + code_item::HEADER);
             let units = units.map_or(0, |units| u32_at(units, 0) as usize);
             let spent = shared.spend(at, units.saturating_mul(2));
-            spent.map_err(|e| e.in_method(job.file.method_label(member.id)))?;
+            spent.map_err(|e| e.in_method(inputs.file.method_label(member.id)))?;
             continue;
         }
         last = member.code;
         match ranges.last_mut() {
-            Some(range) if at - first < job.part => range.end = i + 1,
+            Some(range) if at - first < inputs.limits.chunk => range.end = i + 1,
             _ => {
                 first = at;
                 ranges.push(i..i + 1);

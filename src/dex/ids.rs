@@ -1,18 +1,22 @@
-//! Ids that a weave adds to a dex's tables, and where that moves the others.
+//! Adds ids to a dex's tables, which gives the old ones new indices.
 //!
-//! Every table stays sorted, as the format demands: strings by UTF-16 code units, types by string,
-//! protos by return type and parameters, methods by class, name and proto. New ids go in between, so old
-//! ones keep their order among themselves: whatever is sorted by index stays so when it is renumbered.
+//! Every table stays sorted, as the format demands: strings by UTF-16 code units, types by string, protos by return type
+//! and parameters, methods by class, name and proto. Old ids keep their order, so whatever is sorted by index stays so.
 
-use crate::dex::file::{File, u16_at, u32_at};
-use crate::dex::remap::Remap;
-use crate::error::{Error, Result};
+pub(crate) mod class_checksums;
+pub(crate) mod numbers;
+pub(crate) mod profile_remap;
+
+use crate::bytes::{u16_at, u32_at};
+use crate::dex::format::file::File;
+use crate::dex::format::lookup::{compare_strings, search};
+use crate::dex::format::remap::{Remap, new_index};
+use crate::error::Result;
 use std::cmp::Ordering;
-use std::ops::Range;
 
-/// A method that code is to call.
+/// A method that woven code calls.
 #[derive(Clone, Copy)]
-pub(super) struct Wanted<'w> {
+pub(crate) struct Wanted<'w> {
     /// Descriptor of its class.
     pub class: &'w [u8],
     pub name: &'w [u8],
@@ -20,18 +24,25 @@ pub(super) struct Wanted<'w> {
     pub returns: &'w [u8],
 }
 
-/// A table's new rows, each with the old index that it comes in front of; ascending.
-pub(super) type Inserted<T> = Vec<(u32, T)>;
+/// A table's new rows, each with the old index in front of which it goes; ascending.
+pub(crate) type Inserted<T> = Vec<(u32, T)>;
 
 /// A proto to be added, in new indices.
-pub(super) struct NewProto {
+#[derive(Clone)]
+pub(crate) struct NewProto {
     pub shorty: u32,
     pub returns: u32,
     pub parameters: Vec<u32>,
 }
 
-/// A class to be added, in new indices. It comes behind all others.
-pub(super) struct NewClass {
+impl NewProto {
+    fn order(&self, other: &NewProto) -> Ordering {
+        (self.returns, &self.parameters).cmp(&(other.returns, &other.parameters))
+    }
+}
+
+/// A class to be added behind all others, in new indices.
+pub(crate) struct NewClass {
     pub ty: u32,
     pub access: u32,
     pub superclass: u32,
@@ -41,11 +52,11 @@ pub(super) struct NewClass {
     pub code: Vec<u8>,
 }
 
-/// What is added to a dex's tables.
-pub(super) struct Ids {
+/// Additions to a dex's tables.
+pub(crate) struct Ids {
     pub remap: Remap,
     pub strings: Inserted<Vec<u8>>,
-    /// An old string, by its old index, that gets another text; it keeps its place among the others.
+    /// An old string, by its old index, that gets another text and keeps its place.
     pub changed: Option<(u32, Vec<u8>)>,
     /// New string indices.
     pub types: Inserted<u32>,
@@ -56,7 +67,6 @@ pub(super) struct Ids {
 }
 
 impl Ids {
-    /// Nothing is added.
     pub fn none(file: &File<'_>) -> Ids {
         let count = |rows: usize| rows as u32;
         Ids {
@@ -77,80 +87,7 @@ impl Ids {
     }
 }
 
-/// The index of a string.
-pub(super) fn find_string(file: &File<'_>, text: &[u8]) -> Result<Option<u32>> {
-    let found = search(file.strings.len(), |i| {
-        Ok(compare_strings(file.string(i)?, text))
-    })?;
-    Ok(found.ok())
-}
-
-/// The index of a type, by its descriptor.
-pub(super) fn find_type(file: &File<'_>, descriptor: &[u8]) -> Result<Option<u32>> {
-    let found = search(file.types.len(), |i| {
-        Ok(compare_strings(file.descriptor(i)?, descriptor))
-    })?;
-    Ok(found.ok())
-}
-
-/// The indices of the methods of some classes, which lie together since methods are sorted by class.
-pub(super) fn methods_of(file: &File<'_>, classes: Range<u32>) -> Range<u32> {
-    let from = |class| {
-        file.methods
-            .partition_point(|row| u32::from(u16_at(row, 0)) < class) as u32
-    };
-    from(classes.start)..from(classes.end)
-}
-
-/// The new index for an old one that was read at an offset.
-#[inline]
-pub(super) fn new_index(table: &[u32], old: u32, at: usize) -> Result<u32> {
-    match table.get(old as usize) {
-        Some(&new) => Ok(new),
-        None => Err(beyond(table, old, at)),
-    }
-}
-
-#[cold]
-fn beyond(table: &[u32], old: u32, at: usize) -> Error {
-    Error::malformed(at, format!("index {old} of a table of {}", table.len()))
-}
-
-/// Orders modified UTF-8 by UTF-16 code units: by its bytes, but that NUL (`C0 80`) comes first.
-pub(super) fn compare_strings(a: &[u8], b: &[u8]) -> Ordering {
-    // Neighbours in a sorted table have long fronts in common.
-    let (words, others) = (a.as_chunks::<8>().0, b.as_chunks::<8>().0);
-    let words = words.iter().zip(others).take_while(|(a, b)| a == b);
-    let common = 8 * words.count();
-    let mut rest = a[common..].iter().zip(&b[common..]);
-    match rest.position(|(a, b)| a != b).map(|i| common + i) {
-        None => a.len().cmp(&b.len()),
-        Some(i) => match (a[i], b[i]) {
-            (0xc0, _) => Ordering::Less,
-            (_, 0xc0) => Ordering::Greater,
-            (a, b) => a.cmp(&b),
-        },
-    }
-}
-
-/// Where in a sorted table of `count` rows something belongs, and whether it is there already.
-pub(super) fn search(
-    count: usize,
-    mut compare: impl FnMut(u32) -> Result<Ordering>,
-) -> Result<Result<u32, u32>> {
-    let (mut low, mut high) = (0, count as u32);
-    while low < high {
-        let middle = low + (high - low) / 2;
-        match compare(middle)? {
-            Ordering::Less => low = middle + 1,
-            Ordering::Equal => return Ok(Ok(middle)),
-            Ordering::Greater => high = middle,
-        }
-    }
-    Ok(Err(low))
-}
-
-/// New indices for a table of `count` rows into which rows come.
+/// The new indices of a table's `count` rows.
 fn shifted<T>(count: usize, inserted: &[(u32, T)]) -> Vec<u32> {
     let mut new = Vec::with_capacity(count);
     let mut from = 0;
@@ -166,43 +103,64 @@ fn shifted<T>(count: usize, inserted: &[(u32, T)]) -> Vec<u32> {
     new
 }
 
-/// Adds rows to a table; `find` gives an existing index or the place for a new row.
-struct Table<T> {
-    count: usize,
+/// Where a row is in an old table (`Ok`), or where it belongs (`Err`).
+type Place = std::result::Result<u32, u32>;
+
+/// A sorted table with rows added to it.
+struct Table<T, F> {
+    /// Finds a row in the old table.
+    find: F,
+    order: fn(&T, &T) -> Ordering,
     inserted: Inserted<T>,
     remap: Vec<u32>,
 }
 
-impl<T> Table<T> {
-    fn seal(count: usize, mut inserted: Inserted<T>, order: impl Fn(&T, &T) -> Ordering) -> Self {
+impl<T, F: Fn(&T) -> Result<Place>> Table<T, F> {
+    /// Adds those rows to a table of `count` that it does not have.
+    fn add(
+        count: usize,
+        rows: impl IntoIterator<Item = T>,
+        order: fn(&T, &T) -> Ordering,
+        find: F,
+    ) -> Result<Self> {
+        let mut inserted = Vec::new();
+        for row in rows {
+            if let Err(at) = find(&row)? {
+                inserted.push((at, row));
+            }
+        }
         inserted.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| order(&a.1, &b.1)));
         inserted.dedup_by(|a, b| a.0 == b.0 && order(&a.1, &b.1).is_eq());
-        Table {
-            count,
+        Ok(Table {
+            find,
+            order,
             remap: shifted(count, &inserted),
             inserted,
-        }
+        })
     }
 
-    /// The new index of an old row, or of the new one that belongs at a place.
-    fn index(&self, found: Result<u32, u32>, compare: impl Fn(&T) -> Ordering) -> u32 {
-        match found {
+    fn index(&self, row: &T) -> Result<u32> {
+        Ok(match (self.find)(row)? {
             Ok(old) => self.remap[old as usize],
             Err(_) => {
-                let k = self.inserted.binary_search_by(|(_, row)| compare(row));
+                let k = (self.inserted).binary_search_by(|(_, other)| (self.order)(other, row));
                 let k = k.expect("what was not found was inserted");
                 self.inserted[k].0 + k as u32
             }
-        }
+        })
     }
 
     fn len(&self) -> usize {
-        self.count + self.inserted.len()
+        self.remap.len() + self.inserted.len()
+    }
+
+    fn into_parts(self) -> (Inserted<T>, Vec<u32>) {
+        (self.inserted, self.remap)
     }
 }
 
-/// The new tables, and where in them is what was wanted.
-pub(super) struct Added {
+/// The new tables, and the indices of the wanted ids.
+pub(crate) struct Added {
     pub ids: Ids,
     /// New indices of the wanted methods.
     pub methods: Vec<u32>,
@@ -214,176 +172,138 @@ pub(super) struct Added {
 
 /// Adds methods, and strings by themselves, to the tables of a dex. `None` where a table would exceed what 16-bit
 /// indices reach; strings have no such limit.
-pub(super) fn add(
+pub(crate) fn add(
     file: &File<'_>,
     wanted: &[Wanted<'_>],
     wanted_strings: &[Vec<u8>],
 ) -> Result<Option<Added>> {
-    let shorty = |w: &Wanted<'_>| -> Vec<u8> {
-        let letter = |d: &[u8]| match d[0] {
-            b'[' => b'L',
-            letter => letter,
-        };
-        [w.returns]
-            .iter()
-            .chain(w.parameters)
-            .map(|d| letter(d))
-            .collect()
-    };
-    let find_string = |text: &[u8]| {
-        search(file.strings.len(), |i| {
-            Ok(compare_strings(file.string(i)?, text))
-        })
-    };
-    let mut new = Vec::new();
-    for w in wanted {
-        let shorty = shorty(w);
-        let texts = [w.class, w.name, w.returns, &shorty];
-        for text in texts.iter().chain(w.parameters) {
-            if let Err(at) = find_string(text)? {
-                new.push((at, text.to_vec()));
-            }
-        }
-    }
-    for text in wanted_strings {
-        if let Err(at) = find_string(text)? {
-            new.push((at, text.clone()));
-        }
-    }
-    let strings = Table::seal(file.strings.len(), new, |a: &Vec<u8>, b| {
-        compare_strings(a, b)
-    });
-    let string = |text: &[u8]| -> Result<u32> {
-        let found = find_string(text)?;
-        Ok(strings.index(found, |s| compare_strings(s, text)))
-    };
+    let shorties: Vec<Vec<u8>> = wanted.iter().map(shorty).collect();
+    let texts = (wanted.iter().zip(&shorties))
+        .flat_map(|(w, shorty)| types_of(w).chain([w.name, shorty]))
+        .chain(wanted_strings.iter().map(Vec::as_slice));
+    let strings = Table::add(
+        file.strings.len(),
+        texts,
+        |a, b| compare_strings(a, b),
+        |text| {
+            search(file.strings.len(), |i| {
+                Ok(compare_strings(file.string(i)?, text))
+            })
+        },
+    )?;
 
-    let find_type = |name: u32| {
+    let names: Vec<u32> = (wanted.iter().flat_map(types_of))
+        .map(|descriptor| strings.index(&descriptor))
+        .collect::<Result<_>>()?;
+    let types = Table::add(file.types.len(), names, u32::cmp, |name| {
         search(file.types.len(), |i| {
             let row = u32_at(&file.types[i as usize], 0);
-            Ok(new_index(&strings.remap, row, file.start)?.cmp(&name))
+            Ok(new_index(&strings.remap, row, file.start)?.cmp(name))
         })
-    };
-    let mut new = Vec::new();
-    for w in wanted {
-        for text in [w.class, w.returns].iter().chain(w.parameters) {
-            let name = string(text)?;
-            if let Err(at) = find_type(name)? {
-                new.push((at, name));
-            }
-        }
-    }
-    let types = Table::seal(file.types.len(), new, u32::cmp);
-    let ty = |text: &[u8]| -> Result<u32> {
-        let name = string(text)?;
-        Ok(types.index(find_type(name)?, |n| n.cmp(&name)))
-    };
+    })?;
+    let ty = |descriptor| types.index(&strings.index(descriptor)?);
 
-    let find_proto = |returns: u32, parameters: &[u32]| {
-        search(file.protos.len(), |i| {
-            let (_, r, list) = file.proto(i)?;
-            let by_return = new_index(&types.remap, r, file.start)?.cmp(&returns);
-            if by_return.is_ne() {
-                return Ok(by_return);
-            }
-            let mut ours = parameters.iter();
-            for row in file.type_list(list)? {
-                let old = u32::from(u16_at(row, 0));
-                match ours.next() {
-                    None => return Ok(Ordering::Greater),
-                    Some(our) => match new_index(&types.remap, old, list as usize)?.cmp(our) {
-                        Ordering::Equal => {}
-                        unequal => return Ok(unequal),
-                    },
-                }
-            }
-            Ok(match ours.next() {
-                Some(_) => Ordering::Less,
-                None => Ordering::Equal,
-            })
+    let rows = wanted.iter().zip(&shorties).map(|(w, shorty)| {
+        Ok(NewProto {
+            shorty: strings.index(&&shorty[..])?,
+            returns: ty(&w.returns)?,
+            parameters: w.parameters.iter().map(ty).collect::<Result<_>>()?,
         })
-    };
-    let mut new = Vec::new();
-    let mut found_protos = Vec::new();
-    for w in wanted {
-        let returns = ty(w.returns)?;
-        let parameters = w
-            .parameters
-            .iter()
-            .map(|p| ty(p))
-            .collect::<Result<Vec<_>>>()?;
-        let found = find_proto(returns, &parameters)?;
-        if let Err(at) = found {
-            let shorty = string(&shorty(w))?;
-            new.push((
-                at,
-                NewProto {
-                    shorty,
-                    returns,
-                    parameters: parameters.clone(),
-                },
-            ));
-        }
-        found_protos.push((found, returns, parameters));
-    }
-    let protos = Table::seal(file.protos.len(), new, |a: &NewProto, b| {
-        (a.returns, &a.parameters).cmp(&(b.returns, &b.parameters))
     });
+    let rows: Vec<NewProto> = rows.collect::<Result<_>>()?;
+    let protos = Table::add(
+        file.protos.len(),
+        rows.iter().cloned(),
+        NewProto::order,
+        |proto| find_proto(file, &types.remap, proto),
+    )?;
 
-    let mut new = Vec::new();
-    let mut found_methods = Vec::new();
-    for (w, (found, returns, parameters)) in wanted.iter().zip(found_protos) {
-        let proto = protos.index(found, |p| {
-            (p.returns, &p.parameters).cmp(&(returns, &parameters))
-        });
-        let row = (ty(w.class)?, proto, string(w.name)?);
-        let found = search(file.methods.len(), |i| {
+    let rows = (wanted.iter().zip(&rows))
+        .map(|(w, proto)| Ok((ty(&w.class)?, protos.index(proto)?, strings.index(&w.name)?)));
+    let rows: Vec<(u32, u32, u32)> = rows.collect::<Result<_>>()?;
+    let order = |a: &(u32, u32, u32), b: &(u32, u32, u32)| (a.0, a.2, a.1).cmp(&(b.0, b.2, b.1));
+    let methods = Table::add(file.methods.len(), rows.iter().copied(), order, |row| {
+        search(file.methods.len(), |i| {
             let (class, proto, name) = file.method(i)?;
-            Ok(new_index(&types.remap, class, file.start)?
-                .cmp(&row.0)
-                .then(new_index(&strings.remap, name, file.start)?.cmp(&row.2))
-                .then(new_index(&protos.remap, proto, file.start)?.cmp(&row.1)))
-        })?;
-        if let Err(at) = found {
-            new.push((at, row));
-        }
-        found_methods.push((found, row));
-    }
-    let methods = Table::seal(file.methods.len(), new, |a: &(u32, u32, u32), b| {
-        (a.0, a.2, a.1).cmp(&(b.0, b.2, b.1))
-    });
+            let old = (
+                new_index(&types.remap, class, file.start)?,
+                new_index(&protos.remap, proto, file.start)?,
+                new_index(&strings.remap, name, file.start)?,
+            );
+            Ok(order(&old, row))
+        })
+    })?;
     // `type_ids` and `proto_ids` are limited by the header, `method_ids` by what an invoke can name.
     if types.len() > 0xffff || protos.len() > 0xffff || methods.len() > 0x1_0000 {
         return Ok(None);
     }
-    let classes = found_methods.iter().map(|(_, row)| row.0).collect();
-    let new_methods = found_methods
-        .into_iter()
-        .map(|(found, row)| methods.index(found, |r| (r.0, r.2, r.1).cmp(&(row.0, row.2, row.1))))
-        .collect();
-    let new_strings = wanted_strings
+    let added_strings = wanted_strings.iter().map(|text| strings.index(&&text[..]));
+    let added_methods = rows
         .iter()
-        .map(|text| string(text))
+        .map(|row| methods.index(row))
         .collect::<Result<_>>()?;
-    let ids = Ids {
-        remap: Remap {
-            strings: strings.remap,
-            types: types.remap,
-            protos: protos.remap,
-            fields: (0..file.fields.len() as u32).collect(),
-            methods: methods.remap,
-        },
-        strings: strings.inserted,
-        changed: None,
-        types: types.inserted,
-        protos: protos.inserted,
-        methods: methods.inserted,
-        class: None,
-    };
+    let added_strings = added_strings.collect::<Result<_>>()?;
+    // Each borrows from those in front of it.
+    let (methods, method_remap) = methods.into_parts();
+    let (protos, proto_remap) = protos.into_parts();
+    let (types, type_remap) = types.into_parts();
+    let (strings, string_remap) = strings.into_parts();
     Ok(Some(Added {
-        ids,
-        methods: new_methods,
-        classes,
-        strings: new_strings,
+        methods: added_methods,
+        classes: rows.iter().map(|row| row.0).collect(),
+        strings: added_strings,
+        ids: Ids {
+            strings: (strings.into_iter())
+                .map(|(at, text)| (at, text.to_vec()))
+                .collect(),
+            changed: None,
+            types,
+            protos,
+            methods,
+            class: None,
+            remap: Remap {
+                strings: string_remap,
+                types: type_remap,
+                protos: proto_remap,
+                fields: (0..file.fields.len() as u32).collect(),
+                methods: method_remap,
+            },
+        },
     }))
+}
+
+/// The descriptors of a method's types.
+fn types_of<'w>(wanted: &Wanted<'w>) -> impl Iterator<Item = &'w [u8]> + use<'w> {
+    let types = [wanted.class, wanted.returns].into_iter();
+    types.chain(wanted.parameters.iter().copied())
+}
+
+/// The letters of a method's return type and parameters (`proto_id_item`).
+fn shorty(wanted: &Wanted<'_>) -> Vec<u8> {
+    let letter = |descriptor: &&[u8]| match descriptor[0] {
+        b'[' => b'L',
+        letter => letter,
+    };
+    [wanted.returns]
+        .iter()
+        .chain(wanted.parameters)
+        .map(letter)
+        .collect()
+}
+
+/// Finds a proto in the old table, given the new indices of types.
+fn find_proto(file: &File<'_>, types: &[u32], proto: &NewProto) -> Result<Place> {
+    search(file.protos.len(), |i| {
+        let (_, returns, list) = file.proto(i)?;
+        let by_return = new_index(types, returns, file.start)?.cmp(&proto.returns);
+        if by_return.is_ne() {
+            return Ok(by_return);
+        }
+        let mut parameters = Vec::new();
+        for row in file.type_list(list)? {
+            let old = u32::from(u16_at(row, 0));
+            parameters.push(new_index(types, old, list as usize)?);
+        }
+        Ok(parameters.cmp(&proto.parameters))
+    })
 }

@@ -11,234 +11,112 @@
 //! start is all ([`leaf`]).
 //!
 //! A section of Android's own trace lies within the hooks: `const-string vS, name; invoke-static {vS} beginSection`
-//! behind the enter hook, `invoke-static {} endSection` in front of the others. What fails outside of the section, its
-//! own beginning or the exit hook, has a handler that only tells the exception hook.
+//! behind the enter hook, `invoke-static {} endSection` in front of the others. The calls outside of the section, its own
+//! beginning and the exit hook, have a handler that only calls the exception hook.
 //!
-//! Where the frame has no place for a register that holds the id (see [`Scheme`]), each hook loads
-//! it anew. A return becomes a `goto`, which is as long, so that most bodies keep their shape and
-//! every branch its distance.
+//! Where no register can hold the id throughout (see [`Scheme`]), each hook loads it. A return becomes a `goto`, which is
+//! as long, so most branches keep their distance.
 //!
-//! The handler protects, behind the method's own handlers, all that can throw once the enter hook
-//! has run and that no handler of the method catches anyway; and the exit hook, which no handler of the
-//! method may see: hooks swallow their failures, but the call can find the stack exhausted.
-//! Code that cannot throw gets no handler.
+//! The handler comes behind the method's own. It protects the code that can throw behind the enter hook, unless a handler
+//! of the method catches all there. It also protects the exit hook, whose call can exhaust the stack; the method's own
+//! handlers do not. Code that cannot throw gets no handler.
+
+pub(crate) mod branches;
+mod leaf;
+mod leave;
+mod lowering;
+pub(crate) mod moves;
+pub(crate) mod registers;
+mod sequences;
+#[cfg(test)]
+mod simulation;
+#[cfg(test)]
+mod tests;
+mod tries;
+mod walk;
+
+pub(crate) use lowering::{Hooks, MethodInfo, Scratch};
+pub(crate) use moves::Moves;
 
 use crate::aspect::advice::{Advice, Reason};
+use crate::aspect::attempt::Attempt;
 use crate::aspect::plan::Planned;
-use crate::dex::branches::{self, Branch};
-use crate::dex::code_item::{self, Code, HEADER, Try, TryWriter};
-use crate::dex::guards::{Cover, Stretch};
-use crate::dex::insn::{self, Insn, Remapped};
-use crate::dex::monitors::Held;
-use crate::dex::opcodes::op;
-use crate::dex::own_fields::OwnFields;
-use crate::dex::registers::{self, Needs, Scheme, Width};
-use crate::dex::remap::Remap;
-use crate::edit::{Layout, Place};
+use crate::dex::format::code_item::{self, Code, HEADER};
+use crate::dex::format::insn::{self, Remapped};
+use crate::dex::format::opcodes::op;
+use crate::dex::format::remap::Remap;
+use crate::edit::Place;
 use crate::error::Result;
 use leave::{Leave, Ways};
+use lowering::{Found, Lowering, Protected, Sequences};
+use registers::{Needs, Scheme, Width};
 use sequences::{Ends, main_return};
-use std::ops::Range;
 use walk::Walked;
 
-/// What the code item does not tell of its method.
-#[derive(Clone, Copy, Debug)]
-pub struct Shape<'s> {
-    /// The letters of the return type and of the parameters.
-    pub shorty: &'s [u8],
-    /// There is no `this`.
-    pub is_static: bool,
-    /// It is an `<init>`.
-    pub is_constructor: bool,
-    /// Old index of the type `java/lang/Throwable`, if the file names it: who catches it catches all.
-    pub throwable: Option<u32>,
-    /// New index of the string that names its section in Android's trace, where it gets one.
-    pub section: u32,
-    /// The fields of its class.
-    pub own: OwnFields<'s>,
-}
-
-/// New indexes of the hooks' method ids.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Hooks {
-    /// `enter(I)V`.
-    pub enter: u32,
-    /// `exit(I)V`.
-    pub exit: u32,
-    /// `error(Ljava/lang/Throwable;I)V`.
-    pub error: u32,
-    /// `android.os.Trace.beginSection(Ljava/lang/String;)V`.
-    pub begin: u32,
-    /// `android.os.Trace.endSection()V`.
-    pub end: u32,
-    /// `leave(Ljava/lang/Throwable;I)V`: `exit` for null, else `error`, and throws it again. The others do without it.
-    pub leave: Option<u32>,
-    /// `leaf(I)V`: `enter` and `exit`. The others do without it.
-    pub leaf: Option<u32>,
-}
-
-/// What came of a code item. Where things went is in [`Scratch::moves`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lowered {
-    /// Bytes that the item has grown by, without alignment.
-    pub growth: i64,
-}
-
-/// Where pcs and registers of the code item went that was lowered last.
-#[derive(Clone, Copy)]
-pub struct Moves<'s> {
-    layout: Option<&'s Layout>,
-    scheme: Scheme,
-    /// Length of the old code.
-    units: u32,
-}
-
-impl<'s> Moves<'s> {
-    /// Nothing moved.
-    pub fn none() -> Moves<'s> {
-        Moves {
-            layout: None,
-            scheme: Scheme::Dead,
-            units: 0,
-        }
-    }
-
-    pub(super) fn new(layout: &'s Layout, scheme: Scheme, units: u32) -> Moves<'s> {
-        Moves {
-            layout: Some(layout),
-            scheme,
-            units,
-        }
-    }
-
-    /// Where what belongs to an old pc begins now. What lies beyond the code moves with its
-    /// last instruction.
-    pub fn pc(&self, old: u32) -> u32 {
-        let Some(layout) = self.layout else {
-            return old;
-        };
-        let within = old.min(self.units.saturating_sub(1));
-        layout.start(within).saturating_add(old - within)
-    }
-
-    /// Whether a pc lies behind the old code.
-    pub(super) fn is_beyond(&self, old: u32) -> bool {
-        self.layout.is_some() && old >= self.units
-    }
-
-    /// The pcs at or behind `old` that all move as far, and how far that is.
-    pub(super) fn calm(&self, old: u32) -> (Range<u32>, i32) {
-        match self.layout {
-            None => (0..u32::MAX, 0),
-            Some(layout) => {
-                let (pcs, by) = layout.calm(old);
-                (pcs.start..pcs.end.min(self.units), by)
-            }
-        }
-    }
-
-    /// The new number of a register.
-    pub fn register(&self, old: u32) -> u32 {
-        self.scheme.renumbered(old)
-    }
-}
-
-/// Reusable memory; one a thread.
-#[derive(Default)]
-pub struct Scratch {
-    /// The new tries, also for [`code_item::copy`].
-    pub tries_out: TryWriter,
-    /// List offsets, also for [`code_item::copy`].
-    pub list_starts: Vec<u16>,
-    layout: Layout,
-    /// How the last code item was lowered, and its length.
-    lowered: Option<(Scheme, u32)>,
-    tries: Vec<Try>,
-    branches: Vec<Branch>,
-    switches: Vec<Insn>,
-    data: Vec<Insn>,
-    payloads: Vec<branches::Payload>,
-    jumbos: Vec<u32>,
-    returns: Vec<Insn>,
-    throwing: Vec<u32>,
-    cover: Cover,
-    stretches: Vec<Stretch>,
-    /// For each of our handlers, the monitors held.
-    handlers: Vec<Held>,
-    /// Code to be inserted: at pc 0, as enter hook, as exit hook, behind the code, as handler.
-    prologue: Vec<u8>,
-    enter: Vec<u8>,
-    exit: Vec<u8>,
-    tails: Vec<u8>,
-    handler: Vec<u8>,
-    /// The handler of what lies outside of the section.
-    outer: Vec<u8>,
-    /// Code units at the end of the enter hook that begin the section, where they are protected.
-    begin: u32,
-    stops: branches::Stops,
-}
-
-impl Scratch {
-    /// Where things went in the code item that was lowered last.
-    pub fn moves(&self) -> Moves<'_> {
-        match self.lowered {
-            Some((scheme, units)) => Moves::new(&self.layout, scheme, units),
-            None => Moves::none(),
-        }
-    }
-
-    /// The old pcs of all instructions that can throw in the code item that was lowered last.
-    pub(super) fn throwing(&self) -> &[u32] {
-        &self.throwing
-    }
-}
-
-#[derive(Clone, Copy)]
-struct Job<'j, 'a> {
-    code: &'j Code<'a>,
-    shape: Shape<'j>,
-    advice: Advice,
-    id: u32,
-    hooks: Hooks,
-    map: &'j Remap,
-    units: u32,
-}
-
-/// Appends the code item of a method with its hooks, or says why it cannot be woven; then `out` is as it
-/// was. All indexes are renumbered. `debug_info_off` (at byte 8) is left 0 for the caller to fill in.
-/// Without advice it only renumbers, and widens `const-string` where it must.
+/// Appends the code item of a method with its hooks and new indices, or says why it cannot be woven; then `out` is as it
+/// was. The caller fills in `debug_info_off`. Without advice the item gets new indices only, and wider `const-string`s
+/// where they need them. [`Scratch::moves`] says where things went.
 pub fn lower(
     code: &Code<'_>,
-    shape: Shape<'_>,
+    method: MethodInfo<'_>,
     planned: &Planned,
     hooks: Hooks,
-    map: &Remap,
+    remap: &Remap,
     scratch: &mut Scratch,
     out: &mut Vec<u8>,
-) -> Result<Result<Lowered, Reason>> {
-    let job = Job {
+) -> Attempt<()> {
+    let lowering = Lowering {
         code,
-        shape,
+        method,
         advice: planned.advice,
-        id: planned.id,
+        id: planned.id.wrapping_sub(hooks.base),
         hooks,
-        map,
+        remap,
         units: insn::units(code.insns),
     };
     let mark = out.len();
-    let outcome = job.run(scratch, out).map_err(|e| match e.offset() {
-        // Instructions count from the start of the code.
-        Some(at) if at < code.insns.len() as u64 => e.offset_by(code.offset + HEADER),
-        _ => e,
-    });
-    if !matches!(outcome, Ok(Ok(_))) {
+    let outcome = lowering.run(scratch, out);
+    if outcome.is_err() {
         out.truncate(mark);
     }
-    outcome
+    outcome.map_err(|unwoven| {
+        unwoven.map_error(|e| match e.offset() {
+            // Instructions count from the start of the code.
+            Some(at) if at < code.insns.len() as u64 => e.offset_by(code.offset + HEADER),
+            _ => e,
+        })
+    })
 }
 
-impl Job<'_, '_> {
-    fn run(&self, scratch: &mut Scratch, out: &mut Vec<u8>) -> Result<Result<Lowered, Reason>> {
+/// Which hooks a body gets, and where.
+#[derive(Clone, Copy)]
+struct Places {
+    enters: bool,
+    /// There is a hook at the returns.
+    exits: bool,
+    /// Where the last return is, if it stays there.
+    in_place: Option<u32>,
+    /// Each return has a hook of its own.
+    apart: bool,
+}
+
+impl Places {
+    /// Where the method's own tries end: the hook of the last return lies outside them.
+    fn end(self, units: u32) -> u32 {
+        self.in_place.unwrap_or(units)
+    }
+}
+
+/// The new frame, and the hooks that fit it.
+struct Frame {
+    scheme: Scheme,
+    registers: u16,
+    outs: u16,
+    ends: Ends,
+}
+
+impl Lowering<'_, '_> {
+    fn run(&self, scratch: &mut Scratch, out: &mut Vec<u8>) -> Attempt<()> {
         let code = self.code;
         scratch.tries.clear();
         for t in code.tries() {
@@ -248,10 +126,7 @@ impl Job<'_, '_> {
             code_item::list_starts(code, &mut scratch.list_starts)?;
         }
         let walked = self.walk(scratch)?;
-        let covered = match self.cover(walked, scratch)? {
-            Ok(covered) => covered,
-            Err(reason) => return Ok(Err(reason)),
-        };
+        let covered = self.cover(walked, scratch)?;
         let entries: &[u32] = covered.entries.as_deref().unwrap_or(&[0]);
         match self.leaf(covered.calm, scratch)? {
             Some(leaf) => leaf.build(walked, entries, scratch, out),
@@ -266,42 +141,94 @@ impl Job<'_, '_> {
         entries: &[u32],
         scratch: &mut Scratch,
         out: &mut Vec<u8>,
-    ) -> Result<Result<Lowered, Reason>> {
-        let code = self.code;
+    ) -> Attempt<()> {
+        let places = self.places(walked, scratch);
+        let errs = self.protect(places, scratch)?;
+        let frame = self.frame(walked, places, errs, scratch)?;
+        self.build_hooks(frame.scheme, frame.ends, scratch);
+        if self.method.is_constructor && walked.locks {
+            // Monitors may be held there, which the handler would not know.
+            scratch.sequences.begin = 0;
+        }
+        self.place(entries, places, scratch);
+
+        let start = out.len();
+        let sizes = [
+            frame.registers,
+            self.code.ins,
+            self.code.outs.max(frame.outs),
+            0,
+        ];
+        code_item::put_header(out, sizes, 0);
+        self.put_code(frame.scheme, places.in_place, scratch, out)?;
+        self.put_behind(start, scratch, out)?;
+        self.put_tries(start, entries, frame.ends, scratch, out)
+    }
+
+    /// Which hooks the body gets, and where.
+    fn places(&self, walked: Walked, scratch: &Scratch) -> Places {
         let section = self.advice.has(Advice::SECTION);
-        let enters = section || self.advice.has(Advice::ENTER);
-        let exits = (section || self.advice.has(Advice::EXIT)) && !scratch.returns.is_empty();
-        let in_place = (exits && walked.ends_in_return).then(|| self.units - 1);
-        // The hook of the last return lies outside the method's own tries.
-        let end = in_place.unwrap_or(self.units);
-        let Scratch {
+        let returns = &scratch.found.returns;
+        let exits = (section || self.advice.has(Advice::EXIT)) && !returns.is_empty();
+        Places {
+            enters: section || self.advice.has(Advice::ENTER),
+            exits,
+            in_place: (exits && walked.ends_in_return).then(|| self.units - 1),
+            apart: exits && self.method.returns_apart && returns.len() > 1,
+        }
+    }
+
+    /// Finds what our handlers protect, and whether there are any.
+    fn protect(&self, places: Places, scratch: &mut Scratch) -> Attempt<bool> {
+        let Protected {
             cover,
             stretches,
-            tries,
-            throwing,
             handlers,
             ..
-        } = scratch;
-        cover.stretches(code, tries, throwing, self.shape.throwable, end, stretches)?;
+        } = &mut scratch.protected;
+        let throwing = &scratch.found.throwing;
+        let throwable = self.method.throwable;
+        let end = places.end(self.units);
+        cover.stretches(
+            self.code,
+            &scratch.tries,
+            throwing,
+            throwable,
+            end,
+            stretches,
+        )?;
         handlers.clear();
         for stretch in stretches.iter() {
             handlers.extend(stretch.ours.filter(|held| !handlers.contains(held)));
             if handlers.len() > MAX_HANDLERS {
-                return Ok(Err(Reason::Unsupported));
+                return Err(Reason::Unsupported.into());
             }
         }
         let errs = !handlers.is_empty();
-        if errs && exits && !handlers.contains(&0) {
+        if errs && places.exits && !handlers.contains(&0) {
             handlers.push(0);
         }
+        Ok(errs)
+    }
 
+    /// Chooses the registers of the hooks.
+    fn frame(
+        &self,
+        walked: Walked,
+        places: Places,
+        errs: bool,
+        scratch: &mut Scratch,
+    ) -> Attempt<Frame> {
+        let code = self.code;
+        let Places { enters, exits, .. } = places;
+        let section = self.advice.has(Advice::SECTION);
         let width = self.width();
         // Those that need the id in a register; the end of a section needs none.
         let exit_hook = exits && self.advice.has(Advice::EXIT);
         let error_hook = errs && self.advice.has(Advice::EXCEPTION);
         let words = width.map_or(0, Width::words);
         let main = match exits {
-            true => main_return(Scheme::Dead, in_place, &scratch.returns),
+            true => main_return(Scheme::Dead, places.in_place, &scratch.found.returns),
             false => 0,
         };
         let taken = match exits {
@@ -313,11 +240,11 @@ impl Job<'_, '_> {
             locals: code.locals(),
             straddles: walked.straddles,
             enter: enters,
-            constructor: self.shape.is_constructor,
+            constructor: self.method.is_constructor,
             exit: exit_hook.then_some(words),
             error: error_hook,
             spare: error_hook
-                && !self.shape.is_static
+                && !self.method.is_static
                 && (0..code.locals()).all(|local| taken.contains(&local)),
         };
         let scheme = match enters || exits || errs {
@@ -325,11 +252,6 @@ impl Job<'_, '_> {
             false => Scheme::Dead,
         };
         scratch.lowered = Some((scheme, self.units));
-        let outs = match (error_hook, enters || exit_hook) {
-            (true, _) => 2,
-            (_, true) => 1,
-            _ => 0,
-        };
         let registers = match scheme {
             Scheme::Dead => u32::from(code.registers),
             // The exception needs a register beside the id.
@@ -344,120 +266,136 @@ impl Job<'_, '_> {
             }
             // One register that no instruction but a move reaches cannot hold the id and the name in turn.
             Scheme::Moved { free: 0x100.. } if section && self.advice.has(Advice::ENTER) => {
-                return Ok(Err(Reason::Unsupported));
+                return Err(Reason::Unsupported.into());
             }
             Scheme::Moved { free } => free + 1,
         };
-        let Ok(registers) = u16::try_from(registers) else {
-            return Ok(Err(Reason::Unsupported));
-        };
-
+        let registers = u16::try_from(registers).map_err(|_| Reason::Unsupported)?;
         let leave = match self.hooks.leave {
-            Some(hook) if exit_hook && error_hook && !section => Leave::choose(&Ways {
-                hook,
-                scheme,
-                registers: registers.into(),
-                main: scheme.renumbered(main),
-                width,
-                is_this: !self.shape.is_static
-                    && main == code.locals()
-                    && !insn::writes(code.insns, main)?,
-                end,
-                stretches: &scratch.stretches,
-                handlers: &scratch.handlers,
-            }),
+            Some(hook) if exit_hook && error_hook && !section && !places.apart => {
+                Leave::choose(&Ways {
+                    hook,
+                    scheme,
+                    registers: registers.into(),
+                    main: scheme.renumbered(main),
+                    width,
+                    is_this: !self.method.is_static
+                        && main == code.locals()
+                        && !insn::writes(code.insns, main)?,
+                    end: places.end(self.units),
+                    stretches: &scratch.protected.stretches,
+                    handlers: &scratch.protected.handlers,
+                })
+            }
             _ => None,
         };
-        let ends = Ends {
-            exits,
-            errs,
-            width,
-            in_place,
-            leave,
-        };
-        self.build_hooks(scheme, ends, scratch);
-        if self.shape.is_constructor && walked.locks {
-            // Monitors may be held there, which the handler would not know.
-            scratch.begin = 0;
-        }
-        self.place(entries, in_place, enters, scratch);
+        Ok(Frame {
+            scheme,
+            registers,
+            outs: match (error_hook, enters || exit_hook) {
+                (true, _) => 2,
+                (_, true) => 1,
+                _ => 0,
+            },
+            ends: Ends {
+                exits,
+                errs,
+                width,
+                in_place: places.in_place,
+                apart: places.apart,
+                leave,
+            },
+        })
+    }
 
-        let start = out.len();
-        code_item::put_header(out, [registers, code.ins, code.outs.max(outs), 0], 0);
-        self.put_code(scheme, in_place, scratch, out)?;
-        let tails = scratch.layout.start(self.units);
-        let handler = tails + insn::units(&scratch.tails);
-        out.extend_from_slice(&scratch.tails);
-        for _ in &scratch.handlers {
-            out.extend_from_slice(&scratch.handler);
+    /// Appends what comes behind the old code, and sets all distances.
+    fn put_behind(&self, start: usize, scratch: &mut Scratch, out: &mut Vec<u8>) -> Attempt<()> {
+        let sequences = &scratch.sequences;
+        out.extend_from_slice(&sequences.tails);
+        for _ in &scratch.protected.handlers {
+            out.extend_from_slice(&sequences.handler);
         }
-        out.extend_from_slice(&scratch.outer);
-        let body = start + HEADER;
-        let Scratch {
-            layout,
+        out.extend_from_slice(&sequences.outer);
+        let (body, old, layout) = (start + HEADER, self.code.insns, &scratch.layout);
+        let Found {
             branches,
             switches,
             data,
             payloads,
             ..
-        } = scratch;
+        } = &mut scratch.found;
         branches::patch(&mut out[body..], layout, branches, self.units);
-        branches::patch_data(&mut out[body..], code.insns, layout, data)?;
-        if !branches::put_switches(out, body, code.insns, layout, switches, payloads)? {
-            return Ok(Err(Reason::CodeTooLarge));
+        branches::patch_data(&mut out[body..], old, layout, data)?;
+        if !branches::put_switches(out, body, old, layout, switches, payloads)? {
+            return Err(Reason::CodeTooLarge.into());
         }
-        let units = ((out.len() - body) / 2) as u32;
-        out[start + 12..start + 16].copy_from_slice(&units.to_le_bytes());
+        code_item::set_units(out, start);
+        Ok(())
+    }
 
-        let tail = (exits && leave.is_none()).then(|| match in_place {
-            Some(pc) => (scratch.layout.start(pc), tails),
-            None => (tails, handler),
-        });
-        self.build_tries(entries, tail, handler, scratch)?;
-        let Some(count) = scratch.tries_out.count() else {
-            return Ok(Err(Reason::Unsupported));
-        };
-        out[start + 6..start + 8].copy_from_slice(&count.to_le_bytes());
+    fn put_tries(
+        &self,
+        start: usize,
+        entries: &[u32],
+        ends: Ends,
+        scratch: &mut Scratch,
+        out: &mut Vec<u8>,
+    ) -> Attempt<()> {
+        let tails = scratch.layout.start(self.units);
+        let handler = tails + insn::units(&scratch.sequences.tails);
+        let exits = &mut scratch.protected.exits;
+        exits.clear();
+        if ends.exits && ends.leave.is_none() {
+            let others = &scratch.sequences.apart;
+            exits.extend(ends.in_place.map(|pc| (scratch.layout.start(pc), tails)));
+            exits.extend((ends.in_place.is_none() && !ends.apart).then_some((tails, handler)));
+            exits.extend(others.iter().map(|at| (tails + at.0, tails + at.1)));
+        }
+        self.build_tries(entries, handler, scratch)?;
+        let count = scratch.tries_out.count().ok_or(Reason::Unsupported)?;
+        let at = start + code_item::TRIES_SIZE;
+        out[at..at + 2].copy_from_slice(&count.to_le_bytes());
         if count > 0 {
             code_item::align(out, start);
             if !scratch.tries_out.put(out) {
-                return Ok(Err(Reason::CodeTooLarge));
+                return Err(Reason::CodeTooLarge.into());
             }
         }
-        let growth = (out.len() - start) as i64 - code.size()? as i64;
-        Ok(Ok(Lowered { growth }))
+        Ok(())
     }
 
     /// How a returned value is moved; `None` for none.
     fn width(&self) -> Option<Width> {
-        match self.shape.shorty.first() {
+        match self.method.shorty.first() {
             None | Some(b'V') => None,
             Some(&letter) => Some(Width::of(letter)),
         }
     }
 
     /// Lays the new code out.
-    fn place(&self, entries: &[u32], in_place: Option<u32>, enters: bool, scratch: &mut Scratch) {
-        let Scratch {
-            layout,
-            branches,
-            payloads,
-            jumbos,
+    fn place(&self, entries: &[u32], places: Places, scratch: &mut Scratch) {
+        let Sequences {
             prologue,
             enter,
             exit,
-            stops,
             ..
-        } = scratch;
+        } = &scratch.sequences;
+        let Found {
+            branches,
+            payloads,
+            jumbos,
+            ..
+        } = &mut scratch.found;
         let fixed = std::iter::once((0, Place::Prologue, insn::units(prologue)))
             .chain(
                 entries
                     .iter()
-                    .filter(|_| enters)
+                    .filter(|_| places.enters)
                     .map(|&pc| (pc, Place::Prologue, insn::units(enter))),
             )
-            .chain(in_place.map(|pc| (pc, Place::Before, insn::units(exit))))
+            .chain((places.in_place).map(|pc| (pc, Place::Before, insn::units(exit))))
             .filter(|s| s.2 > 0);
+        let (layout, stops) = (&mut scratch.layout, &mut scratch.stops);
         branches::solve(layout, stops, fixed, jumbos, branches, payloads, self.units);
     }
 
@@ -477,15 +415,15 @@ impl Job<'_, '_> {
             copied = change.pc;
             if change.prologue > 0 {
                 if change.pc == 0 {
-                    out.extend_from_slice(&scratch.prologue);
+                    out.extend_from_slice(&scratch.sequences.prologue);
                 }
                 if insn::units(&out[body..]) < scratch.layout.target(change.pc) {
-                    out.extend_from_slice(&scratch.enter);
+                    out.extend_from_slice(&scratch.sequences.enter);
                 }
             }
             if change.before > 0 {
                 if in_place == Some(change.pc) {
-                    out.extend_from_slice(&scratch.exit);
+                    out.extend_from_slice(&scratch.sequences.exit);
                 } else {
                     // Alignment of a payload.
                     out.resize(out.len() + 2 * change.before as usize, 0);
@@ -502,15 +440,18 @@ impl Job<'_, '_> {
                 copied = insn.end();
                 if insn.opcode == op::CONST_STRING {
                     let register = scheme.renumbered(insn.a) as u16;
-                    let new = self.map.strings[insn.index() as usize];
+                    let new = self.remap.strings[insn.index() as usize];
                     let first = u16::from(op::CONST_STRING_JUMBO) | register << 8;
                     out.extend_from_slice(&first.to_le_bytes());
                     out.extend_from_slice(&new.to_le_bytes());
                 } else {
                     let at = out.len();
                     self.put_chunk(scheme, change.pc, copied, out)?;
-                    let i = scratch.branches.binary_search_by_key(&change.pc, |b| b.pc);
-                    let grown = i.map_or(0, |i| scratch.branches[i].growth as usize);
+                    let i = scratch
+                        .found
+                        .branches
+                        .binary_search_by_key(&change.pc, |b| b.pc);
+                    let grown = i.map_or(0, |i| scratch.found.branches[i].growth as usize);
                     out.resize(at + 2 * (insn.len as usize + grown), 0);
                 }
             }
@@ -527,7 +468,7 @@ impl Job<'_, '_> {
         while pc < to - from {
             let (len, is_payload) = insn::length(chunk, pc)?;
             if !is_payload {
-                let remapped = insn::remap_one(chunk, pc, self.map)
+                let remapped = insn::remap_one(chunk, pc, self.remap)
                     .map_err(|e| e.offset_by(from as usize * 2))?;
                 debug_assert_eq!(remapped, Remapped::Done);
                 if let Scheme::Live { id, spare } = scheme {
@@ -545,13 +486,3 @@ impl Job<'_, '_> {
 
 /// Different sets of monitors that code holds where nothing else catches all: a handler each.
 const MAX_HANDLERS: usize = 16;
-
-mod leaf;
-mod leave;
-mod sequences;
-#[cfg(test)]
-mod simulation;
-#[cfg(test)]
-mod tests;
-mod tries;
-mod walk;

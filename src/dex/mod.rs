@@ -1,45 +1,37 @@
 //! Dalvik executables: scan for join points, weave hooks in.
 //!
 //! [`Dex::parse`] reads the frame of the file; [`scan`] shows its methods to a planner; [`weave`] writes
-//! the file with the planned methods' hooks.
+//! the file with the planned methods' hooks; [`verify`] checks one.
+//!
+//! Each module uses those above it (`tests/architecture.rs`):
+//!
+//! - `format`: the file's tables, classes, code items and instructions; old to new indices
+//! - `scan`: methods as join points
+//! - `ids`: new rows of the tables, and what follows from them
+//! - `analysis`: facts of a body: flow, monitors, constructors, own fields, arrays
+//! - `lower`: advice to instructions, one code item at a time
+//! - `hooks`: the methods that woven code calls
+//! - `bodies`: all code items of a file with their debug info, chunk by chunk
+//! - `write`: the new file around them
+//! - `weave`: from a plan to a file
+//! - `verify`: ART's rules, and that hooks come in pairs
 
+mod analysis;
 mod bodies;
-mod branches;
-mod checksums;
-mod class;
-pub mod code_item;
-mod constructor;
-mod data;
-pub mod debug_info;
-mod descriptors;
-mod file;
-mod flow;
-mod guards;
+mod format;
+mod hooks;
 mod ids;
-pub mod insn;
-mod layout;
-pub mod lower;
-mod monitors;
-mod near;
-mod numbering;
-pub mod opcodes;
-mod order;
-pub mod own_fields;
-mod part;
-mod pc_lines;
-mod registers;
-pub mod remap;
-mod renumber;
+mod lower;
 mod scan;
-mod sections;
 #[cfg(test)]
 mod testing;
-mod values;
-pub mod verify;
+mod verify;
+mod weave;
 mod write;
 
-pub use file::{Dex, MAGIC};
-pub use numbering::first_numbers;
-pub use renumber::Renumbering;
+pub use format::file::Dex;
+pub use ids::numbers::first_numbers;
+pub use ids::profile_remap::ProfileRemap;
 pub use scan::scan;
-pub use write::{HOOKS, Run, Scratch, Woven, one_by_one, weave, weave_on};
+pub use verify::{checksums, verify};
+pub use weave::{Run, Scratch, Woven, one_by_one, weave};

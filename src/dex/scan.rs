@@ -1,12 +1,13 @@
 //! Shows the methods of a dex file as join points.
 
 use crate::aspect::joinpoint::{
-    Access, EachName, Kinds, Method, MethodDetails, Type, TypeDetails, Visitor,
+    Access, EachName, Kinds, Method, MethodDetails, Shape, Type, TypeDetails, Visitor,
 };
-use crate::bytes::{Cursor, mutf8};
-use crate::dex::class::{Budget, ClassDef, Members, flag};
-use crate::dex::descriptors::Descriptors;
-use crate::dex::file::{Dex, File, NO_INDEX, u32_at};
+use crate::bytes::{Cursor, mutf8, u32_at};
+use crate::dex::format::class::{Budget, ClassDef, Members, flag};
+use crate::dex::format::code_item;
+use crate::dex::format::descriptors::Descriptors;
+use crate::dex::format::file::{Dex, File, NO_INDEX};
 use crate::error::{Error, Result};
 use std::cell::Cell;
 
@@ -47,7 +48,7 @@ fn scan_file(file: &File<'_>, visitor: &mut dyn Visitor) -> Result<()> {
             let descriptor = descriptors.of(proto)?;
             let code =
                 units(file, method.code).map_err(|e| e.in_method(file.method_label(method.id)))?;
-            let shape = shape(code, &name);
+            let shape = shape(code);
             visitor.method(
                 index,
                 &Method {
@@ -57,7 +58,7 @@ fn scan_file(file: &File<'_>, visitor: &mut dyn Visitor) -> Result<()> {
                     kinds: kinds(method.access, &name, descriptor, shape),
                     has_body: method.code != 0,
                     size: code.len() as u32 * 2,
-                    trivial: shape != Shape::Other,
+                    trivial: shape.is_trivial(name == "<init>"),
                     details: &Details {
                         class: &class,
                         id: method.id,
@@ -73,8 +74,8 @@ fn scan_file(file: &File<'_>, visitor: &mut dyn Visitor) -> Result<()> {
     Ok(())
 }
 
-/// How much may be told of types and methods besides their names. That is looked up as often as rules ask, and lists and
-/// names may be shared: a small file could have work done without end.
+/// A limit on look-ups of annotations, interfaces and parameters. Hostile files share lists and names, so a small file
+/// could cause work without end.
 struct Patience(Cell<Option<usize>>);
 
 impl Patience {
@@ -93,8 +94,8 @@ impl Patience {
         left.is_some()
     }
 
-    /// Tells a name, unless too much was told.
-    fn tell(&self, name: &str, each: EachName<'_>) -> bool {
+    /// Shows a name, unless the limit is reached.
+    fn show(&self, name: &str, each: EachName<'_>) -> bool {
         let allowed = self.allows(name.len());
         if allowed {
             each(name);
@@ -118,8 +119,7 @@ fn units<'a>(file: &File<'a>, at: u32) -> Result<&'a [[u8; 2]]> {
     if at == 0 {
         return Ok(&[]);
     }
-    // Behind four 16-bit numbers and the debug info's offset.
-    let mut cursor = Cursor::at(file.bytes, at as usize + 12);
+    let mut cursor = Cursor::at(file.bytes, at as usize + code_item::INSNS_SIZE);
     let count = cursor.le_u32()? as usize;
     match cursor.take(count.saturating_mul(2)) {
         Ok(bytes) => Ok(bytes.as_chunks().0),
@@ -140,23 +140,12 @@ fn kinds(flags: u32, name: &str, descriptor: &str, shape: Shape) -> Kinds {
     let kinds = Kinds::of_java(name, descriptor, has(flag::BRIDGE), has(flag::SYNTHETIC));
     match shape {
         Shape::Accessor => kinds.with(Kinds::ACCESSOR),
-        Shape::Empty | Shape::Other => kinds,
+        _ => kinds,
     }
 }
 
-/// What a short body does.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Shape {
-    /// Nothing, or it returns a constant or an argument.
-    Empty,
-    /// It reads or writes one field.
-    Accessor,
-    /// Something worth a trace.
-    Other,
-}
-
-/// Recognises bodies that are not worth a trace by their opcodes alone.
-fn shape(code: &[[u8; 2]], name: &str) -> Shape {
+/// The shape of a short body, by its opcodes alone.
+fn shape(code: &[[u8; 2]]) -> Shape {
     /// `return`, `return-wide`, `return-object`.
     const XRETURN: std::ops::RangeInclusive<u8> = 0x0f..=0x11;
     const RETURN_VOID: u8 = 0x0e;
@@ -176,10 +165,8 @@ fn shape(code: &[[u8; 2]], name: &str) -> Shape {
                 Shape::Other
             }
         }
-        // `invoke-direct {this}`: the call of the superclass's constructor and nothing else.
-        0x70 if name == "<init>" && code[0][1] == 0x10 && op(3) == RETURN_VOID && last(3) => {
-            Shape::Empty
-        }
+        // `invoke-direct {this}`; in a constructor: the call of another one and nothing else.
+        0x70 if code[0][1] == 0x10 && op(3) == RETURN_VOID && last(3) => Shape::Forwards,
         // `iget*`, `sget*`.
         0x52..=0x58 | 0x60..=0x66 if XRETURN.contains(&op(2)) && last(2) => Shape::Accessor,
         // `iput*`, `sput*`.
@@ -195,8 +182,7 @@ struct Class<'f, 'a> {
 }
 
 impl Class<'_, '_> {
-    /// The names of an annotation set's annotations, but for those that only the system reads. What is
-    /// malformed ends the list.
+    /// Shows the names of a set's annotations, without those for the system. Malformed input ends the list.
     fn annotation_set(&self, at: u32, each: EachName<'_>) -> Result<()> {
         const VISIBILITY_SYSTEM: u8 = 2;
         if at == 0 {
@@ -205,13 +191,13 @@ impl Class<'_, '_> {
         let mut set = Cursor::at(self.file.bytes, at as usize);
         for _ in 0..set.le_u32()? {
             let mut item = Cursor::at(self.file.bytes, set.le_u32()? as usize);
-            let told = match item.u8()? {
+            let shown = match item.u8()? {
                 VISIBILITY_SYSTEM => self.patience.allows(0),
                 _ => self
                     .patience
-                    .tell(&self.file.type_name(item.uleb32()?)?, each),
+                    .show(&self.file.type_name(item.uleb32()?)?, each),
             };
-            if !told {
+            if !shown {
                 break;
             }
         }
@@ -248,12 +234,12 @@ impl TypeDetails for Class<'_, '_> {
         if self.def.superclass != NO_INDEX
             && let Ok(name) = self.file.type_name(self.def.superclass)
         {
-            self.patience.tell(&name, each);
+            self.patience.show(&name, each);
         }
         for row in self.file.type_list(self.def.interfaces).unwrap_or_default() {
             // A name that cannot be read ends the list, too.
             let name = self.file.type_name(u32::from(u16::from_le_bytes(*row)));
-            if !name.is_ok_and(|name| self.patience.tell(&name, each)) {
+            if !name.is_ok_and(|name| self.patience.show(&name, each)) {
                 break;
             }
         }
@@ -277,8 +263,8 @@ impl MethodDetails for Details<'_, '_, '_> {
         let list = file.proto(self.proto).and_then(|p| file.type_list(p.2));
         for row in list.unwrap_or_default() {
             let descriptor = file.descriptor(u32::from(u16::from_le_bytes(*row)));
-            let told = |descriptor| self.class.tell_type(&mutf8(descriptor), each);
-            if !descriptor.is_ok_and(told) {
+            let shown = |descriptor| self.class.show_type(&mutf8(descriptor), each);
+            if !descriptor.is_ok_and(shown) {
                 break;
             }
         }
@@ -288,14 +274,14 @@ impl MethodDetails for Details<'_, '_, '_> {
         let file = self.class.file;
         let returns = file.proto(self.proto).and_then(|p| file.descriptor(p.1));
         if let Ok(descriptor) = returns {
-            self.class.tell_type(&mutf8(descriptor), each);
+            self.class.show_type(&mutf8(descriptor), each);
         }
     }
 }
 
 impl Class<'_, '_> {
-    /// Tells a descriptor as rules write types: `int`, `java/util/Map$Entry`, `byte[]`.
-    fn tell_type(&self, descriptor: &str, each: EachName<'_>) -> bool {
+    /// Shows a descriptor as rules write types: `int`, `java/util/Map$Entry`, `byte[]`.
+    fn show_type(&self, descriptor: &str, each: EachName<'_>) -> bool {
         let element = descriptor.trim_start_matches('[');
         let dimensions = descriptor.len() - element.len();
         let name = match element {
@@ -314,10 +300,10 @@ impl Class<'_, '_> {
                 .unwrap_or(element),
         };
         if dimensions == 0 {
-            self.patience.tell(name, each)
+            self.patience.show(name, each)
         } else {
             self.patience
-                .tell(&format!("{name}{}", "[]".repeat(dimensions)), each)
+                .show(&format!("{name}{}", "[]".repeat(dimensions)), each)
         }
     }
 }

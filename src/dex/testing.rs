@@ -1,9 +1,9 @@
 //! Code items built in tests, and shown.
 
 use crate::bytes::put_uleb32;
-use crate::dex::code_item::{self, Code, Handler};
-use crate::dex::insn;
-use crate::dex::opcodes::{BRANCH, Format, Index};
+use crate::dex::format::code_item::{self, Code, Handler};
+use crate::dex::format::insn;
+use crate::dex::format::opcodes::{BRANCH, Format, Index};
 use std::fmt::Write;
 
 /// Code units as bytes.

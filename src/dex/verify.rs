@@ -1,28 +1,27 @@
-//! Whether a dex file's code holds together, after the rules of ART's method verifier: what every
-//! register holds at every instruction, uninitialised objects, pairs, handlers, monitors, payloads.
+//! Verifies a dex file's code by the rules of ART's method verifier: the contents of every register at every instruction,
+//! uninitialised objects, pairs, handlers, monitors, payloads. Woven methods must also call their hooks in pairs.
 //!
-//! Woven methods must call their hooks in pairs, too.
-//!
-//! What classes from outside the file decide is taken to be right. Devices do the same with what
-//! they cannot resolve, and look again when it is run.
+//! Facts about classes outside the file are assumed. Devices do the same, and verify again at run time.
 
+mod frame;
 mod hooks;
 mod method;
 mod statics;
 mod step;
 mod types;
 
-use crate::dex::class::{ClassDef, Members};
-use crate::dex::code_item::Code;
-use crate::dex::file::{Dex, File, u32_at};
-use crate::dex::order;
+use crate::bytes::u32_at;
+use crate::dex::format::class::{ClassDef, Members};
+use crate::dex::format::code_item::Code;
+use crate::dex::format::file::{Dex, File};
+use crate::dex::format::order;
 use crate::error::{Error, Result, Verdict};
 use method::Checker;
 
-/// `ACC_STATIC`, `ACC_CONSTRUCTOR`.
+/// `ACC_STATIC`.
 const ACC_STATIC: u32 = 0x8;
 
-/// Code may be shared between methods, but not so much that the work exceeds the file many times.
+/// How many times the file's size the verified code may be: methods may share code.
 const MAX_SHARING: usize = 64;
 
 /// Verifies a dex file, or all of a container.
@@ -42,13 +41,13 @@ pub fn verify(bytes: &[u8]) -> Verdict {
     verdict
 }
 
-/// Compares each dex with its checksum, without which Android loads none. The signature it does not look at.
+/// Compares each dex with its checksum, which Android demands; ignores the signature.
 pub fn checksums(bytes: &[u8]) -> Result<()> {
     for file in &Dex::parse(bytes)?.files {
         let dex = &file.bytes[file.start..][..file.size];
-        let (told, is) = (u32_at(dex, 8), simd_adler32::adler32(&&dex[12..]));
-        if told != is {
-            let what = format!("the checksum is {told:08x}, that of the bytes {is:08x}");
+        let (stored, is) = (u32_at(dex, 8), simd_adler32::adler32(&&dex[12..]));
+        if stored != is {
+            let what = format!("the checksum is {stored:08x}, that of the bytes {is:08x}");
             return Err(Error::malformed(file.start + 8, what));
         }
     }
@@ -60,6 +59,7 @@ fn verify_file(file: &File<'_>, verdict: &mut Verdict) -> Result<()> {
     let mut budget = file.bytes.len().saturating_mul(MAX_SHARING);
     for row in file.classes {
         let class = ClassDef::read(row);
+        verdict.types += 1;
         if class.data == 0 {
             continue;
         }

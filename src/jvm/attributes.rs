@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::jvm::signature;
 
 /// Appends a LineNumberTable; returns the line of its first entry. `early` are the pcs whose lines begin with the
-/// code inserted there: else a debugger that steps out of `super()` would stop once more at its line.
+/// insertion there, so that a debugger that steps out of `super()` does not stop at its line again.
 pub fn put_lines(out: &mut Vec<u8>, data: &[u8], layout: &Layout, early: &[u32]) -> Result<u16> {
     let mut cursor = Cursor::new(data);
     let count = cursor.be_u16()?;

@@ -12,7 +12,6 @@ pub const MAGIC: [u8; 4] = [0xca, 0xfe, 0xba, 0xbe];
 
 /// Access and property flags (JVMS 4.1-B, 4.6-A).
 pub mod flag {
-    #![allow(missing_docs)]
     pub const PUBLIC: u16 = 0x0001;
     pub const PRIVATE: u16 = 0x0002;
     pub const PROTECTED: u16 = 0x0004;
@@ -37,13 +36,9 @@ pub struct Class<'a> {
 /// A `method_info` in place.
 #[derive(Clone, Debug)]
 pub struct MethodInfo {
-    /// Where the structure lies.
     pub range: Range<usize>,
-    /// Its access flags.
     pub access: u16,
-    /// Index of its name.
     pub name: u16,
-    /// Index of its descriptor.
     pub descriptor: u16,
     /// Where its `Code` attribute lies, header included.
     pub code: Option<Range<usize>>,
@@ -54,11 +49,9 @@ pub struct MethodInfo {
 pub struct Code<'a> {
     /// Deepest operand stack.
     pub max_stack: u16,
-    /// Number of local variables.
     pub max_locals: u16,
     /// Offset of the instructions in the class file.
     pub offset: usize,
-    /// The instructions.
     pub insns: &'a [u8],
     /// The exception table: entries of 8 bytes.
     pub exceptions: &'a [u8],
@@ -69,16 +62,13 @@ pub struct Code<'a> {
 /// An attribute in place.
 #[derive(Clone, Copy)]
 pub struct Attribute<'a> {
-    /// Index of its name.
     pub name: u16,
     /// Offset of its first byte, the name's index.
     pub start: usize,
-    /// Its contents.
     pub data: &'a [u8],
 }
 
 impl Attribute<'_> {
-    /// Offset of the contents.
     pub fn offset(&self) -> usize {
         self.start + 6
     }
@@ -173,11 +163,6 @@ impl<'a> Class<'a> {
     /// Whether this is a `module-info` (JVMS 4.1).
     pub fn is_module(&self) -> bool {
         self.access & flag::MODULE != 0
-    }
-
-    /// The major version: 45 for JDK 1.1, 61 for Java 17.
-    pub fn major_version(&self) -> u16 {
-        self.major
     }
 
     /// Full name in internal form (`java/util/Map$Entry`).

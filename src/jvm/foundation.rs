@@ -1,12 +1,11 @@
-//! The JDK's classes that the hooks run on: a hook in one of them would call itself without end.
+//! The JDK's classes that hooks run on: a hook in one of them would call itself without end.
 //!
-//! Once a thread has its lane, the hook library is guarded: what it calls on its slow paths may be woven, and hooks in
-//! there do nothing. In front of the guard lie the look-up of the lane (a thread-local variable, a weak reference), the
-//! clock, and the write into a mapped buffer. The lists are what a debugger saw entered there on JDK 17 and 25, with the
-//! other classes of the same kind that another JDK or another buffer would take, and the machinery that switches virtual
-//! threads, inside of which the current thread is neither the one nor the other.
+//! Once a thread has its lane, a guard stops hooks inside hooks. In front of the guard lie the look-up of the lane (a
+//! thread-local variable, a weak reference), the clock, and the write into a mapped buffer. The lists have what a debugger
+//! saw there on JDK 17 and 25, similar classes that another JDK or buffer would use, and the machinery that switches
+//! virtual threads, where the current thread is undefined.
 
-/// Packages of which every class is refused, packages below them not.
+/// Packages whose classes are all refused, without their subpackages.
 const PACKAGES: [&str; 4] = [
     "java/nio",
     "jdk/internal/misc",
@@ -30,9 +29,9 @@ const CLASSES: [&str; 12] = [
     "jdk/internal/util/Preconditions",
 ];
 
-/// Whether hooks cannot be put into the class of this internal name.
+/// Whether the class of this internal name gets no hooks.
 pub fn is_foundation(class: &[u8]) -> bool {
-    // Nearly every class is told apart by its first bytes.
+    // The first bytes decide for nearly every class.
     if !class.starts_with(b"java/") && !class.starts_with(b"jdk/internal/") {
         return false;
     }

@@ -3,19 +3,23 @@
 use crate::bytes::Cursor;
 use crate::edit::Layout;
 use crate::error::{Error, Result};
+use crate::jvm::insn::op;
 
 const SAME_LOCALS_1_EXTENDED: u8 = 247;
 const SAME_EXTENDED: u8 = 251;
 const FULL: u8 = 255;
 
-/// Verification types with an operand or a meaning that the weaver needs (JVMS 4.7.4).
-const ITEM_INTEGER: u8 = 1;
-const ITEM_FLOAT: u8 = 2;
-const ITEM_DOUBLE: u8 = 3;
-const ITEM_LONG: u8 = 4;
-const ITEM_UNINITIALIZED_THIS: u8 = 6;
-const ITEM_OBJECT: u8 = 7;
-const ITEM_UNINITIALIZED: u8 = 8;
+/// Tags of verification types (JVMS 4.7.4).
+pub mod item {
+    pub const INTEGER: u8 = 1;
+    pub const FLOAT: u8 = 2;
+    pub const DOUBLE: u8 = 3;
+    pub const LONG: u8 = 4;
+    pub const NULL: u8 = 5;
+    pub const UNINITIALIZED_THIS: u8 = 6;
+    pub const OBJECT: u8 = 7;
+    pub const UNINITIALIZED: u8 = 8;
+}
 
 /// One frame in place.
 struct Entry<'a> {
@@ -81,14 +85,14 @@ fn types(cursor: &mut Cursor<'_>, n: u32, flags: &mut (bool, bool)) -> Result<()
     for _ in 0..n {
         let at = cursor.position();
         match cursor.u8()? {
-            ITEM_OBJECT => {
+            item::OBJECT => {
                 cursor.be_u16()?;
             }
-            ITEM_UNINITIALIZED => {
+            item::UNINITIALIZED => {
                 cursor.be_u16()?;
                 flags.0 = true;
             }
-            ITEM_UNINITIALIZED_THIS => flags.1 = true,
+            item::UNINITIALIZED_THIS => flags.1 = true,
             0..=5 => {}
             other => {
                 return Err(Error::malformed(
@@ -110,35 +114,95 @@ pub fn pcs(data: &[u8], mut each: impl FnMut(u32, bool)) -> Result<()> {
     Ok(())
 }
 
+/// The change of a frame to the locals of the one before.
+pub enum LocalsChange<'a> {
+    /// They stay.
+    Same,
+    /// So many of the last ones end.
+    Fewer(usize),
+    /// So many come behind them.
+    More(usize),
+    /// All are listed, behind their count.
+    Locals {
+        /// The count and the verification types; the stack follows.
+        list: &'a [u8],
+        /// One of them is `uninitializedThis`.
+        uninitialised_this: bool,
+    },
+}
+
+/// Shows each frame's change to the locals.
+pub fn locals_changes<'a>(
+    data: &'a [u8],
+    mut each: impl FnMut(LocalsChange<'a>) -> Result<()>,
+) -> Result<()> {
+    entries(data, |e| {
+        each(match e.tag {
+            FULL => LocalsChange::Locals {
+                list: e.body,
+                uninitialised_this: e.has_uninitialized_this,
+            },
+            248..=250 => LocalsChange::Fewer(usize::from(SAME_EXTENDED - e.tag)),
+            252..=254 => LocalsChange::More(usize::from(e.tag - SAME_EXTENDED)),
+            _ => LocalsChange::Same,
+        })
+    })?;
+    Ok(())
+}
+
 /// The frame of the handler that is added at the end of the code: the stack is `[Throwable]`.
-#[derive(Clone, Copy)]
 pub struct HandlerFrame {
     /// Where the handler begins.
     pub pc: u32,
     /// Index of the `Class` constant for `java/lang/Throwable`.
     pub throwable: u16,
-    /// Whether no instruction stores into a parameter's variable, so that the method's initial
-    /// locals may still hold at every instruction.
-    pub keeps_parameters: bool,
+    /// Its local variables.
+    pub locals: HandlerLocals,
+}
+
+/// The local variables of the handler's frame.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HandlerLocals {
+    /// Those of the last frame without this many at their end: the parameters. No frame both drops locals and has a stack,
+    /// so frames that drop them stand in front of the handler, at unreachable instructions
+    /// ([`HandlerLocals::unreached`]).
+    Last(usize),
+    /// These.
+    Listed(Vec<VerificationType>),
+}
+
+/// Most locals that one frame drops.
+const MAX_CHOP: usize = 3;
+
+impl HandlerLocals {
+    /// Most locals to drop; for more a list is as short.
+    pub const MAX_DROPPED: usize = 3 * MAX_CHOP;
+
+    /// The one-byte instructions in front of the handler that carry frames; the last one pushes a value that fits
+    /// `Throwable`.
+    pub fn unreached(&self) -> &'static [u8] {
+        const CODE: [u8; 3] = [op::NOP, op::NOP, op::ACONST_NULL];
+        match self {
+            HandlerLocals::Last(dropped) => &CODE[CODE.len() - dropped.div_ceil(MAX_CHOP)..],
+            HandlerLocals::Listed(_) => &[],
+        }
+    }
 }
 
 /// Appends the contents of a StackMapTable with its frames moved and the handler's frame added.
 /// `data` is empty where the method had no such attribute.
 ///
 /// Every local of every covered instruction is assignable to TOP, so a handler frame without
-/// locals is always right (JVMS 4.10.1.2). Where the locals of the last frame are the initial ones, and
-/// nothing narrows or overwrites them, the same frame can be said in four bytes instead of ten.
+/// locals is always right (JVMS 4.10.1.2). Where the parameters can stay in it, they do: see [`crate::jvm::parameters`].
 pub fn relocate(
     out: &mut Vec<u8>,
     data: &[u8],
     layout: &Layout,
-    handler: Option<HandlerFrame>,
+    handler: Option<&HandlerFrame>,
 ) -> Result<()> {
     let count_at = out.len();
     out.extend_from_slice(&[0, 0]);
     let mut next = 0u32;
-    // Locals appended to the initial ones so far; None once they are unknown.
-    let mut appended = Some(0u8);
     let mut count = 0;
     if !data.is_empty() {
         count = entries(data, |e| {
@@ -151,13 +215,6 @@ pub fn relocate(
                     put_delta(out, 64, SAME_LOCALS_1_EXTENDED, delta);
                 }
                 tag => {
-                    appended = match tag {
-                        FULL => None,
-                        ..SAME_EXTENDED => {
-                            appended.and_then(|n| n.checked_sub(SAME_EXTENDED - tag))
-                        }
-                        _ => appended.and_then(|n| n.checked_add(tag - SAME_EXTENDED)),
-                    };
                     out.push(tag);
                     out.extend_from_slice(&(delta as u16).to_be_bytes());
                 }
@@ -171,17 +228,31 @@ pub fn relocate(
         })?;
     }
     if let Some(handler) = handler {
-        let delta = distance(handler.pc, next)?;
-        if handler.keeps_parameters && appended == Some(0) {
-            put_delta(out, 64, SAME_LOCALS_1_EXTENDED, delta);
-        } else {
-            out.push(FULL);
-            out.extend_from_slice(&(delta as u16).to_be_bytes());
-            out.extend_from_slice(&[0, 0, 0, 1]);
+        let mut put = 1;
+        match &handler.locals {
+            HandlerLocals::Last(dropped) => {
+                let frames = dropped.div_ceil(MAX_CHOP);
+                let mut dropped = *dropped;
+                for pc in handler.pc - frames as u32..handler.pc {
+                    let n = dropped.min(MAX_CHOP);
+                    dropped -= n;
+                    out.push(SAME_EXTENDED - n as u8);
+                    out.extend_from_slice(&(distance(pc, next)? as u16).to_be_bytes());
+                    next = pc + 1;
+                    put += 1;
+                }
+                put_delta(out, 64, SAME_LOCALS_1_EXTENDED, distance(handler.pc, next)?);
+            }
+            HandlerLocals::Listed(locals) => {
+                out.push(FULL);
+                out.extend_from_slice(&(distance(handler.pc, next)? as u16).to_be_bytes());
+                put_list(out, locals, layout);
+                out.extend_from_slice(&[0, 1]);
+            }
         }
-        out.push(ITEM_OBJECT);
+        out.push(item::OBJECT);
         out.extend_from_slice(&handler.throwable.to_be_bytes());
-        count = count.checked_add(1).ok_or_else(too_many)?;
+        count = count.checked_add(put).ok_or_else(too_many)?;
     }
     out[count_at..count_at + 2].copy_from_slice(&count.to_be_bytes());
     Ok(())
@@ -215,8 +286,8 @@ fn put_types_moved(out: &mut Vec<u8>, e: &Entry<'_>, layout: &Layout) -> Result<
             let tag = cursor.u8()?;
             out.push(tag);
             match tag {
-                ITEM_OBJECT => out.extend_from_slice(cursor.take(2)?),
-                ITEM_UNINITIALIZED => {
+                item::OBJECT => out.extend_from_slice(cursor.take(2)?),
+                item::UNINITIALIZED => {
                     let new_insn = layout.insn(u32::from(cursor.be_u16()?));
                     out.extend_from_slice(&(new_insn as u16).to_be_bytes());
                 }
@@ -242,7 +313,7 @@ fn put_types_moved(out: &mut Vec<u8>, e: &Entry<'_>, layout: &Layout) -> Result<
 /// A verification type: its tag and operand (a class index or a pc), if it has one.
 pub type VerificationType = (u8, u16);
 
-/// A frame with all its locals spelt out; needed where a new frame goes between existing ones.
+/// A frame with all its locals, as new frames between existing ones need it.
 #[derive(Clone, Debug)]
 pub struct FullFrame {
     /// Old pc of the instruction that it belongs to.
@@ -253,58 +324,16 @@ pub struct FullFrame {
     pub stack: Vec<VerificationType>,
 }
 
-/// The initial locals of a method (JVMS 4.10.1.6). `class_index` gives a `Class` constant for an
-/// internal name or array descriptor.
-pub fn initial_locals(
-    descriptor: &[u8],
-    this: Option<VerificationType>,
-    mut class_index: impl FnMut(&[u8]) -> u16,
-) -> Vec<VerificationType> {
-    let mut locals: Vec<_> = this.into_iter().collect();
-    let mut rest = descriptor.strip_prefix(b"(").unwrap_or(b"");
-    while let Some(&first) = rest.first().filter(|&&b| b != b')') {
-        let dimensions = rest.iter().take_while(|&&b| b == b'[').count();
-        let len = match rest.get(dimensions) {
-            Some(b'L') => rest
-                .iter()
-                .position(|&b| b == b';')
-                .map_or(rest.len(), |i| i + 1),
-            _ => (dimensions + 1).min(rest.len()),
-        };
-        let (ty, after) = rest.split_at(len);
-        locals.push(match first {
-            b'J' => (ITEM_LONG, 0),
-            b'D' => (ITEM_DOUBLE, 0),
-            b'F' => (ITEM_FLOAT, 0),
-            b'[' => (ITEM_OBJECT, class_index(ty)),
-            b'L' => (ITEM_OBJECT, class_index(&ty[1..ty.len() - 1])),
-            _ => (ITEM_INTEGER, 0),
-        });
-        rest = after;
-    }
-    locals
-}
-
-/// The type of `this`: uninitialised in a constructor.
-pub fn this_type(constructor: bool, this_class: u16) -> VerificationType {
-    if constructor {
-        (ITEM_UNINITIALIZED_THIS, 0)
-    } else {
-        (ITEM_OBJECT, this_class)
-    }
-}
-
-/// Most locals of all frames of a method together that are spelt out: hostile code could ask for
-/// gigabytes.
+/// Most locals that are spelt out in all frames of a method.
 const MAX_EXPANDED: usize = 4 << 20;
 
-/// Spells out all frames; `None` where that would take memory out of proportion.
+/// Spells out all frames; `None` where they would take too much memory.
 pub fn expand(data: &[u8], initial: Vec<VerificationType>) -> Result<Option<Vec<FullFrame>>> {
     fn read(cursor: &mut Cursor<'_>, n: usize) -> Result<Vec<VerificationType>> {
         (0..n)
             .map(|_| {
                 Ok(match cursor.u8()? {
-                    tag @ (ITEM_OBJECT | ITEM_UNINITIALIZED) => (tag, cursor.be_u16()?),
+                    tag @ (item::OBJECT | item::UNINITIALIZED) => (tag, cursor.be_u16()?),
                     tag => (tag, 0),
                 })
             })
@@ -346,13 +375,29 @@ pub fn expand(data: &[u8], initial: Vec<VerificationType>) -> Result<Option<Vec<
     Ok((total <= MAX_EXPANDED).then_some(frames))
 }
 
+/// Appends verification types behind their count.
+fn put_list(out: &mut Vec<u8>, list: &[VerificationType], layout: &Layout) {
+    out.extend_from_slice(&(list.len() as u16).to_be_bytes());
+    for &(tag, operand) in list {
+        out.push(tag);
+        match tag {
+            item::OBJECT => out.extend_from_slice(&operand.to_be_bytes()),
+            item::UNINITIALIZED => {
+                let new_insn = layout.insn(u32::from(operand)) as u16;
+                out.extend_from_slice(&new_insn.to_be_bytes());
+            }
+            _ => {}
+        }
+    }
+}
+
 /// Appends the contents of a StackMapTable of full frames only: `(new pc, frame)` in order, then the
 /// handler's.
 pub fn put_full<'f>(
     out: &mut Vec<u8>,
     frames: impl Iterator<Item = (u32, &'f FullFrame)>,
     layout: &Layout,
-    handler: Option<HandlerFrame>,
+    handler: Option<&HandlerFrame>,
 ) -> Result<()> {
     let count_at = out.len();
     out.extend_from_slice(&[0, 0]);
@@ -363,18 +408,7 @@ pub fn put_full<'f>(
             out.push(FULL);
             out.extend_from_slice(&(distance(pc, next)? as u16).to_be_bytes());
             for list in [locals, stack] {
-                out.extend_from_slice(&(list.len() as u16).to_be_bytes());
-                for &(tag, operand) in list {
-                    out.push(tag);
-                    match tag {
-                        ITEM_OBJECT => out.extend_from_slice(&operand.to_be_bytes()),
-                        ITEM_UNINITIALIZED => {
-                            let new_insn = layout.insn(u32::from(operand)) as u16;
-                            out.extend_from_slice(&new_insn.to_be_bytes());
-                        }
-                        _ => {}
-                    }
-                }
+                put_list(out, list, layout);
             }
             next = pc + 1;
             count = count.checked_add(1).ok_or_else(too_many)?;
@@ -384,7 +418,10 @@ pub fn put_full<'f>(
         put(pc, &frame.locals, &frame.stack)?;
     }
     if let Some(handler) = handler {
-        put(handler.pc, &[], &[(ITEM_OBJECT, handler.throwable)])?;
+        let HandlerLocals::Listed(locals) = &handler.locals else {
+            unreachable!("where islands are, the locals are listed");
+        };
+        put(handler.pc, locals, &[(item::OBJECT, handler.throwable)])?;
     }
     out[count_at..count_at + 2].copy_from_slice(&count.to_be_bytes());
     Ok(())
@@ -396,30 +433,37 @@ mod tests {
     use crate::edit::Place;
 
     #[test]
-    fn the_short_handler_frame_needs_untouched_parameters() {
+    fn the_handlers_frame_drops_what_is_not_a_parameter() {
         let layout = Layout::default();
-        let handler = |keeps_parameters| {
-            Some(HandlerFrame {
+        let frame = |data: &[u8], locals| {
+            let handler = HandlerFrame {
                 pc: 9,
                 throwable: 0x1234,
-                keeps_parameters,
-            })
-        };
-        let frame = |data: &[u8], keeps| {
+                locals,
+            };
             let mut out = vec![];
-            relocate(&mut out, data, &layout, handler(keeps)).unwrap();
+            relocate(&mut out, data, &layout, Some(&handler)).unwrap();
             out
         };
-        assert_eq!(frame(&[], true), [0, 1, 64 + 9, 7, 0x12, 0x34]);
+        use HandlerLocals::{Last, Listed};
+        assert_eq!(frame(&[], Last(0)), [0, 1, 64 + 9, 7, 0x12, 0x34]);
         assert_eq!(
-            frame(&[], false),
-            [0, 1, 255, 0, 9, 0, 0, 0, 1, 7, 0x12, 0x34]
+            frame(&[], Listed(vec![(1, 0), (7, 0x5678)])),
+            [0, 1, 255, 0, 9, 0, 2, 1, 7, 0x56, 0x78, 0, 1, 7, 0x12, 0x34]
         );
-        // append one at 2, chop one at 5: the initial locals again
-        let balanced = [0, 2, 252, 0, 2, 1, 250, 0, 2];
-        assert_eq!(frame(&balanced, true)[9..], [64 + 3, 7, 0x12, 0x34]);
-        // chop one of the initial ones
-        assert_eq!(frame(&[0, 1, 250, 0, 2], true)[5], 255);
+        // One more local at 2: a frame at 8 drops it.
+        let one = [0, 1, 252, 0, 2, 1];
+        assert_eq!(
+            frame(&one, Last(1)),
+            [0, 3, 252, 0, 2, 1, 250, 0, 5, 64, 7, 0x12, 0x34]
+        );
+        // Five more: frames at 7 and 8.
+        assert_eq!(
+            frame(&[], Last(5))[..],
+            [0, 3, 248, 0, 7, 249, 0, 0, 64, 7, 0x12, 0x34]
+        );
+        assert_eq!(Last(5).unreached(), [op::NOP, op::ACONST_NULL]);
+        assert!(Last(0).unreached().is_empty());
     }
 
     #[test]

@@ -4,12 +4,14 @@ use crate::error::{Error, Result};
 
 /// Opcodes that the weaver names.
 pub mod op {
-    #![allow(missing_docs)]
+    pub const NOP: u8 = 0;
+    pub const ACONST_NULL: u8 = 1;
     pub const LDC: u8 = 18;
     pub const LDC_W: u8 = 19;
     pub const ALOAD: u8 = 25;
     pub const ALOAD_0: u8 = 42;
     pub const ALOAD_3: u8 = 45;
+    pub const AALOAD: u8 = 50;
     pub const ASTORE: u8 = 58;
     pub const ASTORE_0: u8 = 75;
     pub const ASTORE_3: u8 = 78;
@@ -28,6 +30,7 @@ pub mod op {
     pub const TABLESWITCH: u8 = 170;
     pub const LOOKUPSWITCH: u8 = 171;
     pub const IRETURN: u8 = 172;
+    pub const ARETURN: u8 = 176;
     pub const RETURN: u8 = 177;
     pub const GETSTATIC: u8 = 178;
     pub const PUTSTATIC: u8 = 179;
@@ -37,7 +40,11 @@ pub mod op {
     pub const INVOKESPECIAL: u8 = 183;
     pub const INVOKESTATIC: u8 = 184;
     pub const INVOKEDYNAMIC: u8 = 186;
+    pub const NEW: u8 = 187;
+    pub const NEWARRAY: u8 = 188;
+    pub const ANEWARRAY: u8 = 189;
     pub const ATHROW: u8 = 191;
+    pub const CHECKCAST: u8 = 192;
     pub const WIDE: u8 = 196;
     pub const MULTIANEWARRAY: u8 = 197;
     pub const IFNULL: u8 = 198;
@@ -46,7 +53,7 @@ pub mod op {
     pub const JSR_W: u8 = 201;
 }
 
-/// What a walk over code must look at; everything else is passed by its length alone.
+/// Kinds of instructions for a walk over code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Form {
@@ -58,7 +65,6 @@ pub enum Form {
     WideBranch,
     /// `tableswitch` or `lookupswitch`.
     Switch,
-    /// A return.
     Return,
     /// A store into the local variable of the operand.
     Store,
@@ -66,7 +72,7 @@ pub enum Form {
     StoreN,
     /// The `wide` prefix.
     Wide,
-    /// Not an instruction of a class file.
+    /// No instruction.
     Invalid,
 }
 
@@ -110,11 +116,8 @@ static FORM: [Form; 256] = {
 /// One instruction in place.
 #[derive(Clone, Copy, Debug)]
 pub struct Insn {
-    /// Where it begins.
     pub pc: u32,
-    /// Bytes that it takes.
     pub len: u32,
-    /// Its opcode.
     pub opcode: u8,
     /// What must be looked at.
     pub form: Form,
@@ -268,7 +271,7 @@ pub fn put_switch(
     out.extend_from_slice(&code[copied..end]);
 }
 
-/// Words popped and pushed, for instructions whose effect the opcode alone tells.
+/// Words popped and pushed, where the opcode alone decides.
 pub fn stack_effect(opcode: u8) -> Option<(u8, u8)> {
     Some(match opcode {
         0 | 132 | 167 | 169 | 177 | 200 => (0, 0),

@@ -7,23 +7,24 @@
 //!     dup; ldc id; invokestatic error; athrow         a catch-all handler at the end
 //! ```
 //!
-//! One range protects everything behind the enter hook, exit hooks included: hooks swallow their own
-//! failures, and where the call of the exit hook itself finds the stack exhausted, the handler
-//! still accounts for the method's end. The handler comes last in the table, below the method's own.
+//! One range protects everything behind the enter hook, exit hooks included: if the call of an exit hook exhausts the
+//! stack, the handler still reports the method's end. The handler comes last in the table, below the method's own.
 //!
 //! A section of Android's trace lies within the hooks: it begins behind enter, and ends in front of exit and error.
 
 use crate::aspect::advice::{Advice, Reason};
+use crate::aspect::attempt::Attempt;
 use crate::aspect::plan::Planned;
 use crate::edit::{Layout, Place};
 use crate::error::{Error, Result};
+use crate::jvm::android_trace;
 use crate::jvm::attributes::{put_lines, put_type_annotations, put_variables};
 use crate::jvm::class::{Class, Code, MethodInfo, attributes, flag};
 use crate::jvm::constructor;
-use crate::jvm::frames::{self, FullFrame, HandlerFrame};
+use crate::jvm::frames::{self, FullFrame, HandlerFrame, HandlerLocals};
 use crate::jvm::insn::{self, Form, Insn, op};
+use crate::jvm::parameters::{self, Parameter};
 use crate::jvm::pool::{Additions, Known, tag};
-use crate::jvm::sections;
 use crate::jvm::signature::method_words;
 
 /// Largest code (JVMS 4.7.3).
@@ -38,9 +39,9 @@ pub struct Constants {
     pub exit: u16,
     /// `Methodref` of the error hook.
     pub error: u16,
-    /// `Methodref` of what begins a section.
+    /// `Methodref` of `beginSection`.
     pub begin_section: u16,
-    /// `Methodref` of what ends one.
+    /// `Methodref` of `endSection`.
     pub end_section: u16,
     /// `Class` of `java/lang/Throwable`.
     pub throwable: u16,
@@ -65,12 +66,12 @@ enum Reach {
     Wide,
     /// `if` became its opposite around a `goto_w`; for code without frames.
     Inverted,
-    /// `if` branches to an island nearby, this many bytes behind what is inserted at `at`.
+    /// `if` branches to an island nearby, `offset` bytes into the insertion at `at`.
     Island { at: u32, offset: u32 },
 }
 
-/// A `goto_w` put in front of an instruction that has a frame, within reach of an `if` whose target
-/// is not. The frame of its target is right for it, so no types need to be computed.
+/// A `goto_w` in front of an instruction that has a frame, within reach of an `if` whose target is not. The frame of the
+/// target fits it, too.
 #[derive(Clone, Copy, Debug)]
 struct Island {
     at: u32,
@@ -86,13 +87,13 @@ pub struct Scratch {
     switches: Vec<Insn>,
     returns: Vec<u32>,
     islands: Vec<Island>,
-    /// Islands that control falls into from above begin with a `goto` around them.
+    /// Islands that control reaches from above begin with a `goto` around them.
     bypassed: Vec<u32>,
     /// The method's frames, spelt out once the first island is needed.
     frames: Vec<FullFrame>,
 }
 
-/// What a walk over the code tells besides the lists in [`Scratch`].
+/// Facts of a body besides the lists in [`Scratch`].
 struct Walked {
     /// No instruction stores into a parameter's variable.
     keeps_parameters: bool,
@@ -100,7 +101,7 @@ struct Walked {
     loops_to_start: bool,
 }
 
-/// The attributes of a Code attribute that are needed before it is written.
+/// Attributes of Code that are needed before it is written.
 #[derive(Clone, Copy, Default)]
 struct Tables<'a> {
     stack_map: &'a [u8],
@@ -145,8 +146,8 @@ impl Snippet {
     }
 }
 
-/// Everything about the method that is being woven.
-struct Job<'j, 'a> {
+/// One method and its hooks.
+struct Lowering<'j, 'a> {
     class: &'j Class<'a>,
     method: &'j MethodInfo,
     code: Code<'a>,
@@ -157,7 +158,7 @@ struct Job<'j, 'a> {
     enter: Snippet,
     /// Before each return.
     exit: Snippet,
-    /// What the handler does with a copy of the exception, if anything.
+    /// In the handler, with a copy of the exception on the stack.
     error: Snippet,
 }
 
@@ -171,18 +172,17 @@ pub fn lower(
     additions: &mut Additions,
     scratch: &mut Scratch,
     out: &mut Vec<u8>,
-) -> Result<Result<u16, Reason>> {
-    let Some(code) = class.code(method)? else {
-        return Ok(Err(Reason::NoBody));
-    };
+) -> Attempt<u16> {
+    let code = class.code(method)?.ok_or(Reason::NoBody)?;
     let section = match planned.advice.has(Advice::SECTION) {
-        true => Some(sections::name(class, method)?),
+        true => Some(android_trace::name(class, method)?),
         false => None,
     };
     if let Some(section) = &section
-        && sections::begins(class, code.insns, section).map_err(|e| e.offset_by(code.offset))?
+        && android_trace::begins(class, code.insns, section)
+            .map_err(|e| e.offset_by(code.offset))?
     {
-        return Ok(Err(Reason::AlreadyWoven));
+        return Err(Reason::AlreadyWoven.into());
     }
     let (out_mark, additions_mark) = (out.len(), additions.mark());
     let mut enter = Snippet::default();
@@ -205,7 +205,7 @@ pub fn lower(
         let begin = constants.begin_section;
         enter = enter.ldc(additions.named(tag::STRING, text)).call(begin);
     }
-    let job = Job {
+    let lowering = Lowering {
         class,
         method,
         code,
@@ -216,8 +216,8 @@ pub fn lower(
         exit,
         error,
     };
-    let outcome = job.run(additions, scratch, out);
-    if !matches!(outcome, Ok(Ok(_))) {
+    let outcome = lowering.run(additions, scratch, out);
+    if outcome.is_err() {
         out.truncate(out_mark);
         additions.rollback(additions_mark);
     }
@@ -236,47 +236,52 @@ fn tables<'a>(class: &Class<'a>, code: &Code<'a>) -> Result<Tables<'a>> {
     Ok(tables)
 }
 
-impl<'a> Job<'_, 'a> {
+impl<'a> Lowering<'_, 'a> {
     fn run(
         &self,
         additions: &mut Additions,
         scratch: &mut Scratch,
         out: &mut Vec<u8>,
-    ) -> Result<Result<u16, Reason>> {
+    ) -> Attempt<u16> {
         let in_code = |e: Error| e.offset_by(self.code.offset);
         let name = self.class.pool.utf8(self.method.name)?;
         let descriptor = self.class.pool.utf8(self.method.descriptor)?;
         let is_static = self.method.access & flag::STATIC != 0;
         let is_constructor = name == b"<init>";
-        let Some((argument_words, _)) = method_words(descriptor) else {
-            return Ok(Err(Reason::Unsupported));
-        };
+        let (argument_words, _) = method_words(descriptor).ok_or(Reason::Unsupported)?;
         let parameter_words = argument_words + u32::from(!is_static);
 
         let walked = walk(self.code.insns, parameter_words, scratch).map_err(in_code)?;
         let initialisation = if is_constructor {
-            match constructor::analyse(self.class, &self.code, self.tables.stack_map)
-                .map_err(in_code)?
-            {
-                Ok(found) => Some(found),
-                Err(reason) => return Ok(Err(reason)),
-            }
+            let found = constructor::analyse(self.class, &self.code, self.tables.stack_map);
+            Some(found.map_err(|unwoven| unwoven.map_error(in_code))?)
         } else {
             None
         };
 
         let entries: &[u32] = initialisation.as_ref().map_or(&[0], |i| &i.behind);
         self.place(entries, scratch);
-        if let Err(reason) = self.fit(entries, additions, scratch)? {
-            return Ok(Err(reason));
-        }
-        let layout = &scratch.layout;
-        let handler = layout.start(self.code.insns.len() as u32);
+        let parameters = parameters::parameters(self.class, descriptor, is_static)?;
+        self.fit(entries, &parameters, additions, scratch)?;
         let has_handler = self.advice.only(HANDLED) != Advice::default();
+        // Class files before version 50 have no frames (JVMS 4.10).
+        let locals = match has_handler && self.class.major >= 50 {
+            true => Some(self.handler_locals(
+                &parameters,
+                walked.keeps_parameters,
+                scratch,
+                additions,
+            )?),
+            false => None,
+        };
+        let layout = &scratch.layout;
+        let end = layout.start(self.code.insns.len() as u32);
+        let unreached = locals.as_ref().map_or(&[][..], HandlerLocals::unreached);
+        let handler = end + unreached.len() as u32;
         let new_len = handler + if has_handler { self.handler_len() } else { 0 };
         let guards: Vec<(u32, u32)> = match &initialisation {
             _ if !has_handler => vec![],
-            None => vec![(layout.target(0), handler)],
+            None => vec![(layout.target(0), end)],
             Some(i) => i
                 .ranges
                 .iter()
@@ -289,10 +294,10 @@ impl<'a> Job<'_, 'a> {
         // The exception, a copy of it, and the id.
         let max_stack = max_stack.max(if has_handler { 3 } else { 0 });
         if new_len > MAX_CODE {
-            return Ok(Err(Reason::CodeTooLarge));
+            return Err(Reason::CodeTooLarge.into());
         }
         if own_entries + guards.len() > 65_535 || max_stack > 65_535 {
-            return Ok(Err(Reason::Unsupported));
+            return Err(Reason::Unsupported.into());
         }
 
         let start = out.len();
@@ -302,14 +307,15 @@ impl<'a> Job<'_, 'a> {
         out.extend_from_slice(&self.code.max_locals.to_be_bytes());
         out.extend_from_slice(&new_len.to_be_bytes());
         self.put_code(entries, scratch, out);
+        out.extend_from_slice(unreached);
         if has_handler {
             self.put_handler(out);
         }
         self.put_exceptions(layout, &guards, handler, out);
-        let handler_frame = has_handler.then_some(HandlerFrame {
+        let handler_frame = locals.map(|locals| HandlerFrame {
             pc: handler,
             throwable: self.constants.throwable,
-            keeps_parameters: walked.keeps_parameters && !is_constructor,
+            locals,
         });
         let met_again = if is_constructor {
             self.is_target(entries, scratch).map_err(in_code)?
@@ -317,10 +323,68 @@ impl<'a> Job<'_, 'a> {
             walked.loops_to_start
         };
         let early = if met_again { &[] } else { entries };
-        let line = self.put_attributes(scratch, handler_frame, early, out)?;
+        let line = self.put_attributes(scratch, handler_frame.as_ref(), early, out)?;
         let len = (out.len() - start - 6) as u32;
         out[start + 2..start + 6].copy_from_slice(&len.to_be_bytes());
-        Ok(Ok(line))
+        Ok(line)
+    }
+
+    /// The locals of the handler's frame, in the shortest form: the parameters, where that is sound.
+    fn handler_locals(
+        &self,
+        parameters: &[Parameter<'a>],
+        keeps_parameters: bool,
+        scratch: &Scratch,
+        additions: &mut Additions,
+    ) -> Result<HandlerLocals> {
+        let none = Ok(HandlerLocals::Listed(vec![]));
+        let is_constructor = self.class.pool.utf8(self.method.name)? == b"<init>";
+        let stack_map = self.tables.stack_map;
+        let kept = parameters::frames_keep(self.class, stack_map, parameters, is_constructor)?;
+        let Some(kept) = kept else {
+            return none;
+        };
+        if !keeps_parameters
+            && !parameters::stores_keep(
+                self.class,
+                &self.code,
+                self.class.pool.utf8(self.method.descriptor)?,
+                stack_map,
+                parameters,
+                is_constructor,
+            )
+            .map_err(|e| e.offset_by(self.code.offset))?
+        {
+            return none;
+        }
+        let short = kept.more == 0 || !parameters.is_empty();
+        if short
+            && kept.initialised
+            && kept.more <= HandlerLocals::MAX_DROPPED
+            && scratch.islands.is_empty()
+        {
+            return Ok(HandlerLocals::Last(kept.more));
+        }
+        if additions.room() < MAX_PARAMETER_CONSTANTS {
+            return none;
+        }
+        Ok(HandlerLocals::Listed(self.listed(parameters, additions)))
+    }
+
+    /// Parameters as verification types.
+    fn listed(
+        &self,
+        parameters: &[Parameter<'a>],
+        additions: &mut Additions,
+    ) -> Vec<frames::VerificationType> {
+        let class = |p: &Parameter<'a>, additions: &mut Additions| match p.ty {
+            Some(_) => additions.class(&self.class.pool, p.name),
+            None => 0,
+        };
+        parameters
+            .iter()
+            .map(|p| (p.tag, class(p, additions)))
+            .collect()
     }
 
     fn handler_len(&self) -> u32 {
@@ -344,8 +408,8 @@ impl<'a> Job<'_, 'a> {
         out.push(op::ATHROW);
     }
 
-    /// Whether a branch leads to one of these pcs: a breakpoint there must be met each time round, not only
-    /// when the enter hook runs.
+    /// Whether a branch leads to one of these pcs: a breakpoint there must stop each time round, not only when the enter
+    /// hook runs.
     fn is_target(&self, entries: &[u32], scratch: &Scratch) -> Result<bool> {
         let mut found = scratch.branches.iter().any(|b| entries.contains(&b.target));
         for switch in &scratch.switches {
@@ -356,7 +420,7 @@ impl<'a> Job<'_, 'a> {
         Ok(found)
     }
 
-    /// Puts the hooks and everything that moves into the layout.
+    /// Puts hooks and switches into the layout.
     fn place(&self, entries: &[u32], scratch: &mut Scratch) {
         scratch.layout.clear();
         scratch.islands.clear();
@@ -381,18 +445,19 @@ impl<'a> Job<'_, 'a> {
     fn fit(
         &self,
         entries: &[u32],
+        parameters: &[Parameter<'a>],
         additions: &mut Additions,
         scratch: &mut Scratch,
-    ) -> Result<Result<(), Reason>> {
+    ) -> Attempt<()> {
         let len = self.code.insns.len() as u32;
         loop {
             scratch.layout.solve(insn::switch_growth);
             let new_len = scratch.layout.start(len);
             if new_len > MAX_CODE {
-                return Ok(Err(Reason::CodeTooLarge));
+                return Err(Reason::CodeTooLarge.into());
             }
             if new_len <= i16::MAX as u32 {
-                return Ok(Ok(()));
+                return Ok(());
             }
             let mut grown = false;
             for i in 0..scratch.branches.len() {
@@ -402,8 +467,8 @@ impl<'a> Job<'_, 'a> {
                 }
                 grown = true;
                 let reach = match branch.reach {
-                    // An island that drifted out of reach: give up rather than search on.
-                    Reach::Island { .. } => return Ok(Err(Reason::CodeTooLarge)),
+                    // The island moved out of reach.
+                    Reach::Island { .. } => return Err(Reason::CodeTooLarge.into()),
                     _ if matches!(branch.insn.opcode, op::GOTO | op::JSR) => {
                         scratch.layout.grow(branch.insn.pc, 2);
                         Reach::Wide
@@ -415,23 +480,18 @@ impl<'a> Job<'_, 'a> {
                     _ => {
                         if scratch.frames.is_empty() {
                             if additions.room() < MAX_PARAMETER_CONSTANTS {
-                                return Ok(Err(Reason::PoolFull));
+                                return Err(Reason::PoolFull.into());
                             }
-                            match self.expand_frames(additions)? {
-                                Some(frames) => scratch.frames = frames,
-                                None => return Ok(Err(Reason::Unsupported)),
-                            }
+                            scratch.frames = (self.expand_frames(parameters, additions)?)
+                                .ok_or(Reason::Unsupported)?;
                         }
-                        match self.build_island(branch, entries, scratch)? {
-                            Some(reach) => reach,
-                            None => return Ok(Err(Reason::Unsupported)),
-                        }
+                        (self.build_island(branch, entries, scratch)?).ok_or(Reason::Unsupported)?
                     }
                 };
                 scratch.branches[i].reach = reach;
             }
             if !grown {
-                return Ok(Ok(()));
+                return Ok(());
             }
         }
     }
@@ -446,15 +506,17 @@ impl<'a> Job<'_, 'a> {
         i16::try_from(to as i32 - from).is_ok()
     }
 
-    fn expand_frames(&self, additions: &mut Additions) -> Result<Option<Vec<FullFrame>>> {
-        let name = self.class.pool.utf8(self.method.name)?;
-        let descriptor = self.class.pool.utf8(self.method.descriptor)?;
-        let this = (self.method.access & flag::STATIC == 0)
-            .then(|| frames::this_type(name == b"<init>", self.class.this_class()));
-        let initial = frames::initial_locals(descriptor, this, |name| {
-            let name = additions.utf8_bytes(name);
-            additions.named(tag::CLASS, name)
-        });
+    fn expand_frames(
+        &self,
+        parameters: &[Parameter<'a>],
+        additions: &mut Additions,
+    ) -> Result<Option<Vec<FullFrame>>> {
+        let mut initial = self.listed(parameters, additions);
+        if self.class.pool.utf8(self.method.name)? == b"<init>"
+            && let Some(this) = initial.first_mut()
+        {
+            *this = (frames::item::UNINITIALIZED_THIS, 0);
+        }
         frames::expand(self.tables.stack_map, initial)
     }
 
@@ -615,12 +677,11 @@ impl<'a> Job<'_, 'a> {
         }
     }
 
-    /// Appends the attributes of Code: those that hold pcs moved, those that are unknown dropped, since
-    /// they may hold pcs, too.
+    /// Appends the attributes of Code: moves those that hold pcs, and drops unknown ones, which may hold pcs, too.
     fn put_attributes(
         &self,
         scratch: &Scratch,
-        handler: Option<HandlerFrame>,
+        needs_frame: Option<&HandlerFrame>,
         early: &[u32],
         out: &mut Vec<u8>,
     ) -> Result<u16> {
@@ -628,8 +689,6 @@ impl<'a> Job<'_, 'a> {
         out.extend_from_slice(&[0, 0]);
         let mut count = 0u16;
         let mut line = 0;
-        // Class files before version 50 have no frames (JVMS 4.10).
-        let needs_frame = handler.filter(|_| self.class.major >= 50);
         attributes(self.class.bytes, self.code.attributes, |a| {
             let Some(known) = self.class.pool.which(a.name) else {
                 return Ok(());
@@ -684,7 +743,7 @@ impl<'a> Job<'_, 'a> {
 
 fn put_frames_with_islands(
     scratch: &Scratch,
-    handler: Option<HandlerFrame>,
+    handler: Option<&HandlerFrame>,
     out: &mut Vec<u8>,
 ) -> Result<()> {
     let Scratch {
@@ -783,18 +842,18 @@ fn walk(code: &[u8], parameter_words: u32, scratch: &mut Scratch) -> Result<Walk
     Ok(walked)
 }
 
-/// Constants for the hooks of a class, as far as `advice` needs them; existing ones are used again.
+/// Constants for the hooks of a class, as far as `advice` needs them; reuses existing ones.
 pub fn constants(class: &Class<'_>, advice: Advice, additions: &mut Additions) -> Constants {
     let mut constants = Constants::default();
     if advice.only(Advice::ALL) != Advice::default() {
         hook_constants(class, advice, additions, &mut constants);
     }
     if advice.has(Advice::SECTION) {
-        let trace = additions.utf8(sections::TRACE);
+        let trace = additions.utf8(android_trace::TRACE);
         let trace = additions.named(tag::CLASS, trace);
         let mut method = |(name, descriptor)| additions.method(trace, name, descriptor);
-        constants.begin_section = method(sections::BEGIN);
-        constants.end_section = method(sections::END);
+        constants.begin_section = method(android_trace::BEGIN);
+        constants.end_section = method(android_trace::END);
     }
     if advice.only(HANDLED) != Advice::default() && class.major >= 50 {
         let name = class.pool.known(Known::Throwable);
@@ -852,8 +911,8 @@ fn hook_constants(
     }
 }
 
-/// Most constants that one class and one of its methods may add, islands aside: what [`constants`]
-/// adds, an id, and a section's name.
+/// Most constants that one class and one of its methods add, islands aside: those of [`constants`], an id, a section's
+/// name.
 pub const MAX_ADDITIONS: u16 = 32;
 
 /// Most constants for the types of a method's parameters: a name and a class for each of at most 255

@@ -4,6 +4,7 @@
 //! [`Class::parse`] reads the structure; [`scan`] shows it to a planner; [`weave`] writes the class with
 //! the planned methods' hooks. Bytes that no plan touches are copied.
 
+mod android_trace;
 mod attributes;
 mod class;
 mod constructor;
@@ -12,14 +13,14 @@ mod frames;
 mod insn;
 mod lower;
 pub mod module_info;
+mod parameters;
 mod pool;
 mod scan;
-mod sections;
 mod signature;
+mod simulation;
 pub mod verify;
 mod write;
 
-pub use class::{Class, MAGIC};
-pub use pool::HOOKS_CLASS;
+pub use class::Class;
 pub use scan::scan;
-pub use write::{NEWEST_MAJOR, Scratch, Woven, weave};
+pub use write::{NEWEST_MAJOR, Scratch, weave};

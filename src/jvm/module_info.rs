@@ -1,4 +1,4 @@
-//! `module-info.class`: what a woven named module needs to reach the hook library (JVMS 4.7.25, 4.7.26).
+//! `module-info.class`: lets a woven named module reach the hook library (JVMS 4.7.25, 4.7.26).
 
 use crate::bytes::Cursor;
 use crate::error::{Error, Kind, Result};
@@ -44,8 +44,8 @@ pub fn add_requires(bytes: &[u8], module: &str) -> Result<Option<Vec<u8>>> {
     .map(Some)
 }
 
-/// Adds a package (`weave/runtime`) to the `ModulePackages` attribute; `None` if the class has no
-/// such attribute (then packages are found by looking) or lists the package already.
+/// Adds a package (`weave/runtime`) to the `ModulePackages` attribute; `None` if the class has no such attribute, which
+/// is optional, or lists the package already.
 pub fn add_package(bytes: &[u8], package: &str) -> Result<Option<Vec<u8>>> {
     let class = Class::parse(bytes)?;
     let Some(attribute) = find(&class, "ModulePackages")? else {
@@ -85,7 +85,6 @@ fn room(class: &Class<'_>) -> Result<Additions> {
     }
 }
 
-/// The class's attribute of this name.
 fn find<'a>(class: &Class<'a>, name: &str) -> Result<Option<Attribute<'a>>> {
     let mut found = None;
     attributes(class.bytes, class.attributes, |a| {

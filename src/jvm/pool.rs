@@ -4,11 +4,13 @@
 
 use crate::bytes::{Cursor, mutf8};
 use crate::error::{Error, Result};
+use rustc_hash::{FxBuildHasher, FxHashMap};
 use std::borrow::Cow;
+use std::hash::BuildHasher;
+use std::ops::Range;
 
 /// Tags of constants (JVMS 4.4, table 4.4-B).
 pub mod tag {
-    #![allow(missing_docs)]
     pub const UTF8: u8 = 1;
     pub const INTEGER: u8 = 3;
     pub const FLOAT: u8 = 4;
@@ -31,7 +33,6 @@ pub mod tag {
 /// The `Utf8` constants that the weaver knows by heart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-#[allow(missing_docs)]
 pub enum Known {
     Code,
     StackMapTable,
@@ -46,9 +47,11 @@ pub enum Known {
     Throwable,
     IntVoid,
     Hooks,
+    OnMethodEnter,
+    OnMethodExit,
 }
 
-const KNOWN: [(&[u8], Known); 13] = [
+const KNOWN: [(&[u8], Known); 15] = [
     (b"Code", Known::Code),
     (b"StackMapTable", Known::StackMapTable),
     (b"LineNumberTable", Known::LineNumberTable),
@@ -74,12 +77,20 @@ const KNOWN: [(&[u8], Known); 13] = [
     (b"java/lang/Throwable", Known::Throwable),
     (b"(I)V", Known::IntVoid),
     (HOOKS_CLASS.as_bytes(), Known::Hooks),
+    (
+        b"Lnet/bytebuddy/asm/Advice$OnMethodEnter;",
+        Known::OnMethodEnter,
+    ),
+    (
+        b"Lnet/bytebuddy/asm/Advice$OnMethodExit;",
+        Known::OnMethodExit,
+    ),
 ];
 
 /// The class of the hook library that woven code calls, in internal form.
 pub const HOOKS_CLASS: &str = "weave/runtime/Hooks";
 
-/// Lengths that a known name can have, as bits: most constants are told apart by this alone.
+/// Lengths of known names, as bits, which rule out most constants.
 const KNOWN_LENGTHS: u64 = {
     let mut bits = 0;
     let mut i = 0;
@@ -302,6 +313,10 @@ fn note_known(known: &mut [u16; KNOWN.len()], bytes: &[u8], at: usize, len: usiz
 pub struct Additions {
     bytes: Vec<u8>,
     next: u16,
+    /// The pool's classes by the hashes of their names, made on demand.
+    classes: FxHashMap<u64, u16>,
+    /// The classes that were appended: where the name lies, and the index.
+    added: Vec<(Range<usize>, u16)>,
 }
 
 impl Additions {
@@ -309,6 +324,8 @@ impl Additions {
     pub fn reset(&mut self, pool: &Pool<'_>) {
         self.bytes.clear();
         self.next = pool.count();
+        self.classes.clear();
+        self.added.clear();
     }
 
     /// How many constants still fit (JVMS 4.1: the count is at most 65,535).
@@ -336,15 +353,16 @@ impl Additions {
         self.next - 1
     }
 
-    /// Where the additions stand, for [`rollback`](Additions::rollback).
+    /// The current end, for [`rollback`](Additions::rollback).
     pub fn mark(&self) -> (usize, u16) {
         (self.bytes.len(), self.next)
     }
 
-    /// Forgets what was added since a mark.
+    /// Removes the additions since a mark.
     pub fn rollback(&mut self, (len, next): (usize, u16)) {
         self.bytes.truncate(len);
         self.next = next;
+        self.added.retain(|&(_, index)| index < next);
     }
 
     /// Appends a `Utf8`.
@@ -360,6 +378,33 @@ impl Additions {
     /// Appends a `Class`, `String`, `Module` or `Package`.
     pub fn named(&mut self, tag: u8, name: u16) -> u16 {
         self.add(tag, &[&name.to_be_bytes()])
+    }
+
+    /// The `Class` of this name, appended where there is none.
+    pub fn class(&mut self, pool: &Pool<'_>, name: &[u8]) -> u16 {
+        let hash = |name: &[u8]| FxBuildHasher.hash_one(name);
+        if self.classes.is_empty() {
+            let named = |index| Some((hash(pool.class_name(index).ok()?), index));
+            let classes = (1..pool.count()).filter(|&i| pool.tag(i) == Some(tag::CLASS));
+            self.classes.extend(classes.filter_map(named));
+        }
+        if let Some(&index) = self.classes.get(&hash(name))
+            && pool.class_name(index).is_ok_and(|known| known == name)
+        {
+            return index;
+        }
+        let known = self
+            .added
+            .iter()
+            .find(|(at, _)| self.bytes[at.clone()] == *name);
+        if let Some(&(_, index)) = known {
+            return index;
+        }
+        let utf8 = self.utf8_bytes(name);
+        let end = self.bytes.len();
+        let index = self.named(tag::CLASS, utf8);
+        self.added.push((end - name.len()..end, index));
+        index
     }
 
     /// Appends an `Integer`.

@@ -1,7 +1,7 @@
 //! Shows the methods of a class as join points.
 
 use crate::aspect::joinpoint::{
-    Access, EachName, Kinds, Method, MethodDetails, Type, TypeDetails, Visitor,
+    Access, EachName, Kinds, Method, MethodDetails, Shape, Type, TypeDetails, Visitor,
 };
 use crate::bytes::{Cursor, mutf8};
 use crate::error::Result;
@@ -28,7 +28,7 @@ pub fn scan(class: &Class<'_>, visitor: &mut dyn Visitor) -> Result<()> {
             .code(method)
             .map_err(|e| e.in_method(class.method_label(method)))?;
         let body = code.map_or(&[][..], |code| code.insns);
-        let shape = shape(body, &name);
+        let shape = shape(body);
         visitor.method(
             index as u32,
             &Method {
@@ -38,7 +38,7 @@ pub fn scan(class: &Class<'_>, visitor: &mut dyn Visitor) -> Result<()> {
                 kinds: kinds(method.access, &name, &descriptor, shape),
                 has_body: code.is_some(),
                 size: body.len() as u32,
-                trivial: shape != Shape::Other,
+                trivial: shape.is_trivial(name == "<init>"),
                 details: &Details { class, method },
             },
         );
@@ -56,29 +56,18 @@ fn kinds(flags: u16, name: &str, descriptor: &str, shape: Shape) -> Kinds {
     let kinds = Kinds::of_java(name, descriptor, has(flag::BRIDGE), has(flag::SYNTHETIC));
     match shape {
         Shape::Accessor => kinds.with(Kinds::ACCESSOR),
-        Shape::Empty | Shape::Other => kinds,
+        _ => kinds,
     }
 }
 
-/// What a short body does.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Shape {
-    /// Nothing, or it returns a constant or an argument.
-    Empty,
-    /// It reads or writes one field.
-    Accessor,
-    /// Something worth a trace.
-    Other,
-}
-
-/// Recognises bodies that are not worth a trace by their opcodes alone.
-fn shape(code: &[u8], name: &str) -> Shape {
+/// The shape of a short body, by its opcodes alone.
+fn shape(code: &[u8]) -> Shape {
     const XRETURN: std::ops::RangeInclusive<u8> = op::IRETURN..=op::RETURN;
     let is_return = |b: u8| XRETURN.contains(&b);
     match *code {
         [op::RETURN] => Shape::Empty,
-        // The call of the superclass's constructor and nothing else.
-        [op::ALOAD_0, op::INVOKESPECIAL, _, _, op::RETURN] if name == "<init>" => Shape::Empty,
+        // In a constructor: the call of another one and nothing else.
+        [op::ALOAD_0, op::INVOKESPECIAL, _, _, op::RETURN] => Shape::Forwards,
         // A constant or an argument: aconst_null to dconst_1, or iload_0 to aload_3.
         [1..=15 | 26..=45, r] if is_return(r) => Shape::Empty,
         [16 | op::LDC | 21..=25, _, r] if is_return(r) => Shape::Empty,
@@ -126,8 +115,25 @@ impl MethodDetails for Details<'_, '_> {
     }
 }
 
+/// Whether agents copy the method's code into other classes, as Byte Buddy does with its advice. The hook library may not
+/// be visible there.
+pub(super) fn is_template(class: &Class<'_>, method: &MethodInfo) -> bool {
+    const ADVICE: [Known; 2] = [Known::OnMethodEnter, Known::OnMethodExit];
+    if ADVICE.iter().all(|&known| class.pool.known(known) == 0) {
+        return false;
+    }
+    let mut found = false;
+    annotations(class, method.range.start + 6, &mut |name| {
+        found |= matches!(
+            name,
+            "net/bytebuddy/asm/Advice$OnMethodEnter" | "net/bytebuddy/asm/Advice$OnMethodExit"
+        );
+    });
+    found
+}
+
 /// The annotations among the attributes whose count lies at `at` (JVMS 4.7.16, 4.7.17), as names
-/// in internal form. What is malformed ends the list: HotSpot ignores such annotations, too.
+/// in internal form. Malformed input ends the list, as HotSpot ignores such annotations.
 fn annotations(class: &Class<'_>, at: usize, each: EachName<'_>) {
     let _ = attributes(class.bytes, at, |a| {
         if matches!(

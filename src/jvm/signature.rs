@@ -1,4 +1,4 @@
-//! Descriptors (JVMS 4.3) and the parts of annotations that must be passed over (JVMS 4.7.16).
+//! Descriptors (JVMS 4.3), and the length of annotations (JVMS 4.7.16).
 
 use crate::aspect::joinpoint::EachName;
 use crate::bytes::Cursor;
@@ -37,6 +37,15 @@ pub fn method_words(descriptor: &[u8]) -> Option<(u32, u32)> {
         }
         let len = field_type_len(rest)?;
         words += type_words(rest);
+        rest = &rest[len..];
+    }
+}
+
+/// Shows the descriptors of a method's parameters.
+pub fn each_parameter<'a>(descriptor: &'a [u8], mut each: impl FnMut(&'a [u8])) {
+    let mut rest = descriptor.strip_prefix(b"(").unwrap_or(b"");
+    while let Some(len) = field_type_len(rest) {
+        each(&rest[..len]);
         rest = &rest[len..];
     }
 }

@@ -1,7 +1,6 @@
-//! Whether a class holds together: our own reader's view of every instruction and table, and what a
-//! second, independent reader (cafebabe) says of the same bytes.
+//! Verifies a class by our own reader and by an independent one (cafebabe).
 //!
-//! This is structure (JVMS 4.7.3, 4.9.1), not types: the virtual machine's verifier is the judge of those.
+//! It checks structure (JVMS 4.7.3, 4.9.1), no types; the virtual machine's verifier does.
 
 use crate::error::{Error, Result, Verdict};
 use crate::jvm::class::{Class, Code, MethodInfo, attributes};
@@ -11,7 +10,10 @@ use cafebabe::attributes::{AttributeData, CodeData};
 
 /// Verifies a class file.
 pub fn verify(bytes: &[u8]) -> Verdict {
-    let mut verdict = Verdict::default();
+    let mut verdict = Verdict {
+        types: 1,
+        ..Verdict::default()
+    };
     let class = match Class::parse(bytes) {
         Ok(class) => class,
         Err(e) => {
@@ -37,7 +39,7 @@ pub fn verify(bytes: &[u8]) -> Verdict {
     verdict
 }
 
-/// Which offsets of some code begin an instruction.
+/// The offsets of code where instructions begin.
 struct Starts(Vec<bool>);
 
 impl Starts {

@@ -1,6 +1,7 @@
-//! The new class file: everything as it was but the pool's end and the woven methods' code.
+//! The new class file: a copy with additions to the pool and new code of woven methods.
 
 use crate::aspect::advice::{Advice, Reason};
+use crate::aspect::attempt::settle;
 use crate::aspect::plan::{Plan, Skipped};
 use crate::aspect::woven::WovenType;
 use crate::error::Result;
@@ -8,6 +9,7 @@ use crate::jvm::class::{Class, MethodInfo};
 use crate::jvm::foundation;
 use crate::jvm::lower::{self, MAX_ADDITIONS};
 use crate::jvm::pool::Additions;
+use crate::jvm::scan;
 
 /// Newest class file version that is woven: Java 27 is 71 (JVMS 4.1-A), and one more, since new
 /// versions rarely change what the weaver touches. Newer classes are left as they are.
@@ -25,7 +27,7 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Takes back the bytes of a class that is done with, as memory for the next one.
+    /// Takes back the bytes of a finished class, as memory for the next one.
     pub fn reuse(&mut self, bytes: Vec<u8>) {
         if bytes.capacity() <= MAX_REUSED {
             self.bytes = bytes;
@@ -41,7 +43,7 @@ const MAX_REUSED: usize = 1 << 20;
 pub struct Woven {
     /// The new class file; `None` where nothing could be woven.
     pub bytes: Option<Vec<u8>>,
-    /// What came of its methods.
+    /// The outcomes of its methods.
     pub ty: WovenType,
 }
 
@@ -97,27 +99,20 @@ pub fn weave(class: &Class<'_>, plan: &Plan, scratch: &mut Scratch) -> Result<Wo
     let mut copied = class.pool.end();
     for planned in &plan.methods {
         let method = &class.methods[planned.index as usize];
-        if additions.room() < MAX_ADDITIONS {
-            woven
-                .ty
-                .left
-                .push(skip(planned.index, method, Reason::PoolFull));
-            continue;
-        }
-        let Some(code) = &method.code else {
-            woven
-                .ty
-                .left
-                .push(skip(planned.index, method, Reason::NoBody));
-            continue;
-        };
         let mark = tail.len();
-        tail.extend_from_slice(&class.bytes[copied..code.start]);
-        let outcome = lower::lower(class, method, planned, constants, additions, buffers, tail)
-            .map_err(|e| e.in_method(class.method_label(method)))?;
-        match outcome {
-            Ok(line) => {
-                copied = code.end;
+        let attempt = match &method.code {
+            _ if additions.room() < MAX_ADDITIONS => Err(Reason::PoolFull.into()),
+            None => Err(Reason::NoBody.into()),
+            Some(_) if scan::is_template(class, method) => Err(Reason::Template.into()),
+            Some(code) => {
+                tail.extend_from_slice(&class.bytes[copied..code.start]);
+                lower::lower(class, method, planned, constants, additions, buffers, tail)
+                    .map(|line| (line, code.end))
+            }
+        };
+        match settle(attempt).map_err(|e| e.in_method(class.method_label(method)))? {
+            Ok((line, end)) => {
+                copied = end;
                 let name = class.pool.text(method.name)?;
                 let descriptor = class.pool.text(method.descriptor)?;
                 woven.ty.add(planned.id, u32::from(line), &name, |text| {

@@ -9,17 +9,14 @@ use crate::container::zip::{Archive, Method};
 use crate::dex;
 use crate::error::{Error, Result};
 use crate::jvm::Class;
-use crate::pipeline::archive::MAX_DEPTH;
-use crate::pipeline::discover::{Format, is_archive_name};
-use crate::pipeline::process::{MAX_CLASS, with_worker};
+use crate::pipeline::format::{Format, is_archive_name};
+use crate::pipeline::limits::{MAX_CLASS, MAX_DEPTH, MAX_MEMBER};
+use crate::pipeline::worker::with_worker;
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 
 /// A type's name and the names of its direct supertypes.
 type Supertypes = (Box<str>, Box<[Box<str>]>);
-
-/// Largest nested archive that is unpacked.
-const MAX_NESTED: u64 = 1 << 30;
 
 /// Reads the input, then the references; of two types of one name the first counts.
 pub(crate) fn build(input: &Path, references: &[PathBuf]) -> Result<Hierarchy> {
@@ -59,7 +56,7 @@ fn of_file(path: &Path) -> Result<Vec<Supertypes>> {
     let input = Input::open(path)?;
     Ok(match Format::of(&input) {
         Format::Class => of_class(&input).into_iter().collect(),
-        // One that cannot be read says nothing; if it is the input, weaving it tells why.
+        // One that cannot be read has no supertypes here. If it is the input, weaving it reports the error.
         Format::Zip => Archive::open(&input).map_or_else(|_| Vec::new(), |a| of_archive(&a, 0)),
         Format::Pe => of_assembly(&input).unwrap_or_default(),
         Format::Dex => of_dex(&input).unwrap_or_default(),
@@ -89,7 +86,7 @@ fn of_assembly(bytes: &[u8]) -> Result<Vec<Supertypes>> {
     Ok(collector.0)
 }
 
-/// A class that cannot be read has no supertypes to tell; weaving it tells why.
+/// A class that cannot be read has no supertypes here. Weaving it reports the error.
 fn of_class(bytes: &[u8]) -> Option<Supertypes> {
     let class = Class::parse(bytes).ok()?;
     if class.is_module() {
@@ -120,7 +117,7 @@ fn of_archive(archive: &Archive<'_>, depth: usize) -> Vec<Supertypes> {
         .collect();
     for member in members.iter().filter(|m| m.name().ends_with(".dex")) {
         let mut bytes = Vec::new();
-        let read = with_worker(|w| member.read(&mut w.codec, MAX_NESTED, &mut bytes));
+        let read = with_worker(|w| member.read(&mut w.codec, MAX_MEMBER, &mut bytes));
         if read.is_ok() {
             types.extend(of_dex(&bytes).unwrap_or_default());
         }
@@ -128,7 +125,7 @@ fn of_archive(archive: &Archive<'_>, depth: usize) -> Vec<Supertypes> {
     if depth + 1 < MAX_DEPTH {
         for member in members.iter().filter(|m| is_archive_name(m.name())) {
             let mut bytes = Vec::new();
-            let read = with_worker(|w| member.read(&mut w.codec, MAX_NESTED, &mut bytes));
+            let read = with_worker(|w| member.read(&mut w.codec, MAX_MEMBER, &mut bytes));
             if read.is_ok()
                 && Archive::is_zip(&bytes)
                 && let Ok(inner) = Archive::open(&bytes)

@@ -1,11 +1,16 @@
-//! The resolved job: what to do, where, and who is told of progress.
+//! The resolved job: what to do, where, and where progress is reported.
 
-use crate::aspect::pointcut::Matcher;
+use crate::aspect::pointcut::{Hierarchy, Matcher};
 use crate::cil::StrongNameKey;
 use crate::container::apk::identity::Identity;
+use crate::container::stage::Staged;
+use crate::container::zip::Effort;
 use crate::error::{Error, Result};
-use crate::pipeline::commit::parent;
-use crate::pipeline::ids::IdBase;
+use crate::pipeline::cache::{self, Cache};
+use crate::pipeline::ledger::ids::IdBase;
+use crate::pipeline::outcome::Outcome;
+use crate::pipeline::publish::paths::parent;
+use crate::pipeline::publish::target::stage_map;
 use crate::symbols::Symbols;
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -20,6 +25,8 @@ pub struct Job {
     pub matcher: Matcher,
     /// Put the hook library into the output.
     pub runtime: bool,
+    /// How well changed members of jars and apks are packed.
+    pub effort: Effort,
     /// Write nothing if not everything that is meant can be woven.
     pub strict: bool,
     /// Jars and folders with base types outside the input, for rules with `extends`.
@@ -31,6 +38,8 @@ pub struct Job {
     pub known_symbols: Vec<PathBuf>,
     /// Sign an output that changed with this key.
     pub identity: Option<Identity>,
+    /// Where results of earlier weaves are taken from, and go.
+    pub cache: Option<Cache>,
     /// Number of threads; else one a core.
     pub threads: Option<usize>,
     /// Collect class by class what is woven and what is not.
@@ -41,7 +50,31 @@ pub struct Job {
     pub id_base: IdBase,
 }
 
-/// Is told of progress: bytes of input done, and all bytes.
+impl Job {
+    /// What the cache must know of supertypes: nothing where no rule asks.
+    pub(crate) fn types(&self, hierarchy: &Hierarchy) -> Vec<u8> {
+        match self.cache.is_some() && self.matcher.needs_hierarchy() {
+            true => cache::types(hierarchy),
+            false => vec![],
+        }
+    }
+
+    /// Stages the map of all that was woven, if anything was.
+    pub(crate) fn stage_map(
+        &self,
+        outcome: &mut Outcome,
+        map: Option<&Vec<u8>>,
+    ) -> Result<Option<Staged>> {
+        let (Some(map), Some(output)) = (map, &self.output) else {
+            return Ok(None);
+        };
+        let (staged, path) = stage_map(map, self.symbols.as_deref(), output)?;
+        outcome.symbols = Some(path);
+        Ok(Some(staged))
+    }
+}
+
+/// Gets progress: bytes of input done, and all bytes.
 pub type Progress<'a> = &'a (dyn Fn(u64, u64) + Sync);
 
 /// Progress over the input's bytes.
@@ -82,11 +115,14 @@ pub(crate) fn check_paths(job: &Job, is_folder: bool) -> Result<()> {
             "a folder is not signed as a whole: weave the files that are to be signed one by one",
         ));
     }
+    // A folder that is not there is made, but not where a file is.
     let dir = parent(output);
-    if !dir.is_dir() {
-        let (dir, output) = (dir.display(), output.display());
+    let above = dir.ancestors().find(|dir| dir.exists());
+    if let Some(file) = above.filter(|above| !above.is_dir()) {
         return Err(Error::usage(format!(
-            "there is no folder {dir} for {output}: make it first"
+            "{} is a file, and the output {} would lie in it",
+            file.display(),
+            output.display()
         )));
     }
     match (is_folder, output.metadata()) {

@@ -1,5 +1,8 @@
-//! Native executables: .NET's launchers, which weaving leaves as they are, and what has assemblies packed inside, of
-//! which it must be told that they are not woven.
+//! Native executables: .NET's launchers, which weaving leaves as they are, and single-file applications, whose packed
+//! assemblies it does not weave. Users get a warning about those.
+
+use crate::cil;
+use crate::error::{Error, Kind};
 
 /// Stands in .NET's launchers, behind eight bytes that say where in the file the header of what is packed inside
 /// lies, or zero: SHA-256 of ".net core bundle" (`bundle_marker.cpp` of the .NET host).
@@ -55,6 +58,25 @@ impl Native {
                 "native code, which has no bytecode to weave: weave what it was compiled of"
             }
         }
+    }
+}
+
+/// Why a file of no known format is refused.
+const NOT_WOVEN: &str = "neither a class file, nor a .NET assembly, nor a dex file, nor a jar or other zip file, nor a folder";
+
+/// Why a file that was asked for by name cannot be woven or verified.
+pub(crate) fn not_woven(bytes: &[u8]) -> Error {
+    let native = Native::of(bytes);
+    match cil::Image::parse(bytes) {
+        // Neither: it is no .NET file, or a torn one.
+        Err(e)
+            if native == Some(Native::Code)
+                && bytes.starts_with(b"MZ")
+                && !cil::is_native(bytes) =>
+        {
+            e
+        }
+        _ => Error::new(Kind::Malformed, native.map_or(NOT_WOVEN, Native::why)),
     }
 }
 

@@ -1,12 +1,14 @@
-//! What came of a job, for the command line and for programs.
+//! The result of a job, for the command line and for programs.
 
 use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::pointcut::Idle;
+use crate::symbols::Symbols;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// What came of a job.
-#[derive(Debug, Default)]
+/// The result of a job.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Outcome {
     /// Methods that got hooks.
     pub methods: u64,
@@ -14,26 +16,31 @@ pub struct Outcome {
     pub classes: u64,
     /// Artifacts (class files, jars, nested jars) that hold woven classes.
     pub artifacts: u64,
-    /// How many methods were meant but left as they were, by reason.
+    /// How many methods matched a rule and were left as they were, by reason.
     pub left: BTreeMap<Reason, u64>,
     /// The methods left that `--strict` makes a failure, one by one.
     pub failures: Vec<Left>,
     /// Class by class what is woven and what is not; only when the job explains.
+    #[serde(skip)]
     pub explained: Vec<ClassPlan>,
     /// What the user should know.
     pub warnings: Vec<Warning>,
     /// Aspects that put a hook nowhere, and why.
+    #[serde(skip)]
     pub idle: Vec<Idle>,
     /// Nothing was written, because the job is strict and not everything could be woven.
+    #[serde(skip)]
     pub refused: bool,
     /// Where the result is, if anything was written.
+    #[serde(skip)]
     pub output: Option<PathBuf>,
     /// Where the symbols map is, if there is one.
+    #[serde(skip)]
     pub symbols: Option<PathBuf>,
 }
 
-/// A method that a rule means and that was left as it was.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A method that matched a rule and was left as it was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Left {
     /// The artifact (`app.jar!/lib/core.jar`).
     pub artifact: String,
@@ -59,7 +66,7 @@ pub struct ClassPlan {
 }
 
 /// What a warning is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum WarningKind {
     /// A member that says it is a class or jar cannot be read; it was copied.
     Unreadable,
@@ -79,6 +86,10 @@ pub enum WarningKind {
     TailCallsDropped,
     /// Something in a folder holds code that is not woven.
     NotWoven,
+    /// An id stands for two methods of artifacts that were woven apart.
+    IdsCollide,
+    /// A result could not be put into the cache.
+    NotCached,
 }
 
 impl WarningKind {
@@ -94,6 +105,8 @@ impl WarningKind {
             WarningKind::NotCopied => "not-copied",
             WarningKind::TailCallsDropped => "tail-calls-dropped",
             WarningKind::NotWoven => "not-woven",
+            WarningKind::IdsCollide => "ids-collide",
+            WarningKind::NotCached => "not-cached",
         }
     }
 
@@ -104,7 +117,7 @@ impl WarningKind {
 }
 
 /// Something that the user should know.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Warning {
     /// What it is about.
     pub kind: WarningKind,
@@ -121,6 +134,32 @@ impl Outcome {
     /// Whether `--strict` makes this a failure.
     pub fn fails_strict(&self) -> bool {
         !self.failures.is_empty() || self.warnings.iter().any(|w| w.kind.is_failure())
+    }
+
+    /// Ids that maps of earlier weaves give to two methods each.
+    pub(crate) fn warn_of_collisions(&mut self, earlier: &Symbols) {
+        for collision in earlier.collisions() {
+            let text = format!(
+                "the id {:#010x} stands for {} and for {}, which were woven apart: traces show one for the other; weave both from their unwoven files in one folder, or one with --known-symbols and the other's map",
+                collision.id,
+                collision.kept.full_name(),
+                collision.other.full_name()
+            );
+            self.warn(WarningKind::IdsCollide, text);
+        }
+    }
+
+    /// Adds the result of one more artifact.
+    pub(crate) fn add(&mut self, other: Outcome) {
+        self.methods += other.methods;
+        self.classes += other.classes;
+        self.artifacts += other.artifacts;
+        for (reason, n) in other.left {
+            *self.left.entry(reason).or_default() += n;
+        }
+        self.failures.extend(other.failures);
+        self.explained.extend(other.explained);
+        self.warnings.extend(other.warnings);
     }
 
     pub(crate) fn warn(&mut self, kind: WarningKind, text: impl Into<String>) {

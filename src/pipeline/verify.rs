@@ -7,21 +7,18 @@ use crate::container::zip::{Archive, Member, Method};
 use crate::dex;
 use crate::error::{Error, Kind, Result};
 use crate::jvm;
-use crate::pipeline::archive::MAX_DEPTH;
-use crate::pipeline::discover::{Format, is_archive_name};
+use crate::pipeline::format::{Format, is_archive_name};
 use crate::pipeline::job::artifact_name;
-use crate::pipeline::process::with_worker;
-use crate::pipeline::run::not_woven;
+use crate::pipeline::limits::{MAX_DEPTH, MAX_MEMBER};
+use crate::pipeline::native::not_woven;
+use crate::pipeline::worker::with_worker;
 use rayon::prelude::*;
 use std::path::Path;
-
-/// Largest member that is unpacked to check it.
-const MAX_MEMBER: u64 = 1 << 30;
 
 /// What verification found.
 #[derive(Debug, Default)]
 pub struct Verified {
-    /// Classes, assemblies and dex files looked at.
+    /// Types looked at: classes of the JVM and of dex files, types of assemblies.
     pub classes: u64,
     /// Their methods.
     pub methods: u64,
@@ -80,15 +77,15 @@ fn file(bytes: &[u8], label: &str) -> Option<Verified> {
     let mut verdict = match Format::of(bytes) {
         Format::Class => jvm::verify::verify(bytes),
         Format::Pe if cil::is_assembly(bytes) => cil::verify::verify(bytes),
-        Format::Dex => dex::verify::verify(bytes),
+        Format::Dex => dex::verify(bytes),
         Format::Pe | Format::Zip | Format::Other => return None,
     };
     if Format::of(bytes) == Format::Dex && verdict.failures.is_empty() {
-        verdict.failures.extend(dex::verify::checksums(bytes).err());
+        verdict.failures.extend(dex::checksums(bytes).err());
     }
     let place = |e: Error| e.in_artifact(label);
     Some(Verified {
-        classes: 1,
+        classes: verdict.types,
         methods: verdict.methods,
         failures: verdict.failures.into_iter().map(place).collect(),
         unjudged: (verdict.unjudged.into_iter())

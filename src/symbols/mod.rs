@@ -11,6 +11,7 @@ use crate::error::{Error, Kind, Result};
 use libdeflater::{CompressionLvl, Compressor};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
+use std::collections::hash_map::Entry;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -56,7 +57,7 @@ const MAX_DESCRIPTORS: usize = 64 << 20;
 /// What an id stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Symbol {
-    /// The artifact that the method was woven in (`app.jar!/BOOT-INF/lib/core.jar`).
+    /// The artifact that the method was woven in, by its path inside the input (`BOOT-INF/lib/core.jar`).
     pub artifact: Arc<str>,
     /// The type's name in the format's own spelling (`com/acme/Outer$Inner`).
     pub type_name: Arc<str>,
@@ -71,6 +72,22 @@ pub struct Symbol {
 }
 
 impl Symbol {
+    /// Whether this is the same method as another, wherever it lies. A descriptor may be missing from a large map (`?`).
+    fn is_same_method(&self, other: &Symbol) -> bool {
+        let same = |a: &str, b: &str| a == b || a == "?" || b == "?";
+        (&self.type_name, &self.method) == (&other.type_name, &other.method)
+            && same(&self.descriptor, &other.descriptor)
+    }
+
+    /// The method with its parameters and, if it is known, its artifact: `com.acme.A.run(int) in lib/a.jar`.
+    pub fn full_name(&self) -> String {
+        let name = self.name() + &self.parameters();
+        match &*self.artifact {
+            "" => name,
+            artifact => format!("{name} in {artifact}"),
+        }
+    }
+
     /// Type and method as people write them: `com.acme.Outer$Inner.run`.
     pub fn name(&self) -> String {
         format!("{}.{}", self.type_name.replace('/', "."), self.method)
@@ -123,7 +140,7 @@ pub struct Writer {
     waiting: Vec<Vec<u8>>,
     /// The payload of the block under way.
     payload: Vec<u8>,
-    /// What the next numbers in this block are told from.
+    /// What the next numbers in this block count from.
     last: Last,
     count: u32,
 }
@@ -382,7 +399,21 @@ struct Numbered {
 #[derive(Debug, Default)]
 pub struct Symbols {
     by_id: FxHashMap<u32, Symbol>,
+    collisions: Vec<Collision>,
 }
+
+/// An id that stands for two methods: their artifacts were woven apart, and neither weave knew of the other.
+#[derive(Clone, Debug)]
+pub struct Collision {
+    pub id: u32,
+    /// What [`Symbols::get`] says that it is.
+    pub kept: Symbol,
+    /// What another map says.
+    pub other: Symbol,
+}
+
+/// Most collisions that are kept: a torn map could make any number.
+const MAX_COLLISIONS: usize = 1000;
 
 impl Symbols {
     /// Reads one map and adds it; where an id is known already, the first one stays.
@@ -540,14 +571,51 @@ impl Symbols {
         descriptor: Arc<str>,
         line: u32,
     ) {
-        self.by_id.entry(id).or_insert_with(|| Symbol {
+        let symbol = Symbol {
             artifact: place.artifact.clone(),
             type_name: place.ty.clone(),
             method,
             descriptor,
             file: place.file.clone(),
             line,
-        });
+        };
+        self.insert(id, symbol);
+    }
+
+    /// Adds all of another map; ids that are known already keep their names.
+    pub fn merge(&mut self, other: Symbols) {
+        for (id, symbol) in other.by_id {
+            self.insert(id, symbol);
+        }
+        let room = MAX_COLLISIONS.saturating_sub(self.collisions.len());
+        self.collisions
+            .extend(other.collisions.into_iter().take(room));
+    }
+
+    /// Adds a method, if its id is not known yet.
+    fn insert(&mut self, id: u32, symbol: Symbol) {
+        match self.by_id.entry(id) {
+            Entry::Vacant(entry) => drop(entry.insert(symbol)),
+            Entry::Occupied(entry) => {
+                let kept = entry.get();
+                if !kept.is_same_method(&symbol) && self.collisions.len() < MAX_COLLISIONS {
+                    self.collisions.push(Collision {
+                        id,
+                        kept: kept.clone(),
+                        other: symbol,
+                    });
+                }
+            }
+        }
+    }
+
+    /// The ids that stand for two methods, by id: of these, records show one name and may mean the other.
+    pub fn collisions(&self) -> Vec<&Collision> {
+        let mut collisions: Vec<&Collision> = self.collisions.iter().collect();
+        collisions.sort_by_key(|c| c.id);
+        // A map that is read twice says it twice.
+        collisions.dedup_by(|a, b| a.id == b.id && a.other.is_same_method(&b.other));
+        collisions
     }
 
     /// What an id stands for.
@@ -611,6 +679,33 @@ mod tests {
         assert_eq!(symbols.get(9).unwrap().parameters(), "()");
         assert_eq!(symbols.name(1), "[0x00000001]");
         assert_eq!(symbols.len(), 2);
+    }
+
+    #[test]
+    fn ids_that_stand_for_two_methods_are_seen() {
+        let map = |artifact: &str, ty: &str| {
+            let mut w = Writer::default();
+            w.artifact(artifact);
+            w.ty(ty, "");
+            w.method(7, "run", "(I)V", 12);
+            w.finish()
+        };
+        let mut symbols = Symbols::default();
+        symbols.add(&map("a.jar", "com/acme/A")).unwrap();
+        // The same method in another jar is no other method.
+        symbols.add(&map("b.jar", "com/acme/A")).unwrap();
+        assert!(symbols.collisions().is_empty());
+        symbols.add(&map("b.jar", "com/acme/B")).unwrap();
+        symbols.add(&map("b.jar", "com/acme/B")).unwrap();
+        let mut merged = Symbols::default();
+        merged.add(&map("a.jar", "com/acme/A")).unwrap();
+        merged.merge(symbols);
+        let [one] = merged.collisions()[..] else {
+            panic!("one is told once");
+        };
+        assert_eq!(one.id, 7);
+        assert_eq!(one.kept.full_name(), "com.acme.A.run(int) in a.jar");
+        assert_eq!(one.other.full_name(), "com.acme.B.run(int) in b.jar");
     }
 
     #[test]

@@ -5,13 +5,15 @@
 /// JVM and dex write `(I[Ljava/lang/String;)V` (JVMS 4.3.3); .NET has no form of its own for a file to
 /// hold, and descriptors spell types out: `(System.Int32, List<System.String>)System.Void`.
 pub(super) fn simple(descriptor: &str) -> String {
-    let inner = descriptor
+    let (inner, returns) = descriptor
         .strip_prefix('(')
         .and_then(|d| d.rsplit_once(')'))
-        .map_or("", |(parameters, _)| parameters);
+        .unwrap_or_default();
     let mut out = String::with_capacity(descriptor.len());
     out.push('(');
-    if !put_jvm(&mut out, inner) {
+    // A type parameter of .NET may be named as the JVM names a type: `(S)System.Void`.
+    let is_jvm = returns == "V" || put_jvm_type(&mut String::new(), returns) == Some("");
+    if !(is_jvm && put_jvm(&mut out, inner)) {
         out.truncate(1);
         put_spelled(&mut out, inner);
     }
@@ -19,7 +21,7 @@ pub(super) fn simple(descriptor: &str) -> String {
     out
 }
 
-/// Appends the types of a JVM descriptor. `false`: it is none.
+/// Appends the types of a JVM descriptor. `false`: it is no JVM descriptor.
 fn put_jvm(out: &mut String, mut rest: &str) -> bool {
     while !rest.is_empty() {
         if out.len() > 1 {
@@ -93,7 +95,8 @@ mod tests {
             simple("(System.Int32, System.Collections.Generic.List<Acme.Order[]>&)System.Void"),
             "(Int32, List<Order[]>&)"
         );
-        assert_eq!(simple("(!0, Acme.Outer+Inner*)T"), "(!0, Outer+Inner*)");
+        assert_eq!(simple("(T, Acme.Outer+Inner*)T"), "(T, Outer+Inner*)");
+        assert_eq!(simple("(S)System.Void"), "(S)");
         assert_eq!(simple("(Ljava/lang"), "()");
     }
 }

@@ -3,11 +3,12 @@
 use super::exceptions::{Exception, Exceptions, UnderWay};
 use super::file::{Thread, Trace};
 use super::format::{FLAG_ORDERLY, Header};
-use super::logical::LogicalCalls;
+use super::logical::{Caller, LogicalCalls};
 use super::methods::{MethodIx, Methods};
+use super::metrics::{self, Series};
 use super::notes::Notes;
 use super::pattern;
-use super::replay::{Call, Frame, Outcome, Replay, Run, Tally, Visitor};
+use super::replay::{Call, Frame, Outcome, Replay, Run, Tally, Thrown, Visitor};
 use super::summary::Stats;
 use super::tree::Tree;
 use super::units::counted;
@@ -28,13 +29,10 @@ pub struct Options {
 /// A trace that was summed up.
 #[derive(Clone, Debug)]
 pub struct Process {
-    /// The file.
     pub file: String,
-    /// Its header.
     pub header: Header,
     /// When it ended, in nanoseconds since its origin.
     pub end: u64,
-    /// Threads in it.
     pub threads: u64,
     /// Enter, exit and error records in it, and begins and ends of logical calls.
     pub records: u64,
@@ -42,6 +40,10 @@ pub struct Process {
     pub lost: u64,
     /// Segments that are missing.
     pub missing: u64,
+    /// What it used, a series a metric.
+    pub metrics: Vec<Series>,
+    /// Some of the artifacts that it has symbols of, by their names.
+    pub artifacts: Vec<String>,
     /// What was skipped or is missing.
     pub notes: Notes,
 }
@@ -58,7 +60,6 @@ impl Process {
 pub struct ThreadStats {
     /// Its trace, as a place in [`Analysis::processes`].
     pub process: usize,
-    /// Its number.
     pub number: u32,
     /// Its name, or empty.
     pub name: String,
@@ -138,7 +139,9 @@ impl Visitor for Sums {
     #[inline]
     fn call(&mut self, call: &Call, stack: &mut [Frame]) {
         if let Some(piece) = call.piece {
-            self.logical.piece(piece, call, self.thread.wanted);
+            let caller = stack.len().checked_sub(2).and_then(|i| stack.get(i));
+            self.logical
+                .piece(piece, call, caller.map(caller_of), self.thread.wanted);
             if !self.thread.wanted {
                 return;
             }
@@ -161,8 +164,14 @@ impl Visitor for Sums {
         }
     }
 
-    fn begin(&mut self, method: MethodIx, call: u64, time: u64) {
-        self.logical.begin(method, call, time, self.thread.wanted);
+    fn begin(&mut self, method: MethodIx, call: u64, time: u64, stack: &[Frame]) {
+        self.logical.begin(
+            method,
+            call,
+            time,
+            stack.last().map(caller_of),
+            self.thread.wanted,
+        );
     }
 
     fn complete(&mut self, method: MethodIx, call: u64, time: u64, outcome: Outcome) {
@@ -170,9 +179,10 @@ impl Visitor for Sums {
             .complete(method, call, time, outcome, self.thread.wanted);
     }
 
-    fn error(&mut self, method: MethodIx, details: Option<(&str, &str)>, caller: Option<MethodIx>) {
+    fn error(&mut self, method: MethodIx, thrown: &Thrown<'_>) {
         if self.thread.wanted {
-            self.exceptions.error(method, details, caller);
+            let awaits = thrown.call.and_then(|call| self.logical.caller(call));
+            self.exceptions.error(method, thrown, awaits);
         }
     }
 
@@ -183,6 +193,32 @@ impl Visitor for Sums {
             // What was thrown is no exception to the library.
             None => String::new(),
         });
+    }
+}
+
+/// The names of artifacts in a trace's symbols, the first few.
+fn artifacts(trace: &Trace) -> Vec<String> {
+    let mut names: Vec<&str> = Vec::new();
+    for (_, symbol) in trace.symbols().iter() {
+        let name = &*symbol.artifact;
+        if names.last() != Some(&name) && !name.is_empty() {
+            names.push(name);
+        }
+        if names.len() > 1_000 {
+            names.sort_unstable();
+            names.dedup();
+        }
+    }
+    names.sort_unstable();
+    names.dedup();
+    names.truncate(ARTIFACTS);
+    names.into_iter().map(str::to_owned).collect()
+}
+
+fn caller_of(frame: &Frame) -> Caller {
+    Caller {
+        method: frame.method,
+        call: frame.piece.map(|p| p.call),
     }
 }
 
@@ -198,7 +234,18 @@ impl Sums {
     }
 }
 
+/// How many artifacts' names tell traces apart.
+const ARTIFACTS: usize = 3;
+
 impl Analysis {
+    /// Methods that no symbols map names, and their calls.
+    pub fn unnamed(&self) -> (u64, u64) {
+        let calls = (self.methods.rows().iter().zip(&self.stats))
+            .filter(|(method, stats)| method.symbol().is_none() && stats.calls > 0)
+            .map(|(_, stats)| stats.calls);
+        calls.fold((0, 0), |(n, sum), calls| (n + 1, sum + calls))
+    }
+
     /// Gives methods and exceptions of obfuscated programs the names that they had before.
     pub fn restore_names(&mut self, mapping: &Mapping) {
         self.methods.restore_names(mapping);
@@ -230,7 +277,6 @@ impl Analyzer {
         }
     }
 
-    /// Adds a trace.
     pub fn add(&mut self, trace: &Trace) {
         let first = self.threads.len();
         if trace.has_logical_calls() {
@@ -238,6 +284,7 @@ impl Analyzer {
         } else {
             self.one_by_one(trace);
         }
+        self.sums.exceptions.end_trace();
         let mut notes = trace.notes().clone();
         for what in self.sums.unhandled.drain(..) {
             notes.add(|| format!("ended by an exception that nobody handled{what}"));
@@ -248,6 +295,7 @@ impl Analyzer {
             sum.unopened += tally.unopened;
             sum.unclosed += tally.unclosed;
             sum.too_deep += tally.too_deep;
+            sum.overtaken += tally.overtaken;
         }
         let Sums { logical, stats, .. } = &mut self.sums;
         let left_out = logical.finish(self.options.min, stats);
@@ -260,6 +308,11 @@ impl Analyzer {
             ),
             (sum.too_deep, "call", "too deep, left out"),
             (
+                sum.overtaken,
+                "segment",
+                "overwritten by the process while the report read the trace",
+            ),
+            (
                 left_out,
                 "record",
                 "of too many logical calls at once, left out",
@@ -267,6 +320,18 @@ impl Analyzer {
         ] {
             if n > 0 {
                 notes.add(|| format!("{} {what}", counted(n, noun)));
+            }
+        }
+        for collision in trace.symbols().collisions() {
+            if self.replay.saw(collision.id) {
+                notes.add(|| {
+                    let (shown, other) = (collision.kept.full_name(), collision.other.full_name());
+                    format!(
+                        "calls of {other} may be shown as {shown}: both have the id {:#010x}, since they were woven apart \
+                         (weave them as one folder, or the one with --known-symbols and the map of the other)",
+                        collision.id
+                    )
+                });
             }
         }
         let missing = trace.threads().iter().map(|t| t.missing);
@@ -277,7 +342,9 @@ impl Analyzer {
             threads: trace.threads().len() as u64,
             records: trace.records(),
             lost: trace.header().lost.max(sum.lost),
-            missing: missing.fold(0, u64::saturating_add),
+            metrics: metrics::series(trace.readings()),
+            artifacts: artifacts(trace),
+            missing: missing.fold(sum.overtaken, u64::saturating_add),
             notes,
         });
     }
@@ -341,7 +408,7 @@ impl Analyzer {
     /// The thread at hand is through.
     fn end_of(&mut self, trace: &Trace, thread: &Thread) -> ThreadStats {
         let tally = self.replay.end(trace, &mut self.sums);
-        self.sums.exceptions.settle();
+        self.sums.exceptions.end_thread();
         let named = trace.thread_name(thread.number);
         let sums = self.sums.thread;
         ThreadStats {
@@ -368,6 +435,11 @@ impl Analyzer {
                 }
             },
         }
+    }
+
+    /// Each row's numbers so far.
+    pub fn stats(&self) -> &[Stats] {
+        &self.sums.stats
     }
 
     /// The sum.

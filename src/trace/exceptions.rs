@@ -1,15 +1,17 @@
 //! Exceptions: how often each was thrown, where, and how far it got.
 
 use super::file::cut;
+use super::logical::Caller;
 use super::methods::MethodIx;
+use super::replay::Thrown;
 use rustc_hash::FxHashMap;
 
-/// Different exceptions that are told apart; messages with numbers in them can be any number.
+/// Most different exceptions; messages with numbers in them can be any number.
 const MAX_KINDS: usize = 10_000;
 /// Bytes kept of a type's name and of a message.
 const TEXT: usize = 500;
 
-/// The type shown for errors of which the trace tells no details.
+/// The type shown for errors without details in the trace.
 pub const UNKNOWN: &str = "(unknown exception)";
 
 /// The way of an exception through the woven methods.
@@ -27,7 +29,6 @@ pub struct Path {
 /// An exception and its ways, the most frequent first.
 #[derive(Clone, Debug)]
 pub struct Exception {
-    /// Name of its type.
     pub type_name: String,
     /// Its message, or empty.
     pub message: String,
@@ -44,33 +45,62 @@ pub struct Exceptions {
     entries: usize,
     further: u64,
     current: UnderWay,
+    /// Exceptions that ended a logical call, by the logical call that awaits its end.
+    awaited: FxHashMap<u64, Way>,
 }
+
+/// An exception's type and message.
+type Name = (Box<str>, Box<str>);
+/// An exception, and how far it got.
+type Way = (Name, Path);
 
 /// The exception that is on its way through the methods of a thread.
 #[derive(Debug, Default)]
-pub struct UnderWay(Option<(Box<str>, Box<str>, Path)>);
+pub struct UnderWay {
+    way: Option<Way>,
+    /// The last one of the thread that was described.
+    last: Option<Name>,
+}
 
 impl Exceptions {
-    /// An exception left a method.
-    pub fn error(
-        &mut self,
-        method: MethodIx,
-        details: Option<(&str, &str)>,
-        caught: Option<MethodIx>,
-    ) {
-        if let (None, Some((_, _, path))) = (details, &mut self.current.0) {
-            path.left = method;
-            path.caught = caught;
-            return;
+    /// An exception left a method; if it ended a logical call, `awaits` is who began that.
+    pub fn error(&mut self, method: MethodIx, thrown: &Thrown<'_>, awaits: Option<Caller>) {
+        let name =
+            (thrown.details).map(|(t, m)| -> Name { (cut(t, TEXT).into(), cut(m, TEXT).into()) });
+        if name.is_some() {
+            self.current.last.clone_from(&name);
         }
-        self.settle();
-        let (type_name, message) = details.unwrap_or((UNKNOWN, ""));
-        let path = Path {
-            thrown: method,
-            left: method,
-            caught,
-        };
-        self.current.0 = Some((cut(type_name, TEXT).into(), cut(message, TEXT).into(), path));
+        // What a logical call awaited, and did not catch.
+        if let Some((known, path)) = thrown.call.and_then(|call| self.awaited.remove(&call)) {
+            self.settle();
+            if name.as_ref().is_none_or(|name| *name == known) {
+                self.current.way = Some((known, path));
+            } else {
+                self.count(known, path);
+            }
+        } else if name.is_some() || thrown.again {
+            self.settle();
+        }
+        let caught = awaits.map(|a| a.method).or(thrown.caller);
+        match &mut self.current.way {
+            Some((_, path)) => (path.left, path.caught) = (method, caught),
+            way => {
+                let known = name.or_else(|| self.current.last.clone());
+                let path = Path {
+                    thrown: method,
+                    left: method,
+                    caught,
+                };
+                *way = Some((known.unwrap_or_else(|| (UNKNOWN.into(), "".into())), path));
+            }
+        }
+        if let Some(call) = awaits.and_then(|a| a.call)
+            && self.awaited.len() < MAX_KINDS
+            && let Some(way) = self.current.way.take()
+            && let Some((name, path)) = self.awaited.insert(call, way)
+        {
+            self.count(name, path);
+        }
     }
 
     /// Goes on with the exception of another thread; `other` is then that of the one at hand.
@@ -78,12 +108,27 @@ impl Exceptions {
         std::mem::swap(&mut self.current, other);
     }
 
-    /// The exception under way has got as far as it goes; so it has when a thread ends.
-    pub fn settle(&mut self) {
-        let Some((type_name, message, path)) = self.current.0.take() else {
-            return;
-        };
-        let key = (type_name, message);
+    /// The thread at hand is through.
+    pub fn end_thread(&mut self) {
+        self.settle();
+        self.current.last = None;
+    }
+
+    /// The trace at hand is through: another one may have the same numbers of calls.
+    pub fn end_trace(&mut self) {
+        for (_, (name, path)) in std::mem::take(&mut self.awaited) {
+            self.count(name, path);
+        }
+    }
+
+    /// The exception under way has got as far as it goes.
+    fn settle(&mut self) {
+        if let Some((name, path)) = self.current.way.take() {
+            self.count(name, path);
+        }
+    }
+
+    fn count(&mut self, key: Name, path: Path) {
         if let Some(n) = self.kinds.get_mut(&key).and_then(|k| k.get_mut(&path)) {
             *n += 1;
         } else if self.entries < MAX_KINDS {
@@ -97,6 +142,7 @@ impl Exceptions {
     /// All exceptions, the most frequent first, and how many more were thrown that are not listed.
     pub fn finish(mut self) -> (Vec<Exception>, u64) {
         self.settle();
+        self.end_trace();
         let mut all: Vec<Exception> = self
             .kinds
             .into_iter()
@@ -126,15 +172,23 @@ mod tests {
 
     #[test]
     fn a_way_begins_with_details_and_goes_on_without() {
-        let mut e = Exceptions::default();
-        e.error(3, Some(("T", "m")), Some(2));
-        e.error(2, None, Some(1));
-        e.error(3, Some(("T", "m")), Some(2));
-        e.error(2, None, Some(1));
-        e.error(3, Some(("T", "m")), None);
-        e.settle();
-        e.error(9, None, None);
-        let (all, further) = e.finish();
+        let mut all = Exceptions::default();
+        let mut e = |method, details, caller| {
+            let thrown = Thrown {
+                details,
+                caller,
+                ..Thrown::default()
+            };
+            all.error(method, &thrown, None);
+        };
+        e(3, Some(("T", "m")), Some(2));
+        e(2, None, Some(1));
+        e(3, Some(("T", "m")), Some(2));
+        e(2, None, Some(1));
+        e(3, Some(("T", "m")), None);
+        all.end_thread();
+        all.error(9, &Thrown::default(), None);
+        let (all, further) = all.finish();
         assert_eq!(further, 0);
         let path = |thrown, left, caught| Path {
             thrown,
@@ -153,7 +207,12 @@ mod tests {
     fn different_messages_are_bounded() {
         let mut e = Exceptions::default();
         for i in 0..MAX_KINDS + 10 {
-            e.error(1, Some(("T", &i.to_string())), None);
+            let message = i.to_string();
+            let thrown = Thrown {
+                details: Some(("T", &message)),
+                ..Thrown::default()
+            };
+            e.error(1, &thrown, None);
         }
         let (all, further) = e.finish();
         assert_eq!((all.len(), further), (MAX_KINDS, 10));

@@ -3,34 +3,53 @@
 
 use super::format::{
     CHUNK, CHUNK_HEADER, CHUNK_MAGIC, CHUNK_RECORDS, CHUNK_SYMBOLS, ChunkHeader, Decoder, Escape,
-    FLAG_SYMBOLS, Header, Record,
+    FLAG_ORDERLY, FREE_MAGIC, HEADER_USED, Header, Record, THREAD_OWN,
 };
+use super::metrics::{MAX_READINGS, Reading, readings};
 use super::notes::Notes;
 use super::units::counted;
 use crate::error::{Error, Result};
 use crate::symbols::Symbols;
 use memmap2::Mmap;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::io::{self, Read, Write};
 use std::path::Path;
+use std::sync::atomic::{Ordering, fence};
 
 /// Bytes of a thread's name that are kept.
-const NAME: usize = 200;
+pub(super) const NAME: usize = 200;
+
+/// Ending of the names of packed traces.
+pub const PACKED: &str = ".zst";
+/// Longest that a packed trace is unpacked.
+const UNPACKED: u64 = 64 << 30;
 
 /// A trace, open for reading.
 pub struct Trace {
     name: String,
-    data: Data,
+    parts: Vec<Part>,
+    /// Its process may still write it: what is read has to be compared.
+    live: bool,
+    /// Of a live trace, each chunk's serial number.
+    serials: Vec<u64>,
     header: Header,
     symbols: Symbols,
     segments: Vec<Segment>,
     threads: Vec<Thread>,
     names: FxHashMap<u32, ThreadName>,
+    readings: Vec<Reading>,
     records: u64,
     logical: bool,
     last: u64,
     notes: Notes,
+}
+
+/// One file of a trace. Chunks are numbered through all of them.
+struct Part {
+    first: u32,
+    data: Data,
 }
 
 enum Data {
@@ -59,24 +78,11 @@ pub struct Segment {
     words: u16,
 }
 
-impl Segment {
-    /// Its place in the order of its thread's segments.
-    pub fn number(&self) -> u32 {
-        self.number
-    }
-
-    /// When it starts.
-    pub fn start(&self) -> u64 {
-        self.start
-    }
-}
-
 /// A logical thread of a trace.
 #[derive(Clone, Debug)]
 pub struct Thread {
-    /// Its number.
     pub number: u32,
-    /// Segment numbers of which there is none.
+    /// How many segment numbers are missing.
     pub missing: u64,
     first: usize,
     count: usize,
@@ -91,44 +97,80 @@ pub struct ThreadName {
     pub flags: u32,
 }
 
-/// A symbols map on its way: its parts by number, each a range of the file.
+/// A symbols map on its way: its parts by number, each a chunk and how much of it.
 #[derive(Default)]
 struct Parts {
     whole: u64,
-    parts: BTreeMap<u32, (usize, usize)>,
+    parts: BTreeMap<u32, (u32, usize)>,
 }
 
 impl Trace {
     /// Maps and indexes a file.
     pub fn open(path: &Path) -> Result<Trace> {
-        let name = path.display().to_string();
-        let file = File::open(path).map_err(|e| Error::io("read", path, e))?;
-        let meta = file.metadata().map_err(|e| Error::io("read", path, e))?;
-        let data = if meta.len() == 0 {
-            Data::Owned(Vec::new())
-        } else {
-            // SAFETY: the map is only read. The process that records may write to the file at the
-            // same time; every word is checked where it is used, never trusted from an earlier read.
-            Data::Mapped(unsafe { Mmap::map(&file) }.map_err(|e| Error::io("map", path, e))?)
+        Trace::open_parts(&[path])
+    }
+
+    /// Maps and indexes the parts of a collected trace, in their order.
+    pub fn open_parts(paths: &[&Path]) -> Result<Trace> {
+        let name = match paths {
+            [one] => one.display().to_string(),
+            [first, .., last] => format!("{} to {}", first.display(), last.display()),
+            [] => return Err(Error::usage("no trace")),
         };
+        let data = (paths.iter())
+            .map(|path| map(path))
+            .collect::<Result<Vec<_>>>()?;
         Trace::index(name, data)
     }
 
     /// Indexes a trace in memory.
     pub fn from_bytes(name: &str, bytes: Vec<u8>) -> Result<Trace> {
-        Trace::index(name.to_owned(), Data::Owned(bytes))
+        Trace::index(name.to_owned(), vec![Data::Owned(bytes)])
     }
 
-    fn index(name: String, data: Data) -> Result<Trace> {
-        let header = Header::read(&data).map_err(|e| e.in_artifact(name.as_str()))?;
-        let mut index = Index::default();
-        for (number, chunk) in data.chunks(CHUNK).enumerate().skip(1) {
-            index.chunk(number as u32, chunk);
+    fn index(name: String, data: Vec<Data>) -> Result<Trace> {
+        let mut headers = Vec::new();
+        for data in &data {
+            headers.push(Header::read(data).map_err(|e| e.in_artifact(name.as_str()))?);
         }
-        if data.len() < CHUNK {
-            index
-                .notes
-                .add(|| "the file is cut off in its header".to_owned());
+        let mut index = Index::default();
+        index.missing_parts(&headers);
+        // The last part was written last, and its header knows most.
+        let header = headers.pop().expect("a trace has a file");
+        let mut parts = Vec::new();
+        let mut first = 0u32;
+        for data in data {
+            let chunks = data.len().div_ceil(CHUNK) as u32;
+            parts.push(Part { first, data });
+            first += chunks;
+        }
+        let live = header.flags & FLAG_ORDERLY == 0
+            && header.part == 0
+            && matches!(parts[0].data, Data::Mapped(_));
+        let again = copied_again(&parts);
+        let mut serials = Vec::new();
+        let mut copy = Vec::new();
+        for part in &parts {
+            for (number, chunk) in part.data.chunks(CHUNK).enumerate().skip(1) {
+                let number = part.first + number as u32;
+                if again.contains(&number) {
+                    continue;
+                }
+                if !live {
+                    index.chunk(number, chunk);
+                    continue;
+                }
+                serials.resize(number as usize + 1, 0);
+                if copy_whole(chunk, chunk, &mut copy).is_some() {
+                    serials[number as usize] = serial(&copy);
+                    index.chunk(number, &copy);
+                }
+            }
+            if part.data.len() < CHUNK {
+                index
+                    .notes
+                    .add(|| "the file is cut off in its header".to_owned());
+            }
         }
         for (ty, count) in &index.unknown {
             index.notes.add(|| {
@@ -136,28 +178,39 @@ impl Trace {
                 format!("{records} of type {ty} skipped: unknown to this version, or damaged")
             });
         }
-        let symbols = index.symbols(&data);
+        let symbols = index.symbols(&parts);
+        if header.collected > 0 && header.part == 0 {
+            index.notes.add(|| {
+                let chunks = counted(header.collected, "chunk");
+                format!("{chunks} were collected: the folder of `weave collect` has them")
+            });
+        }
         let mut segments = index.segments;
         // Equal numbers do not occur in a sound trace; then the order of the file decides.
         segments.sort_unstable_by_key(|s| (s.thread, s.number, s.chunk, s.from));
         let threads = threads(&segments, &mut index.notes);
-        if symbols.is_empty() && index.records > 0 {
-            index
-                .notes
-                .add(|| "no symbols: methods are shown by their ids".to_owned());
-        } else if header.flags & FLAG_SYMBOLS == 0 {
-            index.notes.add(|| {
-                "not all symbols had been copied: some methods may have no name".to_owned()
+        let mut readings = index.readings;
+        readings.sort_by_key(|r| r.time);
+        if index.readings_left_out > 0 {
+            let left_out = index.readings_left_out;
+            (index.notes).add(|| {
+                format!(
+                    "{} of the process left out: too many",
+                    counted(left_out, "reading")
+                )
             });
         }
         Ok(Trace {
             name,
-            data,
+            parts,
+            live,
+            serials,
             header,
             symbols,
             segments,
             threads,
             names: index.names,
+            readings,
             records: index.records,
             logical: index.logical,
             last: index.last,
@@ -190,6 +243,11 @@ impl Trace {
         self.records
     }
 
+    /// What the process used, in the order of time.
+    pub fn readings(&self) -> &[Reading] {
+        &self.readings
+    }
+
     /// Whether there are logical calls.
     pub fn has_logical_calls(&self) -> bool {
         self.logical
@@ -203,6 +261,11 @@ impl Trace {
     /// What was skipped or is missing.
     pub fn notes(&self) -> &Notes {
         &self.notes
+    }
+
+    /// Adds a remark.
+    pub fn note(&mut self, what: String) {
+        self.notes.add(|| what);
     }
 
     /// All threads, by number.
@@ -236,15 +299,137 @@ impl Trace {
         order
     }
 
-    /// The records of a segment.
+    /// The records of a segment; none if its process has overwritten them by now. `copy` is room for them.
     #[inline]
-    pub fn decode(&self, segment: &Segment) -> Decoder<'_> {
-        let from = segment.chunk as usize * CHUNK + segment.from as usize * 8;
-        Decoder::new(
-            &self.data[from..from + segment.words as usize * 8],
-            segment.start,
-        )
+    pub fn decode<'a>(&'a self, segment: &Segment, copy: &'a mut Vec<u8>) -> Option<Decoder<'a>> {
+        let (chunk, from) = (self.chunk(segment.chunk), segment.from as usize * 8);
+        let mut words = &chunk[from..from + segment.words as usize * 8];
+        if self.live {
+            let before = copy_whole(chunk, words, copy)?;
+            if before != self.serials[segment.chunk as usize] {
+                return None;
+            }
+            words = copy;
+        }
+        Some(Decoder::new(words, segment.start))
     }
+
+    fn chunk(&self, number: u32) -> &[u8] {
+        let part = self.parts.partition_point(|p| p.first <= number) - 1;
+        let part = &self.parts[part];
+        let from = (number - part.first) as usize * CHUNK;
+        &part.data[from..part.data.len().min(from + CHUNK)]
+    }
+}
+
+/// Maps a file, one that is packed after it was unpacked to a file without a name.
+fn map(path: &Path) -> Result<Data> {
+    let failed = |e| Error::io("read", path, e);
+    let mut file = File::open(path).map_err(failed)?;
+    if is_packed(path) {
+        file = unpack(file, UNPACKED).map_err(failed)?;
+    }
+    if file.metadata().map_err(failed)?.len() == 0 {
+        return Ok(Data::Owned(Vec::new()));
+    }
+    // SAFETY: the map is only read. The process that records may write to the file at the
+    // same time; every word is checked where it is used, never trusted from an earlier read.
+    let map = unsafe { Mmap::map(&file) }.map_err(|e| Error::io("map", path, e))?;
+    Ok(Data::Mapped(map))
+}
+
+/// Whether a file is packed, by its name.
+pub fn is_packed(path: &Path) -> bool {
+    path.as_os_str()
+        .as_encoded_bytes()
+        .ends_with(PACKED.as_bytes())
+}
+
+/// Unpacks as much as there is: a file that is cut off yields what is whole.
+fn unpack(file: File, most: u64) -> io::Result<File> {
+    let mut from = zstd::stream::read::Decoder::new(file)?;
+    let mut to = tempfile::tempfile()?;
+    let mut buffer = vec![0; CHUNK];
+    let mut written = 0;
+    loop {
+        match from.read(&mut buffer) {
+            Ok(0) => return Ok(to),
+            Ok(n) => {
+                written += n as u64;
+                if written > most {
+                    let what = format!("it unpacks to more than {most} bytes");
+                    return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+                }
+                to.write_all(&buffer[..n])?;
+            }
+            Err(_) if written > 0 => return Ok(to),
+            Err(e) => return Err(e),
+        }
+    }
+}
+
+/// The header of a trace, packed or not.
+pub fn peek(path: &Path) -> Result<Header> {
+    let failed = |e| Error::io("read", path, e);
+    let file = File::open(path).map_err(failed)?;
+    let mut bytes = Vec::new();
+    if is_packed(path) {
+        let from = zstd::stream::read::Decoder::new(file).map_err(failed)?;
+        from.take(HEADER_USED as u64).read_to_end(&mut bytes)
+    } else {
+        file.take(HEADER_USED as u64).read_to_end(&mut bytes)
+    }
+    .map_err(failed)?;
+    Header::read(&bytes).map_err(|e| e.in_artifact(path.display().to_string()))
+}
+
+fn serial(chunk: &[u8]) -> u64 {
+    match chunk.get(8..16) {
+        Some(bytes) => u64::from_le_bytes(bytes.try_into().expect("eight bytes")),
+        None => 0,
+    }
+}
+
+/// Copies words of a chunk that its process may overwrite at any time; returns the chunk's serial number
+/// if the words are of one time. The process clears magic and serial number before the rest.
+pub(super) fn copy_whole(chunk: &[u8], words: &[u8], copy: &mut Vec<u8>) -> Option<u64> {
+    let head = |chunk: &[u8]| -> (u64, bool) {
+        let chunk = std::hint::black_box(chunk);
+        (serial(chunk), chunk.starts_with(&CHUNK_MAGIC))
+    };
+    // A chunk that has just been taken is whole the next time.
+    for _ in 0..3 {
+        let before = head(chunk);
+        fence(Ordering::Acquire);
+        copy.clear();
+        copy.extend_from_slice(std::hint::black_box(words));
+        fence(Ordering::Acquire);
+        if head(chunk) == before {
+            return Some(before.0);
+        }
+    }
+    None
+}
+
+/// Chunks with a newer copy in a later part: a collector copies unfinished chunks when it sees no writer.
+fn copied_again(parts: &[Part]) -> FxHashSet<u32> {
+    let mut again = FxHashSet::default();
+    if parts.len() < 2 {
+        return again;
+    }
+    let mut seen = FxHashMap::default();
+    for part in parts {
+        for (number, chunk) in part.data.chunks(CHUNK).enumerate().skip(1) {
+            let number = part.first + number as u32;
+            match ChunkHeader::read(chunk) {
+                Ok(header) if chunk.starts_with(&CHUNK_MAGIC) && header.serial != 0 => {
+                    again.extend(seen.insert(header.serial, number));
+                }
+                _ => {}
+            }
+        }
+    }
+    again
 }
 
 /// Groups sorted segments by thread and counts the numbers that are missing.
@@ -277,6 +462,8 @@ struct Index {
     segments: Vec<Segment>,
     names: FxHashMap<u32, ThreadName>,
     maps: BTreeMap<u32, Parts>,
+    readings: Vec<Reading>,
+    readings_left_out: u64,
     records: u64,
     logical: bool,
     last: u64,
@@ -286,6 +473,19 @@ struct Index {
 }
 
 impl Index {
+    /// Parts of a collected trace are numbered from 1 on.
+    fn missing_parts(&mut self, headers: &[Header]) {
+        let mut next = 1;
+        for header in headers.iter().filter(|h| h.part > 0) {
+            if header.part > next {
+                let (from, to) = (next, header.part - 1);
+                self.notes
+                    .add(|| format!("of the collected trace, parts {from} to {to} are not here"));
+            }
+            next = header.part.saturating_add(1);
+        }
+    }
+
     fn chunk(&mut self, number: u32, chunk: &[u8]) {
         let offset = number as usize * CHUNK;
         let magic = &chunk[..chunk.len().min(4)];
@@ -295,6 +495,9 @@ impl Index {
                 self.notes
                     .add(|| format!("chunk at {offset:#x} was not finished: skipped"));
             }
+            return;
+        }
+        if magic == FREE_MAGIC {
             return;
         }
         if magic != CHUNK_MAGIC {
@@ -313,7 +516,7 @@ impl Index {
         }
         match header.kind {
             CHUNK_RECORDS => self.records_chunk(number, &header, &chunk[CHUNK_HEADER..]),
-            CHUNK_SYMBOLS => self.symbols_chunk(offset, &header, chunk.len() - CHUNK_HEADER),
+            CHUNK_SYMBOLS => self.symbols_chunk(number, &header, chunk.len() - CHUNK_HEADER),
             kind => self.notes.add(|| {
                 format!("chunk at {offset:#x} is of kind {kind}, unknown to this version: skipped")
             }),
@@ -354,6 +557,10 @@ impl Index {
                     self.names.insert(thread, ThreadName { name, flags });
                     continue;
                 }
+                Some(Record::Escape(Escape::Sample { time, values })) => {
+                    self.sample(time, values);
+                    continue;
+                }
                 Some(Record::Escape(Escape::Unknown(ty))) => {
                     *self.unknown.entry(ty).or_default() += 1;
                     continue;
@@ -369,7 +576,7 @@ impl Index {
             if number.is_none() {
                 self.records = before;
             } else if let Some(number) = number
-                && (thread != 0 || self.records > before)
+                && (self.records > before || thread != 0 && !self.is_own(thread))
             {
                 self.segments.push(Segment {
                     thread,
@@ -402,25 +609,41 @@ impl Index {
         }
     }
 
-    fn symbols_chunk(&mut self, offset: usize, header: &ChunkHeader, room: usize) {
+    /// Whether a thread is the hook library's own.
+    fn is_own(&self, thread: u32) -> bool {
+        (self.names.get(&thread)).is_some_and(|name| name.flags & THREAD_OWN != 0)
+    }
+
+    fn sample(&mut self, time: u64, values: &[u8]) {
+        self.last = self.last.max(time);
+        for reading in readings(time, values) {
+            if self.readings.len() < MAX_READINGS {
+                self.readings.push(reading);
+            } else {
+                self.readings_left_out += 1;
+            }
+        }
+    }
+
+    fn symbols_chunk(&mut self, chunk: u32, header: &ChunkHeader, room: usize) {
         let used = (header.start as u32 as usize).min(room);
         let map = self.maps.entry(header.owner).or_default();
         map.whole = header.start >> 32;
-        map.parts
-            .entry(header.number)
-            .or_insert((offset + CHUNK_HEADER, used));
+        map.parts.entry(header.number).or_insert((chunk, used));
     }
 
     /// Puts the maps together from their parts.
-    fn symbols(&mut self, data: &[u8]) -> Symbols {
+    fn symbols(&mut self, files: &[Part]) -> Symbols {
         let mut symbols = Symbols::default();
         for (number, map) in std::mem::take(&mut self.maps) {
             let mut bytes = Vec::new();
-            for (want, (&part, &(at, len))) in (0..).zip(&map.parts) {
+            for (want, (&part, &(chunk, len))) in (0..).zip(&map.parts) {
                 if part != want {
                     break;
                 }
-                bytes.extend_from_slice(&data[at..at + len]);
+                let file = &files[files.partition_point(|f| f.first <= chunk) - 1];
+                let at = (chunk - file.first) as usize * CHUNK + CHUNK_HEADER;
+                bytes.extend_from_slice(&file.data[at..at + len]);
             }
             if bytes.len() as u64 != map.whole {
                 let (have, whole) = (bytes.len(), map.whole);

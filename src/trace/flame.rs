@@ -5,8 +5,10 @@
 
 use super::tree::Tree;
 use super::units::{count, counted, duration, method_start, percent};
+use crate::error::{Error, Result};
 use std::fmt::Write as _;
 use std::io::{self, Write};
+use std::path::Path;
 
 /// Width of the picture without its script, in pixels.
 const WIDTH: f64 = 1_200.0;
@@ -34,12 +36,54 @@ pub enum Form {
     Html,
 }
 
+impl Form {
+    /// The form that a file's name ends in.
+    ///
+    /// # Errors
+    /// It ends in neither.
+    pub fn of(path: &Path) -> Result<Form> {
+        match path.extension().and_then(|e| e.to_str()) {
+            Some("svg") => Ok(Form::Svg),
+            Some("html" | "htm") => Ok(Form::Html),
+            _ => Err(Error::usage(
+                "--flame takes a file that ends in .svg or .html",
+            )),
+        }
+    }
+}
+
 /// A box: a node, or the root of all.
 struct Box {
     node: Option<u32>,
     from: f64,
     share: f64,
     depth: u32,
+}
+
+/// What a box says and looks like.
+pub struct Look {
+    /// What pointing at it shows, below its name.
+    pub hint: String,
+    /// Its colour.
+    pub fill: String,
+}
+
+/// A picture to draw.
+pub struct Picture<'a> {
+    /// What ran.
+    pub title: &'a str,
+    /// What the picture shows, in a line.
+    pub legend: &'a str,
+    /// The nodes.
+    pub tree: &'a Tree,
+    /// The methods' names.
+    pub labels: &'a [String],
+    /// The nodes to draw.
+    pub visible: &'a dyn Fn(u32) -> bool,
+    /// How a node looks.
+    pub look: &'a dyn Fn(u32) -> Look,
+    /// What the box around all says.
+    pub all: String,
 }
 
 /// Draws the nodes that `visible` says; `labels` are the methods' names, `title` what ran.
@@ -51,51 +95,129 @@ pub fn draw(
     labels: &[String],
     visible: &dyn Fn(u32) -> bool,
 ) -> io::Result<()> {
-    let boxes = layout(tree, visible);
-    let levels = boxes.iter().map(|b| b.depth + 1).max().unwrap_or(1);
-    let height = TOP + levels * ROW + 30;
-    let title = escape(title);
-    if form == Form::Html {
+    let whole = tree.total();
+    let look = |i: u32| {
+        plain(
+            tree,
+            i,
+            whole,
+            &labels[tree.nodes()[i as usize].method as usize],
+        )
+    };
+    let picture = Picture {
+        title,
+        legend: "Width is time. Click a box to zoom, point at it for its numbers.",
+        tree,
+        labels,
+        visible,
+        look: &look,
+        all: format!("{} in woven calls", duration(whole)),
+    };
+    picture.draw(out, form)
+}
+
+fn plain(tree: &Tree, i: u32, whole: u64, label: &str) -> Look {
+    let node = &tree.nodes()[i as usize];
+    let mut hint = format!(
+        "total {} ({}), self {}, {}",
+        duration(node.total),
+        percent(node.total, whole),
+        duration(node.own),
+        counted(node.calls, "call"),
+    );
+    if node.resumed > 0 {
+        let _ = write!(hint, ", resumed {} times", count(node.resumed));
+    }
+    for (n, what) in [
+        (node.errors, "left by an exception"),
+        (node.running, "still running"),
+    ] {
+        if n > 0 {
+            let _ = write!(hint, ", {} {what}", count(n));
+        }
+    }
+    let fill = colour(label);
+    Look { hint, fill }
+}
+
+impl Picture<'_> {
+    /// Draws it.
+    pub fn draw(&self, out: &mut dyn Write, form: Form) -> io::Result<()> {
+        let boxes = layout(self.tree, self.visible);
+        let levels = boxes.iter().map(|b| b.depth + 1).max().unwrap_or(1);
+        let height = TOP + levels * ROW + 30;
+        let title = escape(self.title);
+        if form == Form::Html {
+            write!(
+                out,
+                "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>\n\
+             <style>body{{margin:0}}</style></head><body>\n"
+            )?;
+        } else {
+            out.write_all(b"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n")?;
+        }
         write!(
             out,
-            "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>\n\
-             <style>body{{margin:0}}</style></head><body>\n"
-        )?;
-    } else {
-        out.write_all(b"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n")?;
-    }
-    write!(
-        out,
-        "<svg id=\"flame\" xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" \
+            "<svg id=\"flame\" xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" \
          font-family=\"Verdana,DejaVu Sans,sans-serif\" font-size=\"11\">\n\
          <title>{title}</title>\n<style>\
          rect.b{{stroke:#fff;stroke-width:.6}} g.f{{cursor:pointer}} g.f:hover rect{{stroke:#000;stroke-width:1}} \
          g.f text{{pointer-events:none}} g.f.dim{{opacity:.45}} g.f.hit rect{{fill:#d05ce3}} #reset{{cursor:pointer}} .hide{{display:none}}\
          </style>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n\
          <text x=\"10\" y=\"20\" font-size=\"14\" font-weight=\"bold\">{}</text>\n\
-         <text id=\"info\" x=\"10\" y=\"42\" fill=\"#333\">Width is time. Click a box to zoom, point at it for its numbers.</text>\n\
+         <text id=\"info\" x=\"10\" y=\"42\" fill=\"#333\">{}</text>\n\
          <text id=\"reset\" class=\"hide\" x=\"10\" y=\"{}\" fill=\"#06c\">Reset zoom</text>\n",
-        shorten(&title_text(&title), WIDTH - 330.0, CHAR * 1.35),
-        height - 10,
-    )?;
-    out.write_all(
+            shorten(&title_text(&title), WIDTH - 330.0, CHAR * 1.35),
+            escape(self.legend),
+            height - 10,
+        )?;
+        out.write_all(
         b"<foreignObject id=\"find\" class=\"hide\" x=\"950\" y=\"6\" width=\"240\" height=\"26\">\
           <input xmlns=\"http://www.w3.org/1999/xhtml\" type=\"search\" placeholder=\"Search methods\" \
           style=\"box-sizing:border-box;width:100%;height:24px;font-size:12px\"/></foreignObject>\n",
     )?;
-    let whole = tree.total();
-    for b in &boxes {
-        write_box(out, b, tree, whole, labels)?;
-    }
-    write!(
-        out,
-        "<script><![CDATA[\n{SCRIPT}]]></script>\n</svg>\n{}",
-        if form == Form::Html {
-            "</body></html>\n"
-        } else {
-            ""
+        for b in &boxes {
+            self.write_box(out, b)?;
         }
-    )
+        write!(
+            out,
+            "<script><![CDATA[\n{SCRIPT}]]></script>\n</svg>\n{}",
+            if form == Form::Html {
+                "</body></html>\n"
+            } else {
+                ""
+            }
+        )
+    }
+
+    fn write_box(&self, out: &mut dyn Write, b: &Box) -> io::Result<()> {
+        let (label, hint, fill) = match b.node {
+            None => ("all threads", self.all.clone(), "#e6e6e6".to_owned()),
+            Some(i) => {
+                let Look { hint, fill } = (self.look)(i);
+                let method = self.tree.nodes()[i as usize].method;
+                (self.labels[method as usize].as_str(), hint, fill)
+            }
+        };
+        let hint = format!("{label}\n{hint}");
+        let (x, width) = (b.from * WIDTH, b.share * WIDTH);
+        let y = TOP + b.depth * ROW;
+        let text = shorten(&short_name(label), width - 6.0, CHAR);
+        writeln!(
+            out,
+            "<g class=\"f\" data-x=\"{:.0}\" data-w=\"{:.0}\" data-n=\"{}\"><title>{}</title>\
+         <rect class=\"b\" x=\"{x:.2}\" y=\"{y}\" width=\"{width:.2}\" height=\"{}\" fill=\"{fill}\"/>\
+         <text x=\"{:.2}\" y=\"{}\">{}</text></g>",
+            b.from * UNITS,
+            b.share * UNITS,
+            escape(&short_name(label)),
+            escape(&hint),
+            ROW - 1,
+            x + 3.0,
+            y + ROW - 5,
+            escape(&text),
+        )
+    }
 }
 
 /// The title is escaped already: nothing to do but to name the picture where it is empty.
@@ -155,62 +277,6 @@ fn layout(tree: &Tree, visible: &dyn Fn(u32) -> bool) -> Vec<Box> {
         at += 1;
     }
     boxes
-}
-
-fn write_box(
-    out: &mut dyn Write,
-    b: &Box,
-    tree: &Tree,
-    whole: u64,
-    labels: &[String],
-) -> io::Result<()> {
-    let (label, hint, fill) = match b.node {
-        None => (
-            "all threads".to_owned(),
-            format!("all threads\n{} in woven calls", duration(whole)),
-            "#e6e6e6".to_owned(),
-        ),
-        Some(i) => {
-            let node = &tree.nodes()[i as usize];
-            let label = &labels[node.method as usize];
-            let mut hint = format!(
-                "{label}\ntotal {} ({}), self {}, {}",
-                duration(node.total),
-                percent(node.total, whole),
-                duration(node.own),
-                counted(node.calls, "call"),
-            );
-            if node.resumed > 0 {
-                let _ = write!(hint, ", resumed {} times", count(node.resumed));
-            }
-            for (n, what) in [
-                (node.errors, "left by an exception"),
-                (node.running, "still running"),
-            ] {
-                if n > 0 {
-                    let _ = write!(hint, ", {} {what}", count(n));
-                }
-            }
-            (label.clone(), hint, colour(label))
-        }
-    };
-    let (x, width) = (b.from * WIDTH, b.share * WIDTH);
-    let y = TOP + b.depth * ROW;
-    let text = shorten(&short_name(&label), width - 6.0, CHAR);
-    writeln!(
-        out,
-        "<g class=\"f\" data-x=\"{:.0}\" data-w=\"{:.0}\" data-n=\"{}\"><title>{}</title>\
-         <rect class=\"b\" x=\"{x:.2}\" y=\"{y}\" width=\"{width:.2}\" height=\"{}\" fill=\"{fill}\"/>\
-         <text x=\"{:.2}\" y=\"{}\">{}</text></g>",
-        b.from * UNITS,
-        b.share * UNITS,
-        escape(&short_name(&label)),
-        escape(&hint),
-        ROW - 1,
-        x + 3.0,
-        y + ROW - 5,
-        escape(&text),
-    )
 }
 
 /// The name without packages and parameters: `Orders.place`; the hint has all of it.

@@ -12,6 +12,8 @@ pub const VERSION: u16 = 1;
 pub const CHUNK: usize = 65_536;
 /// First bytes of a chunk in use ("Chunks").
 pub const CHUNK_MAGIC: [u8; 4] = *b"WCHK";
+/// First bytes of a chunk that a consumer has given back ("Consumers").
+pub const FREE_MAGIC: [u8; 4] = *b"WFRE";
 /// Size of a chunk's own header.
 pub const CHUNK_HEADER: usize = 32;
 /// Chunk kind: records.
@@ -23,6 +25,24 @@ pub const CHUNK_SYMBOLS: u32 = 2;
 const HEADER_FIXED: usize = 84;
 /// Longest text in a header.
 const HEADER_TEXT: usize = 4_000;
+
+/// Offset of the fields behind the text.
+const HEADER_MORE: usize = 8_192;
+/// Offset of the consumer's process id.
+pub const CONSUMER_AT: usize = 8_216;
+/// Offset of the consumer's heartbeat.
+pub const HEARTBEAT_AT: usize = 8_224;
+/// Offset of the number of chunks that consumers took out.
+pub const COLLECTED_AT: usize = 8_232;
+/// Offset of the number of this part of a collected trace; 0 in a trace as its process wrote it.
+pub const PART_AT: usize = 8_240;
+/// Offset of what all parts of a collected trace have in common.
+pub const IDENTITY_AT: usize = 8_248;
+/// Bytes of a header that have a meaning.
+pub const HEADER_USED: usize = 8_256;
+
+/// Policy: the oldest chunks are overwritten.
+pub const POLICY_RING: u32 = 0;
 
 /// Escape type: sets the clock.
 pub const ESCAPE_TIME: u8 = 1;
@@ -38,6 +58,8 @@ pub const ESCAPE_LOST: u8 = 5;
 pub const ESCAPE_END: u8 = 6;
 /// Escape type: an exception ends the process.
 pub const ESCAPE_UNHANDLED: u8 = 7;
+/// Escape type: what the process used at one time ("Samples").
+pub const ESCAPE_SAMPLE: u8 = 8;
 
 /// Escape type: the next call record is of a logical call ("Logical calls").
 pub const ESCAPE_LOGICAL: u8 = 16;
@@ -48,18 +70,16 @@ pub const ESCAPE_COMPLETE: u8 = 18;
 
 /// LOGICAL flag: the piece that begins is the call's first.
 pub const LOGICAL_FIRST: u32 = 1;
-/// LOGICAL flag: the piece that ends is the call's last.
-pub const LOGICAL_LAST: u32 = 2;
 
 /// THREAD flag: a virtual thread.
 pub const THREAD_VIRTUAL: u32 = 1;
 /// THREAD flag: a daemon thread.
 pub const THREAD_DAEMON: u32 = 2;
+/// THREAD flag: the hook library's own, which has samples and no records.
+pub const THREAD_OWN: u32 = 4;
 
 /// Header flag: the process ended in an orderly way.
 pub const FLAG_ORDERLY: u32 = 1;
-/// Header flag: all symbols were copied.
-pub const FLAG_SYMBOLS: u32 = 2;
 
 /// Chunk 0.
 #[derive(Clone, Debug, Default)]
@@ -70,10 +90,8 @@ pub struct Header {
     pub pid: u64,
     /// What happens at the limit: 0 ring, 1 drop, 2 block.
     pub policy: u32,
-    /// [`FLAG_ORDERLY`], [`FLAG_SYMBOLS`].
+    /// [`FLAG_ORDERLY`].
     pub flags: u32,
-    /// Limit of the file's size in bytes.
-    pub limit: u64,
     /// Records lost.
     pub lost: u64,
     /// Chunks overwritten by the ring.
@@ -82,8 +100,22 @@ pub struct Header {
     pub failures: u64,
     /// Time of the orderly end, else 0.
     pub end: u64,
-    /// The command line, as far as the host tells.
+    /// The command line, if the host gives it.
     pub command: String,
+    /// Of the records lost, those for which the stack was short.
+    pub stack_short: u64,
+    /// Of the records lost, those whose hook failed.
+    pub hook_failed: u64,
+    /// The consumer's process id, or 0.
+    pub consumer: u64,
+    /// What the consumer adds to while it lives.
+    pub heartbeat: u64,
+    /// Chunks that consumers took out.
+    pub collected: u64,
+    /// Number of this part of a collected trace, from 1; 0 in a trace as its process wrote it.
+    pub part: u32,
+    /// What all parts of a collected trace have in common.
+    pub identity: u64,
 }
 
 impl Header {
@@ -108,21 +140,33 @@ impl Header {
                 format!("chunk size {chunk}; version {VERSION} has {CHUNK}"),
             ));
         }
+        let (origin, pid, policy, flags) = (c.le_u64()?, c.le_u64()?, c.le_u32()?, c.le_u32()?);
+        let _limit = c.le_u64()?;
         let mut header = Header {
-            origin: c.le_u64()?,
-            pid: c.le_u64()?,
-            policy: c.le_u32()?,
-            flags: c.le_u32()?,
-            limit: c.le_u64()?,
+            origin,
+            pid,
+            policy,
+            flags,
             lost: c.le_u64()?,
             overwritten: c.le_u64()?,
             failures: c.le_u64()?,
             end: c.le_u64()?,
-            command: String::new(),
+            ..Header::default()
         };
         let len = (c.le_u32()? as usize).min(HEADER_TEXT);
         let text = &data[HEADER_FIXED..data.len().min(HEADER_FIXED + len)];
         header.command = String::from_utf8_lossy(text).into_owned();
+        let more = |at: usize| match data.get(at..at + 8) {
+            Some(bytes) => u64::from_le_bytes(bytes.try_into().expect("eight bytes")),
+            None => 0,
+        };
+        header.stack_short = more(HEADER_MORE + 8);
+        header.hook_failed = more(HEADER_MORE + 16);
+        header.consumer = more(CONSUMER_AT);
+        header.heartbeat = more(HEARTBEAT_AT);
+        header.collected = more(COLLECTED_AT);
+        header.part = more(PART_AT) as u32;
+        header.identity = more(IDENTITY_AT);
         Ok(header)
     }
 }
@@ -143,7 +187,6 @@ pub struct ChunkHeader {
 }
 
 impl ChunkHeader {
-    /// Reads the header of a chunk.
     pub fn read(chunk: &[u8]) -> Result<ChunkHeader> {
         let mut c = Cursor::at(chunk, CHUNK_MAGIC.len());
         Ok(ChunkHeader {
@@ -167,7 +210,6 @@ pub enum CallKind {
     Error,
 }
 
-/// One record.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Record<'a> {
     /// Enter, exit or error of a method.
@@ -201,26 +243,31 @@ pub enum Escape<'a> {
         thread: u32,
         /// [`THREAD_VIRTUAL`], [`THREAD_DAEMON`].
         flags: u32,
-        /// Its name.
         name: Cow<'a, str>,
     },
     /// Details of the exception of the next error record.
     Exception {
-        /// Name of its type.
         type_name: Cow<'a, str>,
         /// Its message, or empty.
         message: Cow<'a, str>,
     },
     /// That many records are missing here.
     Lost(u64),
-    /// An exception that nobody handles ends the process, and with it the thread's calls.
+    /// An unhandled exception ends the process, and with it the thread's calls.
     Unhandled {
         /// When.
         time: u64,
     },
+    /// What the process used at one time.
+    Sample {
+        /// When.
+        time: u64,
+        /// Words: the metric's number in the low byte, the value in the others.
+        values: &'a [u8],
+    },
     /// The next call record is of a logical call.
     Logical {
-        /// [`LOGICAL_FIRST`], [`LOGICAL_LAST`].
+        /// [`LOGICAL_FIRST`] and others.
         flags: u32,
         /// Its number.
         call: u64,
@@ -291,7 +338,6 @@ impl<'a> Decoder<'a> {
         self.damaged
     }
 
-    /// The next record.
     #[inline]
     #[allow(clippy::should_implement_trait)] // the decoder is asked for its state between records
     pub fn next(&mut self) -> Option<Record<'a>> {
@@ -379,6 +425,10 @@ impl<'a> Decoder<'a> {
                     time: c.le_u64().ok()?,
                 }
             }
+            ESCAPE_SAMPLE => Escape::Sample {
+                time: c.le_u64().ok()?,
+                values: &payload[8..],
+            },
             ESCAPE_LOGICAL => Escape::Logical {
                 flags: argument,
                 call: c.le_u64().ok()?,

@@ -24,7 +24,7 @@ pub struct Piece {
     pub first: bool,
 }
 
-/// A logical call that is over, or as far as the trace tells of it.
+/// A logical call that is over, or as much of it as the trace has.
 #[derive(Clone, Copy, Debug)]
 pub struct LogicalCall {
     /// Nanoseconds from begin to end.
@@ -41,11 +41,20 @@ pub struct LogicalCall {
     pub outcome: Option<Outcome>,
 }
 
+/// Who began a logical call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Caller {
+    pub method: MethodIx,
+    /// The logical call that it is itself a piece of: it is what awaits the other's end.
+    pub call: Option<u64>,
+}
+
 /// What is known of a call.
 struct State {
     method: MethodIx,
     /// It was seen to begin, so that `begin` is right.
     begun: bool,
+    caller: Option<Caller>,
     /// A record of it is on a thread that is looked at.
     wanted: bool,
     outcome: Option<Outcome>,
@@ -68,10 +77,23 @@ pub struct LogicalCalls {
 
 impl LogicalCalls {
     /// A call begins, and does not run yet.
-    pub fn begin(&mut self, method: MethodIx, call: u64, time: u64, wanted: bool) {
+    pub fn begin(
+        &mut self,
+        method: MethodIx,
+        call: u64,
+        time: u64,
+        caller: Option<Caller>,
+        wanted: bool,
+    ) {
         if let Some(state) = self.state(method, call, time, wanted) {
             state.begun = true;
+            state.caller = caller;
         }
+    }
+
+    /// Who began a call, if that was seen.
+    pub fn caller(&self, call: u64) -> Option<Caller> {
+        self.calls.get(&call)?.caller
     }
 
     /// A call is over: its last piece ended, or it ended between two pieces.
@@ -93,10 +115,13 @@ impl LogicalCalls {
     }
 
     /// A piece of a call is over.
-    pub fn piece(&mut self, piece: Piece, call: &Call, wanted: bool) {
+    pub fn piece(&mut self, piece: Piece, call: &Call, caller: Option<Caller>, wanted: bool) {
         let Some(state) = self.state(call.method, piece.call, call.start, wanted) else {
             return;
         };
+        if piece.first && !state.begun {
+            state.caller = caller;
+        }
         state.begun |= piece.first;
         state.active = state.active.saturating_add(call.total);
         state.own = state.own.saturating_add(call.own);
@@ -121,6 +146,7 @@ impl LogicalCalls {
         let state = self.calls.entry(call).or_insert(State {
             method,
             begun: false,
+            caller: None,
             wanted: false,
             outcome: None,
             begin: time,
@@ -202,12 +228,12 @@ mod tests {
         let (mut calls, mut stats) = (LogicalCalls::default(), Vec::new());
         for call in 1..=10 {
             let (p, over) = piece(call, true, call * 100, 10);
-            calls.piece(p, &over, true);
+            calls.piece(p, &over, None, true);
             calls.complete(0, call, call * 100 + 50, Outcome::Exit, true);
         }
         // A piece that comes late, from another thread.
         let (p, over) = piece(10, false, 1_020, 20);
-        calls.piece(p, &over, true);
+        calls.piece(p, &over, None, true);
         calls.settle(950, 0, &mut stats);
         assert_eq!(calls.calls.len(), 2, "the last two ended at 950 and 1050");
         assert_eq!((stats[0].calls, stats[0].total), (8, 8 * 50));
@@ -222,7 +248,7 @@ mod tests {
     fn calls_that_are_open_at_once_are_bounded() {
         let (mut calls, mut stats) = (LogicalCalls::default(), Vec::new());
         for call in 0..MAX_CALLS as u64 + 10 {
-            calls.begin(0, call, call, true);
+            calls.begin(0, call, call, None, true);
         }
         calls.complete(0, 5, 100, Outcome::Exit, true);
         assert_eq!(calls.calls.len(), MAX_CALLS);

@@ -118,31 +118,31 @@ impl Methods {
         }
     }
 
-    /// The rows.
     pub fn rows(&self) -> &[Method] {
         &self.rows
     }
 
-    /// What to show for each row: name and parameters, or, where two rows would look the same
-    /// (bridge methods, types of the same simple name), the name and the whole descriptor.
+    /// What to show for each row.
     pub fn labels(&self) -> Vec<String> {
-        let mut labels: Vec<String> = self
-            .rows
-            .iter()
-            .map(|m| printable(&m.full_name()))
-            .collect();
-        let mut seen: FxHashMap<&str, u32> = FxHashMap::default();
-        for label in &labels {
-            *seen.entry(label).or_default() += 1;
-        }
-        let twice: Vec<bool> = labels.iter().map(|l| seen[l.as_str()] > 1).collect();
-        for ((label, method), twice) in labels.iter_mut().zip(&self.rows).zip(twice) {
-            if let (true, Method::Known(symbol)) = (twice, method) {
-                *label = printable(&(symbol.name() + &symbol.descriptor));
-            }
-        }
-        labels
+        labels(&self.rows)
     }
+}
+
+/// What to show for each method: name and parameters, or, where two would look the same
+/// (bridge methods, types of the same simple name), the name and the whole descriptor.
+pub fn labels(methods: &[Method]) -> Vec<String> {
+    let mut labels: Vec<String> = methods.iter().map(|m| printable(&m.full_name())).collect();
+    let mut seen: FxHashMap<&str, u32> = FxHashMap::default();
+    for label in &labels {
+        *seen.entry(label).or_default() += 1;
+    }
+    let twice: Vec<bool> = labels.iter().map(|l| seen[l.as_str()] > 1).collect();
+    for ((label, method), twice) in labels.iter_mut().zip(methods).zip(twice) {
+        if let (true, Method::Known(symbol)) = (twice, method) {
+            *label = printable(&(symbol.name() + &symbol.descriptor));
+        }
+    }
+    labels
 }
 
 #[cfg(test)]

@@ -6,21 +6,31 @@
 //!       -> summary per method, call tree, exceptions, threads = Analysis
 //! ```
 //!
+//! `collect` takes chunks out of traces while they are written, and writes them on; `tail` reads them.
+//!
 //! Memory grows with methods, threads, segments and logical calls that are open at once, never with
 //! records: these are only streamed through. A trace that is torn, damaged or hostile yields what is whole, and
 //! [`Notes`] say what is not.
 
 pub mod analysis;
+pub mod collect;
+pub mod diff;
 pub mod exceptions;
+pub mod export;
 pub mod file;
 pub mod flame;
 pub mod format;
+pub mod live;
+pub mod lock;
 pub mod logical;
 pub mod methods;
+pub mod metrics;
 pub mod notes;
+pub mod page;
 pub mod pattern;
 pub mod replay;
 pub mod summary;
+pub mod tail;
 pub mod tree;
 pub mod units;
 
@@ -31,4 +41,3 @@ mod tests;
 
 pub use analysis::{Analysis, Analyzer, Options};
 pub use file::Trace;
-pub use notes::Notes;

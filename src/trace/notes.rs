@@ -20,7 +20,7 @@ impl Notes {
         }
     }
 
-    /// The remarks, the last of which tells how many more there were.
+    /// The remarks; the last one says how many more there were.
     pub fn lines(&self) -> Vec<String> {
         let mut lines = self.kept.clone();
         if self.more > 0 {

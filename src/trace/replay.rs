@@ -1,9 +1,10 @@
 //! Replays threads: the records of each, in order, paired into calls ("Pairing" of the format).
 
 use super::file::{Segment, Trace};
-use super::format::{CallKind, Escape, LOGICAL_FIRST, Record};
+use super::format::{CallKind, Decoder, Escape, LOGICAL_FIRST, Record};
 use super::logical::Piece;
-use super::methods::{MethodIx, Methods};
+use super::methods::{Method, MethodIx, Methods};
+use crate::symbols::Symbols;
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 
@@ -17,7 +18,6 @@ const MAX_DEPTH_IN_TURNS: usize = 1 << 16;
 /// A call that is open.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame {
-    /// The method.
     pub method: MethodIx,
     /// The id that the trace has for it.
     pub id: u32,
@@ -47,7 +47,6 @@ pub enum Outcome {
 /// A call that is over, or a piece of a logical call.
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
-    /// The method.
     pub method: MethodIx,
     /// When it was entered.
     pub start: u64,
@@ -63,22 +62,37 @@ pub struct Call {
     pub piece: Option<Piece>,
 }
 
+/// An exception that leaves a method.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Thrown<'a> {
+    /// Its type and message, if it is another one than the last of the thread.
+    pub details: Option<(&'a str, &'a str)>,
+    /// It is that last one, but was caught in between: the program threw the object again.
+    pub again: bool,
+    /// The method of the thread that goes on, if a call is open.
+    pub caller: Option<MethodIx>,
+    /// The logical call that it ends.
+    pub call: Option<u64>,
+}
+
 /// Takes what a replay finds.
 pub trait Visitor {
+    /// A method comes up for the first time; its row may be new.
+    fn method(&mut self, _row: MethodIx, _method: &Method) {}
+
     /// A call ends; it is the last of `stack`, the calls around it are before it.
     fn call(&mut self, call: &Call, stack: &mut [Frame]);
 
-    /// A logical call begins, and does not run yet.
-    fn begin(&mut self, method: MethodIx, call: u64, time: u64);
+    /// A logical call begins, and does not run yet; `stack` are the calls of the thread that begins it.
+    fn begin(&mut self, method: MethodIx, call: u64, time: u64, stack: &[Frame]);
 
     /// A logical call is over, in its last piece or apart from its pieces.
     fn complete(&mut self, method: MethodIx, call: u64, time: u64, outcome: Outcome);
 
-    /// An exception left a method; `details` are there when it is a new one. `caller` is the
-    /// call that goes on, if one is open.
-    fn error(&mut self, method: MethodIx, details: Option<(&str, &str)>, caller: Option<MethodIx>);
+    /// An exception left a method.
+    fn error(&mut self, method: MethodIx, thrown: &Thrown<'_>);
 
-    /// An exception that nobody handles ends the process; the calls that it left have ended.
+    /// An unhandled exception ends the process; the calls that it left have ended.
     fn unhandled(&mut self, details: Option<(&str, &str)>);
 }
 
@@ -99,6 +113,8 @@ pub struct Tally {
     pub unclosed: u64,
     /// Calls left out because too many were open.
     pub too_deep: u64,
+    /// Segments that its process has overwritten while the trace was read.
+    pub overtaken: u64,
 }
 
 /// Whether an exit ends this call: the nearest of the method, or, of a logical call, its piece.
@@ -106,6 +122,13 @@ pub struct Tally {
 fn ends(frame: &Frame, method: MethodIx, logical: Option<(u32, u64)>) -> bool {
     frame.method == method
         && logical.is_none_or(|(_, call)| frame.piece.is_some_and(|p| p.call == call))
+}
+
+/// What EXCEPTION and LOGICAL escapes said of the next record.
+#[derive(Default)]
+struct Next<'r> {
+    details: Option<(Cow<'r, str>, Cow<'r, str>)>,
+    logical: Option<(u32, u64)>,
 }
 
 fn borrowed<'a>(details: &'a Option<(Cow<'_, str>, Cow<'_, str>)>) -> Option<(&'a str, &'a str)> {
@@ -120,12 +143,19 @@ pub struct Run {
     over: u64,
     /// Records are missing behind the last one.
     silent: bool,
+    /// Calls that were open below the one that an exception left last: it is on its way as long as they are.
+    way: usize,
     /// An exception ended the process here; the host may unwind what has ended already.
     unwinds: bool,
     tally: Tally,
 }
 
 impl Run {
+    /// The calls that are open, the outermost first.
+    pub fn stack(&self) -> &[Frame] {
+        &self.stack
+    }
+
     #[inline]
     fn record(&mut self, time: u64) {
         if self.tally.records == 0 {
@@ -145,6 +175,8 @@ pub struct Replay {
     active: Vec<u32>,
     /// Rows of the ids of the trace at hand.
     rows: FxHashMap<u32, MethodIx>,
+    /// Room for records of a trace that is being written.
+    copy: Vec<u8>,
     min: u64,
     max_depth: usize,
 }
@@ -157,6 +189,7 @@ impl Replay {
             run: Run::default(),
             active: Vec::new(),
             rows: FxHashMap::default(),
+            copy: Vec::new(),
             min,
             max_depth: MAX_DEPTH,
         }
@@ -184,17 +217,38 @@ impl Replay {
         }
     }
 
+    /// There are new names: ids are looked up again. No thread may be at hand.
+    pub fn forget_names(&mut self) {
+        self.rows.clear();
+    }
+
+    /// Gives the open calls of a thread that is not at hand the names that are known now.
+    pub fn rename(&mut self, run: &mut Run, symbols: &Symbols, methods: &mut Methods) {
+        for frame in &mut run.stack {
+            frame.method = match self.rows.get(&frame.id) {
+                Some(&row) => row,
+                None => self.resolve(frame.id, symbols, methods),
+            };
+        }
+    }
+
     /// The thread at hand is through.
     pub fn end(&mut self, trace: &Trace, visitor: &mut impl Visitor) -> Tally {
+        self.end_at(trace.end(), visitor)
+    }
+
+    /// The same; the trace ended at this time.
+    pub fn end_at(&mut self, end: u64, visitor: &mut impl Visitor) -> Tally {
         // What dropped records would have ended is not known to have run on.
         let end = match self.run.silent {
             true => self.run.tally.last,
-            false => trace.end(),
+            false => end,
         };
         while !self.run.stack.is_empty() {
             self.pop(end, Outcome::Running, visitor);
         }
         (self.run.over, self.run.silent, self.run.unwinds) = (0, false, false);
+        self.run.way = 0;
         std::mem::take(&mut self.run.tally)
     }
 
@@ -206,102 +260,157 @@ impl Replay {
         methods: &mut Methods,
         visitor: &mut impl Visitor,
     ) {
-        // What EXCEPTION and LOGICAL escapes said of the next record.
-        let mut details: Option<(Cow<'_, str>, Cow<'_, str>)> = None;
-        let mut logical: Option<(u32, u64)> = None;
-        let mut records = trace.decode(segment);
+        let mut copy = std::mem::take(&mut self.copy);
+        match trace.decode(segment, &mut copy) {
+            Some(records) => self.records(records, trace.symbols(), methods, visitor),
+            None => self.run.tally.overtaken += 1,
+        }
+        self.copy = copy;
+    }
+
+    /// Replays records of the thread at hand.
+    pub fn records(
+        &mut self,
+        mut records: Decoder<'_>,
+        symbols: &Symbols,
+        methods: &mut Methods,
+        visitor: &mut impl Visitor,
+    ) {
+        let mut next = Next::default();
         while let Some(record) = records.next() {
-            let (kind, time, id) = match record {
-                Record::Call { kind, time, id } => (kind, time, id),
-                Record::Escape(Escape::Exception { type_name, message }) => {
-                    details = Some((type_name, message));
-                    continue;
-                }
-                Record::Escape(Escape::Lost(n)) => {
-                    self.run.tally.lost = self.run.tally.lost.saturating_add(n);
-                    self.run.silent |= n > 0;
-                    continue;
-                }
-                Record::Escape(Escape::Logical { flags, call }) => {
-                    logical = Some((flags, call));
-                    continue;
-                }
-                Record::Escape(Escape::Begin { id, call, time }) => {
+            match record {
+                Record::Call { kind, time, id } => {
                     self.run.record(time);
-                    visitor.begin(self.row(id, trace, methods), call, time);
-                    continue;
-                }
-                Record::Escape(Escape::Complete {
-                    id,
-                    call,
-                    time,
-                    failed,
-                }) => {
-                    self.run.record(time);
-                    let method = self.row(id, trace, methods);
-                    if failed {
-                        visitor.complete(method, call, time, Outcome::Error);
-                        visitor.error(method, borrowed(&details.take()), None);
-                    } else {
-                        visitor.complete(method, call, time, Outcome::Exit);
+                    let logical = next.logical.take();
+                    // Most exits are of the innermost call, whose row needs no looking up.
+                    let method = match self.run.stack.last() {
+                        Some(top) if kind != CallKind::Enter && top.id == id => top.method,
+                        _ => self.row(id, symbols, methods, visitor),
+                    };
+                    match kind {
+                        CallKind::Enter => self.enter(method, id, time, logical),
+                        CallKind::Exit => {
+                            self.leave(method, time, Outcome::Exit, logical, &mut next, visitor);
+                        }
+                        CallKind::Error => {
+                            self.leave(method, time, Outcome::Error, logical, &mut next, visitor);
+                        }
                     }
-                    continue;
                 }
-                Record::Escape(Escape::Unhandled { time }) => {
-                    self.unhandled(time, borrowed(&details.take()), visitor);
-                    continue;
+                Record::Escape(escape) => self.escape(escape, &mut next, symbols, methods, visitor),
+            }
+        }
+    }
+
+    fn escape<'r>(
+        &mut self,
+        escape: Escape<'r>,
+        next: &mut Next<'r>,
+        symbols: &Symbols,
+        methods: &mut Methods,
+        visitor: &mut impl Visitor,
+    ) {
+        match escape {
+            Escape::Exception { type_name, message } => next.details = Some((type_name, message)),
+            Escape::Lost(n) => {
+                self.run.tally.lost = self.run.tally.lost.saturating_add(n);
+                self.run.silent |= n > 0;
+            }
+            Escape::Logical { flags, call } => next.logical = Some((flags, call)),
+            Escape::Begin { id, call, time } => {
+                self.run.record(time);
+                let method = self.row(id, symbols, methods, visitor);
+                visitor.begin(method, call, time, &self.run.stack);
+            }
+            Escape::Complete {
+                id,
+                call,
+                time,
+                failed,
+            } => {
+                self.run.record(time);
+                let method = self.row(id, symbols, methods, visitor);
+                if !failed {
+                    visitor.complete(method, call, time, Outcome::Exit);
+                    return;
                 }
-                Record::Escape(_) => continue,
+                visitor.complete(method, call, time, Outcome::Error);
+                let details = next.details.take();
+                let thrown = Thrown {
+                    details: borrowed(&details),
+                    call: Some(call),
+                    ..Thrown::default()
+                };
+                visitor.error(method, &thrown);
+            }
+            Escape::Unhandled { time } => {
+                self.unhandled(time, borrowed(&next.details.take()), visitor);
+            }
+            _ => {}
+        }
+    }
+
+    #[inline]
+    fn enter(&mut self, method: MethodIx, id: u32, time: u64, logical: Option<(u32, u64)>) {
+        if self.run.stack.len() < self.max_depth && self.run.over == 0 {
+            let piece = logical.map(|(flags, call)| Piece {
+                call,
+                first: flags & LOGICAL_FIRST != 0,
+            });
+            self.push(method, id, time, piece);
+        } else {
+            self.run.over += 1;
+            self.run.tally.too_deep += 1;
+        }
+    }
+
+    /// An exit or error record.
+    #[inline]
+    fn leave(
+        &mut self,
+        method: MethodIx,
+        time: u64,
+        outcome: Outcome,
+        logical: Option<(u32, u64)>,
+        next: &mut Next<'_>,
+        visitor: &mut impl Visitor,
+    ) {
+        let is_error = outcome == Outcome::Error;
+        let mut popped = false;
+        if self.run.over > 0 {
+            self.run.over -= 1;
+        } else if !self.is_open(method, logical) {
+            if is_error && self.run.unwinds {
+                return;
+            }
+            self.run.tally.unopened += 1;
+        } else {
+            // Calls above the one that ends have lost their exits.
+            while let Some(top) = self.run.stack.last()
+                && !ends(top, method, logical)
+            {
+                self.run.tally.unclosed += 1;
+                self.pop(time, Outcome::Lost, visitor);
+            }
+            self.pop(time, outcome, visitor);
+            popped = true;
+        }
+        if let Some((_, call)) = logical {
+            visitor.complete(method, call, time, outcome);
+        }
+        let open = self.run.stack.len();
+        if is_error {
+            let details = next.details.take();
+            let thrown = Thrown {
+                details: borrowed(&details),
+                again: popped && details.is_none() && open >= self.run.way,
+                caller: self.run.stack.last().map(|f| f.method),
+                call: logical.map(|(_, call)| call),
             };
-            self.run.record(time);
-            let logical = logical.take();
-            // Most exits are of the innermost call, whose row needs no looking up.
-            let method = match self.run.stack.last() {
-                Some(top) if kind != CallKind::Enter && top.id == id => top.method,
-                _ => self.row(id, trace, methods),
-            };
-            if kind == CallKind::Enter {
-                if self.run.stack.len() < self.max_depth && self.run.over == 0 {
-                    let piece = logical.map(|(flags, call)| Piece {
-                        call,
-                        first: flags & LOGICAL_FIRST != 0,
-                    });
-                    self.push(method, id, time, piece);
-                } else {
-                    self.run.over += 1;
-                    self.run.tally.too_deep += 1;
-                }
-                continue;
-            }
-            let outcome = if kind == CallKind::Exit {
-                Outcome::Exit
-            } else {
-                Outcome::Error
-            };
-            if self.run.over > 0 {
-                self.run.over -= 1;
-            } else if !self.is_open(method, logical) {
-                if kind == CallKind::Error && self.run.unwinds {
-                    continue;
-                }
-                self.run.tally.unopened += 1;
-            } else {
-                // Calls above the one that ends have lost their exits.
-                while let Some(top) = self.run.stack.last()
-                    && !ends(top, method, logical)
-                {
-                    self.run.tally.unclosed += 1;
-                    self.pop(time, Outcome::Lost, visitor);
-                }
-                self.pop(time, outcome, visitor);
-            }
-            if let Some((_, call)) = logical {
-                visitor.complete(method, call, time, outcome);
-            }
-            if kind == CallKind::Error {
-                let caller = self.run.stack.last().map(|f| f.method);
-                visitor.error(method, borrowed(&details.take()), caller);
-            }
+            visitor.error(method, &thrown);
+            self.run.way = open;
+        } else if open < self.run.way {
+            self.run.way = 0;
         }
     }
 
@@ -321,7 +430,12 @@ impl Replay {
                 visitor.complete(method, piece.call, time, Outcome::Error);
             }
             let caller = self.run.stack.last().map(|f| f.method);
-            visitor.error(method, details.take(), caller);
+            let thrown = Thrown {
+                details: details.take(),
+                caller,
+                ..Thrown::default()
+            };
+            visitor.error(method, &thrown);
         }
     }
 
@@ -338,14 +452,31 @@ impl Replay {
                     .any(|f| ends(f, method, logical)))
     }
 
+    /// Whether the trace at hand has a record of this id.
+    pub fn saw(&self, id: u32) -> bool {
+        self.rows.contains_key(&id)
+    }
+
     #[inline]
-    fn row(&mut self, id: u32, trace: &Trace, methods: &mut Methods) -> MethodIx {
+    fn row(
+        &mut self,
+        id: u32,
+        symbols: &Symbols,
+        methods: &mut Methods,
+        visitor: &mut impl Visitor,
+    ) -> MethodIx {
         if let Some(&row) = self.rows.get(&id) {
             return row;
         }
-        let row = methods.resolve(id, trace.symbols());
+        let row = self.resolve(id, symbols, methods);
+        visitor.method(row, &methods.rows()[row as usize]);
+        row
+    }
+
+    fn resolve(&mut self, id: u32, symbols: &Symbols, methods: &mut Methods) -> MethodIx {
+        let row = methods.resolve(id, symbols);
         // Ids beyond the bound on unknown ones are not remembered either.
-        if !matches!(methods.rows()[row as usize], super::methods::Method::Others) {
+        if !matches!(methods.rows()[row as usize], Method::Others) {
             self.rows.insert(id, row);
         }
         if self.active.len() <= row as usize {

@@ -39,7 +39,6 @@ pub struct Stats {
 /// What the logical calls of a method add up to, apart from what they share with ordinary ones.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Logical {
-    /// Calls.
     pub calls: u64,
     /// Times that they were resumed, the first included.
     pub pieces: u64,
@@ -52,7 +51,6 @@ pub struct Logical {
 }
 
 impl Stats {
-    /// Adds a call.
     #[inline]
     pub fn add(&mut self, call: &Call) {
         self.calls += 1;
@@ -63,7 +61,6 @@ impl Stats {
         self.over(call.total, call.outcome);
     }
 
-    /// Adds a logical call.
     pub fn add_logical(&mut self, call: &LogicalCall) {
         self.calls += 1;
         self.own = self.own.saturating_add(call.own);

@@ -1,6 +1,6 @@
 //! Writes traces for tests: chunks word by word, sound or not.
 
-use super::format::{CHUNK, CHUNK_HEADER, CHUNK_MAGIC, MAGIC};
+use super::format::{CHUNK, CHUNK_HEADER, CHUNK_MAGIC, MAGIC, THREAD_DAEMON, THREAD_OWN};
 use crate::symbols;
 
 /// A chunk under way.
@@ -78,6 +78,15 @@ impl Chunk {
 
     pub(crate) fn unhandled(self, time: u64) -> Chunk {
         self.escape(7, 0, &[0, time])
+    }
+
+    /// What the process used: numbers of metrics and their values.
+    pub(crate) fn sample(self, time: u64, values: &[(u8, u64)]) -> Chunk {
+        let words = values
+            .iter()
+            .map(|&(metric, value)| value << 8 | u64::from(metric));
+        let payload: Vec<u64> = [time].into_iter().chain(words).collect();
+        self.escape(8, 0, &payload)
     }
 
     /// A piece of a logical call begins.
@@ -257,4 +266,26 @@ pub(crate) fn shop() -> TraceBuilder {
                 .exit(300, 7)
                 .exit(2 * MS, 2),
         )
+}
+
+/// Two seconds of a process beside the calls of [`shop`].
+pub(crate) fn shop_with_samples() -> TraceBuilder {
+    let second = 1_000_000_000;
+    let at = |n: u64| {
+        let values = [
+            (1, n * 850_000_000),
+            (2, 50_000_000 + n * 1_234_567),
+            (5, n * n),
+            (6, n * 12_345_678),
+            (7, 10 + n),
+            (10, n * 77_000_000),
+        ];
+        (n * second, values)
+    };
+    let flags = THREAD_DAEMON | THREAD_OWN;
+    let chunk = Chunk::records(99, 0, 0).thread(99, flags, "weave-process");
+    let chunk = (1..=3)
+        .map(at)
+        .fold(chunk, |c, (time, values)| c.sample(time, &values));
+    shop().push(chunk)
 }

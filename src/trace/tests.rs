@@ -1,6 +1,6 @@
 //! Whole traces: order, pairing, what is torn, damaged or hostile.
 
-use super::format::CHUNK;
+use super::format::{CHUNK, THREAD_DAEMON, THREAD_OWN};
 use super::testing::{Chunk, TraceBuilder, shop, shop_symbols};
 use super::*;
 use proptest::prelude::*;
@@ -228,6 +228,29 @@ fn a_map_that_lacks_a_part_is_reported() {
 }
 
 #[test]
+fn an_id_of_two_methods_is_said_with_both_names() {
+    let bytes = TraceBuilder::new("shop", 1, 0)
+        .symbols(&shop_symbols(), 1_000, &[])
+        .push(Chunk::records(1, 0, 0).enter(0, 2).exit(5, 2))
+        .bytes();
+    let notes = |ids: &[u32]| {
+        let mut trace = Trace::from_bytes("a.wtrace", bytes.clone()).unwrap();
+        let mut other = crate::symbols::Writer::default();
+        other.ty("com/other/Cart", "");
+        for &id in ids {
+            other.method(id, "add", "(I)V", 0);
+        }
+        trace.add_symbols(&other.finish()).unwrap();
+        let mut analyzer = Analyzer::new(Options::default());
+        analyzer.add(&trace);
+        analyzer.finish().processes[0].notes.lines()
+    };
+    assert_eq!(notes(&[3]), [""; 0], "no record has that id");
+    let said = notes(&[2, 3]).join("\n");
+    insta::assert_snapshot!(said, @"calls of com.other.Cart.add(int) may be shown as com.acme.Orders.place(int, String) in shop.jar: both have the id 0x00000002, since they were woven apart (weave them as one folder, or the one with --known-symbols and the map of the other)");
+}
+
+#[test]
 fn too_deep_a_stack_is_bounded() {
     // One chunk's worth of enters again and again, as a damaged file could have it.
     let chunk = (0..8_188)
@@ -276,6 +299,14 @@ fn check(bytes: Vec<u8>) {
         let quantiles = [0.5, 0.9, 0.99].map(|q| s.quantile(q));
         assert!(quantiles.is_sorted() && s.min <= quantiles[0]);
     }
+    let mut calls = page::Calls::new(10, trace.end());
+    for process in export::processes(std::slice::from_ref(&trace)) {
+        let all = export::Selection::default();
+        export::walk(&process, &[], &all, &mut calls, 1, &mut |_| {}).unwrap();
+    }
+    calls.finish();
+    assert!(calls.kept().0 <= 10);
+    page::write(&mut std::io::sink(), "", serde_json::json!({}), &calls).unwrap();
     let labels = a.methods.labels();
     flame::draw(
         &mut std::io::sink(),
@@ -533,4 +564,200 @@ proptest! {
         check(TraceBuilder::new("", 1, 0).raw(&chunk).bytes());
         check(bytes);
     }
+}
+
+#[test]
+fn an_exception_object_that_is_thrown_again_counts_again() {
+    // main calls place, which calls take; take throws the same object each time, place lets it pass.
+    let mut chunk = Chunk::records(1, 0, 0).enter(0, 1);
+    for i in 0..1_000 {
+        chunk = chunk.enter(1, 2).enter(1, 3);
+        if i == 0 {
+            chunk = chunk.exception("E", "cached");
+        }
+        chunk = chunk.error(1, 3).error(1, 2);
+    }
+    // A caller that returns and one that comes later at its place.
+    chunk = (chunk.enter(1, 2).enter(1, 3).error(1, 3).exit(1, 2))
+        .enter(1, 2)
+        .enter(1, 4)
+        .exit(1, 4)
+        .error(1, 2)
+        .exit(1, 1);
+    let a = trace([chunk]);
+    let e = &a.exceptions[0];
+    assert_eq!(
+        (e.count, &*e.type_name, a.exceptions.len()),
+        (1_002, "E", 1)
+    );
+    assert_eq!(e.paths[0].1, 1_000);
+    let errors: Vec<_> = a.stats.iter().map(|s| s.errors).collect();
+    assert_eq!(errors, [0, 1_001, 1_001, 0], "main, place, take, fib");
+}
+
+#[test]
+fn an_exception_is_caught_by_who_awaits() {
+    // place awaits take, which fails on another thread; place catches the first, and lets the second pass.
+    let a = trace([
+        Chunk::records(1, 0, 0)
+            .enter(0, 1)
+            .resume(1, 2, 10, true)
+            .resume(1, 3, 11, true)
+            .exit(1, 3)
+            .exit(1, 2)
+            .exit(1, 1),
+        Chunk::records(2, 0, 100)
+            .resume(0, 3, 11, false)
+            .exception("E", "first")
+            .fail(5, 3, 11)
+            .resume(5, 2, 10, false)
+            .resume(1, 3, 12, true)
+            .exit(1, 3)
+            .exit(1, 2),
+        Chunk::records(3, 0, 300)
+            .resume(0, 3, 12, false)
+            .exception("E", "second")
+            .fail(5, 3, 12),
+        Chunk::records(4, 0, 400)
+            .resume(0, 2, 10, false)
+            .exception("E", "second")
+            .fail(5, 2, 10),
+    ]);
+    let ways: Vec<_> = (a.exceptions.iter())
+        .map(|e| {
+            let way = e.paths[0].0;
+            let name = |ix: u32| {
+                a.methods.rows()[ix as usize]
+                    .name()
+                    .replace("com.acme.", "")
+            };
+            (
+                &*e.message,
+                e.count,
+                name(way.thrown),
+                name(way.left),
+                way.caught.map(name),
+            )
+        })
+        .collect();
+    let text = str::to_owned;
+    assert_eq!(
+        ways,
+        [
+            (
+                "first",
+                1,
+                text("Stock.take"),
+                text("Stock.take"),
+                Some(text("Orders.place"))
+            ),
+            (
+                "second",
+                1,
+                text("Stock.take"),
+                text("Orders.place"),
+                Some(text("Main.main"))
+            ),
+        ]
+    );
+}
+
+#[test]
+fn numbers_of_threads_are_unsigned() {
+    let a = trace([
+        Chunk::records(u32::MAX, 0, 10)
+            .thread(u32::MAX, 1, "last")
+            .enter(0, 1)
+            .exit(10, 1),
+        Chunk::records(1 << 31, u32::MAX - 1, 10)
+            .enter(0, 1)
+            .segment(7, 0, 20)
+            .enter(0, 2)
+            .exit(1, 2),
+        Chunk::records(1 << 31, u32::MAX, 30).exit(0, 1),
+    ]);
+    let threads: Vec<_> = a
+        .threads
+        .iter()
+        .map(|t| (t.number, t.calls, t.busy))
+        .collect();
+    assert_eq!(threads, [(7, 1, 1), (1 << 31, 1, 20), (u32::MAX, 1, 10)]);
+    assert!(a.processes[0].notes.lines().is_empty());
+}
+
+#[test]
+fn a_ring_that_is_overwritten_while_it_is_read_yields_what_is_left() {
+    use std::io::{Seek, SeekFrom, Write};
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("t.wtrace");
+    let bytes = (TraceBuilder::new("", 1, 0).killed())
+        .symbols(&shop_symbols(), 65_504, &[])
+        .push(Chunk::records(1, 0, 10).enter(0, 1).enter(1, 2))
+        .push(Chunk::records(1, 1, 20).exit(5, 2).enter(1, 2))
+        .push(Chunk::records(1, 2, 30).exit(5, 2).exit(1, 1))
+        .bytes();
+    std::fs::write(&path, &bytes).unwrap();
+    let trace = Trace::open(&path).unwrap();
+    // The process takes the first chunk for its newest records.
+    let mut newest = Chunk::records(1, 3, 40);
+    for _ in 0..20 {
+        newest = newest.enter(1 << 20, 4);
+    }
+    let mut newest = newest.bytes();
+    newest[8] = 99;
+    let mut file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+    file.seek(SeekFrom::Start(2 * CHUNK as u64)).unwrap();
+    file.write_all(&newest).unwrap();
+    let mut analyzer = Analyzer::new(Options::default());
+    analyzer.add(&trace);
+    let a = analyzer.finish();
+    assert!(a.stats.iter().all(|s| s.own <= s.total), "{:?}", rows(&a));
+    assert_eq!(a.processes[0].missing, 1);
+    let notes = a.processes[0].notes.lines();
+    assert!(
+        notes
+            .iter()
+            .any(|n| n.starts_with("1 segment overwritten by the process")),
+        "{notes:?}"
+    );
+}
+
+#[test]
+fn samples_of_the_process_are_no_thread_and_no_record() {
+    let own = Chunk::records(9, 0, 0)
+        .thread(9, THREAD_DAEMON | THREAD_OWN, "weave-process")
+        .sample(1_000, &[(1, 5), (7, 3)])
+        .sample(2_000, &[(1, 9), (7, 4), (200, 1)]);
+    let calls = Chunk::records(1, 0, 0).enter(5, 7).exit(5, 7);
+    let builder = TraceBuilder::new("shop", 1, 0).push(own).push(calls);
+    let trace = Trace::from_bytes("a.wtrace", builder.bytes()).unwrap();
+    assert_eq!((trace.records(), trace.threads().len()), (2, 1));
+    let readings: Vec<_> = (trace.readings().iter())
+        .map(|r| (r.time, r.metric, r.value))
+        .collect();
+    assert_eq!(
+        readings,
+        [
+            (1_000, 1, 5),
+            (1_000, 7, 3),
+            (2_000, 1, 9),
+            (2_000, 7, 4),
+            (2_000, 200, 1)
+        ]
+    );
+    assert_eq!(trace.notes().lines(), [""; 0]);
+    assert_eq!(trace.end(), 2_000);
+}
+
+#[test]
+fn too_many_samples_are_left_out_and_said() {
+    let mut builder = TraceBuilder::new("shop", 1, 0);
+    let values: Vec<(u8, u64)> = (0..2_000).map(|n| (1, n)).collect();
+    builder = builder.push(Chunk::records(9, 0, 0).sample(1, &values));
+    let trace = Trace::from_bytes("a.wtrace", builder.bytes()).unwrap();
+    assert_eq!(trace.readings().len(), 1 << 10);
+    assert_eq!(
+        trace.notes().lines(),
+        ["976 readings of the process left out: too many"]
+    );
 }

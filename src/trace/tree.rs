@@ -4,7 +4,7 @@ use super::methods::MethodIx;
 use super::replay::{Call, Frame, Outcome};
 use rustc_hash::FxHashMap;
 
-/// Deepest level: deeper calls count for the node there. Recursion deeper than this tells nothing more.
+/// Deepest level: deeper calls count for the node there. Deeper recursion shows nothing new.
 const MAX_DEPTH: u32 = 1_000;
 
 /// Most nodes; calls that would make more count for the nearest caller that has one.
@@ -15,7 +15,6 @@ const MAX_NODES: usize = 1 << 20;
 pub struct Node {
     /// The caller's node.
     pub parent: Option<u32>,
-    /// The method.
     pub method: MethodIx,
     /// 0 for a thread's first call.
     pub depth: u32,
@@ -107,7 +106,22 @@ impl Tree {
         entry.running += u64::from(call.outcome == Outcome::Running);
     }
 
-    fn child(&mut self, parent: Option<u32>, method: MethodIx) -> Option<u32> {
+    /// Gives the nodes these own times, and the totals that follow.
+    pub fn weigh(&mut self, own: &[u64]) {
+        for (node, &own) in self.nodes.iter_mut().zip(own) {
+            (node.own, node.total) = (own, own);
+        }
+        for i in (0..self.nodes.len()).rev() {
+            let Node { parent, total, .. } = self.nodes[i];
+            if let Some(parent) = parent {
+                let caller = &mut self.nodes[parent as usize];
+                caller.total = caller.total.saturating_add(total);
+            }
+        }
+    }
+
+    /// The node of a method that this node calls; `None` if it would be too deep or too many.
+    pub fn child(&mut self, parent: Option<u32>, method: MethodIx) -> Option<u32> {
         if let Some(&node) = self.children.get(&(parent, method)) {
             return Some(node);
         }
@@ -131,6 +145,23 @@ impl Tree {
         self.children.insert((parent, method), node);
         Some(node)
     }
+}
+
+/// Per node: whether it, a caller or a callee of it is of a method that is wanted.
+pub fn visible(tree: &Tree, wanted: &[bool]) -> Vec<bool> {
+    let nodes = tree.nodes();
+    let own: Vec<bool> = nodes.iter().map(|n| wanted[n.method as usize]).collect();
+    let mut below = own.clone();
+    for (i, node) in nodes.iter().enumerate().rev() {
+        if let (true, Some(parent)) = (below[i], node.parent) {
+            below[parent as usize] = true;
+        }
+    }
+    let mut above = own;
+    for (i, node) in nodes.iter().enumerate() {
+        above[i] |= node.parent.is_some_and(|p| above[p as usize]);
+    }
+    below.iter().zip(&above).map(|(&b, &a)| a || b).collect()
 }
 
 /// The children of every node.

@@ -28,6 +28,27 @@ pub fn duration(ns: u64) -> String {
     }
 }
 
+/// A size in the unit that fits, three digits: `12.3 MB`. Units are powers of 1,000.
+pub fn bytes(n: u64) -> String {
+    let units = ["kB", "MB", "GB", "TB", "PB", "EB"];
+    let mut value = n as f64;
+    let mut unit = "B";
+    for larger in units {
+        if value < 999.5 {
+            break;
+        }
+        value /= 1e3;
+        unit = larger;
+    }
+    let digits = match value {
+        _ if unit == "B" => 0,
+        v if v < 9.995 => 2,
+        v if v < 99.95 => 1,
+        _ => 0,
+    };
+    format!("{value:.digits$} {unit}")
+}
+
 /// Reads a duration as people write it: `5ms`, `250us`, `1.5 s`; a bare number is milliseconds.
 pub fn parse_duration(text: &str) -> Result<u64, String> {
     let text = text.trim();
@@ -47,6 +68,27 @@ pub fn parse_duration(text: &str) -> Result<u64, String> {
         .parse()
         .map_err(|_| "expected a number and a unit: 250us, 5ms, 1.5s".to_owned())?;
     Ok((number * unit) as u64)
+}
+
+/// Reads a size as people write it: `512k`, `256m`, `2g`; a bare number is bytes.
+pub fn parse_size(text: &str) -> Result<u64, String> {
+    let text = text.trim();
+    let split = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let shift = match unit.to_ascii_lowercase().as_str() {
+        "" => 0,
+        "k" => 10,
+        "m" => 20,
+        "g" => 30,
+        _ => 64,
+    };
+    number
+        .parse::<u64>()
+        .ok()
+        .and_then(|n| n.checked_mul(1u64.checked_shl(shift)?))
+        .ok_or_else(|| "expected a size such as 512k, 256m, 2g".to_owned())
 }
 
 /// A count with thousands separated: `1,234,567`.
@@ -102,6 +144,12 @@ pub fn date(ns: u64) -> String {
     )
 }
 
+/// The same with milliseconds.
+pub fn date_and_ms(ns: u64) -> String {
+    let ms = ns / 1_000_000 % 1_000;
+    date(ns).replace(" UTC", &format!(".{ms:03} UTC"))
+}
+
 /// Text from a trace, fit for a terminal: line breaks and tabs become spaces, other control
 /// characters U+FFFD.
 pub fn printable(text: &str) -> String {
@@ -127,6 +175,17 @@ pub fn method_start(name: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes_have_three_digits() {
+        let shown = [0, 999, 1_000, 12_345, 999_499, 999_500, u64::MAX].map(bytes);
+        assert_eq!(
+            shown,
+            [
+                "0 B", "999 B", "1.00 kB", "12.3 kB", "999 kB", "1.00 MB", "18.4 EB"
+            ]
+        );
+    }
 
     #[test]
     fn durations_fit_their_unit() {
@@ -183,6 +242,7 @@ mod tests {
         assert_eq!(date(951_826_153_000_000_000), "2000-02-29 12:09:13 UTC");
         assert_eq!(date(1_795_269_713_000_000_000), "2026-11-21 14:01:53 UTC");
         assert!(date(u64::MAX).starts_with("2554-07-21"));
+        assert_eq!(date_and_ms(7_005_000_000), "1970-01-01 00:00:07.005 UTC");
     }
 
     #[test]

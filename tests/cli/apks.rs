@@ -1,8 +1,8 @@
 //! Where the hook library goes for dex files: apks, jars of dex files, and archives that are neither.
 
 use crate::support::World;
-use weave::container::apk::{has_signing_block, is_signature_file};
-use weave::container::zip::{Archive, Codec, Method, Packed, Splicer};
+use weave::internals::container::apk::{has_signing_block, is_signature_file};
+use weave::internals::container::zip::{Archive, Codec, Method, Packed, Splicer};
 
 const DEX: &[u8] = include_bytes!("../dex/everything.dex");
 /// Where an empty compiled manifest begins (`RES_XML_TYPE`).

@@ -1,7 +1,7 @@
 //! Jars of all kinds: woven ones run as before and are traced; what nothing matches stays as it is.
 
 use crate::support::{PRINTED, World, member};
-use weave::container::zip::{Archive, Method};
+use weave::internals::container::zip::{Archive, Method};
 
 const NOTHING: &str =
     "version = 1\n[[aspect]]\nname = \"none\"\nmatch = { type = \"no.such.Type\" }\n";
@@ -43,6 +43,44 @@ fn a_woven_jar_is_not_woven_again() {
     assert_eq!(world.read("once.jar"), world.read("twice.jar"));
     let json: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
     assert_eq!(json["left"]["already-woven"], 3);
+}
+
+#[test]
+fn fast_packs_the_same_members_less_well() {
+    let world = World::new();
+    // One class that packs at the level for small members, one at that for large ones.
+    for (name, methods) in [("Small", 40), ("Large", 900)] {
+        let body: String = (0..methods)
+            .map(|n| {
+                let (a, b) = (n * 7919 % 1009, n * 104_729 % 997);
+                format!(
+                    "static String text{n}(int x) {{ return x > {a} ? \"text {b}\" + x : \"{a} {n}\" + (x * {b}); }}\n"
+                )
+            })
+            .collect();
+        let source = format!("{name}.java");
+        world.write(&source, format!("class {name} {{\n{body}}}\n"));
+        let args = ["-g", "--release", "8", "-Xlint:-options", "-d", "classes"];
+        world.tool("javac", &[&args[..], &[&source]].concat());
+    }
+    world.tool("jar", &["cf", "app.jar", "-C", "classes", "."]);
+    world.wove(&["app.jar", "thorough.jar"]);
+    world.wove(&["app.jar", "fast.jar", "--fast"]);
+    let (thorough, fast) = (world.read("thorough.jar"), world.read("fast.jar"));
+    assert_eq!(world.names("fast.jar"), world.names("thorough.jar"));
+    for name in world.names("fast.jar") {
+        assert_eq!(member(&fast, &name), member(&thorough, &name), "{name}");
+    }
+    assert_eq!(world.read("fast.jar.wsym"), world.read("thorough.jar.wsym"));
+    let packed = |bytes: &[u8], name: &str| {
+        let archive = Archive::open(bytes).unwrap();
+        let found = archive.members().iter().find(|m| m.name() == name);
+        found.unwrap().packed().len()
+    };
+    for name in ["Small.class", "Large.class"] {
+        assert!(packed(&fast, name) > packed(&thorough, name), "{name}");
+    }
+    assert!(fast.len() > thorough.len());
 }
 
 #[test]
@@ -178,9 +216,9 @@ fn nested_jars_are_woven_and_stay_packed_as_they_were() {
     assert_eq!(
         artifacts.into_iter().collect::<Vec<_>>(),
         [
-            "app.jar",
-            "app.jar!/BOOT-INF/lib/deep.jar!/BOOT-INF/lib/lib.jar",
-            "app.jar!/BOOT-INF/lib/lib.jar"
+            "",
+            "BOOT-INF/lib/deep.jar!/BOOT-INF/lib/lib.jar",
+            "BOOT-INF/lib/lib.jar"
         ]
     );
     // The woven nested jar runs with the outer one's hook library.
@@ -428,4 +466,87 @@ fn a_multi_release_jar_is_woven_in_every_version() {
     assert_eq!(of.count(), 2);
     assert_eq!(world.tool("java", &["-jar", "out.jar"]).out, PRINTED);
     world.assert_traced();
+}
+
+#[test]
+fn folders_of_the_output_are_made() {
+    let world = World::with_jar();
+    world.wove(&[
+        "app.jar",
+        "new/deep/out.jar",
+        "--symbols",
+        "maps/of/app.wsym",
+    ]);
+    assert_eq!(world.symbols("maps/of/app.wsym").len(), 3);
+    let ran = world.tool("java", &["-jar", "new/deep/out.jar"]);
+    assert_eq!(ran.out, PRINTED);
+    world.assert_traced();
+    world.wove(&["classes", "other/deep/out"]);
+    assert!(world.at("other/deep/out/com/acme/Fib.class").exists());
+    world.wove(&["runtime", "another/weave-runtime.jar"]);
+    assert!(world.at("another/weave-runtime.jar").exists());
+    // Not inside the input, however it is written.
+    for output in [
+        "classes/new/out",
+        "classes/./new/x/../out",
+        "new/../classes/out",
+    ] {
+        let ran = world.weave(&["classes", output]);
+        assert_eq!(ran.status, 2, "{output}: {}", ran.err);
+        assert!(!world.at("classes/new").exists() && !world.at("classes/out").exists());
+    }
+}
+
+/// What `jlink` makes runtimes of: the classes lie in a folder of their own.
+#[test]
+fn a_jmod_is_linked_into_a_runtime_that_is_traced() {
+    let world = World::new();
+    modular(&world);
+    world.tool("jar", &["xf", "app.jar"]);
+    world.write("conf/app.properties", "a=b");
+    std::fs::create_dir(world.at("exploded")).unwrap();
+    for name in ["module-info.class", "com"] {
+        std::fs::rename(world.at(name), world.at(&format!("exploded/{name}"))).unwrap();
+    }
+    let create = [
+        "create",
+        "--class-path",
+        "exploded",
+        "--config",
+        "conf",
+        "mods/app.jmod",
+    ];
+    std::fs::create_dir(world.at("mods")).unwrap();
+    world.tool("jmod", &create);
+    world.wove(&["mods/app.jmod", "woven/app.jmod"]);
+    let listed = world.tool("jmod", &["list", "woven/app.jmod"]).out;
+    assert!(
+        listed.contains("classes/weave/runtime/Hooks.class"),
+        "{listed}"
+    );
+    assert!(
+        listed.contains("classes/META-INF/weave/symbols"),
+        "{listed}"
+    );
+    assert!(listed.contains("conf/app.properties"), "{listed}");
+    let link = |path: &str, image: &str| {
+        let args = ["-p", path, "--add-modules", "com.acme", "--output", image];
+        world.tool("jlink", &args);
+        let java = world.at(image).join("bin/java").display().to_string();
+        let ran = world.tool(&java, &["-m", "com.acme/com.acme.Main"]);
+        assert_eq!(ran.out, PRINTED);
+        world.assert_traced();
+    };
+    link("woven", "image");
+    // In a folder it reads the library's module, as jars do.
+    world.wove(&["mods", "folder"]);
+    assert_eq!(world.files("folder"), ["app.jmod", "weave-runtime.jar"]);
+    link("folder", "image2");
+    // A rule about packages finds the classes in there.
+    world.write(
+        "fib.toml",
+        "version = 1\n[[aspect]]\nmatch = { type = \"com.acme.Fib\" }\n",
+    );
+    let ran = world.wove(&["mods/app.jmod", "fib.jmod", "--rules", "fib.toml"]);
+    assert!(ran.err.starts_with("wove 1 method"), "{}", ran.err);
 }

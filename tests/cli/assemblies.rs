@@ -8,6 +8,7 @@ const STEPS_PDB: &[u8] = include_bytes!("../dotnet/fixtures/steps-debug.pdb");
 const TAIL: &[u8] = include_bytes!("../dotnet/fixtures/tail.dll");
 const PART: &[u8] = include_bytes!("../dotnet/fixtures/part.netmodule");
 const WHOLE: &[u8] = include_bytes!("../dotnet/fixtures/whole.exe");
+const GENERIC: &[u8] = include_bytes!("../dotnet/fixtures/generic.dll");
 const DEX: &[u8] = include_bytes!("../dex/everything.dex");
 
 const DEPS: &str = r#"{
@@ -39,7 +40,11 @@ fn an_assembly_comes_with_its_pdb_and_the_hook_library() {
     ];
     assert_eq!(world.files("out"), files);
     assert!(world.read("out/steps.pdb") != STEPS_PDB);
-    assert_eq!(world.wove(&["verify", "out/steps.dll"]).status, 0);
+    let verified = world.wove(&["verify", "out/steps.dll"]);
+    assert_eq!(
+        verified.out,
+        "45 methods in 9 classes verified: all hold together\n"
+    );
     let symbols = world.symbols("out/steps.dll.wsym");
     assert!(
         symbols
@@ -61,7 +66,7 @@ fn an_assembly_comes_with_its_pdb_and_the_hook_library() {
 
 /// The file that a woven image has its symbols looked for in.
 fn asked_for(image: &[u8]) -> String {
-    let image = weave::cil::Image::parse(image).unwrap();
+    let image = weave::internals::cil::Image::parse(image).unwrap();
     image.pdb_name().unwrap()
 }
 
@@ -74,9 +79,11 @@ fn an_assembly_asks_for_the_pdb_that_is_written() {
     world.wove(&["in/steps.dll", "out/other-longer-name.exe"]);
     let renamed = world.read("out/other-longer-name.exe");
     assert_eq!(asked_for(&renamed), "other-longer-name.pdb");
-    let guid = weave::cil::Image::parse(&renamed).unwrap().pdb_guid();
+    let guid = weave::internals::cil::Image::parse(&renamed)
+        .unwrap()
+        .pdb_guid();
     let pdb = world.read("out/other-longer-name.pdb");
-    let pdb = weave::cil::pdb::Pdb::parse(&pdb).unwrap();
+    let pdb = weave::internals::cil::pdb::Pdb::parse(&pdb).unwrap();
     assert_eq!(&pdb.id()[..16], guid.unwrap());
     assert_eq!(
         world.wove(&["verify", "out/other-longer-name.exe"]).status,
@@ -199,8 +206,8 @@ fn an_assembly_knows_the_names_of_its_modules() {
     world.wove(&["--rules", "pack:all", "app", "out"]);
     let inside = |name: &str| {
         let bytes = world.read(name);
-        let image = weave::cil::Image::parse(&bytes).unwrap();
-        let mut symbols = weave::symbols::Symbols::default();
+        let image = weave::internals::cil::Image::parse(&bytes).unwrap();
+        let mut symbols = weave::internals::symbols::Symbols::default();
         symbols.add(image.symbols().unwrap()).unwrap();
         symbols
     };
@@ -298,4 +305,58 @@ fn dex_files_alone_and_in_folders() {
     assert_eq!(world.files("out"), files);
     assert_eq!(world.wove(&["verify", "out"]).status, 0);
     assert!(world.read("out/classes.dex") == world.read("woven.dex"));
+}
+
+#[test]
+fn type_parameters_have_the_names_that_their_author_gave_them() {
+    let world = world(&[("generic.dll", GENERIC)]);
+    world.write(
+        "weave.toml",
+        "version = 1\n[[aspect]]\nname = 'a'\nmatch = { params = ['T*[]'] }\n[[aspect]]\nname = 'b'\nmatch = { params = 'TItem, S' }\n",
+    );
+    let plan = world.wove(&["plan", "--details", "generic.dll"]);
+    let taken: Vec<&str> = (plan.out.lines().map(str::trim))
+        .filter(|line| line.starts_with('+'))
+        .collect();
+    assert_eq!(
+        taken,
+        [
+            "+ Sort(T[])",
+            "+ Sort(TItem[])",
+            "+ Copy(TItem, S)",
+            "+ Sort(TItem[])"
+        ]
+    );
+    world.wove(&["generic.dll", "woven.dll"]);
+    let symbols = world.symbols("woven.dll.wsym");
+    let mut labels: Vec<String> = (symbols.iter())
+        .map(|(_, s)| s.name() + &s.parameters())
+        .collect();
+    labels.sort();
+    assert_eq!(
+        labels,
+        [
+            "Acme.First`1.Sort(T[])",
+            "Acme.Second`1+Inner.Sort(TItem[])",
+            "Acme.Second`1.Copy(TItem, S)",
+            "Acme.Second`1.Sort(TItem[])",
+        ]
+    );
+}
+
+/// What cannot be written whole is not written in part.
+#[test]
+fn an_assembly_changes_with_its_pdb_or_not_at_all() {
+    let world = world(&[("steps.dll", STEPS), ("steps.pdb", STEPS_PDB)]);
+    // The library's place is taken by a folder.
+    world.write("Weave.Runtime.dll/x", "mine");
+    let ran = world.weave(&["steps.dll", "steps.dll"]);
+    assert_eq!(ran.status, 2, "{}", ran.err);
+    assert!(world.read("steps.dll") == STEPS && world.read("steps.pdb") == STEPS_PDB);
+    let files = ["Weave.Runtime.dll/x", "steps.dll", "steps.pdb"];
+    let left = world
+        .files(".")
+        .into_iter()
+        .filter(|f| !f.starts_with("classes/"));
+    assert_eq!(left.collect::<Vec<_>>(), files);
 }

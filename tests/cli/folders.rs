@@ -160,3 +160,254 @@ fn jars_that_stay_as_they_are_are_copied_or_left_in_place() {
     assert_eq!(ran.out, PRINTED);
     world.assert_traced();
 }
+
+/// A jar of one class whose manifest has these lines.
+fn jar(world: &World, name: &str, class: &str, manifest: &str) {
+    world.write("mf", manifest);
+    fs::create_dir_all(world.at(name).parent().unwrap()).unwrap();
+    let class = format!("com/acme/{class}.class");
+    world.tool("jar", &["cfm", name, "mf", "-C", "classes", &class]);
+}
+
+fn manifest(world: &World, jar: &str) -> String {
+    let text = String::from_utf8(world.member(jar, "META-INF/MANIFEST.MF")).unwrap();
+    text.replace("\r\n ", "").replace("\r\n", "\n")
+}
+
+/// Frameworks do not look at `Class-Path`; tests/harness/loaders.py runs two.
+#[test]
+fn bundles_import_the_hook_library() {
+    let world = World::new();
+    let bundle = "Bundle-ManifestVersion: 2\nBundle-SymbolicName: acme\n";
+    jar(&world, "in/main.jar", "Main", bundle);
+    jar(
+        &world,
+        "in/fib.jar",
+        "Fib",
+        &format!("{bundle}Fragment-Host: acme.main\n"),
+    );
+    world.wove(&["in", "out"]);
+    let import = "\nDynamicImport-Package: weave.runtime\n";
+    assert!(manifest(&world, "out/main.jar").contains(import));
+    let fragment = manifest(&world, "out/fib.jar");
+    assert!(
+        fragment.contains("\nImport-Package: weave.runtime;resolution:=optional\n"),
+        "{fragment}"
+    );
+    // The library is a bundle, too, and knows the names of the whole folder.
+    let library = manifest(&world, "out/weave-runtime.jar");
+    assert!(
+        library.contains("\nBundle-SymbolicName: weave.runtime\n"),
+        "{library}"
+    );
+    assert!(
+        library.contains("\nExport-Package: weave.runtime;version="),
+        "{library}"
+    );
+    let map = world.member("out/weave-runtime.jar", "META-INF/weave/symbols");
+    assert!(map == world.read("out.wsym"));
+    assert_eq!(world.symbols("out.wsym").len(), 3);
+    // Woven again in place, with rules that leave nothing new, the library still knows all.
+    world.wove(&["out", "out"]);
+    assert!(map == world.member("out/weave-runtime.jar", "META-INF/weave/symbols"));
+
+    // Alone, a bundle has the package; where it says which of its parts are searched, that part is one.
+    jar(
+        &world,
+        "alone.jar",
+        "Main",
+        &format!("{bundle}Bundle-ClassPath: lib/a.jar\n"),
+    );
+    world.wove(&["alone.jar", "alone.jar"]);
+    let alone = manifest(&world, "alone.jar");
+    assert!(
+        alone.contains("\nBundle-ClassPath: lib/a.jar,.\n"),
+        "{alone}"
+    );
+    jar(&world, "none.jar", "Main", bundle);
+    world.wove(&["none.jar", "none.jar", "--no-runtime"]);
+    assert!(manifest(&world, "none.jar").contains(import));
+}
+
+/// A jar that comes later, in two steps: the library has the names of both.
+#[test]
+fn the_library_of_a_folder_knows_what_was_woven_before() {
+    let world = World::new();
+    jar(&world, "lib/fib.jar", "Fib", "");
+    world.wove(&["lib", "lib"]);
+    jar(
+        &world,
+        "lib/main.jar",
+        "Main",
+        "Main-Class: com.acme.Main\nClass-Path: fib.jar\n",
+    );
+    world.wove(&["lib", "lib"]);
+    let map = world.member("lib/weave-runtime.jar", "META-INF/weave/symbols");
+    world.write("map", &map);
+    assert_eq!(world.symbols("map").len(), 3);
+    assert_eq!(world.tool("java", &["-jar", "lib/main.jar"]).out, PRINTED);
+    world.assert_traced();
+}
+
+/// What scans a folder for plug-ins takes each jar there for one.
+#[test]
+fn a_folder_of_plugins_gets_no_jar_that_looks_like_one() {
+    let world = World::new();
+    jar(
+        &world,
+        "plugins/a.jar",
+        "Main",
+        "Plugin-Id: a\nMain-Class: com.acme.Main\nClass-Path: lib/fib.jar\n",
+    );
+    jar(&world, "plugins/lib/fib.jar", "Fib", "");
+    world.wove(&["plugins", "out"]);
+    assert_eq!(
+        world.files("out"),
+        [".weave/weave-runtime.jar", "a.jar", "lib/fib.jar"]
+    );
+    assert_eq!(world.tool("java", &["-jar", "out/a.jar"]).out, PRINTED);
+    world.assert_traced();
+    world.wove(&["out", "again"]);
+    assert!(world.read("out/a.jar") == world.read("again/a.jar"));
+    // Where plug-ins lie deeper, the library beside their folder is none of them.
+    fs::create_dir(world.at("app")).unwrap();
+    fs::rename(world.at("plugins"), world.at("app/plugins")).unwrap();
+    world.wove(&["app", "app"]);
+    assert!(world.at("app/weave-runtime.jar").exists());
+}
+
+/// Two modules as folders: `acme.main` calls `acme.fib`.
+fn exploded(world: &World, main: &str, fib: &str) {
+    world.write(
+        "f/module-info.java",
+        "module acme.fib { exports com.acme.fib; }",
+    );
+    let source = crate::support::FIB.replace("package com.acme", "package com.acme.fib");
+    world.write("f/Fib.java", source);
+    world.write(
+        "m/module-info.java",
+        "module acme.main { requires acme.fib; }",
+    );
+    let source = crate::support::MAIN.replace("Fib.of", "com.acme.fib.Fib.of");
+    world.write("m/Main.java", source);
+    world.tool(
+        "javac",
+        &["-g", "-d", fib, "f/module-info.java", "f/Fib.java"],
+    );
+    world.tool(
+        "javac",
+        &[
+            "-g",
+            "-p",
+            fib,
+            "-d",
+            main,
+            "m/module-info.java",
+            "m/Main.java",
+        ],
+    );
+}
+
+fn run_modules(world: &World, path: &str) {
+    let ran = world.tool("java", &["-p", path, "-m", "acme.main/com.acme.Main"]);
+    assert_eq!(ran.out, PRINTED);
+    let report = world.wove(&["report", "run.wtrace", "--json"]).out;
+    assert!(
+        report.contains("com.acme.fib.Fib.of") && report.contains("com.acme.Main.fail"),
+        "{report}"
+    );
+    fs::remove_file(world.at("run.wtrace")).unwrap();
+}
+
+#[test]
+fn of_several_exploded_modules_none_has_the_library_for_itself() {
+    let world = World::new();
+    exploded(&world, "mods/acme.main", "mods/acme.fib");
+    world.wove(&["mods", "out"]);
+    run_modules(&world, "out");
+    assert!(world.at("out/weave-runtime.jar").exists());
+    // In place, and again.
+    world.wove(&["mods", "mods"]);
+    world.wove(&["mods", "mods"]);
+    run_modules(&world, "mods");
+    // Deeper, beside what is no module; and one of them as a jar.
+    world.write("deep/notes/a.txt", "a");
+    exploded(&world, "deep/x/main", "deep/x/fib");
+    world.wove(&["deep", "deep-out"]);
+    run_modules(&world, "deep-out/x");
+    exploded(&world, "mixed/main", "fib");
+    world.tool("jar", &["cf", "mixed/fib.jar", "-C", "fib", "."]);
+    world.wove(&["mixed", "mixed-out"]);
+    run_modules(&world, "mixed-out");
+    // One alone has the package itself.
+    world.wove(&["fib", "fib-out"]);
+    assert!(world.at("fib-out/weave/runtime/Hooks.class").exists());
+}
+
+/// A build's output: no folder holds all modules, so that the library is told to go onto the module path.
+#[test]
+fn modules_that_lie_apart_are_told_where_the_library_is() {
+    let world = World::new();
+    exploded(&world, "in/m/classes", "in/f/classes");
+    let ran = world.wove(&["in", "out"]);
+    assert!(
+        ran.err
+            .contains("put out/weave-runtime.jar on the module path"),
+        "{}",
+        ran.err
+    );
+    run_modules(&world, "out/m/classes:out/f/classes:out/weave-runtime.jar");
+}
+
+/// Names that other systems would not take come out as they went in.
+#[cfg(unix)]
+#[test]
+fn odd_file_names_come_out_as_they_went_in() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let world = World::new();
+    let class = world.read("classes/com/acme/Fib.class");
+    let names: [&[u8]; 6] = [
+        b"a\\b.txt",
+        b"c:d.txt",
+        b"C:\\x",
+        b"caf\xe9 \xff.txt",
+        "\u{fffd}FF.txt".as_bytes(),
+        b"f\xfcr/com/acme/Fib.class",
+    ];
+    for name in names {
+        let path = world.at("in").join(OsStr::from_bytes(name));
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(
+            path,
+            if name.ends_with(b".class") {
+                &class[..]
+            } else {
+                name
+            },
+        )
+        .unwrap();
+    }
+    fs::rename(world.at("classes"), world.at("in/cl\\asses")).unwrap();
+    world.wove(&["in", "out"]);
+    for name in names {
+        let out = fs::read(world.at("out").join(OsStr::from_bytes(name))).unwrap();
+        assert!(if name.ends_with(b".class") {
+            out != class
+        } else {
+            out == name
+        });
+    }
+    let hooks = world
+        .at("out")
+        .join(OsStr::from_bytes(b"f\xfcr/weave/runtime/Hooks.class"));
+    assert!(hooks.exists());
+    let ran = world.tool("java", &["-cp", "out/cl\\asses", "com.acme.Main"]);
+    assert_eq!(ran.out, PRINTED);
+    world.assert_traced();
+    world.wove(&["in", "in"]);
+    assert_eq!(
+        fs::read_dir(world.at("in")).unwrap().count(),
+        fs::read_dir(world.at("out")).unwrap().count()
+    );
+}

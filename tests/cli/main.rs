@@ -3,10 +3,14 @@
 mod apks;
 mod artifacts;
 mod assemblies;
+mod builds;
 mod debugging;
+mod exports;
 mod failures;
 mod folders;
 mod ids;
+#[path = "../support/jdk.rs"]
+mod jdk;
 mod safety;
 mod sections;
 mod signing;

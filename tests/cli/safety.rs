@@ -62,10 +62,12 @@ fn a_folder_job_that_is_killed_leaves_each_file_old_or_new() {
         world.write(&format!("in/lib{i}.jar"), world.read("app.jar"));
     }
     world.wove(&["in", "new"]);
-    for name in world.files("new") {
-        world.write(&format!("out/{name}"), "old");
-    }
+    let names = world.files("new");
+    let mut killed = 0;
     for round in 0..40u64 {
+        for name in &names {
+            world.write(&format!("out/{name}"), "old");
+        }
         let mut child = weave_command(world.path())
             .args(["in", "out", "-q"])
             .stderr(Stdio::null())
@@ -73,8 +75,8 @@ fn a_folder_job_that_is_killed_leaves_each_file_old_or_new() {
             .unwrap();
         std::thread::sleep(Duration::from_micros(round * 700));
         child.kill().unwrap();
-        child.wait().unwrap();
-        for name in world.files("new") {
+        killed += u32::from(!child.wait().unwrap().success());
+        for name in &names {
             let bytes = world.read(&format!("out/{name}"));
             assert!(
                 bytes == b"old" || bytes == world.read(&format!("new/{name}")),
@@ -82,4 +84,51 @@ fn a_folder_job_that_is_killed_leaves_each_file_old_or_new() {
             );
         }
     }
+    assert!(killed > 0, "each job ended before it was killed");
+    // What the killed jobs left is no hindrance.
+    world.wove(&["in", "out"]);
+    for name in &names {
+        let [out, new] = ["out", "new"].map(|folder| world.read(&format!("{folder}/{name}")));
+        assert!(out == new, "{name}");
+    }
+}
+
+/// A file that another program cuts off under a running weave is an error like any other.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_input_that_is_cut_off_while_it_is_read_is_an_error() {
+    use std::time::Duration;
+    let world = World::new();
+    let class = world.read("classes/com/acme/Main.class");
+    // What is stored is read from the mapping only when its turn comes.
+    let names: Vec<String> = (0..6000).map(|n| format!("p{n}/Main.class")).collect();
+    let mut splicer = weave::internals::container::zip::Splicer::create(Vec::new());
+    let mut codec = weave::internals::container::zip::Codec::new();
+    let stored = weave::internals::container::zip::Method::Stored;
+    let packed = weave::internals::container::zip::Packed::new(stored, &class, &mut codec);
+    for name in &names {
+        splicer.add(name, &packed).unwrap();
+    }
+    world.write("big.jar", splicer.finish().unwrap());
+    world.write("out.jar", "old");
+    let mut command = crate::support::weave_command(world.path());
+    command.args(["big.jar", "out.jar", "--jobs", "1"]);
+    command.stderr(std::process::Stdio::piped());
+    let child = command.spawn().unwrap();
+    let maps = format!("/proc/{}/maps", child.id());
+    while !std::fs::read_to_string(&maps)
+        .unwrap_or_default()
+        .contains("big.jar")
+    {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let file = std::fs::File::options()
+        .write(true)
+        .open(world.at("big.jar"))
+        .unwrap();
+    file.set_len(4096).unwrap();
+    let ran = crate::support::ran(child.wait_with_output().unwrap());
+    assert!(matches!(ran.status, 1 | 3), "{} {}", ran.status, ran.err);
+    assert!(ran.err.starts_with("error: "), "{}", ran.err);
+    assert_eq!(world.read("out.jar"), b"old");
 }

@@ -62,3 +62,79 @@ fn keys_that_do_not_serve_are_told_before_anything_is_written() {
     error: rsa.pem: the certificate is not that of the key
     ");
 }
+
+/// Signed jars of one package, of which a rule means one.
+fn signed_jars(world: &World, folder: &str) {
+    std::fs::create_dir_all(world.at(folder)).unwrap();
+    for (jar, class) in [
+        ("fib.jar", "Fib"),
+        ("main.jar", "Main"),
+        ("other.jar", "Other"),
+    ] {
+        world.write("Other.java", "package other; public class Other {}");
+        world.tool("javac", &["-d", "classes", "Other.java"]);
+        let (jar, package) = (
+            format!("{folder}/{jar}"),
+            if class == "Other" {
+                "other"
+            } else {
+                "com/acme"
+            },
+        );
+        world.tool(
+            "jar",
+            &[
+                "cf",
+                &jar,
+                "-C",
+                "classes",
+                &format!("{package}/{class}.class"),
+            ],
+        );
+        let store = key("store.p12");
+        let args = ["-keystore", &store, "-storepass", "secret", &jar, "ec"];
+        world.tool("jarsigner", &args);
+    }
+    let rule = "version = 1\n[[aspect]]\nmatch = { type = \"com.acme.Fib\" }\n";
+    world.write("fib.toml", rule);
+}
+
+/// The JVM refuses a package of which some classes are signed and others are not.
+#[test]
+fn jars_that_share_a_package_with_one_that_was_signed_lose_their_signature_too() {
+    let world = World::new();
+    signed_jars(&world, "in");
+    let ran = world.wove(&["in", "out", "--rules", "fib.toml"]);
+    insta::assert_snapshot!(ran.err, @r"
+    warning: in/fib.jar: its signature no longer fits and was removed; sign it again if it must be signed
+    warning: in/main.jar: its signature was removed, since it has classes of the package com.acme as fib.jar has, whose signature no longer fits
+    wove 1 method of 1 class in 1 artifact -> out
+    ");
+    let run = |lib: &str| {
+        let path = format!("{lib}/fib.jar:{lib}/main.jar:{lib}/other.jar");
+        let ran = world.tool("java", &["-cp", &path, "com.acme.Main"]);
+        assert_eq!(ran.out, crate::support::PRINTED);
+        world.assert_traced();
+    };
+    run("out");
+    assert_eq!(world.read("in/other.jar"), world.read("out/other.jar"));
+    let verified = world.tool("jarsigner", &["-verify", "out/main.jar"]).out;
+    assert!(verified.contains("jar is unsigned"), "{verified}");
+    world.wove(&["in", "in", "--rules", "fib.toml"]);
+    run("in");
+    assert_eq!(world.read("in/main.jar"), world.read("out/main.jar"));
+}
+
+#[test]
+fn nested_jars_that_share_a_package_with_one_that_was_signed_are_told() {
+    let world = World::new();
+    signed_jars(&world, "WEB-INF/lib");
+    world.write("WEB-INF/web.xml", "<web-app/>");
+    world.tool("jar", &["cf", "app.war", "WEB-INF"]);
+    let ran = world.wove(&["app.war", "out.war", "--rules", "fib.toml"]);
+    insta::assert_snapshot!(ran.err, @r"
+    warning: app.war!/WEB-INF/lib/fib.jar: its signature no longer fits and was removed; sign it again if it must be signed
+    warning: app.war!/WEB-INF/lib/main.jar is signed and has classes of the package com.acme as WEB-INF/lib/fib.jar has, whose signature was removed: one class loader refuses to load both; remove META-INF/*.SF from it
+    wove 1 method of 1 class in 1 artifact -> out.war
+    ");
+}

@@ -1,13 +1,14 @@
 //! Running `weave` and the JDK's tools on small programs that are compiled here.
 
+use crate::jdk::jdk;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 use tempfile::TempDir;
-use weave::container::zip::{Archive, Codec};
-use weave::symbols::Symbols;
+use weave::internals::container::zip::{Archive, Codec};
+use weave::internals::symbols::Symbols;
 
 /// What a command printed, and its exit status.
 pub struct Ran {
@@ -44,7 +45,7 @@ pub fn wove<S: AsRef<OsStr>>(dir: &Path, args: &[S]) -> Ran {
 
 /// Runs a tool of the JDK in a folder; it must succeed.
 pub fn tool(dir: &Path, name: &str, args: &[&str]) -> Ran {
-    let output = Command::new(name)
+    let output = jdk(name)
         .args(args)
         .current_dir(dir)
         .env("WEAVE_TRACE", dir.join("run.wtrace"))
@@ -196,7 +197,7 @@ impl World {
 
     /// Files of a folder, sorted.
     pub fn files(&self, folder: &str) -> Vec<String> {
-        let listing = weave::container::folder::list(&self.at(folder)).unwrap();
+        let listing = weave::internals::container::folder::list(&self.at(folder)).unwrap();
         listing.files.into_iter().map(|f| f.name).collect()
     }
 }

@@ -5,7 +5,21 @@ use crate::support::World;
 #[test]
 fn plan_tells_what_and_why_not() {
     let world = World::with_jar();
-    insta::assert_snapshot!(world.wove(&["plan", "app.jar"]).out);
+    insta::assert_snapshot!(world.wove(&["plan", "app.jar", "--details"]).out);
+    insta::assert_snapshot!(world.wove(&["plan", "app.jar"]).out, @r"
+      methods  classes     left  artifact
+            3        2        2  app.jar
+
+    rules: pack:default
+    3 methods of 2 classes in 1 artifact would be woven
+            2 left: empty or a trivial accessor (name it with min-size = 0)
+    --details lists every method, --filter TEXT those whose names contain it
+    ");
+    let filtered = world.wove(&["plan", "app.jar", "--filter", "Fib"]).out;
+    assert!(
+        filtered.contains("+ of(int)") && !filtered.contains("Main"),
+        "{filtered}"
+    );
     insta::assert_snapshot!(world.wove(&["plan", "app.jar", "--summary", "--filter", "Fib"]).out, @r"
     rules: pack:default
     1 method of 1 class in 1 artifact would be woven

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Reads a trace by docs/trace-format.md alone, and says whether it is balanced.
 
-    check_trace.py [--running] TRACE...
+    check_trace.py [--running [--open N]] TRACE...
 
 Written apart from the weaver's reader, so that the two can disagree.
 """
@@ -18,7 +18,9 @@ CHUNK = 65536
 HEADER = struct.Struct("<8sHHIQQIIQQQQQI")
 RECORDS, SYMBOLS = 1, 2
 ESCAPE, ENTER, EXIT, ERROR = 0, 1, 2, 3
-TIME, SEGMENT, THREAD, EXCEPTION, LOST, UNHANDLED = 1, 2, 3, 4, 5, 7
+TIME, SEGMENT, THREAD, EXCEPTION, LOST, UNHANDLED, SAMPLE = 1, 2, 3, 4, 5, 7, 8
+# Flag of the thread of the library itself.
+OWN = 4
 LOGICAL, BEGIN, COMPLETE = 16, 17, 18
 FIRST, LAST = 1, 2
 
@@ -57,6 +59,7 @@ class Trace:
         self.hook_failures = 0
         self.symbols = {}  # id -> (type, method, descriptor)
         self.threads = {}  # number -> name
+        self.samples = []  # what the process used: (time, values by metric)
         self.calls = Counter()  # id -> enters
         self.exits = Counter()
         self.errors = Counter()
@@ -242,7 +245,9 @@ def read_thread(trace, thread, segments):
                 if len(payload) != size or escape == 0:
                     trace.problems.append(f"thread {thread}, segment {number}: an escape of type {escape} is cut off")
                     return
-                if escape == THREAD:
+                if escape == THREAD and payload[0] & OWN:
+                    pass  # the library's own: samples alone
+                elif escape == THREAD:
                     length = payload[0] >> 32
                     trace.threads[method] = payload[1:].tobytes()[:length].decode()
                 elif escape == EXCEPTION:
@@ -272,6 +277,8 @@ def read_thread(trace, thread, segments):
                             trace.thrown_by[(method, *pending)] += 1
                         pending = None
                     stack, pending = [], None
+                elif escape == SAMPLE:
+                    trace.samples.append((payload[0], {value & 0xFF: value >> 8 for value in payload[1:]}))
                 elif escape == LOST:
                     trace.problems.append(f"thread {thread}: {payload[0]} records lost")
                 at += size
@@ -296,8 +303,9 @@ def check_logical(trace):
             trace.problems.append(f"{what}: a piece after its end")
 
 
-def read(path, running=False):
-    """Reads a whole trace. `running`: calls that are open at the end are no problem (threads that never ended)."""
+def read(path, running=False, named=True, most_open=None):
+    """Reads a whole trace. `running`: calls that are open at the end are no problem (threads that never ended), but for more than
+    `most_open` of them. `named`: it must name each method that it records."""
     trace = Trace()
     data = open(path, "rb").read()
     if len(data) < CHUNK or data[:8] != b"WTRACE\r\n":
@@ -344,8 +352,12 @@ def read(path, running=False):
     for thread, stack in trace.open.items():
         if not running:
             trace.problems.append(f"thread {thread} ({trace.threads.get(thread, '?')}): {len(stack)} calls never left")
-    unknown = [m for m in {*trace.calls, *(c.method for c in trace.logical.values())} if m not in trace.symbols] if trace.symbols else []
-    if unknown:
+    left = sum(map(len, trace.open.values()))
+    if running and most_open is not None and left > most_open:
+        trace.problems.append(f"{left} calls never left, of at most {most_open} that may be open at the end")
+    methods = {*trace.calls, *(c.method for c in trace.logical.values())}
+    unknown = [m for m in methods if m not in trace.symbols]
+    if unknown and named:
         trace.problems.append(f"{len(unknown)} method ids have no name")
     return trace
 
@@ -353,11 +365,12 @@ def read(path, running=False):
 def main():
     args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     args.add_argument("--running", action="store_true", help="calls may be open at the end")
+    args.add_argument("--open", type=int, help="with --running: at most so many")
     args.add_argument("trace", nargs="+")
     args = args.parse_args()
     bad = 0
     for path in args.trace:
-        trace = read(path, args.running)
+        trace = read(path, args.running, most_open=args.open)
         print(
             f"{path}: {sum(trace.calls.values())} enters, {sum(trace.exits.values())} exits,"
             f" {sum(trace.errors.values())} errors, {len(trace.logical)} logical calls, {len(trace.threads)} threads, deepest {trace.deepest}"

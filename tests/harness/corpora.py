@@ -5,6 +5,7 @@
 
 - `jdk<N>.jar`: the classes of the JDKs found on this machine (`jimage extract`)
 - `maven/*.jar`: tests/corpora/maven.txt, with `mvn dependency:copy`
+- `resolved/<name>/*.jar`: artifacts with their dependencies, with `mvn dependency:copy-dependencies`, for the scripts that ask
 - `debian/<package>/*.jar`: tests/corpora/debian.txt, with `apt-get download` (not everyday)
 
 Nothing is installed. What is there already is not fetched again.
@@ -18,7 +19,7 @@ import subprocess
 import zipfile
 from collections import Counter
 
-from lib import CORPORA, ROOT, Missing, fresh, judges, main, run
+from lib import CORPORA, ROOT, Missing, Score, fresh, judges, main, run, run_programs
 
 LISTS = ROOT / "tests" / "corpora"
 
@@ -80,6 +81,29 @@ def maven(wanted):
     if missing:
         raise Missing(f"the Maven client did not bring {', '.join(missing)}")
     return paths
+
+
+def resolved(name, coordinates, junit="5.10.2"):
+    """Artifacts (`group:artifact:version[:classifier]`) with what they depend on; answers the folder. Each part of JUnit
+    has the version that is named."""
+    folder = CORPORA / "resolved" / name
+    stamp, wanted = folder / ".done", "\n".join([junit, *coordinates])
+    if not stamp.exists() or stamp.read_text() != wanted:
+        def element(line):
+            group, artifact, version, *classifier = line.split(":")
+            more = f"<classifier>{classifier[0]}</classifier>" if classifier else ""
+            return f"<dependency><groupId>{group}</groupId><artifactId>{artifact}</artifactId><version>{version}</version>{more}</dependency>"
+
+        pom = fresh(CORPORA / f"pom-{name}") / "pom.xml"
+        pom.write_text(
+            "<project><modelVersion>4.0.0</modelVersion><groupId>corpora</groupId><artifactId>resolved</artifactId><version>1</version>"
+            "<dependencyManagement><dependencies><dependency><groupId>org.junit</groupId><artifactId>junit-bom</artifactId>"
+            f"<version>{junit}</version><type>pom</type><scope>import</scope></dependency></dependencies></dependencyManagement>"
+            f"<dependencies>{''.join(map(element, coordinates))}</dependencies></project>"
+        )
+        run(["mvn", "-q", "-B", "-f", pom, "dependency:copy-dependencies", f"-DoutputDirectory={fresh(folder)}"])
+        stamp.write_text(wanted)
+    return folder
 
 
 def debian(packages):
@@ -145,6 +169,17 @@ def add_scopes(args):
     helps = ("the quick part (the default)", "most of it", "all there is")
     for name, told in zip(("--everyday", "--full", "--everything"), helps):
         group.add_argument(name, action="store_const", dest="scope", const=name, default="--everyday", help=told)
+
+
+def run_chosen(doc, every, slow, what):
+    """The body of a script that runs programs: all, those of a scope, or those that `--only` names."""
+    args = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add_scopes(args)
+    args.add_argument("--only", action="append", choices=sorted(every), default=[])
+    args = args.parse_args()
+    score = Score()
+    run_programs(score, args, every, slow)
+    return score.finish(what)
 
 
 def class_versions(path):

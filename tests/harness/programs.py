@@ -3,17 +3,17 @@
 
     programs.py [--everyday | --full | --everything] [--only NAME]...
 
-Names: javac, ecj, groovy, clojure, kotlinc, boot, junit, modules, debugger. `--everyday` (the default) leaves out the slow ones;
+Names: javac, ecj, groovy, clojure, kotlinc, coroutines, boot, hibernate, junit, modules, debugger. `--everyday` (the default) leaves out the slow ones;
 the other two are the same here.
 Everything is woven with `pack:all`. Each program runs unwoven, woven with tracing off or in a small ring, and woven with
 everything recorded, which is what `check_trace.py` then judges.
 """
 
-import argparse
 import filecmp
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import socket
@@ -26,7 +26,7 @@ import zipfile
 
 import check_trace
 import corpora
-from lib import CORPORA, ROOT, WORK, Score, fresh, judges, main, oldest_jdk, run, run_programs, weave_binary
+from lib import CORPORA, ROOT, WORK, fresh, judges, main, oldest_jdk, run, weave_binary
 
 PROGRAMS = ROOT / "tests" / "programs"
 LIST = corpora.entries("maven.txt")
@@ -63,14 +63,18 @@ def same_tree(one, two):
     return all(filecmp.cmp(one / f, two / f, shallow=False) for f in files[0]), len(files[0])
 
 
-def balanced(score, name, trace, at_least):
+# What `System.exit` is called in, and what daemon threads are in: some tens of calls on each of some tens of threads.
+MOST_OPEN = 1_000
+
+
+def balanced(score, name, trace, at_least, named=True):
     """The trace is there, holds a program's worth of calls, and they pair up.
 
     Calls may be open at the end: `System.exit` never returns, and daemon threads are cut off.
     """
     if not trace.exists():
         return score.check(f"{name}: a trace is written", False)
-    found = check_trace.read(trace, running=True)
+    found = check_trace.read(trace, running=True, named=named, most_open=MOST_OPEN)
     calls, left = sum(found.calls.values()), sum(map(len, found.open.values()))
     score.check(
         f"{name}: the trace is balanced",
@@ -206,12 +210,14 @@ def clojure(score, folder):
         )
 
 
+KOTLINC = ("org.jetbrains.kotlin:kotlin-compiler-embeddable", "org.jetbrains.kotlin:kotlin-stdlib", "org.jetbrains.kotlin:kotlin-script-runtime",
+           "org.jetbrains.kotlin:kotlin-reflect", "org.jetbrains.kotlinx:kotlinx-coroutines-core-jvm", "org.jetbrains.intellij.deps:trove4j",
+           "org.jetbrains:annotations")
+
+
 def kotlinc(score, folder):
     """The Kotlin compiler, a folder of jars."""
-    names = ("org.jetbrains.kotlin:kotlin-compiler-embeddable", "org.jetbrains.kotlin:kotlin-stdlib",
-             "org.jetbrains.kotlin:kotlin-script-runtime", "org.jetbrains.kotlin:kotlin-reflect",
-             "org.jetbrains.kotlinx:kotlinx-coroutines-core-jvm", "org.jetbrains.intellij.deps:trove4j", "org.jetbrains:annotations")
-    folder_of(folder / "plain", [library(n) for n in names])
+    folder_of(folder / "plain", [library(n) for n in KOTLINC])
     weave(folder / "plain", folder / "woven")
     trace = folder / "kotlinc.wtrace"
     standard = library("org.jetbrains.kotlin:kotlin-stdlib")
@@ -230,6 +236,42 @@ def kotlinc(score, folder):
     same, files = same_tree(folder / "out-plain", folder / "out-woven")
     score.check("kotlinc: the same class files", same and files >= 4, f"{files} files")
     balanced(score, "kotlinc", trace, 100_000)
+
+
+def made_of_suspending(owner, name, descriptor):
+    """Whether the Kotlin compiler makes such a method of suspending code: what makes and what resumes a continuation.
+    Its classes of continuations have numbers for names; those of the library take continuations, too."""
+    numbered = re.search(r"\$\d+$", owner) or owner.startswith("kotlin/coroutines/jvm/internal/")
+    return name == "invokeSuspend" or name in ("<init>", "create") and numbered and "Lkotlin/coroutines/Continuation;)" in descriptor
+
+
+def coroutines(score, folder):
+    """A Kotlin program with coroutines and its libraries, on each JDK: with pack:kotlin the trace is without what the compiler made."""
+    libraries = [library("org.jetbrains.kotlin:kotlin-stdlib:"), library("org.jetbrains.kotlinx:kotlinx-coroutines-core-jvm")]
+    plain = folder_of(folder / "plain", libraries)
+    run([oldest_jdk() / "bin" / "java", "-cp", class_path([library(n) for n in KOTLINC]), "org.jetbrains.kotlin.cli.jvm.K2JVMCompiler",
+         "-no-stdlib", "-no-reflect", "-cp", class_path(libraries), "-d", plain / "coroutines.jar", PROGRAMS / "Coroutines.kt"])
+    for pack in ("kotlin", "default"):
+        run([weave_binary(), "-q", "--rules", f"pack:{pack}", plain, folder / pack])
+    noise = {}
+    for version, home in sorted(judges().items()):
+        command = [home / "bin" / "java", "-cp"]
+        before = run([*command, f"{plain}/*", "CoroutinesKt"], check=False)
+        for pack in ("kotlin", "default"):
+            trace = folder / f"{pack}.wtrace"
+            after = run([*command, f"{folder / pack}/*", "CoroutinesKt"], check=False, env=environment(trace))
+            name = f"coroutines on {version}, pack:{pack}"
+            same = (before.returncode, before.stdout) == (after.returncode, after.stdout) and before.returncode == 0 and "slow" not in before.stdout
+            score.check(f"{name}: the same output", same, "" if same else f"{before.stdout[-600:]}{after.stdout[-600:]}{after.stderr[-1500:]}")
+            found = check_trace.read(trace, running=True)
+            seen = {found.symbols[m] for m in found.calls}
+            noise[pack] = sorted(m for m in seen if made_of_suspending(*m))
+            balanced(score, name, trace, 1_000)
+            if pack == "kotlin":
+                score.check(f"{name}: no continuation is recorded", not noise[pack], f"{len(noise[pack])}: {noise[pack][:3]}")
+                missing = {"sum", "forwards", "fails", "shared", "piped", "first", "deep"} - {m for o, m, _ in seen if o == "CoroutinesKt"}
+                score.check(f"{name}: suspend functions are recorded", not missing, f"missing {sorted(missing)}")
+    score.check("coroutines: pack:default does record continuations", len(noise["default"]) > 20, f"{len(noise['default'])}")
 
 
 def free_port():
@@ -390,19 +432,40 @@ def debugger(score, folder):
     score.check("debugger: what was stopped was recorded, too", "recurs" in json.dumps(calls), f"{len(calls)} keys")
 
 
-EVERY = {f.__name__: f for f in (groovy, clojure, modules, junit, debugger, boot, javac, ecj, kotlinc)}
-SLOW = {"kotlinc", "boot", "ecj"}
+HIBERNATE = ["org.hibernate.orm:hibernate-core:7.0.3.Final", "com.h2database:h2:2.3.232"]
 
 
-def body():
-    args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    corpora.add_scopes(args)
-    args.add_argument("--only", action="append", choices=sorted(EVERY), default=[])
-    args = args.parse_args()
-    score = Score()
-    run_programs(score, args, EVERY, SLOW)
-    return score.finish("programs")
+def stock(folder):
+    """A program of entities with Hibernate and H2, everything woven in one call: the folders `plain` and `woven`."""
+    plain = folder_of(folder / "plain", sorted(corpora.resolved("hibernate", HIBERNATE).glob("*.jar")))
+    bin = oldest_jdk() / "bin"
+    run([bin / "javac", "-cp", f"{plain}/*", "-d", folder / "classes", *sorted((PROGRAMS / "hibernate").glob("*.java"))])
+    run([bin / "jar", "--create", "--file", plain / "stock.jar", "-C", folder / "classes", "."])
+    weave(plain, folder / "woven")
+
+
+def hibernate(score, folder):
+    """Entities with lazy parts, by proxies and by Hibernate's own enhancer at work on woven classes, on each JDK."""
+    stock(folder)
+    for version, home in sorted(judges().items()):
+        for how in ("proxies", "enhanced"):
+            compare(
+                score, f"hibernate on {version}, {how}", folder,
+                lambda which: [home / "bin" / "java", "-cp", f"{folder / which}/*", "stock.Main", how, "find"],
+                100_000,
+            )
+            # The parser of queries alone makes 80 million calls.
+            done = [run([home / "bin" / "java", "-cp", f"{folder / which}/*", "stock.Main", how, "query"], check=False,
+                        env=environment(folder / "ring.wtrace", WEAVE_TRACE_LIMIT="64m")) for which in ("plain", "woven")]
+            same = done[0].stdout == done[1].stdout and done[0].returncode == done[1].returncode == 0
+            score.check(f"hibernate on {version}, {how}: the same output, in a ring", same and "supplier 3 115 item 34" in done[0].stdout,
+                        "" if same else (done[1].stdout + done[1].stderr)[-1500:])
+            (folder / "ring.wtrace").unlink(missing_ok=True)
+
+
+EVERY = {f.__name__: f for f in (groovy, clojure, modules, junit, debugger, boot, javac, ecj, kotlinc, coroutines, hibernate)}
+SLOW = {"kotlinc", "boot", "coroutines", "ecj", "hibernate"}
 
 
 if __name__ == "__main__":
-    main(body)
+    main(lambda: corpora.run_chosen(__doc__, EVERY, SLOW, "programs"))

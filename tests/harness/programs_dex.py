@@ -7,14 +7,13 @@ Names: rhino, jython; the first is run every day. dx makes a dex file of each on
 enjarify makes a jar of that again, and of the unwoven one, and a JVM runs both, verifying all of it.
 """
 
-import argparse
 import os
 import shutil
 import zipfile
 
 import check_dex
 import corpora
-from lib import ROOT, Missing, Score, fresh, main, oldest_jdk, run, run_programs, weave_binary
+from lib import ROOT, Missing, fresh, main, oldest_jdk, run, weave_binary
 from programs import balanced, environment
 
 PROGRAMS = ROOT / "tests" / "programs"
@@ -61,7 +60,8 @@ def compare(score, name, folder, library, arguments, at_least):
         score.check(f"{name}: the same output, {how}", good, f"{len(before.stdout)} characters, exit {after.returncode}")
         if not good:
             print(f"unwoven: {before.stdout[-600:]}{before.stderr[-900:]}\nwoven:   {after.stdout[-600:]}{after.stderr[-900:]}")
-    balanced(score, name, trace, at_least)
+    # The names lie in the map beside the dex file, where a program does not look.
+    balanced(score, name, trace, at_least, named=False)
 
 
 def rhino(score, folder):
@@ -81,15 +81,9 @@ SLOW = {"jython"}
 
 
 def body():
-    args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    corpora.add_scopes(args)
-    args.add_argument("--only", action="append", choices=sorted(EVERY), default=[])
-    args = args.parse_args()
     if not shutil.which("enjarify"):
         raise Missing("enjarify: install it (tests/setup.sh)")
-    score = Score()
-    run_programs(score, args, EVERY, SLOW)
-    return score.finish("dex programs")
+    return corpora.run_chosen(__doc__, EVERY, SLOW, "dex programs")
 
 
 if __name__ == "__main__":

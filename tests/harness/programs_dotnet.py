@@ -8,7 +8,6 @@ program), mcs (Mono's compiler, on Mono), fsharp (an F# program on both, and the
 Each program runs unwoven, woven with tracing off, in a small ring, and with everything recorded.
 """
 
-import argparse
 import os
 import re
 import shutil
@@ -16,7 +15,7 @@ import shutil
 import check_dotnet
 import corpora
 import dotnet
-from lib import ROOT, WORK, Score, fresh, main, run, run_programs
+from lib import ROOT, WORK, fresh, main, run
 from programs import balanced, compare, environment, weave
 
 # All but CoreLib: what the hooks themselves are made of.
@@ -182,15 +181,5 @@ EVERY = {f.__name__: f for f in (roslyn, framework, mcs, fsharp)}
 SLOW = {"roslyn"}
 
 
-def body():
-    args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    corpora.add_scopes(args)
-    args.add_argument("--only", action="append", choices=sorted(EVERY), default=[])
-    args = args.parse_args()
-    score = Score()
-    run_programs(score, args, EVERY, SLOW)
-    return score.finish("programs of .NET")
-
-
 if __name__ == "__main__":
-    main(body)
+    main(lambda: corpora.run_chosen(__doc__, EVERY, SLOW, "programs of .NET"))

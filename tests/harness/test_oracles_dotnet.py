@@ -229,7 +229,9 @@ def mutants(score, folder):
     offset, size = found["#~"]
     # Behind the header: the first row is the module's, whose MVID weaving may change.
     alive, count = survivors("tables", range(offset + 24, offset + size, 4), in_image)
-    score.check("changed bytes of tables are told", len(alive) <= count * 0.04, f"{count - len(alive)} of {count}; not {alive[:20]}")
+    # Not told, 17 of 942: the module's generation, MVID and edit-and-continue id, which weaving may change or nobody reads;
+    # base type and lists of `<Module>`, which has neither; namespaces of nested types; a flag of the assembly; padding.
+    score.check("changed bytes of tables are told", len(alive) <= count * 0.02, f"{count - len(alive)} of {count}; not {alive[:20]}")
     # Around the division in `Sum`, opcode 0x5b.
     body = image.index(b"\x5b", section_of(image, 0x2050))
     alive, count = survivors("code", range(body - 20, body + 60), in_image)
@@ -237,11 +239,13 @@ def mutants(score, folder):
     found = streams(pdb, 0)
     offset, size = found["#~"]
     alive, count = survivors("pdb", range(offset + 24, offset + size, 2), in_pdb)
-    # Attributes of locals and the like mean something to debuggers alone.
-    score.check("changed bytes of a PDB's tables are told", len(alive) <= count * 0.16, f"{count - len(alive)} of {count}; not {alive[:20]}")
+    # Not told, 63 of 476: which tables are sorted; the document of methods without sequence
+    # points; attributes of locals and the like, which mean something to debuggers alone.
+    score.check("changed bytes of a PDB's tables are told", len(alive) <= count * 0.14, f"{count - len(alive)} of {count}; not {alive[:20]}")
     offset, size = found["#Blob"]
     alive, count = survivors("pdb-blob", range(offset + 1, offset + size, size // 200), in_pdb)
-    score.check("changed bytes of a PDB's blobs are told", len(alive) <= count * 0.06, f"{count - len(alive)} of {count}; not {alive[:20]}")
+    # Not told, 4 of 408: bits in the names of imported namespaces, which are for debuggers' expressions.
+    score.check("changed bytes of a PDB's blobs are told", len(alive) <= count * 0.015, f"{count - len(alive)} of {count}; not {alive[:20]}")
     offset, _ = found["#Pdb"]
     alive, count = survivors("pdb-head", range(offset, offset + 20, 3), lambda o, b: (image, in_pdb(o, b)[1]))
     score.check("another PDB's id is told", not alive, str(alive))

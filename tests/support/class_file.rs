@@ -70,12 +70,25 @@ impl ClassFile {
         self.add(7, &[h, l])
     }
 
+    pub fn string(&mut self, text: &str) -> (u8, u8) {
+        let (h, l) = self.utf8(text);
+        self.add(8, &[h, l])
+    }
+
     pub fn method_ref(&mut self, owner: &str, name: &str, descriptor: &str) -> (u8, u8) {
+        self.member(10, owner, name, descriptor)
+    }
+
+    pub fn interface_method_ref(&mut self, owner: &str, name: &str, descriptor: &str) -> (u8, u8) {
+        self.member(11, owner, name, descriptor)
+    }
+
+    fn member(&mut self, tag: u8, owner: &str, name: &str, descriptor: &str) -> (u8, u8) {
         let owner = self.class(owner);
         let name = self.utf8(name);
         let descriptor = self.utf8(descriptor);
         let pair = self.add(12, &[name.0, name.1, descriptor.0, descriptor.1]);
-        self.add(10, &[owner.0, owner.1, pair.0, pair.1])
+        self.add(tag, &[owner.0, owner.1, pair.0, pair.1])
     }
 
     /// Fills the pool up to a count.

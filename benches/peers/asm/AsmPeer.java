@@ -2,13 +2,11 @@ import java.io.BufferedOutputStream;
 import java.io.OutputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
 import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
-import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.Future;
 import java.util.zip.ZipEntry;
 import java.util.zip.ZipFile;
@@ -56,17 +54,9 @@ public final class AsmPeer {
             for (Future<Done> rest : ahead) {
                 write(out, rest.get());
             }
-            out.putNextEntry(new ZipEntry("META-INF/ids.txt"));
-            for (String name : NAMES) {
-                out.write(name.getBytes(StandardCharsets.UTF_8));
-            }
-            out.closeEntry();
         }
         workers.shutdown();
     }
-
-    /** What each id means: without it a trace could not be read. */
-    private static final ConcurrentLinkedQueue<String> NAMES = new ConcurrentLinkedQueue<>();
 
     private static void write(ZipOutputStream out, Done done) throws Exception {
         ZipEntry entry = new ZipEntry(done.entry.getName());
@@ -125,7 +115,6 @@ public final class AsmPeer {
             this.type = type;
             this.major = major;
             id = 31 * type.hashCode() + 17 * name.hashCode() + descriptor.hashCode();
-            NAMES.add(Integer.toHexString(id) + " " + type + "." + name + descriptor + "\n");
         }
 
         private void call(String hook, String descriptor) {

@@ -32,6 +32,7 @@ namespace System
     public struct Char
     {
         public static char ToLowerInvariant(char c) { throw null; }
+        public override string ToString() { throw null; }
     }
 
     public struct Int32
@@ -54,6 +55,11 @@ namespace System
         public static unsafe explicit operator void*(IntPtr value) { throw null; }
     }
 
+    public struct TimeSpan
+    {
+        public long Ticks { get { throw null; } }
+    }
+
     public struct Guid
     {
         public override string ToString() { throw null; }
@@ -64,6 +70,7 @@ namespace System
         public DateTime(int year, int month, int day) { throw null; }
         public static DateTime UtcNow { get { throw null; } }
         public long Ticks { get { throw null; } }
+        public string ToString(string format, IFormatProvider provider) { throw null; }
     }
 
     public sealed class String
@@ -72,6 +79,11 @@ namespace System
         [Runtime.CompilerServices.IndexerName("Chars")]
         public char this[int index] { get { throw null; } }
         public static string Concat(string a, string b) { throw null; }
+        public bool Contains(string value) { throw null; }
+        public bool StartsWith(string value, StringComparison comparison) { throw null; }
+        public string[] Split(params char[] separator) { throw null; }
+        public string Trim() { throw null; }
+        public string TrimEnd(params char[] characters) { throw null; }
         public static string Concat(string a, string b, string c) { throw null; }
         public static string Concat(string a, string b, string c, string d) { throw null; }
         public static string Concat(params string[] values) { throw null; }
@@ -100,9 +112,23 @@ namespace System
         public static void Copy(Array from, Array to, int length) { throw null; }
     }
 
-    public abstract class Delegate { }
+    public abstract class Delegate
+    {
+        public static Delegate CreateDelegate(Type type, Type target, string method, bool ignoreCase, bool throwOnBindFailure) { throw null; }
+    }
+
     public abstract class MulticastDelegate : Delegate { }
-    public abstract class Type { }
+    public delegate TResult Func<out TResult>();
+    public delegate TResult Func<in T, out TResult>(T arg);
+
+    public abstract class Type
+    {
+        public static Type GetTypeFromHandle(RuntimeTypeHandle handle) { throw null; }
+        public Reflection.PropertyInfo GetProperty(string name) { throw null; }
+        public virtual Reflection.Assembly Assembly { get { throw null; } }
+    }
+
+    public struct RuntimeTypeHandle { }
     public interface IDisposable { void Dispose(); }
     public interface IFormatProvider { }
     public class EventArgs { }
@@ -143,17 +169,28 @@ namespace System
         public static int Max(int a, int b) { throw null; }
         public static int Min(int a, int b) { throw null; }
         public static long Min(long a, long b) { throw null; }
+        public static long Max(long a, long b) { throw null; }
     }
 
     public static class Environment
     {
         public static string CommandLine { get { throw null; } }
+        public static long WorkingSet { get { throw null; } }
+        public static string MachineName { get { throw null; } }
+        public static string NewLine { get { throw null; } }
         public static string GetEnvironmentVariable(string name) { throw null; }
+    }
+
+    public static class GC
+    {
+        public static int CollectionCount(int generation) { throw null; }
+        public static long GetTotalMemory(bool forceFullCollection) { throw null; }
     }
 
     public static class BitConverter
     {
         public static readonly bool IsLittleEndian;
+        public static long ToInt64(byte[] bytes, int start) { throw null; }
     }
 
     public static class Console
@@ -165,6 +202,7 @@ namespace System
     {
         public static AppDomain CurrentDomain { get { throw null; } }
         public object GetData(string name) { throw null; }
+        public void SetData(string name, object data) { }
         public Reflection.Assembly[] GetAssemblies() { throw null; }
         public bool IsDefaultAppDomain() { throw null; }
         public event AssemblyLoadEventHandler AssemblyLoad { add { } remove { } }
@@ -208,6 +246,7 @@ namespace System.Collections.Generic
         public int Count { get { throw null; } }
         public T this[int index] { get { throw null; } set { } }
         public void Add(T item) { }
+        public void Insert(int index, T item) { }
         public void RemoveAt(int index) { }
         public void RemoveRange(int index, int count) { }
     }
@@ -226,6 +265,7 @@ namespace System.Diagnostics
     public class Process : IDisposable
     {
         public int Id { get { throw null; } }
+        public TimeSpan TotalProcessorTime { get { throw null; } }
         public static Process GetCurrentProcess() { throw null; }
         public void Dispose() { }
     }
@@ -279,6 +319,7 @@ namespace System.IO
         public override void Flush() { }
         public override long Seek(long offset, SeekOrigin origin) { throw null; }
         public override void SetLength(long value) { }
+        public virtual void Lock(long position, long length) { }
     }
 
     public abstract class TextWriter
@@ -290,14 +331,26 @@ namespace System.IO
     {
         public static bool Exists(string path) { throw null; }
         public static void Delete(string path) { }
+        public static DateTime GetLastWriteTimeUtc(string path) { throw null; }
+        public static string[] ReadAllLines(string path) { throw null; }
+        public static string ReadAllText(string path) { throw null; }
     }
 
     public sealed class DirectoryInfo { }
+
+    public sealed class DriveInfo
+    {
+        public static DriveInfo[] GetDrives() { throw null; }
+        public string Name { get { throw null; } }
+        public long AvailableFreeSpace { get { throw null; } }
+    }
+
 
     public static class Directory
     {
         public static bool Exists(string path) { throw null; }
         public static DirectoryInfo CreateDirectory(string path) { throw null; }
+        public static string[] GetFiles(string path) { throw null; }
     }
 
     public static class Path
@@ -305,6 +358,7 @@ namespace System.IO
         public static readonly char DirectorySeparatorChar;
         public static string Combine(string a, string b) { throw null; }
         public static string GetDirectoryName(string path) { throw null; }
+        public static string GetFileName(string path) { throw null; }
         public static string GetFullPath(string path) { throw null; }
     }
 }
@@ -346,6 +400,11 @@ namespace System.Reflection
     public sealed class AssemblyMetadataAttribute : Attribute { public AssemblyMetadataAttribute(string key, string value) { } }
 
     public class ManifestResourceInfo { }
+
+    public abstract class PropertyInfo
+    {
+        public virtual object GetValue(object o, object[] index) { throw null; }
+    }
 
     public abstract class Module
     {
@@ -393,7 +452,16 @@ namespace System.Runtime.CompilerServices
 
 namespace System.Runtime.InteropServices
 {
-    public abstract class SafeHandle { }
+    public sealed class DllImportAttribute : Attribute
+    {
+        public DllImportAttribute(string library) { }
+        public string EntryPoint;
+    }
+
+    public abstract class SafeHandle
+    {
+        public IntPtr DangerousGetHandle() { throw null; }
+    }
 
     public abstract class SafeBuffer : SafeHandle
     {
@@ -466,11 +534,15 @@ namespace System.Threading
         public static bool Yield() { throw null; }
     }
 
+    public static class ThreadPool { }
+
     public static class Interlocked
     {
         public static int CompareExchange(ref int location, int value, int comparand) { throw null; }
         public static int Exchange(ref int location, int value) { throw null; }
         public static long Add(ref long location, long value) { throw null; }
+        public static int Increment(ref int location) { throw null; }
+        public static long Exchange(ref long location, long value) { throw null; }
         public static long Increment(ref long location) { throw null; }
     }
 

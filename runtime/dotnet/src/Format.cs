@@ -18,6 +18,8 @@ namespace Weave.Runtime
         internal const int Records = 1;
         internal const int Symbols = 2;
 
+        /// <summary>Of an escape that comes alone.</summary>
+        internal const int None = 0;
         internal const int Enter = 1;
         internal const int Exit = 2;
         internal const int ErrorRecord = 3;
@@ -31,11 +33,15 @@ namespace Weave.Runtime
         internal const int Lost = 5;
         internal const int End = 6;
         internal const int Unhandled = 7;
+        internal const int Sample = 8;
         internal const int Logical = 16;
         internal const int Begin = 17;
         internal const int Complete = 18;
 
         /// <summary>Of a LOGICAL escape: the segment that begins is the call's first.</summary>
+        /// <summary>Flag of the library's own thread.</summary>
+        internal const int Own = 4;
+
         internal const int First = 1;
         /// <summary>Of a LOGICAL escape: the segment that ends is the call's last.</summary>
         internal const int Last = 2;
@@ -52,27 +58,27 @@ namespace Weave.Runtime
         }
 
         /// <summary>A THREAD escape.</summary>
-        internal static long[] ThreadEscape(string text, int number, bool background)
+        internal static long[] ThreadEscape(string text, int number, bool background, bool own)
         {
             byte[] name = Utf8(text, NameLimit);
             var words = new long[2 + (name.Length + 7) / 8];
             words[0] = Escape(Thread, words.Length - 1, number);
-            words[1] = (long)name.Length << 32 | (background ? 2L : 0);
+            words[1] = (long)name.Length << 32 | (background ? 2L : 0) | (own ? Own : 0L);
             Pack(name, 0, name.Length, words, 16);
             return words;
         }
 
         /// <summary>
         /// An EXCEPTION escape. The message comes from the program's own code, which may do anything: what it throws
-        /// means that there is no message.
+        /// means that there is no message. Where the stack is short it is not asked.
         /// </summary>
-        internal static long[] ExceptionEscape(Exception e)
+        internal static long[] ExceptionEscape(Exception e, bool room)
         {
             byte[] type = Utf8(e.GetType().ToString(), TextLimit);
             byte[] message;
             try
             {
-                message = Utf8(e.Message, TextLimit);
+                message = room ? Utf8(e.Message, TextLimit) : NoBytes;
             }
             catch (Exception)
             {

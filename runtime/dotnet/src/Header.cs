@@ -16,10 +16,14 @@ namespace Weave.Runtime
         private const int TextLengthAt = 80;
         private const int TextAt = 84;
         private const int TextLimit = 4000;
+        private const int LimitByAt = 8192;
+        private const int HeartbeatAt = 8224;
+        private const int ShortAt = 8200;
+        private const int FailedAt = 8208;
 
         private readonly byte* bytes;
 
-        internal Header(long* chunk, long wallClock, long pid, int policy, long limit, string command)
+        internal Header(long* chunk, long wallClock, long pid, int policy, long limit, int limitBy, string command)
         {
             bytes = (byte*)chunk;
             *(int*)(bytes + 8) = Format.Version;
@@ -28,6 +32,7 @@ namespace Weave.Runtime
             *(long*)(bytes + 24) = pid;
             *(int*)(bytes + 32) = policy;
             *(long*)(bytes + 40) = limit;
+            *(int*)(bytes + LimitByAt) = limitBy;
             byte[] text = Format.Utf8(command, TextLimit);
             *(int*)(bytes + TextLengthAt) = text.Length;
             for (int i = 0; i < text.Length; i++)
@@ -35,6 +40,12 @@ namespace Weave.Runtime
                 bytes[TextAt + i] = text[i];
             }
             Volatile.Write(ref *chunk, Format.FileMagic);
+        }
+
+        /// <summary>What a consumer adds to while it lives; 0 if there never was one.</summary>
+        internal long Heartbeat
+        {
+            get { return Volatile.Read(ref *(long*)(bytes + HeartbeatAt)); }
         }
 
         internal void AddLost(long n)
@@ -47,9 +58,17 @@ namespace Weave.Runtime
             Add(n, OverwrittenAt);
         }
 
+        /// <summary>Hooks that failed, each of which lost a record.</summary>
         internal void AddFailures(long n)
         {
             Add(n, FailuresAt);
+            Add(n, FailedAt);
+        }
+
+        /// <summary>Of the lost records, those for which the stack was short.</summary>
+        internal void AddShort(long n)
+        {
+            Add(n, ShortAt);
         }
 
         internal void SetFlag(int flag, bool on)

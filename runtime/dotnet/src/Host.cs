@@ -1,6 +1,7 @@
 using System;
 using System.Diagnostics;
 using System.IO;
+using System.Reflection;
 using System.Threading;
 
 namespace Weave.Runtime
@@ -8,6 +9,25 @@ namespace Weave.Runtime
     /// <summary>What has to be asked of the host.</summary>
     internal static class Host
     {
+        /// <summary>
+        /// Whether this copy of the library may be unloaded before the process ends. Then nothing that stays may hold it: no
+        /// thread, no handler of the application domain's events.
+        /// </summary>
+        internal static readonly bool IsCollectible = Collectible();
+
+        private static bool Collectible()
+        {
+            try
+            {
+                PropertyInfo property = typeof(Assembly).GetProperty("IsCollectible"); // .NET Core 3.0 and later
+                return property != null && (bool)property.GetValue(typeof(Host).Assembly, null);
+            }
+            catch (Exception)
+            {
+                return false;
+            }
+        }
+
         /// <summary>The process's number, or 0.</summary>
         internal static long Pid()
         {

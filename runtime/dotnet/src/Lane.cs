@@ -64,17 +64,21 @@ namespace Weave.Runtime
 
         /// <summary>The thread is inside the library: hooks called now, by woven code that the library calls, do nothing.</summary>
         internal bool Busy;
+        /// <summary>The thread is the library's own, and has samples alone.</summary>
+        private bool own;
         /// <summary>The name in <see cref="introduction"/>.</summary>
         private string name;
         private long[] introduction;
         /// <summary>Number of the next segment.</summary>
         private int segment;
         /// <summary>Lost records for which no LOST escape was written yet.</summary>
-        private int lost;
-        /// <summary>Failed hooks not yet added to the header.</summary>
-        internal int Failed;
-        /// <summary>Lost records not yet added to the header.</summary>
+        private long lost;
+        /// <summary>Lost records not yet added to the header. Whoever adds them takes them: the thread, or the end of the process.</summary>
         internal int Untold;
+        /// <summary>Of these, those whose hook failed.</summary>
+        internal int Failed;
+        /// <summary>Of these, those for which the stack was short.</summary>
+        internal int Short;
         /// <summary>The payload of the LOST escape that ends the data so far, or null.</summary>
         private long* lostAt;
         /// <summary>The exception that was described last.</summary>
@@ -202,6 +206,13 @@ namespace Weave.Runtime
             return thrown == null || e == null || !thrown.TryGetTarget(out known) || known != e;
         }
 
+        /// <summary>Writes what the process uses. For the library's own thread, which has no other records.</summary>
+        internal void Sample(long[] escape)
+        {
+            own = true;
+            Write(Format.None, 0, Clock.Now(), Plain, 0, escape, true);
+        }
+
         /// <summary>Anything that needs more than the fast paths have: a new chunk, an escape.</summary>
         /// <param name="kind">Of the record; or BEGIN or COMPLETE, escapes that are records of their own.</param>
         /// <param name="mark">What the LOGICAL escape says; of COMPLETE, the outcome.</param>
@@ -223,21 +234,18 @@ namespace Weave.Runtime
                 end = null; // so that a nested hook comes here, and no further
                 try
                 {
-                    RuntimeHelpers.EnsureSufficientExecutionStack();
-                    long[] details = news == null ? Nothing : Format.ExceptionEscape(news);
-                    if (Write(kind, id, now, mark, call, details) && news != null)
+                    bool room = Stack.HasRoom();
+                    long[] details = news == null ? Nothing : Format.ExceptionEscape(news, room);
+                    if (Write(kind, id, now, mark, call, details, room) && news != null)
                     {
                         thrown.SetTarget(news);
                     }
                 }
                 catch (Exception)
                 {
-                    Failed++;
-                    Untold++;
+                    Interlocked.Increment(ref Failed);
+                    Interlocked.Increment(ref Untold);
                     lost++;
-                }
-                if (Failed != 0)
-                {
                     Tell();
                 }
                 end = limit;
@@ -246,9 +254,10 @@ namespace Weave.Runtime
         }
 
         /// <summary>Writes a record and the escapes that it needs. Nothing fails once the first word is written.</summary>
-        private bool Write(int kind, int id, long now, int mark, long call, long[] details)
+        /// <param name="room">There is stack for anything; else only for what is at hand.</param>
+        private bool Write(int kind, int id, long now, int mark, long call, long[] details, bool room)
         {
-            bool isCall = kind <= Format.ErrorRecord;
+            bool isCall = kind != Format.None && kind <= Format.ErrorRecord;
             long* word;
             long gap = 0;
             // The record, and at most a LOGICAL, a TIME and a LOST.
@@ -278,15 +287,23 @@ namespace Weave.Runtime
                     owner = number;
                     last = now;
                 }
-                else if (store.Next(this, number, segment, now))
-                {
-                    segment++;
-                    word = At;
-                }
                 else
                 {
-                    Lose();
-                    return false;
+                    Taken taken = store.Next(this, number, segment, now, room);
+                    if (taken != Taken.Chunk)
+                    {
+                        if (kind != Format.None)
+                        {
+                            Lose(taken == Taken.NotTried);
+                        }
+                        return false;
+                    }
+                    segment++;
+                    word = At;
+                    if (room)
+                    {
+                        Trace.Look();
+                    }
                 }
                 word = Put(word, intro);
             }
@@ -305,7 +322,7 @@ namespace Weave.Runtime
                 word++;
                 last = now;
             }
-            else
+            else if (kind != Format.None)
             {
                 int payload = kind == Format.Complete ? 3 : 2;
                 word[3] = 0;
@@ -353,7 +370,7 @@ namespace Weave.Runtime
             string now = self.Name;
             if (introduction == null || !ReferenceEquals(now, name))
             {
-                introduction = Format.ThreadEscape(Host.Name(self), number, self.IsBackground);
+                introduction = Format.ThreadEscape(Host.Name(self), number, self.IsBackground, own);
                 name = now;
             }
             return introduction;
@@ -363,9 +380,13 @@ namespace Weave.Runtime
         /// Counts a record that could not be written. A thread that has a chunk says so in it, at its end if it is full;
         /// one that has none, before its next record.
         /// </summary>
-        private void Lose()
+        private void Lose(bool stackIsShort)
         {
-            Untold++;
+            int untold = Interlocked.Increment(ref Untold);
+            if (stackIsShort)
+            {
+                Interlocked.Increment(ref Short);
+            }
             bool first;
             if (Words == null || owner != number)
             {
@@ -386,21 +407,19 @@ namespace Weave.Runtime
                 }
                 lost = 0;
             }
-            if (first || Untold >= Batch)
+            if (first || untold >= Batch)
             {
                 Tell();
             }
         }
 
         /// <summary>Brings the header's counters up to date.</summary>
-        private void Tell()
+        internal void Tell()
         {
-            int n = Untold;
-            Untold = 0;
-            store.Header.AddLost(n);
-            n = Failed;
-            Failed = 0;
-            store.Header.AddFailures(n);
+            Header header = store.Header;
+            header.AddLost(Interlocked.Exchange(ref Untold, 0));
+            header.AddFailures(Interlocked.Exchange(ref Failed, 0));
+            header.AddShort(Interlocked.Exchange(ref Short, 0));
         }
     }
 }

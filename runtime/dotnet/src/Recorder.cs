@@ -1,6 +1,7 @@
 using System;
 using System.Diagnostics;
 using System.Runtime.CompilerServices;
+using System.Threading;
 
 namespace Weave.Runtime
 {
@@ -8,8 +9,10 @@ namespace Weave.Runtime
     [DebuggerStepThrough]
     internal static class Recorder
     {
-        /// <summary>Failures of hooks that had no lane to count them in. Not exact when threads collide: it is never hot.</summary>
-        internal static int Adrift;
+        /// <summary>Failures of hooks that had no lane to count them in, until the header has them.</summary>
+        internal static long Failed;
+        /// <summary>The same of hooks for which the stack was short.</summary>
+        internal static long Short;
 
         [ThreadStatic]
         private static Lane current;
@@ -60,6 +63,7 @@ namespace Weave.Runtime
         private static Lane Make()
         {
             Lane lane = null;
+            bool room = true;
             // An abort of the thread, which some hosts know, waits for the end of a finally.
             try
             {
@@ -69,8 +73,8 @@ namespace Weave.Runtime
                 current = Runtime.Lane.Mute; // what is called from here on may be woven
                 try
                 {
-                    RuntimeHelpers.EnsureSufficientExecutionStack();
-                    lane = Trace.Lane();
+                    room = Stack.HasRoom();
+                    lane = Trace.Lane(room);
                 }
                 catch (Exception)
                 {
@@ -79,7 +83,8 @@ namespace Weave.Runtime
                 current = lane; // null: the next hook tries again
                 if (lane == null)
                 {
-                    Adrift++;
+                    Interlocked.Increment(ref room ? ref Failed : ref Short);
+                    Trace.Adrift();
                     lane = Runtime.Lane.Mute;
                 }
             }

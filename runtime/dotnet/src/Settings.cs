@@ -15,22 +15,77 @@ namespace Weave.Runtime
         internal const int Block = 2;
 
         private const long DefaultLimit = 1L << 30;
+        private const long LeastLimit = 1L << 20;
         private const long DefaultPatience = 1000;
 
         internal readonly string Path;
-        internal readonly long Limit;
+        /// <summary>The name of the file before its placeholders were filled in.</summary>
+        internal readonly string Pattern;
+        /// <summary>How many traces of the pattern are kept, this one included; 0 for all.</summary>
+        internal readonly long Keep;
+        /// <summary>Nobody has set a limit.</summary>
+        internal readonly bool HasDefaultLimit;
+        internal long Limit { get; private set; }
+        /// <summary>Who set the limit, as the header has it.</summary>
+        internal int LimitBy { get; private set; }
+        /// <summary>What there is to say of the limit, or null.</summary>
+        internal string LimitNote { get; private set; }
         internal readonly int Policy;
         /// <summary>How long a thread waits for room under the policy <see cref="Block"/>, in milliseconds.</summary>
         internal readonly long Patience;
+        /// <summary>Milliseconds between two samples of what the process uses; 0 for none.</summary>
+        internal readonly int Sample;
         /// <summary>The first setting that makes no sense, as a sentence, or null.</summary>
         internal string Complaint;
 
         internal Settings(long pid)
         {
-            Path = ToPath(Get("weave.trace"), pid);
+            Path = ToPath(Get("weave.trace"), pid, out Pattern);
+            Keep = ToKeep(Get("weave.trace.keep"));
+            HasDefaultLimit = Get("weave.trace.limit") == null;
             Limit = ToLimit(Get("weave.trace.limit"));
             Policy = ToPolicy(Get("weave.trace.policy"));
             Patience = ToPatience(Get("weave.trace.block"));
+            Sample = ToSample(Get("weave.trace.sample"));
+        }
+
+        /// <summary>Where nobody has set a limit: what the disk and the container have room for.</summary>
+        internal void LimitBySurroundings()
+        {
+            if (!HasDefaultLimit)
+            {
+                return;
+            }
+            string folder = System.IO.Path.GetDirectoryName(Path);
+            while (folder != null && !Directory.Exists(folder))
+            {
+                folder = System.IO.Path.GetDirectoryName(folder);
+            }
+            LimitBy = 1;
+            string why = "";
+            long disk = Surroundings.HalfOfTheDisk(folder);
+            if (disk < Limit)
+            {
+                Limit = disk;
+                LimitBy = 2;
+                why = "half of the free room of the file system";
+            }
+            long container = Surroundings.QuarterOfTheContainer(folder);
+            if (container < Limit)
+            {
+                Limit = container;
+                LimitBy = 3;
+                why = "a quarter of the container's memory, in which the file system keeps the trace";
+            }
+            if (Limit < LeastLimit)
+            {
+                throw new IOException("there is room for " + Limit.ToString(CultureInfo.InvariantCulture) + " bytes (" + why + ")");
+            }
+            if (LimitBy > 1)
+            {
+                LimitNote = "the trace's limit is " + (Limit >> 20).ToString(CultureInfo.InvariantCulture) + " MiB: " + why
+                    + " (WEAVE_TRACE_LIMIT sets another)";
+            }
         }
 
         /// <summary>All that is asked when tracing is off.</summary>
@@ -61,18 +116,135 @@ namespace Weave.Runtime
             }
         }
 
-        private static string ToPath(string value, long pid)
+        private static string ToPath(string value, long pid, out string pattern)
         {
-            string number = pid.ToString(CultureInfo.InvariantCulture);
-            string name = "weave-" + number + ".wtrace";
+            pattern = "weave-%p.wtrace";
             if (value == null)
             {
-                return System.IO.Path.GetFullPath(name);
+                return System.IO.Path.GetFullPath(Fill(pattern, pid));
             }
-            string path = System.IO.Path.GetFullPath(value.Replace("%p", number));
+            string path = System.IO.Path.GetFullPath(Fill(value, pid));
             char end = value[value.Length - 1];
-            bool folder = end == '/' || end == System.IO.Path.DirectorySeparatorChar || Directory.Exists(path);
-            return folder ? System.IO.Path.Combine(path, name) : path;
+            if (end == '/' || end == System.IO.Path.DirectorySeparatorChar || Directory.Exists(path))
+            {
+                return System.IO.Path.Combine(path, Fill(pattern, pid));
+            }
+            pattern = System.IO.Path.GetFileName(value);
+            return path;
+        }
+
+        /// <summary>Fills the placeholders in: %p the process, %t the time, %h the host, %% a percent sign.</summary>
+        private static string Fill(string value, long pid)
+        {
+            var filled = "";
+            for (int i = 0; i < value.Length; i++)
+            {
+                char c = value[i];
+                string with = null;
+                if (c == '%' && i + 1 < value.Length)
+                {
+                    switch (value[i + 1])
+                    {
+                        case 'p': with = pid.ToString(CultureInfo.InvariantCulture); break;
+                        case 't': with = DateTime.UtcNow.ToString("yyyyMMdd-HHmmss", CultureInfo.InvariantCulture); break;
+                        case 'h': with = Plain(Environment.MachineName); break;
+                        case '%': with = "%"; break;
+                    }
+                }
+                if (with != null)
+                {
+                    i++;
+                }
+                filled += with ?? c.ToString();
+            }
+            return filled;
+        }
+
+        private static string Plain(string name)
+        {
+            var plain = "";
+            for (int i = 0; i < name.Length; i++)
+            {
+                char c = name[i];
+                bool keep = c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '-' || c == '_';
+                plain += keep ? c.ToString() : "_";
+            }
+            return plain;
+        }
+
+        /// <summary>Whether a file's name is one that the pattern makes, for any process, also with a number behind it.</summary>
+        internal static bool Fits(string pattern, string name)
+        {
+            const string Ending = ".wtrace";
+            if (Fits(pattern, 0, name, 0))
+            {
+                return true;
+            }
+            string ending = pattern.EndsWith(Ending, StringComparison.Ordinal) ? Ending : "";
+            if (!name.EndsWith(ending, StringComparison.Ordinal))
+            {
+                return false;
+            }
+            int end = name.Length - ending.Length;
+            int at = end;
+            while (at > 0 && name[at - 1] >= '0' && name[at - 1] <= '9')
+            {
+                at--;
+            }
+            return at < end && at > 1 && name[at - 1] == '-' && Fits(pattern, 0, name.Substring(0, at - 1) + ending, 0);
+        }
+
+        private static bool Fits(string pattern, int p, string name, int n)
+        {
+            for (; p < pattern.Length; p++, n++)
+            {
+                if (pattern[p] == '%' && p + 1 < pattern.Length)
+                {
+                    char what = pattern[p + 1];
+                    if (what == 'p' || what == 't' || what == 'h')
+                    {
+                        for (int to = n + 1; to <= name.Length && Fills(what, name[to - 1]); to++)
+                        {
+                            if (Fits(pattern, p + 2, name, to))
+                            {
+                                return true;
+                            }
+                        }
+                        return false;
+                    }
+                    if (what == '%')
+                    {
+                        p++;
+                    }
+                }
+                if (n >= name.Length || pattern[p] != name[n])
+                {
+                    return false;
+                }
+            }
+            return n == name.Length;
+        }
+
+        /// <summary>Whether a placeholder may become this character.</summary>
+        private static bool Fills(char what, char c)
+        {
+            bool digit = c >= '0' && c <= '9';
+            return digit || what == 't' && c == '-' || what == 'h' && Plain(c.ToString())[0] == c;
+        }
+
+        private long ToKeep(string value)
+        {
+            if (value == null)
+            {
+                return 0;
+            }
+            long number = ToNumber(value);
+            if (number < 1)
+            {
+                Complain("keep", value, "a number of traces, 1 or more", "all");
+                return 0;
+            }
+            return number;
         }
 
         private long ToLimit(string value)
@@ -123,6 +295,18 @@ namespace Weave.Runtime
                 return DefaultPatience;
             }
             return number;
+        }
+
+        private int ToSample(string value)
+        {
+            const int Usual = 1000;
+            long number = value == null ? Usual : Is(value, "off") ? 0 : ToNumber(value);
+            if (number < 0 || number > int.MaxValue)
+            {
+                Complain("sample", value, "off or a number of milliseconds", Usual.ToString(CultureInfo.InvariantCulture));
+                return Usual;
+            }
+            return (int)number;
         }
 
         /// <summary>A number that is not negative, else -1.</summary>

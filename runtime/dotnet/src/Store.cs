@@ -5,6 +5,15 @@ using System.Threading;
 
 namespace Weave.Runtime
 {
+    /// <summary>What came of taking a chunk.</summary>
+    internal enum Taken
+    {
+        Chunk,
+        None,
+        /// <summary>The file would have to grow, for which the stack is too short.</summary>
+        NotTried,
+    }
+
     /// <summary>Who gets which chunk: new ones while the file may grow, then what the policy allows. And who has which lane.</summary>
     internal sealed unsafe class Store
     {
@@ -13,11 +22,15 @@ namespace Weave.Runtime
         /// <summary>After a look for room in vain none is looked for during this time.</summary>
         private const long DrySpell = 100000000;
         private const int Nap = 2;
+        /// <summary>A thread with too little stack waits so long at most until another has made the file grow.</summary>
+        private const long Errand = 1000000000;
 
         internal readonly Header Header;
         private readonly Gate gate = new Gate();
         private readonly TraceFile file;
         private readonly Settings settings;
+        /// <summary>Milliseconds between two samples of what the process uses; 0 for none.</summary>
+        internal int Interval { get { return settings.Sample; } }
         private long serials;
         private int threads;
 
@@ -35,6 +48,10 @@ namespace Weave.Runtime
         /// <summary>No room was found the last time it was looked for.</summary>
         private volatile bool dry;
         private long drySince;
+        /// <summary>A thread that cannot make the file grow itself waits for that.</summary>
+        private volatile bool growthWanted;
+        /// <summary>Nobody came to do it.</summary>
+        private volatile bool alone;
 
         internal Store(TraceFile file, Settings settings, long pid, string command)
         {
@@ -47,7 +64,7 @@ namespace Weave.Runtime
             {
                 throw new IOException(file.Trouble ?? "no room");
             }
-            Header = new Header(first, wallClock, pid, settings.Policy, settings.Limit, command);
+            Header = new Header(first, wallClock, pid, settings.Policy, settings.Limit, settings.LimitBy, command);
             Add(first + Format.ChunkWords, count - 1);
         }
 
@@ -88,16 +105,17 @@ namespace Weave.Runtime
         }
 
         /// <summary>Gives a lane a chunk that begins with a segment of its thread; its own is full.</summary>
-        internal bool Next(Lane lane, int thread, int segment, long now)
+        internal Taken Next(Lane lane, int thread, int segment, long now, bool room)
         {
-            long* chunk = Take(lane, now);
+            bool tried = true;
+            long* chunk = Take(lane, now, room, ref tried);
             if (chunk == null)
             {
-                return false;
+                return tried ? Taken.None : Taken.NotTried;
             }
             Start(chunk, Format.Records, (long)segment << 32 | (long)(uint)thread, now);
             lane.Move(chunk, chunk + Format.ChunkHeadWords, thread, now);
-            return true;
+            return Taken.Chunk;
         }
 
         /// <summary>Copies a symbols map; false if it does not find room.</summary>
@@ -111,7 +129,8 @@ namespace Weave.Runtime
             }
             for (int part = 0; part < parts; part++)
             {
-                long* chunk = Take(null, Clock.Now());
+                bool tried = true;
+                long* chunk = Take(null, Clock.Now(), true, ref tried);
                 if (chunk == null)
                 {
                     return false;
@@ -136,7 +155,7 @@ namespace Weave.Runtime
                 {
                     for (int i = 0; i < lanes.Count; i++)
                     {
-                        Account(lanes[i]);
+                        lanes[i].Tell();
                     }
                 }
                 finally
@@ -144,14 +163,18 @@ namespace Weave.Runtime
                     gate.Leave();
                 }
             }
-            Header.AddFailures(Interlocked.Exchange(ref Recorder.Adrift, 0));
+            Adrift();
             Header.SetEnd(Clock.Now());
         }
 
-        private void Account(Lane lane)
+        /// <summary>Counts what hooks without a lane have lost.</summary>
+        internal void Adrift()
         {
-            Header.AddLost(lane.Untold);
-            Header.AddFailures(lane.Failed);
+            long failed = Interlocked.Exchange(ref Recorder.Failed, 0);
+            long stackShort = Interlocked.Exchange(ref Recorder.Short, 0);
+            Header.AddLost(failed + stackShort);
+            Header.AddFailures(failed);
+            Header.AddShort(stackShort);
         }
 
         private void Start(long* chunk, int kind, long who, long clock)
@@ -163,22 +186,34 @@ namespace Weave.Runtime
         }
 
         /// <summary>A chunk, all zero, in exchange for the lane's if it has one; or null.</summary>
-        private long* Take(Lane lane, long now)
+        private long* Take(Lane lane, long now, bool room, ref bool tried)
         {
             if (dry && now - Volatile.Read(ref drySince) < DrySpell)
             {
                 return null;
             }
-            long* chunk = Look(lane);
+            long* chunk = Look(lane, room, ref tried);
+            if (!tried)
+            {
+                chunk = Send(lane);
+                tried = chunk != null;
+                if (!tried)
+                {
+                    return null;
+                }
+            }
             if (chunk == null && settings.Policy == Settings.Block && !dry)
             {
-                chunk = Await(lane);
+                chunk = Await(lane, room);
             }
             if (chunk == null)
             {
                 Volatile.Write(ref drySince, Clock.Now());
                 dry = true;
-                Trace.GrowthStopped(this);
+                if (room)
+                {
+                    Trace.GrowthStopped(this);
+                }
                 return null;
             }
             dry = false;
@@ -193,16 +228,23 @@ namespace Weave.Runtime
         }
 
         /// <summary>
-        /// Looks again and again for a chunk that a consumer has given back. Once that was in vain nobody waits any more
-        /// until one is found.
+        /// Looks again and again for a chunk that a consumer has given back: as long as the consumer lives, and for the
+        /// user's patience behind its last sign of life. Once that was in vain nobody waits any more until one is found.
         /// </summary>
-        private long* Await(Lane lane)
+        private long* Await(Lane lane, bool room)
         {
             bool interrupted = false;
+            bool tried = true;
             long* chunk = null;
             long start = Clock.Now();
+            long heartbeat = Header.Heartbeat;
             while (chunk == null && !dry && Clock.Now() - start < settings.Patience * 1000000)
             {
+                if (Header.Heartbeat != heartbeat)
+                {
+                    heartbeat = Header.Heartbeat;
+                    start = Clock.Now();
+                }
                 try
                 {
                     Thread.Sleep(Nap);
@@ -211,7 +253,7 @@ namespace Weave.Runtime
                 {
                     interrupted = true;
                 }
-                chunk = Look(lane);
+                chunk = Look(lane, room, ref tried);
             }
             if (interrupted)
             {
@@ -220,7 +262,64 @@ namespace Weave.Runtime
             return chunk;
         }
 
-        private long* Look(Lane lane)
+        /// <summary>Has another thread make the file grow, and waits for it.</summary>
+        private long* Send(Lane lane)
+        {
+            if (alone)
+            {
+                return null;
+            }
+            bool interrupted = false;
+            bool tried = false;
+            long* chunk = null;
+            long start = Clock.Now();
+            while (!tried && Clock.Now() - start < Errand)
+            {
+                growthWanted = true;
+                Trace.Wake();
+                try
+                {
+                    Thread.Sleep(1);
+                }
+                catch (ThreadInterruptedException)
+                {
+                    interrupted = true;
+                }
+                tried = true;
+                chunk = Look(lane, false, ref tried);
+            }
+            alone = !tried;
+            if (interrupted)
+            {
+                Thread.CurrentThread.Interrupt();
+            }
+            return chunk;
+        }
+
+        /// <summary>Makes the file grow if a thread waits for that.</summary>
+        internal void Oblige()
+        {
+            if (!growthWanted || !gate.Enter())
+            {
+                return;
+            }
+            try
+            {
+                growthWanted = false;
+                long* more = null;
+                int count = free.IsEmpty ? file.Grow(out more) : 0;
+                if (count > 0)
+                {
+                    Add(more, count);
+                }
+            }
+            finally
+            {
+                gate.Leave();
+            }
+        }
+
+        private long* Look(Lane lane, bool room, ref bool tried)
         {
             if (!gate.Enter())
             {
@@ -231,8 +330,18 @@ namespace Weave.Runtime
                 long* old = lane == null ? null : lane.Words;
                 long* word;
                 long* chunk = free.Take(out word);
+                if (chunk == null && settings.Policy != Settings.Ring && Header.Heartbeat != 0)
+                {
+                    Reclaim(); // what a consumer has given back, before the file grows
+                    chunk = free.Take(out word);
+                }
                 if (chunk == null)
                 {
+                    if (!room && file.MayGrow)
+                    {
+                        tried = false;
+                        return null;
+                    }
                     long* more;
                     int count = file.Grow(out more);
                     if (count > 0)
@@ -360,7 +469,7 @@ namespace Weave.Runtime
                     continue;
                 }
                 Thread.MemoryBarrier();
-                Account(lane);
+                lane.Tell();
                 if (lane.Words == null)
                 {
                     continue;

@@ -23,6 +23,9 @@ namespace Weave.Runtime
         /// <summary>There is something to copy, or somebody copies.</summary>
         private volatile bool working = true;
         private int maps;
+        /// <summary>The number of assemblies at the last <see cref="Look"/>; and whether somebody is at it.</summary>
+        private int looked;
+        private int looking;
         private bool missing;
 
         internal Symbols(Store store)
@@ -33,6 +36,11 @@ namespace Weave.Runtime
         /// <summary>Looks at what is loaded, and from now on at what will be.</summary>
         internal void Start()
         {
+            if (Host.IsCollectible)
+            {
+                Look();
+                return;
+            }
             AppDomain.CurrentDomain.AssemblyLoad += (sender, e) => Found(e.LoadedAssembly);
             foreach (Assembly assembly in AppDomain.CurrentDomain.GetAssemblies())
             {
@@ -41,6 +49,38 @@ namespace Weave.Runtime
             // It stays: where an assembly is loaded no thread can be started. Mono holds its loader's lock there, which the new
             // thread would wait for, and the old one for that.
             new Thread(Copy) { Name = "weave-symbols", IsBackground = true }.Start();
+        }
+
+        /// <summary>
+        /// Looks at what is loaded now and copies it at once, where nothing may tell the library of what is loaded later. The
+        /// header does not say that all have names.
+        /// </summary>
+        internal void Look()
+        {
+            Assembly[] loaded = AppDomain.CurrentDomain.GetAssemblies();
+            if (loaded.Length == looked || Interlocked.Exchange(ref looking, 1) != 0)
+            {
+                return;
+            }
+            looked = loaded.Length;
+            foreach (Assembly assembly in loaded)
+            {
+                Found(assembly);
+            }
+            while (queue.Count > 0)
+            {
+                Assembly next = queue[0];
+                queue.RemoveAt(0);
+                Copy(next);
+            }
+            working = false;
+            Volatile.Write(ref looking, 0);
+        }
+
+        /// <summary>There is something to do for the thread.</summary>
+        internal void Wake()
+        {
+            wake.Set();
         }
 
         /// <summary>Waits until there is nothing to copy, or that long.</summary>
@@ -107,20 +147,26 @@ namespace Weave.Runtime
             Recorder.Mute(); // what reads resources may be woven
             while (true)
             {
+                store.Oblige();
                 Assembly assembly = Next();
                 if (assembly == null)
                 {
                     wake.WaitOne();
                     continue;
                 }
-                try
-                {
-                    missing |= !store.Symbols(maps++, Read(assembly));
-                }
-                catch (Exception)
-                {
-                    missing = true;
-                }
+                Copy(assembly);
+            }
+        }
+
+        private void Copy(Assembly assembly)
+        {
+            try
+            {
+                missing |= !store.Symbols(maps++, Read(assembly));
+            }
+            catch (Exception)
+            {
+                missing = true;
             }
         }
 

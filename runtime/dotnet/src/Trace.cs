@@ -17,12 +17,15 @@ namespace Weave.Runtime
         private static volatile Store store;
         private static Symbols symbols;
 
-        /// <summary>A lane for this thread; <see cref="Runtime.Lane.Mute"/> if there is no trace; null if that cannot be told now.</summary>
-        internal static Lane Lane()
+        /// <summary>
+        /// A lane for this thread; <see cref="Runtime.Lane.Mute"/> if there is no trace; null if the trace is not open yet: to open
+        /// the trace, the thread needs room on its stack.
+        /// </summary>
+        internal static Lane Lane(bool room)
         {
             if (!tried)
             {
-                if (!TheGate.Enter())
+                if (!room || !TheGate.Enter())
                 {
                     return null;
                 }
@@ -57,6 +60,36 @@ namespace Weave.Runtime
             return s == null ? Runtime.Lane.Mute : s.Lane(Thread.CurrentThread);
         }
 
+        /// <summary>Counts what hooks without a lane have lost, if there is a trace already.</summary>
+        internal static void Adrift()
+        {
+            Store s = store;
+            if (s != null)
+            {
+                s.Adrift();
+            }
+        }
+
+        /// <summary>Has the thread that goes beside the program look at what there is to do.</summary>
+        internal static void Wake()
+        {
+            Symbols s = symbols;
+            if (s != null)
+            {
+                s.Wake();
+            }
+        }
+
+        /// <summary>Looks whether there is more code, where nothing tells the library of it.</summary>
+        internal static void Look()
+        {
+            Symbols s = symbols;
+            if (s != null && Host.IsCollectible)
+            {
+                s.Look();
+            }
+        }
+
         /// <summary>Says so, once, if it was the disk that stopped the file and not its limit.</summary>
         internal static void GrowthStopped(Store s)
         {
@@ -81,9 +114,14 @@ namespace Weave.Runtime
                 {
                     throw new IOException("traces are little-endian, and this host is not");
                 }
+                settings.LimitBySurroundings();
                 file = TraceFile.Create(path, settings.Limit);
                 store = new Store(file, settings, pid, Host.Command());
-                return settings.Complaint;
+                string trouble = settings.Keep > 0 ? file.Keep(settings.Pattern, settings.Keep) : null;
+                string name = Path.GetFileName(path);
+                string renamed = !file.IsRenamed ? null : name + " exists, so this run records to " + Path.GetFileName(file.Path)
+                    + " (%p or %t in WEAVE_TRACE keep runs apart)";
+                return Lines(settings.Complaint, settings.LimitNote, renamed, trouble);
             }
             catch (Exception e)
             {
@@ -93,6 +131,17 @@ namespace Weave.Runtime
                 }
                 return "cannot write the trace " + path + ": " + TraceFile.Reason(e) + "; the program runs on without it";
             }
+        }
+
+        /// <summary>What is not null, each in a line.</summary>
+        private static string Lines(params string[] some)
+        {
+            string all = null;
+            foreach (string one in some)
+            {
+                all = one == null ? all : all == null ? one : all + Environment.NewLine + "weave: " + one;
+            }
+            return all;
         }
 
         private static void Remove(string path)
@@ -113,6 +162,11 @@ namespace Weave.Runtime
             try
             {
                 symbols = new Symbols(s);
+                if (Host.IsCollectible)
+                {
+                    symbols.Start();
+                    return; // the trace only does not say when it ended
+                }
                 AppDomain domain = AppDomain.CurrentDomain;
                 domain.ProcessExit += End;
                 if (!domain.IsDefaultAppDomain())
@@ -121,6 +175,10 @@ namespace Weave.Runtime
                 }
                 symbols.Start();
                 domain.UnhandledException += Unhandled;
+                if (s.Interval > 0)
+                {
+                    new Meter(s, s.Interval).Start();
+                }
             }
             catch (Exception)
             {

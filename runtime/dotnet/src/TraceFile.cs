@@ -13,20 +13,31 @@ namespace Weave.Runtime
         private const long FirstStep = 1 << 20;
         private const long LastStep = 16 << 20;
         private const int Names = 10000;
+        /// <summary>The byte that the writer of a trace has locked, beyond all of a file.</summary>
+        internal const long WriterLock = 1L << 62;
 
         internal readonly string Path;
+        /// <summary>The name was taken, so that the file has another.</summary>
+        internal readonly bool IsRenamed;
         private readonly long limit;
         private readonly byte[] zeros = new byte[Format.Chunk];
         /// <summary>Keeps the maps: their pointers are in use to the end of the process.</summary>
         private readonly List<MemoryMappedViewAccessor> views = new List<MemoryMappedViewAccessor>();
+        /// <summary>
+        /// Open to the end of the process: its lock tells others that this process writes the trace, and where locks are
+        /// the process's own, closing any other stream of the file would end it.
+        /// </summary>
+        private readonly FileStream file;
         private long size;
         private long step = FirstStep;
         /// <summary>Why the file grows no more although its limit is not reached, or null.</summary>
         internal string Trouble;
 
-        private TraceFile(string path, long limit)
+        private TraceFile(string path, bool renamed, long limit, FileStream file)
         {
             Path = path;
+            IsRenamed = renamed;
+            this.file = file;
             this.limit = limit;
         }
 
@@ -40,7 +51,7 @@ namespace Weave.Runtime
             string folder = System.IO.Path.GetDirectoryName(wanted);
             if (!string.IsNullOrEmpty(folder))
             {
-                Directory.CreateDirectory(folder);
+                MakeFolder(folder);
             }
             string start = wanted.EndsWith(".wtrace", StringComparison.Ordinal)
                 ? wanted.Substring(0, wanted.Length - ".wtrace".Length) : wanted;
@@ -53,17 +64,128 @@ namespace Weave.Runtime
                 {
                     continue;
                 }
+                FileStream file;
                 try
                 {
-                    new FileStream(path, FileMode.CreateNew, FileAccess.Write, FileShare.ReadWrite | FileShare.Delete, 1).Dispose();
+                    file = new FileStream(path, FileMode.CreateNew, FileAccess.ReadWrite, FileShare.ReadWrite | FileShare.Delete, 1);
                 }
                 catch (IOException) when (File.Exists(path))
                 {
                     continue; // somebody was faster
                 }
-                return new TraceFile(path, limit);
+                // Command lines and messages are in it.
+                Posix.SetMode(path, Posix.OwnersFile);
+                Lock(file);
+                return new TraceFile(path, n > 1, limit, file);
             }
             throw new IOException("there are " + Names + " of that name");
+        }
+
+        /// <summary>Makes a folder and those above it, for their owner alone.</summary>
+        private static void MakeFolder(string folder)
+        {
+            if (string.IsNullOrEmpty(folder) || Directory.Exists(folder))
+            {
+                return;
+            }
+            MakeFolder(System.IO.Path.GetDirectoryName(folder));
+            Directory.CreateDirectory(folder);
+            Posix.SetMode(folder, Posix.OwnersFolder);
+        }
+
+        /// <summary>
+        /// Deletes the oldest traces that the pattern made in this folder, until so many are left with this one. Those
+        /// stay whose process has their lock. Returns what went wrong, or null.
+        /// </summary>
+        internal string Keep(string pattern, long keep)
+        {
+            try
+            {
+                string own = System.IO.Path.GetFileName(Path);
+                string mine = AppDomain.CurrentDomain.GetData(Files) as string ?? "";
+                AppDomain.CurrentDomain.SetData(Files, mine + "\n" + Path + "\n");
+                var names = new List<string>();
+                var times = new List<long>();
+                foreach (string path in Directory.GetFiles(System.IO.Path.GetDirectoryName(Path)))
+                {
+                    string name = System.IO.Path.GetFileName(path);
+                    // To open and close a file of this process, another copy of the library's, would free its lock.
+                    if (name == own || !Settings.Fits(pattern, name) || mine.Contains("\n" + path + "\n") || !IsTrace(path))
+                    {
+                        continue;
+                    }
+                    long time = File.GetLastWriteTimeUtc(path).Ticks;
+                    int at = names.Count;
+                    while (at > 0 && times[at - 1] > time)
+                    {
+                        at--;
+                    }
+                    names.Insert(at, path);
+                    times.Insert(at, time);
+                }
+                long over = names.Count + 1 - keep;
+                for (int i = 0; i < names.Count && over > 0; i++)
+                {
+                    if (IsFree(names[i]))
+                    {
+                        File.Delete(names[i]);
+                        over--;
+                    }
+                }
+                return null;
+            }
+            catch (Exception e)
+            {
+                return "old traces stay: " + Reason(e);
+            }
+        }
+
+        /// <summary>Of the application domain: the traces of all copies of the library, each in a line.</summary>
+        private const string Files = "Weave.Runtime.Files";
+
+        private static bool IsTrace(string path)
+        {
+            var start = new byte[8];
+            using (var other = new FileStream(path, FileMode.Open, FileAccess.Read, FileShare.ReadWrite | FileShare.Delete, 1))
+            {
+                return other.Read(start, 0, 8) == 8 && BitConverter.ToInt64(start, 0) == Format.FileMagic;
+            }
+        }
+
+        /// <summary>Whether nobody writes a trace any more.</summary>
+        private static bool IsFree(string path)
+        {
+            try
+            {
+                using (var other = new FileStream(path, FileMode.Open, FileAccess.ReadWrite, FileShare.ReadWrite | FileShare.Delete, 1))
+                {
+                    return Lock(other);
+                }
+            }
+            catch (Exception)
+            {
+                return false;
+            }
+        }
+
+        /// <summary>Whether the writer's lock is this stream's now; false as well where there are no locks.</summary>
+        private static bool Lock(FileStream file)
+        {
+            try
+            {
+                file.Lock(WriterLock, 1);
+                return true;
+            }
+            catch (Exception)
+            {
+                return false;
+            }
+        }
+
+        /// <summary>Whether <see cref="Grow"/> would try anything.</summary>
+        internal bool MayGrow
+        {
+            get { return Trouble == null && limit - size >= Format.Chunk; }
         }
 
         /// <summary>More chunks, all zero: how many; none if there are none to be had, now and for ever.</summary>
@@ -72,7 +194,7 @@ namespace Weave.Runtime
             chunks = null;
             long room = (limit - size) / Format.Chunk * Format.Chunk;
             long want = Math.Min(step, room);
-            if (want <= 0 || Trouble != null)
+            if (!MayGrow)
             {
                 return 0;
             }
@@ -118,9 +240,8 @@ namespace Weave.Runtime
         /// </summary>
         private int Reserve(long want, out long* chunks)
         {
-            using (var file = new FileStream(Path, FileMode.Open, FileAccess.ReadWrite, FileShare.ReadWrite | FileShare.Delete, 1))
             {
-                if (file.Length != size)
+                if (file.Length != size || !File.Exists(Path))
                 {
                     throw new IOException("the file was moved or changed by somebody else");
                 }
@@ -150,9 +271,19 @@ namespace Weave.Runtime
                     MemoryMappedViewAccessor view = map.CreateViewAccessor(size, written, MemoryMappedFileAccess.ReadWrite);
                     views.Add(view);
                     byte* start = null;
-                    view.SafeMemoryMappedViewHandle.AcquirePointer(ref start);
+                    if (Host.IsCollectible)
+                    {
+                        // The map goes when the library does, and its views with it.
+                        start = (byte*)view.SafeMemoryMappedViewHandle.DangerousGetHandle();
+                    }
+                    else
+                    {
+                        view.SafeMemoryMappedViewHandle.AcquirePointer(ref start);
+                    }
                     chunks = (long*)(start + view.PointerOffset);
                 }
+                // Mono has closed a descriptor of its own, and with it the lock.
+                Lock(file);
                 size += written;
                 return (int)(written / Format.Chunk);
             }

@@ -163,6 +163,26 @@ public static class Programs
         throw new ApplicationException("the end");
     }
 
+    /// <summary>Calculates, allocates, collects and throws for a second.</summary>
+    private static void Busy()
+    {
+        DateTime end = DateTime.UtcNow.AddSeconds(1);
+        while (DateTime.UtcNow < end)
+        {
+            Calls(1000);
+            GC.KeepAlive(new byte[1 << 20]);
+            GC.Collect();
+            try
+            {
+                throw new InvalidOperationException();
+            }
+            catch (InvalidOperationException)
+            {
+                // counted
+            }
+        }
+    }
+
     private static void Gap()
     {
         Hooks.Enter(1);
@@ -250,6 +270,57 @@ public static class Programs
         Environment.Exit(0);
     }
 
+    /// <summary>What the control groups below a folder leave for a trace in memory.</summary>
+    private static void Container()
+    {
+        MethodInfo limit = typeof(Hooks).Assembly.GetType("Weave.Runtime.Surroundings").GetMethod("Container", BindingFlags.Static | BindingFlags.NonPublic);
+        foreach (string root in Environment.GetEnvironmentVariable("ROOTS").Split(';'))
+        {
+            Console.WriteLine(limit.Invoke(null, new object[] { root }));
+        }
+    }
+
+    /// <summary>A load context that can be unloaded has a copy of the library, which records; then the context goes.</summary>
+    private static void Unload()
+    {
+        Type kind = Type.GetType("System.Runtime.Loader.AssemblyLoadContext, System.Runtime.Loader");
+        WeakReference gone = InContext(kind);
+        for (int i = 0; gone.IsAlive && i < 1000; i++)
+        {
+            GC.Collect();
+            GC.WaitForPendingFinalizers();
+            Thread.Sleep(10);
+        }
+        Check(!gone.IsAlive, "the load context is still there");
+    }
+
+    [System.Runtime.CompilerServices.MethodImpl(System.Runtime.CompilerServices.MethodImplOptions.NoInlining)]
+    private static WeakReference InContext(Type kind)
+    {
+        object context = Activator.CreateInstance(kind, "plug-ins", true);
+        MethodInfo load = kind.GetMethod("LoadFromAssemblyPath");
+        var library = (Assembly)load.Invoke(context, new object[] { Environment.GetEnvironmentVariable("COPY") });
+        load.Invoke(context, new object[] { Environment.GetEnvironmentVariable("LATE") });
+        Type hooks = library.GetType("Weave.Runtime.Hooks");
+        Check(hooks != typeof(Hooks), "a copy of its own");
+        var enter = (Action<int>)hooks.GetMethod("Enter").CreateDelegate(typeof(Action<int>));
+        var exit = (Action<int>)hooks.GetMethod("Exit").CreateDelegate(typeof(Action<int>));
+        ThreadStart calls = () =>
+        {
+            for (int i = 0; i < 100000; i++)
+            {
+                enter(1);
+                exit(1);
+            }
+        };
+        calls();
+        var other = new Thread(calls);
+        other.Start();
+        other.Join();
+        kind.GetMethod("Unload").Invoke(context, null);
+        return new WeakReference(context);
+    }
+
     private static void Interrupted()
     {
         Thread.CurrentThread.Interrupt();
@@ -298,6 +369,88 @@ public static class Programs
             Down(depth + 1);
         }
         Hooks.Exit(5);
+    }
+
+    /// <summary>Threads that never have the stack that hosts call sufficient, and one of them is the first to call a hook.</summary>
+    private static void SmallStacks()
+    {
+        int thrown = 0;
+        AppDomain.CurrentDomain.FirstChanceException += (s, e) => thrown++;
+        for (int i = 0; i < 6; i++)
+        {
+            var t = new Thread(() => { Calls(2000); Caught(3, new ApplicationException("a")); }, 128 << 10) { Name = "small" + i };
+            t.Start();
+            t.Join();
+            if (i == 2)
+            {
+                Calls(1); // from here on there is a trace
+            }
+        }
+        Console.WriteLine("first chance " + thrown);
+    }
+
+    /// <summary>Recursion to where the host says that the stack is short: exceptions pass through all of it.</summary>
+    private static void ShortRecursion()
+    {
+        Calls(1);
+        var t = new Thread(() =>
+        {
+            for (int i = 0; i < 3; i++)
+            {
+                try
+                {
+                    Visit(0);
+                }
+                catch (InsufficientExecutionStackException)
+                {
+                }
+            }
+            Calls(1);
+        }, 16 << 20) { Name = "deep" };
+        int thrown = 0;
+        AppDomain.CurrentDomain.FirstChanceException += (s, e) => thrown++;
+        var watch = System.Diagnostics.Stopwatch.StartNew();
+        t.Start();
+        t.Join();
+        Console.WriteLine("depth " + depth + " took " + watch.ElapsedMilliseconds + " first chance " + thrown);
+    }
+
+    private static int depth;
+
+    private static void Visit(int n)
+    {
+        Hooks.Enter(5);
+        bool left = true;
+        try
+        {
+            depth++;
+            System.Runtime.CompilerServices.RuntimeHelpers.EnsureSufficientExecutionStack();
+            Visit(n + 1);
+            left = false;
+        }
+        finally
+        {
+            if (left)
+            {
+                Hooks.Error(Insufficient, 5);
+            }
+        }
+        Hooks.Exit(5);
+    }
+
+    private static readonly Exception Insufficient = new InsufficientExecutionStackException("in the fault blocks");
+
+    /// <summary>Threads whose numbers go beyond 2^31.</summary>
+    private static void HighNumbers()
+    {
+        Calls(1);
+        const BindingFlags Hidden = BindingFlags.Static | BindingFlags.Instance | BindingFlags.NonPublic;
+        object store = typeof(Hooks).Assembly.GetType("Weave.Runtime.Trace").GetField("store", Hidden).GetValue(null);
+        store.GetType().GetField("threads", Hidden).SetValue(store, int.MaxValue - 1);
+        for (int i = 0; i < 3; i++)
+        {
+            On("high", () => Calls(1));
+        }
     }
 
     private sealed class WovenWriter : StringWriter

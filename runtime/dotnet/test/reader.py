@@ -42,11 +42,13 @@ class Trace:
         self.size = len(data)
         (magic, version, zero, size, origin, self.pid, self.policy, self.flags, limit, self.lost, self.overwritten,
          self.failures, self.end, length) = HEADER.unpack_from(data)
+        self.limit_by, self.short, self.failed, self.consumer, self.heartbeat, self.collected = struct.unpack_from("<I4xQQQQQ", data, 8192)
         assert magic == b"WTRACE\r\n" and (version, zero, size) == (1, 0, CHUNK), "header"
         assert abs(origin / 1e9 - time.time()) < 600, "wall clock"
         assert len(data) <= limit, "the file is above its limit"
         self.command = data[84 : 84 + length].decode()
         self.threads, self.maps, self.calls = {}, {}, {}
+        self.samples = []  # what the process used: (time, values by metric)
         serials, order = set(), []
         for at in range(CHUNK, len(data) // CHUNK * CHUNK, CHUNK):
             if data[at : at + 4] == b"WCHK":
@@ -58,6 +60,9 @@ class Trace:
                 assert data[at : at + 4] in (bytes(4), b"WFRE"), f"chunk magic at {at:#x}"
         for _, at in sorted(order):
             self.chunk(data[at : at + CHUNK])
+        own = [n for n, thread in self.threads.items() if thread.flags & 4 and not thread.events()]
+        for number in own:
+            del self.threads[number]
         for parts in self.maps.values():
             whole = b"".join(part for part, _ in (parts[i] for i in range(len(parts))))
             assert len(whole) == parts[0][1], "a map is incomplete"
@@ -120,6 +125,8 @@ class Trace:
                 assert argument == payload[0] == 0 and size == 2
                 events.append(Event("unhandled", 0, payload[1], thrown, None))
                 thrown = None
+            elif escape == 8:
+                self.samples.append((payload[0], {word & 0xFF: word >> 8 for word in payload[1:]}))
             elif escape == 16:
                 logical = (argument, payload[0])
             elif escape == 17:

@@ -102,6 +102,25 @@ def test_threads(folder):
     assert 0 <= t.end - last < 3_000_000_000, f"end {t.end}, last record {last}"
 
 
+def test_samples_of_the_process(folder):
+    t = run(folder, "Busy", WEAVE_TRACE_SAMPLE=20)
+    t.all_balanced()
+    equal(1, len(t.threads), "the library's own thread is none of the program's")
+    samples = sorted(t.samples, key=lambda s: s[0])
+    assert len(samples) >= 3, f"{len(samples)} samples"
+    told = {1, 2, 3, 5, 7} | ({8, 9, 10} if HOST != "mono" else set()) | ({6} if HOST == "run8" else set())
+    for time, values in samples:
+        assert told <= set(values), f"metrics {sorted(values)}"
+        assert values[2] > 10_000_000 and values[3] < values[2] and values[7] >= 2, values
+    (from_, first), (to, last) = samples[0], samples[-1]
+    assert from_ < to
+    for grows in sorted({1, 5, 6, 9, 10} & told):
+        assert all(a[grows] <= b[grows] for (_, a), (_, b) in zip(samples, samples[1:])), f"metric {grows} shrinks"
+        assert first[grows] < last[grows], f"metric {grows} does not grow: {samples}"
+    again(folder)
+    equal([], run(folder, "Busy", WEAVE_TRACE_SAMPLE="off").samples, "samples when off")
+
+
 def test_exceptions(folder):
     t = run(folder, "Exceptions")
     t.all_balanced()
@@ -224,7 +243,7 @@ class Disk:
         except FileNotFoundError:
             done = 1
         if done:
-            raise NotRun("mounting a small disk needs root")
+            raise RuntimeError("a small disk cannot be mounted (test.sh makes a namespace for it)")
 
     def __enter__(self):
         return self.path
@@ -237,7 +256,8 @@ def test_disk_full(folder):
     with Disk(folder, "size=2m") as disk:
         for policy in ("ring", "drop", "block"):
             err = finish(
-                folder, "Many", WEAVE_TRACE=disk / "t.wtrace", WEAVE_TRACE_POLICY=policy, WEAVE_TRACE_BLOCK=100
+                folder, "Many", WEAVE_TRACE=disk / "t.wtrace", WEAVE_TRACE_POLICY=policy, WEAVE_TRACE_BLOCK=100,
+                WEAVE_TRACE_LIMIT="1g",
             )
             t = reader.Trace(disk / "t.wtrace")
             equal(MANY, t.events() + t.lost, f"recorded and lost, {policy}")
@@ -245,14 +265,16 @@ def test_disk_full(folder):
             assert re.fullmatch(r"weave: the trace cannot grow: .*\n", err), err
             (disk / "t.wtrace").unlink()
         (disk / "fill").write_bytes(bytes((2 << 20) - 8_192))
-        err = finish(folder, "Many", WEAVE_TRACE=disk / "t.wtrace")
+        err = finish(folder, "Many", WEAVE_TRACE=disk / "t.wtrace", WEAVE_TRACE_LIMIT="1g")
         assert re.fullmatch(r"weave: cannot write the trace .*; the program runs on without it\n", err), err
+        err = "" if MONO else finish(folder, "Many", WEAVE_TRACE=disk / "t.wtrace")
+        assert MONO or "there is room for 4096 bytes (half of the free room of the file system)" in err, err
         assert not (disk / "t.wtrace").exists(), "no empty file is left"
 
 
 def test_read_only(folder):
     with Disk(folder, "ro,size=1m") as disk:
-        err = finish(folder, "Many", WEAVE_TRACE=disk)
+        err = finish(folder, "Many", WEAVE_TRACE=disk, WEAVE_TRACE_LIMIT="1g")
         assert re.fullmatch(r"weave: cannot write the trace .*/weave-\d+.wtrace: .*; the program runs on without it\n", err), err
     (folder / "file").write_bytes(b"x")
     err = finish(folder, "One", WEAVE_TRACE=folder / "file/x/t.wtrace")
@@ -272,7 +294,8 @@ def test_paths(folder):
     equal(f"x-{reader.Trace(only).pid}.wtrace", only.name, "name")
     run(folder, "One")
     first = (folder / "t.wtrace").read_bytes()
-    run(folder, "One")
+    equal("weave: t.wtrace exists, so this run records to t-2.wtrace (%p or %t in WEAVE_TRACE keep runs apart)\n",
+          finish(folder, "One"), "error stream")
     equal(first, (folder / "t.wtrace").read_bytes(), "the first file is as it was")
     equal(6, reader.Trace(folder / "t-2.wtrace").events(), "records of the second file")
     # The default, and a folder.
@@ -286,6 +309,108 @@ def test_paths(folder):
     only.unlink()
     finish(home, "Nothing", WEAVE_TRACE=None)
     equal([], traces(home), "a program without hooks leaves no file")
+
+
+def test_patterns(folder):
+    finish(folder, "One", WEAVE_TRACE="x-%h-%t-%p-100%%-%q.wtrace")
+    (only,) = traces(folder)
+    host = re.sub(r"[^A-Za-z0-9._-]", "_", os.uname().nodename)
+    assert re.fullmatch(rf"x-{re.escape(host)}-\d{{8}}-\d{{6}}-{reader.Trace(only).pid}-100%-%q\.wtrace", only.name), only.name
+
+
+def test_keep(folder):
+    home = folder / "traces"
+    names = []
+    (folder / "traces").mkdir()
+    other = home / "run-notes.wtrace"
+    other.write_bytes(b"no trace")
+    alive = start(folder, "Killed", WEAVE_TRACE=home / "run-%p.wtrace")
+    equal("done\n", alive.stdout.readline(), "output")
+    (kept,) = set(traces(home)) - {other}
+    os.utime(kept, (1, 1))
+    for _ in range(5):
+        equal("", finish(folder, "One", WEAVE_TRACE=home / "run-%p.wtrace", WEAVE_TRACE_KEEP=3), "error stream")
+        (new,) = set(traces(home)) - {other, kept, *names}
+        names.append(new)
+        time.sleep(0.02)
+    # The oldest is being written: it stays, and counts.
+    equal({other, kept, *names[3:]}, set(traces(home)), "what is left")
+    killed(alive)
+    finish(folder, "One", WEAVE_TRACE=home / "run-%p.wtrace", WEAVE_TRACE_KEEP=3)
+    assert not kept.exists(), "its process is gone"
+    for i in range(3):
+        finish(folder, "One", WEAVE_TRACE=home / "same.wtrace", WEAVE_TRACE_KEEP=2)
+        time.sleep(0.02)
+    # The name of one that was deleted is free again.
+    equal(2, len(list(home.glob("same*"))), "traces of one name")
+    err = finish(folder, "One", WEAVE_TRACE_KEEP="some")
+    equal('weave: weave.trace.keep: "some" is not a number of traces, 1 or more; all is used\n', err, "message")
+
+
+def test_modes(folder):
+    finish(folder, "One", WEAVE_TRACE=folder / "a/b/t.wtrace")
+    equal(["0o700", "0o700", "0o600"],
+          [oct((folder / p).stat().st_mode & 0o777) for p in ("a", "a/b", "a/b/t.wtrace")], "modes")
+
+
+def test_default_limit(folder):
+    if MONO:
+        raise NotRun("Mono does not tell how much room such a disk has")
+    with Disk(folder, "size=8m") as disk:
+        err = finish(folder, "One", WEAVE_TRACE=disk / "t.wtrace")
+        equal("weave: the trace's limit is 4 MiB: half of the free room of the file system (WEAVE_TRACE_LIMIT sets another)\n", err, "message")
+        equal(2, reader.Trace(disk / "t.wtrace").limit_by, "who set it")
+        (disk / "t.wtrace").unlink()
+        equal("", finish(folder, "One", WEAVE_TRACE=disk / "t.wtrace", WEAVE_TRACE_LIMIT="6m"), "an explicit limit stands")
+        equal(0, reader.Trace(disk / "t.wtrace").limit_by, "who set it")
+    finish(folder, "One", WEAVE_TRACE_LIMIT=None)
+    equal(1, reader.Trace(folder / "t.wtrace").limit_by, "who set it")
+
+
+def test_containers(folder):
+    none, mib = (1 << 63) - 1, 1 << 20
+    groups = {
+        "unlimited": ("0::/a/b", {"a/b/memory.max": "max"}, none),
+        "left above": ("0::/a/b", {"a/memory.max": 256 * mib, "a/memory.current": 56 * mib, "a/b/memory.max": "max"}, 50 * mib),
+        "a quarter": ("0::/a/b", {"a/memory.max": 256 * mib, "a/b/memory.max": 64 * mib, "a/b/memory.current": 0}, 16 * mib),
+        "all used": ("0::/a", {"a/memory.max": 64 * mib, "a/memory.current": 65 * mib}, 0),
+        "a colon": ("0::/a:b", {"a:b/memory.max": 64 * mib}, 16 * mib),
+        "root": ("0::/", {"memory.max": 64 * mib}, 16 * mib),
+        "v1": ("12:cpu,cpuacct:/x\n5:memory:/docker/abc", {"memory/docker/abc/memory.limit_in_bytes": 128 * mib,
+               "memory/docker/abc/memory.usage_in_bytes": 28 * mib}, 25 * mib),
+        "v1, from inside": ("5:hugetlb,memory:/docker/abc", {"memory/memory.limit_in_bytes": 128 * mib}, 32 * mib),
+        "v1, unlimited": ("5:memory:/docker/abc", {"memory/memory.limit_in_bytes": 9223372036854771712}, none),
+        "another controller": ("5:memoryless:/a", {"memory/memory.limit_in_bytes": 128 * mib}, none),
+    }
+    for name, (cgroup, files, _) in groups.items():
+        for path, text in {"proc/self/cgroup": cgroup, **{f"sys/fs/cgroup/{p}": t for p, t in files.items()}}.items():
+            file = folder / name / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(f"{text}\n")
+    process = start(folder, "Container", ROOTS=";".join(str(folder / n) for n in groups))
+    out, err = process.communicate(timeout=200)
+    equal((0, ""), (process.returncode, err), "exit, error stream")
+    equal({n: g[2] for n, g in groups.items()}, dict(zip(groups, map(int, out.split()[:-1]))), "limits")
+
+
+def test_unload(folder):
+    if MONO:
+        raise NotRun("Mono's load contexts cannot be unloaded")
+    copy = folder / "copy" / "Weave.Runtime.dll"
+    copy.parent.mkdir()
+    shutil.copy(BUILT / "Weave.Runtime.dll", copy)
+    t = run(folder, "Unload", COPY=copy, LATE=resource(folder, "late", b"WSYM of a plug-in"))
+    t.all_balanced()
+    equal(2 * 2 * 100_000, t.events(), "records")
+    assert b"WSYM of a plug-in" in t.symbols(), t.symbols()
+    equal(0, t.flags, "it neither ended in an orderly way nor knows of all symbols")
+
+
+def test_thread_numbers(folder):
+    t = run(folder, "HighNumbers")
+    t.all_balanced()
+    equal([1, (1 << 31) - 1, 1 << 31, (1 << 31) + 1], sorted(t.threads), "numbers of threads")
+    equal(4 * 6, t.events(), "records")
 
 
 def test_properties(folder):
@@ -302,6 +427,7 @@ def test_settings(folder):
     equal('weave: weave.trace.policy: "sometimes" is not ring, drop or block; ring is used\n', err, "message")
     equal(1 << 20, reader.Trace(folder / "t.wtrace").size, "size")
     for limit in ("many", "-1", "k", "99999999999g"):
+        again(folder)
         err = finish(folder, "One", WEAVE_TRACE_LIMIT=limit)
         equal(f'weave: weave.trace.limit: "{limit}" is not a size such as 512m; 1g is used\n', err, "message")
 
@@ -391,6 +517,40 @@ def test_deep(folder):
     equal(t.lost, t.lost_in_threads(), "LOST escapes against the header")
     # Each thread's 20 exceptions, three deep: recorded, or counted as lost.
     assert t.events() + t.lost > 5 * 20 * 600
+
+
+def test_small_stacks(folder):
+    if MONO:
+        raise NotRun("Mono says of every stack that there is enough of it")
+    process = start(folder, "SmallStacks")
+    out, err = process.communicate(timeout=200)
+    assert process.returncode == 0 and not err, f"exit {process.returncode}: {out} {err[-3000:]}"
+    # The program throws one exception in each thread, and three methods throw it on.
+    thrown = int(re.search(r"first chance (\d+)", out)[1])
+    equal(6 * 4, thrown, "exceptions that the program's own handler saw")
+    t = reader.Trace(folder / "t.wtrace")
+    each = 2_000 * 6 + 6
+    equal(6 * each + 6, t.events() + t.lost, "recorded and lost")
+    equal((3 * each, 0), (t.short, t.failed), "for want of stack, for other reasons")
+    for i in (3, 4, 5):
+        small = t.named(f"small{i}")
+        equal((0, each), (t.balanced(small), small.events()), "a small thread that finds a trace is recorded")
+
+
+def test_short_recursion(folder):
+    if MONO:
+        raise NotRun("Mono says of every stack that there is enough of it")
+    process = start(folder, "ShortRecursion")
+    out, err = process.communicate(timeout=200)
+    assert process.returncode == 0 and not err, f"exit {process.returncode}: {out} {err[-3000:]}"
+    depth, took, thrown = map(int, re.search(r"depth (\d+) took (\d+) first chance (\d+)", out).groups())
+    assert depth > 20_000, depth
+    equal(3, thrown, "exceptions that the program's own handler saw")
+    t = reader.Trace(folder / "t.wtrace")
+    equal(12 + 2 * depth, t.events() + t.lost, "recorded and lost")
+    deep = t.named("deep")
+    equal((0, 0), (t.lost, t.balanced(deep)), "lost, open calls")
+    equal({"System.InsufficientExecutionStackException"}, {e.thrown[0] for e in deep.all() if e.thrown}, "described")
 
 
 def test_woven_host(folder):

@@ -8,6 +8,12 @@ import java.util.ArrayList;
 import java.util.Enumeration;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.LockSupport;
 import weave.runtime.Access;
 import weave.runtime.Hooks;
 
@@ -37,6 +43,295 @@ public final class Programs {
 
     static void nothing() {}
 
+    /**
+     * Several threads, interrupted 200 times a second each while the file grows: as fast as they can, but no faster than
+     * fills 2.8 GB in the time that is given.
+     */
+    static void interruptedGrowth() throws Exception {
+        int seconds = Integer.getInteger("test.seconds", 3);
+        double pace = 2.8e9 / 2 / 48 / seconds / 1e9; // calls of a thread in a nanosecond
+        long start = System.nanoTime();
+        AtomicBoolean on = new AtomicBoolean(true);
+        AtomicLong calls = new AtomicLong();
+        List<Thread> all = new ArrayList<>();
+        for (int i = 0; i < 2; i++) {
+            Thread t = new Thread(() -> {
+                long n = 0;
+                for (; on.get(); n += 50) {
+                    calls(50);
+                    while (n > pace * (System.nanoTime() - start)) {
+                        Thread.interrupted();
+                        LockSupport.parkNanos(1_000_000);
+                    }
+                }
+                calls.addAndGet(n);
+            });
+            all.add(t);
+            t.start();
+        }
+        while (System.nanoTime() - start < seconds * 1_000_000_000L) {
+            all.forEach(Thread::interrupt);
+            Thread.currentThread().getThreadGroup().getParent().interrupt(); // whoever may be interrupted is
+            Thread.interrupted();
+            LockSupport.parkNanos(5_000_000);
+        }
+        Thread.interrupted();
+        on.set(false);
+        for (Thread t : all) {
+            t.join();
+        }
+        System.out.println(calls);
+    }
+
+    /** The heap is full while the file grows; then there is room again. */
+    static void noMemory() throws Exception {
+        calls(50_000); // HotSpot compiles nothing without memory, but tries again and again
+        Object[] full = null;
+        for (int size = 1 << 20; size >= 16; size /= 4) {
+            try {
+                while (true) {
+                    Object[] more = new Object[size / 4];
+                    more[0] = full;
+                    full = more;
+                }
+            } catch (OutOfMemoryError e) {
+                // then smaller ones
+            }
+        }
+        calls(200_000);
+        if (full[0] == null) {
+            throw new AssertionError("the heap is not full");
+        }
+        full = null;
+        // Nobody looks for room more often than ten times a second while there is none.
+        Thread.sleep(2_000);
+        Thread after = new Thread(() -> calls(200_000), "after");
+        after.start();
+        after.join();
+    }
+
+    /** 20 threads are stopped while they record, some while the file grows. */
+    @SuppressWarnings({"deprecation", "removal"})
+    static void stopped() throws Exception {
+        calls(1); // what strikes while the JDK's own classes are initialised breaks them for good
+        int again = 0;
+        for (int round = 0; round < 4; round++) {
+            List<Thread> all = new ArrayList<>();
+            for (int i = 0; i < 20; i++) {
+                Thread t = new Thread(() -> {
+                    while (true) {
+                        calls(100);
+                        caught(2, new IllegalStateException("x"));
+                    }
+                });
+                t.setUncaughtExceptionHandler((x, e) -> {});
+                t.start();
+                all.add(t);
+            }
+            Thread.sleep(100);
+            for (Thread t : all) {
+                t.stop();
+            }
+            for (Thread t : all) {
+                // HotSpot itself loses a few that strike while it links or compiles.
+                for (t.join(2_000); t.isAlive(); t.join(2_000)) {
+                    again++;
+                    t.stop();
+                }
+            }
+        }
+        if (again > 10) {
+            System.out.println("of 80 threads " + again + " had to be stopped again");
+            Runtime.getRuntime().halt(1);
+        }
+        calls(999);
+    }
+
+    /** Somebody cuts the file off while threads record. */
+    static void truncated() throws Exception {
+        calls(1); // the file is there
+        AtomicBoolean on = new AtomicBoolean(true);
+        AtomicReference<Throwable> escaped = new AtomicReference<>();
+        List<Thread> all = new ArrayList<>();
+        Runnable[] works = {
+            () -> calls(100), () -> recurse(50), () -> caught(3, new IllegalStateException("x")), () -> Hooks.leaf(4),
+            () -> left(3, new IllegalStateException("y")), () -> {
+                Thread one = new Thread(() -> calls(3));
+                one.start();
+                try {
+                    one.join(); // else a busy machine has thousands of them
+                } catch (InterruptedException e) {
+                    throw new AssertionError(e);
+                }
+            },
+        };
+        AtomicLong[] rounds = new AtomicLong[works.length];
+        for (int i = 0; i < works.length; i++) {
+            Runnable work = works[i];
+            AtomicLong done = rounds[i] = new AtomicLong();
+            Thread t = new Thread(() -> {
+                for (; on.get(); done.incrementAndGet()) {
+                    try {
+                        work.run();
+                    } catch (IllegalStateException mine) {
+                        // as it should be
+                    } catch (Throwable t1) {
+                        escaped.set(t1);
+                    }
+                }
+            });
+            t.setUncaughtExceptionHandler((x, e) -> escaped.set(e));
+            all.add(t);
+            t.start();
+        }
+        Thread.sleep(Integer.getInteger("test.wait", 700));
+        // Each goes on for a while, however busy the machine is.
+        try (java.io.RandomAccessFile file = new java.io.RandomAccessFile(System.getProperty("weave.trace"), "rw")) {
+            int length = Integer.getInteger("test.length", 0);
+            file.setLength(length);
+            for (AtomicLong done : rounds) {
+                for (long end = done.get() + 100; done.get() < end;) {
+                    Thread.sleep(1);
+                    if (file.length() > length) {
+                        file.setLength(length); // it was about to grow
+                    }
+                }
+            }
+        }
+        Thread.sleep(500);
+        on.set(false);
+        for (Thread t : all) {
+            t.join();
+        }
+        if (escaped.get() != null) {
+            escaped.get().printStackTrace();
+        }
+    }
+
+    /** The first hook of all is called where the stack has ended. */
+    static void firstInOverflow() throws Exception {
+        // Loading the first class of a jar is the class loader's matter.
+        Class.forName("weave.runtime.Hooks", false, Programs.class.getClassLoader());
+        Thread t = new Thread(null, () -> sink(0), "deep", 400_000);
+        t.start();
+        t.join();
+        calls(1_000);
+    }
+
+    /** Daemon threads lose records while the process ends. */
+    static void lateLosses() throws Exception {
+        CountDownLatch begun = new CountDownLatch(3);
+        for (int i = 0; i < 3; i++) {
+            Thread t = new Thread(() -> {
+                calls(1); // each gets one of the three chunks
+                begun.countDown();
+                while (true) {
+                    if (begun.getCount() == 0) {
+                        calls(100);
+                    }
+                    LockSupport.parkNanos(100_000);
+                }
+            });
+            t.setDaemon(true);
+            t.start();
+        }
+        Thread.sleep(700);
+        Runtime.getRuntime().addShutdownHook(new Thread(() -> {
+            try {
+                Thread.sleep(700);
+            } catch (InterruptedException e) {
+                // then not
+            }
+        }));
+    }
+
+    /** Thread numbers beyond what an int holds, and past its end. */
+    static void manyNumbers() throws Exception {
+        calls(1);
+        for (int preset : new int[] {Integer.MAX_VALUE - 20, -60}) {
+            Access.threads(preset);
+            for (int i = 0; i < 40; i++) {
+                Thread t = new Thread(() -> calls(5_000));
+                t.start();
+                t.join();
+            }
+        }
+    }
+
+    /** Code that comes later, through loaders of its own; "late" in the properties says which. */
+    static void late() throws Exception {
+        calls(1);
+        Thread.sleep(700);
+        String[] late = System.getProperty("test.late").split(File.pathSeparator);
+        List<java.lang.ref.WeakReference<ClassLoader>> loaders = new ArrayList<>();
+        for (String entry : late) {
+            loaders.add(new java.lang.ref.WeakReference<>(plug(entry)));
+        }
+        for (int i = 0; i < 100 && loaders.stream().anyMatch(l -> l.get() != null); i++) {
+            System.gc();
+            Thread.sleep(20);
+        }
+        if (loaders.stream().anyMatch(l -> l.get() != null)) {
+            throw new AssertionError("a loader is held");
+        }
+    }
+
+    private static ClassLoader plug(String entry) throws Exception {
+        URLClassLoader own = new URLClassLoader(new URL[] {new File(entry).toURI().toURL()}, Programs.class.getClassLoader());
+        ((Runnable) own.loadClass("Plug").getDeclaredConstructor().newInstance()).run();
+        Thread.sleep(500);
+        return own;
+    }
+
+    /** A web application that brings the library: its loader goes, whatever threads have called its hooks. */
+    static void webApplication() throws Exception {
+        ExecutorService pool = Executors.newFixedThreadPool(2);
+        for (int i = 0; i < 2; i++) {
+            pool.submit(() -> 0).get(); // a thread keeps the context class loader that it is made with
+        }
+        ClassLoader before = Thread.currentThread().getContextClassLoader();
+        java.lang.ref.WeakReference<ClassLoader> gone = deploy(pool);
+        Thread.currentThread().setContextClassLoader(before);
+        for (int i = 0; i < 300 && gone.get() != null; i++) {
+            System.gc();
+            Thread.sleep(20);
+        }
+        if (gone.get() != null) {
+            if (System.getProperty("test.dump") != null) {
+                java.lang.management.ManagementFactory.getPlatformMXBean(
+                    com.sun.management.HotSpotDiagnosticMXBean.class).dumpHeap(System.getProperty("test.dump"), true);
+            }
+            throw new AssertionError("the web application's loader is held");
+        }
+        pool.shutdown();
+    }
+
+    private static java.lang.ref.WeakReference<ClassLoader> deploy(ExecutorService pool) throws Exception {
+        List<URL> urls = new ArrayList<>();
+        for (String entry : System.getProperty("java.class.path").split(File.pathSeparator)) {
+            urls.add(new File(entry).toURI().toURL());
+        }
+        ClassLoader own = new URLClassLoader(urls.toArray(new URL[0]), ClassLoader.getPlatformClassLoader());
+        Thread.currentThread().setContextClassLoader(own);
+        Method calls = own.loadClass("Programs").getDeclaredMethod("calls", int.class);
+        calls.setAccessible(true);
+        calls.invoke(null, 30_000);
+        List<java.util.concurrent.Future<?>> all = new ArrayList<>();
+        for (int i = 0; i < 4; i++) {
+            all.add(pool.submit(() -> {
+                try {
+                    calls.invoke(null, 10_000);
+                } catch (ReflectiveOperationException e) {
+                    throw new AssertionError(e);
+                }
+            }));
+        }
+        for (java.util.concurrent.Future<?> f : all) {
+            f.get();
+        }
+        return new java.lang.ref.WeakReference<>(own);
+    }
+
     static void one() {
         calls(1);
     }
@@ -50,8 +345,8 @@ public final class Programs {
         System.setProperty("java.vm.name", "Dalvik");
         System.setProperty("java.io.tmpdir", System.getProperty("test.tmpdir"));
         calls(10_000);
-        if (android.os.StrictMode.open != 0) {
-            throw new IllegalStateException("StrictMode: " + android.os.StrictMode.open);
+        if (android.os.StrictMode.open() != 0) {
+            throw new IllegalStateException("StrictMode: " + android.os.StrictMode.open());
         }
     }
 
@@ -190,6 +485,20 @@ public final class Programs {
         caught(1, new Unruly(1));
         caught(1, new Unruly(2)); // recurses until the stack is full
         calls(1);
+    }
+
+    /** Calculates, allocates and collects for a second. */
+    static void busy() {
+        long end = System.nanoTime() + 1_000_000_000L;
+        Object kept = null;
+        while (System.nanoTime() < end) {
+            calls(1_000);
+            kept = new byte[1 << 20];
+            System.gc();
+        }
+        if (kept.hashCode() == 1) {
+            System.out.println();
+        }
     }
 
     static void gap() throws Exception {

@@ -4,16 +4,21 @@ package android.os;
 public final class StrictMode {
     public static final class ThreadPolicy {}
 
-    public static int open;
+    /** Of the running thread, as each has a policy of its own. */
+    private static final ThreadLocal<Integer> OPEN = ThreadLocal.withInitial(() -> 0);
 
     private StrictMode() {}
 
+    public static int open() {
+        return OPEN.get();
+    }
+
     public static ThreadPolicy allowThreadDiskWrites() {
-        open++;
+        OPEN.set(OPEN.get() + 1);
         return new ThreadPolicy();
     }
 
     public static void setThreadPolicy(ThreadPolicy policy) {
-        open--;
+        OPEN.set(OPEN.get() - 1);
     }
 }

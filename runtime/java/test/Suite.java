@@ -12,27 +12,22 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 
 /**
  * Runs each of {@link Programs} in a process of its own and reads what it leaves. The arguments:
- * a scratch folder, and part of the name of the tests to run. WEAVE_TEST_OPTIONS are more options of the programs' JVM.
+ * a scratch folder, part of the name of the tests to run, and how many seconds those take that may be longer.
+ * WEAVE_TEST_OPTIONS are more options of the programs' JVM. WEAVE, if set, is the program whose report must read what is left.
  */
 public final class Suite {
     private static final int MANY = 600_000;
     private static Path scratch;
     private static String only;
+    private static int seconds;
     private static int passed;
     private static int failures;
-    private static int notRun;
-
-    /** What this machine cannot do. */
-    private static final class NotRun extends RuntimeException {
-        NotRun(String why) {
-            super(why);
-        }
-    }
 
     interface Case {
         void run(Path folder) throws Exception;
@@ -43,6 +38,7 @@ public final class Suite {
     public static void main(String[] arguments) throws Exception {
         scratch = Path.of(arguments[0]);
         only = arguments.length > 1 ? arguments[1] : "";
+        seconds = arguments.length > 2 ? Integer.parseInt(arguments[2]) : 3;
         boolean virtual = Runtime.version().feature() >= 21;
         test("threads", Suite::threads);
         test("exceptions", Suite::exceptions);
@@ -70,13 +66,26 @@ public final class Suite {
         test("two class loaders", Suite::loaders);
         test("symbols", Suite::symbols);
         test("module path", Suite::module);
+        test("interrupts while the file grows", Suite::interruptedGrowth);
+        test("no memory while the file grows", Suite::noMemory);
+        if (Runtime.version().feature() < 20) {
+            test("stopped threads", Suite::stopped);
+        }
+        test("truncated trace", Suite::truncated);
+        test("first hook in an overflow", Suite::firstInOverflow);
+        test("losses at the end", Suite::lateLosses);
+        test("thread numbers beyond 2^31", Suite::manyNumbers);
+        test("samples of the process", Suite::samples);
+        test("late code", Suite::late);
+        test("web application", Suite::webApplication);
+        test("limits of containers", Suite::containerLimits);
+        test("default limit", Suite::defaultLimit);
+        test("patterns, modes, traces to keep", Suite::patterns);
+        test("block and a heartbeat", Suite::blockHeartbeat);
         if (virtual) {
             test("100,000 virtual threads", Suite::virtualThreads);
             test("virtual threads at full speed", Suite::mixed);
             test("virtual threads, drop", Suite::mixedDrop);
-        }
-        if (notRun > 0) {
-            System.out.println(notRun + " not run (see above)");
         }
         System.out.println(passed + " passed, " + failures + " failed");
         if (failures > 0 || passed == 0) {
@@ -93,10 +102,8 @@ public final class Suite {
         String verdict = "ok";
         try {
             body.run(folder);
+            report(folder);
             passed++;
-        } catch (NotRun t) {
-            notRun++;
-            verdict = "NOT RUN: " + t.getMessage();
         } catch (Throwable t) {
             failures++;
             verdict = "FAILED";
@@ -105,6 +112,24 @@ public final class Suite {
         System.out.printf("%-32s %s (%d ms)%n", name, verdict, (System.nanoTime() - start) / 1_000_000);
         try (Stream<Path> all = Files.walk(folder)) {
             all.sorted((a, b) -> b.compareTo(a)).forEach(p -> p.toFile().delete());
+        }
+    }
+
+    /** The traces that a test leaves must be readable, and be said to be a program's. */
+    private static void report(Path folder) throws Exception {
+        if (System.getenv("WEAVE") == null) {
+            return;
+        }
+        List<Path> traces;
+        try (Stream<Path> all = Files.walk(folder)) {
+            traces = all.filter(p -> p.toString().endsWith(".wtrace") && p.toFile().length() > 65_536).toList();
+        }
+        for (Path trace : traces) {
+            Path out = folder.resolve("report");
+            Process process = new ProcessBuilder(System.getenv("WEAVE"), "report", "--limit", "5", trace.toString())
+                .redirectErrorStream(true).redirectOutput(out.toFile()).start();
+            check(process.waitFor() == 0, "weave report " + trace + ": " + Files.readString(out));
+            check(Files.readString(out).contains(" calls"), Files.readString(out));
         }
     }
 
@@ -130,7 +155,7 @@ public final class Suite {
         long start = System.nanoTime();
         Process process = builder.start();
         // Some start 100,000 threads, on machines that may be busy with other things.
-        if (!process.waitFor(240, TimeUnit.SECONDS)) {
+        if (!process.waitFor(240 + seconds, TimeUnit.SECONDS)) {
             process.destroyForcibly();
             throw new AssertionError("the program hangs");
         }
@@ -164,7 +189,7 @@ public final class Suite {
         equal(300_000L, t.named("α").events(), "records of the thread α");
         equal(2, t.named("b".repeat(200)).flags, "flags of a daemon");
         equal(2_000L, t.named("main").events(), "records of main");
-        equal(3, t.flags, "flags: ended, all symbols");
+        equal(1, t.flags, "flags: ended; no symbols");
         equal("Programs threads", t.command, "command");
         check(t.lost == 0 && t.failures == 0 && t.overwritten == 0, "nothing lost");
         long last = t.named("main").all().get(1_999).time();
@@ -186,8 +211,9 @@ public final class Suite {
             "Programs$Unruly:@1"), described, "descriptions");
         equal(5 + 2 + 2 + 2 + 4L, (long) errors.size(), "errors");
         check(t.named("main").all().stream().noneMatch(e -> e.id() == 77), "what getMessage calls is not recorded");
-        // The hooks that the endless getMessage calls may fail where the stack ends; they would not have recorded.
-        equal(0L, t.lost, "lost");
+        // A hook that the endless getMessage calls may fail where the stack ends, before it knows that it would not have
+        // recorded. It counts itself as lost, and as failed.
+        check(t.lost <= 10 && t.lost == t.failures, "lost " + t.lost + ", failures " + t.failures);
     }
 
     private static void gap(Path folder) throws Exception {
@@ -196,6 +222,28 @@ public final class Suite {
         List<TraceReader.Event> all = t.named("main").all();
         long took = all.get(1).time() - all.get(0).time();
         check(took >= 1_200_000_000L && took < 4_000_000_000L, "1.2 s were " + took);
+    }
+
+    private static void samples(Path folder) throws Exception {
+        TraceReader t = run(folder, "busy", "-Dweave.trace.sample=20");
+        t.allBalanced();
+        equal(1, t.threads.size(), "the library's own thread is none of the program's");
+        check(t.samples.size() >= 3, t.samples.size() + " samples");
+        for (int i = 0; i < t.samples.size(); i++) {
+            Map<Integer, Long> sample = t.samples.get(i);
+            check(sample.keySet().containsAll(Set.of(1, 2, 3, 4, 5, 6, 7, 11, 12, 13, 14)), "metrics " + sample.keySet());
+            check(sample.get(2) > 10_000_000 && sample.get(3) <= sample.get(4), "memory " + sample);
+            check(sample.get(7) >= 3 && sample.get(12) > 300, "threads and classes " + sample);
+            for (int grows : i == 0 ? new int[0] : new int[] {0, 1, 5, 6, 11, 13, 14}) {
+                check(sample.get(grows) >= t.samples.get(i - 1).get(grows), "metric " + grows + " shrinks");
+            }
+        }
+        Map<Integer, Long> first = t.samples.get(0);
+        Map<Integer, Long> last = t.samples.get(t.samples.size() - 1);
+        check(last.get(1) - first.get(1) > 1_000_000, "CPU time grows: " + first + last);
+        check(last.get(5) > first.get(5), "collections are counted: " + first + last);
+        Files.delete(folder.resolve("t.wtrace"));
+        equal(List.of(), run(folder, "busy", "-Dweave.trace.sample=off").samples, "samples when off");
     }
 
     private static void ring(Path folder) throws Exception {
@@ -296,12 +344,12 @@ public final class Suite {
     private static void diskFull(Path folder) throws Exception {
         Path disk = Files.createDirectory(folder.resolve("disk"));
         if (!system("mount", "-t", "tmpfs", "-o", "size=2m", "none", disk.toString())) {
-            throw new NotRun("mounting a small disk to fill needs root");
+            throw new AssertionError("a small disk to fill cannot be mounted (test.sh makes a namespace for it)");
         }
         try {
             for (String policy : List.of("ring", "drop", "block")) {
                 Result r = finish(folder, command(folder, "many", "-Dweave.trace=" + disk + "/t.wtrace",
-                    "-Dweave.trace.block=100", "-Dweave.trace.policy=" + policy));
+                    "-Dweave.trace.limit=1g", "-Dweave.trace.block=100", "-Dweave.trace.policy=" + policy));
                 TraceReader t = new TraceReader(disk.resolve("t.wtrace"));
                 equal((long) MANY, t.events() + t.lost, "recorded and lost, " + policy);
                 check(t.size > 1 << 20 && t.lost > 0, "it used what there was: " + t.size);
@@ -309,7 +357,8 @@ public final class Suite {
                 Files.delete(disk.resolve("t.wtrace"));
             }
             Files.write(disk.resolve("fill"), new byte[(2 << 20) - 8_192]);
-            Result r = finish(folder, command(folder, "many", "-Dweave.trace=" + disk + "/t.wtrace"));
+            Result r = finish(folder, command(folder, "many", "-Dweave.trace=" + disk + "/t.wtrace",
+                "-Dweave.trace.limit=1g"));
             check(r.err.matches("weave: cannot write the trace .*: No space left on device; the program runs on without"
                 + " it\n"), r.err);
             check(!Files.exists(disk.resolve("t.wtrace")), "no empty file is left");
@@ -320,18 +369,15 @@ public final class Suite {
 
     private static void readOnly(Path folder) throws Exception {
         Path disk = Files.createDirectory(folder.resolve("disk"));
-        boolean mounted = system("mount", "-t", "tmpfs", "-o", "ro,size=1m", "none", disk.toString());
-        if (!mounted) {
-            check(disk.toFile().setWritable(false), "chmod");
+        if (!system("mount", "-t", "tmpfs", "-o", "ro,size=1m", "none", disk.toString())) {
+            throw new AssertionError("a disk that is read only cannot be mounted (test.sh makes a namespace for it)");
         }
         try {
-            Result r = finish(folder, command(folder, "many", "-Dweave.trace=" + disk));
-            check(r.err.matches("weave: cannot write the trace .*/weave-\\d+.wtrace: (Read-only file system|Permission"
-                + " denied); the program runs on without it\n"), r.err);
+            Result r = finish(folder, command(folder, "many", "-Dweave.trace=" + disk, "-Dweave.trace.limit=1g"));
+            check(r.err.matches("weave: cannot write the trace .*/weave-\\d+.wtrace: Read-only file system; the program"
+                + " runs on without it\n"), r.err);
         } finally {
-            if (mounted) {
-                system("umount", "-l", disk.toString());
-            }
+            system("umount", "-l", disk.toString());
         }
         Files.write(folder.resolve("file"), new byte[1]);
         Result r = finish(folder, command(folder, "one", "-Dweave.trace=" + folder + "/file/x/t.wtrace"));
@@ -349,7 +395,9 @@ public final class Suite {
         equal("x-" + t.pid + ".wtrace", files.get(0).getFileName().toString(), "name");
         run(folder, "one");
         byte[] first = Files.readAllBytes(folder.resolve("t.wtrace"));
-        run(folder, "one");
+        String taken = finish(folder, command(folder, "one")).err;
+        equal("weave: " + folder + "/t.wtrace exists, so this run records to " + folder
+            + "/t-2.wtrace (%p or %t in WEAVE_TRACE keep runs apart)\n", taken, "a taken name");
         check(Arrays.equals(first, Files.readAllBytes(folder.resolve("t.wtrace"))), "the first file is as it was");
         equal(6L, new TraceReader(folder.resolve("t-2.wtrace")).events(), "records of the second file");
         // The default, and the environment; the property wins.
@@ -382,6 +430,7 @@ public final class Suite {
         equal("weave: weave.trace.policy: \"sometimes\" is not ring, drop or block; ring is used\n", r.err, "message");
         equal(1L << 20, new TraceReader(folder.resolve("t.wtrace")).size, "size");
         for (String limit : List.of("many", "-1", "k", "99999999999g")) {
+            Files.delete(folder.resolve("t.wtrace"));
             r = finish(folder, command(folder, "one", "-Dweave.trace.limit=" + limit));
             equal("weave: weave.trace.limit: \"" + limit + "\" is not a size such as 512m; 1g is used\n", r.err, "message");
         }
@@ -393,7 +442,7 @@ public final class Suite {
         check(list(folder).isEmpty(), "no file");
         List<String> loaded = Files.readAllLines(folder.resolve("loaded")).stream().filter(l -> l.contains(" weave.runtime.")).map(
             l -> l.replaceAll(".* weave\\.runtime\\.(\\w+) .*", "$1")).toList();
-        equal(List.of("Hooks", "Settings"), loaded, "classes loaded");
+        equal(List.of("Hooks", "Switch", "Settings"), loaded, "classes loaded");
         ProcessBuilder b = command(folder, "noThreadLeft", "default");
         b.environment().put("WEAVE_TRACE", "off");
         finish(folder, b);
@@ -464,7 +513,7 @@ public final class Suite {
         t.allBalanced();
         equal(20_000, t.threads.size(), "threads");
         equal(20_000 * 12L, t.events(), "records");
-        check(t.size <= 8 << 20, "size: " + t.size);
+        check(t.size <= 16 << 20, "size: " + t.size); // as far as it is mapped
         check(t.threads.values().stream().allMatch(x -> x.name.startsWith("Thread-")), "names");
     }
 
@@ -540,7 +589,10 @@ public final class Suite {
             }
             equal((thread.name.equals("main") ? 6_000 : 60) + 2, all.size() - start, "records after the storm");
         }
-        equal(t.lost, t.lostInThreads(), "LOST escapes against the header");
+        // Where the stack ended before a thread had a lane, only the header counts.
+        check(t.lostInThreads() <= t.lost && t.lost - t.lostInThreads() <= t.failures, "lost " + t.lost + ", "
+            + t.lostInThreads());
+        equal(t.lost, t.lostDeep, "lost for want of stack");
         // One hook that fails can lose two records.
         check(2 * t.failures >= t.lost, "failures " + t.failures + ", lost " + t.lost);
         check(t.events() > 10_000, "records " + t.events());
@@ -557,17 +609,16 @@ public final class Suite {
 
     private static void loaders(Path folder) throws Exception {
         Result r = finish(folder, command(folder, "loaders"));
-        check(r.err.isEmpty(), r.err);
+        check(r.err.contains("t-2.wtrace") && r.err.lines().count() == 1, r.err);
         equal(600L, new TraceReader(folder.resolve("t.wtrace")).events(), "records of the first");
         TraceReader second = new TraceReader(folder.resolve("t-2.wtrace"));
         equal(606L, second.events(), "records of the second");
-        equal(3, second.flags, "flags of the second");
+        equal(0, second.flags, "a copy of the library that can go holds no shutdown hook");
     }
 
     private static void symbols(Path folder) throws Exception {
-        byte[] big = new byte[200_001];
-        new java.util.Random(1).nextBytes(big);
-        byte[] small = "WSYM and so on".getBytes(StandardCharsets.UTF_8);
+        byte[] big = map(200_001, 1, 2, 300);
+        byte[] small = map(0, -3);
         Path a = Files.createDirectories(folder.resolve("a/META-INF/weave"));
         Files.write(a.resolve("symbols"), big);
         Path jar = folder.resolve("b.jar");
@@ -588,6 +639,298 @@ public final class Suite {
         Files.delete(folder.resolve("t.wtrace"));
         t = run(folder, "many", "-cp", path, "-Dweave.trace.limit=256k");
         equal(1, t.flags, "flags");
+    }
+
+    /** A symbols map of these methods; random bytes make it as large as asked. */
+    static byte[] map(int size, int... ids) throws Exception {
+        java.io.ByteArrayOutputStream entries = new java.io.ByteArrayOutputStream();
+        java.util.Random random = new java.util.Random(1);
+        entries.write(2);
+        text(entries, "com.acme.Type".getBytes());
+        text(entries, new byte[0]);
+        int last = 0;
+        for (int id : ids) {
+            entries.write(3);
+            number(entries, id - last);
+            last = id;
+            text(entries, ("m" + id).getBytes());
+            text(entries, "()V".getBytes());
+            number(entries, 7);
+        }
+        while (entries.size() < size) {
+            byte[] noise = new byte[1_000];
+            random.nextBytes(noise);
+            entries.write(7);
+            number(entries, 1);
+            text(entries, noise);
+        }
+        byte[] raw = entries.toByteArray();
+        java.util.zip.Deflater deflater = new java.util.zip.Deflater(6, true);
+        deflater.setInput(raw);
+        deflater.finish();
+        byte[] packed = new byte[raw.length + 1_000];
+        int n = deflater.deflate(packed);
+        java.util.zip.CRC32 crc = new java.util.zip.CRC32();
+        crc.update(raw);
+        ByteBuffer out = ByteBuffer.allocate(28 + n).order(ByteOrder.LITTLE_ENDIAN);
+        out.put("WSYM".getBytes()).putInt(1).putInt(ids.length).putInt(1);
+        out.putInt(raw.length).putInt((int) crc.getValue()).putInt(n).put(packed, 0, n);
+        return out.array();
+    }
+
+    private static void number(java.io.ByteArrayOutputStream out, int value) {
+        while (value >>> 7 != 0) {
+            out.write(value & 0x7F | 0x80);
+            value >>>= 7;
+        }
+        out.write(value);
+    }
+
+    private static void text(java.io.ByteArrayOutputStream out, byte[] bytes) {
+        number(out, bytes.length);
+        out.writeBytes(bytes);
+    }
+
+    private static void interruptedGrowth(Path folder) throws Exception {
+        Result r = finish(folder, command(folder, "interruptedGrowth", "-Dweave.trace.limit=3g", "-Dtest.seconds=" + seconds));
+        equal("", r.err, "messages");
+        long calls = Long.parseLong(r.out.lines().findFirst().orElseThrow());
+        HeaderOnly t = new HeaderOnly(folder.resolve("t.wtrace"));
+        equal(0L, t.lost, "lost");
+        check(t.size > calls * 48, "the file has grown: " + t.size + " for " + calls + " calls");
+    }
+
+    private static void noMemory(Path folder) throws Exception {
+        TraceReader t = run(folder, "noMemory", "-Xmx24m", "-XX:+UseSerialGC", "-Dweave.trace.limit=256m");
+        equal(6 * 450_000L, t.events() + t.lost, "recorded and lost");
+        check(t.lost > 0, "there was memory all the time");
+        equal(1_200_000L, t.named("after").events(), "records once there was memory again");
+    }
+
+    /** Of files that are too large to be read. */
+    private static final class HeaderOnly {
+        final long size;
+        final long lost;
+
+        HeaderOnly(Path path) throws Exception {
+            size = Files.size(path);
+            try (FileChannel file = FileChannel.open(path)) {
+                ByteBuffer b = ByteBuffer.allocate(128).order(ByteOrder.LITTLE_ENDIAN);
+                file.read(b);
+                lost = b.getLong(48);
+            }
+        }
+    }
+
+    private static void stopped(Path folder) throws Exception {
+        Result r = finish(folder, command(folder, "stopped", "-Dweave.trace.limit=64m"));
+        equal("", r.err, "messages");
+        TraceReader t = new TraceReader(folder.resolve("t.wtrace"));
+        check(t.named("main").events() == 6_000, "main is recorded");
+    }
+
+    private static void truncated(Path folder) throws Exception {
+        for (int length : new int[] {0, 65_536, 1 << 20, 300_000, 4_096, 4_097}) {
+            int escaped = 0;
+            String compilers = length % 2 == 0 ? "default" : "-XX:TieredStopAtLevel=1";
+            Result r;
+            do {
+                r = finish(folder, command(folder, "truncated", "-Dtest.length=" + length, "-Dtest.wait=" + (300 + length % 999),
+                    "-Dweave.trace=" + folder + "/t.wtrace", compilers));
+                Files.delete(folder.resolve("t.wtrace"));
+                // A thread that the system took off its processor between writing a word and reading it again finds the page
+                // gone in the reading, whose result HotSpot makes up: it may be right, and the fault comes later.
+            } while (r.err.contains("InternalError") && ++escaped < 3);
+            check(r.err.startsWith("weave: the trace cannot grow: ") && r.err.lines().count() == 1, "cut to " + length + ": " + r.err);
+        }
+    }
+
+    private static void firstInOverflow(Path folder) throws Exception {
+        TraceReader t = run(folder, "firstInOverflow", "-Xss512k");
+        equal(6_000L, t.named("main").events(), "records of main");
+        check(t.lost > 0 && t.lost == t.lostDeep, "the first were counted: " + t.lost + ", " + t.lostDeep);
+    }
+
+    private static void lateLosses(Path folder) throws Exception {
+        Result r = finish(folder, command(folder, "lateLosses", "-Dweave.trace.limit=256k", "-Dweave.trace.policy=drop"));
+        TraceReader t = new TraceReader(folder.resolve("t.wtrace"));
+        check(t.lost > 100_000, "lost: " + t.lost + r.err);
+        check(t.lost <= t.lostInThreads(), "lost twice: " + t.lost + ", in the threads " + t.lostInThreads());
+    }
+
+    private static void manyNumbers(Path folder) throws Exception {
+        TraceReader t = run(folder, "manyNumbers");
+        t.allBalanced();
+        equal(81, t.threads.size(), "threads");
+        equal(81L - 1, t.threads.values().stream().filter(x -> x.events() == 30_000).count(), "whole threads");
+    }
+
+    private static Path plug(Path folder, String name, int id, byte[] map, boolean jar) throws Exception {
+        Path root = Files.createDirectories(folder.resolve(name));
+        Path classes = Stream.of(System.getProperty("java.class.path").split(":")).map(Path::of).filter(
+            p -> Files.exists(p.resolve("Plug.class"))).findFirst().orElseThrow();
+        java.util.Map<String, byte[]> members = new java.util.TreeMap<>();
+        // Under another path than the class path's, which would come first.
+        members.put("Plug.class", Files.readAllBytes(classes.resolve("Plug.class")));
+        members.put("id.txt", Integer.toString(id).getBytes());
+        if (map != null) {
+            members.put("META-INF/weave/symbols", map);
+        }
+        if (jar) {
+            Path file = folder.resolve(name + ".jar");
+            try (java.util.zip.ZipOutputStream zip = new java.util.zip.ZipOutputStream(Files.newOutputStream(file))) {
+                for (var m : members.entrySet()) {
+                    zip.putNextEntry(new java.util.zip.ZipEntry(m.getKey()));
+                    zip.write(m.getValue());
+                }
+            }
+            return file;
+        }
+        for (var m : members.entrySet()) {
+            Path file = root.resolve(m.getKey());
+            Files.createDirectories(file.getParent());
+            Files.write(file, m.getValue());
+        }
+        return root;
+    }
+
+    private static void late(Path folder) throws Exception {
+        byte[] own = map(0, 1, 2, -3);
+        Path a = plug(folder, "a", 71, map(0, 71), true);
+        Path b = plug(folder, "b", 72, map(0, 70, 72), false);
+        Path none = plug(folder, "c", 73, null, true);
+        Path first = Files.createDirectories(folder.resolve("own/META-INF/weave"));
+        Files.write(first.resolve("symbols"), own);
+        // Without Plug: the loaders of the plug-ins ask their parent first.
+        Path classes = Files.createDirectory(folder.resolve("classes"));
+        String path = "";
+        for (String entry : System.getProperty("java.class.path").split(":")) {
+            if (Files.exists(Path.of(entry).resolve("Plug.class"))) {
+                system("cp", "-r", entry + "/.", classes.toString());
+                Files.delete(classes.resolve("Plug.class"));
+                entry = classes.toString();
+            }
+            path += entry + ":";
+        }
+        path += folder.resolve("own");
+        TraceReader t = run(folder, "late", "-cp", path, "-Dtest.late=" + a + ":" + b);
+        equal(3, t.symbols.size(), "maps");
+        equal(3, t.flags, "all have names");
+        Files.delete(folder.resolve("t.wtrace"));
+        t = run(folder, "late", "-cp", path, "-Dtest.late=" + none);
+        equal(1, t.flags, "one has no name");
+        Files.delete(folder.resolve("t.wtrace"));
+        t = run(folder, "late", "-cp", path, "-Dtest.late=" + none + ":" + a);
+        equal(2, t.symbols.size(), "maps");
+        equal(1, t.flags, "one has no name");
+    }
+
+    private static void webApplication(Path folder) throws Exception {
+        Result r = finish(folder, command(folder, "webApplication"));
+        equal("", r.err, "messages");
+        TraceReader t = new TraceReader(folder.resolve("t.wtrace"));
+        equal(70_000L * 6, t.events(), "records");
+        t.allBalanced();
+    }
+
+    private static void containerLimits(Path folder) throws Exception {
+        Path root = folder.resolve("root");
+        Path group = Files.createDirectories(root.resolve("sys/fs/cgroup/a/b"));
+        Files.createDirectories(root.resolve("proc/self"));
+        Files.writeString(root.resolve("proc/self/cgroup"), "0::/a/b\n");
+        Files.writeString(group.resolve("memory.max"), "max\n");
+        equal((1L << 30) + " by 1", weave.runtime.Access.containerLimit(1L << 30, root.toFile()), "no limit");
+        Files.writeString(group.getParent().resolve("memory.max"), (256 << 20) + "\n");
+        Files.writeString(group.getParent().resolve("memory.current"), (56 << 20) + "\n");
+        equal((50L << 20) + " by 3", weave.runtime.Access.containerLimit(1L << 30, root.toFile()), "what is left, above");
+        Files.writeString(group.resolve("memory.max"), (64 << 20) + "\n");
+        Files.writeString(group.resolve("memory.current"), "0\n");
+        equal((16L << 20) + " by 3", weave.runtime.Access.containerLimit(1L << 30, root.toFile()), "a quarter");
+        Path v1 = Files.createDirectories(root.resolve("sys/fs/cgroup/memory"));
+        Files.writeString(root.resolve("proc/self/cgroup"), "12:cpu,cpuacct:/x\n5:memory:/docker/abc\n");
+        Files.writeString(v1.resolve("memory.limit_in_bytes"), "9223372036854771712\n");
+        Files.writeString(v1.resolve("memory.usage_in_bytes"), "5\n");
+        equal((1L << 30) + " by 1", weave.runtime.Access.containerLimit(1L << 30, root.toFile()), "the kernel's \"no limit\"");
+        Files.writeString(v1.resolve("memory.limit_in_bytes"), (400 << 20) + "\n");
+        equal(((400L << 20) - 5) / 4 + " by 3", weave.runtime.Access.containerLimit(1L << 30, root.toFile()), "version 1");
+    }
+
+    private static void defaultLimit(Path folder) throws Exception {
+        Path disk = Files.createDirectory(folder.resolve("disk"));
+        if (!system("mount", "-t", "tmpfs", "-o", "size=12m", "none", disk.toString())) {
+            throw new AssertionError("a small disk cannot be mounted (test.sh makes a namespace for it)");
+        }
+        try {
+            Result r = finish(folder, command(folder, "many", "-Dweave.trace=" + disk + "/t.wtrace"));
+            equal("weave: the trace's limit is 6m, half of the free room of its file system; WEAVE_TRACE_LIMIT sets another\n",
+                r.err, "message");
+            TraceReader t = new TraceReader(disk.resolve("t.wtrace"));
+            equal(6L << 20, t.limit, "limit");
+            equal(2, t.limitSetBy, "who set it");
+            Files.delete(disk.resolve("t.wtrace"));
+            Files.write(disk.resolve("fill"), new byte[11 << 20]);
+            r = finish(folder, command(folder, "many", "-Dweave.trace=" + disk + "/t.wtrace"));
+            check(r.err.startsWith("weave: no trace is written: its limit would be "), r.err);
+            check(!Files.exists(disk.resolve("t.wtrace")), "no file");
+        } finally {
+            system("umount", "-l", disk.toString());
+        }
+    }
+
+    private static void patterns(Path folder) throws Exception {
+        finish(folder, command(folder, "one", "-Dweave.trace=sub/a%%-%h-%t-%p.wtrace"));
+        Path made = list(folder.resolve("sub")).get(0);
+        check(made.getFileName().toString().matches("a%-[A-Za-z0-9._-]+-\\d{8}-\\d{6}-\\d+\\.wtrace"), made.toString());
+        equal("rw-------", java.nio.file.attribute.PosixFilePermissions.toString(Files.getPosixFilePermissions(made)), "mode");
+        equal("rwx------", java.nio.file.attribute.PosixFilePermissions.toString(Files.getPosixFilePermissions(made.getParent())),
+            "mode of a folder");
+        // Others of the pattern, older: traces and not, ended or killed, one still written.
+        Path keep = Files.createDirectory(folder.resolve("keep"));
+        Files.writeString(keep.resolve("r-17.wtrace"), "not a trace");
+        Process live = command(folder, "killed", "-Dweave.trace=" + keep + "/r-%p.wtrace").redirectOutput(
+            ProcessBuilder.Redirect.PIPE).start();
+        equal("done", new BufferedReader(new InputStreamReader(live.getInputStream())).readLine(), "output");
+        for (int i = 0; i < 3; i++) {
+            finish(folder, command(folder, "one", "-Dweave.trace=" + keep + "/r-%p.wtrace"));
+        }
+        finish(folder, command(folder, "one", "-Dweave.trace=" + keep + "/other.wtrace"));
+        Process killed = command(folder, "killed", "-Dweave.trace=" + keep + "/r-%p.wtrace").redirectOutput(
+            ProcessBuilder.Redirect.PIPE).start();
+        equal("done", new BufferedReader(new InputStreamReader(killed.getInputStream())).readLine(), "output");
+        killed.destroyForcibly().waitFor();
+        equal(7, list(keep).size(), "files");
+        Result r = finish(folder, command(folder, "one", "-Dweave.trace=" + keep + "/r-%p.wtrace", "-Dweave.trace.keep=3"));
+        equal("", r.err, "messages");
+        List<Path> left = list(keep);
+        check(Files.exists(keep.resolve("r-17.wtrace")) && Files.exists(keep.resolve("other.wtrace"))
+            && Files.exists(keep.resolve("r-" + live.pid() + ".wtrace")), "kept: " + left);
+        equal(5, left.size(), "files left: " + left);
+        check(Files.exists(keep.resolve("r-" + killed.pid() + ".wtrace")), "the newest is kept: " + left);
+        live.destroyForcibly().waitFor();
+    }
+
+    /** The consumer is slow, but lives, and then dies: the program waits as long as it lives, and not much longer. */
+    private static void blockHeartbeat(Path folder) throws Exception {
+        Process process = command(folder, "many", "-Dweave.trace.limit=512k", "-Dweave.trace.policy=block",
+            "-Dweave.trace.block=300").start();
+        Path path = folder.resolve("t.wtrace");
+        for (int i = 0; i < 500 && (!Files.exists(path) || Files.size(path) < 512 << 10); i++) {
+            Thread.sleep(2);
+        }
+        try (RandomAccessFile file = new RandomAccessFile(path.toFile(), "rw")) {
+            MappedByteBuffer map = file.getChannel().map(FileChannel.MapMode.READ_WRITE, 0, file.length());
+            map.order(ByteOrder.LITTLE_ENDIAN);
+            map.putLong(8216, ProcessHandle.current().pid());
+            for (int i = 0; i < 30; i++) {
+                map.putLong(8224, map.getLong(8224) + 1);
+                Thread.sleep(50);
+            }
+            equal(0L, map.getLong(48), "lost while the consumer lives");
+            check(process.isAlive(), "the program waits for the consumer");
+        }
+        check(process.waitFor(3, TimeUnit.SECONDS), "the program does not wait for a dead consumer");
+        TraceReader t = new TraceReader(path);
+        equal((long) MANY, t.events() + t.lost, "recorded and lost");
     }
 
     /** The library as the named module it says it is. */

@@ -49,8 +49,13 @@ final class TraceReader {
     final long failures;
     final long end;
     final long limit;
+    final int limitSetBy;
+    final long lostDeep;
+    final long lostFailed;
     final String command;
     final Map<Integer, LogicalThread> threads = new TreeMap<>();
+    /** What the process used: values by metric; 0 is the time. */
+    final List<TreeMap<Integer, Long>> samples = new ArrayList<>();
     final Map<Integer, byte[]> symbols = new TreeMap<>();
     private final Map<Integer, Integer> symbolBytes = new TreeMap<>();
     private long lastSerial;
@@ -74,6 +79,10 @@ final class TraceReader {
         overwritten = b.getLong(56);
         failures = b.getLong(64);
         end = b.getLong(72);
+        limitSetBy = b.getInt(8192);
+        lostDeep = b.getLong(8200);
+        lostFailed = b.getLong(8208);
+        check(lostDeep >= 0 && lostFailed >= 0 && lostDeep + lostFailed <= lost, "losses by failures");
         command = new String(file, 84, b.getInt(80), StandardCharsets.UTF_8);
         TreeMap<Long, Integer> chunks = new TreeMap<>();
         for (int at = 65536; at + 65536 <= file.length; at += 65536) {
@@ -85,6 +94,7 @@ final class TraceReader {
         }
         lastSerial = chunks.isEmpty() ? 0 : chunks.lastKey();
         chunks.values().forEach(at -> chunk(b, at));
+        threads.values().removeIf(t -> (t.flags & 4) != 0 && t.events() == 0); // the library's own
         symbols.forEach((map, bytes) -> check(symbolBytes.get(map) == bytes.length, "symbols map " + map + " incomplete"));
     }
 
@@ -139,6 +149,13 @@ final class TraceReader {
                     message = text(b, p + 16 + n, b.getInt(p + 12));
                 }
                 case 5 -> segment.lost.add(new long[] {segment.events.size(), b.getLong(p + 8)});
+                case 8 -> {
+                    TreeMap<Integer, Long> sample = new TreeMap<>(Map.of(0, b.getLong(p + 8)));
+                    for (int i = 2; i <= payload; i++) {
+                        check(sample.put(b.get(p + 8 * i) & 0xFF, b.getLong(p + 8 * i) >>> 8) == null, "metric twice");
+                    }
+                    samples.add(sample);
+                }
                 case 6 -> check(payload == 0 && (p + 8 >= at + 65536 || b.getLong(p + 8) == 0), "END ends the data");
                 default -> check(false, "escape " + (word >>> 2 & 0x3F) + " at " + p);
             }

@@ -64,7 +64,7 @@ impl PatternError {
 pub enum Names {
     /// Types: names have segments; one without any is meant in every package.
     Types,
-    /// Annotations: types, of which .NET leaves out an `Attribute` at the end.
+    /// Annotations: types; in .NET an `Attribute` at the end may be left out.
     Annotations,
     /// Methods: the whole name is one segment.
     Methods,
@@ -216,6 +216,22 @@ impl Test {
     }
 }
 
+/// How type parameters are written.
+const TYPE_PARAMETERS: &str = "write a type parameter by its name, as in source: `T`, `T[]`";
+
+/// Whether the pattern of a parameter or of what is returned takes the position of a type parameter for its name: IL
+/// has `!0` and `!!0`, which here would be everything but a type named `0`.
+pub fn check_no_position(text: &str) -> Result<(), PatternError> {
+    let digits = text.strip_prefix('!').unwrap_or_default();
+    match digits.starts_with(|c: char| c.is_ascii_digit()) {
+        true => {
+            let what = "the position of a type parameter";
+            Err(PatternError::new(0..text.len(), what).help(TYPE_PARAMETERS))
+        }
+        false => Ok(()),
+    }
+}
+
 /// Mistakes that have a better spelling.
 fn check(text: &str, names: Names) -> Result<(), PatternError> {
     if text.is_empty() {
@@ -247,6 +263,12 @@ fn check(text: &str, names: Names) -> Result<(), PatternError> {
         );
     }
     if !names.are_flat() {
+        if let Some(at) = text.find('!') {
+            return Err(
+                PatternError::new(at..at + 1, "`!` stands in front of a pattern alone")
+                    .help(TYPE_PARAMETERS),
+            );
+        }
         if let Some(at) = text.find("..") {
             let help = text.replace("..", ".**.").replace("**.*", "**");
             return Err(PatternError::new(at..at + 2, "`..` stands for parameters")
@@ -311,7 +333,7 @@ fn compile_regex(text: &str) -> Result<meta::Regex, PatternError> {
         })
 }
 
-/// What a key says: patterns of which one must match, and patterns (`!`) of which none may.
+/// The value of a key: at least one of its patterns must match, and none of its patterns with `!`.
 #[derive(Clone, Debug, Default)]
 pub struct NameSet {
     include: Vec<Pattern>,
@@ -385,13 +407,13 @@ impl NameSet {
         })
     }
 
-    /// Texts of which an artifact that declares a name of this set must hold one; `None` where
+    /// An artifact that declares a name of this set holds at least one of these texts; `None` where
     /// there are no such texts.
     pub fn needles(&self) -> Option<Vec<&[u8]>> {
         self.each(Pattern::needle)
     }
 
-    /// Texts of which every name of this set, in the common form, holds one; `None` where there
+    /// Every name of this set, in the common form, holds one of these texts; `None` where there
     /// are no such texts.
     pub fn literals(&self) -> Option<Vec<&[u8]>> {
         self.each(Pattern::literal)

@@ -1,6 +1,6 @@
 //! Parameter lists: `int, java.lang.String, ..`.
 
-use super::{Name, NameSet, Names, PatternError};
+use super::{Name, NameSet, Names, PatternError, check_no_position};
 use std::ops::Range;
 
 /// Most elements of one list; the states of a match fit into one number.
@@ -55,6 +55,7 @@ impl Params {
                         .help("write the list as one string, or each type as an element"),
                 );
             }
+            check_no_position(text)?;
             let mut set = NameSet::default();
             set.add(text, Names::Types)?;
             Element::Type(set)

@@ -122,7 +122,7 @@ enum Bound {
     Prefix(Vec<u64>),
 }
 
-/// What `version` says: ranges of which one must hold, and ranges (`!`) of which none may.
+/// The key `version`: at least one of its ranges must hold, and none of its ranges with `!`.
 #[derive(Clone, Debug, Default)]
 pub struct VersionSet {
     include: Vec<Vec<Bound>>,

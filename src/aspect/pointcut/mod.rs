@@ -12,6 +12,7 @@ use crate::aspect::pattern::name::Name;
 use crate::aspect::pattern::{Hits, NameSet};
 use crate::aspect::rules::Rules;
 use crate::aspect::rules::model::{Aspect, KindFit, Selector};
+use crate::error::Place;
 use crate::mapping::{self, Mapping};
 use prefilter::Prefilter;
 use restored::Restored;
@@ -42,6 +43,8 @@ pub struct Hierarchy {
 pub struct Idle {
     /// The aspect's name.
     pub aspect: String,
+    /// Where it stands.
+    pub place: Place,
     /// Why the methods that it matched were left out; none if it matched no method at all.
     pub reasons: Vec<Reason>,
 }
@@ -75,7 +78,6 @@ const RUNTIME: [&[u8]; 2] = [b"weave.runtime.", b"Weave.Runtime."];
 /// One table of a rule, on the way from artifact to method.
 #[derive(Clone, Copy)]
 struct Clause<'a> {
-    /// Which aspect it is of.
     aspect: usize,
     exclude: bool,
     selector: &'a Selector,
@@ -174,11 +176,6 @@ impl Matcher {
         }
     }
 
-    /// Names of the aspects that have matched no method so far.
-    pub fn unmatched(&self) -> Vec<String> {
-        self.idle().into_iter().map(|idle| idle.aspect).collect()
-    }
-
     /// The aspects that have put a hook nowhere so far, and why, in the order of the rules.
     pub fn idle(&self) -> Vec<Idle> {
         self.aspects
@@ -188,6 +185,7 @@ impl Matcher {
             .filter(|(_, outcome)| outcome & WOVEN == 0)
             .map(|(aspect, outcome)| Idle {
                 aspect: aspect.name.clone(),
+                place: aspect.place.clone(),
                 reasons: REASONS
                     .into_iter()
                     .enumerate()
@@ -196,6 +194,20 @@ impl Matcher {
                     .collect(),
             })
             .collect()
+    }
+
+    /// The results of each aspect so far, as opaque bits; starts anew.
+    pub fn take_outcomes(&self) -> Vec<u32> {
+        (self.outcomes.iter())
+            .map(|outcome| outcome.swap(0, Ordering::Relaxed))
+            .collect()
+    }
+
+    /// Adds what [`Matcher::take_outcomes`] gave for the same rules.
+    pub fn add_outcomes(&self, outcomes: &[u32]) {
+        for (aspect, bits) in self.outcomes.iter().zip(outcomes) {
+            aspect.fetch_or(*bits, Ordering::Relaxed);
+        }
     }
 
     /// Notes what came of an aspect. Threads share the word: it is written once for each outcome,

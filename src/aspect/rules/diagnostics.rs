@@ -1,5 +1,6 @@
 //! Errors in a rules file, shown with the line and a caret.
 
+use crate::error::{Finding, Place};
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use std::ops::Range;
 
@@ -87,6 +88,30 @@ pub(super) fn render(
         out.push_str(&format!("\n\nand {more} more errors"));
     }
     out
+}
+
+/// The same one by one, for programs.
+pub(super) fn findings(source: &str, text: &str, diagnostics: &[Diagnostic]) -> Vec<Finding> {
+    let finding = |diagnostic: &Diagnostic| {
+        let help = diagnostic.help.iter().map(|help| format!("; {help}"));
+        Finding {
+            place: place(source, text, diagnostic.span.start),
+            message: format!("{}: {}", diagnostic.title, diagnostic.label)
+                + &help.collect::<String>(),
+        }
+    };
+    diagnostics.iter().map(finding).collect()
+}
+
+/// The line and column of a byte.
+pub(super) fn place(source: &str, text: &str, at: usize) -> Place {
+    let before = &text[..text.floor_char_boundary(at.min(text.len()))];
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    Place {
+        file: source.to_owned(),
+        line: before.matches('\n').count() as u32 + 1,
+        column: before[line_start..].chars().count() as u32 + 1,
+    }
 }
 
 /// The span, moved onto character boundaries of the text.

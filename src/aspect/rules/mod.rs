@@ -11,14 +11,18 @@ use model::Aspect;
 /// The text that `weave init` writes.
 pub const STARTER: &str = include_str!("../../../rules/starter.toml");
 
+/// The JSON schema of rules files.
+pub const SCHEMA: &str = include_str!("../../../rules/schema.json");
+
 /// In front of a pack's name where a file's is expected: `--rules pack:all`.
 pub const PACK_PREFIX: &str = "pack:";
 
 /// The ready-made rules of `/rules`: name and text.
-pub const PACKS: [(&str, &str); 3] = [
+pub const PACKS: [(&str, &str); 4] = [
     ("default", include_str!("../../../rules/default.toml")),
     ("all", include_str!("../../../rules/all.toml")),
     ("public-api", include_str!("../../../rules/public-api.toml")),
+    ("kotlin", include_str!("../../../rules/kotlin.toml")),
 ];
 
 /// One rules file, or several together. None match nothing.
@@ -39,10 +43,17 @@ impl Rules {
     /// `error: `.
     pub fn parse_coloured(source: &str, text: &str, colour: bool) -> Result<Rules> {
         match parse::parse(text) {
-            Ok(aspects) => Ok(Rules { aspects }),
-            Err(mut wrong) => Err(Error::usage(diagnostics::render(
-                source, text, &mut wrong, colour,
-            ))),
+            Ok(mut aspects) => {
+                for aspect in &mut aspects {
+                    aspect.place = diagnostics::place(source, text, aspect.start);
+                }
+                Ok(Rules { aspects })
+            }
+            Err(mut wrong) => {
+                let message = diagnostics::render(source, text, &mut wrong, colour);
+                let findings = diagnostics::findings(source, text, &wrong);
+                Err(Error::usage(message).with_findings(findings))
+            }
         }
     }
 

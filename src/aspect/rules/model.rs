@@ -5,6 +5,7 @@ use crate::aspect::joinpoint::{Access, Kinds};
 use crate::aspect::pattern::NameSet;
 use crate::aspect::pattern::params::Params;
 use crate::aspect::pattern::version::VersionSet;
+use crate::error::Place;
 
 /// One `[[aspect]]`: advice, and the pointcut that says where.
 #[derive(Clone, Debug)]
@@ -17,6 +18,10 @@ pub struct Aspect {
     pub excludes: Vec<Selector>,
     /// When hooks run, and which.
     pub advice: Advice,
+    /// Where in its file it begins, in bytes.
+    pub start: usize,
+    /// The same as a line.
+    pub place: Place,
 }
 
 /// One table of `match` or `exclude`: every key that is given must hold.
@@ -94,7 +99,6 @@ pub struct AccessSet {
 }
 
 impl AccessSet {
-    /// Adds one.
     pub fn add(&mut self, access: Access, exclude: bool) {
         let list = if exclude {
             &mut self.exclude

@@ -8,7 +8,8 @@ use super::words::nearest;
 use crate::aspect::advice::Advice;
 use crate::aspect::pattern::params::Params;
 use crate::aspect::pattern::version::VersionSet;
-use crate::aspect::pattern::{NameSet, Names, PatternError};
+use crate::aspect::pattern::{NameSet, Names, PatternError, check_no_position};
+use crate::error::Place;
 use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -19,9 +20,9 @@ const VERSION: u64 = 1;
 /// Largest file that is read; rules are written by people.
 const MAX_FILE: usize = 1 << 20;
 
-const FILE_KEYS: [&str; 2] = ["version", "aspect"];
-const ASPECT_KEYS: [&str; 5] = ["name", "match", "exclude", "advice", "hooks"];
-const SELECTOR_KEYS: [&str; 12] = [
+pub(super) const FILE_KEYS: [&str; 2] = ["version", "aspect"];
+pub(super) const ASPECT_KEYS: [&str; 5] = ["name", "match", "exclude", "advice", "hooks"];
+pub(super) const SELECTOR_KEYS: [&str; 12] = [
     "artifact",
     "version",
     "type",
@@ -267,6 +268,8 @@ impl<'t> Parser<'t> {
             matches: Vec::new(),
             excludes: Vec::new(),
             advice: Advice::ALL,
+            start: span.start,
+            place: Place::default(),
         };
         let mut name_span = span.clone();
         let mut hooks = Advice::ALL;
@@ -417,7 +420,11 @@ impl<'t> Parser<'t> {
     fn names(&mut self, key: &str, value: &Value<'t>, names: Names) -> Option<NameSet> {
         let mut set = NameSet::default();
         for text in self.strings(key, value) {
-            if let Err(e) = set.add(text.value, names) {
+            let checked = match key {
+                "returns" => check_no_position(text.value),
+                _ => Ok(()),
+            };
+            if let Err(e) = checked.and_then(|()| set.add(text.value, names)) {
                 self.bad_pattern(key, &text, e);
             }
         }

@@ -71,7 +71,7 @@ fn every_pack_parses() {
     );
     assert_eq!(
         Rules::pack("x").unwrap_err().to_string(),
-        "no rules pack is named `x`; there are default, all, public-api"
+        "no rules pack is named `x`; there are default, all, public-api, kotlin"
     );
 }
 
@@ -893,4 +893,105 @@ error: a section of Android's trace has a beginning and an end
    |
    = help: leave `advice` out where `hooks` is "android-trace"
 "#);
+}
+
+#[test]
+fn type_parameters_have_names() {
+    insta::assert_snapshot!(wrong(
+        "version = 1\n[[aspect]]\nname = 'a'\nmatch = [{ params = ['!!0[]'] }, { params = 'int, !1&' }, { params = 'List<!0>' }, { returns = '!0' }]",
+    ), @"
+    bad pattern in `params`
+     --> weave.toml:4:24
+      |
+    4 | match = [{ params = ['!!0[]'] }, { params = 'int, !1&' }, { params = 'List<!0>' }, { returns = '!0' }]
+      |                        ^ `!` stands in front of a pattern alone
+      |
+      = help: write a type parameter by its name, as in source: `T`, `T[]`
+
+    error: bad pattern in `params`
+     --> weave.toml:4:51
+      |
+    4 | match = [{ params = ['!!0[]'] }, { params = 'int, !1&' }, { params = 'List<!0>' }, { returns = '!0' }]
+      |                                                   ^^^ the position of a type parameter
+      |
+      = help: write a type parameter by its name, as in source: `T`, `T[]`
+
+    error: bad pattern in `params`
+     --> weave.toml:4:76
+      |
+    4 | match = [{ params = ['!!0[]'] }, { params = 'int, !1&' }, { params = 'List<!0>' }, { returns = '!0' }]
+      |                                                                            ^ `!` stands in front of a pattern alone
+      |
+      = help: write a type parameter by its name, as in source: `T`, `T[]`
+
+    error: bad pattern in `returns`
+     --> weave.toml:4:97
+      |
+    4 | match = [{ params = ['!!0[]'] }, { params = 'int, !1&' }, { params = 'List<!0>' }, { returns = '!0' }]
+      |                                                                                                 ^^ the position of a type parameter
+      |
+      = help: write a type parameter by its name, as in source: `T`, `T[]`
+    ");
+}
+
+#[test]
+fn the_schema_knows_the_keys_and_words_that_the_parser_knows() {
+    use super::model::{ACCESS_WORDS, ADVICE_WORDS, HOOKS_WORDS, KIND_WORDS};
+    use super::parse::{ASPECT_KEYS, FILE_KEYS, SELECTOR_KEYS};
+    let schema: serde_json::Value = serde_json::from_str(super::SCHEMA).unwrap();
+    let keys = |at: &str| -> Vec<&str> {
+        let properties = schema.pointer(at).unwrap().as_object().unwrap();
+        properties.keys().map(String::as_str).collect()
+    };
+    assert_eq!(keys("/properties"), FILE_KEYS);
+    assert_eq!(keys("/$defs/aspect/properties"), ASPECT_KEYS);
+    assert_eq!(keys("/$defs/selector/properties"), SELECTOR_KEYS);
+    let words = |at: &str| -> Vec<&str> {
+        let all = schema.pointer(at).unwrap().as_array().unwrap();
+        all.iter().map(|word| word.as_str().unwrap()).collect()
+    };
+    let first = |list: &[(&'static str, _)]| list.iter().map(|(word, _)| *word).collect::<Vec<_>>();
+    assert_eq!(
+        words("/$defs/aspect/properties/advice/anyOf/0/enum"),
+        first(&ADVICE_WORDS)
+    );
+    assert_eq!(
+        words("/$defs/aspect/properties/hooks/enum"),
+        first(&HOOKS_WORDS)
+    );
+    for (key, known) in [
+        ("access", ACCESS_WORDS.map(|(word, _)| word).to_vec()),
+        ("type-access", ACCESS_WORDS.map(|(word, _)| word).to_vec()),
+        ("kind", KIND_WORDS.map(|(word, _)| word).to_vec()),
+    ] {
+        let said = words(&format!("/$defs/selector/properties/{key}/anyOf/0/enum"));
+        let (plain, not): (Vec<&str>, Vec<&str>) =
+            said.into_iter().partition(|word| !word.starts_with('!'));
+        assert_eq!(plain, known);
+        assert_eq!(
+            not,
+            known
+                .iter()
+                .map(|word| format!("!{word}"))
+                .collect::<Vec<_>>()
+        );
+    }
+}
+
+/// Continuations come and go in Kotlin's coroutines; the functions that they stand for are what is asked for.
+#[test]
+fn a_suspend_function_is_not_what_makes_its_continuation() {
+    use crate::aspect::joinpoint::Kinds;
+    let is_async = |name: &str, descriptor: &str| {
+        Kinds::of_java(name, descriptor, false, false).intersects(Kinds::ASYNC)
+    };
+    let continuation = "Lkotlin/coroutines/Continuation;";
+    assert!(is_async(
+        "load",
+        &format!("(I{continuation})Ljava/lang/Object;")
+    ));
+    assert!(!is_async("<init>", &format!("({continuation})V")));
+    let create = format!("(Ljava/lang/Object;{continuation}){continuation}");
+    assert!(!is_async("create", &create));
+    assert!(!is_async("resumeAll", &format!("({continuation})V")));
 }

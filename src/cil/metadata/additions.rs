@@ -1,11 +1,12 @@
-//! What weaving adds to metadata: rows at the end of tables that need no order, strings, blobs, and
-//! fields, which go into the middle of their table. Tokens that exist stay valid, but for those of fields.
+//! Additions to metadata: rows at the end of unsorted tables, strings, blobs, and fields, which go into the middle of
+//! their table. Old tokens stay valid, except those of fields.
 
 use crate::cil::metadata::Metadata;
+use crate::cil::metadata::blob_set::BlobSet;
+use crate::cil::metadata::field_map::FieldMap;
 use crate::cil::metadata::heaps::put_compressed;
-use crate::cil::metadata::schema::{self, column, table};
+use crate::cil::metadata::schema::{self, table};
 use crate::cil::metadata::tables::token;
-use crate::cil::signatures::Signatures;
 use crate::error::{Error, Kind, Result};
 
 /// Most rows of a table: a token has 24 bits for them.
@@ -23,26 +24,25 @@ struct NewField {
 /// Additions to one file's metadata.
 #[derive(Clone)]
 pub struct Additions {
-    /// What goes behind `#Strings`, and where that begins.
+    /// New bytes behind `#Strings`, and where they begin.
     strings: Vec<u8>,
     string_base: u32,
-    /// What goes behind `#Blob`, and where that begins.
+    /// New bytes behind `#Blob`, and where they begin.
     blobs: Vec<u8>,
     blob_base: u32,
     /// Columns of the new rows of each table.
     rows: [Vec<u32>; 64],
-    /// Rows of each table, the new ones included; `Field` without.
+    /// Rows of each table with the new ones; `Field` without.
     counts: [u32; 64],
     /// Signatures that were added, and their tokens.
-    signatures: Signatures,
+    signatures: BlobSet,
     signature_tokens: Vec<u32>,
     fields: Vec<NewField>,
-    /// Fields cannot be added: the file has them in an order of its own (`FieldPtr`).
+    /// Fields cannot be added: the file orders them by `FieldPtr`.
     fixed_fields: bool,
 }
 
 impl Additions {
-    /// Nothing added yet.
     pub fn new(metadata: &Metadata<'_>) -> Additions {
         let base = |data: &[u8]| data.len() as u32;
         let mut additions = Additions {
@@ -53,7 +53,7 @@ impl Additions {
             strings: Vec::new(),
             blobs: Vec::new(),
             rows: std::array::from_fn(|_| Vec::new()),
-            signatures: Signatures::default(),
+            signatures: BlobSet::default(),
             signature_tokens: Vec::new(),
             fields: Vec::new(),
         };
@@ -67,7 +67,6 @@ impl Additions {
         additions
     }
 
-    /// Adds a string.
     pub fn string(&mut self, text: &str) -> u32 {
         let index = self.string_base + self.strings.len() as u32;
         self.strings.extend_from_slice(text.as_bytes());
@@ -75,7 +74,6 @@ impl Additions {
         index
     }
 
-    /// Adds a blob.
     pub fn blob(&mut self, bytes: &[u8]) -> u32 {
         let index = self.blob_base + self.blobs.len() as u32;
         put_compressed(&mut self.blobs, bytes.len() as u32);
@@ -96,7 +94,7 @@ impl Additions {
         Ok(token(table, *count))
     }
 
-    /// The token of a `StandAloneSig` with this signature; one of several that are alike.
+    /// The token of a `StandAloneSig` with this signature.
     pub fn stand_alone_sig(&mut self, signature: &[u8]) -> Result<u32> {
         if let Some(number) = self.signatures.add(signature) {
             return Ok(self.signature_tokens[number]);
@@ -107,15 +105,15 @@ impl Additions {
         Ok(token)
     }
 
-    /// Takes room for about so many signatures of locals.
+    /// Reserves memory for about so many signatures of locals.
     pub fn reserve_signatures(&mut self, count: usize) {
         self.signatures.reserve(count);
         self.signature_tokens.reserve(count);
     }
 
-    /// No more signatures are added: keeps what tells them apart no longer.
+    /// Frees the memory that finds equal signatures, once no more are added.
     pub fn close_signatures(&mut self) {
-        self.signatures = Signatures::default();
+        self.signatures = BlobSet::default();
         self.signature_tokens = Vec::new();
     }
 
@@ -134,27 +132,20 @@ impl Additions {
         token(table::FIELD, count + self.fields.len() as u32)
     }
 
-    /// Takes the field back that was added last, which no code may name.
+    /// Removes the last added field, which no code may name.
     pub fn remove_last_field(&mut self) {
         self.fields.pop();
     }
 
-    /// Whether tokens of fields change.
-    pub fn moves_fields(&self) -> bool {
-        !self.fields.is_empty()
-    }
-
-    /// What was added to `#Strings`.
     pub fn strings(&self) -> &[u8] {
         &self.strings
     }
 
-    /// What was added to `#Blob`.
     pub fn blobs(&self) -> &[u8] {
         &self.blobs
     }
 
-    /// What was added to heaps, by their names; nothing may be added any more.
+    /// The additions to heaps, by the heaps' names; nothing may be added afterwards.
     pub fn take_heaps(&mut self) -> [(&'static [u8], Vec<u8>); 2] {
         [
             (b"#Strings", std::mem::take(&mut self.strings)),
@@ -162,7 +153,7 @@ impl Additions {
         ]
     }
 
-    /// Rows of each table, with all that was added.
+    /// Rows of each table with all additions.
     pub fn counts(&self) -> [u32; 64] {
         let mut counts = self.counts;
         counts[usize::from(table::FIELD)] += self.fields.len() as u32;
@@ -175,110 +166,9 @@ impl Additions {
         self.rows[usize::from(table)].chunks_exact(columns)
     }
 
-    /// Where the fields go; asked once all are known.
+    /// The new rows of fields, once all are added.
     pub fn field_map(&self, metadata: &Metadata<'_>) -> Result<FieldMap> {
-        let tables = &metadata.tables;
-        let old = tables.rows(table::FIELD);
-        let mut added = Vec::with_capacity(self.fields.len());
-        for (number, field) in self.fields.iter().enumerate() {
-            // Behind the type's last field, in front of the next type's first.
-            let position = match tables.row(table::TYPE_DEF, field.ty + 1) {
-                Ok(next) => next.get(column::type_def::FIELD_LIST),
-                Err(_) => old + 1,
-            };
-            if position == 0 || position > old + 1 {
-                let what = format!("a type's fields end at {position} of {old}");
-                return Err(Error::new(Kind::Malformed, what));
-            }
-            added.push(Added {
-                ty: field.ty,
-                position,
-                number: number as u32,
-                columns: field.columns,
-            });
-        }
-        added.sort_by_key(|a| (a.position, a.ty, a.number));
-        let mut rows = vec![0; added.len()];
-        for (before, a) in added.iter().enumerate() {
-            rows[a.number as usize] = a.position + before as u32;
-        }
-        let mut types: Vec<u32> = added.iter().map(|a| a.ty).collect();
-        types.sort_unstable();
-        let mut moved = Vec::new();
-        if !added.is_empty() {
-            let mut before = added.iter().peekable();
-            let mut count = 0;
-            moved.extend((0..=old).map(|row| {
-                while before.next_if(|a| a.position <= row).is_some() {
-                    count += 1;
-                }
-                row + count
-            }));
-        }
-        Ok(FieldMap {
-            old,
-            moved,
-            added,
-            rows,
-            types,
-        })
-    }
-}
-
-/// A field that goes in front of the old row `position`.
-#[derive(Clone, Copy, Debug)]
-struct Added {
-    ty: u32,
-    position: u32,
-    number: u32,
-    columns: [u32; 3],
-}
-
-/// Old rows of `Field` to new ones.
-pub struct FieldMap {
-    old: u32,
-    /// The new row of each old one, if any moves: code names them by the hundred thousand.
-    moved: Vec<u32>,
-    /// Ascending by position and type.
-    added: Vec<Added>,
-    /// The new row of each added field, in the order in which they were added.
-    rows: Vec<u32>,
-    /// The types that fields were added to, ascending, each as often as it got one.
-    types: Vec<u32>,
-}
-
-impl FieldMap {
-    /// Whether rows stay what they are.
-    pub fn is_empty(&self) -> bool {
-        self.added.is_empty()
-    }
-
-    /// How many rows are added.
-    pub fn added(&self) -> usize {
-        self.added.len()
-    }
-
-    /// The new row of an old one, or of an added field. 0 stays 0.
-    #[inline]
-    pub fn row(&self, row: u32) -> u32 {
-        if row > self.old {
-            let added = self.rows.get((row - self.old) as usize - 1);
-            return added.copied().unwrap_or(row);
-        }
-        self.moved.get(row as usize).copied().unwrap_or(row)
-    }
-
-    /// The new first row of a type's fields.
-    pub fn list(&self, ty: u32, first: u32) -> u32 {
-        first + self.types.partition_point(|&other| other < ty) as u32
-    }
-
-    /// The columns of the fields that go in front of the old row `position`.
-    pub fn added_at(&self, position: u32) -> impl Iterator<Item = &[u32; 3]> {
-        let start = self.added.partition_point(|a| a.position < position);
-        self.added[start..]
-            .iter()
-            .take_while(move |a| a.position == position)
-            .map(|a| &a.columns)
+        let fields = self.fields.iter().map(|field| (field.ty, field.columns));
+        FieldMap::new(metadata, fields)
     }
 }

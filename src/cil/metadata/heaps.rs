@@ -15,7 +15,6 @@ impl<'a> Strings<'a> {
         Strings { base, data }
     }
 
-    /// The heap's bytes.
     pub fn data(&self) -> &'a [u8] {
         self.data
     }
@@ -45,7 +44,7 @@ impl<'a> Strings<'a> {
         Error::malformed(self.base, what)
     }
 
-    /// Whether a string is this one, which is told without looking for its end.
+    /// Whether a string is this one; needs no search for its end.
     #[inline]
     pub fn is(&self, index: u32, text: &[u8]) -> bool {
         let rest = self.data.get(index as usize..).unwrap_or_default();
@@ -59,7 +58,7 @@ impl<'a> Strings<'a> {
     #[inline]
     pub fn text(&self, index: u32) -> Result<Cow<'a, str>> {
         let bytes = self.get(index)?;
-        // Nearly all are short and valid, which is found out faster than what is lossy.
+        // Nearly all are short and valid, and this check is faster.
         Ok(match std::str::from_utf8(bytes) {
             Ok(text) => Cow::Borrowed(text),
             Err(_) => String::from_utf8_lossy(bytes),
@@ -79,12 +78,10 @@ impl<'a> Blobs<'a> {
         Blobs { base, data }
     }
 
-    /// The heap's bytes.
     pub fn data(&self) -> &'a [u8] {
         self.data
     }
 
-    /// A blob.
     #[inline]
     pub fn get(&self, index: u32) -> Result<&'a [u8]> {
         if index == 0 {
@@ -116,11 +113,6 @@ pub struct Guids<'a> {
 impl<'a> Guids<'a> {
     pub(super) fn new((base, data): (usize, &'a [u8])) -> Guids<'a> {
         Guids { base, data }
-    }
-
-    /// The heap's bytes.
-    pub fn data(&self) -> &'a [u8] {
-        self.data
     }
 
     /// A GUID; 0 is none.

@@ -1,18 +1,26 @@
 //! CLI metadata (ECMA-335 II.22 to II.24) and portable PDBs, which have the same form: the root, its
-//! streams, tables and heaps. Read in place; nothing is decoded that is not asked for.
+//! streams, tables and heaps. Read in place, on demand.
 
 pub mod additions;
+pub mod blob_set;
+pub mod definitions;
+pub mod field_map;
+pub mod flags;
 pub mod heaps;
-pub mod rebuild;
+pub mod pieces;
 pub mod root;
 pub mod schema;
 pub mod signature;
 pub mod tables;
+pub mod types;
+pub mod writer;
 
 use crate::error::{Error, Result};
 use heaps::{Blobs, Guids, Strings};
 use root::Root;
+use std::sync::OnceLock;
 use tables::Tables;
+use types::Types;
 
 /// Metadata whose structure was read and checked.
 pub struct Metadata<'a> {
@@ -30,6 +38,8 @@ pub struct Metadata<'a> {
     pub guids: Guids<'a>,
     /// `#Pdb`, in a portable PDB.
     pub pdb: Option<root::PdbStream<'a>>,
+    /// Read when first asked for.
+    types: OnceLock<Types>,
 }
 
 impl<'a> Metadata<'a> {
@@ -63,6 +73,7 @@ impl<'a> Metadata<'a> {
             guids: Guids::new(heap(b"#GUID")),
             pdb,
             root,
+            types: OnceLock::new(),
         })
     }
 }

@@ -1,7 +1,9 @@
 //! The metadata root (ECMA-335 II.24.2.1) and its stream headers; the `#Pdb` stream of portable PDBs.
 
 use crate::bytes::Cursor;
+use crate::cil::metadata::Metadata;
 use crate::error::{Error, Result};
+use std::ops::Range;
 
 /// First bytes of the root: `BSJB`.
 pub const SIGNATURE: u32 = 0x424a_5342;
@@ -12,18 +14,15 @@ const MAX_VERSION: usize = 255 + 1;
 /// Most streams that are read. Real files have five or six.
 const MAX_STREAMS: usize = 64;
 
-/// A stream.
 #[derive(Clone, Copy, Debug)]
 pub struct Stream<'a> {
     /// Its name, without the padding.
     pub name: &'a [u8],
     /// Where it begins, from the root's first byte.
     pub offset: usize,
-    /// What it holds.
     pub data: &'a [u8],
 }
 
-/// The root.
 pub struct Root<'a> {
     /// The version string with its padding, as it stands.
     pub version: &'a [u8],
@@ -34,7 +33,6 @@ pub struct Root<'a> {
 }
 
 impl<'a> Root<'a> {
-    /// Reads the root.
     pub fn parse(bytes: &'a [u8]) -> Result<Root<'a>> {
         let mut cursor = Cursor::new(bytes);
         if cursor.le_u32()? != SIGNATURE {
@@ -83,15 +81,15 @@ impl<'a> Root<'a> {
         })
     }
 
-    /// Whether runtimes take this for metadata under edit: its tables are `#-`, or there is a `#Schema`.
+    /// Whether runtimes treat this as metadata under edit: its tables are `#-`, or there is a `#Schema`.
     pub fn is_under_edit(&self) -> bool {
         let mut names = self.streams.iter().map(|s| s.name);
         let tables = names.clone().find(|name| matches!(*name, b"#~" | b"#-"));
         tables == Some(b"#-") || names.any(|name| name == b"#Schema")
     }
 
-    /// The number of the stream that counts by a name. As CoreCLR has it: the last of several, and the first in metadata
-    /// under edit, where upper and lower case are one.
+    /// The number of the stream with a name. As in CoreCLR: the last of several; in metadata under edit the first,
+    /// whatever its case.
     pub fn position(&self, name: &[u8]) -> Option<usize> {
         let mut names = self.streams.iter().map(|s| s.name);
         match self.is_under_edit() {
@@ -105,9 +103,50 @@ impl<'a> Root<'a> {
         self.position(b"#~").or_else(|| self.position(b"#-"))
     }
 
-    /// The stream that counts by a name.
     pub fn stream(&self, name: &[u8]) -> Option<Stream<'a>> {
         self.position(name).map(|number| self.streams[number])
+    }
+}
+
+/// The headers of new streams (II.24.2.2).
+pub struct Headers {
+    /// Where the next one lies in the root.
+    next: usize,
+}
+
+impl Headers {
+    /// Bytes of a header: offset, size, and the padded name.
+    fn size(name: &[u8]) -> usize {
+        8 + (name.len() + 1).next_multiple_of(4)
+    }
+
+    /// Appends a root for streams of these names; [`Headers::set`] completes their headers.
+    pub fn put<'n>(
+        metadata: &Metadata<'_>,
+        names: impl ExactSizeIterator<Item = &'n [u8]>,
+        out: &mut Vec<u8>,
+    ) -> Headers {
+        // Signature, version numbers, the version's length and text.
+        let version = 16 + metadata.root.version.len().next_multiple_of(4);
+        out.extend_from_slice(&metadata.bytes[..version]);
+        out.extend_from_slice(&metadata.root.flags.to_le_bytes());
+        out.extend_from_slice(&(names.len() as u16).to_le_bytes());
+        let next = out.len();
+        for name in names {
+            let end = out.len() + Headers::size(name);
+            out.extend_from_slice(&[0; 8]);
+            out.extend_from_slice(name);
+            out.resize(end, 0);
+        }
+        Headers { next }
+    }
+
+    /// Completes the next stream's header.
+    pub fn set(&mut self, name: &[u8], place: Range<usize>, root: &mut [u8]) {
+        let header = &mut root[self.next..];
+        header[..4].copy_from_slice(&(place.start as u32).to_le_bytes());
+        header[4..8].copy_from_slice(&(place.len() as u32).to_le_bytes());
+        self.next += Headers::size(name);
     }
 }
 
@@ -142,5 +181,4 @@ impl<'a> PdbStream<'a> {
 }
 
 #[cfg(test)]
-#[path = "root_tests.rs"]
 mod tests;

@@ -1,8 +1,6 @@
 //! The tables' columns (ECMA-335 II.22; Portable PDB v1.0) and coded indices (II.24.2.6), as data.
 
-/// Numbers of the tables.
 pub mod table {
-    #![allow(missing_docs)]
     pub const MODULE: u8 = 0x00;
     pub const TYPE_REF: u8 = 0x01;
     pub const TYPE_DEF: u8 = 0x02;
@@ -62,13 +60,8 @@ pub mod table {
 
 /// Numbers of the columns of each table.
 pub mod column {
-    #![allow(missing_docs)]
     pub mod module {
-        pub const GENERATION: usize = 0;
-        pub const NAME: usize = 1;
         pub const MVID: usize = 2;
-        pub const ENC_ID: usize = 3;
-        pub const ENC_BASE_ID: usize = 4;
     }
     pub mod type_ref {
         pub const RESOLUTION_SCOPE: usize = 0;
@@ -83,11 +76,7 @@ pub mod column {
         pub const FIELD_LIST: usize = 4;
         pub const METHOD_LIST: usize = 5;
     }
-    pub mod field_ptr {
-        pub const FIELD: usize = 0;
-    }
     pub mod field {
-        pub const FLAGS: usize = 0;
         pub const NAME: usize = 1;
         pub const SIGNATURE: usize = 2;
     }
@@ -100,15 +89,6 @@ pub mod column {
         pub const FLAGS: usize = 2;
         pub const NAME: usize = 3;
         pub const SIGNATURE: usize = 4;
-        pub const PARAM_LIST: usize = 5;
-    }
-    pub mod param_ptr {
-        pub const PARAM: usize = 0;
-    }
-    pub mod param {
-        pub const FLAGS: usize = 0;
-        pub const SEQUENCE: usize = 1;
-        pub const NAME: usize = 2;
     }
     pub mod interface_impl {
         pub const CLASS: usize = 0;
@@ -120,8 +100,8 @@ pub mod column {
         pub const SIGNATURE: usize = 2;
     }
     pub mod constant {
-        pub const TYPE: usize = 0;
         pub const PARENT: usize = 1;
+        #[cfg(test)]
         pub const VALUE: usize = 2;
     }
     pub mod custom_attribute {
@@ -131,84 +111,22 @@ pub mod column {
     }
     pub mod field_marshal {
         pub const PARENT: usize = 0;
-        pub const NATIVE_TYPE: usize = 1;
-    }
-    pub mod decl_security {
-        pub const ACTION: usize = 0;
-        pub const PARENT: usize = 1;
-        pub const PERMISSION_SET: usize = 2;
     }
     pub mod class_layout {
-        pub const PACKING_SIZE: usize = 0;
         pub const CLASS_SIZE: usize = 1;
         pub const PARENT: usize = 2;
-    }
-    pub mod field_layout {
-        pub const OFFSET: usize = 0;
-        pub const FIELD: usize = 1;
     }
     pub mod stand_alone_sig {
         pub const SIGNATURE: usize = 0;
     }
-    pub mod event_map {
-        pub const PARENT: usize = 0;
-        pub const EVENT_LIST: usize = 1;
-    }
-    pub mod event_ptr {
-        pub const EVENT: usize = 0;
-    }
-    pub mod event {
-        pub const EVENT_FLAGS: usize = 0;
-        pub const NAME: usize = 1;
-        pub const EVENT_TYPE: usize = 2;
-    }
-    pub mod property_map {
-        pub const PARENT: usize = 0;
-        pub const PROPERTY_LIST: usize = 1;
-    }
-    pub mod property_ptr {
-        pub const PROPERTY: usize = 0;
-    }
-    pub mod property {
-        pub const FLAGS: usize = 0;
-        pub const NAME: usize = 1;
-        pub const TYPE: usize = 2;
-    }
-    pub mod method_semantics {
-        pub const SEMANTICS: usize = 0;
-        pub const METHOD: usize = 1;
-        pub const ASSOCIATION: usize = 2;
-    }
-    pub mod method_impl {
-        pub const CLASS: usize = 0;
-        pub const METHOD_BODY: usize = 1;
-        pub const METHOD_DECLARATION: usize = 2;
-    }
-    pub mod module_ref {
-        pub const NAME: usize = 0;
-    }
     pub mod type_spec {
         pub const SIGNATURE: usize = 0;
-    }
-    pub mod impl_map {
-        pub const MAPPING_FLAGS: usize = 0;
-        pub const MEMBER_FORWARDED: usize = 1;
-        pub const IMPORT_NAME: usize = 2;
-        pub const IMPORT_SCOPE: usize = 3;
     }
     pub mod field_rva {
         pub const RVA: usize = 0;
         pub const FIELD: usize = 1;
     }
-    pub mod enc_log {
-        pub const TOKEN: usize = 0;
-        pub const FUNC_CODE: usize = 1;
-    }
-    pub mod enc_map {
-        pub const TOKEN: usize = 0;
-    }
     pub mod assembly {
-        pub const HASH_ALG_ID: usize = 0;
         pub const MAJOR_VERSION: usize = 1;
         pub const MINOR_VERSION: usize = 2;
         pub const BUILD_NUMBER: usize = 3;
@@ -216,52 +134,16 @@ pub mod column {
         pub const FLAGS: usize = 5;
         pub const PUBLIC_KEY: usize = 6;
         pub const NAME: usize = 7;
-        pub const CULTURE: usize = 8;
-    }
-    pub mod assembly_processor {
-        pub const PROCESSOR: usize = 0;
-    }
-    pub mod assembly_os {
-        pub const PLATFORM_ID: usize = 0;
-        pub const MAJOR_VERSION: usize = 1;
-        pub const MINOR_VERSION: usize = 2;
     }
     pub mod assembly_ref {
-        pub const MAJOR_VERSION: usize = 0;
-        pub const MINOR_VERSION: usize = 1;
-        pub const BUILD_NUMBER: usize = 2;
-        pub const REVISION_NUMBER: usize = 3;
-        pub const FLAGS: usize = 4;
-        pub const PUBLIC_KEY_OR_TOKEN: usize = 5;
         pub const NAME: usize = 6;
-        pub const CULTURE: usize = 7;
-        pub const HASH_VALUE: usize = 8;
-    }
-    pub mod assembly_ref_processor {
-        pub const PROCESSOR: usize = 0;
-        pub const ASSEMBLY_REF: usize = 1;
-    }
-    pub mod assembly_ref_os {
-        pub const PLATFORM_ID: usize = 0;
-        pub const MAJOR_VERSION: usize = 1;
-        pub const MINOR_VERSION: usize = 2;
-        pub const ASSEMBLY_REF: usize = 3;
     }
     pub mod file {
         pub const FLAGS: usize = 0;
         pub const NAME: usize = 1;
-        pub const HASH_VALUE: usize = 2;
-    }
-    pub mod exported_type {
-        pub const FLAGS: usize = 0;
-        pub const TYPE_DEF_ID: usize = 1;
-        pub const TYPE_NAME: usize = 2;
-        pub const TYPE_NAMESPACE: usize = 3;
-        pub const IMPLEMENTATION: usize = 4;
     }
     pub mod manifest_resource {
         pub const OFFSET: usize = 0;
-        pub const FLAGS: usize = 1;
         pub const NAME: usize = 2;
         pub const IMPLEMENTATION: usize = 3;
     }
@@ -271,23 +153,14 @@ pub mod column {
     }
     pub mod generic_param {
         pub const NUMBER: usize = 0;
-        pub const FLAGS: usize = 1;
         pub const OWNER: usize = 2;
         pub const NAME: usize = 3;
     }
     pub mod method_spec {
         pub const METHOD: usize = 0;
-        pub const INSTANTIATION: usize = 1;
-    }
-    pub mod generic_param_constraint {
-        pub const OWNER: usize = 0;
-        pub const CONSTRAINT: usize = 1;
     }
     pub mod document {
         pub const NAME: usize = 0;
-        pub const HASH_ALGORITHM: usize = 1;
-        pub const HASH: usize = 2;
-        pub const LANGUAGE: usize = 3;
     }
     pub mod method_debug_information {
         pub const DOCUMENT: usize = 0;
@@ -295,28 +168,8 @@ pub mod column {
     }
     pub mod local_scope {
         pub const METHOD: usize = 0;
-        pub const IMPORT_SCOPE: usize = 1;
-        pub const VARIABLE_LIST: usize = 2;
-        pub const CONSTANT_LIST: usize = 3;
         pub const START_OFFSET: usize = 4;
         pub const LENGTH: usize = 5;
-    }
-    pub mod local_variable {
-        pub const ATTRIBUTES: usize = 0;
-        pub const INDEX: usize = 1;
-        pub const NAME: usize = 2;
-    }
-    pub mod local_constant {
-        pub const NAME: usize = 0;
-        pub const SIGNATURE: usize = 1;
-    }
-    pub mod import_scope {
-        pub const PARENT: usize = 0;
-        pub const IMPORTS: usize = 1;
-    }
-    pub mod state_machine_method {
-        pub const MOVE_NEXT: usize = 0;
-        pub const KICKOFF_METHOD: usize = 1;
     }
     pub mod custom_debug_information {
         pub const PARENT: usize = 0;
@@ -358,7 +211,6 @@ pub const NONE: u8 = 0xff;
 
 /// The coded indices.
 pub mod coded {
-    #![allow(missing_docs)]
     use super::table::*;
     use super::{Coded, NONE};
 

@@ -1,17 +1,17 @@
 //! Signatures (ECMA-335 II.23.2): taken apart, and as readable type names.
 
 use crate::bytes;
-use crate::cil::image::Image;
+use crate::cil::metadata::Metadata;
 use crate::cil::metadata::heaps::compressed;
 use crate::cil::metadata::schema::{coded, column, table};
-use crate::cil::metadata::tables::{decode, token, token_row, token_table};
+use crate::cil::metadata::tables::{decode, encode, token, token_row, token_table};
 use crate::error::{Error, Kind, Result};
 use rustc_hash::FxHashMap;
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// Element types (II.23.1.16).
 pub mod element {
-    #![allow(missing_docs)]
     pub const VOID: u8 = 0x01;
     pub const BOOLEAN: u8 = 0x02;
     pub const I4: u8 = 0x08;
@@ -39,7 +39,6 @@ pub mod element {
 
 /// First bytes of signatures (II.23.2.1 to II.23.2.6).
 pub mod kind {
-    #![allow(missing_docs)]
     pub const FIELD: u8 = 0x06;
     pub const LOCALS: u8 = 0x07;
     pub const GENERIC: u8 = 0x10;
@@ -50,14 +49,21 @@ pub mod kind {
 /// Deepest nesting of a type.
 const MAX_DEPTH: u32 = 64;
 
-/// Most parts of one signature, and most bytes of its text. Real ones stay far below; types that
-/// name each other over and over could be as long as one likes.
+/// Most parts of one signature, and most bytes of its text. Real ones stay far below; types that name each other could
+/// make text without limit.
 const MAX_PARTS: u32 = 10_000;
 const MAX_TEXT: usize = 1 << 16;
 
 #[cold]
 fn wrong(what: &str) -> Error {
     Error::new(Kind::Malformed, what)
+}
+
+/// What was stepped over.
+#[derive(Default)]
+struct Seen {
+    parts: u32,
+    type_parameters: bool,
 }
 
 /// A position in a signature.
@@ -70,11 +76,6 @@ impl<'a> Reader<'a> {
     /// A reader at the first byte.
     pub fn new(bytes: &'a [u8]) -> Reader<'a> {
         Reader { rest: bytes }
-    }
-
-    /// What is left.
-    pub fn rest(&self) -> &'a [u8] {
-        self.rest
     }
 
     fn u8(&mut self) -> Result<u8> {
@@ -101,38 +102,39 @@ impl<'a> Reader<'a> {
     /// Steps over one type, its modifiers included, and returns its bytes.
     pub fn skip_type(&mut self) -> Result<&'a [u8]> {
         let whole = self.rest;
-        let mut parts = 0;
-        self.skip(0, &mut parts)?;
+        self.skip(0, &mut Seen::default())?;
         Ok(&whole[..whole.len() - self.rest.len()])
     }
 
-    fn skip(&mut self, depth: u32, parts: &mut u32) -> Result<()> {
-        *parts += 1;
-        if depth > MAX_DEPTH || *parts > MAX_PARTS {
+    fn skip(&mut self, depth: u32, seen: &mut Seen) -> Result<()> {
+        seen.parts += 1;
+        if depth > MAX_DEPTH || seen.parts > MAX_PARTS {
             return Err(wrong("a type nested too deeply"));
         }
-        match self.u8()? {
+        let element = self.u8()?;
+        seen.type_parameters |= matches!(element, element::VAR | element::MVAR);
+        match element {
             element::PTR
             | element::BYREF
             | element::SZARRAY
             | element::PINNED
-            | element::SENTINEL => self.skip(depth + 1, parts),
+            | element::SENTINEL => self.skip(depth + 1, seen),
             element::VALUETYPE | element::CLASS | element::VAR | element::MVAR => {
                 self.number().map(drop)
             }
             element::CMOD_REQD | element::CMOD_OPT => {
                 self.number()?;
-                self.skip(depth + 1, parts)
+                self.skip(depth + 1, seen)
             }
             element::ARRAY => {
-                self.skip(depth + 1, parts)?;
+                self.skip(depth + 1, seen)?;
                 self.skip_array_shape().map(drop)
             }
             element::GENERICINST => {
                 self.u8()?;
                 self.number()?;
                 for _ in 0..self.number()? {
-                    self.skip(depth + 1, parts)?;
+                    self.skip(depth + 1, seen)?;
                 }
                 Ok(())
             }
@@ -141,7 +143,7 @@ impl<'a> Reader<'a> {
                     self.number()?;
                 }
                 for _ in 0..=self.number()? {
-                    self.skip(depth + 1, parts)?;
+                    self.skip(depth + 1, seen)?;
                 }
                 Ok(())
             }
@@ -166,13 +168,9 @@ impl<'a> Reader<'a> {
 pub struct MethodSignature<'a> {
     /// The first byte: calling convention and whether there is a `this`.
     pub flags: u8,
-    /// Number of the method's own type parameters.
-    pub generics: u32,
-    /// Number of parameters.
     pub count: u32,
     /// The return type, its modifiers included.
     pub returns: &'a [u8],
-    /// The types of the parameters.
     pub parameters: &'a [u8],
 }
 
@@ -181,16 +179,13 @@ impl<'a> MethodSignature<'a> {
     pub fn parse(blob: &'a [u8]) -> Result<MethodSignature<'a>> {
         let mut reader = Reader::new(blob);
         let flags = reader.u8()?;
-        let generics = if flags & kind::GENERIC != 0 {
-            reader.number()?
-        } else {
-            0
-        };
+        if flags & kind::GENERIC != 0 {
+            reader.number()?;
+        }
         let count = reader.number()?;
         let returns = reader.skip_type()?;
         Ok(MethodSignature {
             flags,
-            generics,
             count,
             returns,
             parameters: reader.rest,
@@ -216,19 +211,21 @@ pub fn without_modifiers(mut ty: &[u8]) -> &[u8] {
 
 /// Writes types as text.
 struct Names<'o, 'i, 'a> {
-    image: &'i Image<'a>,
+    metadata: &'i Metadata<'a>,
     out: &'o mut String,
     start: usize,
     parts: u32,
     /// Whether the image's names of types are made.
     known: bool,
+    /// Whose type parameters it names, a `TypeDef` or a `MethodDef` token; 0 for those that nobody gave names.
+    owner: u32,
     /// Takes the numbers of the types that the text refers to instead of naming them.
     shared: Option<&'o mut Referred>,
     /// Bytes of the names that it refers to.
     referred: usize,
 }
 
-/// The types that texts refer to, by their numbers, which are the same in all texts of an image: first the
+/// The types that texts refer to, by their numbers, which are the same in all texts of one file: first the
 /// [`PRIMITIVES`], then definitions and references by their rows, then these again, without their arity.
 #[derive(Default)]
 pub struct Referred {
@@ -236,13 +233,13 @@ pub struct Referred {
 }
 
 impl Referred {
-    /// All names up to the last that is referred to, by their numbers; those in between that nothing refers to are empty.
-    pub fn names(&self, image: &Image<'_>) -> bytes::Names {
+    /// All names up to the last that texts refer to, by their numbers; unused ones are empty.
+    pub fn names(&self, metadata: &Metadata<'_>) -> bytes::Names {
         let mut names = bytes::Names::default();
         for number in 0..self.numbers.end() {
             let added: std::result::Result<_, ()> = names.add(|name| {
                 if self.numbers.has(number) {
-                    put_numbered(image, number, name);
+                    put_numbered(metadata, number, name);
                 }
                 Ok(())
             });
@@ -253,8 +250,8 @@ impl Referred {
 }
 
 /// The number of a definition or a reference.
-fn number_of(image: &Image<'_>, ty: u32, has_arity: bool) -> u32 {
-    let rows = |table| image.metadata.tables.rows(table);
+fn number_of(metadata: &Metadata<'_>, ty: u32, has_arity: bool) -> u32 {
+    let rows = |table| metadata.tables.rows(table);
     let (definitions, references) = (rows(table::TYPE_DEF), rows(table::TYPE_REF));
     let mut number = PRIMITIVES.len() as u32 + token_row(ty) - 1;
     if token_table(ty) != table::TYPE_DEF {
@@ -267,11 +264,11 @@ fn number_of(image: &Image<'_>, ty: u32, has_arity: bool) -> u32 {
 }
 
 /// Appends the name that has a number.
-fn put_numbered(image: &Image<'_>, number: u32, out: &mut String) {
+fn put_numbered(metadata: &Metadata<'_>, number: u32, out: &mut String) {
     let Some(number) = number.checked_sub(PRIMITIVES.len() as u32) else {
         return out.push_str(PRIMITIVES[number as usize]);
     };
-    let rows = |table| image.metadata.tables.rows(table);
+    let rows = |table| metadata.tables.rows(table);
     let (definitions, references) = (rows(table::TYPE_DEF), rows(table::TYPE_REF));
     let row = number % (definitions + references);
     let ty = match row.checked_sub(definitions) {
@@ -279,7 +276,7 @@ fn put_numbered(image: &Image<'_>, number: u32, out: &mut String) {
         Some(row) => token(table::TYPE_REF, row + 1),
     };
     let start = out.len();
-    out.push_str(image.types().name(ty).unwrap_or("?"));
+    out.push_str(metadata.types().name(ty).unwrap_or("?"));
     if number != row {
         drop_arity(start, out);
     }
@@ -368,10 +365,8 @@ impl Names<'_, '_, '_> {
                 self.token(token, depth + 1)?;
             }
             element::VAR | element::MVAR => {
-                use std::fmt::Write;
-                let mark = if element == element::VAR { "!" } else { "!!" };
                 let number = reader.number()?;
-                write!(self.out, "{mark}{number}").expect("a string takes all");
+                self.type_parameter(element, number);
             }
             element::ARRAY => {
                 self.ty(reader, depth + 1)?;
@@ -389,7 +384,7 @@ impl Names<'_, '_, '_> {
                 if !self.refer(token, false)? {
                     let start = self.out.len();
                     self.token(token, depth + 1)?;
-                    // The arguments tell how many there are.
+                    // The arguments say how many there are.
                     drop_arity(start, self.out);
                 }
                 self.out.push('<');
@@ -410,9 +405,22 @@ impl Names<'_, '_, '_> {
         Ok(())
     }
 
+    /// The name of a type parameter, or what IL has in its place (ECMA-335 II.7.1).
+    fn type_parameter(&mut self, element: u8, number: u32) {
+        use std::fmt::Write;
+        let name = type_parameter(self.metadata, self.owner, element, number);
+        match name {
+            Some(name) => self.out.push_str(&name),
+            None => {
+                let mark = if element == element::VAR { "!" } else { "!!" };
+                write!(self.out, "{mark}{number}").expect("a string takes all");
+            }
+        }
+    }
+
     /// Parameters and return type of a method's signature (a blob).
     fn descriptor(&mut self, signature: u32) -> Result<()> {
-        let blob = self.image.metadata.blobs.get(signature)?;
+        let blob = self.metadata.blobs.get(signature)?;
         self.method(&mut Reader::new(blob), 0)
     }
 
@@ -440,8 +448,8 @@ impl Names<'_, '_, '_> {
         if self.shared.is_none() {
             return Ok(false);
         }
-        match self.image.types().name(ty) {
-            Some(name) => self.refer_to(number_of(self.image, ty, has_arity), name),
+        match self.metadata.types().name(ty) {
+            Some(name) => self.refer_to(number_of(self.metadata, ty, has_arity), name),
             None => Ok(false),
         }
     }
@@ -466,12 +474,12 @@ impl Names<'_, '_, '_> {
             return Ok(());
         }
         if self.known
-            && let Some(name) = self.image.types().name(token)
+            && let Some(name) = self.metadata.types().name(token)
         {
             self.out.push_str(name);
             return Ok(());
         }
-        let metadata = &self.image.metadata;
+        let metadata = self.metadata;
         let row = metadata.tables.row(token_table(token), token_row(token))?;
         match token_table(token) {
             table::TYPE_DEF => {
@@ -479,7 +487,7 @@ impl Names<'_, '_, '_> {
                 // Nested types have a visibility of their own (II.23.1.15).
                 let outer = match row.get(FLAGS) & 7 {
                     0 | 1 => None,
-                    _ => self.image.enclosing(token_row(token)),
+                    _ => self.metadata.enclosing(token_row(token)),
                 };
                 let outer = outer.map(|row| u32::from(table::TYPE_DEF) << 24 | row);
                 self.name(outer, row.get(NAMESPACE), row.get(NAME), depth)
@@ -499,7 +507,7 @@ impl Names<'_, '_, '_> {
     }
 
     fn name(&mut self, outer: Option<u32>, namespace: u32, name: u32, depth: u32) -> Result<()> {
-        let strings = &self.image.metadata.strings;
+        let strings = &self.metadata.strings;
         if let Some(outer) = outer {
             self.token(outer, depth + 1)?;
             self.out.push('+');
@@ -514,24 +522,76 @@ impl Names<'_, '_, '_> {
     }
 }
 
+/// The name of a type parameter of a type or of a method (a token), or of the method's type.
+fn type_parameter<'a>(
+    metadata: &Metadata<'a>,
+    owner: u32,
+    element: u8,
+    number: u32,
+) -> Option<Cow<'a, str>> {
+    use column::generic_param::{NAME, NUMBER, OWNER};
+    let owner = match (token_table(owner), element) {
+        (table::METHOD_DEF, element::VAR) => {
+            token(table::TYPE_DEF, metadata.owner_of_method(token_row(owner))?)
+        }
+        (table::METHOD_DEF, _) | (table::TYPE_DEF, element::VAR) => owner,
+        _ => return None,
+    };
+    let key = encode(&coded::TYPE_OR_METHOD_DEF, owner)?;
+    let tables = &metadata.tables;
+    let mut parameters = tables.with_key(table::GENERIC_PARAM, OWNER, key);
+    let (_, row) = parameters.find(|(_, row)| row.get(NUMBER) == number)?;
+    let name = metadata.strings.text(row.get(NAME)).ok()?;
+    let is_name = !name.is_empty() && !name.contains(char::is_control);
+    is_name.then_some(name)
+}
+
+/// Whether a signature names type parameters: its text then depends on its owner.
+pub fn names_type_parameters(blob: &[u8]) -> bool {
+    // Most have none of these bytes.
+    if memchr::memchr2(element::VAR, element::MVAR, blob).is_none() {
+        return false;
+    }
+    let mut seen = Seen::default();
+    let mut reader = Reader::new(blob);
+    // As far as it can be read.
+    let _ = reader.u8().and_then(|flags| {
+        if flags & kind::GENERIC != 0 {
+            reader.number()?;
+        }
+        for _ in 0..=reader.number()? {
+            reader.skip(0, &mut seen)?;
+        }
+        Ok(())
+    });
+    seen.type_parameters
+}
+
 /// Appends what `f` writes, or `?` where the signature cannot be read.
-fn put(image: &Image<'_>, out: &mut String, f: impl FnOnce(&mut Names<'_, '_, '_>) -> Result<()>) {
-    put_sharing(image, None, out, f);
+fn put(
+    metadata: &Metadata<'_>,
+    owner: u32,
+    out: &mut String,
+    f: impl FnOnce(&mut Names<'_, '_, '_>) -> Result<()>,
+) {
+    put_sharing(metadata, owner, None, out, f);
 }
 
 /// The same, where names of types may be shared.
 fn put_sharing<'o>(
-    image: &Image<'_>,
+    metadata: &Metadata<'_>,
+    owner: u32,
     shared: Option<&'o mut Referred>,
     out: &'o mut String,
     f: impl FnOnce(&mut Names<'_, '_, '_>) -> Result<()>,
 ) {
     let start = out.len();
     let mut names = Names {
-        image,
+        metadata,
         start,
         parts: 0,
         known: true,
+        owner,
         shared,
         referred: 0,
         out,
@@ -542,18 +602,20 @@ fn put_sharing<'o>(
     }
 }
 
-/// Appends the name of a type, given its token: `Namespace.Outer+Nested`.
-pub fn put_type_name(image: &Image<'_>, token: u32, out: &mut String) {
-    put(image, out, |names| names.token(token, 0));
+/// Appends the name of a type, given its token: `Namespace.Outer+Nested`. `owner` is the type whose type parameters it
+/// may name, a token, or 0.
+pub fn put_type_name(metadata: &Metadata<'_>, owner: u32, token: u32, out: &mut String) {
+    put(metadata, owner, out, |names| names.token(token, 0));
 }
 
-/// The same while the image's names are made; tells whether the name can be read.
-pub fn put_new_type_name(image: &Image<'_>, token: u32, out: &mut String) -> bool {
+/// The same while the image's names are made; returns whether the name can be read.
+pub fn put_new_type_name(metadata: &Metadata<'_>, token: u32, out: &mut String) -> bool {
     let mut names = Names {
-        image,
+        metadata,
         start: out.len(),
         parts: 0,
         known: false,
+        owner: 0,
         shared: None,
         referred: 0,
         out,
@@ -562,11 +624,10 @@ pub fn put_new_type_name(image: &Image<'_>, token: u32, out: &mut String) -> boo
 }
 
 /// The type whose instance a `TypeSpec` is; other types are themselves.
-pub fn definition(image: &Image<'_>, ty: u32) -> Option<u32> {
+pub fn definition(metadata: &Metadata<'_>, ty: u32) -> Option<u32> {
     if token_table(ty) != table::TYPE_SPEC {
         return Some(ty);
     }
-    let metadata = &image.metadata;
     let row = metadata.tables.row(table::TYPE_SPEC, token_row(ty)).ok()?;
     let blob = metadata.blobs.get(row.get(column::type_spec::SIGNATURE));
     let mut reader = Reader::new(blob.ok()?);
@@ -579,19 +640,22 @@ pub fn definition(image: &Image<'_>, ty: u32) -> Option<u32> {
     }
 }
 
-/// Appends the readable form of a method's signature: `(System.String, !0[])System.Int32`.
-pub fn put_descriptor(image: &Image<'_>, signature: u32, out: &mut String) {
-    put(image, out, |names| names.descriptor(signature));
+/// Appends the readable form of the signature of a method (a `MethodDef` row): `(System.String, T[])System.Int32`.
+pub fn put_descriptor(metadata: &Metadata<'_>, method: u32, signature: u32, out: &mut String) {
+    let owner = token(table::METHOD_DEF, method);
+    put(metadata, owner, out, |names| names.descriptor(signature));
 }
 
 /// The same, referring to the names of types.
 pub fn put_referring_descriptor(
-    image: &Image<'_>,
+    metadata: &Metadata<'_>,
+    method: u32,
     signature: u32,
     referred: &mut Referred,
     out: &mut String,
 ) {
-    put_sharing(image, Some(referred), out, |names| {
+    let owner = token(table::METHOD_DEF, method);
+    put_sharing(metadata, owner, Some(referred), out, |names| {
         names.descriptor(signature)
     });
 }
@@ -600,24 +664,31 @@ pub fn put_referring_descriptor(
 /// memory for little.
 const MAX_KEPT: usize = 64 << 10;
 
-/// Descriptors of an image's methods. Compilers share blobs between signatures that are alike, so that each is asked
-/// for several times.
+/// Descriptors of an image's methods. Compilers share blobs between equal signatures, so most are needed several times.
 #[derive(Default)]
 pub struct Descriptors {
     text: String,
+    /// The last one that names type parameters: another method's is another.
+    own: String,
     /// Where the text of a blob lies.
     known: FxHashMap<u32, Range<u32>>,
 }
 
 impl Descriptors {
-    /// Forgets them: another image, or another part of it, comes.
+    /// Forgets all, for another part or file.
     pub fn begin(&mut self) {
         self.text.clear();
         self.known.clear();
     }
 
-    /// The descriptor of a signature; see [`put_descriptor`].
-    pub fn get(&mut self, image: &Image<'_>, signature: u32) -> &str {
+    /// The descriptor of a method; see [`put_descriptor`].
+    pub fn get(&mut self, metadata: &Metadata<'_>, method: u32, signature: u32) -> &str {
+        let blob = metadata.blobs.get(signature);
+        if blob.is_ok_and(names_type_parameters) {
+            self.own.clear();
+            put_descriptor(metadata, method, signature, &mut self.own);
+            return &self.own;
+        }
         if let Some(range) = self.known.get(&signature) {
             return &self.text[range.start as usize..range.end as usize];
         }
@@ -626,7 +697,7 @@ impl Descriptors {
             self.known.clear();
         }
         let start = self.text.len();
-        put_descriptor(image, signature, &mut self.text);
+        put_descriptor(metadata, method, signature, &mut self.text);
         let range = start as u32..self.text.len() as u32;
         self.known.insert(signature, range);
         &self.text[start..]
@@ -634,36 +705,39 @@ impl Descriptors {
 }
 
 /// Shows the types of a method's parameters.
-pub fn parameters(image: &Image<'_>, signature: u32, each: &mut dyn FnMut(&str)) {
+pub fn parameters(
+    metadata: &Metadata<'_>,
+    method: u32,
+    signature: u32,
+    each: &mut dyn FnMut(&str),
+) {
     let mut text = String::new();
-    let Ok(method) = image
-        .metadata
-        .blobs
-        .get(signature)
-        .and_then(MethodSignature::parse)
-    else {
+    let blob = metadata.blobs.get(signature);
+    let Ok(parsed) = blob.and_then(MethodSignature::parse) else {
         return;
     };
-    let mut reader = Reader::new(method.parameters);
-    for _ in 0..method.count {
+    let owner = token(table::METHOD_DEF, method);
+    let mut reader = Reader::new(parsed.parameters);
+    for _ in 0..parsed.count {
         text.clear();
         let mut next = reader;
         if next.skip_type().is_err() {
             return;
         }
-        put(image, &mut text, |names| names.ty(&mut reader, 0));
+        put(metadata, owner, &mut text, |names| names.ty(&mut reader, 0));
         reader = next;
         each(&text);
     }
 }
 
 /// Shows a method's return type.
-pub fn returns(image: &Image<'_>, signature: u32, each: &mut dyn FnMut(&str)) {
-    let blob = image.metadata.blobs.get(signature);
-    if let Ok(method) = blob.and_then(MethodSignature::parse) {
+pub fn returns(metadata: &Metadata<'_>, method: u32, signature: u32, each: &mut dyn FnMut(&str)) {
+    let blob = metadata.blobs.get(signature);
+    if let Ok(parsed) = blob.and_then(MethodSignature::parse) {
         let mut text = String::new();
-        put(image, &mut text, |names| {
-            names.ty(&mut Reader::new(method.returns), 0)
+        let owner = token(table::METHOD_DEF, method);
+        put(metadata, owner, &mut text, |names| {
+            names.ty(&mut Reader::new(parsed.returns), 0)
         });
         each(&text);
     }
@@ -672,28 +746,30 @@ pub fn returns(image: &Image<'_>, signature: u32, each: &mut dyn FnMut(&str)) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cil::image::Image;
     use crate::cil::testing::SHAPES;
 
     #[test]
     fn descriptors_that_refer_to_types_say_the_same() {
         let image = Image::parse(SHAPES).unwrap();
-        let signatures: Vec<u32> = (image.metadata.tables.iter(table::METHOD_DEF))
+        let methods: Vec<(u32, u32)> = (image.metadata.tables.iter(table::METHOD_DEF))
             .map(|row| row.get(column::method_def::SIGNATURE))
+            .zip(1..)
             .collect();
         let mut referred = Referred::default();
-        let put = |&signature: &u32| {
+        let put = |&(signature, method): &(u32, u32)| {
             let mut text = String::new();
-            put_referring_descriptor(&image, signature, &mut referred, &mut text);
+            put_referring_descriptor(&image.metadata, method, signature, &mut referred, &mut text);
             text
         };
-        let referring: Vec<String> = signatures.iter().map(put).collect();
-        let names = referred.names(&image);
+        let referring: Vec<String> = methods.iter().map(put).collect();
+        let names = referred.names(&image.metadata);
         assert!(names.iter().any(|name| name == "System.Void"));
         assert!(names.iter().any(|name| name.is_empty()));
-        for (signature, text) in signatures.into_iter().zip(referring) {
+        for ((signature, method), text) in methods.into_iter().zip(referring) {
             let (mut whole, mut plain) = (String::new(), String::new());
             assert_eq!(names.expand(&text, MAX_TEXT, &mut whole), Some(()));
-            put_descriptor(&image, signature, &mut plain);
+            put_descriptor(&image.metadata, method, signature, &mut plain);
             assert_eq!(whole, plain);
         }
     }

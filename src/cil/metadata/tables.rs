@@ -10,7 +10,6 @@ pub const MAX_COLUMNS: usize = 9;
 
 /// Bits of the heap sizes (II.24.2.6): which heaps' indices take four bytes.
 pub mod heap_size {
-    #![allow(missing_docs)]
     pub const STRINGS: u8 = 1;
     pub const GUID: u8 = 2;
     pub const BLOB: u8 = 4;
@@ -18,32 +17,44 @@ pub mod heap_size {
     pub const EXTRA_DATA: u8 = 0x40;
 }
 
+/// Offset of the heap sizes in the stream (II.24.2.6).
+const HEAP_SIZES: usize = 6;
+
 /// Where a table's columns lie in its rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Shape {
+pub struct RowFormat {
     /// Offset of each column; behind the last, the row's size.
     pub offsets: [u8; MAX_COLUMNS + 1],
-    /// Number of columns.
     pub columns: u8,
 }
 
-impl Shape {
-    /// The row's size.
+impl RowFormat {
+    #[inline]
+    pub fn put_row(&self, values: &[u32], out: &mut Vec<u8>) {
+        let count = usize::from(self.columns);
+        for (pair, value) in self.offsets[..=count].windows(2).zip(values) {
+            match pair[1] - pair[0] {
+                2 => out.extend_from_slice(&(*value as u16).to_le_bytes()),
+                _ => out.extend_from_slice(&value.to_le_bytes()),
+            }
+        }
+    }
+
     #[inline]
     pub fn row_size(&self) -> usize {
         usize::from(self.offsets[usize::from(self.columns)])
     }
 
-    /// The shape of a table whose indices have these widths.
-    pub fn new(number: u8, widths: &Widths) -> Shape {
-        let mut shape = Shape::default();
+    /// The row format of a table whose indices have these widths.
+    pub fn new(number: u8, widths: &Widths) -> RowFormat {
+        let mut format = RowFormat::default();
         let mut offset = 0;
         for &column in schema::columns(number) {
             offset += if widths.is_wide(column) { 4 } else { 2 };
-            shape.columns += 1;
-            shape.offsets[usize::from(shape.columns)] = offset;
+            format.columns += 1;
+            format.offsets[usize::from(format.columns)] = offset;
         }
-        shape
+        format
     }
 }
 
@@ -79,43 +90,37 @@ impl Widths {
     }
 }
 
-/// The tables.
 pub struct Tables<'a> {
-    /// The stream.
     data: &'a [u8],
     /// Heap sizes, as they stand.
     pub heap_sizes: u8,
-    /// Which tables are sorted.
     pub sorted: u64,
     /// Which tables there are, those unknown to this reader included.
     pub valid: u64,
     /// What decides how wide indices are.
     pub widths: Widths,
-    /// Rows of each table.
     rows: [u32; 64],
-    shapes: [Shape; table::COUNT],
+    formats: [RowFormat; table::COUNT],
     /// Where each table begins in the stream.
     offsets: [usize; table::COUNT],
-    /// Of tables that are not sorted, once asked for: keys and rows, sorted.
+    /// Indexes of unsorted tables, made on demand.
     indexes: [OnceLock<Index>; table::COUNT],
 }
 
 /// The keys of an unsorted table and their rows, sorted.
 type Index = Box<[(u32, u32)]>;
 
-/// A row of a table.
 #[derive(Clone, Copy)]
 pub struct Row<'t> {
     bytes: &'t [u8],
-    shape: &'t Shape,
+    format: &'t RowFormat,
 }
 
 impl Row<'_> {
-    /// The value of a column.
     #[inline]
     pub fn get(&self, column: usize) -> u32 {
-        let start = usize::from(self.shape.offsets[column]);
-        let end = usize::from(self.shape.offsets[column + 1]);
+        let start = usize::from(self.format.offsets[column]);
+        let end = usize::from(self.format.offsets[column + 1]);
         match self.bytes[start..end] {
             [a, b] => u32::from(u16::from_le_bytes([a, b])),
             [a, b, c, d] => u32::from_le_bytes([a, b, c, d]),
@@ -128,7 +133,7 @@ impl<'a> Tables<'a> {
     /// Reads the stream's header; `external` are rows of another file's tables that set widths.
     pub(super) fn parse(data: &'a [u8], external: &[u32; 64], wide: bool) -> Result<Tables<'a>> {
         let mut cursor = Cursor::new(data);
-        cursor.take(6)?;
+        cursor.take(HEAP_SIZES)?;
         let heap_sizes = cursor.u8()?;
         cursor.u8()?;
         let valid = cursor.le_u64()?;
@@ -158,12 +163,12 @@ impl<'a> Tables<'a> {
         if heap_sizes & heap_size::EXTRA_DATA != 0 {
             cursor.take(4)?;
         }
-        let mut shapes = [Shape::default(); table::COUNT];
+        let mut formats = [RowFormat::default(); table::COUNT];
         let mut offsets = [0; table::COUNT];
         for number in 0..table::COUNT {
-            shapes[number] = Shape::new(number as u8, &widths);
+            formats[number] = RowFormat::new(number as u8, &widths);
             offsets[number] = cursor.position();
-            cursor.take(shapes[number].row_size() * rows[number] as usize)?;
+            cursor.take(formats[number].row_size() * rows[number] as usize)?;
         }
         Ok(Tables {
             data,
@@ -172,13 +177,13 @@ impl<'a> Tables<'a> {
             valid,
             widths,
             rows,
-            shapes,
+            formats,
             offsets,
             indexes: std::array::from_fn(|_| OnceLock::new()),
         })
     }
 
-    /// Rows of a table; none of one that no file can have, as tokens in code may name.
+    /// Rows of a table; none of an unknown one, which tokens in code may name.
     #[inline]
     pub fn rows(&self, table: u8) -> u32 {
         self.rows.get(usize::from(table)).copied().unwrap_or(0)
@@ -189,20 +194,38 @@ impl<'a> Tables<'a> {
         self.sorted >> table & 1 == 1
     }
 
-    /// The form of a table's rows.
-    pub fn shape(&self, table: u8) -> &Shape {
-        &self.shapes[usize::from(table)]
+    pub fn format(&self, table: u8) -> &RowFormat {
+        &self.formats[usize::from(table)]
     }
 
     /// All rows of a table, as they stand.
     pub fn table_bytes(&self, table: u8) -> &'a [u8] {
         let start = self.offsets[usize::from(table)];
-        &self.data[start..start + self.shape(table).row_size() * self.rows(table) as usize]
+        &self.data[start..start + self.format(table).row_size() * self.rows(table) as usize]
     }
 
-    /// The stream's first bytes: reserved word and version.
-    pub fn head(&self) -> &'a [u8; 8] {
-        self.data[..8].try_into().expect("parse read them")
+    /// Appends the stream's header with other heap sizes and row counts.
+    pub fn put_header(&self, heap_sizes: u8, rows: &[u32; 64], out: &mut Vec<u8>) {
+        let valid = (rows.iter().enumerate())
+            .filter(|&(_, &count)| count > 0)
+            .fold(self.valid, |valid, (number, _)| valid | 1 << number);
+        // Reserved word, version, heap sizes, reserved byte.
+        out.extend_from_slice(&self.data[..HEAP_SIZES]);
+        // The bit for the word of unknown use goes with that word.
+        out.push(heap_sizes & !heap_size::EXTRA_DATA);
+        out.push(self.data[HEAP_SIZES + 1]);
+        out.extend_from_slice(&valid.to_le_bytes());
+        out.extend_from_slice(&self.sorted.to_le_bytes());
+        for (number, count) in rows.iter().enumerate() {
+            if valid >> number & 1 == 1 {
+                out.extend_from_slice(&count.to_le_bytes());
+            }
+        }
+    }
+
+    /// The number of rows of each table.
+    pub fn row_counts(&self) -> &[u32; 64] {
+        &self.rows
     }
 
     /// A row; they are numbered from 1.
@@ -217,12 +240,12 @@ impl<'a> Tables<'a> {
     /// A row that is known to exist.
     #[inline]
     fn at(&self, table: u8, number: u32) -> Row<'_> {
-        let shape = &self.shapes[usize::from(table)];
-        let size = shape.row_size();
+        let format = &self.formats[usize::from(table)];
+        let size = format.row_size();
         let start = self.offsets[usize::from(table)] + (number as usize - 1) * size;
         Row {
             bytes: &self.data[start..start + size],
-            shape,
+            format,
         }
     }
 
@@ -235,15 +258,15 @@ impl<'a> Tables<'a> {
 
     /// All rows of a table, in order.
     pub fn iter(&self, table: u8) -> impl ExactSizeIterator<Item = Row<'_>> + Clone {
-        let shape = &self.shapes[usize::from(table)];
+        let format = &self.formats[usize::from(table)];
         self.table_bytes(table)
             // A table that no file can have has rows of no size, and no rows.
-            .chunks_exact(shape.row_size().max(1))
-            .map(move |bytes| Row { bytes, shape })
+            .chunks_exact(format.row_size().max(1))
+            .map(move |bytes| Row { bytes, format })
     }
 
-    /// The rows whose `column` is `key`, in order: found by halves, in the table itself where it is sorted. Of an
-    /// unsorted one always the same column must be asked for.
+    /// The rows whose `column` is `key`, in order, by binary search. For an unsorted table the column must always be the
+    /// same: its index is kept.
     pub fn with_key(
         &self,
         table: u8,
@@ -281,7 +304,7 @@ impl<'a> Tables<'a> {
         low
     }
 
-    /// Keys and rows of a table in any order, whose `column` is `key`.
+    /// Keys and rows whose `column` is `key`, of an unsorted table.
     pub fn indexed(&self, table: u8, column: usize, key: u32) -> &[(u32, u32)] {
         let index = self.indexes[usize::from(table)].get_or_init(|| {
             let keys = self.iter(table).map(|row| row.get(column));
@@ -319,19 +342,16 @@ pub fn encode(coded: &Coded, token: u32) -> Option<u32> {
     Some((token & 0xff_ffff) << coded.bits | tag as u32)
 }
 
-/// A token's table.
 #[inline]
 pub const fn token_table(token: u32) -> u8 {
     (token >> 24) as u8
 }
 
-/// A token's row.
 #[inline]
 pub const fn token_row(token: u32) -> u32 {
     token & 0xff_ffff
 }
 
-/// The token of a row.
 #[inline]
 pub const fn token(table: u8, row: u32) -> u32 {
     (table as u32) << 24 | row

@@ -1,12 +1,11 @@
 //! Sequence points (Portable PDB v1.0, "Sequence Points Blob"): which source lines code came from.
 //!
-//! A record's first number is the distance in code from the record before it. What follows speaks of lines
-//! and columns only, so it is copied as it stands.
+//! A record's first number is the distance in code from the record before it. The rest is lines and columns, which are
+//! copied.
 
 use crate::cil::metadata::heaps::{compressed, put_compressed};
 use crate::error::{Error, Result};
 
-/// A record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Record<'a> {
     /// The code at `pc` came from a place in the source, or from none (hidden).
@@ -116,9 +115,8 @@ fn record<'a>(rest: &mut &'a [u8], last: &mut Option<u32>) -> Result<Record<'a>>
     })
 }
 
-/// Writes points with other positions, from behind the number of the locals' signature on. `place` gives the new
-/// position of an old one, or none behind the end of the method's own code; `hidden_from` is where
-/// code begins that came from no source.
+/// Writes points with new positions, without the locals' signature in front. `place` gives the new position of an old
+/// one, or none behind the method's own code; `hidden_from` is where code without source begins.
 pub fn put_moved(
     points: &Points<'_>,
     place: impl Fn(u32) -> Option<u32>,

@@ -1,12 +1,10 @@
-//! Bodies of which only the frame is new: most methods return in one place, at their end. Nothing moves in such code, but
-//! that it begins later, and what goes around it is the same for all. So it is not written until the file is: until then
-//! a [`Frame`] says all there is to say.
+//! Bodies of which only the frame is new: most methods return in one place, at their end. Their code moves as a whole,
+//! and all frames look alike. So a [`Frame`] stands for such a body until the file is written, and saves its memory.
 
-use super::code::{Code, SHORT, Short, put_handlers, put_load, put_snippet, put_store};
-use super::job::Slots;
-use super::{Rewritten, Snippet};
-use crate::cil::body::{self, Clause, FAT_HEADER};
-use crate::cil::insn::op;
+use super::emit::{SHORT, Slots, put_handlers, put_load, put_store};
+use super::recipe::{Rewritten, Snippet};
+use crate::cil::il::body::{self, Clause, FAT_HEADER};
+use crate::cil::il::insn::op;
 
 /// Tokens of the hooks that frames call, and of `System.Exception`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -21,10 +19,9 @@ pub struct Hooks {
     pub exception: u32,
 }
 
-/// What goes around the code of a method with all three hooks, whose only `ret` is its last instruction.
+/// The frame around the code of a method with all three hooks, whose only `ret` is its last instruction.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame {
-    /// What its hooks are called with.
     pub(super) id: u32,
     /// Bytes of its code, of which all but the `ret` stay.
     pub(super) old_len: u32,
@@ -35,7 +32,7 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// Most bytes of code: the body is made anew for each window of the file that it lies in.
+    /// Most bytes of code: each window of the file that holds a piece of the body makes the whole body.
     pub const MOST: usize = 16 << 10;
 
     /// Where the method's own code begins in the body.
@@ -75,7 +72,7 @@ impl Frame {
         code.next_multiple_of(4) + body::clauses_len(&self.clauses())
     }
 
-    /// As [`super::Scratch::rewrite`] tells of a body that begins its output.
+    /// The same as [`super::Scratch::rewrite`] returns, for a body at the start of its output.
     pub fn rewritten(&self) -> Rewritten {
         Rewritten {
             start: 0,
@@ -88,7 +85,7 @@ impl Frame {
         }
     }
 
-    /// Makes the body, given the method's code. There is room for just as much; it must come to lie at a multiple of four.
+    /// Writes the body into `out`, which is as long as it and lies at a multiple of four, given the method's code.
     pub fn put(&self, code: &[u8], hooks: &Hooks, out: &mut [u8]) {
         let slots = self.slots;
         let hook = |token| Snippet::default().hook(self.id, token);
@@ -104,23 +101,23 @@ impl Frame {
         enter.copy_from_slice(hook(hooks.enter).bytes());
         let (own, rest) = rest.split_at_mut(self.old_len as usize - 1);
         own.copy_from_slice(&code[..self.old_len as usize - 1]);
-        let mut tail = Short::new();
+        let mut tail = Vec::with_capacity(rest.len());
         if self.has_result {
             put_store(&mut tail, slots.result);
         }
         // 28 bytes at most.
         let over = self.handlers_end() - self.own_end();
-        tail.put([op::LEAVE_S as u8, over as u8], SHORT as usize);
+        tail.extend_from_slice(&[op::LEAVE_S as u8, over as u8]);
         put_handlers(slots, hooks.exception, hook(hooks.error), &mut tail);
-        put_snippet(&mut tail, hook(hooks.exit));
+        tail.extend_from_slice(hook(hooks.exit).bytes());
         if self.has_result {
             put_load(&mut tail, slots.result);
         }
-        tail.put([op::RET as u8], 1);
+        tail.push(op::RET as u8);
         let clauses = self.clauses();
         let (gap, section) = rest.split_at_mut(rest.len() - body::clauses_len(&clauses));
-        let (new, padding) = gap.split_at_mut(tail.bytes().len());
-        new.copy_from_slice(tail.bytes());
+        let (new, padding) = gap.split_at_mut(tail.len());
+        new.copy_from_slice(&tail);
         padding.fill(0);
         body::write_clauses(section, &clauses);
     }

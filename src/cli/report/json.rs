@@ -3,6 +3,7 @@
 use super::View;
 use crate::error::Error;
 use crate::trace::format::{THREAD_DAEMON, THREAD_VIRTUAL};
+use crate::trace::metrics::{Series, Unit};
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -35,8 +36,23 @@ struct Trace<'a> {
     lost_records: u64,
     overwritten_chunks: u64,
     missing_segments: u64,
+    stack_short_records: u64,
     hook_failures: u64,
     notes: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    metrics: Vec<Metric>,
+}
+
+#[derive(Serialize)]
+struct Metric {
+    name: &'static str,
+    unit: &'static str,
+    per_second: bool,
+    mean: f64,
+    min: f64,
+    max: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -120,12 +136,41 @@ struct Node<'a> {
     total_ns: u64,
 }
 
+/// What the values of a series count.
+pub(super) fn unit_of(series: &Series) -> &'static str {
+    match series.metric.unit {
+        Unit::Bytes => "bytes",
+        Unit::Nanoseconds => "ns",
+        Unit::Count => "count",
+    }
+}
+
+fn metric(series: &Series) -> Metric {
+    Metric {
+        name: series.metric.name,
+        unit: unit_of(series),
+        per_second: series.metric.grows,
+        mean: series.mean,
+        min: series.min(),
+        max: series.max(),
+        total: series.total,
+    }
+}
+
 fn is_zero(n: &u64) -> bool {
     *n == 0
 }
 
 impl View<'_> {
     pub(super) fn json(&self, out: &mut dyn Write, failed: &[Error]) -> io::Result<()> {
+        let rows = self.rows();
+        let report = self.document(&rows[..self.limit(rows.len())], failed);
+        serde_json::to_writer_pretty(&mut *out, &report)?;
+        writeln!(out)
+    }
+
+    /// The report with these rows of the table.
+    pub(super) fn document(&self, rows: &[usize], failed: &[Error]) -> impl Serialize + '_ {
         let analysis = &self.analysis;
         let label = |i: u32| self.labels[i as usize].as_str();
         let traces = (analysis.processes.iter())
@@ -141,12 +186,13 @@ impl View<'_> {
                 lost_records: p.lost,
                 overwritten_chunks: p.header.overwritten,
                 missing_segments: p.missing,
+                stack_short_records: p.header.stack_short,
                 hook_failures: p.header.failures,
                 notes: p.notes.lines(),
+                metrics: p.metrics.iter().map(metric).collect(),
             })
             .collect();
-        let rows = self.rows();
-        let methods = (rows[..self.limit(rows.len())].iter())
+        let methods = (rows.iter())
             .map(|&i| {
                 let (s, symbol) = (&analysis.stats[i], analysis.methods.rows()[i].symbol());
                 Method {
@@ -226,7 +272,7 @@ impl View<'_> {
                 })
                 .collect()
         });
-        let report = Report {
+        Report {
             version: VERSION,
             traces,
             unreadable: failed.iter().map(Error::to_string).collect(),
@@ -235,8 +281,6 @@ impl View<'_> {
             exceptions,
             unlisted_exceptions: analysis.further_exceptions,
             tree,
-        };
-        serde_json::to_writer_pretty(&mut *out, &report)?;
-        writeln!(out)
+        }
     }
 }

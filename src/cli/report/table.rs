@@ -1,38 +1,53 @@
 //! What is shown as lines: the header, the methods, the threads, the exceptions.
 
-use super::text::{Columns, cut_end, cut_method};
 use super::{Sort, View};
+use crate::cli::columns::{Cell, Columns, cut_end, cut_method};
+use crate::cli::terminal::{BAD, DIM, HOT};
 use crate::error::Error;
+use crate::trace::analysis::Process;
 use crate::trace::exceptions::Path;
 use crate::trace::format::{THREAD_DAEMON, THREAD_VIRTUAL};
 use crate::trace::pattern;
-use crate::trace::units::{count, counted, date, duration, percent, printable};
+use crate::trace::units::{count, counted, date, date_and_ms, duration, percent, printable, share};
 use std::cmp::Reverse;
 use std::io::{self, Write};
 
-/// Traces of which the header tells; the rest are counted.
+/// Share of all self time from which a method stands out.
+const HOT_PERCENT: f64 = 10.0;
+
+/// Traces that the header names; the rest are counted.
 const PROCESSES: usize = 20;
 
 impl View<'_> {
     /// What ran, for how long, and what is missing.
     pub(super) fn header(&self, out: &mut dyn Write, failed: &[Error]) -> io::Result<()> {
         let processes = &self.analysis.processes;
-        for p in processes.iter().take(PROCESSES) {
+        for (number, p) in processes.iter().enumerate().take(PROCESSES) {
             let command = match p.header.command.trim() {
                 "" => "(command not recorded)".to_owned(),
                 command => printable(command),
             };
-            match self.width {
+            match self.screen.width {
                 Some(width) => writeln!(out, "{}", cut_end(&command, width))?,
                 None => writeln!(out, "{command}")?,
             }
+            let twins = self.has_twin(p);
             let mut facts = vec![
                 format!("pid {}", p.header.pid),
-                date(p.header.origin),
+                match twins {
+                    true => date_and_ms(p.header.origin),
+                    false => date(p.header.origin),
+                },
                 duration(p.end),
                 counted(p.threads, "thread"),
                 counted(p.records, "record"),
             ];
+            if twins {
+                facts.insert(0, format!("trace {}", number + 1));
+                let file = p.file.rsplit(['/', '\\']).next().unwrap_or(&p.file);
+                facts.push(printable(file));
+                facts.extend(p.artifacts.iter().map(|name| printable(name)));
+            }
             if !p.orderly() {
                 facts.push("no orderly end (killed, or still running)".to_owned());
             }
@@ -40,7 +55,10 @@ impl View<'_> {
                 facts.push("nothing lost".to_owned());
             }
             writeln!(out, "  {}", facts.join(" · "))?;
-            if p.lost > 0 {
+            let short = p.header.stack_short.min(p.lost);
+            let failed = p.header.hook_failed.min(p.lost - short);
+            let lost = p.lost - short - failed;
+            if lost > 0 {
                 let why = [
                     "the ring overwrote the oldest",
                     "no room was left",
@@ -48,15 +66,20 @@ impl View<'_> {
                 ]
                 .get(p.header.policy as usize)
                 .unwrap_or(&"for want of room");
-                writeln!(out, "  LOST: {} ({why})", counted(p.lost, "record"))?;
+                self.lost(out, &format!("{} ({why})", counted(lost, "record")))?;
+            }
+            for (n, why) in [
+                (short, "the stack was short"),
+                (failed, "their hook failed"),
+            ] {
+                if n > 0 {
+                    self.lost(out, &format!("{} ({why})", counted(n, "record")))?;
+                }
             }
             if p.missing > 0 || p.header.overwritten > 0 {
-                writeln!(
-                    out,
-                    "  LOST: {} overwritten, {} missing",
-                    counted(p.header.overwritten, "chunk"),
-                    counted(p.missing, "segment"),
-                )?;
+                let chunks = counted(p.header.overwritten, "chunk");
+                let segments = counted(p.missing, "segment");
+                self.lost(out, &format!("{chunks} overwritten, {segments} missing"))?;
             }
             if p.header.failures > 0 {
                 let failures = counted(p.header.failures, "failure");
@@ -69,17 +92,42 @@ impl View<'_> {
         if processes.len() > PROCESSES {
             writeln!(out, "and {} more traces", processes.len() - PROCESSES)?;
         }
+        let (methods, calls) = self.analysis.unnamed();
+        if methods > 0 {
+            writeln!(
+                out,
+                "  note: {} ({}) without a name; --symbols FILE names them, with the map of their artifact \
+                 (its .wsym, or META-INF/weave/symbols in it)",
+                counted(methods, "method"),
+                counted(calls, "call"),
+            )?;
+        }
         for e in failed {
             writeln!(out, "not read: {}", printable(&e.to_string()))?;
         }
         Ok(())
     }
 
+    /// A line of what is missing.
+    fn lost(&self, out: &mut dyn Write, what: &str) -> io::Result<()> {
+        match self.screen.colour {
+            true => writeln!(out, "  {BAD}LOST: {what}{BAD:#}"),
+            false => writeln!(out, "  LOST: {what}"),
+        }
+    }
+
+    /// Whether a process has several traces: of several class loaders, or started again under its number.
+    fn has_twin(&self, p: &Process) -> bool {
+        let of = |p: &Process| (p.header.pid, p.header.command.clone());
+        let processes = &self.analysis.processes;
+        processes.iter().filter(|&other| of(other) == of(p)).count() > 1
+    }
+
     /// The rows of the table: methods that were called and are wanted, sorted.
     pub(super) fn rows(&self) -> Vec<usize> {
         let stats = &self.analysis.stats;
         let mut rows: Vec<usize> = (0..stats.len())
-            .filter(|&i| stats[i].calls > 0 && self.wanted[i])
+            .filter(|&i| stats[i].calls >= self.args.min_calls.max(1) && self.wanted[i])
             .collect();
         let key = |i: usize| {
             let s = &stats[i];
@@ -107,15 +155,21 @@ impl View<'_> {
                     "\nno method of the calls looked at fits --filter {}",
                     printable(p)
                 ),
+                _ if self.args.min_calls > 1 => writeln!(
+                    out,
+                    "\nno method was called {} times",
+                    count(self.args.min_calls)
+                ),
                 _ => writeln!(out, "\nno calls to show"),
             };
         }
         let busy = (stats.iter()).fold(0u64, |sum, s| sum.saturating_add(s.own));
+        let whole = (self.analysis.threads.iter()).fold(0u64, |sum, t| sum.saturating_add(t.busy));
         let errors = rows.iter().any(|&i| stats[i].errors > 0);
         let running = rows.iter().any(|&i| stats[i].running > 0);
         let logical = rows.iter().any(|&i| stats[i].logical.calls > 0);
         let open = rows.iter().any(|&i| stats[i].logical.open > 0);
-        let mut heads = vec!["self", "self%", "total"];
+        let mut heads = vec!["self", "self%", "total", "total%"];
         heads.extend(
             logical
                 .then_some(["active", "waiting"])
@@ -131,26 +185,38 @@ impl View<'_> {
         let shown = self.limit(rows.len());
         for &i in &rows[..shown] {
             let s = &stats[i];
-            let mut cells = vec![duration(s.own), percent(s.own, busy), duration(s.total)];
+            let hot = share(s.own, busy) >= HOT_PERCENT;
+            let own = percent(s.own, busy);
+            let mut cells: Vec<Cell> = vec![
+                duration(s.own).into(),
+                if hot {
+                    Cell::styled(own, HOT)
+                } else {
+                    own.into()
+                },
+                duration(s.total).into(),
+                percent(s.total.saturating_sub(s.logical.waiting), whole).into(),
+            ];
             if logical {
                 let times = [s.logical.active, s.logical.waiting];
-                cells.extend(times.map(|ns| known((s.logical.calls > 0).then_some(ns))));
+                cells.extend(times.map(|ns| known((s.logical.calls > 0).then_some(ns)).into()));
             }
             cells.extend([
-                count(s.calls),
-                known(s.min),
-                known(s.quantile(0.5)),
-                known(s.quantile(0.9)),
-                known(s.quantile(0.99)),
-                duration(s.max),
+                count(s.calls).into(),
+                known(s.min).into(),
+                known(s.quantile(0.5)).into(),
+                known(s.quantile(0.9)).into(),
+                known(s.quantile(0.99)).into(),
+                duration(s.max).into(),
             ]);
-            cells.extend(errors.then(|| count(s.errors)));
-            cells.extend(running.then(|| count(s.running)));
-            cells.extend(open.then(|| count(s.logical.open)));
+            let style = if s.errors > 0 { BAD } else { DIM };
+            cells.extend(errors.then(|| Cell::styled(count(s.errors), style)));
+            cells.extend(running.then(|| count(s.running).into()));
+            cells.extend(open.then(|| count(s.logical.open).into()));
             columns.row(cells, self.labels[i].clone());
         }
         writeln!(out)?;
-        columns.write(out, "method", self.width, cut_method)?;
+        columns.write(out, "method", self.screen, cut_method)?;
         rest(out, rows.len() - shown, "method")
     }
 
@@ -161,9 +227,15 @@ impl View<'_> {
             .threads
             .iter()
             .any(|t| t.tally.lost + t.missing > 0);
-        let mut heads = vec!["thread", "kind", "busy", "calls", "records", "from", "to"];
+        let mut heads = vec![
+            "thread", "kind", "busy", "busy%", "calls", "records", "from", "to",
+        ];
+        let twins = analysis.processes.iter().any(|p| self.has_twin(p));
         if many {
             heads.insert(0, "pid");
+        }
+        if twins {
+            heads.insert(0, "trace");
         }
         if lost {
             heads.extend(["lost", "gaps"]);
@@ -180,6 +252,7 @@ impl View<'_> {
                 t.number.to_string(),
                 kind.to_owned(),
                 duration(t.busy),
+                percent(t.busy, analysis.processes[t.process].end),
                 count(t.calls),
                 count(t.tally.records),
                 duration(t.tally.first),
@@ -188,6 +261,9 @@ impl View<'_> {
             if many {
                 cells.insert(0, analysis.processes[t.process].header.pid.to_string());
             }
+            if twins {
+                cells.insert(0, (t.process + 1).to_string());
+            }
             if lost {
                 cells.extend([count(t.tally.lost), count(t.missing)]);
             }
@@ -195,10 +271,10 @@ impl View<'_> {
                 "" => "(no name)".to_owned(),
                 name => printable(name),
             };
-            columns.row(cells, name);
+            columns.row(cells.into_iter().map(Cell::from).collect(), name);
         }
         writeln!(out)?;
-        columns.write(out, "name", self.width, cut_end)?;
+        columns.write(out, "name", self.screen, cut_end)?;
         rest(out, analysis.threads.len() - shown, "thread")
     }
 
@@ -224,7 +300,7 @@ impl View<'_> {
             if !e.message.is_empty() {
                 text = format!("{text}: {}", printable(&e.message));
             }
-            if let Some(width) = self.width {
+            if let Some(width) = self.screen.width {
                 text = cut_end(&text, width.saturating_sub(digits + 3).max(24));
             }
             writeln!(out, "{:>digits$} × {text}", count(e.count))?;

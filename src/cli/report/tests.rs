@@ -1,7 +1,7 @@
 //! What people see, over traces made for the purpose.
 
 use super::*;
-use crate::trace::testing::{Chunk, TraceBuilder, shop, shop_symbols};
+use crate::trace::testing::{Chunk, TraceBuilder, shop, shop_symbols, shop_with_samples};
 use clap::Parser;
 
 #[derive(Parser)]
@@ -18,10 +18,21 @@ fn run(traces: &[(&str, Vec<u8>)], args: &str, width: Option<usize>) -> (String,
     }
     let path = dir.path().display().to_string();
     let args = args.replace("DIR", &path);
-    let line = ["report", &path].into_iter().chain(args.split_whitespace());
+    // Options are split at their dashes: a folder's name may have spaces.
+    let options = args.split_inclusive(" --").flat_map(|option| {
+        let option = option.trim_end_matches(" --").trim_start_matches("--");
+        let (name, value) = option.split_once(' ').unwrap_or((option, ""));
+        [format!("--{name}"), value.to_owned()]
+    });
+    let words = ["report".to_owned(), path.clone()].into_iter();
+    let line = words.chain(options.filter(|word| !matches!(&word[..], "" | "--")));
     let args = Cli::try_parse_from(line).unwrap().report;
     let mut out = Vec::new();
-    let result = report(&args, &mut out, width);
+    let screen = Screen {
+        width,
+        colour: false,
+    };
+    let result = report(&args, &mut out, screen);
     let text = String::from_utf8(out).unwrap();
     (text.replace(&path, "DIR"), result)
 }
@@ -62,6 +73,15 @@ fn the_tree() {
 fn the_threads() {
     let traces = [("a.wtrace", shop().bytes()), ("b.wtrace", ring())];
     insta::assert_snapshot!(shown(&traces, "--threads"));
+}
+
+#[test]
+fn what_the_process_used() {
+    let with = [("a.wtrace", shop_with_samples().bytes())];
+    insta::assert_snapshot!(shown(&with, "--process"));
+    assert!(shop_shown("--process").contains("No samples of the process"));
+    let json: serde_json::Value = serde_json::from_str(&shown(&with, "--json")).unwrap();
+    insta::assert_snapshot!(json["traces"][0]["metrics"][2]);
 }
 
 #[test]
@@ -292,6 +312,39 @@ fn names_cannot_steer_the_terminal_or_the_browser() {
 }
 
 #[test]
+fn methods_called_rarely_can_be_left_out() {
+    let text = shop_shown("--min-calls 4");
+    assert!(
+        text.contains("Maths.fib") && !text.contains("compareTo"),
+        "{text}"
+    );
+    assert!(shop_shown("--min-calls 1000").contains("no method was called 1,000 times"));
+}
+
+#[test]
+fn colours_stand_out_and_do_not_move_columns() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("a.wtrace"), shop().bytes()).unwrap();
+    let args = Cli::try_parse_from(["report".into(), dir.path().join("a.wtrace")]);
+    let args = args.unwrap().report;
+    let shown = |colour| {
+        let mut out = Vec::new();
+        let screen = Screen {
+            width: Some(120),
+            colour,
+        };
+        report(&args, &mut out, screen).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    let coloured = shown(true);
+    assert!(coloured.contains("\x1b[33m"), "{coloured:?}");
+    assert_eq!(
+        anstream::adapter::strip_str(&coloured).to_string(),
+        shown(false)
+    );
+}
+
+#[test]
 fn a_flame_graph_is_the_same_each_time() {
     let dir = tempfile::tempdir().unwrap();
     let draw = |name: &str| {
@@ -313,4 +366,50 @@ fn a_flame_graph_is_the_same_each_time() {
         None,
     );
     assert_eq!(result.unwrap_err().exit_status(), 2);
+}
+
+#[test]
+fn losses_are_told_by_their_reasons() {
+    let mut bytes = TraceBuilder::new("a", 1, 100).lost(60, 0).bytes();
+    bytes[8_200] = 20;
+    bytes[8_208] = 10;
+    let text = shown(&[("a.wtrace", bytes)], "");
+    for line in [
+        "LOST: 30 records (the ring overwrote the oldest)",
+        "LOST: 20 records (the stack was short)",
+        "LOST: 10 records (their hook failed)",
+    ] {
+        assert!(text.contains(line), "{text}");
+    }
+}
+
+#[test]
+fn traces_of_one_process_are_told_apart_and_later_runs_named() {
+    let traces = [("a.wtrace", shop().bytes()), ("a-2.wtrace", shop().bytes())];
+    let text = shown(&traces, "");
+    assert!(text.contains(" · a.wtrace · shop.jar"), "{text}");
+    assert!(text.contains(" · a-2.wtrace · shop.jar"), "{text}");
+    assert!(
+        text.contains("trace 2 · pid 4711 · 2026-11-21 14:01:53.000 UTC"),
+        "{text}"
+    );
+    let text = shown(&traces, "--threads");
+    assert!(
+        text.lines().any(|l| l.starts_with("    2  4711       1")),
+        "{text}"
+    );
+    let dir = tempfile::tempdir().unwrap();
+    let mut later = shop().bytes();
+    later[16] += 1;
+    std::fs::write(dir.path().join("a.wtrace"), shop().bytes()).unwrap();
+    std::fs::write(dir.path().join("a-2.wtrace"), later).unwrap();
+    let args = ["report".into(), dir.path().join("a.wtrace")];
+    let mut out = Vec::new();
+    let args = Cli::try_parse_from(args).unwrap().report;
+    report(&args, &mut out, Screen::default()).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    assert!(
+        text.contains("note: a later run wrote ") && text.contains("a-2.wtrace"),
+        "{text}"
+    );
 }

@@ -1,7 +1,8 @@
 //! The call tree as lines.
 
 use super::View;
-use super::text::{Columns, cut_method};
+use crate::cli::columns::{Cell, Columns, cut_method};
+use crate::cli::terminal::{BAD, DIM, HOT, Screen};
 use crate::trace::units::{count, counted, duration, percent, share};
 use std::io::{self, Write};
 
@@ -42,8 +43,11 @@ impl View<'_> {
         };
         let omit = |columns: &mut Columns, level: Level, branch: &str| {
             if level.hidden > 0 {
-                let mut cells = vec![duration(level.time), percent(level.time, whole)];
-                cells.resize(if errors { 5 } else { 4 }, String::new());
+                let mut cells: Vec<Cell> = vec![
+                    duration(level.time).into(),
+                    percent(level.time, whole).into(),
+                ];
+                cells.resize_with(if errors { 5 } else { 4 }, || String::new().into());
                 let smaller = counted(level.hidden, "method");
                 columns.row(
                     cells,
@@ -80,7 +84,7 @@ impl View<'_> {
                 (_, false) => ("├─ ", "│  "),
             };
             let mut text = format!("{}{branch}", top.prefix);
-            let room = self.width.map(|w| {
+            let room = self.screen.width.map(|w| {
                 let columns = if errors { 52 } else { 44 };
                 w.saturating_sub(columns + text.chars().count()).max(24)
             });
@@ -92,19 +96,30 @@ impl View<'_> {
             if node.running > 0 {
                 text.push_str("  (still running)");
             }
-            let mut cells = vec![
-                duration(node.total),
-                percent(node.total, whole),
-                duration(node.own),
-                count(node.calls),
+            let hot = share(node.total, whole) >= 50.0;
+            let total = percent(node.total, whole);
+            let mut cells: Vec<Cell> = vec![
+                duration(node.total).into(),
+                if hot {
+                    Cell::styled(total, HOT)
+                } else {
+                    total.into()
+                },
+                duration(node.own).into(),
+                count(node.calls).into(),
             ];
-            cells.extend(errors.then(|| count(node.errors)));
+            let style = if node.errors > 0 { BAD } else { DIM };
+            cells.extend(errors.then(|| Cell::styled(count(node.errors), style)));
             columns.row(cells, text);
             let prefix = format!("{}{below}", top.prefix);
             stack.push(level(Some(i), prefix));
         }
         writeln!(out)?;
-        columns.write(out, "method", None, cut_method)?;
+        let screen = Screen {
+            width: None,
+            ..self.screen
+        };
+        columns.write(out, "method", screen, cut_method)?;
         if tree.folded() > 0 {
             let calls = counted(tree.folded(), "call");
             writeln!(

@@ -4,7 +4,7 @@
 //! little-endian, and nearly everything is prefixed by its length in 32 bits.
 
 use super::identity::{Identity, KeyKind};
-use crate::container::zip::record::u64_at;
+use crate::bytes::u64_at;
 use crate::error::Result;
 use sha2::{Digest, Sha256};
 use std::io::{self, Write};

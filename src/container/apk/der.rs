@@ -1,81 +1,56 @@
-//! As much of DER (X.690) as a certificate is taken apart with and a signature is put together of.
+//! DER (X.690) by the crate `der`: a certificate is taken apart with it and a signature is put together.
 
-/// `SEQUENCE`.
-pub const SEQUENCE: u8 = 0x30;
-/// `SET`.
-pub const SET: u8 = 0x31;
-/// `INTEGER`.
-pub const INTEGER: u8 = 0x02;
-/// `OCTET STRING`.
-pub const OCTETS: u8 = 0x04;
-/// `NULL`.
-pub const NULL: u8 = 0x05;
-/// `OBJECT IDENTIFIER`.
-pub const OID: u8 = 0x06;
-/// `BIT STRING`.
-pub const BITS: u8 = 0x03;
+pub use der::Tag;
+use der::asn1::AnyRef;
+use der::{Decode, Encode, Reader as _, SliceReader, TagNumber};
+
 /// `[0]`, constructed.
-pub const CONTEXT_0: u8 = 0xa0;
+pub const CONTEXT_0: Tag = Tag::ContextSpecific {
+    constructed: true,
+    number: TagNumber(0),
+};
 
-/// An element: tag, length, contents.
-pub fn element(tag: u8, contents: &[&[u8]]) -> Vec<u8> {
-    let len: usize = contents.iter().map(|c| c.len()).sum();
-    let mut out = Vec::with_capacity(len + 6);
-    out.push(tag);
-    if len < 0x80 {
-        out.push(len as u8);
-    } else {
-        let bytes = len.to_be_bytes();
-        let bytes = &bytes[bytes.iter().take_while(|&&b| b == 0).count()..];
-        out.push(0x80 | bytes.len() as u8);
-        out.extend_from_slice(bytes);
-    }
-    for c in contents {
-        out.extend_from_slice(c);
-    }
-    out
+/// An element of this tag; its contents are far below the 256 MB that the crate takes.
+pub fn element(tag: Tag, contents: &[&[u8]]) -> Vec<u8> {
+    let contents = contents.concat();
+    let element = AnyRef::new(tag, &contents).and_then(|element| element.to_der());
+    element.expect("a signature is no 256 MB long")
 }
 
 /// Elements one after the other.
-#[derive(Clone, Copy)]
-pub struct Reader<'a>(pub &'a [u8]);
+pub struct Reader<'a>(SliceReader<'a>);
 
-/// An element that was read.
 #[derive(Clone, Copy)]
 pub struct Element<'a> {
-    pub tag: u8,
+    pub tag: Tag,
     /// With tag and length.
     pub raw: &'a [u8],
     pub contents: &'a [u8],
 }
 
 impl<'a> Reader<'a> {
+    /// Reads these bytes; `None` where they are too many.
+    pub fn new(bytes: &'a [u8]) -> Option<Reader<'a>> {
+        SliceReader::new(bytes).ok().map(Reader)
+    }
+
     /// The next element, if there is a whole one.
     pub fn next(&mut self) -> Option<Element<'a>> {
-        let bytes = self.0;
-        let (&tag, &first) = (bytes.first()?, bytes.get(1)?);
-        let (len, start) = match first {
-            0..0x80 => (usize::from(first), 2),
-            _ => {
-                let n = usize::from(first & 0x7f);
-                let digits = bytes.get(2..2 + n).filter(|d| (1..=4).contains(&d.len()))?;
-                let len = digits.iter().fold(0, |len, &d| len << 8 | usize::from(d));
-                (len, 2 + n)
-            }
-        };
-        let end = start.checked_add(len)?;
-        let element = Element {
-            tag,
-            raw: bytes.get(..end)?,
-            contents: &bytes[start..end],
-        };
-        self.0 = &bytes[end..];
-        Some(element)
+        let raw = self.0.tlv_bytes().ok()?;
+        let element = AnyRef::from_der(raw).ok()?;
+        let tag = element.header().tag();
+        let contents = element.value();
+        Some(Element { tag, raw, contents })
     }
 
     /// The next element if it has this tag.
-    pub fn expect(&mut self, tag: u8) -> Option<Element<'a>> {
+    pub fn expect(&mut self, tag: Tag) -> Option<Element<'a>> {
         self.next().filter(|e| e.tag == tag)
+    }
+
+    /// The elements in the next one if it has this tag.
+    pub fn enter(&mut self, tag: Tag) -> Option<Reader<'a>> {
+        Reader::new(self.expect(tag)?.contents)
     }
 }
 
@@ -87,13 +62,16 @@ mod tests {
     fn what_is_written_reads_back() {
         for len in [0, 1, 127, 128, 255, 256, 70_000] {
             let contents = vec![7; len];
-            let bytes = element(OCTETS, &[&contents[..len / 2], &contents[len / 2..]]);
-            let mut reader = Reader(&bytes);
-            let read = reader.expect(OCTETS).unwrap();
+            let bytes = element(
+                Tag::OctetString,
+                &[&contents[..len / 2], &contents[len / 2..]],
+            );
+            let mut reader = Reader::new(&bytes).unwrap();
+            let read = reader.expect(Tag::OctetString).unwrap();
             assert_eq!((read.contents, read.raw), (&contents[..], &bytes[..]));
             assert!(reader.next().is_none());
             for cut in [1, 2, bytes.len() - 1] {
-                assert!(cut >= bytes.len() || Reader(&bytes[..cut]).next().is_none());
+                assert!(cut >= bytes.len() || Reader::new(&bytes[..cut]).unwrap().next().is_none());
             }
         }
     }
@@ -106,7 +84,7 @@ mod tests {
             &[0x30, 0xff],
             &[0x30, 0x85, 0, 0, 0, 0, 0],
         ] {
-            assert!(Reader(bytes).next().is_none());
+            assert!(Reader::new(bytes).unwrap().next().is_none());
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Who signs: a private key and its certificates, as `keytool`, `openssl` and Android's tools keep them.
 
-use super::der::{self, Reader};
+use super::der::{CONTEXT_0, Reader, Tag, element};
 use super::jks;
 use crate::error::{Error, Kind, Result};
+use crate::rsa::RsaKey;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use p12_keystore::{KeyStore, KeyStoreEntry, Pkcs12ImportPolicy};
@@ -10,8 +11,6 @@ use p256::ecdsa::signature::Signer as _;
 use p256::pkcs8::DecodePrivateKey as _;
 use ring::rand::SystemRandom;
 use ring::signature::{RSA_PKCS1_SHA256, RsaKeyPair};
-use rsa::pkcs8::DecodePrivateKey as _;
-use rsa::{Pkcs1v15Sign, RsaPrivateKey};
 use sha1::{Digest as _, Sha1};
 
 /// A private key with its certificates, the key's own first.
@@ -127,12 +126,11 @@ impl Identity {
         Ok(Identity {
             key,
             public_key: parts.info.to_vec(),
-            issuer_and_serial: der::element(der::SEQUENCE, &[parts.issuer, parts.serial]),
+            issuer_and_serial: element(Tag::Sequence, &[parts.issuer, parts.serial]),
             certificates,
         })
     }
 
-    /// The key's kind.
     pub fn kind(&self) -> KeyKind {
         match self.key {
             PrivateKey::Rsa { .. } => KeyKind::Rsa,
@@ -167,12 +165,9 @@ impl Identity {
         let PrivateKey::Rsa { pkcs8, .. } = &self.key else {
             return self.sign(message);
         };
-        let failed = |e: &dyn std::fmt::Display| {
-            Error::new(Kind::NotDone, format!("the key does not sign: {e}"))
-        };
-        let key = RsaPrivateKey::from_pkcs8_der(pkcs8).map_err(|e| failed(&e))?;
-        key.sign(Pkcs1v15Sign::new::<Sha1>(), &Sha1::digest(message))
-            .map_err(|e| failed(&e))
+        let key =
+            rsa_key(pkcs8).ok_or_else(|| Error::new(Kind::NotDone, "the key does not sign"))??;
+        Ok(key.sign_sha1(&Sha1::digest(message).into()))
     }
 
     pub(super) fn certificates(&self) -> &[Vec<u8>] {
@@ -205,10 +200,24 @@ impl PrivateKey {
                 Ok((PrivateKey::P256(key), public))
             }
             Err(_) => Err(wrong(format!(
-                "the private key is none that can sign here, which are RSA of 2048 to 4096 bits and ECDSA over P-256, in PKCS #8 ({rsa})"
+                "the private key cannot sign here: it must be RSA of 2048 to 4096 bits or ECDSA over P-256, in PKCS #8 ({rsa})"
             ))),
         }
     }
+}
+
+/// The numbers of an RSA key in PKCS #8 (RFC 5958, 2; RFC 8017, A.1.2).
+fn rsa_key(pkcs8: &[u8]) -> Option<Result<RsaKey>> {
+    let mut info = Reader::new(pkcs8)?.enter(Tag::Sequence)?;
+    let (_version, _algorithm) = (info.next()?, info.next()?);
+    let mut key = info.enter(Tag::OctetString)?.enter(Tag::Sequence)?;
+    let _version = key.next()?;
+    let [modulus, public, private] = [(); 3].map(|()| key.expect(Tag::Integer));
+    Some(RsaKey::new(
+        modulus?.contents,
+        public?.contents,
+        private?.contents,
+    ))
 }
 
 /// The key of this name, or the only one.
@@ -247,22 +256,23 @@ struct Certificate<'a> {
 }
 
 fn certificate(der: &[u8]) -> Option<Certificate<'_>> {
-    let whole = Reader(der).expect(der::SEQUENCE)?;
-    let mut tbs = Reader(Reader(whole.contents).expect(der::SEQUENCE)?.contents);
+    let mut tbs = Reader::new(der)?
+        .enter(Tag::Sequence)?
+        .enter(Tag::Sequence)?;
     let mut serial = tbs.next()?;
-    if serial.tag == der::CONTEXT_0 {
+    if serial.tag == CONTEXT_0 {
         serial = tbs.next()?; // that was the version
     }
     let _algorithm = tbs.next()?;
-    let issuer = tbs.expect(der::SEQUENCE)?;
+    let issuer = tbs.expect(Tag::Sequence)?;
     let _validity = tbs.next()?;
     let _subject = tbs.next()?;
-    let info = tbs.expect(der::SEQUENCE)?;
-    let mut parts = Reader(info.contents);
+    let info = tbs.expect(Tag::Sequence)?;
+    let mut parts = Reader::new(info.contents)?;
     let _algorithm = parts.next()?;
-    let bits = parts.expect(der::BITS)?.contents;
+    let bits = parts.expect(Tag::BitString)?.contents;
     Some(Certificate {
-        serial: (serial.tag == der::INTEGER).then_some(serial.raw)?,
+        serial: (serial.tag == Tag::Integer).then_some(serial.raw)?,
         issuer: issuer.raw,
         info: info.raw,
         key: bits.strip_prefix(&[0])?,

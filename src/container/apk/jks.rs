@@ -1,7 +1,7 @@
 //! Key stores in JKS, which `keytool` made until Java 8 and many release keys are still kept in: private keys and their
 //! certificates. What protects a key is Sun's own: SHA-1 of password and salt, over and over, combined by exclusive or.
 
-use super::der::{self, Reader};
+use super::der::{Reader, Tag};
 use crate::bytes::{Cursor, mutf8};
 use crate::error::{Error, Kind, Result};
 use sha1::{Digest, Sha1};
@@ -98,10 +98,11 @@ fn text<'a>(cursor: &mut Cursor<'a>) -> Result<&'a [u8]> {
 
 /// The contents of an `EncryptedPrivateKeyInfo` (RFC 5958, 3) of this format's own algorithm.
 fn protected(info: &[u8]) -> Option<&[u8]> {
-    let mut parts = Reader(Reader(info).expect(der::SEQUENCE)?.contents);
-    let mut algorithm = Reader(parts.expect(der::SEQUENCE)?.contents);
-    let data = parts.expect(der::OCTETS)?.contents;
-    (algorithm.expect(der::OID)?.contents == PROTECTION && data.len() >= 2 * LEN).then_some(data)
+    let mut parts = Reader::new(info)?.enter(Tag::Sequence)?;
+    let mut algorithm = parts.enter(Tag::Sequence)?;
+    let data = parts.expect(Tag::OctetString)?.contents;
+    (algorithm.expect(Tag::ObjectIdentifier)?.contents == PROTECTION && data.len() >= 2 * LEN)
+        .then_some(data)
 }
 
 impl Entry<'_> {

@@ -1,4 +1,4 @@
-//! What the manifest tells of an apk: the oldest Android that it is for (`frameworks/base`, `ResourceTypes.h`).
+//! The manifest of an apk: the oldest Android that it is for (`frameworks/base`, `ResourceTypes.h`).
 
 use crate::bytes::Cursor;
 use crate::error::Result;
@@ -25,8 +25,7 @@ pub(super) fn is_binary(manifest: &[u8]) -> bool {
     manifest.starts_with(&XML)
 }
 
-/// The API level from which on the apk can be installed. It is 1 where nothing else is said; `None` where it cannot be
-/// told: a resource, a damaged manifest.
+/// The lowest API level that can install the apk, 1 by default; `None` for a resource or a damaged manifest.
 pub(super) fn min_sdk(manifest: &[u8]) -> Option<u32> {
     // `uses-sdk` may be there more than once; as `apksigner` does, the highest counts.
     let mut highest = Some(1);
@@ -104,8 +103,8 @@ fn is_uses_sdk(pool: &[u8], index: u32) -> Result<bool> {
         .is_ok_and(|s| s == name))
 }
 
-/// The level of a code name, which apks for a preview of Android have: the names rise with the alphabet. Exact enough to
-/// tell the digests that are known.
+/// The level of a code name, which apks for a preview of Android have: the names follow the alphabet. Exact enough to
+/// choose digests.
 fn code_name(pool: &[u8], index: u32) -> Result<Option<u32>> {
     let mut name = string(pool, index)?;
     name.take(2)?;

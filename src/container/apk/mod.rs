@@ -19,10 +19,6 @@ use super::zip::Archive;
 /// The manifest, in Android's binary XML; no zip file is an apk without.
 pub const MANIFEST: &str = "AndroidManifest.xml";
 
-/// The compiled resources. Android maps them: from target 30 on it refuses to install an apk in which they are
-/// compressed or not aligned to 4 bytes.
-pub const RESOURCES: &str = "resources.arsc";
-
 /// The baseline profile, and its metadata: in an apk, and in a bundle, from which they get there.
 pub const PROFILES: [&str; 4] = [
     "assets/dexopt/baseline.prof",

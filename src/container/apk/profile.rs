@@ -21,7 +21,7 @@ const FLAG_HOT: u16 = 1;
 /// Rows of the bitmap in version 010: used at start, used after it.
 const ROWS_010: usize = 2;
 
-/// Marks in place of a number of dex files: there are too many types, or some could not be told.
+/// In place of a number of dex files: there are too many types, or some are unknown.
 const MEGAMORPHIC: u8 = 7;
 const MISSING_TYPES: u8 = 6;
 
@@ -67,7 +67,7 @@ pub fn renumber(bytes: &[u8], changes: &[Change<'_>]) -> Result<Vec<u8>> {
     }
 }
 
-/// A dex file in a profile, and what became of it.
+/// A dex file in a profile, and how it changed.
 struct Dex<'c> {
     change: Option<&'c Change<'c>>,
     old_types: Option<u32>,

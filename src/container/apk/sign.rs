@@ -14,7 +14,6 @@ use std::io::{self, Write};
 /// Largest member that is unpacked to be digested.
 const MAX_MEMBER: u64 = 1 << 30;
 
-/// Signs an archive.
 pub fn sign<W: Write>(archive: &Archive<'_>, identity: &Identity, sink: W) -> Result<W> {
     let mut codec = Codec::new();
     let (is_apk, hash) = match apk_manifest(archive, &mut codec)? {
@@ -391,7 +390,7 @@ mod tests {
         the key cannot be decrypted (is the password right?): PKCS#5 decryption failed
         the certificate is not that of the key
         the key is a PEM "RSA PRIVATE KEY", not PKCS #8: `openssl pkcs8 -topk8 -nocrypt -in KEY -out KEY8` makes it one
-        the private key is none that can sign here, which are RSA of 2048 to 4096 bits and ECDSA over P-256, in PKCS #8 (InvalidEncoding)
+        the private key cannot sign here: it must be RSA of 2048 to 4096 bits or ECDSA over P-256, in PKCS #8 (InvalidEncoding)
         the certificate is no X.509 in PEM or DER
         the key store holds several keys: name one of ec, release
         the key store has no key `debug`; it has ec, release

@@ -1,7 +1,7 @@
 //! JAR signing, which Android calls v1: digests of all members in the manifest, digests of the manifest in a signature
 //! file, and a signature over that (JAR File Specification, "Signed JAR File"; RFC 5652).
 
-use super::der::{self, element};
+use super::der::{CONTEXT_0, Tag, element};
 use super::identity::{Identity, KeyKind};
 use crate::container::jar::{self, Manifest};
 use crate::error::Result;
@@ -10,10 +10,9 @@ use base64::prelude::BASE64_STANDARD;
 use sha1::Sha1;
 use sha2::{Digest, Sha256};
 
-/// The signature file.
 pub const SIGNATURE_FILE: &str = "META-INF/CERT.SF";
 
-/// The file with the signature over it, whose extension tells the kind of key.
+/// The file with the signature over it; its extension is the kind of key.
 pub fn block_name(kind: KeyKind) -> &'static str {
     match kind {
         KeyKind::Rsa => "META-INF/CERT.RSA",
@@ -137,21 +136,21 @@ impl Digests {
 
 /// The signature over the signature file: CMS `SignedData` without signed attributes, in which a time would be.
 pub fn signature(identity: &Identity, hash: Hash, file: &[u8]) -> Result<Vec<u8>> {
-    let oid = |oid: &[u8]| element(der::OID, &[oid]);
-    let null = element(der::NULL, &[]);
+    let oid = |oid: &[u8]| element(Tag::ObjectIdentifier, &[oid]);
+    let null = element(Tag::Null, &[]);
     let (digest, signature) = match hash {
         Hash::Sha1 => (SHA1, identity.sign_sha1(file)?),
         Hash::Sha256 => (SHA256, identity.sign(file)?),
     };
-    let digest = element(der::SEQUENCE, &[&oid(digest), &null]);
+    let digest = element(Tag::Sequence, &[&oid(digest), &null]);
     let algorithm = match identity.kind() {
-        KeyKind::Rsa => element(der::SEQUENCE, &[&oid(RSA), &null]),
-        KeyKind::P256 => element(der::SEQUENCE, &[&oid(ECDSA_SHA256)]),
+        KeyKind::Rsa => element(Tag::Sequence, &[&oid(RSA), &null]),
+        KeyKind::P256 => element(Tag::Sequence, &[&oid(ECDSA_SHA256)]),
     };
-    let version = element(der::INTEGER, &[&[1]]);
-    let signature = element(der::OCTETS, &[&signature]);
+    let version = element(Tag::Integer, &[&[1]]);
+    let signature = element(Tag::OctetString, &[&signature]);
     let signer = element(
-        der::SEQUENCE,
+        Tag::Sequence,
         &[
             &version,
             identity.issuer_and_serial(),
@@ -162,17 +161,17 @@ pub fn signature(identity: &Identity, hash: Hash, file: &[u8]) -> Result<Vec<u8>
     );
     let certificates: Vec<&[u8]> = identity.certificates().iter().map(Vec::as_slice).collect();
     let data = element(
-        der::SEQUENCE,
+        Tag::Sequence,
         &[
             &version,
-            &element(der::SET, &[&digest]),
-            &element(der::SEQUENCE, &[&oid(DATA)]),
-            &element(der::CONTEXT_0, &certificates),
-            &element(der::SET, &[&signer]),
+            &element(Tag::Set, &[&digest]),
+            &element(Tag::Sequence, &[&oid(DATA)]),
+            &element(CONTEXT_0, &certificates),
+            &element(Tag::Set, &[&signer]),
         ],
     );
     Ok(element(
-        der::SEQUENCE,
-        &[&oid(SIGNED_DATA), &element(der::CONTEXT_0, &[&data])],
+        Tag::Sequence,
+        &[&oid(SIGNED_DATA), &element(CONTEXT_0, &[&data])],
     ))
 }

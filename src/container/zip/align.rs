@@ -4,9 +4,10 @@
 //! native libraries at a page. When offsets shift, the local extra field is padded anew, in the
 //! way the input was padded; a member that was not aligned is never touched.
 
-use super::read::Archive;
-use super::record::{Fields, LOCAL_LEN, seal_local, u16_at};
+use super::read::{Archive, WORD};
+use super::record::{Fields, LOCAL_LEN, seal_local};
 use super::{Member, Method};
+use crate::bytes::u16_at;
 use std::io;
 
 /// The extra field that Android's tools pad with: the alignment (16 bits), then zeroes.
@@ -14,8 +15,6 @@ const EXTRA_ALIGNMENT: u16 = 0xd935;
 /// Its length without padding: id, length, alignment.
 const ALIGNMENT_LEN: usize = 6;
 
-/// What `zipalign` aligns every stored member to.
-const WORD: usize = 4;
 /// Page sizes to which native libraries are aligned, the larger first.
 const PAGES: [usize; 2] = [16_384, 4_096];
 
@@ -28,16 +27,7 @@ pub enum Style {
     Zeroes,
 }
 
-/// Whether the archive was aligned on purpose: all its stored data is.
-pub fn is_aligned(members: &[Member<'_>]) -> bool {
-    let mut stored = members
-        .iter()
-        .filter(|m| m.method() == Method::Stored && m.size() > 0)
-        .peekable();
-    stored.peek().is_some() && stored.all(|m| m.data_offset() % WORD == 0)
-}
-
-/// The alignment of a member's data that is to be kept; 1 for none.
+/// The alignment of a member's data to keep; 1 for none.
 pub fn alignment(archive: &Archive<'_>, member: &Member<'_>) -> usize {
     if !archive.is_aligned() || member.method() != Method::Stored || member.size() == 0 {
         return 1;
@@ -55,23 +45,23 @@ pub fn alignment_of_new(archive: &Archive<'_>) -> usize {
     if archive.is_aligned() { WORD } else { 1 }
 }
 
-/// The alignment that the member's own extra field tells.
+/// The alignment in the member's own extra field.
 fn declared(member: &Member<'_>) -> Option<usize> {
     Fields(member.local_extra())
         .find(|f| f.id == Some(EXTRA_ALIGNMENT) && f.raw.len() >= ALIGNMENT_LEN)
         .map(|f| usize::from(u16_at(f.raw, 4)))
 }
 
-/// How an archive pads, by the first member that tells.
+/// How an archive pads, by the first member that shows it.
 pub fn style(archive: &Archive<'_>) -> Style {
-    let told = archive.members().iter().find_map(|m| {
+    let shown = archive.members().iter().find_map(|m| {
         if declared(m).is_some() {
             return Some(Style::Field);
         }
         let zeroes = Fields(m.local_extra()).any(|f| is_zero_padding(f.id, f.raw));
         zeroes.then_some(Style::Zeroes)
     });
-    told.unwrap_or(Style::Field)
+    shown.unwrap_or(Style::Field)
 }
 
 /// Zeroes that pad: what is left at the end, or four of them, which look like an empty field 0.

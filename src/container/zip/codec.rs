@@ -4,12 +4,25 @@ use super::Method;
 use libdeflater::{CompressionLvl, Compressor, DecompressionError, Decompressor};
 use std::ops::Range;
 
-/// The level at which changed members of more than [`SMALL`] bytes are deflated (libdeflate's scale, 1 to 12).
-pub const DEFLATE_LEVEL: i32 = 4;
+/// How well changed members are packed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Effort {
+    /// As well as level 6 of zlib, with which most zip files are made.
+    #[default]
+    Thorough,
+    /// Faster, and 1 to 3 percent larger.
+    Fast,
+}
+
+/// The level of [`Effort::Thorough`] (libdeflate's scale, 1 to 12).
+pub const DEFLATE_LEVEL: i32 = 6;
+
+/// The level of [`Effort::Fast`] for members of more than [`SMALL`] bytes.
+const FAST_LEVEL: i32 = 4;
 
 /// The level for smaller ones: up to a few KiB it packs as well as any, and its tables, which are
 /// cleared for each member, are the smallest.
-pub const SMALL_LEVEL: i32 = 1;
+const SMALL_LEVEL: i32 = 1;
 
 /// Up to here a member is small.
 ///
@@ -18,7 +31,7 @@ pub const SMALL_LEVEL: i32 = 1;
 /// 29 % and 1.3 %, to 20,000 45 % and 2 %, above 46 % and 4.4 %. From 16 KiB up to here is worth 7 % of the
 /// CPU of a whole weave and costs 0.7 % of its output. (`cargo bench --bench container -- some.jar deflate`
 /// measures the levels over a whole jar.)
-pub const SMALL: usize = 48 << 10;
+const SMALL: usize = 48 << 10;
 
 /// The most that deflate can expand to: a match of 258 bytes takes at least two bits, so a byte
 /// of packed data stands for at most 1,032 bytes.
@@ -27,6 +40,7 @@ const MAX_RATIO: u64 = 1032;
 /// Reusable state for inflating and deflating; one a thread.
 pub struct Codec {
     inflate: Decompressor,
+    thorough: Deflate,
     small: Deflate,
     large: Deflate,
 }
@@ -55,23 +69,19 @@ pub struct Packed<D = Vec<u8>> {
 }
 
 impl Codec {
-    /// Fresh state, deflating at [`DEFLATE_LEVEL`] or [`SMALL_LEVEL`].
+    /// Fresh state.
     #[allow(clippy::new_without_default)]
     pub fn new() -> Codec {
-        Codec::with_levels(SMALL_LEVEL, DEFLATE_LEVEL)
+        Codec::with_level(DEFLATE_LEVEL)
     }
 
-    /// Fresh state that deflates everything at another level; outside 1 to 12 the nearest of these.
+    /// Fresh state that packs thoroughly at another level; outside 1 to 12 the nearest of these.
     pub fn with_level(level: i32) -> Codec {
-        let level = level.clamp(1, 12);
-        Codec::with_levels(level, level)
-    }
-
-    fn with_levels(small: i32, large: i32) -> Codec {
         Codec {
             inflate: Decompressor::new(),
-            small: Deflate(small, None),
-            large: Deflate(large, None),
+            thorough: Deflate(level.clamp(1, 12), None),
+            small: Deflate(SMALL_LEVEL, None),
+            large: Deflate(FAST_LEVEL, None),
         }
     }
 
@@ -94,11 +104,11 @@ impl Codec {
         }
     }
 
-    /// Appends deflated data.
-    fn deflate(&mut self, data: &[u8], out: &mut Vec<u8>) {
-        let deflate = match data.len() {
-            ..=SMALL => self.small.get(),
-            _ => self.large.get(),
+    fn deflate(&mut self, effort: Effort, data: &[u8], out: &mut Vec<u8>) {
+        let deflate = match (effort, data.len()) {
+            (Effort::Thorough, _) => self.thorough.get(),
+            (Effort::Fast, ..=SMALL) => self.small.get(),
+            (Effort::Fast, _) => self.large.get(),
         };
         let start = out.len();
         out.resize(start + deflate.deflate_compress_bound(data.len()), 0);
@@ -112,8 +122,13 @@ impl Codec {
 impl Packed {
     /// Packs data: stored, or else deflated (a method that cannot be written becomes deflate).
     pub fn new(method: Method, data: &[u8], codec: &mut Codec) -> Packed {
+        Packed::with_effort(Effort::default(), method, data, codec)
+    }
+
+    /// The same with an effort.
+    pub fn with_effort(effort: Effort, method: Method, data: &[u8], codec: &mut Codec) -> Packed {
         let mut out = Vec::new();
-        let packed = Packed::append(method, data, codec, &mut out);
+        let packed = Packed::append(effort, method, data, codec, &mut out);
         out.shrink_to_fit();
         packed.with(out)
     }
@@ -132,8 +147,14 @@ impl<D> Packed<D> {
 }
 
 impl Packed<Range<usize>> {
-    /// Packs like [`Packed::new`], behind what is in `out` already.
-    pub fn append(method: Method, data: &[u8], codec: &mut Codec, out: &mut Vec<u8>) -> Self {
+    /// Packs like [`Packed::with_effort`], behind what is in `out` already.
+    pub fn append(
+        effort: Effort,
+        method: Method,
+        data: &[u8],
+        codec: &mut Codec,
+        out: &mut Vec<u8>,
+    ) -> Self {
         let start = out.len();
         let method = match method {
             Method::Stored => {
@@ -141,7 +162,7 @@ impl Packed<Range<usize>> {
                 Method::Stored
             }
             Method::Deflated | Method::Other(_) => {
-                codec.deflate(data, out);
+                codec.deflate(effort, data, out);
                 Method::Deflated
             }
         };
@@ -201,7 +222,7 @@ mod tests {
     fn the_densest_stream_is_plausible() {
         let zeros = vec![0; 50_000_000];
         let mut packed = Vec::new();
-        Codec::with_level(12).deflate(&zeros, &mut packed);
+        Codec::with_level(12).deflate(Effort::Thorough, &zeros, &mut packed);
         assert!(plausible(packed.len() as u64, zeros.len() as u64));
         assert!(!plausible(0, 1));
         assert!(plausible(0, 0));

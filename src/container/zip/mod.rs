@@ -12,7 +12,7 @@ mod read;
 pub(super) mod record;
 mod splice;
 
-pub use codec::{Codec, DEFLATE_LEVEL, Packed};
+pub use codec::{Codec, DEFLATE_LEVEL, Effort, Packed};
 pub use read::{Archive, Member};
 pub use splice::Splicer;
 

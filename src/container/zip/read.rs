@@ -3,9 +3,10 @@
 use super::codec::plausible;
 use super::record::{
     CENTRAL, CENTRAL_LEN, DESCRIPTOR, END, END_LEN, END64, END64_LEN, FLAG_DESCRIPTOR,
-    FLAG_ENCRYPTED, LOCAL, LOCAL_LEN, LOCATOR, LOCATOR_LEN, u16_at, u32_at, u64_at,
+    FLAG_ENCRYPTED, LOCAL, LOCAL_LEN, LOCATOR, LOCATOR_LEN,
 };
-use super::{Codec, Method, align};
+use super::{Codec, Method};
+use crate::bytes::{u16_at, u32_at, u64_at};
 use crate::error::{Error, Kind, Result};
 use std::borrow::Cow;
 
@@ -115,7 +116,7 @@ impl<'a> Archive<'a> {
         }
         archive.read_directory(&zip, start)?;
         archive.check_layout()?;
-        archive.aligned = align::is_aligned(&archive.members);
+        archive.aligned = is_aligned(&archive.members);
         Ok(archive)
     }
 
@@ -130,7 +131,7 @@ impl<'a> Archive<'a> {
             // Writers without zip64 (Java before 7) let the count wrap around.
             None => count as u16 == declared as u16,
         };
-        // A record takes 46 bytes, so that a lying count reserves no more than the file is long.
+        // A record takes 46 bytes, so a wrong count reserves no more than the file's length.
         let most = (self.bytes.len() - self.directory.min(self.bytes.len())) / CENTRAL_LEN;
         let mut members = Vec::with_capacity((declared as usize).min(most));
         let mut at = self.directory;
@@ -257,7 +258,6 @@ impl<'a> Archive<'a> {
         self.position(name).map(|i| &self.members[i])
     }
 
-    /// All bytes of the file.
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
@@ -355,7 +355,6 @@ impl<'a> Member<'a> {
         &self.name
     }
 
-    /// The name as it is in the file.
     pub fn raw_name(&self) -> &'a [u8] {
         &self.central[CENTRAL_LEN..CENTRAL_LEN + usize::from(u16_at(self.central, 28))]
     }
@@ -514,4 +513,16 @@ impl<'a> Member<'a> {
         }
         0
     }
+}
+
+/// What `zipalign` aligns every stored member to.
+pub(super) const WORD: usize = 4;
+
+/// Whether an archive was aligned on purpose: all its stored data is.
+pub(super) fn is_aligned(members: &[Member<'_>]) -> bool {
+    let mut stored = members
+        .iter()
+        .filter(|m| m.method() == Method::Stored && m.size() > 0)
+        .peekable();
+    stored.peek().is_some() && stored.all(|m| m.data_offset() % WORD == 0)
 }

@@ -1,5 +1,6 @@
 //! The records of a zip file: layouts, and how one is copied with some fields changed.
 
+use crate::bytes::{put_le_u32, u16_at, u32_at, u64_at};
 use std::io;
 
 /// Local file header (APPNOTE 4.3.7): signature and length without name and extra field.
@@ -38,27 +39,11 @@ const VERSION_STORED: u16 = 10;
 const VERSION_DEFLATED: u16 = 20;
 const VERSION_ZIP64: u16 = 45;
 
-/// 1980-01-01, the earliest date that MS-DOS can tell; the time beside it is 0.
+/// 1980-01-01, the earliest date of MS-DOS; the time beside it is 0.
 const DOS_EPOCH: u16 = 1 << 5 | 1;
-
-pub fn u16_at(bytes: &[u8], at: usize) -> u16 {
-    u16::from_le_bytes([bytes[at], bytes[at + 1]])
-}
-
-pub fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
-}
-
-pub fn u64_at(bytes: &[u8], at: usize) -> u64 {
-    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
-}
 
 fn put_u16(bytes: &mut [u8], at: usize, value: u16) {
     bytes[at..at + 2].copy_from_slice(&value.to_le_bytes());
-}
-
-fn put_u32(bytes: &mut [u8], at: usize, value: u32) {
-    bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
 }
 
 fn put_u64(bytes: &mut [u8], at: usize, value: u64) {
@@ -148,9 +133,9 @@ impl Entry {
         let flags = u16_at(header, flags_at) & !FLAGS_OF_DATA;
         put_u16(header, flags_at, flags);
         put_u16(header, flags_at + 2, self.method);
-        put_u32(header, flags_at + 8, self.crc32);
-        put_u32(header, flags_at + 12, low(self.packed));
-        put_u32(header, flags_at + 16, low(self.size));
+        put_le_u32(header, flags_at + 8, self.crc32);
+        put_le_u32(header, flags_at + 12, low(self.packed));
+        put_le_u32(header, flags_at + 16, low(self.size));
     }
 }
 
@@ -169,8 +154,8 @@ pub fn local_replaced(raw: &[u8], entry: &Entry) -> io::Result<Vec<u8>> {
     entry.put(&mut header, 6);
     if entry.zip64() {
         // In a local header both sizes go there together (4.5.3).
-        put_u32(&mut header, 18, IN_ZIP64);
-        put_u32(&mut header, 22, IN_ZIP64);
+        put_le_u32(&mut header, 18, IN_ZIP64);
+        put_le_u32(&mut header, 22, IN_ZIP64);
         header.extend(zip64_field(&[entry.size, entry.packed], &[]));
     }
     for field in Fields(&raw[name_end..]) {
@@ -194,8 +179,8 @@ pub fn local_new(name: &str, entry: &Entry) -> io::Result<Vec<u8>> {
     header.extend_from_slice(name.as_bytes());
     let name_end = header.len();
     if entry.zip64() {
-        put_u32(&mut header, 18, IN_ZIP64);
-        put_u32(&mut header, 22, IN_ZIP64);
+        put_le_u32(&mut header, 18, IN_ZIP64);
+        put_le_u32(&mut header, 22, IN_ZIP64);
         header.extend(zip64_field(&[entry.size, entry.packed], &[]));
     }
     seal_local(&mut header, name_end)?;
@@ -309,7 +294,7 @@ pub fn central(
 
     let record = &mut out[start..];
     put_u16(record, 30, extra_len);
-    put_u32(record, 42, if offset64 { IN_ZIP64 } else { low(offset) });
+    put_le_u32(record, 42, if offset64 { IN_ZIP64 } else { low(offset) });
     if let Some(entry) = entry {
         raise_version(record, 6, entry.version());
         entry.put(record, 8);
@@ -359,7 +344,7 @@ pub fn end(out: &mut Vec<u8>, raw64: Option<&[u8]>, raw: &[u8], end: &End) {
         let locator = &mut out[start..];
         locator[..4].copy_from_slice(LOCATOR);
         put_u64(locator, 8, end.record_offset);
-        put_u32(locator, 16, 1);
+        put_le_u32(locator, 16, 1);
     }
     let start = out.len();
     out.extend_from_slice(raw);
@@ -375,7 +360,7 @@ pub fn end(out: &mut Vec<u8>, raw64: Option<&[u8]>, raw: &[u8], end: &End) {
     put_u16(record, 10, count);
     for (at, value) in [(12, end.len), (16, end.offset)] {
         if !stays(u32_at(raw, at) == IN_ZIP64) {
-            put_u32(record, at, low(value));
+            put_le_u32(record, at, low(value));
         }
     }
 }

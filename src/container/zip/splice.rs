@@ -17,7 +17,7 @@ use std::ops::Range;
 pub struct Splicer<'a, W: Write> {
     archive: &'a Archive<'a>,
     sink: W,
-    /// Bytes of the input that are to be written next; the prefix at first.
+    /// Bytes of the input to write next; the prefix at first.
     run: Range<usize>,
     /// Length of the output with `run`.
     position: u64,
@@ -230,7 +230,7 @@ impl<'a, W: Write> Splicer<'a, W> {
         Ok((count, out))
     }
 
-    /// Appends the end records for a directory that is to be written next.
+    /// Appends the end records for the directory that follows.
     fn end(&self, out: &mut Vec<u8>, count: u64, len: usize) {
         let (end64, end) = self.archive.end_records();
         let offset = self.offset();

@@ -1,9 +1,9 @@
 //! Reading and splicing together, over archives of every shape that `zipgen` writes.
 
-use super::align::is_aligned;
-use super::record::{u16_at, u32_at};
+use super::read::is_aligned;
 use super::zipgen::{self, Align, Descriptor, Entry, Spec};
 use super::*;
+use crate::bytes::{u16_at, u32_at};
 use crate::error::{Kind, Result};
 use proptest::prelude::*;
 use std::sync::LazyLock;

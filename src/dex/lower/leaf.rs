@@ -5,25 +5,24 @@
 //!     ...                                          the method's own code, as it is
 //! ```
 //!
-//! Such a body neither calls nor throws, so that nothing comes between the two hooks and there is but one way out; it
-//! has no loop, and is short: reading the clock twice takes longer than all of it.
+//! Such a body neither calls nor throws nor loops, and is so short that reading the clock twice takes longer.
 
-use super::{Job, Scratch};
+use super::lowering::{Lowering, Scratch};
 use crate::aspect::advice::Advice;
-use crate::dex::branches::Branch;
-use crate::dex::insn;
+use crate::dex::format::insn;
+use crate::dex::lower::branches::Branch;
 use crate::error::Result;
 
-/// Code units of the longest body, a dozen instructions. Nearly all bodies without calls and loops are shorter.
+/// Code units of the longest body: a dozen instructions.
 const LONGEST: u32 = 24;
 
-impl<'j, 'a> Job<'j, 'a> {
-    /// The one hook in place of all, for a body behind whose enter hook nothing can throw (`calm`), if it is a leaf.
-    pub(super) fn leaf(&self, calm: bool, scratch: &Scratch) -> Result<Option<Job<'j, 'a>>> {
+impl<'j, 'a> Lowering<'j, 'a> {
+    /// The one hook in place of all, if the body is a leaf. `calm`: nothing behind the enter hook can throw.
+    pub(super) fn leaf(&self, calm: bool, scratch: &Scratch) -> Result<Option<Lowering<'j, 'a>>> {
         let Some(enter) = self.hooks.leaf else {
             return Ok(None);
         };
-        let whole = self.advice == Advice::ALL && !scratch.returns.is_empty();
+        let whole = self.advice == Advice::ALL && !scratch.found.returns.is_empty();
         if !whole || !calm || self.units > LONGEST || self.loops(scratch)? {
             return Ok(None);
         }
@@ -35,8 +34,8 @@ impl<'j, 'a> Job<'j, 'a> {
 
     /// Whether some branch goes back.
     fn loops(&self, scratch: &Scratch) -> Result<bool> {
-        let mut loops = scratch.branches.iter().any(Branch::goes_back);
-        for &switch in &scratch.switches {
+        let mut loops = scratch.found.branches.iter().any(Branch::goes_back);
+        for &switch in &scratch.found.switches {
             insn::switch_targets(self.code.insns, switch, |to| loops |= to <= switch.pc)?;
         }
         Ok(loops)

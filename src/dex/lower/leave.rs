@@ -6,20 +6,18 @@
 //!     move-exception vE; const/4 vR, 0; goto L     the handler
 //! ```
 //!
-//! `leave` tells of an exit where it gets null; an exception it tells of and throws again. What follows it is never
-//! reached with an exception, but verifiers follow that path too, so that the handler gives vR what fits the type, unless vR
-//! is `this`.
+//! `leave` reports an exit where it gets null; else it reports the exception and throws it again. So no exception reaches
+//! the return, but verifiers follow that path, too: the handler puts a value of the type into vR, unless vR is `this`.
 //!
-//! No handler may protect the call, or what it throws would come to it again: where the stack has no room for the
-//! call on the way of a return, the method ends by that error, and no hook tells of it. (An exit hook would come
-//! to the exception hook then, for which there is hardly more room.)
+//! No handler may protect the call, which would catch what the call throws. If a return exhausts the stack there, the
+//! method ends by that error without a hook.
 
-use crate::dex::code_item::NO_LIST;
-use crate::dex::guards::Stretch;
-use crate::dex::insn;
-use crate::dex::monitors::Held;
-use crate::dex::opcodes::op;
-use crate::dex::registers::{self, Scheme, Width};
+use crate::dex::analysis::guards::Stretch;
+use crate::dex::analysis::monitors::Held;
+use crate::dex::format::code_item::NO_LIST;
+use crate::dex::format::insn;
+use crate::dex::format::opcodes::op;
+use crate::dex::lower::registers::{self, Scheme, Width};
 
 /// Code units of both calls, the handler's `move-exception` and its `throw`.
 const TWO: u32 = 8;
@@ -35,18 +33,17 @@ pub(super) struct Leave {
     pub hook: u32,
     /// The exception, or null.
     pub thrown: u32,
-    /// The id.
     pub id: u32,
     /// What is returned.
     main: u32,
     width: Option<Width>,
-    /// What is returned is no `this`, which it still is in the handler.
+    /// The returned register does not hold `this` throughout.
     fills: bool,
     /// The id is loaded for the call.
     pub loads: bool,
 }
 
-/// What decides whether the one call is shorter.
+/// The facts that decide whether one call is shorter.
 pub(super) struct Ways<'w> {
     /// The index of the hook that both call.
     pub hook: u32,
@@ -65,8 +62,8 @@ pub(super) struct Ways<'w> {
 }
 
 impl Leave {
-    /// The registers for one call, where two would be longer and verifiers permit it: where a monitor is held, the
-    /// handler does not meet the return.
+    /// The registers for one call, where two would be longer. Not where a monitor is held: verifiers demand that the
+    /// handler joins the return with the same monitors.
     pub fn choose(ways: &Ways<'_>) -> Option<Leave> {
         if ways.handlers != [0] {
             return None;

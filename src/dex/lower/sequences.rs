@@ -1,24 +1,26 @@
 //! The instructions of the hooks: in front of the body, at its returns, behind it.
 
 use super::leave::Leave;
-use super::{Job, Scratch};
+use super::lowering::{Found, Lowering, Scratch, Sequences};
 use crate::aspect::advice::Advice;
-use crate::dex::branches::{Branch, Goal};
-use crate::dex::insn::{self, Insn};
-use crate::dex::opcodes::op;
-use crate::dex::registers::{self, Scheme, Width};
+use crate::dex::format::insn::{self, Insn};
+use crate::dex::format::opcodes::op;
+use crate::dex::lower::branches::{Branch, Goal};
+use crate::dex::lower::registers::{self, Scheme, Width};
 
-/// How a method's hooks end it.
+/// The hooks at a method's ends.
 #[derive(Clone, Copy)]
 pub(super) struct Ends {
     /// There is a hook at the returns.
     pub exits: bool,
     /// There is a handler.
     pub errs: bool,
-    /// How wide what is returned is.
+    /// The width of the returned value.
     pub width: Option<Width>,
-    /// Where the last return is, if it stays there.
+    /// The pc of the last return, if it stays in place.
     pub in_place: Option<u32>,
+    /// Each return has a hook of its own.
+    pub apart: bool,
     /// One call on both ways.
     pub leave: Option<Leave>,
 }
@@ -32,22 +34,18 @@ pub(super) fn main_return(scheme: Scheme, in_place: Option<u32>, returns: &[Insn
     scheme.renumbered(main.expect("something returns").a)
 }
 
-impl Job<'_, '_> {
+impl Lowering<'_, '_> {
     /// Writes the code of the hooks.
     pub(super) fn build_hooks(&self, scheme: Scheme, ends: Ends, scratch: &mut Scratch) {
-        let Scratch {
+        scratch.sequences.clear();
+        let Sequences {
             prologue,
             enter,
-            exit,
-            tails,
             handler,
             outer,
             begin,
             ..
-        } = scratch;
-        for code in [&mut *prologue, enter, exit, tails, handler, outer] {
-            code.clear();
-        }
+        } = &mut scratch.sequences;
         let section = self.advice.has(Advice::SECTION);
         let error_hook = ends.errs && self.advice.has(Advice::EXCEPTION);
         let enter_hook = self.advice.has(Advice::ENTER);
@@ -56,7 +54,6 @@ impl Job<'_, '_> {
         if !enter_hook {
             enter.clear();
         }
-        *begin = 0;
         if section {
             let entered = insn::units(enter);
             self.put_begin(scheme, uses_id, prologue, enter);
@@ -75,7 +72,7 @@ impl Job<'_, '_> {
         }
     }
 
-    /// Appends what comes first, and the enter hook.
+    /// Appends the prologue and the enter hook.
     fn put_enter(&self, scheme: Scheme, uses_id: bool, prologue: &mut Vec<u8>, out: &mut Vec<u8>) {
         let register = match scheme {
             Scheme::Live { id, .. } => {
@@ -103,63 +100,93 @@ impl Job<'_, '_> {
         registers::put_invoke_static(out, self.hooks.enter as u16, &[register]);
     }
 
-    /// Writes the exit hook, the ways to it, and what comes to it from an exception.
+    /// Writes the exit hooks and the ways to them.
     fn build_exits(&self, scheme: Scheme, ends: Ends, scratch: &mut Scratch) {
+        let main = main_return(scheme, ends.in_place, &scratch.found.returns);
+        let call = self.put_exit(scheme, ends, main, &mut scratch.sequences.exit);
+        if ends.apart {
+            self.put_exits_apart(scheme, ends, scratch);
+        } else {
+            self.put_ways(scheme, ends, main, call, scratch);
+        }
+        scratch.found.branches.sort_unstable_by_key(|b| b.pc);
+    }
+
+    /// Appends the exit hook of a return. Gives where in it the handler goes, if it does.
+    fn put_exit(&self, scheme: Scheme, ends: Ends, returned: u32, out: &mut Vec<u8>) -> u32 {
+        let hooks = self.hooks;
+        let start = insn::units(out);
+        if self.advice.has(Advice::SECTION) {
+            registers::put_invoke_static(out, hooks.end as u16, &[]);
+        }
+        if let Some(leave) = ends.leave {
+            registers::put_const(out, leave.thrown, 0);
+        }
+        let call = insn::units(out) - start;
+        let exit_hook = self.advice.has(Advice::EXIT);
+        let id = match (scheme, ends.leave) {
+            (Scheme::Live { id, .. }, _) => id,
+            (_, Some(leave)) => {
+                registers::put_const(out, leave.id, self.id);
+                leave.id
+            }
+            _ if !exit_hook => 0,
+            _ => {
+                let taken = returned..returned + ends.width.map_or(0, Width::words);
+                let free = (0..3)
+                    .find(|r| !taken.contains(r))
+                    .expect("two at most are taken");
+                registers::put_const(out, free, self.id);
+                free
+            }
+        };
+        match ends.leave {
+            Some(leave) => {
+                registers::put_invoke_static(out, leave.hook as u16, &[leave.thrown, id]);
+            }
+            None if exit_hook => {
+                registers::put_invoke_static(out, hooks.exit as u16, &[id]);
+            }
+            None => {}
+        }
+        call
+    }
+
+    /// Gives each return but the one in place an exit hook behind the code.
+    fn put_exits_apart(&self, scheme: Scheme, ends: Ends, scratch: &mut Scratch) {
+        let Sequences { tails, apart, .. } = &mut scratch.sequences;
+        let Found {
+            returns, branches, ..
+        } = &mut scratch.found;
+        for insn in returns.iter().filter(|r| Some(r.pc) != ends.in_place) {
+            let at = insn::units(tails);
+            let register = scheme.renumbered(insn.a);
+            self.put_exit(scheme, ends, register, tails);
+            registers::put_one(tails, insn.opcode, register);
+            apart.push((at, insn::units(tails)));
+            branches.push(Branch::new(*insn, Goal::Tail(at)));
+        }
+    }
+
+    /// Has all returns go to the one exit hook, whose register is `main`, and the handler to its `call`.
+    fn put_ways(&self, scheme: Scheme, ends: Ends, main: u32, call: u32, scratch: &mut Scratch) {
         let Ends {
             width,
             in_place,
             leave,
             ..
         } = ends;
-        let Scratch {
+        let Sequences {
             exit,
             tails,
             handler,
-            returns,
-            branches,
             ..
-        } = scratch;
-        let hooks = self.hooks;
-        let exit_hook = self.advice.has(Advice::EXIT);
-        let returned = |insn: Insn| scheme.renumbered(insn.a);
-        let last = returns.last().copied().filter(|_| in_place.is_some());
-        let main = main_return(scheme, in_place, returns);
-        if self.advice.has(Advice::SECTION) {
-            registers::put_invoke_static(exit, hooks.end as u16, &[]);
-        }
-        if let Some(leave) = leave {
-            registers::put_const(exit, leave.thrown, 0);
-        }
-        // Where the handler goes, within the exit hook.
-        let call = insn::units(exit);
-        let id = match (scheme, leave) {
-            (Scheme::Live { id, .. }, _) => id,
-            (_, Some(leave)) => {
-                registers::put_const(exit, leave.id, self.id);
-                leave.id
-            }
-            _ if !exit_hook => 0,
-            _ => {
-                let taken = main..main + width.map_or(0, Width::words);
-                let free = (0..3)
-                    .find(|r| !taken.contains(r))
-                    .expect("two at most are taken");
-                registers::put_const(exit, free, self.id);
-                free
-            }
-        };
-        match leave {
-            Some(leave) => {
-                registers::put_invoke_static(exit, leave.hook as u16, &[leave.thrown, id]);
-            }
-            None if exit_hook => {
-                registers::put_invoke_static(exit, hooks.exit as u16, &[id]);
-            }
-            None => {}
-        }
-        let exit_units = insn::units(exit);
-        let main_at = match last {
-            Some(_) => -(exit_units as i32) - 1,
+        } = &mut scratch.sequences;
+        let Found {
+            returns, branches, ..
+        } = &mut scratch.found;
+        let main_at = match in_place {
+            Some(_) => -(insn::units(exit) as i32) - 1,
             None => {
                 tails.extend_from_slice(exit);
                 registers::put_one(tails, returns[0].opcode, main);
@@ -173,7 +200,7 @@ impl Job<'_, '_> {
         // Registers other than the main one's are moved there on the way.
         let mut stubs: Vec<(u32, u32)> = Vec::new();
         for insn in returns.iter().filter(|r| Some(r.pc) != in_place) {
-            let register = returned(*insn);
+            let register = scheme.renumbered(insn.a);
             let goal = if register == main || width.is_none() {
                 match in_place {
                     Some(pc) => Goal::Old(pc),
@@ -192,25 +219,24 @@ impl Job<'_, '_> {
             };
             branches.push(Branch::new(*insn, goal));
         }
-        branches.sort_unstable_by_key(|b| b.pc);
         if let Some(leave) = leave {
             let handler_at = insn::units(tails) as i32;
             leave.put_handler(main_at + call as i32 - handler_at, handler);
         }
     }
 
-    /// Appends what begins the section, at the end of the enter hook.
+    /// Appends the section's beginning, at the end of the enter hook.
     fn put_begin(&self, scheme: Scheme, uses_id: bool, prologue: &mut Vec<u8>, out: &mut Vec<u8>) {
         let register = match scheme {
             // The first local is dead at the start of the body, which is not where constructors begin.
-            Scheme::Live { id, .. } if id == 0 || self.shape.is_constructor => id,
+            Scheme::Live { id, .. } if id == 0 || self.method.is_constructor => id,
             Scheme::Live { .. } | Scheme::Dead => 0,
             Scheme::Moved { free } => free,
         };
         if register <= 0xff {
-            registers::put_const_string(out, register, self.shape.section);
+            registers::put_const_string(out, register, self.method.section);
         } else {
-            registers::put_const_string(prologue, 0, self.shape.section);
+            registers::put_const_string(prologue, 0, self.method.section);
             registers::put_move(prologue, Width::Object, register, 0);
         }
         registers::put_invoke_static(out, self.hooks.begin as u16, &[register]);
@@ -220,7 +246,7 @@ impl Job<'_, '_> {
                     registers::put_const(out, id, self.id);
                 }
             }
-            // Verifiers would merge the name with what the local holds later, and load classes for that.
+            // Else verifiers would merge the name with the local's later values, and load classes for that.
             Scheme::Live { .. } | Scheme::Dead => registers::put_const(out, register, 0),
             Scheme::Moved { .. } => {}
         }
@@ -251,8 +277,8 @@ impl Job<'_, '_> {
     /// Appends the moves of the arguments to where they were before the frame grew by one.
     fn put_arguments(&self, out: &mut Vec<u8>) {
         let mut to = self.code.locals();
-        let this = (!self.shape.is_static).then_some(b'L');
-        let parameters = self.shape.shorty.get(1..).unwrap_or(&[]);
+        let this = (!self.method.is_static).then_some(b'L');
+        let parameters = self.method.shorty.get(1..).unwrap_or(&[]);
         for letter in this.iter().chain(parameters) {
             let width = Width::of(*letter);
             if to + width.words() > u32::from(self.code.registers) {

@@ -2,11 +2,15 @@
 //! have exactly one exit or error, each beginning of a section exactly one end.
 
 use super::*;
-use crate::dex::code_item::Handler;
-use crate::dex::insn::units;
-use crate::dex::opcodes::THROW;
+use crate::dex::analysis::own_fields::OwnFields;
+use crate::dex::format::code_item::{Handler, Try};
+use crate::dex::format::insn::{Insn, units};
+use crate::dex::format::opcodes::THROW;
 use crate::dex::testing::Body;
 use proptest::prelude::*;
+
+const MOVE_16: u8 = 0x03;
+const MOVE_WIDE_16: u8 = 0x06;
 
 const LEAVE: u32 = 105;
 const LEAF: u32 = 106;
@@ -18,6 +22,7 @@ const HOOKS: Hooks = Hooks {
     end: 104,
     leave: Some(LEAVE),
     leaf: Some(LEAF),
+    base: 0,
 };
 const ID: u32 = 0x0bad_1dea;
 /// The name of the section.
@@ -309,7 +314,7 @@ fn run(item: &[u8], seed: u64, failing: usize) -> Vec<Event> {
         }
         let (a, b) = (insn.a as usize, insn.b as usize);
         let passed: Vec<u64> = match insn.op().index {
-            crate::dex::opcodes::Index::Method => insn::arguments(code.insns, insn)
+            crate::dex::format::opcodes::Index::Method => insn::arguments(code.insns, insn)
                 .map(|r| registers[r as usize])
                 .collect(),
             _ => vec![],
@@ -321,10 +326,10 @@ fn run(item: &[u8], seed: u64, failing: usize) -> Vec<Event> {
             op::CONST_4 | op::CONST_16 | op::CONST => registers[a] = insn.value as u32 as u64,
             op::CONST_WIDE_16 => registers[a..a + 2].fill(0),
             op::CONST_STRING => registers[a] = insn.index().into(),
-            op::MOVE..=op::MOVE_16 | op::MOVE_OBJECT..=op::MOVE_OBJECT_16 => {
+            op::MOVE..=MOVE_16 | op::MOVE_OBJECT..=op::MOVE_OBJECT_16 => {
                 registers[a] = registers[b];
             }
-            op::MOVE_WIDE..=op::MOVE_WIDE_16 => {
+            op::MOVE_WIDE..=MOVE_WIDE_16 => {
                 let pair = [registers[b], registers[b + 1]];
                 registers[a..a + 2].copy_from_slice(&pair);
             }
@@ -343,7 +348,7 @@ fn run(item: &[u8], seed: u64, failing: usize) -> Vec<Event> {
             op::INVOKE_STATIC | op::INVOKE_STATIC_RANGE if is_hook(insn) => {
                 assert!(passed.len() <= usize::from(code.outs));
                 if hooks == failing {
-                    let protected = crate::dex::flow::find(&tries, pc).is_some();
+                    let protected = crate::dex::analysis::flow::find(&tries, pc).is_some();
                     events.push(Event::Failed(insn.index(), pc, protected));
                     thrown = Some(FAILURE);
                 } else {
@@ -390,7 +395,7 @@ fn run(item: &[u8], seed: u64, failing: usize) -> Vec<Event> {
             _ => panic!("{}", insn.op().name),
         }
         if let Some(thrown) = thrown {
-            if let Some(t) = crate::dex::flow::find(&tries, pc) {
+            if let Some(t) = crate::dex::analysis::flow::find(&tries, pc) {
                 let mut list = code.list(t.list).unwrap();
                 while let Some((ty, handler)) = list.next_handler().unwrap() {
                     if ty != Some(SOMETIMES) || thrown % 2 == 0 {
@@ -410,11 +415,12 @@ fn run(item: &[u8], seed: u64, failing: usize) -> Vec<Event> {
 fn check(seed: u64, decisions: u64, advice: Advice) {
     let program = program(seed);
     let code = Code::read(&program.item, 0).unwrap();
-    let shape = Shape {
+    let method = MethodInfo {
         shorty: &program.shorty,
         is_static: !program.is_constructor,
         is_constructor: program.is_constructor,
         throwable: Some(THROWABLE),
+        returns_apart: seed.is_multiple_of(3),
         section: SECTION,
         own: OwnFields::NONE,
     };
@@ -427,9 +433,7 @@ fn check(seed: u64, decisions: u64, advice: Advice) {
     let mut out = vec![];
     let map = Remap::identity([1000; 5]);
     let mut scratch = Scratch::default();
-    lower(&code, shape, &planned, HOOKS, &map, &mut scratch, &mut out)
-        .unwrap()
-        .unwrap();
+    lower(&code, method, &planned, HOOKS, &map, &mut scratch, &mut out).unwrap();
     let woven = Code::read(&out, 0).unwrap();
     assert_eq!(woven.size().unwrap(), out.len());
 

@@ -1,6 +1,8 @@
 //! What comes of small bodies, instruction by instruction.
 
 use super::*;
+use crate::aspect::attempt::settle;
+use crate::dex::analysis::own_fields::OwnFields;
 use crate::dex::testing::{Body, show};
 
 const LEAVE: u32 = 105;
@@ -13,24 +15,27 @@ const HOOKS: Hooks = Hooks {
     end: 104,
     leave: Some(LEAVE),
     leaf: Some(LEAF),
+    base: 0,
 };
 
-fn shape(shorty: &str) -> Shape<'_> {
-    Shape {
+fn method(shorty: &str) -> MethodInfo<'_> {
+    MethodInfo {
         shorty: shorty.as_bytes(),
         is_static: true,
         is_constructor: false,
         throwable: Some(9),
+        returns_apart: false,
         section: 500,
         own: OwnFields::NONE,
     }
 }
 
-const CONSTRUCTOR: Shape<'static> = Shape {
+const CONSTRUCTOR: MethodInfo<'static> = MethodInfo {
     shorty: b"V",
     is_static: false,
     is_constructor: true,
     throwable: Some(9),
+    returns_apart: false,
     section: 500,
     own: OwnFields::NONE,
 };
@@ -39,14 +44,14 @@ fn map() -> Remap {
     Remap::identity([1000; 5])
 }
 
-fn lowered(body: &Body, shape: Shape<'_>, advice: Advice) -> Result<Vec<u8>, Reason> {
-    lowered_by(HOOKS, body, shape, advice)
+fn lowered(body: &Body, method: MethodInfo<'_>, advice: Advice) -> Result<Vec<u8>, Reason> {
+    lowered_by(HOOKS, body, method, advice)
 }
 
 fn lowered_by(
     hooks: Hooks,
     body: &Body,
-    shape: Shape<'_>,
+    method: MethodInfo<'_>,
     advice: Advice,
 ) -> Result<Vec<u8>, Reason> {
     let bytes = body.bytes();
@@ -59,21 +64,20 @@ fn lowered_by(
     };
     let mut out = vec![];
     let mut scratch = Scratch::default();
-    lower(
+    let outcome = lower(
         &code,
-        shape,
+        method,
         &planned,
         hooks,
         &map(),
         &mut scratch,
         &mut out,
-    )
-    .unwrap()
-    .map(|_| out)
+    );
+    settle(outcome).unwrap().map(|()| out)
 }
 
-fn woven(body: &Body, shape: Shape<'_>) -> String {
-    show(&lowered(body, shape, Advice::ALL).unwrap())
+fn woven(body: &Body, method: MethodInfo<'_>) -> String {
+    show(&lowered(body, method, Advice::ALL).unwrap())
 }
 
 #[test]
@@ -84,16 +88,16 @@ fn without_advice_nothing_changes() {
         &[(Some(4), 4), (None, 4)],
     );
     assert_eq!(
-        lowered(&body, shape("VI"), Advice::default()).unwrap(),
+        lowered(&body, method("VI"), Advice::default()).unwrap(),
         body.bytes()
     );
 }
 
 #[test]
 fn this_keeps_its_register() {
-    let instance = |shorty| Shape {
+    let instance = |shorty| MethodInfo {
         is_static: false,
-        ..shape(shorty)
+        ..method(shorty)
     };
     // invoke-static {v0}; return-void. v0 is `this`, and there is nothing else.
     let only = Body::new(1, 1, &[0x1071, 1, 0, 0x000e]);
@@ -173,7 +177,7 @@ fn this_keeps_its_register() {
 fn the_id_lives_between_locals_and_arguments() {
     // add-int v0, v1, v2; invoke-static {v0}; return v0
     let body = Body::new(3, 2, &[0x0090, 0x0201, 0x1071, 1, 0, 0x000f]);
-    insta::assert_snapshot!(woven(&body, shape("III")), @"
+    insta::assert_snapshot!(woven(&body, method("III")), @"
     registers 4 ins 2 outs 2
        0 const v1, #0x12345678
        3 invoke-static v1, @100
@@ -193,7 +197,7 @@ fn the_id_lives_between_locals_and_arguments() {
 fn what_cannot_throw_gets_no_handler() {
     // neg-int v0, v0; if-eqz v0, -1; return-void
     let body = Body::new(1, 1, &[0x007b, 0x0038, 0xffff, 0x000e]);
-    insta::assert_snapshot!(woven(&body, shape("VI")), @"
+    insta::assert_snapshot!(woven(&body, method("VI")), @"
     registers 2 ins 1 outs 1
        0 const v0, #0x12345678
        3 invoke-static v0, @100
@@ -206,7 +210,7 @@ fn what_cannot_throw_gets_no_handler() {
 
 #[test]
 fn enter_and_exit_are_one_call_where_nothing_takes_time() {
-    insta::assert_snapshot!(woven(&Body::new(0, 0, &[0x000e]), shape("V")), @"
+    insta::assert_snapshot!(woven(&Body::new(0, 0, &[0x000e]), method("V")), @"
     registers 1 ins 0 outs 1
        0 const v0, #0x12345678
        3 invoke-static v0, @106
@@ -214,7 +218,7 @@ fn enter_and_exit_are_one_call_where_nothing_takes_time() {
     ");
     // if-eqz v1, +3; return v0; return v1
     let two = || Body::new(2, 1, &[0x0138, 3, 0x000f, 0x010f]);
-    insta::assert_snapshot!(woven(&two(), shape("II")), @"
+    insta::assert_snapshot!(woven(&two(), method("II")), @"
     registers 2 ins 1 outs 1
        0 const v0, #0x12345678
        3 invoke-static v0, @106
@@ -228,7 +232,7 @@ fn enter_and_exit_are_one_call_where_nothing_takes_time() {
         ..HOOKS
     };
     let calls = |hooks, advice| {
-        let bytes = lowered_by(hooks, &two(), shape("II"), advice).unwrap();
+        let bytes = lowered_by(hooks, &two(), method("II"), advice).unwrap();
         let code = Code::read(&bytes, 0).unwrap();
         let insns = insn::each(code.insns).map(Result::unwrap);
         let calls = insns.filter(|i| i.opcode == op::INVOKE_STATIC);
@@ -245,7 +249,7 @@ fn enter_and_exit_are_one_call_where_nothing_takes_time() {
 #[test]
 fn what_loops_or_is_long_is_no_leaf() {
     let is_leaf = |units: &[u16]| {
-        let text = woven(&Body::new(1, 1, units), shape("VI"));
+        let text = woven(&Body::new(1, 1, units), method("VI"));
         assert_ne!(text.contains("@106"), text.contains("@101"), "{text}");
         text.contains("@106")
     };
@@ -272,7 +276,7 @@ fn constructors_whose_own_code_is_a_leaf() {
     // invoke-direct {v1}; iput v0, v1; return-void
     let body = Body::new(2, 1, &[0x1070, 1, 1, 0x1059, 0, 0x000e]);
     let own = OwnFields::FIRST;
-    insta::assert_snapshot!(woven(&body, Shape { own, ..CONSTRUCTOR }), @"
+    insta::assert_snapshot!(woven(&body, MethodInfo { own, ..CONSTRUCTOR }), @"
     registers 3 ins 1 outs 1
        0 const v1, #0x12345678
        3 invoke-direct v2, @1
@@ -296,7 +300,7 @@ fn returns_go_to_the_last_one_or_to_one_at_the_end() {
     // if-eqz v1, +3; return v0; return v1
     let last = Body::new(2, 1, &[0x0138, 3, 0x000f, 0x010f]);
     let both = Advice::ENTER.with(Advice::EXIT);
-    insta::assert_snapshot!(show(&lowered(&last, shape("II"), both).unwrap()), @"
+    insta::assert_snapshot!(show(&lowered(&last, method("II"), both).unwrap()), @"
     registers 3 ins 1 outs 1
        0 const v1, #0x12345678
        3 invoke-static v1, @100
@@ -309,7 +313,7 @@ fn returns_go_to_the_last_one_or_to_one_at_the_end() {
     ");
     // if-eqz v1, +3; return v1; throw v0
     let end = Body::new(2, 1, &[0x0138, 3, 0x010f, 0x0027]);
-    insta::assert_snapshot!(woven(&end, shape("II")), @"
+    insta::assert_snapshot!(woven(&end, method("II")), @"
     registers 3 ins 1 outs 2
        0 const v1, #0x12345678
        3 invoke-static v1, @100
@@ -330,7 +334,7 @@ fn returns_go_to_the_last_one_or_to_one_at_the_end() {
 fn a_loop_to_the_start_enters_once() {
     // invoke-static {}; if-eqz v0, -3; return-void
     let body = Body::new(1, 1, &[0x0071, 1, 0, 0x0038, 0xfffd, 0x000e]);
-    insta::assert_snapshot!(woven(&body, shape("VI")), @"
+    insta::assert_snapshot!(woven(&body, method("VI")), @"
     registers 2 ins 1 outs 2
        0 const v0, #0x12345678
        3 invoke-static v0, @100
@@ -349,7 +353,7 @@ fn a_loop_to_the_start_enters_once() {
 fn a_pair_leaves_by_two_calls_unless_that_takes_a_try() {
     // invoke-static {}; return-wide v0; move-exception v2; goto -2
     let body = || Body::new(3, 1, &[0x0071, 1, 0, 0x0010, 0x020d, 0xfe28]);
-    insta::assert_snapshot!(woven(&body(), shape("JI")), @"
+    insta::assert_snapshot!(woven(&body(), method("JI")), @"
     registers 4 ins 1 outs 2
        0 const v2, #0x12345678
        3 invoke-static v2, @100
@@ -364,7 +368,7 @@ fn a_pair_leaves_by_two_calls_unless_that_takes_a_try() {
       20 throw v0
     try 6..16 all -> 16
     ");
-    insta::assert_snapshot!(woven(&body().try_at(0, 4, &[(Some(5), 4)]), shape("JI")), @"
+    insta::assert_snapshot!(woven(&body().try_at(0, 4, &[(Some(5), 4)]), method("JI")), @"
     registers 4 ins 1 outs 2
        0 const v2, #0x12345678
        3 invoke-static v2, @100
@@ -386,7 +390,7 @@ fn a_pair_leaves_by_two_calls_unless_that_takes_a_try() {
 fn one_call_needs_a_register_more() {
     // invoke-static {}; return v0
     let body = |ins| Body::new(1, ins, &[0x0071, 1, 0, 0x000f]);
-    insta::assert_snapshot!(woven(&body(0), shape("I")), @"
+    insta::assert_snapshot!(woven(&body(0), method("I")), @"
     registers 3 ins 0 outs 2
        0 const v1, #0x12345678
        3 invoke-static v1, @100
@@ -399,7 +403,7 @@ fn one_call_needs_a_register_more() {
       16 goto -> 10
     try 6..9 all -> 14
     ");
-    insta::assert_snapshot!(woven(&body(1), shape("II")), @"
+    insta::assert_snapshot!(woven(&body(1), method("II")), @"
     registers 2 ins 1 outs 2
        0 const v0, #0x12345678
        3 invoke-static v0, @100
@@ -417,7 +421,7 @@ fn one_call_needs_a_register_more() {
 fn returned_values_are_moved_in_front_of_the_null() {
     // if-eqz v1, +6; invoke-static {}; return-object v0; return-object v1
     let body = Body::new(2, 1, &[0x0138, 6, 0x0071, 1, 0, 0x0011, 0x0111]);
-    insta::assert_snapshot!(woven(&body, shape("LL")), @"
+    insta::assert_snapshot!(woven(&body, method("LL")), @"
     registers 3 ins 1 outs 2
        0 const v1, #0x12345678
        3 invoke-static v1, @100
@@ -441,7 +445,7 @@ fn hooks_of_one_kind_stay_apart() {
     // invoke-static {}; return-void
     let body = Body::new(1, 0, &[0x0071, 1, 0, 0x000e]);
     for advice in [Advice::EXIT, Advice::EXCEPTION, BOTH] {
-        let shown = show(&lowered(&body, shape("V"), advice).unwrap());
+        let shown = show(&lowered(&body, method("V"), advice).unwrap());
         assert!(!shown.contains("@105"), "{shown}");
     }
 }
@@ -451,7 +455,7 @@ fn own_handlers_come_first_and_exit_hooks_stay_outside() {
     // invoke-static {}; return-void; move-exception v0; return-void
     let body =
         Body::new(1, 0, &[0x0071, 1, 0, 0x000e, 0x000d, 0x000e]).try_at(0, 4, &[(Some(5), 4)]);
-    insta::assert_snapshot!(woven(&body, shape("V")), @"
+    insta::assert_snapshot!(woven(&body, method("V")), @"
     registers 2 ins 0 outs 2
        0 const v1, #0x12345678
        3 invoke-static v1, @100
@@ -471,7 +475,7 @@ fn own_handlers_come_first_and_exit_hooks_stay_outside() {
 fn who_catches_throwable_needs_no_other_handler() {
     let body =
         Body::new(1, 0, &[0x0071, 1, 0, 0x000e, 0x000d, 0x000e]).try_at(0, 3, &[(Some(9), 4)]);
-    insta::assert_snapshot!(woven(&body, shape("V")), @"
+    insta::assert_snapshot!(woven(&body, method("V")), @"
     registers 2 ins 0 outs 1
        0 const v1, #0x12345678
        3 invoke-static v1, @100
@@ -507,7 +511,7 @@ fn constructors_enter_behind_the_call() {
 fn large_frames_take_dead_registers() {
     // invoke-static {v17}; return-wide v0
     let body = Body::new(18, 1, &[0x0177, 1, 17, 0x0010]);
-    insta::assert_snapshot!(woven(&body, shape("JI")), @"
+    insta::assert_snapshot!(woven(&body, method("JI")), @"
     registers 18 ins 1 outs 2
        0 const v0, #0x12345678
        3 invoke-static v0, @100
@@ -527,16 +531,16 @@ fn large_frames_take_dead_registers() {
 fn arguments_are_moved_where_no_local_is_free() {
     // invoke-static {v2, v3}; return-void
     let body = Body::new(17, 17, &[0x0277, 1, 2, 0x000e]);
-    let shape = Shape {
+    let method = MethodInfo {
         shorty: b"VIJLDIIIIIIIIIII",
         ..CONSTRUCTOR
     };
-    let shape = Shape {
+    let method = MethodInfo {
         is_constructor: false,
         is_static: true,
-        ..shape
+        ..method
     };
-    insta::assert_snapshot!(woven(&body, shape), @"
+    insta::assert_snapshot!(woven(&body, method), @"
     registers 18 ins 17 outs 2
        0 move v0, v1
        1 move-wide v1, v2
@@ -572,7 +576,7 @@ const BOTH: Advice = Advice::ALL.with(Advice::SECTION);
 fn sections_lie_within_the_hooks() {
     // if-eqz v1, +6; invoke-static {v0}; return v0; return v1
     let body = Body::new(2, 1, &[0x0138, 6, 0x1071, 1, 0, 0x000f, 0x010f]);
-    let both = lowered(&body, shape("II"), BOTH).unwrap();
+    let both = lowered(&body, method("II"), BOTH).unwrap();
     insta::assert_snapshot!(show(&both), @"
     registers 3 ins 1 outs 2
        0 const v1, #0x12345678
@@ -600,7 +604,7 @@ fn sections_lie_within_the_hooks() {
     try 12..21 all -> 27
     try 21..25 all -> 35
     ");
-    let alone = lowered(&body, shape("II"), Advice::SECTION).unwrap();
+    let alone = lowered(&body, method("II"), Advice::SECTION).unwrap();
     insta::assert_snapshot!(show(&alone), @"
     registers 2 ins 1 outs 1
        0 const-string v0, @500
@@ -686,12 +690,12 @@ fn sections_of_the_largest_frames_have_their_name_moved() {
 
 #[test]
 fn sections_have_jumbo_names_where_they_must() {
-    let shape = Shape {
+    let method = MethodInfo {
         section: 0x1_0000,
-        ..shape("V")
+        ..method("V")
     };
     let body = Body::new(1, 0, &[0x000e]);
-    let alone = lowered(&body, shape, Advice::SECTION).unwrap();
+    let alone = lowered(&body, method, Advice::SECTION).unwrap();
     insta::assert_snapshot!(show(&alone), @"
     registers 1 ins 0 outs 1
        0 const-string/jumbo v0, @65536
@@ -706,7 +710,7 @@ fn sections_have_jumbo_names_where_they_must() {
 fn what_holds_a_monitor_gets_its_own_handler() {
     // monitor-enter v0; invoke-static {}; monitor-exit v0; invoke-static {}; return-void
     let body = Body::new(2, 1, &[0x011d, 0x0071, 1, 0, 0x011e, 0x0071, 1, 0, 0x000e]);
-    insta::assert_snapshot!(woven(&body, shape("VL")), @"
+    insta::assert_snapshot!(woven(&body, method("VL")), @"
     registers 3 ins 1 outs 2
        0 const v1, #0x12345678
        3 invoke-static v1, @100
@@ -738,7 +742,7 @@ fn switches_and_arrays_find_their_data() {
             0x012b, 8, 0, 0x0026, 13, 0, 0x000e, 0, 0x0100, 1, 0, 0, 6, 0, 0, 0, 0x0300, 1, 1, 0, 7,
         ],
     );
-    insta::assert_snapshot!(woven(&body, shape("VI")), @"
+    insta::assert_snapshot!(woven(&body, method("VI")), @"
     registers 3 ins 1 outs 2
        0 const v1, #0x12345678
        3 invoke-static v1, @100
@@ -777,14 +781,13 @@ fn strings_become_jumbo() {
     let mut out = vec![];
     lower(
         &code,
-        shape("V"),
+        method("V"),
         &planned,
         HOOKS,
         &map,
         &mut Scratch::default(),
         &mut out,
     )
-    .unwrap()
     .unwrap();
     insta::assert_snapshot!(show(&out), @"
     registers 1 ins 0 outs 0
@@ -798,9 +801,66 @@ fn what_uses_own_fields_alone_gets_no_handler() {
     // invoke-direct {v1}; iput v0, v1; return-void
     let body = Body::new(2, 1, &[0x1070, 1, 1, 0x1059, 0, 0x000e]);
     let handlers = |own| {
-        let bytes = lowered(&body, Shape { own, ..CONSTRUCTOR }, Advice::ALL).unwrap();
+        let bytes = lowered(&body, MethodInfo { own, ..CONSTRUCTOR }, Advice::ALL).unwrap();
         Code::read(&bytes, 0).unwrap().try_count()
     };
     assert_eq!(handlers(OwnFields::NONE), 1);
     assert_eq!(handlers(OwnFields::FIRST), 0);
+}
+
+#[test]
+fn returns_that_stay_apart_have_hooks_of_their_own() {
+    let apart = MethodInfo {
+        returns_apart: true,
+        ..method("LLL")
+    };
+    // invoke-static {}; if-eqz v1; return-object v1; return-object v2.
+    let body = Body::new(3, 2, &[0x0071, 1, 0, 0x0138, 3, 0x0111, 0x0211]);
+    insta::assert_snapshot!(woven(&body, apart), @"
+    registers 4 ins 2 outs 2
+       0 const v1, #0x12345678
+       3 invoke-static v1, @100
+       6 invoke-static @1
+       9 if-eqz v2, -> 12
+      11 goto -> 16
+      12 invoke-static v1, @101
+      15 return-object v3
+      16 invoke-static v1, @101
+      19 return-object v2
+      20 move-exception v0
+      21 invoke-static v0, v1, @102
+      24 throw v0
+    try 6..20 all -> 20
+    ");
+    let section = lowered(&body, apart, Advice::ALL.with(Advice::SECTION));
+    insta::assert_snapshot!(show(&section.unwrap()), @"
+    registers 4 ins 2 outs 2
+       0 const v1, #0x12345678
+       3 invoke-static v1, @100
+       6 const-string v0, @500
+       8 invoke-static v0, @103
+      11 const/4 v0, #0x0
+      12 invoke-static @1
+      15 if-eqz v2, -> 18
+      17 goto -> 25
+      18 invoke-static @104
+      21 invoke-static v1, @101
+      24 return-object v3
+      25 invoke-static @104
+      28 invoke-static v1, @101
+      31 return-object v2
+      32 move-exception v0
+      33 invoke-static @104
+      36 invoke-static v0, v1, @102
+      39 throw v0
+      40 move-exception v0
+      41 const v1, #0x12345678
+      44 invoke-static v0, v1, @102
+      47 throw v0
+    try 6..12 all -> 40
+    try 12..21 all -> 32
+    try 21..25 all -> 40
+    try 25..28 all -> 32
+    try 28..32 all -> 40
+    ");
 }

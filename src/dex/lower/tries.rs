@@ -1,32 +1,36 @@
 //! The new tries: the method's own with ours behind them, and those that protect hooks.
 
-use super::{Job, Scratch};
+use super::lowering::{Lowering, Protected, Scratch, Sequences};
 use crate::aspect::advice::Advice;
-use crate::dex::code_item::{self, NO_CATCH_ALL};
-use crate::dex::insn;
-use crate::dex::monitors::Held;
+use crate::dex::analysis::monitors::Held;
+use crate::dex::format::code_item::{self, NO_CATCH_ALL};
+use crate::dex::format::insn;
 use crate::error::Result;
 
-impl Job<'_, '_> {
-    /// Collects the new tries. `tail` is where the exit hook lies, `handler` where our first handler is.
+/// Code units of the call that ends a section, with which exit hooks begin.
+const END_SECTION: u32 = 3;
+
+impl Lowering<'_, '_> {
+    /// Collects the new tries. `handler` is where our first handler is.
     pub(super) fn build_tries(
         &self,
         entries: &[u32],
-        tail: Option<(u32, u32)>,
         handler: u32,
         scratch: &mut Scratch,
     ) -> Result<()> {
-        let Scratch {
-            layout,
+        let (layout, tries_out) = (&scratch.layout, &mut scratch.tries_out);
+        let Protected {
             stretches,
             handlers,
-            tries_out,
+            exits,
+            ..
+        } = &scratch.protected;
+        let Sequences {
             handler: code,
             outer,
             begin,
-            exit,
             ..
-        } = scratch;
+        } = &scratch.sequences;
         let outside = (
             code_item::NO_LIST,
             handler + handlers.len() as u32 * insn::units(code),
@@ -53,7 +57,7 @@ impl Job<'_, '_> {
                 _ => {
                     if let Some((range, handlers)) = open.replace((range, handlers)) {
                         let pc = |old| layout.target(old);
-                        return tries_out.add(range, self.code, handlers, self.map, pc);
+                        return tries_out.add(range, self.code, handlers, self.remap, pc);
                     }
                 }
             }
@@ -72,13 +76,13 @@ impl Job<'_, '_> {
         for begin in begins {
             add(begin, outside)?;
         }
-        if let Some((start, end)) = tail.filter(|_| !handlers.is_empty()) {
+        for &(start, end) in exits.iter().filter(|_| !handlers.is_empty()) {
             let inside = (code_item::NO_LIST, target(Some(0)));
             if self.advice.has(Advice::SECTION) {
-                let (ended, _) = insn::length(exit, 0)?;
-                add((start, start + ended), inside)?;
+                let ended = start + END_SECTION;
+                add((start, ended), inside)?;
                 if !outer.is_empty() && self.advice.has(Advice::EXIT) {
-                    add((start + ended, end), outside)?;
+                    add((ended, end), outside)?;
                 }
             } else {
                 add((start, end), inside)?;
@@ -86,7 +90,7 @@ impl Job<'_, '_> {
         }
         if let Some((range, handlers)) = open {
             let pc = |old| layout.target(old);
-            tries_out.add(range, self.code, handlers, self.map, pc)?;
+            tries_out.add(range, self.code, handlers, self.remap, pc)?;
         }
         Ok(())
     }

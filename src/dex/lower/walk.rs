@@ -1,16 +1,17 @@
-//! What a body does that hooks must know of: where it moves, returns and throws.
+//! A walk over a body: its branches, returns and throwing instructions.
 
-use super::{Job, Scratch};
-use crate::aspect::advice::{Advice, Reason};
-use crate::dex::branches::{self, Branch, Goal};
-use crate::dex::constructor;
-use crate::dex::insn;
-use crate::dex::monitors;
-use crate::dex::opcodes::{ADJACENT, BRANCH, OPS, RETURN, SWITCH, THROW, op};
-use crate::dex::registers;
+use super::lowering::{Found, Lowering, Scratch};
+use crate::aspect::advice::Advice;
+use crate::aspect::attempt::Attempt;
+use crate::dex::analysis::constructor;
+use crate::dex::analysis::monitors;
+use crate::dex::format::insn;
+use crate::dex::format::opcodes::{ADJACENT, BRANCH, OPS, RETURN, SWITCH, THROW, op};
+use crate::dex::lower::branches::{self, Branch, Goal};
+use crate::dex::lower::registers;
 use crate::error::{Error, Result};
 
-/// What a walk over the code tells besides the lists in [`Scratch`].
+/// Facts of a body besides the lists in [`Found`].
 #[derive(Clone, Copy, Default)]
 pub(super) struct Walked {
     pub straddles: bool,
@@ -19,7 +20,7 @@ pub(super) struct Walked {
     pub ends_in_return: bool,
 }
 
-/// Where hooks begin, and what comes behind.
+/// Where hooks begin, and whether anything behind can throw.
 pub(super) struct Covered {
     /// In a constructor, the places behind `super()`.
     pub entries: Option<Vec<u32>>,
@@ -27,10 +28,11 @@ pub(super) struct Covered {
     pub calm: bool,
 }
 
-impl Job<'_, '_> {
-    /// Collects what moves, returns and throws.
+impl Lowering<'_, '_> {
+    /// Collects branches, returns and throwing instructions.
     pub(super) fn walk(&self, scratch: &mut Scratch) -> Result<Walked> {
-        let Scratch {
+        scratch.found.clear();
+        let Found {
             branches,
             switches,
             data,
@@ -38,18 +40,10 @@ impl Job<'_, '_> {
             jumbos,
             returns,
             throwing,
-            ..
-        } = scratch;
-        branches.clear();
-        switches.clear();
-        data.clear();
-        payloads.clear();
-        jumbos.clear();
-        returns.clear();
-        throwing.clear();
+        } = &mut scratch.found;
         let insns = self.code.insns;
         let locals = self.code.locals();
-        let widened = self.map.strings.last().is_some_and(|&new| new > 0xffff);
+        let widened = self.remap.strings.last().is_some_and(|&new| new > 0xffff);
         let mut walked = Walked::default();
         let mut pc = 0;
         while pc < self.units {
@@ -85,7 +79,7 @@ impl Job<'_, '_> {
             } else if opcode == op::FILL_ARRAY_DATA {
                 data.push(insn);
             } else if opcode == op::CONST_STRING {
-                let new = self.map.strings.get(insn.index() as usize);
+                let new = self.remap.strings.get(insn.index() as usize);
                 if new.is_some_and(|&new| new > 0xffff) {
                     jumbos.push(at);
                 }
@@ -106,58 +100,47 @@ impl Job<'_, '_> {
         Ok(walked)
     }
 
-    /// Finds what our handler has to protect, which is nothing where nothing can throw.
-    pub(super) fn cover(
-        &self,
-        walked: Walked,
-        scratch: &mut Scratch,
-    ) -> Result<Result<Covered, Reason>> {
-        scratch.cover.clear();
+    /// Finds the code that our handlers protect; none if nothing can throw.
+    pub(super) fn cover(&self, walked: Walked, scratch: &mut Scratch) -> Attempt<Covered> {
+        scratch.protected.cover.clear();
         let mut entries = None;
         let mut ranges = vec![];
-        if self.shape.is_constructor && self.advice != Advice::default() {
-            match constructor::analyse(self.code, &scratch.tries)? {
-                Ok(found) => {
-                    entries = Some(found.behind);
-                    ranges = found.ranges;
-                }
-                Err(reason) => return Ok(Err(reason)),
-            }
+        if self.method.is_constructor && self.advice != Advice::default() {
+            let found = constructor::analyse(self.code, &scratch.tries)?;
+            entries = Some(found.behind);
+            ranges = found.ranges;
         }
-        let mut calm = scratch.throwing.is_empty();
+        let mut calm = scratch.found.throwing.is_empty();
         let protects = Advice::EXCEPTION.with(Advice::SECTION);
         if self.advice.only(protects) == Advice::default() || calm {
-            return Ok(Ok(Covered { entries, calm }));
+            return Ok(Covered { entries, calm });
         }
         if walked.locks {
             if entries.is_none() {
                 ranges.push((0, self.units));
             }
-            match monitors::analyse(self.code, &scratch.tries)? {
-                Ok(held) => scratch.cover.instructions(&held, &ranges, self.units),
-                Err(reason) => return Ok(Err(reason)),
-            }
+            let held = monitors::analyse(self.code, &scratch.tries)?;
+            let cover = &mut scratch.protected.cover;
+            cover.instructions(&held, &ranges, self.units);
         } else if entries.is_some() {
             let all = ranges.iter().map(|&(start, end)| (start, end, 0));
-            scratch.cover.ranges.extend(all);
+            scratch.protected.cover.ranges.extend(all);
         } else {
-            scratch.cover.ranges.push((0, self.units, 0));
+            scratch.protected.cover.ranges.push((0, self.units, 0));
         }
-        let Scratch {
-            cover, throwing, ..
-        } = scratch;
+        let (cover, throwing) = (&mut scratch.protected.cover, &scratch.found.throwing);
         let within = |pc: &u32| {
             let i = cover.ranges.partition_point(|r| r.1 <= *pc);
             cover.ranges.get(i).is_some_and(|r| r.0 <= *pc)
         };
         let covered = throwing.iter().copied().filter(within);
-        let shape = self.shape;
-        calm = shape
+        let method = self.method;
+        calm = method
             .own
-            .are_all(self.code, covered, shape.is_static, shape.is_constructor)?;
+            .are_all(self.code, covered, method.is_static, method.is_constructor)?;
         if calm {
             cover.clear();
         }
-        Ok(Ok(Covered { entries, calm }))
+        Ok(Covered { entries, calm })
     }
 }

@@ -7,11 +7,11 @@
 //!
 //! Hooks are those of the library, and those of the classes that a dex has beside it for ids of 16 bits.
 
-use crate::dex::code_item::Code;
-use crate::dex::file::File;
-use crate::dex::insn::{self, Insn};
-use crate::dex::near;
-use crate::dex::opcodes::op;
+use crate::dex::format::code_item::Code;
+use crate::dex::format::file::File;
+use crate::dex::format::insn::{self, Insn};
+use crate::dex::format::opcodes::op;
+use crate::dex::hooks::near;
 use crate::error::Result;
 
 /// Where a path can be, as a set.
@@ -113,7 +113,9 @@ impl Judge<'_> {
         match hook {
             Hook::Enter if phases & phase::WITHIN != 0 => Err("the enter hook is called again"),
             Hook::Enter => Ok(phase::WITHIN),
-            Hook::Leaf if phases != phase::BEFORE => Err("a whole call is told of beside another"),
+            Hook::Leaf if phases != phase::BEFORE => {
+                Err("the leaf hook is called beside another hook")
+            }
             Hook::Leaf => Ok(phase::BEHIND),
             _ if phases & phase::BEFORE != 0 => Err("the hook is called before the enter hook"),
             _ if phases & phase::BEHIND != 0 => Err("an exit or exception hook is called again"),

@@ -1,54 +1,17 @@
 //! One method: its lines of registers, followed along every path.
 
 use super::ACC_STATIC;
+use super::frame::{EXTRA, Frame, HELD, INITIALISED, Line, PHASES, mark};
 use super::hooks::{Hooks, Judge, phase};
-use super::statics::{self, covering, fault, mark};
+use super::statics::{self, covering, fault};
 use super::step::Step;
 use super::types::{Type, Universe};
-use crate::dex::class::{ClassDef, Members};
-use crate::dex::code_item::{Code, Try};
-use crate::dex::file::{File, NO_INDEX};
-use crate::dex::insn;
-use crate::dex::opcodes::{ENDS, op};
+use crate::dex::format::class::{ClassDef, Members};
+use crate::dex::format::code_item::Code;
+use crate::dex::format::file::{File, NO_INDEX};
+use crate::dex::format::insn;
+use crate::dex::format::opcodes::{ENDS, op};
 use crate::error::{Error, Kind, Result};
-use rustc_hash::FxHashMap;
-
-/// What is kept of one method; its memory is used again.
-#[derive(Default)]
-pub(super) struct Frame {
-    /// What begins at each code unit.
-    pub marks: Vec<u8>,
-    pub tries: Vec<Try>,
-    /// Offsets of lists of handlers.
-    pub lists: Vec<u16>,
-    /// What each handler catches.
-    pub caught: FxHashMap<u32, Type>,
-    /// Where the line of a target begins in `lines`, by pc.
-    at: FxHashMap<u32, u32>,
-    /// The lines in front of the targets.
-    lines: Vec<Type>,
-    work: Vec<u32>,
-}
-
-/// What is known in front of an instruction: what the registers hold, and what a `move-result` would get.
-#[derive(Default)]
-pub(super) struct Line {
-    /// The registers; then, in [`EXTRA`] more, the monitors held, the phases of the hooks, and whether `this` is
-    /// initialised.
-    pub registers: Vec<Type>,
-    pub result: Option<Type>,
-    /// A register was written since this was last cleared.
-    pub dirty: bool,
-}
-
-/// What a line holds behind the registers.
-pub(super) const EXTRA: usize = 3;
-/// The monitors held, counted from the line's end.
-pub(super) const HELD: usize = 3;
-/// The [`phase`]s of the hooks.
-pub(super) const PHASES: usize = 2;
-/// Whether `this` is initialised.
-pub(super) const INITIALISED: usize = 1;
 
 /// Registers of all lines of a method: more than real methods need by far.
 const MAX_LINES: usize = 1 << 26;
@@ -56,7 +19,7 @@ const MAX_LINES: usize = 1 << 26;
 /// Steps and registers merged in all methods of a file.
 const FUEL: u64 = 20_000_000_000;
 
-/// What of a method counts while its code is followed.
+/// The method whose code is followed.
 struct Method<'h> {
     class: u32,
     returns: u32,

@@ -1,29 +1,15 @@
 //! What must hold of instructions whether they are reached or not.
 
-use super::method::Frame;
-use crate::dex::code_item::{Code, Try};
-use crate::dex::file::File;
-use crate::dex::insn::{self, Insn};
-use crate::dex::opcodes::{BRANCH, Format, Index, SWITCH, THROW, op};
+use super::frame::{Frame, mark};
+use crate::dex::format::code_item::{Code, Try};
+use crate::dex::format::file::File;
+use crate::dex::format::insn::{self, Insn};
+use crate::dex::format::opcodes::{BRANCH, Format, Index, SWITCH, THROW, op};
 use crate::error::{Error, Result};
-
-/// What begins at a code unit.
-pub(super) mod mark {
-    /// An instruction.
-    pub const INSN: u8 = 1;
-    /// A payload.
-    pub const PAYLOAD: u8 = 2;
-    /// A `move-result`.
-    pub const RESULT: u8 = 4;
-    /// A `move-exception`.
-    pub const EXCEPTION: u8 = 8;
-    /// Control comes here other than from above.
-    pub const TARGET: u8 = 16;
-}
 
 #[cold]
 pub(super) fn fault(code: &Code<'_>, insn: Insn, what: impl std::fmt::Display) -> Error {
-    let at = code.offset + crate::dex::code_item::HEADER + insn.pc as usize * 2;
+    let at = code.offset + crate::dex::format::code_item::HEADER + insn.pc as usize * 2;
     let name = insn.op().name;
     Error::malformed(at, format!("{name} at {}: {what}", insn.pc))
 }
@@ -31,7 +17,7 @@ pub(super) fn fault(code: &Code<'_>, insn: Insn, what: impl std::fmt::Display) -
 /// Checks sizes, registers, indexes and targets of all instructions and tries, and fills in `frame`.
 pub(super) fn check(file: &File<'_>, code: &Code<'_>, frame: &mut Frame) -> Result<()> {
     let insns = code.insns;
-    let located = |e: Error| e.offset_by(code.offset + crate::dex::code_item::HEADER);
+    let located = |e: Error| e.offset_by(code.offset + crate::dex::format::code_item::HEADER);
     frame.marks.clear();
     frame.marks.resize(insn::units(insns) as usize, 0);
     frame.tries.clear();
@@ -170,7 +156,7 @@ fn tries(code: &Code<'_>, frame: &mut Frame) -> Result<()> {
     let mut starts = std::mem::take(&mut frame.lists);
     starts.clear();
     if code.try_count() > 0 {
-        crate::dex::code_item::list_starts(code, &mut starts)?;
+        crate::dex::format::code_item::list_starts(code, &mut starts)?;
     }
     frame.lists = starts;
     let wrong = |what: String| Err(Error::malformed(code.offset, what));
@@ -200,7 +186,7 @@ fn tries(code: &Code<'_>, frame: &mut Frame) -> Result<()> {
 pub(super) fn covering(tries: &[Try], insn: Insn) -> Option<Try> {
     // ART does not follow what `monitor-exit` throws: it would have succeeded by then.
     match insn.op().has(THROW) && insn.opcode != op::MONITOR_EXIT {
-        true => crate::dex::flow::find(tries, insn.pc),
+        true => crate::dex::analysis::flow::find(tries, insn.pc),
         false => None,
     }
 }

@@ -1,14 +1,14 @@
 //! One instruction: what it asks of the registers, and what it makes of them.
 
 use super::ACC_STATIC;
+use super::frame::{EXTRA, HELD, INITIALISED, Line, PHASES};
 use super::hooks::Judge;
-use super::method::{EXTRA, HELD, INITIALISED, Line, PHASES};
 use super::types::{Type, Universe};
-use crate::bytes::Cursor;
-use crate::dex::code_item::Code;
-use crate::dex::file::{File, NO_INDEX, u16_at};
-use crate::dex::insn::{self, Insn};
-use crate::dex::opcodes::{Format, op};
+use crate::bytes::{Cursor, u16_at};
+use crate::dex::format::code_item::Code;
+use crate::dex::format::file::{File, NO_INDEX};
+use crate::dex::format::insn::{self, Insn};
+use crate::dex::format::opcodes::{Format, op};
 use rustc_hash::FxHashMap;
 
 /// What does not hold, as text: this is rare, and the caller knows the place.

@@ -2,47 +2,28 @@
 
 use super::*;
 use crate::aspect::advice::Advice;
-use crate::aspect::joinpoint::{Method, Type, Visitor};
-use crate::aspect::plan::{Plan, Planned};
-use crate::dex::insn::{self, Insn};
-use crate::dex::opcodes::op;
-use crate::dex::write::{Scratch, weave};
+use crate::aspect::everything::everything;
+use crate::aspect::joinpoint::Method;
+use crate::aspect::plan::Plan;
+use crate::dex::format::insn::{self, Insn};
+use crate::dex::format::opcodes::op;
+use crate::dex::weave::{Scratch, one_by_one, weave};
 
 const SHAPES: &[u8] = include_bytes!("../../../tests/dex/verify.dex");
 
-struct All {
-    types: u32,
-    planned: Vec<Planned>,
-}
-
-impl Visitor for All {
-    fn enter_type(&mut self, _: &Type<'_>) -> bool {
-        self.types += 1;
-        true
-    }
-    fn method(&mut self, index: u32, method: &Method<'_>) {
-        if method.has_body {
-            self.planned.push(Planned {
-                ty: self.types - 1,
-                index,
-                // The first is far from the others, so that none of those fits four bits.
-                id: 0x1234_5600 + 0x100 * u32::from(!self.planned.is_empty()) + index,
-                advice: Advice::ALL,
-            });
-        }
-    }
+fn plan(dex: &Dex<'_>, advice: Advice) -> Plan {
+    // The first is far from the others, so that none of those fits four bits.
+    let mut first = 0x1234_5600;
+    let id = |_, index, _: &Method<'_>| Some(std::mem::replace(&mut first, 0x1234_5700) + index);
+    everything(advice, id, |v| crate::dex::scan(dex, v).unwrap())
 }
 
 /// The file woven with the library's hooks, or with its own, which get ids of 16 bits.
 fn woven(own: bool) -> Vec<u8> {
     let dex = Dex::parse(SHAPES).unwrap();
-    let mut all = All {
-        types: 0,
-        planned: vec![],
-    };
-    crate::dex::scan(&dex, &mut all).unwrap();
+    let plan = plan(&dex, Advice::ALL);
     let mut scratch = Scratch::default().near_from(if own { 1 } else { usize::MAX });
-    let woven = weave(&dex, &Plan::new(all.planned), &mut scratch).unwrap();
+    let woven = weave(&dex, &plan, &mut scratch, &one_by_one).unwrap();
     assert!(woven.types.iter().all(|t| t.left.is_empty()));
     woven.bytes.unwrap()
 }
@@ -502,17 +483,64 @@ fn a_whole_call_in_one_hook() {
     insta::assert_snapshot!(broken(GET, |p| {
         let leaf = p.find("invoke-static", 0).pc;
         p.set(leaf + 6, &[3u16.wrapping_sub(8)]);
-    }), @"invoke-static at 3: a whole call is told of beside another");
+    }), @"invoke-static at 3: the leaf hook is called beside another hook");
     // An enter hook in front of it, in a constructor.
     insta::assert_snapshot!(broken(NEW, |p| {
         let touch = p.find("invoke-virtual", 0).pc;
         p.call(touch, b"leaf", 1);
-    }), @"invoke-static at 11: a whole call is told of beside another");
+    }), @"invoke-static at 11: the leaf hook is called beside another hook");
     // An exit hook on one of two ways.
     insta::assert_snapshot!(broken("<init>()V", |p| {
         let end = p.find("return-void", 0).pc - 3;
         p.call(end, b"exit", 1);
     }), @"invoke-static at 9: the hook is called before the enter hook");
+}
+
+/// What `verify` says of a file, a method a line.
+fn refused(bytes: &[u8]) -> String {
+    let failures = verify(bytes).failures;
+    let lines: Vec<String> = failures
+        .iter()
+        .map(|e| format!("{}: {}", e.method().unwrap_or_default(), e.message()))
+        .collect();
+    lines.join("\n")
+}
+
+/// ART's own verifier refuses the same methods (tests/harness/check_art.py).
+#[test]
+fn returned_and_passed_references_have_their_type() {
+    insta::assert_snapshot!(refused(include_bytes!("../../../tests/dex/refused.dex")), @"
+    Refused.exceptionAsError()Ljava/lang/Error;: return-object at 5: v0 holds Refused, java/lang/Error is wanted
+    Refused.exceptionAsOther()LOther;: return-object at 5: v0 holds Refused, Other is wanted
+    Refused.exceptionAsString()Ljava/lang/String;: return-object at 5: v0 holds Refused, java/lang/String is wanted
+    Refused.intsAsOther([I)LOther;: return-object at 0: v0 holds int[], Other is wanted
+    Refused.intsAsTasks([[I)[Ljava/lang/Runnable;: return-object at 0: v0 holds int[][], java/lang/Runnable[] is wanted
+    Refused.listAsOther(Ljava/util/ArrayList;)LOther;: return-object at 0: v0 holds java/util/ArrayList, Other is wanted
+    Refused.metArrays(Z)[Ljava/lang/Runnable;: return-object at 8: v1 holds java/lang/Object[], java/lang/Runnable[] is wanted
+    Refused.objectsAsTasks([Ljava/lang/Object;)[Ljava/lang/Runnable;: return-object at 0: v0 holds java/lang/Object[], java/lang/Runnable[] is wanted
+    Refused.otherAsException(LOther;)Ljava/lang/RuntimeException;: return-object at 0: v0 holds Other, java/lang/RuntimeException is wanted
+    Refused.othersAsTasks([LOther;)[Ljava/lang/Runnable;: return-object at 0: v0 holds Other[], java/lang/Runnable[] is wanted
+    Refused.passed([Ljava/lang/Object;)V: invoke-static at 3: v0 holds java/lang/Object[], Other[] is wanted
+    ");
+}
+
+#[test]
+fn arrays_that_do_not_meet_are_returned_apart() {
+    let returns = include_bytes!("../../../tests/dex/returns.dex");
+    let dex = Dex::parse(returns).unwrap();
+    for bits in 0..16 {
+        let each = [
+            Advice::ENTER,
+            Advice::EXIT,
+            Advice::EXCEPTION,
+            Advice::SECTION,
+        ];
+        let with = (0..4).filter(|i| bits >> i & 1 == 1).map(|i| each[i]);
+        let advice = with.fold(Advice::default(), Advice::with);
+        let plan = plan(&dex, advice);
+        let woven = weave(&dex, &plan, &mut Scratch::default(), &one_by_one).unwrap();
+        assert_eq!(refused(&woven.bytes.unwrap()), "", "{advice:?}");
+    }
 }
 
 #[test]

@@ -4,8 +4,9 @@
 //! What other files define is not known here: wherever a class from outside decides, the answer is
 //! the lenient one, as it is for ART's unresolved types.
 
-use crate::dex::class::ClassDef;
-use crate::dex::file::{File, NO_INDEX};
+use crate::bytes::mutf8;
+use crate::dex::format::class::{ClassDef, flag};
+use crate::dex::format::file::{File, NO_INDEX};
 use crate::error::Result;
 use rustc_hash::FxHashMap;
 
@@ -203,12 +204,61 @@ struct Known {
     /// The type of an array's elements, or `NO_INDEX`.
     component: u32,
     superclass: u32,
-    /// A class or an interface of this file, or one of the few others that are known.
+    /// A class or an interface of this file, or one of [`PLATFORM`].
     defined: bool,
     interface: bool,
+    /// It is no interface, wherever it is defined.
+    class: bool,
     /// Offset of its list of interfaces, or 0.
     interfaces: u32,
+    /// What it implements is not known.
+    open: bool,
+    /// It is one of `java.*`, which never extends what an app defines.
+    platform: bool,
+    /// Arrays implement it.
+    of_arrays: bool,
 }
+
+/// Classes of the platform with their superclasses, each behind its own.
+const PLATFORM: [(&[u8], &[u8]); 29] = [
+    (b"Ljava/lang/Throwable;", OBJECT),
+    (b"Ljava/lang/Error;", b"Ljava/lang/Throwable;"),
+    (b"Ljava/lang/Exception;", b"Ljava/lang/Throwable;"),
+    (b"Ljava/lang/RuntimeException;", b"Ljava/lang/Exception;"),
+    (
+        b"Ljava/lang/InterruptedException;",
+        b"Ljava/lang/Exception;",
+    ),
+    (
+        b"Ljava/lang/ReflectiveOperationException;",
+        b"Ljava/lang/Exception;",
+    ),
+    (b"Ljava/io/IOException;", b"Ljava/lang/Exception;"),
+    (b"Ljava/lang/ArithmeticException;", RUNTIME),
+    (b"Ljava/lang/ClassCastException;", RUNTIME),
+    (b"Ljava/lang/IllegalArgumentException;", RUNTIME),
+    (b"Ljava/lang/IllegalStateException;", RUNTIME),
+    (b"Ljava/lang/IndexOutOfBoundsException;", RUNTIME),
+    (b"Ljava/lang/NullPointerException;", RUNTIME),
+    (b"Ljava/lang/SecurityException;", RUNTIME),
+    (b"Ljava/lang/UnsupportedOperationException;", RUNTIME),
+    (b"Ljava/lang/Boolean;", OBJECT),
+    (b"Ljava/lang/Character;", OBJECT),
+    (b"Ljava/lang/Class;", OBJECT),
+    (b"Ljava/lang/Enum;", OBJECT),
+    (b"Ljava/lang/Number;", OBJECT),
+    (b"Ljava/lang/Byte;", b"Ljava/lang/Number;"),
+    (b"Ljava/lang/Double;", b"Ljava/lang/Number;"),
+    (b"Ljava/lang/Float;", b"Ljava/lang/Number;"),
+    (b"Ljava/lang/Integer;", b"Ljava/lang/Number;"),
+    (b"Ljava/lang/Long;", b"Ljava/lang/Number;"),
+    (b"Ljava/lang/String;", OBJECT),
+    (b"Ljava/lang/Thread;", OBJECT),
+    (b"Ljava/lang/invoke/MethodHandle;", OBJECT),
+    (b"Ljava/lang/invoke/MethodType;", OBJECT),
+];
+const OBJECT: &[u8] = b"Ljava/lang/Object;";
+const RUNTIME: &[u8] = b"Ljava/lang/RuntimeException;";
 
 /// All types that some code can mean: those of the file, by their index, and some more.
 pub(super) struct Universe<'a> {
@@ -225,7 +275,6 @@ pub(super) struct Universe<'a> {
 }
 
 impl<'a> Universe<'a> {
-    /// Reads the types of a file.
     pub fn new(file: &'a File<'a>) -> Result<Universe<'a>> {
         let mut universe = Universe {
             file,
@@ -243,20 +292,33 @@ impl<'a> Universe<'a> {
             let descriptor = file.descriptor(ty)?;
             universe.push(descriptor);
         }
-        universe.object = universe.core(b"Ljava/lang/Object;", None);
-        let object = Some(universe.object);
-        universe.throwable = universe.core(b"Ljava/lang/Throwable;", object);
-        universe.string = universe.core(b"Ljava/lang/String;", object);
-        universe.class = universe.core(b"Ljava/lang/Class;", object);
-        universe.method_handle = universe.core(b"Ljava/lang/invoke/MethodHandle;", object);
-        universe.method_type = universe.core(b"Ljava/lang/invoke/MethodType;", object);
+        universe.object = universe.core(OBJECT, NO_INDEX);
+        universe.known[universe.object as usize].open = false;
+        for (descriptor, superclass) in PLATFORM {
+            let superclass = universe.by_descriptor[superclass];
+            universe.core(descriptor, superclass);
+        }
+        universe.throwable = universe.by_descriptor[&b"Ljava/lang/Throwable;"[..]];
+        universe.string = universe.by_descriptor[&b"Ljava/lang/String;"[..]];
+        universe.class = universe.by_descriptor[&b"Ljava/lang/Class;"[..]];
+        universe.method_handle = universe.by_descriptor[&b"Ljava/lang/invoke/MethodHandle;"[..]];
+        universe.method_type = universe.by_descriptor[&b"Ljava/lang/invoke/MethodType;"[..]];
         for row in file.classes {
             let class = ClassDef::read(row);
             if let Some(known) = universe.known.get_mut(class.ty as usize) {
                 known.defined = true;
-                known.interface = class.access & ACC_INTERFACE != 0;
+                known.interface = class.access & flag::INTERFACE != 0;
+                known.class = !known.interface;
                 known.superclass = class.superclass;
                 known.interfaces = class.interfaces;
+                known.open = false;
+            }
+        }
+        // What some class extends is no interface.
+        for row in file.classes {
+            let class = ClassDef::read(row);
+            if let Some(known) = universe.known.get_mut(class.superclass as usize) {
+                known.class |= !known.interface;
             }
         }
         // Components may be no types of the file themselves.
@@ -275,19 +337,28 @@ impl<'a> Universe<'a> {
             superclass: NO_INDEX,
             defined: false,
             interface: false,
+            class: false,
             interfaces: 0,
+            open: true,
+            platform: descriptor.starts_with(b"Ljava/"),
+            of_arrays: matches!(
+                descriptor,
+                b"Ljava/lang/Cloneable;" | b"Ljava/io/Serializable;"
+            ),
         });
         self.by_descriptor.insert(descriptor, ty);
         ty
     }
 
-    fn core(&mut self, descriptor: &'static [u8], superclass: Option<u32>) -> u32 {
+    fn core(&mut self, descriptor: &'static [u8], superclass: u32) -> u32 {
         let ty = match self.by_descriptor.get(descriptor) {
             Some(&ty) => ty,
             None => self.push(descriptor),
         };
-        self.known[ty as usize].defined = true;
-        self.known[ty as usize].superclass = superclass.unwrap_or(NO_INDEX);
+        let known = &mut self.known[ty as usize];
+        known.defined = true;
+        known.class = true;
+        known.superclass = superclass;
         ty
     }
 
@@ -357,7 +428,11 @@ impl<'a> Universe<'a> {
             superclass: NO_INDEX,
             defined: false,
             interface: false,
+            class: false,
             interfaces: 0,
+            open: false,
+            platform: false,
+            of_arrays: false,
         });
         self.arrays.insert(component, array);
         array
@@ -382,34 +457,50 @@ impl<'a> Universe<'a> {
             Some(component) => format!("{}[]", self.name(component)),
             None => match self.file.type_name(ty) {
                 Ok(name) => name.into_owned(),
-                Err(_) if ty == self.object => "java/lang/Object".into(),
-                Err(_) if ty == self.throwable => "java/lang/Throwable".into(),
-                Err(_) if ty == self.string => "java/lang/String".into(),
-                Err(_) => "a type that the file does not name".into(),
+                // One that the file itself has no number for.
+                Err(_) => {
+                    let known = self.by_descriptor.iter().find(|known| *known.1 == ty);
+                    let descriptor = known.map_or(&b"?"[..], |known| known.0);
+                    let name = descriptor.strip_prefix(b"L").unwrap_or(descriptor);
+                    mutf8(name.strip_suffix(b";").unwrap_or(name)).into_owned()
+                }
             },
         }
     }
 
-    /// Whether `ty` is `of` or inherits from it; `None` where classes from outside decide.
-    fn inherits(&self, ty: u32, of: u32) -> Option<bool> {
-        let mut seen = 0;
+    /// Whether `ty` is `of`, extends or implements it; `None` where classes from outside decide.
+    fn is_subtype(&self, ty: u32, of: u32, fuel: &mut u32) -> Option<bool> {
+        let target = self.of(of);
+        let of_app = target.defined && !target.platform;
+        let mut answer = Some(false);
         let mut at = ty;
-        loop {
-            if at == of {
-                return Some(true);
-            }
+        while at != self.object && at != of {
             let known = self.of(at);
-            if at == self.object {
-                return Some(false);
+            *fuel = fuel.checked_sub(1)?;
+            if known.superclass as usize >= self.known.len() || !known.defined {
+                return answer.filter(|_| known.platform && of_app);
             }
-            seen += 1;
-            if !known.defined || known.superclass == NO_INDEX || seen > MAX_DEPTH {
-                return None;
+            if known.open && !target.class && !of_app {
+                answer = None;
+            }
+            if !known.open && !target.class {
+                for row in self.file.type_list(known.interfaces).unwrap_or(&[]) {
+                    let interface = u32::from(u16::from_le_bytes(*row));
+                    match (interface as usize) < self.known.len() {
+                        true => match self.is_subtype(interface, of, fuel) {
+                            Some(true) => return Some(true),
+                            Some(false) => {}
+                            None => answer = None,
+                        },
+                        false => answer = None,
+                    }
+                }
             }
             at = known.superclass;
-            if at as usize >= self.known.len() {
-                return None;
-            }
+        }
+        match at == of {
+            true => Some(true),
+            false => answer,
         }
     }
 
@@ -424,33 +515,35 @@ impl<'a> Universe<'a> {
         }
     }
 
+    /// Any object may stand for an interface: what is called on it decides.
     fn convertible(&self, from: u32, to: u32) -> bool {
-        if from == to || to == self.object {
+        let target = self.of(to);
+        if from == to || to == self.object || target.interface {
             return true;
         }
-        let (f, t) = (self.of(from), self.of(to));
         match (self.component(from), self.component(to)) {
-            (Some(from), Some(to)) => {
-                let primitive = |ty| !matches!(self.letter(ty), b'L' | b'[');
-                from == to || !primitive(from) && !primitive(to) && self.convertible(from, to)
-            }
-            // Arrays are `Cloneable` and `Serializable`, and nothing else but `Object`.
-            (Some(_), None) => !t.defined || t.interface,
+            (Some(from), Some(to)) => self.is_element(from, to),
+            (Some(_), None) => !target.class,
             (None, Some(_)) => false,
             (None, None) => {
-                // Any object may stand for an interface: what is called on it decides (JLS 4.10
-                // is not the verifier's).
-                if t.interface {
-                    return true;
-                }
-                if !t.defined {
-                    return true;
-                }
-                if f.interface {
-                    return false;
-                }
-                self.inherits(from, to).unwrap_or(true)
+                !target.class
+                    || (self.is_subtype(from, to, &mut { MAX_SUPERTYPES })).unwrap_or(true)
             }
+        }
+    }
+
+    /// Whether an array of `from` is one of `to`. Here interfaces are types like others.
+    fn is_element(&self, from: u32, to: u32) -> bool {
+        let primitive = |ty| !matches!(self.letter(ty), b'L' | b'[');
+        if from == to || primitive(from) || primitive(to) {
+            return from == to;
+        }
+        match (self.component(from), self.component(to)) {
+            _ if to == self.object => true,
+            (Some(from), Some(to)) => self.is_element(from, to),
+            (Some(_), None) => self.of(to).of_arrays,
+            (None, Some(_)) => false,
+            (None, None) => (self.is_subtype(from, to, &mut { MAX_SUPERTYPES })).unwrap_or(true),
         }
     }
 
@@ -513,73 +606,40 @@ impl<'a> Universe<'a> {
             // An array and a class, or an interface that arrays may have.
             (a_component, _) => {
                 let class = if a_component.is_some() { b } else { a };
-                match self.is_defined(class) {
-                    true => object,
-                    false => Type::SOME_REFERENCE,
+                match self.of(class) {
+                    known if known.of_arrays => Type::reference(class),
+                    known if known.defined => object,
+                    _ => Type::SOME_REFERENCE,
                 }
             }
         }
     }
 
     fn join_classes(&self, a: u32, b: u32) -> Type {
-        if self.implements(a, b, &mut { MAX_SUPERTYPES }) {
-            return Type::reference(b);
-        }
-        if self.implements(b, a, &mut { MAX_SUPERTYPES }) {
-            return Type::reference(a);
+        let is_subtype = |ty, of| self.is_subtype(ty, of, &mut { MAX_SUPERTYPES });
+        match (is_subtype(a, b), is_subtype(b, a)) {
+            (Some(true), _) => return Type::reference(b),
+            (_, Some(true)) => return Type::reference(a),
+            (None, _) | (_, None) => return Type::SOME_REFERENCE,
+            (Some(false), Some(false)) => {}
         }
         // The nearest class that both inherit from.
         let mut at = a;
-        for _ in 0..MAX_DEPTH {
+        for _ in 0..MAX_SUPERTYPES {
             let known = self.of(at);
-            if known.interface || !known.defined {
-                break;
-            }
-            match self.inherits(b, at) {
-                Some(true) => return Type::reference(at),
-                None => break,
-                Some(false) => {}
-            }
-            if known.superclass as usize >= self.known.len() {
+            if !known.defined || known.superclass as usize >= self.known.len() {
                 break;
             }
             at = known.superclass;
+            match is_subtype(b, at) {
+                Some(true) => return Type::reference(at),
+                Some(false) => {}
+                None => break,
+            }
         }
         Type::SOME_REFERENCE
     }
-
-    /// Whether `ty` is `of`, extends or implements it, as far as the file tells.
-    fn implements(&self, ty: u32, of: u32, fuel: &mut u32) -> bool {
-        let mut at = ty;
-        while at != of {
-            let known = self.of(at);
-            if !known.defined || *fuel == 0 {
-                return false;
-            }
-            *fuel -= 1;
-            if self.of(of).interface {
-                for row in self.file.type_list(known.interfaces).unwrap_or(&[]) {
-                    let interface = u32::from(u16::from_le_bytes(*row));
-                    if (interface as usize) < self.known.len()
-                        && self.implements(interface, of, fuel)
-                    {
-                        return true;
-                    }
-                }
-            }
-            if known.superclass as usize >= self.known.len() {
-                return false;
-            }
-            at = known.superclass;
-        }
-        true
-    }
 }
 
-/// `ACC_INTERFACE`.
-const ACC_INTERFACE: u32 = 0x200;
-
-/// Superclasses that are looked through; a cycle ends here, too.
-const MAX_DEPTH: u32 = 200;
-/// Supertypes that are looked through, interfaces among them.
+/// Supertypes that are looked through, interfaces among them; a cycle ends here, too.
 const MAX_SUPERTYPES: u32 = 200;

@@ -13,6 +13,13 @@ class Cursor extends Padding {
     /** More words than a record and its escapes ever take. */
     private static final int MOST = 512;
 
+    /**
+     * Always 0. A volatile read between writing a word and reading it again: the compiler then really reads it. HotSpot
+     * skips an instruction that touches a page which is gone, and throws only later, in whatever code runs then.
+     */
+    static volatile int fence;
+    private static volatile Object sink;
+
     /** The chunk, or null. */
     LongBuffer words;
     /** The word to be written next. */
@@ -32,8 +39,37 @@ class Cursor extends Padding {
     /** Makes sure that there is nothing behind {@link #at}. */
     final void mend() {
         for (int i = at; words != null && i < Math.min(at + MOST, Format.CHUNK_WORDS); i++) {
-            words.put(i, 0);
+            set(words, i, 0);
         }
+    }
+
+    /** Writes a word of mapped memory; fails, here and now, if it did not take it: the file was cut off, or the disk is full. */
+    static void set(LongBuffer words, int at, long word) {
+        words.put(at, word);
+        if (fence != 0 || words.get(at) != word) {
+            throw gone();
+        }
+    }
+
+    /** What to throw when mapped memory is found to have failed. */
+    static InternalError gone() {
+        settle();
+        return new InternalError("the trace's memory is gone");
+    }
+
+    /**
+     * Makes HotSpot throw for a fault here, and not in the program's code: it does so on the way back from its runtime,
+     * which always makes arrays of arrays.
+     */
+    static void settle() {
+        for (int i = 0; i < 3; i++) {
+            try {
+                sink = new int[fence + 1][fence + 1];
+            } catch (InternalError fault) {
+                // here
+            }
+        }
+        sink = null;
     }
 
     /** Goes on at a word of a chunk. */
@@ -48,15 +84,15 @@ class Cursor extends Padding {
     /** Writes an escape, its first word last: until then the data ends before it. Returns the word behind it. */
     final int put(int word, long[] escape) {
         for (int i = escape.length - 1; i >= 0; i--) {
-            words.put(word + i, escape[i]);
+            set(words, word + i, escape[i]);
         }
         return word + escape.length;
     }
 
     /** The same for an escape with one word of payload. */
     final int put(int word, int type, long payload) {
-        words.put(word + 1, payload);
-        words.put(word, Format.escape(type, 1, 0));
+        set(words, word + 1, payload);
+        set(words, word, Format.escape(type, 1, 0));
         return word + 2;
     }
 }

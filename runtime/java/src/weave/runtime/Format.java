@@ -15,11 +15,15 @@ final class Format {
     static final int RECORDS = 1;
     static final int SYMBOLS = 2;
 
+    /** Of an escape that comes alone. */
+    static final int NONE = 0;
     static final int ENTER = 1;
     static final int EXIT = 2;
     static final int ERROR = 3;
     /** A gap of this many bits does not fit a record. */
     static final int GAP_BITS = 30;
+    /** After a gap of this many bits new code may have been loaded. */
+    static final int PAUSE_BITS = 13;
 
     static final int TIME = 1;
     static final int SEGMENT = 2;
@@ -27,6 +31,10 @@ final class Format {
     static final int EXCEPTION = 4;
     static final int LOST = 5;
     static final int END = 6;
+    static final int SAMPLE = 8;
+
+    /** Flag of the library's own thread. */
+    static final int OWN = 4;
 
     private static final int NAME_LIMIT = 200;
     private static final int TEXT_LIMIT = 1_000;
@@ -38,9 +46,14 @@ final class Format {
         return (long) argument << 32 | payloadWords << 8 | type << 2;
     }
 
+    /** Two unsigned numbers of 32 bits in one word. */
+    static long pair(int high, int low) {
+        return (long) high << 32 | low & 0xFFFF_FFFFL;
+    }
+
     /** A THREAD escape. */
-    static long[] thread(Thread thread, String text, int number, boolean virtual) {
-        int flags = (virtual ? 1 : 0) | (thread.isDaemon() ? 2 : 0);
+    static long[] thread(Thread thread, String text, int number, boolean virtual, boolean own) {
+        int flags = (virtual ? 1 : 0) | (thread.isDaemon() ? 2 : 0) | (own ? OWN : 0);
         byte[] name = utf8(text, NAME_LIMIT);
         long[] words = new long[2 + (name.length + 7) / 8];
         words[0] = escape(THREAD, words.length - 1, number);
@@ -59,6 +72,7 @@ final class Format {
         try {
             message = utf8(t.getMessage(), TEXT_LIMIT);
         } catch (Throwable failure) {
+            Host.pass(failure);
             message = new byte[0];
         }
         long[] words = new long[2 + (type.length + message.length + 7) / 8];

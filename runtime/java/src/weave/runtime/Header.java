@@ -13,35 +13,54 @@ final class Header {
     private static final int TEXT_LENGTH = 80;
     private static final int TEXT = 84;
     private static final int TEXT_LIMIT = 4_000;
+    private static final int LIMIT_SET_BY = 8_192;
+    private static final int LOST_DEEP = 8_200;
+    private static final int LOST_FAILED = 8_208;
+    private static final int HEARTBEAT = 8_224;
+
+    private static final int TRIES = 1_000;
 
     static final int ENDED = 1;
     static final int SYMBOLS = 2;
 
     private final ByteBuffer bytes;
     private final AtomicLong lost = new AtomicLong();
+    private final AtomicLong lostDeep = new AtomicLong();
+    private final AtomicLong lostFailed = new AtomicLong();
     private final AtomicLong overwritten = new AtomicLong();
     private final AtomicLong failures = new AtomicLong();
     private final AtomicLong flags = new AtomicLong();
 
-    Header(ByteBuffer chunk, long wallClock, long pid, int policy, long limit, String command) {
+    Header(ByteBuffer chunk, long wallClock, long pid, Settings settings, String command) {
         bytes = chunk;
         bytes.putInt(8, Format.VERSION);
         bytes.putInt(12, Format.CHUNK);
         bytes.putLong(16, wallClock);
         bytes.putLong(24, pid);
-        bytes.putInt(32, policy);
-        bytes.putLong(40, limit);
+        bytes.putInt(32, settings.policy);
+        bytes.putLong(40, settings.limit);
         byte[] text = Format.utf8(command, TEXT_LIMIT);
         bytes.putInt(TEXT_LENGTH, text.length);
         for (int i = 0; i < text.length; i++) {
             bytes.put(TEXT + i, text[i]);
         }
+        bytes.putInt(LIMIT_SET_BY, settings.limitSetBy);
         flags.set(0); // a fence: the magic goes last
         bytes.putLong(0, Format.FILE_MAGIC);
     }
 
     void addLost(long n) {
         add(lost, n, LOST);
+    }
+
+    /** Of those that {@link #addLost} takes: lost because the stack was short. */
+    void addLostDeep(long n) {
+        add(lostDeep, n, LOST_DEEP);
+    }
+
+    /** Of those that {@link #addLost} takes: lost because a hook failed otherwise. */
+    void addLostFailed(long n) {
+        add(lostFailed, n, LOST_FAILED);
     }
 
     void addOverwritten(long n) {
@@ -52,20 +71,26 @@ final class Header {
         add(failures, n, FAILURES);
     }
 
-    void setFlag(int flag) {
+    /** Moves while a consumer lives. */
+    long heartbeat() {
+        return bytes.getLong(HEARTBEAT);
+    }
+
+    void setFlag(int flag, boolean on) {
         long old;
         do {
             old = flags.get();
-        } while (!flags.compareAndSet(old, old | flag));
+        } while (!flags.compareAndSet(old, on ? old | flag : old & ~flag));
+        int tries = 0;
         do {
             old = flags.get();
             bytes.putInt(FLAGS, (int) old);
-        } while (flags.get() != old);
+        } while (flags.get() != old || again(Cursor.fence == 0 && bytes.getInt(FLAGS) == (int) old, tries++));
     }
 
     void setEnd(long time) {
         bytes.putLong(END, time);
-        setFlag(ENDED);
+        setFlag(ENDED, true);
     }
 
     /** Who writes last has seen the sum of all. */
@@ -75,9 +100,18 @@ final class Header {
         }
         counter.addAndGet(n);
         long sum;
+        int tries = 0;
         do {
             sum = counter.get();
             bytes.putLong(at, sum);
-        } while (counter.get() != sum);
+        } while (counter.get() != sum || again(Cursor.fence == 0 && bytes.getLong(at) == sum, tries++));
+    }
+
+    /** Another thread may have written an older number just now; but not again and again. */
+    private static boolean again(boolean written, int tries) {
+        if (!written && tries > TRIES) {
+            throw Cursor.gone();
+        }
+        return !written;
     }
 }

@@ -8,33 +8,45 @@ package weave.runtime;
  * off, {@link #ON} is a constant and the compiler removes the bodies.
  */
 public final class Hooks {
-    /** Whether this process is traced; decided once, so that enters and exits balance. */
-    static final boolean ON = Settings.on();
+    /** There is no static initialiser: at the end of the stack it would fail, and with it each later call of a hook. */
+    private static boolean ready;
+    /** The library cannot be initialised, and never will be. */
+    private static boolean hopeless;
+    /** Whether there is a ThreadDeath, which newer JDKs may not have. */
+    private static boolean deaths;
 
-    static final Lanes LANES = ON ? new Lanes() : null;
-
-    /** Failures of hooks that had no lane to count them in. Not exact when threads collide here: it is never hot. */
+    /** Records lost by failures of hooks that had no lane to count them in. Not exact when threads collide here: it is never hot. */
     static int adrift;
+    /** Those of them for want of stack. */
+    static int adriftShort;
 
     private Hooks() {}
 
     /** The method {@code id} begins. */
     public static void enter(int id) {
-        if (ON) {
+        if ((ready || prime()) && Switch.ON) {
             Lane lane = null;
             try {
                 // The clock last: the look-up is not time of the method.
-                lane = LANES.get();
+                lane = Switch.LANES.lane();
                 lane.record(Format.ENTER, id, System.nanoTime());
             } catch (Throwable failure) {
                 // The stack may have no room left for a call: fields only.
+                boolean deep = failure instanceof StackOverflowError;
                 if (lane == null) {
                     adrift++;
+                    adriftShort += deep ? 1 : 0;
                 } else if (!lane.busy) {
                     lane.failed++;
-                    lane.lost++;
-                    lane.untold++;
+                    lane.lost += 1;
+                    lane.untold += 1;
+                    lane.broken += 1;
+                    lane.deep += deep ? 1 : 0;
+                    lane.fault |= failure instanceof InternalError;
                     lane.end = 0;
+                }
+                if (deaths && failure instanceof ThreadDeath) {
+                    throw (ThreadDeath) failure;
                 }
             }
         }
@@ -42,20 +54,29 @@ public final class Hooks {
 
     /** The method {@code id} returns. */
     public static void exit(int id) {
-        if (ON) {
+        if ((ready || prime()) && Switch.ON) {
             Lane lane = null;
             try {
                 long now = System.nanoTime();
-                lane = LANES.get();
+                lane = Switch.LANES.lane();
                 lane.record(Format.EXIT, id, now);
             } catch (Throwable failure) {
+                // The stack may have no room left for a call: fields only.
+                boolean deep = failure instanceof StackOverflowError;
                 if (lane == null) {
                     adrift++;
+                    adriftShort += deep ? 1 : 0;
                 } else if (!lane.busy) {
                     lane.failed++;
-                    lane.lost++;
-                    lane.untold++;
+                    lane.lost += 1;
+                    lane.untold += 1;
+                    lane.broken += 1;
+                    lane.deep += deep ? 1 : 0;
+                    lane.fault |= failure instanceof InternalError;
                     lane.end = 0;
+                }
+                if (deaths && failure instanceof ThreadDeath) {
+                    throw (ThreadDeath) failure;
                 }
             }
         }
@@ -63,20 +84,29 @@ public final class Hooks {
 
     /** The exception {@code t} leaves the method {@code id}. */
     public static void error(Throwable t, int id) {
-        if (ON) {
+        if ((ready || prime()) && Switch.ON) {
             Lane lane = null;
             try {
                 long now = System.nanoTime();
-                lane = LANES.get();
+                lane = Switch.LANES.lane();
                 lane.error(t, id, now);
             } catch (Throwable failure) {
+                // The stack may have no room left for a call: fields only.
+                boolean deep = failure instanceof StackOverflowError;
                 if (lane == null) {
                     adrift++;
+                    adriftShort += deep ? 1 : 0;
                 } else if (!lane.busy) {
                     lane.failed++;
-                    lane.lost++;
-                    lane.untold++;
+                    lane.lost += 1;
+                    lane.untold += 1;
+                    lane.broken += 1;
+                    lane.deep += deep ? 1 : 0;
+                    lane.fault |= failure instanceof InternalError;
                     lane.end = 0;
+                }
+                if (deaths && failure instanceof ThreadDeath) {
+                    throw (ThreadDeath) failure;
                 }
             }
         }
@@ -88,24 +118,33 @@ public final class Hooks {
      */
     @SuppressWarnings("unchecked") // T is erased: what is thrown is the same object, and nothing is called for it
     public static <T extends Throwable> void leave(Throwable t, int id) throws T {
-        if (ON) {
+        if ((ready || prime()) && Switch.ON) {
             Lane lane = null;
             try {
                 long now = System.nanoTime();
-                lane = LANES.get();
+                lane = Switch.LANES.lane();
                 if (t == null) {
                     lane.record(Format.EXIT, id, now);
                 } else {
                     lane.error(t, id, now);
                 }
             } catch (Throwable failure) {
+                // The stack may have no room left for a call: fields only.
+                boolean deep = failure instanceof StackOverflowError;
                 if (lane == null) {
                     adrift++;
+                    adriftShort += deep ? 1 : 0;
                 } else if (!lane.busy) {
                     lane.failed++;
-                    lane.lost++;
-                    lane.untold++;
+                    lane.lost += 1;
+                    lane.untold += 1;
+                    lane.broken += 1;
+                    lane.deep += deep ? 1 : 0;
+                    lane.fault |= failure instanceof InternalError;
                     lane.end = 0;
+                }
+                if (deaths && failure instanceof ThreadDeath) {
+                    throw (ThreadDeath) failure;
                 }
             }
         }
@@ -119,25 +158,73 @@ public final class Hooks {
      * own code neither calls, loops nor throws: reading the clock twice takes longer than that.
      */
     public static void leaf(int id) {
-        if (ON) {
+        if ((ready || prime()) && Switch.ON) {
             Lane lane = null;
             int missing = 2;
             try {
-                lane = LANES.get();
+                lane = Switch.LANES.lane();
                 long now = System.nanoTime();
                 lane.record(Format.ENTER, id, now);
                 missing = 1;
                 lane.record(Format.EXIT, id, now);
             } catch (Throwable failure) {
+                // The stack may have no room left for a call: fields only.
+                boolean deep = failure instanceof StackOverflowError;
                 if (lane == null) {
-                    adrift++;
+                    adrift += missing;
+                    adriftShort += deep ? missing : 0;
                 } else if (!lane.busy) {
                     lane.failed++;
                     lane.lost += missing;
                     lane.untold += missing;
+                    lane.broken += missing;
+                    lane.deep += deep ? missing : 0;
+                    lane.fault |= failure instanceof InternalError;
                     lane.end = 0;
+                }
+                if (deaths && failure instanceof ThreadDeath) {
+                    throw (ThreadDeath) failure;
                 }
             }
         }
+    }
+
+    /**
+     * Initialises what the hooks need, if the stack has room for it; else a later hook does. A class whose initialiser
+     * fails can never be used again.
+     */
+    private static boolean prime() {
+        if (hopeless) {
+            return false;
+        }
+        try {
+            probe(600, 0, 0, 0);
+            // Resolves what the handlers above ask for.
+            Object other = adrift == 0 ? "" : Switch.class;
+            boolean error = other instanceof StackOverflowError || other instanceof InternalError;
+            boolean on = Switch.ON;
+            try {
+                deaths = !(other instanceof ThreadDeath) && !error;
+            } catch (LinkageError newer) {
+                deaths = false;
+            }
+            if (on) {
+                Trace.prime();
+            }
+            ready = true;
+            return true;
+        } catch (StackOverflowError later) {
+            adrift++;
+            adriftShort++;
+            return false;
+        } catch (LinkageError poisoned) {
+            hopeless = true;
+            return false;
+        }
+    }
+
+    /** Fails with a StackOverflowError if the stack has no room for so many frames. */
+    private static long probe(int frames, long a, long b, long c) {
+        return frames == 0 ? a : 1 + probe(frames - 1, a + 1, b + a, c + b);
     }
 }

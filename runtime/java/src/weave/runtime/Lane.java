@@ -1,6 +1,8 @@
 package weave.runtime;
 
 import java.lang.ref.WeakReference;
+import java.nio.LongBuffer;
+import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
 
 /**
  * What the library knows of one logical thread; only that thread touches it. A platform thread's lane is also its
@@ -15,6 +17,11 @@ final class Lane extends Cursor {
     /** A platform thread adds so many lost records at once to the header, which all threads share. */
     private static final int BATCH = 1_024;
 
+    private static final AtomicIntegerFieldUpdater<Lane> TOLD = told("told");
+    private static final AtomicIntegerFieldUpdater<Lane> TOLD_FAILED = told("toldFailed");
+    private static final AtomicIntegerFieldUpdater<Lane> TOLD_BROKEN = told("toldBroken");
+    private static final AtomicIntegerFieldUpdater<Lane> TOLD_DEEP = told("toldDeep");
+
     private final Store store;
     private final int number;
     /** Null for a virtual thread. */
@@ -22,6 +29,8 @@ final class Lane extends Cursor {
 
     /** The thread is inside the library: hooks called now, by woven code that the library calls, do nothing. */
     boolean busy;
+    /** The thread is the library's own, and has samples alone. */
+    boolean own;
     /** Whether a THREAD escape was written; asked for virtual threads only. */
     private boolean named;
     /** The name in {@link #introduction}; for platform threads only, as that is. */
@@ -30,11 +39,21 @@ final class Lane extends Cursor {
     /** Number of the next segment. */
     private int segment;
     /** Lost records for which no LOST escape was written yet. */
-    int lost;
-    /** Failed hooks not yet added to the header. */
+    long lost;
+    /** Hooks that failed; only counts up, as the next two do. How much of each the header has is in {@link #told} and so on. */
     int failed;
-    /** Lost records not yet added to the header. */
+    /** Lost records: all; because a hook failed; and because it did so for want of stack. */
     int untold;
+    int broken;
+    int deep;
+    /** A hook failed with what HotSpot throws when a page is gone. */
+    boolean fault;
+    private volatile int told;
+    private volatile int toldFailed;
+    private volatile int toldBroken;
+    private volatile int toldDeep;
+    /** When {@link Names} may be asked again. */
+    long askAgain;
     /** The payload of the LOST escape that ends the data so far, or 0. */
     private int lostAt;
     /** The slot that a virtual thread wrote to last. */
@@ -56,16 +75,56 @@ final class Lane extends Cursor {
         this.seat = number;
     }
 
+    private static AtomicIntegerFieldUpdater<Lane> told(String field) {
+        return AtomicIntegerFieldUpdater.newUpdater(Lane.class, field);
+    }
+
     /** Enter, exit, or an error of an exception that is known. The whole hot path. */
     void record(int kind, int id, long now) {
         long gap = now - last;
         int word = at;
-        if (word < end && gap >>> Format.GAP_BITS == 0) {
-            words.put(word, (long) id << 32 | gap << 2 | kind);
-            at = word + 1;
-            last = now;
+        if (word < end && gap >>> Format.PAUSE_BITS == 0) {
+            write(word, (long) id << 32 | gap << 2 | kind, now);
+        } else {
+            pause(kind, id, now);
+        }
+    }
+
+    /**
+     * Two words are read again, the record and the zero behind it: an instruction that HotSpot skips leaves its register as it
+     * was, which in C1's code is the record.
+     */
+    private void write(int word, long record, long now) {
+        LongBuffer chunk = words;
+        chunk.put(word, record);
+        at = word + 1;
+        last = now;
+        if (fence != 0 || (chunk.get(word) ^ record | chunk.get(word + 1)) != 0) {
+            fault();
+        }
+    }
+
+    /** After a pause, in which code may have been loaded, the names of what begins are looked for. */
+    private void pause(int kind, int id, long now) {
+        long gap = now - last;
+        int word = at;
+        if (word < end && gap >>> Format.GAP_BITS == 0 && (kind != Format.ENTER || store.names.known(id))) {
+            write(word, (long) id << 32 | gap << 2 | kind, now);
         } else {
             slow(kind, id, now, null);
+        }
+    }
+
+    /** The page is gone: the record, and all that follow. */
+    private void fault() {
+        end = 0;
+        at--;
+        lost++;
+        untold++;
+        try {
+            store.fault();
+        } finally {
+            settle();
         }
     }
 
@@ -78,6 +137,22 @@ final class Lane extends Cursor {
         }
     }
 
+    /** Writes what the process uses. For the library's own thread, which has no other records. */
+    void sample(long[] escape) {
+        busy = true;
+        try {
+            if (!store.faulted) {
+                // It does not set the clock.
+                write(this, Format.NONE, 0, owner == number ? last : System.nanoTime(), escape);
+            }
+        } catch (InternalError fault) {
+            store.fault();
+            settle();
+        } finally {
+            busy = false;
+        }
+    }
+
     /** Anything that needs more than one word: a new chunk, an escape, a shared slot. */
     private void slow(int kind, int id, long now, Throwable news) {
         if (busy) {
@@ -86,17 +161,28 @@ final class Lane extends Cursor {
         busy = true;
         end = 0; // so that a nested hook comes here, and no further
         try {
+            if (fault) {
+                store.fault();
+            }
+            if (store.faulted) {
+                ended(); // and no more: each word that is gone takes microseconds
+                return;
+            }
             long[] details = NOTHING;
             WeakReference<Throwable> reference = null;
             if (news != null) {
                 details = Format.exception(news);
                 reference = new WeakReference<Throwable>(news);
             }
+            if (kind == Format.ENTER && !store.names.known(id)) {
+                store.names.ask(id, this, now);
+            }
             boolean written;
             if (thread != null) {
                 written = write(this, kind, id, now, details);
             } else {
-                Slots.Slot slot = store.slots.acquire(seat);
+                Thread self = Thread.currentThread();
+                Slots.Slot slot = store.slots.acquire(seat, self);
                 if (slot == null) {
                     written = lose();
                 } else {
@@ -104,18 +190,22 @@ final class Lane extends Cursor {
                     try {
                         written = write(slot, kind, id, now, details);
                     } finally {
-                        slot.gate.held = 0;
+                        slot.gate.owner = null;
                     }
                 }
             }
             if (written && news != null) {
                 thrown = reference;
             }
-            if (failed != 0) {
+            if (failed != toldFailed) {
                 tell();
             }
+        } catch (InternalError fault) {
+            store.fault();
+            settle();
+            throw fault;
         } finally {
-            end = limit;
+            end = store.faulted ? 0 : limit;
             busy = false;
         }
     }
@@ -146,14 +236,16 @@ final class Lane extends Cursor {
             need += 3 + intro.length;
             if (c.words != null && c.at + need <= c.limit) {
                 word = c.put(c.at, new long[] {
-                    Format.escape(Format.SEGMENT, 2, number), segment, store.time(now)
+                    Format.escape(Format.SEGMENT, 2, number), segment & 0xFFFF_FFFFL, store.time(now)
                 });
                 begins = true;
             } else if (store.next(c, number, segment, now, virtual)) {
                 segment++; // it is in the chunk's header already
                 word = c.at;
             } else {
-                lose();
+                if (kind != Format.NONE) {
+                    lose();
+                }
                 c.torn = false;
                 return false;
             }
@@ -163,7 +255,10 @@ final class Lane extends Cursor {
             word = c.put(word, Format.LOST, lost);
         }
         word = c.put(word, details);
-        c.words.put(word, (long) id << 32 | gap << 2 | kind);
+        if (kind != Format.NONE) {
+            set(c.words, word, (long) id << 32 | gap << 2 | kind);
+            word++;
+        }
         if (begins) {
             segment++;
             c.owner = number;
@@ -171,7 +266,7 @@ final class Lane extends Cursor {
         named = true;
         lost = 0;
         lostAt = 0;
-        c.at = word + 1;
+        c.at = word;
         c.last = now;
         c.torn = false;
         return true;
@@ -182,11 +277,11 @@ final class Lane extends Cursor {
         Thread self = Thread.currentThread();
         String now = self.getName();
         if (virtual) {
-            return Format.thread(self, now, number, true);
+            return Format.thread(self, now, number, true, false);
         }
         if (now != name) {
             name = now;
-            introduction = Format.thread(self, now, number, false);
+            introduction = Format.thread(self, now, number, false, own);
         }
         return introduction;
     }
@@ -207,14 +302,20 @@ final class Lane extends Cursor {
                 lostAt = at + 1;
                 at += 2;
             } else {
-                words.put(lostAt, words.get(lostAt) + 1 + lost);
+                set(words, lostAt, words.get(lostAt) + 1 + lost);
             }
             lost = 0;
         }
-        if (first || thread == null || untold >= BATCH) {
+        if (first || thread == null || untold - told >= BATCH) {
             tell();
         }
         return false;
+    }
+
+    /** Counts a record that comes after the trace has ended. */
+    private void ended() {
+        lost++;
+        untold++;
     }
 
     /** Brings the header's counters up to date, if the stack has room for that; else a later call does. */
@@ -224,12 +325,20 @@ final class Lane extends Cursor {
         } catch (StackOverflowError later) {
             return;
         }
-        int n = untold;
-        untold = 0;
-        store.header.addLost(n);
-        n = failed;
-        failed = 0;
-        store.header.addFailures(n);
+        tell(store.header);
+    }
+
+    /** The same, by any thread: each loss is counted once. */
+    void tell(Header header) {
+        header.addLost(news(TOLD, untold));
+        header.addFailures(news(TOLD_FAILED, failed));
+        int short_ = news(TOLD_DEEP, deep);
+        header.addLostDeep(short_);
+        header.addLostFailed(news(TOLD_BROKEN, broken) - short_);
+    }
+
+    private int news(AtomicIntegerFieldUpdater<Lane> counter, int now) {
+        return now - counter.getAndSet(this, now);
     }
 
     /** Fails with a StackOverflowError if the stack has no room for so many small frames. */

@@ -1,7 +1,11 @@
 package weave.runtime;
 
 import java.io.File;
+import java.text.SimpleDateFormat;
+import java.util.Date;
 import java.util.Locale;
+import java.util.TimeZone;
+import java.util.regex.Pattern;
 
 /**
  * What the user has set, as a system property ({@code weave.trace.limit}) or else in the environment (the same in
@@ -14,19 +18,53 @@ final class Settings {
 
     private static final long DEFAULT_PATIENCE = 1_000;
 
+    final long pid;
     final File path;
     final long limit;
+    /** One of {@link Limits}. */
+    final int limitSetBy;
+    /** Why the limit is below the usual one, as a sentence, or null. */
+    final String limitMessage;
     final int policy;
     /** How long a thread waits for room under the policy {@link #BLOCK}, in milliseconds. */
     final long patience;
+    /** Nanoseconds between two samples of what the process uses; 0 for none. */
+    final long sample;
     /** The first setting that makes no sense, as a sentence, or null. */
     String complaint;
+    /** How many traces of the same name pattern are kept. */
+    private final long keep;
+    /** The name that was asked for, with its placeholders. */
+    private String wanted;
 
-    Settings(long pid) {
-        path = path(get("weave.trace"), pid);
-        limit = limit(get("weave.trace.limit"));
+    Settings(long pid, long time) {
+        this.pid = pid;
+        path = path(get("weave.trace"), time);
+        long set = limit(get("weave.trace.limit"));
+        if (set >= 0) {
+            limit = set;
+            limitSetBy = Limits.USER;
+            limitMessage = null;
+        } else {
+            // A telephone has less room, and each start of an app makes a file.
+            long usual = Host.ANDROID ? 128 << 20 : 1 << 30;
+            Limits chosen = new Limits(usual, path.getParentFile(), new File("/"));
+            limit = chosen.limit;
+            limitSetBy = chosen.by;
+            limitMessage = chosen.reason == null ? null
+                : limit < Limits.LEAST ? "no trace is written: its limit would be " + limit + " bytes (" + chosen.reason
+                    + "), less than 1m; WEAVE_TRACE_LIMIT sets another"
+                : "the trace's limit is " + (limit >> 20) + "m, " + chosen.reason + "; WEAVE_TRACE_LIMIT sets another";
+        }
         policy = policy(get("weave.trace.policy"));
         patience = patience(get("weave.trace.block"));
+        keep = keep(get("weave.trace.keep"));
+        sample = sample(get("weave.trace.sample"));
+    }
+
+    /** Whether there is room for a trace at all. */
+    boolean room() {
+        return limitSetBy == Limits.USER || limit >= Limits.LEAST;
     }
 
     /** All that is asked when tracing is off. */
@@ -49,30 +87,86 @@ final class Settings {
         }
     }
 
-    private static File path(String value, long pid) {
-        String name = "weave-" + pid + ".wtrace";
+    private File path(String value, long time) {
+        String name = "weave-%p.wtrace";
+        File file;
         if (value == null || Host.ANDROID && value.equalsIgnoreCase("on")) {
-            return Host.ANDROID ? Android.file(name) : new File(name).getAbsoluteFile();
+            String plain = named(name, time, false);
+            file = Host.ANDROID ? Android.file(plain) : new File(plain).getAbsoluteFile();
+        } else {
+            file = new File(named(value, time, false)).getAbsoluteFile();
+            if (value.endsWith("/") || value.endsWith(File.separator) || file.isDirectory()) {
+                file = new File(file, named(name, time, false));
+            } else {
+                name = new File(value).getName();
+            }
         }
-        File file = new File(value.replace("%p", Long.toString(pid))).getAbsoluteFile();
-        boolean folder = value.endsWith("/") || value.endsWith(File.separator) || file.isDirectory();
-        return folder ? new File(file, name) : file;
+        wanted = name;
+        return file;
     }
 
+    /** A name with its placeholders replaced: by what they stand for, or, as a pattern, by what they may. */
+    private String named(String name, long time, boolean pattern) {
+        StringBuilder out = new StringBuilder();
+        for (int i = 0; i < name.length(); i++) {
+            char c = name.charAt(i);
+            char next = c == '%' && i + 1 < name.length() ? name.charAt(i + 1) : 0;
+            i += "pth%".indexOf(next) >= 0 && next != 0 ? 1 : 0;
+            if (next == 'p') {
+                out.append(pattern ? "\\d+" : Long.toString(pid));
+            } else if (next == 't') {
+                SimpleDateFormat format = new SimpleDateFormat("yyyyMMdd-HHmmss", Locale.ROOT);
+                format.setTimeZone(TimeZone.getTimeZone("UTC"));
+                out.append(pattern ? "\\d{8}-\\d{6}" : format.format(new Date(time)));
+            } else if (next == 'h') {
+                out.append(pattern ? "[A-Za-z0-9._-]+" : Host.name().replaceAll("[^A-Za-z0-9._-]", "_"));
+            } else {
+                out.append(pattern ? Pattern.quote(String.valueOf(c)) : String.valueOf(c));
+            }
+        }
+        return out.toString();
+    }
+
+    /** Deletes the oldest traces of the pattern of this one's name, but for those that are still being written. */
+    void sweep(File own) {
+        if (keep < 0) {
+            return;
+        }
+        try {
+            boolean usual = wanted.endsWith(".wtrace");
+            String stem = usual ? wanted.substring(0, wanted.length() - ".wtrace".length()) : wanted;
+            Pattern names = Pattern.compile(named(stem, 0, true) + "(-\\d+)?" + (usual ? "\\.wtrace" : ""));
+            Keep.sweep(own, names, keep);
+        } catch (Throwable t) {
+            System.err.println("weave: old traces beside " + own + " were not deleted: " + t);
+        }
+    }
+
+    /** A size, or -1 if none is set. */
     private long limit(String value) {
-        // A telephone has less room, and each start of an app makes a file.
-        String usual = Host.ANDROID ? "128m" : "1g";
         if (value == null) {
-            value = usual;
+            return -1;
         }
         int shift = 10 * (" kmg".indexOf(Character.toLowerCase(value.charAt(value.length() - 1))));
         long number = number(shift > 0 ? value.substring(0, value.length() - 1) : value);
         shift = Math.max(shift, 0);
         if (number < 0 || number > Long.MAX_VALUE >> shift) {
-            complain("limit", value, "a size such as 512m", usual);
-            return limit(null);
+            complain("limit", value, "a size such as 512m", Host.ANDROID ? "128m" : "1g");
+            return -1;
         }
         return number << shift;
+    }
+
+    private long keep(String value) {
+        if (value == null || value.equalsIgnoreCase("all")) {
+            return -1;
+        }
+        long number = number(value);
+        if (number < 1) {
+            complain("keep", value, "a number of traces", "all");
+            return -1;
+        }
+        return number;
     }
 
     private int policy(String value) {
@@ -99,6 +193,17 @@ final class Settings {
             return DEFAULT_PATIENCE;
         }
         return number;
+    }
+
+    private long sample(String value) {
+        // A telephone has a battery.
+        long usual = Host.ANDROID ? 0 : 1_000;
+        long number = value == null ? usual : value.equalsIgnoreCase("off") ? 0 : number(value);
+        if (number < 0 || number > Integer.MAX_VALUE) {
+            complain("sample", value, "off or a number of milliseconds", usual == 0 ? "off" : Long.toString(usual));
+            number = usual;
+        }
+        return number * 1_000_000L;
     }
 
     /** A number that is not negative, else -1. */

@@ -23,11 +23,11 @@ final class Slots {
     }
 
     /** A slot that nobody holds, if possible the one asked for; null if there is none for too long a time. */
-    Slot acquire(int preferred) {
+    Slot acquire(int preferred, Thread self) {
         long start = 0;
         for (int i = preferred & Integer.MAX_VALUE, tries = 1;; i++, tries++) {
             Slot slot = slots[i % slots.length];
-            if (slot.gate.tryEnter()) {
+            if (slot.gate.tryEnter(self)) {
                 return slot;
             }
             if (i == Integer.MAX_VALUE) {

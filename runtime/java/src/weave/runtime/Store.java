@@ -16,18 +16,31 @@ final class Store {
     /** After a look for room in vain none is looked for during this time. */
     private static final long DRY_SPELL = 100_000_000L;
     private static final long NAP = 2;
+    private static final int MOST_AHEAD = 128;
 
     final Header header;
     final Slots slots = new Slots();
+    final Names names = new Names(this);
     private final Gate gate = new Gate();
     private final TraceFile file;
-    private final Settings settings;
+    final Settings settings;
     private final long origin;
     private final AtomicLong serials = new AtomicLong();
-    private final AtomicInteger threads = new AtomicInteger();
+    final AtomicInteger threads = new AtomicInteger();
+    private final Supplier supplier = Switch.COLLECTIBLE ? null : new Supplier(this);
+    /** A page of the file has failed: the trace is over. */
+    volatile boolean faulted;
+
+    /** Symbols maps copied so far, and what they were: length and CRC-32. By {@link Symbols} alone. */
+    int maps;
+    final java.util.Set<Long> copied = new java.util.HashSet<Long>();
 
     /** Never used, or given back by a consumer. */
     private final ArrayDeque<LongBuffer> free = new ArrayDeque<LongBuffer>();
+    /** So many chunks are to be ready. Grows with the need. */
+    private volatile int ahead = 8;
+    /** All chunks that there are. */
+    private volatile int chunks;
     /** Full, the oldest first. */
     private final ArrayDeque<LongBuffer> retired = new ArrayDeque<LongBuffer>();
     /** Of threads that have died; the position is where to go on. */
@@ -46,12 +59,23 @@ final class Store {
         this.settings = settings;
         long wallClock = System.currentTimeMillis() * 1_000_000L;
         origin = System.nanoTime();
-        ByteBuffer first = file.grow();
+        ByteBuffer first = file.grow(TraceFile.PIECE);
         if (first == null || first.capacity() < 2 * Format.CHUNK) {
             throw new java.io.IOException(file.trouble);
         }
-        header = new Header(first, wallClock, pid, settings.policy, settings.limit, command);
+        header = new Header(first, wallClock, pid, settings, command);
         add(first, Format.CHUNK);
+    }
+
+    /** Starts what lets the file grow beside the program. */
+    void start() {
+        if (supplier != null) {
+            supplier.start();
+        }
+    }
+
+    java.io.File path() {
+        return file.path;
     }
 
     /** Nanoseconds since the origin. */
@@ -61,18 +85,110 @@ final class Store {
 
     /** Why the file could not grow to its limit, or null. */
     String trouble() {
-        return file.trouble;
+        return faulted ? "its memory is gone: the file was cut off, or its disk is full" : file.trouble;
+    }
+
+    /** Nothing of the file can be relied on any more: it was cut off, or is on a full disk that needs room for each change. */
+    void fault() {
+        faulted = true;
+        if (supplier != null) {
+            supplier.wake();
+        }
+    }
+
+    /** Whether the chunks that are ready are few. */
+    boolean wants() {
+        return !faulted && free.size() < ahead && (file.mayGrow() || recycles());
+    }
+
+    /** Under ring chunks are made free ahead of need where there are so many that the few do not matter. */
+    private boolean recycles() {
+        return settings.policy == Settings.RING && free.size() < Math.min(ahead, chunks / 64);
+    }
+
+    /** Gets more chunks ready; false if there is nothing to be done now. For the supplier's thread. */
+    boolean supply() {
+        if (faulted) {
+            Trace.growthStopped(this);
+            return false;
+        }
+        if (!wants()) {
+            return false;
+        }
+        Thread self = Thread.currentThread();
+        return file.mayGrow() ? more(self, false, ahead) : recycle(self);
+    }
+
+    /** Lets the file grow by a piece, unless somebody else has done so; false if it was in vain. */
+    private boolean more(Thread self, boolean virtual, int enough) {
+        try {
+            if (!file.gate.enter(self, virtual)) {
+                return false;
+            }
+            if (free.size() >= enough) {
+                return true;
+            }
+            ByteBuffer piece = file.grow(TraceFile.PIECE);
+            if (piece == null) {
+                return false;
+            }
+            try {
+                if (!gate.enter(self, virtual)) {
+                    return false;
+                }
+                add(piece, 0);
+                return true;
+            } finally {
+                if (gate.owner == self) {
+                    gate.owner = null;
+                }
+            }
+        } finally {
+            if (file.gate.owner == self) {
+                file.gate.owner = null;
+            }
+        }
+    }
+
+    private boolean recycle(Thread self) {
+        LongBuffer chunk;
+        try {
+            if (!gate.enter(self, false)) {
+                return false;
+            }
+            chunk = oldest(null);
+        } finally {
+            if (gate.owner == self) {
+                gate.owner = null;
+            }
+        }
+        if (chunk == null) {
+            return false;
+        }
+        clear(chunk);
+        try {
+            if (!gate.enter(self, false)) {
+                return false;
+            }
+            free.add(chunk);
+        } finally {
+            if (gate.owner == self) {
+                gate.owner = null;
+            }
+        }
+        return true;
     }
 
     /** The lane of a thread that has none, or seems to: some executors clear their threads' locals. */
     Lane lane(Thread thread) {
         if (Host.isVirtual(thread)) {
-            return new Lane(this, threads.incrementAndGet(), null);
+            return new Lane(this, number(), null);
         }
-        if (!gate.enter(false)) {
-            return null;
-        }
+        names.offer(thread.getContextClassLoader());
         try {
+            if (!gate.enter(thread, false)) {
+                return null;
+            }
             for (int i = lanes.size() - 1; i >= 0; i--) {
                 if (lanes.get(i).thread.get() == thread) {
                     return lanes.get(i);
@@ -82,7 +198,7 @@ final class Store {
                 sweep();
                 sweepAt = 4 + 2 * lanes.size();
             }
-            Lane lane = new Lane(this, threads.incrementAndGet(), thread);
+            Lane lane = new Lane(this, number(), thread);
             LongBuffer chunk = resting.poll();
             if (chunk != null) {
                 lane.move(chunk, chunk.position(), 0, 0);
@@ -90,8 +206,16 @@ final class Store {
             lanes.add(lane);
             return lane;
         } finally {
-            gate.held = 0;
+            if (gate.owner == thread) {
+                gate.owner = null;
+            }
         }
+    }
+
+    /** Numbers are unsigned; 0 is nobody's. */
+    private int number() {
+        int number = threads.incrementAndGet();
+        return number != 0 ? number : threads.incrementAndGet();
     }
 
     /** Gives a cursor a chunk that begins with a segment of this thread; its own is full. */
@@ -100,7 +224,7 @@ final class Store {
         if (chunk == null) {
             return false;
         }
-        begin(chunk, Format.RECORDS, (long) segment << 32 | thread, time(now));
+        begin(chunk, Format.RECORDS, Format.pair(segment, thread), time(now));
         cursor.move(chunk, Format.CHUNK_HEAD_WORDS, thread, now);
         return true;
     }
@@ -121,35 +245,42 @@ final class Store {
             long[] words = new long[(used + 7) / 8];
             Format.pack(bytes, part * most, used, words, 0);
             for (int i = 0; i < words.length; i++) {
-                chunk.put(Format.CHUNK_HEAD_WORDS + i, words[i]);
+                Cursor.set(chunk, Format.CHUNK_HEAD_WORDS + i, words[i]);
             }
-            begin(chunk, Format.SYMBOLS, (long) part << 32 | map, (long) bytes.length << 32 | used);
+            begin(chunk, Format.SYMBOLS, Format.pair(part, map), Format.pair(bytes.length, used));
         }
         return true;
     }
 
     /** The process ends; daemon threads may go on. */
     void end() {
-        if (gate.enter(false)) {
-            try {
+        Thread self = Thread.currentThread();
+        try {
+            if (gate.enter(self, false)) {
                 for (Lane lane : lanes) {
-                    header.addLost(lane.untold);
-                    header.addFailures(lane.failed);
+                    lane.tell(header);
                 }
-            } finally {
-                gate.held = 0;
+            }
+        } finally {
+            if (gate.owner == self) {
+                gate.owner = null;
             }
         }
-        header.addFailures(Hooks.adrift);
+        int n = Hooks.adrift;
+        int deep = Hooks.adriftShort;
+        header.addLost(n);
+        header.addFailures(n);
+        header.addLostDeep(deep);
+        header.addLostFailed(n - deep);
         header.setEnd(time(System.nanoTime()));
     }
 
     private void begin(LongBuffer chunk, int kind, long who, long clock) {
-        chunk.put(1, serials.incrementAndGet());
-        chunk.put(2, who);
-        chunk.put(3, clock);
+        Cursor.set(chunk, 1, serials.incrementAndGet());
+        Cursor.set(chunk, 2, who);
+        Cursor.set(chunk, 3, clock);
         serials.get(); // a fence: the magic goes last
-        chunk.put(0, (long) kind << 32 | Format.CHUNK_MAGIC);
+        Cursor.set(chunk, 0, (long) kind << 32 | Format.CHUNK_MAGIC);
     }
 
     /** A chunk, all zero, in exchange for the cursor's if it has one; or null. */
@@ -157,13 +288,18 @@ final class Store {
         if (dry && now - drySince < DRY_SPELL) {
             return null;
         }
-        LongBuffer chunk = look(cursor, virtual);
+        LongBuffer chunk;
+        try {
+            chunk = look(cursor, virtual);
+        } catch (OutOfMemoryError full) {
+            dryUntilLater(); // each look would collect garbage
+            throw full;
+        }
         if (chunk == null && settings.policy == Settings.BLOCK && !virtual && !dry) {
             chunk = await(cursor);
         }
         if (chunk == null) {
-            drySince = System.nanoTime();
-            dry = true;
+            dryUntilLater();
             if (!virtual) {
                 Trace.growthStopped(this); // prints, for which a virtual thread may leave its carrier
             }
@@ -171,61 +307,98 @@ final class Store {
         }
         dry = false;
         if (chunk.get(0) != 0) {
-            for (int i = 0; i < Format.CHUNK_WORDS; i++) {
-                chunk.put(i, 0);
-            }
+            clear(chunk);
         }
         return chunk;
     }
 
+    private void dryUntilLater() {
+        drySince = System.nanoTime();
+        dry = true;
+    }
+
+    private static void clear(LongBuffer chunk) {
+        for (int i = 0; i < Format.CHUNK_WORDS; i++) {
+            chunk.put(i, 0);
+        }
+        if (Cursor.fence != 0 || chunk.get(0) != 0 || chunk.get(Format.CHUNK_WORDS - 1) != 0) {
+            throw Cursor.gone();
+        }
+    }
+
     /**
-     * Looks again and again for a chunk that a consumer has given back. Once that was in vain nobody waits any more
-     * until one is found.
+     * Looks again and again for a chunk that a consumer has given back, while there is one: its heartbeat moves. Once
+     * that was in vain nobody waits any more until a chunk is found.
      */
     private LongBuffer await(Cursor cursor) {
         boolean interrupted = false;
         LongBuffer chunk = null;
-        long start = System.nanoTime();
-        while (chunk == null && !dry && System.nanoTime() - start < settings.patience * 1_000_000L) {
-            try {
-                Thread.sleep(NAP);
-            } catch (InterruptedException e) {
-                interrupted = true;
+        long moved = System.nanoTime();
+        long heartbeat = header.heartbeat();
+        try {
+            while (chunk == null && !dry && System.nanoTime() - moved < settings.patience * 1_000_000L) {
+                try {
+                    Thread.sleep(NAP);
+                } catch (InterruptedException e) {
+                    interrupted = true;
+                }
+                long beat = header.heartbeat();
+                if (beat != heartbeat) {
+                    heartbeat = beat;
+                    moved = System.nanoTime();
+                }
+                chunk = look(cursor, false);
             }
-            chunk = look(cursor, false);
-        }
-        if (interrupted) {
-            Thread.currentThread().interrupt();
+        } finally {
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
         }
         return chunk;
     }
 
     private LongBuffer look(Cursor cursor, boolean virtual) {
         Lane.probe(400);
-        if (!gate.enter(virtual)) {
-            return null;
-        }
-        try {
-            LongBuffer old = cursor == null ? null : cursor.words;
-            LongBuffer chunk = free.poll();
-            if (chunk == null) {
-                ByteBuffer more = file.grow();
-                if (more != null) {
-                    add(more, 0);
-                    chunk = free.poll();
-                } else if (settings.policy == Settings.RING) {
-                    chunk = oldest(old);
-                } else {
-                    reclaim();
-                    chunk = free.poll();
+        Thread self = Thread.currentThread();
+        LongBuffer old = cursor == null ? null : cursor.words;
+        while (true) {
+            LongBuffer chunk;
+            boolean grows;
+            try {
+                if (!gate.enter(self, virtual)) {
+                    return null;
+                }
+                chunk = free.poll();
+                grows = chunk == null && file.mayGrow();
+                if (chunk == null && !grows) {
+                    if (settings.policy == Settings.RING) {
+                        chunk = oldest(old);
+                    } else {
+                        reclaim();
+                        chunk = free.poll();
+                    }
+                }
+                if (chunk != null && old != null && chunk != old) {
+                    retire(old, cursor.at);
+                }
+            } finally {
+                if (gate.owner == self) {
+                    gate.owner = null;
                 }
             }
-            if (chunk != null && old != null && chunk != old) {
-                retire(old, cursor.at);
+            if (grows && ahead < MOST_AHEAD) {
+                ahead *= 2; // not exact when threads collide here
             }
-            return chunk;
-        } finally {
-            gate.held = 0;
+            if (supplier != null && 2 * free.size() <= ahead) {
+                supplier.wake();
+            }
+            if (!grows) {
+                return chunk;
+            }
+            // The supplier is behind, or there is none.
+            if (!more(self, virtual, 1) && file.mayGrow()) {
+                return null;
+            }
         }
     }
 
@@ -234,11 +407,12 @@ final class Store {
             region.limit(at + Format.CHUNK);
             region.position(at);
             free.add(region.slice().order(ByteOrder.LITTLE_ENDIAN).asLongBuffer());
+            chunks += 1;
         }
     }
 
     private void retire(LongBuffer chunk, int at) {
-        chunk.put(at, Format.escape(Format.END, 0, 0));
+        Cursor.set(chunk, at, Format.escape(Format.END, 0, 0));
         retired.add(chunk);
     }
 
@@ -299,8 +473,7 @@ final class Store {
                 lanes.set(kept++, lane);
                 continue;
             }
-            header.addLost(lane.untold);
-            header.addFailures(lane.failed);
+            lane.tell(header);
             if (lane.words == null) {
                 continue;
             }

@@ -5,58 +5,107 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.net.URL;
 import java.net.URLConnection;
+import java.security.CodeSource;
 import java.util.Collections;
-import java.util.Enumeration;
-import java.util.LinkedHashMap;
-import java.util.Map;
+import java.util.LinkedHashSet;
+import java.util.Set;
+import java.util.zip.CRC32;
 
-/** Copies the symbols maps of all woven artifacts that can be seen into the trace, so that it explains itself. */
+/** Copies the symbols maps of woven artifacts into the trace, so that it explains itself. Runs when there are some to look for. */
 final class Symbols implements Runnable {
     private static final String MEMBER = "META-INF/weave/symbols";
 
     private final Store store;
-    private ClassLoader context;
+    private final Names names;
 
-    Symbols(Store store, ClassLoader context) {
+    Symbols(Store store, Names names) {
         this.store = store;
-        this.context = context;
+        this.names = names;
     }
 
     @Override
     public void run() {
-        Hooks.LANES.set(Lane.MUTE); // the class loaders may be woven
-        // By text: a URL's equals asks the network.
-        Map<String, URL> found = new LinkedHashMap<String, URL>();
-        boolean all = find(Symbols.class.getClassLoader(), found);
-        all &= find(context, found);
-        all &= find(ClassLoader.getSystemClassLoader(), found);
-        context = null;
-        int map = 0;
-        for (URL url : found.values()) {
-            try {
-                all &= store.symbols(map++, read(url));
-            } catch (Throwable unreadable) {
-                all = false;
+        try {
+            Switch.LANES.mute(); // the class loaders may be woven
+            if (store.maps == 0 && store.copied.isEmpty()) {
+                store.settings.sweep(store.path());
+                ask(Symbols.class.getClassLoader(), null);
+                ask(ClassLoader.getSystemClassLoader(), null);
             }
+        } catch (Throwable t) {
+            names.missed();
         }
-        if (all) {
-            store.header.setFlag(Header.SYMBOLS);
+        try {
+            look();
+        } catch (Throwable gone) {
+            store.fault(); // the file's memory
         }
     }
 
-    private static boolean find(ClassLoader loader, Map<String, URL> found) {
-        if (loader == null) {
-            return true;
+    private void look() {
+        for (Object next; (next = names.next()) != null;) {
+            try {
+                if (next instanceof Class) {
+                    ask(((Class<?>) next).getClassLoader(), (Class<?>) next);
+                } else {
+                    ask((ClassLoader) next, null);
+                }
+            } catch (Throwable t) {
+                names.missed();
+            }
+        }
+    }
+
+    /** Asks a loader, and the place that a class comes from: not all loaders show what lies beside their classes. */
+    private void ask(ClassLoader loader, Class<?> woven) {
+        // By text: a URL's equals asks the network.
+        Set<String> asked = new LinkedHashSet<String>();
+        try {
+            if (loader != null) {
+                for (URL url : Collections.list(loader.getResources(MEMBER))) {
+                    if (asked.add(url.toString())) {
+                        copy(url);
+                    }
+                }
+            }
+        } catch (Throwable broken) {
+            names.missed();
         }
         try {
-            Enumeration<URL> urls = loader.getResources(MEMBER);
-            for (URL url : Collections.list(urls)) {
-                found.put(url.toString(), url);
+            CodeSource source = woven == null ? null : woven.getProtectionDomain().getCodeSource();
+            if (asked.isEmpty() && source != null && source.getLocation() != null) {
+                String place = source.getLocation().toString();
+                copy(new URL(place.endsWith("/") ? place + MEMBER : "jar:" + place + "!/" + MEMBER));
             }
-            return true;
-        } catch (Throwable broken) {
-            return false;
+        } catch (Throwable nothingThere) {
+            // then it is not woven, or its map lies elsewhere
         }
+    }
+
+    private void copy(URL url) throws IOException {
+        byte[] bytes;
+        try {
+            bytes = read(url);
+        } catch (IOException e) {
+            names.missed();
+            throw e;
+        }
+        CRC32 crc = new CRC32();
+        crc.update(bytes, 0, bytes.length);
+        if (!store.copied.add((long) bytes.length << 32 | crc.getValue())) {
+            return;
+        }
+        if (!store.symbols(store.maps++, bytes)) {
+            names.missed();
+            return;
+        }
+        Ids ids = new Ids();
+        try {
+            ids.read(bytes);
+        } catch (Throwable malformed) {
+            // The trace has it; the ids that could be read have names.
+        }
+        names.add(ids.ids, ids.count);
     }
 
     private static byte[] read(URL url) throws IOException {

@@ -1,5 +1,7 @@
 package weave.runtime;
 
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /** The life of this process's trace: it is opened by the first hook and ended by the virtual machine's shutdown. */
@@ -11,32 +13,41 @@ final class Trace {
     private static final AtomicBoolean SAID = new AtomicBoolean();
     private static volatile boolean tried;
     /** Null if there is no trace. */
-    private static volatile Store store;
+    static volatile Store store;
 
     private Trace() {}
+
+    /** Initialises this class and what it needs, while the stack has room. */
+    static void prime() {
+        Lane.MUTE.busy = true;
+    }
 
     /** A lane for a thread; {@link Lane#MUTE} if there is no trace; null if that cannot be told now. */
     static Lane lane(Thread thread) {
         if (!tried) {
-            if (!GATE.enter(Host.isVirtual(thread))) {
-                return null;
-            }
-            String message = null;
-            boolean mine = !tried;
-            Object disk = Host.beginDisk();
+            List<String> messages = new ArrayList<String>();
+            boolean mine = false;
+            Object disk = null;
             try {
+                if (!GATE.enter(thread, Host.isVirtual(thread))) {
+                    return null;
+                }
+                mine = !tried;
                 if (mine) {
-                    message = open();
+                    disk = Host.beginDisk();
+                    open(messages);
+                    tried = true;
                 }
             } finally {
-                tried = true;
-                GATE.held = 0;
+                if (GATE.owner == thread) {
+                    GATE.owner = null;
+                }
                 Host.endDisk(disk);
             }
             if (mine) {
                 // Not before the gate is open: this may run the program's code.
-                if (message != null) {
-                    say(message);
+                for (String message : messages) {
+                    System.err.println("weave: " + message);
                 }
                 if (store != null) {
                     accompany(store);
@@ -47,70 +58,96 @@ final class Trace {
         return s == null ? Lane.MUTE : s.lane(thread);
     }
 
-    /** Returns what there is to say, or null. */
-    private static String open() {
-        long pid = Host.pid();
-        Settings settings = new Settings(pid);
+    /** Opens the trace, and leaves what there is to say. What another thread throws to stop this one lets a later hook try again. */
+    private static void open(List<String> messages) {
+        Settings settings = new Settings(Host.pid(), System.currentTimeMillis());
+        if (!settings.room()) {
+            messages.add(settings.limitMessage);
+            return;
+        }
         TraceFile file = null;
         try {
             file = TraceFile.create(settings.path, settings.limit);
-            store = new Store(file, settings, pid, Host.command());
-            return settings.complaint;
+            store = new Store(file, settings, settings.pid, Host.command());
+            if (settings.complaint != null) {
+                messages.add(settings.complaint);
+            }
+            if (settings.limitMessage != null) {
+                messages.add(settings.limitMessage);
+            }
+            if (!file.path.equals(settings.path)) {
+                messages.add(settings.path + " exists, so this run records to " + file.path
+                    + " (%p or %t in WEAVE_TRACE keep runs apart)");
+            }
         } catch (Throwable t) {
             if (file != null) {
                 file.path.delete();
             }
+            Host.pass(t);
             String reason = t.getMessage() != null ? t.getMessage() : t.toString();
-            return "cannot write the trace " + settings.path + ": " + reason + "; the program runs on without it";
+            messages.add("cannot write the trace " + settings.path + ": " + reason + "; the program runs on without it");
         }
     }
 
     /** Starts what goes beside the program. */
     private static void accompany(final Store store) {
-        Thread copier = null;
         try {
-            copier = new Thread(new Symbols(store, Thread.currentThread().getContextClassLoader()), "weave-symbols");
-            copier.setDaemon(true);
-            copier.setContextClassLoader(null);
-            copier.start();
+            store.start();
         } catch (Throwable noThread) {
-            copier = null; // the trace then has no names; they can be given to the reader
+            Host.pass(noThread); // else the program's threads do its work
         }
-        final Thread symbols = copier;
         try {
-            Thread end = new Thread("weave-end") {
+            store.names.start();
+        } catch (Throwable noThread) {
+            Host.pass(noThread); // else the trace has no names; they can be given to the reader
+        }
+        if (Switch.COLLECTIBLE) {
+            return; // a shutdown hook or a thread would hold the library for good; the trace only does not say when it ended
+        }
+        try {
+            if (store.settings.sample > 0) {
+                new Meter(store, store.settings.sample).start();
+            }
+        } catch (Throwable noThread) {
+            Host.pass(noThread); // else the trace has no samples
+        }
+        try {
+            Runtime.getRuntime().addShutdownHook(Host.daemon(new Runnable() {
                 @Override
                 public void run() {
-                    Hooks.LANES.set(Lane.MUTE);
-                    if (symbols != null) {
-                        try {
-                            symbols.join(SYMBOLS_PATIENCE);
-                        } catch (InterruptedException e) {
-                            // then without
-                        }
-                    }
-                    store.end();
-                    growthStopped(store);
+                    end(store);
                 }
-            };
-            end.setContextClassLoader(null);
-            Runtime.getRuntime().addShutdownHook(end);
+            }, "weave-end"));
         } catch (Throwable shutdownInProgress) {
             // The trace is whole all the same; it only does not say when it ended.
+        }
+    }
+
+    private static void end(Store store) {
+        try {
+            Switch.LANES.mute();
+            store.names.join(SYMBOLS_PATIENCE);
+        } catch (Throwable interrupted) {
+            // then without
+        }
+        try {
+            store.end();
+        } catch (Throwable gone) {
+            store.fault(); // its memory
+        }
+        try {
+            growthStopped(store);
+        } catch (Throwable broken) {
+            // an error stream of the program's
         }
     }
 
     /** Says so, once, if it was the disk that stopped the file and not its limit. */
     static void growthStopped(Store store) {
         String trouble = store.trouble();
-        if (trouble != null) {
-            say("the trace cannot grow: " + trouble + "; what finds no room in it is counted as lost");
-        }
-    }
-
-    private static void say(String message) {
-        if (SAID.compareAndSet(false, true)) {
-            System.err.println("weave: " + message);
+        Cursor.settle(); // else it may end what prints
+        if (trouble != null && SAID.compareAndSet(false, true)) {
+            System.err.println("weave: the trace cannot grow: " + trouble + "; what finds no room in it is counted as lost");
         }
     }
 }

@@ -8,19 +8,37 @@ import java.nio.ByteOrder;
 import java.nio.channels.ClosedByInterruptException;
 import java.nio.channels.FileChannel;
 
-/** The file as a growing number of mapped chunks. Not for several threads at once. */
+/**
+ * The file as a growing number of mapped chunks. Whoever lets it grow holds {@link #gate}. Each step of growing changes
+ * a field last, so that it can be taken again when an interrupt, a lack of memory or {@code Thread.stop} ends it.
+ */
 final class TraceFile {
-    private static final long FIRST_STEP = 1 << 20;
-    private static final long LAST_STEP = 16 << 20;
-    private static final int INTERRUPTS = 8;
+    /** So much is reserved at once: it takes a fraction of a millisecond. */
+    static final int PIECE = 4 * Format.CHUNK;
+
+    private static final long FIRST_MAP = 1 << 20;
+    private static final long LAST_MAP = 16 << 20;
+    /** Who writes a trace holds the lock of the byte here, far behind the data. A consumer holds that of the next. */
+    static final long WRITER = 1L << 62;
+
+    private static final int PAGE = 4_096;
+    private static final int INTERRUPTS = 100;
     private static final int NAMES = 10_000;
 
+    final Gate gate = new Gate();
     final File path;
     private final long limit;
-    private long size;
-    private long step = FIRST_STEP;
+    /** Open as long as the process lives, but for interrupts: the lock goes with it. */
+    private RandomAccessFile file;
+    /** The last map; it may reach further than what is reserved. */
+    private ByteBuffer map;
+    private long mapStart;
+    private long mapSize = FIRST_MAP;
+    /** What is reserved on the disk and mapped. */
+    private volatile long size;
+    private byte[] zeros;
     /** Why the file grows no more although its limit is not reached, or null. */
-    String trouble;
+    volatile String trouble;
 
     private TraceFile(File path, long limit) {
         this.path = path;
@@ -33,43 +51,42 @@ final class TraceFile {
             throw new IOException("the limit is below " + 2 * Format.CHUNK + " bytes");
         }
         File folder = wanted.getParentFile();
-        if (folder != null) {
-            folder.mkdirs();
-        }
+        Private.folder(folder);
         String name = wanted.getName();
         int dot = name.endsWith(".wtrace") ? name.length() - ".wtrace".length() : name.length();
         for (int n = 1; n < NAMES; n++) {
             String next = n == 1 ? name : name.substring(0, dot) + '-' + n + name.substring(dot);
             File file = new File(folder, next);
-            if (file.createNewFile()) {
+            if (Private.file(file)) {
                 return new TraceFile(file, limit);
             }
         }
         throw new IOException("there are " + NAMES + " of that name");
     }
 
-    /** More chunks, all zero, little-endian; null if there are none to be had, now and for ever. */
-    ByteBuffer grow() {
-        long room = (limit - size) / Format.CHUNK * Format.CHUNK;
-        long want = Math.min(step, room);
-        if (want <= 0 || trouble != null) {
+    /** Whether the file may still grow. */
+    boolean mayGrow() {
+        return trouble == null && limit - size >= Format.CHUNK;
+    }
+
+    /** At most so many bytes of further chunks, all zero, little-endian; null if there are none, now or for ever. */
+    ByteBuffer grow(int most) {
+        if (!mayGrow()) {
             return null;
         }
-        step = Math.min(2 * step, LAST_STEP);
         // A channel closes itself when its thread is interrupted, which is none of its business here.
         boolean interrupted = false;
         Object disk = Host.beginDisk();
         try {
-            for (int i = 0;; i++) {
+            for (int i = 0; i < INTERRUPTS; i++) {
                 interrupted |= Thread.interrupted();
                 try {
-                    return reserve(want);
-                } catch (ClosedByInterruptException e) {
-                    if (i == INTERRUPTS) {
-                        throw e;
-                    }
+                    return reserve(most);
+                } catch (ClosedByInterruptException again) {
+                    file = null;
                 }
             }
+            return null;
         } catch (Exception e) {
             trouble = e.getMessage() != null ? e.getMessage() : e.toString();
             return null;
@@ -81,35 +98,73 @@ final class TraceFile {
         }
     }
 
+    /** The first map lets the program wait, so the quickest way is taken; the others make buffers that are quicker to write to. */
+    private ByteBuffer map(long want) throws IOException {
+        FileChannel channel = file.getChannel();
+        if (size == 0 && Host.LOOM && !Switch.COLLECTIBLE) {
+            try {
+                return Java22.map(channel, size, want);
+            } catch (LinkageError before22) {
+                // then the next way
+            }
+        }
+        return channel.map(FileChannel.MapMode.READ_WRITE, size, want);
+    }
+
     /**
-     * Really writes the zeros before mapping them: a page that the disk has no room for would kill the process when it
-     * is touched.
+     * Maps, really writes zeros, and touches each page: a page that the disk has no room for would fault when it is
+     * touched, and the first touch takes time that the program's threads need not spend.
      */
-    private ByteBuffer reserve(long want) throws IOException {
-        if (path.length() != size) {
+    private ByteBuffer reserve(int most) throws IOException {
+        if (path.length() < size) {
             throw new IOException("the file was moved or changed by somebody else");
         }
-        RandomAccessFile file = new RandomAccessFile(path, "rw");
-        try {
-            byte[] zeros = new byte[Format.CHUNK];
-            long written = 0;
-            file.seek(size);
+        if (file == null) {
+            RandomAccessFile next = new RandomAccessFile(path, "rw");
             try {
-                for (; written < want; written += zeros.length) {
-                    file.write(zeros);
-                }
-            } catch (IOException e) {
-                file.setLength(size + written);
-                if (written == 0) {
-                    throw e;
-                }
-                trouble = e.getMessage();
+                next.getChannel().tryLock(WRITER, 1, false);
+            } catch (IOException unsupported) {
+                // then others see by the header's flag alone whether it is still written
             }
-            ByteBuffer map = file.getChannel().map(FileChannel.MapMode.READ_WRITE, size, written);
-            size += written;
-            return map.order(ByteOrder.LITTLE_ENDIAN);
-        } finally {
-            file.close();
+            file = next;
         }
+        if (map == null || size == mapStart + map.capacity()) {
+            long want = Math.min(mapSize, (limit - size) / Format.CHUNK * Format.CHUNK);
+            ByteBuffer next = map(want);
+            mapStart = size;
+            mapSize = Math.min(2 * mapSize, LAST_MAP);
+            map = next;
+        }
+        int from = (int) (size - mapStart);
+        int want = Math.min(most, map.capacity() - from);
+        if (zeros == null) {
+            zeros = new byte[Format.CHUNK];
+        }
+        int written = 0;
+        file.seek(size);
+        try {
+            for (; written < want; written += zeros.length) {
+                file.write(zeros);
+            }
+        } catch (IOException e) {
+            try {
+                file.setLength(size + written);
+            } catch (IOException mapped) {
+                // Windows leaves it as it is.
+            }
+            if (written == 0) {
+                throw e;
+            }
+            trouble = e.getMessage();
+        }
+        for (int at = from; at < from + written; at += PAGE) {
+            map.putLong(at, 0);
+        }
+        ByteBuffer piece = map.duplicate();
+        piece.limit(from + written);
+        piece.position(from);
+        piece = piece.slice().order(ByteOrder.LITTLE_ENDIAN);
+        size += written;
+        return piece;
     }
 }

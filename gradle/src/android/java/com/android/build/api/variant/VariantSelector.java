@@ -1,0 +1,6 @@
+package com.android.build.api.variant;
+
+/** Declared by hand to compile against. */
+public interface VariantSelector {
+    VariantSelector all();
+}

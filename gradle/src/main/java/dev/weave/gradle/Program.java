@@ -1,0 +1,136 @@
+package dev.weave.gradle;
+
+import java.io.ByteArrayOutputStream;
+import java.io.File;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
+import java.util.Set;
+import java.util.stream.Collectors;
+import org.gradle.api.GradleException;
+import org.gradle.api.logging.Logger;
+import org.gradle.api.logging.Logging;
+import org.gradle.process.ExecOperations;
+import org.gradle.process.ExecResult;
+
+/** Runs the program. */
+final class Program {
+    private static final Logger LOGGER = Logging.getLogger(Program.class);
+
+    private Program() { }
+
+    /** The platform's classifier, as protoc's artifacts have it. */
+    static String classifier(String os, String arch) {
+        String system = os.startsWith("Windows") ? "windows" : os.startsWith("Mac") ? "osx"
+            : os.equals("Linux") ? "linux" : null;
+        String machine = arch.equals("amd64") || arch.equals("x86_64") ? "x86_64"
+            : arch.equals("aarch64") || arch.equals("arm64") ? "aarch_64" : null;
+        return system == null || machine == null ? null : system + "-" + machine;
+    }
+
+    /** Weaves {@code input} to {@code output}. */
+    static void weave(ExecOperations exec, WeaveSettings settings, File temporary, File input, File output, List<String> more) {
+        File program = find(settings, temporary);
+        String wanted = settings.getProgramVersion().get();
+        String version = run(exec, program, Collections.singletonList("--version")).trim();
+        if (!version.equals("weave " + wanted)) {
+            throw new GradleException("This plug-in needs weave " + wanted + ", and " + program + " is " + version
+                + ": take the plug-in of that version, or another program (weave { executable = file(..) }).");
+        }
+        List<String> arguments = new ArrayList<>();
+        Set<File> rules = settings.getRules().getFiles();
+        if (rules.isEmpty() && settings.getPacks().get().isEmpty()) {
+            throw new GradleException("There are no rules to weave by: put a weave.toml beside the build script (`weave init`"
+                + " writes one), or name others with weave { rules.from(..) } or weave { packs.add(\"all\") }.");
+        }
+        for (File file : rules) {
+            arguments.add("--rules");
+            arguments.add(file.getPath());
+        }
+        for (String pack : settings.getPacks().get()) {
+            arguments.add("--rules");
+            arguments.add("pack:" + pack);
+        }
+        if (settings.getStrict().get()) {
+            arguments.add("--strict");
+        }
+        arguments.addAll(more);
+        arguments.add(input.getPath());
+        arguments.add(output.getPath());
+        run(exec, program, arguments);
+    }
+
+    /** Options that name references, in a file: a command line of Windows has not room for all. */
+    static List<String> references(Set<File> all, File temporary) {
+        List<String> paths = all.stream().filter(File::exists).map(File::getPath).collect(Collectors.toList());
+        if (paths.isEmpty()) {
+            return Collections.emptyList();
+        }
+        try {
+            Path list = temporary.toPath().resolve("references.txt");
+            Files.createDirectories(temporary.toPath());
+            Files.write(list, paths, StandardCharsets.UTF_8);
+            return Arrays.asList("--reference", "@" + list);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    private static String run(ExecOperations exec, File program, List<String> arguments) {
+        ByteArrayOutputStream out = new ByteArrayOutputStream();
+        ByteArrayOutputStream messages = new ByteArrayOutputStream();
+        ExecResult result;
+        try {
+            result = exec.exec(spec -> {
+                spec.setExecutable(program.getPath());
+                spec.args(arguments);
+                spec.setStandardOutput(out);
+                spec.setErrorOutput(messages);
+                spec.setIgnoreExitValue(true);
+            });
+        } catch (RuntimeException e) {
+            throw new GradleException("weave cannot be run from " + program + ": is it a program for this platform?", e);
+        }
+        String told = new String(messages.toByteArray(), StandardCharsets.UTF_8).trim();
+        if (result.getExitValue() != 0) {
+            throw new GradleException("weave failed (exit status " + result.getExitValue() + "):\n" + told);
+        }
+        if (told.contains("warning: ")) {
+            LOGGER.warn(told);
+        } else {
+            LOGGER.info(told);
+        }
+        return new String(out.toByteArray(), StandardCharsets.UTF_8);
+    }
+
+    /** The program as a file that can be run: those from repositories have no run bit. */
+    private static File find(WeaveSettings settings, File temporary) {
+        if (settings.getExecutable().isPresent()) {
+            return settings.getExecutable().get().getAsFile();
+        }
+        if (classifier(System.getProperty("os.name"), System.getProperty("os.arch")) == null) {
+            throw new GradleException("There is no weave for " + System.getProperty("os.name") + " on " + System.getProperty("os.arch")
+                + ": build one (cargo install), and name it with weave { executable = file(..) }.");
+        }
+        File program = settings.getProgram().getSingleFile();
+        if (program.canExecute() || program.setExecutable(true)) {
+            return program;
+        }
+        try {
+            Path copy = temporary.toPath().resolve("weave");
+            Files.createDirectories(temporary.toPath());
+            Files.copy(program.toPath(), copy, StandardCopyOption.REPLACE_EXISTING);
+            copy.toFile().setExecutable(true);
+            return copy.toFile();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+}

@@ -1,0 +1,77 @@
+package dev.weave.gradle;
+
+import java.io.File;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.stream.Collectors;
+import javax.inject.Inject;
+import org.gradle.api.DefaultTask;
+import org.gradle.api.file.ConfigurableFileCollection;
+import org.gradle.api.file.DirectoryProperty;
+import org.gradle.api.file.FileSystemOperations;
+import org.gradle.api.file.RegularFileProperty;
+import org.gradle.api.provider.Property;
+import org.gradle.api.tasks.CacheableTask;
+import org.gradle.api.tasks.CompileClasspath;
+import org.gradle.api.tasks.IgnoreEmptyDirectories;
+import org.gradle.api.tasks.Input;
+import org.gradle.api.tasks.InputFiles;
+import org.gradle.api.tasks.OutputDirectory;
+import org.gradle.api.tasks.OutputFile;
+import org.gradle.api.tasks.PathSensitive;
+import org.gradle.api.tasks.PathSensitivity;
+import org.gradle.api.tasks.TaskAction;
+import org.gradle.process.ExecOperations;
+
+/** Weaves the classes of a source set, whatever languages they were written in. */
+@CacheableTask
+public abstract class WeaveClasses extends DefaultTask implements WeaveSettings {
+    /** The folders that compilers wrote. */
+    @InputFiles
+    @IgnoreEmptyDirectories
+    @PathSensitive(PathSensitivity.RELATIVE)
+    public abstract ConfigurableFileCollection getClasses();
+
+    /** Where base types of rules with {@code extends} are looked up: what their methods do does not matter. */
+    @CompileClasspath
+    public abstract ConfigurableFileCollection getReferences();
+
+    /** The name that the classes have in traces. */
+    @Input
+    public abstract Property<String> getArtifactName();
+
+    /** Where the woven classes go. */
+    @OutputDirectory
+    public abstract DirectoryProperty getOutput();
+
+    /** Where the map from ids to names goes. */
+    @OutputFile
+    public abstract RegularFileProperty getSymbols();
+
+    @Inject
+    protected abstract ExecOperations getExec();
+
+    @Inject
+    protected abstract FileSystemOperations getFiles();
+
+    @TaskAction
+    void weave() {
+        File output = getOutput().get().getAsFile();
+        File symbols = getSymbols().get().getAsFile();
+        getFiles().delete(spec -> spec.delete(output, symbols));
+        output.mkdirs();
+        List<File> folders = getClasses().getFiles().stream().filter(File::isDirectory).collect(Collectors.toList());
+        String name = getArtifactName().get();
+        // Ids and the map are those of one weave: several compilers' folders become one. It has the name that a single one has.
+        File input = new File(getTemporaryDir(), name);
+        getFiles().sync(spec -> spec.from(folders).into(input));
+        String[] empty = input.list();
+        if (empty == null || empty.length == 0) {
+            return;
+        }
+        List<String> more = new ArrayList<>(Arrays.asList("--no-runtime", "--symbols", symbols.getPath()));
+        more.addAll(Program.references(getReferences().getFiles(), getTemporaryDir()));
+        Program.weave(getExec(), this, getTemporaryDir(), input, output, more);
+    }
+}

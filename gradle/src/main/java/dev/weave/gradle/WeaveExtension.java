@@ -1,0 +1,100 @@
+package dev.weave.gradle;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.regex.Pattern;
+import javax.inject.Inject;
+import org.gradle.api.Project;
+import org.gradle.api.artifacts.Configuration;
+import org.gradle.api.artifacts.component.ComponentIdentifier;
+import org.gradle.api.artifacts.component.ModuleComponentIdentifier;
+import org.gradle.api.file.ConfigurableFileCollection;
+import org.gradle.api.file.FileCollection;
+import org.gradle.api.file.RegularFileProperty;
+import org.gradle.api.provider.ListProperty;
+import org.gradle.api.provider.Property;
+
+/** What a build script says in {@code weave { .. }}. */
+public abstract class WeaveExtension {
+    private final Project project;
+    private final List<Pattern> dependencies = new ArrayList<>();
+    private Runnable onDependencies = () -> { };
+
+    @Inject
+    public WeaveExtension(Project project) {
+        this.project = project;
+    }
+
+    /** False leaves everything as it was compiled. */
+    public abstract Property<Boolean> getEnabled();
+
+    /** The rules files: {@code weave.toml} of the project, else of the root project. */
+    public abstract ConfigurableFileCollection getRules();
+
+    /** Ready-made packs by name, such as {@code all}. */
+    public abstract ListProperty<String> getPacks();
+
+    /** Fail where a method that rules mean cannot be woven. */
+    public abstract Property<Boolean> getStrict();
+
+    /** Whether the hook library becomes a runtime dependency of each woven source set. */
+    public abstract Property<Boolean> getAddRuntime();
+
+    /** A program of one's own, instead of the one from the repositories. */
+    public abstract RegularFileProperty getExecutable();
+
+    /** The source sets that are woven: {@code main} alone unless others are named. */
+    public abstract ListProperty<String> getSourceSets();
+
+    /**
+     * Weaves dependencies on the runtime class paths, too.
+     *
+     * @param patterns {@code group:module}, with {@code *} for any characters
+     */
+    public void dependencies(String... patterns) {
+        if (dependencies.isEmpty() && patterns.length > 0) {
+            onDependencies.run();
+        }
+        for (String pattern : patterns) {
+            dependencies.add(Pattern.compile(expression(pattern)));
+        }
+    }
+
+    /** The files of a configuration, with those woven that {@link #dependencies} names. */
+    public FileCollection woven(Configuration configuration) {
+        List<Pattern> patterns = dependencies;
+        FileCollection woven = configuration.getIncoming().artifactView(view -> {
+            view.componentFilter(id -> matches(patterns, id));
+            view.getAttributes().attribute(WeavePlugin.WOVEN, true);
+        }).getFiles();
+        FileCollection rest = configuration.getIncoming()
+            .artifactView(view -> view.componentFilter(id -> !matches(patterns, id)))
+            .getFiles();
+        return project.files(woven, rest);
+    }
+
+    void onDependencies(Runnable action) {
+        onDependencies = action;
+    }
+
+    private static boolean matches(List<Pattern> patterns, ComponentIdentifier id) {
+        if (!(id instanceof ModuleComponentIdentifier)) {
+            return false;
+        }
+        ModuleComponentIdentifier module = (ModuleComponentIdentifier) id;
+        String name = module.getGroup() + ":" + module.getModule();
+        return patterns.stream().anyMatch(pattern -> pattern.matcher(name).matches());
+    }
+
+    private static String expression(String pattern) {
+        if (pattern.split(":", -1).length != 2) {
+            throw new IllegalArgumentException(
+                "weave: dependencies(\"" + pattern + "\"): write group:module, such as \"org.postgresql:*\"");
+        }
+        StringBuilder out = new StringBuilder();
+        Arrays.stream(pattern.split("((?<=\\*)|(?=\\*))"))
+            .forEach(part -> out.append(part.equals("*") ? ".*" : Pattern.quote(part)));
+        return out.toString();
+    }
+}

@@ -1,0 +1,43 @@
+package dev.weave.gradle;
+
+import org.gradle.api.file.ConfigurableFileCollection;
+import org.gradle.api.file.RegularFileProperty;
+import org.gradle.api.provider.ListProperty;
+import org.gradle.api.provider.Property;
+import org.gradle.api.tasks.Input;
+import org.gradle.api.tasks.InputFile;
+import org.gradle.api.tasks.InputFiles;
+import org.gradle.api.tasks.Internal;
+import org.gradle.api.tasks.Optional;
+import org.gradle.api.tasks.PathSensitive;
+import org.gradle.api.tasks.PathSensitivity;
+
+/** What a weave follows from, beside what is woven: tasks and the transform have it in common. */
+public interface WeaveSettings {
+    /** The rules files. */
+    @InputFiles
+    @PathSensitive(PathSensitivity.NONE)
+    ConfigurableFileCollection getRules();
+
+    /** Ready-made packs by name. */
+    @Input
+    ListProperty<String> getPacks();
+
+    /** Fail where a method that rules mean cannot be woven. */
+    @Input
+    Property<Boolean> getStrict();
+
+    /** The program's version. It stands for the program: all platforms' write the same bytes. */
+    @Input
+    Property<String> getProgramVersion();
+
+    /** A program of one's own. */
+    @Optional
+    @InputFile
+    @PathSensitive(PathSensitivity.NONE)
+    RegularFileProperty getExecutable();
+
+    /** The program from the repositories: one file. */
+    @Internal
+    ConfigurableFileCollection getProgram();
+}

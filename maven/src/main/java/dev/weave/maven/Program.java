@@ -1,0 +1,153 @@
+package dev.weave.maven;
+
+import java.io.ByteArrayOutputStream;
+import java.io.File;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.apache.maven.plugin.MojoExecutionException;
+import org.apache.maven.plugin.MojoFailureException;
+import org.apache.maven.plugin.logging.Log;
+import org.eclipse.aether.artifact.DefaultArtifact;
+import org.eclipse.aether.resolution.ArtifactRequest;
+import org.eclipse.aether.resolution.ArtifactResolutionException;
+
+/** Runs the program. */
+final class Program {
+    private static final Pattern MESSAGE = Pattern.compile("(.*?) ?(?:\\((\\d+),(\\d+)\\))?: (error|warning) (WV\\d+): (.*)");
+    private static final Pattern WOVEN_BEFORE = Pattern.compile("\"already-woven\":(\\d+)");
+
+    private final Log log;
+    private final File file;
+
+    Program(WeaveGoal goal) throws MojoExecutionException {
+        log = goal.getLog();
+        file = goal.executable != null ? goal.executable : resolve(goal);
+        String found = run(Collections.singletonList("--version")).output.trim();
+        if (!found.equals("weave " + goal.version)) {
+            throw new MojoExecutionException("weave-maven-plugin " + goal.version + " needs weave " + goal.version + ", and " + file + " is "
+                + found + ": take the plug-in of that version, or another program (<executable>, -Dweave.executable).");
+        }
+    }
+
+    /** Weaves; answers how many methods were woven before by somebody else. */
+    int weave(List<String> options, Path input, Path output, Path symbols) throws MojoExecutionException, MojoFailureException {
+        List<String> arguments = new ArrayList<>(options);
+        arguments.addAll(Arrays.asList("--no-runtime", "--json", "--message-format", "msbuild", "--symbols", symbols.toString(),
+            input.toString(), output.toString()));
+        Result result = run(arguments);
+        List<String> errors = new ArrayList<>();
+        for (String line : result.messages.split("\\R")) {
+            Matcher message = MESSAGE.matcher(line);
+            boolean known = message.matches();
+            // The form that Maven's compiler has, which IDEs read.
+            String text = !known ? line
+                : message.group(2) == null ? message.group(6) + " (" + message.group(5) + ")"
+                : message.group(1) + ":[" + message.group(2) + "," + message.group(3) + "] " + message.group(6) + " (" + message.group(5) + ")";
+            if (known && message.group(4).equals("error")) {
+                errors.add(text);
+            } else if (!text.isEmpty()) {
+                log.warn(text);
+            }
+        }
+        if (result.status != 0) {
+            errors.forEach(log::error);
+            String why = errors.isEmpty() ? "exit status " + result.status + " (see the warnings above)" : errors.get(0);
+            throw new MojoFailureException("weave failed: " + why);
+        }
+        Matcher before = WOVEN_BEFORE.matcher(result.output);
+        return before.find() ? Integer.parseInt(before.group(1)) : 0;
+    }
+
+    private static final class Result {
+        int status;
+        String output;
+        String messages;
+    }
+
+    private Result run(List<String> arguments) throws MojoExecutionException {
+        List<String> command = new ArrayList<>(Collections.singletonList(file.getPath()));
+        command.addAll(arguments);
+        log.debug(String.join(" ", command));
+        try {
+            Process process = new ProcessBuilder(command).start();
+            process.getOutputStream().close();
+            byte[][] messages = new byte[1][];
+            Thread reader = new Thread(() -> messages[0] = all(process.getErrorStream()), "weave messages");
+            reader.start();
+            Result result = new Result();
+            result.output = new String(all(process.getInputStream()), StandardCharsets.UTF_8);
+            reader.join();
+            result.messages = new String(messages[0], StandardCharsets.UTF_8);
+            result.status = process.waitFor();
+            return result;
+        } catch (IOException e) {
+            throw new MojoExecutionException("weave cannot be run from " + file + ": is it a program for this platform?", e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new MojoExecutionException("weave was interrupted", e);
+        }
+    }
+
+    private static byte[] all(InputStream in) {
+        ByteArrayOutputStream out = new ByteArrayOutputStream();
+        byte[] buffer = new byte[8192];
+        try {
+            for (int n = in.read(buffer); n >= 0; n = in.read(buffer)) {
+                out.write(buffer, 0, n);
+            }
+        } catch (IOException e) {
+            // The process ended: what it said until then counts.
+        }
+        return out.toByteArray();
+    }
+
+    /** The platform's classifier, as protoc's artifacts have it. */
+    static String classifier(String os, String arch) {
+        String system = os.startsWith("Windows") ? "windows" : os.startsWith("Mac") ? "osx" : os.equals("Linux") ? "linux" : null;
+        String machine = arch.equals("amd64") || arch.equals("x86_64") ? "x86_64"
+            : arch.equals("aarch64") || arch.equals("arm64") ? "aarch_64" : null;
+        return system == null || machine == null ? null : system + "-" + machine;
+    }
+
+    /** The program from the repositories, as a file that can be run: there it has no run bit. */
+    private static File resolve(WeaveGoal goal) throws MojoExecutionException {
+        String os = System.getProperty("os.name");
+        String arch = System.getProperty("os.arch");
+        String classifier = classifier(os, arch);
+        String own = "build one (cargo install), and name it with <executable> or -Dweave.executable.";
+        if (classifier == null) {
+            throw new MojoExecutionException("There is no weave for " + os + " on " + arch + ": " + own);
+        }
+        ArtifactRequest request = new ArtifactRequest(new DefaultArtifact("dev.weave", "weave", classifier, "exe", goal.version),
+            goal.project.getRemotePluginRepositories(), null);
+        File program;
+        try {
+            program = goal.repositories.resolveArtifact(goal.session.getRepositorySession(), request).getArtifact().getFile();
+        } catch (ArtifactResolutionException e) {
+            throw new MojoExecutionException("The program dev.weave:weave:" + goal.version + ":" + classifier + "@exe is in no plug-in"
+                + " repository: add the one that has it, or " + own, e);
+        }
+        if (program.canExecute() || program.setExecutable(true)) {
+            return program;
+        }
+        try {
+            Path copy = goal.state().resolve("program/weave");
+            Files.createDirectories(copy.getParent());
+            Files.copy(program.toPath(), copy, StandardCopyOption.REPLACE_EXISTING);
+            copy.toFile().setExecutable(true);
+            return copy.toFile();
+        } catch (IOException e) {
+            throw new MojoExecutionException("weave cannot be copied to where it can be run: " + e, e);
+        }
+    }
+}

@@ -1,0 +1,154 @@
+package dev.weave.maven;
+
+import java.io.File;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Set;
+import java.util.stream.Collectors;
+import org.apache.maven.artifact.Artifact;
+import org.apache.maven.execution.MavenSession;
+import org.apache.maven.plugin.AbstractMojo;
+import org.apache.maven.plugin.MojoExecutionException;
+import org.apache.maven.plugin.MojoFailureException;
+import org.apache.maven.project.MavenProject;
+import org.eclipse.aether.RepositorySystem;
+
+/** What all goals have in common: the settings, and where rules and program come from. */
+abstract class WeaveGoal extends AbstractMojo {
+    private static final String RULES = "weave.toml";
+
+    // Maven sets these by their names: packaging/maven_plugin.py describes them.
+    MavenProject project;
+    MavenSession session;
+    RepositorySystem repositories;
+    String version;
+    boolean skip;
+    boolean strict;
+    List<File> rules;
+    List<String> packs;
+    List<File> references;
+    List<String> arguments;
+    File executable;
+    File cache;
+
+    @Override
+    public final void execute() throws MojoExecutionException, MojoFailureException {
+        try {
+            if (skip) {
+                getLog().info("weave is skipped");
+                skipped();
+            } else {
+                weave();
+            }
+        } catch (IOException e) {
+            throw new MojoExecutionException("weave: " + e, e);
+        }
+    }
+
+    /** Leaves everything as it was compiled. */
+    void skipped() throws IOException { }
+
+    abstract void weave() throws IOException, MojoExecutionException, MojoFailureException;
+
+    Path state() {
+        return new File(project.getBuild().getDirectory(), "weave").toPath();
+    }
+
+    Program program() throws MojoExecutionException {
+        return new Program(this);
+    }
+
+    /** The rules of the plug-in's configuration; else those beside the pom, or beside a parent's. */
+    List<File> rulesFiles() throws MojoFailureException {
+        if (rules != null && !rules.isEmpty()) {
+            return rules;
+        }
+        if (packs != null && !packs.isEmpty()) {
+            return Collections.emptyList();
+        }
+        for (MavenProject at = project; at != null && at.getBasedir() != null; at = at.getParent()) {
+            File file = new File(at.getBasedir(), RULES);
+            if (file.isFile()) {
+                return Collections.singletonList(file);
+            }
+        }
+        throw new MojoFailureException("There are no rules to weave by: put a weave.toml beside pom.xml (`weave init` writes one), or"
+            + " name others with <rules> or <packs>.");
+    }
+
+    /** The options that say how to weave. */
+    List<String> options() throws IOException, MojoFailureException {
+        List<String> options = new ArrayList<>();
+        for (File file : rulesFiles()) {
+            options.add("--rules");
+            options.add(file.getPath());
+        }
+        for (String pack : packs == null ? Collections.<String>emptyList() : packs) {
+            options.add("--rules");
+            options.add("pack:" + pack);
+        }
+        if (strict) {
+            options.add("--strict");
+        }
+        if (arguments != null) {
+            options.addAll(arguments);
+        }
+        return options;
+    }
+
+    /** What an output follows from, beside what is woven. */
+    Digest digest(List<File> classPath) throws IOException, MojoFailureException {
+        Digest digest = new Digest().text(version).texts(options());
+        for (File file : rulesFiles()) {
+            digest.content(file.toPath());
+        }
+        if (executable != null) {
+            digest.state(executable.toPath());
+        }
+        for (File reference : classPath) {
+            digest.state(reference.toPath());
+        }
+        return digest;
+    }
+
+    /** Base types of rules with `extends` lie there. Long class paths are left out where no rule asks for them. */
+    List<File> classPath() throws IOException, MojoFailureException {
+        boolean asked = false;
+        for (File file : rulesFiles()) {
+            asked |= Files8.text(file.toPath()).contains("extends");
+        }
+        if (!asked) {
+            return Collections.emptyList();
+        }
+        List<File> all = references == null ? new ArrayList<>() : new ArrayList<>(references);
+        project.getArtifacts().stream().map(Artifact::getFile).filter(f -> f != null && f.exists()).forEach(all::add);
+        return all;
+    }
+
+    /** Names the references in a file: a command line of Windows has not room for all. */
+    static void addReferences(List<String> options, List<File> classPath, Path list) throws IOException {
+        if (!classPath.isEmpty()) {
+            Files8.write(list, classPath.stream().map(File::getPath).collect(Collectors.joining("\n")) + "\n");
+            options.add("--reference");
+            options.add("@" + list);
+        }
+    }
+
+    /** Woven classes call the hook library: without it they do not run. */
+    void needHookLibrary() throws MojoFailureException {
+        Set<String> versions = project.getArtifacts().stream()
+            .filter(a -> a.getGroupId().equals("dev.weave") && a.getArtifactId().equals("weave-runtime"))
+            .map(Artifact::getBaseVersion).collect(Collectors.toSet());
+        if (versions.isEmpty()) {
+            throw new MojoFailureException("Woven classes need the hook library: add the dependency dev.weave:weave-runtime:" + version
+                + " to " + project.getArtifactId() + ".");
+        }
+        if (!versions.contains(version)) {
+            throw new MojoFailureException("weave-maven-plugin " + version + " needs dev.weave:weave-runtime:" + version + ", and "
+                + project.getArtifactId() + " has " + String.join(", ", versions) + ".");
+        }
+    }
+}

@@ -1,0 +1,21 @@
+package dev.weave.maven;
+
+import java.io.File;
+
+/** Weaves the classes of the project. */
+public class WeaveMojo extends ClassesGoal {
+    @Override
+    File folder() {
+        return new File(project.getBuild().getOutputDirectory());
+    }
+
+    @Override
+    String kind() {
+        return "main";
+    }
+
+    @Override
+    String artifactName() {
+        return project.getArtifactId();
+    }
+}

@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+"""Makes the packages of build tools from a checkout: a Maven repository with the program, the hook library and the plug-ins
+for Gradle and Maven, and NuGet packages for MSBuild.
+
+    python3 packaging/packages.py [--program [CLASSIFIER=]FILE].. [--only maven|nuget] [OUT]
+
+Without --program, target/release/weave is packed for this platform; a release names the programs of all. OUT is target/packages.
+Needs a JDK (javac, jar) and Maven, which fetches what the plug-ins are compiled against; for NuGet alone, neither.
+"""
+import argparse
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+import nuget
+from maven_plugin import descriptor as maven_plugin_xml
+
+ROOT = Path(__file__).resolve().parent.parent
+GROUP = "dev.weave"
+PLUGIN = "dev.weave"
+MAVEN_PLUGIN = "weave-maven-plugin"
+GRADLE_API = ("dev.gradleplugins", "gradle-api", "7.6.4")
+GROOVY = ("org.codehaus.groovy", "groovy", "3.0.13")
+#: The oldest Maven that the plug-in is for.
+MAVEN = "3.6.3"
+MAVEN_API = [("org.apache.maven", f"maven-{part}", MAVEN) for part in ("plugin-api", "core", "model", "artifact")]
+MAVEN_API += [("org.apache.maven.resolver", "maven-resolver-api", "1.4.1"), ("org.codehaus.plexus", "plexus-utils", "3.2.1")]
+URL = "https://www.apache.org/licenses/LICENSE-2.0"
+
+
+def run(*command, **more):
+    done = subprocess.run([str(c) for c in command], text=True, capture_output=True, **more)
+    if done.returncode:
+        sys.exit(f"{' '.join(map(str, command))}:\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def version(program):
+    return run(program, "--version").split()[1]
+
+
+def classifier():
+    system = {"Linux": "linux", "Darwin": "osx", "Windows": "windows"}[platform.system()]
+    machine = {"x86_64": "x86_64", "AMD64": "x86_64", "aarch64": "aarch_64", "arm64": "aarch_64"}[platform.machine()]
+    return f"{system}-{machine}"
+
+
+def fetch(group, artifact, number, extension="jar"):
+    """The path of an artifact of the registry in the local repository."""
+    local = Path(os.environ.get("MAVEN_LOCAL", Path.home() / ".m2/repository"))
+    path = local / group.replace(".", "/") / artifact / number / f"{artifact}-{number}.{extension}"
+    if not path.is_file():
+        run("mvn", "-q", "-B", f"-Dmaven.repo.local={local}", "org.apache.maven.plugins:maven-dependency-plugin:2.8:get",
+            f"-Dartifact={group}:{artifact}:{number}:{extension}", "-Dtransitive=false")
+    return path
+
+
+def pom(group, artifact, number, packaging, about, dependencies=""):
+    return f"""<?xml version="1.0" encoding="UTF-8"?>
+<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>{group}</groupId>
+  <artifactId>{artifact}</artifactId>
+  <version>{number}</version>
+  <packaging>{packaging}</packaging>
+  <name>{escape(about)}</name>
+  <licenses><license><name>Apache-2.0</name><url>{URL}</url></license><license><name>MIT</name></license></licenses>
+  {dependencies}
+</project>
+"""
+
+
+class Repository:
+    """A Maven repository in a folder."""
+
+    def __init__(self, root, number):
+        self.root, self.number = root, number
+
+    def add(self, artifact, about, files, packaging="jar", group=GROUP, dependencies=""):
+        """Adds an artifact; `files` are paths by what follows the version in their names (`.jar`, `-linux-x86_64.exe`)."""
+        folder = self.root / group.replace(".", "/") / artifact / self.number
+        folder.mkdir(parents=True, exist_ok=True)
+        stem = f"{artifact}-{self.number}"
+        (folder / f"{stem}.pom").write_text(pom(group, artifact, self.number, packaging, about, dependencies))
+        for suffix, path in files.items():
+            shutil.copyfile(path, folder / f"{stem}{suffix}")
+
+
+def compiled(work, name, api):
+    """The classes of a plug-in, which run on Java 8."""
+    classes = work / name
+    classes.mkdir()
+    sources = sorted((ROOT / name / "src/main/java").rglob("*.java"))
+    path = os.pathsep.join(str(fetch(*artifact)) for artifact in api)
+    # Declarations of what no registry has stay out of the jar.
+    declared = sorted((ROOT / name / "src/android/java").rglob("*.java"))
+    if declared:
+        stubs = work / f"{name} declarations"
+        stubs.mkdir()
+        run("javac", "-nowarn", "-Xlint:-options", "--release", "8", "-cp", path, "-d", stubs, *declared)
+        path += os.pathsep + str(stubs)
+    run("javac", "-nowarn", "-Xlint:-options", "-encoding", "UTF-8", "--release", "8", "-cp", path, "-d", classes, *sources)
+    return classes
+
+
+def packed(work, name, classes):
+    """A jar, the same bytes each time."""
+    jar = work / f"{name}.jar"
+    run("jar", "--create", "--file", jar, "--date=2020-01-01T00:00:00Z", "-C", classes, ".")
+    return jar
+
+
+def write(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def gradle_plugin(work, number):
+    classes = compiled(work, "gradle", (GRADLE_API, GROOVY))
+    write(classes / "dev/weave/gradle/version.properties", f"version={number}\n")
+    write(classes / f"META-INF/gradle-plugins/{PLUGIN}.properties", "implementation-class=dev.weave.gradle.WeavePlugin\n")
+    return packed(work, "gradle", classes)
+
+
+def maven_plugin(work, number):
+    classes = compiled(work, "maven", MAVEN_API)
+    write(classes / "META-INF/maven/plugin.xml", maven_plugin_xml(GROUP, MAVEN_PLUGIN, number))
+    shutil.copytree(ROOT / "maven/src/main/resources", classes, dirs_exist_ok=True)
+    return packed(work, "maven", classes)
+
+
+def make_maven(program, programs, out):
+    """Makes the Maven repository; `program` runs here, `programs` are what is packed, by classifier."""
+    number = version(program)
+    repository = Repository(out / "maven", number)
+    with tempfile.TemporaryDirectory() as work:
+        work = Path(work)
+        run(program, "runtime", work / "runtime.jar")
+        files = {f"-{name}.exe": path for name, path in sorted(programs.items())}
+        repository.add("weave", "Weave: the program", files, packaging="pom")
+        repository.add("weave-runtime", "Weave: the hook library", {".jar": work / "runtime.jar"})
+        repository.add("weave-gradle-plugin", "Weave: the Gradle plug-in", {".jar": gradle_plugin(work, number)})
+        repository.add(MAVEN_PLUGIN, "Weave: the Maven plug-in", {".jar": maven_plugin(work, number)}, "maven-plugin")
+        plugin = (f"<dependencies><dependency><groupId>{GROUP}</groupId><artifactId>weave-gradle-plugin</artifactId>"
+                  f"<version>{number}</version></dependency></dependencies>")
+        repository.add(f"{PLUGIN}.gradle.plugin", "Weave: the Gradle plug-in's id", {}, "pom", PLUGIN, plugin)
+    return repository
+
+
+def make(program, out):
+    """The Maven repository for this platform."""
+    return make_maven(program, {classifier(): program}, out)
+
+
+def make_nuget(program, programs, out):
+    with tempfile.TemporaryDirectory() as work:
+        library = Path(work) / "Weave.Runtime.dll"
+        run(program, "runtime", library)
+        return nuget.make(ROOT, out / "nuget", version(program), programs, library)
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    name = "weave.exe" if platform.system() == "Windows" else "weave"
+    options.add_argument("--program", action="append", default=[])
+    options.add_argument("--only", choices=("maven", "nuget"))
+    options.add_argument("out", type=Path, nargs="?", default=ROOT / "target/packages")
+    args = options.parse_args()
+    named = [p.rpartition("=") for p in args.program] or [("", "", ROOT / "target/release" / name)]
+    programs = {platform_name or classifier(): Path(path).resolve() for platform_name, _, path in named}
+    unknown = sorted(set(programs) - set(nuget.FOLDERS))
+    if unknown:
+        sys.exit(f"no platform is named {', '.join(unknown)}: there are {', '.join(nuget.FOLDERS)}")
+    if classifier() not in programs:
+        sys.exit(f"a program for this platform is needed, too: --program {classifier()}=FILE")
+    program = programs[classifier()]
+    for what, maker in (("maven", make_maven), ("nuget", make_nuget)):
+        if args.only in (None, what):
+            maker(program, programs, args.out)
+    for path in sorted(args.out.rglob("*")):
+        if path.is_file():
+            print(path.relative_to(args.out))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,173 @@
+using System;
+using System.Diagnostics;
+using System.IO;
+using System.Threading;
+
+namespace Weave.Runtime
+{
+    /// <summary>
+    /// The background thread that writes down, again and again, what the process uses. What only newer runtimes tell is
+    /// looked up by name.
+    /// </summary>
+    internal sealed class Meter
+    {
+        private const int Cpu = 1;
+        private const int Resident = 2;
+        private const int HeapUsed = 3;
+        private const int Collections = 5;
+        private const int Pauses = 6;
+        private const int Threads = 7;
+        private const int PoolQueue = 8;
+        private const int Exceptions = 9;
+        private const int Allocated = 10;
+        private const int Most = 14;
+
+        /// <summary>A tick is 100 ns.</summary>
+        private const long Tick = 100;
+        /// <summary>Values are unsigned numbers of 56 bits.</summary>
+        private const long Limit = 1L << 56;
+
+        private readonly Store store;
+        private readonly int interval;
+        private readonly long[] values = new long[Most];
+        private int count;
+
+        // .NET Core 3.0, 3.0 and 7; the runtime's own method of .NET Core 3.0.
+        private readonly Func<long> queue = Find<Func<long>>(typeof(ThreadPool), "get_PendingWorkItemCount");
+        private readonly Func<bool, long> allocated = Find<Func<bool, long>>(typeof(GC), "GetTotalAllocatedBytes");
+        private readonly Func<TimeSpan> pauses = Find<Func<TimeSpan>>(typeof(GC), "GetTotalPauseDuration");
+        private readonly Func<uint> exceptions = Find<Func<uint>>(typeof(Exception), "GetExceptionCount");
+
+        /// <param name="interval">In milliseconds.</param>
+        internal Meter(Store store, int interval)
+        {
+            this.store = store;
+            this.interval = interval;
+        }
+
+        internal void Start()
+        {
+            new Thread(Run) { Name = "weave-process", IsBackground = true }.Start();
+        }
+
+        private void Run()
+        {
+            Recorder.Mute();
+            Lane lane = null;
+            long next = Clock.Now();
+            while (true)
+            {
+                try
+                {
+                    next = Math.Max(next + interval * 1000000L, Clock.Now());
+                    Thread.Sleep((int)Math.Min((next - Clock.Now()) / 1000000 + 1, interval));
+                    long[] sample = Sample();
+                    if (lane == null)
+                    {
+                        lane = store.Lane(Thread.CurrentThread);
+                    }
+                    if (lane != null)
+                    {
+                        lane.Sample(sample);
+                    }
+                }
+                catch (Exception)
+                {
+                    // then the next time
+                }
+            }
+        }
+
+        /// <summary>What a SAMPLE escape is made of.</summary>
+        private long[] Sample()
+        {
+            count = 0;
+            long now = Clock.Now();
+            using (Process self = Process.GetCurrentProcess())
+            {
+                Put(Cpu, self.TotalProcessorTime.Ticks * Tick);
+            }
+            Memory();
+            Put(HeapUsed, GC.GetTotalMemory(false));
+            // CoreCLR counts each of a higher generation as one of the lowest, too; Mono does not.
+            Put(Collections, Math.Max(GC.CollectionCount(0), GC.CollectionCount(1)));
+            if (pauses != null)
+            {
+                Put(Pauses, pauses().Ticks * Tick);
+            }
+            if (queue != null)
+            {
+                Put(PoolQueue, queue());
+            }
+            if (exceptions != null)
+            {
+                Put(Exceptions, exceptions());
+            }
+            if (allocated != null)
+            {
+                Put(Allocated, allocated(false));
+            }
+            var escape = new long[2 + count];
+            escape[0] = Format.Escape(Format.Sample, 1 + count, 0);
+            escape[1] = now;
+            for (int i = 0; i < count; i++)
+            {
+                escape[2 + i] = values[i];
+            }
+            return escape;
+        }
+
+        private void Put(int metric, long value)
+        {
+            if (value >= 0 && value < Limit)
+            {
+                values[count++] = value << 8 | (long)(uint)metric;
+            }
+        }
+
+        /// <summary>Linux tells how much memory is resident, and how many threads there are.</summary>
+        private void Memory()
+        {
+            if (!File.Exists("/proc/self/status"))
+            {
+                Put(Resident, Environment.WorkingSet);
+                return;
+            }
+            foreach (string line in File.ReadAllLines("/proc/self/status"))
+            {
+                if (line.StartsWith("VmRSS:", StringComparison.Ordinal))
+                {
+                    Put(Resident, Number(line) << 10);
+                }
+                else if (line.StartsWith("Threads:", StringComparison.Ordinal))
+                {
+                    Put(Threads, Number(line));
+                }
+            }
+        }
+
+        private static long Number(string line)
+        {
+            long number = 0;
+            for (int i = 0; i < line.Length; i++)
+            {
+                char c = line[i];
+                number = c >= '0' && c <= '9' ? number * 10 + (c - '0') : number;
+            }
+            return number;
+        }
+
+        /// <summary>A static method; null where there is none.</summary>
+        private static T Find<T>(Type type, string method) where T : class
+        {
+            try
+            {
+                return Delegate.CreateDelegate(typeof(T), type, method, false, false) as T;
+            }
+            catch (Exception)
+            {
+                return null;
+            }
+        }
+    }
+}

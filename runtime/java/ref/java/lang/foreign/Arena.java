@@ -1,0 +1,7 @@
+package java.lang.foreign;
+
+public interface Arena {
+    static Arena global() {
+        return null;
+    }
+}

@@ -1,0 +1,7 @@
+package java.lang.foreign;
+
+import java.nio.ByteBuffer;
+
+public interface MemorySegment {
+    ByteBuffer asByteBuffer();
+}

@@ -1,0 +1,30 @@
+//! Flags of methods.
+
+use crate::cil::metadata::schema::column;
+use crate::cil::metadata::tables::Row;
+
+/// Flags of methods (II.23.1.10).
+pub mod method_flag {
+    pub const ACCESS: u32 = 7;
+    pub const STATIC: u32 = 0x10;
+    pub const ABSTRACT: u32 = 0x400;
+    pub const PINVOKE_IMPL: u32 = 0x2000;
+}
+
+/// How methods are implemented (II.23.1.11).
+pub mod impl_flag {
+    pub const CODE_TYPE: u32 = 3;
+    pub const IL: u32 = 0;
+    pub const NATIVE: u32 = 1;
+    /// The runtime suspends the method: there is no state machine, and the stack holds the result
+    /// itself (.NET 11).
+    pub const ASYNC: u32 = 0x2000;
+}
+
+/// Whether a method (a row of `MethodDef`) has a body in IL.
+pub(crate) fn has_il(row: &Row<'_>) -> bool {
+    use column::method_def::{FLAGS, IMPL_FLAGS, RVA};
+    row.get(RVA) != 0
+        && row.get(IMPL_FLAGS) & impl_flag::CODE_TYPE == impl_flag::IL
+        && row.get(FLAGS) & (method_flag::ABSTRACT | method_flag::PINVOKE_IMPL) == 0
+}

@@ -1,0 +1,82 @@
+//! Reasons to leave a whole file. Hooks in what the hook library itself calls would call themselves.
+
+use crate::aspect::advice::Reason;
+use crate::cil::image::{Image, RUNTIME};
+use crate::cil::metadata::Metadata;
+use crate::cil::metadata::flags::has_il;
+use crate::cil::metadata::schema::column::{self, method_def, type_def};
+use crate::cil::metadata::schema::table;
+use crate::cil::native::Native;
+
+impl Image<'_> {
+    /// Why the file is left as it is, if it is.
+    pub fn refusal(&self) -> Option<Reason> {
+        if is_foundation(&self.metadata) {
+            return Some(Reason::CoreLibrary);
+        }
+        match self.native {
+            Native::Mixed => return Some(Reason::MixedMode),
+            Native::Composite => return Some(Reason::CompositeImage),
+            Native::None | Native::ReadyToRun => {}
+        }
+        let tables = &self.metadata.tables;
+        let is_hooks = |name: u32| self.metadata.strings.is(name, RUNTIME.as_bytes());
+        if self.assembly_name() == Some(RUNTIME) {
+            return Some(Reason::Runtime);
+        }
+        if tables
+            .iter(table::ASSEMBLY_REF)
+            .any(|row| is_hooks(row.get(column::assembly_ref::NAME)))
+        {
+            return Some(Reason::AlreadyWoven);
+        }
+        None
+    }
+}
+
+/// Whether this is the core library, which defines `System.Object`, or defines in IL the clock that hooks read (.NET
+/// Framework's System, System.Runtime.Extensions of CoreCLR 2.x).
+fn is_foundation(metadata: &Metadata<'_>) -> bool {
+    use type_def::{EXTENDS, FLAGS, NAME, NAMESPACE};
+    /// Visibility of a type (II.23.1.15). Libraries have copies of the class that are not public.
+    const PUBLIC: u32 = 1;
+    let is = |index, text: &[u8]| metadata.strings.is(index, text);
+    let mut types = (1..).zip(metadata.tables.iter(table::TYPE_DEF));
+    types.any(|(ty, row)| {
+        // `Object` extends nothing, which besides it only interfaces and <Module> do.
+        let is_object = row.get(EXTENDS) >> 2 == 0
+            && is(row.get(NAME), b"Object")
+            && is(row.get(NAMESPACE), b"System");
+        is_object
+            || row.get(FLAGS) & 7 == PUBLIC
+                && is(row.get(NAME), b"Stopwatch")
+                && is(row.get(NAMESPACE), b"System.Diagnostics")
+                && has_clock(metadata, ty)
+    })
+}
+
+/// Whether a type (a `TypeDef` row) has a `GetTimestamp` in IL; Mono's is the runtime's own.
+fn has_clock(metadata: &Metadata<'_>, ty: u32) -> bool {
+    let mut methods = metadata.method_positions(ty).unwrap_or(0..0);
+    methods.any(|position| {
+        let method = metadata.method_at(position);
+        let row = method.and_then(|method| metadata.tables.row(table::METHOD_DEF, method));
+        row.is_ok_and(|row| {
+            let name = row.get(method_def::NAME);
+            metadata.strings.is(name, b"GetTimestamp") && has_il(&row)
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::aspect::advice::Reason;
+    use crate::cil::image::Image;
+
+    #[test]
+    fn what_hooks_read_the_clock_with_is_left() {
+        let clock = include_bytes!("../../tests/dotnet/fixtures/clock.dll");
+        let image = Image::parse(clock).unwrap();
+        assert_eq!(image.refusal(), Some(Reason::CoreLibrary));
+    }
+}

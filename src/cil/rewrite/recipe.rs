@@ -1,0 +1,115 @@
+//! How to rewrite a body, and where its parts are afterwards.
+
+use crate::cil::il::insn::op;
+use crate::error::Result;
+
+/// A few instructions without branches.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Snippet {
+    pub(super) bytes: [u8; 20],
+    pub(super) len: u8,
+}
+
+impl Snippet {
+    /// Bytes of a hook's call.
+    pub const HOOK: u32 = 10;
+
+    pub fn op(mut self, opcode: u16) -> Snippet {
+        self.bytes[self.len as usize] = opcode as u8;
+        self.len += 1;
+        self
+    }
+
+    /// Appends an opcode of one byte and its 32-bit operand.
+    pub fn op_u32(self, opcode: u16, operand: u32) -> Snippet {
+        let mut s = self.op(opcode);
+        let at = s.len as usize;
+        s.bytes[at..at + 4].copy_from_slice(&operand.to_le_bytes());
+        s.len += 4;
+        s
+    }
+
+    /// Appends `ldc.i4 id; call hook`, in one piece since every method has three.
+    #[inline]
+    pub fn hook(mut self, id: u32, hook: u32) -> Snippet {
+        let [a, b, c, d] = id.to_le_bytes();
+        let [e, f, g, h] = hook.to_le_bytes();
+        let code = [op::LDC_I4 as u8, a, b, c, d, op::CALL as u8, e, f, g, h];
+        let at = self.len as usize;
+        self.bytes[at..at + code.len()].copy_from_slice(&code);
+        self.len += code.len() as u8;
+        self
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.len as usize]
+    }
+
+    pub(super) fn len(&self) -> u32 {
+        u32::from(self.len)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
+/// What runs when the method returns.
+#[derive(Clone, Copy, Debug)]
+pub enum Exit {
+    /// Always the same, or nothing.
+    Always(Snippet),
+    /// One or the other, by the method's result, a boolean. Always with handlers.
+    ByResult {
+        /// When it returns true.
+        yes: Snippet,
+        /// When it returns false.
+        no: Snippet,
+    },
+}
+
+/// How to rewrite a body.
+#[derive(Clone, Copy, Debug)]
+pub struct Recipe<'r> {
+    /// Where the woven part begins: 0, or behind a constructor's call of another constructor.
+    pub start: u32,
+    /// In front of the woven part.
+    pub enter: Snippet,
+    /// At its end.
+    pub exit: Exit,
+    /// When an exception leaves it, with the exception on the stack; empty for no handlers.
+    pub error: Snippet,
+    /// Token of `System.Exception`.
+    pub exception: u32,
+    /// In front of single instructions, ascending by pc.
+    pub before: &'r [(u32, Snippet)],
+    /// The return type as in the method's signature, modifiers included.
+    pub result: &'r [u8],
+    /// The signature of the body's locals; empty where it has none.
+    pub locals: &'r [u8],
+}
+
+/// Makes signatures for locals.
+pub trait Signatures {
+    /// The token of a `StandAloneSig` row with this blob.
+    fn stand_alone_sig(&mut self, blob: &[u8]) -> Result<u32>;
+}
+
+/// A body written anew.
+#[derive(Clone, Copy, Debug)]
+pub struct Rewritten {
+    /// Where its header begins in the output.
+    pub start: usize,
+    /// Where its code begins in the output.
+    pub code_start: usize,
+    /// The old pc from which on it is woven: [`Recipe::start`].
+    pub woven_from: u32,
+    /// The token of its locals' signature, or 0.
+    pub locals: u32,
+    /// Bytes of its code.
+    pub code_len: u32,
+    /// Where the method's own code ends in the new code, and handlers or the common way out begin.
+    pub own_end: u32,
+    /// A tail call became an ordinary one.
+    pub drops_tail_call: bool,
+}

@@ -1,0 +1,290 @@
+//! Joins woven parts: gives their signatures tokens, in the order of the parts, so that the file does not depend on the
+//! threads. State machines, which need rows of several tables, are woven here.
+
+use crate::aspect::advice::Reason;
+use crate::aspect::attempt::{Attempt, Unwoven};
+use crate::aspect::woven::WovenType;
+use crate::cil::metadata::additions::Additions;
+use crate::cil::metadata::field_map::FieldMap;
+use crate::cil::metadata::schema::table;
+use crate::cil::metadata::tables::{token, token_row};
+use crate::cil::pdb::{self, Pdb};
+use crate::cil::rewrite::{self, Hooks};
+use crate::cil::weave::bodies::{Bodies, Framed, Framing};
+use crate::cil::weave::ordinary::{self, MethodInfo};
+use crate::cil::weave::part::{Part, PlannedMachine, Scratch, Weaver};
+use crate::cil::weave::state_machine;
+use crate::cil::weave::tokens::{self, TokenPlaces};
+use crate::error::Result;
+
+/// All parts, joined.
+pub struct Joined<'i> {
+    /// New rows, strings and blobs.
+    pub(crate) additions: Additions,
+    /// For the bodies that are written with the file.
+    pub(crate) framing: Framing,
+    /// The new bodies.
+    pub(crate) parts: Vec<JoinedPart>,
+    /// The debugging information and its changes.
+    pub(crate) pdb: Option<(Pdb<'i>, pdb::Edits)>,
+    /// Methods whose tail calls became ordinary calls.
+    pub(crate) tail_calls: u32,
+}
+
+/// The new bodies of a part, and the tokens that change in them.
+pub(crate) struct JoinedPart {
+    pub(crate) bodies: Bodies,
+    tokens: Tokens,
+}
+
+impl JoinedPart {
+    /// The bodies with their final tokens.
+    pub(crate) fn with_final_tokens(mut self, fields: &FieldMap) -> Result<Bodies> {
+        let bytes = &mut self.bodies.bytes;
+        match &self.tokens {
+            Tokens::Noted(locals, places) => {
+                tokens::new_bodies(bytes, places, |row| locals.row(row), fields);
+                for Framed { frame, .. } in &mut self.bodies.frames {
+                    let row = locals.row(token_row(frame.locals()));
+                    frame.set_locals(token(table::STAND_ALONE_SIG, row));
+                }
+            }
+            Tokens::Fields if fields.is_empty() => {}
+            Tokens::Fields => {
+                let places = TokenPlaces::of_fields(bytes)?;
+                tokens::new_bodies(bytes, &places, |row| row, fields);
+            }
+        }
+        Ok(self.bodies)
+    }
+}
+
+/// The tokens that change in the bodies of a part.
+enum Tokens {
+    /// Signatures of locals get these tokens, and fields may get others.
+    Noted(Locals, TokenPlaces),
+    /// Fields may get other tokens.
+    Fields,
+}
+
+/// The rows of a part's signatures.
+struct Locals {
+    /// Rows of the image's own signatures, which stay.
+    rows: u32,
+    /// The tokens of those that the part added.
+    tokens: Vec<u32>,
+}
+
+impl Locals {
+    fn row(&self, row: u32) -> u32 {
+        match row.checked_sub(self.rows) {
+            Some(number @ 1..) => token_row(self.tokens[number as usize - 1]),
+            _ => row,
+        }
+    }
+}
+
+impl rewrite::Signatures for Additions {
+    fn stand_alone_sig(&mut self, blob: &[u8]) -> Result<u32> {
+        Additions::stand_alone_sig(self, blob)
+    }
+}
+
+/// Joins woven parts.
+pub struct Joiner<'j, 'w, 'i, 'a> {
+    weaver: &'j Weaver<'w, 'i, 'a>,
+    additions: Additions,
+    edits: pdb::Edits,
+    parts: Vec<JoinedPart>,
+    /// Methods that stay as they were.
+    left: Vec<u32>,
+    tail_calls: u32,
+    /// Methods with state machines, not yet woven.
+    machines: Vec<PlannedMachine>,
+    types: Vec<WovenType>,
+    /// Whether fields can get new rows; found when the first machine needs a field.
+    moves_fields: Option<bool>,
+}
+
+impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
+    /// Nothing yet.
+    pub(crate) fn new(weaver: &'j Weaver<'w, 'i, 'a>) -> Self {
+        let mut additions = weaver.additions.clone();
+        // In many programs every second method has locals of its own.
+        additions.reserve_signatures(weaver.planned.len() / 2);
+        Joiner {
+            weaver,
+            additions,
+            edits: pdb::Edits::default(),
+            parts: Vec::new(),
+            left: Vec::new(),
+            tail_calls: 0,
+            machines: Vec::new(),
+            types: Vec::new(),
+            moves_fields: None,
+        }
+    }
+
+    /// Adds the next part.
+    pub fn add(&mut self, mut part: Part) -> Result<()> {
+        let blobs = part.signatures.blobs(0..part.signatures.count());
+        let tokens = blobs.map(|blob| self.additions.stand_alone_sig(blob));
+        let tables = &self.weaver.image.metadata.tables;
+        let locals = Locals {
+            rows: tables.rows(table::STAND_ALONE_SIG),
+            tokens: tokens.collect::<Result<_>>()?,
+        };
+        self.edits.append(part.pdb, |row| locals.row(row));
+        let tokens = Tokens::Noted(locals, part.tokens);
+        self.parts.push(JoinedPart {
+            bodies: part.bodies,
+            tokens,
+        });
+        self.left.append(&mut part.left);
+        self.tail_calls += part.tail_calls;
+        self.machines.append(&mut part.machines);
+        Ok(())
+    }
+
+    fn add_machine(&mut self, number: usize, scratch: &mut Scratch) -> Result<()> {
+        let planned = self.machines[number];
+        let (weaver, method) = (self.weaver, planned.machine.kickoff);
+        let number = weaver.planned[planned.planned].ty;
+        let mut ty = match self.types.pop_if(|ty| ty.ty == number) {
+            Some(ty) => ty,
+            None => {
+                let mut name = String::new();
+                let types = weaver.image.metadata.types();
+                types.put_name(&weaver.image.metadata, number + 1, &mut name)?;
+                WovenType::new(number, &name, "", 1)
+            }
+        };
+        match self.weave_machine(&planned, &mut ty, scratch) {
+            Ok(()) => {}
+            Err(Unwoven::Left(reason)) => {
+                ty.left.push(weaver.left(planned.planned, method, reason));
+            }
+            Err(Unwoven::Failed(e)) => return Err(weaver.failed(e, &ty, method)),
+        }
+        self.types.push(ty);
+        Ok(())
+    }
+
+    /// Weaves the logical call of an async method or iterator into its state machine.
+    fn weave_machine(
+        &mut self,
+        planned: &PlannedMachine,
+        ty: &mut WovenType,
+        scratch: &mut Scratch,
+    ) -> Attempt<()> {
+        let (weaver, image) = (self.weaver, self.weaver.image);
+        let machine = planned.machine;
+        let kickoff = weaver.open(machine.kickoff)?;
+        if machine.ty == 0 || !self.additions.takes_fields() {
+            return Err(Reason::StateMachine.into());
+        }
+        let tokens: &ordinary::Tokens = match &weaver.tokens {
+            Ok(tokens) => tokens,
+            Err(reason) => return Err((*reason).into()),
+        };
+        let id = weaver.planned[planned.planned].id;
+        let mut logical = state_machine::Weaver::new(image, machine, id, tokens);
+        let methods = state_machine::Weaver::methods(image, machine);
+        if !methods.iter().any(|p| p.is_needed()) {
+            return Err(Reason::StateMachine.into());
+        }
+        for part in methods.iter().filter(|p| p.is_needed()) {
+            let opened = weaver.open(part.method)?;
+            if !logical.knows(&opened.body, opened.result) {
+                return Err(Reason::StateMachine.into());
+            }
+        }
+        // A machine gets a field, which gives other fields new rows.
+        if !self.moves_fields() {
+            return Err(Reason::StateMachine.into());
+        }
+        // The needed part is the first: where it fails, no other has a new body yet.
+        debug_assert!(methods[0].is_needed() && !methods[1..].iter().any(|p| p.is_needed()));
+        logical.add_field(&mut self.additions)?;
+        let mut named = None;
+        for part in &methods {
+            let opened = match weaver.open(part.method) {
+                Err(Unwoven::Left(_)) if !part.is_needed() => continue,
+                opened => opened?,
+            };
+            let shape = MethodInfo {
+                result: opened.result,
+                locals: opened.locals,
+                constructor: None,
+                hooks: &[],
+            };
+            let start = scratch.next_body();
+            let outcome = logical.weave(
+                part,
+                &opened.body,
+                &shape,
+                &mut self.additions,
+                &mut scratch.rewrite,
+                &mut scratch.bodies.bytes,
+            );
+            match outcome {
+                Ok(rewritten) => {
+                    scratch.add_body(&opened, start);
+                    let place = planned.planned;
+                    let edits = &mut self.edits;
+                    let lines = weaver.move_lines(place, &opened, &rewritten, scratch, edits);
+                    named.get_or_insert(lines);
+                }
+                // Without this part the call begins when it first runs, or ends unseen.
+                Err(Unwoven::Left(_)) if !part.is_needed() => {}
+                Err(unwoven) => {
+                    self.additions.remove_last_field();
+                    return Err(unwoven);
+                }
+            }
+        }
+        let Some((document, line)) = named else {
+            return Err(Reason::StateMachine.into());
+        };
+        if ty.file().is_empty() {
+            weaver.set_file(ty, document);
+        }
+        weaver.record(ty, (id, line), &kickoff, &mut scratch.descriptors)?;
+        Ok(())
+    }
+
+    fn moves_fields(&mut self) -> bool {
+        *self.moves_fields.get_or_insert_with(|| {
+            let kickoffs = self.machines.iter().map(|m| m.machine.kickoff);
+            let left = self.left.iter().copied().chain(kickoffs);
+            self.weaver.names_readable_fields() && tokens::is_possible(self.weaver.image, left)
+        })
+    }
+
+    /// Weaves the state machines, once all parts are joined. Also returns the outcomes of their types, ascending.
+    pub fn finish(mut self, scratch: &mut Scratch) -> Result<(Joined<'i>, Vec<WovenType>)> {
+        scratch.begin_bodies(0);
+        scratch.descriptors.begin();
+        for number in 0..self.machines.len() {
+            self.add_machine(number, scratch)?;
+        }
+        self.parts.push(JoinedPart {
+            bodies: scratch.take_bodies(),
+            tokens: Tokens::Fields,
+        });
+        self.additions.close_signatures();
+        let (weaver, edits) = (self.weaver, self.edits);
+        let tokens = weaver.tokens.as_ref();
+        let joined = Joined {
+            framing: Framing {
+                hooks: tokens.map_or(Hooks::default(), ordinary::Tokens::hooks),
+                fields: self.additions.field_map(&weaver.image.metadata)?,
+            },
+            additions: self.additions,
+            parts: self.parts,
+            pdb: weaver.source.pdb().map(|pdb| (pdb, edits)),
+            tail_calls: self.tail_calls,
+        };
+        Ok((joined, self.types))
+    }
+}

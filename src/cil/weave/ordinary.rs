@@ -1,0 +1,117 @@
+//! From advice to instructions: one method's body with hooks; see [`crate::cil::rewrite`] for the shape.
+
+use crate::aspect::advice::{Advice, Reason};
+use crate::aspect::plan::Planned;
+use crate::cil::il::body::Body;
+use crate::cil::il::insn::op;
+use crate::cil::rewrite::{Exit, Hooks, Recipe, Scratch, Snippet};
+use crate::cil::weave::constructor::{self, Calls};
+
+/// Tokens of the hooks, as `MemberRef`s; 0 for those that no advice of the plan needs.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tokens {
+    /// `void Enter(int32)`
+    pub enter: u32,
+    /// `void Exit(int32)`
+    pub exit: u32,
+    /// `void Error(System.Exception, int32)`
+    pub error: u32,
+    /// `void Begin(ref int64, int32)`
+    pub begin: u32,
+    /// `void Resume(ref int64, int32)`
+    pub resume: u32,
+    /// `void Suspend(ref int64, int32)`
+    pub suspend: u32,
+    /// `void End(ref int64, int32)`
+    pub end: u32,
+    /// `void Fail(System.Exception, ref int64, int32)`
+    pub fail: u32,
+    /// The class `System.Exception`.
+    pub exception: u32,
+}
+
+impl Tokens {
+    /// Those of ordinary methods.
+    pub fn hooks(&self) -> Hooks {
+        Hooks {
+            enter: self.enter,
+            exit: self.exit,
+            error: self.error,
+            exception: self.exception,
+        }
+    }
+}
+
+/// Facts of a method from outside its body.
+#[derive(Clone, Copy)]
+pub struct MethodInfo<'a> {
+    /// The return type as in the method's signature, modifiers included.
+    pub result: &'a [u8],
+    /// The signature of the body's locals; empty where it has none.
+    pub locals: &'a [u8],
+    /// For instance constructors of reference types.
+    pub constructor: Option<&'a dyn Calls>,
+    /// Tokens of hooks that the image calls already, mostly none.
+    pub hooks: &'a [u32],
+}
+
+/// Reads a method's code and makes its recipe, or says why it cannot be woven.
+pub fn recipe<'r>(
+    body: &Body<'_>,
+    shape: &MethodInfo<'r>,
+    planned: &Planned,
+    tokens: &Tokens,
+    scratch: &mut Scratch,
+) -> Result<Recipe<'r>, Reason> {
+    let mut woven_already = false;
+    let mut initialised = None;
+    let looks_at_calls = shape.constructor.is_some() || !shape.hooks.is_empty();
+    let walked = scratch.walk(body, |insn, _| {
+        if !looks_at_calls || insn.opcode != op::CALL {
+            return;
+        }
+        if let Some(calls) = shape.constructor
+            && calls.initialises_this(insn.token(body.code))
+        {
+            initialised = Some(insn.end());
+        }
+        woven_already |= shape.hooks.contains(&insn.token(body.code));
+    });
+    if walked.is_err() {
+        return Err(Reason::UnreadableBody);
+    }
+    if woven_already {
+        return Err(Reason::AlreadyWoven);
+    }
+    let start = match (shape.constructor, initialised) {
+        (Some(calls), Some(behind))
+            if constructor::can_start(body.code, behind, calls, scratch) =>
+        {
+            behind
+        }
+        // No call of another constructor, or one that is no place to begin at: all of it, which
+        // the CLI allows, since its hooks do not look at `this`.
+        _ => 0,
+    };
+    let has = |advice| planned.advice.has(advice);
+    let hook = |advice, token| {
+        if has(advice) {
+            Snippet::default().hook(planned.id, token)
+        } else {
+            Snippet::default()
+        }
+    };
+    Ok(Recipe {
+        start,
+        enter: hook(Advice::ENTER, tokens.enter),
+        exit: Exit::Always(hook(Advice::EXIT, tokens.exit)),
+        error: hook(Advice::EXCEPTION, tokens.error),
+        exception: tokens.exception,
+        before: &[],
+        result: shape.result,
+        locals: shape.locals,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,543 @@
+//! A part of the plan: new bodies of ordinary methods, woven on any thread. They need nothing new in tables but signatures
+//! of locals, which get their tokens when a [`Joiner`](crate::cil::weave::join::Joiner) joins the parts.
+
+use crate::aspect::advice::{Advice, Reason};
+use crate::aspect::attempt::{Attempt, Unwoven};
+use crate::aspect::plan::{Planned, Skipped};
+use crate::aspect::woven::{NumberedMethod, WovenType};
+use crate::cil::il::body::{self, Body};
+use crate::cil::image::Image;
+use crate::cil::metadata::additions::Additions;
+use crate::cil::metadata::blob_set::BlobSet;
+use crate::cil::metadata::flags::has_il;
+use crate::cil::metadata::flags::{impl_flag, method_flag};
+use crate::cil::metadata::schema::{coded, column, table};
+use crate::cil::metadata::signature::{Descriptors, MethodSignature};
+use crate::cil::metadata::tables::{decode, token, token_row, token_table};
+use crate::cil::pdb::{self, Pdb};
+use crate::cil::rewrite::{self, Frame, Rewritten};
+use crate::cil::symbols::{SymbolNames, SymbolNumbers};
+use crate::cil::weave::bodies::{Bodies, Content, Framed, NewBody};
+use crate::cil::weave::calls::ConstructorCalls;
+use crate::cil::weave::constructor::Calls;
+use crate::cil::weave::machines::{Machine, Machines};
+use crate::cil::weave::ordinary::{self, MethodInfo, Tokens};
+use crate::cil::weave::references;
+use crate::cil::weave::tokens::{self, TokenPlaces};
+use crate::error::{Error, Kind, Result};
+use std::ops::Range;
+use std::sync::OnceLock;
+
+/// Reusable buffers for weaving; one a thread.
+#[derive(Default)]
+pub struct Scratch {
+    pub(crate) rewrite: rewrite::Scratch,
+    /// The new bodies of the part under way.
+    pub(crate) bodies: Bodies,
+    pub(crate) descriptors: Descriptors,
+    /// A piece of the file.
+    pub(crate) window: Vec<u8>,
+}
+
+/// What all threads read while they weave an image.
+pub struct Weaver<'w, 'i, 'a> {
+    pub(crate) image: &'i Image<'a>,
+    pub(crate) planned: &'w [Planned],
+    pub(crate) source: &'i pdb::Source<'i>,
+    pub(crate) pdb: Option<Pdb<'i>>,
+    machines: Machines,
+    /// See [`Weaver::names_readable_fields`].
+    unplanned_readable: OnceLock<bool>,
+    numbers: Option<SymbolNumbers>,
+    /// The hooks, or why there are none.
+    pub(crate) tokens: std::result::Result<Tokens, Reason>,
+    /// The rows that the hooks need.
+    pub(crate) additions: Additions,
+}
+
+/// The methods of some types, woven.
+#[derive(Default)]
+pub struct Part {
+    pub(crate) bodies: Bodies,
+    /// The signatures of locals, in the order of their first use.
+    pub(crate) signatures: BlobSet,
+    /// Where in the bytes tokens may change.
+    pub(crate) tokens: TokenPlaces,
+    pub(crate) pdb: pdb::Edits,
+    pub(crate) machines: Vec<PlannedMachine>,
+    /// The other methods that stay as they were: `MethodDef` rows.
+    pub(crate) left: Vec<u32>,
+    /// Methods whose tail calls became ordinary calls.
+    pub(crate) tail_calls: u32,
+}
+
+/// A method with a state machine: [`Joiner`](crate::cil::weave::join::Joiner) weaves it.
+#[derive(Clone, Copy)]
+pub(crate) struct PlannedMachine {
+    pub(crate) machine: Machine,
+    /// Its place in the plan.
+    pub(crate) planned: usize,
+}
+
+/// Gives the signatures of a part tokens behind the image's own; joining replaces them.
+struct PartSignatures<'p> {
+    signatures: &'p mut BlobSet,
+    /// Rows of the image's `StandAloneSig`.
+    rows: u32,
+}
+
+impl rewrite::Signatures for PartSignatures<'_> {
+    fn stand_alone_sig(&mut self, blob: &[u8]) -> Result<u32> {
+        let next = self.signatures.count();
+        let row = self.rows + self.signatures.add(blob).unwrap_or(next) as u32 + 1;
+        if row > 0xff_ffff {
+            return Err(Error::new(Kind::NotDone, "too many signatures of locals"));
+        }
+        Ok(token(table::STAND_ALONE_SIG, row))
+    }
+}
+
+impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
+    /// Prepares a weave. With `numbers`, [`WovenType::numbered`] lists the methods, and [`Weaver::symbol_names`] has their
+    /// names.
+    pub fn new(
+        (image, source): (&'i Image<'a>, &'i pdb::Source<'i>),
+        planned: &'w [Planned],
+        machines: Machines,
+        numbers: Option<SymbolNumbers>,
+    ) -> Result<Weaver<'w, 'i, 'a>> {
+        let mut additions = Additions::new(&image.metadata);
+        let advice = planned
+            .iter()
+            .fold(Advice::default(), |all, p| all.with(p.advice));
+        let tokens = match image.refusal() {
+            Some(reason) => Err(reason),
+            None => {
+                let logical = !machines.is_empty();
+                match references::add(image, advice, logical, &mut additions) {
+                    Ok(tokens) => Ok(tokens),
+                    Err(Unwoven::Left(reason)) => Err(reason),
+                    Err(Unwoven::Failed(e)) => return Err(e),
+                }
+            }
+        };
+        Ok(Weaver {
+            image,
+            planned,
+            source,
+            pdb: source.pdb(),
+            machines,
+            unplanned_readable: OnceLock::new(),
+            numbers,
+            tokens,
+            additions,
+        })
+    }
+
+    /// The names of all methods that are planned, if they are numbered.
+    pub fn symbol_names(&self) -> Result<Option<SymbolNames<'_, 'i, 'a>>> {
+        let Some(numbers) = &self.numbers else {
+            return Ok(None);
+        };
+        let image = self.image;
+        let row = |p: &Planned| {
+            let positions = image.metadata.method_positions(p.ty + 1)?;
+            image.metadata.method_at(positions.start + p.index)
+        };
+        SymbolNames::of(&image.metadata, numbers, self.planned.iter().map(row)).map(Some)
+    }
+
+    /// Records a woven method.
+    pub(crate) fn record(
+        &self,
+        ty: &mut WovenType,
+        (id, line): (u32, u32),
+        opened: &Opened<'_>,
+        descriptors: &mut Descriptors,
+    ) -> Result<()> {
+        let numbers = self.numbers.as_ref().and_then(|numbers| {
+            Some((
+                numbers.name(opened.name)?,
+                numbers.descriptor(opened.method, opened.signature)?,
+            ))
+        });
+        if let Some((name, descriptor)) = numbers {
+            ty.add_numbered(NumberedMethod {
+                id,
+                line,
+                name,
+                descriptor,
+            });
+            return Ok(());
+        }
+        let name = self.image.metadata.strings.text(opened.name)?;
+        let descriptor = descriptors.get(&self.image.metadata, opened.method, opened.signature);
+        ty.add(id, line, &name, |text| text.push_str(descriptor));
+        Ok(())
+    }
+
+    /// Ranges of about so many methods for [`Weaver::part`]. The last ones are smaller, so that all threads end at about
+    /// the same time.
+    pub fn parts(&self, methods: usize) -> Vec<Range<usize>> {
+        /// A part is at most one of so many equal shares of the rest, unless it is small.
+        const SHARE: usize = 8;
+        const SMALL: usize = 128;
+        let mut parts: Vec<Range<usize>> = Vec::new();
+        for of_type in self.planned.chunk_by(|a, b| a.ty == b.ty) {
+            let start = parts.last().map_or(0, |part| part.end);
+            let left = |part: &Range<usize>| self.planned.len() - part.start;
+            let is_full =
+                |part: &Range<usize>| part.len() >= methods.min(SMALL.max(left(part) / SHARE));
+            match parts.last_mut() {
+                Some(part) if !is_full(part) => part.end += of_type.len(),
+                _ => parts.push(start..start + of_type.len()),
+            }
+        }
+        parts
+    }
+
+    /// Weaves a part of the plan without its state machines. Shows `each` the outcome of each type, which it may take.
+    pub fn part(
+        &self,
+        methods: Range<usize>,
+        scratch: &mut Scratch,
+        each: &mut dyn FnMut(&mut WovenType),
+    ) -> Result<Part> {
+        scratch.begin_bodies(methods.len());
+        scratch.descriptors.begin();
+        let mut part = Part::default();
+        let mut ty = WovenType::default();
+        let mut first = methods.start;
+        for of_type in self.planned[methods].chunk_by(|a, b| a.ty == b.ty) {
+            self.weave_type(of_type, first, (&mut part, &mut ty), scratch)?;
+            each(&mut ty);
+            first += of_type.len();
+        }
+        part.bodies = scratch.take_bodies();
+        part.signatures.close();
+        part.tokens.locals.shrink_to_fit();
+        part.tokens.fields.shrink_to_fit();
+        Ok(part)
+    }
+
+    fn weave_type(
+        &self,
+        planned: &[Planned],
+        first: usize,
+        (part, ty): (&mut Part, &mut WovenType),
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let image = self.image;
+        let number = planned[0].ty;
+        ty.begin(number, |name| {
+            image
+                .metadata
+                .types()
+                .put_name(&image.metadata, number + 1, name)
+        })?;
+        // The first document that a method names.
+        let mut document = 0;
+        let this = match is_value_type(image, number + 1)? {
+            true => None,
+            false => Some(ConstructorCalls::of(image, number + 1)),
+        };
+        let in_machine = self.machines.has_type(number + 1);
+        let positions = image.metadata.method_positions(number + 1)?;
+        for (place, planned) in (first..).zip(planned) {
+            let method = image.metadata.method_at(positions.start + planned.index)?;
+            let outcome = match &self.tokens {
+                Ok(_) if in_machine => Err(Reason::InStateMachine.into()),
+                Ok(tokens) => match self.machines.of(method) {
+                    Some(machine) => {
+                        part.machines.push(PlannedMachine {
+                            machine,
+                            planned: place,
+                        });
+                        continue;
+                    }
+                    None => {
+                        let this = this.as_ref();
+                        self.weave_method((place, method), this, tokens, (part, ty), scratch)
+                    }
+                },
+                Err(reason) => Err((*reason).into()),
+            };
+            match outcome {
+                Ok(named) if document == 0 => document = named,
+                Ok(_) => {}
+                Err(Unwoven::Left(reason)) => {
+                    part.left.push(method);
+                    ty.left.push(self.left(place, method, reason));
+                }
+                Err(Unwoven::Failed(e)) => return Err(self.failed(e, ty, method)),
+            }
+        }
+        self.set_file(ty, document);
+        Ok(())
+    }
+
+    /// Names a type's source file: a document's row, or 0.
+    pub(crate) fn set_file(&self, ty: &mut WovenType, document: u32) {
+        if let (1.., Some(pdb)) = (document, &self.pdb) {
+            ty.set_file(|text| pdb.put_document_name(document, text));
+        }
+    }
+
+    /// An error with the method that it is about.
+    pub(crate) fn failed(&self, e: Error, ty: &WovenType, method: u32) -> Error {
+        let label = self.image.metadata.method_label(method);
+        e.in_method(format!("{}.{label}", ty.name()))
+    }
+
+    /// A planned method that stays as it was.
+    pub(crate) fn left(&self, place: usize, method: u32, reason: Reason) -> Skipped {
+        let planned = &self.planned[place];
+        Skipped {
+            ty: planned.ty,
+            index: planned.index,
+            method: self.image.metadata.method_label(method),
+            reason,
+        }
+    }
+
+    /// Weaves a method into a part; returns the document of its first line.
+    fn weave_method(
+        &self,
+        (place, method): (usize, u32),
+        this: Option<&ConstructorCalls<'_, '_>>,
+        tokens: &Tokens,
+        (part, ty): (&mut Part, &mut WovenType),
+        scratch: &mut Scratch,
+    ) -> Attempt<u32> {
+        let opened = self.open(method)?;
+        let planned = &self.planned[place];
+        let is_constructor = opened.flags & method_flag::STATIC == 0
+            && self.image.metadata.strings.is(opened.name, b".ctor");
+        let shape = MethodInfo {
+            result: opened.result,
+            locals: opened.locals,
+            constructor: this.filter(|_| is_constructor).map(|c| c as &dyn Calls),
+            hooks: &[],
+        };
+        let mut signatures = PartSignatures {
+            signatures: &mut part.signatures,
+            rows: self.image.metadata.tables.rows(table::STAND_ALONE_SIG),
+        };
+        let body = &opened.body;
+        let rewrite = &mut scratch.rewrite;
+        let recipe = ordinary::recipe(body, &shape, planned, tokens, rewrite)?;
+        let has_all = planned.advice.has(Advice::ALL);
+        let frame = match has_all {
+            true => {
+                let asked = (planned.id, self.pdb.is_some());
+                rewrite.frame(body, &recipe, asked, &mut signatures)?
+            }
+            false => None,
+        };
+        let notes_fields = !self.machines.is_empty();
+        let rewritten = match frame {
+            Some(frame) => {
+                scratch.add_framed(&opened, frame, notes_fields);
+                frame.rewritten()
+            }
+            None => {
+                let start = scratch.next_body();
+                let Scratch {
+                    rewrite, bodies, ..
+                } = &mut *scratch;
+                let rewritten =
+                    rewrite.rewrite(body, &recipe, &mut signatures, &mut bodies.bytes)?;
+                scratch.add_body(&opened, start);
+                if rewritten.locals != body.locals {
+                    part.tokens
+                        .locals
+                        .push((rewritten.start + body::LOCALS) as u32);
+                }
+                if notes_fields {
+                    let fields = scratch.rewrite.fields(&rewritten);
+                    part.tokens.fields.extend(fields.map(|at| at as u32));
+                }
+                rewritten
+            }
+        };
+        part.tail_calls += u32::from(rewritten.drops_tail_call);
+        let (document, line) = self.move_lines(place, &opened, &rewritten, scratch, &mut part.pdb);
+        let told = (planned.id, line);
+        self.record(ty, told, &opened, &mut scratch.descriptors)?;
+        Ok(document)
+    }
+
+    /// Moves a method's debugging information; returns its document and first line.
+    pub(crate) fn move_lines(
+        &self,
+        place: usize,
+        opened: &Opened<'_>,
+        new: &Rewritten,
+        scratch: &Scratch,
+        edits: &mut pdb::Edits,
+    ) -> (u32, u32) {
+        let Some(pdb) = &self.pdb else {
+            return (0, 0);
+        };
+        let (method, old_len) = (opened.method, opened.body.code.len() as u32);
+        let layout = scratch.rewrite.layout();
+        edits.method(pdb, (place as u32, method), layout, old_len, new);
+        pdb.first_line(method).unwrap_or_default()
+    }
+
+    /// A method's body and what of its tables weaving needs.
+    pub(crate) fn open(&self, method: u32) -> Attempt<Opened<'a>> {
+        use column::method_def::{FLAGS, IMPL_FLAGS, NAME, RVA, SIGNATURE};
+        let metadata = &self.image.metadata;
+        let row = metadata.tables.row(table::METHOD_DEF, method)?;
+        if !has_il(&row) {
+            return Err(Reason::NoBody.into());
+        }
+        if row.get(IMPL_FLAGS) & impl_flag::ASYNC != 0 {
+            return Err(Reason::RuntimeAsync.into());
+        }
+        let Ok((at, body)) = self.image.body(row.get(RVA)) else {
+            return Err(Reason::UnreadableBody.into());
+        };
+        let locals = match body.locals {
+            0 => &[][..],
+            locals => {
+                let row = metadata.tables.row(token_table(locals), token_row(locals));
+                match row.and_then(|row| metadata.blobs.get(row.get(0))) {
+                    Ok(blob) if token_table(locals) == table::STAND_ALONE_SIG => blob,
+                    _ => return Err(Reason::UnreadableBody.into()),
+                }
+            }
+        };
+        Ok(Opened {
+            method,
+            flags: row.get(FLAGS),
+            name: row.get(NAME),
+            signature: row.get(SIGNATURE),
+            result: MethodSignature::parse(metadata.blobs.get(row.get(SIGNATURE))?)?.returns,
+            locals,
+            code_at: at + body.code_offset,
+            body,
+        })
+    }
+
+    /// Checks the methods that are not planned, which joining may need, while other threads weave.
+    pub fn look_ahead(&self) {
+        if !self.machines.is_empty() {
+            self.names_readable_fields();
+        }
+    }
+
+    /// Whether all fields can be found that unplanned methods name.
+    pub(crate) fn names_readable_fields(&self) -> bool {
+        *self.unplanned_readable.get_or_init(|| {
+            let methods = self.image.metadata.tables.rows(table::METHOD_DEF);
+            let mut planned = vec![false; methods as usize + 1];
+            for of_type in self.planned.chunk_by(|a, b| a.ty == b.ty) {
+                let Ok(positions) = self.image.metadata.method_positions(of_type[0].ty + 1) else {
+                    return false;
+                };
+                for p in of_type {
+                    if let Ok(method) = self.image.metadata.method_at(positions.start + p.index) {
+                        planned[method as usize] = true;
+                    }
+                }
+            }
+            let unplanned = (1..=methods).filter(|&method| !planned[method as usize]);
+            tokens::is_possible(self.image, unplanned)
+        })
+    }
+}
+
+impl Scratch {
+    /// Makes room for the bodies of about so many methods; drops those of a part that failed.
+    pub(crate) fn begin_bodies(&mut self, methods: usize) {
+        /// What bodies that are written at once take in many programs, in relation to all.
+        const USUAL: usize = 64;
+        let Bodies {
+            list,
+            bytes,
+            frames,
+            fields,
+        } = &mut self.bodies;
+        list.clear();
+        bytes.clear();
+        frames.clear();
+        fields.clear();
+        list.reserve_exact(methods);
+        bytes.reserve(methods * USUAL);
+        frames.reserve_exact(methods);
+        fields.reserve(methods);
+    }
+
+    /// The bodies, without spare memory: parts wait until the last one is woven.
+    pub(crate) fn take_bodies(&mut self) -> Bodies {
+        let mut bodies = std::mem::take(&mut self.bodies);
+        bodies.bytes.shrink_to_fit();
+        bodies.frames.shrink_to_fit();
+        bodies.fields.shrink_to_fit();
+        bodies
+    }
+
+    /// Where the next body begins.
+    pub(crate) fn next_body(&mut self) -> usize {
+        let bytes = &mut self.bodies.bytes;
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+        bytes.len()
+    }
+
+    /// Adds the new body of a method, which begins at `start` and ends here.
+    pub(crate) fn add_body(&mut self, opened: &Opened<'_>, start: usize) {
+        self.bodies.list.push(NewBody {
+            method: opened.method,
+            content: Content::Bytes(start as u32),
+            len: (self.bodies.bytes.len() - start) as u32,
+            old_len: opened.body.len as u32,
+            at: 0,
+        });
+    }
+
+    /// Adds the new body of the method that was just read, a frame around the old code; `notes_fields`: its fields may move.
+    fn add_framed(&mut self, opened: &Opened<'_>, frame: Frame, notes_fields: bool) {
+        let bodies = &mut self.bodies;
+        if notes_fields {
+            bodies.fields.extend(self.rewrite.old_fields());
+        }
+        bodies.list.push(NewBody {
+            method: opened.method,
+            content: Content::Framed(bodies.frames.len() as u32),
+            len: frame.size() as u32,
+            old_len: opened.body.len as u32,
+            at: 0,
+        });
+        bodies.frames.push(Framed {
+            frame,
+            from: opened.code_at as u32,
+            fields_end: bodies.fields.len() as u32,
+        });
+    }
+}
+
+/// A method to be woven.
+pub(crate) struct Opened<'a> {
+    /// The `MethodDef` row.
+    pub(crate) method: u32,
+    pub(crate) flags: u32,
+    /// Its name and its signature, as the table has them.
+    pub(crate) name: u32,
+    pub(crate) signature: u32,
+    /// The return type.
+    pub(crate) result: &'a [u8],
+    pub(crate) locals: &'a [u8],
+    /// Where the code lies in the input.
+    code_at: usize,
+    pub(crate) body: Body<'a>,
+}
+
+/// Whether a type (a `TypeDef` row) is a value type, whose constructors call no other.
+fn is_value_type(image: &Image<'_>, ty: u32) -> Result<bool> {
+    let row = image.metadata.tables.row(table::TYPE_DEF, ty)?;
+    let base = decode(&coded::TYPE_DEF_OR_REF, row.get(column::type_def::EXTENDS))?;
+    Ok(image.metadata.is_type_named(base, b"System", b"ValueType")
+        || image.metadata.is_type_named(base, b"System", b"Enum"))
+}

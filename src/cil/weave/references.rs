@@ -1,0 +1,124 @@
+//! References to the hook library: what woven code calls, as rows of the assembly's own tables.
+
+use crate::aspect::advice::{Advice, Reason};
+use crate::aspect::attempt::Attempt;
+use crate::cil::image::{Image, RUNTIME};
+use crate::cil::metadata::additions::Additions;
+use crate::cil::metadata::heaps::put_compressed;
+use crate::cil::metadata::schema::{coded, column, table};
+use crate::cil::metadata::signature::element;
+use crate::cil::metadata::tables::{decode, encode, token, token_table};
+use crate::cil::weave::ordinary::Tokens;
+use crate::error::Result;
+
+/// Version of the hook library's assembly: the same for all its releases, since it is part of the name.
+const RUNTIME_VERSION: [u32; 4] = [1, 0, 0, 0];
+
+/// Token of the hook library's public key (`runtime/dotnet/weave.snk`).
+const RUNTIME_KEY_TOKEN: [u8; 8] = [0x70, 0x82, 0x75, 0xba, 0x6f, 0xe6, 0x33, 0x77];
+
+/// Names under which the core library goes in references, the likeliest to know `System.Exception`
+/// first.
+const CORE_LIBRARIES: [&[u8]; 4] = [
+    b"System.Runtime",
+    b"netstandard",
+    b"mscorlib",
+    b"System.Private.CoreLib",
+];
+
+/// Adds the references that hooks of this advice need; `logical` are the hooks of logical calls.
+pub(crate) fn add(
+    image: &Image<'_>,
+    advice: Advice,
+    logical: bool,
+    additions: &mut Additions,
+) -> Attempt<Tokens> {
+    let Some(exception) = exception(image, additions)? else {
+        return Err(Reason::NoCoreReference.into());
+    };
+    let key = additions.blob(&RUNTIME_KEY_TOKEN);
+    let name = additions.string(RUNTIME);
+    let [major, minor, build, revision] = RUNTIME_VERSION;
+    let assembly = additions.row(
+        table::ASSEMBLY_REF,
+        &[major, minor, build, revision, 0, key, name, 0, 0],
+    )?;
+    let scope = encode(&coded::RESOLUTION_SCOPE, assembly).expect("an AssemblyRef is a scope");
+    let class = additions.string("Hooks");
+    let hooks = additions.row(table::TYPE_REF, &[scope, class, name])?;
+    let parent = encode(&coded::MEMBER_REF_PARENT, hooks).expect("a TypeRef has members");
+
+    let mut exception_type = vec![element::CLASS];
+    let coded = encode(&coded::TYPE_DEF_OR_REF, exception).expect("it is a TypeRef");
+    put_compressed(&mut exception_type, coded);
+    let call: &[u8] = &[element::BYREF, element::I8];
+    let id: &[u8] = &[element::I4];
+    let mut hook = |wanted: bool, name: &str, parameters: &[&[u8]]| {
+        if !wanted {
+            return Ok(0);
+        }
+        let mut signature = vec![0, parameters.len() as u8, element::VOID];
+        parameters
+            .iter()
+            .for_each(|p| signature.extend_from_slice(p));
+        let signature = additions.blob(&signature);
+        let name = additions.string(name);
+        additions.row(table::MEMBER_REF, &[parent, name, signature])
+    };
+    let e: &[u8] = &exception_type;
+    Ok(Tokens {
+        enter: hook(advice.has(Advice::ENTER), "Enter", &[id])?,
+        exit: hook(advice.has(Advice::EXIT), "Exit", &[id])?,
+        error: hook(advice.has(Advice::EXCEPTION), "Error", &[e, id])?,
+        begin: hook(logical, "Begin", &[call, id])?,
+        resume: hook(logical, "Resume", &[call, id])?,
+        suspend: hook(logical, "Suspend", &[call, id])?,
+        end: hook(logical, "End", &[call, id])?,
+        fail: hook(logical, "Fail", &[e, call, id])?,
+        exception,
+    })
+}
+
+/// The `TypeRef` of `System.Exception`: the assembly's own, or a new one in the core library that
+/// the assembly refers to. Never a reference to another core library.
+fn exception(image: &Image<'_>, additions: &mut Additions) -> Result<Option<u32>> {
+    use column::type_ref::{NAME, NAMESPACE, RESOLUTION_SCOPE};
+    let tables = &image.metadata.tables;
+    let strings = &image.metadata.strings;
+    let is = |index, text: &[u8]| strings.is(index, text);
+    let mut object = None;
+    for (i, row) in tables.iter(table::TYPE_REF).enumerate() {
+        let exception = is(row.get(NAME), b"Exception");
+        if (exception || is(row.get(NAME), b"Object")) && is(row.get(NAMESPACE), b"System") {
+            let scope = row.get(RESOLUTION_SCOPE);
+            let in_assembly = decode(&coded::RESOLUTION_SCOPE, scope).is_ok_and(|scope| {
+                token_table(scope) == table::ASSEMBLY_REF && scope & 0xff_ffff > 0
+            });
+            if !in_assembly {
+                continue;
+            }
+            if exception {
+                return Ok(Some(token(table::TYPE_REF, i as u32 + 1)));
+            }
+            object.get_or_insert(scope);
+        }
+    }
+    let named = || {
+        CORE_LIBRARIES.iter().find_map(|library| {
+            let mut references = tables.iter(table::ASSEMBLY_REF);
+            let row = references.position(|r| is(r.get(column::assembly_ref::NAME), library))?;
+            encode(
+                &coded::RESOLUTION_SCOPE,
+                token(table::ASSEMBLY_REF, row as u32 + 1),
+            )
+        })
+    };
+    let Some(scope) = object.or_else(named) else {
+        return Ok(None);
+    };
+    let name = additions.string("Exception");
+    let namespace = additions.string("System");
+    Ok(Some(
+        additions.row(table::TYPE_REF, &[scope, name, namespace])?,
+    ))
+}

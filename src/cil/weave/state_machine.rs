@@ -1,0 +1,412 @@
+//! Async methods and iterators: the hooks of a logical call go into the state machine that the compiler made
+//! of the method. `docs/dotnet.md`, "Async and iterators", says what is recorded when.
+//!
+//! The method that its author wrote (the *kick-off*) names its state machine in an attribute. The call's
+//! number lives in a field of the machine, which goes wherever the call goes: it is copied to the heap with
+//! the machine, and on whichever thread the machine runs, its number is there.
+
+use crate::aspect::advice::Reason;
+use crate::aspect::attempt::Attempt;
+use crate::cil::il::body::Body;
+use crate::cil::il::insn::{self, op};
+use crate::cil::image::Image;
+use crate::cil::metadata::additions::Additions;
+use crate::cil::metadata::heaps::{compressed, put_compressed};
+use crate::cil::metadata::schema::{coded, column, table};
+use crate::cil::metadata::signature::{element, kind};
+use crate::cil::metadata::tables::{decode, encode, token, token_row, token_table};
+use crate::cil::rewrite::{Exit, Recipe, Rewritten, Scratch, Snippet};
+use crate::cil::weave::machines::{Machine, Sort, methods};
+use crate::cil::weave::ordinary::{MethodInfo, Tokens};
+use crate::error::Result;
+
+/// A type's methods by name; names of explicit implementations have the interface's in front.
+fn method_named(image: &Image<'_>, ty: u32, wanted: &[u8]) -> Option<u32> {
+    methods(image, ty)
+        .find(|(_, name)| {
+            let simple = name.rsplit(|&b| b == b'.').next();
+            simple == Some(wanted)
+        })
+        .map(|(method, _)| method)
+}
+
+/// A method of a machine, or its kick-off.
+pub(crate) struct MachineMethod {
+    /// The `MethodDef` row.
+    pub(crate) method: u32,
+    role: Role,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Role {
+    /// `MoveNext` of an async method or async iterator.
+    AsyncMoveNext,
+    /// `MoveNext` of an iterator.
+    MoveNext,
+    /// `Dispose` of an iterator.
+    Dispose,
+    /// The method itself, which makes the machine.
+    Kickoff,
+}
+
+impl MachineMethod {
+    /// Whether the machine cannot be woven without this part.
+    pub(crate) fn is_needed(&self) -> bool {
+        matches!(self.role, Role::AsyncMoveNext | Role::MoveNext)
+    }
+}
+
+/// What the methods of a machine share.
+pub(crate) struct Weaver<'w, 'a> {
+    image: &'w Image<'a>,
+    tokens: &'w Tokens,
+    machine: Machine,
+    id: u32,
+    /// The field with the call's number, as code of the machine names it.
+    field: u32,
+    /// The machine is generic: its field is another one in each instantiation.
+    generic: bool,
+}
+
+/// The name of the field; no compiler makes such a name.
+const FIELD_NAME: &str = "weave$call";
+/// Public (II.23.1.5), since the kick-off of another type names it, too.
+const FIELD_FLAGS: u32 = 6;
+/// The field's signature: an `int64`.
+const FIELD_SIGNATURE: [u8; 2] = [kind::FIELD, element::I8];
+
+impl<'w, 'a> Weaver<'w, 'a> {
+    /// For one machine; it has no field yet.
+    pub(crate) fn new(
+        image: &'w Image<'a>,
+        machine: Machine,
+        id: u32,
+        tokens: &'w Tokens,
+    ) -> Weaver<'w, 'a> {
+        Weaver {
+            image,
+            tokens,
+            machine,
+            id,
+            field: 0,
+            generic: false,
+        }
+    }
+
+    /// Whether the machine's `MoveNext` looks like one of this kind.
+    pub(crate) fn knows(&self, body: &Body<'_>, result: &[u8]) -> bool {
+        if self.machine.sort == Sort::Iterator {
+            return result == [element::BOOLEAN];
+        }
+        // A method that never returns has no SetResult.
+        let builders = self.builders();
+        insn::tokens(body.code)
+            .map_while(Result::ok)
+            .any(|token| self.builder_call(token.token, &builders) == Some(b"SetException"))
+    }
+
+    pub(crate) fn add_field(&mut self, additions: &mut Additions) -> Result<()> {
+        let (image, machine) = (self.image, self.machine);
+        let added = additions.field(machine.ty, FIELD_FLAGS, FIELD_NAME, &FIELD_SIGNATURE);
+        let parameters = image
+            .metadata
+            .tables
+            .with_key(
+                table::GENERIC_PARAM,
+                column::generic_param::OWNER,
+                // TypeOrMethodDef: one bit, 0 for types.
+                machine.ty << 1,
+            )
+            .count() as u32;
+        self.generic = parameters > 0;
+        self.field = if parameters == 0 {
+            added
+        } else {
+            let base = image
+                .metadata
+                .tables
+                .row(table::TYPE_DEF, machine.ty)?
+                .get(column::type_def::EXTENDS);
+            let base = decode(&coded::TYPE_DEF_OR_REF, base)?;
+            let is_struct = image.metadata.is_type_named(base, b"System", b"ValueType");
+            let definition = token(table::TYPE_DEF, machine.ty);
+            let coded = encode(&coded::TYPE_DEF_OR_REF, definition).expect("a TypeDef");
+            let mut own = vec![
+                element::GENERICINST,
+                if is_struct {
+                    element::VALUETYPE
+                } else {
+                    element::CLASS
+                },
+            ];
+            put_compressed(&mut own, coded);
+            put_compressed(&mut own, parameters);
+            for parameter in 0..parameters {
+                own.push(element::VAR);
+                put_compressed(&mut own, parameter);
+            }
+            let own = additions.blob(&own);
+            let own = additions.row(table::TYPE_SPEC, &[own])?;
+            let parent = encode(&coded::MEMBER_REF_PARENT, own).expect("a TypeSpec has members");
+            field_reference(parent, additions)?
+        };
+        Ok(())
+    }
+
+    /// The methods to weave, the most important first.
+    pub(crate) fn methods(image: &Image<'_>, machine: Machine) -> Vec<MachineMethod> {
+        let mut methods = Vec::new();
+        let mut add = |role, method: Option<u32>| {
+            methods.extend(method.map(|method| MachineMethod { method, role }));
+        };
+        let named = |name| method_named(image, machine.ty, name);
+        match machine.sort {
+            Sort::Async => add(Role::AsyncMoveNext, named(b"MoveNext")),
+            Sort::AsyncIterator => {
+                add(Role::AsyncMoveNext, named(b"MoveNext"));
+                add(Role::Kickoff, Some(machine.kickoff));
+            }
+            Sort::Iterator => {
+                add(Role::MoveNext, named(b"MoveNext"));
+                add(Role::Dispose, named(b"Dispose"));
+                add(Role::Kickoff, Some(machine.kickoff));
+            }
+        }
+        methods
+    }
+
+    /// `ldarg.0; ldflda field; ldc id; call hook`, behind what is given.
+    fn on_this(&self, first: Snippet, hook: u32) -> Snippet {
+        first
+            .op(op::LDARG_0)
+            .op_u32(op::LDFLDA, self.field)
+            .hook(self.id, hook)
+    }
+
+    /// Appends a part's new body, or says why there is none; then `out` is as it was.
+    pub(crate) fn weave(
+        &self,
+        part: &MachineMethod,
+        body: &Body<'_>,
+        shape: &MethodInfo<'_>,
+        additions: &mut Additions,
+        scratch: &mut Scratch,
+        out: &mut Vec<u8>,
+    ) -> Attempt<Rewritten> {
+        let none = Snippet::default();
+        let hook = |token| self.on_this(none, token);
+        let mut before = Vec::new();
+        let mut calls = Vec::new();
+        let walked = scratch.walk(body, |insn, start| match insn.opcode {
+            op::CALL | op::CALLVIRT | op::NEWOBJ => calls.push((insn, start)),
+            _ => {}
+        });
+        if walked.is_err() {
+            return Err(Reason::UnreadableBody.into());
+        }
+        let (mut enter, mut exit, mut error) = (none, Exit::Always(none), none);
+        match part.role {
+            Role::AsyncMoveNext => {
+                let builders = self.builders();
+                for (insn, start) in &calls {
+                    let Some(name) = self.builder_call(insn.token(body.code), &builders) else {
+                        continue;
+                    };
+                    // What is given to SetResult is pushed by the instruction in front of it.
+                    let given = body.code[..*start as usize].last().copied();
+                    let snippet = match name {
+                        b"AwaitUnsafeOnCompleted" | b"AwaitOnCompleted" => {
+                            hook(self.tokens.suspend)
+                        }
+                        b"SetException" => self.on_this(none.op(op::DUP), self.tokens.fail),
+                        b"SetResult" if self.machine.sort == Sort::AsyncIterator => {
+                            match given.map(u16::from) {
+                                Some(op::LDC_I4_0) => hook(self.tokens.end),
+                                Some(op::LDC_I4_1) => hook(self.tokens.suspend),
+                                _ => continue,
+                            }
+                        }
+                        b"SetResult" => hook(self.tokens.end),
+                        _ => continue,
+                    };
+                    before.push((*start, snippet));
+                }
+                enter = hook(self.tokens.resume);
+            }
+            Role::MoveNext => {
+                enter = hook(self.tokens.resume);
+                exit = Exit::ByResult {
+                    yes: hook(self.tokens.suspend),
+                    no: hook(self.tokens.end),
+                };
+                error = hook(self.tokens.fail);
+            }
+            Role::Dispose => {
+                exit = Exit::Always(hook(self.tokens.end));
+                error = hook(self.tokens.fail);
+            }
+            Role::Kickoff => {
+                let made = calls.iter().find_map(|(insn, _)| {
+                    let token = insn.token(body.code);
+                    let made = insn.opcode == op::NEWOBJ && self.makes_machine(token);
+                    made.then_some((insn.end(), token))
+                });
+                let Some((behind, constructor)) = made else {
+                    return Err(Reason::StateMachine.into());
+                };
+                let field = self.field_beside(constructor, additions)?;
+                let begin = none
+                    .op(op::DUP)
+                    .op_u32(op::LDFLDA, field)
+                    .hook(self.id, self.tokens.begin);
+                before.push((behind, begin));
+            }
+        }
+        let recipe = Recipe {
+            start: 0,
+            enter,
+            exit,
+            error,
+            exception: self.tokens.exception,
+            before: &before,
+            result: shape.result,
+            locals: shape.locals,
+        };
+        scratch.rewrite(body, &recipe, additions, out)
+    }
+
+    /// Signatures of the types of the fields that learn of the machine's end: builder and promise.
+    fn builders(&self) -> Vec<&'a [u8]> {
+        let metadata = &self.image.metadata;
+        let tables = &metadata.tables;
+        let list = |ty| {
+            let row = tables.row(table::TYPE_DEF, ty);
+            row.map(|row| row.get(column::type_def::FIELD_LIST))
+        };
+        let all = tables.rows(table::FIELD) + 1;
+        let first = list(self.machine.ty).unwrap_or(all);
+        let end = list(self.machine.ty + 1).unwrap_or(all);
+        let names: &[&[u8]] = match self.machine.sort {
+            // The promise says all that its builder's `Complete` says.
+            Sort::AsyncIterator => &[b"<>t__builder", b"<>v__promiseOfValueOrEnd"],
+            _ => &[b"<>t__builder", b"$Builder", b"$builder"],
+        };
+        (first..end)
+            .filter_map(|field| {
+                let row = tables.row(table::FIELD, field).ok()?;
+                let name = metadata.strings.get(row.get(column::field::NAME)).ok()?;
+                let signature = metadata.blobs.get(row.get(column::field::SIGNATURE)).ok()?;
+                let ty = signature.strip_prefix(&[kind::FIELD])?;
+                names.contains(&name).then_some(ty)
+            })
+            .collect()
+    }
+
+    /// The name of the method that a token stands for, if it is one of these types.
+    fn builder_call(&self, token: u32, types: &[&[u8]]) -> Option<&'a [u8]> {
+        let metadata = &self.image.metadata;
+        let tables = &metadata.tables;
+        match token_table(token) {
+            table::METHOD_SPEC => {
+                let row = tables.row(table::METHOD_SPEC, token_row(token)).ok()?;
+                let method = row.get(column::method_spec::METHOD);
+                self.builder_call(decode(&coded::METHOD_DEF_OR_REF, method).ok()?, types)
+            }
+            table::MEMBER_REF => {
+                let row = tables.row(table::MEMBER_REF, token_row(token)).ok()?;
+                let class = row.get(column::member_ref::CLASS);
+                let class = decode(&coded::MEMBER_REF_PARENT, class).ok()?;
+                self.is_one_of(class, types)
+                    .then(|| metadata.strings.get(row.get(column::member_ref::NAME)).ok())?
+            }
+            table::METHOD_DEF => {
+                let row = tables.row(table::METHOD_DEF, token_row(token)).ok()?;
+                let owner = self.image.metadata.owner_of_method(token_row(token))?;
+                let class = u32::from(table::TYPE_DEF) << 24 | owner;
+                self.is_one_of(class, types)
+                    .then(|| metadata.strings.get(row.get(column::method_def::NAME)).ok())?
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether a type token means one of these types, given as signatures.
+    fn is_one_of(&self, class: u32, types: &[&[u8]]) -> bool {
+        let metadata = &self.image.metadata;
+        if token_table(class) == table::TYPE_SPEC {
+            let blob = metadata
+                .tables
+                .row(table::TYPE_SPEC, token_row(class))
+                .and_then(|row| metadata.blobs.get(row.get(column::type_spec::SIGNATURE)));
+            return blob.is_ok_and(|blob| types.contains(&blob));
+        }
+        types.iter().any(|ty| match ty {
+            [element::VALUETYPE | element::CLASS, rest @ ..] => {
+                let coded = compressed(rest).map_or(0, |(coded, _)| coded);
+                decode(&coded::TYPE_DEF_OR_REF, coded).is_ok_and(|ty| ty == class)
+            }
+            _ => false,
+        })
+    }
+
+    /// Whether a token is a constructor of the machine.
+    fn makes_machine(&self, token: u32) -> bool {
+        let tables = &self.image.metadata.tables;
+        match token_table(token) {
+            table::METHOD_DEF => {
+                self.image.metadata.owner_of_method(token_row(token)) == Some(self.machine.ty)
+            }
+            table::MEMBER_REF => tables
+                .row(table::MEMBER_REF, token_row(token))
+                .and_then(|row| {
+                    decode(
+                        &coded::MEMBER_REF_PARENT,
+                        row.get(column::member_ref::CLASS),
+                    )
+                })
+                .is_ok_and(|class| self.instantiates_machine(class)),
+            _ => false,
+        }
+    }
+
+    /// Whether a `TypeSpec` is an instantiation of the machine.
+    fn instantiates_machine(&self, class: u32) -> bool {
+        let metadata = &self.image.metadata;
+        let blob = metadata
+            .tables
+            .row(table::TYPE_SPEC, token_row(class))
+            .and_then(|row| metadata.blobs.get(row.get(column::type_spec::SIGNATURE)));
+        match blob {
+            Ok([element::GENERICINST, _, rest @ ..]) if token_table(class) == table::TYPE_SPEC => {
+                let coded = compressed(rest).map_or(0, |(coded, _)| coded);
+                decode(&coded::TYPE_DEF_OR_REF, coded)
+                    .is_ok_and(|ty| ty == token(table::TYPE_DEF, self.machine.ty))
+            }
+            _ => false,
+        }
+    }
+
+    /// The field of the machine that a constructor makes: of a generic one, in the constructor's
+    /// instantiation.
+    fn field_beside(&self, constructor: u32, additions: &mut Additions) -> Result<u32> {
+        if !self.generic {
+            return Ok(self.field);
+        }
+        let row = self
+            .image
+            .metadata
+            .tables
+            .row(table::MEMBER_REF, token_row(constructor))?;
+        field_reference(row.get(column::member_ref::CLASS), additions)
+    }
+}
+
+/// A reference to the field in an instantiation (a coded `MemberRefParent`).
+fn field_reference(parent: u32, additions: &mut Additions) -> Result<u32> {
+    let name = additions.string(FIELD_NAME);
+    let signature = additions.blob(&FIELD_SIGNATURE);
+    additions.row(table::MEMBER_REF, &[parent, name, signature])
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,228 @@
+//! What people see, over traces made for the purpose.
+
+use super::*;
+use crate::trace::testing::{Chunk, TraceBuilder, shop, shop_symbols};
+use clap::Parser;
+
+#[derive(Parser)]
+struct Cli {
+    #[command(flatten)]
+    diff: DiffArgs,
+}
+
+/// A run in which `place` calls `take`, which takes so many microseconds, so often; then `fib` or a constructor.
+fn run(take: u64, calls: u64, fails: bool, last: u32) -> Vec<u8> {
+    let mut chunk = Chunk::records(1, 0, 0).enter(0, 2);
+    for _ in 0..calls {
+        chunk = chunk.enter(1_000, 3).exit(take * 1_000, 3);
+    }
+    chunk = chunk.enter(1_000, last);
+    chunk = match fails {
+        true => chunk
+            .exception("java.io.IOException", "full")
+            .error(50_000, last),
+        false => chunk.exit(50_000, last),
+    };
+    TraceBuilder::new("java -jar shop.jar", 1, 0)
+        .symbols(&shop_symbols(), 65_504, &[])
+        .push(chunk.exit(2_000, 2))
+        .bytes()
+}
+
+/// Compares the traces of two folders; `DIR` in an argument is the folder around both.
+fn compared(sides: [&[Vec<u8>]; 2], args: &[&str]) -> (String, Result<u8>, tempfile::TempDir) {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, side) in ["before", "after"].into_iter().zip(sides) {
+        std::fs::create_dir(dir.path().join(name)).unwrap();
+        for (number, bytes) in side.iter().enumerate() {
+            std::fs::write(
+                dir.path().join(name).join(format!("{number}.wtrace")),
+                bytes,
+            )
+            .unwrap();
+        }
+    }
+    let path = dir.path().display().to_string();
+    let args = ["diff", "DIR/before", "DIR/after"].iter().chain(args);
+    let args = args.map(|arg| arg.replace("DIR", &path));
+    let args = Cli::try_parse_from(args).unwrap().diff;
+    let mut out = Vec::new();
+    let result = diff(&args, &mut out, Screen::default());
+    let text = String::from_utf8(out).unwrap().replace(&path, "DIR");
+    (text, result, dir)
+}
+
+fn shown(sides: [&[Vec<u8>]; 2], args: &[&str]) -> (String, u8) {
+    let (text, result, _) = compared(sides, args);
+    (text, result.unwrap())
+}
+
+fn side(take: u64, runs: u64) -> Vec<Vec<u8>> {
+    (0..runs).map(|i| run(take + i, 4, false, 4)).collect()
+}
+
+#[test]
+fn one_run_a_side() {
+    let sides: [&[_]; 2] = [&[run(100, 4, false, 4)], &[run(110, 5, true, 5)]];
+    insta::assert_snapshot!(shown(sides, &["--fail-on", "calls>+0", "--fail-on", "self>+1%"]).0);
+    insta::assert_snapshot!(shown(sides, &["--format", "markdown", "--limit", "2"]).0);
+}
+
+#[test]
+fn several_runs_a_side() {
+    let (before, after) = (side(100, 10), side(150, 10));
+    let (text, status) = shown([&before, &after], &["--fail-on", "self>+10%"]);
+    assert_eq!(status, 1);
+    insta::assert_snapshot!(text);
+    insta::assert_snapshot!(shown([&before, &after], &["--format", "markdown"]).0);
+}
+
+#[test]
+fn json() {
+    let sides: [&[_]; 2] = [&side(100, 2), &[run(110, 5, true, 5)]];
+    let (text, status) = shown(sides, &["--format", "json", "--fail-on", "errors>+0"]);
+    assert_eq!(status, 1);
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn a_limit_goes_by_what_the_runs_tell() {
+    let slower = |runs| [side(100, runs), side(120, runs)];
+    for (runs, noisy, status) in [(1, 0, 1), (3, 0, 1), (10, 0, 1), (10, 60, 0)] {
+        let [before, mut after] = slower(runs);
+        if noisy > 0 {
+            // The median is higher, but half of the runs are as fast as before.
+            for (i, bytes) in (0u64..).zip(after.iter_mut().take(5)) {
+                *bytes = run(101 + 2 * i, 4, false, 4);
+            }
+        }
+        let limit = ["--fail-on", "self>+5%"];
+        let (text, found) = shown([&before, &after], &limit);
+        assert_eq!(found, status, "{runs} {noisy}\n{text}");
+        assert_eq!(text.contains("no limit is broken"), status == 0, "{text}");
+    }
+    let [before, after] = slower(1);
+    for (limit, status) in [
+        ("self>+50%", 0),
+        ("self>+50us", 1),
+        ("self>+100us", 0),
+        ("p99>+19%", 1),
+        ("max>+21%", 0),
+        ("total>+1%", 1),
+        ("calls>+0", 0),
+        ("errors>+0%", 0),
+    ] {
+        let (text, found) = shown([&before, &after], &["--fail-on", limit]);
+        assert_eq!(found, status, "{limit}\n{text}");
+    }
+    // A method that takes next to nothing does not matter; one that is filtered out neither.
+    for args in [&["--min-percent", "101"][..], &["--filter", "fib"]] {
+        let args = [&["--fail-on", "self>+5%"], args].concat();
+        assert_eq!(
+            shown([&before, &after], &args).1,
+            u8::from(args.len() == 2),
+            "{args:?}"
+        );
+    }
+}
+
+#[test]
+fn runs_are_files_and_folders() {
+    let dir = tempfile::tempdir().unwrap();
+    let put = |name: &str| {
+        let path = dir.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, shop().bytes()).unwrap();
+        path
+    };
+    let alone = put("alone.wtrace");
+    for name in [
+        "all/1/a.wtrace",
+        "all/1/b.wtrace",
+        "all/2/a.wtrace",
+        "all/c.wtrace",
+    ] {
+        put(name);
+    }
+    std::fs::create_dir(dir.path().join("all/empty")).unwrap();
+    let found = runs(&[alone, dir.path().join("all")]).unwrap();
+    let counts: Vec<usize> = found.iter().map(Vec::len).collect();
+    assert_eq!(counts, [2, 1, 1, 1]);
+    let e = runs(&[dir.path().join("all/empty")]).unwrap_err();
+    assert_eq!(e.exit_status(), 2);
+}
+
+#[test]
+fn a_differential_flame_graph() {
+    let sides: [&[_]; 2] = [&[run(100, 4, false, 4)], &[run(110, 4, false, 5)]];
+    let (_, result, dir) = compared(sides, &["--flame", "DIR/diff.svg"]);
+    result.unwrap();
+    let flame = std::fs::read_to_string(dir.path().join("diff.svg")).unwrap();
+    let hint = |name: &str| {
+        let at = flame.find(&format!("<title>com.acme.{name}(")).unwrap();
+        flame[at..]
+            .split("</title>")
+            .next()
+            .unwrap()
+            .split('\n')
+            .nth(1)
+            .unwrap()
+            .to_owned()
+    };
+    assert_eq!(
+        hint("Stock.take"),
+        "total 400 µs → 440 µs, self 400 µs → 440 µs, calls 4"
+    );
+    assert_eq!(
+        hint("Maths.fib"),
+        "total 50.0 µs → 0 ns, self 50.0 µs → 0 ns, calls 1 → 0"
+    );
+    assert!(
+        flame.contains("fill=\"hsl(4,85%,93%)\"") && flame.contains("fill=\"hsl(214,85%,60%)\"")
+    );
+    let (_, result, _) = compared(sides, &["--flame", "DIR/diff.png"]);
+    assert_eq!(result.unwrap_err().exit_status(), 2);
+}
+
+#[test]
+fn wrong_use_is_told() {
+    let sides: [&[_]; 2] = [&[shop().bytes()], &[shop().bytes()]];
+    for args in [
+        &["--level", "0"],
+        &["--level", "NaN"],
+        &["--min-percent", "NaN"],
+    ] {
+        assert_eq!(
+            compared(sides, args).1.unwrap_err().exit_status(),
+            2,
+            "{args:?}"
+        );
+    }
+    assert_eq!(compared([&[], &[]], &[]).1.unwrap_err().exit_status(), 2);
+    let parse = |args: &[&str]| Cli::try_parse_from([&["diff"], args].concat());
+    assert!(parse(&["a"]).is_err());
+    assert!(parse(&["a", "b", "--fail-on", "self>10"]).is_err());
+    let args = parse(&["--before", "a", "b", "--after", "c"]).unwrap().diff;
+    assert_eq!((args.more_before.len(), args.more_after.len()), (2, 1));
+    let e = diff(
+        &parse(&["--before", "a"]).unwrap().diff,
+        &mut Vec::new(),
+        Screen::default(),
+    );
+    assert_eq!(e.unwrap_err().exit_status(), 2);
+}
+
+#[test]
+fn names_cannot_steer_what_shows_them() {
+    let mut w = crate::symbols::Writer::default();
+    w.ty("x/<b>|`@all", "");
+    w.method(1, "a\x1b[31m", "()V", 0);
+    let trace = TraceBuilder::new("", 1, 0)
+        .symbols(&w.finish(), 4_000, &[])
+        .push(Chunk::records(1, 0, 0).enter(0, 1).exit(9, 1))
+        .bytes();
+    let sides: [&[_]; 2] = [std::slice::from_ref(&trace); 2];
+    assert!(!shown(sides, &[]).0.contains('\x1b'));
+    let (text, _) = shown(sides, &["--format", "markdown"]);
+    assert!(text.contains("| x.&lt;b&gt;\\|\\`\\@all.a"), "{text}");
+}

@@ -1,0 +1,254 @@
+//! `weave export`: the calls of traces as files of other tools.
+
+use super::rules::read_mapping;
+use super::{DONE, otlp, traces};
+use crate::error::{Error, Result};
+use crate::trace::export::{self, Counts, Format, Selection, Weight};
+use crate::trace::{Trace, units};
+use indicatif::{ProgressBar, ProgressStyle};
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+/// Write what traces recorded in the format of another tool.
+///
+/// Calls are read one by one, so that a trace of any size is exported in little memory.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  weave export a.wtrace --to perfetto -o a.pftrace          open it in ui.perfetto.dev
+  weave export a.wtrace --to speedscope -o a.speedscope.json
+  weave export a.wtrace --to folded | flamegraph.pl > a.svg
+  weave export traces/ --to parquet -o calls.parquet        for DuckDB, Spark, pandas
+  weave export a.wtrace --to chrome -o a.json --from 2s --until 3s --min 10us
+  weave export a.wtrace --to otlp --endpoint http://localhost:4318
+  weave export weave-4711.wtrace --to otlp --follow         send as the program runs")]
+pub struct ExportArgs {
+    /// Traces, or folders in which all *.wtrace are read
+    #[arg(value_name = "TRACE", required = true)]
+    pub(super) traces: Vec<PathBuf>,
+
+    /// The format
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    to: To,
+
+    /// The file to write; - or nothing for standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(super) output: Option<PathBuf>,
+
+    /// What folded stacks count
+    #[arg(long, value_enum, default_value_t = By::Own, value_name = "WEIGHT")]
+    weight: By,
+
+    /// Only calls that run after this time since the trace's start (2s, 150ms)
+    #[arg(long, value_name = "TIME", value_parser = units::parse_duration, help_heading = "Selection")]
+    from: Option<u64>,
+
+    /// Only calls that began before this time since the trace's start
+    #[arg(long, value_name = "TIME", value_parser = units::parse_duration, help_heading = "Selection")]
+    until: Option<u64>,
+
+    /// Only calls at least this long (5ms, 250us)
+    #[arg(long, value_name = "DURATION", value_parser = units::parse_duration, help_heading = "Selection")]
+    pub(super) min: Option<u64>,
+
+    /// Only this many levels of calls
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Selection")]
+    depth: Option<u32>,
+
+    /// Only threads of this name (as --filter) or number
+    #[arg(long, value_name = "NAME|N", help_heading = "Selection")]
+    thread: Option<String>,
+
+    /// Only methods whose name contains this; a pattern with * or ? must match the whole name
+    #[arg(long, value_name = "PATTERN", help_heading = "Selection")]
+    filter: Option<String>,
+
+    /// The mapping.txt of an obfuscated program (ProGuard, R8): original names are written; may be repeated
+    #[arg(long, value_name = "FILE")]
+    pub(super) mapping: Vec<PathBuf>,
+
+    /// Further symbols maps (.wsym), for traces that lack theirs
+    #[arg(long, value_name = "FILE")]
+    pub(super) symbols: Vec<PathBuf>,
+
+    /// No progress and no summary
+    #[arg(short, long)]
+    pub(super) quiet: bool,
+
+    #[command(flatten)]
+    pub(super) otlp: otlp::OtlpArgs,
+}
+
+/// The formats.
+#[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+enum To {
+    /// Perfetto's protobuf, for ui.perfetto.dev and its trace processor
+    Perfetto,
+    /// Chrome's JSON, for chrome://tracing and Perfetto
+    Chrome,
+    /// speedscope's JSON
+    Speedscope,
+    /// Collapsed stacks, for flame graph scripts
+    Folded,
+    /// Comma-separated values, a row a call
+    Csv,
+    /// Apache Parquet, a row a call
+    Parquet,
+    /// OpenTelemetry's protocol, to a Collector
+    Otlp,
+}
+
+/// What folded stacks count.
+#[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+enum By {
+    /// Own time in nanoseconds
+    #[value(name = "self")]
+    Own,
+    /// Calls
+    Calls,
+}
+
+impl ExportArgs {
+    /// The format of a file; none where calls are sent.
+    fn format(&self) -> Option<Format> {
+        Some(match self.to {
+            To::Perfetto => Format::Perfetto,
+            To::Chrome => Format::Chrome,
+            To::Speedscope => Format::Speedscope,
+            To::Folded => Format::Folded(match self.weight {
+                By::Own => Weight::Own,
+                By::Calls => Weight::Calls,
+            }),
+            To::Csv => Format::Csv,
+            To::Parquet => Format::Parquet,
+            To::Otlp => return None,
+        })
+    }
+
+    pub(super) fn selection(&self) -> Selection {
+        Selection {
+            from: self.from,
+            until: self.until,
+            min: self.min.unwrap_or(0),
+            depth: self.depth,
+            thread: self.thread.clone(),
+            filter: self.filter.clone(),
+        }
+    }
+}
+
+/// Runs the subcommand.
+pub fn run(args: &ExportArgs) -> Result<u8> {
+    let Some(format) = args.format() else {
+        return otlp::run(args);
+    };
+    if args.otlp.is_used() {
+        return Err(Error::usage(
+            "--endpoint, --follow and what else is of OpenTelemetry go with --to otlp",
+        ));
+    }
+    let mut traces = Vec::new();
+    let files = traces::files(&args.traces)?;
+    for parts in &files {
+        traces.push(traces::open(parts, &files)?);
+    }
+    traces::add_symbols(&mut traces, &args.symbols)?;
+    let mappings = (args.mapping.iter())
+        .map(|path| read_mapping(path))
+        .collect::<Result<Vec<_>>>()?;
+    let output = args.output.as_deref();
+    let counts = match output.filter(|path| *path != Path::new("-")) {
+        None => {
+            let out = BufWriter::with_capacity(1 << 16, io::stdout());
+            match write(args, format, &traces, &mappings, Box::new(out)) {
+                // Who reads has seen enough (`weave export ... | head`).
+                Err(e) if e.kind() == io::ErrorKind::BrokenPipe => return Ok(DONE),
+                result => {
+                    result.map_err(|e| Error::io("write", Path::new("standard output"), e))?
+                }
+            }
+        }
+        Some(path) => {
+            // Written beside its place and renamed: a failure leaves the file that was there.
+            let folder = match path.parent() {
+                Some(folder) if folder != Path::new("") => folder,
+                _ => Path::new("."),
+            };
+            let mut staged = tempfile::Builder::new()
+                .prefix(".weave-export-")
+                .tempfile_in(folder)
+                .map_err(|e| Error::io("create", path, e))?;
+            let out = BufWriter::with_capacity(1 << 16, staged.as_file_mut());
+            let counts = write(args, format, &traces, &mappings, Box::new(out))
+                .map_err(|e| Error::io("write", path, e))?;
+            // The file keeps mode 0600: a trace is its owner's alone, and so is what is made of it.
+            (staged.persist(path)).map_err(|e| Error::io("write", path, e.error))?;
+            counts
+        }
+    };
+    if !args.quiet {
+        report(args, format, counts);
+    }
+    Ok(DONE)
+}
+
+fn write<'a>(
+    args: &ExportArgs,
+    format: Format,
+    traces: &'a [Trace],
+    mappings: &[crate::mapping::Mapping],
+    out: Box<dyn Write + Send + 'a>,
+) -> io::Result<Counts> {
+    let bar = match !args.quiet && io::stderr().is_terminal() {
+        true => ProgressBar::new(1_000).with_style(
+            ProgressStyle::with_template("{bar:40} {percent}% {elapsed}")
+                .unwrap_or_else(|_| ProgressStyle::default_bar()),
+        ),
+        false => ProgressBar::hidden(),
+    };
+    let mut sink = format.sink(out)?;
+    let mut sum = Counts::default();
+    let selection = args.selection();
+    for process in export::processes(traces) {
+        let before = process.number as f64;
+        let counts = export::walk(
+            &process,
+            mappings,
+            &selection,
+            &mut *sink,
+            sum.calls + 1,
+            &mut |share| {
+                bar.set_position(((before + share) * 1_000.0 / traces.len() as f64) as u64);
+            },
+        )?;
+        sum.calls += counts.calls;
+        sum.logical += counts.logical;
+        sum.logical_left_out += counts.logical_left_out;
+    }
+    sink.finish()?;
+    bar.finish_and_clear();
+    Ok(sum)
+}
+
+/// Says on standard error what was written, and what the reader should know.
+fn report(args: &ExportArgs, format: Format, counts: Counts) {
+    let mut out = io::stderr().lock();
+    let _ = writeln!(out, "{} exported", units::counted(counts.calls, "call"));
+    if counts.logical_left_out > 0 {
+        let _ = writeln!(
+            out,
+            "warning: too many logical calls at once: {} came through as pieces only",
+            units::count(counts.logical_left_out)
+        );
+    }
+    if let Some(most) = format.comfortable().filter(|&most| counts.calls > most) {
+        let _ = writeln!(
+            out,
+            "warning: viewers of this format become slow beyond {} calls: --from and --until, --min, --depth, --thread or \
+             --filter take a part",
+            units::count(most)
+        );
+    }
+    if counts.calls == 0 && (args.filter.is_some() || args.thread.is_some()) {
+        let _ = writeln!(out, "warning: nothing fits the selection");
+    }
+}

@@ -1,0 +1,90 @@
+//! `weave import`: rules from what people have for other tools.
+
+use crate::cli::{DONE, NOT_DONE, print, rules};
+use crate::error::{Error, Kind, Result};
+use crate::import::{self, Source};
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::PathBuf;
+
+/// Write rules from those that other tools have: Datadog, AspectJ, btrace, OpenTelemetry
+///
+/// What a rule cannot say is told with its line; the exit status is then 1.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  weave import aop.xml                    shows the rules
+  weave import integrations.json weave.toml
+  weave import otel.properties weave.toml its line otel.instrumentation.methods.include=..")]
+pub struct ImportArgs {
+    /// integrations.json, aop.xml, a btrace script, OpenTelemetry's settings (properties or YAML), or a list of methods my.Type[one,two]
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+
+    /// Where the rules go; - is standard output. An existing file is never overwritten
+    #[arg(value_name = "RULES", default_value = "-")]
+    output: PathBuf,
+
+    /// What the file is [default: what it looks like]
+    #[arg(long, value_enum, value_name = "SOURCE")]
+    from: Option<From>,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum From {
+    /// Datadog's integrations.json
+    Datadog,
+    /// AspectJ's aop.xml
+    Aspectj,
+    /// A script of btrace
+    Btrace,
+    /// A list of methods, or settings that have one
+    Methods,
+    /// OpenTelemetry's settings in YAML
+    OtelYaml,
+}
+
+/// Runs the subcommand.
+pub fn run(args: &ImportArgs) -> Result<u8> {
+    let shown = args.file.display().to_string();
+    let text = String::from_utf8(rules::read_bytes(&args.file)?)
+        .map_err(|e| Error::new(Kind::Malformed, format!("not UTF-8: {e}")).in_artifact(&shown))?;
+    let source = match args.from {
+        None => Source::of(&text),
+        Some(From::Datadog) => Source::Datadog,
+        Some(From::Aspectj) => Source::Aspectj,
+        Some(From::Btrace) => Source::Btrace,
+        Some(From::Methods) => Source::Methods,
+        Some(From::OtelYaml) => Source::OtelYaml,
+    };
+    let name = args.file.file_name().map(|name| name.to_string_lossy());
+    let imported = import::import(&name.unwrap_or_default(), &text, source)?;
+    for note in &imported.notes {
+        let word = if note.lost { "left out: " } else { "" };
+        eprintln!("{shown}:{}: {word}{}", note.line, note.text);
+    }
+    let lost = imported.notes.iter().filter(|note| note.lost).count();
+    if args.output.as_os_str() == "-" {
+        print(&imported.text)?;
+    } else {
+        let created = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .open(&args.output);
+        let mut file = created.map_err(|e| match e.kind() {
+            std::io::ErrorKind::AlreadyExists => Error::usage(format!(
+                "{} is there already: remove it first, or name another file",
+                args.output.display()
+            )),
+            _ => Error::io("create", &args.output, e),
+        })?;
+        file.write_all(imported.text.as_bytes())
+            .map_err(|e| Error::io("write", &args.output, e))?;
+    }
+    eprintln!(
+        "{} rule{} imported, {lost} thing{} left out",
+        imported.rules,
+        if imported.rules == 1 { "" } else { "s" },
+        if lost == 1 { "" } else { "s" }
+    );
+    Ok(if lost == 0 { DONE } else { NOT_DONE })
+}

@@ -1,0 +1,152 @@
+//! Warnings and errors for people, and for the tools that run this program.
+
+use crate::cli::show;
+use crate::error::{Error, Kind, Place};
+use crate::pipeline::{Outcome, WarningKind};
+use std::fmt::Write as _;
+
+/// How warnings and errors are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum MessageFormat {
+    /// For people, with the lines of the rules file
+    #[default]
+    Human,
+    /// A JSON object a line: severity, code, message, and file, line and column where there are any
+    Json,
+    /// As MSBuild and its IDEs read it: weave.toml(12,9): error WV0003: ..
+    Msbuild,
+}
+
+/// A rules file is wrong.
+const RULES: &str = "WV0003";
+/// `--strict`: nothing was written.
+const REFUSED: &str = "WV0008";
+/// An aspect puts a hook nowhere.
+const IDLE: &str = "WV0120";
+/// A method that matches a rule is left as it was.
+const LEFT: &str = "WV0121";
+
+/// What one line says.
+struct Message<'a> {
+    severity: &'static str,
+    code: &'static str,
+    place: Option<&'a Place>,
+    text: String,
+}
+
+impl Message<'_> {
+    fn write(&self, format: MessageFormat) -> String {
+        // Each is one line, whatever a name of the input has in it.
+        let text: String = (self.text.chars())
+            .map(|c| if c.is_control() { ' ' } else { c })
+            .collect();
+        // Packs are no files.
+        let place = self.place.filter(|place| !place.file.starts_with("pack:"));
+        let mut out = String::new();
+        if format == MessageFormat::Json {
+            let mut value = serde_json::json!({ "severity": self.severity, "code": self.code });
+            if let Some(Place { file, line, column }) = place {
+                value["file"] = file.as_str().into();
+                value["line"] = (*line).into();
+                value["column"] = (*column).into();
+            }
+            value["message"] = text.into();
+            let _ = writeln!(out, "{value}");
+            return out;
+        }
+        let _ = match place {
+            Some(Place { file, line, column }) => write!(out, "{file}({line},{column})"),
+            None => write!(out, "weave"),
+        };
+        let (severity, code) = (self.severity, self.code);
+        let separator = if place.is_some() { ":" } else { " :" };
+        let _ = writeln!(out, "{separator} {severity} {code}: {text}");
+        out
+    }
+}
+
+fn code_of_error(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Usage => "WV0001",
+        Kind::Malformed => "WV0004",
+        Kind::Unsupported => "WV0005",
+        Kind::Io => "WV0006",
+        Kind::NotDone => "WV0007",
+    }
+}
+
+fn code_of_warning(kind: WarningKind) -> &'static str {
+    match kind {
+        WarningKind::Unreadable => "WV0101",
+        WarningKind::SignatureRemoved => "WV0102",
+        WarningKind::ProfileDropped => "WV0103",
+        WarningKind::LibraryMissing => "WV0104",
+        WarningKind::NativeCodeDropped => "WV0105",
+        WarningKind::DebuggingDropped => "WV0106",
+        WarningKind::NotCopied => "WV0107",
+        WarningKind::TailCallsDropped => "WV0108",
+        WarningKind::NotWoven => "WV0109",
+        WarningKind::NotCached => "WV0110",
+        WarningKind::IdsCollide => "WV0111",
+    }
+}
+
+/// An error, as it goes to standard error.
+pub fn error(e: &Error, format: MessageFormat) -> String {
+    if format == MessageFormat::Human {
+        return format!("error: {e}\n");
+    }
+    let message = |code, place, text| Message {
+        severity: "error",
+        code,
+        place,
+        text,
+    };
+    if e.findings().is_empty() {
+        return message(code_of_error(e.kind()), None, e.to_string()).write(format);
+    }
+    (e.findings().iter())
+        .map(|f| message(RULES, Some(&f.place), f.message.clone()).write(format))
+        .collect()
+}
+
+/// All warnings of a job for tools, and why nothing was written.
+pub fn warnings(outcome: &Outcome, format: MessageFormat) -> String {
+    let mut out = String::new();
+    let mut warn = |code, place, text| {
+        let severity = "warning";
+        out += &Message {
+            severity,
+            code,
+            place,
+            text,
+        }
+        .write(format);
+    };
+    for warning in &outcome.warnings {
+        warn(code_of_warning(warning.kind), None, warning.text.clone());
+    }
+    for left in &outcome.failures {
+        let (name, _) = show::method(&left.type_name, &left.method);
+        let text = format!(
+            "{}: {name} is left as it was: {}",
+            left.artifact, left.reason
+        );
+        warn(LEFT, None, text);
+    }
+    for idle in &outcome.idle {
+        warn(IDLE, Some(&idle.place), show::idle(idle));
+    }
+    if outcome.refused {
+        let text = "not everything could be woven (--strict): nothing was written".to_owned();
+        let (severity, code, place) = ("error", REFUSED, None);
+        out += &Message {
+            severity,
+            code,
+            place,
+            text,
+        }
+        .write(format);
+    }
+    out
+}

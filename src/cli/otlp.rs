@@ -1,0 +1,390 @@
+//! `weave export --to otlp`: the calls of traces to an OpenTelemetry Collector, at rest or while they are recorded.
+
+use super::export::ExportArgs;
+use super::rules::read_mapping;
+use super::{DONE, NOT_DONE, traces};
+use crate::error::{Error, Kind, Result};
+use crate::trace::Trace;
+use crate::trace::export::Selection;
+use crate::trace::export::otlp::{self, Batch, Config, Options, Protocol, Sender, Sent};
+use crate::trace::tail::{Role, Tail};
+use crate::trace::units::{count, counted, parse_duration, parse_size};
+use indicatif::ProgressBar;
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// Calls shorter than this are no spans by default: one millisecond.
+const MIN: u64 = 1_000_000;
+/// Levels of calls that are spans by default.
+const DEPTH: u32 = 16;
+/// Spans that make no whole request wait so long for more.
+const LINGER: Duration = Duration::from_secs(1);
+/// Pauses between two looks at a trace.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(64));
+/// The pause where nobody waits for what is read.
+const NEWS: Duration = Duration::from_millis(20);
+/// Spans that make a request.
+const BATCH: usize = 512;
+
+/// What goes with `--to otlp`.
+#[derive(clap::Args, Debug)]
+#[command(next_help_heading = "OpenTelemetry (--to otlp)")]
+pub struct OtlpArgs {
+    /// The Collector [default: OTEL_EXPORTER_OTLP_ENDPOINT, or http://localhost:4318, of gRPC http://localhost:4317]
+    #[arg(long, value_name = "URL")]
+    endpoint: Option<String>,
+
+    /// How requests travel [default: OTEL_EXPORTER_OTLP_PROTOCOL, or http/protobuf]
+    #[arg(long, value_enum, value_name = "PROTOCOL")]
+    protocol: Option<By>,
+
+    /// A header for each request, such as a key; may be repeated (also OTEL_EXPORTER_OTLP_HEADERS)
+    #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
+    header: Vec<(String, String)>,
+
+    /// What is sent
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "SIGNALS", default_values_t = [What::Traces, What::Metrics])]
+    signals: Vec<What>,
+
+    /// service.name [default: OTEL_SERVICE_NAME, or unknown_service and the program]
+    #[arg(long, value_name = "NAME")]
+    service: Option<String>,
+
+    /// Send while the program runs, until it ends; takes one trace or process id
+    #[arg(long)]
+    follow: bool,
+
+    /// Bytes of requests that wait while the Collector is down
+    #[arg(long, value_name = "SIZE", default_value = "64m", value_parser = parse_size)]
+    buffer: u64,
+
+    /// How long to try when the Collector does not answer; with --follow, after the program has ended
+    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = parse_duration)]
+    patience: u64,
+
+    /// With --follow, how often metrics are sent [default: OTEL_METRIC_EXPORT_INTERVAL, or 60s]
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    interval: Option<u64>,
+}
+
+#[derive(clap::ValueEnum, Clone, Copy, Debug)]
+enum By {
+    /// HTTP/1.1 with protobuf
+    #[value(name = "http/protobuf", alias = "http")]
+    Http,
+    /// gRPC
+    Grpc,
+}
+
+#[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+enum What {
+    /// Spans
+    Traces,
+    /// Calls, errors and durations of each method
+    Metrics,
+    /// Exceptions as log records
+    Logs,
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
+}
+
+fn environment(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+impl OtlpArgs {
+    /// Whether something is asked for that only makes sense with `--to otlp`.
+    pub fn is_used(&self) -> bool {
+        self.endpoint.is_some()
+            || self.protocol.is_some()
+            || !self.header.is_empty()
+            || self.service.is_some()
+            || self.follow
+            || self.interval.is_some()
+    }
+
+    fn config(&self) -> Result<Config> {
+        let protocol = self.protocol.map(|by| match by {
+            By::Http => Protocol::Http,
+            By::Grpc => Protocol::Grpc,
+        });
+        let endpoint = self.endpoint.as_deref();
+        Config::new(endpoint, protocol, &self.header, self.buffer, &environment)
+    }
+
+    fn interval(&self) -> Result<Duration> {
+        let ms = match environment("OTEL_METRIC_EXPORT_INTERVAL") {
+            None => 60_000,
+            Some(ms) => (ms.parse()).map_err(|_| {
+                Error::usage(format!(
+                    "OTEL_METRIC_EXPORT_INTERVAL: {ms} is not a number of milliseconds"
+                ))
+            })?,
+        };
+        Ok(self
+            .interval
+            .map_or(Duration::from_millis(ms), Duration::from_nanos))
+    }
+
+    fn options(&self, mut selection: Selection, min: Option<u64>) -> Result<Options> {
+        selection.min = min.unwrap_or(MIN);
+        selection.depth = selection.depth.or(Some(DEPTH));
+        let mut resource = match environment("OTEL_RESOURCE_ATTRIBUTES") {
+            None => Vec::new(),
+            Some(list) => otlp::pairs(&list)
+                .map_err(|e| Error::usage(format!("OTEL_RESOURCE_ATTRIBUTES: {e}")))?,
+        };
+        if let Some(service) = self
+            .service
+            .clone()
+            .or_else(|| environment("OTEL_SERVICE_NAME"))
+        {
+            resource.push(("service.name".to_owned(), service));
+        }
+        // How the conventions let exceptions move from events of spans to log records.
+        let opted = environment("OTEL_SEMCONV_EXCEPTION_SIGNAL_OPT_IN").unwrap_or_default();
+        let opted = |value: &str| opted.split(',').any(|one| one.trim() == value);
+        Ok(Options {
+            selection,
+            spans: self.signals.contains(&What::Traces),
+            metrics: self.signals.contains(&What::Metrics),
+            events: !opted("logs") || opted("logs/dup"),
+            logs: self.signals.contains(&What::Logs) || opted("logs") || opted("logs/dup"),
+            resource,
+        })
+    }
+}
+
+/// Runs the subcommand.
+pub fn run(args: &ExportArgs) -> Result<u8> {
+    if args.output.is_some() {
+        return Err(Error::usage(
+            "--to otlp sends to --endpoint and writes no file",
+        ));
+    }
+    let sender = Sender::new(args.otlp.config()?)?;
+    let options = args.otlp.options(args.selection(), args.min)?;
+    let stop = Arc::new(AtomicU32::new(0));
+    let asked = Arc::clone(&stop);
+    ctrlc::set_handler(move || {
+        asked.fetch_add(1, Ordering::Relaxed);
+    })
+    .map_err(|e| Error::new(Kind::Io, format!("cannot wait for signals: {e}")))?;
+    let job = Job {
+        args,
+        sender,
+        patience: Duration::from_nanos(args.otlp.patience),
+        stop: &stop,
+    };
+    match args.otlp.follow {
+        true => job.follow(options),
+        false => job.whole(&options),
+    }
+}
+
+struct Job<'a> {
+    args: &'a ExportArgs,
+    sender: Sender,
+    patience: Duration,
+    /// How often the user asked to stop.
+    stop: &'a AtomicU32,
+}
+
+impl Job<'_> {
+    fn stops(&self) -> u32 {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    fn tell(&self) {
+        for what in self.sender.news() {
+            let _ = writeln!(io::stderr(), "weave: {what}");
+        }
+    }
+
+    fn mappings(&self) -> Result<Vec<crate::mapping::Mapping>> {
+        self.args
+            .mapping
+            .iter()
+            .map(|path| read_mapping(path))
+            .collect()
+    }
+
+    /// Waits for room, and puts a request into the queue; false if the Collector has been silent for too long.
+    fn wait_and_push(&self, batch: Batch) -> bool {
+        while !self.sender.has_room(&batch) {
+            if self.stops() > 0 || self.sender.silence() > self.patience {
+                return false;
+            }
+            self.sender.run(PAUSES.0);
+            self.tell();
+        }
+        self.sender.push(batch);
+        true
+    }
+
+    fn whole(self, options: &Options) -> Result<u8> {
+        let files = traces::files(&self.args.traces)?;
+        let mut all: Vec<Trace> = Vec::new();
+        for parts in &files {
+            all.push(traces::open(parts, &files)?);
+        }
+        traces::add_symbols(&mut all, &self.args.symbols)?;
+        let bar = match !self.args.quiet && io::stderr().is_terminal() {
+            true => ProgressBar::new(1_000),
+            false => ProgressBar::hidden(),
+        };
+        for (number, trace) in all.iter().enumerate() {
+            let mut session = otlp::session(trace.header(), options.clone(), self.mappings()?);
+            let share = |part: f64| (number as f64 + part) * 1_000.0 / all.len() as f64;
+            let done = session.whole(trace, &mut |batch| self.wait_and_push(batch), &mut |part| {
+                bar.set_position(share(part) as u64);
+            });
+            if !done {
+                break;
+            }
+        }
+        bar.finish_and_clear();
+        self.end()
+    }
+
+    fn follow(self, options: Options) -> Result<u8> {
+        let [arg] = &self.args.traces[..] else {
+            return Err(Error::usage("--follow takes one trace, or one process id"));
+        };
+        let path: PathBuf = traces::live(arg)?;
+        let interval = self.args.otlp.interval()?;
+        let mut tail = Tail::open(&path, Role::Consumer)?;
+        for map in &self.args.symbols {
+            let bytes = std::fs::read(map).map_err(|e| Error::io("read", map, e))?;
+            tail.add_symbols(&bytes)
+                .map_err(|e| e.in_artifact(map.display().to_string()))?;
+        }
+        let mut session = otlp::session(tail.header(), options, self.mappings()?);
+        // The program goes on, whatever the Collector does: what finds no room is counted.
+        let mut push = |batch| {
+            self.sender.push(batch);
+            true
+        };
+        let (mut sent, mut measured) = (Instant::now(), Instant::now());
+        let mut pause = PAUSES.0;
+        while self.stops() == 0 && !tail.is_done() {
+            let turn = tail.turn(&mut session)?;
+            let lingered = sent.elapsed() >= LINGER;
+            session.drain(if lingered { 1 } else { BATCH }, &mut push);
+            if lingered {
+                sent = Instant::now();
+            }
+            if measured.elapsed() >= interval {
+                measured = Instant::now();
+                session.measure(tail.end(), &mut push);
+            }
+            pause = match (turn.more, turn.news) {
+                (true, _) => Duration::ZERO,
+                // Somebody may wait for chunks.
+                (_, true) if tail.consumes() => PAUSES.0,
+                (_, true) => NEWS,
+                _ => (pause * 2).clamp(PAUSES.0, PAUSES.1),
+            };
+            self.sender.run(pause);
+            self.tell();
+        }
+        if tail.is_done() {
+            session.finish(tail.end(), &mut push);
+        } else {
+            session.drain(1, &mut push);
+            session.measure(tail.end(), &mut push);
+        }
+        if !self.args.quiet {
+            let (read, lost) = (counted(tail.records(), "record"), count(tail.header().lost));
+            let _ = writeln!(io::stderr(), "{read} read, {lost} lost");
+        }
+        if tail.overtaken() > 0 {
+            let lost = counted(tail.overtaken(), "segment");
+            let _ = writeln!(
+                io::stderr(),
+                "weave: {lost} overwritten before they were read"
+            );
+        }
+        tail.close()?;
+        self.end()
+    }
+
+    /// Waits until all is sent, or nobody answers any more.
+    fn end(self) -> Result<u8> {
+        let (asked, begun) = (self.stops(), Instant::now());
+        while !self.sender.is_idle()
+            && self.stops() == asked
+            && self.sender.silence().min(begun.elapsed()) < self.patience
+        {
+            self.sender.run(PAUSES.0);
+            self.tell();
+        }
+        let Job { args, sender, .. } = self;
+        let Sent {
+            requests,
+            spans,
+            rejected,
+            dropped,
+            unsent,
+            ..
+        } = sender.stop();
+        let mut out = io::stderr().lock();
+        if !args.quiet {
+            let (spans, requests) = (counted(spans, "span"), counted(requests, "request"));
+            let _ = writeln!(out, "{spans} exported, {requests} answered");
+        }
+        for (number, why) in [
+            (rejected, "rejected by the Collector"),
+            (
+                dropped,
+                "dropped: no room while the Collector did not answer (--buffer)",
+            ),
+            (unsent, "not sent: the Collector does not answer"),
+        ] {
+            if number > 0 {
+                let _ = writeln!(out, "weave: {} {why}", counted(number, "item"));
+            }
+        }
+        Ok(match rejected + dropped + unsent {
+            0 => DONE,
+            _ => NOT_DONE,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::export::otlp::Signal;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        otlp: OtlpArgs,
+    }
+
+    #[test]
+    fn an_endpoint_is_the_base_of_all_signals() {
+        let line = Line::parse_from(["x", "--endpoint", "http://there:4318/"]);
+        let config = line.otlp.config().unwrap();
+        assert_eq!(
+            config.target(Signal::Metrics).uri(),
+            "http://there:4318/v1/metrics"
+        );
+        let line = Line::parse_from(["x", "--protocol", "grpc", "--endpoint", "http://there:1"]);
+        let config = line.otlp.config().unwrap();
+        let uri = config.target(Signal::Traces).uri();
+        assert_eq!(
+            uri,
+            "http://there:1/opentelemetry.proto.collector.trace.v1.TraceService/Export"
+        );
+        assert!(line.otlp.is_used());
+    }
+}

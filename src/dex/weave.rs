@@ -1,0 +1,491 @@
+//! From a plan to a new dex file, with the outcome of each method.
+
+use crate::aspect::advice::{Advice, Reason};
+use crate::aspect::plan::{Plan, Planned, Skipped};
+use crate::aspect::woven::WovenType;
+use crate::bytes::mutf8;
+use crate::dex::bodies::Bodies;
+pub use crate::dex::bodies::inputs::Run;
+use crate::dex::bodies::inputs::{
+    CHUNK, DEBUG_INFO, Facts, Inputs, Limits, Member, Outcome, Present,
+};
+use crate::dex::format::class::{Budget, ClassDef, Members};
+use crate::dex::format::descriptors::Descriptors;
+use crate::dex::format::file::{Dex, File, NO_INDEX};
+use crate::dex::format::order;
+use crate::dex::format::remap::Remap;
+use crate::dex::hooks::android_trace::{self, Names};
+use crate::dex::hooks::near::{self, Near};
+use crate::dex::hooks::{HOOKS, THROWABLE};
+use crate::dex::ids::class_checksums;
+use crate::dex::ids::{self, Added, Ids, Wanted};
+use crate::dex::lower::Hooks;
+use crate::dex::write::file as new_file;
+use crate::error::{Error, Result};
+use std::sync::atomic::AtomicUsize;
+
+/// Reusable buffers for [`weave`].
+pub struct Scratch {
+    bodies: Bodies,
+    members: Vec<Member>,
+    /// One for each planned method.
+    outcomes: Vec<Outcome>,
+    /// See [`Limits::chunk`].
+    chunk: usize,
+    /// How many times a file's size the debug info of its woven methods may be.
+    debug_info: usize,
+    /// From how many methods on a dex gets hooks of its own.
+    near: usize,
+}
+
+impl Default for Scratch {
+    fn default() -> Scratch {
+        Scratch {
+            bodies: Bodies::default(),
+            members: Vec::new(),
+            outcomes: Vec::new(),
+            chunk: CHUNK,
+            debug_info: DEBUG_INFO,
+            near: near::LEAST,
+        }
+    }
+}
+
+impl Scratch {
+    /// From how many methods on a dex gets hooks of its own, which take ids of 16 bits. Not 256, for tests with small
+    /// files.
+    #[must_use]
+    pub fn near_from(self, methods: usize) -> Scratch {
+        Scratch {
+            near: methods,
+            ..self
+        }
+    }
+}
+
+/// A woven dex file.
+#[derive(Default)]
+pub struct Woven {
+    /// The new file; `None` where nothing could be woven.
+    pub bytes: Option<Vec<u8>>,
+    /// The types with planned methods, in the order of the file.
+    pub types: Vec<WovenType>,
+}
+
+/// Runs tasks on this thread.
+pub fn one_by_one(count: usize, task: &(dyn Fn(usize) + Sync)) {
+    (0..count).for_each(task);
+}
+
+/// Weaves the planned methods of a dex file. `run` may use many threads; the result does not depend on it.
+pub fn weave(dex: &Dex<'_>, plan: &Plan, scratch: &mut Scratch, run: Run<'_>) -> Result<Woven> {
+    let mut woven = Woven::default();
+    if plan.methods.is_empty() {
+        return Ok(woven);
+    }
+    let mut out = Vec::new();
+    let mut starts = Vec::with_capacity(dex.files.len());
+    let mut planned = &plan.methods[..];
+    let mut first_type = 0;
+    for file in &dex.files {
+        let next_type = first_type + file.classes.len() as u32;
+        let (ours, rest) = planned.split_at(planned.partition_point(|p| p.ty < next_type));
+        planned = rest;
+        let file_plan = FilePlan {
+            planned: ours,
+            first_type,
+        };
+        first_type = next_type;
+        let ids = weave_bodies(file, file_plan, scratch, &mut woven.types, run)?;
+        let ids = match ids {
+            Some(ids) => ids,
+            // Nothing changes here, but a dex before it in its container grows.
+            None if dex.files.len() > 1 => {
+                let ids = Ids::none(file);
+                scratch.copy_all(file, &ids, run)?;
+                ids
+            }
+            None => continue,
+        };
+        out.resize(out.len().next_multiple_of(4), 0);
+        starts.push(out.len());
+        new_file::write(file, &ids, &mut scratch.bodies, &mut out)?;
+    }
+    if !planned.is_empty() {
+        return Err(Error::usage("the plan is of another dex file"));
+    }
+    if woven.types.iter().any(|ty| ty.methods().len() > 0) {
+        new_file::seal(&mut out, &starts);
+        let last = dex.files.last().map_or(&[][..], |file| file.bytes);
+        out.extend_from_slice(&dex.bytes[last.len()..]);
+        woven.bytes = Some(out);
+    }
+    Ok(woven)
+}
+
+/// The plan of one dex.
+#[derive(Clone, Copy, Default)]
+struct FilePlan<'p> {
+    planned: &'p [Planned],
+    /// The number of its first type in the whole file.
+    first_type: u32,
+}
+
+/// Makes the new bodies of a dex in `scratch`, and records the outcome of each planned method. Returns the new ids, or
+/// nothing where no method could be woven.
+fn weave_bodies(
+    file: &File<'_>,
+    plan: FilePlan<'_>,
+    scratch: &mut Scratch,
+    types: &mut Vec<WovenType>,
+    run: Run<'_>,
+) -> Result<Option<Ids>> {
+    if plan.planned.is_empty() {
+        return Ok(None);
+    }
+    // Look-ups in unsorted tables would miss rows, such as hooks of an earlier weave.
+    order::check(file)?;
+    scratch.gather(file, plan)?;
+    let names = scratch.section_names(file, plan.planned)?;
+    let added = match add_hooks(file, plan.planned, &names, scratch.near)? {
+        Some((added, hooks)) => {
+            let mut sections = Vec::new();
+            if !names.is_empty() {
+                sections.resize(plan.planned.len(), NO_INDEX);
+                let with = (plan.planned.iter().zip(&mut sections))
+                    .filter(|(planned, _)| planned.advice.has(Advice::SECTION));
+                for ((_, section), &name) in with.zip(&added.strings) {
+                    *section = name;
+                }
+            }
+            scratch.build(file, &added.ids.remap, plan.planned, hooks, &sections, run)?;
+            Some(added)
+        }
+        None => {
+            for outcome in &mut scratch.outcomes {
+                outcome.left = Some(Reason::PoolFull);
+            }
+            None
+        }
+    };
+    let any = list_types(file, plan, scratch, types)?;
+    let Some(mut ids) = added.map(|added| added.ids).filter(|_| any) else {
+        return Ok(None);
+    };
+    ids.changed = class_checksums::without(file, &ids)?;
+    Ok(Some(ids))
+}
+
+/// Adds the hooks that the planned methods need, and the names of their sections, to a dex's tables. `None` where a
+/// table has no room.
+fn add_hooks(
+    file: &File<'_>,
+    planned: &[Planned],
+    names: &[Vec<u8>],
+    near: usize,
+) -> Result<Option<(Added, Hooks)>> {
+    const BOTH: Advice = Advice::EXIT.with(Advice::EXCEPTION);
+    let hook = |name: &'static [u8], parameters| Wanted {
+        class: HOOKS,
+        name,
+        parameters,
+        returns: b"V",
+    };
+    let hooks = [
+        (Advice::ENTER, hook(b"enter", &[b"I"])),
+        (Advice::EXIT, hook(b"exit", &[b"I"])),
+        (Advice::EXCEPTION, hook(b"error", &[THROWABLE, b"I"])),
+        (Advice::SECTION, android_trace::BEGIN),
+        (Advice::SECTION, android_trace::END),
+        // Optional: the hooks above do the same.
+        (BOTH, hook(b"leave", &[THROWABLE, b"I"])),
+        (Advice::ALL, hook(b"leaf", &[b"I"])),
+    ];
+    const NEEDED: usize = 5;
+    let advice = (planned.iter()).fold(Advice::default(), |all, p| all.with(p.advice));
+    let near = Near::choose(file, planned, near)?;
+    let mut base = 0;
+    let mut found = None;
+    if let Some(near) = near {
+        found = near.add(file, &hooks, advice, names)?;
+        base = if found.is_some() { near.base } else { 0 };
+    }
+    if found.is_none() {
+        let is_used = |&i: &usize| match hooks[i].0 {
+            BOTH => (planned.iter()).any(|p| p.advice.has(BOTH) && !p.advice.has(Advice::SECTION)),
+            Advice::ALL => planned.iter().any(|p| p.advice == Advice::ALL),
+            when => advice.has(when),
+        };
+        let mut places: Vec<usize> = (0..hooks.len()).filter(is_used).collect();
+        let added = loop {
+            let wanted: Vec<Wanted<'_>> = places.iter().map(|&i| hooks[i].1).collect();
+            let added = ids::add(file, &wanted, names)?;
+            if added.is_some() || places.pop_if(|place| *place >= NEEDED).is_none() {
+                break added;
+            }
+        };
+        found = added.map(|added| (added, places));
+    }
+    Ok(found.map(|(added, places)| {
+        let mut indices = [None; 7];
+        for (place, &index) in places.into_iter().zip(&added.methods) {
+            indices[place] = Some(index);
+        }
+        let index = |place: usize| indices[place].unwrap_or(0);
+        let hooks = Hooks {
+            enter: index(0),
+            exit: index(1),
+            error: index(2),
+            begin: index(3),
+            end: index(4),
+            leave: indices[5],
+            leaf: indices[6],
+            base,
+        };
+        (added, hooks)
+    }))
+}
+
+/// Lists the types with planned methods; returns whether any method was woven.
+fn list_types(
+    file: &File<'_>,
+    plan: FilePlan<'_>,
+    scratch: &Scratch,
+    types: &mut Vec<WovenType>,
+) -> Result<bool> {
+    let mut any = false;
+    let mut descriptors = Descriptors::new(file);
+    let mut outcomes = scratch.outcomes.iter();
+    for of_type in plan.planned.chunk_by(|a, b| a.ty == b.ty) {
+        let number = of_type[0].ty;
+        let class = ClassDef::read(&file.classes[(number - plan.first_type) as usize]);
+        let name = file.type_name(class.ty)?;
+        let source = mutf8(class.file(file)?);
+        let mut ty = WovenType::new(number, &name, &source, of_type.len());
+        for (planned, outcome) in of_type.iter().zip(&mut outcomes) {
+            let member = scratch.members[outcome.member as usize];
+            let (_, proto, name) = file.method(member.id)?;
+            let name = mutf8(file.string(name)?);
+            let descriptor = descriptors.of(proto)?;
+            match outcome.left {
+                Some(reason) => ty.left.push(Skipped {
+                    ty: number,
+                    index: planned.index,
+                    method: format!("{name}{descriptor}"),
+                    reason,
+                }),
+                None => {
+                    any = true;
+                    ty.add(planned.id, outcome.line, &name, |text| {
+                        text.push_str(descriptor);
+                    });
+                }
+            }
+        }
+        types.push(ty);
+    }
+    Ok(any)
+}
+
+impl Scratch {
+    /// Lists all methods that the classes define, and which of them are planned.
+    fn gather(&mut self, file: &File<'_>, plan: FilePlan<'_>) -> Result<()> {
+        let mut budget = Budget::new(file, "class data items");
+        self.members.clear();
+        self.outcomes.clear();
+        let mut planned = plan.planned.iter().enumerate().peekable();
+        for (ty, row) in (plan.first_type..).zip(file.classes) {
+            let class = ClassDef::read(row);
+            if class.data == 0 {
+                continue;
+            }
+            let mut members = Members::read(file, class.data)?;
+            let mut index = 0;
+            while let Some(method) = members.next()? {
+                let found = planned.next_if(|(_, p)| (p.ty, p.index) == (ty, index));
+                if found.is_some() {
+                    self.outcomes.push(Outcome {
+                        member: self.members.len() as u32,
+                        ..Outcome::default()
+                    });
+                }
+                self.members.push(Member {
+                    id: method.id,
+                    access: method.access,
+                    code: method.code,
+                    planned: found.map_or(NO_INDEX, |(number, _)| number as u32),
+                });
+                index += 1;
+            }
+            budget.spend(members.start, members.len())?;
+        }
+        match planned.next() {
+            None => Ok(()),
+            Some(_) => Err(Error::usage("the plan is of another dex file")),
+        }
+    }
+
+    /// The names of planned methods' sections, for those that get one.
+    fn section_names(&self, file: &File<'_>, planned: &[Planned]) -> Result<Vec<Vec<u8>>> {
+        let mut names = Names::default();
+        (planned.iter().zip(&self.outcomes))
+            .filter(|(planned, _)| planned.advice.has(Advice::SECTION))
+            .map(|(_, outcome)| names.of(file, self.members[outcome.member as usize].id))
+            .collect()
+    }
+
+    /// Copies all bodies with new indices.
+    pub(crate) fn copy_all(&mut self, file: &File<'_>, ids: &Ids, run: Run<'_>) -> Result<()> {
+        self.gather(file, FilePlan::default())?;
+        self.build(file, &ids.remap, &[], Hooks::default(), &[], run)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn bodies(&mut self) -> &mut Bodies {
+        &mut self.bodies
+    }
+
+    fn build(
+        &mut self,
+        file: &File<'_>,
+        remap: &Remap,
+        planned: &[Planned],
+        hooks: Hooks,
+        sections: &[u32],
+        run: Run<'_>,
+    ) -> Result<()> {
+        // Indices keep their order.
+        let begin = remap.methods.binary_search(&hooks.begin).ok();
+        let inputs = Inputs {
+            file,
+            remap,
+            members: &self.members,
+            planned,
+            sections,
+            hooks,
+            present: Present {
+                hooks: near::known(file)?,
+                begin: begin.map(|old| old as u32),
+            },
+            facts: match planned {
+                [] => Facts::default(),
+                _ => Facts::read(file)?,
+            },
+            limits: Limits {
+                chunk: self.chunk,
+                debug_info: AtomicUsize::new(self.debug_info * file.bytes.len()),
+            },
+        };
+        self.bodies.build(&inputs, &mut self.outcomes, run)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::aspect::everything::everything;
+    use crate::aspect::joinpoint::Method;
+    use crate::dex::format::code_item::Code;
+    use crate::dex::format::opcodes::op;
+    use crate::dex::{bodies::debug_info, format::insn};
+
+    /// Plans seven of eight methods.
+    fn plan(dex: &Dex<'_>) -> Plan {
+        let id = |ty, index, _: &Method<'_>| (index % 8 != 7).then_some((ty + 1) << 8 | index);
+        everything(Advice::ALL, id, |v| crate::dex::scan(dex, v).unwrap())
+    }
+
+    /// Runs tasks last one first, each on a thread of its own.
+    fn backwards(count: usize, task: &(dyn Fn(usize) + Sync)) {
+        for i in (0..count).rev() {
+            std::thread::scope(|scope| {
+                scope.spawn(|| task(i));
+            });
+        }
+    }
+
+    #[test]
+    fn debug_info_out_of_proportion_is_refused() {
+        let dex = Dex::parse(include_bytes!("../../tests/dex/everything.dex")).unwrap();
+        let plan = plan(&dex);
+        let mut scratch = Scratch {
+            debug_info: 0,
+            chunk: 1,
+            ..Scratch::default()
+        };
+        let told = weave(&dex, &plan, &mut scratch, &one_by_one)
+            .err()
+            .unwrap()
+            .to_string();
+        assert!(told.starts_with("methods share debug info"), "{told}");
+        let again = weave(&dex, &plan, &mut scratch, &backwards);
+        assert_eq!(again.err().unwrap().to_string(), told);
+    }
+
+    /// The code of all methods, in the order of the class data.
+    fn codes<'a>(dex: &Dex<'a>) -> Vec<Code<'a>> {
+        let file = &dex.files[0];
+        let mut codes = vec![];
+        for row in file.classes {
+            let class = ClassDef::read(row);
+            if class.data != 0 {
+                let mut members = Members::read(file, class.data).unwrap();
+                while let Some(method) = members.next().unwrap() {
+                    if method.code != 0 {
+                        codes.push(Code::read(file.bytes, method.code as usize).unwrap());
+                    }
+                }
+            }
+        }
+        codes
+    }
+
+    #[test]
+    fn woven_methods_without_debug_info_tell_their_old_pcs() {
+        let bytes = include_bytes!("../../tests/dex/verify.dex");
+        let dex = Dex::parse(bytes).unwrap();
+        let plan = plan(&dex);
+        let new = weave(&dex, &plan, &mut Scratch::default(), &one_by_one).unwrap();
+        let new = new.bytes.unwrap();
+        let woven = Dex::parse(&new).unwrap();
+        let mut told = 0;
+        for (old, code) in codes(&dex).iter().zip(codes(&woven)) {
+            if old.debug_info != 0 || code.debug_info == 0 {
+                continue;
+            }
+            for (pc, line) in debug_info::tests::lines(&new[code.debug_info as usize..]) {
+                let at = |code: &Code<'_>, pc| insn::at(code.insns, pc).unwrap().opcode;
+                let same = at(&code, pc) == at(old, line);
+                // Where the body begins lies the enter hook.
+                let hook = pc == 0 || matches!(at(&code, pc), op::CONST | op::INVOKE_STATIC);
+                assert!(same || hook, "{pc} {line}");
+                told += u32::from(same);
+            }
+        }
+        assert!(told > 10, "{told}");
+    }
+
+    #[test]
+    fn chunks_of_any_size_make_the_same_file() {
+        for bytes in [
+            &include_bytes!("../../tests/dex/everything.dex")[..],
+            include_bytes!("../../tests/dex/verify.dex"),
+            include_bytes!("../../runtime/java/weave-runtime.dex"),
+        ] {
+            let dex = Dex::parse(bytes).unwrap();
+            let plan = plan(&dex);
+            let mut scratch = Scratch::default();
+            let whole = weave(&dex, &plan, &mut scratch, &one_by_one).unwrap();
+            for chunk in [1, 100, 1000] {
+                scratch.chunk = chunk;
+                let parts = weave(&dex, &plan, &mut scratch, &backwards).unwrap();
+                assert!(parts.bytes == whole.bytes, "{chunk}");
+                let lines = |woven: &Woven| -> Vec<u32> {
+                    let all = woven.types.iter().flat_map(WovenType::methods);
+                    all.map(|m| m.line).collect()
+                };
+                assert_eq!(lines(&parts), lines(&whole));
+            }
+        }
+    }
+}

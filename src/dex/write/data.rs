@@ -1,0 +1,342 @@
+//! The data sections that hold neither code nor text: type lists, annotations, arrays of values.
+//!
+//! Each is gathered from what refers to it, laid out from 0, and written once its place is known.
+
+use crate::bytes::{Cursor, u32_at};
+use crate::dex::format::class::ClassDef;
+use crate::dex::format::file::File;
+use crate::dex::format::remap::new_index;
+use crate::dex::ids::Ids;
+use crate::dex::write::values;
+use crate::error::{Error, Result};
+
+/// The items of one section: old offsets, and new ones from the section's start.
+#[derive(Default)]
+pub(crate) struct Items {
+    what: &'static str,
+    old: Vec<u32>,
+    new: Vec<u32>,
+    /// Bytes of all of them.
+    pub size: usize,
+}
+
+impl Items {
+    fn gather(what: &'static str, mut offsets: Vec<u32>) -> Items {
+        offsets.sort_unstable();
+        offsets.dedup();
+        if offsets.first() == Some(&0) {
+            offsets.remove(0);
+        }
+        Items {
+            what,
+            new: Vec::with_capacity(offsets.len()),
+            old: offsets,
+            size: 0,
+        }
+    }
+
+    /// Lays the items out; `read` returns the end of each and its new size. Items may not overlap: they could make the
+    /// output grow without limit.
+    fn lay_out(
+        mut self,
+        align: usize,
+        mut read: impl FnMut(usize) -> Result<(usize, usize)>,
+    ) -> Result<Items> {
+        let mut last_end = 0;
+        for &old in &self.old {
+            let at = old as usize;
+            if at < last_end {
+                return Err(Error::malformed(at, format!("{} overlap", self.what)));
+            }
+            let (end, len) = read(at)?;
+            last_end = end;
+            let new = self.size.next_multiple_of(align);
+            self.new.push(new as u32);
+            self.size = new + len;
+        }
+        Ok(self)
+    }
+
+    pub fn len(&self) -> usize {
+        self.old.len()
+    }
+
+    /// The new offset of an item when the section starts at `base`; 0 stays 0. `hint` keeps the place of the last item,
+    /// since most come in order.
+    #[inline]
+    pub fn get(&self, old: u32, base: u32, hint: &mut usize) -> u32 {
+        if old == 0 {
+            return 0;
+        }
+        let next = *hint + 1;
+        let found = if self.old.get(next) == Some(&old) {
+            next
+        } else if self.old.get(*hint) == Some(&old) {
+            *hint
+        } else {
+            self.old
+                .binary_search(&old)
+                .expect("what is referred to was gathered")
+        };
+        *hint = found;
+        base + self.new[found]
+    }
+
+    fn each(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        let old = self.old.iter().map(|&old| old as usize);
+        old.zip(self.new.iter().map(|&new| new as usize))
+    }
+}
+
+/// All of these sections.
+pub(crate) struct Data {
+    pub type_lists: Items,
+    /// Where the lists of new protos lie, from the section's start.
+    pub new_type_lists: Vec<Option<u32>>,
+    pub directories: Items,
+    pub ref_lists: Items,
+    pub sets: Items,
+    pub annotations: Items,
+    pub annotation_bytes: Vec<u8>,
+    pub arrays: Items,
+    pub array_bytes: Vec<u8>,
+}
+
+/// Where sections start, for those that are referred to from [`Data`].
+#[derive(Clone, Copy)]
+pub(crate) struct Bases {
+    pub ref_lists: u32,
+    pub sets: u32,
+    pub annotations: u32,
+}
+
+/// Length of an item that is a count and so many rows.
+fn counted(file: &File<'_>, at: usize, row: usize) -> Result<usize> {
+    let mut cursor = Cursor::at(file.bytes, at);
+    let rows = (cursor.le_u32()? as usize).saturating_mul(row);
+    cursor.take(rows)?;
+    Ok(4 + rows)
+}
+
+/// The rows of an item that is a count and so many offsets.
+fn offsets<'a>(file: &File<'a>, at: usize) -> Result<&'a [[u8; 4]]> {
+    let mut cursor = Cursor::at(file.bytes, at);
+    let count = cursor.le_u32()? as usize;
+    Ok(cursor.take(count.saturating_mul(4))?.as_chunks().0)
+}
+
+/// An `annotations_directory_item`: the class's set, then rows of index and offset.
+struct Directory<'a> {
+    class: u32,
+    /// Fields and methods, whose rows lead to sets, and methods whose rows lead to lists of sets.
+    counts: [usize; 3],
+    rows: &'a [[u8; 8]],
+}
+
+impl<'a> Directory<'a> {
+    fn read(file: &File<'a>, at: usize) -> Result<Directory<'a>> {
+        let mut cursor = Cursor::at(file.bytes, at);
+        let class = cursor.le_u32()?;
+        let mut counts = [0; 3];
+        for count in &mut counts {
+            *count = cursor.le_u32()? as usize;
+        }
+        let all = counts.iter().sum::<usize>();
+        let rows = cursor.take(all.saturating_mul(8))?.as_chunks().0;
+        Ok(Directory {
+            class,
+            counts,
+            rows,
+        })
+    }
+
+    fn len(&self) -> usize {
+        16 + 8 * self.rows.len()
+    }
+
+    /// How many rows lead to sets.
+    fn with_sets(&self) -> usize {
+        self.counts[0] + self.counts[1]
+    }
+}
+
+impl Data {
+    /// Finds and lays out everything that the id tables and class definitions lead to.
+    pub fn gather(file: &File<'_>, ids: &Ids) -> Result<Data> {
+        let classes = || file.classes.iter().map(ClassDef::read);
+        let lists = file.protos.iter().map(|row| u32_at(row, 8));
+        let lists = lists.chain(classes().map(|c| c.interfaces)).collect();
+        let mut type_lists = Items::gather("type lists", lists).lay_out(4, |at| {
+            let len = counted(file, at, 2)?;
+            Ok((at + len, len))
+        })?;
+        let mut new_type_lists = Vec::new();
+        for (_, proto) in &ids.protos {
+            new_type_lists.push((!proto.parameters.is_empty()).then(|| {
+                let at = type_lists.size.next_multiple_of(4);
+                type_lists.size = at + 4 + 2 * proto.parameters.len();
+                at as u32
+            }));
+        }
+
+        let mut set_offsets = Vec::new();
+        let mut ref_offsets = Vec::new();
+        let all = classes().map(|c| c.annotations).collect();
+        let directories = Items::gather("annotation directories", all).lay_out(4, |at| {
+            let directory = Directory::read(file, at)?;
+            let (sets, refs) = directory.rows.split_at(directory.with_sets());
+            set_offsets.push(directory.class);
+            set_offsets.extend(sets.iter().map(|row| u32_at(row, 4)));
+            ref_offsets.extend(refs.iter().map(|row| u32_at(row, 4)));
+            Ok((at + directory.len(), directory.len()))
+        })?;
+        let ref_lists = Items::gather("annotation set lists", ref_offsets).lay_out(4, |at| {
+            let rows = offsets(file, at)?;
+            set_offsets.extend(rows.iter().map(|row| u32_at(row, 0)));
+            let len = 4 + 4 * rows.len();
+            Ok((at + len, len))
+        })?;
+        let mut item_offsets = Vec::new();
+        let sets = Items::gather("annotation sets", set_offsets).lay_out(4, |at| {
+            let rows = offsets(file, at)?;
+            item_offsets.extend(rows.iter().map(|row| u32_at(row, 0)));
+            let len = 4 + 4 * rows.len();
+            Ok((at + len, len))
+        })?;
+        if let Some(at) = item_offsets.iter().position(|&at| at == 0) {
+            return Err(Error::malformed(
+                at,
+                "an annotation set without an annotation",
+            ));
+        }
+        let mut annotation_bytes = Vec::new();
+        let annotations = Items::gather("annotations", item_offsets).lay_out(1, |at| {
+            let start = annotation_bytes.len();
+            let end = values::annotation(file.bytes, at, &ids.remap, &mut annotation_bytes)?;
+            Ok((end, annotation_bytes.len() - start))
+        })?;
+        let all = classes().map(|c| c.static_values);
+        let all = all
+            .chain(file.call_sites.iter().map(|row| u32_at(row, 0)))
+            .collect();
+        let mut array_bytes = Vec::new();
+        let arrays = Items::gather("encoded arrays", all).lay_out(1, |at| {
+            let start = array_bytes.len();
+            let end = values::array(file.bytes, at, &ids.remap, &mut array_bytes)?;
+            Ok((end, array_bytes.len() - start))
+        })?;
+        Ok(Data {
+            type_lists,
+            new_type_lists,
+            directories,
+            ref_lists,
+            sets,
+            annotations,
+            annotation_bytes,
+            arrays,
+            array_bytes,
+        })
+    }
+
+    /// How many type lists there are.
+    pub fn type_list_count(&self) -> usize {
+        self.type_lists.len() + self.new_type_lists.iter().flatten().count()
+    }
+
+    /// Writes the type lists at the end of `out`, which is where they belong.
+    pub fn write_type_lists(&self, file: &File<'_>, ids: &Ids, out: &mut Vec<u8>) -> Result<()> {
+        let base = out.len();
+        for (old, new) in self.type_lists.each() {
+            out.resize(base + new, 0);
+            let list = file.type_list(old as u32)?;
+            put(out, list.len() as u32);
+            for row in list {
+                let ty = u32::from(u16::from_le_bytes(*row));
+                let ty = new_index(&ids.remap.types, ty, old)?;
+                out.extend_from_slice(&(ty as u16).to_le_bytes());
+            }
+        }
+        for (at, (_, proto)) in self.new_type_lists.iter().zip(&ids.protos) {
+            if let Some(at) = at {
+                out.resize(base + *at as usize, 0);
+                put(out, proto.parameters.len() as u32);
+                for &ty in &proto.parameters {
+                    out.extend_from_slice(&(ty as u16).to_le_bytes());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the annotation sets.
+    pub fn write_sets(&self, file: &File<'_>, bases: Bases, out: &mut Vec<u8>) -> Result<()> {
+        let mut hint = 0;
+        for (old, _) in self.sets.each() {
+            let rows = offsets(file, old)?;
+            put(out, rows.len() as u32);
+            for row in rows {
+                put(
+                    out,
+                    self.annotations
+                        .get(u32_at(row, 0), bases.annotations, &mut hint),
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the lists of annotation sets, which parameters have.
+    pub fn write_ref_lists(&self, file: &File<'_>, bases: Bases, out: &mut Vec<u8>) -> Result<()> {
+        let mut hint = 0;
+        for (old, _) in self.ref_lists.each() {
+            let rows = offsets(file, old)?;
+            put(out, rows.len() as u32);
+            for row in rows {
+                put(out, self.sets.get(u32_at(row, 0), bases.sets, &mut hint));
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the annotation directories.
+    pub fn write_directories(
+        &self,
+        file: &File<'_>,
+        ids: &Ids,
+        bases: Bases,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        let (mut set, mut list) = (0, 0);
+        for (old, _) in self.directories.each() {
+            let directory = Directory::read(file, old)?;
+            put(out, self.sets.get(directory.class, bases.sets, &mut set));
+            for count in directory.counts {
+                put(out, count as u32);
+            }
+            for (i, row) in directory.rows.iter().enumerate() {
+                let table = match i {
+                    i if i < directory.counts[0] => &ids.remap.fields,
+                    _ => &ids.remap.methods,
+                };
+                put(out, new_index(table, u32_at(row, 0), old + 16 + 8 * i)?);
+                put(
+                    out,
+                    match i {
+                        i if i < directory.with_sets() => {
+                            self.sets.get(u32_at(row, 4), bases.sets, &mut set)
+                        }
+                        _ => self
+                            .ref_lists
+                            .get(u32_at(row, 4), bases.ref_lists, &mut list),
+                    },
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Appends a 32-bit number.
+pub(crate) fn put(out: &mut Vec<u8>, value: u32) {
+    out.extend_from_slice(&value.to_le_bytes());
+}

@@ -1,0 +1,152 @@
+//! AspectJ's `aop.xml`: concrete aspects with pointcuts, and what the weaver includes and excludes.
+
+use super::draft::{Draft, Table};
+use super::xml::{self, Tag};
+use super::{Sink, Wrong, pointcut};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A pointcut of a concrete aspect.
+struct Named {
+    aspect: String,
+    name: String,
+    expression: String,
+    line: u32,
+}
+
+pub fn read(text: &str, sink: &mut Sink) -> Result<(), Wrong> {
+    let mut path: Vec<&str> = Vec::new();
+    let mut aspect = String::new();
+    let mut pointcuts = Vec::new();
+    let mut include = Vec::new();
+    let mut exclude = Vec::new();
+    let tags = xml::tags(text)?;
+    for tag in &tags {
+        if tag.opens {
+            match (path.last().copied(), tag.name) {
+                (Some("aspects"), "concrete-aspect") => {
+                    aspect = tag.attribute("name").unwrap_or_default().to_owned();
+                    if tag.closes {
+                        sink.lost(tag.line, format!("aspect {aspect} has no pointcut here"));
+                    }
+                }
+                (Some("aspects"), "aspect") => {
+                    let name = tag.attribute("name").unwrap_or("without a name");
+                    let text = format!("aspect {name}: its pointcuts are in its code");
+                    sink.lost(tag.line, text);
+                }
+                (Some("concrete-aspect"), "pointcut") => pointcuts.push(named(tag, &aspect)),
+                (Some("weaver"), "include") => within(tag, &mut include, sink),
+                (Some("weaver"), "exclude") => within(tag, &mut exclude, sink),
+                (Some("aspects"), "include" | "exclude") => {
+                    let text = format!("`{}` chooses among aspects of other files", tag.name);
+                    sink.told(tag.line, text);
+                }
+                (Some("concrete-aspect"), other) => {
+                    sink.lost(tag.line, format!("`{other}` cannot be said by a rule"));
+                }
+                _ => {}
+            }
+        }
+        match (tag.opens, tag.closes) {
+            (true, false) => path.push(tag.name),
+            (false, true) if path.pop() != Some(tag.name) => {
+                return Err(Wrong {
+                    line: tag.line,
+                    what: format!("</{}> closes no element", tag.name),
+                });
+            }
+            _ => {}
+        }
+    }
+    if tags.iter().all(|tag| tag.name != "aspectj") {
+        sink.lost(1, "there is no <aspectj> element");
+    }
+    let leaves = leaves(&include, exclude);
+    let mut said = Vec::new();
+    let mut used = BTreeSet::new();
+    for pointcut in &pointcuts {
+        let others = pointcuts.iter().filter(|p| p.aspect == pointcut.aspect);
+        let others: BTreeMap<_, _> = others
+            .map(|p| (p.name.clone(), p.expression.clone()))
+            .collect();
+        match pointcut::say(&pointcut.expression, &others) {
+            Ok(one) => {
+                let aspect = &pointcut.aspect;
+                used.extend(one.used.iter().map(|name| (aspect.clone(), name.clone())));
+                said.push((pointcut, one));
+            }
+            Err(why) => sink.lost(pointcut.line, why),
+        }
+    }
+    for (pointcut, one) in said {
+        // Which pointcuts have advice is said in code: one that others are made of has most likely none.
+        if used.contains(&(pointcut.aspect.clone(), pointcut.name.clone())) {
+            let text = format!(
+                "`{}` is part of others, and no rule of its own",
+                pointcut.name
+            );
+            sink.told(pointcut.line, text);
+            continue;
+        }
+        for text in one.told {
+            sink.told(pointcut.line, text);
+        }
+        for draft in one.drafts {
+            let mut excludes = draft.excludes;
+            excludes.extend(leaves.iter().cloned());
+            sink.drafts.push(Draft {
+                name: format!("{}.{}", pointcut.aspect, pointcut.name),
+                line: pointcut.line,
+                excludes,
+                ..draft
+            });
+        }
+    }
+    Ok(())
+}
+
+/// A pointcut's attributes.
+fn named(tag: &Tag, aspect: &str) -> Named {
+    let text = |key| tag.attribute(key).unwrap_or_default().trim().to_owned();
+    Named {
+        aspect: aspect.to_owned(),
+        name: text("name").trim_end_matches("()").to_owned(),
+        expression: text("expression"),
+        line: tag.line,
+    }
+}
+
+/// The types that `<include within="..">` or `<exclude within="..">` names.
+fn within(tag: &Tag, to: &mut Vec<Table>, sink: &mut Sink) {
+    let Some(text) = tag.attribute("within") else {
+        return;
+    };
+    match pointcut::say(&format!("within({text})"), &BTreeMap::new()) {
+        Ok(said) => {
+            for text in said.told {
+                sink.told(tag.line, text);
+            }
+            to.extend(said.drafts.into_iter().flat_map(|draft| draft.matches));
+        }
+        Err(why) => sink.lost(tag.line, why),
+    }
+}
+
+/// What every rule leaves out: what is excluded, and what is not among what is included.
+fn leaves(include: &[Table], exclude: Vec<Table>) -> Vec<Table> {
+    let mut all = exclude;
+    let mut wanted = Vec::new();
+    for table in include {
+        match &table.0[..] {
+            [("type", super::draft::Value::One(pattern))] if !pattern.starts_with('!') => {
+                wanted.push(format!("!{pattern}"));
+            }
+            // The rest of the included can be of any type: nothing can be left out for it.
+            _ => return all,
+        }
+    }
+    if !wanted.is_empty() {
+        all.push(Table::default().with_list("type", wanted));
+    }
+    all
+}

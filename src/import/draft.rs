@@ -1,0 +1,150 @@
+//! A rule while it is put together, and how it is written.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What follows a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// One pattern.
+    One(String),
+    /// Any of several, or all elements of a parameter list.
+    List(Vec<String>),
+}
+
+/// One table of `match` or `exclude`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Table(pub Vec<(&'static str, Value)>);
+
+impl Table {
+    /// A table with one key.
+    pub fn of(key: &'static str, pattern: impl Into<String>) -> Table {
+        Table(vec![(key, Value::One(pattern.into()))])
+    }
+
+    /// Adds a key.
+    pub fn with(mut self, key: &'static str, pattern: impl Into<String>) -> Table {
+        self.0.push((key, Value::One(pattern.into())));
+        self
+    }
+
+    /// Adds a key with a list.
+    pub fn with_list(mut self, key: &'static str, patterns: Vec<String>) -> Table {
+        self.0.push((key, Value::List(patterns)));
+        self
+    }
+
+    /// Whether it has a key.
+    pub fn has(&self, key: &str) -> bool {
+        self.0.iter().any(|(own, _)| *own == key)
+    }
+
+    fn render(&self) -> String {
+        let entries: Vec<_> = self
+            .0
+            .iter()
+            .map(|(key, value)| format!("{key} = {}", value.render()))
+            .collect();
+        format!("{{ {} }}", entries.join(", "))
+    }
+}
+
+impl Value {
+    fn render(&self) -> String {
+        match self {
+            Value::One(text) => quoted(text),
+            Value::List(all) => {
+                let all: Vec<_> = all.iter().map(|text| quoted(text)).collect();
+                format!("[{}]", all.join(", "))
+            }
+        }
+    }
+}
+
+/// A rule.
+#[derive(Clone, Debug, Default)]
+pub struct Draft {
+    /// Its name; another one if it is taken.
+    pub name: String,
+    /// The line that it comes from.
+    pub line: u32,
+    /// Any of these must hold. None take every method.
+    pub matches: Vec<Table>,
+    /// None of these may.
+    pub excludes: Vec<Table>,
+    /// When hooks run; all three if none is named.
+    pub advice: Vec<&'static str>,
+}
+
+impl Draft {
+    /// The rule as TOML.
+    pub fn render(&self) -> String {
+        let mut out = format!(
+            "\n# Line {}\n[[aspect]]\nname = {}\n",
+            self.line,
+            quoted(&self.name)
+        );
+        let every = [Table::of("type", "**")];
+        let matches = if self.matches.is_empty() {
+            &every[..]
+        } else {
+            &self.matches
+        };
+        tables(&mut out, "match", matches);
+        if !self.excludes.is_empty() {
+            tables(&mut out, "exclude", &self.excludes);
+        }
+        if !self.advice.is_empty() {
+            let words: Vec<_> = self.advice.iter().map(|word| quoted(word)).collect();
+            out.push_str(&format!("advice = [{}]\n", words.join(", ")));
+        }
+        out
+    }
+}
+
+fn tables(out: &mut String, key: &str, tables: &[Table]) {
+    match tables {
+        [one] => out.push_str(&format!("{key} = {}\n", one.render())),
+        several => {
+            out.push_str(&format!("{key} = [\n"));
+            for table in several {
+                out.push_str(&format!("    {},\n", table.render()));
+            }
+            out.push_str("]\n");
+        }
+    }
+}
+
+/// A TOML string.
+fn quoted(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => {
+                out.push('\\');
+                out.push(c);
+            }
+            c if c.is_control() => out.push_str(&format!("\\u{:04X}", u32::from(c))),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// Gives each rule a name of its own.
+pub fn name_apart(drafts: &mut [Draft]) {
+    let mut taken = BTreeSet::new();
+    let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
+    for draft in drafts {
+        if draft.name.trim().is_empty() {
+            draft.name = format!("line {}", draft.line);
+        }
+        let mut name = draft.name.clone();
+        while !taken.insert(name.clone()) {
+            let number = numbers.entry(draft.name.clone()).or_insert(1);
+            *number += 1;
+            name = format!("{} {number}", draft.name);
+        }
+        draft.name = name;
+    }
+}

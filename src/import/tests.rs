@@ -1,0 +1,152 @@
+use super::*;
+
+fn shown(name: &str, text: &str) -> String {
+    match import(name, text, Source::of(text)) {
+        Ok(imported) => {
+            let mut out = imported.text;
+            for note in imported.notes {
+                let lost = if note.lost { " lost" } else { "" };
+                out.push_str(&format!("{}{lost}: {}\n", note.line, note.text));
+            }
+            out
+        }
+        Err(e) => format!("error: {e}"),
+    }
+}
+
+#[test]
+fn integrations_of_datadog() {
+    let text = r#"[
+  {
+    "name": "AdoNet",
+    "method_replacements": [
+      { "caller": {},
+        "target": { "assembly": "System.Data", "type": "System.Data.Common.DbCommand", "method": "ExecuteReaderAsync",
+          "signature_types": ["System.Threading.Tasks.Task`1<System.Data.Common.DbDataReader>", "System.Threading.CancellationToken", "_"],
+          "minimum_major": 4, "minimum_minor": 0, "minimum_patch": 0,
+          "maximum_major": 4, "maximum_minor": 65535, "maximum_patch": 65535 },
+        "wrapper": { "action": "CallTargetModification" } },
+      { "caller": { "assembly": "App" },
+        "target": { "assembly": "System.Data", "type": "A.B", "method": "C" },
+        "wrapper": { "action": "InsertFirst" } },
+      { "target": { "assembly": "System.Data" } }
+    ]
+  },
+  { "name": "nothing" }
+]"#;
+    insta::assert_snapshot!(shown("integrations.json", text));
+    insta::assert_snapshot!(shown("integrations.json", "[\n{ \"name\":\n 3 }]"));
+}
+
+#[test]
+fn an_aop_xml_of_aspectj() {
+    let text = r#"<?xml version="1.0"?>
+<!DOCTYPE aspectj PUBLIC "-//AspectJ//DTD//EN" "https://eclipse.dev/aspectj/dtd/aspectj.dtd">
+<aspectj>
+  <!-- <aspect name="not.This"/> -->
+  <aspects>
+    <aspect name="com.acme.Logging"/>
+    <concrete-aspect name="com.acme.Tracing" extends="com.acme.AbstractTracing">
+      <pointcut name="services" expression="execution(* com.acme..*Service.*(..)) &amp;&amp; !quiet()"/>
+      <pointcut name="quiet" expression="within(com.acme.gen..*)"/>
+      <pointcut name="deep" expression='cflow(services())'/>
+    </concrete-aspect>
+  </aspects>
+  <weaver options="-verbose">
+    <include within="com.acme..*"/>
+    <exclude within="com.acme.Main"/>
+  </weaver>
+</aspectj>"#;
+    insta::assert_snapshot!(shown("aop.xml", text));
+    insta::assert_snapshot!(shown("aop.xml", "<aspectj>\n</weaver>"));
+    insta::assert_snapshot!(shown("aop.xml", "<aspectj name='a"));
+}
+
+#[test]
+fn probes_of_btrace() {
+    let text = r#"
+import org.openjdk.btrace.core.annotations.*;
+@BTrace public class Probes {
+    // @OnMethod(clazz = "not.This", method = "f")
+    @OnMethod(clazz = "java.io.File", method = "<init>")
+    public static void files(@Self Object self, String name) { println("@OnMethod(clazz=\"x\")"); }
+    @OnMethod(clazz = "/javax\\.swing\\..*/", method = "/(get|set).*/", location = @Location(Kind.RETURN), type = "void (java.lang.String)")
+    public static void swing() { }
+    @OnMethod(clazz = "+java.lang.Runnable") @Level(2)
+    public static void run() { }
+    @OnMethod(clazz = "@com.acme.Timed", method = "f", location = @Location(value = Kind.ERROR))
+    public static void failed() { }
+    @OnMethod(clazz = "a.B", method = "f", location = @Location(value = Kind.LINE, line = 3))
+    public static void line() { }
+    @OnTimer(1000) public static void timer() { }
+}"#;
+    insta::assert_snapshot!(shown("Probes.java", text));
+}
+
+#[test]
+fn methods_that_opentelemetry_includes() {
+    let text = "# settings\notel.service.name=shop\notel.instrumentation.methods.include=com.acme.Orders[place, cancel]; \\\n  com.acme.Stock$Shelf[left];wrong\notel.instrumentation.jdbc.enabled=false\n";
+    insta::assert_snapshot!(shown("otel.properties", text));
+    insta::assert_snapshot!(shown("list", "a.B[c]"));
+    insta::assert_snapshot!(shown(
+        "run.sh",
+        "export OTEL_INSTRUMENTATION_METHODS_INCLUDE=\"a.B[c]\""
+    ));
+}
+
+#[test]
+fn settings_of_opentelemetry_in_yaml() {
+    let text = r#"file_format: "1.0"
+instrumentation/development:
+  dotnet:
+    no_code:
+      targets:
+        - target:   # a method
+            assembly:
+              name: Shop.Orders
+            type: Shop.Orders
+            method: Place
+            signature:
+              return_type: System.Threading.Tasks.Task<System.Int32>
+              parameter_types:
+              - System.String
+              - 'System.Int32'
+          span:
+            name: Placing
+        - target: { type: x }
+"#;
+    insta::assert_snapshot!(shown("config.yaml", text));
+    let text = text.replace(
+        "        - target: { type: x }\n",
+        "        - target:\n            type: Shop.Stock\n",
+    );
+    insta::assert_snapshot!(shown("config.yaml", &text));
+    let java = "instrumentation/development:\n  java:\n    methods:\n      include:\n        - class: com.acme.Orders\n          methods:\n            - name: place\n            - cancel\n";
+    insta::assert_snapshot!(shown("config.yaml", java));
+}
+
+#[test]
+fn nothing_panics() {
+    let seeds = [
+        "[{\"name\":\"a\",\"method_replacements\":[{\"target\":{\"type\":\"a\",\"method\":\"b\",\"signature_types\":[\"A`1<_>\"]}}]}]",
+        "<aspectj><aspects><concrete-aspect name='a'><pointcut name='b' expression='execution(* a..b.c(..)) || !within(d+)'/></concrete-aspect></aspects></aspectj>",
+        "@OnMethod(clazz=\"+a\", method=\"/b/\", location=@Location(Kind.RETURN)) void c() {}",
+        "a.ü[c,d];e[f]\\\nx=y",
+        "instrumentation/development:\n  java:\n    methods:\n      include:\n      - class: 'ä'\n        methods: [a, b]\n",
+    ];
+    let all = [
+        Source::Datadog,
+        Source::Aspectj,
+        Source::Btrace,
+        Source::Methods,
+        Source::OtelYaml,
+    ];
+    for (seed, own) in seeds.into_iter().zip(all) {
+        for end in (0..=seed.len()).filter(|&i| seed.is_char_boundary(i)) {
+            let _ = import("x", &seed[end..], own);
+            for source in all {
+                let _ = import("x", &seed[..end], source);
+            }
+        }
+    }
+}

@@ -1,0 +1,344 @@
+//! Results of earlier weaves, by what they were made of (`--cache DIR`).
+//!
+//! An entry is one archive woven: its bytes, and what the ledger noted of it. Its name is the SHA-256 of everything that
+//! the result follows from: the program, the rules, the options, the archive. Ids depend on the artifacts before it, too:
+//! so an entry has the journal of its claims, and counts only where these come out the same.
+//!
+//! Entries are written beside their place and renamed, and never change: any number of processes may use a cache, and
+//! whatever is killed leaves whole entries. The oldest go when there are too many.
+
+use crate::aspect::pointcut::Hierarchy;
+use crate::container::input::Input;
+use crate::container::stage::Staged;
+use crate::error::{Error, Result};
+use crate::pipeline::ledger::Recorded;
+use crate::pipeline::ledger::ids::Claim;
+use crate::pipeline::outcome::Outcome;
+use crate::pipeline::publish::staged_folder::remove_stale;
+use ring::digest::{self, SHA256};
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::SystemTime;
+use xxhash_rust::xxh3::{Xxh3, xxh3_128};
+
+/// What an entry begins with; a number for its layout.
+const MAGIC: &[u8; 8] = b"weave\0c1";
+/// What an entry's name ends with.
+const SUFFIX: &str = ".woven";
+
+/// A folder with results of earlier weaves.
+pub struct Cache {
+    dir: PathBuf,
+    limit: u64,
+    /// Of the program and the rules.
+    base: [u8; 32],
+    stored: AtomicBool,
+}
+
+/// What an entry says beside its bytes.
+#[derive(Serialize, Deserialize)]
+struct Header {
+    outcome: Outcome,
+    idle: Vec<u32>,
+    needs_library: bool,
+    maps: Vec<u64>,
+    /// Words of the journal.
+    claims: u64,
+    /// Length of the woven archive; none where nothing changed.
+    archive: Option<u64>,
+}
+
+/// An entry, checked.
+pub(crate) struct Entry {
+    pub(crate) recorded: Recorded,
+    pub(crate) idle: Vec<u32>,
+    file: Input,
+    /// Where the woven archive begins.
+    archive: Option<usize>,
+}
+
+impl Cache {
+    /// Opens or makes a cache of at most `limit` bytes. `rules` is all that the rules consist of.
+    pub fn open(dir: &Path, limit: u64, rules: &[&[u8]]) -> Result<Cache> {
+        fs::create_dir_all(dir).map_err(|e| Error::io("create the cache", dir, e))?;
+        let mut context = digest::Context::new(&SHA256);
+        context.update(MAGIC);
+        context.update(&program()?.to_le_bytes());
+        for part in rules {
+            update(&mut context, part);
+        }
+        Ok(Cache {
+            dir: dir.to_owned(),
+            limit,
+            base: hash(context),
+            stored: AtomicBool::new(false),
+        })
+    }
+
+    /// The name of an entry. `how` is all that the result follows from but the program, the rules and the archive.
+    pub(crate) fn key(&self, types: &[u8], label: &str, how: &str, archive: &[u8]) -> String {
+        let mut context = digest::Context::new(&SHA256);
+        context.update(&self.base);
+        for part in [types, label.as_bytes(), how.as_bytes(), archive] {
+            update(&mut context, part);
+        }
+        hash(context).iter().map(|b| format!("{b:02x}")).collect()
+    }
+
+    fn path(&self, key: &str) -> PathBuf {
+        self.dir.join(format!("{key}{SUFFIX}"))
+    }
+
+    /// The entry of this name. One that is damaged goes.
+    pub(crate) fn load(&self, key: &str) -> Option<Entry> {
+        let path = self.path(key);
+        if !path.is_file() {
+            return None;
+        }
+        let entry = Input::open(&path).ok().and_then(Entry::parse);
+        match &entry {
+            // The time says when it was last of use.
+            Some(_) => {
+                let touched = File::options().write(true).open(&path);
+                let _ = touched.and_then(|file| file.set_modified(SystemTime::now()));
+            }
+            None => {
+                let _ = fs::remove_file(&path);
+            }
+        }
+        entry
+    }
+
+    pub(crate) fn store(
+        &self,
+        key: &str,
+        recorded: &Recorded,
+        idle: Vec<u32>,
+        archive: Option<&[u8]>,
+    ) -> Result<()> {
+        let claims = words(&recorded.claims);
+        let header = Header {
+            outcome: recorded.outcome.clone(),
+            idle,
+            needs_library: recorded.needs_library,
+            maps: recorded.maps.iter().map(|map| map.len() as u64).collect(),
+            claims: claims.len() as u64,
+            archive: archive.map(|bytes| bytes.len() as u64),
+        };
+        let header = serde_json::to_vec(&header).expect("a header is JSON");
+        let claims: Vec<u8> = claims.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let length = (header.len() as u64).to_le_bytes();
+        let mut parts: Vec<&[u8]> = vec![&length, &header, &claims];
+        parts.extend(recorded.maps.iter().map(|map| map.as_slice()));
+        parts.extend(archive);
+        let mut sum = Xxh3::new();
+        parts.iter().for_each(|part| sum.update(part));
+        let path = self.path(key);
+        let mut staged = Staged::create(&path, None)?;
+        staged.put(MAGIC)?;
+        staged.put(&sum.digest128().to_le_bytes())?;
+        parts.iter().try_for_each(|part| staged.put(part))?;
+        staged.commit()?;
+        self.stored.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Removes the entries that were of no use for the longest time, until the rest is within the limit.
+    pub(crate) fn trim(&self) {
+        if !self.stored.load(Ordering::Relaxed) {
+            return;
+        }
+        remove_stale(&self.dir.join("entry"));
+        let mut entries: Vec<(SystemTime, PathBuf, u64)> = (fs::read_dir(&self.dir).into_iter())
+            .flatten()
+            .flatten()
+            .filter(|entry| entry.file_name().to_str().is_some_and(is_entry))
+            .filter_map(|entry| {
+                let metadata = entry.metadata().ok()?;
+                Some((metadata.modified().ok()?, entry.path(), metadata.len()))
+            })
+            .collect();
+        let mut total: u64 = entries.iter().map(|(.., size)| size).sum();
+        entries.sort();
+        for (_, path, size) in entries {
+            if total <= self.limit {
+                break;
+            }
+            // Another process may have been quicker.
+            let _ = fs::remove_file(path);
+            total -= size;
+        }
+    }
+}
+
+/// Whether a file's name is that of an entry.
+fn is_entry(name: &str) -> bool {
+    name.strip_suffix(SUFFIX)
+        .is_some_and(|key| key.len() == 64 && key.bytes().all(|b| b.is_ascii_hexdigit()))
+}
+
+/// A hash that differs between builds of this program.
+fn program() -> Result<u128> {
+    let path = std::env::current_exe()
+        .map_err(|e| Error::io("find", Path::new("the program itself"), e))?;
+    if let Ok(bytes) = Input::open(&path) {
+        return Ok(xxh3_128(&bytes));
+    }
+    // A program may run without being readable.
+    let metadata = fs::metadata(&path).map_err(|e| Error::io("look at", &path, e))?;
+    let version = env!("CARGO_PKG_VERSION");
+    let build = format!(
+        "{version} {} {:?}",
+        metadata.len(),
+        metadata.modified().ok()
+    );
+    Ok(xxh3_128(build.as_bytes()))
+}
+
+fn hash(context: digest::Context) -> [u8; 32] {
+    context.finish().as_ref().try_into().expect("32 bytes")
+}
+
+/// Adds a part in such a way that parts cannot be mistaken for others.
+fn update(context: &mut digest::Context, part: &[u8]) {
+    context.update(&(part.len() as u64).to_le_bytes());
+    context.update(part);
+}
+
+/// A digest of all supertypes, where rules ask for them.
+pub(crate) fn types(hierarchy: &Hierarchy) -> Vec<u8> {
+    let mut all: Vec<_> = hierarchy.supertypes.iter().collect();
+    all.sort_unstable();
+    let mut context = digest::Context::new(&SHA256);
+    for (name, supertypes) in all {
+        update(&mut context, name.as_bytes());
+        context.update(&(supertypes.len() as u64).to_le_bytes());
+        supertypes
+            .iter()
+            .for_each(|s| update(&mut context, s.as_bytes()));
+    }
+    hash(context).to_vec()
+}
+
+/// A journal as numbers: how many bases (none: reserved), the bases, how many ids, the ids.
+fn words(claims: &[Claim]) -> Vec<u32> {
+    let mut words = Vec::new();
+    for claim in claims {
+        let (bases, ids): (&[u32], &[u32]) = match claim {
+            Claim::Reserved(ids) => (&[], ids),
+            Claim::Taken { bases, ids } => (bases, ids),
+        };
+        for list in [bases, ids] {
+            words.push(list.len() as u32);
+            words.extend(list);
+        }
+    }
+    words
+}
+
+fn claims(bytes: &[u8]) -> Option<Vec<Claim>> {
+    let mut words = bytes
+        .chunks_exact(4)
+        .map(|w| u32::from_le_bytes(w.try_into().expect("four")));
+    let mut claims = Vec::new();
+    while let Some(count) = words.next() {
+        let bases: Vec<u32> = words.by_ref().take(count as usize).collect();
+        let count = words.next()?;
+        let ids: Vec<u32> = words.by_ref().take(count as usize).collect();
+        claims.push(match bases.is_empty() {
+            true => Claim::Reserved(ids),
+            false => Claim::Taken { bases, ids },
+        });
+    }
+    Some(claims)
+}
+
+impl Entry {
+    /// The woven archive, if it changed.
+    pub(crate) fn archive(&self) -> Option<&[u8]> {
+        Some(&self.file[self.archive?..])
+    }
+
+    fn parse(file: Input) -> Option<Entry> {
+        let rest = file.strip_prefix(MAGIC)?;
+        let (sum, rest) = rest.split_at_checked(16)?;
+        if xxh3_128(rest).to_le_bytes() != sum {
+            return None;
+        }
+        let (length, rest) = rest.split_at_checked(8)?;
+        let length = u64::from_le_bytes(length.try_into().ok()?);
+        let (header, rest) = rest.split_at_checked(usize::try_from(length).ok()?)?;
+        let header: Header = serde_json::from_slice(header).ok()?;
+        let claimed = usize::try_from(header.claims.checked_mul(4)?).ok()?;
+        let (claimed, mut rest) = rest.split_at_checked(claimed)?;
+        let mut maps = Vec::new();
+        for length in header.maps {
+            let (map, after) = rest.split_at_checked(usize::try_from(length).ok()?)?;
+            maps.push(Arc::new(map.to_vec()));
+            rest = after;
+        }
+        if rest.len() as u64 != header.archive.unwrap_or(0) {
+            return None;
+        }
+        Some(Entry {
+            recorded: Recorded {
+                outcome: header.outcome,
+                claims: claims(claimed)?,
+                maps,
+                needs_library: header.needs_library,
+            },
+            idle: header.idle,
+            archive: header.archive.map(|_| file.len() - rest.len()),
+            file,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn journals_are_read_as_they_were_written() {
+        let all = vec![
+            Claim::Reserved(vec![]),
+            Claim::Taken {
+                bases: vec![1, 2],
+                ids: vec![1, 4],
+            },
+            Claim::Reserved(vec![9]),
+        ];
+        let bytes: Vec<u8> = words(&all).iter().flat_map(|w| w.to_le_bytes()).collect();
+        assert_eq!(claims(&bytes).unwrap(), all);
+    }
+
+    #[test]
+    fn only_entries_go_and_the_oldest_first() {
+        let dir = tempfile::tempdir().unwrap();
+        let cache = Cache::open(dir.path(), 250, &[]).unwrap();
+        let name = |n: char| {
+            dir.path()
+                .join(format!("{}{SUFFIX}", n.to_string().repeat(64)))
+        };
+        for (n, age) in [('a', 5), ('b', 50), ('c', 20)] {
+            let file = File::create(name(n)).unwrap();
+            file.set_len(100).unwrap();
+            let time = SystemTime::now() - std::time::Duration::from_secs(age);
+            file.set_modified(time).unwrap();
+        }
+        fs::write(dir.path().join("mine.woven"), vec![0; 1000]).unwrap();
+        cache.trim();
+        assert!(
+            name('b').exists(),
+            "nothing was stored: nothing is looked at"
+        );
+        cache.stored.store(true, Ordering::Relaxed);
+        cache.trim();
+        assert!(!name('b').exists());
+        assert!(name('a').exists() && name('c').exists());
+        assert!(dir.path().join("mine.woven").exists());
+    }
+}

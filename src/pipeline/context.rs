@@ -1,0 +1,48 @@
+//! What every step of a job needs and none changes.
+
+use crate::aspect::pointcut::{Hierarchy, Matcher};
+use crate::container::apk::identity::Identity;
+use crate::container::zip::Effort;
+use crate::pipeline::ledger::ids::IdBase;
+use crate::pipeline::library::layout::Layout;
+
+/// What an artifact runs on, as far as hooks differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Platform {
+    /// A JVM.
+    Java,
+    /// Android, with its own trace.
+    Android,
+    /// .NET.
+    DotNet,
+}
+
+/// What every step of a job needs and none changes.
+#[derive(Clone, Copy)]
+pub(crate) struct Context<'j> {
+    pub(crate) matcher: &'j Matcher,
+    pub(crate) hierarchy: &'j Hierarchy,
+    pub(crate) id_base: IdBase,
+    /// Where the classes run: on Android, if they lie in an aar.
+    pub(crate) classes_on: Platform,
+    /// Collect what is skipped, too.
+    pub(crate) explain: bool,
+    /// Nothing is written: leave out what costs only for the output.
+    pub(crate) dry: bool,
+    pub(crate) runtime: bool,
+    /// How well changed members are packed.
+    pub(crate) effort: Effort,
+    /// Who signs the output anew. If set, removing old signatures needs no warning.
+    pub(crate) identity: Option<&'j Identity>,
+}
+
+impl Context<'_> {
+    /// The same for what lies in an archive or folder of this layout.
+    pub(crate) fn inside(&self, layout: Layout) -> Self {
+        let mut inside = *self;
+        if layout == Layout::Aar {
+            inside.classes_on = Platform::Android;
+        }
+        inside
+    }
+}

@@ -1,0 +1,118 @@
+//! A .NET assembly that is an input of its own: its symbols file and the hook library lie beside it.
+
+use crate::cil;
+use crate::container::input::Input;
+use crate::container::stage::Staged;
+use crate::error::{Error, Result};
+use crate::pipeline::context::Context;
+use crate::pipeline::formats::assembly::{Source, stage_image, weave_assemblies};
+use crate::pipeline::job::Job;
+use crate::pipeline::ledger::Ledger;
+use crate::pipeline::library::embedded;
+use crate::pipeline::publish::paths::{parent, same_file};
+use std::path::{Path, PathBuf};
+
+/// Weaves an assembly. Returns the files to commit, in their order.
+pub(crate) fn weave_assembly(
+    cx: &Context<'_>,
+    ledger: &mut Ledger<'_>,
+    job: &Job,
+    name: &str,
+    input: &Input,
+) -> Result<Vec<Staged>> {
+    let image = cil::Image::parse(input).map_err(|e| e.in_artifact(name))?;
+    let pdb_path = symbols_of(&job.input, &image);
+    let pdb = match pdb_path.is_file() {
+        true => Some(Input::open(&pdb_path)?),
+        false => None,
+    };
+    let pdb_output = |output: &Path| match same_file(&job.input, output) {
+        true => pdb_path.clone(),
+        false if pdb_path == mono_symbols_of(&job.input) => mono_symbols_of(output),
+        false => output.with_extension("pdb"),
+    };
+    let pdb_name = job.output.as_deref().map(pdb_output);
+    let source = Source {
+        label: name,
+        artifact: image.assembly_name().unwrap_or_default(),
+        name,
+        file: input,
+        image: &image,
+        pdb: pdb.as_deref(),
+        pdb_name: pdb_name.and_then(|path| path.file_name()?.to_str().map(str::to_owned)),
+    };
+    let mut written = weave_assemblies(cx, ledger, job.key.as_ref(), &[source])?;
+    let Some(output) = &job.output else {
+        return Ok(vec![]);
+    };
+    if ledger.refuses(job.strict) {
+        return Ok(vec![]);
+    }
+    let in_place = same_file(&job.input, output);
+    let pdb_output = pdb_output(output);
+    if !in_place && same_file(&pdb_path, &pdb_output) {
+        return Err(Error::usage(format!(
+            "{} would replace the input's: choose an output of another name or in another folder",
+            pdb_output.display()
+        )));
+    }
+    let Some(written) = written.pop().flatten() else {
+        if in_place {
+            return Ok(vec![]);
+        }
+        let pdb = pdb.map(|pdb| Staged::whole(&pdb_output, &pdb, Some(&pdb_path)));
+        let image = Staged::whole(output, input, Some(&job.input));
+        return pdb.into_iter().chain([image]).collect();
+    };
+    let (beside, image) = rayon::join(
+        || -> Result<Vec<Staged>> {
+            let mut staged = Vec::new();
+            if let Some(pdb) = &written.pdb {
+                staged.push(Staged::whole(&pdb_output, pdb, Some(&pdb_path))?);
+            }
+            if cx.runtime {
+                staged.extend(stage_library(output, &job.input)?);
+            }
+            let map = ledger.end_job();
+            staged.extend(job.stage_map(&mut ledger.outcome, map.as_deref())?);
+            Ok(staged)
+        },
+        || stage_image(&written.image, output, &job.input),
+    );
+    // The assembly last: what it needs is there when it is.
+    let mut staged = beside?;
+    staged.push(image?);
+    Ok(staged)
+}
+
+/// Stages the hook library beside the output, if it is not there already.
+fn stage_library(output: &Path, like: &Path) -> Result<Option<Staged>> {
+    let library = parent(output).join(embedded::DLL_NAME);
+    let there = std::fs::read(&library);
+    if there.is_ok_and(|there| there == embedded::DLL) {
+        return Ok(None);
+    }
+    Staged::whole(&library, embedded::DLL, Some(like)).map(Some)
+}
+
+/// Where an assembly's symbols file lies, if there is one: beside it, of its name or of the one that it asks for, or Mono's.
+fn symbols_of(assembly: &Path, image: &cil::Image<'_>) -> PathBuf {
+    let same_name = assembly.with_extension("pdb");
+    if same_name.is_file() {
+        return same_name;
+    }
+    let asked_for = image.pdb_name().map(|name| assembly.with_file_name(name));
+    let mono = mono_symbols_of(assembly);
+    match asked_for {
+        Some(path) if path.is_file() || !mono.is_file() => path,
+        _ if mono.is_file() => mono,
+        _ => same_name,
+    }
+}
+
+/// Where Mono's own debugging information lies: `app.dll.mdb`.
+fn mono_symbols_of(assembly: &Path) -> PathBuf {
+    let mut name = assembly.as_os_str().to_owned();
+    name.push(".mdb");
+    name.into()
+}

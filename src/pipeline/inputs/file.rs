@@ -1,0 +1,149 @@
+//! An input that is one file.
+
+use crate::cil;
+use crate::container::input::Input;
+use crate::container::stage::Staged;
+use crate::container::zip::Archive;
+use crate::error::{Error, Result};
+use crate::pipeline::context::Context;
+use crate::pipeline::format::Format;
+use crate::pipeline::formats::class::{WovenClass, weave_class};
+use crate::pipeline::formats::dex::{self, weave_dexes};
+use crate::pipeline::inputs::archive::Spot;
+use crate::pipeline::inputs::archive::cached::weave_cached;
+use crate::pipeline::inputs::assembly_file::weave_assembly;
+use crate::pipeline::job::{Job, Meter, artifact_name};
+use crate::pipeline::ledger::Ledger;
+use crate::pipeline::library::Library;
+use crate::pipeline::native::not_woven;
+use crate::pipeline::publish::paths::same_file;
+use crate::pipeline::publish::target::Target;
+use crate::pipeline::worker::with_worker;
+
+/// Weaves an input that is one file. Returns the files to commit, in their order; nothing has changed yet.
+pub(crate) fn weave_file(
+    cx: &Context<'_>,
+    ledger: &mut Ledger<'_>,
+    meter: &Meter<'_>,
+    job: &Job,
+) -> Result<Vec<Staged>> {
+    let input = Input::open(&job.input)?;
+    let name = artifact_name(&job.input);
+    let format = Format::of(&input);
+    if job.identity.is_some() && format != Format::Zip {
+        return Err(
+            Error::usage("only an apk, a jar or another archive can be signed").in_artifact(name),
+        );
+    }
+    let mut open = || match &job.output {
+        Some(output) => Staged::create(output, Some(&job.input)).map(Target::File),
+        None => Ok(Target::Nowhere),
+    };
+    let woven = match format {
+        Format::Pe if cil::is_assembly(&input) => {
+            return weave_assembly(cx, ledger, job, &name, &input);
+        }
+        Format::Pe | Format::Other => return Err(not_woven(&input).in_artifact(name)),
+        Format::Zip => weave_zip(cx, ledger, meter, job, (&name, &input), &mut open)?,
+        Format::Class | Format::Dex => {
+            let woven = match format {
+                Format::Class => weave_loose_class(cx, ledger, &name, &input)?,
+                _ => weave_loose_dex(cx, ledger, &name, &input)?,
+            };
+            match woven {
+                Some(bytes) => {
+                    ledger.outcome.artifacts += 1;
+                    ledger.end_unit(None);
+                    let mut target = open()?;
+                    target.put(&bytes)?;
+                    Some(target)
+                }
+                None => None,
+            }
+        }
+    };
+    let Some(output) = &job.output else {
+        return Ok(vec![]);
+    };
+    if ledger.refuses(job.strict) {
+        return Ok(vec![]);
+    }
+    let mut staged = Vec::new();
+    match woven {
+        Some(target) => {
+            let map = ledger.end_job();
+            staged.extend(job.stage_map(&mut ledger.outcome, map.as_deref())?);
+            let target = match &job.identity {
+                Some(identity) => target.sign(identity, &job.input, output)?,
+                None => target,
+            };
+            staged.extend(target.into_staged());
+        }
+        None if same_file(&job.input, output) => {}
+        None => {
+            let mut target = open()?;
+            target.put(&input)?;
+            staged.extend(target.into_staged());
+        }
+    }
+    Ok(staged)
+}
+
+fn weave_zip(
+    cx: &Context<'_>,
+    ledger: &mut Ledger<'_>,
+    meter: &Meter<'_>,
+    job: &Job,
+    (name, input): (&str, &Input),
+    open: &mut (dyn FnMut() -> Result<Target> + Send),
+) -> Result<Option<Target>> {
+    let archive = Archive::open(input).map_err(|e| e.in_artifact(name))?;
+    let spot = Spot {
+        label: name,
+        library: match cx.runtime {
+            true => Library::Embed,
+            false => Library::Absent,
+        },
+        is_unit: true,
+        depth: 0,
+        is_named: true,
+    };
+    let types = job.types(cx.hierarchy);
+    let cache = (job.cache.as_ref(), types.as_slice());
+    weave_cached(cache, cx, ledger, meter, &spot, (&archive, input), open)
+}
+
+/// Weaves a dex file that is a file of its own.
+fn weave_loose_dex(
+    cx: &Context<'_>,
+    ledger: &mut Ledger<'_>,
+    name: &str,
+    bytes: &[u8],
+) -> Result<Option<Vec<u8>>> {
+    let matcher = cx.matcher.for_artifact(name, None, cx.hierarchy);
+    let source = dex::Source {
+        member: None,
+        bytes,
+    };
+    let woven = weave_dexes(cx, ledger, &matcher, name, &[source])?;
+    Ok(woven.into_iter().flatten().next())
+}
+
+/// Weaves a class that is a file of its own.
+fn weave_loose_class(
+    cx: &Context<'_>,
+    ledger: &mut Ledger<'_>,
+    name: &str,
+    bytes: &[u8],
+) -> Result<Option<Vec<u8>>> {
+    let matcher = cx.matcher.for_artifact(name, None, cx.hierarchy);
+    let weave = |attempt: u32| {
+        with_worker(|w| weave_class(cx, &matcher, bytes, &mut w.scratch, attempt))
+            .map_err(|e| e.in_artifact(name))
+    };
+    let Some(touched) = weave(0)? else {
+        return Ok(None);
+    };
+    let settled = touched.settle(ledger, name, weave)?;
+    Ok(settled.and_then(|class| class.bytes))
+}

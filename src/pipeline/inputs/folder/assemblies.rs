@@ -1,0 +1,187 @@
+//! The .NET assemblies of a folder: a published application, a shared framework, a build's output.
+
+use super::{Folder, Walk};
+use crate::cil;
+use crate::container::deps_json;
+use crate::container::input::Input;
+use crate::error::Result;
+use crate::pipeline::format::{Format, file_name};
+use crate::pipeline::formats::assembly::{Source, stage_image, weave_assemblies};
+use crate::pipeline::inputs::folder::found::{Found, read};
+use crate::pipeline::library::embedded;
+use crate::symbols::Symbols;
+use rayon::prelude::*;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+/// An assembly, mapped, with its symbols file.
+struct Opened<'f, 'a> {
+    found: &'f Found,
+    label: String,
+    file: &'a Input,
+    image: cil::Image<'a>,
+    pdb: Option<(&'f Found, Input)>,
+}
+
+/// The map that an earlier weave left in an assembly, if it can be read.
+pub(super) fn earlier_map(bytes: &[u8]) -> Option<Symbols> {
+    map_in(&cil::Image::parse(bytes).ok()?)
+}
+
+fn map_in(image: &cil::Image<'_>) -> Option<Symbols> {
+    let mut map = Symbols::default();
+    map.add(image.symbols()?).ok()?;
+    Some(map)
+}
+
+/// The folder that a file is in, with the slash, or empty.
+fn directory(name: &str) -> &str {
+    &name[..name.len() - file_name(name).len()]
+}
+
+impl<'f> Walk<'f, '_> {
+    /// Weaves the assemblies among the files.
+    pub(super) fn assemblies(&mut self, files: &'f [Found]) -> Result<()> {
+        let folder = self.folder;
+        let mut inputs = Vec::new();
+        for found in files.iter().filter(|f| f.format == Format::Pe) {
+            let input = Input::open(&found.path)?;
+            if file_name(&found.name) != embedded::DLL_NAME && cil::is_assembly(&input) {
+                inputs.push((found, input));
+            }
+        }
+        let parsed: Vec<Result<cil::Image<'_>>> = (inputs.par_iter())
+            .map(|(_, input)| cil::Image::parse(input))
+            .collect();
+        let mut opened = Vec::with_capacity(inputs.len());
+        for ((found, file), image) in inputs.iter().zip(parsed) {
+            let label = format!("{}/{}", folder.name, found.name);
+            match image {
+                Ok(image) => opened.push(Opened::new(folder, found, label, file, image)?),
+                Err(e) => self.ledger.unreadable(&e.in_artifact(label)),
+            }
+        }
+        let sources: Vec<Source<'_, '_>> = opened.iter().map(Opened::source).collect();
+        let key = folder.job.key.as_ref();
+        let written = weave_assemblies(folder.cx, self.ledger, key, &sources)?;
+        let (mut images, mut pdbs) = (Vec::new(), Vec::new());
+        for (opened, written) in opened.iter().zip(written) {
+            let found = opened.found;
+            let Some(written) = written else {
+                if let Some(earlier) = map_in(&opened.image) {
+                    self.ledger.keep_earlier(&earlier);
+                }
+                continue;
+            };
+            self.woven
+                .assembly_directories
+                .insert(directory(&found.name).to_owned());
+            images.push((self.staging.file(&found.name)?, found, written.image));
+            if let Some((pdb, _)) = &opened.pdb {
+                match written.pdb {
+                    Some(bytes) => pdbs.push((self.staging.file(&pdb.name)?, *pdb, bytes)),
+                    // Its lines would be wrong.
+                    None => self.staging.leave_out(&pdb.name),
+                }
+            }
+        }
+        if self.staging.is_dry() {
+            return Ok(());
+        }
+        let write = |(path, found, image): &(PathBuf, &Found, cil::Output<'_>)| {
+            stage_image(image, path, &found.path)?.commit()
+        };
+        let (written, pdbs) = rayon::join(
+            || images.par_iter().map(write).collect::<Vec<Result<()>>>(),
+            || self.staging.write_all(&pdbs),
+        );
+        written.into_iter().collect::<Result<()>>()?;
+        pdbs
+    }
+
+    /// Lays the hook library where the runtime looks for the references of woven assemblies, and lists it
+    /// where the host asks for it.
+    pub(super) fn add_assembly_library(&mut self) -> Result<()> {
+        if self.woven.assembly_directories.is_empty() {
+            return Ok(());
+        }
+        let folder = self.folder;
+        let lists: Vec<&Found> = (folder.found.iter())
+            .filter(|f| f.name.ends_with(deps_json::SUFFIX))
+            .collect();
+        let listed: BTreeSet<&str> = lists.iter().map(|f| directory(&f.name)).collect();
+        let mut homes = BTreeSet::new();
+        for woven in &self.woven.assembly_directories {
+            // Below an application's folder (`runtimes/unix/lib/`) its host looks in that folder.
+            let application = listed.iter().rev().find(|dir| woven.starts_with(**dir));
+            homes.insert(application.map_or(woven.clone(), |dir| (*dir).to_owned()));
+        }
+        let library = embedded::assembly()?;
+        for home in &homes {
+            let name = format!("{home}{}", embedded::DLL_NAME);
+            let same = match folder.find(&name) {
+                Some(there) => read(&there.path)? == embedded::DLL,
+                None => false,
+            };
+            if !same {
+                self.staging.add(&name, embedded::DLL)?;
+            }
+        }
+        for list in lists {
+            if homes.contains(directory(&list.name)) {
+                let added = deps_json::add(&read(&list.path)?, &library);
+                if let Some(bytes) = added.map_err(|e| folder.place(list, e))? {
+                    self.staging.add(&list.name, &bytes)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<'f, 'a> Opened<'f, 'a> {
+    fn new(
+        folder: &'f Folder<'_>,
+        found: &'f Found,
+        label: String,
+        file: &'a Input,
+        image: cil::Image<'a>,
+    ) -> Result<Opened<'f, 'a>> {
+        let pdb = symbols_of(folder, &found.name, &image);
+        let pdb = pdb.map(|pdb| Ok((pdb, Input::open(&pdb.path)?)));
+        Ok(Opened {
+            found,
+            label,
+            file,
+            image,
+            pdb: pdb.transpose()?,
+        })
+    }
+
+    fn source(&self) -> Source<'_, 'a> {
+        Source {
+            label: &self.label,
+            artifact: &self.found.name,
+            name: file_name(&self.found.name),
+            file: self.file,
+            image: &self.image,
+            pdb: self.pdb.as_ref().map(|(_, pdb)| &**pdb),
+            pdb_name: (self.pdb.as_ref()).map(|(pdb, _)| file_name(&pdb.name).to_owned()),
+        }
+    }
+}
+
+/// The symbols file of an assembly: of its name, or of the one that it asks for, or Mono's.
+fn symbols_of<'f>(
+    folder: &'f Folder<'_>,
+    assembly: &str,
+    image: &cil::Image<'_>,
+) -> Option<&'f Found> {
+    let stem = assembly.rsplit_once('.').map_or(assembly, |(stem, _)| stem);
+    let asked_for = || folder.find(&format!("{}{}", directory(assembly), image.pdb_name()?));
+    let mono = || folder.find(&format!("{assembly}.mdb"));
+    folder
+        .find(&format!("{stem}.pdb"))
+        .or_else(asked_for)
+        .or_else(mono)
+}

@@ -1,0 +1,58 @@
+//! The dex files of a folder: an unpacked app, or what a compiler left.
+
+use super::Walk;
+use crate::container::apk;
+use crate::container::input::Input;
+use crate::error::Result;
+use crate::pipeline::format::Format;
+use crate::pipeline::formats::dex::{Source, weave_dexes};
+use crate::pipeline::inputs::folder::found::Found;
+use crate::pipeline::library::embedded;
+
+impl<'a> Walk<'a, '_> {
+    /// Weaves the dex files among the files.
+    pub(super) fn dexes(&mut self, files: &'a [Found]) -> Result<()> {
+        let folder = self.folder;
+        let found: Vec<&Found> = files.iter().filter(|f| f.format == Format::Dex).collect();
+        let inputs: Vec<Input> = (found.iter())
+            .map(|f| Input::open(&f.path))
+            .collect::<Result<_>>()?;
+        let library = &mut self.woven.dex_library;
+        library.look_into(inputs.iter().map(|input| &**input));
+        let sources: Vec<Source<'_>> = (found.iter().zip(&inputs))
+            .map(|(found, input)| Source {
+                member: Some(&found.name),
+                bytes: input,
+            })
+            .collect();
+        let woven = weave_dexes(
+            folder.cx,
+            self.ledger,
+            folder.matcher,
+            folder.name,
+            &sources,
+        )?;
+        library.look_into_woven(&woven);
+        let mut outputs = Vec::new();
+        for (found, bytes) in found.into_iter().zip(woven) {
+            let Some(bytes) = bytes else { continue };
+            self.woven.dexes = true;
+            self.wove_loose();
+            outputs.push((self.staging.file(&found.name)?, found, bytes));
+        }
+        self.staging.write_all(&outputs)
+    }
+
+    /// Adds the hook library, if woven dex files need it, as the next dex file of an app, else by its own name.
+    pub(super) fn add_dex_library(&mut self) -> Result<()> {
+        if !self.woven.dex_library.is_missing() {
+            return Ok(());
+        }
+        let names = self.folder.found.iter().map(|f| f.name.as_str());
+        let name = match apk::free_dex_number(names) {
+            1 => "weave-runtime.dex".to_owned(),
+            n => apk::dex_name(n),
+        };
+        self.staging.add(&name, embedded::DEX)
+    }
+}

@@ -1,0 +1,190 @@
+//! What the Java classes of a folder need beside them: the hook library, the map, module descriptors.
+
+use super::Walk;
+use crate::error::Result;
+use crate::jvm::module_info;
+use crate::pipeline::format::{Format, file_name};
+use crate::pipeline::inputs::folder::found::read;
+use crate::pipeline::library::embedded;
+use crate::pipeline::library::layout::{Home, Layout};
+use crate::pipeline::outcome::WarningKind;
+use crate::symbols::{self, Symbols};
+use std::collections::BTreeSet;
+
+impl Walk<'_, '_> {
+    /// The library jar has the names of the whole folder: class loaders that see it need not see the jars that call it.
+    pub(super) fn add_library(&mut self, sharing: &BTreeSet<String>, map: &[u8]) -> Result<()> {
+        let folder = self.folder;
+        let mut roots = BTreeSet::new();
+        match (folder.layout, folder.home.clone()) {
+            (Layout::Bundle, Home::Jar(path)) => {
+                let mut jars = BTreeSet::new();
+                match library_beside(sharing) {
+                    // A module path that names the folder of the modules also finds the library.
+                    Some(beside) => drop(jars.insert(beside)),
+                    None if sharing.is_empty() => {}
+                    None => {
+                        jars.insert(path.clone());
+                        let output = folder.job.output.as_ref();
+                        let library = output.unwrap_or(&folder.job.input).join(&path);
+                        let text = format!(
+                            "{}: modules read the hook library's: put {} on the module path",
+                            folder.name,
+                            library.display()
+                        );
+                        self.ledger.outcome.warn(WarningKind::LibraryMissing, text);
+                    }
+                }
+                if self.woven.jars {
+                    jars.insert(path);
+                }
+                for jar in jars {
+                    self.staging.add(&jar, &embedded::jar_with_symbols(map)?)?;
+                }
+                roots.extend(self.woven.roots.difference(sharing).cloned());
+            }
+            (_, Home::Jar(path)) => {
+                self.staging.add(&path, &embedded::jar_with_symbols(map)?)?;
+            }
+            (_, Home::Package(prefix)) => {
+                roots.insert(prefix.to_owned());
+            }
+            (_, Home::Dex(_)) => {}
+        }
+        roots.retain(|root| !folder.has(&format!("{root}{}", embedded::HOOKS_CLASS)));
+        if roots.is_empty() {
+            return Ok(());
+        }
+        let classes = embedded::classes()?;
+        for root in roots {
+            for (name, bytes) in &classes {
+                self.staging.add(&format!("{root}{name}"), bytes)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Each class root carries the map of all loose classes, with what an earlier weave left there.
+    pub(super) fn add_loose_map(&mut self) -> Result<()> {
+        let folder = self.folder;
+        let mut earlier = Symbols::default();
+        let maps = folder.found.iter();
+        for found in maps.filter(|f| f.name.ends_with(symbols::MEMBER)) {
+            // `earlier` has reported maps that cannot be read.
+            let mut map = Symbols::default();
+            if map.add(&read(&found.path)?).is_ok() {
+                earlier.merge(map);
+            }
+        }
+        let Some(map) = self.ledger.end_unit(Some(&earlier)) else {
+            return Ok(());
+        };
+        let mut roots = self.woven.roots.clone();
+        if self.woven.dexes {
+            // The root of an app that is packed of the folder.
+            roots.insert(String::new());
+        }
+        for root in roots {
+            self.staging
+                .add(&format!("{root}{}", symbols::MEMBER), &map)?;
+        }
+        Ok(())
+    }
+
+    /// Class roots with woven classes that are modules and read the hook library's module. No two modules may contain one
+    /// package: only a module that is alone has it.
+    pub(super) fn modules_that_share(&self) -> BTreeSet<String> {
+        let folder = self.folder;
+        let descriptors = folder.found.iter().filter(|f| f.format == Format::Class);
+        let modules: BTreeSet<String> = descriptors
+            .filter_map(|f| f.name.strip_suffix("module-info.class"))
+            .map(unversioned)
+            .filter(|root| self.woven.roots.contains(*root))
+            .map(str::to_owned)
+            .collect();
+        let has_library = || {
+            let beside = library_beside(&modules);
+            beside.is_some_and(|path| folder.has(&path)) || folder.has(embedded::JAR_NAME)
+        };
+        match modules.len() {
+            1 if !self.woven.jars && !has_library() => BTreeSet::new(),
+            _ => modules,
+        }
+    }
+
+    /// The module of a class root must have the hook library's package, or read its module.
+    pub(super) fn describe_modules(&mut self, sharing: &BTreeSet<String>) -> Result<()> {
+        let folder = self.folder;
+        for found in folder.found {
+            let Some(root) = found.name.strip_suffix("module-info.class") else {
+                continue;
+            };
+            if found.format != Format::Class || !self.woven.roots.contains(unversioned(root)) {
+                continue;
+            }
+            let before = read(&found.path)?;
+            let after = match folder.cx.runtime && !sharing.contains(unversioned(root)) {
+                true => module_info::add_package(&before, embedded::PACKAGE),
+                false => module_info::add_requires(&before, embedded::MODULE),
+            };
+            match after {
+                Ok(Some(after)) => self.staging.add(&found.name, &after)?,
+                Ok(None) => {}
+                Err(e) => {
+                    let e = folder.place(found, e);
+                    self.ledger.unreadable(&e);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where the hook library lies beside class roots, if one folder holds them all.
+fn library_beside(roots: &BTreeSet<String>) -> Option<String> {
+    let folder = |root: &str| {
+        let root = root.strip_suffix('/')?;
+        Some(root[..root.len() - file_name(root).len()].to_owned())
+    };
+    let first = folder(roots.first()?)?;
+    let all = roots
+        .iter()
+        .all(|root| folder(root).as_ref() == Some(&first));
+    all.then(|| format!("{first}{}", embedded::JAR_NAME))
+}
+
+/// The folder that a class path names: the file's path without the class's own name.
+pub(super) fn class_root(path: &str, type_name: &str) -> String {
+    path.strip_suffix(".class")
+        .and_then(|path| path.strip_suffix(type_name))
+        .filter(|root| root.is_empty() || root.ends_with('/'))
+        .map(unversioned)
+        .unwrap_or_default()
+        .to_owned()
+}
+
+/// A root without the `META-INF/versions/N/` of a multi-release jar that was unpacked.
+fn unversioned(root: &str) -> &str {
+    let Some((before, version)) = root.strip_suffix('/').and_then(|r| r.rsplit_once('/')) else {
+        return root;
+    };
+    match before.strip_suffix("META-INF/versions") {
+        Some(root) if version.bytes().all(|b| b.is_ascii_digit()) => root,
+        _ => root,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn class_roots() {
+        assert_eq!(class_root("com/acme/A.class", "com/acme/A"), "");
+        assert_eq!(class_root("x/classes/a/A.class", "a/A"), "x/classes/");
+        assert_eq!(class_root("x/META-INF/versions/11/a/A.class", "a/A"), "x/");
+        assert_eq!(class_root("META-INF/versions/11/a/A.class", "a/A"), "");
+        assert_eq!(class_root("odd.class", "a/A"), "");
+        assert_eq!(class_root("xa/A.class", "a/A"), "");
+    }
+}

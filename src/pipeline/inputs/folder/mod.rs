@@ -1,0 +1,315 @@
+//! A folder of classes, jars, assemblies and anything else: a class path, an unpacked application, a
+//! build's output.
+
+mod assemblies;
+mod classes;
+mod dexes;
+mod found;
+mod jars;
+mod java_library;
+mod staging;
+mod woven;
+
+use self::assemblies::earlier_map;
+use self::found::{Found, look, read};
+use self::jars::SignedJars;
+use self::staging::Staging;
+use self::woven::Woven;
+use crate::aspect::pointcut::ArtifactMatcher;
+use crate::container::folder;
+use crate::container::input::Input;
+use crate::container::zip::Archive;
+use crate::error::{Error, Kind, Result};
+use crate::pipeline::context::Context;
+use crate::pipeline::format::{Format, file_name};
+use crate::pipeline::inputs::archive::rules::{Survey, signed_packages};
+use crate::pipeline::job::{Job, Meter, Progress, artifact_name};
+use crate::pipeline::ledger::Ledger;
+use crate::pipeline::library::embedded;
+use crate::pipeline::library::layout::{Home, Layout, LayoutDetector, library_directory};
+use crate::pipeline::native::Native;
+use crate::pipeline::outcome::WarningKind;
+use crate::pipeline::publish::paths::resolve;
+use crate::pipeline::publish::staged_folder::is_temporary;
+use crate::symbols::{self, Symbols};
+use rayon::prelude::*;
+
+/// Bytes of class files in one batch.
+const BATCH_BYTES: u64 = 8 << 20;
+
+/// Weaves an input that is a folder.
+pub(crate) fn weave_folder(
+    cx: &Context<'_>,
+    ledger: &mut Ledger<'_>,
+    job: &Job,
+    progress: Progress<'_>,
+) -> Result<()> {
+    let in_place = is_in_place(job)?;
+    let listing = folder::list(&job.input)?;
+    for (path, why) in &listing.skipped {
+        let text = format!("{}: {why}; not copied", path.display());
+        ledger.outcome.warn(WarningKind::NotCopied, text);
+    }
+    let mut entries = listing.files;
+    entries.retain(|entry| !is_temporary(file_name(&entry.name)));
+    let found: Vec<Result<Found>> = entries.into_par_iter().map(look).collect();
+    let found: Vec<Found> = found.into_iter().collect::<Result<_>>()?;
+    let name = artifact_name(&job.input);
+    let matcher = cx.matcher.for_artifact(&name, None, cx.hierarchy);
+    let (layout, home) = layout(&found)?;
+    let mut folder = Folder {
+        cx: &cx.inside(layout),
+        job,
+        name: &name,
+        matcher: &matcher,
+        layout,
+        home,
+        found: &found,
+    };
+    let earlier = folder.earlier(ledger)?;
+    folder.warn_of_bundles(ledger)?;
+    if earlier.has_plugins && layout == Layout::Bundle && !folder.has(embedded::JAR_NAME) {
+        folder.home = Home::Jar(format!(".weave/{}", embedded::JAR_NAME));
+    }
+    let mut walk = Walk {
+        folder: &folder,
+        ledger,
+        meter: Meter::new(progress, found.iter().map(|f| f.size).sum()),
+        staging: Staging::create(job.output.as_deref())?,
+        woven: Woven::default(),
+    };
+    walk.weave()?;
+    walk.remove_signatures(earlier.signed)?;
+    walk.finish(in_place)
+}
+
+/// Whether the output is the input. One inside the other is refused.
+fn is_in_place(job: &Job) -> Result<bool> {
+    let Some(output) = &job.output else {
+        return Ok(false);
+    };
+    let (from, to) = (resolve(&job.input), resolve(output));
+    if to != from && to.starts_with(&from) {
+        return Err(Error::usage(format!(
+            "the output folder {} lies inside the input folder: the next run would weave it again; choose one outside",
+            output.display()
+        )));
+    }
+    Ok(to == from)
+}
+
+/// The layout, and where its hook library lies.
+fn layout(found: &[Found]) -> Result<(Layout, Home)> {
+    let mut detector = LayoutDetector::default();
+    found.iter().for_each(|f| detector.see(&f.name));
+    let layout = detector.folder();
+    let application = found.iter().find(|f| f.name == "META-INF/application.xml");
+    let directory = match application.filter(|_| layout == Layout::Ear) {
+        Some(xml) => library_directory(&String::from_utf8_lossy(&read(&xml.path)?)),
+        None => "lib".to_owned(),
+    };
+    Ok((layout, layout.home(&directory)))
+}
+
+/// What the job reads.
+struct Folder<'a> {
+    cx: &'a Context<'a>,
+    job: &'a Job,
+    name: &'a str,
+    /// For the loose classes: their artifact is the folder.
+    matcher: &'a ArtifactMatcher<'a>,
+    layout: Layout,
+    /// Where the hook library of its jars and classes lies.
+    home: Home,
+    /// Ascending by name.
+    found: &'a [Found],
+}
+
+/// What earlier weaves and signers left.
+#[derive(Default)]
+struct Earlier {
+    signed: SignedJars,
+    /// A jar at the top says that it is a plug-in.
+    has_plugins: bool,
+    symbols: Symbols,
+}
+
+impl Folder<'_> {
+    /// Looks into all files for what was there before, and takes its ids, wherever in the folder they are.
+    fn earlier(&self, ledger: &mut Ledger<'_>) -> Result<Earlier> {
+        let mut earlier = Earlier::default();
+        for found in self.found {
+            let map = match found.format {
+                Format::Zip => earlier.look_into_jar(found)?,
+                Format::Pe => earlier_map(&Input::open(&found.path)?),
+                _ if file_name(&found.name) == "symbols"
+                    && found.name.ends_with(symbols::MEMBER) =>
+                {
+                    match self.map_of(found) {
+                        Ok(map) => Some(map),
+                        Err(e) if e.kind() == Kind::Io => return Err(e),
+                        Err(e) => {
+                            ledger.unreadable(&e);
+                            None
+                        }
+                    }
+                }
+                _ => None,
+            };
+            if let Some(map) = map {
+                ledger.taken.reserve(&map);
+                earlier.symbols.merge(map);
+            }
+        }
+        ledger.outcome.warn_of_collisions(&earlier.symbols);
+        Ok(earlier)
+    }
+
+    /// Warns of assemblies that are packed into an executable: they are not woven.
+    fn warn_of_bundles(&self, ledger: &mut Ledger<'_>) -> Result<()> {
+        /// Libraries, which nothing is packed into.
+        const LIBRARIES: [&str; 4] = [".dll", ".so", ".dylib", ".node"];
+        for found in self.found.iter().filter(|f| f.native) {
+            let name = file_name(&found.name);
+            if LIBRARIES.iter().any(|suffix| name.ends_with(suffix)) || name.contains(".so.") {
+                continue;
+            }
+            if Native::of(&Input::open(&found.path)?) == Some(Native::Bundle) {
+                let text = format!("{}/{}: {}", self.name, found.name, Native::Bundle.why());
+                ledger.outcome.warn(WarningKind::NotWoven, text);
+            }
+        }
+        Ok(())
+    }
+
+    fn map_of(&self, found: &Found) -> Result<Symbols> {
+        let mut map = Symbols::default();
+        let added = map.add(&read(&found.path)?);
+        added.map_err(|e| self.place(found, e))?;
+        Ok(map)
+    }
+
+    fn place(&self, found: &Found, e: Error) -> Error {
+        e.in_member(&found.name).in_artifact(self.name)
+    }
+
+    fn find(&self, name: &str) -> Option<&Found> {
+        let at = self.found.binary_search_by(|f| f.name.as_str().cmp(name));
+        at.ok().map(|at| &self.found[at])
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.find(name).is_some()
+    }
+}
+
+impl Earlier {
+    /// Looks into a jar; returns its map. The weave reports what cannot be read.
+    fn look_into_jar(&mut self, found: &Found) -> Result<Option<Symbols>> {
+        let input = Input::open(&found.path)?;
+        let Ok(archive) = Archive::open(&input) else {
+            return Ok(None);
+        };
+        let Ok(survey) = Survey::of(&archive) else {
+            return Ok(None);
+        };
+        if let Some(packages) = signed_packages(&archive) {
+            self.signed.insert(found.name.clone(), packages);
+        }
+        self.has_plugins |= survey.is_plugin && !found.name.contains('/');
+        Ok(survey.earlier)
+    }
+}
+
+/// The way through a folder.
+struct Walk<'a, 'j> {
+    folder: &'a Folder<'a>,
+    ledger: &'a mut Ledger<'j>,
+    meter: Meter<'a>,
+    staging: Staging,
+    woven: Woven,
+}
+
+impl<'a> Walk<'a, '_> {
+    fn weave(&mut self) -> Result<()> {
+        let found = self.folder.found;
+        let types = self.folder.job.types(self.folder.cx.hierarchy);
+        let mut at = 0;
+        while at < found.len() {
+            let count = match found[at].format {
+                Format::Zip => {
+                    self.jar(&found[at], &types)?;
+                    1
+                }
+                Format::Class | Format::Pe | Format::Dex | Format::Other => {
+                    let count = batch(&found[at..]);
+                    let files = &found[at..at + count];
+                    self.classes(files)?;
+                    self.assemblies(files)?;
+                    self.dexes(files)?;
+                    count
+                }
+            };
+            let done = found[at..at + count].iter().map(|f| f.size).sum();
+            self.meter.artifact(done);
+            at += count;
+        }
+        Ok(())
+    }
+
+    /// Something of the folder itself was woven.
+    fn wove_loose(&mut self) {
+        if !self.woven.loose {
+            self.woven.loose = true;
+            self.ledger.outcome.artifacts += 1;
+        }
+    }
+
+    /// Adds the hook library and the maps, copies the rest, and puts everything in its place.
+    fn finish(mut self, in_place: bool) -> Result<()> {
+        let folder = self.folder;
+        if folder.cx.runtime {
+            self.add_dex_library()?;
+            self.add_assembly_library()?;
+        }
+        if self.woven.loose {
+            self.add_loose_map()?;
+        }
+        let map = self.ledger.end_job();
+        if self.woven.jars || self.woven.loose {
+            let modules = self.modules_that_share();
+            if folder.cx.runtime && self.ledger.needs_library {
+                self.add_library(&modules, map.as_deref().map_or(&[][..], Vec::as_slice))?;
+            }
+            self.describe_modules(&modules)?;
+        }
+        if self.staging.is_dry() || self.ledger.refuses(folder.job.strict) {
+            return Ok(());
+        }
+        if !in_place {
+            self.staging.copy_rest(folder.found)?;
+        }
+        if let Some(map) = folder
+            .job
+            .stage_map(&mut self.ledger.outcome, map.as_deref())?
+        {
+            map.commit()?;
+        }
+        self.staging.commit()
+    }
+}
+
+/// How many of these files are woven together: those until the next archive, bounded by bytes.
+fn batch(files: &[Found]) -> usize {
+    let mut bytes = 0;
+    let batch = files.iter().take_while(|f| {
+        bytes += match f.format {
+            Format::Class => f.size,
+            // Mapped, and woven into a few large pieces.
+            Format::Pe | Format::Dex => f.size / 4,
+            Format::Zip | Format::Other => 0,
+        };
+        f.format != Format::Zip && bytes <= BATCH_BYTES
+    });
+    batch.count().max(1)
+}

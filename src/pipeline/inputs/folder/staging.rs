@@ -1,0 +1,103 @@
+//! What a folder's job writes.
+
+use crate::container::stage::Staged;
+use crate::error::{Error, Result};
+use crate::pipeline::inputs::folder::found::Found;
+use crate::pipeline::publish::staged_folder::StagedFolder;
+use crate::pipeline::publish::target::Target;
+use rayon::prelude::*;
+use rustc_hash::FxHashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The output folder on its way; nowhere when only planning.
+pub(crate) struct Staging {
+    folder: Option<StagedFolder>,
+    /// Names that are staged, or that the output must not have.
+    written: FxHashSet<String>,
+}
+
+impl Staging {
+    pub(crate) fn create(output: Option<&Path>) -> Result<Staging> {
+        Ok(Staging {
+            folder: output.map(StagedFolder::create).transpose()?,
+            written: FxHashSet::default(),
+        })
+    }
+
+    /// Nothing is written.
+    pub(crate) fn is_dry(&self) -> bool {
+        self.folder.is_none()
+    }
+
+    /// Whether the job writes this file, or leaves it out.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.written.contains(name)
+    }
+
+    /// Announces an output file; an empty path when only planning.
+    pub(crate) fn file(&mut self, name: &str) -> Result<PathBuf> {
+        self.written.insert(name.to_owned());
+        match &mut self.folder {
+            Some(folder) => folder.file(name),
+            None => Ok(PathBuf::new()),
+        }
+    }
+
+    /// The file is not copied.
+    pub(crate) fn leave_out(&mut self, name: &str) {
+        self.written.insert(name.to_owned());
+    }
+
+    /// Opens an output file like the input's.
+    pub(crate) fn open(&mut self, found: &Found) -> Result<Target> {
+        let path = self.file(&found.name)?;
+        match self.is_dry() {
+            true => Ok(Target::Nowhere),
+            false => Staged::create(&path, Some(&found.path)).map(Target::File),
+        }
+    }
+
+    /// Adds a file that the input does not have, or has otherwise.
+    pub(crate) fn add(&mut self, name: &str, bytes: &[u8]) -> Result<()> {
+        let path = self.file(name)?;
+        match self.is_dry() {
+            true => Ok(()),
+            false => Staged::whole(&path, bytes, None)?.commit(),
+        }
+    }
+
+    /// Writes files like the input's on all threads.
+    pub(crate) fn write_all(&self, files: &[(PathBuf, &Found, Vec<u8>)]) -> Result<()> {
+        if self.is_dry() {
+            return Ok(());
+        }
+        let write = |(path, found, bytes): &(PathBuf, &Found, Vec<u8>)| {
+            Staged::whole(path, bytes, Some(&found.path))?.commit()
+        };
+        let written: Vec<Result<()>> = files.par_iter().map(write).collect();
+        written.into_iter().collect()
+    }
+
+    /// Copies the files that nothing was written for.
+    pub(crate) fn copy_rest(&mut self, all: &[Found]) -> Result<()> {
+        let Some(folder) = &mut self.folder else {
+            return Ok(());
+        };
+        let mut copies = Vec::new();
+        for found in all.iter().filter(|f| !self.written.contains(&f.name)) {
+            copies.push((found, folder.file(&found.name)?));
+        }
+        let copy = |(found, to): &(&Found, PathBuf)| match fs::copy(&found.path, to) {
+            Ok(_) => Ok(()),
+            Err(e) => Err(Error::io("copy", &found.path, e)),
+        };
+        let copied: Vec<Result<()>> = copies.par_iter().map(copy).collect();
+        copied.into_iter().collect()
+    }
+
+    /// Puts everything in its place.
+    pub(crate) fn commit(self) -> Result<()> {
+        self.folder.map_or(Ok(()), StagedFolder::commit)
+    }
+}

@@ -1,0 +1,20 @@
+//! The results of a folder so far.
+
+use crate::pipeline::formats::dex::DexLibrary;
+use std::collections::BTreeSet;
+
+/// The results of a folder so far.
+#[derive(Default)]
+pub(super) struct Woven {
+    /// A jar changed.
+    pub(super) jars: bool,
+    /// A class or dex file of the folder itself changed.
+    pub(super) loose: bool,
+    /// A dex file changed.
+    pub(super) dexes: bool,
+    /// Class roots (`classes/`, or empty) with woven classes.
+    pub(super) roots: BTreeSet<String>,
+    /// Folders with woven assemblies: paths with a slash at the end, or empty.
+    pub(super) assembly_directories: BTreeSet<String>,
+    pub(super) dex_library: DexLibrary,
+}

@@ -1,0 +1,292 @@
+//! What is recorded in the job's order, by one thread at a time: ids, symbols, counts.
+
+pub(crate) mod ids;
+pub(crate) mod records;
+pub(crate) mod touched;
+
+use crate::error::Error;
+use crate::pipeline::ledger::ids::{Claim, KnownIds, TakenIds};
+use crate::pipeline::ledger::records::Records;
+use crate::pipeline::ledger::touched::Touched;
+use crate::pipeline::outcome::{ClassPlan, Left, Outcome, WarningKind};
+use crate::symbols::{self, Symbols, Writer};
+use rayon::prelude::*;
+use std::sync::Arc;
+
+/// The results of a job so far.
+pub(crate) struct Ledger<'j> {
+    pub(crate) known: &'j KnownIds,
+    pub(crate) taken: TakenIds,
+    pub(crate) outcome: Outcome,
+    explain: bool,
+    /// What the input is called where it lies.
+    input: String,
+    /// Symbols of the unit (artifact that carries its own map) under way.
+    unit: Writer,
+    /// Classes of the unit call the hook library.
+    pub(crate) needs_library: bool,
+    /// The artifact that the last symbol of the unit was in.
+    last_artifact: Option<String>,
+    /// The map of the first finished unit, which is the job's as long as there is no other.
+    only: Option<Arc<Vec<u8>>>,
+    /// Symbols of all finished units, if there are several.
+    merged: Writer,
+    units: usize,
+    /// The maps of the units that ended, while an artifact is recorded for the cache.
+    recorded: Option<Vec<Arc<Vec<u8>>>>,
+}
+
+/// The results of one artifact, which can be entered again without a weave.
+pub(crate) struct Recorded {
+    pub(crate) outcome: Outcome,
+    pub(crate) claims: Vec<Claim>,
+    pub(crate) maps: Vec<Arc<Vec<u8>>>,
+    pub(crate) needs_library: bool,
+}
+
+/// What symbols call an artifact: its path inside the input, so that they are the same wherever the input lies. The input
+/// itself has no name there.
+fn inside<'a>(input: &str, artifact: &'a str) -> &'a str {
+    let path = artifact.strip_prefix(input).unwrap_or(artifact);
+    path.strip_prefix("!/")
+        .or_else(|| path.strip_prefix('/'))
+        .unwrap_or(path)
+}
+
+/// A unit that was interrupted by one inside it.
+pub(crate) struct Interrupted {
+    unit: Writer,
+    needs_library: bool,
+}
+
+impl<'j> Ledger<'j> {
+    pub(crate) fn new(known: &'j KnownIds, explain: bool, input: String) -> Ledger<'j> {
+        Ledger {
+            known,
+            taken: TakenIds::default(),
+            outcome: Outcome::default(),
+            explain,
+            input,
+            unit: Writer::default(),
+            needs_library: false,
+            last_artifact: None,
+            only: None,
+            merged: Writer::default(),
+            units: 0,
+            recorded: None,
+        }
+    }
+
+    /// Begins to record the results of one artifact; returns those of the artifacts before it.
+    pub(crate) fn start_recording(&mut self) -> Outcome {
+        self.taken.start_journal();
+        self.recorded = Some(vec![]);
+        std::mem::take(&mut self.outcome)
+    }
+
+    /// The results of the artifact. `None`: some of it cannot be entered again.
+    pub(crate) fn stop_recording(&mut self, before: Outcome) -> Option<Recorded> {
+        let outcome = std::mem::replace(&mut self.outcome, before);
+        self.outcome.add(outcome.clone());
+        let claims = self.taken.take_journal();
+        Some(Recorded {
+            outcome,
+            claims,
+            maps: self.recorded.take()?,
+            needs_library: self.needs_library,
+        })
+    }
+
+    /// Enters an artifact as it was recorded, if its ids are still free; else changes nothing.
+    pub(crate) fn replay(&mut self, recorded: &Recorded) -> bool {
+        if !self.taken.replay(&recorded.claims) {
+            return false;
+        }
+        self.outcome.add(recorded.outcome.clone());
+        (recorded.maps.iter()).for_each(|map| self.add_unit(Arc::clone(map)));
+        self.needs_library |= recorded.needs_library;
+        true
+    }
+
+    /// Takes the ids of a woven class. Not 0: some were taken already, and the class must be woven again
+    /// with the ids of this attempt, which now are its own.
+    pub(crate) fn claim_ids(&mut self, touched: &Touched) -> u32 {
+        let methods = || {
+            touched
+                .woven
+                .methods()
+                .map(|m| (m.id, m.name, m.descriptor))
+        };
+        self.taken.claim(self.known, touched.woven.name(), methods)
+    }
+
+    /// Takes the ids of all types of a file, which lie behind one base. Not 0: some were taken already, and the file must
+    /// be woven again with the ids of this attempt, which now are its own.
+    pub(crate) fn claim_all(&mut self, types: &[Touched], base_of: impl Fn(u32) -> u32) -> u32 {
+        self.taken.claim_behind(self.known, base_of, || {
+            types.iter().flat_map(|touched| {
+                let ty = touched.woven.name();
+                (touched.woven.methods()).map(move |m| (m.id, ty, m.name, m.descriptor))
+            })
+        })
+    }
+
+    /// Records a class whose ids are final.
+    pub(crate) fn record(&mut self, artifact: &str, touched: &Touched) {
+        if touched.woven.methods().len() > 0 {
+            let inside = inside(&self.input, artifact);
+            if self.last_artifact.as_deref() != Some(inside) {
+                self.last_artifact = Some(inside.to_owned());
+                self.unit.artifact(inside);
+            }
+            self.unit.ty(touched.woven.name(), touched.woven.file());
+            for m in touched.woven.methods() {
+                self.unit.method(m.id, m.name, m.descriptor, m.line);
+            }
+            self.pack_symbols();
+            self.outcome.classes += 1;
+            self.outcome.methods += touched.woven.methods().len() as u64;
+        }
+        self.tell(artifact, touched);
+    }
+
+    /// Records the types of an artifact whose symbols are packed already, with its name.
+    pub(crate) fn record_all(&mut self, artifact: &str, mut records: Records) {
+        if records.methods > 0 {
+            self.unit.append(&mut records.symbols);
+            self.last_artifact = None;
+        }
+        self.outcome.classes += records.classes.len() as u64;
+        self.outcome.methods += records.methods;
+        for touched in &records.touched {
+            self.tell(artifact, touched);
+        }
+    }
+
+    /// Notes what was left of a type and, when explaining, what was woven.
+    fn tell(&mut self, artifact: &str, touched: &Touched) {
+        for left in &touched.woven.left {
+            *self.outcome.left.entry(left.reason).or_default() += 1;
+            if left.reason.is_failure() {
+                self.outcome.failures.push(Left {
+                    artifact: artifact.to_owned(),
+                    type_name: touched.woven.name().to_owned(),
+                    method: left.method.clone(),
+                    reason: left.reason,
+                });
+            }
+        }
+        if self.explain {
+            self.outcome.explained.push(ClassPlan {
+                artifact: artifact.to_owned(),
+                type_name: touched.woven.name().to_owned(),
+                woven: touched
+                    .woven
+                    .methods()
+                    .zip(&touched.advice)
+                    .map(|(m, advice)| (format!("{}{}", m.name, m.descriptor), m.id, *advice))
+                    .collect(),
+                left: touched
+                    .woven
+                    .left
+                    .iter()
+                    .map(|s| (s.method.clone(), s.reason))
+                    .collect(),
+            });
+        }
+    }
+
+    /// Packs the symbols that are ready to be, on all threads, once there is work for them: spread over the job, and
+    /// before what waits takes memory worth speaking of.
+    fn pack_symbols(&mut self) {
+        if self.unit.waiting() >= 2 * rayon::current_num_threads() {
+            let pack = |blocks: Vec<Vec<u8>>| {
+                let packed = blocks.par_iter().map(|block| symbols::pack(block));
+                packed.collect()
+            };
+            self.unit.pack_waiting(pack);
+        }
+    }
+
+    /// Records a member that could not be read and is copied as it is.
+    pub(crate) fn unreadable(&mut self, error: &Error) {
+        self.outcome
+            .warn(WarningKind::Unreadable, format!("{error}; copied as it is"));
+    }
+
+    /// Whether a strict job must not write what it has; notes it.
+    pub(crate) fn refuses(&mut self, strict: bool) -> bool {
+        self.outcome.refused = strict && self.outcome.fails_strict();
+        self.outcome.refused
+    }
+
+    /// A new unit begins inside the one under way.
+    pub(crate) fn begin_inner_unit(&mut self) -> Interrupted {
+        self.last_artifact = None;
+        Interrupted {
+            unit: std::mem::take(&mut self.unit),
+            needs_library: std::mem::take(&mut self.needs_library),
+        }
+    }
+
+    /// The inner unit has ended: back to the outer one.
+    pub(crate) fn resume(&mut self, interrupted: Interrupted) {
+        self.last_artifact = None;
+        self.unit = interrupted.unit;
+        self.needs_library |= interrupted.needs_library;
+    }
+
+    /// Ends a unit: its map, with what an earlier weave of it knew, or `None` if it has no symbols.
+    pub(crate) fn end_unit(&mut self, earlier: Option<&Symbols>) -> Option<Arc<Vec<u8>>> {
+        self.last_artifact = None;
+        let mut unit = std::mem::take(&mut self.unit);
+        if let Some(earlier) = earlier {
+            unit.symbols(earlier);
+        }
+        if unit.is_empty() {
+            return None;
+        }
+        let map = Arc::new(unit.finish());
+        self.add_unit(Arc::clone(&map));
+        Some(map)
+    }
+
+    fn add_unit(&mut self, map: Arc<Vec<u8>>) {
+        if let Some(recorded) = &mut self.recorded {
+            recorded.push(Arc::clone(&map));
+        }
+        self.units += 1;
+        if self.units == 1 {
+            self.only = Some(map);
+        } else {
+            self.merge_only();
+            self.merged.append_map(&map);
+        }
+    }
+
+    /// An artifact of an earlier weave stays as it is: what it is known to hold joins the job's map.
+    pub(crate) fn keep_earlier(&mut self, earlier: &Symbols) {
+        self.recorded = None;
+        let mut unit = Writer::default();
+        unit.symbols(earlier);
+        self.merge_only();
+        self.merged.append(&mut unit);
+        self.units += 1;
+    }
+
+    /// The first unit is no longer the only one.
+    fn merge_only(&mut self) {
+        if let Some(only) = self.only.take() {
+            self.merged.append_map(&only);
+        }
+    }
+
+    /// The map of the whole job, or `None` if nothing was woven.
+    pub(crate) fn end_job(&mut self) -> Option<Arc<Vec<u8>>> {
+        match (self.only.take(), self.units) {
+            (Some(only), _) => Some(only),
+            (None, 0) => None,
+            (None, _) => Some(Arc::new(std::mem::take(&mut self.merged).finish())),
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! The results of an artifact of many types: symbols, which any thread packs, and what the outcome reports.
+
+use crate::aspect::plan::Plan;
+use crate::aspect::woven::WovenType;
+use crate::pipeline::ledger::touched::{Touched, complete};
+use crate::symbols::Writer;
+
+/// The records of some types. Names take more memory than code, so only names that the outcome reports are kept.
+#[derive(Default)]
+pub(crate) struct Records {
+    /// Of the methods that got hooks.
+    pub(crate) symbols: Writer,
+    /// The types with such methods, by number; once complete, each once.
+    pub(crate) classes: Vec<u32>,
+    /// How many such methods there are.
+    pub(crate) methods: u64,
+    /// The types that the outcome reports, ascending.
+    pub(crate) touched: Vec<Touched>,
+}
+
+impl Records {
+    /// The records of an artifact, or, if it is not named, of a later part of one, of about so many methods, which are
+    /// numbered or not.
+    pub(crate) fn begin(artifact: Option<&str>, methods: usize, numbered: bool) -> Records {
+        // What a method takes in most programs.
+        let usual = if numbered { 16 } else { 64 };
+        let mut records = Records::default();
+        records.symbols.reserve(methods * usual);
+        if let Some(artifact) = artifact {
+            records.symbols.artifact(artifact);
+        }
+        records
+    }
+
+    /// Records a woven type; `explain` keeps it in any case.
+    pub(crate) fn add(&mut self, ty: &mut WovenType, explain: bool) {
+        let methods = ty.methods().len() + ty.numbered().len();
+        if methods > 0 {
+            self.classes.push(ty.ty);
+            self.methods += methods as u64;
+            self.symbols.ty(ty.name(), ty.file());
+            for m in ty.methods() {
+                self.symbols.method(m.id, m.name, m.descriptor, m.line);
+            }
+            for row in ty.numbered().chunk_by(|a, b| b.id == a.id.wrapping_add(1)) {
+                let methods = row.iter().map(|m| [m.name, m.descriptor, m.line]);
+                self.symbols.numbered_methods(row[0].id, methods);
+            }
+        }
+        if explain || !ty.left.is_empty() {
+            self.touched.push(Touched::new(std::mem::take(ty), vec![]));
+        }
+    }
+
+    /// Adds the records of other methods, partly of types that there are already.
+    pub(crate) fn append(&mut self, mut other: Records) {
+        self.symbols.append(&mut other.symbols);
+        self.methods += other.methods;
+        self.classes.append(&mut other.classes);
+        for touched in other.touched {
+            let number = touched.woven.ty;
+            let place = (self.touched).binary_search_by_key(&number, |other| other.woven.ty);
+            match place {
+                Ok(place) => self.touched[place].woven.merge(touched.woven),
+                Err(place) => self.touched.insert(place, touched),
+            }
+        }
+    }
+
+    /// All there is: adds what the plan left out, and, when explaining, the advice of what was woven.
+    pub(crate) fn complete(&mut self, plan: Plan, explain: bool) {
+        self.classes.sort_unstable();
+        self.classes.dedup();
+        complete(&mut self.touched, plan, explain);
+    }
+}

@@ -1,0 +1,108 @@
+//! The hook libraries for the JVM, Android and .NET, embedded in this binary.
+
+use crate::cil;
+use crate::container::deps_json;
+use crate::container::stage::Staged;
+use crate::container::zip::{Archive, Codec, Method, Packed, Splicer};
+use crate::error::{Error, Kind, Result};
+use crate::symbols;
+use std::path::Path;
+
+/// The library as a jar: package `weave.runtime`, module `weave.runtime`.
+pub const JAR: &[u8] = include_bytes!("../../../runtime/java/weave-runtime.jar");
+
+/// The same library for Android, as a dex file.
+pub const DEX: &[u8] = include_bytes!("../../../runtime/java/weave-runtime.dex");
+
+/// The library's file name.
+pub const JAR_NAME: &str = "weave-runtime.jar";
+
+/// The library as an assembly.
+pub const DLL: &[u8] = include_bytes!("../../../runtime/dotnet/Weave.Runtime.dll");
+
+/// The assembly's file name.
+pub const DLL_NAME: &str = "Weave.Runtime.dll";
+
+/// The package, as class files name it.
+pub(crate) const PACKAGE: &str = "weave/runtime";
+
+/// The module that a named module must read to call the hooks.
+pub(crate) const MODULE: &str = "weave.runtime";
+
+/// A class that is in every version of the library.
+pub(crate) const HOOKS_CLASS: &str = "weave/runtime/Hooks.class";
+
+/// Writes the library as a file: for Android if it is named `.dex`, for .NET if `.dll`, else as a jar.
+pub fn write_runtime(path: &Path) -> Result<()> {
+    let named = |suffix: &str| {
+        path.extension()
+            .is_some_and(|e| e.eq_ignore_ascii_case(suffix))
+    };
+    let library = match () {
+        () if named("dex") => DEX,
+        () if named("dll") => DLL,
+        () => JAR,
+    };
+    Staged::whole(path, library, None)?.commit()
+}
+
+fn internal(e: impl std::fmt::Display) -> Error {
+    Error::new(Kind::NotDone, format!("the embedded hook library: {e}"))
+}
+
+/// The library's classes as they are packed in its jar: internal path and data.
+pub(crate) fn packed_classes() -> Result<Vec<(String, Packed)>> {
+    let archive = Archive::open(JAR)?;
+    let of_package = |name: &str| name.starts_with(PACKAGE) && !name.ends_with('/');
+    let members = archive.members().iter();
+    Ok(members
+        .filter(|member| of_package(member.name()))
+        .map(|member| {
+            let packed = Packed {
+                method: member.method(),
+                crc32: member.crc32(),
+                size: member.size(),
+                data: member.packed().to_vec(),
+            };
+            (member.name().to_owned(), packed)
+        })
+        .collect())
+}
+
+/// The library's classes: internal path and bytes.
+pub(crate) fn classes() -> Result<Vec<(String, Vec<u8>)>> {
+    let archive = Archive::open(JAR)?;
+    let mut codec = Codec::new();
+    let mut classes = Vec::new();
+    for member in archive.members() {
+        let name = member.name();
+        if name.starts_with(PACKAGE) && !name.ends_with('/') {
+            let mut bytes = Vec::new();
+            member.read(&mut codec, member.size(), &mut bytes)?;
+            classes.push((name.to_owned(), bytes));
+        }
+    }
+    Ok(classes)
+}
+
+/// What a published application's list says of the library.
+pub(crate) fn assembly() -> Result<deps_json::Assembly<'static>> {
+    let image = cil::Image::parse(DLL).map_err(internal)?;
+    let version = image.assembly_version();
+    Ok(deps_json::Assembly {
+        name: cil::RUNTIME,
+        version: version.ok_or_else(|| internal("no version"))?,
+    })
+}
+
+/// The library as a jar that carries a symbols map, for places where no woven jar can carry it within reach of the library.
+pub(crate) fn jar_with_symbols(map: &[u8]) -> Result<Vec<u8>> {
+    let archive = Archive::open(JAR)?;
+    let mut splicer = Splicer::new(&archive, Vec::with_capacity(JAR.len() + map.len() + 256));
+    for _ in archive.members() {
+        splicer.keep().map_err(internal)?;
+    }
+    let packed = Packed::new(Method::Stored, map, &mut Codec::new());
+    splicer.add(symbols::MEMBER, &packed).map_err(internal)?;
+    splicer.finish().map_err(internal)
+}

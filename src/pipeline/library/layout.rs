@@ -1,0 +1,217 @@
+//! How an archive or folder is run, and so where its hook library must lie for all its classes to see it.
+//!
+//! | layout | hook library | symbols map |
+//! |---|---|---|
+//! | jar, Spring Boot jar | package at the root: the outermost class path, which nested loaders ask first | `META-INF/weave/symbols` |
+//! | jmod (begins with `JM`) | package in `classes/`, which becomes the module | in `classes/` |
+//! | war (`WEB-INF/`) | package in `WEB-INF/classes/`, seen by `WEB-INF/lib/*.jar` too | in `WEB-INF/classes/` |
+//! | ear (`META-INF/application.xml`) | jar in the library directory, seen by every module and web app | in that jar |
+//! | aar (`AndroidManifest.xml`, `classes.jar`) | jar in `libs/` | in that jar |
+//! | apk, jar of dex files | a further dex file | `META-INF/weave/symbols` |
+//! | aab (`base/dex/`) | a further dex file of the base module | in `base/root/`, which becomes the apk's root |
+//! | bundle (zip without classes or manifest, with jars) | `weave-runtime.jar` at the root; each jar's `Class-Path` names it | in that jar |
+
+use crate::pipeline::format::{file_name, is_archive_name};
+use crate::pipeline::library::embedded::JAR_NAME;
+use crate::symbols;
+
+/// How an archive or folder is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Layout {
+    /// Classes from the root.
+    Jar,
+    /// A module for `jlink`, with classes, configuration and native code in sections.
+    Jmod,
+    /// A web application.
+    War,
+    /// An enterprise application.
+    Ear,
+    /// An Android library.
+    Aar,
+    /// Dex files from the root: an Android application.
+    Apk,
+    /// An Android app bundle.
+    Aab,
+    /// Jars that are run side by side, with no loader of their own.
+    Bundle,
+}
+
+/// Recognises a layout by the names of its files.
+#[derive(Default)]
+pub(crate) struct LayoutDetector {
+    web_inf: bool,
+    application: bool,
+    android: bool,
+    classes_jar: bool,
+    dex: bool,
+    base_dex: bool,
+    boot: bool,
+    manifest: bool,
+    classes: bool,
+    jars: bool,
+}
+
+impl LayoutDetector {
+    pub(crate) fn see(&mut self, name: &str) {
+        if name.ends_with(".class") {
+            self.classes = true;
+        }
+        match name.as_bytes().first() {
+            Some(b'W') if name.starts_with("WEB-INF/") => self.web_inf = true,
+            Some(b'B') if name.starts_with("BOOT-INF/") => self.boot = true,
+            Some(b'M') if name == "META-INF/application.xml" => self.application = true,
+            Some(b'M') if name.eq_ignore_ascii_case("META-INF/MANIFEST.MF") => self.manifest = true,
+            Some(b'A') if name == "AndroidManifest.xml" => self.android = true,
+            Some(b'c') if name == "classes.jar" => self.classes_jar = true,
+            Some(b'c') if name == "classes.dex" => self.dex = true,
+            Some(b'b') if name == "base/dex/classes.dex" => self.base_dex = true,
+            _ => {}
+        }
+        if is_archive_name(name) && file_name(name) != JAR_NAME {
+            self.jars = true;
+        }
+    }
+
+    /// The layout of an archive with the names seen.
+    pub(crate) fn archive(&self) -> Layout {
+        if self.web_inf {
+            Layout::War
+        } else if self.application {
+            Layout::Ear
+        } else if self.android && self.classes_jar {
+            Layout::Aar
+        } else if self.base_dex {
+            Layout::Aab
+        } else if self.dex && (self.android || !self.classes) {
+            Layout::Apk
+        } else if self.jars && !self.manifest && !self.classes {
+            Layout::Bundle
+        } else {
+            Layout::Jar
+        }
+    }
+
+    /// The layout of a folder with the names seen: an unpacked application, or jars and classes side by side.
+    pub(crate) fn folder(&self) -> Layout {
+        match self.archive() {
+            Layout::Jar if !self.boot => Layout::Bundle,
+            layout => layout,
+        }
+    }
+}
+
+/// Where the hook library lies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Home {
+    /// As a package, below this prefix.
+    Package(&'static str),
+    /// As a jar of this path.
+    Jar(String),
+    /// As the next dex file in this folder.
+    Dex(&'static str),
+}
+
+impl Layout {
+    /// Where the hook library goes. `library_directory`: where an ear keeps its libraries.
+    pub(crate) fn home(self, library_directory: &str) -> Home {
+        match self {
+            Layout::Jar => Home::Package(""),
+            Layout::Jmod => Home::Package("classes/"),
+            Layout::War => Home::Package("WEB-INF/classes/"),
+            Layout::Ear => Home::Jar(format!("{library_directory}/{JAR_NAME}")),
+            Layout::Aar => Home::Jar(format!("libs/{JAR_NAME}")),
+            Layout::Apk => Home::Dex(""),
+            Layout::Aab => Home::Dex("base/dex/"),
+            Layout::Bundle => Home::Jar(JAR_NAME.to_owned()),
+        }
+    }
+
+    /// Where the symbols map goes in an archive that has no library jar to carry it.
+    pub(crate) fn map_member(self) -> String {
+        let prefix = match self {
+            Layout::War => "WEB-INF/classes/",
+            Layout::Jmod => "classes/",
+            Layout::Aab => "base/root/",
+            _ => "",
+        };
+        format!("{prefix}{}", symbols::MEMBER)
+    }
+}
+
+/// Whether an archive is a jmod: a zip file behind a magic and a version (`jdk.internal.jmod.JmodFile`).
+pub(crate) fn is_jmod(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"JM\x01")
+}
+
+/// The library directory of an ear: `<library-directory>` in `application.xml`
+/// (Jakarta EE Platform, 8.2.1), else `lib`.
+pub(crate) fn library_directory(application_xml: &str) -> String {
+    let inner = application_xml
+        .split_once("<library-directory>")
+        .and_then(|(_, rest)| rest.split_once("</library-directory>"))
+        .map(|(inner, _)| inner.trim().trim_matches('/'));
+    match inner {
+        Some(dir) if !dir.is_empty() && !dir.split('/').any(|s| s == "..") => dir.to_owned(),
+        _ => "lib".to_owned(),
+    }
+}
+
+/// The relative URL from the file `from` to the file `to`, both paths from one root.
+pub(crate) fn relative_url(from: &str, to: &str) -> String {
+    let mut url = "../".repeat(from.matches('/').count());
+    url.push_str(to);
+    url
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn detect(names: &[&str]) -> LayoutDetector {
+        let mut d = LayoutDetector::default();
+        names.iter().for_each(|n| d.see(n));
+        d
+    }
+
+    #[test]
+    fn layouts() {
+        let of = |names: &[&str]| detect(names).archive();
+        assert_eq!(of(&["META-INF/MANIFEST.MF", "a/B.class"]), Layout::Jar);
+        assert_eq!(
+            of(&["META-INF/MANIFEST.MF", "BOOT-INF/lib/a.jar", "l/L.class"]),
+            Layout::Jar
+        );
+        assert_eq!(of(&["WEB-INF/web.xml"]), Layout::War);
+        assert_eq!(of(&["META-INF/application.xml", "a.war"]), Layout::Ear);
+        assert_eq!(of(&["AndroidManifest.xml", "classes.jar"]), Layout::Aar);
+        assert_eq!(of(&["classes.dex", "AndroidManifest.xml"]), Layout::Apk);
+        assert_eq!(of(&["META-INF/MANIFEST.MF", "classes.dex"]), Layout::Apk);
+        assert_eq!(
+            of(&["BundleConfig.pb", "base/dex/classes.dex"]),
+            Layout::Aab
+        );
+        assert_eq!(of(&["app/lib/a.jar", "app/bin/run"]), Layout::Bundle);
+        assert_eq!(of(&["lib/a.jar", "Handler.class"]), Layout::Jar);
+        assert_eq!(detect(&["A.class"]).folder(), Layout::Bundle);
+        assert_eq!(detect(&["BOOT-INF/lib/a.jar"]).folder(), Layout::Bundle);
+        assert_eq!(
+            detect(&["BOOT-INF/lib/a.jar", "l/L.class"]).folder(),
+            Layout::Jar
+        );
+    }
+
+    #[test]
+    fn places() {
+        assert_eq!(relative_url("a/b/c.jar", "w.jar"), "../../w.jar");
+        assert_eq!(relative_url("c.jar", "w.jar"), "w.jar");
+        assert_eq!(library_directory("<application/>"), "lib");
+        assert_eq!(
+            library_directory("<library-directory> /APP-INF/lib/ </library-directory>"),
+            "APP-INF/lib"
+        );
+        assert_eq!(
+            library_directory("<library-directory>../..</library-directory>"),
+            "lib"
+        );
+    }
+}

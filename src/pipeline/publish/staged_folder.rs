@@ -1,0 +1,181 @@
+//! Putting results in their place: a folder staged beside its target, and what killed jobs left.
+
+use crate::container::folder::join;
+use crate::container::input::is_mapped;
+use crate::container::stage::{PREFIX, SUFFIX};
+use crate::error::{Error, Kind, Result};
+use crate::pipeline::publish::paths::{parent, resolve};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+use tempfile::TempDir;
+
+/// A temporary file that is older than this belongs to a job that was killed.
+const STALE: Duration = Duration::from_secs(60 * 60);
+
+/// Whether a file name is one that this program gives to temporary files.
+pub(crate) fn is_temporary(name: &str) -> bool {
+    name.strip_prefix(PREFIX)
+        .and_then(|rest| rest.strip_suffix(SUFFIX))
+        .is_some_and(|random| {
+            random.len() == 6 && random.bytes().all(|b| b.is_ascii_alphanumeric())
+        })
+}
+
+/// Removes what killed jobs left where `output` will be. A failure does no harm.
+pub(crate) fn remove_stale(output: &Path) {
+    let Ok(entries) = fs::read_dir(parent(output)) else {
+        return;
+    };
+    let now = SystemTime::now();
+    for entry in entries.flatten() {
+        if !entry.file_name().to_str().is_some_and(is_temporary) {
+            continue;
+        }
+        // Not through links: those are not ours.
+        let Ok(metadata) = entry.metadata() else {
+            continue;
+        };
+        let age = metadata
+            .modified()
+            .ok()
+            .and_then(|m| now.duration_since(m).ok());
+        if age.is_none_or(|age| age < STALE) {
+            continue;
+        }
+        let _ = if metadata.is_dir() {
+            fs::remove_dir_all(entry.path())
+        } else {
+            fs::remove_file(entry.path())
+        };
+    }
+}
+
+/// A folder of results, staged beside its target: nothing of the target changes before
+/// [`StagedFolder::commit`].
+pub(crate) struct StagedFolder {
+    temporary: TempDir,
+    target: PathBuf,
+    names: Vec<String>,
+}
+
+impl StagedFolder {
+    pub(crate) fn create(target: &Path) -> Result<StagedFolder> {
+        let target = resolve(target);
+        let dir = parent(&target);
+        fs::create_dir_all(&dir).map_err(|e| Error::io("create", &dir, e))?;
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(PREFIX).suffix(SUFFIX);
+        // Without this the folder, which may become the target, is for its owner alone.
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777));
+        let temporary = builder
+            .tempdir_in(dir)
+            .map_err(|e| Error::io("create", &target, e))?;
+        Ok(StagedFolder {
+            temporary,
+            target,
+            names: Vec::new(),
+        })
+    }
+
+    /// Announces a file and makes the folders that it lies in; the file itself is the caller's to write.
+    pub(crate) fn file(&mut self, name: &str) -> Result<PathBuf> {
+        let path = join(self.temporary.path(), name)?;
+        let dir = parent(&path);
+        fs::create_dir_all(&dir).map_err(|e| Error::io("create", &dir, e))?;
+        self.names.push(name.to_owned());
+        Ok(path)
+    }
+
+    /// Puts the files in their places: the folder as a whole where there is none yet, else one by one.
+    /// Files of the target that the job does not write stay as they are.
+    pub(crate) fn commit(mut self) -> Result<()> {
+        if !self.target.exists() {
+            let from = self.temporary.keep();
+            return fs::rename(&from, &self.target).map_err(|e| {
+                let _ = fs::remove_dir_all(&from);
+                Error::io("create", &self.target, e)
+            });
+        }
+        self.names.sort_unstable();
+        let mut moves = Vec::with_capacity(self.names.len());
+        for name in &self.names {
+            let to = join(&self.target, name)?;
+            if to.is_dir() {
+                let what = format!(
+                    "{} is a folder: it cannot be replaced by a file",
+                    to.display()
+                );
+                return Err(Error::new(Kind::NotDone, what));
+            }
+            let dir = parent(&to);
+            fs::create_dir_all(&dir).map_err(|e| Error::io("create", &dir, e))?;
+            moves.push((join(self.temporary.path(), name)?, to));
+        }
+        for (from, to) in moves {
+            debug_assert!(!is_mapped(&to), "{to:?} is replaced while mapped");
+            fs::rename(&from, &to).map_err(|e| Error::io("write", &to, e))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_clearly_ours_and_old_is_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let old = SystemTime::now() - STALE - Duration::from_secs(5);
+        let file = |name: &str, time: Option<SystemTime>| {
+            let path = dir.path().join(name);
+            let file = fs::File::create(&path).unwrap();
+            if let Some(time) = time {
+                file.set_modified(time).unwrap();
+            }
+            path
+        };
+        let stale = file(".weave-aB3dE9.tmp", Some(old));
+        let fresh = file(".weave-aB3dE8.tmp", None);
+        let others = [
+            file(".weave-notes.tmp.bak", Some(old)),
+            file(".weave-toolong1.tmp", Some(old)),
+            file("weave-aB3dE9.tmp", Some(old)),
+        ];
+        remove_stale(&dir.path().join("out.jar"));
+        assert!(!stale.exists());
+        assert!(fresh.exists());
+        assert!(others.iter().all(|o| o.exists()));
+    }
+
+    #[test]
+    fn a_folder_appears_at_once_or_file_by_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let target = dir.path().join("out");
+        let mut staged = StagedFolder::create(&target).unwrap();
+        fs::write(staged.file("a/b").unwrap(), "1").unwrap();
+        assert!(!target.exists());
+        staged.commit().unwrap();
+        assert_eq!(fs::read(target.join("a/b")).unwrap(), b"1");
+
+        fs::write(target.join("mine"), "x").unwrap();
+        let mut staged = StagedFolder::create(&target).unwrap();
+        fs::write(staged.file("a/b").unwrap(), "2").unwrap();
+        fs::write(staged.file("c").unwrap(), "3").unwrap();
+        assert_eq!(fs::read(target.join("a/b")).unwrap(), b"1");
+        staged.commit().unwrap();
+        assert_eq!(fs::read(target.join("a/b")).unwrap(), b"2");
+        assert_eq!(fs::read(target.join("c")).unwrap(), b"3");
+        assert_eq!(fs::read(target.join("mine")).unwrap(), b"x");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+
+        fs::create_dir(target.join("d")).unwrap();
+        let mut staged = StagedFolder::create(&target).unwrap();
+        fs::write(staged.file("c").unwrap(), "4").unwrap();
+        fs::write(staged.file("d").unwrap(), "4").unwrap();
+        assert!(staged.commit().is_err());
+        assert_eq!(fs::read(target.join("c")).unwrap(), b"3");
+    }
+}

@@ -1,0 +1,112 @@
+//! Comma-separated values (RFC 4180): a row a call, columns as in `parquet`.
+
+use super::table::{self, Context, Row};
+use super::{End, Logical, Named, Process, Sink, Span, Thread};
+use std::io::{self, Write};
+
+/// The columns, in order.
+pub const COLUMNS: [&str; 24] = [
+    "trace",
+    "command",
+    "pid",
+    "thread",
+    "thread_name",
+    "kind",
+    "id",
+    "parent",
+    "depth",
+    "logical",
+    "type",
+    "method",
+    "descriptor",
+    "artifact",
+    "source",
+    "line",
+    "start_ns",
+    "start_unix_ns",
+    "duration_ns",
+    "self_ns",
+    "outcome",
+    "exception_type",
+    "exception_message",
+    "values",
+];
+
+pub struct Csv<'a> {
+    out: csv::Writer<Box<dyn Write + Send + 'a>>,
+    context: Context,
+}
+
+impl<'a> Csv<'a> {
+    pub fn new(out: Box<dyn Write + Send + 'a>) -> io::Result<Csv<'a>> {
+        let mut out = csv::Writer::from_writer(out);
+        out.write_record(COLUMNS)?;
+        Ok(Csv {
+            out,
+            context: Context::default(),
+        })
+    }
+
+    fn row(&mut self, row: &Row, method: &Named) -> io::Result<()> {
+        let number = |n: Option<u64>| n.map_or(String::new(), |n| n.to_string());
+        let c = &self.context;
+        let (type_name, name, descriptor, artifact, source, line) = table::names(method);
+        let (exception, message) = row.exception.unwrap_or_default();
+        self.out.write_record([
+            &*c.trace,
+            &c.command,
+            &c.pid.to_string(),
+            &number(c.thread.map(u64::from)),
+            &c.thread_name,
+            row.kind,
+            &number(row.span.map(|s| s.id)),
+            &number(row.span.and_then(|s| s.parent)),
+            &number(row.span.map(|s| u64::from(s.depth))),
+            &number(row.logical),
+            type_name,
+            &name,
+            descriptor,
+            artifact,
+            source,
+            &number((line > 0).then_some(u64::from(line))),
+            &row.start.to_string(),
+            &c.origin.saturating_add(row.start).to_string(),
+            &row.duration.to_string(),
+            &number(row.own),
+            row.outcome,
+            exception,
+            message,
+            "",
+        ])?;
+        Ok(())
+    }
+}
+
+impl Sink for Csv<'_> {
+    fn process(&mut self, process: &Process, _: &[Named]) -> io::Result<()> {
+        self.context.process(process);
+        Ok(())
+    }
+
+    fn thread(&mut self, _: &Process, thread: &Thread) -> io::Result<()> {
+        self.context.thread(thread);
+        Ok(())
+    }
+
+    fn open(&mut self, _: &Span, _: &Named) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn close(&mut self, span: &Span, end: &End, method: &Named) -> io::Result<()> {
+        self.row(&table::call(span, end), method)
+    }
+
+    fn logical(&mut self, logical: &Logical, method: &Named) -> io::Result<()> {
+        self.context.no_thread();
+        self.row(&table::logical(logical), method)
+    }
+
+    fn finish(mut self: Box<Self>) -> io::Result<()> {
+        self.out.flush()
+    }
+}

@@ -1,0 +1,124 @@
+//! Collapsed stacks: `a;b;c 123`, the input of flame graph scripts. Stacks of all threads and traces are summed up.
+
+use super::{End, Logical, Named, Process, Sink, Span, Thread, Weight};
+use rustc_hash::FxHashMap;
+use std::io::{self, Write};
+
+/// Different stacks; calls of further ones count for their callers.
+const MAX_STACKS: usize = 1 << 22;
+
+pub struct Folded<'a> {
+    out: Box<dyn Write + Send + 'a>,
+    weight: Weight,
+    names: Vec<String>,
+    by_name: FxHashMap<String, u32>,
+    /// Of each method of the process, its name.
+    of_method: Vec<u32>,
+    /// Each stack: the one around it, the name of its innermost call, its number.
+    stacks: Vec<(u32, u32, u64)>,
+    children: FxHashMap<(u32, u32), u32>,
+    /// The stack at hand and those around it.
+    open: Vec<u32>,
+}
+
+/// The stack without calls.
+const ROOT: u32 = u32::MAX;
+
+impl<'a> Folded<'a> {
+    pub fn new(out: Box<dyn Write + Send + 'a>, weight: Weight) -> Folded<'a> {
+        Folded {
+            out,
+            weight,
+            names: Vec::new(),
+            by_name: FxHashMap::default(),
+            of_method: Vec::new(),
+            stacks: Vec::new(),
+            children: FxHashMap::default(),
+            open: Vec::new(),
+        }
+    }
+
+    fn name(&mut self, method: &Named) {
+        // A semicolon ends a frame, and what follows the last space is the number.
+        let name = method.label.replace(';', ":");
+        let next = self.names.len() as u32;
+        let number = *self.by_name.entry(name.clone()).or_insert(next);
+        if number == next {
+            self.names.push(name);
+        }
+        self.of_method.push(number);
+    }
+}
+
+impl Sink for Folded<'_> {
+    fn process(&mut self, _: &Process, methods: &[Named]) -> io::Result<()> {
+        self.of_method.clear();
+        methods.iter().for_each(|m| self.name(m));
+        Ok(())
+    }
+
+    fn unnamed(&mut self, method: &Named) -> io::Result<()> {
+        self.name(method);
+        Ok(())
+    }
+
+    fn thread(&mut self, _: &Process, _: &Thread) -> io::Result<()> {
+        self.open.clear();
+        Ok(())
+    }
+
+    fn open(&mut self, span: &Span, _: &Named) -> io::Result<()> {
+        let around = self.open.last().copied().unwrap_or(ROOT);
+        let key = (around, self.of_method[span.method]);
+        let next = self.stacks.len() as u32;
+        let stack = match self.children.get(&key) {
+            Some(&stack) => stack,
+            None if self.stacks.len() < MAX_STACKS => {
+                self.stacks.push((key.0, key.1, 0));
+                self.children.insert(key, next);
+                next
+            }
+            None => around,
+        };
+        self.open.push(stack);
+        Ok(())
+    }
+
+    fn close(&mut self, _: &Span, end: &End, _: &Named) -> io::Result<()> {
+        if let Some(stack) = self.open.pop()
+            && let Some((_, _, number)) = self.stacks.get_mut(stack as usize)
+        {
+            let more = match self.weight {
+                Weight::Own => end.own,
+                Weight::Calls => 1,
+            };
+            *number = number.saturating_add(more);
+        }
+        Ok(())
+    }
+
+    fn logical(&mut self, _: &Logical, _: &Named) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn finish(mut self: Box<Self>) -> io::Result<()> {
+        let mut frames = Vec::new();
+        for &(mut around, name, number) in &self.stacks {
+            if number == 0 {
+                continue;
+            }
+            frames.clear();
+            frames.push(name);
+            while let Some(&(next, name, _)) = self.stacks.get(around as usize) {
+                frames.push(name);
+                around = next;
+            }
+            for (at, &name) in frames.iter().rev().enumerate() {
+                let separator = if at > 0 { ";" } else { "" };
+                write!(self.out, "{separator}{}", self.names[name as usize])?;
+            }
+            writeln!(self.out, " {number}")?;
+        }
+        self.out.flush()
+    }
+}

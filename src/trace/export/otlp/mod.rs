@@ -1,0 +1,150 @@
+//! OpenTelemetry's protocol: spans, metrics and logs of calls, sent to a Collector.
+//!
+//! ```text
+//! Trace (at rest) | Tail (while it is written) -> Session (spans, counts) -> requests -> Sender (queue, retries)
+//! ```
+//!
+//! Ids of spans come from the process, thread, start and method: exporting a trace again gives the same.
+
+mod proto;
+mod send;
+mod spans;
+
+#[cfg(test)]
+mod tests;
+
+pub use send::{Config, Protocol, Sender, Sent, Signal, pairs};
+pub use spans::Session;
+
+use super::Selection;
+use crate::mapping::Mapping;
+use crate::trace::format::Header;
+use prost::Message;
+use proto::{KeyValue, Metric, Resource, Scope, text};
+
+/// The conventions that names of attributes follow.
+const SCHEMA: &str = "https://opentelemetry.io/schemas/1.37.0";
+/// Spans or log records of a request.
+const BATCH: usize = 512;
+/// Methods whose metrics make a request.
+const METHODS: usize = 1_000;
+
+/// What is exported, and how.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Which calls become spans.
+    pub selection: Selection,
+    /// Spans are sent.
+    pub spans: bool,
+    /// Metrics are sent.
+    pub metrics: bool,
+    /// Exceptions are events of spans.
+    pub events: bool,
+    /// Exceptions are log records.
+    pub logs: bool,
+    /// `service.name` and other attributes of what is exported.
+    pub resource: Vec<(String, String)>,
+}
+
+/// A request that waits to be sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Batch {
+    /// What it is of.
+    pub signal: Signal,
+    /// Spans, data points or log records in it.
+    pub items: u64,
+    /// The encoded request.
+    pub body: Vec<u8>,
+}
+
+/// Begins a session for a process.
+pub fn session(header: &Header, options: Options, mappings: Vec<Mapping>) -> Session {
+    let resource = resource(header, &options.resource);
+    Session::new(header, options, mappings, resource)
+}
+
+/// The attributes of a process; what the user says goes before what the trace tells.
+fn resource(header: &Header, named: &[(String, String)]) -> Resource {
+    let program = header.command.split_whitespace().next().unwrap_or("");
+    let program = program.rsplit(['/', '\\']).next().unwrap_or("");
+    let service = match program {
+        "" => "unknown_service".to_owned(),
+        program => format!("unknown_service:{program}"),
+    };
+    let mut attributes: Vec<KeyValue> = vec![
+        text("service.name", service),
+        proto::number("process.pid", header.pid),
+        text("process.command_line", header.command.as_str()),
+        text("telemetry.sdk.name", "weave"),
+        text("telemetry.sdk.version", env!("CARGO_PKG_VERSION")),
+    ];
+    for (key, value) in named {
+        attributes.retain(|known| known.key != *key);
+        attributes.push(text(key, value.as_str()));
+    }
+    attributes.sort_by(|a, b| a.key.cmp(&b.key));
+    Resource { attributes }
+}
+
+fn scope() -> Scope {
+    Scope {
+        name: "weave".to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    }
+}
+
+fn spans_request(resource: &Resource, spans: Vec<proto::Span>) -> Batch {
+    let items = spans.len() as u64;
+    let request = proto::TraceRequest {
+        resource_spans: vec![proto::ResourceSpans {
+            resource: Some(resource.clone()),
+            scope_spans: vec![proto::ScopeSpans {
+                scope: Some(scope()),
+                spans,
+            }],
+            schema_url: SCHEMA.to_owned(),
+        }],
+    };
+    Batch {
+        signal: Signal::Traces,
+        items,
+        body: request.encode_to_vec(),
+    }
+}
+
+fn metrics_request(resource: &Resource, metrics: Vec<Metric>, items: u64) -> Batch {
+    let request = proto::MetricsRequest {
+        resource_metrics: vec![proto::ResourceMetrics {
+            resource: Some(resource.clone()),
+            scope_metrics: vec![proto::ScopeMetrics {
+                scope: Some(scope()),
+                metrics,
+            }],
+            schema_url: SCHEMA.to_owned(),
+        }],
+    };
+    Batch {
+        signal: Signal::Metrics,
+        items,
+        body: request.encode_to_vec(),
+    }
+}
+
+fn logs_request(resource: &Resource, log_records: Vec<proto::LogRecord>) -> Batch {
+    let items = log_records.len() as u64;
+    let request = proto::LogsRequest {
+        resource_logs: vec![proto::ResourceLogs {
+            resource: Some(resource.clone()),
+            scope_logs: vec![proto::ScopeLogs {
+                scope: Some(scope()),
+                log_records,
+            }],
+            schema_url: SCHEMA.to_owned(),
+        }],
+    };
+    Batch {
+        signal: Signal::Logs,
+        items,
+        body: request.encode_to_vec(),
+    }
+}

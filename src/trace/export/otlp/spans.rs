@@ -1,0 +1,941 @@
+//! From replayed calls to spans, counts and log records.
+//!
+//! A call that is long enough lies in calls that are at least as long. So whether a call is exported, and as whose child,
+//! is known from the stack at its end alone.
+
+use super::proto::{
+    Event, Gauge, Histogram, HistogramPoint, KeyValue, Link, LogRecord, Metric, NumberPoint,
+    Resource, Span, Status, Sum, number, text,
+};
+use super::{BATCH, Batch, METHODS, Options, logs_request, metrics_request, spans_request};
+use crate::mapping::Mapping;
+use crate::symbols::Symbols;
+use crate::trace::export::Selection;
+use crate::trace::export::walk::{named, wants, wants_thread};
+use crate::trace::file::{ThreadName, Trace};
+use crate::trace::format::{Decoder, Header};
+use crate::trace::methods::{Method, MethodIx, Methods};
+use crate::trace::metrics::{Reading, Unit, metric_of};
+use crate::trace::replay::{Call, Frame, Outcome, Replay, Run, Thrown, Visitor};
+use crate::trace::tail::Reader;
+use crate::trace::units::printable;
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, VecDeque};
+use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
+
+/// Logical calls that are kept at once.
+const MAX_LOGICAL: usize = 1 << 20;
+/// Logical calls that have ended and are still known: pieces of them may come late.
+const ENDED: usize = 1 << 12;
+/// Upper bounds of the histograms' buckets, in nanoseconds: 1, 2.5 and 5 of each power of ten, from 1 µs to 100 s.
+const BOUNDS: [u64; 25] = bounds();
+/// `Span.SpanKind` and `Status.StatusCode`.
+const KIND_INTERNAL: i32 = 1;
+const STATUS_ERROR: i32 = 2;
+/// `AggregationTemporality`: counted from the trace's start.
+const CUMULATIVE: i32 = 2;
+/// `SeverityNumber`.
+const SEVERITY_ERROR: i32 = 17;
+
+const fn bounds() -> [u64; 25] {
+    let mut all = [0; 25];
+    let (mut i, mut unit) = (0, 1_000);
+    while i < 24 {
+        all[i] = unit;
+        all[i + 1] = unit * 5 / 2;
+        all[i + 2] = unit * 5;
+        unit *= 10;
+        i += 3;
+    }
+    all[24] = unit;
+    all
+}
+
+/// A process whose calls are exported.
+pub struct Session {
+    replay: Replay,
+    methods: Methods,
+    mappings: Vec<Mapping>,
+    /// Threads with calls that are open.
+    runs: FxHashMap<u32, Run>,
+    spans: Spans,
+    resource: Resource,
+    /// When metrics were sent last, so that no point is sent again.
+    measured: u64,
+    /// Samples of what the process uses that were not sent yet.
+    readings: Vec<Reading>,
+}
+
+/// Counts of a method.
+#[derive(Clone, Default)]
+struct Count {
+    calls: u64,
+    errors: u64,
+    sum: u64,
+    min: u64,
+    max: u64,
+    buckets: Option<Box<[u64; BOUNDS.len() + 1]>>,
+}
+
+impl Count {
+    fn add(&mut self, duration: u64, failed: bool) {
+        self.min = match self.calls {
+            0 => duration,
+            _ => self.min.min(duration),
+        };
+        self.max = self.max.max(duration);
+        self.calls += 1;
+        self.errors += u64::from(failed);
+        self.sum = self.sum.saturating_add(duration);
+        // A bucket holds what is at most its bound.
+        let bucket = BOUNDS.partition_point(|&bound| bound < duration);
+        self.buckets.get_or_insert_with(Box::default)[bucket] += 1;
+    }
+
+    fn merge(&mut self, other: &Count) {
+        self.min = match self.calls {
+            0 => other.min,
+            _ => self.min.min(other.min),
+        };
+        self.max = self.max.max(other.max);
+        self.calls += other.calls;
+        self.errors += other.errors;
+        self.sum = self.sum.saturating_add(other.sum);
+        let buckets = self.buckets.get_or_insert_with(Box::default);
+        for (sum, more) in buckets
+            .iter_mut()
+            .zip(other.buckets.iter().flat_map(|b| b.iter()))
+        {
+            *sum += more;
+        }
+    }
+}
+
+/// What is known of a method.
+struct Known {
+    wanted: bool,
+    /// Type and method, as it is, and fit to be shown.
+    full_name: String,
+    name: String,
+    attributes: Vec<KeyValue>,
+    count: Count,
+}
+
+type SpanId = [u8; 8];
+type TraceId = [u8; 16];
+
+/// A logical call.
+struct Logical {
+    method: MethodIx,
+    start: u64,
+    last: u64,
+    trace: TraceId,
+    parent: Option<SpanId>,
+    /// It was seen to begin.
+    begun: bool,
+    over: bool,
+    failed: bool,
+}
+
+/// What belongs to one thread.
+#[derive(Default)]
+struct Lane {
+    number: u32,
+    name: String,
+    named: bool,
+    wanted: bool,
+    /// The exception on its way.
+    exception: Option<(String, String)>,
+    /// Logical calls that calls of the stack have begun: how deep the call is, and which.
+    begun: Vec<(usize, u64)>,
+    /// The span that ended last, and how many before it had its id: calls too short for the clock.
+    last: (SpanId, u64),
+}
+
+/// The span of a call that has just ended.
+struct Pending {
+    span: Span,
+    method: MethodIx,
+    /// The logical call whose first piece has not come.
+    held: Option<u64>,
+}
+
+struct Spans {
+    options: Options,
+    /// What tells this process from others.
+    identity: u64,
+    origin: u64,
+    /// By row; none where no call of it has ended yet.
+    known: Vec<Option<Known>>,
+    lane: Lane,
+    lanes: FxHashMap<u32, Lane>,
+    logical: FxHashMap<u64, Logical>,
+    ended: VecDeque<u64>,
+    /// Spans of the call that ended last: an exception may still come.
+    pending: Vec<Pending>,
+    /// Spans of logical calls that have ended before their first piece came: when they began is not known yet.
+    held: FxHashMap<u64, Span>,
+    spans: Vec<Span>,
+    logs: Vec<LogRecord>,
+    exported: u64,
+}
+
+impl Session {
+    pub(super) fn new(
+        header: &Header,
+        options: Options,
+        mappings: Vec<Mapping>,
+        resource: Resource,
+    ) -> Session {
+        let mut replay = Replay::new(0);
+        replay.next_trace(true);
+        let identity = [header.origin.to_le_bytes(), header.pid.to_le_bytes()].concat();
+        Session {
+            replay,
+            methods: Methods::default(),
+            mappings,
+            runs: FxHashMap::default(),
+            spans: Spans {
+                options,
+                identity: xxh3_64(&identity),
+                origin: header.origin,
+                known: Vec::new(),
+                lane: Lane::default(),
+                lanes: FxHashMap::default(),
+                logical: FxHashMap::default(),
+                ended: VecDeque::new(),
+                pending: Vec::new(),
+                held: FxHashMap::default(),
+                spans: Vec::new(),
+                logs: Vec::new(),
+                exported: 0,
+            },
+            resource,
+            measured: 0,
+            readings: Vec::new(),
+        }
+    }
+
+    /// Reads a whole trace; `emit` takes what is to be sent, and says whether to go on.
+    pub fn whole(
+        &mut self,
+        trace: &Trace,
+        emit: &mut dyn FnMut(Batch) -> bool,
+        progress: &mut dyn FnMut(f64),
+    ) -> bool {
+        Reader::symbols(self, trace.symbols());
+        self.readings.extend_from_slice(trace.readings());
+        let order = trace.in_order();
+        for (done, &(_, thread, at)) in order.iter().enumerate() {
+            let thread = &trace.threads()[thread];
+            let segment = trace.segments(thread)[at];
+            let name = trace.thread_name(thread.number);
+            self.with(thread.number, name, |replay, methods, spans| {
+                replay.segment(trace, &segment, methods, spans);
+            });
+            if done % 64 == 0 {
+                progress(done as f64 / order.len() as f64);
+            }
+            if !self.drain(BATCH, emit) {
+                return false;
+            }
+        }
+        self.finish(trace.end(), emit)
+    }
+
+    /// Sends what is ready, if it is at least so much; false if nobody takes more.
+    pub fn drain(&mut self, least: usize, emit: &mut dyn FnMut(Batch) -> bool) -> bool {
+        while self.spans.spans.len() >= least.max(1) {
+            let rest = self
+                .spans
+                .spans
+                .split_off(self.spans.spans.len().min(BATCH));
+            let some = std::mem::replace(&mut self.spans.spans, rest);
+            if !emit(spans_request(&self.resource, some)) {
+                return false;
+            }
+        }
+        while self.spans.logs.len() >= least.max(1) {
+            let rest = self.spans.logs.split_off(self.spans.logs.len().min(BATCH));
+            let some = std::mem::replace(&mut self.spans.logs, rest);
+            if !emit(logs_request(&self.resource, some)) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Spans that were made.
+    pub fn exported(&self) -> u64 {
+        self.spans.exported
+    }
+
+    /// Nothing more comes: ends what is open, and sends the rest.
+    pub fn finish(&mut self, end: u64, emit: &mut dyn FnMut(Batch) -> bool) -> bool {
+        let mut threads: Vec<u32> = self.runs.keys().copied().collect();
+        threads.sort_unstable();
+        for thread in threads {
+            self.with(thread, None, |replay, _, spans| {
+                replay.end_at(end, spans);
+            });
+        }
+        self.spans.finish(end);
+        self.drain(1, emit) && self.measure(end, emit)
+    }
+
+    /// Sends the metrics as they are at this time.
+    pub fn measure(&mut self, time: u64, emit: &mut dyn FnMut(Batch) -> bool) -> bool {
+        let readings = std::mem::take(&mut self.readings);
+        let Options { metrics, .. } = self.spans.options;
+        if !metrics {
+            return true;
+        }
+        for some in readings.chunks(METHODS) {
+            let metrics = metrics_of_process(some, self.spans.origin);
+            let points = some.len() as u64;
+            if !metrics.is_empty() && !emit(metrics_request(&self.resource, metrics, points)) {
+                return false;
+            }
+        }
+        if time <= self.measured {
+            return true;
+        }
+        self.measured = time;
+        let origin = self.spans.origin;
+        let at = origin.saturating_add(time);
+        // Methods that differ in their parameters alone have one name, and so one point.
+        let mut counts: BTreeMap<&str, Count> = BTreeMap::new();
+        for known in self.spans.known.iter().flatten() {
+            if known.count.calls > 0 {
+                counts
+                    .entry(&known.full_name)
+                    .or_default()
+                    .merge(&known.count);
+            }
+        }
+        let counts: Vec<(&str, Count)> = counts.into_iter().collect();
+        counts.chunks(METHODS).all(|some| {
+            let (metrics, points) = metrics_of(some, origin, at);
+            emit(metrics_request(&self.resource, metrics, points))
+        })
+    }
+
+    /// Turns to a thread, whose open calls are kept from one time to the next.
+    fn with(
+        &mut self,
+        thread: u32,
+        name: Option<&ThreadName>,
+        act: impl FnOnce(&mut Replay, &mut Methods, &mut Spans),
+    ) {
+        let mut run = self.runs.remove(&thread).unwrap_or_default();
+        self.spans.turn_to(thread, name);
+        self.replay.turn_to(&mut run);
+        act(&mut self.replay, &mut self.methods, &mut self.spans);
+        self.replay.turn_to(&mut run);
+        self.spans.flush(None);
+        let lane = std::mem::take(&mut self.spans.lane);
+        if !run.stack().is_empty() {
+            self.runs.insert(thread, run);
+            self.spans.lanes.insert(thread, lane);
+        }
+    }
+}
+
+impl Reader for Session {
+    fn symbols(&mut self, symbols: &Symbols) {
+        for (id, _) in symbols.iter() {
+            self.methods.resolve(id, symbols);
+        }
+        for mapping in &self.mappings {
+            self.methods.restore_names(mapping);
+        }
+        for (row, label) in self.methods.labels().into_iter().enumerate() {
+            self.spans
+                .know(row, self.methods.rows()[row].clone(), label);
+        }
+        self.replay.forget_names();
+        for run in self.runs.values_mut() {
+            self.replay.rename(run, symbols, &mut self.methods);
+        }
+    }
+
+    fn readings(&mut self, readings: &[Reading]) {
+        self.readings.extend_from_slice(readings);
+    }
+
+    fn records(
+        &mut self,
+        thread: u32,
+        name: Option<&ThreadName>,
+        symbols: &Symbols,
+        records: Decoder<'_>,
+    ) {
+        self.with(thread, name, |replay, methods, spans| {
+            replay.records(records, symbols, methods, spans);
+        });
+    }
+}
+
+fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}
+
+/// What the process used: a metric that grows is a sum, any other a gauge.
+fn metrics_of_process(readings: &[Reading], origin: u64) -> Vec<Metric> {
+    let mut all: BTreeMap<u8, Metric> = BTreeMap::new();
+    for reading in readings {
+        let Some(metric) = metric_of(reading.metric) else {
+            continue;
+        };
+        let is_time = metric.unit == Unit::Nanoseconds;
+        let point = NumberPoint {
+            start_time_unix_nano: origin,
+            time_unix_nano: origin.saturating_add(reading.time),
+            as_double: is_time.then(|| seconds(reading.value)),
+            as_int: (!is_time).then_some(reading.value as i64),
+            attributes: Vec::new(),
+        };
+        let entry = all.entry(metric.number).or_insert_with(|| Metric {
+            name: match metric.name.starts_with("process.") {
+                true => metric.name.to_owned(),
+                false => format!("weave.{}", metric.name),
+            },
+            description: metric.label.to_owned(),
+            unit: match metric.unit {
+                Unit::Bytes => "By",
+                Unit::Nanoseconds => "s",
+                Unit::Count => "1",
+            }
+            .to_owned(),
+            gauge: (!metric.grows).then(Gauge::default),
+            sum: metric.grows.then(|| Sum {
+                data_points: Vec::new(),
+                aggregation_temporality: CUMULATIVE,
+                is_monotonic: true,
+            }),
+            histogram: None,
+        });
+        if let Some(gauge) = &mut entry.gauge {
+            gauge.data_points.push(point);
+        } else if let Some(sum) = &mut entry.sum {
+            sum.data_points.push(point);
+        }
+    }
+    all.into_values().collect()
+}
+
+fn metrics_of(methods: &[(&str, Count)], origin: u64, time: u64) -> (Vec<Metric>, u64) {
+    let of_method = |name: &str| vec![text("code.function.name", name)];
+    let point = |name: &str, value: u64| NumberPoint {
+        start_time_unix_nano: origin,
+        time_unix_nano: time,
+        as_double: None,
+        as_int: Some(value as i64),
+        attributes: of_method(name),
+    };
+    let sum = |name: &str, description: &str, unit: &str, of: fn(&Count) -> u64| Metric {
+        name: name.to_owned(),
+        description: description.to_owned(),
+        unit: unit.to_owned(),
+        gauge: None,
+        sum: Some(Sum {
+            data_points: methods
+                .iter()
+                .map(|(name, count)| point(name, of(count)))
+                .collect(),
+            aggregation_temporality: CUMULATIVE,
+            is_monotonic: true,
+        }),
+        histogram: None,
+    };
+    let histogram = methods.iter().map(|(name, count)| HistogramPoint {
+        start_time_unix_nano: origin,
+        time_unix_nano: time,
+        count: count.calls,
+        sum: Some(seconds(count.sum)),
+        bucket_counts: count.buckets.as_ref().map_or_else(Vec::new, |b| b.to_vec()),
+        explicit_bounds: BOUNDS.map(seconds).to_vec(),
+        attributes: of_method(name),
+        min: Some(seconds(count.min)),
+        max: Some(seconds(count.max)),
+    });
+    let metrics = vec![
+        sum("weave.calls", "Calls that ended", "{call}", |c| c.calls),
+        sum(
+            "weave.errors",
+            "Calls that an exception left",
+            "{call}",
+            |c| c.errors,
+        ),
+        Metric {
+            name: "weave.call.duration".to_owned(),
+            description: "How long calls took".to_owned(),
+            unit: "s".to_owned(),
+            gauge: None,
+            sum: None,
+            histogram: Some(Histogram {
+                data_points: histogram.collect(),
+                aggregation_temporality: CUMULATIVE,
+            }),
+        },
+    ];
+    (metrics, 3 * methods.len() as u64)
+}
+
+impl Spans {
+    fn turn_to(&mut self, thread: u32, name: Option<&ThreadName>) {
+        let lane = self.lanes.remove(&thread);
+        self.lane = lane.unwrap_or_else(|| Lane {
+            number: thread,
+            name: format!("thread {thread}"),
+            wanted: wants_thread(&self.options.selection, thread, ""),
+            ..Lane::default()
+        });
+        if let Some(name) = name.filter(|name| !self.lane.named && !name.name.is_empty()) {
+            self.lane.name = printable(&name.name);
+            self.lane.named = true;
+            self.lane.wanted = wants_thread(&self.options.selection, thread, &name.name);
+        }
+    }
+
+    /// Takes what a row stands for, if that is not known.
+    fn know(&mut self, row: usize, method: Method, label: String) {
+        if self.known.len() <= row {
+            self.known.resize_with(row + 1, || None);
+        }
+        if self.known[row].is_some() {
+            return;
+        }
+        let full_name = method.name();
+        let named = named(method, label);
+        let mut attributes = vec![text("code.function.name", full_name.as_str())];
+        if let Some(symbol) = named.symbol() {
+            if !symbol.file.is_empty() {
+                attributes.push(text("code.file.path", &*symbol.file));
+            }
+            if symbol.line > 0 {
+                attributes.push(number("code.line.number", u64::from(symbol.line)));
+            }
+        }
+        self.known[row] = Some(Known {
+            wanted: wants(&self.options.selection, &named),
+            name: printable(&full_name),
+            full_name,
+            attributes,
+            count: Count::default(),
+        });
+    }
+
+    /// Ids that no map names come up while records are read.
+    fn reach(&mut self, row: MethodIx, id: Option<u32>) -> &mut Known {
+        let row = row as usize;
+        if self.known.get(row).is_none_or(Option::is_none) {
+            let method = id.map_or(Method::Others, Method::Unknown);
+            let label = method.name();
+            self.know(row, method, label);
+        }
+        self.known[row].as_mut().expect("it was made known")
+    }
+
+    fn is_wanted(&self, frame: &Frame) -> bool {
+        match self.known.get(frame.method as usize) {
+            Some(Some(known)) => known.wanted,
+            _ => {
+                let method = Method::Unknown(frame.id);
+                let label = method.name();
+                wants(&self.options.selection, &named(method, label))
+            }
+        }
+    }
+
+    /// A number of 64 bits from what tells one thing from all others.
+    fn key(&self, kind: u64, a: u64, b: u64, c: u64) -> [u8; 40] {
+        let mut key = [0; 40];
+        for (to, part) in key.chunks_mut(8).zip([self.identity, kind, a, b, c]) {
+            to.copy_from_slice(&part.to_le_bytes());
+        }
+        key
+    }
+
+    fn span_id(&self, frame: &Frame, depth: usize) -> SpanId {
+        let place = u64::from(self.lane.number) << 32 | depth as u64;
+        let id = xxh3_64(&self.key(1, place, frame.start, u64::from(frame.id)));
+        id.max(1).to_be_bytes()
+    }
+
+    fn new_span_id(&mut self, frame: &Frame, depth: usize) -> SpanId {
+        let id = self.span_id(frame, depth);
+        if self.lane.last.0 != id {
+            self.lane.last = (id, 0);
+            return id;
+        }
+        self.lane.last.1 += 1;
+        xxh3_64(&self.key(5, u64::from_be_bytes(id), self.lane.last.1, 0))
+            .max(1)
+            .to_be_bytes()
+    }
+
+    fn logical_id(&self, call: u64) -> SpanId {
+        xxh3_64(&self.key(2, call, 0, 0)).max(1).to_be_bytes()
+    }
+
+    /// The trace that a stack is of: its outermost call's, or that of the logical call whose piece this is.
+    fn trace_id(&self, stack: &[Frame]) -> TraceId {
+        let Some(outermost) = stack.first() else {
+            return [0; 16];
+        };
+        match outermost.piece {
+            Some(piece) => self.logical_trace(piece.call),
+            None => {
+                let thread = u64::from(self.lane.number);
+                let key = self.key(3, thread, outermost.start, u64::from(outermost.id));
+                xxh3_128(&key).max(1).to_be_bytes()
+            }
+        }
+    }
+
+    fn logical_trace(&self, call: u64) -> TraceId {
+        match self.logical.get(&call) {
+            Some(logical) => logical.trace,
+            None => xxh3_128(&self.key(4, call, 0, 0)).max(1).to_be_bytes(),
+        }
+    }
+
+    /// The nearest call of a stack that would be exported if it were long enough: how deep it is.
+    fn nearest(&self, stack: &[Frame]) -> Option<usize> {
+        let most = self.options.selection.depth.unwrap_or(u32::MAX) as usize;
+        let mut nearest = None;
+        let wanted = stack
+            .iter()
+            .enumerate()
+            .filter(|(_, frame)| self.is_wanted(frame));
+        for (depth, _) in wanted.take(most) {
+            nearest = Some(depth);
+        }
+        nearest
+    }
+
+    /// Whether the last call of a stack is exported, when it ends at `time`.
+    fn fits(&self, stack: &[Frame], time: u64) -> bool {
+        let Some(frame) = stack.last() else {
+            return false;
+        };
+        self.in_window(frame.start, time)
+            && self.is_wanted(frame)
+            && self.options.selection.depth.is_none_or(|most| {
+                stack.len() <= most as usize
+                    || stack.iter().filter(|f| self.is_wanted(f)).count() <= most as usize
+            })
+    }
+
+    fn in_window(&self, start: u64, end: u64) -> bool {
+        let Selection {
+            from, until, min, ..
+        } = self.options.selection;
+        end.saturating_sub(start) >= min
+            && from.is_none_or(|from| end > from)
+            && until.is_none_or(|until| start < until)
+    }
+
+    /// A logical call is seen for the first time: what of the thread began it is below.
+    fn begin_logical(
+        &mut self,
+        method: MethodIx,
+        call: u64,
+        time: u64,
+        stack: &[Frame],
+        begun: bool,
+    ) {
+        if self.logical.len() >= MAX_LOGICAL || self.logical.contains_key(&call) {
+            return;
+        }
+        let trace = match stack {
+            [] => self.logical_trace(call),
+            stack => self.trace_id(stack),
+        };
+        let nearest = self.nearest(stack);
+        let parent = nearest.map(|depth| self.span_id(&stack[depth], depth));
+        if let Some(depth) = nearest {
+            let at = self.lane.begun.partition_point(|(d, _)| *d <= depth);
+            self.lane.begun.insert(at, (depth, call));
+        }
+        let logical = Logical {
+            method,
+            start: time,
+            last: time,
+            trace,
+            parent,
+            begun,
+            over: false,
+            failed: false,
+        };
+        self.logical.insert(call, logical);
+    }
+
+    /// A call ends: what it has begun is the child of the call around it, if it is itself not exported.
+    fn hand_up(&mut self, stack: &[Frame], exported: bool) {
+        let depth = stack.len() - 1;
+        while let Some(&(at, call)) = self.lane.begun.last()
+            && at >= depth
+        {
+            self.lane.begun.pop();
+            if exported && at == depth {
+                continue;
+            }
+            let around = self.nearest(&stack[..depth]);
+            let parent = around.map(|depth| self.span_id(&stack[depth], depth));
+            if let Some(logical) = self.logical.get_mut(&call).filter(|l| !l.over) {
+                logical.parent = parent;
+                if let Some(depth) = around {
+                    let at = self.lane.begun.partition_point(|(d, _)| *d <= depth);
+                    self.lane.begun.insert(at, (depth, call));
+                }
+            }
+        }
+    }
+
+    fn span(&mut self, method: MethodIx, start: u64, end: u64, how: Outcome) -> Span {
+        let known = self.reach(method, None);
+        let (name, mut attributes) = (known.name.clone(), known.attributes.clone());
+        let status = match how {
+            Outcome::Error => Some(Status {
+                message: String::new(),
+                code: STATUS_ERROR,
+            }),
+            _ => None,
+        };
+        match how {
+            Outcome::Running => attributes.push(text("weave.outcome", "running")),
+            Outcome::Lost => attributes.push(text("weave.outcome", "lost")),
+            Outcome::Exit | Outcome::Error => {}
+        }
+        Span {
+            name,
+            kind: KIND_INTERNAL,
+            start_time_unix_nano: self.origin.saturating_add(start),
+            end_time_unix_nano: self.origin.saturating_add(end),
+            attributes,
+            status,
+            ..Span::default()
+        }
+    }
+
+    fn on_thread(&self, span: &mut Span) {
+        span.attributes
+            .push(number("thread.id", u64::from(self.lane.number)));
+        span.attributes
+            .push(text("thread.name", self.lane.name.as_str()));
+    }
+
+    /// The spans of the call that ended last are complete; `exception` is what it ended with.
+    fn flush(&mut self, exception: Option<(&str, &str)>) {
+        let Options { events, logs, .. } = self.options;
+        for pending in std::mem::take(&mut self.pending) {
+            let mut span = pending.span;
+            if let Some((type_name, message)) = exception.filter(|_| span.status.is_some()) {
+                let described = [
+                    text("exception.type", type_name),
+                    text("exception.message", message),
+                ];
+                span.attributes.push(text("error.type", type_name));
+                if let Some(status) = &mut span.status {
+                    message.clone_into(&mut status.message);
+                }
+                if logs {
+                    self.logs.push(LogRecord {
+                        time_unix_nano: span.end_time_unix_nano,
+                        observed_time_unix_nano: span.end_time_unix_nano,
+                        severity_number: SEVERITY_ERROR,
+                        severity_text: "ERROR".to_owned(),
+                        attributes: described.to_vec(),
+                        trace_id: span.trace_id.clone(),
+                        span_id: span.span_id.clone(),
+                        event_name: "exception".to_owned(),
+                    });
+                }
+                if events {
+                    span.events.push(Event {
+                        time_unix_nano: span.end_time_unix_nano,
+                        name: "exception".to_owned(),
+                        attributes: described.to_vec(),
+                    });
+                }
+            } else if span.status.is_some() {
+                span.attributes.push(text("error.type", "_OTHER"));
+            }
+            match pending.held {
+                Some(call) => {
+                    self.held.insert(call, span);
+                }
+                None => self.push(span),
+            }
+        }
+    }
+
+    fn push(&mut self, span: Span) {
+        self.exported += 1;
+        if self.options.spans {
+            self.spans.push(span);
+        }
+    }
+
+    /// When a logical call began is known now, or never will be.
+    fn release(&mut self, call: u64, start: Option<u64>) {
+        if let Some(mut span) = self.held.remove(&call) {
+            if let Some(start) = start {
+                span.start_time_unix_nano = self.origin.saturating_add(start);
+            }
+            self.push(span);
+        }
+    }
+
+    fn end_logical(&mut self, call: u64, time: u64, how: Outcome) {
+        let Some(logical) = self.logical.get_mut(&call).filter(|l| !l.over) else {
+            return;
+        };
+        logical.over = true;
+        logical.failed = how == Outcome::Error;
+        logical.last = logical.last.max(time);
+        let (method, start, end) = (logical.method, logical.start, logical.last);
+        let (trace, parent, begun) = (logical.trace, logical.parent, logical.begun);
+        self.ended.push_back(call);
+        if self.ended.len() > ENDED
+            && let Some(oldest) = self.ended.pop_front()
+        {
+            self.logical.remove(&oldest);
+            self.release(oldest, None);
+        }
+        let known = self.reach(method, None);
+        if !known.wanted {
+            return;
+        }
+        if begun && how != Outcome::Running {
+            known.count.add(end - start, how == Outcome::Error);
+        }
+        if self.in_window(start, end) {
+            let mut span = self.span(method, start, end, how);
+            span.trace_id = trace.to_vec();
+            span.span_id = self.logical_id(call).to_vec();
+            span.parent_span_id = parent.map_or_else(Vec::new, |id| id.to_vec());
+            span.attributes.push(number("weave.logical_call", call));
+            let held = (!begun && how != Outcome::Running).then_some(call);
+            self.pending.push(Pending { span, method, held });
+        }
+    }
+
+    /// Logical calls that have not ended.
+    fn finish(&mut self, end: u64) {
+        let mut open: Vec<u64> = (self.logical.iter())
+            .filter(|(_, logical)| !logical.over)
+            .map(|(&call, _)| call)
+            .collect();
+        open.sort_unstable();
+        for call in open {
+            self.end_logical(call, end, Outcome::Running);
+        }
+        self.flush(None);
+        let mut held: Vec<u64> = self.held.keys().copied().collect();
+        held.sort_unstable();
+        for call in held {
+            self.release(call, None);
+        }
+    }
+}
+
+impl Visitor for Spans {
+    fn call(&mut self, call: &Call, stack: &mut [Frame]) {
+        self.flush(None);
+        let stack = &*stack;
+        let Some((frame, around)) = stack.split_last() else {
+            return;
+        };
+        let time = call.start.saturating_add(call.total);
+        self.reach(call.method, Some(frame.id));
+        if let Some(piece) = call.piece {
+            self.begin_logical(call.method, piece.call, call.start, around, piece.first);
+            let mut late = None;
+            if let Some(logical) = self.logical.get_mut(&piece.call) {
+                logical.last = logical.last.max(time);
+                logical.start = logical.start.min(call.start);
+                // Another thread may resume a call before the record that suspends it is written.
+                if piece.first && !std::mem::replace(&mut logical.begun, true) && logical.over {
+                    late = Some((logical.start, logical.last - logical.start, logical.failed));
+                }
+            }
+            let known = self.reach(call.method, Some(frame.id));
+            if let Some((start, duration, failed)) = late {
+                if known.wanted {
+                    known.count.add(duration, failed);
+                }
+                self.release(piece.call, Some(start));
+            }
+        }
+        if !self.lane.wanted {
+            return;
+        }
+        let exported = self.fits(stack, time);
+        if !self.lane.begun.is_empty() {
+            self.hand_up(stack, exported);
+        }
+        let known = self.reach(call.method, Some(frame.id));
+        if known.wanted && call.piece.is_none() && call.outcome != Outcome::Running {
+            known.count.add(call.total, call.outcome == Outcome::Error);
+        }
+        if !exported {
+            return;
+        }
+        let mut span = self.span(call.method, call.start, time, call.outcome);
+        span.trace_id = self.trace_id(stack).to_vec();
+        span.span_id = self.new_span_id(frame, around.len()).to_vec();
+        let mut parent = self
+            .nearest(around)
+            .map(|depth| self.span_id(&stack[depth], depth));
+        self.on_thread(&mut span);
+        span.attributes.push(number("weave.self_time_ns", call.own));
+        if let Some(piece) = call.piece {
+            let whole = self.logical_id(piece.call);
+            parent = parent.or(Some(whole));
+            span.attributes
+                .push(number("weave.logical_call", piece.call));
+            span.links.push(Link {
+                trace_id: self.logical_trace(piece.call).to_vec(),
+                span_id: whole.to_vec(),
+            });
+        }
+        span.parent_span_id = parent.map_or_else(Vec::new, |id| id.to_vec());
+        self.pending.push(Pending {
+            span,
+            method: call.method,
+            held: None,
+        });
+    }
+
+    fn begin(&mut self, method: MethodIx, call: u64, time: u64, stack: &[Frame]) {
+        self.begin_logical(method, call, time, stack, true);
+    }
+
+    fn complete(&mut self, method: MethodIx, call: u64, time: u64, outcome: Outcome) {
+        // Where a piece of it ended last, that waits for its exception as well.
+        if self.pending.first().is_none_or(|p| p.method != method) {
+            self.flush(None);
+        }
+        self.end_logical(call, time, outcome);
+    }
+
+    fn error(&mut self, method: MethodIx, thrown: &Thrown<'_>) {
+        if let Some((type_name, message)) = thrown.details {
+            self.lane.exception = Some((type_name.to_owned(), message.to_owned()));
+        }
+        if self.pending.iter().any(|p| p.method == method) {
+            let exception = self.lane.exception.take();
+            self.flush(exception.as_ref().map(|(t, m)| (&**t, &**m)));
+            self.lane.exception = exception;
+        }
+    }
+
+    fn unhandled(&mut self, details: Option<(&str, &str)>) {
+        if let Some((type_name, message)) = details {
+            self.lane.exception = Some((type_name.to_owned(), message.to_owned()));
+        }
+    }
+}

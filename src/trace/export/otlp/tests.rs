@@ -1,0 +1,534 @@
+//! What becomes of calls, and of requests.
+
+use super::proto::{MetricsRequest, Span, TraceRequest, Value};
+use super::*;
+use crate::trace::Trace;
+use crate::trace::testing::{Chunk, TraceBuilder, shop, shop_symbols, shop_with_samples};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+fn all() -> Options {
+    Options {
+        selection: Selection::default(),
+        spans: true,
+        metrics: true,
+        events: true,
+        logs: true,
+        resource: Vec::new(),
+    }
+}
+
+fn sent(trace: &Trace, options: Options) -> Vec<Batch> {
+    let mut batches = Vec::new();
+    let mut session = session(trace.header(), options, Vec::new());
+    let emit = &mut |batch| {
+        batches.push(batch);
+        true
+    };
+    assert!(session.whole(trace, emit, &mut |_| {}));
+    batches
+}
+
+fn spans(batches: &[Batch]) -> Vec<Span> {
+    let batches = batches.iter().filter(|b| b.signal == Signal::Traces);
+    let requests = batches.map(|b| TraceRequest::decode(&*b.body).unwrap());
+    let groups = requests.flat_map(|r| r.resource_spans);
+    groups
+        .flat_map(|g| g.scope_spans)
+        .flat_map(|s| s.spans)
+        .collect()
+}
+
+fn value(attributes: &[KeyValue], key: &str) -> Option<Value> {
+    let found = attributes.iter().find(|a| a.key == key)?;
+    found.value.as_ref()?.value.clone()
+}
+
+fn trace(builder: TraceBuilder) -> Trace {
+    Trace::from_bytes("t.wtrace", builder.bytes()).unwrap()
+}
+
+#[test]
+fn calls_become_spans_in_their_callers() {
+    let trace = trace(shop());
+    let spans = spans(&sent(&trace, all()));
+    let by_id: BTreeMap<&[u8], &Span> = spans.iter().map(|s| (&*s.span_id, s)).collect();
+    assert_eq!((by_id.len(), spans.len()), (15, 15));
+    let fails: Vec<&Span> = spans.iter().filter(|s| s.status.is_some()).collect();
+    assert_eq!(fails.len(), 4);
+    for span in &fails {
+        assert_eq!(span.status.as_ref().unwrap().code, 2);
+        assert_eq!((span.events.len(), &*span.events[0].name), (1, "exception"));
+        let ty = value(&span.events[0].attributes, "exception.type").unwrap();
+        assert_eq!(value(&span.attributes, "error.type"), Some(ty));
+    }
+    for span in spans.iter().filter(|s| !s.parent_span_id.is_empty()) {
+        let parent = by_id[&*span.parent_span_id];
+        assert_eq!(parent.trace_id, span.trace_id);
+        assert!(parent.start_time_unix_nano <= span.start_time_unix_nano);
+        assert!(parent.end_time_unix_nano >= span.end_time_unix_nano);
+    }
+    let fib = spans
+        .iter()
+        .find(|s| s.name == "com.acme.Maths.fib")
+        .unwrap();
+    let text = |text: &str| Some(Value::Text(text.to_owned()));
+    assert_eq!(
+        value(&fib.attributes, "code.function.name"),
+        text("com.acme.Maths.fib")
+    );
+    assert_eq!(value(&fib.attributes, "code.file.path"), text("Maths.java"));
+    assert_eq!(
+        value(&fib.attributes, "code.line.number"),
+        Some(Value::Number(40))
+    );
+    assert_eq!(value(&fib.attributes, "thread.name"), text("main"));
+    // A thread's outermost calls begin traces of their own.
+    let roots = spans.iter().filter(|s| s.parent_span_id.is_empty());
+    let mut traces: Vec<&[u8]> = roots.map(|s| &*s.trace_id).collect();
+    traces.sort_unstable();
+    traces.dedup();
+    assert_eq!(traces.len(), 3);
+}
+
+#[test]
+fn what_is_short_or_deep_is_no_span_and_counts_all_the_same() {
+    let trace = trace(shop());
+    let mut options = all();
+    options.selection.min = 1_000_000;
+    options.selection.depth = Some(2);
+    let batches = sent(&trace, options);
+    let spans = spans(&batches);
+    let durations = spans
+        .iter()
+        .map(|s| s.end_time_unix_nano - s.start_time_unix_nano);
+    assert!(durations.min().unwrap() >= 1_000_000);
+    let parents = |span: &Span| spans.iter().find(|s| s.span_id == span.parent_span_id);
+    assert!(
+        spans
+            .iter()
+            .all(|s| s.parent_span_id.is_empty() || parents(s).unwrap().parent_span_id.is_empty())
+    );
+    let metrics = batches
+        .iter()
+        .find(|b| b.signal == Signal::Metrics)
+        .unwrap();
+    let request = MetricsRequest::decode(&*metrics.body).unwrap();
+    let metrics = &request.resource_metrics[0].scope_metrics[0].metrics;
+    let sum = |at: usize| -> i64 {
+        let points = &metrics[at].sum.as_ref().unwrap().data_points;
+        points.iter().map(|p| p.as_int.unwrap()).sum()
+    };
+    // `main` was running when the trace ended.
+    assert_eq!((&*metrics[0].name, sum(0)), ("weave.calls", 14));
+    assert_eq!((&*metrics[1].name, sum(1)), ("weave.errors", 4));
+    // Two methods differ in their parameters alone.
+    let points = &metrics[0].sum.as_ref().unwrap().data_points;
+    let mut names: Vec<&[KeyValue]> = points.iter().map(|p| &*p.attributes).collect();
+    names.dedup();
+    assert_eq!((names.len(), points.len()), (5, 5));
+    for point in &metrics[2].histogram.as_ref().unwrap().data_points {
+        assert_eq!(point.bucket_counts.iter().sum::<u64>(), point.count);
+        assert_eq!(point.bucket_counts.len(), point.explicit_bounds.len() + 1);
+        assert!(point.explicit_bounds.is_sorted());
+    }
+}
+
+#[test]
+fn samples_of_the_process_are_gauges_and_sums() {
+    let batches = sent(&trace(shop_with_samples()), all());
+    let metrics: Vec<Metric> = (batches.iter())
+        .filter(|b| b.signal == Signal::Metrics)
+        .flat_map(|b| {
+            let request = MetricsRequest::decode(&*b.body).unwrap();
+            request.resource_metrics[0].scope_metrics[0].metrics.clone()
+        })
+        .collect();
+    let of = |name: &str| metrics.iter().find(|m| m.name == name).unwrap();
+    let cpu = of("process.cpu.time");
+    assert_eq!((&*cpu.unit, cpu.gauge.is_none()), ("s", true));
+    let sum = cpu.sum.as_ref().unwrap();
+    let values: Vec<f64> = (sum.data_points.iter())
+        .map(|p| p.as_double.unwrap())
+        .collect();
+    assert!(sum.is_monotonic);
+    assert_eq!(values, [0.85, 1.7, 2.55]);
+    let threads = of("process.thread.count");
+    let points = &threads.gauge.as_ref().unwrap().data_points;
+    let values: Vec<i64> = points.iter().map(|p| p.as_int.unwrap()).collect();
+    assert_eq!(
+        (
+            values,
+            points[0].start_time_unix_nano < points[0].time_unix_nano
+        ),
+        (vec![11, 12, 13], true)
+    );
+    assert_eq!(of("weave.heap.allocated").unit, "By");
+}
+
+#[test]
+fn pieces_link_to_their_logical_call() {
+    const MS: u64 = 1_000_000;
+    let trace = trace(
+        TraceBuilder::new("shop", 1, 50 * MS)
+            .symbols(&shop_symbols(), 65_000, &[])
+            .push(
+                Chunk::records(1, 0, MS)
+                    .enter(0, 1)
+                    .resume(MS, 2, 7, true)
+                    .exit(MS, 2)
+                    .exit(MS, 1),
+            )
+            .push(
+                Chunk::records(2, 0, 10 * MS)
+                    .resume(0, 2, 7, false)
+                    .exception("java.io.IOException", "full")
+                    .fail(2 * MS, 2, 7),
+            ),
+    );
+    let spans = spans(&sent(&trace, all()));
+    assert_eq!(spans.len(), 4);
+    let main = spans
+        .iter()
+        .find(|s| s.name == "com.acme.Main.main")
+        .unwrap();
+    let (pieces, whole): (Vec<&Span>, Vec<&Span>) = (spans.iter())
+        .filter(|s| s.name == "com.acme.Orders.place")
+        .partition(|s| !s.links.is_empty());
+    let [whole] = whole[..] else {
+        panic!("one logical call: {whole:?}")
+    };
+    assert_eq!(
+        whole.end_time_unix_nano - whole.start_time_unix_nano,
+        10 * MS
+    );
+    assert_eq!(
+        (&whole.trace_id, &whole.parent_span_id),
+        (&main.trace_id, &main.span_id)
+    );
+    assert_eq!(whole.events.len(), 1);
+    assert!(pieces.iter().all(|p| p.links[0].span_id == whole.span_id));
+    assert!(
+        pieces
+            .iter()
+            .all(|p| p.links[0].trace_id == whole.trace_id && p.trace_id == main.trace_id)
+    );
+    let parents: Vec<&[u8]> = pieces.iter().map(|p| &*p.parent_span_id).collect();
+    assert_eq!(parents, [&*main.span_id, &*whole.span_id]);
+}
+
+#[test]
+fn a_piece_may_be_resumed_before_the_first_is_suspended() {
+    let ended = |second: Chunk| {
+        let trace = trace(
+            TraceBuilder::new("shop", 1, 1_000)
+                .symbols(&shop_symbols(), 65_000, &[])
+                .push(Chunk::records(1, 0, 100).resume(0, 2, 7, true))
+                .push(second)
+                .push(Chunk::records(1, 1, 300).exit(0, 2)),
+        );
+        let batches = sent(&trace, all());
+        let metrics = batches
+            .iter()
+            .find(|b| b.signal == Signal::Metrics)
+            .unwrap();
+        let request = MetricsRequest::decode(&*metrics.body).unwrap();
+        let metrics = &request.resource_metrics[0].scope_metrics[0].metrics;
+        let point = &metrics[0].sum.as_ref().unwrap().data_points[0];
+        assert_eq!(point.as_int, Some(1));
+        let spans = spans(&batches);
+        let whole: Vec<&Span> = spans.iter().filter(|s| s.links.is_empty()).collect();
+        // It began with the piece that comes last here.
+        let first = spans.iter().map(|s| s.start_time_unix_nano).min();
+        assert_eq!(Some(whole[0].start_time_unix_nano), first);
+        whole.len()
+    };
+    let last = Chunk::records(2, 0, 200)
+        .resume(0, 2, 7, false)
+        .end(50, 2, 7);
+    assert_eq!(ended(last), 1);
+    let more = Chunk::records(2, 0, 200).resume(0, 2, 7, false).exit(50, 2);
+    assert_eq!(ended(more.complete(2, 7, 260, false)), 1);
+}
+
+#[test]
+fn a_caller_that_is_no_span_hands_up_what_it_began() {
+    const MS: u64 = 1_000_000;
+    // `place` is short, and begins what takes long.
+    let trace = trace(
+        TraceBuilder::new("shop", 1, 50 * MS)
+            .symbols(&shop_symbols(), 65_000, &[])
+            .push(
+                Chunk::records(1, 0, MS)
+                    .enter(0, 1)
+                    .enter(10, 2)
+                    .begin(3, 9, MS + 20)
+                    .exit(20, 2)
+                    .exit(20 * MS, 1),
+            )
+            .push(Chunk::records(2, 0, 10 * MS).complete(3, 9, 12 * MS, false)),
+    );
+    let mut options = all();
+    options.selection.min = MS;
+    let spans = spans(&sent(&trace, options));
+    let names: Vec<&str> = spans.iter().map(|s| &*s.name).collect();
+    assert_eq!(names, ["com.acme.Main.main", "com.acme.Stock.take"]);
+    assert_eq!(spans[1].parent_span_id, spans[0].span_id);
+    assert_eq!(spans[1].trace_id, spans[0].trace_id);
+}
+
+#[test]
+fn ids_are_the_same_each_time_and_differ_for_calls_too_short_for_the_clock() {
+    let mut chunk = Chunk::records(1, 0, 5);
+    for _ in 0..100 {
+        chunk = chunk.enter(0, 3).exit(0, 3);
+    }
+    let trace = trace(TraceBuilder::new("shop", 1, 50).push(chunk));
+    let ids = |batches: &[Batch]| -> Vec<Vec<u8>> {
+        spans(batches).into_iter().map(|s| s.span_id).collect()
+    };
+    let first = sent(&trace, all());
+    assert_eq!(first, sent(&trace, all()));
+    let mut ids = ids(&first);
+    ids.sort();
+    ids.dedup();
+    assert_eq!(ids.len(), 100);
+}
+
+#[test]
+fn ids_without_names_keep_their_ids() {
+    let chunk = Chunk::records(1, 0, 5)
+        .enter(0, 8)
+        .enter(1, 9)
+        .exit(1, 9)
+        .exit(1, 8);
+    let trace = trace(TraceBuilder::new("shop", 1, 50).push(chunk));
+    let spans = spans(&sent(&trace, all()));
+    let names: Vec<&str> = spans.iter().map(|s| &*s.name).collect();
+    assert_eq!(names, ["[0x00000009]", "[0x00000008]"]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 128 }))]
+
+    /// Damage in any place is no trap.
+    #[test]
+    fn hostile_traces_are_no_trap(places in proptest::collection::vec((0usize..1 << 20, any::<u8>()), 1..60)) {
+        let mut bytes = shop().bytes();
+        let len = bytes.len();
+        for (at, byte) in places {
+            bytes[84 + at % (len - 84)] = byte;
+        }
+        if let Ok(trace) = Trace::from_bytes("t", bytes) {
+            sent(&trace, all());
+        }
+    }
+}
+
+/// Plays the part of a Collector, on this thread: answers each request with what is next.
+struct Fake {
+    listener: TcpListener,
+    streams: Vec<(TcpStream, Vec<u8>)>,
+    answers: Vec<&'static str>,
+    seen: Vec<String>,
+}
+
+impl Fake {
+    fn new(answers: &[&'static str]) -> Fake {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let answers = answers.iter().rev().copied().collect();
+        Fake {
+            listener,
+            streams: Vec::new(),
+            answers,
+            seen: Vec::new(),
+        }
+    }
+
+    fn config(&self, queue: u64) -> Config {
+        let endpoint = format!("http://{}", self.listener.local_addr().unwrap());
+        let headers = [("x-key".to_owned(), "secret".to_owned())];
+        Config::new(
+            Some(&endpoint),
+            Some(Protocol::Http),
+            &headers,
+            queue,
+            &|_| None,
+        )
+        .unwrap()
+    }
+
+    fn step(&mut self) {
+        if let Ok((stream, _)) = self.listener.accept() {
+            stream.set_nonblocking(true).unwrap();
+            self.streams.push((stream, Vec::new()));
+        }
+        for (stream, bytes) in &mut self.streams {
+            let mut some = [0; 4096];
+            while let Ok(n) = stream.read(&mut some)
+                && n > 0
+            {
+                bytes.extend_from_slice(&some[..n]);
+            }
+            let Some(head) = bytes.windows(4).position(|w| w == b"\r\n\r\n") else {
+                continue;
+            };
+            let text = String::from_utf8_lossy(&bytes[..head]).to_lowercase();
+            let len = text
+                .lines()
+                .find_map(|l| l.strip_prefix("content-length: "));
+            let len: usize = len.unwrap().parse().unwrap();
+            if bytes.len() < head + 4 + len {
+                continue;
+            }
+            bytes.drain(..head + 4 + len);
+            self.seen.push(text);
+            if let Some(answer) = self.answers.pop() {
+                stream.write_all(answer.as_bytes()).unwrap();
+            }
+        }
+    }
+
+    /// Until nothing waits any more.
+    fn serve(&mut self, sender: &Sender) {
+        let begun = Instant::now();
+        while !sender.is_idle() {
+            self.step();
+            sender.run(Duration::from_millis(1));
+            assert!(
+                begun.elapsed() < Duration::from_secs(60),
+                "{:?}",
+                sender.news()
+            );
+        }
+    }
+}
+
+fn batch(items: u64) -> Batch {
+    Batch {
+        signal: Signal::Traces,
+        items,
+        body: vec![b'x'; 100],
+    }
+}
+
+const FINE: &str = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
+
+#[test]
+fn what_the_collector_cannot_take_now_is_sent_again() {
+    let mut fake = Fake::new(&[
+        FINE,
+        "HTTP/1.1 503 Busy\r\ncontent-length: 0\r\nretry-after: 0\r\n\r\n",
+        "HTTP/1.1 429 Slow\r\ncontent-length: 0\r\n\r\n",
+        FINE,
+        "HTTP/1.1 400 Bad\r\ncontent-length: 0\r\n\r\n",
+    ]);
+    let sender = Sender::new(fake.config(1 << 20)).unwrap();
+    for items in [1, 2, 4] {
+        sender.push(batch(items));
+    }
+    fake.serve(&sender);
+    let news = sender.news();
+    let sent = sender.stop();
+    let expected = Sent {
+        requests: 3,
+        spans: 3,
+        rejected: 4,
+        retries: 2,
+        ..Sent::default()
+    };
+    assert_eq!(sent, expected);
+    assert_eq!(fake.seen.len(), 5);
+    assert!(
+        fake.seen
+            .iter()
+            .all(|r| r.starts_with("post /v1/traces http/1.1") && r.contains("x-key: secret"))
+    );
+    assert!(
+        news[0].contains("503 Service Unavailable; trying again"),
+        "{news:?}"
+    );
+    assert!(
+        news[1].contains("reached again") && news[2].contains("refused 4 spans: 400"),
+        "{news:?}"
+    );
+}
+
+#[test]
+fn a_partial_success_is_told() {
+    // partial_success { rejected: 3, error_message: "no" }
+    let mut fake =
+        Fake::new(&["HTTP/1.1 200 OK\r\ncontent-length: 8\r\n\r\n\x0a\x06\x08\x03\x12\x02no"]);
+    let sender = Sender::new(fake.config(1 << 20)).unwrap();
+    sender.push(batch(10));
+    fake.serve(&sender);
+    assert!(sender.news()[0].contains("rejected 3 of 10 spans: no"));
+    let sent = sender.stop();
+    assert_eq!((sent.spans, sent.rejected), (7, 3));
+}
+
+#[test]
+fn the_queue_is_bounded_and_what_finds_no_room_is_counted() {
+    let fake = Fake::new(&[]);
+    let sender = Sender::new(fake.config(250)).unwrap();
+    for items in [1, 2, 4, 8] {
+        sender.push(batch(items));
+    }
+    sender.run(Duration::from_millis(5));
+    assert!(!sender.has_room(&batch(1)));
+    let sent = sender.stop();
+    assert_eq!((sent.dropped, sent.unsent), (12, 3));
+}
+
+#[test]
+fn the_environment_names_what_the_arguments_do_not() {
+    let config = |pairs: &'static [(&str, &str)]| {
+        let get = move |name: &str| -> Option<String> {
+            let found = pairs.iter().find(|(key, _)| *key == name)?;
+            Some(found.1.to_owned())
+        };
+        Config::new(None, None, &[], 1, &get)
+    };
+    let uri = |config: &Config, signal| config.target(signal).uri();
+    let none = config(&[]).unwrap();
+    assert_eq!(
+        uri(&none, Signal::Traces),
+        "http://localhost:4318/v1/traces"
+    );
+    let some = config(&[
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://a:1/base/"),
+        ("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "http://b:2/mine"),
+    ]);
+    let some = some.unwrap();
+    assert_eq!(uri(&some, Signal::Traces), "http://a:1/base/v1/traces");
+    assert_eq!(uri(&some, Signal::Metrics), "http://b:2/mine");
+    let grpc = config(&[
+        ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "c:3"),
+        ("OTEL_EXPORTER_OTLP_INSECURE", "true"),
+    ]);
+    let at = uri(&grpc.unwrap(), Signal::Logs);
+    assert_eq!(
+        at,
+        "http://c:3/opentelemetry.proto.collector.logs.v1.LogsService/Export"
+    );
+    for wrong in [
+        &[("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json")][..],
+        &[("OTEL_EXPORTER_OTLP_ENDPOINT", "nonsense")],
+        &[("OTEL_EXPORTER_OTLP_ENDPOINT", "ftp://a")],
+        &[("OTEL_EXPORTER_OTLP_HEADERS", "no value")],
+        &[("OTEL_EXPORTER_OTLP_HEADERS", "a=b%0Ac")],
+        &[("OTEL_EXPORTER_OTLP_COMPRESSION", "zip")],
+        &[("OTEL_EXPORTER_OTLP_TIMEOUT", "soon")],
+    ] {
+        assert!(config(wrong).is_err(), "{wrong:?}");
+    }
+    assert_eq!(
+        pairs("a=b%20c, d = e").unwrap(),
+        [("a", "b c"), ("d", "e")].map(|(k, v)| (k.into(), v.into()))
+    );
+}

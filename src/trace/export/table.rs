@@ -1,0 +1,99 @@
+//! A row a call: the columns that `csv` and `parquet` share.
+
+use super::{End, Logical, Named, Process, Span, Thread};
+
+/// A row: what was called, where, when, how it ended.
+#[derive(Default)]
+pub struct Row<'a> {
+    /// `call`, `piece` (of a logical call) or `logical` (a whole logical call, on no thread).
+    pub kind: &'a str,
+    pub span: Option<&'a Span>,
+    pub logical: Option<u64>,
+    pub start: u64,
+    pub duration: u64,
+    pub own: Option<u64>,
+    pub outcome: &'a str,
+    pub exception: Option<(&'a str, &'a str)>,
+}
+
+/// What the rows at hand have in common.
+#[derive(Default)]
+pub struct Context {
+    pub trace: String,
+    pub command: String,
+    pub pid: u64,
+    /// Wall-clock time at the trace's origin, nanoseconds since 1970-01-01 UTC.
+    pub origin: u64,
+    pub thread: Option<u32>,
+    pub thread_name: String,
+}
+
+impl Context {
+    pub fn process(&mut self, process: &Process) {
+        let header = process.trace.header();
+        *self = Context {
+            trace: process.trace.name().to_owned(),
+            command: header.command.clone(),
+            pid: header.pid,
+            origin: header.origin,
+            thread: None,
+            thread_name: String::new(),
+        };
+    }
+
+    pub fn thread(&mut self, thread: &Thread) {
+        self.thread = Some(thread.number);
+        thread.name.clone_into(&mut self.thread_name);
+    }
+
+    /// What follows runs on no thread by itself.
+    pub fn no_thread(&mut self) {
+        self.thread = None;
+        self.thread_name.clear();
+    }
+}
+
+pub fn call<'a>(span: &'a Span, end: &End<'a>) -> Row<'a> {
+    Row {
+        kind: if span.piece.is_some() {
+            "piece"
+        } else {
+            "call"
+        },
+        span: Some(span),
+        logical: span.piece.map(|(call, _)| call),
+        start: span.start,
+        duration: end.time - span.start,
+        own: Some(end.own),
+        outcome: end.outcome,
+        exception: end.exception,
+    }
+}
+
+pub fn logical(logical: &Logical) -> Row<'_> {
+    Row {
+        kind: "logical",
+        span: None,
+        logical: Some(logical.call),
+        start: logical.start,
+        duration: logical.end - logical.start,
+        own: None,
+        outcome: logical.outcome,
+        exception: None,
+    }
+}
+
+/// Type, method, descriptor, artifact, source file and line of a method.
+pub fn names(method: &Named) -> (&str, String, &str, &str, &str, u32) {
+    match method.symbol() {
+        Some(s) => (
+            &method.type_name,
+            s.method.to_string(),
+            &s.descriptor,
+            &s.artifact,
+            &s.file,
+            s.line,
+        ),
+        None => ("", method.label.clone(), "", "", "", 0),
+    }
+}

@@ -1,0 +1,282 @@
+//! What a sink gets, and what the formats make of it.
+
+use super::{Counts, Format, Selection, Weight, processes, walk};
+use crate::trace::Trace;
+use crate::trace::testing::{Chunk, TraceBuilder, shop, shop_symbols, shop_with_samples};
+use proptest::prelude::*;
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex};
+
+/// Bytes that a sink owns and the test reads.
+#[derive(Clone, Default)]
+struct Shared(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn export(format: Format, selection: &Selection, traces: &[Trace]) -> (Vec<u8>, Counts) {
+    let out = Shared::default();
+    let mut sink = format.sink(Box::new(out.clone())).unwrap();
+    let mut sum = Counts::default();
+    for process in processes(traces) {
+        let first = sum.calls + 1;
+        let counts = walk(&process, &[], selection, &mut *sink, first, &mut |_| {}).unwrap();
+        sum.calls += counts.calls;
+        sum.logical += counts.logical;
+    }
+    sink.finish().unwrap();
+    let bytes = out.0.lock().unwrap().clone();
+    (bytes, sum)
+}
+
+/// The columns of a CSV that matter here: kind, id, parent, depth, method, start, duration, self, outcome, exception.
+fn rows(selection: &Selection, traces: &[Trace]) -> Vec<String> {
+    let (bytes, counts) = export(Format::Csv, selection, traces);
+    let mut reader = csv::Reader::from_reader(&*bytes);
+    let rows: Vec<String> = (reader.records())
+        .map(|row| {
+            let row = row.unwrap();
+            [5, 6, 7, 8, 11, 16, 18, 19, 20, 21, 22]
+                .map(|at| &row[at])
+                .join(" ")
+        })
+        .collect();
+    assert_eq!(rows.len() as u64, counts.calls + counts.logical);
+    rows
+}
+
+const ALL: [Format; 7] = [
+    Format::Perfetto,
+    Format::Chrome,
+    Format::Speedscope,
+    Format::Folded(Weight::Own),
+    Format::Folded(Weight::Calls),
+    Format::Csv,
+    Format::Parquet,
+];
+
+fn open(bytes: Vec<u8>) -> [Trace; 1] {
+    [Trace::from_bytes("a.wtrace", bytes).unwrap()]
+}
+
+fn shop_with(chunks: impl IntoIterator<Item = Chunk>) -> [Trace; 1] {
+    let builder = TraceBuilder::new("shop", 1, 0).symbols(&shop_symbols(), 1_000, &[]);
+    open(chunks.into_iter().fold(builder, TraceBuilder::push).bytes())
+}
+
+#[test]
+fn each_call_is_a_row_with_its_parent_and_own_time() {
+    insta::assert_snapshot!(rows(&Selection::default(), &open(shop().bytes())).join("\n"));
+}
+
+fn methods(selection: Selection, traces: &[Trace]) -> Vec<String> {
+    (rows(&selection, traces).iter())
+        .map(|row| row.split(' ').nth(4).unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn what_a_filter_leaves_out_is_its_callers_own_time() {
+    let selection = Selection {
+        filter: Some("take".to_owned()),
+        ..Selection::default()
+    };
+    insta::assert_snapshot!(rows(&selection, &open(shop().bytes())).join("\n"));
+}
+
+#[test]
+fn levels_beyond_the_depth_are_their_callers_own_time() {
+    let selection = Selection {
+        depth: Some(1),
+        thread: Some("main".to_owned()),
+        ..Selection::default()
+    };
+    let rows = rows(&selection, &open(shop().bytes()));
+    assert_eq!(
+        rows,
+        ["call 1  0 main 1000000 119000000 119000000 running  "]
+    );
+}
+
+#[test]
+fn a_window_takes_what_runs_in_it() {
+    let window = |from, until| Selection {
+        from: Some(from),
+        until: Some(until),
+        thread: Some("main".to_owned()),
+        ..Selection::default()
+    };
+    let traces = open(shop().bytes());
+    // `place` runs from 2 to 8.002 ms and from 9.002 ms on.
+    let first = methods(window(2_000_000, 2_100_000), &traces);
+    assert_eq!(first, ["<init>", "place", "main"]);
+    let between = methods(window(8_500_000, 8_600_000), &traces);
+    assert_eq!(between, ["main"]);
+}
+
+#[test]
+fn the_pieces_of_a_logical_call_follow_one_another() {
+    let traces = shop_with([
+        Chunk::records(1, 0, 100)
+            .resume(0, 2, 77, true)
+            .exit(10, 2)
+            .enter(5, 3)
+            .exit(5, 3),
+        Chunk::records(2, 0, 200)
+            .resume(0, 2, 77, false)
+            .exception("java.io.IOException", "x")
+            .fail(30, 2, 77),
+    ]);
+    insta::assert_snapshot!(rows(&Selection::default(), &traces).join("\n"));
+}
+
+#[test]
+fn times_never_step_back_in_a_profile_and_calls_nest() {
+    let (bytes, _) = export(
+        Format::Speedscope,
+        &Selection::default(),
+        &open(shop().bytes()),
+    );
+    let file: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+    let profiles = file["profiles"].as_array().unwrap();
+    assert_eq!(profiles.len(), 3);
+    for profile in profiles {
+        let (mut stack, mut last) = (Vec::new(), profile["startValue"].as_u64().unwrap());
+        for event in profile["events"].as_array().unwrap() {
+            let at = event["at"].as_u64().unwrap();
+            assert!(at >= last);
+            last = at;
+            match event["type"].as_str().unwrap() {
+                "O" => stack.push(event["frame"].clone()),
+                _ => assert_eq!(stack.pop(), Some(event["frame"].clone())),
+            }
+        }
+        assert!(stack.is_empty());
+        assert_eq!(profile["endValue"].as_u64(), Some(last));
+    }
+}
+
+#[test]
+fn folded_stacks_add_up_to_the_own_times() {
+    let traces = open(shop().bytes());
+    let own: u64 = (rows(&Selection::default(), &traces).iter())
+        .map(|row| row.split(' ').nth(7).unwrap().parse::<u64>().unwrap())
+        .sum();
+    let sum = |weight| -> u64 {
+        let (bytes, _) = export(Format::Folded(weight), &Selection::default(), &traces);
+        let text = String::from_utf8(bytes).unwrap();
+        (text.lines())
+            .map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap())
+            .sum()
+    };
+    assert_eq!(sum(Weight::Own), own);
+    assert_eq!(
+        sum(Weight::Calls),
+        rows(&Selection::default(), &traces).len() as u64
+    );
+}
+
+#[test]
+fn ids_without_a_name_stay_apart_however_they_nest() {
+    let chunk = (Chunk::records(1, 0, 0).enter(0, 7).enter(1, 8).enter(1, 9))
+        .begin(10, 1, 3)
+        .exit(1, 9)
+        .exit(1, 8)
+        .exit(1, 7);
+    let trace = TraceBuilder::new("", 1, 0).push(chunk);
+    let traces = [Trace::from_bytes("a.wtrace", trace.bytes()).unwrap()];
+    let (bytes, _) = export(
+        Format::Folded(Weight::Calls),
+        &Selection::default(),
+        &traces,
+    );
+    let text = String::from_utf8(bytes).unwrap();
+    for stack in ["[0x00000007] 1", "[0x00000007];[0x00000008];[0x00000009] 1"] {
+        assert!(text.lines().any(|line| line.ends_with(stack)), "{text}");
+    }
+}
+
+#[test]
+fn two_traces_of_one_process_id_stay_apart() {
+    let traces = [
+        Trace::from_bytes("a.wtrace", shop().bytes()).unwrap(),
+        Trace::from_bytes("b.wtrace", shop().bytes()).unwrap(),
+    ];
+    let (bytes, _) = export(Format::Chrome, &Selection::default(), &traces);
+    let file: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+    let mut pids: Vec<u64> = (file["traceEvents"].as_array().unwrap().iter())
+        .map(|event| event["pid"].as_u64().unwrap())
+        .collect();
+    pids.dedup();
+    assert_eq!(pids, [4711, 4711 + (1 << 22)]);
+}
+
+#[test]
+fn what_the_process_used_is_counters() {
+    let trace = open(shop_with_samples().bytes());
+    let (bytes, _) = export(Format::Chrome, &Selection::default(), &trace);
+    let chrome: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+    let events = chrome["traceEvents"].as_array().unwrap();
+    let counters: Vec<String> = (events.iter())
+        .filter(|e| e["ph"] == "C" && e["name"] == "garbage collections per second")
+        .map(|e| format!("{} {}", e["ts"], e["args"]["value"]))
+        .collect();
+    assert_eq!(counters, ["2000000.0 3", "3000000.0 5"]);
+    // What a window leaves out has no part in rates either.
+    let window = Selection {
+        from: Some(1_500_000_000),
+        ..Selection::default()
+    };
+    let (bytes, _) = export(Format::Chrome, &window, &trace);
+    let text = String::from_utf8(bytes).unwrap();
+    assert_eq!(text.matches("garbage collections per second").count(), 1);
+    assert_eq!(text.matches("\"threads\"").count(), 2);
+    let (with, _) = export(Format::Perfetto, &Selection::default(), &trace);
+    let (without, _) = export(
+        Format::Perfetto,
+        &Selection::default(),
+        &open(shop().bytes()),
+    );
+    assert!(with.len() > without.len() + 100);
+}
+
+#[test]
+fn logical_calls_that_are_kept_are_bounded() {
+    let mut chunk = Chunk::records(1, 0, 0);
+    for call in 0..2_000 {
+        chunk = chunk.begin(2, call + 1, call);
+    }
+    let (_, counts) = export(Format::Csv, &Selection::default(), &shop_with([chunk]));
+    assert_eq!(counts.logical, 1 << 10);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn any_words_export_in_every_format(
+        words in prop::collection::vec(any::<u64>().prop_map(|w| {
+            // Few ids and small types, so that calls nest and escapes are known.
+            w & 0x0000_0007_0000_00ff | (w >> 40 & 0x13) << 2
+        }), 0..200),
+        from in prop::option::of(0u64..500),
+        min in 0u64..20,
+        depth in prop::option::of(1u32..4),
+    ) {
+        let chunk = words.into_iter().fold(Chunk::records(1, 0, 0), Chunk::word);
+        let traces = shop_with([chunk]);
+        let selection = Selection { from, min, depth, ..Selection::default() };
+        let mut counts = Vec::new();
+        for format in ALL {
+            counts.push(export(format, &selection, &traces).1.calls);
+        }
+        counts.dedup();
+        prop_assert_eq!(counts.len(), 1);
+    }
+}

@@ -1,0 +1,396 @@
+//! From a replay's calls to a sink's: selects, numbers, finds parents, own times and exceptions.
+
+use super::{End, Logical, Named, Process, Selection, Sink, Span, Thread};
+use crate::mapping::Mapping;
+use crate::trace::file::Trace;
+use crate::trace::methods::{Method, MethodIx, Methods};
+use crate::trace::metrics::{self, Reading};
+use crate::trace::pattern;
+use crate::trace::replay::{Call, Frame, Outcome, Replay, Thrown, Visitor};
+use crate::trace::units::printable;
+use rustc_hash::FxHashMap;
+use std::io;
+
+/// Logical calls that are kept at once, some 60 bytes each.
+const MAX_LOGICAL: usize = if cfg!(test) { 1 << 10 } else { 1 << 21 };
+
+/// What was exported.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Calls, pieces of logical calls included.
+    pub calls: u64,
+    /// Logical calls.
+    pub logical: u64,
+    /// Logical calls beyond what is kept at once, whose pieces alone were exported.
+    pub logical_left_out: u64,
+}
+
+/// Writes the selected calls of a trace. `progress` gets the share of the trace's segments that are done, 0 to 1.
+///
+/// # Errors
+/// What the sink cannot write.
+pub fn walk(
+    process: &Process,
+    mappings: &[Mapping],
+    selection: &Selection,
+    sink: &mut dyn Sink,
+    first_id: u64,
+    progress: &mut dyn FnMut(f64),
+) -> io::Result<Counts> {
+    let trace = process.trace;
+    let mut methods = Methods::default();
+    for (id, _) in trace.symbols().iter() {
+        methods.resolve(id, trace.symbols());
+    }
+    for mapping in mappings {
+        methods.restore_names(mapping);
+    }
+    let names: Vec<Named> = (methods.rows().iter().zip(methods.labels()))
+        .map(|(method, label)| named(method.clone(), label))
+        .collect();
+    sink.process(process, &names)?;
+    let within = |time| {
+        selection.from.is_none_or(|from| time >= from)
+            && selection.until.is_none_or(|until| time < until)
+    };
+    let readings: Vec<Reading> = (trace.readings().iter())
+        .filter(|r| within(r.time))
+        .copied()
+        .collect();
+    sink.metrics(&metrics::series(&readings))?;
+    let mut walk = Walk {
+        wanted: names.iter().map(|n| wants(selection, n)).collect(),
+        names,
+        selection,
+        sink,
+        open: Vec::new(),
+        pending: None,
+        exception: None,
+        next: first_id,
+        last: 0,
+        logical: FxHashMap::default(),
+        counts: Counts::default(),
+        failed: None,
+    };
+    let mut replay = Replay::new(selection.min);
+    replay.next_trace(false);
+    let all: usize = trace
+        .threads()
+        .iter()
+        .map(|t| trace.segments(t).len())
+        .sum();
+    let mut done = 0;
+    for thread in trace.threads() {
+        let segments = trace.segments(thread);
+        done += segments.len();
+        let recorded = trace.thread_name(thread.number).map_or("", |n| &*n.name);
+        if !wants_thread(selection, thread.number, recorded) {
+            continue;
+        }
+        let name = match printable(recorded) {
+            name if name.is_empty() => format!("thread {}", thread.number),
+            name => name,
+        };
+        let thread = Thread {
+            number: thread.number,
+            name: &name,
+        };
+        walk.sink.thread(process, &thread)?;
+        walk.last = 0;
+        for (at, segment) in segments.iter().enumerate() {
+            replay.segment(trace, segment, &mut methods, &mut walk);
+            if let Some(failure) = walk.failed.take() {
+                return Err(failure);
+            }
+            if at % 64 == 0 {
+                progress((done - segments.len() + at) as f64 / all as f64);
+            }
+        }
+        replay.end(trace, &mut walk);
+        walk.end_thread();
+        if let Some(failure) = walk.failed.take() {
+            return Err(failure);
+        }
+    }
+    walk.end_process()?;
+    Ok(walk.counts)
+}
+
+pub(super) fn named(method: Method, label: String) -> Named {
+    let type_name = match method.symbol() {
+        Some(symbol) => symbol.type_name.replace('/', "."),
+        None => String::new(),
+    };
+    Named {
+        label,
+        type_name,
+        method,
+    }
+}
+
+pub(super) fn wants(selection: &Selection, named: &Named) -> bool {
+    match &selection.filter {
+        None => true,
+        Some(p) => pattern::matches(p, &named.label) || pattern::matches(p, &named.method.name()),
+    }
+}
+
+pub(super) fn wants_thread(selection: &Selection, number: u32, name: &str) -> bool {
+    match &selection.thread {
+        None => true,
+        Some(wanted) => match wanted.parse::<u32>() {
+            Ok(wanted) => number == wanted,
+            Err(_) => pattern::matches(wanted, name),
+        },
+    }
+}
+
+/// What [`Frame::node`] says of a frame here: it is exported.
+const OPENED: u32 = 1;
+/// It is left out.
+const LEFT_OUT: u32 = 0;
+
+/// An exported call that is open.
+struct Open {
+    span: Span,
+    /// Time in exported calls that it made.
+    inner: u64,
+}
+
+/// A call that is over. Its exception comes after it.
+struct Closed {
+    span: Span,
+    row: MethodIx,
+    time: u64,
+    own: u64,
+    outcome: Outcome,
+}
+
+struct Walk<'a> {
+    names: Vec<Named>,
+    wanted: Vec<bool>,
+    selection: &'a Selection,
+    sink: &'a mut dyn Sink,
+    open: Vec<Open>,
+    pending: Option<Closed>,
+    /// The exception on its way through this thread.
+    exception: Option<(String, String)>,
+    next: u64,
+    last: u64,
+    logical: FxHashMap<u64, Logical>,
+    counts: Counts,
+    failed: Option<io::Error>,
+}
+
+fn outcome(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Exit => "exit",
+        Outcome::Error => "error",
+        Outcome::Lost => "lost",
+        Outcome::Running => "running",
+    }
+}
+
+impl Walk<'_> {
+    fn note(&mut self, result: io::Result<()>) {
+        if let Err(e) = result {
+            self.failed.get_or_insert(e);
+        }
+    }
+
+    /// Writes the call that ended last.
+    fn flush(&mut self, with_exception: bool) {
+        let Some(closed) = self.pending.take() else {
+            return;
+        };
+        let end = End {
+            time: closed.time,
+            own: closed.own,
+            outcome: outcome(closed.outcome),
+            exception: match &self.exception {
+                Some((type_name, message)) if with_exception => Some((type_name, message)),
+                _ => None,
+            },
+        };
+        self.last = self.last.max(closed.time);
+        let named = &self.names[closed.span.method];
+        let result = self.sink.close(&closed.span, &end, named);
+        self.note(result);
+    }
+
+    /// Opens the frames of `stack` that are not yet, and fit the selection.
+    fn open(&mut self, stack: &mut [Frame]) {
+        let known = (stack.iter().rposition(|f| f.node.is_some())).map_or(0, |at| at + 1);
+        for frame in &mut stack[known..] {
+            let method = frame.method as usize;
+            let depth = self.open.len() as u32;
+            let fits = self.wanted[method]
+                && self.selection.depth.is_none_or(|most| depth < most)
+                && self.selection.until.is_none_or(|until| frame.start < until);
+            frame.node = Some(if fits { OPENED } else { LEFT_OUT });
+            if !fits {
+                continue;
+            }
+            let span = Span {
+                id: self.next,
+                parent: self.open.last().map(|o| o.span.id),
+                depth,
+                start: frame.start,
+                method,
+                piece: frame.piece.map(|p| (p.call, p.first)),
+            };
+            self.next += 1;
+            self.counts.calls += 1;
+            self.open.push(Open { span, inner: 0 });
+            let result = self.sink.open(&span, &self.names[method]);
+            self.note(result);
+        }
+    }
+
+    fn logical(&mut self, method: usize, call: u64, time: u64) -> Option<&mut Logical> {
+        if self.logical.len() >= MAX_LOGICAL && !self.logical.contains_key(&call) {
+            self.counts.logical_left_out += 1;
+            return None;
+        }
+        let known = self.logical.entry(call).or_insert(Logical {
+            call,
+            method,
+            start: time,
+            end: time,
+            outcome: outcome(Outcome::Running),
+        });
+        known.start = known.start.min(time);
+        known.end = known.end.max(time);
+        Some(known)
+    }
+
+    fn end_thread(&mut self) {
+        self.flush(false);
+        self.open.clear();
+        self.exception = None;
+        let result = self.sink.end_thread(self.last);
+        self.note(result);
+    }
+
+    fn end_process(&mut self) -> io::Result<()> {
+        let mut all: Vec<Logical> = std::mem::take(&mut self.logical).into_values().collect();
+        all.sort_unstable_by_key(|l| (l.start, l.call));
+        let Selection {
+            from, until, min, ..
+        } = *self.selection;
+        for logical in &all {
+            let fits = self.wanted[logical.method]
+                && logical.end - logical.start >= min
+                && from.is_none_or(|from| logical.end > from)
+                && until.is_none_or(|until| logical.start < until);
+            if fits {
+                self.counts.logical += 1;
+                self.sink.logical(logical, &self.names[logical.method])?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Visitor for Walk<'_> {
+    /// Rows of ids that no symbols map names come up while records are read.
+    fn method(&mut self, row: MethodIx, method: &Method) {
+        if row as usize == self.names.len() {
+            let named = named(method.clone(), method.name());
+            self.wanted.push(wants(self.selection, &named));
+            let result = self.sink.unnamed(&named);
+            self.names.push(named);
+            self.note(result);
+        }
+    }
+
+    fn call(&mut self, call: &Call, stack: &mut [Frame]) {
+        self.flush(false);
+        let Some(frame) = stack.last().copied() else {
+            return;
+        };
+        let method = call.method as usize;
+        let time = call.start.saturating_add(call.total);
+        if let Some(piece) = call.piece {
+            self.logical(method, piece.call, call.start);
+            self.logical(method, piece.call, time);
+        }
+        if frame.node.is_none() {
+            let late = self.selection.from.is_none_or(|from| time > from);
+            if !self.wanted[method] || !late {
+                return;
+            }
+            self.open(stack);
+        }
+        if stack.last().and_then(|f| f.node) != Some(OPENED) {
+            return;
+        }
+        let Some(open) = self.open.pop() else {
+            return;
+        };
+        if let Some(caller) = self.open.last_mut() {
+            caller.inner = caller.inner.saturating_add(call.total);
+        }
+        self.pending = Some(Closed {
+            span: open.span,
+            row: call.method,
+            time,
+            own: call.total.saturating_sub(open.inner),
+            outcome: call.outcome,
+        });
+    }
+
+    fn begin(&mut self, method: MethodIx, call: u64, time: u64, _: &[Frame]) {
+        let method = method as usize;
+        self.logical(method, call, time);
+    }
+
+    fn complete(&mut self, method: MethodIx, call: u64, time: u64, how: Outcome) {
+        let method = method as usize;
+        if let Some(logical) = self.logical(method, call, time) {
+            logical.outcome = outcome(how);
+        }
+    }
+
+    fn error(&mut self, method: MethodIx, thrown: &Thrown<'_>) {
+        let details = thrown.details;
+        if let Some((type_name, message)) = details {
+            self.exception = Some((type_name.to_owned(), message.to_owned()));
+        }
+        if let Some(closed) = &self.pending
+            && closed.outcome == Outcome::Error
+            && closed.row == method
+        {
+            self.flush(true);
+        }
+    }
+
+    fn unhandled(&mut self, details: Option<(&str, &str)>) {
+        if let Some((type_name, message)) = details {
+            self.exception = Some((type_name.to_owned(), message.to_owned()));
+        }
+    }
+}
+
+/// The processes of traces: numbers, process ids that differ, and how far their origins lie apart.
+pub fn processes(traces: &[Trace]) -> Vec<Process<'_>> {
+    let first = traces.iter().map(|t| t.header().origin).min().unwrap_or(0);
+    let mut taken = Vec::new();
+    traces
+        .iter()
+        .enumerate()
+        .map(|(number, trace)| {
+            let mut pid = trace.header().pid;
+            while taken.contains(&pid) {
+                pid = pid.wrapping_add(1 << 22);
+            }
+            taken.push(pid);
+            Process {
+                trace,
+                number,
+                pid,
+                offset: trace.header().origin - first,
+            }
+        })
+        .collect()
+}

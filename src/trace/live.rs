@@ -1,0 +1,322 @@
+//! What a running process does: counts of its methods, how fast they grow, and the calls that are open now.
+
+use super::file::ThreadName;
+use super::format::Decoder;
+use super::methods::{MethodIx, Methods};
+use super::replay::{Call, Frame, Outcome, Replay, Run, Thrown, Visitor};
+use super::tail::Reader;
+use super::units::printable;
+use crate::symbols::Symbols;
+use rustc_hash::FxHashMap;
+
+/// Threads that are kept though nothing of them is open.
+const IDLE: usize = 10_000;
+
+/// Counts, as they are or as they grow in a second.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Counts {
+    /// Calls that ended.
+    pub calls: u64,
+    /// Calls that an exception left.
+    pub errors: u64,
+    /// Nanoseconds from enter to end; of recursive calls the outermost counts.
+    pub total: u64,
+    /// Nanoseconds not in calls that it made.
+    pub own: u64,
+}
+
+impl Counts {
+    fn since(&self, before: &Counts) -> Counts {
+        Counts {
+            calls: self.calls - before.calls,
+            errors: self.errors - before.errors,
+            total: self.total - before.total,
+            own: self.own - before.own,
+        }
+    }
+
+    fn add(&mut self, other: &Counts) {
+        self.calls += other.calls;
+        self.errors += other.errors;
+        self.total = self.total.saturating_add(other.total);
+        self.own = self.own.saturating_add(other.own);
+    }
+}
+
+/// A method in a view.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MethodRow {
+    /// Name and parameters.
+    pub name: String,
+    /// Since the view was set to zero.
+    pub sum: Counts,
+    /// In the last interval.
+    pub recent: Counts,
+    /// Longest call.
+    pub longest: u64,
+    /// Threads in it now, as the innermost call.
+    pub now: u32,
+}
+
+/// A thread in a view.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ThreadRow {
+    /// Its number.
+    pub number: u32,
+    /// Its name.
+    pub name: String,
+    /// Since the view was set to zero.
+    pub sum: Counts,
+    /// In the last interval.
+    pub recent: Counts,
+    /// The calls that are open, the outermost first: method, and when it began.
+    pub stack: Vec<(MethodIx, u64)>,
+}
+
+/// Follows a process.
+pub struct Live {
+    replay: Replay,
+    methods: Methods,
+    labels: Vec<String>,
+    runs: FxHashMap<u32, Run>,
+    sums: Sums,
+    interval: u64,
+}
+
+#[derive(Default)]
+struct Sums {
+    methods: Vec<Growing>,
+    longest: Vec<u64>,
+    threads: FxHashMap<u32, Thread>,
+    thread: Growing,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Growing {
+    now: Counts,
+    /// At the last tick, and how much it had grown by then.
+    ticked: Counts,
+    recent: Counts,
+    /// When the view was set to zero.
+    zero: Counts,
+}
+
+impl Growing {
+    fn tick(&mut self) {
+        self.recent = self.now.since(&self.ticked);
+        self.ticked = self.now;
+    }
+
+    fn sum(&self) -> Counts {
+        self.now.since(&self.zero)
+    }
+}
+
+#[derive(Clone, Default)]
+struct Thread {
+    name: String,
+    named: bool,
+    counts: Growing,
+}
+
+impl Default for Live {
+    fn default() -> Live {
+        let mut replay = Replay::new(0);
+        replay.next_trace(true);
+        Live {
+            replay,
+            methods: Methods::default(),
+            labels: Vec::new(),
+            runs: FxHashMap::default(),
+            sums: Sums::default(),
+            interval: 0,
+        }
+    }
+}
+
+impl Live {
+    /// An interval of so many nanoseconds is over.
+    pub fn tick(&mut self, interval: u64) {
+        self.interval = interval;
+        self.sums.methods.iter_mut().for_each(Growing::tick);
+        self.sums
+            .threads
+            .values_mut()
+            .for_each(|thread| thread.counts.tick());
+        // Those of which nothing is open are forgotten when they are many: virtual threads.
+        if self.sums.threads.len() > IDLE {
+            let runs = &self.runs;
+            self.sums
+                .threads
+                .retain(|number, _| runs.contains_key(number));
+        }
+    }
+
+    /// Counts from now on.
+    pub fn zero(&mut self) {
+        self.sums.longest.fill(0);
+        for counts in &mut self.sums.methods {
+            counts.zero = counts.now;
+        }
+        for thread in self.sums.threads.values_mut() {
+            thread.counts.zero = thread.counts.now;
+        }
+    }
+
+    /// Nanoseconds of the last interval.
+    pub fn interval(&self) -> u64 {
+        self.interval
+    }
+
+    /// All methods that were called or are open.
+    pub fn methods(&self) -> Vec<MethodRow> {
+        let mut now: FxHashMap<MethodIx, u32> = FxHashMap::default();
+        for top in self.runs.values().filter_map(|run| run.stack().last()) {
+            *now.entry(top.method).or_default() += 1;
+        }
+        let rows = self
+            .sums
+            .methods
+            .iter()
+            .enumerate()
+            .map(|(row, counts)| MethodRow {
+                name: self.name(row as MethodIx),
+                sum: counts.sum(),
+                recent: counts.recent,
+                longest: self.sums.longest[row],
+                now: now.get(&(row as MethodIx)).copied().unwrap_or(0),
+            });
+        rows.filter(|row| row.sum.calls > 0 || row.now > 0)
+            .collect()
+    }
+
+    /// All threads, by number.
+    pub fn threads(&self) -> Vec<ThreadRow> {
+        let rows = self.sums.threads.iter().map(|(&number, thread)| ThreadRow {
+            number,
+            name: thread.name.clone(),
+            sum: thread.counts.sum(),
+            recent: thread.counts.recent,
+            stack: (self.runs.get(&number).map_or(&[][..], Run::stack).iter())
+                .map(|frame| (frame.method, frame.start))
+                .collect(),
+        });
+        let mut rows: Vec<ThreadRow> = rows.collect();
+        rows.sort_unstable_by_key(|row| row.number);
+        rows
+    }
+
+    /// The sum of all methods' recent counts, and threads with open calls.
+    pub fn recent(&self) -> (Counts, usize) {
+        let mut sum = Counts::default();
+        self.sums
+            .methods
+            .iter()
+            .for_each(|counts| sum.add(&counts.recent));
+        (sum, self.runs.len())
+    }
+
+    /// What a method is called.
+    pub fn name(&self, method: MethodIx) -> String {
+        match self.labels.get(method as usize) {
+            Some(label) => label.clone(),
+            None => self.methods.rows()[method as usize].name(),
+        }
+    }
+
+    fn with(&mut self, thread: u32, act: impl FnOnce(&mut Replay, &mut Methods, &mut Sums)) {
+        let mut run = self.runs.remove(&thread).unwrap_or_default();
+        let known = self.sums.threads.entry(thread).or_default();
+        self.sums.thread = known.counts;
+        self.replay.turn_to(&mut run);
+        act(&mut self.replay, &mut self.methods, &mut self.sums);
+        self.replay.turn_to(&mut run);
+        if let Some(known) = self.sums.threads.get_mut(&thread) {
+            known.counts = self.sums.thread;
+        }
+        let rows = self.methods.rows().len();
+        self.sums.methods.resize(rows, Growing::default());
+        self.sums.longest.resize(rows, 0);
+        if !run.stack().is_empty() {
+            self.runs.insert(thread, run);
+        }
+    }
+}
+
+impl Reader for Live {
+    fn symbols(&mut self, symbols: &Symbols) {
+        for (id, _) in symbols.iter() {
+            self.methods.resolve(id, symbols);
+        }
+        self.labels = self.methods.labels();
+        self.replay.forget_names();
+        for run in self.runs.values_mut() {
+            self.replay.rename(run, symbols, &mut self.methods);
+        }
+    }
+
+    fn records(
+        &mut self,
+        thread: u32,
+        name: Option<&ThreadName>,
+        symbols: &Symbols,
+        records: Decoder<'_>,
+    ) {
+        self.with(thread, |replay, methods, sums| {
+            replay.records(records, symbols, methods, sums);
+        });
+        if let Some(known) = self.sums.threads.get_mut(&thread).filter(|t| !t.named) {
+            known.named = name.is_some();
+            known.name = match name.filter(|name| !name.name.is_empty()) {
+                Some(name) => printable(&name.name),
+                None => format!("thread {thread}"),
+            };
+        }
+    }
+}
+
+impl Sums {
+    fn add(&mut self, method: MethodIx, counts: &Counts) {
+        let row = method as usize;
+        if self.methods.len() <= row {
+            self.methods.resize(row + 1, Growing::default());
+            self.longest.resize(row + 1, 0);
+        }
+        self.methods[row].now.add(counts);
+        self.thread.now.add(counts);
+    }
+}
+
+impl Visitor for Sums {
+    fn call(&mut self, call: &Call, _: &mut [Frame]) {
+        // Logical calls count when they are complete.
+        let whole = u64::from(call.piece.is_none());
+        let counts = Counts {
+            calls: whole,
+            errors: whole * u64::from(call.outcome == Outcome::Error),
+            total: if call.outermost { call.total } else { 0 },
+            own: call.own,
+        };
+        self.add(call.method, &counts);
+        let longest = &mut self.longest[call.method as usize];
+        *longest = call.total.max(*longest);
+    }
+
+    fn begin(&mut self, _: MethodIx, _: u64, _: u64, _: &[Frame]) {}
+
+    fn complete(&mut self, method: MethodIx, _: u64, _: u64, outcome: Outcome) {
+        let errors = u64::from(outcome == Outcome::Error);
+        self.add(
+            method,
+            &Counts {
+                calls: 1,
+                errors,
+                ..Counts::default()
+            },
+        );
+    }
+
+    fn error(&mut self, _: MethodIx, _: &Thrown<'_>) {}
+
+    fn unhandled(&mut self, _: Option<(&str, &str)>) {}
+}

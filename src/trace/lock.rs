@@ -1,0 +1,100 @@
+//! Advisory locks on a trace: its process holds one byte far beyond the file's end as long as it
+//! lives, its consumer the next ("Locks" of the format). A kill frees them.
+
+use std::fs::File;
+
+/// The byte that the process holds.
+const WRITER: i64 = 1 << 62;
+/// The byte that the consumer holds.
+const CONSUMER: i64 = WRITER + 1;
+
+/// Whether the process that writes the trace holds its lock.
+pub fn has_writer(file: &File) -> bool {
+    imp::is_locked(file, WRITER)
+}
+
+/// Takes the consumer's lock, until the file is closed; false if another has it. Where there are no
+/// such locks there is nothing in the way.
+pub fn take_consumer(file: &File) -> bool {
+    imp::take(file, CONSUMER)
+}
+
+/// Gives the consumer's lock back. Closing the file is not enough: a program that another thread starts has a copy of
+/// it for a moment.
+pub fn free_consumer(file: &File) {
+    imp::free(file, CONSUMER);
+}
+
+/// Gives the writer's lock back, as [`free_consumer`] does.
+#[cfg(test)]
+pub(super) fn free_writer(file: &File) {
+    imp::free(file, WRITER);
+}
+
+/// Takes the lock of the process that writes the trace: for tests that play its part.
+#[cfg(test)]
+pub fn take_writer(file: &File) -> bool {
+    imp::take(file, WRITER)
+}
+
+#[cfg(all(unix, target_pointer_width = "64"))]
+mod imp {
+    use std::fs::File;
+    use std::os::fd::AsRawFd;
+
+    // Locks of the open file where they exist; else they are the process's, which is as good as long as
+    // it opens a trace once.
+    #[cfg(target_os = "linux")]
+    const COMMANDS: (libc::c_int, libc::c_int) = (libc::F_OFD_SETLK, libc::F_OFD_GETLK);
+    #[cfg(not(target_os = "linux"))]
+    const COMMANDS: (libc::c_int, libc::c_int) = (libc::F_SETLK, libc::F_GETLK);
+
+    fn byte(at: i64) -> libc::flock {
+        // SAFETY: a lock is plain numbers, and zero is one of their values.
+        let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+        lock.l_type = libc::F_WRLCK as _;
+        lock.l_whence = libc::SEEK_SET as _;
+        lock.l_start = at;
+        lock.l_len = 1;
+        lock
+    }
+
+    pub(super) fn is_locked(file: &File, at: i64) -> bool {
+        let mut lock = byte(at);
+        // SAFETY: the descriptor is open, and the lock lives until the call is over.
+        let done = unsafe { libc::fcntl(file.as_raw_fd(), COMMANDS.1, &mut lock) };
+        done == 0 && lock.l_type != libc::F_UNLCK as libc::c_short
+    }
+
+    fn set(file: &File, lock: &libc::flock) -> libc::c_int {
+        // SAFETY: as above.
+        unsafe { libc::fcntl(file.as_raw_fd(), COMMANDS.0, lock) }
+    }
+
+    pub(super) fn free(file: &File, at: i64) {
+        let mut lock = byte(at);
+        lock.l_type = libc::F_UNLCK as _;
+        set(file, &lock);
+    }
+
+    pub(super) fn take(file: &File, at: i64) -> bool {
+        let done = set(file, &byte(at));
+        let held = [libc::EAGAIN, libc::EACCES];
+        done == 0 || !held.contains(&std::io::Error::last_os_error().raw_os_error().unwrap_or(0))
+    }
+}
+
+#[cfg(not(all(unix, target_pointer_width = "64")))]
+mod imp {
+    use std::fs::File;
+
+    pub(super) fn is_locked(_: &File, _: i64) -> bool {
+        false
+    }
+
+    pub(super) fn take(_: &File, _: i64) -> bool {
+        true
+    }
+
+    pub(super) fn free(_: &File, _: i64) {}
+}

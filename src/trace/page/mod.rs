@@ -1,0 +1,128 @@
+//! The page: one HTML file with everything in it, which a browser opens without a network.
+//!
+//! `page.html`, `page.css` and `page.js` are its skeleton, look and script. The script finds two blocks, deflated and in
+//! base64: `meta`, a JSON object, and `calls`, columns of numbers ([`Calls::columns`]).
+
+mod calls;
+
+#[cfg(test)]
+mod tests;
+
+pub use calls::Calls;
+
+use super::tree::Tree;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use libdeflater::{CompressionLvl, Compressor};
+use serde_json::{Value, json};
+use std::io::{self, Write};
+
+/// Most nodes of a call tree that a page shows.
+const MAX_NODES: usize = 50_000;
+/// Smallest share of all time that a node has.
+const MIN_SHARE: f64 = 0.000_05;
+
+/// A call tree as columns: per node its parent (or -1), name and numbers. `more` names further numbers of each node.
+pub fn tree(
+    tree: &Tree,
+    visible: &[bool],
+    calls: &mut Calls,
+    labels: &[String],
+    more: &[(&str, &dyn Fn(usize) -> u64)],
+) -> Value {
+    let nodes = tree.nodes();
+    let least = (tree.total() as f64 * MIN_SHARE) as u64;
+    let mut totals: Vec<u64> = nodes.iter().map(|n| n.total).collect();
+    let bound = match totals.len() > MAX_NODES {
+        true => *totals.select_nth_unstable_by(MAX_NODES, |a, b| b.cmp(a)).1 + 1,
+        false => 0,
+    };
+    let mut place: Vec<i64> = vec![-1; nodes.len()];
+    let mut kept: Vec<usize> = Vec::new();
+    for (i, node) in nodes.iter().enumerate() {
+        let caller = node.parent.is_none_or(|p| place[p as usize] >= 0);
+        if caller && visible[i] && node.total >= least.max(bound) {
+            place[i] = kept.len() as i64;
+            kept.push(i);
+        }
+    }
+    let column = |of: &dyn Fn(usize) -> u64| -> Value { kept.iter().map(|&i| of(i)).collect() };
+    let parents: Vec<i64> = (kept.iter())
+        .map(|&i| nodes[i].parent.map_or(-1, |p| place[p as usize]))
+        .collect();
+    let names: Vec<u32> = (kept.iter())
+        .map(|&i| calls.name(&labels[nodes[i].method as usize]))
+        .collect();
+    let mut value = json!({
+        "parent": parents,
+        "name": names,
+        "calls": column(&|i| nodes[i].calls),
+        "self": column(&|i| nodes[i].own),
+        "total": column(&|i| nodes[i].total),
+        "errors": column(&|i| nodes[i].errors),
+        "left_out": nodes.len() - kept.len(),
+    });
+    for (name, of) in more {
+        value[*name] = column(of);
+    }
+    value
+}
+
+/// Writes the page. `meta` is what the script finds beside the calls: the report and the trees.
+///
+/// # Errors
+/// What `out` refuses.
+pub fn write(out: &mut dyn Write, title: &str, mut meta: Value, calls: &Calls) -> io::Result<()> {
+    let (kept, all, least) = calls.kept();
+    let tracks: Vec<Value> = (calls.tracks.iter())
+        .map(|t| {
+            json!({ "trace": t.process, "number": t.number, "name": t.name, "activity": calls.activity(t) })
+        })
+        .collect();
+    meta["title"] = title.into();
+    meta["names"] = calls.names().into();
+    meta["thrown"] = (calls.exceptions().iter())
+        .map(|(ty, message)| json!([ty, message]))
+        .collect();
+    meta["timeline"] = json!({
+        "calls": kept, "all_calls": all, "least_ns": least, "logical": calls.logical(), "tracks": tracks,
+    });
+    let page = include_str!("page.html")
+        .replace("{{style}}", include_str!("page.css"))
+        .replace("{{script}}", include_str!("page.js"));
+    let parts = page
+        .split("{{")
+        .map(|part| part.split_once("}}").unwrap_or(("", part)));
+    for (slot, text) in parts {
+        match slot {
+            "title" => out.write_all(escape(title).as_bytes())?,
+            "meta" => out.write_all(block(&serde_json::to_vec(&meta)?).as_bytes())?,
+            "calls" => out.write_all(block(&calls.columns()).as_bytes())?,
+            _ => {}
+        }
+        out.write_all(text.as_bytes())?;
+    }
+    Ok(())
+}
+
+/// Bytes as the script reads them.
+fn block(bytes: &[u8]) -> String {
+    let mut deflate = Compressor::new(CompressionLvl::default());
+    let mut packed = vec![0; deflate.deflate_compress_bound(bytes.len())];
+    let size = (deflate.deflate_compress(bytes, &mut packed)).expect("the bound is a bound");
+    STANDARD.encode(&packed[..size])
+}
+
+fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            c if c.is_control() => out.push('\u{fffd}'),
+            c => out.push(c),
+        }
+    }
+    out
+}

@@ -1,0 +1,911 @@
+'use strict';
+(() => {
+  const $ = id => document.getElementById(id);
+  const make = (tag, props = {}, ...inside) => {
+    const node = Object.assign(document.createElement(tag), props);
+    node.append(...inside);
+    return node;
+  };
+  const OUTCOMES = ['returned', 'left by an exception', 'still running', 'its end is missing'];
+  const ROW = 17, HEAD = 20, AXIS = 26, CHART = 36;
+
+  // ---- numbers as people read them ----
+  const count = n => n.toLocaleString('en-US');
+  function time(ns) {
+    if (ns == null) return '-';
+    if (ns < 0) return '-' + time(-ns);
+    if (ns < 1e3) return Math.round(ns) + ' ns';
+    for (const [unit, name] of [[1e3, 'µs'], [1e6, 'ms'], [1e9, 's']]) {
+      const value = ns / unit;
+      if (value < 999.5 || name === 's') return value.toFixed(value < 9.995 ? 2 : value < 99.95 ? 1 : 0) + ' ' + name;
+    }
+  }
+  const counted = (n, noun) => `${count(n)} ${noun}${n === 1 ? '' : 's'}`;
+  const percent = (part, whole) => whole ? (part * 100 / whole).toFixed(1) + '%' : '0.0%';
+  const shortName = label => {
+    const name = label.split('(')[0], parts = name.split('.');
+    return parts.slice(-2).join('.') || name;
+  };
+
+  // ---- the two blocks of data ----
+  async function inflate(id) {
+    const text = atob($(id).textContent), bytes = new Uint8Array(text.length);
+    for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+    $(id).remove();
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate-raw'));
+    return new Uint8Array(await new Response(stream).arrayBuffer());
+  }
+  function decode(bytes, meta) {
+    let at = 0;
+    const number = () => {
+      let value = 0, scale = 1, byte;
+      do { byte = bytes[at++]; value += (byte & 127) * scale; scale *= 128; } while (byte > 127);
+      return value;
+    };
+    const column = (n, type, read) => {
+      const all = new type(n);
+      for (let i = 0; i < n; i++) all[i] = read();
+      return all;
+    };
+    const tracks = meta.timeline.tracks.map((track, place) => {
+      const n = number();
+      let last = 0;
+      const t = { place, title: track.name, trace: track.trace, number: track.number, activity: track.activity, n };
+      t.start = column(n, Float64Array, () => last += number());
+      t.duration = column(n, Float64Array, number);
+      t.name = column(n, Uint32Array, number);
+      t.depth = column(n, Uint32Array, number);
+      t.flags = column(n, Uint8Array, () => bytes[at++]);
+      t.logical = new Map();
+      t.exception = new Map();
+      for (let i = 0; i < n; i++) {
+        if (t.flags[i] & 4) t.logical.set(i, number());
+        if (t.flags[i] & 8) t.exception.set(i, number());
+      }
+      return t;
+    });
+    let last = 0;
+    const n = meta.timeline.logical;
+    const logical = { n, start: new Float64Array(n), duration: new Float64Array(n), name: new Uint32Array(n), trace: new Uint32Array(n), flags: new Uint8Array(n) };
+    for (let i = 0; i < n; i++) {
+      logical.start[i] = last += number();
+      logical.duration[i] = number();
+      logical.name[i] = number();
+      logical.trace[i] = number();
+      logical.flags[i] = bytes[at++];
+    }
+    return { tracks, logical };
+  }
+
+  // ---- what is shown, as the address says it ----
+  let meta, data, views = {}, view = null, colours = {};
+  const state = { view: 'methods', q: '' };
+  const DEFAULTS = { view: 'methods', q: '', by: 'thread', style: 'icicle', sort: 'self', dsort: 'change', y: '0' };
+  let quiet = false, ready = false;
+  function save() {
+    if (!ready) return;
+    const parts = Object.entries(state).filter(([k, v]) => v !== undefined && v !== '' && String(v) !== DEFAULTS[k]);
+    const hash = '#' + parts.map(([k, v]) => k + '=' + encodeURIComponent(v)).join('&');
+    if (location.hash !== hash) { quiet = true; history.replaceState(null, '', hash); quiet = false; }
+  }
+  function load() {
+    for (const key of Object.keys(state)) delete state[key];
+    Object.assign(state, DEFAULTS);
+    for (const part of location.hash.slice(1).split('&')) {
+      const [key, value] = part.split('=');
+      try { if (key) state[key] = decodeURIComponent(value || ''); } catch { /* not an address of ours */ }
+    }
+    if (!views[state.view]) state.view = 'methods';
+  }
+  let matches = null;   // per name: whether the search takes it
+  function search() {
+    const term = state.q.toLowerCase();
+    matches = term ? Uint8Array.from(meta.names, name => name.toLowerCase().includes(term)) : null;
+  }
+  const matched = name => !matches || matches[name];
+  const palette = [];
+  function colour(name) {
+    if (palette[name]) return palette[name];
+    const label = meta.names[name].split('(')[0], type = label.slice(0, label.lastIndexOf('.')) || label;
+    let hash = 0x811c9dc5;
+    for (let i = 0; i < type.length; i++) hash = Math.imul(hash ^ type.charCodeAt(i), 0x01000193) >>> 0;
+    hash ^= hash >>> 15;
+    return palette[name] = `hsl(${(hash >>> 0) % 360},${45 + (hash >>> 9) % 25}%,${colours.light})`;
+  }
+  function theme(name) {
+    document.documentElement.dataset.theme = name;
+    const style = getComputedStyle(document.documentElement);
+    for (const key of ['back', 'panel', 'line', 'text', 'dim', 'mark', 'bad', 'light', 'bar'])
+      colours[key] = style.getPropertyValue('--' + key).trim();
+    palette.length = 0;
+    if (view) view.draw();
+  }
+
+  // ---- a canvas that fits its place ----
+  function canvas(parent, draw) {
+    const node = make('canvas', { tabIndex: 0 });
+    parent.append(node);
+    const pen = node.getContext('2d');
+    let asked = false;
+    const paint = () => {
+      asked = false;
+      const { clientWidth: w, clientHeight: h } = parent, ratio = window.devicePixelRatio || 1;
+      if (!w || !h) return;
+      if (node.width !== Math.round(w * ratio) || node.height !== Math.round(h * ratio)) {
+        node.width = Math.round(w * ratio);
+        node.height = Math.round(h * ratio);
+      }
+      pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+      pen.fillStyle = colours.back;
+      pen.fillRect(0, 0, w, h);
+      pen.font = '11px system-ui, "DejaVu Sans", sans-serif';
+      pen.textBaseline = 'middle';
+      draw(pen, w, h);
+    };
+    const ask = () => { if (!asked) { asked = true; requestAnimationFrame(paint); } };
+    new ResizeObserver(ask).observe(parent);
+    return { node, draw: ask, paint };
+  }
+  function text(pen, words, x, y, room) {
+    const most = Math.floor(room / 6.8);
+    if (most < 3) return;
+    pen.fillText(words.length > most ? words.slice(0, most - 1) + '…' : words, x, y);
+  }
+  function hint(event, words) {
+    const box = $('hint');
+    box.hidden = !words;
+    if (!words) return;
+    box.textContent = words;
+    const x = Math.min(event.clientX + 14, innerWidth - box.offsetWidth - 8);
+    const y = Math.min(event.clientY + 16, innerHeight - box.offsetHeight - 8);
+    box.style.left = Math.max(0, x) + 'px';
+    box.style.top = Math.max(0, y) + 'px';
+  }
+  // The first place in sorted numbers whose number is above `value`.
+  function above(sorted, value, from = 0) {
+    let low = from, high = sorted.length;
+    while (low < high) {
+      const mid = (low + high) >> 1;
+      if (sorted[mid] > value) high = mid; else low = mid + 1;
+    }
+    return low;
+  }
+
+  // ---- methods ----
+  function facts() {
+    const box = make('div', { className: 'facts' });
+    for (const t of meta.traces.slice(0, 20)) {
+      box.append(make('p', {}, make('b', { textContent: t.command || '(command not recorded)' })));
+      const lost = t.lost_records + t.overwritten_chunks + t.missing_segments;
+      box.append(make('p', { className: 'dim', textContent: `pid ${t.pid} · ${new Date(t.started_unix_ns / 1e6).toISOString()} · ${time(t.wall_ns)} · ${counted(t.threads, 'thread')} · ${counted(t.records, 'record')} · ${t.file.split(/[/\\]/).pop()}` }));
+      if (lost) box.append(make('p', { className: 'bad', textContent: `LOST: ${count(t.lost_records)} records, ${count(t.overwritten_chunks)} chunks overwritten, ${count(t.missing_segments)} segments missing` }));
+      for (const note of t.notes) box.append(make('p', { className: 'dim', textContent: 'note: ' + note }));
+    }
+    if (meta.traces.length > 20) box.append(make('p', { textContent: `and ${meta.traces.length - 20} more traces` }));
+    const line = meta.timeline;
+    if (line.calls < line.all_calls)
+      box.append(make('p', { id: 'reduced', textContent: `The timeline shows ${count(line.calls)} of ${count(line.all_calls)} calls: those of ${time(line.least_ns)} and more. Numbers count all calls.` }));
+    return box;
+  }
+  // A table whose heads sort: columns are [key, head, value, shown].
+  function table(rows, columns, key = 'sort') {
+    const body = make('tbody'), head = make('tr');
+    let more = 300;
+    const label = columns.find(c => c[0] === 'label');
+    const fill = () => {
+      const term = state.q.toLowerCase();
+      const by = columns.find(c => c[0] === state[key]) || columns[0];
+      const kept = rows.filter(r => !term || r.label.toLowerCase().includes(term));
+      if (by === label) kept.sort((a, b) => a.label < b.label ? -1 : 1);
+      else kept.sort((a, b) => (by[2](b) ?? -1) - (by[2](a) ?? -1));
+      body.replaceChildren(...kept.slice(0, more).map(row => {
+        const line = make('tr', { tabIndex: -1 });
+        for (const [, , value, shown, share] of columns) {
+          const cell = make('td');
+          const content = shown(row, value(row));
+          cell.append(content);
+          if (share) { cell.className = 'share'; cell.style.setProperty('--p', Math.min(100, share(row)) + '%'); }
+          line.append(cell);
+        }
+        line.onclick = () => {
+          for (const other of body.children) other.removeAttribute('aria-selected');
+          line.setAttribute('aria-selected', 'true');
+        };
+        return line;
+      }));
+      if (kept.length > more) {
+        const button = make('button', { textContent: `${count(kept.length - more)} more`, onclick: () => { more = Infinity; fill(); } });
+        body.append(make('tr', {}, make('td', { colSpan: columns.length }, button)));
+      }
+      $('found').textContent = term ? `${count(kept.length)} of ${count(rows.length)}` : '';
+      for (const th of head.children) th.setAttribute('aria-sort', th.dataset.key === state[key] ? 'descending' : 'none');
+    };
+    for (const [field, name] of columns) {
+      const th = make('th', { textContent: name, tabIndex: 0, onclick: () => { state[key] = field; save(); fill(); } });
+      th.dataset.key = field;
+      th.onkeydown = e => { if (e.key === 'Enter') th.click(); };
+      head.append(th);
+    }
+    return { node: make('table', {}, make('thead', {}, head), body), fill };
+  }
+  function methodsView() {
+    const whole = meta.methods.reduce((sum, m) => sum + m.self_ns, 0);
+    const plain = (_, n) => n == null ? '-' : count(n), span = (_, ns) => time(ns);
+    const columns = [
+      ['self', 'self', m => m.self_ns, span],
+      ['self', 'self%', m => m.self_ns, m => percent(m.self_ns, whole), m => m.self_ns * 100 / whole],
+      ['total', 'total', m => m.total_ns, span],
+      ['calls', 'calls', m => m.calls, plain],
+      ['min', 'min', m => m.min_ns, span],
+      ['p50', 'p50', m => m.p50_ns, span],
+      ['p90', 'p90', m => m.p90_ns, span],
+      ['p99', 'p99', m => m.p99_ns, span],
+      ['max', 'max', m => m.max_ns, span],
+      ['errors', 'errors', m => m.errors, (_, n) => make('span', { className: n ? 'bad' : 'dim', textContent: count(n) })],
+      ['label', 'method', m => m.label, m => {
+        const link = make('a', { textContent: m.label, title: m.source ? `${m.source}:${m.line ?? ''}` : '' });
+        link.onclick = () => { state.q = m.label; state.view = 'timeline'; apply(); };
+        return link;
+      }],
+    ];
+    const grid = table(meta.methods, columns);
+    return { title: 'Methods', node: make('div', {}, facts(), grid.node), draw: grid.fill };
+  }
+
+  // ---- timeline ----
+  function rowsOf(track) {
+    const levels = track.n ? track.depth.reduce((a, b) => Math.max(a, b), 0) + 1 : 0;
+    const sizes = new Uint32Array(levels);
+    for (let i = 0; i < track.n; i++) sizes[track.depth[i]]++;
+    const rows = Array.from(sizes, n => ({ start: new Float64Array(n), end: new Float64Array(n), call: new Uint32Array(n), n: 0 }));
+    for (let i = 0; i < track.n; i++) {
+      const row = rows[track.depth[i]], at = row.n++;
+      row.start[at] = track.start[i];
+      row.end[at] = track.start[i] + track.duration[i];
+      row.call[at] = i;
+    }
+    return rows;
+  }
+  // Logical calls in as few rows as hold them apart; each row has the pieces that ran.
+  function lanes() {
+    const { logical, tracks } = data, free = [], rows = [], laneOf = new Uint32Array(logical.n);
+    const sift = (heap, at) => {
+      for (;;) {
+        let least = at;
+        for (const child of [2 * at + 1, 2 * at + 2]) if (child < heap.length && heap[child].end < heap[least].end) least = child;
+        if (least === at) return;
+        [heap[at], heap[least]] = [heap[least], heap[at]];
+        at = least;
+      }
+    };
+    for (let i = 0; i < logical.n; i++) {
+      const end = logical.start[i] + logical.duration[i];
+      let lane;
+      if (free.length && free[0].end <= logical.start[i]) {
+        lane = free[0].lane;
+        free[0].end = Math.max(end, logical.start[i] + 1);
+        sift(free, 0);
+      } else {
+        lane = rows.length;
+        rows.push({ start: [], end: [], call: [], pieces: [] });
+        free.push({ end, lane });
+        for (let at = free.length - 1; at > 0 && free[at].end < free[(at - 1) >> 1].end; at = (at - 1) >> 1)
+          [free[at], free[(at - 1) >> 1]] = [free[(at - 1) >> 1], free[at]];
+      }
+      laneOf[i] = lane;
+      rows[lane].start.push(logical.start[i]);
+      rows[lane].end.push(end);
+      rows[lane].call.push(i);
+    }
+    for (const track of tracks) for (const [call, whole] of track.logical)
+      rows[laneOf[whole]].pieces.push([track.start[call], track.start[call] + track.duration[call], track, call, whole]);
+    for (const row of rows) row.pieces.sort((a, b) => a[0] - b[0]);
+    return rows;
+  }
+  function timelineView() {
+    const draw = make('div', { className: 'draw' }), detail = make('div', { className: 'detail', textContent: 'Click a call. Drag to pan; w and s zoom; / searches.' });
+    const by = make('button', { id: 'by' }), words = make('span', { className: 'dim' });
+    const fit = make('button', { textContent: 'All', title: '0' });
+    const node = make('div', { className: 'stage' }, make('div', { className: 'tools' }, by, fit, words), draw, detail);
+    const end = Math.max(1, ...meta.traces.map(t => t.wall_ns + t.offset_ns),
+      data.tracks.reduce((most, t) => Math.max(most, t.n ? t.start[t.n - 1] : 0), 0));
+    const threads = data.tracks.map(track => ({ title: track.title + (meta.traces.length > 1 ? ` · pid ${meta.traces[track.trace].pid}` : ''), track, rows: rowsOf(track), open: true }));
+    // What the processes used, at the top and closed at first.
+    const charts = meta.traces.filter(t => t.series?.length).map(t => ({ title: `what process ${t.pid} used`, charts: t.series, rows: [], open: state.used === '1' }));
+    let logical = null, groups = [...charts, ...threads], height = 0, y = 0, from = 0, until = end, picked = null, width = 1;
+    const tall = group => group.charts ? group.charts.length * CHART : group.rows.length * ROW;
+    const layout = () => {
+      height = 0;
+      for (const group of groups) { group.y = height; height += HEAD + (group.open ? tall(group) : 0) + 4; }
+    };
+    const box = canvas(draw, paint);
+    const nameOf = (group, call) => group.track ? group.track.name[call] : data.logical.name[call];
+    function keep() {
+      const least = Math.max(50, end * 1e-9), span = Math.min(Math.max(until - from, least), end * 1.02);
+      const mid = (from + until) / 2;
+      from = mid - span / 2;
+      from = Math.min(Math.max(from, -end * .01), end * 1.01 - span);
+      until = from + span;
+      y = Math.max(0, Math.min(y, height - (draw.clientHeight - AXIS) + 10));
+      state.t0 = Math.round(from);
+      state.t1 = Math.round(until);
+      if (from <= 0 && until >= end) delete state.t0, delete state.t1;
+      state.y = Math.round(y);
+      save();
+      box.draw();
+    }
+    function zoom(factor, at = .5) {
+      const mid = from + (until - from) * at;
+      from = mid - (mid - from) * factor;
+      until = mid + (until - mid) * factor;
+      keep();
+    }
+    function paint(pen, w, h) {
+      width = w;
+      const scale = w / (until - from);
+      let drawn = 0;
+      for (const group of groups) {
+        const top = AXIS + group.y - y;
+        if (top > h || top + HEAD + tall(group) < AXIS) continue;
+        pen.fillStyle = colours.panel;
+        pen.fillRect(0, top, w, HEAD - 2);
+        pen.fillStyle = colours.dim;
+        text(pen, `${group.open ? '▾' : '▸'} ${group.title}`, 8, top + HEAD / 2 - 1, w);
+        if (!group.open) continue;
+        if (group.charts) { group.charts.forEach((series, i) => chart(pen, w, scale, series, top + HEAD + i * CHART)); continue; }
+        if (group.track && group.track.activity.length) {
+          const cells = group.track.activity, step = end / cells.length;
+          pen.fillStyle = colours.bar;
+          for (let i = Math.max(0, Math.floor(from / step)); i < cells.length && i * step < until; i++) {
+            const tall = cells[i] * (ROW - 2) / 255;
+            if (tall) pen.fillRect((i * step - from) * scale, top + HEAD + ROW - 1 - tall, Math.max(1, step * scale), tall);
+          }
+        }
+        for (let level = 0; level < group.rows.length; level++) {
+          const row = group.rows[level], line = top + HEAD + level * ROW;
+          if (line > h || line + ROW < AXIS) continue;
+          for (let i = above(row.end, from); i < row.start.length && row.start[i] < until;) {
+            const x = Math.max(0, (row.start[i] - from) * scale), right = Math.min(w, (row.end[i] - from) * scale);
+            const call = row.call[i], name = nameOf(group, call), wide = Math.max(right - x, 1);
+            pen.globalAlpha = matched(name) ? 1 : .18;
+            pen.fillStyle = colour(name);
+            pen.fillRect(x, line, Math.max(wide - (wide > 3 ? .6 : 0), 1), ROW - 2);
+            drawn++;
+            const flags = group.track ? group.track.flags[call] : data.logical.flags[call];
+            if ((flags & 3) === 1) { pen.fillStyle = colours.bad; pen.fillRect(x, line + ROW - 5, wide, 3); }
+            if (!group.track) { pen.fillStyle = colours.back; pen.globalAlpha *= .55; pen.fillRect(x, line, wide, ROW - 2); pen.globalAlpha = matched(name) ? 1 : .18; }
+            if (wide > 24) { pen.fillStyle = group.track ? '#111' : colours.text; text(pen, shortName(meta.names[name]), x + 4, line + ROW / 2 - 1, wide - 6); }
+            if (picked && picked.group === group && picked.call === call) {
+              pen.strokeStyle = colours.text;
+              pen.lineWidth = 2;
+              pen.strokeRect(x + 1, line, Math.max(wide - 2, 1), ROW - 3);
+            }
+            // What begins within the same pixel is not seen: the next call is the first beyond it.
+            i = right - x < 1 ? Math.max(i + 1, above(row.end, from + (Math.floor(x) + 1) / scale, i)) : i + 1;
+          }
+          if (row.pieces) {
+            let next = -1;
+            for (const [start, stop, track, call] of row.pieces) {
+              const x = (start - from) * scale, right = (stop - from) * scale;
+              if (right < 0 || right < next) continue;
+              if (x > w) break;
+              pen.globalAlpha = matched(track.name[call]) ? 1 : .18;
+              pen.fillStyle = colour(track.name[call]);
+              pen.fillRect(Math.max(0, x), line + ROW - 6, Math.max(1, Math.min(w, right) - Math.max(0, x)), 4);
+              next = right + 1;
+            }
+          }
+          pen.globalAlpha = 1;
+        }
+      }
+      axis(pen, w, scale);
+      const line = meta.timeline;
+      words.textContent = `${time(until - from)} in view` + (line.calls < line.all_calls ? ` · ${count(line.calls)} of ${count(line.all_calls)} calls: those of ${time(line.least_ns)} and more` : '');
+      draw.dataset.drawn = drawn;
+    }
+    const amount = (unit, value) => unit === 'ns' ? time(value) : unit === 'bytes'
+      ? value < 1e4 ? Math.round(value) + ' B' : value < 1e7 ? (value / 1024).toFixed(0) + ' KiB' : (value / 1048576).toFixed(1) + ' MiB'
+      : value < 100 && value % 1 ? value.toFixed(2) : count(Math.round(value));
+    function chart(pen, w, scale, series, top) {
+      const room = CHART - 16, low = top + CHART - 3, y = value => low - (series.most ? value / series.most * room : 0);
+      pen.fillStyle = colours.bar;
+      let last = 0;
+      for (const [t, value] of series.points) {
+        const x = (last - from) * scale, right = (t - from) * scale;
+        last = t;
+        if (right < 0 || x > w) continue;
+        pen.fillRect(Math.max(0, x), y(value), Math.max(1, Math.min(w, right) - Math.max(0, x)), low - y(value));
+      }
+      pen.fillStyle = colours.dim;
+      text(pen, `${series.label}, up to ${amount(series.unit, series.most)}`, 8, top + 7, w);
+    }
+    function axis(pen, w, scale) {
+      pen.fillStyle = colours.back;
+      pen.fillRect(0, 0, w, AXIS - 2);
+      pen.strokeStyle = colours.line;
+      pen.fillStyle = colours.dim;
+      const raw = (until - from) / Math.max(2, w / 110), unit = 10 ** Math.floor(Math.log10(raw));
+      const step = [1, 2, 5, 10].map(f => f * unit).find(s => s >= raw);
+      pen.lineWidth = 1;
+      pen.beginPath();
+      for (let t = Math.ceil(from / step) * step; t < until; t += step) {
+        const x = Math.round((t - from) * scale) + .5;
+        pen.moveTo(x, AXIS - 8);
+        pen.lineTo(x, AXIS - 2);
+        pen.fillText(time(Math.round(t)), x + 3, 9);
+      }
+      pen.moveTo(0, AXIS - 2.5);
+      pen.lineTo(w, AXIS - 2.5);
+      pen.stroke();
+    }
+    function at(event) {
+      const place = box.node.getBoundingClientRect(), px = event.clientX - place.left, py = event.clientY - place.top + y - AXIS;
+      const group = groups.find(g => py >= g.y && py < g.y + HEAD + (g.open ? tall(g) : 0));
+      if (!group || event.clientY - place.top < AXIS) return null;
+      const level = Math.floor((py - group.y - HEAD) / ROW);
+      if (py - group.y < HEAD) return { group, head: true };
+      if (group.charts) {
+        const series = group.charts[Math.floor((py - group.y - HEAD) / CHART)], t = from + px * (until - from) / width;
+        const point = series && series.points.find(p => p[0] >= t);
+        return point ? { group, words: `${series.label}\n${amount(series.unit, point[1])}` } : null;
+      }
+      const row = group.rows[level], t = from + px * (until - from) / width, slack = (until - from) / width;
+      const i = row ? above(row.end, t - slack) : 0;
+      return row && i < row.start.length && row.start[i] <= t + slack ? { group, call: row.call[i] } : null;
+    }
+    const spanOf = ({ group, call }) => {
+      const of = group.track || data.logical;
+      return [of.start[call], of.duration[call]];
+    };
+    function describe({ group, call }) {
+      const [start, duration] = spanOf({ group, call }), lines = [meta.names[nameOf(group, call)]];
+      lines.push(`${time(duration)}, from ${time(start)} on`);
+      const flags = group.track ? group.track.flags[call] : data.logical.flags[call];
+      if (flags & 3) lines.push(OUTCOMES[flags & 3]);
+      const thrown = group.track ? group.track.exception.get(call) : undefined;
+      if (thrown !== undefined) lines.push(meta.thrown[thrown].filter(Boolean).join(': '));
+      return lines;
+    }
+    function pick(found, scroll) {
+      picked = found;
+      if (!found) { delete state.sel; detail.textContent = 'Click a call.'; save(); box.draw(); return; }
+      const { group, call } = found, [name, ...rest] = describe(found);
+      state.sel = (group.track ? 't' + group.track.place : 'l') + ':' + call;
+      const show = (words, jump) => make('a', { textContent: words, onclick: () => { jump(); detail.focus(); } });
+      detail.replaceChildren(make('div', {}, make('b', { id: 'picked', textContent: name })), make('div', { textContent: [group.title, ...rest].join(' · ') }));
+      if (group.track) {
+        const parent = callerOf(group, call), whole = group.track.logical.get(call);
+        if (parent !== null) detail.append('in ', show(meta.names[group.track.name[parent]], () => pick({ group, call: parent }, true)), ' ');
+        if (whole !== undefined) detail.append(' · piece of ', show('a logical call', () => { mode('logical'); pick({ group: logical[0], call: whole }, true); }));
+      } else {
+        const pieces = logical[0].rows.flatMap(r => r.pieces).filter(p => p[4] === call);
+        detail.append(counted(pieces.length, 'piece') + ': ');
+        pieces.slice(0, 40).forEach(([start, stop, track, piece]) => detail.append(
+          show(`${track.title} ${time(stop - start)}`, () => { mode('thread'); pick({ group: threads[track.place], call: piece }, true); }), ' '));
+      }
+      if (scroll) reveal(found);
+      save();
+      box.draw();
+    }
+    function callerOf(group, call) {
+      const { depth } = group.track;
+      for (let i = call - 1; i >= 0 && depth[call] > 0; i--) if (depth[i] < depth[call]) return i;
+      return null;
+    }
+    function reveal({ group, call }) {
+      const [start, duration] = spanOf({ group, call });
+      if (start + duration < from || start > until || duration * 4e3 < until - from) { from = start - duration * 2 - 50; until = start + duration * 3 + 50; }
+      group.open = true;
+      layout();
+      const level = group.track ? group.track.depth[call] : group.rows.findIndex(r => r.call.includes(call));
+      const top = group.y + HEAD + level * ROW;
+      if (top < y || top > y + draw.clientHeight - AXIS - 2 * ROW) y = top - draw.clientHeight / 3;
+      keep();
+    }
+    function mode(name) {
+      state.by = name === 'logical' && data.logical.n ? 'logical' : 'thread';
+      if (state.by === 'logical') logical ||= [{ title: `${count(data.logical.n)} logical calls; the lower edge shows where they ran`, track: null, rows: lanes(), open: true }];
+      groups = state.by === 'logical' ? [...charts, ...logical] : [...charts, ...threads];
+      by.textContent = state.by === 'logical' ? 'by logical call' : 'by thread';
+      by.disabled = !data.logical.n;
+      by.title = data.logical.n ? 'l' : 'there are no logical calls';
+      picked = null;
+      y = 0;
+      layout();
+      keep();
+    }
+    by.onclick = () => mode(state.by === 'logical' ? 'thread' : 'logical');
+    fit.onclick = () => { from = 0; until = end; keep(); };
+    let drag = null;
+    box.node.onpointerdown = e => { drag = { x: e.clientX, y: e.clientY, from, until, top: y, moved: false }; box.node.setPointerCapture(e.pointerId); };
+    box.node.onpointermove = e => {
+      if (!drag) { const found = at(e); hint(e, !found || found.head ? '' : found.words || describe(found).join('\n')); return; }
+      const dx = e.clientX - drag.x, dy = e.clientY - drag.y;
+      drag.moved ||= Math.abs(dx) + Math.abs(dy) > 4;
+      if (!drag.moved) return;
+      hint(e, '');
+      const shift = dx * (drag.until - drag.from) / width;
+      from = drag.from - shift;
+      until = drag.until - shift;
+      y = drag.top - dy;
+      keep();
+    };
+    box.node.onpointerup = e => {
+      const moved = drag && drag.moved;
+      drag = null;
+      if (moved) return;
+      const found = at(e);
+      if (found && found.head) {
+        found.group.open = !found.group.open;
+        if (found.group.charts) { if (found.group.open) state.used = '1'; else delete state.used; }
+        layout();
+        keep();
+      } else if (!found || !found.words) pick(found);
+    };
+    box.node.ondblclick = e => { const found = at(e); if (found && found.call !== undefined) zoomTo(found); };
+    box.node.onpointerleave = e => hint(e, '');
+    box.node.addEventListener('wheel', e => {
+      e.preventDefault();
+      if (e.ctrlKey || e.metaKey) zoom(Math.exp(e.deltaY * .003), (e.clientX - box.node.getBoundingClientRect().left) / width);
+      else if (e.shiftKey || Math.abs(e.deltaX) > Math.abs(e.deltaY)) { const shift = (e.deltaX || e.deltaY) * (until - from) / width; from += shift; until += shift; keep(); }
+      else { y += e.deltaY; keep(); }
+    }, { passive: false });
+    function zoomTo(found) {
+      const [start, duration] = spanOf(found), room = Math.max(duration * .05, 20);
+      from = start - room;
+      until = start + duration + room;
+      keep();
+    }
+    // The next call in time, or the one before, whose name the search takes.
+    function next(step) {
+      if (!matches) return;
+      let best = null, start = picked ? spanOf(picked)[0] : step > 0 ? -1 : Infinity;
+      for (const group of groups.filter(g => !g.charts)) for (let i = 0, of = group.track || data.logical; i < of.n; i++) {
+        if (!matches[of.name[i]] || (of.start[i] - start) * step <= 0) continue;
+        if (!best || (of.start[i] - spanOf(best)[0]) * step < 0) best = { group, call: i };
+      }
+      if (best) pick(best, true);
+    }
+    function found() {
+      let n = 0;
+      if (matches) for (const track of data.tracks) for (let i = 0; i < track.n; i++) n += matches[track.name[i]];
+      $('found').textContent = matches ? counted(n, 'call') : '';
+    }
+    mode('thread');
+    return {
+      title: 'Timeline', node, box,
+      draw() { found(); box.draw(); },
+      show() {
+        const { t0, t1, sel, y: top } = state;
+        for (const group of charts) group.open = state.used === '1';
+        mode(state.by);
+        [from, until] = t0 !== undefined && t1 !== undefined && +t1 > +t0 ? [+t0, +t1] : [0, end];
+        y = +top || 0;
+        const [, kind, place, call] = /^(t|l)(\d*):(\d+)$/.exec(sel || '') || [];
+        const group = kind === 't' ? threads[place] : kind === 'l' && state.by === 'logical' ? logical[0] : null;
+        if (group && +call < (group.track || data.logical).n) pick({ group, call: +call }); else pick(null);
+        layout();
+        keep();
+        box.node.focus();
+      },
+      key(e) {
+        const span = until - from, moves = { ArrowLeft: -.15, a: -.15, ArrowRight: .15, d: .15 };
+        if (e.key in moves) { from += span * moves[e.key]; until += span * moves[e.key]; keep(); }
+        else if (e.key === 'w' || e.key === '+') zoom(.7);
+        else if (e.key === 's' || e.key === '-') zoom(1 / .7);
+        else if (e.key === 'ArrowUp' || e.key === 'ArrowDown') { y += e.key === 'ArrowUp' ? -60 : 60; keep(); }
+        else if (e.key === 'l') by.click();
+        else if (e.key === 'n' || e.key === 'N') next(e.key === 'n' ? 1 : -1);
+        else if ((e.key === 'f' || e.key === 'Enter') && picked) zoomTo(picked);
+        else if (e.key === 'Escape' || e.key === '0') { pick(null); fit.click(); }
+        else return false;
+        return true;
+      },
+    };
+  }
+
+  // ---- trees ----
+  function family(tree) {
+    const n = tree.parent.length, children = Array.from({ length: n }, () => []), roots = [];
+    for (let i = 0; i < n; i++) (tree.parent[i] < 0 ? roots : children[tree.parent[i]]).push(i);
+    const larger = (a, b) => tree.total[b] - tree.total[a] || a - b;
+    roots.sort(larger);
+    children.forEach(c => c.sort(larger));
+    return { roots, children, whole: roots.reduce((sum, i) => sum + tree.total[i], 0) };
+  }
+  function treeView() {
+    const tree = meta.tree, { roots, children, whole } = family(tree), open = new Set();
+    const body = make('tbody'), heads = ['total', 'total%', 'self', 'calls', 'errors', 'method'];
+    const node = make('div', {}, make('table', {}, make('thead', {}, make('tr', {}, ...heads.map(h => make('th', { textContent: h })))), body));
+    let lines = [], at = 0, takes = null;
+    const visible = i => !takes || takes[i];
+    function list() {
+      lines = [];
+      const walk = (nodes, depth) => {
+        for (const i of nodes) {
+          if (!visible(i)) continue;
+          lines.push([i, depth]);
+          if (lines.length > 20000) return;
+          if (open.has(i) || (takes && takes[i] === 1)) walk(children[i], depth + 1);
+        }
+      };
+      walk(roots, 0);
+    }
+    function fill() {
+      takes = null;
+      if (matches) {
+        takes = new Uint8Array(tree.parent.length);   // 2: fits, 1: something below fits
+        for (let i = takes.length - 1; i >= 0; i--) {
+          if (matches[tree.name[i]]) takes[i] = 2;
+          if (takes[i] && tree.parent[i] >= 0 && !takes[tree.parent[i]]) takes[tree.parent[i]] = 1;
+        }
+        for (let i = 0; i < takes.length; i++) if (!takes[i] && tree.parent[i] >= 0 && takes[tree.parent[i]] >= 2) takes[i] = 3;
+      }
+      list();
+      at = Math.min(at, Math.max(0, lines.length - 1));
+      body.replaceChildren(...lines.slice(0, 3000).map(([i, depth], place) => {
+        const name = make('td'), label = meta.names[tree.name[i]];
+        name.style.paddingLeft = 9 + depth * 16 + 'px';
+        const isOpen = open.has(i) || (takes && takes[i] === 1);
+        const twist = make('span', { className: 'twist', textContent: children[i].length ? isOpen ? '▾' : '▸' : '' });
+        name.append(twist, matches && matches[tree.name[i]] ? make('mark', { textContent: label }) : label);
+        const share = make('td', { className: 'share', textContent: percent(tree.total[i], whole) });
+        share.style.setProperty('--p', percent(tree.total[i], whole));
+        const line = make('tr', {}, make('td', { textContent: time(tree.total[i]) }), share, make('td', { textContent: time(tree.self[i]) }),
+          make('td', { textContent: count(tree.calls[i]) }), make('td', { textContent: count(tree.errors[i]), className: tree.errors[i] ? 'bad' : 'dim' }), name);
+        line.onclick = () => { at = place; toggle(i); };
+        if (place === at) line.setAttribute('aria-selected', 'true');
+        return line;
+      }));
+      const shown = tree.left_out ? `${count(tree.left_out)} small paths left out` : '';
+      $('found').textContent = matches ? counted(lines.filter(([i]) => takes[i] === 2).length, 'path') : shown;
+    }
+    const toggle = i => { if (!open.delete(i)) open.add(i); state.open = [...open].join('.'); save(); fill(); };
+    return {
+      title: 'Call tree', node, draw: fill,
+      show() {
+        open.clear();
+        for (const i of (state.open || '').split('.')) if (i !== '' && children[+i]) open.add(+i);
+        if (state.open === undefined) for (let i = roots[0]; i !== undefined && open.size < 8; i = children[i][0]) open.add(i);
+        fill();
+      },
+      key(e) {
+        const line = lines[at];
+        if (!line) return false;
+        if (e.key === 'ArrowDown') at = Math.min(at + 1, lines.length - 1);
+        else if (e.key === 'ArrowUp') at = Math.max(at - 1, 0);
+        else if (e.key === 'ArrowRight') open.add(line[0]);
+        else if (e.key === 'ArrowLeft') { if (!open.delete(line[0])) at = Math.max(0, lines.findIndex(([i]) => i === tree.parent[line[0]])); }
+        else if (e.key === 'Enter') { toggle(line[0]); return true; }
+        else return false;
+        state.open = [...open].join('.');
+        save();
+        fill();
+        body.children[at]?.scrollIntoView({ block: 'nearest' });
+        return true;
+      },
+    };
+  }
+  // A flame graph or an icicle of a tree; `look` gives the colour of a node, `say` its numbers.
+  function flame(parent, tree, look, say, key) {
+    const { roots, children, whole } = family(tree), n = tree.parent.length;
+    const x = new Float64Array(n), depth = new Uint32Array(n);
+    let levels = 1;
+    (function place(nodes, from, level) {
+      const stack = [[nodes, from, level]];
+      while (stack.length) {
+        let [list, left, d] = stack.pop();
+        for (const i of list) {
+          x[i] = left;
+          depth[i] = d;
+          levels = Math.max(levels, d + 1);
+          if (children[i].length) stack.push([children[i], left, d + 1]);
+          left += tree.total[i];
+        }
+      }
+    })(roots, 0, 0);
+    let focus = -1, picked = -1, y = 0, boxes = [];
+    const draw = make('div', { className: 'draw' });
+    parent.append(draw);
+    const box = canvas(draw, (pen, w, h) => {
+      boxes = [];
+      const [from, span] = focus < 0 ? [0, whole] : [x[focus], tree.total[focus]], scale = w / Math.max(span, 1);
+      const up = state.style === 'flame';
+      y = Math.max(0, Math.min(y, levels * ROW - h + 8));
+      const stack = [...roots].reverse();
+      while (stack.length) {
+        const i = stack.pop(), left = Math.max((x[i] - from) * scale, 0), right = Math.min((x[i] + tree.total[i] - from) * scale, w);
+        if (right - left < .4 || right <= 0 || left >= w) continue;
+        const top = up ? h - (depth[i] + 1) * ROW + y : depth[i] * ROW - y;
+        for (let c = children[i].length - 1; c >= 0; c--) stack.push(children[i][c]);
+        if (top > h || top + ROW < 0) continue;
+        const fits = matches && matches[tree.name[i]];
+        pen.globalAlpha = (matches && !fits ? .3 : 1) * (focus >= 0 && depth[i] < depth[focus] ? .5 : 1);
+        pen.fillStyle = fits ? '#d05ce3' : look(i);
+        pen.fillRect(left, top, Math.max(right - left - .6, .6), ROW - 1);
+        if (i === picked) { pen.strokeStyle = colours.text; pen.lineWidth = 2; pen.strokeRect(left + 1, top + 1, right - left - 2, ROW - 3); }
+        if (right - left > 24) { pen.fillStyle = '#111'; text(pen, shortName(meta.names[tree.name[i]]), left + 4, top + ROW / 2, right - left - 6); }
+        boxes.push([left, right, top, i]);
+      }
+      pen.globalAlpha = 1;
+      draw.dataset.drawn = boxes.length;
+    });
+    const at = e => {
+      const place = box.node.getBoundingClientRect(), px = e.clientX - place.left, py = e.clientY - place.top;
+      const found = boxes.find(([l, r, t]) => px >= l && px < r && py >= t && py < t + ROW);
+      return found ? found[3] : -1;
+    };
+    const zoom = i => { focus = i; if (i < 0) delete state[key]; else state[key] = i; save(); box.draw(); };
+    box.node.onpointermove = e => { const i = at(e); hint(e, i < 0 ? '' : meta.names[tree.name[i]] + '\n' + say(i, whole)); };
+    box.node.onpointerleave = e => hint(e, '');
+    box.node.onclick = e => { const i = at(e); picked = i; zoom(i); };
+    box.node.addEventListener('wheel', e => { e.preventDefault(); y += state.style === 'flame' ? -e.deltaY : e.deltaY; box.draw(); }, { passive: false });
+    return {
+      box,
+      show() { const i = state[key]; focus = i !== undefined && +i < n ? +i : -1; picked = focus; box.draw(); },
+      // Boxes that fit may lie in one another: each stretch counts once.
+      found() {
+        if (!matches) return '';
+        let sum = 0, until = -1;
+        const hits = [...x.keys()].filter(i => matches[tree.name[i]]).sort((a, b) => x[a] - x[b] || depth[a] - depth[b]);
+        for (const i of hits) { const right = x[i] + tree.total[i]; if (right > until) { sum += right - Math.max(x[i], until); until = right; } }
+        return percent(sum, whole);
+      },
+      key(e) {
+        const flip = state.style === 'flame', down = flip ? 'ArrowUp' : 'ArrowDown', up = flip ? 'ArrowDown' : 'ArrowUp';
+        const row = picked < 0 ? roots : tree.parent[picked] < 0 ? roots : children[tree.parent[picked]], place = row.indexOf(picked);
+        if (e.key === 'Escape' || e.key === '0') { picked = -1; zoom(-1); }
+        else if (e.key === down) picked = picked < 0 ? roots[0] : children[picked][0] ?? picked;
+        else if (e.key === up) picked = picked < 0 || tree.parent[picked] < 0 ? picked : tree.parent[picked];
+        else if (e.key === 'ArrowRight') picked = row[Math.min(place + 1, row.length - 1)] ?? -1;
+        else if (e.key === 'ArrowLeft') picked = row[Math.max(place - 1, 0)] ?? -1;
+        else if (e.key === 'Enter' || e.key === 'f') zoom(picked);
+        else return false;
+        box.draw();
+        return true;
+      },
+    };
+  }
+  function styleButton(redraw) {
+    const button = make('button', { className: 'style' });
+    const name = () => { button.textContent = state.style === 'flame' ? 'flame graph' : 'icicle'; button.title = 'i'; };
+    button.onclick = () => { state.style = state.style === 'flame' ? 'icicle' : 'flame'; save(); name(); redraw(); };
+    return { button, name };
+  }
+  function flameView() {
+    const tree = meta.tree, detail = make('div', { className: 'detail', textContent: 'Width is time. Click a box to zoom, Esc shows all.' });
+    const style = styleButton(() => graph.box.draw());
+    const node = make('div', { className: 'stage' }, make('div', { className: 'tools' }, style.button));
+    const say = (i, whole) => `total ${time(tree.total[i])} (${percent(tree.total[i], whole)}), self ${time(tree.self[i])}, ${counted(tree.calls[i], 'call')}` + (tree.errors[i] ? `, ${count(tree.errors[i])} left by an exception` : '');
+    const graph = flame(node, tree, i => colour(tree.name[i]), say, 'node');
+    node.append(detail);
+    return {
+      title: 'Flame graph', node, box: graph.box,
+      draw() { style.name(); $('found').textContent = graph.found(); graph.box.draw(); },
+      show: graph.show,
+      key(e) { if (e.key === 'i') style.button.click(); else return graph.key(e); return true; },
+    };
+  }
+
+  // ---- exceptions ----
+  function exceptionsView() {
+    const node = make('div');
+    const fill = () => {
+      const term = state.q.toLowerCase();
+      const kept = meta.exceptions.filter(e => !term || JSON.stringify(e).toLowerCase().includes(term));
+      node.replaceChildren(...kept.slice(0, 1000).map(e => {
+        const list = make('ul');
+        for (const path of e.paths) {
+          const link = make('a', { textContent: path.thrown_in, onclick: () => { state.q = path.thrown_in; state.view = 'timeline'; apply(); } });
+          link.style.cssText = 'color:var(--mark);cursor:pointer';
+          list.append(make('li', {}, `${count(path.count)} × thrown in `, link, path.left === path.thrown_in ? '' : `, up to ${path.left}`, path.caught_in ? `, caught in or below ${path.caught_in}` : ', caught by no woven method'));
+        }
+        return make('div', { className: 'exception' }, make('h3', {}, make('span', { className: 'bad', textContent: count(e.count) + ' × ' }), e.type + (e.message ? ': ' + e.message : '')), list);
+      }));
+      if (!kept.length) node.append(make('p', { className: 'word', textContent: 'No exceptions left a woven method.' }));
+      if (meta.unlisted_exceptions) node.append(make('p', { className: 'word', textContent: `${count(meta.unlisted_exceptions)} throws of still other exceptions are not listed` }));
+      $('found').textContent = term ? `${count(kept.length)} of ${count(meta.exceptions.length)}` : '';
+    };
+    return { title: 'Exceptions', node, draw: fill };
+  }
+
+  // ---- comparison ----
+  function compareView() {
+    const of = meta.comparison, tree = meta.diff_tree, test = of.test;
+    const verdict = !test.methods ? 'No test of significance: it takes several runs a side.'
+      : test.enough_runs ? `${count(of.methods.filter(m => m.differs).length)} of ${counted(of.methods.length, 'method')} differ at level ${test.level} (${test.name}).`
+        : `Too few runs to tell change from noise: ${test.runs_needed} a side can.`;
+    const pair = (b, a, show) => { const [x, z] = [b, a].map(v => v == null ? '-' : show(v)); return x === z ? z : `${x} → ${z}`; };
+    const of2 = (m, field) => [m.before?.[field], m.after?.[field]];
+    const change = m => !m.before ? 'new' : !m.after ? 'gone' : m.self_change_percent == null ? '' : (m.self_change_percent > 0 ? '+' : '') + m.self_change_percent.toFixed(1) + '%';
+    const tone = m => Math.abs(m.self_change_percent ?? 100) < 1 && m.before && m.after ? 'dim' : m.self_change_ns > 0 ? 'bad' : 'good';
+    const columns = [
+      ['change', 'change', m => Math.abs(m.self_change_ns), m => make('span', { className: tone(m), textContent: (m.self_change_ns > 0 ? '+' : '') + time(m.self_change_ns) })],
+      ['change%', 'change%', m => Math.abs(m.self_change_percent ?? 1e9), m => make('span', { className: tone(m), textContent: change(m) })],
+      ...(test.methods ? [['p', 'p', m => m.p == null ? -1 : 1 - m.p, m => m.p == null ? '-' : (m.p < 1e-4 ? '<0.0001' : m.p.toFixed(4)) + (m.differs ? ' *' : '')]] : []),
+      ['self', 'self', m => m.after?.self_ns, m => pair(...of2(m, 'self_ns'), time)],
+      ['total', 'total', m => m.after?.total_ns, m => pair(...of2(m, 'total_ns'), time)],
+      ['calls', 'calls', m => m.after?.calls, m => pair(...of2(m, 'calls'), count)],
+      ['p50', 'p50', m => m.after?.p50_ns, m => pair(...of2(m, 'p50_ns'), time)],
+      ['p99', 'p99', m => m.after?.p99_ns, m => pair(...of2(m, 'p99_ns'), time)],
+      ['label', 'method', m => m.label, m => m.label],
+    ];
+    const grid = table(of.methods, columns, 'dsort');
+    const look = i => {
+      const before = tree.self_before[i], after = tree.self_after[i], part = (after - before) / Math.max(before, after, 1);
+      return `hsl(${part > 0 ? 4 : 214},${part ? 85 : 0}%,${93 - 36 * Math.abs(part)}%)`;
+    };
+    const say = i => `total ${pair(tree.total_before[i], tree.total_after[i], time)}, self ${pair(tree.self_before[i], tree.self_after[i], time)}, ${pair(tree.calls_before[i], tree.calls_after[i], count)} calls`;
+    const style = styleButton(() => graph.box.draw());
+    const half = make('div', { className: 'half' }), stage = make('div', { className: 'stage' }, make('div', { className: 'tools' }, style.button, make('span', { className: 'dim', textContent: 'Red: more self time after, blue: less. Width is time, of the side that has more.' })));
+    half.append(stage);
+    const graph = flame(stage, tree, look, say, 'dnode');
+    const head = make('div', { className: 'facts' }, make('p', {}, make('b', { textContent: `Self time of all methods: ${pair(of.all.before.self_ns, of.all.after.self_ns, time)} (${change(of.all)})` })),
+      make('p', { className: 'dim', textContent: `${counted(of.before.runs, 'run')} before, ${of.after.runs} after. ${verdict}` }));
+    const node = make('div', {}, head, half, grid.node);
+    half.style.height = '42vh';
+    return {
+      title: 'Comparison', node, box: graph.box,
+      draw() { style.name(); grid.fill(); graph.box.draw(); },
+      show: graph.show,
+      key(e) { if (e.key === 'i') style.button.click(); else return graph.key(e); return true; },
+    };
+  }
+
+  // ---- all of it ----
+  function apply() {
+    search();
+    $('search').value = state.q;
+    const next = views[state.view];
+    $('found').textContent = '';
+    hint({}, '');
+    if (view !== next) { $('main').replaceChildren(next.node); view = next; }
+    for (const tab of $('tabs').children) tab.setAttribute('aria-selected', String(tab.dataset.view === state.view));
+    if (view.show) view.show();
+    view.draw();
+    save();
+  }
+  function go(name) {
+    if (!views[name]) return;
+    state.view = name;
+    apply();
+    $('main').focus();
+  }
+  document.addEventListener('keydown', e => {
+    if (!view) return;
+    const typing = e.target instanceof HTMLInputElement;
+    if (typing) { if (e.key === 'Escape') { e.target.value = ''; e.target.dispatchEvent(new Event('input')); } if (e.key === 'Escape' || e.key === 'Enter') { e.target.blur(); $('main').focus(); } return; }
+    if (e.ctrlKey || e.metaKey || e.altKey || $('help').open) return;
+    if (view.key && view.key(e)) { e.preventDefault(); return; }
+    const names = Object.keys(views);
+    if (e.key === '/') { $('search').focus(); $('search').select(); }
+    else if (e.key === '?') $('help').showModal();
+    else if (e.key === 't') $('theme').click();
+    else if (names[+e.key - 1]) go(names[+e.key - 1]);
+    else return;
+    e.preventDefault();
+  });
+  $('search').oninput = e => { state.q = e.target.value; search(); save(); view.draw(); };
+  $('keys').onclick = () => $('help').showModal();
+  $('theme').onclick = () => theme(document.documentElement.dataset.theme === 'dark' ? 'light' : 'dark');
+  window.addEventListener('hashchange', () => { if (!quiet) { load(); apply(); } });
+  (async () => {
+    const begun = performance.now();
+    meta = JSON.parse(new TextDecoder().decode(await inflate('meta')));
+    data = decode(await inflate('calls'), meta);
+    theme(matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light');
+    $('title').textContent = $('title').title = meta.title;
+    views = { methods: methodsView(), timeline: timelineView(), tree: treeView(), flame: flameView(), exceptions: exceptionsView() };
+    if (meta.comparison) views.compare = compareView();
+    for (const [name, { title }] of Object.entries(views)) {
+      const tab = make('button', { textContent: title, onclick: () => go(name) });
+      tab.dataset.view = name;
+      tab.setAttribute('role', 'tab');
+      $('tabs').append(tab);
+    }
+    load();
+    ready = true;
+    apply();
+    document.documentElement.dataset.ready = Math.round(performance.now() - begun);
+  })().catch(e => { $('main').textContent = 'This page cannot be shown: ' + e + '. It takes a browser of 2023 or newer.'; throw e; });
+})();

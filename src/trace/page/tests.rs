@@ -1,0 +1,187 @@
+//! Which calls a page shows, and that its blocks hold them.
+
+use super::*;
+use crate::trace::Trace;
+use crate::trace::export::{Selection, processes, walk};
+use crate::trace::testing::{Chunk, TraceBuilder, shop, shop_symbols};
+use libdeflater::Decompressor;
+
+fn calls(traces: &[Trace], most: usize) -> Calls {
+    let end = traces.iter().map(Trace::end).max().unwrap();
+    let mut calls = Calls::new(most, end);
+    for process in &processes(traces) {
+        walk(
+            process,
+            &[],
+            &Selection::default(),
+            &mut calls,
+            1,
+            &mut |_| {},
+        )
+        .unwrap();
+    }
+    calls.finish();
+    calls
+}
+
+/// The columns of the first track: start, duration, name, depth, flags.
+fn first_track(calls: &Calls) -> Vec<[u64; 5]> {
+    let bytes = calls.columns();
+    let mut at = 0;
+    let mut number = || {
+        let (mut value, mut shift) = (0u64, 0);
+        loop {
+            let byte = bytes[at];
+            at += 1;
+            value |= u64::from(byte & 0x7f) << shift;
+            shift += 7;
+            if byte < 0x80 {
+                return value;
+            }
+        }
+    };
+    let n = number() as usize;
+    let mut rows = vec![[0; 5]; n];
+    for column in 0..5 {
+        rows.iter_mut().for_each(|row| row[column] = number());
+    }
+    let mut last = 0;
+    for row in &mut rows {
+        row[0] += last;
+        last = row[0];
+    }
+    rows
+}
+
+/// A thread with calls of all lengths in one another: `place` of 1000 + i calls `take` of i nanoseconds.
+fn ladder(n: u64) -> Trace {
+    let mut chunk = Chunk::records(1, 0, 0).enter(0, 1);
+    for i in 0..n {
+        chunk = chunk.enter(10, 2).enter(500, 3).exit(i, 3).exit(500, 2);
+    }
+    let trace = TraceBuilder::new("", 1, 0)
+        .symbols(&shop_symbols(), 65_504, &[])
+        .push(chunk.exit(10, 1));
+    Trace::from_bytes("a.wtrace", trace.bytes()).unwrap()
+}
+
+#[test]
+fn all_calls_are_there_where_they_fit() {
+    let traces = [Trace::from_bytes("a.wtrace", shop().bytes()).unwrap()];
+    let calls = calls(&traces, 1_000);
+    assert_eq!(calls.kept(), (15, 15, 0));
+    assert_eq!(calls.tracks.len(), 3);
+    let name = |name: u64| calls.names()[name as usize].split('(').next().unwrap();
+    let rows: Vec<_> = (first_track(&calls).iter().take(6))
+        .map(|&[start, duration, of, depth, flags]| (start, duration, name(of), depth, flags))
+        .collect();
+    let (main, place) = ("com.acme.Main.main", "com.acme.Orders.place");
+    assert_eq!(
+        rows,
+        [
+            (1_000_000, 119_000_000, main, 0, 2),
+            (2_000_000, 6_002_000, place, 1, 0),
+            (2_000_500, 1_500, "com.acme.Orders$Order.<init>", 2, 0),
+            (4_002_000, 3_000_000, "com.acme.Stock.take", 2, 0),
+            (9_002_000, 60_010, place, 1, 1 | 8),
+            (9_002_010, 40_000, "com.acme.Stock.take", 2, 1 | 8),
+        ]
+    );
+    assert!(calls.activity(&calls.tracks[0]).is_empty());
+}
+
+#[test]
+fn of_many_calls_the_longest_stay_with_their_callers() {
+    // Enough that the bound is found several times on the way.
+    let traces = [ladder(1_900)];
+    let calls = calls(&traces, 100);
+    let (kept, all, least) = calls.kept();
+    assert_eq!(all, 1 + 2 * 1_900);
+    let rows = first_track(&calls);
+    assert_eq!((kept, rows.len()), (100, 100));
+    assert_eq!(least, 1_000 + 1_900 - 99);
+    assert!(rows.iter().all(|row| row[1] >= least));
+    assert_eq!(
+        (rows[0][3], rows.iter().filter(|row| row[3] == 1).count()),
+        (0, 99)
+    );
+    let starts: Vec<u64> = rows.iter().map(|row| row[0]).collect();
+    assert!(starts.is_sorted());
+    let busy = calls.activity(&calls.tracks[0]);
+    assert!(
+        busy[..1_000].iter().all(|&b| b > 250),
+        "main runs all the time"
+    );
+}
+
+#[test]
+fn equal_calls_leave_together() {
+    let mut chunk = Chunk::records(1, 0, 0);
+    for _ in 0..3_000 {
+        chunk = chunk.enter(10, 2).exit(10, 2);
+    }
+    let trace = TraceBuilder::new("", 1, 0).push(chunk.enter(5, 1).exit(50, 1));
+    let traces = [Trace::from_bytes("a.wtrace", trace.bytes()).unwrap()];
+    assert_eq!(calls(&traces, 10).kept(), (1, 3_001, 11));
+}
+
+#[test]
+fn logical_calls_keep_their_pieces() {
+    let chunk = Chunk::records(1, 0, 0)
+        .resume(5, 2, 77, true)
+        .exit(10, 2)
+        .resume(50, 2, 77, false)
+        .end(10, 2, 77)
+        .resume(5, 3, 78, true)
+        .exit(1, 3);
+    let trace = TraceBuilder::new("", 1, 0)
+        .symbols(&shop_symbols(), 65_504, &[])
+        .push(chunk);
+    let traces = [Trace::from_bytes("a.wtrace", trace.bytes()).unwrap()];
+    let calls = calls(&traces, 1_000);
+    assert_eq!(calls.logical(), 2);
+    let flags: Vec<u64> = first_track(&calls).iter().map(|row| row[4]).collect();
+    assert_eq!(flags, [4, 4, 4]);
+    // Behind the pieces' numbers: start, duration, name, trace and outcome of both.
+    let name = |part: &str| calls.names().iter().position(|n| n.contains(part)).unwrap() as u8;
+    let (place, take) = (name("Orders.place"), name("Stock.take"));
+    let end = [0, 0, 1, 5, 70, place, 0, 0, 75, 1, take, 0, 2];
+    let bytes = calls.columns();
+    assert!(bytes.ends_with(&end), "{bytes:?}");
+}
+
+#[test]
+fn a_page_is_one_file_that_no_name_breaks_out_of() {
+    let mut w = crate::symbols::Writer::default();
+    w.ty("x/T", "");
+    w.method(1, "</script><script>alert(1)//{{calls}}", "()V", 0);
+    let trace = TraceBuilder::new("</title>{{meta}}", 1, 10)
+        .symbols(&w.finish(), 4_000, &[])
+        .push(Chunk::records(1, 0, 0).enter(0, 1).exit(9, 1));
+    let traces = [Trace::from_bytes("a.wtrace", trace.bytes()).unwrap()];
+    let calls = calls(&traces, 10);
+    let mut out = Vec::new();
+    write(&mut out, "</title>{{meta}}", json!({}), &calls).unwrap();
+    let page = String::from_utf8(out).unwrap();
+    assert_eq!(page.matches("</script>").count(), 3);
+    assert!(page.contains("<title>&lt;/title&gt;{{meta}} · weave</title>"));
+    assert!(!page.contains("alert(1)") && !page.contains("http://") && !page.contains("https://"));
+    let block = page
+        .split("id=\"meta\">")
+        .nth(1)
+        .unwrap()
+        .split('<')
+        .next()
+        .unwrap();
+    let packed = STANDARD.decode(block).unwrap();
+    let mut bytes = vec![0; 10_000];
+    let size = Decompressor::new()
+        .deflate_decompress(&packed, &mut bytes)
+        .unwrap();
+    let meta: Value = serde_json::from_slice(&bytes[..size]).unwrap();
+    assert_eq!(
+        meta["names"][0],
+        "x.T.</script><script>alert(1)//{{calls}}()"
+    );
+    assert_eq!(meta["timeline"]["tracks"][0]["name"], "thread 1");
+}

@@ -1,0 +1,312 @@
+//! What build tools need: messages that they read, lists of what a result was made of, and a cache.
+
+use crate::support::World;
+use std::collections::BTreeMap;
+use std::fs;
+
+const WRONG: &str = "version = 1\n\n[[aspect]]\nname = \"a\"\nmatch = { tipe = \"A\" }\n";
+const IDLE: &str = "version = 1\n\n[[aspect]]\nname = \"fib\"\nmatch = { type = \"Fib\" }\n\n[[aspect]]\nname = \"nobody\"\nmatch = { type = \"Nobody\" }\n";
+
+#[test]
+fn wrong_rules_are_told_by_line_and_column() {
+    let world = World::with_jar();
+    world.write("weave.toml", WRONG);
+    let ran = world.weave(&["app.jar", "out.jar", "--message-format", "msbuild"]);
+    assert_eq!(ran.status, 2);
+    let expected =
+        "weave.toml(5,11): error WV0003: unknown key `tipe` in `match`: did you mean `type`?";
+    assert!(ran.err.starts_with(expected), "{}", ran.err);
+    assert_eq!(ran.err.lines().count(), 1);
+    let ran = world.weave(&["app.jar", "out.jar", "--message-format", "json"]);
+    let json: serde_json::Value = serde_json::from_str(ran.err.trim()).unwrap();
+    assert_eq!(json["code"], "WV0003");
+    assert_eq!((&json["line"], &json["column"]), (&5.into(), &11.into()));
+    assert_eq!(json["file"], "weave.toml");
+}
+
+#[test]
+fn other_errors_and_warnings_have_codes() {
+    let world = World::with_jar();
+    let ran = world.weave(&["no.jar", "out.jar", "--message-format", "msbuild"]);
+    assert_eq!(ran.status, 1);
+    assert!(
+        ran.err
+            .starts_with("weave : error WV0006: cannot read no.jar"),
+        "{}",
+        ran.err
+    );
+    world.write("weave.toml", IDLE);
+    let ran = world.wove(&["app.jar", "out.jar", "--message-format", "msbuild"]);
+    insta::assert_snapshot!(ran.err, @"weave.toml(7,1): warning WV0120: aspect `nobody` matched no method");
+}
+
+#[test]
+fn a_depfile_lists_what_the_output_was_made_of() {
+    let world = World::with_jar();
+    world.write(
+        "my rules.toml",
+        "version = 1\n[[aspect]]\nmatch = { type = \"Fib\" }\n",
+    );
+    let rules = ["--rules", "my rules.toml", "--reference", "classes"];
+    world.wove(&[&["app.jar", "out.jar", "--depfile", "out.d"], &rules[..]].concat());
+    let list = String::from_utf8(world.read("out.d")).unwrap();
+    let expected = [
+        "out.jar: \\",
+        "  app.jar \\",
+        "  classes/com/acme/Fib.class \\",
+        "  classes/com/acme/Main.class \\",
+        "  my\\ rules.toml",
+    ];
+    assert_eq!(list.lines().collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn the_schema_is_json_and_editors_find_it() {
+    let world = World::new();
+    world.wove(&["schema", "weave.schema.json"]);
+    let schema: serde_json::Value =
+        serde_json::from_slice(&world.read("weave.schema.json")).unwrap();
+    assert_eq!(schema["title"], "Rules of weave");
+    assert_eq!(
+        world.wove(&["schema"]).out.as_bytes(),
+        world.read("weave.schema.json")
+    );
+}
+
+/// Five jars, of which two are the same, and loose classes of the same names: ids must be moved.
+fn five_jars(world: &World) {
+    for i in 0..4 {
+        world.write("note.txt", format!("jar {i}"));
+        let jar = format!("in/lib {i}.jar");
+        fs::create_dir_all(world.at("in")).unwrap();
+        let class = ["Fib", "Main"][i % 2].to_owned() + ".class";
+        let class = format!("com/acme/{class}");
+        world.tool("jar", &["cf", &jar, "note.txt", "-C", "classes", &class]);
+    }
+    fs::copy(world.at("in/lib 1.jar"), world.at("in/same.jar")).unwrap();
+    fs::create_dir_all(world.at("in/com/acme")).unwrap();
+    fs::copy(
+        world.at("classes/com/acme/Fib.class"),
+        world.at("in/com/acme/Fib.class"),
+    )
+    .unwrap();
+}
+
+fn contents(world: &World, dir: &str) -> BTreeMap<String, Vec<u8>> {
+    let files = world.files(dir).into_iter();
+    let mut all: BTreeMap<_, _> = files
+        .map(|name| (name.clone(), world.read(&format!("{dir}/{name}"))))
+        .collect();
+    all.insert("the map".into(), world.read(&format!("{dir}.wsym")));
+    all
+}
+
+fn entries(world: &World) -> Vec<String> {
+    world
+        .files("cache")
+        .into_iter()
+        .filter(|name| name.ends_with(".woven"))
+        .collect()
+}
+
+#[test]
+fn a_cached_folder_comes_out_as_a_woven_one() {
+    let world = World::new();
+    five_jars(&world);
+    world.write("weave.toml", IDLE);
+    let plain = world.wove(&["in", "plain"]);
+    let expected = contents(&world, "plain");
+    let told = |text: &str, dir: &str| text.replace(dir, "OUT");
+    for run in ["first", "second"] {
+        let ran = world.wove(&["in", run, "--cache", "cache"]);
+        assert_eq!(told(&ran.err, run), told(&plain.err, "plain"), "{run}");
+        assert!(contents(&world, run) == expected, "{run}");
+    }
+    assert_eq!(entries(&world).len(), 5, "each jar has an entry");
+
+    // One changes: the others' entries stay of use, and one is new.
+    world.tool(
+        "jar",
+        &["uf", "in/lib 2.jar", "-C", "classes", "com/acme/Main.class"],
+    );
+    world.wove(&["in", "plain2"]);
+    world.wove(&["in", "third", "--cache", "cache"]);
+    assert!(contents(&world, "third") == contents(&world, "plain2"));
+    assert_eq!(entries(&world).len(), 6);
+
+    // Other rules, other results.
+    world.write(
+        "weave.toml",
+        "version = 1\n[[aspect]]\nmatch = { type = \"Main\" }\n",
+    );
+    world.wove(&["in", "plain3"]);
+    world.wove(&["in", "fourth", "--cache", "cache"]);
+    assert!(contents(&world, "fourth") == contents(&world, "plain3"));
+}
+
+#[test]
+fn supertypes_elsewhere_are_part_of_what_a_result_follows_from() {
+    let world = World::with_jar();
+    world.write(
+        "weave.toml",
+        "version = 1\n[[aspect]]\nmatch = { extends = \"Base\" }\n",
+    );
+    let compile = |base: &str| {
+        world.write("src/Base.java", "public class Base { }");
+        world.write(
+            "src/Middle.java",
+            format!("public class Middle {base} {{ }}"),
+        );
+        let leaf =
+            "public class Leaf extends Middle { int f(int a) { return a * a + hashCode(); } }";
+        world.write("src/Leaf.java", leaf);
+        let sources = [
+            "-d",
+            "cls",
+            "src/Base.java",
+            "src/Middle.java",
+            "src/Leaf.java",
+        ];
+        world.tool("javac", &sources);
+        fs::create_dir_all(world.at("in")).unwrap();
+        world.tool(
+            "jar",
+            &[
+                "--create",
+                "--file=in/leaf.jar",
+                "--date=2020-01-01T00:00:00Z",
+                "-C",
+                "cls",
+                "Leaf.class",
+            ],
+        );
+        world.tool(
+            "jar",
+            &[
+                "cf",
+                "in/rest.jar",
+                "-C",
+                "cls",
+                "Base.class",
+                "-C",
+                "cls",
+                "Middle.class",
+            ],
+        );
+    };
+    compile("");
+    let ran = world.wove(&["in", "a", "--cache", "cache"]);
+    assert!(ran.err.contains("no hook"), "{}", ran.err);
+    let leaf = world.read("in/leaf.jar");
+    compile("extends Base");
+    assert!(
+        leaf == world.read("in/leaf.jar"),
+        "only the other jar changed"
+    );
+    let ran = world.wove(&["in", "b", "--cache", "cache"]);
+    assert!(ran.err.contains("wove 1 method of 1 class"), "{}", ran.err);
+}
+
+#[test]
+fn damaged_entries_and_strange_files_do_no_harm() {
+    let world = World::with_jar();
+    world.wove(&["app.jar", "plain.jar"]);
+    world.wove(&["app.jar", "a.jar", "--cache", "cache"]);
+    let entry = format!("cache/{}", entries(&world)[0]);
+    let whole = world.read(&entry);
+    for damage in ["cut", "turned", "empty", "other"] {
+        let bytes = match damage {
+            "cut" => whole[..whole.len() - 7].to_vec(),
+            "turned" => {
+                let mut bytes = whole.clone();
+                bytes[whole.len() / 2] ^= 1;
+                bytes
+            }
+            "empty" => vec![],
+            _ => b"something else".to_vec(),
+        };
+        world.write(&entry, bytes);
+        world.wove(&["app.jar", "b.jar", "--cache", "cache"]);
+        assert!(world.read("b.jar") == world.read("plain.jar"), "{damage}");
+        assert!(world.read(&entry) == whole, "{damage}: written anew");
+    }
+}
+
+#[test]
+fn two_at_once_and_a_small_cache() {
+    let world = World::new();
+    five_jars(&world);
+    world.wove(&["in", "plain"]);
+    let expected = contents(&world, "plain");
+    let start = |out: &str| {
+        let mut command = crate::support::weave_command(world.path());
+        command.args(["in", out, "--cache", "cache", "--cache-size", "0"]);
+        command.spawn().unwrap()
+    };
+    let mut running: Vec<_> = ["o0", "o1", "o2", "o3"].map(start).into();
+    for child in &mut running {
+        assert!(child.wait().unwrap().success());
+    }
+    for out in ["o0", "o1", "o2", "o3"] {
+        assert!(contents(&world, out) == expected, "{out}");
+    }
+    assert!(entries(&world).is_empty(), "nothing is within no room");
+}
+
+#[test]
+fn references_may_be_listed_in_a_file() {
+    let world = World::with_jar();
+    world.write("src/Base.java", "public class Base { }");
+    world.write(
+        "src/Leaf.java",
+        "public class Leaf extends Base { int f(int a) { return a * a + hashCode(); } }",
+    );
+    world.tool("javac", &["-d", "cls", "src/Base.java", "src/Leaf.java"]);
+    fs::create_dir_all(world.at("far away")).unwrap();
+    fs::rename(world.at("cls/Base.class"), world.at("far away/Base.class")).unwrap();
+    let rule = "version = 1\n[[aspect]]\nmatch = { extends = \"Base\" }\n";
+    world.write("weave.toml", rule);
+    world.write("list.txt", "\u{feff}far away\n\nclasses\r\n");
+    let ran = world.wove(&["cls", "out", "--reference", "@list.txt"]);
+    assert!(ran.err.contains("wove 1 method of 1 class"), "{}", ran.err);
+    let ran = world.wove(&["plan", "cls", "--summary", "--reference", "@list.txt"]);
+    assert!(ran.out.contains("1 method of 1 class"), "{}", ran.out);
+    world.write("list.txt", "nowhere\n");
+    let ran = world.weave(&["cls", "out2", "--reference", "@list.txt"]);
+    assert_eq!(ran.status, 2);
+    insta::assert_snapshot!(ran.err, @"error: --reference nowhere: there is no such file or folder");
+}
+
+const AOP: &str = "<aspectj>
+  <aspects>
+    <concrete-aspect name=\"com.acme.Tracing\" extends=\"com.acme.AbstractTracing\">
+      <pointcut name=\"all\" expression=\"execution(* com.acme..*(..)) &amp;&amp; !within(*..Main)\"/>
+      <pointcut name=\"deep\" expression=\"cflow(all())\"/>
+    </concrete-aspect>
+  </aspects>
+</aspectj>
+";
+
+#[test]
+fn rules_of_another_tool_are_imported_and_what_is_left_out_is_told() {
+    let world = World::with_jar();
+    world.write("aop.xml", AOP);
+    let ran = world.weave(&["import", "aop.xml", "weave.toml"]);
+    assert_eq!(ran.status, 1, "{}", ran.err);
+    insta::assert_snapshot!(ran.err, @r"
+    aop.xml:5: left out: `cflow(all())` cannot be said by a rule
+    1 rule imported, 1 thing left out
+    ");
+    let ran = world.wove(&["app.jar", "out.jar"]);
+    assert!(ran.err.contains("wove 1 method of 1 class"), "{}", ran.err);
+    let again = world.weave(&["import", "aop.xml", "weave.toml"]);
+    assert_eq!(again.status, 2);
+    assert!(again.err.contains("is there already"), "{}", again.err);
+
+    world.write("list", "com.acme.Fib[of]");
+    let shown = world.wove(&["import", "list"]);
+    assert!(shown.out.contains("method = \"of\""), "{}", shown.out);
+    world.write("broken.json", "[{]");
+    assert_eq!(world.weave(&["import", "broken.json"]).status, 3);
+    assert_eq!(world.weave(&["import", "nowhere"]).status, 1);
+}

@@ -1,0 +1,2 @@
+.class public LOther;
+.super Ljava/lang/Object;

@@ -1,0 +1,3 @@
+.class public LTask;
+.super Ljava/lang/Object;
+.implements Ljava/lang/Runnable;

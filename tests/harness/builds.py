@@ -1,0 +1,52 @@
+"""What the tests of build tools share: running a build, what it told, and keeping score."""
+
+import filecmp
+import os
+import re
+import subprocess
+import sys
+
+import lib
+
+sys.path.insert(0, str(lib.ROOT / "packaging"))
+
+import packages  # noqa: E402,F401
+
+#: Spaces and letters beyond ASCII, for every path.
+PLACE = "my büilds"
+
+
+def write(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def same_folders(a, b):
+    """Whether two folders hold the same files with the same bytes."""
+    compared = filecmp.dircmp(a, b)
+    if compared.left_only or compared.right_only or compared.funny_files:
+        return False
+    _, wrong, errors = filecmp.cmpfiles(a, b, compared.common_files, shallow=False)
+    return not wrong and not errors and all(same_folders(a / d, b / d) for d in compared.common_dirs)
+
+
+class Builds:
+    """Runs builds one after another, and keeps the last one's output."""
+
+    def __init__(self):
+        self.score = lib.Score()
+        self.output, self.status = "", 0
+
+    def call(self, command, **environment):
+        command = ["nice"] + [str(c) for c in command]
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                              env=dict(os.environ, **environment))
+        self.output, self.status = done.stdout, done.returncode
+
+    def has(self, *lines):
+        """Whether the last build told all of this (regular expressions)."""
+        return all(re.search(line, self.output, re.M) for line in lines)
+
+    def check(self, what, holds, detail=""):
+        if not self.score.check(what, bool(holds), detail):
+            print("\n".join("    | " + line for line in self.output.splitlines()[-40:]), flush=True)

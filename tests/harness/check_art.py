@@ -1,0 +1,272 @@
+#!/usr/bin/env python3
+"""Has the verifiers of Android's own runtime judge apks, woven and not.
+
+    check_art.py [--everyday | --full | --everything]
+
+The judge is ART 11 as Debian packages it (art/build.sh), which loads the dex files of an apk, links their classes and verifies
+their methods: as dex2oat does, and as a device does, where nothing is left for later. The apks are made of the dex files
+of check_dex.py, of those in tests/dex, and of generated methods. What is refused woven must have been refused unwoven,
+with each choice of advice, sections of Android's trace among it (everyday: of the apks, two choices).
+
+What it cannot see: hooks that are well typed and wrong, and what other versions of ART think.
+"""
+
+import argparse
+import hashlib
+import itertools
+import random
+import re
+import shutil
+import zipfile
+from collections import defaultdict
+
+import check_dex
+import corpora
+from lib import CORPORA, ROOT, WORK, Missing, Score, fresh, main, oldest_jdk, run, weave_binary
+
+RECIPE = ROOT / "tests" / "harness" / "art"
+ANDROID = "org.robolectric:android-all:11-robolectric-6757853"
+MODES = {"dex2oat": [], "device": ["device"]}
+EVERY_METHOD = """match = { type = "**", min-size = 0, kind = ["method", "constructor", "accessor", "bridge", "synthetic", "lambda", "static-init", "async"] }
+"""
+HOOKS = ("enter", "exit", "exception")
+CHOICES = {
+    "+".join(chosen): [f"advice = [{', '.join(map(repr, chosen))}]"]
+    for n in (3, 2, 1)
+    for chosen in itertools.combinations(HOOKS, n)
+}
+CHOICES["sections"] = ['hooks = "android-trace"']
+CHOICES["sections within hooks"] = ['hooks = "android-trace"', ""]
+CHOICES_EVERYDAY = ["enter+exit+exception", "sections within hooks"]
+GENERATED, GENERATED_EVERYDAY = 4000, 400
+SHOWN = 20
+
+
+def judge():
+    """The judge and its boot class path, built once for each state of its recipe."""
+    parts = sorted(p for p in RECIPE.iterdir() if p.is_file())
+    mark = hashlib.sha256(b"".join(p.read_bytes() for p in parts)).hexdigest()[:16]
+    folder = CORPORA / "art" / mark
+    if not (folder / "judge").exists():
+        (android,) = corpora.maven([ANDROID])
+        partial = CORPORA / "art" / "partial"
+        shutil.rmtree(partial, ignore_errors=True)
+        home = oldest_jdk() / "bin"
+        built = run(["bash", "-c", f"PATH={home}:$PATH exec {RECIPE / 'build.sh'} {android} {partial}"], check=False)
+        if built.returncode:
+            raise Missing(f"ART's judge cannot be built: {built.stderr.strip()[-600:]}")
+        shutil.rmtree(partial / "source")
+        partial.rename(folder)
+    return folder / "judge", ":".join(map(str, sorted((folder / "boot").glob("*.dex"))))
+
+
+class Verdict:
+    """What the judge says of an apk: what is wrong, each finding by what it is about, and how much was judged."""
+
+    def __init__(self, apk, mode):
+        command, boot = judge()
+        told = run([command, boot, apk, *MODES[mode]], check=False)
+        lines = [line.split("\t") for line in told.stdout.splitlines()]
+        if told.returncode or not lines or lines[-1][0] != "total":
+            raise RuntimeError(f"ART's judge on {apk.name}: exit {told.returncode} {told.stderr[-500:]}")
+        self.classes, self.methods = map(int, lines.pop()[1:])
+        self.findings = {(line[0], line[1] if len(line) > 2 or line[0] == "locks" else ""): line[-1] for line in lines}
+
+    def refused(self):
+        return {name for kind, name in self.findings if kind in ("hard", "file")}
+
+
+def apk_of(path, dexes):
+    """An apk of dex files, aligned so that ART need not copy them."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as out:
+        for i, dex in enumerate(dexes):
+            info = zipfile.ZipInfo(f"classes{i + 1 if i else ''}.dex")
+            at = out.fp.tell() + 30 + len(info.filename)
+            if -at % 4:
+                info.extra = b"\0" * (-at % 4)
+            out.writestr(info, dex.read_bytes())
+    return path
+
+
+def woven(apk, choice, folder):
+    """An apk woven by one choice of advice."""
+    rules = folder / "rules.toml"
+    texts = [f"[[aspect]]\nname = 'aspect{i}'\n{line}\n{EVERY_METHOD}" for i, line in enumerate(CHOICES[choice])]
+    rules.write_text("version = 1\n" + "\n".join(texts))
+    out = folder / f"woven-{apk.name}"
+    run([weave_binary(), "-q", "--rules", rules, apk, out])
+    return out
+
+
+def compare(score, apk, choices, folder):
+    """Judges an apk as it is, and woven by each of some choices."""
+    plain = {mode: Verdict(apk, mode) for mode in MODES}
+    for choice in choices:
+        after = woven(apk, choice, folder)
+        wrong = []
+        for mode in MODES:
+            found = Verdict(after, mode)
+            new = found.findings.keys() - plain[mode].findings.keys()
+            wrong += [f"{mode}: {kind} {name}: {found.findings[kind, name][:600]}" for kind, name in sorted(new)]
+            if found.classes < plain[mode].classes:
+                wrong.append(f"{mode}: {found.classes} classes, {plain[mode].classes} before")
+        for line in wrong[:SHOWN]:
+            print(f"     {line}")
+        detail = f"{plain['device'].classes} classes, {plain['device'].methods} methods, {len(plain['device'].refused())} classes refused unwoven"
+        score.check(f"{apk.stem}: {choice}", not wrong, detail)
+        after.unlink()
+
+
+def apps():
+    """The dex files of check_dex.py by the apk that they are from, in the order of their numbers."""
+    found = defaultdict(list)
+    for path in check_dex.fetch().glob("*.dex"):
+        name, number = re.fullmatch(r"(.*)-classes(\d*)", path.stem).groups()
+        found[name].append((int(number or 1), path))
+    return {name: [path for _, path in sorted(parts)] for name, parts in sorted(found.items())}
+
+
+# Types that generated methods take and return: a register of each holds what `MAKE` makes.
+MAKE = {
+    "I": ["invoke-static {{}}, LGen;->number()I", "move-result {v}"],
+    "Z": ["const/4 {v}, 0x1"],
+    "F": ["const/high16 {v}, 0x3f800000"],
+    "J": ["const-wide/16 {v}, 0x7"],
+    "D": ["const-wide/high16 {v}, 0x3ff0000000000000L"],
+    "Ljava/lang/String;": ['const-string {v}, "text"'],
+    "Ljava/lang/Object;": ["sget-object {v}, LGen;->lock:Ljava/lang/Object;"],
+    "Ljava/lang/Runnable;": ["new-instance {v}, LGen$A;", "invoke-direct {{{v}}}, LGen$A;-><init>()V"],
+    "[Ljava/lang/Runnable;": ["const/4 {v}, 0x2", "new-array {v}, {v}, [LGen$A;"],
+    "[[Ljava/lang/Runnable;": ["const/4 {v}, 0x2", "new-array {v}, {v}, [[LGen$A;"],
+    "[Ljava/lang/Cloneable;": ["const/4 {v}, 0x2", "new-array {v}, {v}, [[I"],
+    "[Ljava/io/Serializable;": ["const/4 {v}, 0x2", "new-array {v}, {v}, [Ljava/lang/String;"],
+    "[LGen$Base;": ["const/4 {v}, 0x2", "new-array {v}, {v}, [LGen$A;"],
+    "[Ljava/lang/Object;": ["const/4 {v}, 0x2", "new-array {v}, {v}, [[I"],
+}
+# Another value of the same type, of another class.
+OTHER = {
+    "Ljava/lang/Runnable;": ["new-instance {v}, LGen$B;", "invoke-direct {{{v}}}, LGen$B;-><init>()V"],
+    "[Ljava/lang/Runnable;": ["const/4 {v}, 0x2", "new-array {v}, {v}, [LGen$B;"],
+    "[[Ljava/lang/Runnable;": ["const/4 {v}, 0x2", "new-array {v}, {v}, [[LGen$B;"],
+    "[Ljava/lang/Cloneable;": ["const/4 {v}, 0x2", "new-array {v}, {v}, [[J"],
+    "[Ljava/io/Serializable;": ["const/4 {v}, 0x2", "new-array {v}, {v}, [Ljava/lang/Integer;"],
+    "[LGen$Base;": ["const/4 {v}, 0x2", "new-array {v}, {v}, [LGen$B;"],
+    "[Ljava/lang/Object;": ["const/4 {v}, 0x2", "new-array {v}, {v}, [LGen$B;"],
+}
+
+
+def give(rng, ty, lines):
+    """Appends a return of some value."""
+    wide = ty in ("J", "D")
+    v = rng.choice(["v0", "v2"]) if wide else rng.choice(["v0", "v1", "v2", "v3"])
+    if ty.startswith(("L", "[")) and rng.random() < 0.15:
+        make = ["const/4 {v}, 0x0"]
+    else:
+        make = rng.choice([MAKE[ty], OTHER.get(ty, MAKE[ty])])
+    lines += [line.format(v=v) for line in make]
+    lines.append(f"return{'-wide' if wide else '-object' if ty.startswith(('L', '[')) else ''} {v}")
+
+
+def method(rng, number):
+    """The smali of a method that verifies: some ways, of which each returns or throws."""
+    ty = rng.choice(["V", *MAKE])
+    is_static, parameters = rng.random() < 0.5, [rng.choice(list(MAKE)) for _ in range(rng.randrange(5))]
+    if rng.random() < 0.1:
+        parameters += ["I"] * 12
+    words = sum(2 if p in ("J", "D") else 1 for p in parameters) + (not is_static)
+    locals_ = rng.choice([4, 5, 6, 12, 16, 40, 300]) if rng.random() < 0.4 else 4
+    lines, tries = [], []
+    for way in range(rng.randrange(1, 5)):
+        caught, locked = rng.random() < 0.4, rng.random() < 0.25
+        lines += ["invoke-static {}, LGen;->number()I", "move-result v0", f"if-eqz v0, :way{way}"]
+        if locked:
+            lines += ["sget-object v3, LGen;->lock:Ljava/lang/Object;", "monitor-enter v3", f":locked{way}"]
+        if caught and not locked:
+            lines.append(f":from{way}")
+        for _ in range(rng.randrange(3)):
+            lines += ["invoke-static {}, LGen;->number()I", "move-result v1"]
+        if rng.random() < 0.2:
+            lines += [f":loop{way}", "invoke-static {}, LGen;->number()I", "move-result v1", f"if-gtz v1, :loop{way}"]
+        if locked:
+            lines += ["monitor-exit v3", f":unlocked{way}", ".catchall {:locked%d .. :unlocked%d} :unlock%d" % (way, way, way)]
+            tries += [f":unlock{way}", "move-exception v2", f":again{way}", "monitor-exit v3", f":done{way}",
+                      ".catchall {:again%d .. :done%d} :unlock%d" % (way, way, way), "throw v2"]
+        if rng.random() < 0.15:
+            lines += ["new-instance v0, Ljava/lang/RuntimeException;", "invoke-direct {v0}, Ljava/lang/RuntimeException;-><init>()V", "throw v0"]
+        elif ty == "V":
+            lines.append("return-void")
+        else:
+            give(rng, ty, lines)
+        if caught and not locked:
+            kind = rng.choice([".catchall", ".catch Ljava/lang/IllegalStateException;", ".catch Ljava/lang/Throwable;"])
+            lines += [f":to{way}", "%s {:from%d .. :to%d} :caught%d" % (kind, way, way, way)]
+            tries += [f":caught{way}", "move-exception v2"]
+            if rng.random() < 0.5 or ty == "V":
+                tries.append("throw v2")
+            else:
+                give(rng, ty, tries)
+        lines.append(f":way{way}")
+    if ty == "V":
+        lines.append("return-void")
+    else:
+        give(rng, ty, lines)
+    head = f".method public {'static ' if is_static else ''}m{number}({''.join(parameters)}){ty}"
+    return "\n".join([head, f"    .registers {locals_ + words}", *(f"    {line}" for line in lines + tries), ".end method", ""])
+
+
+def generate(folder, count):
+    """A dex file of generated methods."""
+    rng, smali = random.Random(15), fresh(folder / "smali")
+    super_call = "    .registers 1\n    invoke-direct {{p0}}, {}-><init>()V\n    return-void\n.end method\n"
+    constructor = ".method public constructor <init>()V\n" + super_call
+    run_method = ".method public run()V\n    .registers 1\n    return-void\n.end method\n"
+    for name, base, more in (("Gen$Base", "Ljava/lang/Object;", ""), ("Gen$A", "LGen$Base;", run_method), ("Gen$B", "LGen$Base;", run_method)):
+        interface = ".implements Ljava/lang/Runnable;\n" if more else ""
+        (smali / f"{name}.smali").write_text(f".class public L{name};\n.super {base}\n{interface}{constructor.format(base)}{more}")
+    number = ".method public static number()I\n    .registers 2\n    invoke-static {}, Ljava/lang/System;->nanoTime()J\n    move-result-wide v0\n    long-to-int v0, v0\n    return v0\n.end method\n"
+    methods = "\n".join(method(rng, n) for n in range(count))
+    (smali / "Gen.smali").write_text(
+        f".class public LGen;\n.super Ljava/lang/Object;\n.field public static lock:Ljava/lang/Object;\n{constructor.format('Ljava/lang/Object;')}{number}{methods}"
+    )
+    run(["smali", "assemble", "-a", "26", "-o", folder / "generated.dex", smali])
+    return folder / "generated.dex"
+
+
+def judged(score, folder):
+    """The judge itself: what is broken is refused, what is sound is not."""
+    tests = ROOT / "tests" / "dex"
+    for mode in MODES:
+        verdict = Verdict(apk_of(folder / "refused.apk", [tests / "refused.dex"]), mode)
+        (why,) = verdict.findings.values()
+        # The methods that `weave verify` refuses; one argument is left for the device.
+        found = set(re.findall(r"Refused\.(\w+)\(\S*\): \[0x", why))
+        source = (tests / "refused" / "Refused.smali").read_text()
+        expected = {m for m in re.findall(r"\.method public static (\w+)", source) if not m.startswith("fine")}
+        if mode == "dex2oat":
+            expected.remove("passed")
+        score.check(f"the judge refuses what is broken ({mode})", found == expected, str(found ^ expected))
+        verdict = Verdict(apk_of(folder / "returns.apk", [tests / "returns.dex"]), mode)
+        score.check(f"the judge accepts what is sound ({mode})", not verdict.findings, str(verdict.findings))
+
+
+def body():
+    args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    corpora.add_scopes(args)
+    everyday = args.parse_args().scope == "--everyday"
+    lacking = [tool for tool in ("smali", "dexdump") if not shutil.which(tool)]
+    if lacking:
+        raise Missing(f"{', '.join(lacking)}: install them (tests/setup.sh)")
+    score, folder = Score(), fresh(WORK / "art")
+    judged(score, folder)
+    tests = ROOT / "tests" / "dex"
+    small = {name: [tests / f"{name}.dex"] for name in ("returns", "verify", "everything")}
+    small["generated"] = [generate(folder, GENERATED_EVERYDAY if everyday else GENERATED)]
+    for name, dexes in small.items():
+        compare(score, apk_of(folder / f"{name}.apk", dexes), CHOICES, folder)
+    for name, dexes in apps().items():
+        compare(score, apk_of(folder / f"{name}.apk", dexes), CHOICES_EVERYDAY if everyday else CHOICES, folder)
+    return score.finish("apks before ART's verifiers")
+
+
+if __name__ == "__main__":
+    main(body)

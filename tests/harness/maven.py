@@ -1,0 +1,222 @@
+#!/usr/bin/env python3
+"""The Maven plug-in in real builds of several modules: what is woven, when, and what is told when it cannot be.
+
+    python3 tests/harness/maven.py
+
+Needs a release build, a JDK 17 and Maven, which fetches its own plug-ins into a local repository that is kept in the cache.
+"""
+import re
+import shutil
+import subprocess
+
+import builds
+import lib
+from builds import PLACE, packages, same_folders, write
+
+WORK = lib.WORK / "maven"
+LOCAL = lib.CORPORA / "m2"
+
+PLUGINS = {"maven-clean-plugin": "3.3.2", "maven-resources-plugin": "3.3.1", "maven-compiler-plugin": "3.13.0", "maven-surefire-plugin": "3.2.5",
+           "maven-jar-plugin": "3.4.1"}
+PARENT = """<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>org.shop</groupId><artifactId>shop</artifactId><version>1.0</version><packaging>pom</packaging>
+  <modules><module>core</module><module>app</module></modules>
+  <properties>
+    <maven.compiler.release>8</maven.compiler.release><project.build.sourceEncoding>UTF-8</project.build.sourceEncoding>
+    <project.build.outputTimestamp>2020-01-01T00:00:00Z</project.build.outputTimestamp>
+  </properties>
+  <repositories><repository><id>weave</id><url>{repository}</url></repository></repositories>
+  <pluginRepositories><pluginRepository><id>weave</id><url>{repository}</url></pluginRepository></pluginRepositories>
+  <dependencies>
+    <dependency><groupId>dev.weave</groupId><artifactId>weave-runtime</artifactId><version>{version}</version><scope>runtime</scope></dependency>
+    <dependency><groupId>junit</groupId><artifactId>junit</artifactId><version>4.13.2</version><scope>test</scope></dependency>
+  </dependencies>
+  <build><pluginManagement><plugins>{plugins}</plugins></pluginManagement><plugins>
+    <plugin><groupId>dev.weave</groupId><artifactId>weave-maven-plugin</artifactId><version>{version}</version>
+      <executions><execution><goals><goal>weave</goal><goal>weave-tests</goal></goals></execution></executions></plugin>
+  </plugins></build>
+</project>
+"""
+MODULE = """<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <parent><groupId>org.shop</groupId><artifactId>shop</artifactId><version>1.0</version></parent>
+  <artifactId>{name}</artifactId>
+  {more}
+</project>
+"""
+APP = """<dependencies>
+    <dependency><groupId>org.shop</groupId><artifactId>core</artifactId><version>1.0</version></dependency>
+    <dependency><groupId>org.sample</groupId><artifactId>dep</artifactId><version>1.0</version></dependency>
+  </dependencies>
+  <build><plugins><plugin><groupId>dev.weave</groupId><artifactId>weave-maven-plugin</artifactId><executions><execution>
+    <id>dependencies</id><goals><goal>weave-dependencies</goal></goals>
+    <configuration><dependencies><dependency>org.sample:*</dependency></dependencies></configuration>
+  </execution></executions></plugin></plugins></build>"""
+RULES = 'version = 1\n\n[[aspect]]\nname = "shop"\nmatch = { type = ["shop.**", "dep.**"], method = "*" }\n'
+ORDERS = """package shop;
+public class Orders { public static int total(int n) { int sum = 0; for (int i = 0; i < n; i++) sum += i * %s; return sum; } }
+"""
+STOCK = "package shop;\npublic class Stock { public static int left(int n) { return Math.max(0, 100 - n * n); } }\n"
+MAIN = """package shop;
+public class Main { public static int sum() { return Orders.total(4) + Stock.left(3) + dep.Dep.twice(Orders.total(2)); } }
+"""
+TEST = """package shop;
+public class MainTest { @org.junit.Test public void sums() { System.out.println("the sum is " + Main.sum()); } }
+"""
+DEP = "package dep;\npublic class Dep { public static int twice(int n) { int m = n; m += n; return m; } }\n"
+HOOKED = b"weave/runtime"
+
+
+def project(folder, repository, version):
+    pins = "".join(f"<plugin><artifactId>{name}</artifactId><version>{number}</version></plugin>" for name, number in PLUGINS.items())
+    write(folder / "pom.xml", PARENT.format(repository=repository.root.as_uri(), version=version, plugins=pins))
+    write(folder / "core/pom.xml", MODULE.format(name="core", more=""))
+    write(folder / "app/pom.xml", MODULE.format(name="app", more=APP))
+    write(folder / "weave.toml", RULES)
+    write(folder / "core/src/main/java/shop/Orders.java", ORDERS % 1)
+    write(folder / "core/src/main/java/shop/Stock.java", STOCK)
+    write(folder / "app/src/main/java/shop/Main.java", MAIN)
+    write(folder / "app/src/test/java/shop/MainTest.java", TEST)
+
+
+def sample_dependency(repository):
+    """A jar that nobody of the build compiles."""
+    folder = WORK / "dep"
+    write(folder / "dep/Dep.java", DEP)
+    subprocess.run(["javac", "--release", "8", "-nowarn", "-d", str(folder), str(folder / "dep/Dep.java")], check=True, stderr=subprocess.DEVNULL)
+    jar = folder / "dep.jar"
+    subprocess.run(["jar", "cf", str(jar), "-C", str(folder), "dep/Dep.class"], check=True)
+    packages.Repository(repository.root, "1.0").add("dep", "A dependency", {".jar": jar}, group="org.sample")
+
+
+class Maven(builds.Builds):
+    def run(self, folder, *arguments, offline=True):
+        # The batch mode's lines have no colours; a build without a network is the usual one.
+        mode = ["-o"] if offline else []
+        self.call(["mvn", "-B", "-f", folder / "pom.xml", f"-Dmaven.repo.local={LOCAL}", *mode, *arguments],
+                  WEAVE_TRACE=str(WORK / "run.wtrace"))
+        print(f"# mvn {' '.join(arguments)}: {self.status}", flush=True)
+
+    def module(self, name):
+        """What was told of one module."""
+        part = re.search(rf"^\[INFO\] -+< org\.shop:{name} >.*?(?=^\[INFO\] -+<|\Z)", self.output, re.M | re.S)
+        return part[0] if part else ""
+
+    def up_to_date(self, name):
+        return "Nothing to weave - all classes" in self.module(name) and "Wove" not in self.module(name)
+
+
+def by_hand(program, rules, unwoven, name):
+    folder = lib.fresh(WORK / "by hand") / name
+    subprocess.run([str(program), "-q", "--no-runtime", "--rules", str(rules), str(unwoven), str(folder)], check=True)
+    return folder
+
+
+def body():
+    program = lib.weave_binary()
+    lib.fresh(WORK)
+    repository = packages.make(program, WORK / "packages")
+    sample_dependency(repository)
+    version = packages.version(program)
+    # What an earlier run brought is of another build of the same version.
+    for group in ("dev/weave", "org/sample", "org/shop"):
+        shutil.rmtree(LOCAL / group, ignore_errors=True)
+    maven = Maven()
+    first = WORK / PLACE / "first"
+    project(first, repository, version)
+    cache = f"-Dweave.cache={WORK / 'cache of jars'}"
+
+    maven.run(first, "clean", "package", cache, offline=False)
+    maven.check("a first build runs woven: modules, tests, a dependency", maven.status == 0 and maven.has("the sum is 99"))
+    traced = subprocess.run([str(program), "report", str(WORK / "run.wtrace")], text=True, capture_output=True).stdout
+    maven.check("the tests are traced: themselves, both modules, the dependency", all(
+        name in traced for name in ("shop.MainTest.sums", "shop.Main.sum", "shop.Orders.total", "shop.Stock.left", "dep.Dep.twice")))
+    classes = first / "core/target/classes"
+    unwoven = first / "core/target/weave/main/unwoven/core"
+    maven.check("woven classes are those of the command line, byte for byte",
+                HOOKED not in (unwoven / "shop/Orders.class").read_bytes()
+                and same_folders(classes, by_hand(program, first / "weave.toml", unwoven, "core")))
+    jar = (first / "core/target/core-1.0.jar").read_bytes()
+
+    maven.run(first, "package", cache)
+    maven.check("nothing changed: up to date", maven.up_to_date("core") and maven.up_to_date("app")
+                and maven.has("Nothing to weave - all dependencies") and maven.has("the sum is 99"))
+    write(first / "core/src/main/java/shop/Orders.java", ORDERS % 2)
+    maven.run(first, "test", cache)
+    maven.check("one class changed: its module is woven anew, and no hook is twice", maven.has("the sum is 107", "Wove .*core.target.classes")
+                and same_folders(classes, by_hand(program, first / "weave.toml", unwoven, "core")))
+    write(first / "core/src/main/java/shop/Orders.java", ORDERS % 1)
+    maven.run(first, "test", cache, "-Dmaven.compiler.useIncrementalCompilation=false")
+    maven.check("one class compiled alone: the others keep their hooks", maven.has("the sum is 99")
+                and same_folders(classes, by_hand(program, first / "weave.toml", unwoven, "core")))
+    (first / "core/src/main/java/shop/Extra.java").write_text("package shop;\nclass Extra { int f(int a) { return a * a; } }\n")
+    maven.run(first, "process-classes", cache)
+    there = (classes / "shop/Extra.class").exists()
+    (first / "core/src/main/java/shop/Extra.java").unlink()
+    (classes / "shop/Extra.class").unlink()
+    maven.run(first, "process-classes", cache)
+    maven.check("a class added and removed: the map goes with it", there and maven.status == 0
+                and not (unwoven / "shop/Extra.class").exists()
+                and same_folders(classes, by_hand(program, first / "weave.toml", unwoven, "core")))
+
+    write(first / "weave.toml", RULES.replace('"*"', '"left"'))
+    maven.run(first, "test", cache)
+    maven.check("rules changed: woven by the new ones without a compiler's run", maven.has("the sum is 99", "Wove .*core.target.classes")
+                and HOOKED not in (classes / "shop/Orders.class").read_bytes() and HOOKED in (classes / "shop/Stock.class").read_bytes())
+    write(first / "weave.toml", 'version = 1\n[[aspect]]\nmatch = { extends = "shop.Base", method = "*" }\n')
+    write(first / "core/src/main/java/shop/Base.java", "package shop;\npublic class Base { }\n")
+    write(first / "app/src/main/java/shop/Leaf.java", "package shop;\nclass Leaf extends Base { int f(int a) { return a * a + 1; } }\n")
+    maven.run(first, "process-classes", cache)
+    maven.check("base types are looked up in other modules", maven.status == 0 and HOOKED in (first / "app/target/classes/shop/Leaf.class").read_bytes()
+                and HOOKED not in (first / "app/target/classes/shop/Main.class").read_bytes())
+    (first / "core/src/main/java/shop/Base.java").unlink()
+    (first / "app/src/main/java/shop/Leaf.java").unlink()
+    write(first / "weave.toml", RULES.replace("method", "metod"))
+    maven.run(first, "process-classes", cache)
+    maven.check("wrong rules: the message names file, line and column",
+                maven.status != 0 and maven.has(r"weave\.toml:\[5,\d+\] .*did you mean `method`"))
+    (first / "weave.toml").unlink()
+    maven.run(first, "process-classes", cache)
+    maven.check("no rules: the message says what to do", maven.status != 0 and maven.has(r"put a weave\.toml beside pom\.xml"))
+    write(first / "weave.toml", RULES)
+    maven.run(first, "process-classes", cache)
+    (first / "weave.toml").unlink()
+    maven.run(first, "process-classes", cache, "-Dweave.skip=true")
+    maven.check("skip: what was woven is the compiler's again, and no rules are asked for", maven.status == 0
+                and maven.has("weave is skipped") and not (classes / "META-INF/weave/symbols").exists()
+                and all(HOOKED not in path.read_bytes() for path in classes.rglob("*.class")))
+    write(first / "weave.toml", RULES)
+    maven.run(first, "clean", "package", cache)
+    maven.check("clean, then the same jar again", maven.has("the sum is 99")
+                and (first / "core/target/core-1.0.jar").read_bytes() == jar)
+
+    entries = sorted((WORK / "cache of jars").rglob("*.woven"))
+    second = WORK / PLACE / "elsewhere/second"
+    project(second, repository, version)
+    maven.run(second, "package", "-T2", cache)
+    maven.check("a second checkout, in parallel: the same jar, the dependency from the cache", maven.has("the sum is 99")
+                and (second / "core/target/core-1.0.jar").read_bytes() == jar and entries
+                and sorted((WORK / "cache of jars").rglob("*.woven")) == entries)
+
+    # As if another plug-in had woven before: no stamp is there.
+    shutil.rmtree(second / "core/target/weave")
+    maven.run(second, "process-classes", cache)
+    maven.check("woven by another: told", maven.status != 0 and maven.has("woven before, and not by this goal.*mvn clean"))
+    other = WORK / "other version"
+    write(other, "#!/bin/sh\necho weave 0.0.1\n")
+    other.chmod(0o755)
+    maven.run(second, "clean", "process-classes", cache, f"-Dweave.executable={other}")
+    maven.check("a program of another version: told", maven.status != 0
+                and maven.has(f"needs weave {re.escape(version)}, and .* is weave 0.0.1"))
+    maven.run(second, "test", cache, f"-Dweave.executable={program}")
+    maven.check("a program of one's own", maven.has("the sum is 99", "Wove"))
+    pom = second / "pom.xml"
+    pom.write_text(re.sub(r"\s*<dependency><groupId>dev\.weave.*", "", pom.read_text(encoding="utf-8")), encoding="utf-8")
+    maven.run(second, "clean", "process-classes", cache)
+    maven.check("no hook library: told", maven.status != 0 and maven.has(f"add the dependency dev.weave:weave-runtime:{re.escape(version)} to core"))
+    return maven.score.finish("Maven")
+
+
+if __name__ == "__main__":
+    lib.main(body)

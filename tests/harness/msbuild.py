@@ -1,0 +1,303 @@
+#!/usr/bin/env python3
+"""The NuGet packages in real builds of MSBuild: a solution of classic projects on Mono's xbuild, and projects of the .NET SDK
+where there is one.
+
+    python3 tests/harness/msbuild.py
+
+Needs a release build and Mono. Without an SDK, its part says so and is passed over.
+"""
+import os
+import shutil
+import subprocess
+import time
+import zipfile
+
+import builds
+import lib
+from builds import PLACE, packages, write
+
+WORK = lib.WORK / "msbuild"
+RULES = 'version = 1\n\n[[aspect]]\nname = "shop"\nmatch = { type = ["Shop.**", "Dep.**"], method = "*" }\n'
+CLASSIC = """<?xml version="1.0" encoding="utf-8"?>
+<Project ToolsVersion="4.0" DefaultTargets="Build" xmlns="http://schemas.microsoft.com/developer/msbuild/2003">
+  <Import Project="..\\packages\\Weave.MSBuild.{version}\\build\\Weave.MSBuild.props" />
+  <PropertyGroup>
+    <Configuration Condition="'$(Configuration)' == ''">Release</Configuration>
+    <ProjectGuid>{guid}</ProjectGuid>
+    <OutputType>{kind}</OutputType>
+    <RootNamespace>Shop</RootNamespace>
+    <AssemblyName>{name}</AssemblyName>
+    <TargetFrameworkVersion>v4.7.2</TargetFrameworkVersion>
+    <OutputPath>bin\\</OutputPath>
+    <DebugSymbols>{debug}</DebugSymbols>
+    {properties}
+  </PropertyGroup>
+  <ItemGroup>
+    <Compile Include="*.cs" />
+    <Reference Include="System" />
+    {hooks}
+    {items}
+  </ItemGroup>
+  <Import Project="$(MSBuildBinPath)\\Microsoft.CSharp.targets" />
+  <Import Project="..\\packages\\Weave.MSBuild.{version}\\build\\Weave.MSBuild.targets" />
+</Project>
+"""
+HOOKS = """<Reference Include="Weave.Runtime">
+      <HintPath>..\\packages\\Weave.Runtime.{version}\\lib\\netstandard2.0\\Weave.Runtime.dll</HintPath><Private>True</Private>
+    </Reference>"""
+USES = """<ProjectReference Include="..\\core\\Core.csproj"><Project>{guid}</Project><Name>Core</Name></ProjectReference>
+    <Reference Include="Dep"><HintPath>..\\lib\\Dep.dll</HintPath><Private>True</Private></Reference>"""
+GUIDS = {"Core": "{7D7E8B55-0E0A-4C6B-8E59-5F1C0B7A0001}", "App": "{7D7E8B55-0E0A-4C6B-8E59-5F1C0B7A0002}"}
+SOLUTION = """
+Microsoft Visual Studio Solution File, Format Version 12.00
+# Visual Studio 14
+Project("{{FAE04EC0-301F-11D3-BF4B-00C04F79EFBC}}") = "Core", "core\\Core.csproj", "{Core}"
+EndProject
+Project("{{FAE04EC0-301F-11D3-BF4B-00C04F79EFBC}}") = "App", "app\\App.csproj", "{App}"
+EndProject
+Global
+	GlobalSection(SolutionConfigurationPlatforms) = preSolution
+		Release|Any CPU = Release|Any CPU
+	EndGlobalSection
+	GlobalSection(ProjectConfigurationPlatforms) = postSolution
+		{Core}.Release|Any CPU.ActiveCfg = Release|Any CPU
+		{Core}.Release|Any CPU.Build.0 = Release|Any CPU
+		{App}.Release|Any CPU.ActiveCfg = Release|Any CPU
+		{App}.Release|Any CPU.Build.0 = Release|Any CPU
+	EndGlobalSection
+EndGlobal
+"""
+ORDERS = """namespace Shop { public static class Orders {
+    public static int Total(int n) { int sum = 0; for (int i = 0; i < n; i++) sum += i * %s; return sum; }
+} }
+"""
+MAIN = """namespace Shop { public static class Program {
+    public static int Sum() { return Orders.Total(4) + Dep.Doubles.Of(Orders.Total(2)); }
+    public static void Main() { System.Console.WriteLine("the sum is " + Sum()); }
+} }
+"""
+DEP = "namespace Dep { public static class Doubles { public static int Of(int n) { int m = n; m += n; return m; } } }\n"
+#: The version that Mono's compiler gives an assembly is 0.0.0.0, and each compilation has an MVID of its own.
+HOOKED = "Weave.Runtime".encode()
+
+
+def packages_folder(folder, made):
+    """What NuGet makes of packages for classic projects: a folder for each."""
+    for path in made:
+        target = folder / "packages" / path.stem
+        with zipfile.ZipFile(path) as package:
+            package.extractall(target)
+
+
+def solution(folder, made, version, key):
+    hooks = HOOKS.format(version=version)
+    common = {"version": version, "hooks": hooks, "debug": "false"}
+    signed = "<SignAssembly>true</SignAssembly><AssemblyOriginatorKeyFile>key.snk</AssemblyOriginatorKeyFile>"
+    write(folder / "Shop.sln", SOLUTION.format(**GUIDS))
+    write(folder / "core/Core.csproj", CLASSIC.format(name="Core", kind="Library", guid=GUIDS["Core"], properties=signed, items="", **common))
+    write(folder / "app/App.csproj", CLASSIC.format(name="App", kind="Exe", guid=GUIDS["App"], items=USES.format(guid=GUIDS["Core"]),
+                                                    properties="<WeaveReferences>true</WeaveReferences>", **common))
+    write(folder / "core/Orders.cs", ORDERS % 1)
+    write(folder / "app/Program.cs", MAIN)
+    write(folder / "weave.toml", RULES)
+    write(folder / "lib/Dep.cs", DEP)
+    shutil.copy(key, folder / "core/key.snk")
+    lib.run(["mcs", "-target:library", f"-out:{folder / 'lib/Dep.dll'}", folder / "lib/Dep.cs"])
+    packages_folder(folder, made)
+
+
+class XBuild(builds.Builds):
+    def run(self, folder, *arguments):
+        # The oldest file systems have seconds; what changed is younger than what was made of it.
+        time.sleep(1.1)
+        self.call(["xbuild", "/nologo", "/p:Configuration=Release", *arguments, folder / "Shop.sln"])
+        print(f"# xbuild {' '.join(arguments)}: {self.status}", flush=True)
+
+    def app(self, folder):
+        """Runs what was built; its output is the last one."""
+        self.call(["mono", folder / "app/bin/App.exe"], WEAVE_TRACE=str(WORK / "run.wtrace"))
+        return self.output
+
+    def wove(self, name):
+        """Whether the program was run for a file."""
+        return any("--message-format msbuild" in line and f"{name}" in line for line in self.output.splitlines())
+
+
+def classic(program, made, version):
+    score = XBuild()
+    key = WORK / "key.snk"
+    lib.run(["sn", "-k", key])
+    first = WORK / PLACE / "first"
+    solution(first, made, version, key)
+    score.run(first)
+    built, log = score.status, score.output
+    score.check("a solution of classic projects builds and runs woven", built == 0 and "the sum is 8" in score.app(first))
+    if built:
+        print(log)
+    traced = lib.run([program, "report", WORK / "run.wtrace"], check=False).stdout
+    score.check("the run is traced: the program, the other project, what is copied beside it",
+                all(name in traced for name in ("Shop.Program.Sum", "Shop.Orders.Total", "Dep.Doubles.Of")))
+    core, app = first / "core", first / "app"
+    unwoven = core / "obj/Release/weave/unwoven/Core.dll"
+    by_hand = lib.fresh(WORK / "by hand") / "Core.dll"
+    lib.run([program, "-q", "--no-runtime", "--rules", first / "weave.toml", "--key", core / "key.snk", unwoven, by_hand])
+    score.check("the woven assembly is the command line's, byte for byte",
+                HOOKED not in unwoven.read_bytes() and by_hand.read_bytes() == (core / "bin/Core.dll").read_bytes()
+                == (core / "obj/Release/Core.dll").read_bytes())
+    score.check("it is signed by the project's key, and the hook library lies beside it",
+                "is strongnamed" in lib.run(["sn", "-vf", core / "bin/Core.dll"], check=False).stdout
+                and (core / "bin/Weave.Runtime.dll").is_file() and (app / "bin/Weave.Runtime.dll").is_file())
+    score.check("what was made before stays: the library of the other project is not woven twice",
+                (app / "bin/Core.dll").read_bytes() == (core / "bin/Core.dll").read_bytes()
+                and HOOKED in (app / "bin/Dep.dll").read_bytes() and HOOKED not in (first / "lib/Dep.dll").read_bytes())
+
+    before = (app / "bin/App.exe").stat().st_mtime_ns
+    score.run(first)
+    score.check("nothing changed: nothing is woven", score.status == 0 and not score.wove(".dll") and not score.wove(".exe")
+                and (app / "bin/App.exe").stat().st_mtime_ns == before)
+    write(app / "Program.cs", MAIN.replace("the sum", "their sum"))
+    score.run(first)
+    score.check("one project changed: it is woven, the other is not",
+                score.wove("App.exe") and not score.wove("Core.dll") and "their sum is 8" in score.app(first))
+    write(first / "weave.toml", RULES.replace('"*"', '"Sum"'))
+    score.run(first)
+    score.check("rules changed: woven by the new ones, from what the compiler made", score.status == 0
+                and HOOKED not in (core / "bin/Core.dll").read_bytes() and HOOKED in (app / "bin/App.exe").read_bytes()
+                and "their sum is 8" in score.app(first))
+    write(first / "weave.toml", RULES)
+    score.run(first, "/p:WeaveStrict=true")
+    score.check("options changed: woven with them", score.wove("--strict") and HOOKED in (core / "bin/Core.dll").read_bytes())
+    write(first / "weave.toml", RULES.replace("method", "metod"))
+    score.run(first)
+    score.check("wrong rules: the message is MSBuild's, with file, line and column", score.status != 0
+                and score.has(r"weave\.toml\(5,\d+\): error WV0003: .*did you mean `method`"))
+    (first / "weave.toml").unlink()
+    score.run(first, "/p:WeaveEnabled=true")
+    score.check("no rules where they are asked for: told", score.status != 0 and score.has("put a weave.toml beside the project"))
+    write(first / "weave.toml", RULES)
+    score.run(first, "/p:WeaveProgram=/bin/false")
+    score.check("a program of another version: told", score.status != 0 and score.has(f"needs weave {version}, and /bin/false"))
+    score.run(first, f"/p:WeaveProgram={program}")
+    score.check("a program of one's own", score.status == 0 and score.wove(str(program)) and "their sum is 8" in score.app(first))
+    project = (core / "Core.csproj").read_text(encoding="utf-8")
+    write(core / "Core.csproj", project.replace(HOOKS.format(version=version), ""))
+    write(core / "Orders.cs", ORDERS % 2)
+    score.run(first)
+    score.check("no hook library: told", score.status != 0 and score.has("let Core reference the package Weave.Runtime"))
+    write(core / "Core.csproj", project)
+    score.run(first)
+    woven = score.status == 0 and HOOKED in (core / "bin/Core.dll").read_bytes()
+    score.run(first, "/p:WeaveEnabled=false")
+    score.check("switched off: the compiler's, without a compiler's run", woven and score.status == 0
+                and HOOKED not in (core / "bin/Core.dll").read_bytes() and not score.has("mcs.exe"))
+    score.run(first)
+    score.check("on again", score.status == 0 and "their sum is 16" in score.app(first) and HOOKED in (core / "bin/Core.dll").read_bytes())
+    score.run(first, "/t:Clean")
+    left = [p for p in (core / "obj").rglob("*") if p.is_file() and p.parts[-2] in ("weave", "woven", "unwoven")]
+    score.check("clean leaves nothing of ours", score.status == 0 and not left, str(left) if left else "")
+
+    second = WORK / PLACE / "elsewhere/second"
+    solution(second, made, version, key)
+    for folder in (second / "core", second / "app"):
+        for path in folder.iterdir():
+            path.chmod(0o444)
+    score.run(second, f"/p:BaseIntermediateOutputPath={WORK / 'objects elsewhere'}/", "/t:Core")
+    score.check("read-only sources, a folder for intermediate files elsewhere", score.status == 0
+                and not (second / "core/obj").exists() and HOOKED in (second / "core/bin/Core.dll").read_bytes())
+    debug = second / "core/Core.csproj"
+    debug.chmod(0o644)
+    write(debug, debug.read_text(encoding="utf-8").replace("<DebugSymbols>false", "<DebugType>full</DebugType><DebugSymbols>true"))
+    score.run(second)
+    score.check("Mono's own debugging information goes, since it does not fit", score.status == 0
+                and score.has("warning WV0106") and not (second / "core/bin/Core.dll.mdb").exists())
+    return score.score.finish("classic projects on xbuild")
+
+
+SDK = """<Project Sdk="Microsoft.NET.Sdk">
+  <PropertyGroup><TargetFramework>net{major}.0</TargetFramework><OutputType>{kind}</OutputType><Nullable>disable</Nullable>
+    <EnableDefaultCompileItems>true</EnableDefaultCompileItems>{properties}</PropertyGroup>
+  <ItemGroup><PackageReference Include="Weave.MSBuild" Version="{version}" />{items}</ItemGroup>
+</Project>
+"""
+TESTS = """<PackageReference Include="MSTest" Version="3.6.4" /><ProjectReference Include="../core/Core.csproj" />"""
+TEST = """using Microsoft.VisualStudio.TestTools.UnitTesting;
+namespace Shop { [TestClass] public class OrdersTest {
+    [TestMethod] public void Totals() { Assert.AreEqual(6, Orders.Total(4)); }
+} }
+"""
+SDK_MAIN = MAIN.replace("Dep.Doubles.Of(Orders.Total(2))", "Orders.Total(3)")
+
+
+class Sdk(builds.Builds):
+    def run(self, *arguments):
+        self.call(["dotnet", *arguments], NUGET_PACKAGES=str(WORK / "nuget packages"), DOTNET_CLI_UI_LANGUAGE="en", DOTNET_NOLOGO="1",
+                  WEAVE_TRACE=str(WORK / "sdk %p.wtrace"))
+        print(f"# dotnet {' '.join(str(a) for a in arguments)}: {self.status}", flush=True)
+
+
+def sdk(program, made, version, major):
+    score = Sdk()
+    folder = WORK / PLACE / "sdk"
+    source = made[0].parent
+    write(folder / "nuget.config", f'<configuration><packageSources><add key="weave" value="{source}" /></packageSources></configuration>\n')
+    write(folder / "weave.toml", RULES)
+    fill = {"version": version, "major": major}
+    write(folder / "core/Core.csproj", SDK.format(kind="Library", items="", properties="", **fill))
+    write(folder / "core/Orders.cs", ORDERS % 1)
+    write(folder / "app/App.csproj", SDK.format(kind="Exe", items='<ProjectReference Include="../core/Core.csproj" />', properties="", **fill))
+    write(folder / "app/Program.cs", SDK_MAIN)
+    write(folder / "tests/Tests.csproj", SDK.format(kind="Exe", items=TESTS, properties="<IsTestProject>true</IsTestProject>", **fill))
+    write(folder / "tests/OrdersTest.cs", TEST)
+    app, release = folder / "app/App.csproj", ["-c", "Release"]
+    dll = folder / f"app/bin/Release/net{major}.0/App.dll"
+    score.run("build", app, *release)
+    score.check("dotnet build weaves", score.status == 0 and HOOKED in dll.read_bytes())
+    score.run(dll)
+    score.check("what was built runs woven, with the hook library in deps.json", score.has("the sum is 9")
+                and "Weave.Runtime" in dll.with_suffix(".deps.json").read_text())
+    traces = list(WORK.glob("sdk *.wtrace"))
+    told = lib.run([program, "report", *traces], check=False).stdout
+    score.check("the run is traced", all(name in told for name in ("Shop.Program.Sum", "Shop.Orders.Total")))
+    before = dll.stat().st_mtime_ns
+    score.run("build", app, *release)
+    score.check("nothing changed: nothing is woven", score.status == 0 and dll.stat().st_mtime_ns == before)
+    score.run("publish", app, *release, "--no-build", "-o", WORK / "published")
+    score.check("dotnet publish without a build takes the woven one", score.status == 0
+                and (WORK / "published/App.dll").read_bytes() == dll.read_bytes() and (WORK / "published/Weave.Runtime.dll").exists())
+    score.run("test", folder / "tests/Tests.csproj", *release)
+    score.check("dotnet test", score.status == 0)
+    write(folder / "weave.toml", RULES.replace("method", "metod"))
+    score.run("build", app, *release)
+    score.check("wrong rules: the message is MSBuild's", score.status != 0 and score.has(r"weave\.toml\(5,\d+\): error WV0003: "))
+    return score.score.finish(f"projects of the SDK {major}")
+
+
+def sdk_major():
+    """The newest SDK on the PATH; none if there is none."""
+    if not shutil.which("dotnet"):
+        return None
+    listed = subprocess.run(["dotnet", "--list-sdks"], text=True, capture_output=True).stdout.split("\n")
+    found = [int(line.split(".")[0]) for line in listed if line[:1].isdigit()]
+    return max(found, default=None)
+
+
+def body():
+    for tool in ("xbuild", "mcs", "sn"):
+        if not shutil.which(tool):
+            raise lib.Missing(f"{tool} is not on the PATH: install Mono (mono-complete)")
+    # Where all classes' names would be translated, messages are, too.
+    os.environ["LC_ALL"] = "C.UTF-8"
+    program = lib.weave_binary()
+    lib.fresh(WORK)
+    made = packages.make_nuget(program, {packages.classifier(): program}, WORK / "packages")
+    version = packages.version(program)
+    status = classic(program, made, version)
+    major = sdk_major()
+    if major is None:
+        print("no .NET SDK on the PATH: dotnet build, test and publish are passed over")
+        return status
+    return sdk(program, made, version, major) or status
+
+
+if __name__ == "__main__":
+    lib.main(body)

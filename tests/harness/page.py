@@ -1,0 +1,242 @@
+#!/usr/bin/env python3
+"""`weave report --html`: the page of real traces, looked at and clicked in headless Chromium, and one of a million calls.
+
+    page.py [TRACE...]      by default the traces that sample.py and sample_dotnet.py left
+
+Pictures go to `.cache/work/page`.
+"""
+
+import json
+import pathlib
+import sys
+
+import browser as chromium
+from lib import WORK, Missing, Score, fresh, main, run, weave_binary
+from made_trace import deep_calls
+
+MANY = 1_200_000
+SHOWN = 1_000_000
+
+
+class Looked:
+    """A page in a browser: what it asked for and complained of is kept."""
+
+    def __init__(self, browser, file, fragment="", scheme="light"):
+        self.page = browser.new_page(viewport={"width": 1280, "height": 800}, color_scheme=scheme)
+        self.page.set_default_timeout(60_000)
+        self.errors, self.asked = [], []
+        self.page.on("pageerror", lambda e: self.errors.append(str(e)))
+        self.page.on("console", lambda m: self.errors.append(m.text) if m.type in ("error", "warning") else None)
+        self.page.on("request", lambda r: self.asked.append(r.url))
+        self.url = file.as_uri()
+        self.page.goto(self.url + fragment)
+        self.page.wait_for_selector("html[data-ready]")
+        self.ready = int(self.page.get_attribute("html", "data-ready"))
+
+    def tab(self, name):
+        self.page.click(f"[data-view={name}]")
+
+    def settle(self):
+        """Lets what was asked to be drawn be drawn."""
+        self.page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+    def drawn(self):
+        self.settle()
+        return int(self.page.locator("main .draw").first.get_attribute("data-drawn"))
+
+    def hash(self):
+        return dict(part.split("=", 1) for part in self.page.evaluate("location.hash").removeprefix("#").split("&") if part)
+
+    def search(self, words):
+        self.page.fill("#search", words)
+        self.page.press("#search", "Enter")
+        self.settle()
+
+    def rows(self):
+        return self.page.locator("main tbody tr").all_inner_texts()
+
+    def quiet(self):
+        """No complaint, and nothing asked for but the file itself."""
+        others = [u for u in self.asked if not u.startswith((self.url, "data:", "blob:"))]
+        return not self.errors and not others, str((self.errors + others)[:3])
+
+
+def everywhere(score, what, look, told):
+    """All views of the page of a trace, whose numbers `weave report --json` told."""
+    page = look.page
+    heaviest = max(told["methods"], key=lambda m: m["self_ns"])
+    score.check(f"{what}: the table has all methods, most own time first", len(look.rows()) == min(300, len(told["methods"])) + (len(told["methods"]) > 300) and heaviest["label"] in look.rows()[0], heaviest["label"])
+    page.screenshot(path=WORK / "page" / f"{what}-methods.png")
+    look.search(heaviest["label"])
+    fits = sum(heaviest["label"].lower() in m["label"].lower() for m in told["methods"])
+    score.check(f"{what}: the search takes rows", len(look.rows()) == fits, str(fits))
+    look.search("")
+    page.click("th:has-text('calls')")
+    most = max(told["methods"], key=lambda m: m["calls"])
+    score.check(f"{what}: a head sorts", most["label"] in look.rows()[0] and look.hash().get("sort") == "calls", look.rows()[0][:80])
+
+    look.tab("timeline")
+    box = page.locator("main canvas").bounding_box()
+    score.check(f"{what}: the timeline draws calls", look.drawn() > 0, f"{look.drawn()} boxes")
+    page.screenshot(path=WORK / "page" / f"{what}-timeline.png")
+    # The first track's first level is below the axis, the closed chart of what the process used, and the track's head.
+    used = any(t.get("metrics") for t in told["traces"])
+    first = 26 + 20 + 24 * used
+    for x in range(4, int(box["width"]), 9):
+        page.mouse.click(box["x"] + x, box["y"] + first + 8)
+        if page.locator("#picked").count():
+            break
+    picked = page.locator("#picked").inner_text() if page.locator("#picked").count() else ""
+    score.check(f"{what}: a click picks a call", any(picked == m["label"] for m in told["methods"]), picked)
+    page.keyboard.press("f")
+    page.keyboard.press("w")
+    page.keyboard.press("d")
+    look.settle()
+    before = look.hash()
+    score.check(f"{what}: keys zoom and pan", {"t0", "t1", "sel"} <= before.keys(), str(before))
+    again = Looked(page.context.browser, pathlib.Path(page.url.partition("#")[0].removeprefix("file://")), page.evaluate("location.hash"))
+    score.check(f"{what}: an address leads to what was seen", again.hash() == before and again.page.locator("#picked").inner_text() == picked, str(again.hash()))
+    again.page.close()
+    page.keyboard.press("0")
+    look.search(picked)
+    page.keyboard.press("n")
+    look.settle()
+    score.check(f"{what}: n goes to a call that the search takes", page.locator("#picked").inner_text() == picked and "call" in page.inner_text("#found"), page.inner_text("#found"))
+    look.search("")
+    wheel = look.hash().get("t0")
+    page.mouse.move(box["x"] + 600, box["y"] + 60)
+    page.keyboard.down("Control")
+    page.mouse.wheel(0, -300)
+    page.keyboard.up("Control")
+    look.settle()
+    score.check(f"{what}: the wheel zooms", look.hash().get("t0") != wheel, str(look.hash().get("t0")))
+    page.keyboard.press("0")
+    if used:
+        drawn = look.drawn()
+        page.mouse.click(box["x"] + 60, box["y"] + 26 + 10)
+        look.settle()
+        score.check(f"{what}: a click opens what the process used", look.hash().get("used") == "1" and look.drawn() <= drawn)
+        page.mouse.move(box["x"] + 300, box["y"] + 26 + 20 + 20)
+        page.screenshot(path=WORK / "page" / f"{what}-used.png")
+        page.mouse.click(box["x"] + 60, box["y"] + 26 + 10)
+    logical = sum(m.get("logical", {}).get("calls", 0) for m in told["methods"])
+    if logical:
+        page.keyboard.press("l")
+        score.check(f"{what}: the timeline by logical call", look.drawn() > 0 and look.hash()["by"] == "logical", f"{look.drawn()} boxes")
+        page.mouse.move(0, 0)
+        page.screenshot(path=WORK / "page" / f"{what}-logical.png")
+        for x in range(4, int(box["width"]), 9):
+            page.mouse.click(box["x"] + x, box["y"] + first + 4)
+            if page.locator("#picked").count():
+                break
+        words = page.locator("main .detail").inner_text()
+        score.check(f"{what}: a logical call tells its pieces", "piece" in words, words[:120].replace("\n", " "))
+        page.keyboard.press("l")
+    else:
+        score.check(f"{what}: there is no view of logical calls", page.locator("#by").is_disabled())
+
+    look.tab("tree")
+    lines = len(look.rows())
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowLeft")
+    closed = len(look.rows())
+    page.keyboard.press("ArrowRight")
+    score.check(f"{what}: keys open and close the tree", closed < lines == len(look.rows()), f"{closed} of {lines} lines")
+    look.search(heaviest["label"])
+    score.check(f"{what}: the search opens the tree", any(heaviest["label"] in line for line in look.rows()), page.inner_text("#found"))
+    page.screenshot(path=WORK / "page" / f"{what}-tree.png")
+    look.search("")
+
+    look.tab("flame")
+    boxes = look.drawn()
+    page.screenshot(path=WORK / "page" / f"{what}-icicle.png")
+    page.mouse.click(box["x"] + 5, box["y"] + 8)
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    score.check(f"{what}: a click and keys zoom the flame graph", 0 < look.drawn() <= boxes and "node" in look.hash(), f"{look.drawn()} of {boxes} boxes")
+    page.keyboard.press("Escape")
+    page.keyboard.press("i")
+    score.check(f"{what}: the icicle turns into a flame graph", look.drawn() == boxes and look.hash().get("style") == "flame", f"{look.drawn()} boxes")
+    look.search(heaviest["label"])
+    score.check(f"{what}: the search tells its share", page.inner_text("#found").endswith("%"), page.inner_text("#found"))
+    look.search("")
+    page.screenshot(path=WORK / "page" / f"{what}-flame.png")
+
+    look.tab("exceptions")
+    shown = page.locator(".exception").count()
+    score.check(f"{what}: the exceptions", shown == min(1000, len(told["exceptions"])), str(shown))
+    page.screenshot(path=WORK / "page" / f"{what}-exceptions.png")
+    page.keyboard.press("t")
+    dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    page.keyboard.press("t")
+    score.check(f"{what}: dark and light", dark != page.evaluate("getComputedStyle(document.body).backgroundColor"), dark)
+    page.keyboard.press("?")
+    score.check(f"{what}: the keys are told", page.locator("#help").is_visible())
+    page.keyboard.press("Escape")
+    page.keyboard.press("1")
+    score.check(f"{what}: numbers go to views", look.page.locator("[data-view=methods]").get_attribute("aria-selected") == "true")
+    score.check(f"{what}: no complaint, no network", *look.quiet())
+
+
+def compared(score, browser, folder, before, after):
+    file = folder / "compared.html"
+    run([weave_binary(), "report", after, "--compare", before, "--html", file])
+    look = Looked(browser, file, "#view=compare", "dark")
+    rows = look.rows()
+    told = json.loads(run([weave_binary(), "diff", before, after, "--format", "json"]).stdout)
+    most = max(told["methods"], key=lambda m: abs(m["self_change_ns"]))
+    score.check("the comparison has all methods, the largest change first", len(rows) == min(300, len(told["methods"])) and most["label"] in rows[0], rows[0])
+    score.check("the differential graph draws", look.drawn() > 0, f"{look.drawn()} boxes")
+    look.page.screenshot(path=WORK / "page" / "compared.png")
+    look.page.locator("main canvas").click(position={"x": 30, "y": 8})
+    score.check("a click zooms the differential graph", "dnode" in look.hash(), str(look.hash()))
+    score.check("the comparison: no complaint, no network", *look.quiet())
+
+
+def many(score, browser, folder):
+    trace, file = folder / "many.wtrace", folder / "many.html"
+    deep_calls(trace, MANY)
+    run([weave_binary(), "report", trace, "--html", file])
+    look = Looked(browser, file)
+    page = look.page
+    score.check(f"a page of {MANY} calls opens", look.ready < 30_000, f"{look.ready} ms, {file.stat().st_size / 1e6:.1f} MB")
+    words = page.inner_text("#reduced")
+    shown = int(words.split(" of ")[0].split()[-1].replace(",", ""))
+    score.check("it says what it leaves out", SHOWN * .5 < shown <= SHOWN and f"of {MANY:,} calls" in words, words)
+    look.tab("timeline")
+    drawn = look.drawn()
+    score.check("its timeline draws no more than there are pixels", 100 < drawn < 1300 * 12, f"{drawn} boxes")
+    page.screenshot(path=WORK / "page" / "many.png")
+    took = page.evaluate("""async () => {
+        const begun = performance.now(), key = k => document.dispatchEvent(new KeyboardEvent('keydown', { key: k, bubbles: true }));
+        for (let i = 0; i < 40; i++) { key(i < 30 ? 'w' : 'd'); await new Promise(requestAnimationFrame); }
+        return (performance.now() - begun) / 40;
+    }""")
+    score.check("it is zoomed and panned", took < 2_000 and "t0" in look.hash(), f"{took:.0f} ms a frame")
+    score.check("many calls: no complaint, no network", *look.quiet())
+
+
+def body():
+    driver = chromium.playwright()
+    left = sorted((WORK / "sample").glob("*/shop.wtrace"))
+    traces = [pathlib.Path(t).resolve() for t in sys.argv[1:]] or left
+    if not traces:
+        raise Missing("traces to show: run sample.py and sample_dotnet.py first, or name some")
+    score, folder = Score(), fresh(WORK / "page")
+    with driver as driver:
+        browser = chromium.start(driver)
+        for trace in traces:
+            name = f"{trace.parent.name}-{trace.stem}"
+            file = folder / f"{name}.html"
+            run([weave_binary(), "report", trace, "--html", file])
+            told = json.loads(run([weave_binary(), "report", trace, "--json"]).stdout)
+            everywhere(score, name, Looked(browser, file), told)
+        compared(score, browser, folder, traces[0], traces[-1])
+        many(score, browser, folder)
+        browser.close()
+    return score.finish("the page")
+
+
+if __name__ == "__main__":
+    main(body)

@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""Woven classes before the tools that instrument them again, and libraries' own test suites on woven code.
+
+    suites.py [--everyday | --full | --everything] [--only NAME]...
+
+Names: advice, commons_codec_binary, commons_codec, commons_collections, commons_io, commons_lang, kafka. `--everyday` (the default) runs
+the first two. `advice`: Byte Buddy puts its advice into every method of a woven library, as an agent would, and HotSpot
+verifies the result. The others are suites: everything on the class path is woven, JUnit and Mockito too, whose mocks are made
+by advice in the classes of the JDK and of the library. The same tests must pass, on each JDK, with `pack:all` and
+with the default pack. A test that differs is run again: what differs once
+is told, what differs twice is a fault.
+"""
+
+import os
+import xml.etree.ElementTree as xml
+
+import check_corpora
+import corpora
+from lib import fresh, judges, main, oldest_jdk, run, weave_binary
+from programs import PROGRAMS, class_path, environment
+
+JUNIT = "5.10.2"
+# Advice of the class that is instrumented later, not of the library: a version of its own.
+BYTE_BUDDY = "net.bytebuddy:byte-buddy:1.15.4"
+
+
+def advice(score, folder):
+    """Byte Buddy's advice in every method and constructor of a woven library: no class is refused that was not unwoven, and
+    HotSpot verifies what comes out."""
+    buddy, plain = corpora.maven([BYTE_BUDDY, "commons-io:commons-io:2.18.0"])
+    woven = folder / "woven.jar"
+    run([weave_binary(), "-q", "--rules", "pack:all", plain, woven])
+    home = oldest_jdk()
+    run([home / "bin" / "javac", "-cp", buddy, "-d", folder / "classes", PROGRAMS / "Advised.java"])
+    check_corpora.oracle_classes()
+    for how in ("COPIED", "KEPT"):
+        told = {}
+        for which, jar in (("plain", plain), ("woven", woven)):
+            command = [home / "bin" / "java", "-cp", class_path([folder / "classes", buddy]), "Advised", how, jar]
+            told[which] = run([*command, folder / f"{how}-{which}.jar"]).stdout.splitlines()
+        advised = int(told["woven"][-1].split()[1])
+        score.check(f"advice, arguments {how.lower()}: no class is refused", told["plain"] == told["woven"] and advised > 300, told["woven"][-1])
+        if told["plain"] != told["woven"]:
+            print(*told["woven"][:10], sep="\n")
+        for version, judge in sorted(judges().items()):
+            names = [f"{how}-woven.jar"]
+            failing, linked = check_corpora.link(judge, folder, names, False, [woven], folder)
+            score.check(f"advice, arguments {how.lower()}: JDK {version} verifies", not failing and linked >= advised, f"{linked} classes, {list(failing.items())[:3]}")
+
+
+def verdicts(home, jars, out, selected, env):
+    """What became of each test."""
+    run([home / "bin" / "java", "-Xmx2g", "-cp", class_path(sorted(jars.glob("*.jar"))), "org.junit.platform.console.ConsoleLauncher", "execute",
+         "--details=none", "--disable-banner", "--reports-dir", fresh(out), *selected], check=False, env=env, cwd=out)
+    found = {}
+    for report in out.glob("TEST-*.xml"):
+        for case in xml.parse(report).getroot().iter("testcase"):
+            found[case.get("classname"), case.get("name")] = next((c.tag for c in case if c.tag in ("failure", "error", "skipped")), "passed")
+    return found
+
+
+def suite(score, folder, name, coordinates, packages, at_least):
+    """The tests of some packages, unwoven and woven, on each JDK and with both packs."""
+    common = [f"org.junit.jupiter:junit-jupiter:{JUNIT}", "org.junit.platform:junit-platform-console:1.10.2",
+              "org.mockito:mockito-core:5.14.2", "org.mockito:mockito-junit-jupiter:5.14.2"]
+    plain = corpora.resolved(name, [*coordinates, *common], JUNIT)
+    packs = ("all", "default")
+    for pack in packs:
+        run([weave_binary(), "-q", "--rules", f"pack:{pack}", plain, folder / pack])
+    every = [part for p in packages for part in ("--select-package", p)]
+    off = environment("off")
+    for version, home in sorted(judges().items()):
+        before = verdicts(home, plain, folder / "reports", every, dict(os.environ))
+        passed = sum(v == "passed" for v in before.values())
+        for pack in packs:
+            after = verdicts(home, folder / pack, folder / "reports", every, off)
+            differ = {k for k in before if before[k] != after.get(k)}
+            again = [part for c in sorted({k[0] for k in differ}) for part in ("--select-class", c)]
+            if again:
+                one = verdicts(home, plain, folder / "reports", again, dict(os.environ))
+                two = verdicts(home, folder / pack, folder / "reports", again, off)
+                twice = {k: (one.get(k), two.get(k)) for k in differ if one.get(k) != two.get(k)}
+            else:
+                twice = {}
+            score.check(
+                f"{name} on {version}, pack:{pack}: the same tests pass", not twice and passed >= at_least,
+                f"{passed} of {len(before)} pass; {len(differ)} differed once, twice: {dict(list(twice.items())[:5])}",
+            )
+
+
+def commons_io(score, folder):
+    """commons-io, whose tests use Mockito."""
+    suite(score, folder, "commons-io",
+          ["commons-io:commons-io:2.18.0", "commons-io:commons-io:2.18.0:tests", "org.apache.commons:commons-lang3:3.17.0",
+           "com.google.jimfs:jimfs:1.3.0", "org.junit-pioneer:junit-pioneer:1.9.1", "commons-codec:commons-codec:1.17.1"],
+          ["org.apache.commons.io.input", "org.apache.commons.io.output", "org.apache.commons.io.function"], 2000)
+
+
+def kafka(score, folder):
+    """Kafka's clients, whose tests use Mockito."""
+    suite(score, folder, "kafka-clients",
+          ["org.apache.kafka:kafka-clients:3.9.0", "org.apache.kafka:kafka-clients:3.9.0:test", "org.hamcrest:hamcrest:2.2",
+           "com.fasterxml.jackson.core:jackson-databind:2.16.2", "com.fasterxml.jackson.datatype:jackson-datatype-jdk8:2.16.2",
+           "org.bitbucket.b_c:jose4j:0.9.4", "org.bouncycastle:bcpkix-jdk18on:1.78.1", "org.slf4j:slf4j-nop:1.7.36"],
+          ["org.apache.kafka.clients.producer.internals", "org.apache.kafka.common.metrics", "org.apache.kafka.common.record"], 500)
+
+
+def commons_lang(score, folder):
+    """commons-lang3: reflection, whose tests look at their own classes. Its builders' tests leave something behind in a process."""
+    suite(score, folder, "commons-lang3",
+          ["org.apache.commons:commons-lang3:3.17.0", "org.apache.commons:commons-lang3:3.17.0:tests", "org.easymock:easymock:5.4.0",
+           "org.hamcrest:hamcrest:2.2", "org.junit-pioneer:junit-pioneer:1.9.1", "org.apache.commons:commons-text:1.12.0"],
+          [f"org.apache.commons.lang3.{p}" for p in ("event", "exception", "function", "math", "mutable", "reflect", "stream", "text", "tuple")], 1000)
+
+
+def commons_collections(score, folder):
+    """commons-collections4: deep hierarchies of generic classes, and their serial forms."""
+    suite(score, folder, "commons-collections4",
+          ["org.apache.commons:commons-collections4:4.5.0", "org.apache.commons:commons-collections4:4.5.0:tests", "org.easymock:easymock:5.4.0",
+           "org.hamcrest:hamcrest:2.2", "org.apache.commons:commons-lang3:3.17.0", "commons-codec:commons-codec:1.17.1"],
+          [f"org.apache.commons.collections4.{p}" for p in ("bag", "bidimap", "functors", "iterators", "list", "multimap", "set", "trie")], 2500)
+
+
+CODEC = ["commons-codec:commons-codec:1.17.1", "commons-codec:commons-codec:1.17.1:tests", "org.hamcrest:hamcrest:2.2",
+         "org.apache.commons:commons-lang3:3.17.0", "commons-io:commons-io:2.18.0"]
+
+
+def commons_codec(score, folder):
+    """commons-codec: loops over bytes and characters."""
+    suite(score, folder, "commons-codec", CODEC, ["org.apache.commons.codec"], 1000)
+
+
+def commons_codec_binary(score, folder):
+    """The part of it that takes seconds."""
+    suite(score, folder, "commons-codec", CODEC, ["org.apache.commons.codec.binary", "org.apache.commons.codec.net"], 700)
+
+
+EVERY = {f.__name__: f for f in (advice, commons_codec_binary, commons_codec, commons_collections, commons_io, commons_lang, kafka)}
+SLOW = {"commons_codec", "commons_collections", "commons_io", "commons_lang", "kafka"}
+
+
+if __name__ == "__main__":
+    main(lambda: corpora.run_chosen(__doc__, EVERY, SLOW, "suites"))

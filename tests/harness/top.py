@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""`weave top` in a real terminal (tmux): what it shows of a program that runs, and what its keys do."""
+
+import json
+import os
+import subprocess
+import time
+
+from lib import WORK, Missing, Score, fresh, main, run, weave_binary
+from otlp import PATIENCE, compiled, until
+
+WIDTH, HEIGHT = 130, 30
+# Two methods of which one calls the other; a phase goes on until the next is asked for.
+BUSY = """
+import weave.runtime.Hooks;
+public class Busy {
+    static volatile boolean stop;
+    public static void main(String[] a) throws Exception {
+        Thread waiting = new Thread(() -> {
+            Hooks.enter(3);
+            while (!stop) try { Thread.sleep(20); } catch (InterruptedException e) { return; }
+            Hooks.exit(3);
+        }, "waiting-one");
+        waiting.start();
+        Thread working = new Thread(() -> {
+            while (!stop) {
+                Hooks.enter(1);
+                for (int i = 0; i < 5; i++) { Hooks.enter(2); Hooks.exit(2); }
+                try { Thread.sleep(1); } catch (InterruptedException e) { return; }
+                Hooks.error(new IllegalStateException("no"), 1);
+            }
+        }, "working-one");
+        working.start();
+        System.out.println("running");
+        System.in.read();
+        stop = true;
+        working.join();
+        waiting.join();
+    }
+}"""
+
+
+class Terminal:
+    """tmux with a server of its own."""
+
+    def __init__(self, folder, command):
+        self.socket, self.status = folder / "tmux", folder / "status"
+        line = " ".join(f"'{part}'" for part in map(str, command))
+        self.tmux("-f", "/dev/null", "new-session", "-d", "-x", WIDTH, "-y", HEIGHT, f"{line}; echo $? > '{self.status}'; sleep 1000")
+
+    def tmux(self, *words, check=True):
+        environment = {k: v for k, v in os.environ.items() if k != "TMUX"} | {"LC_ALL": "C.UTF-8", "TERM": "xterm"}
+        try:
+            return run(["tmux", "-S", self.socket, *words], check=check, env=environment)
+        except FileNotFoundError:
+            raise Missing("tmux (tests/setup.sh installs it)") from None
+
+    def screen(self):
+        return self.tmux("capture-pane", "-p").stdout.splitlines()
+
+    def keys(self, *keys):
+        self.tmux("send-keys", *keys)
+
+    def until(self, condition):
+        """Waits until the screen is as it should be; answers it, or the last one."""
+        screen = []
+        for _ in range(PATIENCE * 5):
+            screen = self.screen()
+            if condition(screen):
+                return True, screen
+            if self.status.exists():
+                break
+            time.sleep(0.2)
+        return False, screen
+
+    def close(self):
+        self.tmux("kill-server", check=False)
+
+
+def line_of(screen, text):
+    return next((number for number, line in enumerate(screen) if text in line), None)
+
+
+def before(screen, one, other):
+    places = line_of(screen, one), line_of(screen, other)
+    return None not in places and places[0] < places[1]
+
+
+def number(screen, text, column):
+    """A number of a row, by its column."""
+    row = line_of(screen, text)
+    words = screen[row].replace("%", "").replace(",", "").split() if row is not None else []
+    return float(words[column]) if len(words) > column else 0.0
+
+
+def body():
+    score, folder = Score(), fresh(WORK / "top")
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("WEAVE_TRACE")}
+    environment["WEAVE_TRACE"] = str(folder / "t.wtrace")
+    program = subprocess.Popen(compiled(folder, "Busy", BUSY), env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    program.stdout.readline()
+    trace = folder / "t.wtrace"
+    until("the trace", lambda: trace.exists() and trace.read_bytes()[:6] == b"WTRACE")
+    terminal = Terminal(folder, [weave_binary(), "top", program.pid, "--delay", "500ms"])
+    try:
+        def shows(name, condition):
+            good, screen = terminal.until(condition)
+            return score.check(name, good, "" if good else "\n" + "\n".join(screen))
+
+        one, two, three = "[0x00000001]", "[0x00000002]", "[0x00000003]"
+        shows("methods and their rates", lambda s: number(s, two, 2) > 0 and number(s, one, 3) > 0 and number(s, one, 4) > 0)
+        shows("the head", lambda s: "running" in s[0] and f"pid {program.pid}" in s[0] and "calls/s" in s[1])
+        shows("by own time the caller is first", lambda s: before(s, one, two))
+        shows("a call that is open", lambda s: line_of(s, three) is not None)
+        terminal.keys("c")
+        shows("by calls the called one is first", lambda s: before(s, two, one))
+        terminal.keys("r")
+        shows("the other way round", lambda s: before(s, one, two))
+        terminal.keys("r", "/")
+        terminal.keys("0001")
+        shows("a filter", lambda s: line_of(s, one) is not None and line_of(s, two) is None and "filter: 0001" in s[-1])
+        terminal.keys("Enter", "Escape")
+        shows("no filter", lambda s: line_of(s, two) is not None)
+        terminal.keys("2", "n")
+        shows("threads", lambda s: before(s, "waiting-one", "working-one"))
+        terminal.keys("Home")
+        shows("the stack of a thread", lambda s: line_of(s, "stack of waiting-one") is not None and three in s[line_of(s, "stack of waiting-one") + 1])
+        terminal.keys("?")
+        shows("help", lambda s: line_of(s, "Ctrl-C") is not None)
+        terminal.keys("?", "1")
+        shows("methods again", lambda s: line_of(s, two) is not None)
+        score.check("the program runs on", program.poll() is None)
+        program.stdin.write("\n")
+        program.stdin.close()
+        score.check("the program ends", program.wait(PATIENCE) == 0)
+        shows("it says that the program has ended", lambda s: "ended" in s[0])
+        terminal.keys("q")
+        good = any(terminal.status.exists() and terminal.status.read_text() or time.sleep(0.2) for _ in range(PATIENCE * 5))
+        score.check("q quits", good and terminal.status.read_text().strip() == "0")
+        done = run([weave_binary(), "top", folder / "t.wtrace"], check=False, stdin=subprocess.DEVNULL)
+        score.check("without a terminal it says so", done.returncode == 1 and "needs a terminal" in done.stderr, done.stderr.strip())
+        report = json.loads(run([weave_binary(), "report", folder / "t.wtrace", "--json"]).stdout)
+        score.check("nothing is lost of the trace", report["traces"][0]["lost_records"] == 0 and report["traces"][0]["records"] > 0)
+    finally:
+        terminal.close()
+        program.kill()
+    return score.finish("top")
+
+
+if __name__ == "__main__":
+    main(body)

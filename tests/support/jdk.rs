@@ -1,0 +1,12 @@
+//! The JDK that the tests run.
+
+use std::path::Path;
+use std::process::Command;
+
+/// A tool of the JDK in `JAVA_HOME`, or else of the one on the `PATH`.
+pub fn jdk(name: &str) -> Command {
+    Command::new(match std::env::var_os("JAVA_HOME") {
+        Some(home) => Path::new(&home).join("bin").join(name).into_os_string(),
+        None => name.into(),
+    })
+}
