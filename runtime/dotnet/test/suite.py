@@ -189,7 +189,8 @@ def test_block_alone(folder):
     began = time.monotonic()
     finish(folder, "Many", WEAVE_TRACE_LIMIT="512k", WEAVE_TRACE_POLICY="block", WEAVE_TRACE_BLOCK=700)
     took = time.monotonic() - began
-    assert 0.7 <= took < 8, f"waited once: {took}"
+    # Once a chunk would be 40 s and more.
+    assert 0.7 <= took < 30, f"waited once: {took}"
     t = reader.Trace(folder / "t.wtrace")
     equal(MANY, t.events() + t.lost, "recorded and lost")
     assert t.lost > 0 and t.policy == 2
@@ -210,7 +211,7 @@ def test_block_consumed(folder):
     path = folder / "t.wtrace"
     process = start(folder, "Many", WEAVE_TRACE_LIMIT="512k", WEAVE_TRACE_POLICY="block", WEAVE_TRACE_BLOCK=20000)
     copies, began = [], time.monotonic()
-    while process.poll() is None and time.monotonic() - began < 60:
+    while process.poll() is None and time.monotonic() - began < 120:
         time.sleep(0.002)
         if not path.exists() or path.stat().st_size < 512 << 10:
             continue
@@ -220,7 +221,7 @@ def test_block_consumed(folder):
                 if copy[:8] == b"WCHK\1\0\0\0" and ends(copy):
                     copies.append(copy)
                     shared[at : at + 4] = b"WFRE"
-    out, err = process.communicate(timeout=5)
+    out, err = process.communicate(timeout=60)
     assert process.returncode == 0, out + err
     t = reader.Trace(path)
     equal(0, t.lost, "lost")

@@ -254,7 +254,7 @@ mod tests {
         for pattern in ["**a*a*b.c", "**a*b.a*c", "**a*b**a*b.c", "**.*a*b.*c"] {
             assert!(!glob(pattern, false).matches(text.as_bytes()));
         }
-        assert!(start.elapsed().as_secs() < 5);
+        assert!(start.elapsed().as_secs() < 30);
     }
 
     proptest! {
