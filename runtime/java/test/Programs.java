@@ -190,7 +190,8 @@ public final class Programs {
             int length = Integer.getInteger("test.length", 0);
             file.setLength(length);
             for (AtomicLong done : rounds) {
-                for (long end = done.get() + 100; done.get() < end;) {
+                // A thread whose fault came behind its `catch` goes on no more.
+                for (long end = done.get() + 100; done.get() < end && escaped.get() == null;) {
                     Thread.sleep(1);
                     if (file.length() > length) {
                         file.setLength(length); // it was about to grow
