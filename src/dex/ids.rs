@@ -61,8 +61,7 @@ pub(crate) struct Ids {
     /// New string indices.
     pub types: Inserted<u32>,
     pub protos: Inserted<NewProto>,
-    /// Class, proto, name.
-    pub methods: Inserted<(u32, u32, u32)>,
+    pub methods: Inserted<NewMethod>,
     pub class: Option<NewClass>,
 }
 
@@ -86,6 +85,9 @@ impl Ids {
         }
     }
 }
+
+/// Class, proto, name.
+type NewMethod = (u32, u32, u32);
 
 /// The new indices of a table's `count` rows.
 fn shifted<T>(count: usize, inserted: &[(u32, T)]) -> Vec<u32> {
@@ -185,21 +187,14 @@ pub(crate) fn add(
         file.strings.len(),
         texts,
         |a, b| compare_strings(a, b),
-        |text| {
-            search(file.strings.len(), |i| {
-                Ok(compare_strings(file.string(i)?, text))
-            })
-        },
+        |text| find_string(file, text),
     )?;
 
     let names: Vec<u32> = (wanted.iter().flat_map(types_of))
         .map(|descriptor| strings.index(&descriptor))
         .collect::<Result<_>>()?;
-    let types = Table::add(file.types.len(), names, u32::cmp, |name| {
-        search(file.types.len(), |i| {
-            let row = u32_at(&file.types[i as usize], 0);
-            Ok(new_index(&strings.remap, row, file.start)?.cmp(name))
-        })
+    let types = Table::add(file.types.len(), names, u32::cmp, |&name| {
+        find_type(file, &strings.remap, name)
     })?;
     let ty = |descriptor| types.index(&strings.index(descriptor)?);
 
@@ -220,18 +215,9 @@ pub(crate) fn add(
 
     let rows = (wanted.iter().zip(&rows))
         .map(|(w, proto)| Ok((ty(&w.class)?, protos.index(proto)?, strings.index(&w.name)?)));
-    let rows: Vec<(u32, u32, u32)> = rows.collect::<Result<_>>()?;
-    let order = |a: &(u32, u32, u32), b: &(u32, u32, u32)| (a.0, a.2, a.1).cmp(&(b.0, b.2, b.1));
-    let methods = Table::add(file.methods.len(), rows.iter().copied(), order, |row| {
-        search(file.methods.len(), |i| {
-            let (class, proto, name) = file.method(i)?;
-            let old = (
-                new_index(&types.remap, class, file.start)?,
-                new_index(&protos.remap, proto, file.start)?,
-                new_index(&strings.remap, name, file.start)?,
-            );
-            Ok(order(&old, row))
-        })
+    let rows: Vec<NewMethod> = rows.collect::<Result<_>>()?;
+    let methods = Table::add(file.methods.len(), rows.iter().copied(), by_name, |row| {
+        find_method(file, [&types.remap, &protos.remap, &strings.remap], row)
     })?;
     // `type_ids` and `proto_ids` are limited by the header, `method_ids` by what an invoke can name.
     if types.len() > 0xffff || protos.len() > 0xffff || methods.len() > 0x1_0000 {
@@ -289,6 +275,42 @@ fn shorty(wanted: &Wanted<'_>) -> Vec<u8> {
         .chain(wanted.parameters)
         .map(letter)
         .collect()
+}
+
+/// The order of `method_ids`: by class, name and proto.
+fn by_name(a: &NewMethod, b: &NewMethod) -> Ordering {
+    (a.0, a.2, a.1).cmp(&(b.0, b.2, b.1))
+}
+
+fn find_string(file: &File<'_>, text: &[u8]) -> Result<Place> {
+    search(file.strings.len(), |i| {
+        Ok(compare_strings(file.string(i)?, text))
+    })
+}
+
+/// Finds a type by the new index of its descriptor, given the new indices of strings.
+fn find_type(file: &File<'_>, strings: &[u32], name: u32) -> Result<Place> {
+    search(file.types.len(), |i| {
+        let row = u32_at(&file.types[i as usize], 0);
+        Ok(new_index(strings, row, file.start)?.cmp(&name))
+    })
+}
+
+/// Finds a method, given the new indices of types, protos and strings.
+fn find_method(
+    file: &File<'_>,
+    [types, protos, strings]: [&[u32]; 3],
+    wanted: &NewMethod,
+) -> Result<Place> {
+    search(file.methods.len(), |i| {
+        let (class, proto, name) = file.method(i)?;
+        let old = (
+            new_index(types, class, file.start)?,
+            new_index(protos, proto, file.start)?,
+            new_index(strings, name, file.start)?,
+        );
+        Ok(by_name(&old, wanted))
+    })
 }
 
 /// Finds a proto in the old table, given the new indices of types.

@@ -741,7 +741,7 @@ public final class Suite {
                 Files.delete(folder.resolve("t.wtrace"));
                 // A thread that the system took off its processor between writing a word and reading it again finds the page
                 // gone in the reading, whose result HotSpot makes up: it may be right, and the fault comes later.
-            } while (r.err.contains("InternalError") && ++escaped < 3);
+            } while (r.err.contains("InternalError") && ++escaped < 8);
             check(r.err.startsWith("weave: the trace cannot grow: ") && r.err.lines().count() == 1, "cut to " + length + ": " + r.err);
         }
     }

@@ -147,25 +147,11 @@ pub(crate) fn write<'a>(
     let mut parts = edits.parts;
     let Rest { occupied, tokens } = edits.rest;
 
-    // Addresses.
-    let (_, _, end) = sections::bounds(image)?;
-    let large = metadata.pieces.len() + resources.len();
-    check_size(end, large, &parts, &debug_edits)?;
-    let sizes = [metadata.pieces.len() as u32, resources.len() as u32];
-    let mut space = Space::new(occupied.holes.clone(), occupied.closed.clone(), end as u32);
-    let places = Places {
-        metadata: space.large(sizes[0], 8),
-        resources: space.large(sizes[1], RESOURCE_ALIGNMENT),
-        signature: signature_place(image, key, &mut space),
-        debug: debug_places(image, &debug_edits, &mut space),
-    };
-    for body in parts.iter_mut().flat_map(|part| &mut part.list) {
-        body.at = space.small(body.len, 4);
-    }
+    let sizes = [metadata.pieces.len(), resources.len()];
+    let (places, space) = place(image, &occupied, sizes, &mut parts, &debug_edits, key)?;
     let bodies = parts.iter().flat_map(|part| &part.list);
     metadata.set_rvas(bodies.map(|body| (body.method, body.at)));
 
-    // Offsets in the file.
     let sections = Sections::new(image, &space)?;
     let mut draft = Draft::new(image, &sections)?;
     for (rva, value) in tokens {
@@ -175,7 +161,12 @@ pub(crate) fn write<'a>(
     let mvid = metadata.mvid;
     let metadata_at = draft.put_pieces(places.metadata, metadata.pieces)?;
     draft.put_pieces(places.resources, resources)?;
-    put_cli_header(&places, sizes, draft.cli, &mut draft.patches);
+    put_cli_header(
+        &places,
+        sizes.map(|size| size as u32),
+        draft.cli,
+        &mut draft.patches,
+    );
     put_debug_directory(image, &sections, &places, &debug_edits, &mut draft.patches)?;
     for ((_, rva), edit) in places.debug.iter().zip(debug_edits) {
         draft.put(*rva, edit.data)?;
@@ -184,13 +175,7 @@ pub(crate) fn write<'a>(
         draft.drop_native();
     }
     draft.drop_certificate();
-    let signature = match key {
-        Some(key) => Some(draft.make_room_to_sign(places.signature, key)?),
-        None => {
-            draft.drop_signature()?;
-            None
-        }
-    };
+    let signature = draft.sign(places.signature, key)?;
     if image.assembly_name().is_none() {
         draft.warnings.push(Warning::Netmodule);
     }
@@ -220,6 +205,30 @@ pub(crate) fn write<'a>(
         pdb,
         warnings: draft.warnings,
     })
+}
+
+/// Finds the addresses of the new parts and bodies; `sizes` are those of metadata and resources.
+fn place(
+    image: &Image<'_>,
+    occupied: &Occupied,
+    sizes: [usize; 2],
+    parts: &mut [Bodies],
+    debug: &[DebugEdit],
+    key: Option<&StrongNameKey>,
+) -> Result<(Places, Space)> {
+    let (_, _, end) = sections::bounds(image)?;
+    check_size(end, sizes[0] + sizes[1], parts, debug)?;
+    let mut space = Space::new(occupied.holes.clone(), occupied.closed.clone(), end as u32);
+    let places = Places {
+        metadata: space.large(sizes[0] as u32, 8),
+        resources: space.large(sizes[1] as u32, RESOURCE_ALIGNMENT),
+        signature: signature_place(image, key, &mut space),
+        debug: debug_places(image, debug, &mut space),
+    };
+    for body in parts.iter_mut().flat_map(|part| &mut part.list) {
+        body.at = space.small(body.len, 4);
+    }
+    Ok((places, space))
 }
 
 /// Refuses an image that would be too large, so that addresses do not overflow: `end` is the old one's size, `large` that of
@@ -324,6 +333,21 @@ impl<'d, 'a> Draft<'d, 'a> {
                 self.warnings.push(Warning::AuthenticodeRemoved);
             }
             self.headers[at..at + 8].fill(0);
+        }
+    }
+
+    /// Makes room for the strong name's signature at an address, or drops the one that is there.
+    fn sign<'k>(
+        &mut self,
+        rva: u32,
+        key: Option<&'k StrongNameKey>,
+    ) -> Result<Option<(Range<usize>, &'k StrongNameKey)>> {
+        match key {
+            Some(key) => Ok(Some(self.make_room_to_sign(rva, key)?)),
+            None => {
+                self.drop_signature()?;
+                Ok(None)
+            }
         }
     }
 

@@ -171,9 +171,24 @@ impl View<'_> {
 
     /// The report with these rows of the table.
     pub(super) fn document(&self, rows: &[usize], failed: &[Error]) -> impl Serialize + '_ {
-        let analysis = &self.analysis;
-        let label = |i: u32| self.labels[i as usize].as_str();
-        let traces = (analysis.processes.iter())
+        Report {
+            version: VERSION,
+            traces: self.json_traces(),
+            unreadable: failed.iter().map(Error::to_string).collect(),
+            methods: rows.iter().map(|&row| self.json_method(row)).collect(),
+            threads: self.json_threads(),
+            exceptions: self.json_exceptions(),
+            unlisted_exceptions: self.analysis.further_exceptions,
+            tree: self.args.tree.then(|| self.json_nodes()),
+        }
+    }
+
+    fn label(&self, method: u32) -> &str {
+        &self.labels[method as usize]
+    }
+
+    fn json_traces(&self) -> Vec<Trace<'_>> {
+        (self.analysis.processes.iter())
             .map(|p| Trace {
                 file: &p.file,
                 command: &p.header.command,
@@ -191,39 +206,44 @@ impl View<'_> {
                 notes: p.notes.lines(),
                 metrics: p.metrics.iter().map(metric).collect(),
             })
-            .collect();
-        let methods = (rows.iter())
-            .map(|&i| {
-                let (s, symbol) = (&analysis.stats[i], analysis.methods.rows()[i].symbol());
-                Method {
-                    label: label(i as u32),
-                    type_name: symbol.map(|s| &*s.type_name),
-                    method: symbol.map(|s| &*s.method),
-                    descriptor: symbol.map(|s| &*s.descriptor),
-                    artifact: symbol.map(|s| &*s.artifact).filter(|s| !s.is_empty()),
-                    source: symbol.map(|s| &*s.file).filter(|s| !s.is_empty()),
-                    line: symbol.map(|s| s.line).filter(|&line| line != 0),
-                    calls: s.calls,
-                    running: s.running,
-                    errors: s.errors,
-                    self_ns: s.own,
-                    total_ns: s.total,
-                    min_ns: s.min,
-                    p50_ns: s.quantile(0.5),
-                    p90_ns: s.quantile(0.9),
-                    p99_ns: s.quantile(0.99),
-                    max_ns: s.max,
-                    logical: (s.logical.calls > 0).then_some(Logical {
-                        calls: s.logical.calls,
-                        pieces: s.logical.pieces,
-                        active_ns: s.logical.active,
-                        waiting_ns: s.logical.waiting,
-                        open: s.logical.open,
-                    }),
-                }
-            })
-            .collect();
-        let threads = (analysis.threads.iter())
+            .collect()
+    }
+
+    fn json_method(&self, i: usize) -> Method<'_> {
+        let (s, symbol) = (
+            &self.analysis.stats[i],
+            self.analysis.methods.rows()[i].symbol(),
+        );
+        Method {
+            label: self.label(i as u32),
+            type_name: symbol.map(|s| &*s.type_name),
+            method: symbol.map(|s| &*s.method),
+            descriptor: symbol.map(|s| &*s.descriptor),
+            artifact: symbol.map(|s| &*s.artifact).filter(|s| !s.is_empty()),
+            source: symbol.map(|s| &*s.file).filter(|s| !s.is_empty()),
+            line: symbol.map(|s| s.line).filter(|&line| line != 0),
+            calls: s.calls,
+            running: s.running,
+            errors: s.errors,
+            self_ns: s.own,
+            total_ns: s.total,
+            min_ns: s.min,
+            p50_ns: s.quantile(0.5),
+            p90_ns: s.quantile(0.9),
+            p99_ns: s.quantile(0.99),
+            max_ns: s.max,
+            logical: (s.logical.calls > 0).then_some(Logical {
+                calls: s.logical.calls,
+                pieces: s.logical.pieces,
+                active_ns: s.logical.active,
+                waiting_ns: s.logical.waiting,
+                open: s.logical.open,
+            }),
+        }
+    }
+
+    fn json_threads(&self) -> Vec<Thread<'_>> {
+        (self.analysis.threads.iter())
             .map(|t| Thread {
                 trace: t.process,
                 number: t.number,
@@ -238,8 +258,11 @@ impl View<'_> {
                 lost_records: t.tally.lost,
                 missing_segments: t.missing,
             })
-            .collect();
-        let exceptions = (analysis.exceptions.iter())
+            .collect()
+    }
+
+    fn json_exceptions(&self) -> Vec<Exception<'_>> {
+        (self.analysis.exceptions.iter())
             .map(|e| Exception {
                 type_name: &e.type_name,
                 message: &e.message,
@@ -247,40 +270,31 @@ impl View<'_> {
                 paths: (e.paths.iter())
                     .map(|(path, n)| Path {
                         count: *n,
-                        thrown_in: label(path.thrown),
-                        left: label(path.left),
-                        caught_in: path.caught.map(label),
+                        thrown_in: self.label(path.thrown),
+                        left: self.label(path.left),
+                        caught_in: path.caught.map(|method| self.label(method)),
                     })
                     .collect(),
             })
-            .collect();
+            .collect()
+    }
+
+    fn json_nodes(&self) -> Vec<Node<'_>> {
         let visible = self.visible();
-        let tree = self.args.tree.then(|| {
-            (0u32..)
-                .zip(analysis.tree.nodes())
-                .filter(|&(id, _)| visible[id as usize])
-                .map(|(id, n)| Node {
-                    id,
-                    parent: n.parent,
-                    label: label(n.method),
-                    calls: n.calls,
-                    resumed: n.resumed,
-                    running: n.running,
-                    errors: n.errors,
-                    self_ns: n.own,
-                    total_ns: n.total,
-                })
-                .collect()
-        });
-        Report {
-            version: VERSION,
-            traces,
-            unreadable: failed.iter().map(Error::to_string).collect(),
-            methods,
-            threads,
-            exceptions,
-            unlisted_exceptions: analysis.further_exceptions,
-            tree,
-        }
+        (0u32..)
+            .zip(self.analysis.tree.nodes())
+            .filter(|&(id, _)| visible[id as usize])
+            .map(|(id, n)| Node {
+                id,
+                parent: n.parent,
+                label: self.label(n.method),
+                calls: n.calls,
+                resumed: n.resumed,
+                running: n.running,
+                errors: n.errors,
+                self_ns: n.own,
+                total_ns: n.total,
+            })
+            .collect()
     }
 }

@@ -3,6 +3,7 @@
 use super::View;
 use crate::cli::columns::{Cell, Columns, cut_method};
 use crate::cli::terminal::{BAD, DIM, HOT, Screen};
+use crate::trace::tree::Node;
 use crate::trace::units::{count, counted, duration, percent, share};
 use std::io::{self, Write};
 
@@ -83,34 +84,8 @@ impl View<'_> {
                 (_, true) => ("└─ ", "   "),
                 (_, false) => ("├─ ", "│  "),
             };
-            let mut text = format!("{}{branch}", top.prefix);
-            let room = self.screen.width.map(|w| {
-                let columns = if errors { 52 } else { 44 };
-                w.saturating_sub(columns + text.chars().count()).max(24)
-            });
-            let label = &self.labels[node.method as usize];
-            text.push_str(&room.map_or(label.clone(), |room| cut_method(label, room)));
-            if node.resumed > 0 {
-                text.push_str(&format!("  (resumed {} ×)", count(node.resumed)));
-            }
-            if node.running > 0 {
-                text.push_str("  (still running)");
-            }
-            let hot = share(node.total, whole) >= 50.0;
-            let total = percent(node.total, whole);
-            let mut cells: Vec<Cell> = vec![
-                duration(node.total).into(),
-                if hot {
-                    Cell::styled(total, HOT)
-                } else {
-                    total.into()
-                },
-                duration(node.own).into(),
-                count(node.calls).into(),
-            ];
-            let style = if node.errors > 0 { BAD } else { DIM };
-            cells.extend(errors.then(|| Cell::styled(count(node.errors), style)));
-            columns.row(cells, text);
+            let text = format!("{}{branch}", top.prefix);
+            self.put_node(&mut columns, node, text, errors);
             let prefix = format!("{}{below}", top.prefix);
             stack.push(level(Some(i), prefix));
         }
@@ -128,5 +103,37 @@ impl View<'_> {
             )?;
         }
         Ok(())
+    }
+
+    /// The row of a node; `text` is the branch that leads to it.
+    fn put_node(&self, columns: &mut Columns, node: &Node, mut text: String, errors: bool) {
+        let whole = self.analysis.tree.total();
+        let room = self.screen.width.map(|w| {
+            let columns = if errors { 52 } else { 44 };
+            w.saturating_sub(columns + text.chars().count()).max(24)
+        });
+        let label = &self.labels[node.method as usize];
+        text.push_str(&room.map_or(label.clone(), |room| cut_method(label, room)));
+        if node.resumed > 0 {
+            text.push_str(&format!("  (resumed {} ×)", count(node.resumed)));
+        }
+        if node.running > 0 {
+            text.push_str("  (still running)");
+        }
+        let hot = share(node.total, whole) >= 50.0;
+        let total = percent(node.total, whole);
+        let mut cells: Vec<Cell> = vec![
+            duration(node.total).into(),
+            if hot {
+                Cell::styled(total, HOT)
+            } else {
+                total.into()
+            },
+            duration(node.own).into(),
+            count(node.calls).into(),
+        ];
+        let style = if node.errors > 0 { BAD } else { DIM };
+        cells.extend(errors.then(|| Cell::styled(count(node.errors), style)));
+        columns.row(cells, text);
     }
 }
