@@ -395,6 +395,47 @@ struct Numbered {
     descriptors_size: usize,
 }
 
+impl Numbered {
+    fn add_name(&mut self, number: u32, name: &str) -> std::result::Result<(), &'static str> {
+        self.names_size += name.len() + NUMBERED;
+        if self.names_size > MAX_NAMES {
+            return Err("too many names in a symbols map");
+        }
+        self.names.insert(number, name.into());
+        Ok(())
+    }
+
+    fn add_descriptor(
+        &mut self,
+        number: u32,
+        whole: &str,
+    ) -> std::result::Result<(), &'static str> {
+        let whole = match self.descriptors_size + whole.len() > MAX_DESCRIPTORS {
+            true => "?",
+            false => whole,
+        };
+        // Without its text, each takes memory still.
+        self.descriptors_size += whole.len() + NUMBERED;
+        if self.descriptors_size > 2 * MAX_DESCRIPTORS {
+            return Err("too many descriptors in a symbols map");
+        }
+        self.descriptors.insert(number, whole.into());
+        Ok(())
+    }
+
+    /// The name and the descriptor of those numbers.
+    fn method(
+        &self,
+        name: u32,
+        descriptor: u32,
+    ) -> std::result::Result<(Arc<str>, Arc<str>), &'static str> {
+        match (self.names.get(&name), self.descriptors.get(&descriptor)) {
+            (Some(name), Some(descriptor)) => Ok((name.clone(), descriptor.clone())),
+            _ => Err("method in a symbols map refers to a name that is not there"),
+        }
+    }
+}
+
 /// Maps ids to what they stand for, over any number of maps.
 #[derive(Debug, Default)]
 pub struct Symbols {
@@ -503,49 +544,28 @@ impl Symbols {
                 TAG_NUMBERED_NAME => {
                     last.name = last.name.wrapping_add(cursor.uleb32()?);
                     let name = text(&mut cursor)?;
-                    let numbered = &mut place.numbered;
-                    numbered.names_size += name.len() + NUMBERED;
-                    if numbered.names_size > MAX_NAMES {
-                        return Err(Error::malformed(at, "too many names in a symbols map"));
-                    }
-                    numbered.names.insert(last.name, name.into());
+                    (place.numbered)
+                        .add_name(last.name, name)
+                        .map_err(|what| Error::malformed(at, what))?;
                 }
                 TAG_NUMBERED_DESCRIPTOR => {
                     last.descriptor = last.descriptor.wrapping_add(cursor.uleb32()?);
                     let descriptor = text(&mut cursor)?;
                     expanded.clear();
-                    let whole = place
-                        .names
-                        .expand(descriptor, MAX_DESCRIPTOR, &mut expanded);
-                    whole.ok_or_else(|| {
-                        let what = "descriptor in a symbols map is too long, or refers to a name that is not there";
-                        Error::malformed(at, what)
-                    })?;
-                    let numbered = &mut place.numbered;
-                    if numbered.descriptors_size + expanded.len() > MAX_DESCRIPTORS {
-                        "?".clone_into(&mut expanded);
-                    }
-                    // Without its text, each takes memory still.
-                    numbered.descriptors_size += expanded.len() + NUMBERED;
-                    if numbered.descriptors_size > 2 * MAX_DESCRIPTORS {
-                        let what = "too many descriptors in a symbols map";
-                        return Err(Error::malformed(at, what));
-                    }
-                    let whole = expanded.as_str().into();
-                    numbered.descriptors.insert(last.descriptor, whole);
+                    (place.names)
+                        .expand(descriptor, MAX_DESCRIPTOR, &mut expanded)
+                        .ok_or("descriptor in a symbols map is too long, or refers to a name that is not there")
+                        .and_then(|()| place.numbered.add_descriptor(last.descriptor, &expanded))
+                        .map_err(|what| Error::malformed(at, what))?;
                 }
                 TAG_NUMBERED_METHODS => {
                     let first = last.id.wrapping_add(cursor.uleb32()?);
                     let count = cursor.uleb32()?;
                     for number in 0..count {
                         let at = cursor.position();
-                        let method = place.numbered.names.get(&cursor.uleb32()?);
-                        let descriptor = place.numbered.descriptors.get(&cursor.uleb32()?);
-                        let (Some(method), Some(descriptor)) = (method, descriptor) else {
-                            let what = "method in a symbols map refers to a name that is not there";
-                            return Err(Error::malformed(at, what));
-                        };
-                        let (method, descriptor) = (method.clone(), descriptor.clone());
+                        let (method, descriptor) = (place.numbered)
+                            .method(cursor.uleb32()?, cursor.uleb32()?)
+                            .map_err(|what| Error::malformed(at, what))?;
                         let line = cursor.uleb32()?;
                         last.id = first.wrapping_add(number);
                         self.add_method(last.id, place, method, descriptor, line);
