@@ -33,12 +33,15 @@ def same_folders(a, b):
 class Builds:
     """Runs builds one after another, and keeps the last one's output."""
 
+    #: What each command begins with.
+    prefix = ["nice"]
+
     def __init__(self):
         self.score = lib.Score()
         self.output, self.status = "", 0
 
     def call(self, command, **environment):
-        command = ["nice"] + [str(c) for c in command]
+        command = self.prefix + [str(c) for c in command]
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
                               env=dict(os.environ, **environment))
         self.output, self.status = done.stdout, done.returncode

@@ -41,7 +41,8 @@ dependencies {{ {dependency} }}
 tasks.withType(JavaCompile).configureEach {{ options.incremental = false }}
 """
 APP = """
-plugins {{ id 'application'; id 'dev.weave' version '{version}' }}
+// The plug-in may come before Java's.
+plugins {{ id 'dev.weave' version '{version}'; id 'application' }}
 dependencies {{ implementation project(':core'); implementation 'org.sample:dep:1.0' }}
 weave {{ dependencies('org.sample:*') }}
 application {{ mainClass = 'shop.Main' }}

@@ -63,9 +63,13 @@ public abstract class WeaveClasses extends DefaultTask implements WeaveSettings 
         output.mkdirs();
         List<File> folders = getClasses().getFiles().stream().filter(File::isDirectory).collect(Collectors.toList());
         String name = getArtifactName().get();
-        // Ids and the map are those of one weave: several compilers' folders become one. It has the name that a single one has.
-        File input = new File(getTemporaryDir(), name);
-        getFiles().sync(spec -> spec.from(folders).into(input));
+        // Ids and the map are those of one weave: several compilers' folders become one. It has the name that a single one has,
+        // which is woven from where it lies.
+        boolean single = folders.size() == 1 && folders.get(0).getName().equals(name);
+        File input = single ? folders.get(0) : new File(getTemporaryDir(), name);
+        if (!single) {
+            getFiles().sync(spec -> spec.from(folders).into(input));
+        }
         String[] empty = input.list();
         if (empty == null || empty.length == 0) {
             return;

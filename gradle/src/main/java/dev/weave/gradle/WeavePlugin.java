@@ -164,8 +164,9 @@ public class WeavePlugin implements Plugin<Project> {
                                           String version) {
         Attribute<String> type = ArtifactTypeDefinition.ARTIFACT_TYPE_ATTRIBUTE;
         project.getDependencies().getAttributesSchema().attribute(WOVEN);
-        project.getDependencies().getArtifactTypes().maybeCreate(ArtifactTypeDefinition.JAR_TYPE)
-            .getAttributes().attribute(WOVEN, false);
+        // Java's plug-ins make this type, and fail where it is there already: they may be applied after this one.
+        project.getDependencies().getArtifactTypes().matching(artifact -> artifact.getName().equals(ArtifactTypeDefinition.JAR_TYPE))
+            .all(artifact -> artifact.getAttributes().attribute(WOVEN, false));
         project.getDependencies().registerTransform(WeaveTransform.class, spec -> {
             spec.getFrom().attribute(WOVEN, false).attribute(type, ArtifactTypeDefinition.JAR_TYPE);
             spec.getTo().attribute(WOVEN, true).attribute(type, ArtifactTypeDefinition.JAR_TYPE);

@@ -25,7 +25,10 @@ import org.apache.maven.plugin.MojoFailureException;
  * beside it; a stamp says by size and time which files are woven ones, so that any other is the compiler's.
  */
 abstract class ClassesGoal extends WeaveGoal {
-    private static final String FORMAT = "weave stamp 1 ";
+    /** The stamp's first line: all of the weave is done, or some of it. */
+    private static final String HEAD = "weave stamp 2 ";
+    private static final String DONE = HEAD + "done\n";
+    private static final String UNFINISHED = HEAD + "unfinished\n";
     private static final String SYMBOLS = "META-INF/weave/symbols";
 
     /** The folder that the compilers wrote. */
@@ -39,23 +42,35 @@ abstract class ClassesGoal extends WeaveGoal {
 
     @Override
     final void weave() throws IOException, MojoExecutionException, MojoFailureException {
+        long begun = System.nanoTime();
         Path classes = folder().toPath();
-        Map<String, String> present = Files8.list(classes, ".class");
+        String present = Files8.lines(classes, ".class");
         if (present.isEmpty()) {
             getLog().debug("no classes in " + classes);
             return;
         }
+        List<File> classPath = classPath();
+        String inputs = inputs(classPath).toString();
         Path state = state().resolve(kind());
+        // Most builds end here: this is to take no longer than a look at each file.
+        if (Files8.holds(state.resolve("stamp"), DONE + present) && Files8.holds(state.resolve("inputs"), inputs)) {
+            upToDate();
+            getLog().debug("looked at all classes in " + (System.nanoTime() - begun) / 1000 + " us");
+            return;
+        }
         Files.createDirectories(state);
         try (FileChannel channel = FileChannel.open(state.resolve("lock"), StandardOpenOption.CREATE, StandardOpenOption.WRITE)) {
             FileLock lock = channel.tryLock();
             if (lock == null) {
                 getLog().info("another build weaves " + classes + ", an IDE perhaps: waiting for it");
                 lock = channel.lock();
-                present = Files8.list(classes, ".class");
             }
-            weave(classes, present, state);
+            weave(classes, classPath, inputs, state);
         }
+    }
+
+    private void upToDate() {
+        getLog().info("Nothing to weave - all classes are up to date");
     }
 
     @Override
@@ -75,15 +90,16 @@ abstract class ClassesGoal extends WeaveGoal {
         }
     }
 
-    private void weave(Path classes, Map<String, String> present, Path state)
+    private void weave(Path classes, List<File> classPath, String inputs, Path state)
             throws IOException, MojoExecutionException, MojoFailureException {
-        List<File> classPath = classPath();
-        String digest = digest(classPath).hex();
+        Map<String, String> present = Files8.list(classes, ".class");
         Path stamp = state.resolve("stamp");
         Path symbols = state().resolve(kind() + ".wsym");
         Set<String> woven = new HashSet<>(Arrays.asList(Files8.lines(stamp)));
-        if (woven.contains(FORMAT + digest) && woven.containsAll(lines(present)) && woven.size() == present.size() + 1) {
-            getLog().info("Nothing to weave - all classes are up to date");
+        // Another build may have done it meanwhile; and a file system may tell the same files in another order.
+        if (woven.contains(DONE.trim()) && Files8.holds(state.resolve("inputs"), inputs)
+            && woven.containsAll(lines(present)) && woven.size() == present.size() + 1) {
+            upToDate();
             return;
         }
         needHookLibrary();
@@ -102,7 +118,9 @@ abstract class ClassesGoal extends WeaveGoal {
             throw new MojoFailureException(before + " methods in " + classes + " were woven before, and not by this goal: let one plug-in or"
                 + " execution weave them alone, and start again with `mvn clean`.");
         }
-        replace(classes, result, stamp, woven, FORMAT + digest);
+        Set<String> done = replace(classes, result, stamp, woven);
+        Files8.write(state.resolve("inputs"), inputs);
+        finish(classes, stamp, done);
         Files8.deleteAll(result);
         getLog().info("Wove " + classes);
     }
@@ -130,22 +148,22 @@ abstract class ClassesGoal extends WeaveGoal {
         for (Map.Entry<String, String> file : present.entrySet()) {
             Path copy = unwoven.resolve(file.getKey());
             if (!woven.contains(line(file.getKey(), file.getValue())) || !Files.exists(copy)) {
-                Files8.copy(classes.resolve(file.getKey()), copy);
+                Files8.keep(classes.resolve(file.getKey()), copy);
             }
         }
     }
 
     /**
-     * Puts the woven files where the compiler's were. The stamp names both the old and the new ones meanwhile, so that a build
-     * that is killed leaves nothing that the next one takes for the compiler's.
+     * Puts the woven files where the compiler's were, and answers what is known of them then. The stamp names both the old and the
+     * new ones meanwhile, so that a build that is killed leaves nothing that the next one takes for the compiler's.
      */
-    private static void replace(Path classes, Path result, Path stamp, Set<String> before, String head) throws IOException {
+    private static Set<String> replace(Path classes, Path result, Path stamp, Set<String> before) throws IOException {
         TreeMap<String, String> made = Files8.list(result, "");
         TreeMap<String, String> moved = new TreeMap<>();
         TreeMap<String, String> after = new TreeMap<>();
         for (Map.Entry<String, String> file : made.entrySet()) {
             Path there = classes.resolve(file.getKey());
-            if (Files.isRegularFile(there) && Arrays.equals(Files.readAllBytes(there), Files.readAllBytes(result.resolve(file.getKey())))) {
+            if (Files8.same(there, result.resolve(file.getKey()))) {
                 after.put(file.getKey(), Files8.state(Files.readAttributes(there, BasicFileAttributes.class)));
             } else {
                 moved.put(file.getKey(), file.getValue());
@@ -153,16 +171,28 @@ abstract class ClassesGoal extends WeaveGoal {
         }
         after.putAll(moved);
         Set<String> both = new TreeSet<>(lines(after));
-        before.stream().filter(line -> !line.startsWith(FORMAT)).forEach(both::add);
-        Files8.write(stamp, FORMAT + "unfinished\n" + String.join("\n", both) + "\n");
+        for (String line : before) {
+            if (!line.startsWith(HEAD)) {
+                both.add(line);
+            }
+        }
+        Files8.write(stamp, UNFINISHED + String.join("\n", both) + "\n");
         for (String path : moved.keySet()) {
-            Files.createDirectories(classes.resolve(path).getParent());
-            Files.move(result.resolve(path), classes.resolve(path), StandardCopyOption.REPLACE_EXISTING);
+            Path there = classes.resolve(path);
+            Files8.makeParent(there);
+            Files.move(result.resolve(path), there, StandardCopyOption.REPLACE_EXISTING);
         }
         if (!made.containsKey(SYMBOLS)) {
             Files.deleteIfExists(classes.resolve(SYMBOLS));
         }
         after.keySet().removeIf(path -> !path.endsWith(".class"));
-        Files8.write(stamp, head + "\n" + String.join("\n", lines(after)) + "\n");
+        return new TreeSet<>(lines(after));
+    }
+
+    /** Writes the stamp of a weave that is done: in the order of the folder, if nothing else was written there meanwhile. */
+    private static void finish(Path classes, Path stamp, Set<String> done) throws IOException {
+        String present = Files8.lines(classes, ".class");
+        boolean alone = new HashSet<>(Arrays.asList(present.split("\n"))).equals(done);
+        Files8.write(stamp, DONE + (alone ? present : String.join("\n", done) + "\n"));
     }
 }

@@ -5,7 +5,6 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -31,21 +30,20 @@ public class WeaveDependenciesMojo extends WeaveGoal {
         }
         needHookLibrary();
         List<File> classPath = classPath();
-        Digest digest = digest(classPath);
+        Inputs inputs = inputs(classPath);
         for (Map.Entry<String, Artifact> jar : jars.entrySet()) {
-            digest.text(jar.getKey()).state(jar.getValue().getFile().toPath());
+            inputs.text(jar.getKey()).state(jar.getValue().getFile().toPath());
         }
-        String head = digest.hex();
         Path state = state().resolve("dependencies");
         Path woven = state.resolve("woven");
         Path stamp = state.resolve("stamp");
-        boolean current = Arrays.asList(Files8.lines(stamp)).contains(head)
+        boolean current = Files8.holds(stamp, inputs.toString())
             && jars.keySet().stream().allMatch(name -> Files.isRegularFile(woven.resolve(name)));
         if (current) {
             getLog().info("Nothing to weave - all dependencies are up to date");
         } else {
             weave(jars, classPath, state, woven);
-            Files8.write(stamp, head + "\n");
+            Files8.write(stamp, inputs.toString());
         }
         jars.forEach((name, artifact) -> artifact.setFile(woven.resolve(name).toFile()));
     }

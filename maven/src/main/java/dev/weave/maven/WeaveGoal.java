@@ -100,18 +100,18 @@ abstract class WeaveGoal extends AbstractMojo {
     }
 
     /** What an output follows from, beside what is woven. */
-    Digest digest(List<File> classPath) throws IOException, MojoFailureException {
-        Digest digest = new Digest().text(version).texts(options());
+    Inputs inputs(List<File> classPath) throws IOException, MojoFailureException {
+        Inputs inputs = new Inputs().text(version).texts(options());
         for (File file : rulesFiles()) {
-            digest.content(file.toPath());
+            inputs.content(file.toPath());
         }
         if (executable != null) {
-            digest.state(executable.toPath());
+            inputs.state(executable.toPath());
         }
         for (File reference : classPath) {
-            digest.state(reference.toPath());
+            inputs.state(reference.toPath());
         }
-        return digest;
+        return inputs;
     }
 
     /** Base types of rules with `extends` lie there. Long class paths are left out where no rule asks for them. */
