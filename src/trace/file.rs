@@ -530,9 +530,9 @@ impl Index {
         loop {
             let record = decoder.next();
             match record {
-                Some(Record::Call { time, .. }) => {
-                    self.records += 1;
-                    self.last = self.last.max(time);
+                Some(Record::Call { .. }) => {
+                    self.records += 1 + decoder.skip_calls();
+                    self.last = self.last.max(decoder.time());
                     continue;
                 }
                 Some(Record::Escape(

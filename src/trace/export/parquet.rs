@@ -15,6 +15,13 @@ use std::sync::Arc;
 /// Rows of a group: they are in memory until it is written.
 const GROUP: usize = if cfg!(test) { 4 } else { 1 << 17 };
 
+/// Texts that are handed to the encoder at a time: what it takes as one, so that where pages end does not depend on it.
+const WINDOW: usize = if cfg!(test) {
+    3
+} else {
+    parquet::file::properties::DEFAULT_WRITE_BATCH_SIZE
+};
+
 /// The columns. Times are nanoseconds; `values` has room for arguments and results, as JSON.
 const SCHEMA: &str = "message call {
     required binary trace (UTF8);
@@ -82,95 +89,167 @@ fn flush<D: DataType>(group: &mut Group, column: &mut Column<D::T>) -> Result<()
     Ok(())
 }
 
+/// Writes a column of texts as the group's next: of each number the text that `find` has for it, with a number that only
+/// equal texts share.
+///
+/// What the encoder gets is a window of [`WINDOW`] texts. Those that are the same in the next window stay, so that a column that
+/// says the same in each row costs no reference counted up and down for each.
+fn flush_texts<'t>(
+    group: &mut Group,
+    numbers: &[u32],
+    find: impl Fn(u32) -> Option<(u32, &'t ByteArray)>,
+) -> Result<(), ParquetError> {
+    let missing = || ParquetError::General("the schema has fewer columns".to_owned());
+    let mut writer = group.next_column()?.ok_or_else(missing)?;
+    let (mut window, mut held) = (Vec::<ByteArray>::new(), Vec::<u32>::new());
+    let mut defined = Vec::new();
+    for part in numbers.chunks(WINDOW) {
+        defined.clear();
+        let mut len = 0;
+        for &number in part {
+            let found = find(number);
+            defined.push(i16::from(found.is_some()));
+            let Some((number, text)) = found else {
+                continue;
+            };
+            if len == held.len() {
+                window.push(text.clone());
+                held.push(number);
+            } else if held[len] != number {
+                window[len] = text.clone();
+                held[len] = number;
+            }
+            len += 1;
+        }
+        (writer.typed::<ByteArrayType>()).write_batch(&window[..len], Some(&defined), None)?;
+    }
+    writer.close()?;
+    Ok(())
+}
+
+/// Texts by number; equal ones have one number.
+#[derive(Default)]
+struct Texts {
+    all: Vec<ByteArray>,
+    numbers: FxHashMap<String, u32>,
+}
+
+impl Texts {
+    fn number(&mut self, text: &str) -> u32 {
+        if let Some(&known) = self.numbers.get(text) {
+            return known;
+        }
+        let new = self.all.len() as u32;
+        self.all.push(text.into());
+        self.numbers.insert(text.to_owned(), new);
+        new
+    }
+
+    fn of(&self, number: u32) -> Option<(u32, &ByteArray)> {
+        Some((number, &self.all[number as usize]))
+    }
+}
+
+/// The numbers of a method's texts, and its line.
+struct MethodTexts {
+    ty: u32,
+    method: u32,
+    descriptor: u32,
+    artifact: u32,
+    source: Option<u32>,
+    line: Option<i32>,
+}
+
+/// Where calls ran: what many rows in a row have in common.
+#[derive(Clone, Default)]
+struct Place {
+    trace: ByteArray,
+    command: ByteArray,
+    thread_name: Option<ByteArray>,
+}
+
 /// The rows that wait.
 #[derive(Default)]
 struct Columns {
-    trace: Column<ByteArray>,
-    command: Column<ByteArray>,
+    /// Each row's place, as a number among `places`.
+    place: Vec<u32>,
+    /// The places of these rows.
+    places: Vec<Place>,
     pid: Column<i64>,
     thread: Column<i64>,
-    thread_name: Column<ByteArray>,
-    kind: Column<ByteArray>,
+    kind: Vec<u32>,
     id: Column<i64>,
     parent: Column<i64>,
     depth: Column<i32>,
     logical: Column<i64>,
-    ty: Column<ByteArray>,
-    method: Column<ByteArray>,
-    descriptor: Column<ByteArray>,
-    artifact: Column<ByteArray>,
-    source: Column<ByteArray>,
+    method: Vec<u32>,
     line: Column<i32>,
     start: Column<i64>,
     start_time: Column<i64>,
     duration: Column<i64>,
     own: Column<i64>,
-    outcome: Column<ByteArray>,
+    outcome: Vec<u32>,
     exception_type: Column<ByteArray>,
     exception_message: Column<ByteArray>,
     values: Column<ByteArray>,
 }
 
 impl Columns {
-    fn write(&mut self, group: &mut Group) -> Result<(), ParquetError> {
-        flush::<ByteArrayType>(group, &mut self.trace)?;
-        flush::<ByteArrayType>(group, &mut self.command)?;
+    fn write(
+        &mut self,
+        group: &mut Group,
+        texts: &Texts,
+        methods: &[MethodTexts],
+    ) -> Result<(), ParquetError> {
+        let place = |number: u32| &self.places[number as usize];
+        let method = |number: u32| &methods[number as usize];
+        flush_texts(group, &self.place, |n| Some((n, &place(n).trace)))?;
+        flush_texts(group, &self.place, |n| Some((n, &place(n).command)))?;
         flush::<Int64Type>(group, &mut self.pid)?;
         flush::<Int64Type>(group, &mut self.thread)?;
-        flush::<ByteArrayType>(group, &mut self.thread_name)?;
-        flush::<ByteArrayType>(group, &mut self.kind)?;
+        flush_texts(group, &self.place, |n| {
+            Some((n, place(n).thread_name.as_ref()?))
+        })?;
+        flush_texts(group, &self.kind, |n| texts.of(n))?;
         flush::<Int64Type>(group, &mut self.id)?;
         flush::<Int64Type>(group, &mut self.parent)?;
         flush::<Int32Type>(group, &mut self.depth)?;
         flush::<Int64Type>(group, &mut self.logical)?;
-        flush::<ByteArrayType>(group, &mut self.ty)?;
-        flush::<ByteArrayType>(group, &mut self.method)?;
-        flush::<ByteArrayType>(group, &mut self.descriptor)?;
-        flush::<ByteArrayType>(group, &mut self.artifact)?;
-        flush::<ByteArrayType>(group, &mut self.source)?;
+        flush_texts(group, &self.method, |n| texts.of(method(n).ty))?;
+        flush_texts(group, &self.method, |n| texts.of(method(n).method))?;
+        flush_texts(group, &self.method, |n| texts.of(method(n).descriptor))?;
+        flush_texts(group, &self.method, |n| texts.of(method(n).artifact))?;
+        flush_texts(group, &self.method, |n| texts.of(method(n).source?))?;
         flush::<Int32Type>(group, &mut self.line)?;
         flush::<Int64Type>(group, &mut self.start)?;
         flush::<Int64Type>(group, &mut self.start_time)?;
         flush::<Int64Type>(group, &mut self.duration)?;
         flush::<Int64Type>(group, &mut self.own)?;
-        flush::<ByteArrayType>(group, &mut self.outcome)?;
+        flush_texts(group, &self.outcome, |n| texts.of(n))?;
         flush::<ByteArrayType>(group, &mut self.exception_type)?;
         flush::<ByteArrayType>(group, &mut self.exception_message)?;
-        flush::<ByteArrayType>(group, &mut self.values)
-    }
-}
-
-/// The texts of a method, shared by its rows.
-struct Texts {
-    ty: ByteArray,
-    method: ByteArray,
-    descriptor: ByteArray,
-    artifact: ByteArray,
-    source: Option<ByteArray>,
-    line: Option<i32>,
-}
-
-fn texts(method: &Named) -> Texts {
-    let (ty, name, descriptor, artifact, source, line) = table::names(method);
-    Texts {
-        ty: ty.into(),
-        method: name.as_str().into(),
-        descriptor: descriptor.into(),
-        artifact: artifact.into(),
-        source: (!source.is_empty()).then(|| source.into()),
-        line: i32::try_from(line).ok().filter(|&line| line > 0),
+        flush::<ByteArrayType>(group, &mut self.values)?;
+        self.place.clear();
+        self.places.clear();
+        self.kind.clear();
+        self.method.clear();
+        self.outcome.clear();
+        Ok(())
     }
 }
 
 pub struct Parquet<'a> {
     out: SerializedFileWriter<Box<dyn Write + Send + 'a>>,
     context: Context,
-    trace: ByteArray,
-    command: ByteArray,
-    thread_name: Option<ByteArray>,
-    methods: Vec<Texts>,
-    /// `kind`s and `outcome`s that came up.
-    words: FxHashMap<String, ByteArray>,
+    /// Where the calls at hand run.
+    place: Place,
+    /// It is another one than that of the last row.
+    moved: bool,
+    texts: Texts,
+    /// The methods of all processes so far.
+    methods: Vec<MethodTexts>,
+    /// How many are of processes before the one at hand.
+    before: usize,
     columns: Columns,
 }
 
@@ -199,48 +278,50 @@ impl<'a> Parquet<'a> {
         Ok(Parquet {
             out: out.map_err(io_error)?,
             context: Context::default(),
-            trace: ByteArray::default(),
-            command: ByteArray::default(),
-            thread_name: None,
+            place: Place::default(),
+            moved: true,
+            texts: Texts::default(),
             methods: Vec::new(),
-            words: FxHashMap::default(),
+            before: 0,
             columns: Columns::default(),
         })
     }
 
-    fn word(&mut self, word: &str) -> ByteArray {
-        if let Some(known) = self.words.get(word) {
-            return known.clone();
-        }
-        let new = ByteArray::from(word);
-        self.words.insert(word.to_owned(), new.clone());
-        new
+    fn method(&mut self, method: &Named) {
+        let (ty, name, descriptor, artifact, source, line) = table::names(method);
+        let texts = &mut self.texts;
+        self.methods.push(MethodTexts {
+            ty: texts.number(ty),
+            method: texts.number(&name),
+            descriptor: texts.number(descriptor),
+            artifact: texts.number(artifact),
+            source: (!source.is_empty()).then(|| texts.number(source)),
+            line: i32::try_from(line).ok().filter(|&line| line > 0),
+        });
     }
 
     fn row(&mut self, row: &Row, method: usize) -> io::Result<()> {
-        let (kind, outcome) = (self.word(row.kind), self.word(row.outcome));
-        let (c, texts) = (&mut self.columns, &self.methods[method]);
-        c.trace.put(self.trace.clone());
-        c.command.put(self.command.clone());
+        let method = self.before + method;
+        let (kind, outcome) = (self.texts.number(row.kind), self.texts.number(row.outcome));
+        let c = &mut self.columns;
+        if std::mem::take(&mut self.moved) || c.places.is_empty() {
+            c.places.push(self.place.clone());
+        }
+        c.place.push(c.places.len() as u32 - 1);
         c.pid.put(signed(self.context.pid));
         c.thread.put_option(self.context.thread.map(i64::from));
-        c.thread_name.put_option(self.thread_name.clone());
-        c.kind.put(kind);
+        c.kind.push(kind);
         c.id.put_option(row.span.map(|s| signed(s.id)));
         (c.parent).put_option(row.span.and_then(|s| s.parent).map(signed));
         c.depth.put_option(row.span.map(|s| s.depth as i32));
         c.logical.put_option(row.logical.map(signed));
-        c.ty.put(texts.ty.clone());
-        c.method.put(texts.method.clone());
-        c.descriptor.put(texts.descriptor.clone());
-        c.artifact.put(texts.artifact.clone());
-        c.source.put_option(texts.source.clone());
-        c.line.put_option(texts.line);
+        c.method.push(method as u32);
+        c.line.put_option(self.methods[method].line);
         c.start.put(signed(row.start));
         (c.start_time).put(signed(self.context.origin.saturating_add(row.start)));
         c.duration.put(signed(row.duration));
         c.own.put_option(row.own.map(signed));
-        c.outcome.put(outcome);
+        c.outcome.push(outcome);
         (c.exception_type).put_option(row.exception.map(|(ty, _)| ty.into()));
         (c.exception_message).put_option(row.exception.map(|(_, text)| text.into()));
         c.values.put_option(None);
@@ -255,7 +336,7 @@ impl<'a> Parquet<'a> {
             return Ok(());
         }
         let mut group = self.out.next_row_group().map_err(io_error)?;
-        self.columns.write(&mut group).map_err(io_error)?;
+        (self.columns.write(&mut group, &self.texts, &self.methods)).map_err(io_error)?;
         group.close().map_err(io_error)?;
         Ok(())
     }
@@ -264,21 +345,28 @@ impl<'a> Parquet<'a> {
 impl Sink for Parquet<'_> {
     fn process(&mut self, process: &Process, methods: &[Named]) -> io::Result<()> {
         self.context.process(process);
-        self.trace = self.context.trace.as_str().into();
-        self.command = self.context.command.as_str().into();
-        self.thread_name = None;
-        self.methods = methods.iter().map(texts).collect();
+        self.place = Place {
+            trace: self.context.trace.as_str().into(),
+            command: self.context.command.as_str().into(),
+            thread_name: None,
+        };
+        self.moved = true;
+        self.before = self.methods.len();
+        for method in methods {
+            self.method(method);
+        }
         Ok(())
     }
 
     fn unnamed(&mut self, method: &Named) -> io::Result<()> {
-        self.methods.push(texts(method));
+        self.method(method);
         Ok(())
     }
 
     fn thread(&mut self, _: &Process, thread: &Thread) -> io::Result<()> {
         self.context.thread(thread);
-        self.thread_name = Some(thread.name.into());
+        self.place.thread_name = Some(thread.name.into());
+        self.moved = true;
         Ok(())
     }
 
@@ -292,7 +380,7 @@ impl Sink for Parquet<'_> {
 
     fn logical(&mut self, logical: &Logical, _: &Named) -> io::Result<()> {
         self.context.no_thread();
-        self.thread_name = None;
+        self.moved |= self.place.thread_name.take().is_some();
         self.row(&table::logical(logical), logical.method)
     }
 

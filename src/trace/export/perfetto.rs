@@ -158,6 +158,89 @@ const EXCEPTION_MESSAGE: u64 = 2;
 const OUTCOME: u64 = 3;
 const LOGICAL_CALL: u64 = 4;
 
+/// A packet whose event has neither annotations nor flows, which nearly all packets are. It holds what `TracePacket`
+/// would encode, in the same order, without a message for each event on the way.
+struct Short {
+    bytes: [u8; Short::MOST],
+    len: usize,
+}
+
+impl Short {
+    /// Six numbers of at most ten bytes with their tags, and what is one byte. Lengths below 128 are one byte, too.
+    const MOST: usize = 96;
+
+    fn byte(&mut self, byte: u8) {
+        self.bytes[self.len] = byte;
+        self.len += 1;
+    }
+
+    fn varint(&mut self, mut n: u64) {
+        while n >= 0x80 {
+            self.byte(n as u8 | 0x80);
+            n >>= 7;
+        }
+        self.byte(n as u8);
+    }
+
+    /// A field that is a number.
+    fn number(&mut self, tag: u32, n: u64) {
+        self.varint(u64::from(tag) << 3);
+        self.varint(n);
+    }
+
+    /// The length of what follows, which `close` fills in.
+    fn open(&mut self, tag: u32) -> usize {
+        self.varint(u64::from(tag) << 3 | 2);
+        self.byte(0);
+        self.len
+    }
+
+    fn close(&mut self, start: usize) {
+        self.bytes[start - 1] = (self.len - start) as u8;
+    }
+
+    /// An event with a name, or without one where it ends a slice.
+    fn new(time: u64, sequence: u32, track: u64, name: Option<Name>) -> Short {
+        let mut short = Short {
+            bytes: [0; Short::MOST],
+            len: 0,
+        };
+        let packet = short.open(1);
+        short.number(8, time);
+        short.number(10, u64::from(sequence));
+        let event = short.open(11);
+        match name {
+            None => {
+                short.number(9, u64::from(TYPE_SLICE_END));
+                short.number(11, track);
+            }
+            Some(Name { iid, known }) => {
+                if known {
+                    short.number(3, iid);
+                }
+                short.number(9, u64::from(TYPE_SLICE_BEGIN));
+                short.number(10, iid);
+                short.number(11, track);
+                if known {
+                    short.number(34, iid);
+                }
+            }
+        }
+        short.close(event);
+        short.number(13, u64::from(SEQ_NEEDS_INCREMENTAL_STATE));
+        short.close(packet);
+        short
+    }
+}
+
+/// What a slice is called.
+#[derive(Clone, Copy)]
+struct Name {
+    iid: u64,
+    /// It has a category and a source location, too.
+    known: bool,
+}
+
 pub struct Perfetto<'a> {
     out: Box<dyn Write + Send + 'a>,
     buffer: Vec<u8>,
@@ -241,6 +324,12 @@ impl<'a> Perfetto<'a> {
         self.out.write_all(&self.buffer)
     }
 
+    /// Writes an event that has nothing but its time, its track and maybe a name. The sequence has begun.
+    fn short(&mut self, time: u64, track: u64, name: Option<Name>) -> io::Result<()> {
+        let short = Short::new(self.offset + time, self.sequence, track, name);
+        self.out.write_all(&short.bytes[..short.len])
+    }
+
     fn descriptor(&mut self, descriptor: TrackDescriptor) -> io::Result<()> {
         self.packet(TracePacket {
             track_descriptor: Some(descriptor),
@@ -291,6 +380,9 @@ impl<'a> Perfetto<'a> {
         let interned_data = self.intern(number, method);
         let iid = number as u64 + 1;
         let known = method.symbol().is_some();
+        if !self.fresh && interned_data.is_none() && flow.is_none() && annotations.is_empty() {
+            return self.short(time, track, Some(Name { iid, known }));
+        }
         self.packet(TracePacket {
             timestamp: Some(self.offset + time),
             track_event: Some(TrackEvent {
@@ -309,6 +401,9 @@ impl<'a> Perfetto<'a> {
     }
 
     fn end(&mut self, time: u64, track: u64, annotations: Vec<DebugAnnotation>) -> io::Result<()> {
+        if !self.fresh && annotations.is_empty() {
+            return self.short(time, track, None);
+        }
         self.packet(TracePacket {
             timestamp: Some(self.offset + time),
             track_event: Some(TrackEvent {
@@ -466,5 +561,53 @@ impl Sink for Perfetto<'_> {
     fn finish(mut self: Box<Self>) -> io::Result<()> {
         self.end_logical(u64::MAX)?;
         self.out.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a short packet replaces.
+    fn long(time: u64, sequence: u32, track: u64, name: Option<Name>) -> Vec<u8> {
+        let known = name.filter(|n| n.known).map(|n| n.iid);
+        let packet = TracePacket {
+            timestamp: Some(time),
+            trusted_packet_sequence_id: sequence,
+            track_event: Some(TrackEvent {
+                category_iids: known.into_iter().collect(),
+                r#type: match name {
+                    Some(_) => TYPE_SLICE_BEGIN,
+                    None => TYPE_SLICE_END,
+                },
+                name_iid: name.map(|n| n.iid),
+                track_uuid: track,
+                source_location_iid: known,
+                ..TrackEvent::default()
+            }),
+            sequence_flags: SEQ_NEEDS_INCREMENTAL_STATE,
+            ..TracePacket::default()
+        };
+        let mut bytes = vec![PACKET];
+        packet.encode_length_delimited(&mut bytes).unwrap();
+        bytes
+    }
+
+    #[test]
+    fn short_packets_are_what_the_messages_encode() {
+        let numbers = [1, 127, 128, 16_383, 16_384, u64::from(u32::MAX), u64::MAX];
+        for time in numbers.into_iter().chain([0]) {
+            for iid in numbers {
+                for sequence in [1, 128, u32::MAX] {
+                    let track = numbers[(iid % 7) as usize];
+                    for name in [None, Some(true), Some(false)] {
+                        let name = name.map(|known| Name { iid, known });
+                        let short = Short::new(time, sequence, track, name);
+                        let long = long(time, sequence, track, name);
+                        assert_eq!(short.bytes[..short.len], long);
+                    }
+                }
+            }
+        }
     }
 }
