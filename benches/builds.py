@@ -4,7 +4,7 @@
     benches/builds.py [--rounds N] [--only maven|gradle]
 
 full: the goal or task alone, all classes woven anew: at least 5 times faster than Byte Buddy's
-no change: what the plug-in adds to a build that compiles nothing anew: at most 50 ms
+no change: the goal or task in a build that compiles nothing anew: at most 50 ms
 
 Each round runs all kinds of builds, one after another. Times are those of the build tools' own clocks: of the goal or task alone,
 from its beginning to its end. Beside that: the difference of whole builds with and without the plug-in, in CPU time, which grows
