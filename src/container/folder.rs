@@ -84,6 +84,7 @@ fn name_in(root: &Path, path: &Path) -> Option<String> {
 }
 
 /// What stands before the digits of a byte.
+#[cfg(unix)]
 const ESCAPE: char = char::REPLACEMENT_CHARACTER;
 
 /// Adds a file name in which bytes that are no Unicode, and U+FFFD itself, are escaped: no two names become one.
@@ -139,19 +140,22 @@ fn unescaped(part: &str) -> OsString {
 
 /// Where an [`Entry::name`], or a name made of one, lies in another folder. A backslash and a colon are characters like others
 /// where the system has it so. Refuses what could leave the folder.
+#[cfg(unix)]
 pub fn join(root: &Path, name: &str) -> Result<PathBuf> {
-    if cfg!(not(unix)) {
-        return safe_join(root, name);
-    }
     let mut path = root.to_owned();
     for part in name.split('/') {
         if matches!(part, "" | "." | "..") || part.contains('\0') {
             return safe_join(root, name);
         }
-        #[cfg(unix)]
         path.push(unescaped(part));
     }
     Ok(path)
+}
+
+/// Where an [`Entry::name`], or a name made of one, lies in another folder.
+#[cfg(not(unix))]
+pub fn join(root: &Path, name: &str) -> Result<PathBuf> {
+    safe_join(root, name)
 }
 
 /// Where a member or relative name lies in an output folder; refuses names that could leave it
