@@ -3,7 +3,7 @@
 
     diff.py [PERCENT]      how much more that method does: 10,000 by default, far beyond what a busy machine does to a run
 
-The runs of equal sides take turns, so that what happens to the machine meanwhile happens to both. The JVM interprets: when its
+The runs of all sides take turns, so that what happens to the machine meanwhile happens to both. The JVM interprets: when its
 compiler is done with a method depends on what the others do.
 """
 
@@ -55,11 +55,10 @@ def body():
         trace.parent.mkdir(exist_ok=True)
         run([home / "bin" / "java", "-Xint", "-jar", folder / "woven.jar", *arguments], env={**os.environ, "WEAVE_TRACE": str(trace)})
 
+    sides = [("before", LOOPS), ("slower", more), ("equal", LOOPS)]
     for number in range(RUNS):
-        for side in ("before", "equal") if number % 2 else ("equal", "before"):
-            go(side, number, LOOPS)
-    for number in range(RUNS):
-        go("slower", number, more)
+        for side, loops in sides if number % 2 else reversed(sides):
+            go(side, number, loops)
     go("other", 0, LOOPS, "refund")
     before = folder / "before"
 
