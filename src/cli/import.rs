@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 /// Write rules from those that other tools have: Datadog, AspectJ, btrace, OpenTelemetry
 ///
-/// What a rule cannot say is told with its line; the exit status is then 1.
+/// For what no rule can say, weave prints the line and the reason, and ends with status 1.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   weave import aop.xml                    shows the rules

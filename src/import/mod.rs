@@ -1,4 +1,4 @@
-//! Rules from what people have for other tools. What cannot be said is told, by line.
+//! Makes rules from settings of other tools. It reports, by line, what no rule can say.
 
 mod aspectj;
 mod btrace;

@@ -721,7 +721,7 @@ mod tests {
         merged.add(&map("a.jar", "com/acme/A")).unwrap();
         merged.merge(symbols);
         let [one] = merged.collisions()[..] else {
-            panic!("one is told once");
+            panic!("a collision is reported once");
         };
         assert_eq!(one.id, 7);
         assert_eq!(one.kept.full_name(), "com.acme.A.run(int) in a.jar");

@@ -153,7 +153,7 @@ impl Limit {
             Metric::Own => of.share(row, |s| s.own) >= of.judgement.min_percent,
             _ => of.share(row, |s| s.total) >= of.judgement.min_percent,
         };
-        // Where the runs can tell, what they do not tell of is noise.
+        // With enough runs for a test, a difference that the test does not find is noise.
         let noise = self.metric == Metric::Own && of.power == Power::Enough && !of.differs(row);
         (beyond && matters && !noise).then_some(Broken { row, before, after })
     }

@@ -158,7 +158,7 @@ final class Host {
         }
     }
 
-    /** Whether all code on the stack seems to be of class loaders that are asked anyway; false if that cannot be told. */
+    /** Whether the usual look-up asks the loaders of all classes on the stack; false where that cannot be told. */
     static boolean ordinary() {
         try {
             return Java9.ordinary();

@@ -187,7 +187,7 @@ final class Meter implements Runnable {
         return method.invoke(bean);
     }
 
-    /** HotSpot's own counters, which it keeps in a file for jstat: nothing else tells of safepoints. */
+    /** HotSpot writes counters into a file, which jstat reads. Nothing else counts safepoints. */
     private void counters() throws Exception {
         File folder = new File("/tmp/hsperfdata_" + System.getProperty("user.name"));
         byte[] bytes;
