@@ -5,7 +5,6 @@ import java.io.IOException;
 import java.io.RandomAccessFile;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.nio.channels.ClosedByInterruptException;
 import java.nio.channels.FileChannel;
 
 /**
@@ -82,7 +81,11 @@ final class TraceFile {
                 interrupted |= Thread.interrupted();
                 try {
                     return reserve(most);
-                } catch (ClosedByInterruptException again) {
+                } catch (IOException e) {
+                    // Whatever is said of a channel that an interrupt has closed.
+                    if (file == null || file.getChannel().isOpen()) {
+                        throw e;
+                    }
                     file = null;
                 }
             }
