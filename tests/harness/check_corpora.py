@@ -31,6 +31,8 @@ OPENS = [
     for package in ("loader", "access", "module")
     for part in ("--add-opens", f"java.base/jdk.internal.{package}=ALL-UNNAMED")
 ]
+# In how many more orders classes are linked that fail by another error when woven.
+ORDERS = 4
 # How many findings of a kind are printed.
 SHOWN = 40
 NOTHING = 'version = 1\n[[aspect]]\nname = "nothing"\nmatch = { type = "no.such.Type" }\n'
@@ -43,7 +45,7 @@ def oracle_classes():
     return out
 
 
-def link(home, root, artifacts, jdk, fallback, sized):
+def link(home, root, artifacts, jdk, fallback, sized, order=0):
     """What LinkAll says: `{(artifact, class): (kind, message)}` and how many classes were linked.
 
     Many artifacts are dealt out to as many processes as there are cores, each linking on one thread: HotSpot 17 is
@@ -56,7 +58,7 @@ def link(home, root, artifacts, jdk, fallback, sized):
         around = WORK / "fallback.list"
         around.write_text("\n".join(str(p) for p in fallback) + "\n")
         command += ["--fallback", around, "--threads", 1]
-    command += (["--jdk"] if jdk else []) + ["--root", root]
+    command += (["--jdk"] if jdk else []) + ["--root", root, "--order", order]
     biggest = sorted(artifacts, key=lambda a: -(sized / a).stat().st_size)
     parts = [biggest[i :: JOBS] for i in range(JOBS) if biggest[i :: JOBS]]
 
@@ -96,7 +98,8 @@ def judge(score, version, home, root, woven, artifacts, jdk, fallback):
     """No class fails that did not fail unwoven, and none fails by another error.
 
     A class that lacks several others may name another of them: HotSpot verifies methods in the order in which their
-    names lie in memory, and the first error counts. So messages are not compared, kinds of errors are.
+    names lie in memory, and the first error counts. So messages are not compared, kinds of errors are. Where
+    kinds differ, both sides are linked in other orders, which move names, until they agree.
     """
     what = f"JDK {version} links {'its own classes' if jdk else f'{len(artifacts)} artifacts'}"
     used = cpu()
@@ -104,6 +107,12 @@ def judge(score, version, home, root, woven, artifacts, jdk, fallback):
     after, linked = link(home, woven, artifacts, jdk, fallback, root)
     new = {key: told for key, told in after.items() if key not in before}
     other = {key: told for key, told in after.items() if key in before and before[key][0] != told[0]}
+    for order in range(1, ORDERS + 1):
+        if other:
+            some = sorted({artifact for artifact, _ in other})
+            here, _ = link(home, root, some, jdk, fallback, root, order)
+            there, _ = link(home, woven, some, jdk, fallback, root, order)
+            other = {key: told for key, told in other.items() if key not in here or here[key][0] != there.get(key, [""])[0]}
     for (artifact, member), (kind, message) in [*sorted(new.items())[:SHOWN], *sorted(other.items())[:SHOWN]]:
         was = f"{before[artifact, member][0]} became " if (artifact, member) in before else ""
         print(f"     {artifact}!/{member}: {was}{kind}: {message[:600]}")

@@ -18,6 +18,7 @@ import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.zip.ZipEntry;
@@ -28,7 +29,8 @@ import java.util.zip.ZipInputStream;
  * Has HotSpot link, and so verify, every class of artifacts, without initialising any.
  *
  * <pre>
- * java -Xverify:all -Xlog:disable LinkAll.java [--root DIR] [--fallback LIST-FILE] [--list LIST-FILE] [--threads N] ARTIFACT...
+ * java -Xverify:all -Xlog:disable LinkAll.java [--root DIR] [--fallback LIST-FILE] [--list LIST-FILE] [--threads N]
+ *      [--order N] ARTIFACT...
  * java -Xverify:all -Xlog:disable --add-opens java.base/jdk.internal.loader=ALL-UNNAMED
  *      --add-opens java.base/jdk.internal.access=ALL-UNNAMED
  *      --add-opens java.base/jdk.internal.module=ALL-UNNAMED LinkAll.java --jdk ARTIFACT
@@ -44,6 +46,8 @@ import java.util.zip.ZipInputStream;
  * packages {@code java.*}, in one named module (sealed types ask for it). HotSpot never verifies
  * {@code Object}, {@code String}, {@code Class} and {@code Throwable}, nor (JDK 17) the subclasses of
  * {@code MagicAccessorImpl}, which no loader but its own may define: 51 classes that fail unwoven, too.
+ *
+ * <p>{@code --order}: classes are linked in another order for each number; 0 or none is by name.
  *
  * <p>Printed, a line a failing class, sorted: {@code artifact TAB class TAB kind TAB message}, the kind being the
  * simple name of the error. The last line is {@code linked N of M}.
@@ -70,6 +74,7 @@ public final class LinkAll {
     }
 
     static int threads = Runtime.getRuntime().availableProcessors();
+    static int order;
 
     public static void main(String[] args) throws Exception {
         boolean jdk = false;
@@ -83,6 +88,8 @@ public final class LinkAll {
                 root = args[++i] + File.separator;
             } else if (args[i].equals("--threads")) {
                 threads = Integer.parseInt(args[++i]);
+            } else if (args[i].equals("--order")) {
+                order = Integer.parseInt(args[++i]);
             } else if (args[i].equals("--list")) {
                 artifacts.addAll(Files.readAllLines(Path.of(args[++i])));
             } else if (args[i].equals("--fallback")) {
@@ -321,6 +328,9 @@ public final class LinkAll {
         List<Unit> queue = new ArrayList<>();
         units.forEach(queue::add);
         queue.sort((a, b) -> a.member.compareTo(b.member));
+        if (order != 0) {
+            Collections.shuffle(queue, new Random(order));
+        }
         AtomicInteger next = new AtomicInteger();
         AtomicInteger linked = new AtomicInteger();
         Runnable work = () -> {
