@@ -190,6 +190,13 @@ pub struct Verdict {
     pub unjudged: Option<String>,
 }
 
+#[cfg(test)]
+impl Verdict {
+    pub fn assert_sound(&self) {
+        assert!(self.failures.is_empty(), "{:?}", self.failures);
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let e = &*self.0;

@@ -237,6 +237,7 @@ const ORDERS: &[(&str, &[&str])] = &[
             "frames",
             "constructor",
             "parameters",
+            "stores",
             "android_trace",
             "lower",
             "write",

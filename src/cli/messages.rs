@@ -113,8 +113,7 @@ pub fn error(e: &Error, format: MessageFormat) -> String {
 /// All warnings of a job for tools, and why nothing was written.
 pub fn warnings(outcome: &Outcome, format: MessageFormat) -> String {
     let mut out = String::new();
-    let mut warn = |code, place, text| {
-        let severity = "warning";
+    let mut tell = |severity, code, place, text| {
         out += &Message {
             severity,
             code,
@@ -124,7 +123,8 @@ pub fn warnings(outcome: &Outcome, format: MessageFormat) -> String {
         .write(format);
     };
     for warning in &outcome.warnings {
-        warn(code_of_warning(warning.kind), None, warning.text.clone());
+        let code = code_of_warning(warning.kind);
+        tell("warning", code, None, warning.text.clone());
     }
     for left in &outcome.failures {
         let (name, _) = show::method(&left.type_name, &left.method);
@@ -132,21 +132,14 @@ pub fn warnings(outcome: &Outcome, format: MessageFormat) -> String {
             "{}: {name} is left as it was: {}",
             left.artifact, left.reason
         );
-        warn(LEFT, None, text);
+        tell("warning", LEFT, None, text);
     }
     for idle in &outcome.idle {
-        warn(IDLE, Some(&idle.place), show::idle(idle));
+        tell("warning", IDLE, Some(&idle.place), show::idle(idle));
     }
     if outcome.refused {
         let text = "not everything could be woven (--strict): nothing was written".to_owned();
-        let (severity, code, place) = ("error", REFUSED, None);
-        out += &Message {
-            severity,
-            code,
-            place,
-            text,
-        }
-        .write(format);
+        tell("error", REFUSED, None, text);
     }
     out
 }

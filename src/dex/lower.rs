@@ -107,6 +107,15 @@ impl Places {
     }
 }
 
+/// The calls of hooks that a body gets. Exit and exception take the id in a register; the end of a section needs none.
+#[derive(Clone, Copy)]
+struct Calls {
+    /// At the start, the beginning of a section included.
+    enters: bool,
+    exits: bool,
+    errs: bool,
+}
+
 /// The new frame, and the hooks that fit it.
 struct Frame {
     scheme: Scheme,
@@ -211,7 +220,7 @@ impl Lowering<'_, '_> {
         Ok(errs)
     }
 
-    /// Chooses the registers of the hooks.
+    /// Chooses the registers of the hooks, and how they report the method's end.
     fn frame(
         &self,
         walked: Walked,
@@ -219,60 +228,26 @@ impl Lowering<'_, '_> {
         errs: bool,
         scratch: &mut Scratch,
     ) -> Attempt<Frame> {
-        let code = self.code;
         let Places { enters, exits, .. } = places;
-        let section = self.advice.has(Advice::SECTION);
+        let calls = Calls {
+            enters,
+            exits: exits && self.advice.has(Advice::EXIT),
+            errs: errs && self.advice.has(Advice::EXCEPTION),
+        };
         let width = self.width();
-        // Those that need the id in a register; the end of a section needs none.
-        let exit_hook = exits && self.advice.has(Advice::EXIT);
-        let error_hook = errs && self.advice.has(Advice::EXCEPTION);
-        let words = width.map_or(0, Width::words);
         let main = match exits {
             true => main_return(Scheme::Dead, places.in_place, &scratch.found.returns),
             false => 0,
         };
-        let taken = match exits {
-            true => main..main.saturating_add(words),
-            false => 0..0,
-        };
-        let needs = Needs {
-            registers: u32::from(code.registers),
-            locals: code.locals(),
-            straddles: walked.straddles,
-            enter: enters,
-            constructor: self.method.is_constructor,
-            exit: exit_hook.then_some(words),
-            error: error_hook,
-            spare: error_hook
-                && !self.method.is_static
-                && (0..code.locals()).all(|local| taken.contains(&local)),
-        };
         let scheme = match enters || exits || errs {
-            true => registers::choose(needs),
+            true => registers::choose(self.needs(walked, exits.then_some(main), calls)),
             false => Scheme::Dead,
         };
         scratch.lowered = Some((scheme, self.units));
-        let registers = match scheme {
-            Scheme::Dead => u32::from(code.registers),
-            // The exception needs a register beside the id.
-            Scheme::Live { spare, .. } => {
-                let beside = if error_hook { 2 } else { 1 };
-                // Without arguments the frame may end where it will.
-                let returned = match code.ins == 0 && exit_hook && error_hook {
-                    true => words,
-                    false => 0,
-                };
-                (u32::from(code.registers) + 1 + u32::from(spare)).max(beside + returned)
-            }
-            // One register that no instruction but a move reaches cannot hold the id and the name in turn.
-            Scheme::Moved { free: 0x100.. } if section && self.advice.has(Advice::ENTER) => {
-                return Err(Reason::Unsupported.into());
-            }
-            Scheme::Moved { free } => free + 1,
-        };
-        let registers = u16::try_from(registers).map_err(|_| Reason::Unsupported)?;
+        let registers = self.registers(scheme, calls)?;
+        let section = self.advice.has(Advice::SECTION);
         let leave = match self.hooks.leave {
-            Some(hook) if exit_hook && error_hook && !section && !places.apart => {
+            Some(hook) if calls.exits && calls.errs && !section && !places.apart => {
                 Leave::choose(&Ways {
                     hook,
                     scheme,
@@ -280,8 +255,8 @@ impl Lowering<'_, '_> {
                     main: scheme.renumbered(main),
                     width,
                     is_this: !self.method.is_static
-                        && main == code.locals()
-                        && !insn::writes(code.insns, main)?,
+                        && main == self.code.locals()
+                        && !insn::writes(self.code.insns, main)?,
                     end: places.end(self.units),
                     stretches: &scratch.protected.stretches,
                     handlers: &scratch.protected.handlers,
@@ -292,7 +267,7 @@ impl Lowering<'_, '_> {
         Ok(Frame {
             scheme,
             registers,
-            outs: match (error_hook, enters || exit_hook) {
+            outs: match (calls.errs, enters || calls.exits) {
                 (true, _) => 2,
                 (_, true) => 1,
                 _ => 0,
@@ -306,6 +281,51 @@ impl Lowering<'_, '_> {
                 leave,
             },
         })
+    }
+
+    /// What the hooks need of the registers. `main`: what the main return returns, if there is a hook.
+    fn needs(&self, walked: Walked, main: Option<u32>, calls: Calls) -> Needs {
+        let code = self.code;
+        let words = self.width().map_or(0, Width::words);
+        let taken = main.map_or(0..0, |main| main..main.saturating_add(words));
+        Needs {
+            registers: u32::from(code.registers),
+            locals: code.locals(),
+            straddles: walked.straddles,
+            enter: calls.enters,
+            constructor: self.method.is_constructor,
+            exit: calls.exits.then_some(words),
+            error: calls.errs,
+            spare: calls.errs
+                && !self.method.is_static
+                && (0..code.locals()).all(|local| taken.contains(&local)),
+        }
+    }
+
+    /// How many registers the new frame has.
+    fn registers(&self, scheme: Scheme, calls: Calls) -> Attempt<u16> {
+        let own = u32::from(self.code.registers);
+        let registers = match scheme {
+            Scheme::Dead => own,
+            // The exception needs a register beside the id.
+            Scheme::Live { spare, .. } => {
+                let beside = if calls.errs { 2 } else { 1 };
+                // Without arguments the frame may end where it will.
+                let returned = match self.code.ins == 0 && calls.exits && calls.errs {
+                    true => self.width().map_or(0, Width::words),
+                    false => 0,
+                };
+                (own + 1 + u32::from(spare)).max(beside + returned)
+            }
+            // One register that no instruction but a move reaches cannot hold the id and the name in turn.
+            Scheme::Moved { free: 0x100.. }
+                if self.advice.has(Advice::SECTION) && self.advice.has(Advice::ENTER) =>
+            {
+                return Err(Reason::Unsupported.into());
+            }
+            Scheme::Moved { free } => free + 1,
+        };
+        Ok(u16::try_from(registers).map_err(|_| Reason::Unsupported)?)
     }
 
     /// Appends what comes behind the old code, and sets all distances.

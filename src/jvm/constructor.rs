@@ -10,9 +10,10 @@ use crate::aspect::attempt::Attempt;
 use crate::error::Result;
 use crate::jvm::class::{Class, Code};
 use crate::jvm::frames;
-use crate::jvm::insn::{self, Form, op};
+use crate::jvm::insn::{self, Form, Insn, op};
 use crate::jvm::simulation::{State, Step, keep_common, step};
 use rustc_hash::FxHashMap;
+use std::collections::hash_map::Entry;
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Initialisation {
@@ -38,7 +39,11 @@ pub fn analyse(class: &Class<'_>, code: &Code<'_>, stack_map: &[u8]) -> Attempt<
     start.locals[0] = true;
     let found = match straight(class, code, stack_map, start.clone())? {
         Some(found) => found,
-        None => general(class, code, stack_map, start)?.ok_or(Reason::Unsupported)?,
+        None => {
+            let mut paths = Paths::new(class, code, start)?;
+            paths.follow()?;
+            paths.initialisation(stack_map)?
+        }
     };
     match found.behind.is_empty() {
         true => Err(Reason::NoSuperCall.into()),
@@ -92,118 +97,150 @@ fn straight(
     Ok(None)
 }
 
-/// Any constructor: all paths in which `this` is not initialised yet, to a fixpoint.
-/// `None` for nonsense code.
-fn general(
-    class: &Class<'_>,
-    code: &Code<'_>,
-    stack_map: &[u8],
-    start: State<bool>,
-) -> Result<Option<Initialisation>> {
-    let len = code.insns.len() as u32;
-    // A state for every instruction: hostile code could ask for gigabytes. Real constructors stay
-    // far below this.
-    if code.insns.len() * (usize::from(code.max_locals) + usize::from(code.max_stack)) > MAX_STATE {
-        return Ok(None);
+/// All paths of any constructor in which `this` is not initialised yet.
+struct Paths<'p, 'a> {
+    class: &'p Class<'a>,
+    code: &'p Code<'a>,
+    /// What holds in front of each instruction.
+    states: FxHashMap<u32, State<bool>>,
+    /// Instructions to follow, since what holds in front of them changed.
+    work: Vec<u32>,
+    /// The pcs behind calls that initialise `this`.
+    behind: Vec<u32>,
+    /// pc -> end, of instructions reached while `this` is uninitialised
+    raw: FxHashMap<u32, u32>,
+}
+
+impl<'p, 'a> Paths<'p, 'a> {
+    fn new(class: &'p Class<'a>, code: &'p Code<'a>, start: State<bool>) -> Attempt<Self> {
+        // A state for every instruction: hostile code could ask for gigabytes. Real constructors stay
+        // far below this.
+        let words = usize::from(code.max_locals) + usize::from(code.max_stack);
+        if code.insns.len() * words > MAX_STATE {
+            return Err(Reason::Unsupported.into());
+        }
+        Ok(Paths {
+            class,
+            code,
+            states: FxHashMap::from_iter([(0, start)]),
+            work: vec![0],
+            behind: Vec::new(),
+            raw: FxHashMap::default(),
+        })
     }
-    let mut states: FxHashMap<u32, State<bool>> = FxHashMap::default();
-    states.insert(0, start);
-    let mut work = vec![0u32];
-    let mut behind = Vec::new();
-    // pc -> end, of instructions reached while `this` is uninitialised
-    let mut raw: FxHashMap<u32, u32> = FxHashMap::default();
-    while let Some(pc) = work.pop() {
-        let insn = insn::at(code.insns, pc)?;
-        let before = states[&pc].clone();
-        let mut state = before.clone();
-        raw.insert(pc, pc + insn.len);
-        let mut targets: Vec<u32> = Vec::new();
-        match insn.form {
-            Form::Branch | Form::WideBranch => {
-                if matches!(insn.opcode, op::JSR | op::JSR_W) {
-                    return Ok(None);
-                }
-                targets.push(insn::branch_target(code.insns, insn)?);
+
+    /// Follows them to a fixpoint; fails on nonsense code.
+    fn follow(&mut self) -> Attempt<()> {
+        while let Some(pc) = self.work.pop() {
+            let insn = insn::at(self.code.insns, pc)?;
+            let before = self.states[&pc].clone();
+            let mut after = before.clone();
+            let next = pc + insn.len;
+            self.raw.insert(pc, next);
+            let mut targets = self.targets(insn)?;
+            let step = step(self.class, self.code, insn, &mut after, &mut |_, _| {})?;
+            if after.stack.len() > usize::from(self.code.max_stack) {
+                return Err(Reason::Unsupported.into());
             }
-            Form::Switch => insn::switch_targets(code.insns, insn, |t| targets.push(t))?,
+            match step.ok_or(Reason::Unsupported)? {
+                Step::Initialises => self.behind.push(next),
+                Step::Next if insn::ends_flow(insn.opcode) => {}
+                Step::Next => targets.push(next),
+            }
+            for target in targets {
+                self.flow(target, &after)?;
+            }
+            self.throw(pc, &before, &after)?;
+        }
+        Ok(())
+    }
+
+    /// Where an instruction branches to.
+    fn targets(&self, insn: Insn) -> Attempt<Vec<u32>> {
+        let mut targets = Vec::new();
+        match insn.form {
+            _ if matches!(insn.opcode, op::JSR | op::JSR_W) => {
+                return Err(Reason::Unsupported.into());
+            }
+            Form::Branch | Form::WideBranch => {
+                targets.push(insn::branch_target(self.code.insns, insn)?);
+            }
+            Form::Switch => insn::switch_targets(self.code.insns, insn, |t| targets.push(t))?,
             _ => {}
         }
-        let next = pc + insn.len;
-        match step(class, code, insn, &mut state, &mut |_, _| {})? {
-            None => return Ok(None),
-            Some(_) if state.stack.len() > usize::from(code.max_stack) => return Ok(None),
-            Some(Step::Initialises) => behind.push(next),
-            Some(Step::Next) => {
-                if !insn::ends_flow(insn.opcode) {
-                    targets.push(next);
-                }
-            }
+        Ok(targets)
+    }
+
+    /// Control reaches `target` with this state.
+    fn flow(&mut self, target: u32, state: &State<bool>) -> Attempt<()> {
+        if target as usize >= self.code.insns.len() {
+            return Err(Reason::Unsupported.into());
         }
-        let mut flow = |target: u32, state: &State<bool>| -> Option<()> {
-            if target >= len {
-                return None;
+        let changed = match self.states.entry(target) {
+            Entry::Vacant(unknown) => {
+                unknown.insert(state.clone());
+                true
             }
-            match states.get_mut(&target) {
-                None => {
-                    states.insert(target, state.clone());
-                    work.push(target);
-                }
-                Some(known) => {
-                    if known.merge(state)? {
-                        work.push(target);
-                    }
-                }
+            Entry::Occupied(known) => {
+                let merged = known.into_mut().merge(state);
+                merged.ok_or(Reason::Unsupported)?
             }
-            Some(())
         };
-        for target in targets {
-            if flow(target, &state).is_none() {
-                return Ok(None);
-            }
+        if changed {
+            self.work.push(target);
         }
-        for entry in code.exceptions.chunks_exact(8) {
+        Ok(())
+    }
+
+    /// The instruction at `pc` may throw, before or after it stores.
+    fn throw(&mut self, pc: u32, before: &State<bool>, after: &State<bool>) -> Attempt<()> {
+        for entry in self.code.exceptions.chunks_exact(8) {
             let field = |i: usize| u32::from(u16::from_be_bytes([entry[i], entry[i + 1]]));
             if (field(0)..field(2)).contains(&pc) {
-                // The exception may come before or after a store.
                 let mut caught = State {
                     locals: before.locals.clone(),
                     stack: vec![false],
                 };
-                for (mine, theirs) in caught.locals.iter_mut().zip(&state.locals) {
+                for (mine, theirs) in caught.locals.iter_mut().zip(&after.locals) {
                     keep_common(mine, *theirs);
                 }
-                if flow(field(4), &caught).is_none() {
-                    return Ok(None);
-                }
+                self.flow(field(4), &caught)?;
             }
         }
+        Ok(())
     }
-    let mut raw: Vec<(u32, u32)> = raw.into_iter().collect();
-    if !stack_map.is_empty() {
-        add_dead_frames(stack_map, len, &mut raw)?;
-    }
-    raw.sort_unstable();
-    behind.sort_unstable();
-    behind.dedup();
-    for &pc in &behind {
-        // Hostile code may jump into the middle of an instruction.
-        if pc == len || insn::opcode_above(code.insns, pc)?.is_none() {
-            return Ok(None);
+
+    /// What they show.
+    fn initialisation(self, stack_map: &[u8]) -> Attempt<Initialisation> {
+        let len = self.code.insns.len() as u32;
+        let mut behind = self.behind;
+        behind.sort_unstable();
+        behind.dedup();
+        let mut raw: Vec<(u32, u32)> = self.raw.into_iter().collect();
+        if !stack_map.is_empty() {
+            add_dead_frames(stack_map, len, &mut raw)?;
         }
-    }
-    // Elsewhere `this` is initialised.
-    let mut ranges = Vec::new();
-    let mut at = 0;
-    for (start, end) in raw {
-        if at < start {
-            ranges.push((at, start));
+        raw.sort_unstable();
+        for &pc in &behind {
+            // Hostile code may jump into the middle of an instruction.
+            if pc == len || insn::opcode_above(self.code.insns, pc)?.is_none() {
+                return Err(Reason::Unsupported.into());
+            }
         }
-        at = at.max(end);
+        // Elsewhere `this` is initialised.
+        let mut ranges = Vec::new();
+        let mut at = 0;
+        for (start, end) in raw {
+            if at < start {
+                ranges.push((at, start));
+            }
+            at = at.max(end);
+        }
+        if at < len {
+            ranges.push((at, len));
+        }
+        Ok(Initialisation { behind, ranges })
     }
-    if at < len {
-        ranges.push((at, len));
-    }
-    Ok(Some(Initialisation { behind, ranges }))
 }
 
 /// Code that no path reaches still must verify against its frame: where that lists

@@ -12,9 +12,9 @@ pub mod op {
     pub const ALOAD_0: u8 = 42;
     pub const ALOAD_3: u8 = 45;
     pub const AALOAD: u8 = 50;
+    pub const ISTORE: u8 = 54;
     pub const ASTORE: u8 = 58;
-    pub const ASTORE_0: u8 = 75;
-    pub const ASTORE_3: u8 = 78;
+    pub const ISTORE_0: u8 = 59;
     pub const DUP: u8 = 89;
     pub const DUP_X1: u8 = 90;
     pub const DUP_X2: u8 = 91;
@@ -183,6 +183,26 @@ fn varying_length(code: &[u8], pc: usize, opcode: u8) -> Result<u32> {
             pc,
             format!("{opcode:#04x} is not an instruction"),
         )),
+    }
+}
+
+/// The kind of a store, and the local variable that it writes. Kinds 0 to 4 are int, long, float, double, reference.
+pub fn store(code: &[u8], insn: Insn) -> Option<(u8, u32)> {
+    let at = insn.pc as usize;
+    match insn.form {
+        Form::Store => Some((insn.opcode - op::ISTORE, u32::from(code[at + 1]))),
+        Form::StoreN => {
+            let n = insn.opcode - op::ISTORE_0;
+            Some((n / 4, u32::from(n % 4)))
+        }
+        Form::Wide => match code[at + 1] {
+            opcode @ op::ISTORE..=op::ASTORE => {
+                let slot = u16::from_be_bytes([code[at + 2], code[at + 3]]);
+                Some((opcode - op::ISTORE, u32::from(slot)))
+            }
+            _ => None,
+        },
+        _ => None,
     }
 }
 

@@ -18,6 +18,7 @@ mod pool;
 mod scan;
 mod signature;
 mod simulation;
+mod stores;
 pub mod verify;
 mod write;
 

@@ -50,6 +50,12 @@ pub fn each_parameter<'a>(descriptor: &'a [u8], mut each: impl FnMut(&'a [u8])) 
     }
 }
 
+/// The descriptor of what a method returns.
+pub fn return_type(descriptor: &[u8]) -> &[u8] {
+    let end = descriptor.iter().rposition(|&b| b == b')');
+    &descriptor[end.map_or(0, |i| i + 1)..]
+}
+
 /// Shows a field type by its name: `int`, `java/lang/String`, `byte[][]`.
 pub fn type_name(descriptor: &str, each: EachName<'_>) {
     let element = descriptor.trim_start_matches('[');

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::jvm::class::{Class, Code};
 use crate::jvm::insn::{self, Insn, op};
 use crate::jvm::pool::tag;
-use crate::jvm::signature::{each_parameter, method_words, type_words};
+use crate::jvm::signature::{each_parameter, method_words, return_type, type_words};
 
 /// Knowledge of a word; the default is none.
 pub trait Word<'a>: Copy + Default + PartialEq {
@@ -193,10 +193,25 @@ impl<W: Copy + Default + PartialEq> State<W> {
         Some(())
     }
 
-    fn store(&mut self, slot: usize) -> Option<()> {
-        let word = self.stack.pop()?;
-        *self.locals.get_mut(slot)? = word;
+    /// A store of a kind of [`insn::store`].
+    fn store(&mut self, kind: u8, slot: usize) -> Option<()> {
+        if kind == 4 {
+            *self.locals.get_mut(slot)? = self.stack.pop()?;
+            return Some(());
+        }
+        let words = if kind % 2 == 1 { 2 } else { 1 };
+        self.pop(words)?;
+        self.locals.get_mut(slot..slot + words)?.fill(W::default());
         Some(())
+    }
+
+    /// Puts another word wherever this one is.
+    pub fn replace(&mut self, old: W, new: W) {
+        for word in self.stack.iter_mut().chain(&mut self.locals) {
+            if *word == old {
+                *word = new;
+            }
+        }
     }
 }
 
@@ -245,6 +260,9 @@ pub fn step<'a, W: Word<'a>>(
     state: &mut State<W>,
     uses: &mut impl FnMut(Value<'a>, Type<'a>),
 ) -> Result<Option<Step>> {
+    if let Some((kind, slot)) = insn::store(code.insns, insn) {
+        return Ok(state.store(kind, slot as usize).map(|()| Step::Next));
+    }
     let pc = insn.pc as usize;
     let byte = |i: usize| code.insns[pc + i];
     let index = || u16::from_be_bytes([byte(1), byte(2)]);
@@ -270,28 +288,14 @@ pub fn step<'a, W: Word<'a>>(
                 _ => Value::Other,
             }));
         }),
-        op::ASTORE => state.store(usize::from(byte(1))),
-        op::ASTORE_0..=op::ASTORE_3 => state.store(usize::from(insn.opcode - op::ASTORE_0)),
-        54..=57 => clobber(state, insn.opcode - 54, usize::from(byte(1))),
-        59..=74 => clobber(
-            state,
-            (insn.opcode - 59) / 4,
-            usize::from((insn.opcode - 59) % 4),
-        ),
-        op::WIDE => {
-            let slot = usize::from(u16::from_be_bytes([byte(2), byte(3)]));
-            match byte(1) {
-                op::ALOAD => state.load(slot),
-                op::ASTORE => state.store(slot),
-                opcode @ 54..=57 => clobber(state, opcode - 54, slot),
-                opcode => {
-                    state.push(usize::from(
-                        insn::stack_effect(opcode).map_or(0, |(_, push)| push),
-                    ));
-                    Some(())
-                }
+        op::WIDE => match byte(1) {
+            op::ALOAD => state.load(usize::from(u16::from_be_bytes([byte(2), byte(3)]))),
+            opcode => {
+                let (_, push) = insn::stack_effect(opcode).unwrap_or_default();
+                state.push(usize::from(push));
+                Some(())
             }
-        }
+        },
         op::DUP => state.dup(1, 0),
         op::DUP_X1 => state.dup(1, 1),
         op::DUP_X2 => state.dup(1, 2),
@@ -433,34 +437,12 @@ fn invoke<'a, W: Word<'a>>(
                 return Ok(Some(Step::Initialises));
             }
             if let Value::New(_) = receiver.value() {
-                for word in state.stack.iter_mut().chain(&mut state.locals) {
-                    if *word == receiver {
-                        *word = W::of(Value::Object(ty));
-                    }
-                }
+                state.replace(receiver, W::of(Value::Object(ty)));
             }
         } else {
             uses(receiver.value(), ty);
         }
     }
-    let returned = descriptor
-        .iter()
-        .rposition(|&b| b == b')')
-        .map_or(0, |i| i + 1);
-    state.push_of(&descriptor[returned..], returns as usize);
+    state.push_of(return_type(descriptor), returns as usize);
     Ok(Some(Step::Next))
-}
-
-/// A store of int, long, float or double (`kind` 0 to 3), which ends what its slots held.
-fn clobber<W: Copy + Default + PartialEq>(
-    state: &mut State<W>,
-    kind: u8,
-    slot: usize,
-) -> Option<()> {
-    let words = if kind % 2 == 1 { 2 } else { 1 };
-    state.pop(words)?;
-    for slot in slot..slot + words {
-        *state.locals.get_mut(slot)? = W::default();
-    }
-    Some(())
 }

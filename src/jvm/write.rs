@@ -2,10 +2,10 @@
 
 use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::attempt::settle;
-use crate::aspect::plan::{Plan, Skipped};
+use crate::aspect::plan::{Plan, Planned, Skipped};
 use crate::aspect::woven::WovenType;
 use crate::error::Result;
-use crate::jvm::class::{Class, MethodInfo};
+use crate::jvm::class::Class;
 use crate::jvm::foundation;
 use crate::jvm::lower::{self, MAX_ADDITIONS};
 use crate::jvm::pool::Additions;
@@ -49,13 +49,24 @@ pub struct Woven {
 
 /// Weaves the planned methods of a class.
 pub fn weave(class: &Class<'_>, plan: &Plan, scratch: &mut Scratch) -> Result<Woven> {
-    let mut woven = Woven {
-        bytes: None,
-        ty: WovenType::new(0, &class.name(), &class.source_file(), plan.methods.len()),
-    };
-    let refused = if class.major > NEWEST_MAJOR {
+    let mut ty = WovenType::new(0, &class.name(), &class.source_file(), plan.methods.len());
+    if let Some(reason) = refusal(class, ty.name()) {
+        ty.left.extend(plan.methods.iter().map(|p| {
+            let has_code = class.methods[p.index as usize].code.is_some();
+            skipped(class, p, if has_code { reason } else { Reason::NoBody })
+        }));
+        return Ok(Woven { bytes: None, ty });
+    }
+    put_tail(class, plan, scratch, &mut ty)?;
+    let bytes = (ty.methods().len() > 0).then(|| class_file(class, scratch));
+    Ok(Woven { bytes, ty })
+}
+
+/// Why no method of a class is woven, if so.
+fn refusal(class: &Class<'_>, name: &str) -> Option<Reason> {
+    if class.major > NEWEST_MAJOR {
         Some(Reason::NewerVersion)
-    } else if foundation::is_foundation(woven.ty.name().as_bytes()) {
+    } else if foundation::is_foundation(name.as_bytes()) {
         Some(Reason::Foundation)
     } else if class.is_woven() {
         Some(Reason::AlreadyWoven)
@@ -63,38 +74,34 @@ pub fn weave(class: &Class<'_>, plan: &Plan, scratch: &mut Scratch) -> Result<Wo
         Some(Reason::PoolFull)
     } else {
         None
-    };
-    let skip = |index: u32, method: &MethodInfo, reason| Skipped {
-        ty: 0,
-        index,
-        method: class.method_label(method),
-        reason,
-    };
-    if let Some(reason) = refused {
-        woven.ty.left = plan
-            .methods
-            .iter()
-            .map(|p| (p.index, &class.methods[p.index as usize]))
-            .map(|(i, m)| match m.code {
-                Some(_) => skip(i, m, reason),
-                None => skip(i, m, Reason::NoBody),
-            })
-            .collect();
-        return Ok(woven);
     }
+}
 
+fn skipped(class: &Class<'_>, planned: &Planned, reason: Reason) -> Skipped {
+    Skipped {
+        ty: 0,
+        index: planned.index,
+        method: class.method_label(&class.methods[planned.index as usize]),
+        reason,
+    }
+}
+
+/// Collects additions to the pool, and the class from its access flags on, with the hooks of the planned methods.
+fn put_tail(
+    class: &Class<'_>,
+    plan: &Plan,
+    scratch: &mut Scratch,
+    ty: &mut WovenType,
+) -> Result<()> {
     let Scratch {
         lower: buffers,
         additions,
         tail,
-        bytes: reused,
+        ..
     } = scratch;
     additions.reset(&class.pool);
     tail.clear();
-    let advice = plan
-        .methods
-        .iter()
-        .fold(Advice::default(), |all, p| all.with(p.advice));
+    let advice = (plan.methods.iter()).fold(Advice::default(), |all, p| all.with(p.advice));
     let constants = lower::constants(class, advice, additions);
     let mut copied = class.pool.end();
     for planned in &plan.methods {
@@ -115,22 +122,27 @@ pub fn weave(class: &Class<'_>, plan: &Plan, scratch: &mut Scratch) -> Result<Wo
                 copied = end;
                 let name = class.pool.text(method.name)?;
                 let descriptor = class.pool.text(method.descriptor)?;
-                woven.ty.add(planned.id, u32::from(line), &name, |text| {
+                ty.add(planned.id, u32::from(line), &name, |text| {
                     text.push_str(&descriptor);
                 });
             }
             Err(reason) => {
                 tail.truncate(mark);
-                woven.ty.left.push(skip(planned.index, method, reason));
+                ty.left.push(skipped(class, planned, reason));
             }
         }
     }
-    if woven.ty.methods().len() == 0 {
-        return Ok(woven);
-    }
     tail.extend_from_slice(&class.bytes[copied..]);
+    Ok(())
+}
+
+/// Puts the new class file together.
+fn class_file(class: &Class<'_>, scratch: &mut Scratch) -> Vec<u8> {
+    let Scratch {
+        additions, tail, ..
+    } = scratch;
     let pool = &class.bytes[10..class.pool.end()];
-    let mut bytes = std::mem::take(reused);
+    let mut bytes = std::mem::take(&mut scratch.bytes);
     bytes.clear();
     bytes.reserve_exact(10 + pool.len() + additions.bytes().len() + tail.len());
     bytes.extend_from_slice(&class.bytes[..8]);
@@ -138,6 +150,5 @@ pub fn weave(class: &Class<'_>, plan: &Plan, scratch: &mut Scratch) -> Result<Wo
     bytes.extend_from_slice(pool);
     bytes.extend_from_slice(additions.bytes());
     bytes.extend_from_slice(tail);
-    woven.bytes = Some(bytes);
-    Ok(woven)
+    bytes
 }

@@ -481,15 +481,7 @@ impl Source {
         self.put(HEARTBEAT_AT, self.header.heartbeat)?;
         let mut head = vec![0; HEADER_USED];
         if read_at(&self.file, &mut head, 0).map_err(failed)? == HEADER_USED {
-            let Header {
-                heartbeat,
-                collected,
-                ..
-            } = self.header;
-            self.header = Header::read(&head)?;
-            // These are the consumer's own.
-            self.header.heartbeat = heartbeat;
-            self.header.collected = collected.max(self.header.collected);
+            self.header.refresh(&head, true)?;
         }
         let mut turn = Turn::default();
         if self.header.policy == POLICY_RING && !gone {

@@ -129,10 +129,9 @@ impl Trace {
     }
 
     fn index(name: String, data: Vec<Data>) -> Result<Trace> {
-        let mut headers = Vec::new();
-        for data in &data {
-            headers.push(Header::read(data).map_err(|e| e.in_artifact(name.as_str()))?);
-        }
+        let headers = data.iter().map(|data| Header::read(data));
+        let headers = headers.collect::<Result<Vec<_>>>();
+        let mut headers = headers.map_err(|e| e.in_artifact(name.as_str()))?;
         let mut index = Index::default();
         index.missing_parts(&headers);
         // The last part was written last, and its header knows most.
@@ -147,37 +146,7 @@ impl Trace {
         let live = header.flags & FLAG_ORDERLY == 0
             && header.part == 0
             && matches!(parts[0].data, Data::Mapped(_));
-        let again = copied_again(&parts);
-        let mut serials = Vec::new();
-        let mut copy = Vec::new();
-        for part in &parts {
-            for (number, chunk) in part.data.chunks(CHUNK).enumerate().skip(1) {
-                let number = part.first + number as u32;
-                if again.contains(&number) {
-                    continue;
-                }
-                if !live {
-                    index.chunk(number, chunk);
-                    continue;
-                }
-                serials.resize(number as usize + 1, 0);
-                if copy_whole(chunk, chunk, &mut copy).is_some() {
-                    serials[number as usize] = serial(&copy);
-                    index.chunk(number, &copy);
-                }
-            }
-            if part.data.len() < CHUNK {
-                index
-                    .notes
-                    .add(|| "the file is cut off in its header".to_owned());
-            }
-        }
-        for (ty, count) in &index.unknown {
-            index.notes.add(|| {
-                let records = counted(*count, "record");
-                format!("{records} of type {ty} skipped: unknown to this version, or damaged")
-            });
-        }
+        let serials = index.parts(&parts, live);
         let symbols = index.symbols(&parts);
         if header.collected > 0 && header.part == 0 {
             index.notes.add(|| {
@@ -193,11 +162,9 @@ impl Trace {
         readings.sort_by_key(|r| r.time);
         if index.readings_left_out > 0 {
             let left_out = index.readings_left_out;
-            (index.notes).add(|| {
-                format!(
-                    "{} of the process left out: too many",
-                    counted(left_out, "reading")
-                )
+            index.notes.add(|| {
+                let readings = counted(left_out, "reading");
+                format!("{readings} of the process left out: too many")
             });
         }
         Ok(Trace {
@@ -485,6 +452,39 @@ impl Index {
             next = header.part.saturating_add(1);
         }
     }
+    /// Adds all chunks. Those of a `live` trace change meanwhile: returns the serial number that each had.
+    fn parts(&mut self, parts: &[Part], live: bool) -> Vec<u64> {
+        let again = copied_again(parts);
+        let mut serials = Vec::new();
+        let mut copy = Vec::new();
+        for part in parts {
+            for (number, chunk) in part.data.chunks(CHUNK).enumerate().skip(1) {
+                let number = part.first + number as u32;
+                if again.contains(&number) {
+                    continue;
+                }
+                if !live {
+                    self.chunk(number, chunk);
+                    continue;
+                }
+                serials.resize(number as usize + 1, 0);
+                if copy_whole(chunk, chunk, &mut copy).is_some() {
+                    serials[number as usize] = serial(&copy);
+                    self.chunk(number, &copy);
+                }
+            }
+            if part.data.len() < CHUNK {
+                (self.notes).add(|| "the file is cut off in its header".to_owned());
+            }
+        }
+        for (ty, count) in &self.unknown {
+            self.notes.add(|| {
+                let records = counted(*count, "record");
+                format!("{records} of type {ty} skipped: unknown to this version, or damaged")
+            });
+        }
+        serials
+    }
 
     fn chunk(&mut self, number: u32, chunk: &[u8]) {
         let offset = number as usize * CHUNK;
@@ -535,37 +535,11 @@ impl Index {
                     self.last = self.last.max(decoder.time());
                     continue;
                 }
-                Some(Record::Escape(
-                    Escape::Begin { time, .. } | Escape::Complete { time, .. },
-                )) => {
-                    self.records += 1;
-                    self.logical = true;
-                    self.last = self.last.max(time);
-                    continue;
-                }
-                Some(Record::Escape(Escape::Logical { .. })) => {
-                    self.logical = true;
-                    continue;
-                }
                 Some(Record::Escape(Escape::Segment { .. })) | None => {}
-                Some(Record::Escape(Escape::Thread {
-                    thread,
-                    flags,
-                    name,
-                })) => {
-                    let name = cut(&name, NAME).to_owned();
-                    self.names.insert(thread, ThreadName { name, flags });
+                Some(Record::Escape(escape)) => {
+                    self.escape(escape);
                     continue;
                 }
-                Some(Record::Escape(Escape::Sample { time, values })) => {
-                    self.sample(time, values);
-                    continue;
-                }
-                Some(Record::Escape(Escape::Unknown(ty))) => {
-                    *self.unknown.entry(ty).or_default() += 1;
-                    continue;
-                }
-                Some(Record::Escape(_)) => continue,
             }
             // A segment ends here. Where a chunk is shared from its start it may have no owner.
             let to = if record.is_some() {
@@ -606,6 +580,29 @@ impl Index {
             let at = chunk as usize * CHUNK + CHUNK_HEADER + decoder.position();
             self.notes
                 .add(|| format!("damaged record at {at:#x}: the rest of its chunk is skipped"));
+        }
+    }
+
+    /// Adds a record that is no call and begins no segment.
+    fn escape(&mut self, escape: Escape<'_>) {
+        match escape {
+            Escape::Begin { time, .. } | Escape::Complete { time, .. } => {
+                self.records += 1;
+                self.logical = true;
+                self.last = self.last.max(time);
+            }
+            Escape::Logical { .. } => self.logical = true,
+            Escape::Thread {
+                thread,
+                flags,
+                name,
+            } => {
+                let name = cut(&name, NAME).to_owned();
+                self.names.insert(thread, ThreadName { name, flags });
+            }
+            Escape::Sample { time, values } => self.sample(time, values),
+            Escape::Unknown(ty) => *self.unknown.entry(ty).or_default() += 1,
+            _ => {}
         }
     }
 

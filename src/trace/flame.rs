@@ -320,7 +320,7 @@ fn colour(label: &str) -> String {
 }
 
 /// Text as XML: markup is escaped, characters that XML does not allow become U+FFFD.
-fn escape(text: &str) -> String {
+pub(super) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

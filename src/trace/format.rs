@@ -119,6 +119,17 @@ pub struct Header {
 }
 
 impl Header {
+    /// Reads chunk 0 again. Heartbeat and collected chunks are the consumer's own: they stay if `consumes`.
+    pub fn refresh(&mut self, data: &[u8], consumes: bool) -> Result<()> {
+        let header = Header::read(data)?;
+        let before = std::mem::replace(self, header);
+        if consumes {
+            self.heartbeat = before.heartbeat;
+            self.collected = self.collected.max(before.collected);
+        }
+        Ok(())
+    }
+
     /// Reads and checks chunk 0.
     pub fn read(data: &[u8]) -> Result<Header> {
         if !data.starts_with(&MAGIC) {

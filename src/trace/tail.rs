@@ -355,17 +355,7 @@ impl Tail {
         let failed = |e| Error::io("read", &self.path, e);
         let mut head = vec![0; HEADER_USED];
         if read_at(&self.file, &mut head, 0).map_err(failed)? == HEADER_USED {
-            let Header {
-                heartbeat,
-                collected,
-                ..
-            } = self.header;
-            self.header = Header::read(&head)?;
-            // These are the consumer's own.
-            if self.consumes {
-                self.header.heartbeat = heartbeat;
-                self.header.collected = collected.max(self.header.collected);
-            }
+            self.header.refresh(&head, self.consumes)?;
         }
         // Asked before the look, so that it sees all that was written.
         self.is_last = self.is_gone();

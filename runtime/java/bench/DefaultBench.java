@@ -31,11 +31,11 @@ public final class DefaultBench {
         Hooks.exit(1);
         double startUp = (System.nanoTime() - start) / 1e6;
         int slices = (int) (Double.parseDouble(arguments[0]) * 1e6 / SLICE);
-        run("clock, by hand", Math.min(slices, 500), DefaultBench::clocks, false);
+        run("clock, by hand", Math.min(slices, 500), Loops::clocks, false);
         System.out.printf("java %s: first pair %.1f ms%n", System.getProperty("java.version"), startUp);
-        run("clock, by hand", Math.min(slices, 500), DefaultBench::clocks, true);
-        run("weave", slices, DefaultBench::pairs, true);
-        run("clock, by hand", Math.min(slices, 500), DefaultBench::clocks, true);
+        run("clock, by hand", Math.min(slices, 500), Loops::clocks, true);
+        run("weave", slices, Loops::pairs, true);
+        run("clock, by hand", Math.min(slices, 500), Loops::clocks, true);
         worst("clock, by hand", DefaultBench::clockAlone);
         worst("weave", DefaultBench::pairAlone);
         Path file = Files.createTempFile("bench", ".jfr");
@@ -89,27 +89,6 @@ public final class DefaultBench {
     private static void pairAlone() {
         Hooks.enter(4711);
         Hooks.exit(4711);
-    }
-
-    private static long clocks(int n) {
-        long sum = 0;
-        for (int i = 0; i < n; i++) {
-            sum += System.nanoTime();
-            sum ^= i;
-            sum += System.nanoTime();
-        }
-        return sum;
-    }
-
-    private static long pairs(int n) {
-        long sum = 0;
-        for (int i = 0; i < n; i++) {
-            Hooks.enter(4711);
-            sum ^= i * 31;
-            sum += i;
-            Hooks.exit(4711);
-        }
-        return sum;
     }
 
     private static long events(int n) {

@@ -1,6 +1,5 @@
 import java.lang.management.ManagementFactory;
 import java.util.Arrays;
-import weave.runtime.Hooks;
 
 /**
  * What a pair of hooks costs above two readings of the clock, measured in turns in one run; medians and minima over
@@ -47,18 +46,18 @@ public final class HooksBench {
     private static double measure(double[] clock, double[] hooks) {
         com.sun.management.ThreadMXBean bean = (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
         for (int i = 0; i < 500; i++) {
-            sink += clocks(PAIRS) + pairs(PAIRS);
+            sink += Loops.clocks(PAIRS) + Loops.pairs(PAIRS);
         }
         long id = Thread.currentThread().getId();
         long allocated = 0;
         boolean off = "off".equals(System.getProperty("weave.trace"));
         for (int i = 0; i < clock.length; i++) {
             long a = System.nanoTime();
-            sink += off ? nothing(PAIRS) : clocks(PAIRS);
+            sink += off ? nothing(PAIRS) : Loops.clocks(PAIRS);
             long b = System.nanoTime();
             long before = bean.getThreadAllocatedBytes(id);
             long c = System.nanoTime();
-            sink += pairs(PAIRS);
+            sink += Loops.pairs(PAIRS);
             long d = System.nanoTime();
             allocated += bean.getThreadAllocatedBytes(id) - before;
             clock[i] = (b - a) / (double) PAIRS;
@@ -67,33 +66,12 @@ public final class HooksBench {
         return allocated / (double) PAIRS / clock.length;
     }
 
-    private static long clocks(int n) {
-        long sum = 0;
-        for (int i = 0; i < n; i++) {
-            sum += System.nanoTime();
-            sum ^= i;
-            sum += System.nanoTime();
-        }
-        return sum;
-    }
-
     /** What stands between the hooks, alone: the floor when tracing is off. */
     private static long nothing(int n) {
         long sum = 0;
         for (int i = 0; i < n; i++) {
             sum ^= i * 31;
             sum += i;
-        }
-        return sum;
-    }
-
-    private static long pairs(int n) {
-        long sum = 0;
-        for (int i = 0; i < n; i++) {
-            Hooks.enter(4711);
-            sum ^= i * 31;
-            sum += i;
-            Hooks.exit(4711);
         }
         return sum;
     }

@@ -60,121 +60,43 @@ pub mod table {
 
 /// Numbers of the columns of each table.
 pub mod column {
-    pub mod module {
-        pub const MVID: usize = 2;
+    macro_rules! columns {
+        ($($table:ident { $($(#[$attribute:meta])? $column:ident = $number:literal),+ })+) => {
+            $(pub mod $table {
+                $($(#[$attribute])? pub const $column: usize = $number;)+
+            })+
+        };
     }
-    pub mod type_ref {
-        pub const RESOLUTION_SCOPE: usize = 0;
-        pub const NAME: usize = 1;
-        pub const NAMESPACE: usize = 2;
-    }
-    pub mod type_def {
-        pub const FLAGS: usize = 0;
-        pub const NAME: usize = 1;
-        pub const NAMESPACE: usize = 2;
-        pub const EXTENDS: usize = 3;
-        pub const FIELD_LIST: usize = 4;
-        pub const METHOD_LIST: usize = 5;
-    }
-    pub mod field {
-        pub const NAME: usize = 1;
-        pub const SIGNATURE: usize = 2;
-    }
-    pub mod method_ptr {
-        pub const METHOD: usize = 0;
-    }
-    pub mod method_def {
-        pub const RVA: usize = 0;
-        pub const IMPL_FLAGS: usize = 1;
-        pub const FLAGS: usize = 2;
-        pub const NAME: usize = 3;
-        pub const SIGNATURE: usize = 4;
-    }
-    pub mod interface_impl {
-        pub const CLASS: usize = 0;
-        pub const INTERFACE: usize = 1;
-    }
-    pub mod member_ref {
-        pub const CLASS: usize = 0;
-        pub const NAME: usize = 1;
-        pub const SIGNATURE: usize = 2;
-    }
-    pub mod constant {
-        pub const PARENT: usize = 1;
-        #[cfg(test)]
-        pub const VALUE: usize = 2;
-    }
-    pub mod custom_attribute {
-        pub const PARENT: usize = 0;
-        pub const TYPE: usize = 1;
-        pub const VALUE: usize = 2;
-    }
-    pub mod field_marshal {
-        pub const PARENT: usize = 0;
-    }
-    pub mod class_layout {
-        pub const CLASS_SIZE: usize = 1;
-        pub const PARENT: usize = 2;
-    }
-    pub mod stand_alone_sig {
-        pub const SIGNATURE: usize = 0;
-    }
-    pub mod type_spec {
-        pub const SIGNATURE: usize = 0;
-    }
-    pub mod field_rva {
-        pub const RVA: usize = 0;
-        pub const FIELD: usize = 1;
-    }
-    pub mod assembly {
-        pub const MAJOR_VERSION: usize = 1;
-        pub const MINOR_VERSION: usize = 2;
-        pub const BUILD_NUMBER: usize = 3;
-        pub const REVISION_NUMBER: usize = 4;
-        pub const FLAGS: usize = 5;
-        pub const PUBLIC_KEY: usize = 6;
-        pub const NAME: usize = 7;
-    }
-    pub mod assembly_ref {
-        pub const NAME: usize = 6;
-    }
-    pub mod file {
-        pub const FLAGS: usize = 0;
-        pub const NAME: usize = 1;
-    }
-    pub mod manifest_resource {
-        pub const OFFSET: usize = 0;
-        pub const NAME: usize = 2;
-        pub const IMPLEMENTATION: usize = 3;
-    }
-    pub mod nested_class {
-        pub const NESTED: usize = 0;
-        pub const ENCLOSING: usize = 1;
-    }
-    pub mod generic_param {
-        pub const NUMBER: usize = 0;
-        pub const OWNER: usize = 2;
-        pub const NAME: usize = 3;
-    }
-    pub mod method_spec {
-        pub const METHOD: usize = 0;
-    }
-    pub mod document {
-        pub const NAME: usize = 0;
-    }
-    pub mod method_debug_information {
-        pub const DOCUMENT: usize = 0;
-        pub const SEQUENCE_POINTS: usize = 1;
-    }
-    pub mod local_scope {
-        pub const METHOD: usize = 0;
-        pub const START_OFFSET: usize = 4;
-        pub const LENGTH: usize = 5;
-    }
-    pub mod custom_debug_information {
-        pub const PARENT: usize = 0;
-        pub const KIND: usize = 1;
-        pub const VALUE: usize = 2;
+
+    columns! {
+        module { MVID = 2 }
+        type_ref { RESOLUTION_SCOPE = 0, NAME = 1, NAMESPACE = 2 }
+        type_def { FLAGS = 0, NAME = 1, NAMESPACE = 2, EXTENDS = 3, FIELD_LIST = 4, METHOD_LIST = 5 }
+        field { NAME = 1, SIGNATURE = 2 }
+        method_ptr { METHOD = 0 }
+        method_def { RVA = 0, IMPL_FLAGS = 1, FLAGS = 2, NAME = 3, SIGNATURE = 4 }
+        interface_impl { CLASS = 0, INTERFACE = 1 }
+        member_ref { CLASS = 0, NAME = 1, SIGNATURE = 2 }
+        constant { PARENT = 1, #[cfg(test)] VALUE = 2 }
+        custom_attribute { PARENT = 0, TYPE = 1, VALUE = 2 }
+        field_marshal { PARENT = 0 }
+        class_layout { CLASS_SIZE = 1, PARENT = 2 }
+        stand_alone_sig { SIGNATURE = 0 }
+        type_spec { SIGNATURE = 0 }
+        field_rva { RVA = 0, FIELD = 1 }
+        assembly {
+            MAJOR_VERSION = 1, MINOR_VERSION = 2, BUILD_NUMBER = 3, REVISION_NUMBER = 4, FLAGS = 5, PUBLIC_KEY = 6, NAME = 7
+        }
+        assembly_ref { NAME = 6 }
+        file { FLAGS = 0, NAME = 1 }
+        manifest_resource { OFFSET = 0, NAME = 2, IMPLEMENTATION = 3 }
+        nested_class { NESTED = 0, ENCLOSING = 1 }
+        generic_param { NUMBER = 0, OWNER = 2, NAME = 3 }
+        method_spec { METHOD = 0 }
+        document { NAME = 0 }
+        method_debug_information { DOCUMENT = 0, SEQUENCE_POINTS = 1 }
+        local_scope { METHOD = 0, START_OFFSET = 4, LENGTH = 5 }
+        custom_debug_information { PARENT = 0, KIND = 1, VALUE = 2 }
     }
 }
 
@@ -214,17 +136,15 @@ pub mod coded {
     use super::table::*;
     use super::{Coded, NONE};
 
-    pub const TYPE_DEF_OR_REF: Coded = Coded {
-        bits: 2,
-        tables: &[TYPE_DEF, TYPE_REF, TYPE_SPEC],
-    };
-    pub const HAS_CONSTANT: Coded = Coded {
-        bits: 2,
-        tables: &[FIELD, PARAM, PROPERTY],
-    };
-    pub const HAS_CUSTOM_ATTRIBUTE: Coded = Coded {
-        bits: 5,
-        tables: &[
+    const fn coded(bits: u32, tables: &'static [u8]) -> Coded {
+        Coded { bits, tables }
+    }
+
+    pub const TYPE_DEF_OR_REF: Coded = coded(2, &[TYPE_DEF, TYPE_REF, TYPE_SPEC]);
+    pub const HAS_CONSTANT: Coded = coded(2, &[FIELD, PARAM, PROPERTY]);
+    pub const HAS_CUSTOM_ATTRIBUTE: Coded = coded(
+        5,
+        &[
             METHOD_DEF,
             FIELD,
             TYPE_REF,
@@ -248,50 +168,21 @@ pub mod coded {
             GENERIC_PARAM_CONSTRAINT,
             METHOD_SPEC,
         ],
-    };
-    pub const HAS_FIELD_MARSHAL: Coded = Coded {
-        bits: 1,
-        tables: &[FIELD, PARAM],
-    };
-    pub const HAS_DECL_SECURITY: Coded = Coded {
-        bits: 2,
-        tables: &[TYPE_DEF, METHOD_DEF, ASSEMBLY],
-    };
-    pub const MEMBER_REF_PARENT: Coded = Coded {
-        bits: 3,
-        tables: &[TYPE_DEF, TYPE_REF, MODULE_REF, METHOD_DEF, TYPE_SPEC],
-    };
-    pub const HAS_SEMANTICS: Coded = Coded {
-        bits: 1,
-        tables: &[EVENT, PROPERTY],
-    };
-    pub const METHOD_DEF_OR_REF: Coded = Coded {
-        bits: 1,
-        tables: &[METHOD_DEF, MEMBER_REF],
-    };
-    pub const MEMBER_FORWARDED: Coded = Coded {
-        bits: 1,
-        tables: &[FIELD, METHOD_DEF],
-    };
-    pub const IMPLEMENTATION: Coded = Coded {
-        bits: 2,
-        tables: &[FILE, ASSEMBLY_REF, EXPORTED_TYPE],
-    };
-    pub const CUSTOM_ATTRIBUTE_TYPE: Coded = Coded {
-        bits: 3,
-        tables: &[NONE, NONE, METHOD_DEF, MEMBER_REF, NONE],
-    };
-    pub const RESOLUTION_SCOPE: Coded = Coded {
-        bits: 2,
-        tables: &[MODULE, MODULE_REF, ASSEMBLY_REF, TYPE_REF],
-    };
-    pub const TYPE_OR_METHOD_DEF: Coded = Coded {
-        bits: 1,
-        tables: &[TYPE_DEF, METHOD_DEF],
-    };
-    pub const HAS_CUSTOM_DEBUG_INFORMATION: Coded = Coded {
-        bits: 5,
-        tables: &[
+    );
+    pub const HAS_FIELD_MARSHAL: Coded = coded(1, &[FIELD, PARAM]);
+    pub const HAS_DECL_SECURITY: Coded = coded(2, &[TYPE_DEF, METHOD_DEF, ASSEMBLY]);
+    pub const MEMBER_REF_PARENT: Coded =
+        coded(3, &[TYPE_DEF, TYPE_REF, MODULE_REF, METHOD_DEF, TYPE_SPEC]);
+    pub const HAS_SEMANTICS: Coded = coded(1, &[EVENT, PROPERTY]);
+    pub const METHOD_DEF_OR_REF: Coded = coded(1, &[METHOD_DEF, MEMBER_REF]);
+    pub const MEMBER_FORWARDED: Coded = coded(1, &[FIELD, METHOD_DEF]);
+    pub const IMPLEMENTATION: Coded = coded(2, &[FILE, ASSEMBLY_REF, EXPORTED_TYPE]);
+    pub const CUSTOM_ATTRIBUTE_TYPE: Coded = coded(3, &[NONE, NONE, METHOD_DEF, MEMBER_REF, NONE]);
+    pub const RESOLUTION_SCOPE: Coded = coded(2, &[MODULE, MODULE_REF, ASSEMBLY_REF, TYPE_REF]);
+    pub const TYPE_OR_METHOD_DEF: Coded = coded(1, &[TYPE_DEF, METHOD_DEF]);
+    pub const HAS_CUSTOM_DEBUG_INFORMATION: Coded = coded(
+        5,
+        &[
             METHOD_DEF,
             FIELD,
             TYPE_REF,
@@ -320,7 +211,7 @@ pub mod coded {
             LOCAL_CONSTANT,
             IMPORT_SCOPE,
         ],
-    };
+    );
 }
 
 /// The columns of a table; none for a number that stands for no table.

@@ -56,21 +56,7 @@ pub fn rebuild<'a>(
     fields: &FieldMap,
 ) -> Result<Rebuilt<'a>> {
     let tables = &metadata.tables;
-    let rows = additions.counts();
-    let strings = metadata.strings.data().len() + additions.strings().len();
-    let blobs = metadata.blobs.data().len() + additions.blobs().len();
-    let mut heaps = tables.heap_sizes;
-    if strings > 0x1_0000 {
-        heaps |= heap_size::STRINGS;
-    }
-    if blobs > 0x1_0000 {
-        heaps |= heap_size::BLOB;
-    }
-    let widths = Widths {
-        rows,
-        heaps,
-        all_wide: tables.widths.all_wide,
-    };
+    let widths = widths(metadata, &additions);
     let mvid_index = tables
         .row(table::MODULE, 1)
         .map_or(0, |row| row.get(column::module::MVID));
@@ -133,6 +119,24 @@ pub fn rebuild<'a>(
         rebuilt.pieces.push(Piece::Borrowed(&[0; 4]));
     }
     Ok(rebuilt)
+}
+
+/// The widths of columns that reach the additions.
+fn widths(metadata: &Metadata<'_>, additions: &Additions) -> Widths {
+    let strings = metadata.strings.data().len() + additions.strings().len();
+    let blobs = metadata.blobs.data().len() + additions.blobs().len();
+    let mut heaps = metadata.tables.heap_sizes;
+    if strings > 0x1_0000 {
+        heaps |= heap_size::STRINGS;
+    }
+    if blobs > 0x1_0000 {
+        heaps |= heap_size::BLOB;
+    }
+    Widths {
+        rows: additions.counts(),
+        heaps,
+        all_wide: metadata.tables.widths.all_wide,
+    }
 }
 
 /// Adds the tables stream.

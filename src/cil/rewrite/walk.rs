@@ -64,16 +64,20 @@ impl Scratch {
         self.fields[..self.named].iter().map(place)
     }
 
-    /// Reads the code; shows `each` every instruction with a token, and where its prefixes begin.
-    pub fn walk(&mut self, body: &Body<'_>, mut each: impl FnMut(Insn, u32)) -> Result<()> {
+    fn clear(&mut self) {
         self.branches.clear();
         self.switches.clear();
         self.returns.clear();
         self.tails.clear();
-        self.named = 0;
         self.clauses.clear();
         self.jumps = 0;
         self.last_unsafe = None;
+        self.named = 0;
+    }
+
+    /// Reads the code; shows `each` every instruction with a token, and where its prefixes begin.
+    pub fn walk(&mut self, body: &Body<'_>, mut each: impl FnMut(Insn, u32)) -> Result<()> {
+        self.clear();
         let code = body.code;
         let mut pc = 0;
         let mut prefixes = None;
@@ -108,54 +112,20 @@ impl Scratch {
                 continue;
             }
             let insn = insn::at(code, pc)?;
-            if matches!(insn.form, Form::Token | Form::TokenPrefix)
-                && token_table(insn.token(code)) == table::FIELD
-            {
-                self.fields[fields] = (pc, insn.end() - 4);
-                fields += 1;
+            if matches!(insn.form, Form::Token | Form::TokenPrefix) {
+                if token_table(insn.token(code)) == table::FIELD {
+                    self.fields[fields] = (pc, insn.end() - 4);
+                    fields += 1;
+                }
+                each(insn, prefixes.unwrap_or(pc));
+            }
+            if self.collect(code, insn)? {
+                last_unsafe = pc;
             }
             match insn.form {
-                Form::Safe => {}
-                Form::Plain => last_unsafe = pc,
-                Form::Token => {
-                    last_unsafe = pc;
-                    each(insn, prefixes.unwrap_or(pc));
-                }
-                Form::ShortBranch | Form::Branch => {
-                    let target = insn::branch_target(code, insn)?;
-                    if target <= pc {
-                        // A loop may be stopped from outside: it counts as throwing.
-                        last_unsafe = pc;
-                    }
-                    self.branches.push(Branch {
-                        insn,
-                        target,
-                        widened: false,
-                    });
-                }
-                Form::Switch => {
-                    let mut back = false;
-                    insn::switch_targets(code, insn, |target| back |= target <= pc)?;
-                    if back {
-                        last_unsafe = pc;
-                    }
-                    self.switches.push(insn);
-                }
-                Form::Return => self.returns.push(Return { pc, far: false }),
-                Form::Prefix | Form::TokenPrefix => {
-                    if insn.opcode == op::TAIL {
-                        self.tails.push(pc);
-                    }
-                    if insn.form == Form::TokenPrefix {
-                        each(insn, prefixes.unwrap_or(pc));
-                    }
-                    prefixes.get_or_insert(pc);
-                    pc = insn.end();
-                    continue;
-                }
-                Form::Invalid => unreachable!("insn::at refuses them"),
+                Form::Prefix | Form::TokenPrefix => _ = prefixes.get_or_insert(pc),
+                _ => prefixes = None,
             }
-            prefixes = None;
             pc = insn.end();
         }
         self.named = fields;
@@ -164,6 +134,35 @@ impl Scratch {
             self.clauses.push(clause?);
         }
         Ok(())
+    }
+
+    /// Keeps an instruction that the new code depends on. Returns whether it can throw.
+    fn collect(&mut self, code: &[u8], insn: Insn) -> Result<bool> {
+        let pc = insn.pc;
+        // A loop may be stopped from outside: it counts as throwing.
+        let mut loops = false;
+        match insn.form {
+            Form::Safe | Form::TokenPrefix => {}
+            Form::Plain | Form::Token => return Ok(true),
+            Form::ShortBranch | Form::Branch => {
+                let target = insn::branch_target(code, insn)?;
+                loops = target <= pc;
+                self.branches.push(Branch {
+                    insn,
+                    target,
+                    widened: false,
+                });
+            }
+            Form::Switch => {
+                insn::switch_targets(code, insn, |target| loops |= target <= pc)?;
+                self.switches.push(insn);
+            }
+            Form::Return => self.returns.push(Return { pc, far: false }),
+            Form::Prefix if insn.opcode == op::TAIL => self.tails.push(pc),
+            Form::Prefix => {}
+            Form::Invalid => unreachable!("insn::at refuses them"),
+        }
+        Ok(loops)
     }
 
     /// Whether no branch and no clause crosses `pc`, so that what begins there can become a block of

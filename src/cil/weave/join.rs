@@ -11,9 +11,10 @@ use crate::cil::metadata::tables::{token, token_row};
 use crate::cil::pdb::{self, Pdb};
 use crate::cil::rewrite::{self, Hooks};
 use crate::cil::weave::bodies::{Bodies, Framed, Framing};
+use crate::cil::weave::machines::Machine;
 use crate::cil::weave::ordinary::{self, MethodInfo};
 use crate::cil::weave::part::{Part, PlannedMachine, Scratch, Weaver};
-use crate::cil::weave::state_machine;
+use crate::cil::weave::state_machine::{self, MachineMethod};
 use crate::cil::weave::tokens::{self, TokenPlaces};
 use crate::error::Result;
 
@@ -189,16 +190,7 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
         };
         let id = weaver.planned[planned.planned].id;
         let mut logical = state_machine::Weaver::new(image, machine, id, tokens);
-        let methods = state_machine::Weaver::methods(image, machine);
-        if !methods.iter().any(|p| p.is_needed()) {
-            return Err(Reason::StateMachine.into());
-        }
-        for part in methods.iter().filter(|p| p.is_needed()) {
-            let opened = weaver.open(part.method)?;
-            if !logical.knows(&opened.body, opened.result) {
-                return Err(Reason::StateMachine.into());
-            }
-        }
+        let methods = self.methods(&logical, machine)?;
         // A machine gets a field, which gives other fields new rows.
         if !self.moves_fields() {
             return Err(Reason::StateMachine.into());
@@ -251,6 +243,27 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
         }
         weaver.record(ty, (id, line), &kickoff, &mut scratch.descriptors)?;
         Ok(())
+    }
+
+    /// The methods of a machine to weave; fails where one that is needed is not there or looks strange.
+    fn methods(
+        &self,
+        logical: &state_machine::Weaver<'_, '_>,
+        machine: Machine,
+    ) -> Attempt<Vec<MachineMethod>> {
+        let methods = state_machine::Weaver::methods(self.weaver.image, machine);
+        let mut known = false;
+        for part in methods.iter().filter(|p| p.is_needed()) {
+            let opened = self.weaver.open(part.method)?;
+            known = logical.knows(&opened.body, opened.result);
+            if !known {
+                break;
+            }
+        }
+        match known {
+            true => Ok(methods),
+            false => Err(Reason::StateMachine.into()),
+        }
     }
 
     fn moves_fields(&mut self) -> bool {

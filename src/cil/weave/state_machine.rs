@@ -8,7 +8,7 @@
 use crate::aspect::advice::Reason;
 use crate::aspect::attempt::Attempt;
 use crate::cil::il::body::Body;
-use crate::cil::il::insn::{self, op};
+use crate::cil::il::insn::{self, Insn, op};
 use crate::cil::image::Image;
 use crate::cil::metadata::additions::Additions;
 use crate::cil::metadata::heaps::{compressed, put_compressed};
@@ -122,35 +122,33 @@ impl<'w, 'a> Weaver<'w, 'a> {
         self.field = if parameters == 0 {
             added
         } else {
-            let base = image
-                .metadata
-                .tables
-                .row(table::TYPE_DEF, machine.ty)?
-                .get(column::type_def::EXTENDS);
-            let base = decode(&coded::TYPE_DEF_OR_REF, base)?;
-            let is_struct = image.metadata.is_type_named(base, b"System", b"ValueType");
-            let definition = token(table::TYPE_DEF, machine.ty);
-            let coded = encode(&coded::TYPE_DEF_OR_REF, definition).expect("a TypeDef");
-            let mut own = vec![
-                element::GENERICINST,
-                if is_struct {
-                    element::VALUETYPE
-                } else {
-                    element::CLASS
-                },
-            ];
-            put_compressed(&mut own, coded);
-            put_compressed(&mut own, parameters);
-            for parameter in 0..parameters {
-                own.push(element::VAR);
-                put_compressed(&mut own, parameter);
-            }
-            let own = additions.blob(&own);
+            let own = additions.blob(&self.own_instance(parameters)?);
             let own = additions.row(table::TYPE_SPEC, &[own])?;
             let parent = encode(&coded::MEMBER_REF_PARENT, own).expect("a TypeSpec has members");
             field_reference(parent, additions)?
         };
         Ok(())
+    }
+
+    /// The signature of the machine's type as its own methods see it (II.23.2.12).
+    fn own_instance(&self, parameters: u32) -> Result<Vec<u8>> {
+        let metadata = &self.image.metadata;
+        let row = metadata.tables.row(table::TYPE_DEF, self.machine.ty)?;
+        let base = decode(&coded::TYPE_DEF_OR_REF, row.get(column::type_def::EXTENDS))?;
+        let sort = match metadata.is_type_named(base, b"System", b"ValueType") {
+            true => element::VALUETYPE,
+            false => element::CLASS,
+        };
+        let definition = token(table::TYPE_DEF, self.machine.ty);
+        let coded = encode(&coded::TYPE_DEF_OR_REF, definition).expect("a TypeDef");
+        let mut own = vec![element::GENERICINST, sort];
+        put_compressed(&mut own, coded);
+        put_compressed(&mut own, parameters);
+        for parameter in 0..parameters {
+            own.push(element::VAR);
+            put_compressed(&mut own, parameter);
+        }
+        Ok(own)
     }
 
     /// The methods to weave, the most important first.
@@ -193,9 +191,6 @@ impl<'w, 'a> Weaver<'w, 'a> {
         scratch: &mut Scratch,
         out: &mut Vec<u8>,
     ) -> Attempt<Rewritten> {
-        let none = Snippet::default();
-        let hook = |token| self.on_this(none, token);
-        let mut before = Vec::new();
         let mut calls = Vec::new();
         let walked = scratch.walk(body, |insn, start| match insn.opcode {
             op::CALL | op::CALLVIRT | op::NEWOBJ => calls.push((insn, start)),
@@ -204,34 +199,14 @@ impl<'w, 'a> Weaver<'w, 'a> {
         if walked.is_err() {
             return Err(Reason::UnreadableBody.into());
         }
+        let none = Snippet::default();
+        let hook = |token| self.on_this(none, token);
         let (mut enter, mut exit, mut error) = (none, Exit::Always(none), none);
+        let mut before = Vec::new();
         match part.role {
             Role::AsyncMoveNext => {
-                let builders = self.builders();
-                for (insn, start) in &calls {
-                    let Some(name) = self.builder_call(insn.token(body.code), &builders) else {
-                        continue;
-                    };
-                    // What is given to SetResult is pushed by the instruction in front of it.
-                    let given = body.code[..*start as usize].last().copied();
-                    let snippet = match name {
-                        b"AwaitUnsafeOnCompleted" | b"AwaitOnCompleted" => {
-                            hook(self.tokens.suspend)
-                        }
-                        b"SetException" => self.on_this(none.op(op::DUP), self.tokens.fail),
-                        b"SetResult" if self.machine.sort == Sort::AsyncIterator => {
-                            match given.map(u16::from) {
-                                Some(op::LDC_I4_0) => hook(self.tokens.end),
-                                Some(op::LDC_I4_1) => hook(self.tokens.suspend),
-                                _ => continue,
-                            }
-                        }
-                        b"SetResult" => hook(self.tokens.end),
-                        _ => continue,
-                    };
-                    before.push((*start, snippet));
-                }
                 enter = hook(self.tokens.resume);
+                before = self.at_builder_calls(body.code, &calls);
             }
             Role::MoveNext => {
                 enter = hook(self.tokens.resume);
@@ -245,22 +220,7 @@ impl<'w, 'a> Weaver<'w, 'a> {
                 exit = Exit::Always(hook(self.tokens.end));
                 error = hook(self.tokens.fail);
             }
-            Role::Kickoff => {
-                let made = calls.iter().find_map(|(insn, _)| {
-                    let token = insn.token(body.code);
-                    let made = insn.opcode == op::NEWOBJ && self.makes_machine(token);
-                    made.then_some((insn.end(), token))
-                });
-                let Some((behind, constructor)) = made else {
-                    return Err(Reason::StateMachine.into());
-                };
-                let field = self.field_beside(constructor, additions)?;
-                let begin = none
-                    .op(op::DUP)
-                    .op_u32(op::LDFLDA, field)
-                    .hook(self.id, self.tokens.begin);
-                before.push((behind, begin));
-            }
+            Role::Kickoff => before.push(self.begin(body.code, &calls, additions)?),
         }
         let recipe = Recipe {
             start: 0,
@@ -273,6 +233,52 @@ impl<'w, 'a> Weaver<'w, 'a> {
             locals: shape.locals,
         };
         scratch.rewrite(body, &recipe, additions, out)
+    }
+
+    /// The hooks in front of the calls by which an async method tells its builder that it waits or ends.
+    fn at_builder_calls(&self, code: &[u8], calls: &[(Insn, u32)]) -> Vec<(u32, Snippet)> {
+        let builders = self.builders();
+        let none = Snippet::default();
+        let hook = |insn: Insn, start: u32| {
+            let end = self.on_this(none, self.tokens.end);
+            let suspend = self.on_this(none, self.tokens.suspend);
+            Some(match self.builder_call(insn.token(code), &builders)? {
+                b"AwaitUnsafeOnCompleted" | b"AwaitOnCompleted" => suspend,
+                b"SetException" => self.on_this(none.op(op::DUP), self.tokens.fail),
+                b"SetResult" if self.machine.sort == Sort::AsyncIterator => {
+                    // What is given to SetResult is pushed by the instruction in front of it.
+                    match code[..start as usize].last().copied().map(u16::from) {
+                        Some(op::LDC_I4_0) => end,
+                        Some(op::LDC_I4_1) => suspend,
+                        _ => return None,
+                    }
+                }
+                b"SetResult" => end,
+                _ => return None,
+            })
+        };
+        (calls.iter())
+            .filter_map(|&(insn, start)| Some((start, hook(insn, start)?)))
+            .collect()
+    }
+
+    /// The hook behind the instruction by which the kick-off makes the machine.
+    fn begin(
+        &self,
+        code: &[u8],
+        calls: &[(Insn, u32)],
+        additions: &mut Additions,
+    ) -> Attempt<(u32, Snippet)> {
+        let made = calls
+            .iter()
+            .find(|(insn, _)| insn.opcode == op::NEWOBJ && self.makes_machine(insn.token(code)));
+        let &(made, _) = made.ok_or(Reason::StateMachine)?;
+        let field = self.field_beside(made.token(code), additions)?;
+        let begin = Snippet::default()
+            .op(op::DUP)
+            .op_u32(op::LDFLDA, field)
+            .hook(self.id, self.tokens.begin);
+        Ok((made.end(), begin))
     }
 
     /// Signatures of the types of the fields that learn of the machine's end: builder and promise.
@@ -332,13 +338,8 @@ impl<'w, 'a> Weaver<'w, 'a> {
 
     /// Whether a type token means one of these types, given as signatures.
     fn is_one_of(&self, class: u32, types: &[&[u8]]) -> bool {
-        let metadata = &self.image.metadata;
         if token_table(class) == table::TYPE_SPEC {
-            let blob = metadata
-                .tables
-                .row(table::TYPE_SPEC, token_row(class))
-                .and_then(|row| metadata.blobs.get(row.get(column::type_spec::SIGNATURE)));
-            return blob.is_ok_and(|blob| types.contains(&blob));
+            return (self.type_spec(class)).is_ok_and(|signature| types.contains(&signature));
         }
         types.iter().any(|ty| match ty {
             [element::VALUETYPE | element::CLASS, rest @ ..] => {
@@ -347,6 +348,13 @@ impl<'w, 'a> Weaver<'w, 'a> {
             }
             _ => false,
         })
+    }
+
+    /// The signature of a `TypeSpec`.
+    fn type_spec(&self, token: u32) -> Result<&'a [u8]> {
+        let metadata = &self.image.metadata;
+        let row = (metadata.tables).row(table::TYPE_SPEC, token_row(token))?;
+        metadata.blobs.get(row.get(column::type_spec::SIGNATURE))
     }
 
     /// Whether a token is a constructor of the machine.
@@ -371,12 +379,7 @@ impl<'w, 'a> Weaver<'w, 'a> {
 
     /// Whether a `TypeSpec` is an instantiation of the machine.
     fn instantiates_machine(&self, class: u32) -> bool {
-        let metadata = &self.image.metadata;
-        let blob = metadata
-            .tables
-            .row(table::TYPE_SPEC, token_row(class))
-            .and_then(|row| metadata.blobs.get(row.get(column::type_spec::SIGNATURE)));
-        match blob {
+        match self.type_spec(class) {
             Ok([element::GENERICINST, _, rest @ ..]) if token_table(class) == table::TYPE_SPEC => {
                 let coded = compressed(rest).map_or(0, |(coded, _)| coded);
                 decode(&coded::TYPE_DEF_OR_REF, coded)

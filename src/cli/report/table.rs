@@ -6,7 +6,7 @@ use crate::cli::terminal::{BAD, DIM, HOT};
 use crate::error::Error;
 use crate::trace::analysis::Process;
 use crate::trace::exceptions::Path;
-use crate::trace::format::{THREAD_DAEMON, THREAD_VIRTUAL};
+use crate::trace::format::{POLICY_RING, THREAD_DAEMON, THREAD_VIRTUAL};
 use crate::trace::pattern;
 use crate::trace::units::{count, counted, date, date_and_ms, duration, percent, printable, share};
 use std::cmp::Reverse;
@@ -23,71 +23,7 @@ impl View<'_> {
     pub(super) fn header(&self, out: &mut dyn Write, failed: &[Error]) -> io::Result<()> {
         let processes = &self.analysis.processes;
         for (number, p) in processes.iter().enumerate().take(PROCESSES) {
-            let command = match p.header.command.trim() {
-                "" => "(command not recorded)".to_owned(),
-                command => printable(command),
-            };
-            match self.screen.width {
-                Some(width) => writeln!(out, "{}", cut_end(&command, width))?,
-                None => writeln!(out, "{command}")?,
-            }
-            let twins = self.has_twin(p);
-            let mut facts = vec![
-                format!("pid {}", p.header.pid),
-                match twins {
-                    true => date_and_ms(p.header.origin),
-                    false => date(p.header.origin),
-                },
-                duration(p.end),
-                counted(p.threads, "thread"),
-                counted(p.records, "record"),
-            ];
-            if twins {
-                facts.insert(0, format!("trace {}", number + 1));
-                let file = p.file.rsplit(['/', '\\']).next().unwrap_or(&p.file);
-                facts.push(printable(file));
-                facts.extend(p.artifacts.iter().map(|name| printable(name)));
-            }
-            if !p.orderly() {
-                facts.push("no orderly end (killed, or still running)".to_owned());
-            }
-            if p.lost == 0 && p.missing == 0 && p.header.overwritten == 0 {
-                facts.push("nothing lost".to_owned());
-            }
-            writeln!(out, "  {}", facts.join(" · "))?;
-            let short = p.header.stack_short.min(p.lost);
-            let failed = p.header.hook_failed.min(p.lost - short);
-            let lost = p.lost - short - failed;
-            if lost > 0 {
-                let why = [
-                    "the ring overwrote the oldest",
-                    "no room was left",
-                    "no room was left",
-                ]
-                .get(p.header.policy as usize)
-                .unwrap_or(&"for want of room");
-                self.lost(out, &format!("{} ({why})", counted(lost, "record")))?;
-            }
-            for (n, why) in [
-                (short, "the stack was short"),
-                (failed, "their hook failed"),
-            ] {
-                if n > 0 {
-                    self.lost(out, &format!("{} ({why})", counted(n, "record")))?;
-                }
-            }
-            if p.missing > 0 || p.header.overwritten > 0 {
-                let chunks = counted(p.header.overwritten, "chunk");
-                let segments = counted(p.missing, "segment");
-                self.lost(out, &format!("{chunks} overwritten, {segments} missing"))?;
-            }
-            if p.header.failures > 0 {
-                let failures = counted(p.header.failures, "failure");
-                writeln!(out, "  note: {failures} in the hooks, swallowed")?;
-            }
-            for note in p.notes.lines() {
-                writeln!(out, "  note: {}", printable(&note))?;
-            }
+            self.header_of(out, number + 1, p)?;
         }
         if processes.len() > PROCESSES {
             writeln!(out, "and {} more traces", processes.len() - PROCESSES)?;
@@ -104,6 +40,81 @@ impl View<'_> {
         }
         for e in failed {
             writeln!(out, "not read: {}", printable(&e.to_string()))?;
+        }
+        Ok(())
+    }
+
+    /// One trace.
+    fn header_of(&self, out: &mut dyn Write, number: usize, p: &Process) -> io::Result<()> {
+        let command = match p.header.command.trim() {
+            "" => "(command not recorded)".to_owned(),
+            command => printable(command),
+        };
+        match self.screen.width {
+            Some(width) => writeln!(out, "{}", cut_end(&command, width))?,
+            None => writeln!(out, "{command}")?,
+        }
+        writeln!(out, "  {}", self.facts(number, p).join(" · "))?;
+        self.losses(out, p)?;
+        if p.header.failures > 0 {
+            let failures = counted(p.header.failures, "failure");
+            writeln!(out, "  note: {failures} in the hooks, swallowed")?;
+        }
+        for note in p.notes.lines() {
+            writeln!(out, "  note: {}", printable(&note))?;
+        }
+        Ok(())
+    }
+
+    fn facts(&self, number: usize, p: &Process) -> Vec<String> {
+        let twins = self.has_twin(p);
+        let mut facts = vec![
+            format!("pid {}", p.header.pid),
+            match twins {
+                true => date_and_ms(p.header.origin),
+                false => date(p.header.origin),
+            },
+            duration(p.end),
+            counted(p.threads, "thread"),
+            counted(p.records, "record"),
+        ];
+        if twins {
+            facts.insert(0, format!("trace {number}"));
+            let file = p.file.rsplit(['/', '\\']).next().unwrap_or(&p.file);
+            facts.push(printable(file));
+            facts.extend(p.artifacts.iter().map(|name| printable(name)));
+        }
+        if !p.orderly() {
+            facts.push("no orderly end (killed, or still running)".to_owned());
+        }
+        if p.lost == 0 && p.missing == 0 && p.header.overwritten == 0 {
+            facts.push("nothing lost".to_owned());
+        }
+        facts
+    }
+
+    /// What of a trace is missing, and why.
+    fn losses(&self, out: &mut dyn Write, p: &Process) -> io::Result<()> {
+        let short = p.header.stack_short.min(p.lost);
+        let failed = p.header.hook_failed.min(p.lost - short);
+        let for_room = match p.header.policy {
+            POLICY_RING => "the ring overwrote the oldest",
+            1 | 2 => "no room was left",
+            _ => "for want of room",
+        };
+        for (n, why) in [
+            (p.lost - short - failed, for_room),
+            (short, "the stack was short"),
+            (failed, "their hook failed"),
+        ] {
+            if n > 0 {
+                self.lost(out, &format!("{} ({why})", counted(n, "record")))?;
+            }
+        }
+        if p.missing > 0 || p.header.overwritten > 0 {
+            let chunks = counted(p.header.overwritten, "chunk");
+            let segments = counted(p.missing, "segment");
+            self.lost(out, &format!("{chunks} overwritten, {segments} missing"))?;
         }
         Ok(())
     }

@@ -27,8 +27,7 @@ impl View<'_> {
         heads.extend(errors.then_some("errors"));
         let mut columns = Columns::new(heads);
 
-        // Children of a node that are shown, and what the others add up to.
-        let split = |of: Option<u32>| {
+        let level = |of: Option<u32>, prefix: String| {
             let depth = of.map_or(0, |p| nodes[p as usize].depth + 1);
             let (mut shown, mut hidden, mut time) = (Vec::new(), 0u64, 0u64);
             for &i in children.of(of).iter().filter(|&&i| visible[i as usize]) {
@@ -40,24 +39,6 @@ impl View<'_> {
                     time = time.saturating_add(total);
                 }
             }
-            (shown, hidden, time)
-        };
-        let omit = |columns: &mut Columns, level: Level, branch: &str| {
-            if level.hidden > 0 {
-                let mut cells: Vec<Cell> = vec![
-                    duration(level.time).into(),
-                    percent(level.time, whole).into(),
-                ];
-                cells.resize_with(if errors { 5 } else { 4 }, || String::new().into());
-                let smaller = counted(level.hidden, "method");
-                columns.row(
-                    cells,
-                    format!("{}{branch}({smaller} not shown)", level.prefix),
-                );
-            }
-        };
-        let level = |of, prefix: String| {
-            let (shown, hidden, time) = split(of);
             Level {
                 shown: shown.into_iter(),
                 hidden,
@@ -68,12 +49,16 @@ impl View<'_> {
         let mut stack = vec![level(None, String::new())];
         while let Some(top) = stack.last_mut() {
             let Some(i) = top.shown.next() else {
-                if let Some(level) = stack.pop() {
-                    omit(
-                        &mut columns,
-                        level,
-                        if stack.is_empty() { "" } else { "└─ " },
-                    );
+                if let Some(level) = stack.pop().filter(|level| level.hidden > 0) {
+                    let branch = if stack.is_empty() { "" } else { "└─ " };
+                    let mut cells: Vec<Cell> = vec![
+                        duration(level.time).into(),
+                        percent(level.time, whole).into(),
+                    ];
+                    cells.resize_with(if errors { 5 } else { 4 }, || String::new().into());
+                    let smaller = counted(level.hidden, "method");
+                    let text = format!("{}{branch}({smaller} not shown)", level.prefix);
+                    columns.row(cells, text);
                 }
                 continue;
             };

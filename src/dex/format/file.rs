@@ -102,30 +102,49 @@ impl<'a> Dex<'a> {
     }
 }
 
+/// The version that a header's first 8 bytes say.
+fn version(magic: &[u8], start: usize) -> Result<u8> {
+    if &magic[..4] != MAGIC || magic[7] != 0 {
+        return Err(Error::malformed(
+            start,
+            "not a dex file: the magic is wrong",
+        ));
+    }
+    match &magic[4..7] {
+        b"035" => Ok(35),
+        b"037" => Ok(37),
+        b"038" => Ok(38),
+        b"039" => Ok(39),
+        b"040" => Ok(40),
+        b"041" => Ok(41),
+        v => Err(unsupported(format!(
+            "dex version {} is not among 035 and 037 to 041",
+            v.escape_ascii()
+        ))),
+    }
+}
+
+/// The container of a dex, which its header tells from version 041 on.
+fn container(whole: &[u8], start: usize, size: usize) -> Result<&[u8]> {
+    let mut at = Cursor::at(whole, start + HEADER);
+    let (container, offset) = (at.le_u32()? as usize, at.le_u32()? as usize);
+    if offset != start || container < start + size || container > whole.len() {
+        return Err(Error::malformed(
+            start + HEADER,
+            format!(
+                "a container of {container} bytes with a header at {offset:#x}: the header lies at {start:#x}, {} bytes are there",
+                whole.len()
+            ),
+        ));
+    }
+    Ok(&whole[..container])
+}
+
 impl<'a> File<'a> {
     fn parse(whole: &'a [u8], start: usize) -> Result<File<'a>> {
         let mut at = Cursor::at(whole, start);
-        let magic = at.take(8)?;
-        if &magic[..4] != MAGIC || magic[7] != 0 {
-            return Err(Error::malformed(
-                start,
-                "not a dex file: the magic is wrong",
-            ));
-        }
-        let version = match &magic[4..7] {
-            b"035" => 35,
-            b"037" => 37,
-            b"038" => 38,
-            b"039" => 39,
-            b"040" => 40,
-            b"041" => 41,
-            v => {
-                let v = v.escape_ascii();
-                return Err(unsupported(format!(
-                    "dex version {v} is not among 035 and 037 to 041"
-                )));
-            }
-        };
+        let version = version(at.take(8)?, start)?;
+        // The checksum and the signature.
         at.take(4 + 20)?;
         let size = at.le_u32()? as usize;
         let header = at.le_u32()? as usize;
@@ -148,21 +167,10 @@ impl<'a> File<'a> {
                 ),
             ));
         }
-        let mut bytes = &whole[..start + size];
-        if version >= 41 {
-            let mut at = Cursor::at(whole, start + HEADER);
-            let (container, offset) = (at.le_u32()? as usize, at.le_u32()? as usize);
-            if offset != start || container < start + size || container > whole.len() {
-                return Err(Error::malformed(
-                    start + HEADER,
-                    format!(
-                        "a container of {container} bytes with a header at {offset:#x}: the header lies at {start:#x}, {} bytes are there",
-                        whole.len()
-                    ),
-                ));
-            }
-            bytes = &whole[..container];
-        }
+        let bytes = match version {
+            41.. => container(whole, start, size)?,
+            _ => &whole[..start + size],
+        };
         let link = at.le_u32()?;
         at.take(4)?;
         if link != 0 {

@@ -263,8 +263,7 @@ mod tests {
         for (first, step) in [(1, 1), (0x7fff_f000, 0x900), (0xf000_0000, 0x1100)] {
             let woven = woven(SHAPES, first, step);
             let bytes = woven.bytes.unwrap();
-            let verdict = verify(&bytes);
-            assert!(verdict.failures.is_empty(), "{:?}", verdict.failures);
+            verify(&bytes).assert_sound();
             let class = classes(&bytes).pop().unwrap();
             let base = u32::from_str_radix(class.split_once('$').unwrap().1, 16).unwrap();
             let ids: Vec<u32> = (woven.types.iter().flat_map(WovenType::methods))
@@ -337,8 +336,7 @@ mod tests {
             let methods = woven.types.iter().flat_map(WovenType::methods);
             assert_eq!(methods.count(), others.len());
             let bytes = woven.bytes.unwrap();
-            let verdict = verify(&bytes);
-            assert!(verdict.failures.is_empty(), "{:?}", verdict.failures);
+            verify(&bytes).assert_sound();
             assert!(
                 ProfileRemap::between(&dex, &Dex::parse(&bytes).unwrap())
                     .unwrap()
@@ -373,8 +371,7 @@ mod tests {
         }
         new_file::seal(&mut pair, &starts);
         let new = woven(&pair, 0x100, 1).bytes.unwrap();
-        let verdict = verify(&new);
-        assert!(verdict.failures.is_empty(), "{:?}", verdict.failures);
+        verify(&new).assert_sound();
         let methods = codes(SHAPES).len() as u32;
         assert_eq!(
             classes(&new),

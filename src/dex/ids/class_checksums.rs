@@ -94,8 +94,7 @@ mod tests {
         }]);
         let woven = weave(&dex, &plan, &mut Scratch::default(), &one_by_one).unwrap();
         let bytes = woven.bytes.unwrap();
-        let verdict = verify(&bytes);
-        assert!(verdict.failures.is_empty(), "{:?}", verdict.failures);
+        verify(&bytes).assert_sound();
         let dex = Dex::parse(&bytes).unwrap();
         let file = &dex.files[0];
         let all: Vec<&str> = (0..file.strings.len() as u32)

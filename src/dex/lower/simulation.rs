@@ -1,6 +1,7 @@
 //! Random bodies run as they are and woven: what they do must be the same, and each enter must
 //! have exactly one exit or error, each beginning of a section exactly one end.
 
+use super::tests::{HOOKS, LEAF, LEAVE};
 use super::*;
 use crate::dex::analysis::own_fields::OwnFields;
 use crate::dex::format::code_item::{Handler, Try};
@@ -12,18 +13,6 @@ use proptest::prelude::*;
 const MOVE_16: u8 = 0x03;
 const MOVE_WIDE_16: u8 = 0x06;
 
-const LEAVE: u32 = 105;
-const LEAF: u32 = 106;
-const HOOKS: Hooks = Hooks {
-    enter: 100,
-    exit: 101,
-    error: 102,
-    begin: 103,
-    end: 104,
-    leave: Some(LEAVE),
-    leaf: Some(LEAF),
-    base: 0,
-};
 const ID: u32 = 0x0bad_1dea;
 /// The name of the section.
 const SECTION: u32 = 500;

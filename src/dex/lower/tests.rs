@@ -5,9 +5,9 @@ use crate::aspect::attempt::settle;
 use crate::dex::analysis::own_fields::OwnFields;
 use crate::dex::testing::{Body, show};
 
-const LEAVE: u32 = 105;
-const LEAF: u32 = 106;
-const HOOKS: Hooks = Hooks {
+pub(super) const LEAVE: u32 = 105;
+pub(super) const LEAF: u32 = 106;
+pub(super) const HOOKS: Hooks = Hooks {
     enter: 100,
     exit: 101,
     error: 102,

@@ -9,7 +9,7 @@ use super::types::{Type, Universe};
 use crate::dex::format::class::{ClassDef, Members};
 use crate::dex::format::code_item::Code;
 use crate::dex::format::file::{File, NO_INDEX};
-use crate::dex::format::insn;
+use crate::dex::format::insn::{self, Insn};
 use crate::dex::format::opcodes::{ENDS, op};
 use crate::error::{Error, Kind, Result};
 
@@ -151,10 +151,7 @@ impl<'a> Checker<'a> {
             if let Some(t) = covering
                 && shown != Some(t.list)
             {
-                let mut list = code.list(t.list)?;
-                while let Some((_, handler)) = list.next_handler()? {
-                    self.reach(frame, handler, code)?;
-                }
+                self.reach_handlers(frame, t.list, code)?;
                 shown = Some(t.list);
             }
             let held = self.line.registers[registers];
@@ -180,20 +177,10 @@ impl<'a> Checker<'a> {
             if let Some(t) = covering
                 && of.judge.is_some_and(|judge| judge.throws_behind(insn))
             {
-                let mut list = code.list(t.list)?;
-                while let Some((_, handler)) = list.next_handler()? {
-                    self.reach(frame, handler, code)?;
-                }
+                self.reach_handlers(frame, t.list, code)?;
             }
             if let Some(t) = covering {
-                // A `monitor-enter` that fails holds nothing yet.
-                let first = insn.opcode == op::MONITOR_ENTER && held == Type(0);
-                let holds = self.line.registers[registers] != Type(0) && !first;
-                let throwable = Some(self.universe.throwable);
-                if holds && !code.list(t.list)?.catches_all(throwable)? {
-                    let what = "throws while a monitor is held, in a try that does not catch all";
-                    return Err(fault(code, insn, what));
-                }
+                self.check_monitors(t.list, insn, held, code)?;
             }
             let mut reached = Ok(());
             insn::targets(code.insns, insn, |target| {
@@ -215,6 +202,28 @@ impl<'a> Checker<'a> {
                 _ => {}
             }
         }
+    }
+
+    /// Control may go to the handlers of a try.
+    fn reach_handlers(&mut self, frame: &mut Frame, list: u16, code: &Code<'_>) -> Result<()> {
+        let mut list = code.list(list)?;
+        while let Some((_, handler)) = list.next_handler()? {
+            self.reach(frame, handler, code)?;
+        }
+        Ok(())
+    }
+
+    /// Where an instruction throws while a monitor is held, its try must catch all. `held`: the monitors before it.
+    fn check_monitors(&self, list: u16, insn: Insn, held: Type, code: &Code<'_>) -> Result<()> {
+        // A `monitor-enter` that fails holds nothing yet.
+        let first = insn.opcode == op::MONITOR_ENTER && held == Type(0);
+        let now = self.line.registers[usize::from(code.registers)];
+        let throwable = Some(self.universe.throwable);
+        if now != Type(0) && !first && !code.list(list)?.catches_all(throwable)? {
+            let what = "throws while a monitor is held, in a try that does not catch all";
+            return Err(fault(code, insn, what));
+        }
+        Ok(())
     }
 
     fn burn(&mut self, fuel: usize) -> Result<()> {

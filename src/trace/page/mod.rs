@@ -10,6 +10,7 @@ mod tests;
 
 pub use calls::Calls;
 
+use super::flame::escape;
 use super::tree::Tree;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -111,18 +112,4 @@ fn block(bytes: &[u8]) -> String {
     let mut packed = vec![0; deflate.deflate_compress_bound(bytes.len())];
     let size = (deflate.deflate_compress(bytes, &mut packed)).expect("the bound is a bound");
     STANDARD.encode(&packed[..size])
-}
-
-fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            c if c.is_control() => out.push('\u{fffd}'),
-            c => out.push(c),
-        }
-    }
-    out
 }

@@ -135,7 +135,8 @@ struct Earlier {
 }
 
 impl Folder<'_> {
-    /// Looks into all files for what was there before, and takes its ids, wherever in the folder they are.
+    /// Looks into all files for what was there before, and takes its ids, wherever in the folder they are. Assemblies are
+    /// parsed again when they are woven: that is a fiftieth of the work, and a folder may be larger than what can stay mapped.
     fn earlier(&self, ledger: &mut Ledger<'_>) -> Result<Earlier> {
         let mut earlier = Earlier::default();
         for found in self.found {
