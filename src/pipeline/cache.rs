@@ -1,8 +1,8 @@
 //! Results of earlier weaves, by what they were made of (`--cache DIR`).
 //!
-//! An entry is one archive woven: its bytes, and what the ledger noted of it. Its name is the SHA-256 of everything that
-//! the result follows from: the program, the rules, the options, the archive. Ids depend on the artifacts before it, too:
-//! so an entry has the journal of its claims, and counts only where these come out the same.
+//! An entry is one archive or assembly woven: its bytes, those of the symbols file beside it, and what the ledger noted of it. Its name is the
+//! SHA-256 of everything that the result follows from: the program, the rules, the options, the artifact. Ids depend on the
+//! artifacts before it, too: so an entry has the journal of its claims, and counts only where these come out the same.
 //!
 //! Entries are written beside their place and renamed, and never change: any number of processes may use a cache, and
 //! whatever is killed leaves whole entries. The oldest go when there are too many.
@@ -18,6 +18,7 @@ use crate::pipeline::publish::staged_folder::remove_stale;
 use ring::digest::{self, SHA256};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,7 +26,7 @@ use std::time::SystemTime;
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
 /// What an entry begins with; a number for its layout.
-const MAGIC: &[u8; 8] = b"weave\0c1";
+const MAGIC: &[u8; 8] = b"weave\0c2";
 /// What an entry's name ends with.
 const SUFFIX: &str = ".woven";
 
@@ -47,8 +48,10 @@ struct Header {
     maps: Vec<u64>,
     /// Words of the journal.
     claims: u64,
-    /// Length of the woven archive; none where nothing changed.
-    archive: Option<u64>,
+    /// Length of the woven artifact; none where nothing changed.
+    artifact: Option<u64>,
+    /// Length of its symbols file, which comes first; none if it has none.
+    beside: Option<u64>,
 }
 
 /// An entry, checked.
@@ -56,8 +59,8 @@ pub(crate) struct Entry {
     pub(crate) recorded: Recorded,
     pub(crate) idle: Vec<u32>,
     file: Input,
-    /// Where the woven archive begins.
-    archive: Option<usize>,
+    artifact: Option<Range<usize>>,
+    beside: Option<Range<usize>>,
 }
 
 impl Cache {
@@ -78,11 +81,11 @@ impl Cache {
         })
     }
 
-    /// The name of an entry. `how` is all that the result follows from but the program, the rules and the archive.
-    pub(crate) fn key(&self, types: &[u8], label: &str, how: &str, archive: &[u8]) -> String {
+    /// The name of an entry. `parts` is all that the result follows from but the program and the rules.
+    pub(crate) fn key(&self, parts: &[&[u8]]) -> String {
         let mut context = digest::Context::new(&SHA256);
         context.update(&self.base);
-        for part in [types, label.as_bytes(), how.as_bytes(), archive] {
+        for part in parts {
             update(&mut context, part);
         }
         hash(context).iter().map(|b| format!("{b:02x}")).collect()
@@ -116,24 +119,27 @@ impl Cache {
         &self,
         key: &str,
         recorded: &Recorded,
-        idle: Vec<u32>,
-        archive: Option<&[u8]>,
+        idle: &[u32],
+        artifact: Option<&[u8]>,
+        beside: Option<&[u8]>,
     ) -> Result<()> {
         let claims = words(&recorded.claims);
         let header = Header {
             outcome: recorded.outcome.clone(),
-            idle,
+            idle: idle.to_vec(),
             needs_library: recorded.needs_library,
             maps: recorded.maps.iter().map(|map| map.len() as u64).collect(),
             claims: claims.len() as u64,
-            archive: archive.map(|bytes| bytes.len() as u64),
+            artifact: artifact.map(|bytes| bytes.len() as u64),
+            beside: beside.map(|bytes| bytes.len() as u64),
         };
         let header = serde_json::to_vec(&header).expect("a header is JSON");
         let claims: Vec<u8> = claims.iter().flat_map(|word| word.to_le_bytes()).collect();
         let length = (header.len() as u64).to_le_bytes();
         let mut parts: Vec<&[u8]> = vec![&length, &header, &claims];
         parts.extend(recorded.maps.iter().map(|map| map.as_slice()));
-        parts.extend(archive);
+        parts.extend(beside);
+        parts.extend(artifact);
         let mut sum = Xxh3::new();
         parts.iter().for_each(|part| sum.update(part));
         let path = self.path(key);
@@ -257,9 +263,14 @@ fn claims(bytes: &[u8]) -> Option<Vec<Claim>> {
 }
 
 impl Entry {
-    /// The woven archive, if it changed.
-    pub(crate) fn archive(&self) -> Option<&[u8]> {
-        Some(&self.file[self.archive?..])
+    /// The woven artifact, if it changed.
+    pub(crate) fn artifact(&self) -> Option<&[u8]> {
+        Some(&self.file[self.artifact.clone()?])
+    }
+
+    /// The symbols file that goes beside it.
+    pub(crate) fn beside(&self) -> Option<&[u8]> {
+        Some(&self.file[self.beside.clone()?])
     }
 
     fn parse(file: Input) -> Option<Entry> {
@@ -280,9 +291,13 @@ impl Entry {
             maps.push(Arc::new(map.to_vec()));
             rest = after;
         }
-        if rest.len() as u64 != header.archive.unwrap_or(0) {
+        let beside = usize::try_from(header.beside.unwrap_or(0)).ok()?;
+        let (beside, artifact) = rest.split_at_checked(beside)?;
+        if artifact.len() as u64 != header.artifact.unwrap_or(0) {
             return None;
         }
+        let at = file.len() - artifact.len();
+        let (beside, artifact) = (at - beside.len()..at, at..file.len());
         Some(Entry {
             recorded: Recorded {
                 outcome: header.outcome,
@@ -291,7 +306,8 @@ impl Entry {
                 needs_library: header.needs_library,
             },
             idle: header.idle,
-            archive: header.archive.map(|_| file.len() - rest.len()),
+            artifact: header.artifact.map(|_| artifact),
+            beside: header.beside.map(|_| beside),
             file,
         })
     }

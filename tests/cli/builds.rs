@@ -4,6 +4,13 @@ use crate::support::World;
 use std::collections::BTreeMap;
 use std::fs;
 
+const STEPS: &[u8] = include_bytes!("../dotnet/fixtures/steps-debug.dll");
+const STEPS_PDB: &[u8] = include_bytes!("../dotnet/fixtures/steps-debug.pdb");
+const TAIL: &[u8] = include_bytes!("../dotnet/fixtures/tail.dll");
+const PART: &[u8] = include_bytes!("../dotnet/fixtures/part.netmodule");
+const WHOLE: &[u8] = include_bytes!("../dotnet/fixtures/whole.exe");
+const GENERIC: &[u8] = include_bytes!("../dotnet/fixtures/generic.dll");
+
 const WRONG: &str = "version = 1\n\n[[aspect]]\nname = \"a\"\nmatch = { tipe = \"A\" }\n";
 const IDLE: &str = "version = 1\n\n[[aspect]]\nname = \"fib\"\nmatch = { type = \"Fib\" }\n\n[[aspect]]\nname = \"nobody\"\nmatch = { type = \"Nobody\" }\n";
 
@@ -142,6 +149,105 @@ fn a_cached_folder_comes_out_as_a_woven_one() {
     world.wove(&["in", "plain3"]);
     world.wove(&["in", "fourth", "--cache", "cache"]);
     assert!(contents(&world, "fourth") == contents(&world, "plain3"));
+}
+
+/// How many artifacts a job took from the cache.
+fn cached(world: &World, args: &[&str]) -> u64 {
+    let ran = world.wove(&[args, &["--json", "--cache", "cache"]].concat());
+    let json: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    json["cached"].as_u64().unwrap()
+}
+
+/// Assemblies of which two are the same, one with symbols files that differ, and one has a netmodule.
+fn assemblies() -> World {
+    let world = World::new();
+    for (name, bytes) in [
+        ("in/a/steps.dll", STEPS),
+        ("in/a/steps.pdb", STEPS_PDB),
+        ("in/b/steps.dll", STEPS),
+        ("in/generic.dll", GENERIC),
+        ("in/part.netmodule", PART),
+        ("in/tail.dll", TAIL),
+        ("in/whole.exe", WHOLE),
+    ] {
+        world.write(name, bytes);
+    }
+    world
+}
+
+#[test]
+fn cached_assemblies_come_out_as_woven_ones() {
+    let world = assemblies();
+    let plain = world.wove(&["in", "plain"]);
+    let expected = contents(&world, "plain");
+    assert!(expected.contains_key("a/steps.pdb"));
+    let told = |text: &str, dir: &str| text.replace(dir, "OUT");
+    for run in ["first", "second"] {
+        let ran = world.wove(&["in", run, "--cache", "cache"]);
+        assert_eq!(told(&ran.err, run), told(&plain.err, "plain"), "{run}");
+        assert!(contents(&world, run) == expected, "{run}");
+    }
+    // What the map of an assembly with netmodules holds follows from these, too.
+    assert_eq!(entries(&world).len(), 5);
+    assert_eq!(cached(&world, &["in", "third"]), 5);
+
+    // The second of two that are the same had to move its ids; now it is alone.
+    fs::remove_dir_all(world.at("in/a")).unwrap();
+    world.wove(&["in", "plain2"]);
+    assert_eq!(cached(&world, &["in", "fourth"]), 3);
+    assert!(contents(&world, "fourth") == contents(&world, "plain2"));
+    assert_eq!(cached(&world, &["in", "fifth"]), 4);
+    assert!(contents(&world, "fifth") == contents(&world, "plain2"));
+
+    // A symbols file that appears, and one that fits no longer.
+    for pdb in [STEPS_PDB, b"no symbols"] {
+        world.write("in/b/steps.pdb", pdb);
+        world.wove(&["in", "plain3"]);
+        for hits in [3, 4] {
+            assert_eq!(cached(&world, &["in", "sixth"]), hits);
+            assert!(contents(&world, "sixth") == contents(&world, "plain3"));
+        }
+        for out in ["plain3", "sixth"] {
+            fs::remove_dir_all(world.at(out)).unwrap();
+        }
+    }
+}
+
+#[test]
+fn an_assembly_by_itself_is_cached_with_what_lies_beside_it() {
+    let world = assemblies();
+    world.wove(&["in/a/steps.dll", "plain/steps.dll"]);
+    let files = [
+        "Weave.Runtime.dll",
+        "steps.dll",
+        "steps.dll.wsym",
+        "steps.pdb",
+    ];
+    for (out, hits) in [("first", 0), ("second", 1)] {
+        let path = format!("{out}/steps.dll");
+        assert_eq!(cached(&world, &["in/a/steps.dll", &path]), hits);
+        for file in files {
+            let same = world.read(&format!("{out}/{file}")) == world.read(&format!("plain/{file}"));
+            assert!(same, "{out}/{file}");
+        }
+    }
+    // Under another name its image asks for other symbols; by other rules nothing is woven, which is kept, too.
+    assert_eq!(cached(&world, &["in/a/steps.dll", "other/late.dll"]), 0);
+    world.write(
+        "none.toml",
+        "version = 1\n[[aspect]]\nmatch = { type = \"Nobody\" }\n",
+    );
+    for hits in [0, 1] {
+        let none = ["in/a/steps.dll", "none/steps.dll", "--rules", "none.toml"];
+        assert_eq!(cached(&world, &none), hits);
+        assert!(world.read("none/steps.dll") == STEPS);
+    }
+    // Over itself, from the cache; what was woven then stays as it is.
+    for hits in [1, 0, 1] {
+        assert_eq!(cached(&world, &["in/a/steps.dll", "in/a/steps.dll"]), hits);
+        assert!(world.read("in/a/steps.dll") == world.read("plain/steps.dll"));
+        assert!(world.read("in/a/steps.pdb") == world.read("plain/steps.pdb"));
+    }
 }
 
 #[test]

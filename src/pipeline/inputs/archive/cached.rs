@@ -8,7 +8,6 @@ use crate::pipeline::inputs::archive::output::Open;
 use crate::pipeline::inputs::archive::{Spot, weave_archive};
 use crate::pipeline::job::Meter;
 use crate::pipeline::ledger::Ledger;
-use crate::pipeline::outcome::WarningKind;
 use crate::pipeline::publish::target::Target;
 
 /// Weaves an archive, or takes what came of it before. `types` is the digest of what is known of supertypes.
@@ -22,8 +21,7 @@ pub(crate) fn weave_cached(
     open: Open<'_, Target>,
 ) -> Result<Option<Target>> {
     let ((cache, types), (archive, bytes)) = (cache, archive);
-    // What is only planned is no result, and ids of other weaves are not in the key.
-    let Some(cache) = cache.filter(|_| !cx.dry && !cx.explain && ledger.known.is_empty()) else {
+    let Some(cache) = cache.filter(|_| cx.may_be_cached(ledger)) else {
         return weave_archive(cx, ledger, meter, spot, archive, open);
     };
     let how = format!(
@@ -36,12 +34,12 @@ pub(crate) fn weave_cached(
         cx.runtime,
         cx.identity.is_some()
     );
-    let key = cache.key(types, spot.label, &how, bytes);
+    let key = cache.key(&[types, spot.label.as_bytes(), how.as_bytes(), bytes]);
     if let Some(entry) = cache.load(&key)
         && ledger.replay(&entry.recorded)
     {
         cx.matcher.add_outcomes(&entry.idle);
-        let Some(archive) = entry.archive() else {
+        let Some(archive) = entry.artifact() else {
             return Ok(None);
         };
         let mut target = open()?;
@@ -61,18 +59,14 @@ pub(crate) fn weave_cached(
     let stored = match &mut woven {
         Some(Target::File(staged)) => {
             let written = staged.written()?;
-            cache.store(&key, &recorded, idle, Some(&written))
+            cache.store(&key, &recorded, &idle, Some(&written), None)
         }
         Some(Target::Nowhere) => Ok(()),
-        None => cache.store(&key, &recorded, idle, None),
+        None => cache.store(&key, &recorded, &idle, None, None),
     };
     // The weave itself is done.
     if let Err(e) = stored {
-        let text = format!(
-            "the cache does not have what was woven of {}: {e}",
-            spot.label
-        );
-        ledger.outcome.warn(WarningKind::NotCached, text);
+        ledger.not_cached(spot.label, &e);
     }
     Ok(woven)
 }

@@ -245,7 +245,7 @@ impl<'a> Walk<'a, '_> {
                     let count = batch(&found[at..]);
                     let files = &found[at..at + count];
                     self.classes(files)?;
-                    self.assemblies(files)?;
+                    self.assemblies(files, &types)?;
                     self.dexes(files)?;
                     count
                 }
