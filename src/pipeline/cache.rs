@@ -15,6 +15,7 @@ use crate::pipeline::ledger::Recorded;
 use crate::pipeline::ledger::ids::Claim;
 use crate::pipeline::outcome::Outcome;
 use crate::pipeline::publish::staged_folder::remove_stale;
+use crate::symbols;
 use ring::digest::{self, SHA256};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
@@ -95,13 +96,13 @@ impl Cache {
         self.dir.join(format!("{key}{SUFFIX}"))
     }
 
-    /// The entry of this name. One that is damaged goes.
+    /// The entry of this name. One that is damaged goes, and so does a link, which a new entry would be written through.
     pub(crate) fn load(&self, key: &str) -> Option<Entry> {
         let path = self.path(key);
-        if !path.is_file() {
-            return None;
-        }
-        let entry = Input::open(&path).ok().and_then(Entry::parse);
+        let entry = match fs::symlink_metadata(&path).ok()?.is_file() {
+            true => Input::open(&path).ok().and_then(Entry::parse),
+            false => None,
+        };
         match &entry {
             // The time says when it was last of use.
             Some(_) => {
@@ -262,6 +263,13 @@ fn claims(bytes: &[u8]) -> Option<Vec<Claim>> {
     Some(claims)
 }
 
+/// The woven artifact.
+impl AsRef<[u8]> for Entry {
+    fn as_ref(&self) -> &[u8] {
+        self.artifact().unwrap_or_default()
+    }
+}
+
 impl Entry {
     /// The woven artifact, if it changed.
     pub(crate) fn artifact(&self) -> Option<&[u8]> {
@@ -288,6 +296,7 @@ impl Entry {
         let mut maps = Vec::new();
         for length in header.maps {
             let (map, after) = rest.split_at_checked(usize::try_from(length).ok()?)?;
+            symbols::is_map(map).then_some(())?;
             maps.push(Arc::new(map.to_vec()));
             rest = after;
         }
@@ -316,6 +325,9 @@ impl Entry {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pipeline::ledger::Ledger;
+    use crate::pipeline::ledger::ids::KnownIds;
+    use crate::symbols::{Symbols, Writer};
 
     #[test]
     fn journals_are_read_as_they_were_written() {
@@ -329,6 +341,58 @@ mod tests {
         ];
         let bytes: Vec<u8> = words(&all).iter().flat_map(|w| w.to_le_bytes()).collect();
         assert_eq!(claims(&bytes).unwrap(), all);
+    }
+
+    #[test]
+    fn entries_that_lie_are_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let cache = Cache::open(dir.path(), 1 << 20, &[]).unwrap();
+        let mut map = Writer::default();
+        map.ty("a.B", "B.java");
+        map.method(7, "f", "()V", 1);
+        let map = Arc::new(map.finish());
+        let recorded = Recorded {
+            outcome: Outcome::default(),
+            claims: vec![Claim::Taken {
+                bases: vec![7],
+                ids: vec![7],
+            }],
+            maps: vec![Arc::clone(&map)],
+            needs_library: true,
+        };
+        let key = "a".repeat(64);
+        let store = || cache.store(&key, &recorded, &[1], Some(b"artifact"), Some(b"symbols"));
+        store().unwrap();
+        let entry = cache.load(&key).unwrap();
+        assert_eq!(entry.artifact(), Some(&b"artifact"[..]));
+        assert_eq!(entry.beside(), Some(&b"symbols"[..]));
+        assert_eq!(entry.recorded.maps, [map]);
+        assert_eq!(entry.recorded.claims, recorded.claims);
+        drop(entry);
+        let whole = fs::read(cache.path(&key)).unwrap();
+        let head = MAGIC.len() + 16;
+        let known = KnownIds::new(|_, n| n, Symbols::default());
+        // With a sum that fits, so that all that is read of it is looked at.
+        let load = |mut bytes: Vec<u8>| {
+            let sum = xxh3_128(&bytes[head..]).to_le_bytes();
+            bytes[MAGIC.len()..head].copy_from_slice(&sum);
+            fs::write(cache.path(&key), bytes).unwrap();
+            let entry = cache.load(&key)?;
+            let mut ledger = Ledger::new(&known, false, "in".into());
+            ledger.replay(&entry.recorded);
+            (entry.recorded.maps.iter()).for_each(|map| ledger.add_unit(Arc::clone(map)));
+            let _ = (ledger.end_job(), entry.beside());
+            Some(entry.artifact().map(<[u8]>::len))
+        };
+        for at in head..whole.len() {
+            let _ = load(whole[..at].to_vec());
+            for value in [0, 1, 0x7f, 0xff, b'0', b'9'] {
+                let mut bytes = whole.clone();
+                bytes[at] = value;
+                let _ = load(bytes);
+            }
+        }
+        assert_eq!(load(whole.clone()), Some(Some(8)));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What build tools need: messages that they read, lists of what a result was made of, and a cache.
 
 use crate::support::World;
+use crate::zipgen;
 use std::collections::BTreeMap;
 use std::fs;
 
@@ -336,6 +337,91 @@ fn damaged_entries_and_strange_files_do_no_harm() {
         assert!(world.read("b.jar") == world.read("plain.jar"), "{damage}");
         assert!(world.read(&entry) == whole, "{damage}: written anew");
     }
+}
+
+/// A jar with one class, in a package of its own.
+fn small_jar(world: &World, number: usize, note: &[u8]) {
+    let class = world.read("classes/com/acme/Fib.class");
+    let package = format!("com/j{number:03}/");
+    let mut renamed = class.clone();
+    for at in memchr::memmem::find_iter(&class, b"com/acme/") {
+        renamed[at..at + package.len()].copy_from_slice(package.as_bytes());
+    }
+    let jar = zipgen::write(&zipgen::Spec {
+        entries: vec![
+            zipgen::Entry::deflated(&format!("{package}Fib.class"), &renamed),
+            zipgen::Entry::stored("note", note),
+        ],
+        ..zipgen::Spec::default()
+    });
+    world.write(&format!("in/lib{number:03}.jar"), jar);
+}
+
+#[test]
+fn one_of_300_jars_changes_and_one_is_woven() {
+    let world = World::new();
+    for number in 0..300 {
+        small_jar(&world, number, b"as it was");
+    }
+    for (out, hits) in [("cold", 0), ("warm", 300)] {
+        assert_eq!(cached(&world, &["in", out]), hits);
+    }
+    assert!(contents(&world, "cold") == contents(&world, "warm"));
+
+    small_jar(&world, 150, b"changed");
+    assert_eq!(cached(&world, &["in", "changed"]), 299);
+    world.wove(&["in", "plain"]);
+    assert!(contents(&world, "changed") == contents(&world, "plain"));
+    assert_eq!(entries(&world).len(), 301);
+
+    // Fewer, more, and another order: what is the same is not woven again.
+    fs::remove_file(world.at("in/lib000.jar")).unwrap();
+    small_jar(&world, 300, b"new");
+    fs::rename(world.at("in/lib001.jar"), world.at("in/z.jar")).unwrap();
+    assert_eq!(cached(&world, &["in", "moved"]), 298);
+}
+
+#[cfg(unix)]
+#[test]
+fn whatever_lies_where_an_entry_should_be_does_no_harm() {
+    use std::os::unix::fs::symlink;
+    let world = World::with_jar();
+    world.wove(&["app.jar", "plain.jar"]);
+    world.wove(&["app.jar", "a.jar", "--cache", "cache"]);
+    let entry = world.at("cache").join(&entries(&world)[0]);
+    let whole = fs::read(&entry).unwrap();
+    world.write("mine", "not to be touched");
+    let old = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000);
+    let mine = fs::File::options().write(true).open(world.at("mine"));
+    mine.unwrap().set_modified(old).unwrap();
+    fs::create_dir(world.at("folder")).unwrap();
+    for what in ["folder", "file", "nothing", "itself", "to a folder"] {
+        let _ = fs::remove_file(&entry).or_else(|_| fs::remove_dir_all(&entry));
+        match what {
+            "folder" => fs::create_dir_all(entry.join("in it")).unwrap(),
+            "file" => symlink(world.at("mine"), &entry).unwrap(),
+            "nothing" => symlink(world.at("nothing"), &entry).unwrap(),
+            "itself" => symlink(&entry, &entry).unwrap(),
+            _ => symlink(world.at("folder"), &entry).unwrap(),
+        }
+        for _ in 0..2 {
+            world.wove(&["app.jar", "b.jar", "--cache", "cache"]);
+            assert!(world.read("b.jar") == world.read("plain.jar"), "{what}");
+        }
+        assert_eq!(world.read("mine"), b"not to be touched", "{what}");
+        let modified = fs::metadata(world.at("mine")).unwrap().modified();
+        assert_eq!(modified.unwrap(), old, "{what}");
+        assert!(!world.at("nothing").exists(), "{what}");
+        assert!(world.files("folder").is_empty(), "{what}");
+    }
+    // What a folder hides is told, and all else is written.
+    fs::remove_file(&entry).unwrap();
+    world.wove(&["app.jar", "b.jar", "--cache", "cache"]);
+    assert!(fs::read(&entry).unwrap() == whole);
+    fs::remove_file(&entry).unwrap();
+    fs::create_dir(&entry).unwrap();
+    let ran = world.wove(&["app.jar", "b.jar", "--cache", "cache"]);
+    assert!(ran.err.contains("the cache does not have"), "{}", ran.err);
 }
 
 #[test]

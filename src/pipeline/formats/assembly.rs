@@ -72,9 +72,7 @@ impl WovenAssembly<'_> {
     pub(crate) fn stage(&self, path: &Path, like: &Path) -> Result<Staged> {
         match &self.made {
             Made::Now(written) => stage_image(&written.image, path, like),
-            Made::Before(entry) => {
-                Staged::whole(path, entry.artifact().unwrap_or_default(), Some(like))
-            }
+            Made::Before(entry) => Staged::whole(path, entry.as_ref(), Some(like)),
         }
     }
 
