@@ -184,7 +184,7 @@ fn range(target: &Target) -> Option<String> {
 
 /// A type as signatures write it: `_` and type parameters stand for any, type arguments may be in brackets, and a number of
 /// parameters is left out before them.
-fn type_name(name: &str) -> String {
+pub fn type_name(name: &str) -> String {
     let name = &with_angles(name.trim());
     if is_any(name) {
         return "*".to_owned();

@@ -232,7 +232,7 @@ instrumentation/development:
             method: Place
             signature:
               return_type: System.Void
-              parameter_types: ["System.String", 'System.Int32']
+              parameter_types: ["System.String", 'System.Int32', '!!0']
           span:
             attributes:
               - name: all

@@ -1,5 +1,6 @@
 //! OpenTelemetry's settings in YAML: the methods that they name, of .NET and of Java. Of YAML, the part that such files use.
 
+use super::datadog::type_name;
 use super::draft::{Draft, Table};
 use super::{Sink, Wrong, methods};
 
@@ -104,13 +105,16 @@ fn dotnet(item: &Node, sink: &mut Sink) {
     }
     table = table.with("type", ty).with("method", method);
     if let Some(returns) = text(&["signature", "return_type"]) {
-        table = table.with("returns", returns);
+        let returns = type_name(returns);
+        if returns != "*" {
+            table = table.with("returns", returns);
+        }
     }
     if let Some(signature) = target.get("signature") {
         let params = signature
             .get("parameter_types")
             .map_or(&[][..], Node::items);
-        let params = params.iter().filter_map(Node::text).map(str::to_owned);
+        let params = params.iter().filter_map(Node::text).map(type_name);
         table = table.with_list("params", params.collect());
     }
     let name = item.path(&["span", "name"]).and_then(Node::text);

@@ -57,7 +57,7 @@ struct Header {
 
 /// An entry, checked.
 pub(crate) struct Entry {
-    pub(crate) recorded: Recorded,
+    pub(crate) recorded: Box<Recorded>,
     pub(crate) idle: Vec<u32>,
     file: Input,
     artifact: Option<Range<usize>>,
@@ -308,12 +308,12 @@ impl Entry {
         let at = file.len() - artifact.len();
         let (beside, artifact) = (at - beside.len()..at, at..file.len());
         Some(Entry {
-            recorded: Recorded {
+            recorded: Box::new(Recorded {
                 outcome: header.outcome,
                 claims: claims(claimed)?,
                 maps,
                 needs_library: header.needs_library,
-            },
+            }),
             idle: header.idle,
             artifact: header.artifact.map(|_| artifact),
             beside: header.beside.map(|_| beside),

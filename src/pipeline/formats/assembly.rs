@@ -48,7 +48,7 @@ pub(crate) struct WovenAssembly<'a> {
 }
 
 enum Made<'a> {
-    Now(Written<'a>),
+    Now(Box<Written<'a>>),
     Before(Entry),
 }
 
@@ -110,7 +110,7 @@ struct Planned {
 /// An assembly with its ids.
 enum Ready<'i, 'a> {
     Known(Entry),
-    Woven(Option<(cil::Woven<'i, 'a>, Records)>, Option<Fresh>),
+    Woven(Option<Box<(cil::Woven<'i, 'a>, Records)>>, Option<Fresh>),
 }
 
 /// Weaves assemblies on all threads, or takes what came of them before, and records them in their order. `None` for one
@@ -188,7 +188,7 @@ pub(crate) fn weave_assemblies<'a>(
 /// An assembly that changes, its results recorded.
 enum Changed<'i, 'a> {
     Known(Entry),
-    Woven(cil::Woven<'i, 'a>, Option<Fresh>),
+    Woven(Box<cil::Woven<'i, 'a>>, Option<Fresh>),
 }
 
 impl<'a> Changed<'_, 'a> {
@@ -199,7 +199,7 @@ impl<'a> Changed<'_, 'a> {
                 fresh: None,
             },
             Changed::Woven(woven, fresh) => WovenAssembly {
-                made: Made::Now(woven.write(map)?),
+                made: Made::Now(Box::new(woven.write(map)?)),
                 fresh,
             },
         })
@@ -429,7 +429,7 @@ impl<'i, 'a> File<'i, 'a> {
             idle,
         });
         let woven = plan.map(|plan| self.weave_planned(cx, plan, key));
-        Ok(Ready::Woven(woven.transpose()?, fresh))
+        Ok(Ready::Woven(woven.transpose()?.map(Box::new), fresh))
     }
 
     fn weave_planned(
@@ -476,7 +476,8 @@ impl<'i, 'a> File<'i, 'a> {
             Ready::Woven(woven, fresh) => (woven, fresh),
         };
         let mut changed = None;
-        if let Some((woven, records)) = woven {
+        if let Some(woven) = woven {
+            let (woven, records) = *woven;
             let before = std::mem::take(&mut ledger.outcome);
             ledger.record_all(self.source.label, records);
             let map = ledger.end_unit(None);
@@ -489,7 +490,7 @@ impl<'i, 'a> File<'i, 'a> {
             changed = map.map(|map| (woven, map));
         }
         if let Some((woven, map)) = changed {
-            return Some((Changed::Woven(woven, fresh), map));
+            return Some((Changed::Woven(Box::new(woven), fresh), map));
         }
         if let Some((cache, fresh)) = cache.zip(fresh)
             && let Err(e) = fresh.store(cache, None, None)
