@@ -1,8 +1,9 @@
 //! Results of earlier weaves, by what they were made of (`--cache DIR`).
 //!
-//! An entry is one archive or assembly woven: its bytes, those of the symbols file beside it, and what the ledger noted of it. Its name is the
-//! SHA-256 of everything that the result follows from: the program, the rules, the options, the artifact. Ids depend on the
-//! artifacts before it, too: so an entry has the journal of its claims, and counts only where these come out the same.
+//! An entry is one archive or assembly woven: its bytes, those of the symbols file beside it, and what the ledger noted of
+//! it. Its name is the SHA-256 of everything that the result follows from: the program, the rules, the options, the
+//! artifact. Ids depend on the artifacts before it, too: so an entry has the journal of its claims, and counts only where
+//! these come out the same.
 //!
 //! Entries are written beside their place and renamed, and never change: any number of processes may use a cache, and
 //! whatever is killed leaves whole entries. The oldest go when there are too many.

@@ -381,6 +381,40 @@ fn one_of_300_jars_changes_and_one_is_woven() {
     assert_eq!(cached(&world, &["in", "moved"]), 298);
 }
 
+#[test]
+fn a_job_that_is_killed_leaves_whole_entries() {
+    let world = World::new();
+    for number in 0..60 {
+        small_jar(&world, number, b"note");
+    }
+    world.wove(&["in", "plain"]);
+    let expected = contents(&world, "plain");
+    // Files come and go meanwhile.
+    let kept = || {
+        let all = fs::read_dir(world.at("cache")).into_iter().flatten();
+        let names = all.flatten().map(|entry| entry.file_name());
+        names
+            .filter(|name| name.to_string_lossy().ends_with(".woven"))
+            .count()
+    };
+    for least in [1, 10, 40] {
+        let mut command = crate::support::weave_command(world.path());
+        command.args(["in", "killed", "--cache", "cache", "-q"]);
+        let mut child = command.spawn().unwrap();
+        // It may be done before it is killed; then it is one that was not killed.
+        while child.try_wait().unwrap().is_none() && kept() < least {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        let _ = child.kill();
+        child.wait().unwrap();
+        let kept = kept();
+        assert!(kept >= least);
+        assert_eq!(cached(&world, &["in", "whole"]), kept as u64);
+        assert!(contents(&world, "whole") == expected);
+        fs::remove_dir_all(world.at("cache")).unwrap();
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn whatever_lies_where_an_entry_should_be_does_no_harm() {
