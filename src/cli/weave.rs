@@ -83,7 +83,7 @@ pub struct WeaveArgs {
     #[arg(long, value_name = "FILE")]
     depfile: Option<PathBuf>,
 
-    /// Keep woven archives in this folder, and take from there what has not changed; may be shared
+    /// Keep woven archives and assemblies in this folder, and take from there what has not changed; may be shared
     #[arg(long, value_name = "DIR")]
     cache: Option<PathBuf>,
 
@@ -294,6 +294,7 @@ fn json(outcome: &Outcome) -> serde_json::Value {
         "methods": outcome.methods,
         "classes": outcome.classes,
         "artifacts": outcome.artifacts,
+        "cached": outcome.cached,
         "left": outcome.left.iter().map(|(r, n)| (r.code().to_owned(), (*n).into()))
             .collect::<serde_json::Map<_, _>>(),
         "failures": outcome.failures.iter().map(|l| serde_json::json!({

@@ -11,6 +11,7 @@ struct Named {
     name: String,
     expression: String,
     line: u32,
+    advice: Vec<&'static str>,
 }
 
 pub fn read(text: &str, sink: &mut Sink) -> Result<(), Wrong> {
@@ -35,6 +36,18 @@ pub fn read(text: &str, sink: &mut Sink) -> Result<(), Wrong> {
                     sink.lost(tag.line, text);
                 }
                 (Some("concrete-aspect"), "pointcut") => pointcuts.push(named(tag, &aspect)),
+                (Some("concrete-aspect"), "before" | "after" | "around") => {
+                    sink.told(
+                        tag.line,
+                        format!("the method that `{}` calls stays behind: hooks record when methods begin and end", tag.name),
+                    );
+                    pointcuts.push(Named {
+                        name: tag.name.to_owned(),
+                        expression: expression(tag.attribute("pointcut")),
+                        advice: advice(tag.name),
+                        ..named(tag, &aspect)
+                    });
+                }
                 (Some("weaver"), "include") => within(tag, &mut include, sink),
                 (Some("weaver"), "exclude") => within(tag, &mut exclude, sink),
                 (Some("aspects"), "include" | "exclude") => {
@@ -97,6 +110,7 @@ pub fn read(text: &str, sink: &mut Sink) -> Result<(), Wrong> {
             sink.drafts.push(Draft {
                 name: format!("{}.{}", pointcut.aspect, pointcut.name),
                 line: pointcut.line,
+                advice: pointcut.advice.clone(),
                 excludes,
                 ..draft
             });
@@ -111,9 +125,25 @@ fn named(tag: &Tag, aspect: &str) -> Named {
     Named {
         aspect: aspect.to_owned(),
         name: text("name").trim_end_matches("()").to_owned(),
-        expression: text("expression"),
+        expression: expression(tag.attribute("expression")),
         line: tag.line,
+        advice: vec![],
     }
+}
+
+/// When the hooks of advice in XML run.
+fn advice(element: &str) -> Vec<&'static str> {
+    match element {
+        "before" => vec!["enter"],
+        "after" => vec!["exit", "exception"],
+        _ => vec![],
+    }
+}
+
+/// A pointcut as XML has it: in one line, with `AND` for what would have to be escaped.
+fn expression(text: Option<&str>) -> String {
+    let words: Vec<&str> = text.unwrap_or_default().split_whitespace().collect();
+    words.join(" ").replace(" AND ", " && ")
 }
 
 /// The types that `<include within="..">` or `<exclude within="..">` names.
@@ -121,6 +151,7 @@ fn within(tag: &Tag, to: &mut Vec<Table>, sink: &mut Sink) {
     let Some(text) = tag.attribute("within") else {
         return;
     };
+    let text = expression(Some(text));
     match pointcut::say(&format!("within({text})"), &BTreeMap::new()) {
         Ok(said) => {
             for text in said.told {

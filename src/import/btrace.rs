@@ -4,7 +4,7 @@ use super::draft::{Draft, Table};
 use super::{Lines, Sink};
 
 /// Annotations of probes that are not about methods.
-const OTHERS: [&str; 8] = [
+const OTHERS: [&str; 7] = [
     "OnTimer",
     "OnEvent",
     "OnExit",
@@ -12,7 +12,6 @@ const OTHERS: [&str; 8] = [
     "OnLowMemory",
     "OnProbe",
     "PeriodicExport",
-    "Sampled",
 ];
 
 pub fn read(text: &str, sink: &mut Sink) {
@@ -25,7 +24,9 @@ pub fn read(text: &str, sink: &mut Sink) {
         let name = word(&code[at..]);
         let line = lines.at(at);
         at += name.len();
-        if OTHERS.contains(&name) {
+        if name == "Sampled" {
+            sink.told(line, "`@Sampled` is left out: every call is recorded");
+        } else if OTHERS.contains(&name) {
             sink.lost(line, format!("@{name} is not about methods"));
         } else if name == "OnMethod" {
             found = true;

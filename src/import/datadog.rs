@@ -1,6 +1,6 @@
 //! Datadog's `integrations.json` of .NET, which OpenTelemetry and Elastic had, too: methods by assembly, version and signature.
 
-use super::draft::{Draft, Table};
+use super::draft::{self, Draft, Table};
 use super::{Lines, Sink, Wrong};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -76,6 +76,12 @@ pub fn read(text: &str, sink: &mut Sink) -> Result<(), Wrong> {
                     line,
                     "`caller` is left out: the hook runs in the method, whoever calls it",
                 );
+            }
+            if let Some(why) = draft::unreadable(&table) {
+                let target = &replacement.target;
+                let text = format!("`{}.{}` is no rule: {why}", target.r#type, target.method);
+                sink.lost(line, text);
+                continue;
             }
             let to = match replacement.wrapper.action.as_str() {
                 "InsertFirst" => &mut starts.matches,
@@ -176,18 +182,19 @@ fn range(target: &Target) -> Option<String> {
     (!bounds.is_empty()).then(|| bounds.join(", "))
 }
 
-/// A type as signatures write it: `_` and type parameters stand for any, and a number of parameters is left out before them.
-fn type_name(name: &str) -> String {
-    let name = name.trim();
-    if name == "_" || name.starts_with('!') {
+/// A type as signatures write it: `_` and type parameters stand for any, type arguments may be in brackets, and a number of
+/// parameters is left out before them.
+pub fn type_name(name: &str) -> String {
+    let name = &with_angles(name.trim());
+    if is_any(name) {
         return "*".to_owned();
     }
     let mut out = String::new();
-    let mut rest = name;
+    let mut rest = name.as_str();
     while let Some(c) = rest.chars().next() {
         let begins = out.is_empty() || out.ends_with(['<', ',', ' ']);
         let word = rest.find(['<', '>', ',', '[', '&']).unwrap_or(rest.len());
-        if begins && (rest[..word].trim() == "_" || rest.starts_with('!')) {
+        if begins && is_any(rest[..word].trim()) {
             out.push_str("**");
             rest = &rest[word..];
         } else if c == '`' {
@@ -203,6 +210,37 @@ fn type_name(name: &str) -> String {
             out.push(c);
             rest = &rest[c.len_utf8()..];
         }
+    }
+    out
+}
+
+/// Whether a name stands for any type: `_`, `!!0`, `T`, `TKey`.
+fn is_any(name: &str) -> bool {
+    let parameter = |rest: &str| {
+        let plain = rest.chars().all(char::is_alphanumeric);
+        plain && !rest.starts_with(|c: char| !c.is_uppercase())
+    };
+    name == "_" || name.starts_with('!') || name.strip_prefix('T').is_some_and(parameter)
+}
+
+/// `List[A]` as `List<A>`; the brackets of arrays stay.
+fn with_angles(name: &str) -> String {
+    let mut out = String::with_capacity(name.len());
+    let mut array = Vec::new();
+    for (at, c) in name.char_indices() {
+        out.push(match c {
+            '[' => {
+                let inner = name[at + 1..].trim_start_matches([',', ' ']);
+                array.push(inner.starts_with(']'));
+                if array.last() == Some(&true) {
+                    '['
+                } else {
+                    '<'
+                }
+            }
+            ']' if array.pop() == Some(false) => '>',
+            c => c,
+        });
     }
     out
 }
@@ -225,6 +263,11 @@ mod tests {
             ("A.Map`2<_,!0>", "A.Map<**,**>"),
             ("A.List`1", "A.List`1"),
             ("System.Byte[]", "System.Byte[]"),
+            ("System.Byte[,][]", "System.Byte[,][]"),
+            ("A.Map`2[A.List`1[!0],B[]]", "A.Map<A.List<**>,B[]>"),
+            ("T", "*"),
+            ("A.Task`1<TResult>", "A.Task<**>"),
+            ("Task", "Task"),
         ] {
             assert_eq!(type_name(from), to);
         }

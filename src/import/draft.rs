@@ -1,5 +1,6 @@
 //! A rule while it is put together, and how it is written.
 
+use crate::aspect::rules::Rules;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What follows a key.
@@ -76,6 +77,15 @@ pub struct Draft {
 }
 
 impl Draft {
+    /// The rule as TOML, or why it is none.
+    pub fn parse(&self) -> Result<String, String> {
+        let written = self.render();
+        match Rules::parse("", &format!("version = 1\n{written}")) {
+            Ok(_) => Ok(written),
+            Err(e) => Err(e.message().lines().next().unwrap_or_default().to_owned()),
+        }
+    }
+
     /// The rule as TOML.
     pub fn render(&self) -> String {
         let mut out = format!(
@@ -99,6 +109,16 @@ impl Draft {
         }
         out
     }
+}
+
+/// Why a table is no rule's.
+pub fn unreadable(table: &Table) -> Option<String> {
+    let draft = Draft {
+        name: "one".to_owned(),
+        matches: vec![table.clone()],
+        ..Draft::default()
+    };
+    draft.parse().err()
 }
 
 fn tables(out: &mut String, key: &str, tables: &[Table]) {

@@ -10,33 +10,45 @@ const SETTINGS: [&str; 3] = [
     "trace.methods",
 ];
 
-/// Reads a list by itself, or settings (a `.properties` file, variables, options of a command line) that have one.
+/// Reads a list by itself, or a file with settings that have one: `.properties`, variables, options of command lines, as
+/// scripts and the files of containers have them.
 pub fn read(text: &str, sink: &mut Sink) {
+    let has_setting = text.lines().any(|line| setting(line).is_some());
     let lines = Lines::of(text);
     let mut found = false;
+    let mut named = false;
     let mut rest = text;
     while !rest.is_empty() {
-        let (line, after) = logical_line(rest);
-        let number = lines.at(text.len() - rest.len());
+        let begin = text.len() - rest.len();
+        let (line, after) = LogicalLine::read(rest);
         rest = after;
-        let line = line.trim();
-        if line.is_empty() || line.starts_with(['#', '!']) {
+        let number = |at: usize| lines.at(begin + line.raw(at));
+        let trimmed = line.text.trim();
+        if trimmed.is_empty() || trimmed.starts_with(['#', '!']) || trimmed.starts_with("//") {
             continue;
         }
-        match setting(line) {
-            Some((key, value)) if SETTINGS.contains(&key.as_str()) => {
-                found = true;
-                list(value, number, sink);
+        // What containers call a variable, and the value in the next line.
+        let of_name = named && value_of(trimmed, "value").is_some();
+        named = value_of(trimmed.trim_start_matches("- "), "name").is_some_and(is_setting);
+        if of_name || setting(&line.text).is_some() {
+            found = true;
+            let mut from = 0;
+            while let Some(value) = match of_name {
+                true if from == 0 => value_of(trimmed, "value"),
+                true => None,
+                false => setting(&line.text[from..]),
+            } {
+                let at = value.as_ptr() as usize - line.text.as_ptr() as usize;
+                list(value, |inner| number(at + inner), sink);
+                from = at + value.len();
             }
-            Some((key, _)) => {
-                if key.starts_with("otel.instrumentation.") || key.starts_with("dd.trace.") {
-                    sink.lost(number, format!("`{key}` names no methods"));
-                }
+        } else if let Some(key) = key(trimmed) {
+            if key.starts_with("otel.instrumentation.") || key.starts_with("dd.trace.") {
+                sink.lost(number(0), format!("`{key}` names no methods"));
             }
-            None => {
-                found = true;
-                list(line, number, sink);
-            }
+        } else if !has_setting && !named && !trimmed.starts_with("value:") {
+            found = true;
+            list(&line.text, number, sink);
         }
     }
     if !found {
@@ -47,52 +59,110 @@ pub fn read(text: &str, sink: &mut Sink) {
     }
 }
 
-/// A line with those that continue it, and what follows.
-fn logical_line(text: &str) -> (String, &str) {
-    let mut line = String::new();
-    let mut rest = text;
-    loop {
-        let (first, after) = rest.split_once('\n').unwrap_or((rest, ""));
-        rest = after;
-        let first = first.trim_end_matches('\r');
-        match first.strip_suffix('\\') {
-            Some(begun) => {
-                line.push_str(begun);
-                rest = rest.trim_start_matches([' ', '\t']);
-            }
-            None => {
-                line.push_str(first);
+/// A line with those that continue it.
+struct LogicalLine {
+    text: String,
+    /// Where each further line begins in the text, and in what was read.
+    joints: Vec<(usize, usize)>,
+}
+
+impl LogicalLine {
+    /// The first of a text, and what follows it.
+    fn read(text: &str) -> (LogicalLine, &str) {
+        let mut line = LogicalLine {
+            text: String::new(),
+            joints: vec![],
+        };
+        let mut rest = text;
+        loop {
+            let (first, after) = rest.split_once('\n').unwrap_or((rest, ""));
+            rest = after;
+            let first = first.trim_end_matches('\r');
+            let Some(begun) = first.strip_suffix('\\').filter(|_| !rest.is_empty()) else {
+                line.text.push_str(first.trim_end_matches('\\'));
                 return (line, rest);
-            }
+            };
+            line.text.push_str(begun);
+            rest = rest.trim_start_matches([' ', '\t']);
+            line.joints.push((line.text.len(), text.len() - rest.len()));
         }
-        if rest.is_empty() {
-            return (line, rest);
-        }
+    }
+
+    /// Where a place of the text was read.
+    fn raw(&self, at: usize) -> usize {
+        let before = self.joints.iter().rev().find(|(own, _)| *own <= at);
+        before.map_or(at, |(own, raw)| raw + at - own)
     }
 }
 
-/// A setting's name as properties write it, and its value.
-fn setting(line: &str) -> Option<(String, &str)> {
+/// The value behind the first setting with a list of methods in a line.
+fn setting(line: &str) -> Option<&str> {
+    let spelled = |name: &str| name.replace('.', "_").to_ascii_uppercase();
+    let names = SETTINGS
+        .iter()
+        .flat_map(|name| [(*name).to_owned(), spelled(name)]);
+    let values = names.filter_map(|name| value_of(line, &name));
+    values.min_by_key(|value| value.as_ptr() as usize)
+}
+
+fn is_setting(text: &str) -> bool {
+    let text = text.trim_matches(['"', '\'']);
+    let dotted = text.to_ascii_lowercase().replace('_', ".");
+    SETTINGS.contains(&dotted.as_str())
+}
+
+/// The value that a line gives to a name.
+fn value_of<'a>(line: &'a str, name: &str) -> Option<&'a str> {
+    let (at, rest) = line.match_indices(name).find_map(|(at, _)| {
+        let before = line[..at].strip_suffix("-D").unwrap_or(&line[..at]);
+        let apart = !before.ends_with(|c: char| c.is_alphanumeric() || "._-".contains(c));
+        let rest = line[at + name.len()..].trim_start();
+        let rest = rest.strip_prefix(['=', ':'])?;
+        apart.then_some((at, rest.trim_start()))
+    })?;
+    let before = line[..at].strip_suffix("-D");
+    let quote = |text: &str| text.chars().next().filter(|c| "\"'".contains(*c));
+    // Quotes around the value, around the option, or none.
+    if let Some(quote) = quote(rest) {
+        let inner = &rest[1..];
+        return Some(&inner[..inner.find(quote).unwrap_or(inner.len())]);
+    }
+    let around = before.and_then(|before| before.chars().next_back());
+    if let Some(quote) = around.filter(|c| "\"'".contains(*c)) {
+        return Some(&rest[..rest.find(quote).unwrap_or(rest.len())]);
+    }
+    let end = match before {
+        Some(_) => rest.find(|c: char| c.is_whitespace() || "\"'".contains(c)),
+        None => rest.find(" #"),
+    };
+    Some(rest[..end.unwrap_or(rest.len())].trim_end())
+}
+
+/// The name that a line sets, as properties write it.
+fn key(line: &str) -> Option<String> {
     let line = line.strip_prefix("export ").unwrap_or(line);
     let line = line.trim_start_matches(['-', '"', '\'']);
     let line = line.strip_prefix('D').unwrap_or(line);
-    let (key, value) = line.split_once('=').or_else(|| line.split_once(':'))?;
+    let (key, _) = line.split_once('=').or_else(|| line.split_once(':'))?;
     let key = key.trim();
     let plain = key
         .chars()
         .all(|c| c.is_ascii_alphanumeric() || "._-".contains(c));
-    if !plain || key.contains('[') {
+    if !plain {
         return None;
     }
-    let key = match key.contains('.') {
+    Some(match key.contains('.') {
         true => key.to_owned(),
         false => key.to_ascii_lowercase().replace('_', "."),
-    };
-    Some((key, value.trim().trim_matches(['"', '\''])))
+    })
 }
 
-fn list(text: &str, line: u32, sink: &mut Sink) {
+/// Reads a list; `line` answers the line of a place in it.
+fn list(text: &str, line: impl Fn(usize) -> u32, sink: &mut Sink) {
     for entry in text.split(';').map(str::trim).filter(|e| !e.is_empty()) {
+        let line = line(entry.as_ptr() as usize - text.as_ptr() as usize);
+        // Shells and Kotlin escape the dollar of nested classes.
+        let entry = &entry.replace("\\$", "$");
         let parts = entry
             .split_once('[')
             .and_then(|(ty, rest)| Some((ty.trim(), rest.strip_suffix(']')?)));

@@ -9,7 +9,6 @@ mod pointcut;
 mod xml;
 mod yaml;
 
-use crate::aspect::rules::Rules;
 use crate::error::{Error, Kind, Result};
 use draft::Draft;
 
@@ -87,6 +86,8 @@ impl Sink {
     }
 
     fn note(&mut self, line: u32, text: String, lost: bool) {
+        // Expressions may go over several lines; what is told of them does not.
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         self.notes.push(Note { line, text, lost });
     }
 }
@@ -133,21 +134,23 @@ fn finish(name: &str, mut sink: Sink) -> Imported {
     let mut text = format!("# Imported from {}.\nversion = 1\n", one_line(name));
     let mut rules = 0;
     for draft in &sink.drafts {
-        let written = draft.render();
-        match Rules::parse("", &format!("version = 1\n{written}")) {
-            Ok(_) => {
+        match draft.parse() {
+            Ok(written) => {
                 text.push_str(&written);
                 rules += 1;
             }
-            Err(e) => {
-                let why = e.message().lines().next().unwrap_or_default().to_owned();
+            Err(why) => {
+                let text = format!("`{}` is no rule: {why}", draft.name);
                 sink.notes.push(Note {
                     line: draft.line,
-                    text: format!("`{}` is no rule: {why}", draft.name),
+                    text,
                     lost: true,
                 });
             }
         }
+    }
+    if rules == 0 && sink.notes.iter().all(|note| !note.lost) {
+        sink.lost(1, "nothing here names a method");
     }
     sink.notes.sort_by_key(|note| note.line);
     sink.notes.dedup();

@@ -150,3 +150,98 @@ fn nothing_panics() {
         }
     }
 }
+
+#[test]
+fn one_method_that_no_rule_can_say_leaves_the_others() {
+    let text = r#"[
+  { "name": "Cache",
+    "method_replacements": [
+      { "target": { "type": "Shop.Cache", "method": "Put", "signature_types": ["System.Void", "System.Func`1[!!0]", "T"] } },
+      { "target": { "type": "Shop.Cache", "method": "Odd", "signature_types": ["System.Void", "a b("] } },
+      { "target": { "type": "Shop.Cache", "method": "Get" } }
+    ] }
+]"#;
+    insta::assert_snapshot!(shown("integrations.json", text));
+}
+
+#[test]
+fn advice_and_operators_that_are_said_in_xml() {
+    let text = r#"<aspectj>
+  <aspects>
+    <concrete-aspect name="com.acme.Watch">
+      <before pointcut="execution(* com.acme.Orders.place(..))
+          AND !within(com.acme.gen..*)" invokeClass="com.acme.Log" invokeMethod="placing()"/>
+      <after pointcut="execution(* com.acme.Stock.*(..))" invokeClass="com.acme.Log" invokeMethod="left()"/>
+      <around pointcut="execution(* com.acme.Bank.pay(..)) AND args(sum)" invokeClass="com.acme.Log" invokeMethod="pay(int sum)"/>
+    </concrete-aspect>
+  </aspects>
+</aspectj>"#;
+    insta::assert_snapshot!(shown("aop.xml", text));
+    let empty = "<aspectj><weaver options=\"-verbose\"/></aspectj>";
+    insta::assert_snapshot!(shown("aop.xml", empty));
+}
+
+#[test]
+fn probes_over_several_lines_are_told_in_one() {
+    let text = r#"@BTrace public class Probes {
+    @OnMethod(clazz = "com.acme.Orders", method = "place",
+              location = @Location(
+                  value = Kind.CALL,
+                  clazz = "/.*/"))
+    public static void called() {}
+    @Sampled(kind = Sampled.Sampler.Adaptive)
+    @OnMethod(clazz = "com.acme.Stock", method = "left")
+    public static void left() {}
+}"#;
+    insta::assert_snapshot!(shown("Probes.java", text));
+}
+
+#[test]
+fn lists_of_methods_where_programs_are_started() {
+    let text = r#"FROM scratch
+# -Ddd.trace.methods=com.acme.Not[this]
+ENV OTEL_INSTRUMENTATION_METHODS_INCLUDE=com.acme.Orders[place]  # and why
+CMD ["java", "-Dotel.instrumentation.methods.include=com.acme.A[b];com.acme.C[d, e]", "-jar", "app.jar"]
+RUN java -Dother=1 -Ddd.trace.methods='com.acme.D[e];com.acme.F$G[*]' -jar app.jar
+RUN java \
+    -Dotel.instrumentation.methods.include=com.acme.H[i];wrong;\
+com.acme.J[k] -jar app.jar
+"#;
+    insta::assert_snapshot!(shown("Dockerfile", text));
+    let kubernetes = "env:\n- name: OTEL_SERVICE_NAME\n  value: shop\n- name: OTEL_INSTRUMENTATION_METHODS_INCLUDE\n  value: \"com.acme.Orders[place];com.acme.Stock[left]\"\n";
+    insta::assert_snapshot!(shown("deployment.yaml", kubernetes));
+    insta::assert_snapshot!(shown(
+        "build.gradle.kts",
+        r#"jvmArgs("-Dotel.instrumentation.methods.include=com.acme.A\$B[c]")"#
+    ));
+}
+
+#[test]
+fn yaml_that_no_method_is_named_by_is_passed_over() {
+    let text = r#"file_format: "1.0"
+tracer_provider: { processors: [] }
+note: |
+  several: lines
+  - of text
+instrumentation/development:
+  dotnet:
+    no_code:
+      targets:
+        - target:
+            type: Shop.Orders
+            method: Place
+            signature:
+              return_type: System.Void
+              parameter_types: ["System.String", 'System.Int32', '!!0']
+          span:
+            attributes:
+              - name: all
+                value: ["a, b", [1], true]
+        - target: { type: Shop.Stock }
+"#;
+    insta::assert_snapshot!(shown("config.yaml", text));
+    insta::assert_snapshot!(shown(
+        "config.yaml",
+        "instrumentation/development:\n  a: [1,\n    2]\n"
+    ));
+}

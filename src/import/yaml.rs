@@ -1,5 +1,6 @@
 //! OpenTelemetry's settings in YAML: the methods that they name, of .NET and of Java. Of YAML, the part that such files use.
 
+use super::datadog::type_name;
 use super::draft::{Draft, Table};
 use super::{Sink, Wrong, methods};
 
@@ -13,6 +14,8 @@ enum Value {
     Map(Vec<(String, Node)>),
     List(Vec<Node>),
     Text(String),
+    /// What no method is named by: tables in braces, references.
+    Other,
 }
 
 impl Node {
@@ -102,13 +105,16 @@ fn dotnet(item: &Node, sink: &mut Sink) {
     }
     table = table.with("type", ty).with("method", method);
     if let Some(returns) = text(&["signature", "return_type"]) {
-        table = table.with("returns", returns);
+        let returns = type_name(returns);
+        if returns != "*" {
+            table = table.with("returns", returns);
+        }
     }
     if let Some(signature) = target.get("signature") {
         let params = signature
             .get("parameter_types")
             .map_or(&[][..], Node::items);
-        let params = params.iter().filter_map(Node::text).map(str::to_owned);
+        let params = params.iter().filter_map(Node::text).map(type_name);
         table = table.with_list("params", params.collect());
     }
     let name = item.path(&["span", "name"]).and_then(Node::text);
@@ -253,6 +259,16 @@ fn block<'a>(
                     let least = if same { indent } else { indent + 1 };
                     nested(lines, at, least, number, depth)?
                 }
+                // A text over several lines.
+                rest if rest.starts_with(['|', '>']) => {
+                    while lines.get(*at).is_some_and(|line| line.indent > indent) {
+                        *at += 1;
+                    }
+                    Node {
+                        line: number,
+                        value: Value::Other,
+                    }
+                }
                 rest => value(rest, number)?,
             };
             entries.push((key, node));
@@ -311,18 +327,37 @@ fn key_of(text: &str) -> Option<(String, &str)> {
     Some((key.to_owned(), rest.trim()))
 }
 
+/// What commas part, outside quotes, brackets and braces.
+fn elements(text: &str) -> Vec<&str> {
+    let mut all = Vec::new();
+    let (mut quote, mut depth, mut start) = (None, 0usize, 0);
+    for (at, c) in text.char_indices() {
+        match (quote, c) {
+            (Some(open), c) if c == open => quote = None,
+            (Some(_), _) => {}
+            (None, '"' | '\'') => quote = Some(c),
+            (None, '[' | '{') => depth += 1,
+            (None, ']' | '}') => depth = depth.saturating_sub(1),
+            (None, ',') if depth == 0 => {
+                all.push(text[start..at].trim());
+                start = at + 1;
+            }
+            (None, _) => {}
+        }
+    }
+    all.push(text[start..].trim());
+    all
+}
+
 /// A value in the line of its key.
 fn value(text: &str, line: u32) -> Result<Node, Wrong> {
     let node = |value| Ok(Node { line, value });
     if let Some(inner) = text.strip_prefix('[').and_then(|t| t.strip_suffix(']')) {
-        if inner.contains(['[', '{', '"', '\'']) {
-            return Err(wrong(
-                line,
-                "this list in brackets: write an element a line",
-            ));
-        }
-        let items = inner.split(',').map(str::trim).filter(|t| !t.is_empty());
-        let items = items.map(|item| value(item, line));
+        let items = elements(inner).into_iter().filter(|t| !t.is_empty());
+        let items = items.map(|item| match item.starts_with('[') {
+            true => node(Value::Other),
+            false => value(item, line),
+        });
         return node(Value::List(items.collect::<Result<_, _>>()?));
     }
     match text.chars().next() {
@@ -330,13 +365,18 @@ fn value(text: &str, line: u32) -> Result<Node, Wrong> {
             let inner = text[1..].strip_suffix(quote).filter(|t| !t.contains(quote));
             match inner.filter(|t| quote == '\'' || !t.contains('\\')) {
                 Some(inner) => node(Value::Text(inner.to_owned())),
-                None => Err(wrong(line, "a text with quotes or escapes in it")),
+                None => node(Value::Other),
             }
         }
-        Some('[' | '{' | '|' | '>' | '&' | '*' | '!' | '@' | '`') => Err(wrong(
+        Some('[') => Err(wrong(
             line,
-            "this sort of YAML is not read: write plain keys, lists and texts",
+            "a list over several lines: write an element a line",
         )),
+        Some('{') if !text.ends_with('}') => Err(wrong(
+            line,
+            "a table over several lines: write a key a line",
+        )),
+        Some('{' | '|' | '>' | '&' | '*' | '!' | '@' | '`') => node(Value::Other),
         _ => node(Value::Text(text.to_owned())),
     }
 }

@@ -1,8 +1,9 @@
 //! Results of earlier weaves, by what they were made of (`--cache DIR`).
 //!
-//! An entry is one archive woven: its bytes, and what the ledger noted of it. Its name is the SHA-256 of everything that
-//! the result follows from: the program, the rules, the options, the archive. Ids depend on the artifacts before it, too:
-//! so an entry has the journal of its claims, and counts only where these come out the same.
+//! An entry is one archive or assembly woven: its bytes, those of the symbols file beside it, and what the ledger noted of
+//! it. Its name is the SHA-256 of everything that the result follows from: the program, the rules, the options, the
+//! artifact. Ids depend on the artifacts before it, too: so an entry has the journal of its claims, and counts only where
+//! these come out the same.
 //!
 //! Entries are written beside their place and renamed, and never change: any number of processes may use a cache, and
 //! whatever is killed leaves whole entries. The oldest go when there are too many.
@@ -15,9 +16,11 @@ use crate::pipeline::ledger::Recorded;
 use crate::pipeline::ledger::ids::Claim;
 use crate::pipeline::outcome::Outcome;
 use crate::pipeline::publish::staged_folder::remove_stale;
+use crate::symbols;
 use ring::digest::{self, SHA256};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,7 +28,7 @@ use std::time::SystemTime;
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
 /// What an entry begins with; a number for its layout.
-const MAGIC: &[u8; 8] = b"weave\0c1";
+const MAGIC: &[u8; 8] = b"weave\0c2";
 /// What an entry's name ends with.
 const SUFFIX: &str = ".woven";
 
@@ -47,17 +50,19 @@ struct Header {
     maps: Vec<u64>,
     /// Words of the journal.
     claims: u64,
-    /// Length of the woven archive; none where nothing changed.
-    archive: Option<u64>,
+    /// Length of the woven artifact; none where nothing changed.
+    artifact: Option<u64>,
+    /// Length of its symbols file, which comes first; none if it has none.
+    beside: Option<u64>,
 }
 
 /// An entry, checked.
 pub(crate) struct Entry {
-    pub(crate) recorded: Recorded,
+    pub(crate) recorded: Box<Recorded>,
     pub(crate) idle: Vec<u32>,
     file: Input,
-    /// Where the woven archive begins.
-    archive: Option<usize>,
+    artifact: Option<Range<usize>>,
+    beside: Option<Range<usize>>,
 }
 
 impl Cache {
@@ -78,11 +83,11 @@ impl Cache {
         })
     }
 
-    /// The name of an entry. `how` is all that the result follows from but the program, the rules and the archive.
-    pub(crate) fn key(&self, types: &[u8], label: &str, how: &str, archive: &[u8]) -> String {
+    /// The name of an entry. `parts` is all that the result follows from but the program and the rules.
+    pub(crate) fn key(&self, parts: &[&[u8]]) -> String {
         let mut context = digest::Context::new(&SHA256);
         context.update(&self.base);
-        for part in [types, label.as_bytes(), how.as_bytes(), archive] {
+        for part in parts {
             update(&mut context, part);
         }
         hash(context).iter().map(|b| format!("{b:02x}")).collect()
@@ -92,13 +97,13 @@ impl Cache {
         self.dir.join(format!("{key}{SUFFIX}"))
     }
 
-    /// The entry of this name. One that is damaged goes.
+    /// The entry of this name. One that is damaged goes, and so does a link, which a new entry would be written through.
     pub(crate) fn load(&self, key: &str) -> Option<Entry> {
         let path = self.path(key);
-        if !path.is_file() {
-            return None;
-        }
-        let entry = Input::open(&path).ok().and_then(Entry::parse);
+        let entry = match fs::symlink_metadata(&path).ok()?.is_file() {
+            true => Input::open(&path).ok().and_then(Entry::parse),
+            false => None,
+        };
         match &entry {
             // The time says when it was last of use.
             Some(_) => {
@@ -116,24 +121,27 @@ impl Cache {
         &self,
         key: &str,
         recorded: &Recorded,
-        idle: Vec<u32>,
-        archive: Option<&[u8]>,
+        idle: &[u32],
+        artifact: Option<&[u8]>,
+        beside: Option<&[u8]>,
     ) -> Result<()> {
         let claims = words(&recorded.claims);
         let header = Header {
             outcome: recorded.outcome.clone(),
-            idle,
+            idle: idle.to_vec(),
             needs_library: recorded.needs_library,
             maps: recorded.maps.iter().map(|map| map.len() as u64).collect(),
             claims: claims.len() as u64,
-            archive: archive.map(|bytes| bytes.len() as u64),
+            artifact: artifact.map(|bytes| bytes.len() as u64),
+            beside: beside.map(|bytes| bytes.len() as u64),
         };
         let header = serde_json::to_vec(&header).expect("a header is JSON");
         let claims: Vec<u8> = claims.iter().flat_map(|word| word.to_le_bytes()).collect();
         let length = (header.len() as u64).to_le_bytes();
         let mut parts: Vec<&[u8]> = vec![&length, &header, &claims];
         parts.extend(recorded.maps.iter().map(|map| map.as_slice()));
-        parts.extend(archive);
+        parts.extend(beside);
+        parts.extend(artifact);
         let mut sum = Xxh3::new();
         parts.iter().for_each(|part| sum.update(part));
         let path = self.path(key);
@@ -256,10 +264,22 @@ fn claims(bytes: &[u8]) -> Option<Vec<Claim>> {
     Some(claims)
 }
 
+/// The woven artifact.
+impl AsRef<[u8]> for Entry {
+    fn as_ref(&self) -> &[u8] {
+        self.artifact().unwrap_or_default()
+    }
+}
+
 impl Entry {
-    /// The woven archive, if it changed.
-    pub(crate) fn archive(&self) -> Option<&[u8]> {
-        Some(&self.file[self.archive?..])
+    /// The woven artifact, if it changed.
+    pub(crate) fn artifact(&self) -> Option<&[u8]> {
+        Some(&self.file[self.artifact.clone()?])
+    }
+
+    /// The symbols file that goes beside it.
+    pub(crate) fn beside(&self) -> Option<&[u8]> {
+        Some(&self.file[self.beside.clone()?])
     }
 
     fn parse(file: Input) -> Option<Entry> {
@@ -277,21 +297,27 @@ impl Entry {
         let mut maps = Vec::new();
         for length in header.maps {
             let (map, after) = rest.split_at_checked(usize::try_from(length).ok()?)?;
+            symbols::is_map(map).then_some(())?;
             maps.push(Arc::new(map.to_vec()));
             rest = after;
         }
-        if rest.len() as u64 != header.archive.unwrap_or(0) {
+        let beside = usize::try_from(header.beside.unwrap_or(0)).ok()?;
+        let (beside, artifact) = rest.split_at_checked(beside)?;
+        if artifact.len() as u64 != header.artifact.unwrap_or(0) {
             return None;
         }
+        let at = file.len() - artifact.len();
+        let (beside, artifact) = (at - beside.len()..at, at..file.len());
         Some(Entry {
-            recorded: Recorded {
+            recorded: Box::new(Recorded {
                 outcome: header.outcome,
                 claims: claims(claimed)?,
                 maps,
                 needs_library: header.needs_library,
-            },
+            }),
             idle: header.idle,
-            archive: header.archive.map(|_| file.len() - rest.len()),
+            artifact: header.artifact.map(|_| artifact),
+            beside: header.beside.map(|_| beside),
             file,
         })
     }
@@ -300,6 +326,9 @@ impl Entry {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pipeline::ledger::Ledger;
+    use crate::pipeline::ledger::ids::KnownIds;
+    use crate::symbols::{Symbols, Writer};
 
     #[test]
     fn journals_are_read_as_they_were_written() {
@@ -313,6 +342,58 @@ mod tests {
         ];
         let bytes: Vec<u8> = words(&all).iter().flat_map(|w| w.to_le_bytes()).collect();
         assert_eq!(claims(&bytes).unwrap(), all);
+    }
+
+    #[test]
+    fn entries_that_lie_are_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let cache = Cache::open(dir.path(), 1 << 20, &[]).unwrap();
+        let mut map = Writer::default();
+        map.ty("a.B", "B.java");
+        map.method(7, "f", "()V", 1);
+        let map = Arc::new(map.finish());
+        let recorded = Recorded {
+            outcome: Outcome::default(),
+            claims: vec![Claim::Taken {
+                bases: vec![7],
+                ids: vec![7],
+            }],
+            maps: vec![Arc::clone(&map)],
+            needs_library: true,
+        };
+        let key = "a".repeat(64);
+        let store = || cache.store(&key, &recorded, &[1], Some(b"artifact"), Some(b"symbols"));
+        store().unwrap();
+        let entry = cache.load(&key).unwrap();
+        assert_eq!(entry.artifact(), Some(&b"artifact"[..]));
+        assert_eq!(entry.beside(), Some(&b"symbols"[..]));
+        assert_eq!(entry.recorded.maps, [map]);
+        assert_eq!(entry.recorded.claims, recorded.claims);
+        drop(entry);
+        let whole = fs::read(cache.path(&key)).unwrap();
+        let head = MAGIC.len() + 16;
+        let known = KnownIds::new(|_, n| n, Symbols::default());
+        // With a sum that fits, so that all that is read of it is looked at.
+        let load = |mut bytes: Vec<u8>| {
+            let sum = xxh3_128(&bytes[head..]).to_le_bytes();
+            bytes[MAGIC.len()..head].copy_from_slice(&sum);
+            fs::write(cache.path(&key), bytes).unwrap();
+            let entry = cache.load(&key)?;
+            let mut ledger = Ledger::new(&known, false, "in".into());
+            ledger.replay(&entry.recorded);
+            (entry.recorded.maps.iter()).for_each(|map| ledger.add_unit(Arc::clone(map)));
+            let _ = (ledger.end_job(), entry.beside());
+            Some(entry.artifact().map(<[u8]>::len))
+        };
+        for at in head..whole.len() {
+            let _ = load(whole[..at].to_vec());
+            for value in [0, 1, 0x7f, 0xff, b'0', b'9'] {
+                let mut bytes = whole.clone();
+                bytes[at] = value;
+                let _ = load(bytes);
+            }
+        }
+        assert_eq!(load(whole.clone()), Some(Some(8)));
     }
 
     #[test]

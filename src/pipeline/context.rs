@@ -3,6 +3,7 @@
 use crate::aspect::pointcut::{Hierarchy, Matcher};
 use crate::container::apk::identity::Identity;
 use crate::container::zip::Effort;
+use crate::pipeline::ledger::Ledger;
 use crate::pipeline::ledger::ids::IdBase;
 use crate::pipeline::library::layout::Layout;
 
@@ -37,6 +38,12 @@ pub(crate) struct Context<'j> {
 }
 
 impl Context<'_> {
+    /// Whether results may be taken from a cache, and be kept there: what is only planned is none, and the ids of other
+    /// weaves are not in the keys.
+    pub(crate) fn may_be_cached(&self, ledger: &Ledger<'_>) -> bool {
+        !self.dry && !self.explain && ledger.known.is_empty()
+    }
+
     /// The same for what lies in an archive or folder of this layout.
     pub(crate) fn inside(&self, layout: Layout) -> Self {
         let mut inside = *self;

@@ -16,6 +16,9 @@ pub struct Outcome {
     pub classes: u64,
     /// Artifacts (class files, jars, nested jars) that hold woven classes.
     pub artifacts: u64,
+    /// Jars, apks and assemblies, woven or as they were, that were taken from the cache.
+    #[serde(skip)]
+    pub cached: u64,
     /// How many methods matched a rule and were left as they were, by reason.
     pub left: BTreeMap<Reason, u64>,
     /// The methods left that `--strict` makes a failure, one by one.
@@ -154,6 +157,7 @@ impl Outcome {
         self.methods += other.methods;
         self.classes += other.classes;
         self.artifacts += other.artifacts;
+        self.cached += other.cached;
         for (reason, n) in other.left {
             *self.left.entry(reason).or_default() += n;
         }

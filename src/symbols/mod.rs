@@ -54,6 +54,11 @@ const MAX_ROW: usize = 1 << 14;
 const MAX_DESCRIPTOR: usize = 1 << 17;
 const MAX_DESCRIPTORS: usize = 64 << 20;
 
+/// Whether bytes begin as a map does; what follows is looked at by [`Symbols::add`].
+pub fn is_map(bytes: &[u8]) -> bool {
+    bytes.len() >= HEADER && bytes.starts_with(&MAGIC)
+}
+
 /// What an id stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Symbol {
@@ -301,13 +306,13 @@ impl Writer {
         self.payload.extend_from_slice(s.as_bytes());
     }
 
-    /// A finished map, after what this writer holds.
+    /// A finished map ([`is_map`]), after what this writer holds.
     pub fn append_map(&mut self, map: &[u8]) {
         self.pack();
         let (header, blocks) = map.split_at(HEADER);
         let word = |at: usize| u32::from_le_bytes(header[at..at + 4].try_into().expect("four"));
-        self.count += word(8);
-        self.block_count += word(12);
+        self.count = self.count.saturating_add(word(8));
+        self.block_count = self.block_count.saturating_add(word(12));
         self.blocks.push(blocks.to_vec());
     }
 

@@ -1,8 +1,16 @@
 //! What build tools need: messages that they read, lists of what a result was made of, and a cache.
 
 use crate::support::World;
+use crate::zipgen;
 use std::collections::BTreeMap;
 use std::fs;
+
+const STEPS: &[u8] = include_bytes!("../dotnet/fixtures/steps-debug.dll");
+const STEPS_PDB: &[u8] = include_bytes!("../dotnet/fixtures/steps-debug.pdb");
+const TAIL: &[u8] = include_bytes!("../dotnet/fixtures/tail.dll");
+const PART: &[u8] = include_bytes!("../dotnet/fixtures/part.netmodule");
+const WHOLE: &[u8] = include_bytes!("../dotnet/fixtures/whole.exe");
+const GENERIC: &[u8] = include_bytes!("../dotnet/fixtures/generic.dll");
 
 const WRONG: &str = "version = 1\n\n[[aspect]]\nname = \"a\"\nmatch = { tipe = \"A\" }\n";
 const IDLE: &str = "version = 1\n\n[[aspect]]\nname = \"fib\"\nmatch = { type = \"Fib\" }\n\n[[aspect]]\nname = \"nobody\"\nmatch = { type = \"Nobody\" }\n";
@@ -144,6 +152,105 @@ fn a_cached_folder_comes_out_as_a_woven_one() {
     assert!(contents(&world, "fourth") == contents(&world, "plain3"));
 }
 
+/// How many artifacts a job took from the cache.
+fn cached(world: &World, args: &[&str]) -> u64 {
+    let ran = world.wove(&[args, &["--json", "--cache", "cache"]].concat());
+    let json: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    json["cached"].as_u64().unwrap()
+}
+
+/// Assemblies of which two are the same, one with symbols files that differ, and one has a netmodule.
+fn assemblies() -> World {
+    let world = World::new();
+    for (name, bytes) in [
+        ("in/a/steps.dll", STEPS),
+        ("in/a/steps.pdb", STEPS_PDB),
+        ("in/b/steps.dll", STEPS),
+        ("in/generic.dll", GENERIC),
+        ("in/part.netmodule", PART),
+        ("in/tail.dll", TAIL),
+        ("in/whole.exe", WHOLE),
+    ] {
+        world.write(name, bytes);
+    }
+    world
+}
+
+#[test]
+fn cached_assemblies_come_out_as_woven_ones() {
+    let world = assemblies();
+    let plain = world.wove(&["in", "plain"]);
+    let expected = contents(&world, "plain");
+    assert!(expected.contains_key("a/steps.pdb"));
+    let told = |text: &str, dir: &str| text.replace(dir, "OUT");
+    for run in ["first", "second"] {
+        let ran = world.wove(&["in", run, "--cache", "cache"]);
+        assert_eq!(told(&ran.err, run), told(&plain.err, "plain"), "{run}");
+        assert!(contents(&world, run) == expected, "{run}");
+    }
+    // What the map of an assembly with netmodules holds follows from these, too.
+    assert_eq!(entries(&world).len(), 5);
+    assert_eq!(cached(&world, &["in", "third"]), 5);
+
+    // The second of two that are the same had to move its ids; now it is alone.
+    fs::remove_dir_all(world.at("in/a")).unwrap();
+    world.wove(&["in", "plain2"]);
+    assert_eq!(cached(&world, &["in", "fourth"]), 3);
+    assert!(contents(&world, "fourth") == contents(&world, "plain2"));
+    assert_eq!(cached(&world, &["in", "fifth"]), 4);
+    assert!(contents(&world, "fifth") == contents(&world, "plain2"));
+
+    // A symbols file that appears, and one that fits no longer.
+    for pdb in [STEPS_PDB, b"no symbols"] {
+        world.write("in/b/steps.pdb", pdb);
+        world.wove(&["in", "plain3"]);
+        for hits in [3, 4] {
+            assert_eq!(cached(&world, &["in", "sixth"]), hits);
+            assert!(contents(&world, "sixth") == contents(&world, "plain3"));
+        }
+        for out in ["plain3", "sixth"] {
+            fs::remove_dir_all(world.at(out)).unwrap();
+        }
+    }
+}
+
+#[test]
+fn an_assembly_by_itself_is_cached_with_what_lies_beside_it() {
+    let world = assemblies();
+    world.wove(&["in/a/steps.dll", "plain/steps.dll"]);
+    let files = [
+        "Weave.Runtime.dll",
+        "steps.dll",
+        "steps.dll.wsym",
+        "steps.pdb",
+    ];
+    for (out, hits) in [("first", 0), ("second", 1)] {
+        let path = format!("{out}/steps.dll");
+        assert_eq!(cached(&world, &["in/a/steps.dll", &path]), hits);
+        for file in files {
+            let same = world.read(&format!("{out}/{file}")) == world.read(&format!("plain/{file}"));
+            assert!(same, "{out}/{file}");
+        }
+    }
+    // Under another name its image asks for other symbols; by other rules nothing is woven, which is kept, too.
+    assert_eq!(cached(&world, &["in/a/steps.dll", "other/late.dll"]), 0);
+    world.write(
+        "none.toml",
+        "version = 1\n[[aspect]]\nmatch = { type = \"Nobody\" }\n",
+    );
+    for hits in [0, 1] {
+        let none = ["in/a/steps.dll", "none/steps.dll", "--rules", "none.toml"];
+        assert_eq!(cached(&world, &none), hits);
+        assert!(world.read("none/steps.dll") == STEPS);
+    }
+    // Over itself, from the cache; what was woven then stays as it is.
+    for hits in [1, 0, 1] {
+        assert_eq!(cached(&world, &["in/a/steps.dll", "in/a/steps.dll"]), hits);
+        assert!(world.read("in/a/steps.dll") == world.read("plain/steps.dll"));
+        assert!(world.read("in/a/steps.pdb") == world.read("plain/steps.pdb"));
+    }
+}
+
 #[test]
 fn supertypes_elsewhere_are_part_of_what_a_result_follows_from() {
     let world = World::with_jar();
@@ -230,6 +337,125 @@ fn damaged_entries_and_strange_files_do_no_harm() {
         assert!(world.read("b.jar") == world.read("plain.jar"), "{damage}");
         assert!(world.read(&entry) == whole, "{damage}: written anew");
     }
+}
+
+/// A jar with one class, in a package of its own.
+fn small_jar(world: &World, number: usize, note: &[u8]) {
+    let class = world.read("classes/com/acme/Fib.class");
+    let package = format!("com/j{number:03}/");
+    let mut renamed = class.clone();
+    for at in memchr::memmem::find_iter(&class, b"com/acme/") {
+        renamed[at..at + package.len()].copy_from_slice(package.as_bytes());
+    }
+    let jar = zipgen::write(&zipgen::Spec {
+        entries: vec![
+            zipgen::Entry::deflated(&format!("{package}Fib.class"), &renamed),
+            zipgen::Entry::stored("note", note),
+        ],
+        ..zipgen::Spec::default()
+    });
+    world.write(&format!("in/lib{number:03}.jar"), jar);
+}
+
+#[test]
+fn one_of_300_jars_changes_and_one_is_woven() {
+    let world = World::new();
+    for number in 0..300 {
+        small_jar(&world, number, b"as it was");
+    }
+    for (out, hits) in [("cold", 0), ("warm", 300)] {
+        assert_eq!(cached(&world, &["in", out]), hits);
+    }
+    assert!(contents(&world, "cold") == contents(&world, "warm"));
+
+    small_jar(&world, 150, b"changed");
+    assert_eq!(cached(&world, &["in", "changed"]), 299);
+    world.wove(&["in", "plain"]);
+    assert!(contents(&world, "changed") == contents(&world, "plain"));
+    assert_eq!(entries(&world).len(), 301);
+
+    // Fewer, more, and another order: what is the same is not woven again.
+    fs::remove_file(world.at("in/lib000.jar")).unwrap();
+    small_jar(&world, 300, b"new");
+    fs::rename(world.at("in/lib001.jar"), world.at("in/z.jar")).unwrap();
+    assert_eq!(cached(&world, &["in", "moved"]), 298);
+}
+
+#[test]
+fn a_job_that_is_killed_leaves_whole_entries() {
+    let world = World::new();
+    for number in 0..60 {
+        small_jar(&world, number, b"note");
+    }
+    world.wove(&["in", "plain"]);
+    let expected = contents(&world, "plain");
+    // Files come and go meanwhile.
+    let kept = || {
+        let all = fs::read_dir(world.at("cache")).into_iter().flatten();
+        let names = all.flatten().map(|entry| entry.file_name());
+        names
+            .filter(|name| name.to_string_lossy().ends_with(".woven"))
+            .count()
+    };
+    for least in [1, 10, 40] {
+        let mut command = crate::support::weave_command(world.path());
+        command.args(["in", "killed", "--cache", "cache", "-q"]);
+        let mut child = command.spawn().unwrap();
+        // It may be done before it is killed; then it is one that was not killed.
+        while child.try_wait().unwrap().is_none() && kept() < least {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        let _ = child.kill();
+        child.wait().unwrap();
+        let kept = kept();
+        assert!(kept >= least);
+        assert_eq!(cached(&world, &["in", "whole"]), kept as u64);
+        assert!(contents(&world, "whole") == expected);
+        fs::remove_dir_all(world.at("cache")).unwrap();
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn whatever_lies_where_an_entry_should_be_does_no_harm() {
+    use std::os::unix::fs::symlink;
+    let world = World::with_jar();
+    world.wove(&["app.jar", "plain.jar"]);
+    world.wove(&["app.jar", "a.jar", "--cache", "cache"]);
+    let entry = world.at("cache").join(&entries(&world)[0]);
+    let whole = fs::read(&entry).unwrap();
+    world.write("mine", "not to be touched");
+    let old = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000);
+    let mine = fs::File::options().write(true).open(world.at("mine"));
+    mine.unwrap().set_modified(old).unwrap();
+    fs::create_dir(world.at("folder")).unwrap();
+    for what in ["folder", "file", "nothing", "itself", "to a folder"] {
+        let _ = fs::remove_file(&entry).or_else(|_| fs::remove_dir_all(&entry));
+        match what {
+            "folder" => fs::create_dir_all(entry.join("in it")).unwrap(),
+            "file" => symlink(world.at("mine"), &entry).unwrap(),
+            "nothing" => symlink(world.at("nothing"), &entry).unwrap(),
+            "itself" => symlink(&entry, &entry).unwrap(),
+            _ => symlink(world.at("folder"), &entry).unwrap(),
+        }
+        for _ in 0..2 {
+            world.wove(&["app.jar", "b.jar", "--cache", "cache"]);
+            assert!(world.read("b.jar") == world.read("plain.jar"), "{what}");
+        }
+        assert_eq!(world.read("mine"), b"not to be touched", "{what}");
+        let modified = fs::metadata(world.at("mine")).unwrap().modified();
+        assert_eq!(modified.unwrap(), old, "{what}");
+        assert!(!world.at("nothing").exists(), "{what}");
+        assert!(world.files("folder").is_empty(), "{what}");
+    }
+    // What a folder hides is told, and all else is written.
+    fs::remove_file(&entry).unwrap();
+    world.wove(&["app.jar", "b.jar", "--cache", "cache"]);
+    assert!(fs::read(&entry).unwrap() == whole);
+    fs::remove_file(&entry).unwrap();
+    fs::create_dir(&entry).unwrap();
+    let ran = world.wove(&["app.jar", "b.jar", "--cache", "cache"]);
+    assert!(ran.err.contains("the cache does not have"), "{}", ran.err);
 }
 
 #[test]

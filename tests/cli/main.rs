@@ -16,3 +16,6 @@ mod sections;
 mod signing;
 mod support;
 mod tools;
+#[allow(dead_code)]
+#[path = "../support/zipgen.rs"]
+mod zipgen;

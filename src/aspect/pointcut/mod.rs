@@ -52,13 +52,16 @@ pub struct Idle {
 /// All rules, compiled.
 pub struct Matcher {
     aspects: Vec<Aspect>,
-    /// For each aspect, what came of it so far: bits of [`WOVEN`] and of reasons.
-    outcomes: Vec<AtomicU32>,
+    /// What came of the aspects so far.
+    outcomes: Outcomes,
     /// For artifacts in which every rule can match, which most are: made once.
     prefilter: Arc<Prefilter>,
     /// The original names, which rules are about, of an obfuscated program.
     mapping: Option<Mapping>,
 }
+
+/// For each aspect, what came of it so far: bits of [`WOVEN`] and of reasons.
+pub struct Outcomes(Vec<AtomicU32>);
 
 /// The bit for "some method is woven"; the bits below are [`REASONS`] by position.
 const WOVEN: u32 = 1 << 31;
@@ -88,6 +91,7 @@ struct Clause<'a> {
 /// The rules that can match in one artifact.
 pub struct ArtifactMatcher<'a> {
     matcher: &'a Matcher,
+    outcomes: &'a Outcomes,
     hierarchy: &'a Hierarchy,
     /// By aspect; in each, `match` first.
     clauses: Vec<Clause<'a>>,
@@ -97,6 +101,7 @@ pub struct ArtifactMatcher<'a> {
 /// The rules that can match in one type.
 pub struct TypeMatcher<'a> {
     matcher: &'a Matcher,
+    outcomes: &'a Outcomes,
     prefilter: &'a Prefilter,
     clauses: Vec<Clause<'a>>,
     /// The type in the mapping.
@@ -109,7 +114,7 @@ impl Matcher {
         let selectors = rules.aspects.iter().flat_map(|aspect| &aspect.matches);
         Matcher {
             prefilter: Arc::new(Prefilter::new(selectors)),
-            outcomes: rules.aspects.iter().map(|_| AtomicU32::new(0)).collect(),
+            outcomes: Outcomes::new(rules.aspects.len()),
             aspects: rules.aspects,
             mapping: None,
         }
@@ -170,6 +175,7 @@ impl Matcher {
         };
         ArtifactMatcher {
             matcher: self,
+            outcomes: &self.outcomes,
             hierarchy,
             clauses,
             prefilter,
@@ -180,7 +186,7 @@ impl Matcher {
     pub fn idle(&self) -> Vec<Idle> {
         self.aspects
             .iter()
-            .zip(&self.outcomes)
+            .zip(&self.outcomes.0)
             .map(|(aspect, outcome)| (aspect, outcome.load(Ordering::Relaxed)))
             .filter(|(_, outcome)| outcome & WOVEN == 0)
             .map(|(aspect, outcome)| Idle {
@@ -196,31 +202,47 @@ impl Matcher {
             .collect()
     }
 
-    /// The results of each aspect so far, as opaque bits; starts anew.
-    pub fn take_outcomes(&self) -> Vec<u32> {
-        (self.outcomes.iter())
-            .map(|outcome| outcome.swap(0, Ordering::Relaxed))
-            .collect()
+    /// Outcomes of one artifact, which [`ArtifactMatcher::noting_in`] fills.
+    pub fn outcomes_apart(&self) -> Outcomes {
+        Outcomes::new(self.aspects.len())
     }
 
-    /// Adds what [`Matcher::take_outcomes`] gave for the same rules.
+    /// The results of each aspect so far, as opaque bits; starts anew.
+    pub fn take_outcomes(&self) -> Vec<u32> {
+        self.outcomes.take()
+    }
+
+    /// Adds what [`Outcomes::take`] gave for the same rules.
     pub fn add_outcomes(&self, outcomes: &[u32]) {
-        for (aspect, bits) in self.outcomes.iter().zip(outcomes) {
+        for (aspect, bits) in self.outcomes.0.iter().zip(outcomes) {
             aspect.fetch_or(*bits, Ordering::Relaxed);
         }
+    }
+}
+
+impl Outcomes {
+    fn new(aspects: usize) -> Outcomes {
+        Outcomes((0..aspects).map(|_| AtomicU32::new(0)).collect())
+    }
+
+    /// The results so far, as opaque bits; starts anew.
+    pub fn take(&self) -> Vec<u32> {
+        (self.0.iter())
+            .map(|outcome| outcome.swap(0, Ordering::Relaxed))
+            .collect()
     }
 
     /// Notes what came of an aspect. Threads share the word: it is written once for each outcome,
     /// not once for each method.
     fn note(&self, aspect: usize, bit: u32) {
-        let outcome = &self.outcomes[aspect];
+        let outcome = &self.0[aspect];
         if outcome.load(Ordering::Relaxed) & bit == 0 {
             outcome.fetch_or(bit, Ordering::Relaxed);
         }
     }
 
     fn has_woven(&self, aspect: usize) -> bool {
-        self.outcomes[aspect].load(Ordering::Relaxed) & WOVEN != 0
+        self.0[aspect].load(Ordering::Relaxed) & WOVEN != 0
     }
 }
 
@@ -262,6 +284,12 @@ fn without_version(stem: &str) -> &str {
 }
 
 impl<'a> ArtifactMatcher<'a> {
+    /// The same, which notes what comes of the aspects in `outcomes`.
+    #[must_use]
+    pub fn noting_in(self, outcomes: &'a Outcomes) -> Self {
+        ArtifactMatcher { outcomes, ..self }
+    }
+
     /// Whether any rule is left.
     pub fn is_empty(&self) -> bool {
         self.clauses.is_empty()
@@ -301,6 +329,7 @@ impl<'a> ArtifactMatcher<'a> {
         let clauses = Name::with(original, |name| self.for_named_type(ty, name));
         (!clauses.is_empty()).then_some(TypeMatcher {
             matcher: self.matcher,
+            outcomes: self.outcomes,
             prefilter: &self.prefilter,
             clauses,
             class,
@@ -407,18 +436,18 @@ impl TypeMatcher<'_> {
         for clauses in self.clauses.chunk_by(|a, b| a.aspect == b.aspect) {
             let number = clauses[0].aspect;
             let aspect = &self.matcher.aspects[number];
-            if advice.has(aspect.advice) && self.matcher.has_woven(number) {
+            if advice.has(aspect.advice) && self.outcomes.has_woven(number) {
                 continue;
             }
             match decide(clauses, method) {
                 None => {}
                 Some(Ok(())) => {
-                    self.matcher.note(number, WOVEN);
+                    self.outcomes.note(number, WOVEN);
                     advice = advice.with(aspect.advice);
                 }
                 Some(Err(reason)) => {
                     let bit = REASONS.iter().position(|&r| r == reason);
-                    self.matcher.note(number, bit.map_or(0, |bit| 1 << bit));
+                    self.outcomes.note(number, bit.map_or(0, |bit| 1 << bit));
                     skipped.get_or_insert(reason);
                 }
             }

@@ -1,18 +1,21 @@
 //! .NET assemblies, each with the symbols file (.pdb) beside it.
 
 use crate::aspect::plan::Plan;
+use crate::aspect::pointcut::Outcomes;
 use crate::aspect::woven::WovenType;
 use crate::cil::{self, StrongNameKey, Written};
 use crate::container::input::Input;
 use crate::container::stage::Staged;
 use crate::error::{Error, Result};
 use crate::in_order::InOrder;
+use crate::pipeline::cache::{Cache, Entry};
 use crate::pipeline::context::{Context, Platform};
 use crate::pipeline::format::file_name;
 use crate::pipeline::formats::plan::plan;
-use crate::pipeline::ledger::Ledger;
+use crate::pipeline::ledger::ids::Claim;
 use crate::pipeline::ledger::records::Records;
-use crate::pipeline::outcome::WarningKind;
+use crate::pipeline::ledger::{Ledger, Recorded};
+use crate::pipeline::outcome::{Outcome, WarningKind};
 use crate::pipeline::worker::with_worker;
 use crate::symbols::Writer;
 use rayon::prelude::*;
@@ -38,64 +41,177 @@ pub(crate) struct Source<'i, 'a> {
     pub(crate) pdb_name: Option<String>,
 }
 
-/// Weaves assemblies on all threads and records them in their order. `None` for one that stays as it is.
+/// An assembly that changed.
+pub(crate) struct WovenAssembly<'a> {
+    made: Made<'a>,
+    fresh: Option<Fresh>,
+}
+
+enum Made<'a> {
+    Now(Box<Written<'a>>),
+    Before(Entry),
+}
+
+/// What the cache is to have of an assembly beside its bytes.
+struct Fresh {
+    key: String,
+    recorded: Recorded,
+    idle: Vec<u32>,
+}
+
+impl WovenAssembly<'_> {
+    /// The symbols file that goes beside it, if one was given and fits.
+    pub(crate) fn pdb(&self) -> Option<&[u8]> {
+        match &self.made {
+            Made::Now(written) => written.pdb.as_deref(),
+            Made::Before(entry) => entry.beside(),
+        }
+    }
+
+    /// Writes the image that is to go over `path`, like `like`, on all threads.
+    pub(crate) fn stage(&self, path: &Path, like: &Path) -> Result<Staged> {
+        match &self.made {
+            Made::Now(written) => stage_image(&written.image, path, like),
+            Made::Before(entry) => Staged::whole(path, entry.as_ref(), Some(like)),
+        }
+    }
+
+    /// Keeps what was staged in the cache, if it is not from there.
+    pub(crate) fn store(&self, cache: Option<&Cache>, staged: &mut Staged) -> Result<()> {
+        let Some((cache, fresh)) = cache.zip(self.fresh.as_ref()) else {
+            return Ok(());
+        };
+        let image = staged.written()?;
+        fresh.store(cache, Some(&image), self.pdb())
+    }
+}
+
+impl Fresh {
+    fn store(&self, cache: &Cache, image: Option<&[u8]>, pdb: Option<&[u8]>) -> Result<()> {
+        cache.store(&self.key, &self.recorded, &self.idle, image, pdb)
+    }
+}
+
+/// An assembly before its ids are claimed.
+enum Begun {
+    Known(Entry),
+    Planned(Planned),
+}
+
+#[derive(Default)]
+struct Planned {
+    /// What to weave. `None`: no rule has anything to say about it.
+    plan: Option<Plan>,
+    /// What came of the aspects, if the cache is to know.
+    idle: Vec<u32>,
+    claims: Vec<Claim>,
+}
+
+/// An assembly with its ids.
+enum Ready<'i, 'a> {
+    Known(Entry),
+    Woven(Option<Box<(cil::Woven<'i, 'a>, Records)>>, Option<Fresh>),
+}
+
+/// Weaves assemblies on all threads, or takes what came of them before, and records them in their order. `None` for one
+/// that stays as it is. `types` is the digest of what is known of supertypes.
 pub(crate) fn weave_assemblies<'a>(
     cx: &Context<'_>,
     ledger: &mut Ledger<'_>,
+    (cache, types): (Option<&Cache>, &[u8]),
     key: Option<&'a StrongNameKey>,
     sources: &[Source<'_, 'a>],
-) -> Result<Vec<Option<Written<'a>>>> {
+) -> Result<Vec<Option<WovenAssembly<'a>>>> {
+    let cache = cache.filter(|_| cx.may_be_cached(ledger));
     let files: Vec<File<'_, '_>> = sources.par_iter().map(File::of).collect();
-    let plans: Vec<Result<Option<_>>> = files.par_iter().map(|file| file.plan(cx)).collect();
+    let begun: Vec<(Option<String>, Result<Begun>)> = (files.par_iter())
+        .map(|file| {
+            let name = cache.and_then(|cache| file.key(cache, types, key));
+            let found = cache.zip(name.as_deref());
+            let begun = match found.and_then(|(cache, name)| cache.load(name)) {
+                Some(entry) => Ok(Begun::Known(entry)),
+                None => file.plan(cx, name.is_some()).map(Begun::Planned),
+            };
+            (name, begun)
+        })
+        .collect();
     // Ids are claimed in the job's order, before anything is woven with them.
-    let mut ready = Vec::with_capacity(files.len());
-    for (file, plan) in files.iter().zip(plans) {
-        let mut plan = plan.map_err(|e| file.place(e))?;
-        if let Some(plan) = &mut plan {
-            file.claim(ledger, plan).map_err(|e| file.place(e))?;
-        }
-        ready.push(plan);
+    let mut claimed = Vec::with_capacity(files.len());
+    for (file, (name, begun)) in files.iter().zip(begun) {
+        let begun = begun.and_then(|begun| file.claim(cx, ledger, begun, name.is_some()));
+        claimed.push((name, begun.map_err(|e| file.place(e))?));
     }
-    let woven: Vec<Result<Option<_>>> = (files.par_iter().zip(ready))
-        .map(|(file, plan)| plan.map(|plan| file.weave(cx, plan, key)).transpose())
+    let ready: Vec<Result<Ready<'_, '_>>> = (files.par_iter().zip(claimed))
+        .map(|(file, (name, begun))| file.weave(cx, name, begun, key))
         .collect();
     let mut settled = Vec::with_capacity(files.len());
-    for (file, woven) in files.iter().zip(woven) {
-        let Some((woven, records)) = woven.map_err(|e| file.place(e))? else {
-            settled.push(None);
-            continue;
-        };
+    for (file, ready) in files.iter().zip(ready) {
+        let ready = ready.map_err(|e| file.place(e))?;
         let interrupted = ledger.begin_inner_unit();
-        ledger.record_all(file.source.label, records);
-        let map = ledger.end_unit(None);
+        settled.push(file.record(ledger, cache, ready));
         ledger.resume(interrupted);
-        settled.push(map.map(|map| (woven, map)));
     }
     share_maps(&files, &mut settled);
-    let written: Vec<Result<Option<Written<'_>>>> = (settled.into_par_iter().zip(&files))
+    let written: Vec<Result<Option<WovenAssembly<'_>>>> = (settled.into_par_iter().zip(&files))
         .map(|(settled, file)| {
-            let written = settled.map(|(woven, map)| woven.write(map));
+            let written = settled.map(|(changed, map)| changed.write(map));
             written.transpose().map_err(|e| file.place(e))
         })
         .collect();
-    let written: Vec<Option<Written<'_>>> = written.into_iter().collect::<Result<_>>()?;
-    for (written, file) in written.iter().zip(&files) {
-        let Some(written) = written else { continue };
-        ledger.outcome.artifacts += 1;
-        for warning in &written.warnings {
-            let text = format!("{}: {warning}", file.source.label);
-            ledger.outcome.warn(kind(warning), text);
+    let mut written: Vec<Option<WovenAssembly<'_>>> = written.into_iter().collect::<Result<_>>()?;
+    for (woven, file) in written.iter_mut().zip(&files) {
+        let Some(woven) = woven else { continue };
+        match &woven.made {
+            Made::Now(written) => {
+                let mut outcome = Outcome {
+                    artifacts: 1,
+                    ..Outcome::default()
+                };
+                for warning in &written.warnings {
+                    let text = format!("{}: {warning}", file.source.label);
+                    outcome.warn(kind(warning), text);
+                }
+                if let Some(fresh) = &mut woven.fresh {
+                    fresh.recorded.outcome.add(outcome.clone());
+                }
+                ledger.outcome.add(outcome);
+            }
+            Made::Before(entry) => {
+                let warnings = &entry.recorded.outcome.warnings;
+                ledger.outcome.warnings.extend(warnings.iter().cloned());
+            }
         }
     }
     Ok(written)
 }
 
-/// What was woven, and the map of its ids.
-type Settled<W> = (W, Arc<Vec<u8>>);
+/// An assembly that changes, its results recorded.
+enum Changed<'i, 'a> {
+    Known(Entry),
+    Woven(Box<cil::Woven<'i, 'a>>, Option<Fresh>),
+}
+
+impl<'a> Changed<'_, 'a> {
+    fn write(self, map: Arc<Vec<u8>>) -> Result<WovenAssembly<'a>> {
+        Ok(match self {
+            Changed::Known(entry) => WovenAssembly {
+                made: Made::Before(entry),
+                fresh: None,
+            },
+            Changed::Woven(woven, fresh) => WovenAssembly {
+                made: Made::Now(Box::new(woven.write(map)?)),
+                fresh,
+            },
+        })
+    }
+}
+
+/// What changes, and the map of its ids.
+type Settled<'i, 'a> = (Changed<'i, 'a>, Arc<Vec<u8>>);
 
 /// The hook library reads the resources of assemblies, not of their netmodules: so the assembly's map holds the names of
 /// its modules, too.
-fn share_maps<W>(files: &[File<'_, '_>], settled: &mut [Option<Settled<W>>]) {
+fn share_maps(files: &[File<'_, '_>], settled: &mut [Option<Settled<'_, '_>>]) {
     let split = |label: &'_ str| label.len() - file_name(label).len();
     for (i, file) in files.iter().enumerate() {
         let Some((_, map)) = &settled[i] else {
@@ -136,7 +252,7 @@ fn run(count: usize, task: &(dyn Fn(usize, &mut cil::Scratch) + Sync)) {
 }
 
 /// Writes a woven assembly that is to go over `path`, like `like`, on all threads.
-pub(crate) fn stage_image(image: &cil::Output<'_>, path: &Path, like: &Path) -> Result<Staged> {
+fn stage_image(image: &cil::Output<'_>, path: &Path, like: &Path) -> Result<Staged> {
     let staged = Staged::create(path, Some(like))?;
     staged.reserve(image.len() as u64)?;
     image.write_on(&run, &|at, bytes| staged.write_at(at as u64, bytes))?;
@@ -179,11 +295,58 @@ impl<'i, 'a> File<'i, 'a> {
         e.in_artifact(self.source.label)
     }
 
-    /// What to weave. `None`: no rule has anything to say about it.
-    fn plan(&self, cx: &Context<'_>) -> Result<Option<Plan>> {
+    /// The name of its entry in the cache. `None`: it follows from other files, too.
+    fn key(&self, cache: &Cache, types: &[u8], key: Option<&StrongNameKey>) -> Option<String> {
+        let source = self.source;
+        if source.image.modules().next().is_some() {
+            return None;
+        }
+        let how = format!(
+            "{:?}",
+            (
+                source.artifact,
+                source.name,
+                source.pdb_name.as_deref(),
+                source.pdb.is_some(),
+                key.map(StrongNameKey::public_key),
+            )
+        );
+        Some(cache.key(&[
+            types,
+            source.label.as_bytes(),
+            how.as_bytes(),
+            source.file,
+            source.pdb.unwrap_or_default(),
+        ]))
+    }
+
+    /// What to weave; `apart`: what comes of the aspects is noted by itself, too.
+    fn plan(&self, cx: &Context<'_>, apart: bool) -> Result<Planned> {
+        if !apart {
+            let plan = self.plan_noting(cx, None)?;
+            return Ok(Planned {
+                plan,
+                ..Planned::default()
+            });
+        }
+        let outcomes = cx.matcher.outcomes_apart();
+        let plan = self.plan_noting(cx, Some(&outcomes))?;
+        let idle = outcomes.take();
+        cx.matcher.add_outcomes(&idle);
+        Ok(Planned {
+            plan,
+            idle,
+            claims: vec![],
+        })
+    }
+
+    fn plan_noting(&self, cx: &Context<'_>, outcomes: Option<&Outcomes>) -> Result<Option<Plan>> {
         let (source, image) = (self.source, self.source.image);
         let version = image.assembly_version();
-        let matcher = (cx.matcher).for_artifact(source.name, version.as_deref(), cx.hierarchy);
+        let mut matcher = (cx.matcher).for_artifact(source.name, version.as_deref(), cx.hierarchy);
+        if let Some(outcomes) = outcomes {
+            matcher = matcher.noting_in(outcomes);
+        }
         if !matcher.bytes_may_match(source.file) {
             return Ok(None);
         }
@@ -207,8 +370,33 @@ impl<'i, 'a> File<'i, 'a> {
         Ok((!is_empty).then_some(plan))
     }
 
-    /// Gives the planned methods ids that no other method has.
-    fn claim(&self, ledger: &mut Ledger<'_>, plan: &mut Plan) -> Result<()> {
+    /// Gives the planned methods ids that no other method has, or plans the assembly where others have those that it had.
+    fn claim(
+        &self,
+        cx: &Context<'_>,
+        ledger: &mut Ledger<'_>,
+        begun: Begun,
+        journal: bool,
+    ) -> Result<Begun> {
+        let mut planned = match begun {
+            Begun::Known(entry) if ledger.taken.replay(&entry.recorded.claims) => {
+                cx.matcher.add_outcomes(&entry.idle);
+                return Ok(Begun::Known(entry));
+            }
+            Begun::Known(_) => self.plan(cx, journal)?,
+            Begun::Planned(planned) => planned,
+        };
+        if journal {
+            ledger.taken.start_journal();
+        }
+        if let Some(plan) = &mut planned.plan {
+            self.claim_ids(ledger, plan)?;
+        }
+        planned.claims = ledger.taken.take_journal();
+        Ok(Begun::Planned(planned))
+    }
+
+    fn claim_ids(&self, ledger: &mut Ledger<'_>, plan: &mut Plan) -> Result<()> {
         ledger.taken.expect(plan.methods.len());
         for methods in plan.methods.chunk_by_mut(|a, b| a.ty == b.ty) {
             let ty = methods[0].ty;
@@ -220,6 +408,31 @@ impl<'i, 'a> File<'i, 'a> {
     }
 
     fn weave(
+        &self,
+        cx: &Context<'_>,
+        name: Option<String>,
+        begun: Begun,
+        key: Option<&'a StrongNameKey>,
+    ) -> Result<Ready<'_, 'a>> {
+        let Planned { plan, idle, claims } = match begun {
+            Begun::Known(entry) => return Ok(Ready::Known(entry)),
+            Begun::Planned(planned) => planned,
+        };
+        let fresh = name.map(|key| Fresh {
+            key,
+            recorded: Recorded {
+                outcome: Outcome::default(),
+                claims,
+                maps: vec![],
+                needs_library: false,
+            },
+            idle,
+        });
+        let woven = plan.map(|plan| self.weave_planned(cx, plan, key));
+        Ok(Ready::Woven(woven.transpose()?.map(Box::new), fresh))
+    }
+
+    fn weave_planned(
         &self,
         cx: &Context<'_>,
         mut plan: Plan,
@@ -241,6 +454,50 @@ impl<'i, 'a> File<'i, 'a> {
         }
         records.complete(plan, cx.explain);
         Ok((woven, records))
+    }
+
+    /// Enters the results but for warnings. An assembly that does not change goes to the cache now.
+    fn record<'w>(
+        &self,
+        ledger: &mut Ledger<'_>,
+        cache: Option<&Cache>,
+        ready: Ready<'w, 'a>,
+    ) -> Option<Settled<'w, 'a>> {
+        let (woven, mut fresh) = match ready {
+            Ready::Known(entry) => {
+                let mut outcome = entry.recorded.outcome.clone();
+                outcome.warnings.clear();
+                outcome.cached = 1;
+                ledger.outcome.add(outcome);
+                let map = Arc::clone(entry.recorded.maps.first()?);
+                ledger.add_unit(Arc::clone(&map));
+                return Some((Changed::Known(entry), map));
+            }
+            Ready::Woven(woven, fresh) => (woven, fresh),
+        };
+        let mut changed = None;
+        if let Some(woven) = woven {
+            let (woven, records) = *woven;
+            let before = std::mem::take(&mut ledger.outcome);
+            ledger.record_all(self.source.label, records);
+            let map = ledger.end_unit(None);
+            let outcome = std::mem::replace(&mut ledger.outcome, before);
+            if let Some(fresh) = &mut fresh {
+                fresh.recorded.outcome = outcome.clone();
+                fresh.recorded.maps.extend(map.clone());
+            }
+            ledger.outcome.add(outcome);
+            changed = map.map(|map| (woven, map));
+        }
+        if let Some((woven, map)) = changed {
+            return Some((Changed::Woven(Box::new(woven), fresh), map));
+        }
+        if let Some((cache, fresh)) = cache.zip(fresh)
+            && let Err(e) = fresh.store(cache, None, None)
+        {
+            ledger.not_cached(self.source.label, &e);
+        }
+        None
     }
 }
 

@@ -5,7 +5,7 @@ use crate::container::input::Input;
 use crate::container::stage::Staged;
 use crate::error::{Error, Result};
 use crate::pipeline::context::Context;
-use crate::pipeline::formats::assembly::{Source, stage_image, weave_assemblies};
+use crate::pipeline::formats::assembly::{Source, weave_assemblies};
 use crate::pipeline::job::Job;
 use crate::pipeline::ledger::Ledger;
 use crate::pipeline::library::embedded;
@@ -41,7 +41,9 @@ pub(crate) fn weave_assembly(
         pdb: pdb.as_deref(),
         pdb_name: pdb_name.and_then(|path| path.file_name()?.to_str().map(str::to_owned)),
     };
-    let mut written = weave_assemblies(cx, ledger, job.key.as_ref(), &[source])?;
+    let types = job.types(cx.hierarchy);
+    let cache = (job.cache.as_ref(), types.as_slice());
+    let mut woven = weave_assemblies(cx, ledger, cache, job.key.as_ref(), &[source])?;
     let Some(output) = &job.output else {
         return Ok(vec![]);
     };
@@ -56,7 +58,7 @@ pub(crate) fn weave_assembly(
             pdb_output.display()
         )));
     }
-    let Some(written) = written.pop().flatten() else {
+    let Some(woven) = woven.pop().flatten() else {
         if in_place {
             return Ok(vec![]);
         }
@@ -64,10 +66,10 @@ pub(crate) fn weave_assembly(
         let image = Staged::whole(output, input, Some(&job.input));
         return pdb.into_iter().chain([image]).collect();
     };
-    let (beside, image) = rayon::join(
+    let (beside, image): (_, Result<(Staged, Result<()>)>) = rayon::join(
         || -> Result<Vec<Staged>> {
             let mut staged = Vec::new();
-            if let Some(pdb) = &written.pdb {
+            if let Some(pdb) = woven.pdb() {
                 staged.push(Staged::whole(&pdb_output, pdb, Some(&pdb_path))?);
             }
             if cx.runtime {
@@ -77,11 +79,19 @@ pub(crate) fn weave_assembly(
             staged.extend(job.stage_map(&mut ledger.outcome, map.as_deref())?);
             Ok(staged)
         },
-        || stage_image(&written.image, output, &job.input),
+        || {
+            let mut staged = woven.stage(output, &job.input)?;
+            let stored = woven.store(job.cache.as_ref(), &mut staged);
+            Ok((staged, stored))
+        },
     );
     // The assembly last: what it needs is there when it is.
     let mut staged = beside?;
-    staged.push(image?);
+    let (image, stored) = image?;
+    staged.push(image);
+    if let Err(e) = stored {
+        ledger.not_cached(name, &e);
+    }
     Ok(staged)
 }
 

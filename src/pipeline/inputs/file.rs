@@ -10,7 +10,7 @@ use crate::pipeline::format::Format;
 use crate::pipeline::formats::class::{WovenClass, weave_class};
 use crate::pipeline::formats::dex::{self, weave_dexes};
 use crate::pipeline::inputs::archive::Spot;
-use crate::pipeline::inputs::archive::cached::weave_cached;
+use crate::pipeline::inputs::archive::cached::{Lookup, Woven, weave_cached};
 use crate::pipeline::inputs::assembly_file::weave_assembly;
 use crate::pipeline::job::{Job, Meter, artifact_name};
 use crate::pipeline::ledger::Ledger;
@@ -109,8 +109,19 @@ fn weave_zip(
         is_named: true,
     };
     let types = job.types(cx.hierarchy);
-    let cache = (job.cache.as_ref(), types.as_slice());
-    weave_cached(cache, cx, ledger, meter, &spot, (&archive, input), open)
+    let cache = job.cache.as_ref().filter(|_| cx.may_be_cached(ledger));
+    let found = cache.map(|cache| Lookup::new(cache, &types, cx, &spot, input));
+    Ok(
+        match weave_cached(found, cx, ledger, meter, &spot, &archive, open)? {
+            Some(Woven::Before(entry)) => {
+                let mut target = open()?;
+                target.put(entry.as_ref())?;
+                Some(target)
+            }
+            Some(Woven::Now(target)) => Some(target),
+            None => None,
+        },
+    )
 }
 
 /// Weaves a dex file that is a file of its own.

@@ -103,6 +103,7 @@ impl<'j> Ledger<'j> {
             return false;
         }
         self.outcome.add(recorded.outcome.clone());
+        self.outcome.cached += 1;
         (recorded.maps.iter()).for_each(|map| self.add_unit(Arc::clone(map)));
         self.needs_library |= recorded.needs_library;
         true
@@ -214,6 +215,12 @@ impl<'j> Ledger<'j> {
             .warn(WarningKind::Unreadable, format!("{error}; copied as it is"));
     }
 
+    /// Records a result that could not be put into the cache: the weave itself is done.
+    pub(crate) fn not_cached(&mut self, artifact: &str, error: &Error) {
+        let text = format!("the cache does not have what was woven of {artifact}: {error}");
+        self.outcome.warn(WarningKind::NotCached, text);
+    }
+
     /// Whether a strict job must not write what it has; notes it.
     pub(crate) fn refuses(&mut self, strict: bool) -> bool {
         self.outcome.refused = strict && self.outcome.fails_strict();
@@ -251,7 +258,8 @@ impl<'j> Ledger<'j> {
         Some(map)
     }
 
-    fn add_unit(&mut self, map: Arc<Vec<u8>>) {
+    /// Enters the map of a unit that ended.
+    pub(crate) fn add_unit(&mut self, map: Arc<Vec<u8>>) {
         if let Some(recorded) = &mut self.recorded {
             recorded.push(Arc::clone(&map));
         }

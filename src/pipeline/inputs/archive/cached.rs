@@ -2,51 +2,72 @@
 
 use crate::container::zip::Archive;
 use crate::error::Result;
-use crate::pipeline::cache::Cache;
+use crate::pipeline::cache::{Cache, Entry};
 use crate::pipeline::context::Context;
 use crate::pipeline::inputs::archive::output::Open;
 use crate::pipeline::inputs::archive::{Spot, weave_archive};
 use crate::pipeline::job::Meter;
 use crate::pipeline::ledger::Ledger;
-use crate::pipeline::outcome::WarningKind;
 use crate::pipeline::publish::target::Target;
 
-/// Weaves an archive, or takes what came of it before. `types` is the digest of what is known of supertypes.
+/// What came of an archive.
+pub(crate) enum Woven {
+    Now(Target),
+    /// It is to be written yet.
+    Before(Entry),
+}
+
+/// An archive's name in the cache, and what is there.
+pub(crate) struct Lookup<'c> {
+    cache: &'c Cache,
+    key: String,
+    entry: Option<Entry>,
+}
+
+impl<'c> Lookup<'c> {
+    /// Looks an archive up; on any thread. `types` is the digest of what is known of supertypes.
+    pub(crate) fn new(
+        cache: &'c Cache,
+        types: &[u8],
+        cx: &Context<'_>,
+        spot: &Spot<'_>,
+        bytes: &[u8],
+    ) -> Lookup<'c> {
+        let how = format!(
+            "{:?} {:?} {:?} {} {} {} {}",
+            spot.library,
+            cx.classes_on,
+            cx.effort,
+            spot.is_unit,
+            spot.is_named,
+            cx.runtime,
+            cx.identity.is_some()
+        );
+        let key = cache.key(&[types, spot.label.as_bytes(), how.as_bytes(), bytes]);
+        let entry = cache.load(&key);
+        Lookup { cache, key, entry }
+    }
+}
+
+/// Weaves an archive, or takes what came of it before.
 pub(crate) fn weave_cached(
-    cache: (Option<&Cache>, &[u8]),
+    found: Option<Lookup<'_>>,
     cx: &Context<'_>,
     ledger: &mut Ledger<'_>,
     meter: &Meter<'_>,
     spot: &Spot<'_>,
-    archive: (&Archive<'_>, &[u8]),
+    archive: &Archive<'_>,
     open: Open<'_, Target>,
-) -> Result<Option<Target>> {
-    let ((cache, types), (archive, bytes)) = (cache, archive);
-    // What is only planned is no result, and ids of other weaves are not in the key.
-    let Some(cache) = cache.filter(|_| !cx.dry && !cx.explain && ledger.known.is_empty()) else {
-        return weave_archive(cx, ledger, meter, spot, archive, open);
+) -> Result<Option<Woven>> {
+    let Some(Lookup { cache, key, entry }) = found else {
+        let woven = weave_archive(cx, ledger, meter, spot, archive, open)?;
+        return Ok(woven.map(Woven::Now));
     };
-    let how = format!(
-        "{:?} {:?} {:?} {} {} {} {}",
-        spot.library,
-        cx.classes_on,
-        cx.effort,
-        spot.is_unit,
-        spot.is_named,
-        cx.runtime,
-        cx.identity.is_some()
-    );
-    let key = cache.key(types, spot.label, &how, bytes);
-    if let Some(entry) = cache.load(&key)
+    if let Some(entry) = entry
         && ledger.replay(&entry.recorded)
     {
         cx.matcher.add_outcomes(&entry.idle);
-        let Some(archive) = entry.archive() else {
-            return Ok(None);
-        };
-        let mut target = open()?;
-        target.put(archive)?;
-        return Ok(Some(target));
+        return Ok(entry.artifact().is_some().then_some(Woven::Before(entry)));
     }
     let before = ledger.start_recording();
     let matched = cx.matcher.take_outcomes();
@@ -56,23 +77,19 @@ pub(crate) fn weave_cached(
     cx.matcher.add_outcomes(&matched);
     cx.matcher.add_outcomes(&idle);
     let Some(recorded) = recorded else {
-        return Ok(woven);
+        return Ok(woven.map(Woven::Now));
     };
     let stored = match &mut woven {
         Some(Target::File(staged)) => {
             let written = staged.written()?;
-            cache.store(&key, &recorded, idle, Some(&written))
+            cache.store(&key, &recorded, &idle, Some(&written), None)
         }
         Some(Target::Nowhere) => Ok(()),
-        None => cache.store(&key, &recorded, idle, None),
+        None => cache.store(&key, &recorded, &idle, None, None),
     };
     // The weave itself is done.
     if let Err(e) = stored {
-        let text = format!(
-            "the cache does not have what was woven of {}: {e}",
-            spot.label
-        );
-        ledger.outcome.warn(WarningKind::NotCached, text);
+        ledger.not_cached(spot.label, &e);
     }
-    Ok(woven)
+    Ok(woven.map(Woven::Now))
 }

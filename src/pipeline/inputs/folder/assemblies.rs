@@ -6,7 +6,7 @@ use crate::container::deps_json;
 use crate::container::input::Input;
 use crate::error::Result;
 use crate::pipeline::format::{Format, file_name};
-use crate::pipeline::formats::assembly::{Source, stage_image, weave_assemblies};
+use crate::pipeline::formats::assembly::{Source, WovenAssembly, weave_assemblies};
 use crate::pipeline::inputs::folder::found::{Found, read};
 use crate::pipeline::library::embedded;
 use crate::symbols::Symbols;
@@ -40,8 +40,8 @@ fn directory(name: &str) -> &str {
 }
 
 impl<'f> Walk<'f, '_> {
-    /// Weaves the assemblies among the files.
-    pub(super) fn assemblies(&mut self, files: &'f [Found]) -> Result<()> {
+    /// Weaves the assemblies among the files. `types` is the digest of what is known of supertypes.
+    pub(super) fn assemblies(&mut self, files: &'f [Found], types: &[u8]) -> Result<()> {
         let folder = self.folder;
         let mut inputs = Vec::new();
         for found in files.iter().filter(|f| f.format == Format::Pe) {
@@ -63,11 +63,12 @@ impl<'f> Walk<'f, '_> {
         }
         let sources: Vec<Source<'_, '_>> = opened.iter().map(Opened::source).collect();
         let key = folder.job.key.as_ref();
-        let written = weave_assemblies(folder.cx, self.ledger, key, &sources)?;
+        let cache = folder.job.cache.as_ref();
+        let woven = weave_assemblies(folder.cx, self.ledger, (cache, types), key, &sources)?;
         let (mut images, mut pdbs) = (Vec::new(), Vec::new());
-        for (opened, written) in opened.iter().zip(written) {
+        for (opened, woven) in opened.iter().zip(&woven) {
             let found = opened.found;
-            let Some(written) = written else {
+            let Some(woven) = woven else {
                 if let Some(earlier) = map_in(&opened.image) {
                     self.ledger.keep_earlier(&earlier);
                 }
@@ -76,9 +77,9 @@ impl<'f> Walk<'f, '_> {
             self.woven
                 .assembly_directories
                 .insert(directory(&found.name).to_owned());
-            images.push((self.staging.file(&found.name)?, found, written.image));
+            images.push((self.staging.file(&found.name)?, opened, woven));
             if let Some((pdb, _)) = &opened.pdb {
-                match written.pdb {
+                match woven.pdb() {
                     Some(bytes) => pdbs.push((self.staging.file(&pdb.name)?, *pdb, bytes)),
                     // Its lines would be wrong.
                     None => self.staging.leave_out(&pdb.name),
@@ -88,14 +89,21 @@ impl<'f> Walk<'f, '_> {
         if self.staging.is_dry() {
             return Ok(());
         }
-        let write = |(path, found, image): &(PathBuf, &Found, cil::Output<'_>)| {
-            stage_image(image, path, &found.path)?.commit()
+        let write = |(path, opened, woven): &(PathBuf, &Opened<'_, '_>, &WovenAssembly<'_>)| {
+            let mut staged = woven.stage(path, &opened.found.path)?;
+            let stored = woven.store(cache, &mut staged);
+            staged.commit()?;
+            Ok(stored)
         };
         let (written, pdbs) = rayon::join(
-            || images.par_iter().map(write).collect::<Vec<Result<()>>>(),
+            || images.par_iter().map(write).collect::<Vec<Result<_>>>(),
             || self.staging.write_all(&pdbs),
         );
-        written.into_iter().collect::<Result<()>>()?;
+        for (stored, (_, opened, _)) in written.into_iter().zip(&images) {
+            if let Err(e) = stored? {
+                self.ledger.not_cached(&opened.label, &e);
+            }
+        }
         pdbs
     }
 

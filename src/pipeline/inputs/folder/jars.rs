@@ -1,11 +1,12 @@
 //! The jars and other archives of a folder.
 
-use super::Walk;
+use super::{Folder, Walk};
 use crate::container::input::Input;
 use crate::container::zip::Archive;
 use crate::error::Result;
-use crate::pipeline::format::is_archive_name;
-use crate::pipeline::inputs::archive::cached::weave_cached;
+use crate::pipeline::cache::Entry;
+use crate::pipeline::format::{Format, is_archive_name};
+use crate::pipeline::inputs::archive::cached::{Lookup, Woven, weave_cached};
 use crate::pipeline::inputs::archive::rules::Survey;
 use crate::pipeline::inputs::archive::{Spot, without_signature};
 use crate::pipeline::inputs::folder::found::Found;
@@ -13,21 +14,90 @@ use crate::pipeline::library::Library;
 use crate::pipeline::library::layout::{Home, Layout, relative_url};
 use crate::pipeline::outcome::WarningKind;
 use crate::pipeline::publish::target::Target;
+use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Signed jars, and the packages of their classes.
 pub(super) type SignedJars = BTreeMap<String, BTreeSet<String>>;
 
-impl Walk<'_, '_> {
-    /// Weaves an archive. `types` is the digest of what is known of supertypes.
-    pub(super) fn jar(&mut self, found: &Found, types: &[u8]) -> Result<()> {
-        let folder = self.folder;
-        // The hook library that an earlier weave laid there.
-        if matches!(&folder.home, Home::Jar(path) if *path == found.name) {
-            return Ok(());
+/// Most archives that are looked up together.
+const TOGETHER: usize = 64;
+
+/// How many of these files are archives that are woven one after the other.
+pub(super) fn run(files: &[Found]) -> usize {
+    let run = files.iter().take_while(|f| f.format == Format::Zip);
+    run.take(TOGETHER).count()
+}
+
+/// An archive, mapped and looked up.
+struct Looked<'c> {
+    input: Input,
+    label: String,
+    lookup: Option<Lookup<'c>>,
+}
+
+impl Folder<'_> {
+    /// Where an archive is.
+    fn spot<'s>(&self, found: &Found, label: &'s str) -> Spot<'s> {
+        let library = match (&self.home, self.layout) {
+            _ if !self.cx.runtime => Library::Absent,
+            (Home::Jar(path), Layout::Bundle) => {
+                Library::ClassPath(relative_url(&found.name, path))
+            }
+            _ => Library::Outer,
+        };
+        Spot {
+            label,
+            library,
+            is_unit: true,
+            depth: 0,
+            is_named: false,
         }
-        let label = format!("{}/{}", folder.name, found.name);
-        let input = Input::open(&found.path)?;
+    }
+}
+
+impl Walk<'_, '_> {
+    /// Weaves archives, or takes what came of them before. `types` is the digest of what is known of supertypes.
+    pub(super) fn jars(&mut self, files: &[Found], types: &[u8]) -> Result<()> {
+        let folder = self.folder;
+        let cache = (folder.job.cache.as_ref()).filter(|_| folder.cx.may_be_cached(self.ledger));
+        // Hashing them is most of the work where nothing has changed.
+        let looked: Vec<Result<Looked<'_>>> = (files.par_iter())
+            .map(|found| {
+                let input = Input::open(&found.path)?;
+                let label = format!("{}/{}", folder.name, found.name);
+                let lookup = cache.map(|cache| {
+                    let spot = folder.spot(found, &label);
+                    Lookup::new(cache, types, folder.cx, &spot, &input)
+                });
+                Ok(Looked {
+                    input,
+                    label,
+                    lookup,
+                })
+            })
+            .collect();
+        let mut known = Vec::new();
+        for (found, looked) in files.iter().zip(looked) {
+            // The hook library that an earlier weave laid there stays.
+            if !matches!(&folder.home, Home::Jar(path) if *path == found.name)
+                && let Some(entry) = self.jar(found, looked?)?
+            {
+                known.push((self.staging.file(&found.name)?, found, entry));
+            }
+            self.meter.artifact(found.size);
+        }
+        self.staging.write_all(&known)
+    }
+
+    /// Weaves an archive, or returns what came of it before.
+    fn jar(&mut self, found: &Found, looked: Looked<'_>) -> Result<Option<Entry>> {
+        let folder = self.folder;
+        let Looked {
+            input,
+            label,
+            lookup,
+        } = looked;
         let archive = match Archive::open(&input) {
             Ok(archive) => archive,
             // By its name it is meant to be one; otherwise it is some file that begins like one.
@@ -35,42 +105,28 @@ impl Walk<'_, '_> {
                 if is_archive_name(&found.name) {
                     self.ledger.unreadable(&e.in_artifact(label));
                 }
-                return Ok(());
+                return Ok(None);
             }
         };
-        let library = match (&folder.home, folder.layout) {
-            _ if !folder.cx.runtime => Library::Absent,
-            (Home::Jar(path), Layout::Bundle) => {
-                Library::ClassPath(relative_url(&found.name, path))
-            }
-            _ => Library::Outer,
-        };
-        let spot = Spot {
-            label: &label,
-            library,
-            is_unit: true,
-            depth: 0,
-            is_named: false,
-        };
+        let spot = folder.spot(found, &label);
         let staging = &mut self.staging;
         let mut open = || staging.open(found);
         // The loose classes have a map of their own.
         let loose = self.ledger.begin_inner_unit();
         let woven = weave_cached(
-            (folder.job.cache.as_ref(), types),
+            lookup,
             folder.cx,
             self.ledger,
             &self.meter,
             &spot,
-            (&archive, &input),
+            &archive,
             &mut open,
         )?;
         self.ledger.resume(loose);
+        self.woven.jars |= woven.is_some();
         match woven {
-            Some(target) => {
-                target.commit()?;
-                self.woven.jars = true;
-            }
+            Some(Woven::Before(entry)) => return Ok(Some(entry)),
+            Some(Woven::Now(target)) => target.commit()?,
             None => {
                 if let Ok(survey) = Survey::of(&archive)
                     && let Some(earlier) = survey.earlier
@@ -79,7 +135,7 @@ impl Walk<'_, '_> {
                 }
             }
         }
-        Ok(())
+        Ok(None)
     }
 
     /// Removes the signatures of jars that share a package with a jar that lost its signature: the JVM refuses a package

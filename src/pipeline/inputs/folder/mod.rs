@@ -33,6 +33,7 @@ use crate::pipeline::publish::paths::resolve;
 use crate::pipeline::publish::staged_folder::is_temporary;
 use crate::symbols::{self, Symbols};
 use rayon::prelude::*;
+use std::collections::BTreeSet;
 
 /// Bytes of class files in one batch.
 const BATCH_BYTES: u64 = 8 << 20;
@@ -134,36 +135,64 @@ struct Earlier {
     symbols: Symbols,
 }
 
+/// What an earlier weave or a signer left in a file.
+#[derive(Default)]
+struct Seen {
+    map: Option<Symbols>,
+    /// The packages of a signed jar's classes.
+    signed: Option<BTreeSet<String>>,
+    is_plugin: bool,
+}
+
 impl Folder<'_> {
     /// Looks into all files for what was there before, and takes its ids, wherever in the folder they are. Assemblies are
     /// parsed again when they are woven: that is a fiftieth of the work, and a folder may be larger than what can stay mapped.
     fn earlier(&self, ledger: &mut Ledger<'_>) -> Result<Earlier> {
+        let seen: Vec<Result<Seen>> = self.found.par_iter().map(|f| self.look_into(f)).collect();
         let mut earlier = Earlier::default();
-        for found in self.found {
-            let map = match found.format {
-                Format::Zip => earlier.look_into_jar(found)?,
-                Format::Pe => earlier_map(&Input::open(&found.path)?),
-                _ if file_name(&found.name) == "symbols"
-                    && found.name.ends_with(symbols::MEMBER) =>
-                {
-                    match self.map_of(found) {
-                        Ok(map) => Some(map),
-                        Err(e) if e.kind() == Kind::Io => return Err(e),
-                        Err(e) => {
-                            ledger.unreadable(&e);
-                            None
-                        }
-                    }
+        for (found, seen) in self.found.iter().zip(seen) {
+            let seen = match seen {
+                Ok(seen) => seen,
+                Err(e) if e.kind() == Kind::Io => return Err(e),
+                Err(e) => {
+                    ledger.unreadable(&e);
+                    continue;
                 }
-                _ => None,
             };
-            if let Some(map) = map {
+            if let Some(packages) = seen.signed {
+                earlier.signed.insert(found.name.clone(), packages);
+            }
+            earlier.has_plugins |= seen.is_plugin && !found.name.contains('/');
+            if let Some(map) = seen.map {
                 ledger.taken.reserve(&map);
                 earlier.symbols.merge(map);
             }
         }
         ledger.outcome.warn_of_collisions(&earlier.symbols);
         Ok(earlier)
+    }
+
+    /// Looks into a file; the weave reports archives and assemblies that cannot be read.
+    fn look_into(&self, found: &Found) -> Result<Seen> {
+        let mut seen = Seen::default();
+        match found.format {
+            Format::Zip => {
+                let input = Input::open(&found.path)?;
+                if let Ok(archive) = Archive::open(&input)
+                    && let Ok(survey) = Survey::of(&archive)
+                {
+                    seen.signed = signed_packages(&archive);
+                    seen.is_plugin = survey.is_plugin;
+                    seen.map = survey.earlier;
+                }
+            }
+            Format::Pe => seen.map = earlier_map(&Input::open(&found.path)?),
+            _ if file_name(&found.name) == "symbols" && found.name.ends_with(symbols::MEMBER) => {
+                seen.map = Some(self.map_of(found)?);
+            }
+            _ => {}
+        }
+        Ok(seen)
     }
 
     /// Warns of assemblies that are packed into an executable: they are not woven.
@@ -204,24 +233,6 @@ impl Folder<'_> {
     }
 }
 
-impl Earlier {
-    /// Looks into a jar; returns its map. The weave reports what cannot be read.
-    fn look_into_jar(&mut self, found: &Found) -> Result<Option<Symbols>> {
-        let input = Input::open(&found.path)?;
-        let Ok(archive) = Archive::open(&input) else {
-            return Ok(None);
-        };
-        let Ok(survey) = Survey::of(&archive) else {
-            return Ok(None);
-        };
-        if let Some(packages) = signed_packages(&archive) {
-            self.signed.insert(found.name.clone(), packages);
-        }
-        self.has_plugins |= survey.is_plugin && !found.name.contains('/');
-        Ok(survey.earlier)
-    }
-}
-
 /// The way through a folder.
 struct Walk<'a, 'j> {
     folder: &'a Folder<'a>,
@@ -239,14 +250,16 @@ impl<'a> Walk<'a, '_> {
         while at < found.len() {
             let count = match found[at].format {
                 Format::Zip => {
-                    self.jar(&found[at], &types)?;
-                    1
+                    let count = jars::run(&found[at..]);
+                    self.jars(&found[at..at + count], &types)?;
+                    at += count;
+                    continue;
                 }
                 Format::Class | Format::Pe | Format::Dex | Format::Other => {
                     let count = batch(&found[at..]);
                     let files = &found[at..at + count];
                     self.classes(files)?;
-                    self.assemblies(files)?;
+                    self.assemblies(files, &types)?;
                     self.dexes(files)?;
                     count
                 }

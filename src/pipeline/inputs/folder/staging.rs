@@ -68,12 +68,15 @@ impl Staging {
     }
 
     /// Writes files like the input's on all threads.
-    pub(crate) fn write_all(&self, files: &[(PathBuf, &Found, Vec<u8>)]) -> Result<()> {
+    pub(crate) fn write_all<B>(&self, files: &[(PathBuf, &Found, B)]) -> Result<()>
+    where
+        B: AsRef<[u8]> + Sync,
+    {
         if self.is_dry() {
             return Ok(());
         }
-        let write = |(path, found, bytes): &(PathBuf, &Found, Vec<u8>)| {
-            Staged::whole(path, bytes, Some(&found.path))?.commit()
+        let write = |(path, found, bytes): &(PathBuf, &Found, B)| {
+            Staged::whole(path, bytes.as_ref(), Some(&found.path))?.commit()
         };
         let written: Vec<Result<()>> = files.par_iter().map(write).collect();
         written.into_iter().collect()
