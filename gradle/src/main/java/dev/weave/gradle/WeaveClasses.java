@@ -1,12 +1,21 @@
 package dev.weave.gradle;
 
 import java.io.File;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Comparator;
 import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import javax.inject.Inject;
 import org.gradle.api.DefaultTask;
+import org.gradle.api.GradleException;
 import org.gradle.api.file.ConfigurableFileCollection;
 import org.gradle.api.file.DirectoryProperty;
 import org.gradle.api.file.FileSystemOperations;
@@ -27,6 +36,8 @@ import org.gradle.process.ExecOperations;
 /** Weaves the classes of a source set, whatever languages they were written in. */
 @CacheableTask
 public abstract class WeaveClasses extends DefaultTask implements WeaveSettings {
+    private static final Pattern WOVEN_BEFORE = Pattern.compile("\"already-woven\":(\\d+)");
+
     /** The folders that compilers wrote. */
     @InputFiles
     @IgnoreEmptyDirectories
@@ -59,7 +70,7 @@ public abstract class WeaveClasses extends DefaultTask implements WeaveSettings 
     void weave() {
         File output = getOutput().get().getAsFile();
         File symbols = getSymbols().get().getAsFile();
-        getFiles().delete(spec -> spec.delete(output, symbols));
+        getFiles().delete(spec -> spec.delete(symbols));
         output.mkdirs();
         List<File> folders = getClasses().getFiles().stream().filter(File::isDirectory).collect(Collectors.toList());
         String name = getArtifactName().get();
@@ -70,12 +81,33 @@ public abstract class WeaveClasses extends DefaultTask implements WeaveSettings 
         if (!single) {
             getFiles().sync(spec -> spec.from(folders).into(input));
         }
+        // Of what is there, the program writes what comes out otherwise: most classes of most builds stay as they are.
+        removeOthers(input.toPath(), output.toPath());
         String[] empty = input.list();
         if (empty == null || empty.length == 0) {
             return;
         }
-        List<String> more = new ArrayList<>(Arrays.asList("--no-runtime", "--symbols", symbols.getPath()));
+        List<String> more = new ArrayList<>(Arrays.asList("--no-runtime", "--json", "--symbols", symbols.getPath()));
         more.addAll(Program.references(getReferences().getFiles(), getTemporaryDir()));
-        Program.weave(getExec(), this, getTemporaryDir(), input, output, more);
+        Matcher before = WOVEN_BEFORE.matcher(Program.weave(getExec(), this, getTemporaryDir(), input, output, more));
+        if (before.find()) {
+            throw new GradleException(before.group(1) + " methods in " + input + " were woven before, and not by this task: let one plug-in"
+                + " weave them alone, and start again with `gradle clean`.");
+        }
+    }
+
+    /** Removes what an earlier weave wrote of files that are gone, and its map. */
+    private static void removeOthers(Path input, Path output) {
+        try (Stream<Path> walk = Files.walk(output)) {
+            // Files come before the folders that they lie in.
+            for (Path path : walk.sorted(Comparator.reverseOrder()).collect(Collectors.toList())) {
+                Path same = input.resolve(output.relativize(path));
+                if (Files.isDirectory(path) ? !Files.isDirectory(same) : !Files.isRegularFile(same)) {
+                    Files.delete(path);
+                }
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
     }
 }
