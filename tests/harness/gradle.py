@@ -230,10 +230,16 @@ def java(gradle, repository, version, program):
     third = WORK / PLACE / "third"
     project(third, repository, version)
     write(third / "build.gradle", f"subprojects {{ layout.buildDirectory = new File('{WORK}/built elsewhere', name) }}\n")
+    asked = "weave { dependencies('org.sample:*') }\n"
+    app = (third / "app/build.gradle").read_text(encoding="utf-8").replace(asked, "")
+    write(third / "app/build.gradle", app.replace("; id 'application' }\n", f" }}\n{asked}apply plugin: 'application'\n"))
     sources = sorted(third.rglob("*"))
     gradle.run(third, ":app:run", "--project-cache-dir", str(WORK / "project cache"))
     gradle.check("a build folder elsewhere: nothing is written beside the sources", gradle.has("^total 6 ") and sorted(third.rglob("*")) == sources
                  and b"weave/runtime" in (WORK / "built elsewhere/core/weave/classes/main/shop/Orders.class").read_bytes())
+
+    gradle.check("dependencies that are named before Java's plug-in is applied", asked in (third / "app/build.gradle").read_text(encoding="utf-8")
+                 and traced(gradle, third, program))
 
     write(second / "weave.toml", RULES.replace('"*"', '"left"'))
     gradle.run(second, ":app:run", "--configuration-cache")

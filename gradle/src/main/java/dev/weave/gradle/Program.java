@@ -38,11 +38,9 @@ final class Program {
     /** Weaves {@code input} to {@code output}; answers what the program wrote. */
     static String weave(ExecOperations exec, WeaveSettings settings, File temporary, File input, File output, List<String> more) {
         File program = find(settings, temporary);
-        String wanted = settings.getProgramVersion().get();
-        String version = run(exec, program, Collections.singletonList("--version")).trim();
-        if (!version.equals("weave " + wanted)) {
-            throw new GradleException("This plug-in needs weave " + wanted + ", and " + program + " is " + version
-                + ": take the plug-in of that version, or another program (weave { executable = file(..) }).");
+        if (settings.getExecutable().isPresent()) {
+            // The one from the repositories has the version that was asked for.
+            checkVersion(exec, program, settings.getProgramVersion().get());
         }
         List<String> arguments = new ArrayList<>();
         Set<File> rules = settings.getRules().getFiles();
@@ -65,6 +63,14 @@ final class Program {
         arguments.add(input.getPath());
         arguments.add(output.getPath());
         return run(exec, program, arguments);
+    }
+
+    private static void checkVersion(ExecOperations exec, File program, String wanted) {
+        String version = run(exec, program, Collections.singletonList("--version")).trim();
+        if (!version.equals("weave " + wanted)) {
+            throw new GradleException("This plug-in needs weave " + wanted + ", and " + program + " is " + version
+                + ": take the plug-in of that version, or another program (weave { executable = file(..) }).");
+        }
     }
 
     /** Options that name references, in a file: a command line of Windows has not room for all. */

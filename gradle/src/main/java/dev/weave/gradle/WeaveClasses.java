@@ -3,16 +3,17 @@ package dev.weave.gradle;
 import java.io.File;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.SimpleFileVisitor;
+import java.nio.file.attribute.BasicFileAttributes;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.Comparator;
 import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
-import java.util.stream.Stream;
 import javax.inject.Inject;
 import org.gradle.api.DefaultTask;
 import org.gradle.api.GradleException;
@@ -98,16 +99,27 @@ public abstract class WeaveClasses extends DefaultTask implements WeaveSettings 
 
     /** Removes what an earlier weave wrote of files that are gone, and its map. */
     private static void removeOthers(Path input, Path output) {
-        try (Stream<Path> walk = Files.walk(output)) {
-            // Files come before the folders that they lie in.
-            for (Path path : walk.sorted(Comparator.reverseOrder()).collect(Collectors.toList())) {
-                Path same = input.resolve(output.relativize(path));
-                if (Files.isDirectory(path) ? !Files.isDirectory(same) : !Files.isRegularFile(same)) {
-                    Files.delete(path);
+        try {
+            Files.walkFileTree(output, new SimpleFileVisitor<Path>() {
+                @Override
+                public FileVisitResult visitFile(Path file, BasicFileAttributes attributes) throws IOException {
+                    return remove(file, Files.isRegularFile(input.resolve(output.relativize(file))));
                 }
-            }
+
+                @Override
+                public FileVisitResult postVisitDirectory(Path folder, IOException failure) throws IOException {
+                    return remove(folder, folder.equals(output) || Files.isDirectory(input.resolve(output.relativize(folder))));
+                }
+            });
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
+    }
+
+    private static FileVisitResult remove(Path path, boolean stays) throws IOException {
+        if (!stays) {
+            Files.delete(path);
+        }
+        return FileVisitResult.CONTINUE;
     }
 }
