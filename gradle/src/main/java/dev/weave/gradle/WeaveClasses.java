@@ -88,11 +88,6 @@ public abstract class WeaveClasses extends DefaultTask implements WeaveSettings 
         if (empty == null || empty.length == 0) {
             return;
         }
-        String[] left = output.list();
-        if (left != null && left.length == 0) {
-            // The program then puts the whole folder there at once, which takes a quarter of the time.
-            output.delete();
-        }
         List<String> more = new ArrayList<>(Arrays.asList("--no-runtime", "--json", "--symbols", symbols.getPath()));
         more.addAll(Program.references(getReferences().getFiles(), getTemporaryDir()));
         Matcher before = WOVEN_BEFORE.matcher(Program.weave(getExec(), this, getTemporaryDir(), input, output, more));
