@@ -4,9 +4,13 @@
     benches/builds.py [--rounds N] [--only maven|gradle]
 
 full: the goal or task alone, all classes woven anew: at least 5 times faster than Byte Buddy's
-no change: the goal or task in a build that compiles nothing anew: at most 50 ms
+no change: the goal or task in a build that compiles nothing anew, and with Gradle the whole build beside one with `java` alone: at
+  most 50 ms
+one changed: Gradle's task after one class of all changed
 
-Each round runs all kinds of builds, one after another. Times are those of the build tools' own clocks: of the goal or task alone,
+Each round runs all kinds of builds, one after another. Builds of Gradle without changes come five in a row for each project, and the
+first is not counted: a daemon drops the plug-ins that the build before did not use. `empty` is a plug-in that does nothing: what
+any costs. Times are those of the build tools' own clocks: of the goal or task alone,
 from its beginning to its end. Beside that: the difference of whole builds with and without the plug-in, in CPU time, which grows
 little where other programs run; and for Maven what the plug-in itself says. CPU of Gradle is the daemon's, without that of programs that it
 starts. Told is the median of the rounds, and behind it the least and the most. Gradle's daemon is warm, Maven is a new process each
@@ -14,6 +18,8 @@ time. What misses a goal is FAILED. On a busy machine, `nice -n -18` (as root) l
 """
 import argparse
 import datetime
+import json
+import os
 import pathlib
 import re
 import shutil
@@ -62,6 +68,9 @@ public class ProbePlugin implements Plugin {
     public void close() { }
 }
 """
+EMPTY = """package probe;
+public class Empty implements org.gradle.api.Plugin<org.gradle.api.Project> { public void apply(org.gradle.api.Project project) { } }
+"""
 POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
   <groupId>org.bench</groupId><artifactId>bench</artifactId><version>1.0</version>
@@ -85,6 +94,8 @@ POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 SETTINGS = """pluginManagement {{ repositories {{ maven {{ url = uri('{local}') }}; maven {{ url = uri('{repository}') }} }} }}
 dependencyResolutionManagement {{ repositories {{ maven {{ url = uri('{local}') }}; maven {{ url = uri('{repository}') }} }} }}
 rootProject.name = 'bench'
+// No listeners where builds are kept in the configuration cache.
+if (startParameter.projectProperties.containsKey('kept')) return
 def cpu = {{ java.lang.management.ManagementFactory.operatingSystemMXBean.processCpuTime }}
 def tell = {{ name, begun -> println "@ $name ${{System.nanoTime() - begun[0]}} ${{cpu() - begun[1]}}" }}
 def build = [System.nanoTime(), cpu()], tasks = [:]
@@ -172,10 +183,11 @@ def compare(score, tool, figures, unchanged):
                 score.check(f"{tool}, full: at least 5 times faster than Byte Buddy's", ratio >= 5, detail)
             else:
                 print(f"     {tool}, {what}: {detail}")
-    first, *more = unchanged
-    score.check(f"{tool}, no change: {first}: at most 50 ms", figures.median(first) <= 50, figures.told(first))
+    goals, more = unchanged
+    for name in goals:
+        score.check(f"{tool}, no change: {name}: at most 50 ms", figures.median(name) <= 50, figures.told(name))
     for name in more:
-        print(f"     {tool}, no change: {name}: {figures.told(name)}")
+        print(f"     {tool}, {'' if 'changed' in name else 'no change: '}{name}: {figures.told(name)}")
 
 
 class Maven(builds.Builds):
@@ -238,7 +250,7 @@ def maven(score, rounds, repository, version, sources, classes):
             raise RuntimeError(tool.output[-3000:])
         figures.add("the goal", tool.goal("weave"))
         figures.add("as the plug-in says", tool.own())
-    compare(score, "Maven", figures, ["the goal", "as the plug-in says", figures.less("CPU with", "CPU without"), "CPU without"])
+    compare(score, "Maven", figures, (["the goal"], ["as the plug-in says", figures.less("CPU with", "CPU without"), "CPU without"]))
 
 
 class Gradle(builds.Builds):
@@ -253,16 +265,41 @@ class Gradle(builds.Builds):
         if self.status:
             raise RuntimeError(self.output[-3000:])
 
+    def kept(self, folder, *tasks):
+        """Runs a build by the configuration cache; answers the milliseconds that it took, as Gradle's own log of operations has it."""
+        self.build(folder, "--configuration-cache", "-Pkept", f"-Dorg.gradle.internal.operations.trace={WORK / 'operations'}", *tasks)
+        if "Reusing configuration cache" not in self.output:
+            return None
+        lines = [json.loads(line) for line in (WORK / "operations-log.txt").read_text().splitlines()]
+        begun = next(line for line in lines if line.get("displayName") == "Run build")
+        return next(line["endTime"] for line in lines if "endTime" in line and line["id"] == begun["id"]) - begun["startTime"]
+
     def told(self, name):
         """Milliseconds of a task or of the whole build, and of CPU, as the last build told them."""
         wall, cpu = re.search(rf"^@ {name} (\d+) (\d+)$", self.output, re.M).groups()
         return int(wall) / 1e6, int(cpu) / 1e6
 
 
+def empty_plugin(repository):
+    """What any plug-in costs."""
+    folder = WORK / "empty"
+    write(folder / "probe/Empty.java", EMPTY)
+    path = os.pathsep.join(str(packages.fetch(*artifact)) for artifact in (packages.GRADLE_API, packages.GROOVY))
+    lib.run(["javac", "-nowarn", "--release", "8", "-cp", path, "-d", folder / "out", folder / "probe/Empty.java"])
+    write(folder / "out/META-INF/gradle-plugins/org.bench.empty.properties", "implementation-class=probe.Empty\n")
+    lib.run(["jar", "cf", folder / "empty.jar", "-C", folder / "out", "."])
+    made = packages.Repository(repository.root, "1.0")
+    made.add("empty", "A plug-in that does nothing", {".jar": folder / "empty.jar"}, group="org.bench")
+    needs = "<dependencies><dependency><groupId>org.bench</groupId><artifactId>empty</artifactId><version>1.0</version></dependency></dependencies>"
+    made.add("org.bench.empty.gradle.plugin", "Its id", {}, "pom", "org.bench.empty", needs)
+
+
 def gradle(score, rounds, repository, version, sources):
     tool = Gradle()
+    empty_plugin(repository)
     fill = {"local": LOCAL.as_uri(), "repository": repository.root.as_uri(), "buddy": BUDDY, "version": version}
     kinds = {"plain": ("plugins { id 'java' }", ""), "weave": (f"plugins {{ id 'java'; id 'dev.weave' version '{version}' }}", ""),
+             "empty": ("plugins { id 'java'; id 'org.bench.empty' version '1.0' }", ""),
              "buddy": (BUDDY_PLUGINS.format(**fill), BUDDY_MORE)}
     folders = {kind: WORK / "gradle" / kind for kind in kinds}
     for kind, (plugins, more) in kinds.items():
@@ -278,25 +315,40 @@ def gradle(score, rounds, repository, version, sources):
         # The first rounds warm the daemon up.
         for number in range(-2, rounds):
             for name, kind, task in (("Byte Buddy", "buddy", "byteBuddy"), ("weave", "weave", "weaveClasses")):
+                # Classes that are there already would not be written anew.
+                shutil.rmtree(folders[kind] / "build/weave", ignore_errors=True)
                 tool.build(folders[kind], "classes", task, "--rerun")
                 wall, cpu = tool.told(task)
                 if number >= 0:
                     figures.add(f"{name}, full", wall)
                     figures.add(f"{name}, full, CPU", cpu)
-        for number in range(-5, 3 * rounds):
+        for number in range(-1, rounds):
             for kind, folder in folders.items():
-                tool.build(folder, "classes")
-                if number >= 0:
-                    wall, cpu = tool.told("build")
-                    figures.add(f"build of {kind}", wall)
-                    figures.add(f"CPU of {kind}", cpu)
-                if kind == "weave":
-                    if not tool.has("^> Task :weaveClasses UP-TO-DATE$"):
+                for turn in range(5):
+                    tool.build(folder, "classes")
+                    if kind == "weave" and not tool.has("^> Task :weaveClasses UP-TO-DATE$"):
                         raise RuntimeError(tool.output[-3000:])
-                    if number >= 0:
-                        figures.add("the task", tool.told("weaveClasses")[0])
-        compare(score, "Gradle", figures, ["the task", *(
-            figures.less(f"{what} of {kind}", f"{what} of plain") for what in ("CPU", "build") for kind in ("weave", "buddy")), "build of plain"])
+                    if number >= 0 and turn > 0:
+                        wall, cpu = tool.told("build")
+                        figures.add(f"build of {kind}", wall)
+                        figures.add(f"CPU of {kind}", cpu)
+                        if kind == "weave":
+                            figures.add("the task", tool.told("weaveClasses")[0])
+                for turn in range(5):
+                    # Byte Buddy's cannot be kept.
+                    took = tool.kept(folder, "classes") if kind != "buddy" else None
+                    if took is not None and number >= 0 and turn > 0:
+                        figures.add(f"build of {kind} by the configuration cache", took)
+        changed = folders["weave"] / "src/main/java/app/p7/C7.java"
+        text = changed.read_text()
+        for number in range(-1, 2 * rounds):
+            write(changed, text.replace("sum -= n", f"sum -= n + {number + 2}"))
+            tool.build(folders["weave"], "classes")
+            if number >= 0:
+                figures.add("one of all changed: the task", tool.told("weaveClasses")[0])
+        less = [figures.less(f"{what} of {kind}{how}", f"{what} of plain{how}") for kind in ("weave", "empty", "buddy")
+                for what, how in (("build", ""), ("CPU", ""), ("build", " by the configuration cache")) if kind != "buddy" or not how]
+        compare(score, "Gradle", figures, (["the task", less[0], less[2]], ["build of plain", less[1], *less[3:], "one of all changed: the task"]))
     finally:
         tool.call([tool.home / "bin/gradle", "-p", WORK, "--stop"], GRADLE_USER_HOME=str(WORK / "home"))
 

@@ -2,6 +2,7 @@
 
 use crate::support::{PRINTED, World};
 use std::fs;
+use std::time::{Duration, SystemTime};
 
 #[test]
 fn a_class_path_folder_runs_and_is_traced() {
@@ -107,6 +108,61 @@ fn files_of_the_target_that_are_not_written_stay() {
             .to_string_lossy()
             .starts_with(".weave-")
     }));
+}
+
+#[test]
+fn files_that_come_out_the_same_are_left_untouched() {
+    let world = World::new();
+    world.write("classes/notes.txt", "mine");
+    world.write(
+        "rules.toml",
+        "version = 1\n[[aspect]]\nmatch = { type = \"com.acme.Fib\", method = \"*\" }\n",
+    );
+    world.wove(&["--rules", "rules.toml", "classes", "out"]);
+    let old = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+    let names = world.files("out");
+    for name in &names {
+        let file = fs::File::options()
+            .write(true)
+            .open(world.at("out").join(name))
+            .unwrap();
+        file.set_modified(old).unwrap();
+    }
+    let rewritten = || -> Vec<String> {
+        let mut files = world.files("out");
+        files.retain(|name| {
+            let metadata = world.at("out").join(name).metadata().unwrap();
+            metadata.modified().unwrap() != old
+        });
+        files
+    };
+    world.wove(&["--rules", "rules.toml", "classes", "out"]);
+    assert!(
+        !rewritten()
+            .iter()
+            .any(|name| name.starts_with("com/acme/") || name == "notes.txt"),
+        "{:?}",
+        rewritten()
+    );
+
+    // Of the same length, and of another one.
+    world.write("out/notes.txt", "Mine");
+    world.write("out/com/acme/Fib.class", "old");
+    world.wove(&["--rules", "rules.toml", "classes", "out"]);
+    let now = rewritten();
+    assert!(
+        now.contains(&"notes.txt".to_owned()) && now.contains(&"com/acme/Fib.class".to_owned())
+    );
+    assert!(!now.contains(&"com/acme/Main.class".to_owned()));
+    world.wove(&["--rules", "rules.toml", "classes", "fresh"]);
+    assert_eq!(world.files("out"), names);
+    for name in names {
+        assert_eq!(
+            world.read(&format!("out/{name}")),
+            world.read(&format!("fresh/{name}")),
+            "{name}"
+        );
+    }
 }
 
 #[test]

@@ -3,10 +3,11 @@
 
     python3 tests/harness/gradle.py [--gradle DIR]
 
-DIR is a Gradle installation; without it one is made from the registry (gradle_dist.py) and kept in the cache. Needs a release
-build, a JDK 17 and Maven.
+DIR is a Gradle installation; without it those of several versions are made from the registry (gradle_dist.py) and kept in the cache:
+everything is run on the first, and what users do every day on the others. Needs a release build, a JDK 17 and Maven.
 """
 import argparse
+import os
 import re
 import shutil
 import subprocess
@@ -19,12 +20,17 @@ from builds import PLACE, packages, same_folders, write
 
 WORK = lib.WORK / "gradle"
 
+#: The versions of Gradle; the first runs everything.
+VERSIONS = ("8.4", "7.6.4", "8.11.1")
 KOTLIN = "1.9.22"
 #: What Kotlin's plug-in consists of and fetches.
 KOTLIN_PARTS = [f"org.jetbrains.kotlin:kotlin-{part}" for part in (
     "gradle-plugin", "build-tools-impl", "compiler-embeddable", "stdlib", "scripting-compiler-embeddable")]
 KOTLIN_PARTS += ["org.jetbrains.kotlin:kotlin-gradle-plugin:jar:gradle82",
                  "org.jetbrains.kotlin.jvm:org.jetbrains.kotlin.jvm.gradle.plugin:pom"]
+#: The Scala compiler, and what Gradle 8.4 runs it by.
+SCALA, ZINC = "2.13.12", "1.9.3"
+SCALA_PARTS = [f"org.scala-lang:scala-compiler:{SCALA}", f"org.scala-sbt:compiler-bridge_2.13:{ZINC}:jar:sources"]
 
 SETTINGS = """
 pluginManagement {{ repositories {{ mavenLocal(); maven {{ url = uri('{repository}') }} }} }}
@@ -55,6 +61,17 @@ tasks.register('wovenJar', dev.weave.gradle.WeaveFiles) {{
     output = layout.buildDirectory.file('woven.jar')
 }}
 """
+#: Another plug-in that weaves, in place.
+WOVEN_TWICE = """
+def rules = rootProject.file('weave.toml').path
+tasks.named('compileJava') {{
+    def classes = destinationDirectory
+    doLast {{
+        def made = classes.get().asFile.path
+        assert ['{program}', '-q', '--no-runtime', '--rules', rules, made, made].execute().waitFor() == 0
+    }}
+}}
+"""
 RULES = 'version = 1\n\n[[aspect]]\nname = "shop"\nmatch = { type = ["shop.**", "dep.**"], method = "*" }\n'
 ORDERS = """package shop;
 public class Orders { public static int total(int n) { int sum = 0; for (int i = 0; i < n; i++) sum += i * %s; return sum; } }
@@ -80,13 +97,41 @@ class Gradle(builds.Builds):
                   GRADLE_USER_HOME=str(WORK / "home"), WEAVE_TRACE=str(WORK / "run.wtrace"))
         print(f"# gradle {' '.join(arguments)}: {self.status}", flush=True)
 
+    def stop(self):
+        """Ends the daemon of this run's own home."""
+        self.run(WORK, "--stop")
+
     def task(self, name, outcome=""):
         """Whether a task ended like that: UP-TO-DATE, FROM-CACHE, or by doing its work."""
         return re.search(rf"^> Task {re.escape(name)}{' ' + outcome if outcome else ''}$", self.output, re.M) is not None
 
 
-def project(folder, repository, version, language="", dependency="", kotlin=""):
-    cache = WORK / "build cache"
+class Kept(Gradle):
+    """A Gradle without a command line: one process that runs builds one after another."""
+
+    def __init__(self, home):
+        super().__init__(home)
+        environment = dict(os.environ, GRADLE_USER_HOME=str(WORK / "home"), WEAVE_TRACE=str(WORK / "run.wtrace"))
+        self.process = subprocess.Popen(["nice", home / "bin/builds"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                        text=True, encoding="utf-8", errors="replace", env=environment)
+
+    def call(self, command, **environment):
+        print("\t".join(str(c) for c in command[1:]), file=self.process.stdin, flush=True)
+        told = []
+        for line in self.process.stdout:
+            if line.startswith("BUILD ENDED "):
+                self.output, self.status = "".join(told), int(line.split()[2])
+                return
+            told.append(line)
+        raise RuntimeError("Gradle ended:\n" + "".join(told[-40:]))
+
+    def stop(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def project(folder, repository, version, language="", dependency="", kotlin="", cache="build cache"):
+    cache = WORK / cache
     write(folder / "settings.gradle", SETTINGS.format(repository=repository.root.as_uri(), cache=cache))
     write(folder / "core/build.gradle", CORE.format(version=version, language=language, dependency=dependency, kotlin=kotlin))
     write(folder / "app/build.gradle", APP.format(version=version))
@@ -108,23 +153,30 @@ def sample_dependency(repository):
     plain.add("dep", "A dependency", {".jar": lib_jar}, group="org.sample")
 
 
-def java(gradle, repository, version, program):
-    first = WORK / PLACE / "first"
-    project(first, repository, version)
+def traced(gradle, folder, program):
+    """Whether a run's trace names what was called. On a busy machine a short run may end before it has all names."""
+    for _ in range(3):
+        for trace in WORK.glob("run*.wtrace"):
+            trace.unlink()
+        gradle.run(folder, ":app:run")
+        told = lib.run([program, "report", WORK / "run.wtrace"], check=False).stdout
+        if all(name in told for name in ("shop.Main.main", "shop.Orders.total", "shop.Stock.left", "dep.Dep.twice")):
+            return True
+    print(told)
+    return False
+
+
+def everyday(gradle, first, program, version):
+    """What users do every day, in a project that is there."""
     gradle.run(first, ":app:run", ":app:check2", ":app:wovenJar", "--warning-mode=all")
     gradle.check("a first build runs woven: sources, another project, tests, a dependency, a file",
-                 gradle.status == 0 and gradle.has("^total 6 left 91 dep 2$", "^checked 3$"))
-    gradle.run(first, ":app:run")
-    traced = subprocess.run([str(program), "report", str(WORK / "run.wtrace")], text=True, capture_output=True).stdout
-    gradle.check("the run is traced: main, the other project, the dependency",
-                 all(name in traced for name in ("shop.Main.main", "shop.Orders.total", "shop.Stock.left", "dep.Dep.twice")))
+                 gradle.status == 0 and gradle.task(":core:weaveClasses") and gradle.has("^total 6 left 91 dep 2$", "^checked 3$"))
+    gradle.check("the run is traced: main, the other project, the dependency", traced(gradle, first, program))
     woven = first / "core/build/weave/classes/main"
     raw = first / "core/build/classes/java/main"
     gradle.check("the compiler's output stays as it is", b"weave/runtime" not in (raw / "shop/Orders.class").read_bytes()
                  and b"weave/runtime" in (woven / "shop/Orders.class").read_bytes())
-    by_hand = WORK / "by hand/main"
-    shutil.rmtree(by_hand.parent, ignore_errors=True)
-    by_hand.parent.mkdir(parents=True)
+    by_hand = lib.fresh(WORK / "by hand") / "main"
     subprocess.run([str(program), "-q", "--no-runtime", "--rules", str(first / "weave.toml"), str(raw), str(by_hand)], check=True)
     gradle.check("woven classes are those of the command line, byte for byte", same_folders(woven, by_hand))
 
@@ -135,35 +187,59 @@ def java(gradle, repository, version, program):
     gradle.run(first, ":app:run")
     gradle.check("one class changed: its project is woven, the other is not", gradle.has("^total 12 ")
                  and gradle.task(":core:weaveClasses") and gradle.task(":app:weaveClasses", "UP-TO-DATE"))
-    (first / "core/src/main/java/shop/Stock.java").rename(first / "core/src/main/java/shop/Stock.txt")
-    gradle.run(first, ":core:classes")
-    gradle.check("a class removed: its woven one goes",
-                 gradle.status == 0 and not (woven / "shop/Stock.class").exists() and (woven / "shop/Orders.class").exists())
-    (first / "core/src/main/java/shop/Stock.txt").rename(first / "core/src/main/java/shop/Stock.java")
     write(first / "core/src/main/java/shop/Orders.java", ORDERS % 1)
-
     gradle.run(first, "clean", ":app:run", ":app:wovenJar")
     gradle.check("clean, then from the cache", gradle.status == 0 and gradle.task(":core:weaveClasses", "FROM-CACHE")
                  and gradle.task(":app:weaveClasses", "FROM-CACHE") and gradle.task(":app:wovenJar", "FROM-CACHE"))
+    gradle.run(first, ":app:run", "--configuration-cache", "--warning-mode=fail")
+    gradle.check("the configuration cache is stored, without a deprecation", gradle.status == 0 and gradle.has("entry stored"))
+    gradle.run(first, ":app:run", "--configuration-cache")
+    gradle.check("and used again", gradle.has("Reusing configuration cache", "^total 6 ")
+                 and gradle.task(":core:weaveClasses", "UP-TO-DATE"))
+
+
+def java(gradle, repository, version, program):
+    first = WORK / PLACE / "first"
+    project(first, repository, version)
+    everyday(gradle, first, program, version)
+    jar, by_hand = first / "app/build/libs/app.jar", WORK / "by hand/woven.jar"
+    subprocess.run([str(program), "-q", "--rules", str(first / "weave.toml"), str(jar), str(by_hand)], check=True)
+    gradle.check("a woven file is the command line's, byte for byte", (first / "app/build/woven.jar").read_bytes() == by_hand.read_bytes())
+    woven = first / "core/build/weave/classes/main"
+    stock = woven / "shop/Stock.class"
+    before = stock.stat().st_mtime_ns
+    write(first / "core/src/main/java/shop/Orders.java", ORDERS % 3)
+    gradle.run(first, ":core:classes")
+    by_hand = lib.fresh(WORK / "by hand") / "main"
+    raw = first / "core/build/classes/java/main"
+    subprocess.run([str(program), "-q", "--no-runtime", "--rules", str(first / "weave.toml"), str(raw), str(by_hand)], check=True)
+    gradle.check("one class changed: the others are left untouched, and all are as if woven anew",
+                 stock.stat().st_mtime_ns == before and same_folders(woven, by_hand))
+    (first / "core/src/main/java/shop/Stock.java").rename(first / "core/src/main/java/shop/Stock.txt")
+    gradle.run(first, ":core:classes")
+    gradle.check("a class removed: its woven one goes",
+                 gradle.status == 0 and not stock.exists() and (woven / "shop/Orders.class").exists())
+
     second = WORK / PLACE / "elsewhere/second"
     project(second, repository, version)
     gradle.run(second, ":app:run", ":app:wovenJar", "--parallel")
     gradle.check("a second checkout, in parallel: from the cache", gradle.has("^total 6 ")
                  and gradle.task(":core:weaveClasses", "FROM-CACHE") and gradle.task(":app:weaveClasses", "FROM-CACHE")
                  and gradle.task(":app:wovenJar", "FROM-CACHE"))
-    gradle.run(second, ":app:run", "--configuration-cache", "--warning-mode=fail")
-    gradle.check("the configuration cache is stored, without a deprecation", gradle.status == 0 and gradle.has("entry stored"))
-    gradle.run(second, ":app:run", "--configuration-cache")
-    gradle.check("and used again", gradle.has("Reusing configuration cache", "^total 6 ")
-                 and gradle.task(":core:weaveClasses", "UP-TO-DATE"))
 
     third = WORK / PLACE / "third"
     project(third, repository, version)
     write(third / "build.gradle", f"subprojects {{ layout.buildDirectory = new File('{WORK}/built elsewhere', name) }}\n")
+    asked = "weave { dependencies('org.sample:*') }\n"
+    app = (third / "app/build.gradle").read_text(encoding="utf-8").replace(asked, "")
+    write(third / "app/build.gradle", app.replace("; id 'application' }\n", f" }}\n{asked}apply plugin: 'application'\n"))
     sources = sorted(third.rglob("*"))
     gradle.run(third, ":app:run", "--project-cache-dir", str(WORK / "project cache"))
     gradle.check("a build folder elsewhere: nothing is written beside the sources", gradle.has("^total 6 ") and sorted(third.rglob("*")) == sources
                  and b"weave/runtime" in (WORK / "built elsewhere/core/weave/classes/main/shop/Orders.class").read_bytes())
+
+    gradle.check("dependencies that are named before Java's plug-in is applied", asked in (third / "app/build.gradle").read_text(encoding="utf-8")
+                 and traced(gradle, third, program))
 
     write(second / "weave.toml", RULES.replace('"*"', '"left"'))
     gradle.run(second, ":app:run", "--configuration-cache")
@@ -184,8 +260,23 @@ def java(gradle, repository, version, program):
     gradle.run(second, ":core:classes", f"-Pweave.executable={other}", "--rerun-tasks")
     gradle.check("a program of another version: told", gradle.status != 0
                  and gradle.has(f"needs weave {re.escape(version)}, and .* is weave 0.0.1"))
+    write(WORK / "no program", "no program\n")
+    gradle.run(second, ":core:classes", f"-Pweave.executable={WORK / 'no program'}", "--rerun-tasks")
+    gradle.check("no program at all: told", gradle.status != 0 and gradle.has("cannot be run from .*: is it a program for this platform"))
     gradle.run(second, ":app:run", f"-Pweave.executable={program}")
     gradle.check("a program of one's own", gradle.status == 0 and gradle.has("^total 6 "))
+    gradle.run(second, ":core:classes", "--rerun-tasks", "-Dos.arch=riscv64")
+    gradle.check("no program for this platform: the message says what to do",
+                 gradle.status != 0 and gradle.has(r"There is no weave for \w+ on riscv64: build one .*-Pweave\.executable"))
+    bare = packages.Repository(WORK / "without the program", version)
+    shutil.copytree(repository.root, bare.root, ignore=shutil.ignore_patterns("*.exe"))
+    project(second, bare, version)
+    gradle.run(second, ":core:classes", "--rerun-tasks")
+    gradle.check("the program is in no repository: the message says what to do", gradle.status != 0
+                 and gradle.has(rf"dev\.weave:weave:{re.escape(version)}:.*@exe is in no repository of the build: add the one"))
+    project(second, repository, version, kotlin=WOVEN_TWICE.format(program=program))
+    gradle.run(second, ":core:classes")
+    gradle.check("woven by another: told", gradle.status != 0 and gradle.has("methods in .* were woven before, and not by this task.*gradle clean"))
 
 
 def groovy(gradle, repository, version):
@@ -230,22 +321,71 @@ def kotlin(gradle, repository, version):
     gradle.check("up to date with Kotlin", gradle.task(":core:weaveClasses", "UP-TO-DATE"))
 
 
+def fetch_scala():
+    """Fetches Scala's compiler; answers the folder of jars that Gradle runs it by, as Maven finds them."""
+    for part in SCALA_PARTS:
+        group, name, number, *_ = part.split(":")
+        if not list((Path.home() / ".m2/repository" / group.replace(".", "/") / name / number).glob("*.jar")):
+            packages.run("mvn", "-q", "-B", "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:get", f"-Dartifact={part}")
+    zinc = lib.CORPORA / f"zinc-{ZINC}"
+    if not zinc.is_dir():
+        needs = (f"<dependencies><dependency><groupId>org.scala-sbt</groupId><artifactId>zinc_2.13</artifactId><version>{ZINC}</version>"
+                 "</dependency></dependencies>")
+        made = lib.fresh(WORK / "zinc")
+        write(made / "pom.xml", packages.pom("org.sample", "zinc", "1.0", "pom", "What zinc needs", needs))
+        packages.run("mvn", "-q", "-B", "-f", made / "pom.xml", "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies",
+                     f"-DoutputDirectory={made / 'jars'}")
+        os.replace(made / "jars", zinc)
+    return zinc
+
+
+def scala(gradle, repository, version):
+    zinc = fetch_scala()
+    folder = WORK / PLACE / "scala"
+    project(folder, repository, version, "id 'scala';", f"api 'org.scala-lang:scala-library:{SCALA}'; zinc fileTree('{zinc}')")
+    write(folder / "core/src/main/scala/shop/Prices.scala",
+          "package shop\nobject Prices { def of(n: Int): Int = { var m = n * 3; m += 1; m } }\n")
+    write(folder / "app/src/main/java/shop/Main.java", MAIN.replace("Orders.total(4)", "Prices.of(4)"))
+    gradle.run(folder, ":app:run")
+    woven = folder / "core/build/weave/classes/main/shop"
+    gradle.check("Scala and Java in one source set", gradle.has("^total 13 left 91") and all(
+        b"weave/runtime" in (woven / name).read_bytes() for name in ("Prices$.class", "Orders.class")))
+    gradle.run(folder, ":app:run")
+    gradle.check("up to date with Scala", gradle.task(":core:weaveClasses", "UP-TO-DATE"))
+
+
+def opened(home):
+    return (Gradle if (home / "bin/gradle").exists() else Kept)(home)
+
+
 def body():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--gradle", type=Path)
     args = options.parse_args()
-    gradle = Gradle((args.gradle or gradle_dist.installation("8.4")).resolve())
+    first, *others = [args.gradle.resolve()] if args.gradle else [gradle_dist.installation(number).resolve() for number in VERSIONS]
     program = lib.weave_binary()
     lib.fresh(WORK)
     repository = packages.make(program, WORK / "packages")
+    version = packages.version(program)
     sample_dependency(repository)
+    gradle = opened(first)
     try:
-        java(gradle, repository, packages.version(program), program)
-        groovy(gradle, repository, packages.version(program))
-        kotlin(gradle, repository, packages.version(program))
+        java(gradle, repository, version, program)
+        groovy(gradle, repository, version)
+        kotlin(gradle, repository, version)
+        scala(gradle, repository, version)
     finally:
-        # The daemon of this run's own home.
-        gradle.run(WORK, "--stop")
+        gradle.stop()
+    for home in others:
+        other = opened(home)
+        other.score = gradle.score
+        print(f"# {home.name}", flush=True)
+        folder = WORK / PLACE / home.name
+        project(folder, repository, version, cache=f"build cache of {home.name}")
+        try:
+            everyday(other, folder, program, version)
+        finally:
+            other.stop()
     return gradle.score.finish("Gradle")
 
 

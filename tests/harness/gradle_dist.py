@@ -2,7 +2,8 @@
 
 The registry has no installation, but a jar with all of Gradle's classes to compile plug-ins against. An installation is that
 jar, a few libraries that it leaves out, and for each of Gradle's modules a jar that says what belongs to it: here these say
-where the one jar is. It runs 8.4, which is the last that has a command line in that jar.
+where the one jar is. From 8.10 on the jar has no command line: a class of our own takes its place, which runs builds one after
+another in its own process (`bin/builds`).
 """
 import os
 import re
@@ -19,13 +20,16 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "packaging"))
 import lib  # noqa: E402
 import packages  # noqa: E402
 
+#: Counts up when what is made changes: older ones are not taken then.
+RECIPE = 2
 #: What the program starts with; the modules that these need are its core, all others are plug-ins.
 START = ["core", "launcher", "gradle-cli-main", "worker-main", "worker-processes", "tooling-api", "bootstrap", "daemon-services"]
 #: Modules that Gradle asks for, whose classes are in no jar.
 ABSENT = ["installation-beacon", "java-compiler-plugin", "instrumentation-agent", "gradle-cli", "daemon-main"]
 #: The libraries that are left out: group, and the beginning of the file's name.
 LIBRARIES = [("org.codehaus.groovy", "groovy"), ("org.jetbrains.kotlin", "kotlin-stdlib"), ("org.jetbrains.kotlin", "kotlin-reflect"),
-             ("org.apache.ant", "ant"), ("org.apache.ant", "ant-launcher")]
+             ("org.jetbrains.kotlin", "kotlin-stdlib-jdk7"), ("org.jetbrains.kotlin", "kotlin-stdlib-jdk8"), ("org.apache.ant", "ant"),
+             ("org.apache.ant", "ant-launcher")]
 #: Parts of Groovy that builds can do without.
 UNUSED = {"groovy-docgenerator", "groovy-swing", "groovy-test-junit5", "groovy-testng"}
 #: In the jar, this makes Gradle load builds and plug-ins with its own classes, in one loader.
@@ -108,7 +112,7 @@ class Modules:
 def libraries(modules):
     """The libraries that the registry has by themselves: group, name, version."""
     for file in sorted(modules.files):
-        parts = re.fullmatch(r"([a-z-]+)-(\d.*)\.jar", file)
+        parts = re.fullmatch(r"([a-z0-9-]+?)-(\d.*)\.jar", file)
         if not parts or parts[1] in UNUSED:
             continue
         for group, name in LIBRARIES:
@@ -141,8 +145,8 @@ def make(version, home):
         needs = [f"gradle-{m}" for m in modules.needs.get(module, []) if m in wanted]
         holds = real if module in core else []
         text = f"projects={','.join(needs)}\nruntime={','.join(holds)}\n"
-        if module == "language-groovy":
-            # Its compiler gets a loader of its own, with this module's jar. Services must not be seen twice: classes alone.
+        if module in ("language-groovy", "scala"):
+            # Their compilers get a loader of their own, with this module's jar. Services must not be seen twice: classes alone.
             holds = [f"../{classes}"]
         members = {"META-INF/MANIFEST.MF": manifest(holds), f"gradle-{module}-classpath.properties": text}
         in_lib = module in core or (module in ABSENT and module != "java-compiler-plugin")
@@ -156,7 +160,13 @@ def make(version, home):
     add_class(core, "SharedKotlin", SHARED, home / "lib" / everything)
     with zipfile.ZipFile(core, "a") as jar:
         jar.writestr("META-INF/services/org.gradle.initialization.GradleApiSpecProvider", "harness.SharedKotlin\n")
-    start(version, home)
+    with zipfile.ZipFile(fat) as jar:
+        if "org/gradle/launcher/Main.class" in jar.namelist():
+            start(version, home, "gradle", "org.gradle.launcher.GradleMain")
+        else:
+            text = (Path(__file__).parent / "GradleBuilds.java").read_text()
+            add_class(home / "lib" / f"gradle-launcher-{version}.jar", "GradleBuilds", text, home / "lib" / everything)
+            start(version, home, "builds", "harness.GradleBuilds")
 
 
 def add_class(jar, name, text, path=""):
@@ -168,23 +178,23 @@ def add_class(jar, name, text, path=""):
         subprocess.run(["jar", "--update", "--file", str(jar), "-C", work, Path(text.split()[1].rstrip(";").replace(".", "/")).parts[0]], check=True)
 
 
-def start(version, home):
-    """The command: Gradle's own main class, without the agent that is in no jar."""
+def start(version, home, name, main):
+    """The command, without the agent that is in no jar."""
     flags = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED]
     flags += [f"--add-exports=jdk.compiler/com.sun.tools.javac.{p}=ALL-UNNAMED" for p in ("api", "util")]
     flags += ["--add-opens=java.prefs/java.util.prefs=ALL-UNNAMED", "-Xmx512m", "-XX:MaxMetaspaceSize=384m", "-Dfile.encoding=UTF-8",
               "-Duser.country=US", "-Duser.language=en", "-Duser.variant", "-Dorg.gradle.appname=gradle"]
     path = ":".join(f'"$home"/lib/gradle-{module}-{version}.jar' for module in ("launcher", "installation-beacon"))
-    script = home / "bin/gradle"
+    script = home / "bin" / name
     script.write_text("#!/bin/sh\nhome=$(cd \"$(dirname \"$0\")/..\" && pwd)\nexec \"${JAVA_HOME:+$JAVA_HOME/bin/}java\" "
-                      + " ".join(flags) + f" -cp {path} org.gradle.launcher.GradleMain"
+                      + " ".join(flags) + f" -cp {path} {main}"
                       + " -Dorg.gradle.internal.instrumentation.agent=false \"$@\"\n")
     script.chmod(script.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
 
 
 def installation(version):
     """The folder of an installation, which is made if it is not there."""
-    home = lib.CORPORA / f"gradle-{version}"
+    home = lib.CORPORA / f"gradle-{version}-{RECIPE}"
     if not home.is_dir():
         home.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=home.parent) as work:

@@ -5,9 +5,13 @@
 
 Needs a release build, a JDK 17 and Maven, which fetches its own plug-ins into a local repository that is kept in the cache.
 """
+import fcntl
+import os
 import re
 import shutil
 import subprocess
+import xml.etree.ElementTree as xml
+import zipfile
 
 import builds
 import lib
@@ -91,11 +95,19 @@ def sample_dependency(repository):
 
 
 class Maven(builds.Builds):
-    def run(self, folder, *arguments, offline=True):
+    @staticmethod
+    def command(folder, *arguments, offline=True):
         # The batch mode's lines have no colours; a build without a network is the usual one.
         mode = ["-o"] if offline else []
-        self.call(["mvn", "-B", "-f", folder / "pom.xml", f"-Dmaven.repo.local={LOCAL}", *mode, *arguments],
-                  WEAVE_TRACE=str(WORK / "run.wtrace"))
+        return ["mvn", "-B", "-f", str(folder / "pom.xml"), f"-Dmaven.repo.local={LOCAL}", *mode, *arguments]
+
+    def begin(self, folder, *arguments):
+        return subprocess.Popen(self.prefix + self.command(folder, *arguments), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                errors="replace")
+
+    def run(self, folder, *arguments, offline=True, options=""):
+        self.call(self.command(folder, *arguments, offline=offline), WEAVE_TRACE=str(WORK / "run.wtrace"),
+                  MAVEN_OPTS=f"{os.environ.get('MAVEN_OPTS', '')} {options}".strip())
         print(f"# mvn {' '.join(arguments)}: {self.status}", flush=True)
 
     def module(self, name):
@@ -123,6 +135,12 @@ def body():
     for group in ("dev/weave", "org/sample", "org/shop"):
         shutil.rmtree(LOCAL / group, ignore_errors=True)
     maven = Maven()
+    with zipfile.ZipFile(repository.root / f"dev/weave/weave-maven-plugin/{version}/weave-maven-plugin-{version}.jar") as plugin:
+        mapped = xml.fromstring(plugin.read("META-INF/m2e/lifecycle-mapping-metadata.xml"))
+        goals = xml.fromstring(plugin.read("META-INF/maven/plugin.xml")).findall("mojos/mojo/goal")
+    maven.check("Eclipse is told what to do with each goal", goals and sorted(goal.text for goal in goals)
+                == sorted(goal.text for goal in mapped.findall("pluginExecutions/pluginExecution/pluginExecutionFilter/goals/goal"))
+                and len(mapped.findall("pluginExecutions/pluginExecution/action/execute")) == len(mapped.findall("pluginExecutions/pluginExecution")))
     first = WORK / PLACE / "first"
     project(first, repository, version)
     cache = f"-Dweave.cache={WORK / 'cache of jars'}"
@@ -211,6 +229,33 @@ def body():
                 and maven.has(f"needs weave {re.escape(version)}, and .* is weave 0.0.1"))
     maven.run(second, "test", cache, f"-Dweave.executable={program}")
     maven.check("a program of one's own", maven.has("the sum is 99", "Wove"))
+    maven.run(second, "clean", "process-classes", cache, options="-Dos.arch=riscv64")
+    maven.check("no program for this platform: the message says what to do", maven.status != 0
+                and maven.has(r"There is no weave for \w+ on riscv64: build one .*-Dweave\.executable"))
+    there, aside = LOCAL / "dev/weave/weave", WORK / "the program aside"
+    there.rename(aside)
+    maven.run(second, "clean", "process-classes", cache)
+    shutil.rmtree(there, ignore_errors=True)
+    aside.rename(there)
+    maven.check("the program is in no repository: the message says what to do", maven.status != 0
+                and maven.has(rf"program dev\.weave:weave:{re.escape(version)}:.*@exe is in no plug-in repository: add the one"))
+    maven.run(second, "process-classes", cache)
+    write(second / "core/src/main/java/shop/Orders.java", ORDERS % 2)
+    with (second / "core/target/weave/main/lock").open("r+b") as lock:
+        # As an IDE does that builds beside the command line.
+        fcntl.lockf(lock, fcntl.LOCK_EX)
+        waits = maven.begin(second, "process-classes", cache)
+        told = next((line for line in waits.stdout if "another build weaves" in line), "")
+        fcntl.lockf(lock, fcntl.LOCK_UN)
+    rest, _ = waits.communicate()
+    maven.check("two builds at once: the second says so, and waits", "an IDE perhaps: waiting for it" in told and waits.returncode == 0
+                and "Wove" in rest, rest[-2000:] if waits.returncode else "")
+    write(second / "core/src/main/java/shop/Orders.java", ORDERS % 1)
+    lib.run(["javac", "--release", "8", "-nowarn", "-d", second / "core/target/classes", second / "core/src/main/java/shop/Orders.java"])
+    raw = HOOKED not in (second / "core/target/classes/shop/Orders.class").read_bytes()
+    maven.run(second, "process-classes", cache)
+    maven.check("an IDE compiled over woven classes: the next build weaves them", raw and maven.status == 0
+                and HOOKED in (second / "core/target/classes/shop/Orders.class").read_bytes())
     pom = second / "pom.xml"
     pom.write_text(re.sub(r"\s*<dependency><groupId>dev\.weave.*", "", pom.read_text(encoding="utf-8")), encoding="utf-8")
     maven.run(second, "clean", "process-classes", cache)

@@ -72,11 +72,15 @@ impl Staging {
     where
         B: AsRef<[u8]> + Sync,
     {
-        if self.is_dry() {
+        let Some(folder) = &self.folder else {
             return Ok(());
-        }
+        };
         let write = |(path, found, bytes): &(PathBuf, &Found, B)| {
-            Staged::whole(path, bytes.as_ref(), Some(&found.path))?.commit()
+            let bytes = bytes.as_ref();
+            if folder.has(path, bytes.len() as u64, || Ok(bytes)) {
+                return Ok(());
+            }
+            Staged::whole(path, bytes, Some(&found.path))?.commit()
         };
         let written: Vec<Result<()>> = files.par_iter().map(write).collect();
         written.into_iter().collect()
@@ -91,9 +95,15 @@ impl Staging {
         for found in all.iter().filter(|f| !self.written.contains(&f.name)) {
             copies.push((found, folder.file(&found.name)?));
         }
-        let copy = |(found, to): &(&Found, PathBuf)| match fs::copy(&found.path, to) {
-            Ok(_) => Ok(()),
-            Err(e) => Err(Error::io("copy", &found.path, e)),
+        let folder = &*folder;
+        let copy = |(found, to): &(&Found, PathBuf)| {
+            if folder.has(to, found.size, || fs::read(&found.path)) {
+                return Ok(());
+            }
+            match fs::copy(&found.path, to) {
+                Ok(_) => Ok(()),
+                Err(e) => Err(Error::io("copy", &found.path, e)),
+            }
         };
         let copied: Vec<Result<()>> = copies.par_iter().map(copy).collect();
         copied.into_iter().collect()

@@ -35,14 +35,12 @@ final class Program {
         return system == null || machine == null ? null : system + "-" + machine;
     }
 
-    /** Weaves {@code input} to {@code output}. */
-    static void weave(ExecOperations exec, WeaveSettings settings, File temporary, File input, File output, List<String> more) {
+    /** Weaves {@code input} to {@code output}; answers what the program wrote. */
+    static String weave(ExecOperations exec, WeaveSettings settings, File temporary, File input, File output, List<String> more) {
         File program = find(settings, temporary);
-        String wanted = settings.getProgramVersion().get();
-        String version = run(exec, program, Collections.singletonList("--version")).trim();
-        if (!version.equals("weave " + wanted)) {
-            throw new GradleException("This plug-in needs weave " + wanted + ", and " + program + " is " + version
-                + ": take the plug-in of that version, or another program (weave { executable = file(..) }).");
+        if (settings.getExecutable().isPresent()) {
+            // The one from the repositories has the version that was asked for.
+            checkVersion(exec, program, settings.getProgramVersion().get());
         }
         List<String> arguments = new ArrayList<>();
         Set<File> rules = settings.getRules().getFiles();
@@ -64,7 +62,15 @@ final class Program {
         arguments.addAll(more);
         arguments.add(input.getPath());
         arguments.add(output.getPath());
-        run(exec, program, arguments);
+        return run(exec, program, arguments);
+    }
+
+    private static void checkVersion(ExecOperations exec, File program, String wanted) {
+        String version = run(exec, program, Collections.singletonList("--version")).trim();
+        if (!version.equals("weave " + wanted)) {
+            throw new GradleException("This plug-in needs weave " + wanted + ", and " + program + " is " + version
+                + ": take the plug-in of that version, or another program (weave { executable = file(..) }).");
+        }
     }
 
     /** Options that name references, in a file: a command line of Windows has not room for all. */
@@ -115,11 +121,21 @@ final class Program {
         if (settings.getExecutable().isPresent()) {
             return settings.getExecutable().get().getAsFile();
         }
-        if (classifier(System.getProperty("os.name"), System.getProperty("os.arch")) == null) {
+        String own = "build one (cargo install), and name it with weave { executable = file(..) } or -Pweave.executable.";
+        String classifier = classifier(System.getProperty("os.name"), System.getProperty("os.arch"));
+        if (classifier == null) {
             throw new GradleException("There is no weave for " + System.getProperty("os.name") + " on " + System.getProperty("os.arch")
-                + ": build one (cargo install), and name it with weave { executable = file(..) }.");
+                + ": " + own);
         }
-        File program = settings.getProgram().getSingleFile();
+        File program;
+        try {
+            program = settings.getProgram().getSingleFile();
+        } catch (RuntimeException e) {
+            // Not as the cause: Gradle would show that one alone.
+            Throwable why = e.getCause() == null ? e : e.getCause();
+            throw new GradleException("The program " + WeavePlugin.GROUP + ":weave:" + settings.getProgramVersion().get() + ":" + classifier
+                + "@exe is in no repository of the build: add the one that has it, or " + own + "\n" + why.getMessage());
+        }
         if (program.canExecute() || program.setExecutable(true)) {
             return program;
         }

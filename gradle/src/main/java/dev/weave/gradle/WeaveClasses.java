@@ -1,12 +1,22 @@
 package dev.weave.gradle;
 
 import java.io.File;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.FileVisitResult;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.SimpleFileVisitor;
+import java.nio.file.attribute.BasicFileAttributes;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import javax.inject.Inject;
 import org.gradle.api.DefaultTask;
+import org.gradle.api.GradleException;
 import org.gradle.api.file.ConfigurableFileCollection;
 import org.gradle.api.file.DirectoryProperty;
 import org.gradle.api.file.FileSystemOperations;
@@ -27,6 +37,8 @@ import org.gradle.process.ExecOperations;
 /** Weaves the classes of a source set, whatever languages they were written in. */
 @CacheableTask
 public abstract class WeaveClasses extends DefaultTask implements WeaveSettings {
+    private static final Pattern WOVEN_BEFORE = Pattern.compile("\"already-woven\":(\\d+)");
+
     /** The folders that compilers wrote. */
     @InputFiles
     @IgnoreEmptyDirectories
@@ -59,7 +71,7 @@ public abstract class WeaveClasses extends DefaultTask implements WeaveSettings 
     void weave() {
         File output = getOutput().get().getAsFile();
         File symbols = getSymbols().get().getAsFile();
-        getFiles().delete(spec -> spec.delete(output, symbols));
+        getFiles().delete(spec -> spec.delete(symbols));
         output.mkdirs();
         List<File> folders = getClasses().getFiles().stream().filter(File::isDirectory).collect(Collectors.toList());
         String name = getArtifactName().get();
@@ -70,12 +82,44 @@ public abstract class WeaveClasses extends DefaultTask implements WeaveSettings 
         if (!single) {
             getFiles().sync(spec -> spec.from(folders).into(input));
         }
+        // Of what is there, the program writes what comes out otherwise: most classes of most builds stay as they are.
+        removeOthers(input.toPath(), output.toPath());
         String[] empty = input.list();
         if (empty == null || empty.length == 0) {
             return;
         }
-        List<String> more = new ArrayList<>(Arrays.asList("--no-runtime", "--symbols", symbols.getPath()));
+        List<String> more = new ArrayList<>(Arrays.asList("--no-runtime", "--json", "--symbols", symbols.getPath()));
         more.addAll(Program.references(getReferences().getFiles(), getTemporaryDir()));
-        Program.weave(getExec(), this, getTemporaryDir(), input, output, more);
+        Matcher before = WOVEN_BEFORE.matcher(Program.weave(getExec(), this, getTemporaryDir(), input, output, more));
+        if (before.find()) {
+            throw new GradleException(before.group(1) + " methods in " + input + " were woven before, and not by this task: let one plug-in"
+                + " weave them alone, and start again with `gradle clean`.");
+        }
+    }
+
+    /** Removes what an earlier weave wrote of files that are gone, and its map. */
+    private static void removeOthers(Path input, Path output) {
+        try {
+            Files.walkFileTree(output, new SimpleFileVisitor<Path>() {
+                @Override
+                public FileVisitResult visitFile(Path file, BasicFileAttributes attributes) throws IOException {
+                    return remove(file, Files.isRegularFile(input.resolve(output.relativize(file))));
+                }
+
+                @Override
+                public FileVisitResult postVisitDirectory(Path folder, IOException failure) throws IOException {
+                    return remove(folder, folder.equals(output) || Files.isDirectory(input.resolve(output.relativize(folder))));
+                }
+            });
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    private static FileVisitResult remove(Path path, boolean stays) throws IOException {
+        if (!stays) {
+            Files.delete(path);
+        }
+        return FileVisitResult.CONTINUE;
     }
 }

@@ -19,7 +19,8 @@ import org.gradle.api.provider.Property;
 public abstract class WeaveExtension {
     private final Project project;
     private final List<Pattern> dependencies = new ArrayList<>();
-    private Runnable onDependencies = () -> { };
+    private final List<Runnable> onDependencies = new ArrayList<>();
+    private Runnable beforeWoven = () -> { };
 
     @Inject
     public WeaveExtension(Project project) {
@@ -53,16 +54,19 @@ public abstract class WeaveExtension {
      * @param patterns {@code group:module}, with {@code *} for any characters
      */
     public void dependencies(String... patterns) {
-        if (dependencies.isEmpty() && patterns.length > 0) {
-            onDependencies.run();
-        }
+        boolean first = dependencies.isEmpty();
         for (String pattern : patterns) {
             dependencies.add(Pattern.compile(expression(pattern)));
+        }
+        if (first && !dependencies.isEmpty()) {
+            onDependencies.forEach(Runnable::run);
         }
     }
 
     /** The files of a configuration, with those woven that {@link #dependencies} names. */
     public FileCollection woven(Configuration configuration) {
+        beforeWoven.run();
+        beforeWoven = () -> { };
         List<Pattern> patterns = dependencies;
         FileCollection woven = configuration.getIncoming().artifactView(view -> {
             view.componentFilter(id -> matches(patterns, id));
@@ -74,8 +78,17 @@ public abstract class WeaveExtension {
         return project.files(woven, rest);
     }
 
+    /** Runs an action where a build script names dependencies, if it ever does. */
     void onDependencies(Runnable action) {
-        onDependencies = action;
+        onDependencies.add(action);
+        if (!dependencies.isEmpty()) {
+            action.run();
+        }
+    }
+
+    /** Runs an action before files are woven for the first time. */
+    void beforeWoven(Runnable action) {
+        beforeWoven = action;
     }
 
     private static boolean matches(List<Pattern> patterns, ComponentIdentifier id) {

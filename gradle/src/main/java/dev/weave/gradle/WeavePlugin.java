@@ -28,7 +28,7 @@ import org.gradle.api.tasks.TaskProvider;
 /** Weaves what a project compiles, and what it depends on. */
 public class WeavePlugin implements Plugin<Project> {
     static final Attribute<Boolean> WOVEN = Attribute.of("dev.weave.woven", Boolean.class);
-    private static final String GROUP = "dev.weave";
+    static final String GROUP = "dev.weave";
     private static final String RULES = "weave.toml";
     /** The languages whose compile tasks a source set may have. */
     private static final List<String> LANGUAGES = Arrays.asList("java", "kotlin", "groovy", "scala");
@@ -82,7 +82,8 @@ public class WeavePlugin implements Plugin<Project> {
             });
         }
         project.getPlugins().withType(JavaBasePlugin.class, java -> weaveSourceSets(project, weave, version));
-        registerTransform(project, weave, rules, program, version);
+        // Most builds weave no dependencies: what this costs each of them is left out.
+        weave.beforeWoven(() -> registerTransform(project, weave, rules, program, version));
     }
 
     private static void configure(Project project, WeaveSettings settings, WeaveExtension weave, Callable<List<File>> rules,
