@@ -404,7 +404,9 @@ fn traces_of_one_process_are_told_apart_and_later_runs_named() {
     let told =
         |key: &str| [&json["traces"][0][key], &json["traces"][1][key]].map(|v| v.to_string());
     assert_eq!(told("artifacts"), ["[\"shop.jar\"]"; 2]);
-    assert!(told("file")[0].ends_with("/a.wtrace\"") && told("file")[1].ends_with("/a-2.wtrace\""));
+    // In the order of their names.
+    let files = told("file");
+    assert!(files[0].ends_with("/a-2.wtrace\"") && files[1].ends_with("/a.wtrace\""));
     let dir = tempfile::tempdir().unwrap();
     let mut later = shop().bytes();
     later[16] += 1;
