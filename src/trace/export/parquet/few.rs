@@ -252,7 +252,7 @@ mod tests {
     /// Writes a file of one column, in which odd keys stand for what they are and what is above them, and reads it back with the
     /// crate's reader. None: a multiple of ten, where the column is optional.
     fn read_back(keys: &[u32], optional: bool) -> (Vec<Option<i64>>, Vec<Option<i64>>) {
-        let value = |key: u32| (!optional || key % 10 != 0).then_some(u64::from(key | 1));
+        let value = |key: u32| (!optional || !key.is_multiple_of(10)).then_some(u64::from(key | 1));
         let repetition = if optional { "optional" } else { "required" };
         let schema = format!("message m {{ {repetition} int64 a; }}");
         let schema = Arc::new(parse_message_type(&schema).unwrap());
