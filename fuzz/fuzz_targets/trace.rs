@@ -67,7 +67,7 @@ fn export(trace: &Trace) {
         Format::Csv,
         Format::Parquet,
     ] {
-        let mut sink = format.sink(Box::new(std::io::sink())).unwrap();
+        let mut sink = format.sink(Box::new(std::io::sink()), |task| task()).unwrap();
         for process in processes(std::slice::from_ref(trace)) {
             walk(&process, &[], &selection, &mut *sink, 1, &mut |_| {}).unwrap();
         }

@@ -3,6 +3,7 @@
 use super::rules::read_mapping;
 use super::{DONE, otlp, traces};
 use crate::error::{Error, Result};
+use crate::pipeline::on_any_thread;
 use crate::trace::export::{self, Counts, Format, Selection, Weight};
 use crate::trace::{Trace, units};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -205,7 +206,7 @@ fn write<'a>(
         ),
         false => ProgressBar::hidden(),
     };
-    let mut sink = format.sink(out)?;
+    let mut sink = format.sink(out, on_any_thread)?;
     let mut sum = Counts::default();
     let selection = args.selection();
     for process in export::processes(traces) {

@@ -37,3 +37,8 @@ pub use library::embedded::{JAR_NAME as RUNTIME_JAR_NAME, write_runtime};
 pub use outcome::{ClassPlan, Outcome, WarningKind};
 pub use run::{files_of, run};
 pub use verify::{Verified, verify};
+
+/// Runs a task on some thread, some time.
+pub fn on_any_thread(task: Box<dyn FnOnce() + Send>) {
+    rayon::spawn(task);
+}

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """`weave export --to otlp`, judged by an OpenTelemetry Collector that is built from the Go module proxy (tests/collector).
 
-    otlp.py [TRACE...]      by default the traces that sample.py and sample_dotnet.py left
+    otlp.py [--full] [TRACE...]      by default the traces that sample.py and sample_dotnet.py left
+
+--full also follows a program that makes 5 million calls a second.
 
 At rest, over HTTP, gRPC and TLS: what the Collector wrote is what an independent reader finds in the trace. While a program
 runs, with the Collector killed and started again: each call is there once.
@@ -40,33 +42,50 @@ FAST = """
 import weave.runtime.Hooks;
 public class Fast {
     static void calls(int n) { for (int i = 0; i < n; i++) { Hooks.enter(1); Hooks.enter(2); Hooks.exit(2); Hooks.exit(1); } }
+    /** Calls in a thousand parts, none before its time if all are to take so many milliseconds. */
+    static void paced(int n, long ms) {
+        long begin = System.nanoTime();
+        for (int part = 0; part < 1000; part++) {
+            for (long wait; (wait = begin + part * ms * 1000 - System.nanoTime()) > 0; ) java.util.concurrent.locks.LockSupport.parkNanos(wait);
+            calls(n / 1000);
+        }
+    }
     public static void main(String[] a) throws Exception {
         Thread[] all = new Thread[3];
-        for (int i = 0; i < 3; i++) { all[i] = new Thread(() -> calls(Integer.parseInt(a[0]))); all[i].start(); }
+        long begin = System.nanoTime();
+        for (int i = 0; i < 3; i++) { all[i] = new Thread(() -> paced(Integer.parseInt(a[0]), Long.parseLong(a[1]))); all[i].start(); }
         for (Thread t : all) t.join();
+        System.out.println((System.nanoTime() - begin) / 1000000);
     }
 }"""
+# Of each of two methods, in each of three threads.
 CALLS = 500_000
+# What the issue asks for: 5 million calls a second, here for five seconds.
+PACED, PACE_MS = 4_200_000, 5_000
 
 
-def collector_binary():
-    """Builds the Collector, once for what its sources say."""
-    parts = [(SOURCE / name).read_bytes() for name in ("main.go", "go.mod", "go.sum")]
-    path = CORPORA / "collector" / hashlib.sha256(b"".join(parts)).hexdigest()[:16]
+def go_binary(source, package="."):
+    """Builds a program of the Go module in a folder, once for what its sources say."""
+    parts = [path.read_bytes() for path in sorted(source.iterdir())]
+    path = CORPORA / source.name / hashlib.sha256(b"".join(parts)).hexdigest()[:16]
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         partial = path.with_suffix(".partial")
         began = time.monotonic()
-        command = ["go", "build", "-mod=readonly", "-trimpath", "-ldflags=-s -w", "-o", partial, "."]
+        command = ["go", "build", "-mod=readonly", "-trimpath", "-ldflags=-s -w", "-o", partial, package]
         try:
-            done = run(command, check=False, cwd=SOURCE, env=os.environ | {"CGO_ENABLED": "0", "GOFLAGS": "-buildvcs=false"})
+            done = run(command, check=False, cwd=source, env=os.environ | {"CGO_ENABLED": "0", "GOFLAGS": "-buildvcs=false"})
         except FileNotFoundError:
-            raise Missing("go, to build the Collector with") from None
+            raise Missing(f"go, to build {source.name} with") from None
         if done.returncode != 0:
-            raise Missing(f"the Collector: go says {done.stderr[-600:]}")
+            raise Missing(f"{source.name}: go says {done.stderr[-600:]}")
         partial.rename(path)
-        print(f"the Collector was built in {time.monotonic() - began:.0f} s", flush=True)
+        print(f"{source.name} was built in {time.monotonic() - began:.0f} s", flush=True)
     return path
+
+
+def collector_binary():
+    return go_binary(SOURCE)
 
 
 def until(what, condition):
@@ -332,25 +351,29 @@ def check_restart(score, folder, protocol):
     score.check(f"{what}: all is told", f"{4 * calls:,} records" in told and "reached again" in told, told[-400:])
 
 
-def check_fast(score, folder, policy):
-    """A program that records as fast as it can: each record is read, or counted as lost."""
-    what = f"as fast as it can, {policy}"
-    folder = fresh(folder / f"fast-{policy}")
+def check_fast(score, folder, policy, count=CALLS, least_ms=0, limit="8m"):
+    """A program that records as fast as it can, or evenly: each record is read, or counted as lost, and all calls that were read are
+    in the Collector's metrics."""
+    what = f"{6 * count:,} calls, {f'{least_ms} ms' if least_ms else 'as fast as it can'}, {policy}"
+    folder = fresh(folder / f"fast-{policy}-{least_ms}")
     traces = fresh(folder / "traces")
     collector, log = Collector(folder), folder / "weave.log"
-    began = time.monotonic()
-    program = start_writer([*compiled(folder, "Fast", FAST), str(CALLS)], traces, policy, limit="8m", patience=170_000)
+    program = start_writer([*compiled(folder, "Fast", FAST), str(count), str(least_ms)], traces, policy, limit=limit, patience=170_000)
     until("the trace", lambda: (traces / "t.wtrace").exists() and (traces / "t.wtrace").read_bytes()[:6] == b"WTRACE")
     weave = follow(traces / "t.wtrace", collector, "grpc", log)
-    program.communicate(timeout=PATIENCE)
+    took, _ = program.communicate(timeout=PATIENCE)
     status = weave.wait(PATIENCE)
-    took = time.monotonic() - began
     collector.stop()
     told = log.read_text().strip()
     match = re.search(r"([\d,]+) records read, ([\d,]+) lost", told)
     read, lost = (int(n.replace(",", "")) for n in match.groups()) if match else (0, 0)
     score.check(f"{what}: it ends with its program", status == 0 and program.returncode == 0, told[-400:])
-    score.check(f"{what}: each record is read or counted", read + lost == 12 * CALLS and read > 0 and (policy == "drop" or not lost), f"{read} read, {lost} lost of {12 * CALLS}, {took:.1f} s")
+    rate = f"{6 * count / max(int(took), 1) / 1000:.1f} million calls a second"
+    whole = read + lost == 12 * count and read > 0 and (policy == "drop" or not lost)
+    score.check(f"{what}: each record is read or counted", whole, f"{read:,} read, {lost:,} lost of {12 * count:,}, {rate}")
+    counted = {m: int(p["asInt"]) for (metric, m), p in collector.metrics().items() if metric == "weave.calls"}
+    sound = counted == dict.fromkeys(("[0x00000001]", "[0x00000002]"), 3 * count) if not lost else 0 < sum(counted.values()) <= read
+    score.check(f"{what}: the Collector has them as metrics", sound, str(counted))
 
 
 def check_stop(score, folder):
@@ -386,7 +409,9 @@ def check_down(score, trace):
 
 def body():
     left = sorted((WORK / "sample").glob("*/shop.wtrace"))
-    traces = [pathlib.Path(t) for t in sys.argv[1:]] or left
+    scopes = ("--everyday", "--full", "--everything")
+    full = any(scope in sys.argv[1:] for scope in scopes[1:])
+    traces = [pathlib.Path(t) for t in sys.argv[1:] if t not in scopes] or left
     if not traces:
         raise Missing("traces to export: run sample.py and sample_dotnet.py first, or name some")
     collector_binary()
@@ -398,8 +423,11 @@ def body():
     check_down(score, traces[0])
     check_restart(score, folder, "http/protobuf")
     check_restart(score, folder, "grpc")
-    check_fast(score, folder, "block")
-    check_fast(score, folder, "drop")
+    for policy in ("block", "drop"):
+        check_fast(score, folder, policy)
+        if full:
+            # Room for more than a second, in which a busy machine may not let weave run.
+            check_fast(score, folder, policy, PACED, PACE_MS, "128m")
     check_stop(score, folder)
     return score.finish("otlp")
 

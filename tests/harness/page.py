@@ -8,6 +8,7 @@ Pictures go to `.cache/work/page`.
 
 import json
 import pathlib
+import shutil
 import sys
 
 import browser as chromium
@@ -194,6 +195,28 @@ def compared(score, browser, folder, before, after):
     score.check("the comparison: no complaint, no network", *look.quiet())
 
 
+def twins(score, browser, folder, trace):
+    """Two traces of one process: of two class loaders, say."""
+    copies = [shutil.copy(trace, folder / name) for name in ("twin.wtrace", "twin-2.wtrace")]
+    file = folder / "twins.html"
+    run([weave_binary(), "report", *copies, "--html", file])
+    told = json.loads(run([weave_binary(), "report", *copies, "--json"]).stdout)["traces"]
+    look = Looked(browser, file)
+    facts = look.page.inner_text(".facts")
+    apart = [f"trace {n} · pid {t['pid']}" in facts and t["file"].rsplit("/")[-1] in facts and all(a in facts for a in t["artifacts"]) for n, t in enumerate(told, 1)]
+    score.check("two traces of one process are told apart", len(apart) == 2 and all(apart), facts[:300])
+    look.page.evaluate("""() => {
+        const draw = CanvasRenderingContext2D.prototype.fillText;
+        window.written = [];
+        CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) { written.push(text); return draw.call(this, text, ...rest); };
+    }""")
+    look.tab("timeline")
+    look.drawn()
+    written = look.page.evaluate("written")
+    score.check("their threads are, too", any("· trace 1" in t for t in written) and not any("· pid" in t for t in written), str(written[:5]))
+    look.page.close()
+
+
 def many(score, browser, folder):
     trace, file = folder / "many.wtrace", folder / "many.html"
     deep_calls(trace, MANY)
@@ -233,6 +256,7 @@ def body():
             told = json.loads(run([weave_binary(), "report", trace, "--json"]).stdout)
             everywhere(score, name, Looked(browser, file), told)
         compared(score, browser, folder, traces[0], traces[-1])
+        twins(score, browser, folder, traces[0])
         many(score, browser, folder)
         browser.close()
     return score.finish("the page")

@@ -27,6 +27,7 @@ struct Report<'a> {
 struct Trace<'a> {
     file: &'a str,
     command: &'a str,
+    artifacts: &'a [String],
     pid: u64,
     started_unix_ns: u64,
     wall_ns: u64,
@@ -192,6 +193,7 @@ impl View<'_> {
             .map(|p| Trace {
                 file: &p.file,
                 command: &p.header.command,
+                artifacts: &p.artifacts,
                 pid: p.header.pid,
                 started_unix_ns: p.header.origin,
                 wall_ns: p.end,

@@ -398,6 +398,15 @@ fn traces_of_one_process_are_told_apart_and_later_runs_named() {
         text.lines().any(|l| l.starts_with("    2  4711       1")),
         "{text}"
     );
+    let text = shown(&traces, "--tree");
+    assert!(text.contains("trace 2 · pid 4711"), "{text}");
+    let json: serde_json::Value = serde_json::from_str(&shown(&traces, "--json")).unwrap();
+    let told =
+        |key: &str| [&json["traces"][0][key], &json["traces"][1][key]].map(|v| v.to_string());
+    assert_eq!(told("artifacts"), ["[\"shop.jar\"]"; 2]);
+    // In the order of their names.
+    let files = told("file");
+    assert!(files[0].ends_with("/a-2.wtrace\"") && files[1].ends_with("/a.wtrace\""));
     let dir = tempfile::tempdir().unwrap();
     let mut later = shop().bytes();
     later[16] += 1;

@@ -125,7 +125,11 @@ impl StagedFolder {
             // Files were left as they are in a folder that is gone by now.
             let missing = |name: &String| !self.temporary.path().join(name).exists();
             if self.names.iter().any(missing) {
-                return Err(Error::failed(&self.target));
+                let what = format!(
+                    "{} is gone: it was removed during the weave",
+                    self.target.display()
+                );
+                return Err(Error::new(Kind::NotDone, what));
             }
             let from = self.temporary.keep();
             return fs::rename(&from, &self.target).map_err(|e| {

@@ -47,6 +47,9 @@ pub enum Format {
     Parquet,
 }
 
+/// Work for any thread: exports own none.
+pub type Task = Box<dyn FnOnce() + Send>;
+
 /// What the number behind a collapsed stack counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weight {
@@ -67,18 +70,22 @@ impl Format {
         }
     }
 
-    /// A writer of this format.
+    /// A writer of this format. What can be done meanwhile it hands to `spawn`.
     ///
     /// # Errors
     /// What `out` refuses.
-    pub fn sink<'a>(self, out: Box<dyn Write + Send + 'a>) -> io::Result<Box<dyn Sink + 'a>> {
+    pub fn sink<'a>(
+        self,
+        out: Box<dyn Write + Send + 'a>,
+        spawn: fn(Task),
+    ) -> io::Result<Box<dyn Sink + 'a>> {
         Ok(match self {
             Format::Perfetto => Box::new(perfetto::Perfetto::new(out)),
             Format::Chrome => Box::new(chrome::Chrome::new(out)?),
             Format::Speedscope => Box::new(speedscope::Speedscope::new(out)?),
             Format::Folded(weight) => Box::new(folded::Folded::new(out, weight)),
             Format::Csv => Box::new(csv::Csv::new(out)?),
-            Format::Parquet => Box::new(parquet::Parquet::new(out)?),
+            Format::Parquet => Box::new(parquet::Parquet::new(out, spawn)?),
         })
     }
 }

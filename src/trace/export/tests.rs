@@ -3,6 +3,9 @@
 use super::{Counts, Format, Selection, Weight, processes, walk};
 use crate::trace::Trace;
 use crate::trace::testing::{Chunk, TraceBuilder, shop, shop_symbols, shop_with_samples};
+use bytes::Bytes;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::Field;
 use proptest::prelude::*;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
@@ -22,7 +25,7 @@ impl Write for Shared {
 
 fn export(format: Format, selection: &Selection, traces: &[Trace]) -> (Vec<u8>, Counts) {
     let out = Shared::default();
-    let mut sink = format.sink(Box::new(out.clone())).unwrap();
+    let mut sink = format.sink(Box::new(out.clone()), |task| task()).unwrap();
     let mut sum = Counts::default();
     for process in processes(traces) {
         let first = sum.calls + 1;
@@ -256,6 +259,59 @@ fn logical_calls_that_are_kept_are_bounded() {
     assert_eq!(counts.logical, 1 << 10);
 }
 
+/// The rows of a Parquet file as those of a CSV: nothing for nothing, the time in nanoseconds.
+fn parquet_rows(bytes: Vec<u8>) -> Vec<Vec<String>> {
+    let reader = SerializedFileReader::new(Bytes::from(bytes)).unwrap();
+    let rows = reader.get_row_iter(None).unwrap().map(|row| {
+        let text = |(_, field): (&String, &Field)| match field {
+            Field::Null => String::new(),
+            Field::Str(text) => text.clone(),
+            other => other.to_string(),
+        };
+        let row = row.unwrap();
+        row.get_column_iter().map(text).collect()
+    });
+    rows.collect()
+}
+
+fn csv_rows(bytes: &[u8]) -> Vec<Vec<String>> {
+    let mut reader = csv::Reader::from_reader(bytes);
+    let rows = (reader.records()).map(|row| row.unwrap().iter().map(str::to_owned).collect());
+    rows.collect()
+}
+
+#[test]
+fn a_parquet_file_has_the_rows_of_the_csv() {
+    // Two processes, threads, pieces, exceptions, ids without a name: more than a group of each.
+    let pieces = [
+        Chunk::records(1, 0, 100)
+            .resume(0, 2, 77, true)
+            .exit(10, 2)
+            .enter(5, 3)
+            .enter(5, 999)
+            .exit(5, 999)
+            .exit(5, 3),
+        Chunk::records(2, 0, 200)
+            .resume(0, 2, 77, false)
+            .exception("java.io.IOException", "x")
+            .fail(30, 2, 77),
+    ];
+    let [pieces] = shop_with(pieces);
+    let traces = [
+        Trace::from_bytes("b.wtrace", shop().bytes()).unwrap(),
+        pieces,
+    ];
+    let all = Selection::default();
+    let rows = parquet_rows(export(Format::Parquet, &all, &traces).0);
+    assert_eq!(rows, csv_rows(&export(Format::Csv, &all, &traces).0));
+    let of = |column: usize| {
+        rows.iter()
+            .map(move |row| &*row[column])
+            .collect::<Vec<_>>()
+    };
+    assert!(rows.len() > 8 && of(5).contains(&"logical") && of(11).contains(&"[0x000003e7]"));
+    assert!(of(21).contains(&"java.io.IOException"));
+}
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -273,10 +329,18 @@ proptest! {
         let traces = shop_with([chunk]);
         let selection = Selection { from, min, depth, ..Selection::default() };
         let mut counts = Vec::new();
+        let mut rows = Vec::new();
         for format in ALL {
-            counts.push(export(format, &selection, &traces).1.calls);
+            let (bytes, count) = export(format, &selection, &traces);
+            counts.push(count.calls);
+            match format {
+                Format::Csv => rows.push(csv_rows(&bytes)),
+                Format::Parquet => rows.push(parquet_rows(bytes)),
+                _ => {}
+            }
         }
         counts.dedup();
         prop_assert_eq!(counts.len(), 1);
+        prop_assert_eq!(&rows[0], &rows[1]);
     }
 }

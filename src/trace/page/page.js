@@ -171,13 +171,18 @@
     return low;
   }
 
+  // Several traces of one process: of several class loaders, or of one started again under its number.
+  const hasTwin = t => meta.traces.some(other => other !== t && other.pid === t.pid && other.command === t.command);
+  const processOf = t => hasTwin(t) ? `trace ${meta.traces.indexOf(t) + 1}` : `pid ${t.pid}`;
+
   // ---- methods ----
   function facts() {
     const box = make('div', { className: 'facts' });
     for (const t of meta.traces.slice(0, 20)) {
+      const [first, last] = hasTwin(t) ? [`${processOf(t)} · `, t.artifacts.map(name => ` · ${name}`).join('')] : ['', ''];
       box.append(make('p', {}, make('b', { textContent: t.command || '(command not recorded)' })));
       const lost = t.lost_records + t.overwritten_chunks + t.missing_segments;
-      box.append(make('p', { className: 'dim', textContent: `pid ${t.pid} · ${new Date(t.started_unix_ns / 1e6).toISOString()} · ${time(t.wall_ns)} · ${counted(t.threads, 'thread')} · ${counted(t.records, 'record')} · ${t.file.split(/[/\\]/).pop()}` }));
+      box.append(make('p', { className: 'dim', textContent: `${first}pid ${t.pid} · ${new Date(t.started_unix_ns / 1e6).toISOString()} · ${time(t.wall_ns)} · ${counted(t.threads, 'thread')} · ${counted(t.records, 'record')} · ${t.file.split(/[/\\]/).pop()}${last}` }));
       if (lost) box.append(make('p', { className: 'bad', textContent: `LOST: ${count(t.lost_records)} records, ${count(t.overwritten_chunks)} chunks overwritten, ${count(t.missing_segments)} segments missing` }));
       for (const note of t.notes) box.append(make('p', { className: 'dim', textContent: 'note: ' + note }));
     }
@@ -309,9 +314,9 @@
     const node = make('div', { className: 'stage' }, make('div', { className: 'tools' }, by, fit, words), draw, detail);
     const end = Math.max(1, ...meta.traces.map(t => t.wall_ns + t.offset_ns),
       data.tracks.reduce((most, t) => Math.max(most, t.n ? t.start[t.n - 1] : 0), 0));
-    const threads = data.tracks.map(track => ({ title: track.title + (meta.traces.length > 1 ? ` · pid ${meta.traces[track.trace].pid}` : ''), track, rows: rowsOf(track), open: true }));
+    const threads = data.tracks.map(track => ({ title: track.title + (meta.traces.length > 1 ? ` · ${processOf(meta.traces[track.trace])}` : ''), track, rows: rowsOf(track), open: true }));
     // What the processes used, at the top and closed at first.
-    const charts = meta.traces.filter(t => t.series?.length).map(t => ({ title: `what process ${t.pid} used`, charts: t.series, rows: [], open: state.used === '1' }));
+    const charts = meta.traces.filter(t => t.series?.length).map(t => ({ title: `what ${hasTwin(t) ? processOf(t) : `process ${t.pid}`} used`, charts: t.series, rows: [], open: state.used === '1' }));
     let logical = null, groups = [...charts, ...threads], height = 0, y = 0, from = 0, until = end, picked = null, width = 1;
     const tall = group => group.charts ? group.charts.length * CHART : group.rows.length * ROW;
     const layout = () => {

@@ -23,7 +23,7 @@ use prost::Message;
 use proto::{KeyValue, Metric, Resource, Scope, text};
 
 /// The conventions that names of attributes follow.
-const SCHEMA: &str = "https://opentelemetry.io/schemas/1.37.0";
+const SCHEMA: &str = "https://opentelemetry.io/schemas/1.44.0";
 /// Spans or log records of a request.
 const BATCH: usize = 512;
 /// Methods whose metrics make a request.

@@ -380,7 +380,8 @@ fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
 
-/// What the process used: a metric that grows is a sum, any other a gauge.
+/// What the process used: a metric that grows is a sum. Any other is a gauge, but for those of the conventions, which have sums
+/// that may fall.
 fn metrics_of_process(readings: &[Reading], origin: u64) -> Vec<Metric> {
     let mut all: BTreeMap<u8, Metric> = BTreeMap::new();
     for reading in readings {
@@ -388,6 +389,8 @@ fn metrics_of_process(readings: &[Reading], origin: u64) -> Vec<Metric> {
             continue;
         };
         let is_time = metric.unit == Unit::Nanoseconds;
+        let of_conventions = metric.name.starts_with("process.");
+        let is_sum = metric.grows || of_conventions;
         let point = NumberPoint {
             start_time_unix_nano: origin,
             time_unix_nano: origin.saturating_add(reading.time),
@@ -396,7 +399,7 @@ fn metrics_of_process(readings: &[Reading], origin: u64) -> Vec<Metric> {
             attributes: Vec::new(),
         };
         let entry = all.entry(metric.number).or_insert_with(|| Metric {
-            name: match metric.name.starts_with("process.") {
+            name: match of_conventions {
                 true => metric.name.to_owned(),
                 false => format!("weave.{}", metric.name),
             },
@@ -404,14 +407,15 @@ fn metrics_of_process(readings: &[Reading], origin: u64) -> Vec<Metric> {
             unit: match metric.unit {
                 Unit::Bytes => "By",
                 Unit::Nanoseconds => "s",
+                Unit::Count if metric.name == "process.thread.count" => "{thread}",
                 Unit::Count => "1",
             }
             .to_owned(),
-            gauge: (!metric.grows).then(Gauge::default),
-            sum: metric.grows.then(|| Sum {
+            gauge: (!is_sum).then(Gauge::default),
+            sum: is_sum.then(|| Sum {
                 data_points: Vec::new(),
                 aggregation_temporality: CUMULATIVE,
-                is_monotonic: true,
+                is_monotonic: metric.grows,
             }),
             histogram: None,
         });

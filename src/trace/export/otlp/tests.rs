@@ -139,7 +139,8 @@ fn what_is_short_or_deep_is_no_span_and_counts_all_the_same() {
 
 #[test]
 fn samples_of_the_process_are_gauges_and_sums() {
-    let batches = sent(&trace(shop_with_samples()), all());
+    let heap = Chunk::records(98, 0, 0).sample(1_000_000_000, &[(3, 5)]);
+    let batches = sent(&trace(shop_with_samples().push(heap)), all());
     let metrics: Vec<Metric> = (batches.iter())
         .filter(|b| b.signal == Signal::Metrics)
         .flat_map(|b| {
@@ -157,7 +158,9 @@ fn samples_of_the_process_are_gauges_and_sums() {
     assert!(sum.is_monotonic);
     assert_eq!(values, [0.85, 1.7, 2.55]);
     let threads = of("process.thread.count");
-    let points = &threads.gauge.as_ref().unwrap().data_points;
+    let sum = threads.sum.as_ref().unwrap();
+    assert_eq!((&*threads.unit, sum.is_monotonic), ("{thread}", false));
+    let points = &sum.data_points;
     let values: Vec<i64> = points.iter().map(|p| p.as_int.unwrap()).collect();
     assert_eq!(
         (
@@ -167,6 +170,7 @@ fn samples_of_the_process_are_gauges_and_sums() {
         (vec![11, 12, 13], true)
     );
     assert_eq!(of("weave.heap.allocated").unit, "By");
+    assert!(of("weave.heap.used").gauge.is_some());
 }
 
 #[test]
