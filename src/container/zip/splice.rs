@@ -160,6 +160,7 @@ impl<'a, W: Write> Splicer<'a, W> {
         self.check_whole()?;
         if self.changed {
             self.finish_run()?;
+            self.check_prefix()?;
             let (count, mut tail) = self.directory()?;
             let len = tail.len();
             self.end(&mut tail, count, len);
@@ -185,6 +186,7 @@ impl<'a, W: Write> Splicer<'a, W> {
         self.end(&mut tail, count, len);
         let block = block(&mut self.sink, &tail[..len], &tail[len..])?;
         self.write(&block)?;
+        self.check_prefix()?;
         tail.truncate(len);
         self.end(&mut tail, count, len);
         self.sink.write_all(&tail)?;
@@ -198,6 +200,19 @@ impl<'a, W: Write> Splicer<'a, W> {
             left => Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
                 format!("{left} members of the zip file were neither kept nor dropped"),
+            )),
+        }
+    }
+
+    /// Offsets count from behind a prefix. Readers would take what looks like a directory in it, where they look first.
+    fn check_prefix(&self) -> io::Result<()> {
+        let at = usize::try_from(self.offset()).unwrap_or(usize::MAX);
+        let there = self.archive.bytes()[..self.archive.base()].get(at..);
+        match there.is_some_and(|bytes| bytes.starts_with(record::CENTRAL)) {
+            false => Ok(()),
+            true => Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "what lies before the zip file looks like the directory of another one",
             )),
         }
     }

@@ -269,6 +269,32 @@ fn a_count_that_wrapped_around_is_read() {
 }
 
 #[test]
+fn a_prefix_that_would_be_taken_for_the_directory_is_an_error() {
+    let data = Packed::new(Method::Stored, NEW, &mut Codec::new());
+    let mut made = Splicer::create(Vec::new());
+    made.add("a", &data).unwrap();
+    made.add("b", &data).unwrap();
+    let made = made.finish().unwrap();
+    let second = Archive::open(&made).unwrap().members()[1].offset();
+    let keep_first = |prefix: &[u8]| {
+        let bytes = [prefix, &made].concat();
+        let archive = Archive::open(&bytes).unwrap();
+        assert_eq!(archive.base(), prefix.len());
+        let mut splicer = Splicer::new(&archive, Vec::new());
+        splicer.keep().unwrap();
+        splicer.drop().unwrap();
+        splicer.finish()
+    };
+    let mut prefix = vec![b'#'; 300];
+    let spliced = keep_first(&prefix).unwrap();
+    assert_eq!(Archive::open(&spliced).unwrap().members().len(), 1);
+    // Where the directory of the output begins, counted from behind the prefix.
+    put(&mut prefix, second, b"PK\x01\x02");
+    let refused = keep_first(&prefix).unwrap_err();
+    assert!(refused.to_string().contains("looks like"), "{refused}");
+}
+
+#[test]
 fn misuse_of_the_splicer_is_an_error() {
     let bytes = zipgen::write(&zipgen::samples()[9]);
     let archive = Archive::open(&bytes).unwrap();
