@@ -123,8 +123,9 @@ impl StagedFolder {
     pub(crate) fn commit(mut self) -> Result<()> {
         if !self.target.exists() {
             // Files were left as they are in a folder that is gone by now.
-            let missing = |name: &String| !self.temporary.path().join(name).exists();
-            if self.names.iter().any(missing) {
+            let staged =
+                |name: &String| join(self.temporary.path(), name).is_ok_and(|path| path.exists());
+            if !self.names.iter().all(staged) {
                 let what = format!(
                     "{} is gone: it was removed during the weave",
                     self.target.display()
