@@ -238,7 +238,7 @@ public final class Suite {
             Map<Integer, Long> sample = t.samples.get(i);
             check(sample.keySet().containsAll(Set.of(1, 2, 3, 4, 5, 6, 7, 11, 12, 13, 14)), "metrics " + sample.keySet());
             // Used and committed memory are not read in one moment: a collection may come between.
-                check(sample.get(2) > 10_000_000 && sample.get(3) > 0 && sample.get(4) > 0, "memory " + sample);
+            check(sample.get(2) > 10_000_000 && sample.get(3) > 0 && sample.get(4) > 0, "memory " + sample);
             check(sample.get(7) >= 3 && sample.get(12) > 300, "threads and classes " + sample);
             for (int grows : i == 0 ? new int[0] : new int[] {0, 1, 5, 6, 11, 13, 14}) {
                 check(sample.get(grows) >= t.samples.get(i - 1).get(grows), "metric " + grows + " shrinks");
