@@ -86,7 +86,7 @@ impl Sink {
     }
 
     fn note(&mut self, line: u32, text: String, lost: bool) {
-        // Expressions may go over several lines; what is told of them does not.
+        // A note is one line, also where the expression that it quotes has several.
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         self.notes.push(Note { line, text, lost });
     }

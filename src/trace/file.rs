@@ -452,6 +452,7 @@ impl Index {
             next = header.part.saturating_add(1);
         }
     }
+
     /// Adds all chunks. Those of a `live` trace change meanwhile: returns the serial number that each had.
     fn parts(&mut self, parts: &[Part], live: bool) -> Vec<u64> {
         let again = copied_again(parts);

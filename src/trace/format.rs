@@ -43,6 +43,10 @@ pub const HEADER_USED: usize = 8_256;
 
 /// Policy: the oldest chunks are overwritten.
 pub const POLICY_RING: u32 = 0;
+/// Policy: what finds no room is dropped.
+pub const POLICY_DROP: u32 = 1;
+/// Policy: threads wait for room.
+pub const POLICY_BLOCK: u32 = 2;
 
 /// Escape type: sets the clock.
 pub const ESCAPE_TIME: u8 = 1;

@@ -1,10 +1,9 @@
 //! Where the hook library goes for dex files: apks, jars of dex files, and archives that are neither.
 
-use crate::support::World;
+use crate::support::{DEX, World};
 use weave::internals::container::apk::{has_signing_block, is_signature_file};
 use weave::internals::container::zip::{Archive, Codec, Method, Packed, Splicer};
 
-const DEX: &[u8] = include_bytes!("../dex/everything.dex");
 /// Where an empty compiled manifest begins (`RES_XML_TYPE`).
 const MANIFEST: &[u8] = &[3, 0, 8, 0, 8, 0, 0, 0];
 

@@ -1,15 +1,7 @@
 //! .NET assemblies and dex files: what lies beside them and in folders.
 
-use crate::support::World;
+use crate::support::{DEX, GENERIC, PART, STEPS, STEPS_PDB, TAIL, WHOLE, World};
 use std::fs;
-
-const STEPS: &[u8] = include_bytes!("../dotnet/fixtures/steps-debug.dll");
-const STEPS_PDB: &[u8] = include_bytes!("../dotnet/fixtures/steps-debug.pdb");
-const TAIL: &[u8] = include_bytes!("../dotnet/fixtures/tail.dll");
-const PART: &[u8] = include_bytes!("../dotnet/fixtures/part.netmodule");
-const WHOLE: &[u8] = include_bytes!("../dotnet/fixtures/whole.exe");
-const GENERIC: &[u8] = include_bytes!("../dotnet/fixtures/generic.dll");
-const DEX: &[u8] = include_bytes!("../dex/everything.dex");
 
 const DEPS: &str = r#"{
   "runtimeTarget": { "name": ".NETCoreApp,Version=v8.0" },

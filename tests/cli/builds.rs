@@ -1,16 +1,9 @@
 //! What build tools need: messages that they read, lists of what a result was made of, and a cache.
 
-use crate::support::World;
+use crate::support::{GENERIC, PART, STEPS, STEPS_PDB, TAIL, WHOLE, World};
 use crate::zipgen;
 use std::collections::BTreeMap;
 use std::fs;
-
-const STEPS: &[u8] = include_bytes!("../dotnet/fixtures/steps-debug.dll");
-const STEPS_PDB: &[u8] = include_bytes!("../dotnet/fixtures/steps-debug.pdb");
-const TAIL: &[u8] = include_bytes!("../dotnet/fixtures/tail.dll");
-const PART: &[u8] = include_bytes!("../dotnet/fixtures/part.netmodule");
-const WHOLE: &[u8] = include_bytes!("../dotnet/fixtures/whole.exe");
-const GENERIC: &[u8] = include_bytes!("../dotnet/fixtures/generic.dll");
 
 const WRONG: &str = "version = 1\n\n[[aspect]]\nname = \"a\"\nmatch = { tipe = \"A\" }\n";
 const IDLE: &str = "version = 1\n\n[[aspect]]\nname = \"fib\"\nmatch = { type = \"Fib\" }\n\n[[aspect]]\nname = \"nobody\"\nmatch = { type = \"Nobody\" }\n";
@@ -448,7 +441,7 @@ fn whatever_lies_where_an_entry_should_be_does_no_harm() {
         assert!(!world.at("nothing").exists(), "{what}");
         assert!(world.files("folder").is_empty(), "{what}");
     }
-    // What a folder hides is told, and all else is written.
+    // A file takes the place of a link. A folder stays, and a warning says that the entry was not written.
     fs::remove_file(&entry).unwrap();
     world.wove(&["app.jar", "b.jar", "--cache", "cache"]);
     assert!(fs::read(&entry).unwrap() == whole);

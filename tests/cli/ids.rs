@@ -1,7 +1,7 @@
 //! Ids are unique over a job, stable between jobs, and the same with any number of threads.
 
 use crate::apks::archive;
-use crate::support::{PRINTED, World};
+use crate::support::{DEX, PRINTED, STEPS, STEPS_PDB, World};
 use std::collections::BTreeSet;
 use weave::internals::aspect::pointcut::Matcher;
 use weave::internals::aspect::rules::Rules;
@@ -90,7 +90,7 @@ fn collisions_are_resolved_and_the_program_runs() {
 #[test]
 fn the_same_dex_twice_has_two_bases() {
     let world = World::new();
-    let dex = include_bytes!("../dex/everything.dex");
+    let dex = DEX;
     world.write(
         "app.apk",
         archive(&[("classes.dex", dex), ("classes2.dex", dex)]),
@@ -117,15 +117,15 @@ fn the_same_dex_twice_has_two_bases() {
 #[test]
 fn the_same_input_gives_the_same_bytes_wherever_it_lies() {
     let world = World::with_jar();
-    let dex = include_bytes!("../dex/everything.dex");
+    let dex = DEX;
     let apk = archive(&[("AndroidManifest.xml", b"x"), ("classes.dex", dex)]);
     let jar = world.read("app.jar");
     let war = archive(&[
         ("WEB-INF/web.xml", b"<web-app/>"),
         ("WEB-INF/lib/app.jar", &jar),
     ]);
-    let dll = include_bytes!("../dotnet/fixtures/steps-debug.dll");
-    let pdb = include_bytes!("../dotnet/fixtures/steps-debug.pdb");
+    let dll = STEPS;
+    let pdb = STEPS_PDB;
     let class = world.read("classes/com/acme/Fib.class");
     let inputs: [(&str, &[u8]); 6] = [
         ("app.jar", &jar),

@@ -56,6 +56,15 @@ pub fn tool(dir: &Path, name: &str, args: &[&str]) -> Ran {
     ran
 }
 
+/// Assemblies with their symbols, a netmodule and the assembly that it is of, and a dex file.
+pub const STEPS: &[u8] = include_bytes!("../dotnet/fixtures/steps-debug.dll");
+pub const STEPS_PDB: &[u8] = include_bytes!("../dotnet/fixtures/steps-debug.pdb");
+pub const TAIL: &[u8] = include_bytes!("../dotnet/fixtures/tail.dll");
+pub const PART: &[u8] = include_bytes!("../dotnet/fixtures/part.netmodule");
+pub const WHOLE: &[u8] = include_bytes!("../dotnet/fixtures/whole.exe");
+pub const GENERIC: &[u8] = include_bytes!("../dotnet/fixtures/generic.dll");
+pub const DEX: &[u8] = include_bytes!("../dex/everything.dex");
+
 pub const MAIN: &str = r#"
 package com.acme;
 

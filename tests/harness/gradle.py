@@ -279,6 +279,17 @@ def java(gradle, repository, version, program):
     gradle.check("woven by another: told", gradle.status != 0 and gradle.has("methods in .* were woven before, and not by this task.*gradle clean"))
 
 
+def beside_java(gradle, folder, language, prices):
+    """Runs a project in which a class of Java's calls one of another language, and looks at both."""
+    write(folder / "app/src/main/java/shop/Main.java", MAIN.replace("Orders.total(4)", "Prices.of(4)"))
+    gradle.run(folder, ":app:run")
+    woven = folder / "core/build/weave/classes/main/shop"
+    gradle.check(f"{language} and Java in one source set", gradle.has("^total 13 left 91") and all(
+        b"weave/runtime" in (woven / name).read_bytes() for name in (prices, "Orders.class")))
+    gradle.run(folder, ":app:run")
+    gradle.check(f"up to date with {language}", gradle.task(":core:weaveClasses", "UP-TO-DATE"))
+
+
 def groovy(gradle, repository, version):
     folder = WORK / PLACE / "groovy"
     jar = next((gradle.gradle / "lib").glob("groovy-3*.jar"))
@@ -286,13 +297,7 @@ def groovy(gradle, repository, version):
     project(folder, repository, version, "id 'groovy';", f"api files('{jar}')", tools)
     write(folder / "core/src/main/groovy/shop/Prices.groovy",
           "package shop\n@groovy.transform.CompileStatic\nclass Prices { static int of(int n) { int m = n * 3; return m + 1 } }\n")
-    write(folder / "app/src/main/java/shop/Main.java", MAIN.replace("Orders.total(4)", "Prices.of(4)"))
-    gradle.run(folder, ":app:run")
-    woven = folder / "core/build/weave/classes/main/shop"
-    gradle.check("Groovy and Java in one source set", gradle.has("^total 13 left 91") and all(
-        b"weave/runtime" in (woven / name).read_bytes() for name in ("Prices.class", "Orders.class")))
-    gradle.run(folder, ":app:run")
-    gradle.check("up to date with Groovy", gradle.task(":core:weaveClasses", "UP-TO-DATE"))
+    beside_java(gradle, folder, "Groovy", "Prices.class")
 
 
 def fetch_kotlin():
@@ -312,13 +317,7 @@ def kotlin(gradle, repository, version):
     project(folder, repository, version, f"id 'org.jetbrains.kotlin.jvm' version '{KOTLIN}'")
     write(folder / "core/src/main/kotlin/shop/Prices.kt",
           "package shop\nobject Prices { @JvmStatic fun of(n: Int): Int { var m = n * 3; m += 1; return m } }\n")
-    write(folder / "app/src/main/java/shop/Main.java", MAIN.replace("Orders.total(4)", "Prices.of(4)"))
-    gradle.run(folder, ":app:run")
-    woven = folder / "core/build/weave/classes/main/shop"
-    gradle.check("Kotlin and Java in one source set", gradle.has("^total 13 left 91") and all(
-        b"weave/runtime" in (woven / name).read_bytes() for name in ("Prices.class", "Orders.class")))
-    gradle.run(folder, ":app:run")
-    gradle.check("up to date with Kotlin", gradle.task(":core:weaveClasses", "UP-TO-DATE"))
+    beside_java(gradle, folder, "Kotlin", "Prices.class")
 
 
 def fetch_scala():
@@ -345,13 +344,7 @@ def scala(gradle, repository, version):
     project(folder, repository, version, "id 'scala';", f"api 'org.scala-lang:scala-library:{SCALA}'; zinc fileTree('{zinc}')")
     write(folder / "core/src/main/scala/shop/Prices.scala",
           "package shop\nobject Prices { def of(n: Int): Int = { var m = n * 3; m += 1; m } }\n")
-    write(folder / "app/src/main/java/shop/Main.java", MAIN.replace("Orders.total(4)", "Prices.of(4)"))
-    gradle.run(folder, ":app:run")
-    woven = folder / "core/build/weave/classes/main/shop"
-    gradle.check("Scala and Java in one source set", gradle.has("^total 13 left 91") and all(
-        b"weave/runtime" in (woven / name).read_bytes() for name in ("Prices$.class", "Orders.class")))
-    gradle.run(folder, ":app:run")
-    gradle.check("up to date with Scala", gradle.task(":core:weaveClasses", "UP-TO-DATE"))
+    beside_java(gradle, folder, "Scala", "Prices$.class")
 
 
 def opened(home):

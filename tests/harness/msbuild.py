@@ -167,6 +167,9 @@ def classic(program, made, version):
     write(first / "weave.toml", RULES)
     score.run(first, "/p:WeaveStrict=true")
     score.check("options changed: woven with them", score.wove("--strict") and HOOKED in (core / "bin/Core.dll").read_bytes())
+    kept = WORK / "kept assemblies"
+    score.run(first, f'/p:WeaveArguments=--cache "{kept}"')
+    score.check("further arguments: what is woven goes to a cache", score.status == 0 and list(kept.glob("*.woven")))
     write(first / "weave.toml", RULES.replace("method", "metod"))
     score.run(first)
     score.check("wrong rules: the message is MSBuild's, with file, line and column", score.status != 0

@@ -6,7 +6,7 @@ use crate::cli::terminal::{BAD, DIM, HOT};
 use crate::error::Error;
 use crate::trace::analysis::Process;
 use crate::trace::exceptions::Path;
-use crate::trace::format::{POLICY_RING, THREAD_DAEMON, THREAD_VIRTUAL};
+use crate::trace::format::{POLICY_BLOCK, POLICY_DROP, POLICY_RING, THREAD_DAEMON, THREAD_VIRTUAL};
 use crate::trace::pattern;
 use crate::trace::units::{count, counted, date, date_and_ms, duration, percent, printable, share};
 use std::cmp::Reverse;
@@ -99,7 +99,7 @@ impl View<'_> {
         let failed = p.header.hook_failed.min(p.lost - short);
         let for_room = match p.header.policy {
             POLICY_RING => "the ring overwrote the oldest",
-            1 | 2 => "no room was left",
+            POLICY_DROP | POLICY_BLOCK => "no room was left",
             _ => "for want of room",
         };
         for (n, why) in [

@@ -139,7 +139,7 @@ fn varint(mut number: u64, out: &mut Vec<u8>) {
     out.push(number as u8);
 }
 
-/// Writes pages, and what the chunk's metadata tells of them.
+/// Writes the pages of a column chunk, and counts what its metadata holds: sizes, offsets, encodings.
 struct Pages<'a> {
     to: SerializedPageWriter<'a, Vec<u8>>,
     snappy: snap::raw::Encoder,
