@@ -79,7 +79,8 @@ def body():
     price = methods(told)["price"]
     score.check("the method that does more is named, before all others", "price" in differ and told["methods"][0] is price, f"{differ} {price['self_change_percent']:+.1f}%, p {price['p']:.3g}")
     broken = {one["label"].split(".")[-1].split("(")[0] for limit in told["limits"] for one in limit["broken"]}
-    score.check("its limit is broken", done.returncode == 1 and "price" in broken and broken <= {"price", "all methods"}, str(broken))
+    # What is around the method may become slower with it: HotSpot compiles beside it.
+    score.check("its limit is broken", done.returncode == 1 and "price" in broken and broken <= {"price", "main", "all methods"}, str(broken))
     score.check("the differential flame graph has it", "Work.price" in flame.read_text())
     text = diff(before, folder / "slower", "--level", LEVEL).stdout
     score.check("the table says so", f" at level {LEVEL}" in text and [l for l in text.splitlines() if "Work.price" in l][0].count("*") == 1, text.splitlines()[2])
