@@ -2,7 +2,7 @@
 
 use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::joinpoint::{Method, Type, Visitor};
-use crate::aspect::pointcut::{ArtifactMatcher, TypeMatcher, Verdict};
+use crate::aspect::pointcut::{ArtifactMatcher, Matched, TypeMatcher, Verdict};
 use sha2::{Digest, Sha256};
 
 /// A method to weave.
@@ -40,6 +40,8 @@ pub struct Plan {
     pub skipped: Vec<Skipped>,
     /// The types that [`Plan::skipped`] is about: number and name.
     pub skipped_types: Vec<(u32, String)>,
+    /// What came of the aspects.
+    pub matched: Matched,
     /// The number of the type that the scan shows next.
     types: u32,
 }
@@ -53,11 +55,17 @@ impl Plan {
         }
     }
 
+    /// Whether no rule has anything to say about the artifact.
+    pub fn is_empty(&self) -> bool {
+        self.methods.is_empty() && self.skipped.is_empty()
+    }
+
     /// Adds the plan of the types behind these.
     pub fn append(&mut self, mut next: Plan) {
         self.methods.append(&mut next.methods);
         self.skipped.append(&mut next.skipped);
         self.skipped_types.append(&mut next.skipped_types);
+        self.matched.add(&next.matched);
         self.types = next.types;
     }
 }
@@ -167,7 +175,7 @@ impl Visitor for Planner<'_> {
             return;
         };
         let ty = self.plan.types - 1;
-        let verdict = match matcher.method(method) {
+        let verdict = match matcher.method(method, &mut self.plan.matched) {
             Verdict::Weave(advice) => match advice.only(self.hooks) {
                 Advice(0) => Verdict::Skip(Reason::OnlyAndroid),
                 advice => Verdict::Weave(advice),

@@ -92,6 +92,13 @@ pub fn attributes<'a>(
 }
 
 impl<'a> Class<'a> {
+    /// Name and descriptor of a method, by its number.
+    pub fn describe(&self, index: u32) -> Result<(String, String)> {
+        let method = &self.methods[index as usize];
+        let text = |index| Ok(self.pool.text(index)?.into_owned());
+        Ok((text(method.name)?, text(method.descriptor)?))
+    }
+
     /// Reads the structure of a class file.
     pub fn parse(bytes: &'a [u8]) -> Result<Class<'a>> {
         let mut cursor = Cursor::new(bytes);

@@ -8,7 +8,7 @@
 //! Entries are written beside their place and renamed, and never change: any number of processes may use a cache, and
 //! whatever is killed leaves whole entries. The oldest go when there are too many.
 
-use crate::aspect::pointcut::Hierarchy;
+use crate::aspect::pointcut::{Hierarchy, Matched};
 use crate::container::input::Input;
 use crate::container::stage::Staged;
 use crate::error::{Error, Result};
@@ -28,7 +28,7 @@ use std::time::SystemTime;
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
 /// What an entry begins with; a number for its layout.
-const MAGIC: &[u8; 8] = b"weave\0c2";
+const MAGIC: &[u8; 8] = b"weave\0c3";
 /// What an entry's name ends with.
 const SUFFIX: &str = ".woven";
 
@@ -45,7 +45,7 @@ pub struct Cache {
 #[derive(Serialize, Deserialize)]
 struct Header {
     outcome: Outcome,
-    idle: Vec<u32>,
+    matched: Matched,
     needs_library: bool,
     maps: Vec<u64>,
     /// Words of the journal.
@@ -59,7 +59,6 @@ struct Header {
 /// An entry, checked.
 pub(crate) struct Entry {
     pub(crate) recorded: Box<Recorded>,
-    pub(crate) idle: Vec<u32>,
     file: Input,
     artifact: Option<Range<usize>>,
     beside: Option<Range<usize>>,
@@ -121,14 +120,13 @@ impl Cache {
         &self,
         key: &str,
         recorded: &Recorded,
-        idle: &[u32],
         artifact: Option<&[u8]>,
         beside: Option<&[u8]>,
     ) -> Result<()> {
         let claims = words(&recorded.claims);
         let header = Header {
             outcome: recorded.outcome.clone(),
-            idle: idle.to_vec(),
+            matched: recorded.matched.clone(),
             needs_library: recorded.needs_library,
             maps: recorded.maps.iter().map(|map| map.len() as u64).collect(),
             claims: claims.len() as u64,
@@ -313,9 +311,9 @@ impl Entry {
                 outcome: header.outcome,
                 claims: claims(claimed)?,
                 maps,
+                matched: header.matched,
                 needs_library: header.needs_library,
             }),
-            idle: header.idle,
             artifact: header.artifact.map(|_| artifact),
             beside: header.beside.map(|_| beside),
             file,
@@ -354,6 +352,7 @@ mod tests {
         let map = Arc::new(map.finish());
         let recorded = Recorded {
             outcome: Outcome::default(),
+            matched: Matched::default(),
             claims: vec![Claim::Taken {
                 bases: vec![7],
                 ids: vec![7],
@@ -362,7 +361,7 @@ mod tests {
             needs_library: true,
         };
         let key = "a".repeat(64);
-        let store = || cache.store(&key, &recorded, &[1], Some(b"artifact"), Some(b"symbols"));
+        let store = || cache.store(&key, &recorded, Some(b"artifact"), Some(b"symbols"));
         store().unwrap();
         let entry = cache.load(&key).unwrap();
         assert_eq!(entry.artifact(), Some(&b"artifact"[..]));

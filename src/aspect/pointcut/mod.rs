@@ -17,8 +17,8 @@ use crate::mapping::{self, Mapping};
 use prefilter::Prefilter;
 use restored::Restored;
 use rustc_hash::{FxHashMap, FxHashSet};
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 /// What the rules say of one method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,16 +52,15 @@ pub struct Idle {
 /// All rules, compiled.
 pub struct Matcher {
     aspects: Vec<Aspect>,
-    /// What came of the aspects so far.
-    outcomes: Outcomes,
     /// For artifacts in which every rule can match, which most are: made once.
     prefilter: Arc<Prefilter>,
     /// The original names, which rules are about, of an obfuscated program.
     mapping: Option<Mapping>,
 }
 
-/// For each aspect, what came of it so far: bits of [`WOVEN`] and of reasons.
-pub struct Outcomes(Vec<AtomicU32>);
+/// What came of each aspect in what was planned: bits of [`WOVEN`] and of reasons, by the aspect's number.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Matched(Vec<u32>);
 
 /// The bit for "some method is woven"; the bits below are [`REASONS`] by position.
 const WOVEN: u32 = 1 << 31;
@@ -91,7 +90,6 @@ struct Clause<'a> {
 /// The rules that can match in one artifact.
 pub struct ArtifactMatcher<'a> {
     matcher: &'a Matcher,
-    outcomes: &'a Outcomes,
     hierarchy: &'a Hierarchy,
     /// By aspect; in each, `match` first.
     clauses: Vec<Clause<'a>>,
@@ -101,7 +99,6 @@ pub struct ArtifactMatcher<'a> {
 /// The rules that can match in one type.
 pub struct TypeMatcher<'a> {
     matcher: &'a Matcher,
-    outcomes: &'a Outcomes,
     prefilter: &'a Prefilter,
     clauses: Vec<Clause<'a>>,
     /// The type in the mapping.
@@ -114,7 +111,6 @@ impl Matcher {
         let selectors = rules.aspects.iter().flat_map(|aspect| &aspect.matches);
         Matcher {
             prefilter: Arc::new(Prefilter::new(selectors)),
-            outcomes: Outcomes::new(rules.aspects.len()),
             aspects: rules.aspects,
             mapping: None,
         }
@@ -175,19 +171,17 @@ impl Matcher {
         };
         ArtifactMatcher {
             matcher: self,
-            outcomes: &self.outcomes,
             hierarchy,
             clauses,
             prefilter,
         }
     }
 
-    /// The aspects that have put a hook nowhere so far, and why, in the order of the rules.
-    pub fn idle(&self) -> Vec<Idle> {
+    /// The aspects that have put a hook nowhere, and why, in the order of the rules.
+    pub fn idle(&self, matched: &Matched) -> Vec<Idle> {
         self.aspects
             .iter()
-            .zip(&self.outcomes.0)
-            .map(|(aspect, outcome)| (aspect, outcome.load(Ordering::Relaxed)))
+            .zip(matched.0.iter().copied().chain(std::iter::repeat(0)))
             .filter(|(_, outcome)| outcome & WOVEN == 0)
             .map(|(aspect, outcome)| Idle {
                 aspect: aspect.name.clone(),
@@ -201,48 +195,30 @@ impl Matcher {
             })
             .collect()
     }
-
-    /// Outcomes of one artifact, which [`ArtifactMatcher::noting_in`] fills.
-    pub fn outcomes_apart(&self) -> Outcomes {
-        Outcomes::new(self.aspects.len())
-    }
-
-    /// The results of each aspect so far, as opaque bits; starts anew.
-    pub fn take_outcomes(&self) -> Vec<u32> {
-        self.outcomes.take()
-    }
-
-    /// Adds what [`Outcomes::take`] gave for the same rules.
-    pub fn add_outcomes(&self, outcomes: &[u32]) {
-        for (aspect, bits) in self.outcomes.0.iter().zip(outcomes) {
-            aspect.fetch_or(*bits, Ordering::Relaxed);
-        }
-    }
 }
 
-impl Outcomes {
-    fn new(aspects: usize) -> Outcomes {
-        Outcomes((0..aspects).map(|_| AtomicU32::new(0)).collect())
+impl Matched {
+    /// No aspect matched anything.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
-    /// The results so far, as opaque bits; starts anew.
-    pub fn take(&self) -> Vec<u32> {
-        (self.0.iter())
-            .map(|outcome| outcome.swap(0, Ordering::Relaxed))
-            .collect()
-    }
-
-    /// Notes what came of an aspect. Threads share the word: it is written once for each outcome,
-    /// not once for each method.
-    fn note(&self, aspect: usize, bit: u32) {
-        let outcome = &self.0[aspect];
-        if outcome.load(Ordering::Relaxed) & bit == 0 {
-            outcome.fetch_or(bit, Ordering::Relaxed);
+    /// Adds what came of the same aspects elsewhere.
+    pub fn add(&mut self, other: &Matched) {
+        for (aspect, &bits) in other.0.iter().enumerate() {
+            self.note(aspect, bits);
         }
+    }
+
+    fn note(&mut self, aspect: usize, bits: u32) {
+        if self.0.len() <= aspect {
+            self.0.resize(aspect + 1, 0);
+        }
+        self.0[aspect] |= bits;
     }
 
     fn has_woven(&self, aspect: usize) -> bool {
-        self.0[aspect].load(Ordering::Relaxed) & WOVEN != 0
+        self.0.get(aspect).is_some_and(|bits| bits & WOVEN != 0)
     }
 }
 
@@ -284,12 +260,6 @@ fn without_version(stem: &str) -> &str {
 }
 
 impl<'a> ArtifactMatcher<'a> {
-    /// The same, which notes what comes of the aspects in `outcomes`.
-    #[must_use]
-    pub fn noting_in(self, outcomes: &'a Outcomes) -> Self {
-        ArtifactMatcher { outcomes, ..self }
-    }
-
     /// Whether any rule is left.
     pub fn is_empty(&self) -> bool {
         self.clauses.is_empty()
@@ -329,7 +299,6 @@ impl<'a> ArtifactMatcher<'a> {
         let clauses = Name::with(original, |name| self.for_named_type(ty, name));
         (!clauses.is_empty()).then_some(TypeMatcher {
             matcher: self.matcher,
-            outcomes: self.outcomes,
             prefilter: &self.prefilter,
             clauses,
             class,
@@ -409,25 +378,27 @@ impl<'a> ArtifactMatcher<'a> {
 }
 
 impl TypeMatcher<'_> {
-    /// What the rules say of a method of the type.
-    pub fn method(&self, method: &Method<'_>) -> Verdict {
+    /// What the rules say of a method of the type. Adds what comes of the aspects to `matched`.
+    pub fn method(&self, method: &Method<'_>, matched: &mut Matched) -> Verdict {
         let Some(mapping) = &self.matcher.mapping else {
-            return self.original(method);
+            return self.original(method, matched);
         };
         let class = self.class.as_ref();
         let original = class.and_then(|class| class.method(method.name, method.descriptor));
-        self.original(&Method {
+        let details = Restored {
+            details: method.details,
+            mapping,
+        };
+        let restored = Method {
             name: original.map_or(method.name, |original| original.name),
-            details: &Restored {
-                details: method.details,
-                mapping,
-            },
+            details: &details,
             ..*method
-        })
+        };
+        self.original(&restored, matched)
     }
 
     /// What the rules say of a method that has the names that they are about.
-    fn original(&self, method: &Method<'_>) -> Verdict {
+    fn original(&self, method: &Method<'_>, matched: &mut Matched) -> Verdict {
         if !self.prefilter.method_may_match(method.name) {
             return Verdict::Unmatched;
         }
@@ -436,18 +407,18 @@ impl TypeMatcher<'_> {
         for clauses in self.clauses.chunk_by(|a, b| a.aspect == b.aspect) {
             let number = clauses[0].aspect;
             let aspect = &self.matcher.aspects[number];
-            if advice.has(aspect.advice) && self.outcomes.has_woven(number) {
+            if advice.has(aspect.advice) && matched.has_woven(number) {
                 continue;
             }
             match decide(clauses, method) {
                 None => {}
                 Some(Ok(())) => {
-                    self.outcomes.note(number, WOVEN);
+                    matched.note(number, WOVEN);
                     advice = advice.with(aspect.advice);
                 }
                 Some(Err(reason)) => {
                     let bit = REASONS.iter().position(|&r| r == reason);
-                    self.outcomes.note(number, bit.map_or(0, |bit| 1 << bit));
+                    matched.note(number, bit.map_or(0, |bit| 1 << bit));
                     skipped.get_or_insert(reason);
                 }
             }

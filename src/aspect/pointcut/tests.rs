@@ -65,6 +65,10 @@ impl MethodDetails for OfType<'_> {
 
 impl Fake {
     fn verdict(&self, matcher: &ArtifactMatcher<'_>) -> Verdict {
+        self.verdict_noting(matcher, &mut Matched::default())
+    }
+
+    fn verdict_noting(&self, matcher: &ArtifactMatcher<'_>, matched: &mut Matched) -> Verdict {
         let details = OfType(self);
         matcher
             .for_type(&Type {
@@ -73,7 +77,7 @@ impl Fake {
                 details: &details,
             })
             .map_or(Verdict::Unmatched, |ty| {
-                ty.method(&Method {
+                let method = Method {
                     name: &self.method,
                     descriptor: "",
                     access: self.access,
@@ -82,7 +86,8 @@ impl Fake {
                     size: self.size,
                     trivial: self.trivial,
                     details: &details,
-                })
+                };
+                ty.method(&method, matched)
             })
     }
 }
@@ -295,11 +300,12 @@ fn idle_aspects_are_named_with_the_reason() {
     ]);
     let none = Hierarchy::default();
     let artifact = matcher.for_artifact("a.jar", None, &none);
-    fake("A", "m").verdict(&artifact);
+    let mut matched = Matched::default();
+    fake("A", "m").verdict_noting(&artifact, &mut matched);
     let mut getter = fake("A", "get");
     getter.trivial = true;
-    getter.verdict(&artifact);
-    let idle: Vec<_> = (matcher.idle().into_iter())
+    getter.verdict_noting(&artifact, &mut matched);
+    let idle: Vec<_> = (matcher.idle(&matched).into_iter())
         .map(|idle| (idle.aspect, idle.reasons))
         .collect();
     let expected = [("mistyped", vec![]), ("trivial", vec![Reason::Trivial])];
@@ -452,7 +458,7 @@ com.acme.NoTrace -> a.d:
         let Some(ty) = artifact.for_type(&ty) else {
             return Verdict::Unmatched;
         };
-        ty.method(&Method {
+        let method = Method {
             name: &fake.method,
             descriptor,
             access: fake.access,
@@ -461,7 +467,8 @@ com.acme.NoTrace -> a.d:
             size: fake.size,
             trivial: fake.trivial,
             details: &details,
-        })
+        };
+        ty.method(&method, &mut Matched::default())
     };
     let place_is = |rule: &str| verdict(rule, &place, "(La/a;I)V");
     let weave = Verdict::Weave(Advice::ALL);

@@ -1,7 +1,6 @@
 //! .NET assemblies, each with the symbols file (.pdb) beside it.
 
 use crate::aspect::plan::Plan;
-use crate::aspect::pointcut::Outcomes;
 use crate::aspect::woven::WovenType;
 use crate::cil::{self, StrongNameKey, Written};
 use crate::container::input::Input;
@@ -55,8 +54,7 @@ enum Made<'a> {
 /// What the cache is to have of an assembly beside its bytes.
 struct Fresh {
     key: String,
-    recorded: Recorded,
-    idle: Vec<u32>,
+    recorded: Box<Recorded>,
 }
 
 impl WovenAssembly<'_> {
@@ -88,7 +86,7 @@ impl WovenAssembly<'_> {
 
 impl Fresh {
     fn store(&self, cache: &Cache, image: Option<&[u8]>, pdb: Option<&[u8]>) -> Result<()> {
-        cache.store(&self.key, &self.recorded, &self.idle, image, pdb)
+        cache.store(&self.key, &self.recorded, image, pdb)
     }
 }
 
@@ -100,10 +98,7 @@ enum Begun {
 
 #[derive(Default)]
 struct Planned {
-    /// What to weave. `None`: no rule has anything to say about it.
-    plan: Option<Plan>,
-    /// What came of the aspects, if the cache is to know.
-    idle: Vec<u32>,
+    plan: Plan,
     claims: Vec<Claim>,
 }
 
@@ -130,7 +125,7 @@ pub(crate) fn weave_assemblies<'a>(
             let found = cache.zip(name.as_deref());
             let begun = match found.and_then(|(cache, name)| cache.load(name)) {
                 Some(entry) => Ok(Begun::Known(entry)),
-                None => file.plan(cx, name.is_some()).map(Begun::Planned),
+                None => file.plan(cx).map(Begun::Planned),
             };
             (name, begun)
         })
@@ -320,35 +315,13 @@ impl<'i, 'a> File<'i, 'a> {
         ]))
     }
 
-    /// What to weave; `apart`: what comes of the aspects is noted by itself, too.
-    fn plan(&self, cx: &Context<'_>, apart: bool) -> Result<Planned> {
-        if !apart {
-            let plan = self.plan_noting(cx, None)?;
-            return Ok(Planned {
-                plan,
-                ..Planned::default()
-            });
-        }
-        let outcomes = cx.matcher.outcomes_apart();
-        let plan = self.plan_noting(cx, Some(&outcomes))?;
-        let idle = outcomes.take();
-        cx.matcher.add_outcomes(&idle);
-        Ok(Planned {
-            plan,
-            idle,
-            claims: vec![],
-        })
-    }
-
-    fn plan_noting(&self, cx: &Context<'_>, outcomes: Option<&Outcomes>) -> Result<Option<Plan>> {
+    /// What to weave.
+    fn plan(&self, cx: &Context<'_>) -> Result<Planned> {
         let (source, image) = (self.source, self.source.image);
         let version = image.assembly_version();
-        let mut matcher = (cx.matcher).for_artifact(source.name, version.as_deref(), cx.hierarchy);
-        if let Some(outcomes) = outcomes {
-            matcher = matcher.noting_in(outcomes);
-        }
+        let matcher = (cx.matcher).for_artifact(source.name, version.as_deref(), cx.hierarchy);
         if !matcher.bytes_may_match(source.file) {
-            return Ok(None);
+            return Ok(Planned::default());
         }
         let survey = cil::Survey::read(image);
         let base_of = |_: u32, name: &str| (cx.id_base)(name, 0);
@@ -365,9 +338,10 @@ impl<'i, 'a> File<'i, 'a> {
         });
         let parts = survey.parts(SCANNED).into_iter().enumerate().par_bridge();
         parts.for_each(|(number, types)| plan.put(number, part(types)));
-        let plan = plan.finish()?;
-        let is_empty = plan.methods.is_empty() && plan.skipped.is_empty();
-        Ok((!is_empty).then_some(plan))
+        Ok(Planned {
+            plan: plan.finish()?,
+            claims: vec![],
+        })
     }
 
     /// Gives the planned methods ids that no other method has, or plans the assembly where others have those that it had.
@@ -380,31 +354,24 @@ impl<'i, 'a> File<'i, 'a> {
     ) -> Result<Begun> {
         let mut planned = match begun {
             Begun::Known(entry) if ledger.taken.replay(&entry.recorded.claims) => {
-                cx.matcher.add_outcomes(&entry.idle);
+                ledger.matched.add(&entry.recorded.matched);
                 return Ok(Begun::Known(entry));
             }
-            Begun::Known(_) => self.plan(cx, journal)?,
+            Begun::Known(_) => self.plan(cx)?,
             Begun::Planned(planned) => planned,
         };
         if journal {
             ledger.taken.start_journal();
         }
-        if let Some(plan) = &mut planned.plan {
-            self.claim_ids(ledger, plan)?;
-        }
+        let image = self.source.image;
+        ledger.taken.expect(planned.plan.methods.len());
+        ledger.claim(
+            &mut planned.plan,
+            |ty| image.type_name(ty),
+            |ty, index| image.describe(ty, index),
+        )?;
         planned.claims = ledger.taken.take_journal();
         Ok(Begun::Planned(planned))
-    }
-
-    fn claim_ids(&self, ledger: &mut Ledger<'_>, plan: &mut Plan) -> Result<()> {
-        ledger.taken.expect(plan.methods.len());
-        for methods in plan.methods.chunk_by_mut(|a, b| a.ty == b.ty) {
-            let ty = methods[0].ty;
-            let name = || self.source.image.type_name(ty);
-            let describe = |index| self.source.image.describe(ty, index);
-            (ledger.taken).claim_planned(ledger.known, methods, name, describe)?;
-        }
-        Ok(())
     }
 
     fn weave(
@@ -414,21 +381,21 @@ impl<'i, 'a> File<'i, 'a> {
         begun: Begun,
         key: Option<&'a StrongNameKey>,
     ) -> Result<Ready<'_, 'a>> {
-        let Planned { plan, idle, claims } = match begun {
+        let Planned { plan, claims } = match begun {
             Begun::Known(entry) => return Ok(Ready::Known(entry)),
             Begun::Planned(planned) => planned,
         };
         let fresh = name.map(|key| Fresh {
             key,
-            recorded: Recorded {
+            recorded: Box::new(Recorded {
                 outcome: Outcome::default(),
+                matched: plan.matched.clone(),
                 claims,
                 maps: vec![],
                 needs_library: false,
-            },
-            idle,
+            }),
         });
-        let woven = plan.map(|plan| self.weave_planned(cx, plan, key));
+        let woven = (!plan.is_empty()).then(|| self.weave_planned(cx, plan, key));
         Ok(Ready::Woven(woven.transpose()?.map(Box::new), fresh))
     }
 

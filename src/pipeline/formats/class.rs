@@ -1,8 +1,8 @@
-//! One class, on any thread: prefilter, scan, match, weave.
+//! One class: prefilter, scan, match; then, with its ids, weave.
 
 use crate::aspect::advice::Advice;
 use crate::aspect::joinpoint::Visitor;
-use crate::aspect::plan::Planned;
+use crate::aspect::plan::{Plan, Planned};
 use crate::aspect::pointcut::ArtifactMatcher;
 use crate::aspect::woven::WovenType;
 use crate::error::Result;
@@ -12,7 +12,13 @@ use crate::pipeline::formats::plan::plan;
 use crate::pipeline::ledger::Ledger;
 use crate::pipeline::ledger::touched::Touched;
 
-/// A class file that the rules have something to say about.
+/// A class that the rules have something to say about.
+pub(crate) struct PlannedClass<'a> {
+    class: jvm::Class<'a>,
+    plan: Plan,
+}
+
+/// What came of a class that the rules have something to say about.
 pub(crate) struct TouchedClass {
     /// The new class file, if anything was woven.
     pub(crate) bytes: Option<Vec<u8>>,
@@ -21,14 +27,12 @@ pub(crate) struct TouchedClass {
     pub(crate) ty: Touched,
 }
 
-/// Weaves a class. `None`: no rule has anything to say about it. `attempt` chooses its ids.
-pub(crate) fn weave_class(
+/// Plans a class. `None`: no rule has anything to say about it.
+pub(crate) fn plan_class<'a>(
     cx: &Context<'_>,
     matcher: &ArtifactMatcher<'_>,
-    bytes: &[u8],
-    scratch: &mut jvm::Scratch,
-    attempt: u32,
-) -> Result<Option<TouchedClass>> {
+    bytes: &'a [u8],
+) -> Result<Option<PlannedClass<'a>>> {
     if !matcher.bytes_may_match(bytes) {
         return Ok(None);
     }
@@ -36,64 +40,49 @@ pub(crate) fn weave_class(
     if class.is_module() {
         return Ok(None);
     }
-    let base_of = |_: u32, type_name: &str| (cx.id_base)(type_name, attempt);
+    let base_of = |_: u32, type_name: &str| (cx.id_base)(type_name, 0);
     let scan = |visitor: &mut dyn Visitor| jvm::scan(&class, visitor);
     let plan = plan(cx, matcher, &base_of, (cx.classes_on, 0), scan)?;
-    if plan.methods.is_empty() {
-        if plan.skipped.is_empty() {
-            return Ok(None);
-        }
-        let unwoven = WovenType::new(0, &class.name(), "", 0);
-        return Ok(Some(TouchedClass {
-            bytes: None,
-            needs_library: false,
-            ty: Touched::new(unwoven, plan.skipped),
-        }));
-    }
-    let woven = jvm::weave(&class, &plan, scratch)?;
-    let mut ty = Touched::new(woven.ty, plan.skipped);
-    if cx.explain {
-        ty.explain(&plan.methods);
-    }
-    let calls = |p: &Planned| p.advice.only(Advice::ALL) != Advice::default();
-    Ok(Some(TouchedClass {
-        needs_library: woven.bytes.is_some() && plan.methods.iter().any(calls),
-        bytes: woven.bytes,
-        ty,
-    }))
+    let is_touched = !plan.is_empty() || !plan.matched.is_empty();
+    Ok(is_touched.then_some(PlannedClass { class, plan }))
 }
 
-/// A woven class, packed or not.
-pub(crate) trait WovenClass: Sized {
-    fn ty(&self) -> &Touched;
-    fn needs_library(&self) -> bool;
+impl PlannedClass<'_> {
+    /// Gives its methods ids that no other method has.
+    pub(crate) fn claim(&mut self, ledger: &mut Ledger<'_>) -> Result<()> {
+        let PlannedClass { class, plan } = self;
+        let name = |_| Ok(class.name().into_owned());
+        ledger.claim(plan, name, |_, index| class.describe(index))
+    }
 
-    /// Claims the ids of the class and records it. Where some id is taken, `again` weaves the class with the ids of
-    /// another attempt.
-    fn settle(
+    /// Weaves it. `None`: nothing is to be said of it.
+    pub(crate) fn weave(
         self,
-        ledger: &mut Ledger<'_>,
-        artifact: &str,
-        again: impl FnOnce(u32) -> Result<Option<Self>>,
-    ) -> Result<Option<Self>> {
-        let settled = match ledger.claim_ids(self.ty()) {
-            0 => Some(self),
-            attempt => again(attempt)?,
-        };
-        if let Some(class) = &settled {
-            ledger.record(artifact, class.ty());
-            ledger.needs_library |= class.needs_library();
+        cx: &Context<'_>,
+        scratch: &mut jvm::Scratch,
+    ) -> Result<Option<TouchedClass>> {
+        let PlannedClass { class, plan } = self;
+        if plan.methods.is_empty() {
+            if plan.skipped.is_empty() {
+                return Ok(None);
+            }
+            let unwoven = WovenType::new(0, &class.name(), "", 0);
+            return Ok(Some(TouchedClass {
+                bytes: None,
+                needs_library: false,
+                ty: Touched::new(unwoven, plan.skipped),
+            }));
         }
-        Ok(settled)
-    }
-}
-
-impl WovenClass for TouchedClass {
-    fn ty(&self) -> &Touched {
-        &self.ty
-    }
-
-    fn needs_library(&self) -> bool {
-        self.needs_library
+        let woven = jvm::weave(&class, &plan, scratch)?;
+        let mut ty = Touched::new(woven.ty, plan.skipped);
+        if cx.explain {
+            ty.explain(&plan.methods);
+        }
+        let calls = |p: &Planned| p.advice.only(Advice::ALL) != Advice::default();
+        Ok(Some(TouchedClass {
+            needs_library: woven.bytes.is_some() && plan.methods.iter().any(calls),
+            bytes: woven.bytes,
+            ty,
+        }))
     }
 }

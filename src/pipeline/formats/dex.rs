@@ -1,6 +1,8 @@
 //! Dex files: those of an apk, or one alone.
 
+use crate::aspect::advice::Advice;
 use crate::aspect::joinpoint::{Method, Type, Visitor};
+use crate::aspect::plan::{Plan, Planned};
 use crate::aspect::pointcut::ArtifactMatcher;
 use crate::dex;
 use crate::error::{Error, Result};
@@ -21,9 +23,17 @@ pub(crate) struct Source<'f> {
 }
 
 /// A dex file that the rules have something to say about.
-struct TouchedDex {
+struct PlannedDex<'f> {
+    dex: dex::Dex<'f>,
+    plan: Plan,
+}
+
+/// What came of a dex file.
+pub(crate) struct WovenDex {
     /// The new file, if anything was woven.
-    bytes: Option<Vec<u8>>,
+    pub(crate) bytes: Option<Vec<u8>>,
+    /// It calls the hook library: sections of Android's trace alone do not.
+    needs_library: bool,
     /// The results of its types, ascending.
     types: Vec<Touched>,
 }
@@ -42,84 +52,130 @@ pub(crate) fn weave_dexes(
     matcher: &ArtifactMatcher<'_>,
     artifact: &str,
     sources: &[Source<'_>],
-) -> Result<Vec<Option<Vec<u8>>>> {
-    let begun: Vec<_> = (sources.par_iter())
-        .map(|source| {
-            let dex = dex::Dex::parse(source.bytes).map_err(Failed::Parse)?;
-            let begun = weave(cx, matcher, source.bytes, &dex, 0).map_err(Failed::Weave)?;
-            Ok(begun.map(|touched| (dex, touched)))
-        })
-        .collect();
-    let mut woven = Vec::with_capacity(sources.len());
-    for (source, begun) in sources.iter().zip(begun) {
-        let place = |e: Error| match source.member {
-            None => e.in_artifact(artifact),
-            Some(member) => e.in_member(member).in_artifact(artifact),
-        };
-        let (dex, mut touched) = match begun {
-            Ok(Some(begun)) => begun,
-            Ok(None) => {
-                woven.push(None);
-                continue;
-            }
-            Err(Failed::Parse(e)) if source.member.is_some() => {
-                ledger.unreadable(&place(e));
-                woven.push(None);
-                continue;
-            }
-            Err(Failed::Parse(e) | Failed::Weave(e)) => return Err(place(e)),
-        };
-        // All ids of a file lie behind one base: where one is taken, all move.
-        let attempt = ledger.claim_all(&touched.types, |attempt| id_base(cx, &dex, attempt));
-        if attempt > 0 {
-            let again = weave(cx, matcher, source.bytes, &dex, attempt).map_err(place)?;
-            touched = again.expect("the same rules mean the same methods");
-        }
-        let types = touched.types.iter();
-        types.for_each(|ty| ledger.record(artifact, ty));
-        woven.push(touched.bytes);
-    }
-    Ok(woven)
-}
-
-/// The base of a dex file's ids.
-fn id_base(cx: &Context<'_>, dex: &dex::Dex<'_>, attempt: u32) -> u32 {
-    (cx.id_base)(&dex.fingerprint(), attempt)
-}
-
-/// `None`: no rule has anything to say about it. `attempt` chooses its ids.
-fn weave(
-    cx: &Context<'_>,
-    matcher: &ArtifactMatcher<'_>,
-    bytes: &[u8],
-    dex: &dex::Dex<'_>,
-    attempt: u32,
-) -> Result<Option<TouchedDex>> {
-    if !matcher.bytes_may_match(bytes) {
-        return Ok(None);
-    }
-    let scan = |visitor: &mut dyn Visitor| dex::scan(dex, visitor);
-    let mut plan = plan(cx, matcher, &|_, _| 0, (Platform::Android, 0), scan)?;
-    if plan.methods.is_empty() && plan.skipped.is_empty() {
-        return Ok(None);
-    }
-    if !plan.methods.is_empty() {
-        let (base, first) = (id_base(cx, dex, attempt), dex::first_numbers(dex)?);
-        for planned in &mut plan.methods {
-            planned.id = base + first[planned.ty as usize] + planned.index;
-        }
-    }
-    let run = |count: usize, task: &(dyn Fn(usize) + Sync)| {
-        (0..count).into_par_iter().with_max_len(1).for_each(task);
+) -> Result<Vec<Option<WovenDex>>> {
+    let place = |source: &Source<'_>, e: Error| match source.member {
+        None => e.in_artifact(artifact),
+        Some(member) => e.in_member(member).in_artifact(artifact),
     };
-    let woven = dex::weave(dex, &plan, &mut dex::Scratch::default(), &run)?;
-    let types = woven.types.into_iter();
-    let mut types: Vec<_> = types.map(|ty| Touched::new(ty, vec![])).collect();
-    complete(&mut types, plan, cx.explain);
-    Ok(Some(TouchedDex {
-        bytes: woven.bytes,
-        types,
-    }))
+    let planned: Vec<_> = (sources.par_iter())
+        .map(|source| PlannedDex::plan(cx, matcher, source.bytes))
+        .collect();
+    // Ids are claimed in the job's order, before anything is woven with them.
+    let mut claimed = Vec::with_capacity(sources.len());
+    for (source, planned) in sources.iter().zip(planned) {
+        claimed.push(match planned {
+            Ok(Some(mut dex)) => {
+                dex.claim(cx, ledger).map_err(|e| place(source, e))?;
+                Some(dex)
+            }
+            Ok(None) => None,
+            Err(Failed::Parse(e)) if source.member.is_some() => {
+                ledger.unreadable(&place(source, e));
+                None
+            }
+            Err(Failed::Parse(e) | Failed::Weave(e)) => return Err(place(source, e)),
+        });
+    }
+    let woven: Vec<_> = (claimed.into_par_iter())
+        .map(|dex| dex.map_or(Ok(None), |dex| dex.weave(cx)))
+        .collect();
+    let mut recorded = Vec::with_capacity(sources.len());
+    for (source, woven) in sources.iter().zip(woven) {
+        let woven = woven.map_err(|e| place(source, e))?;
+        let types = woven.iter().flat_map(|woven| &woven.types);
+        types.for_each(|ty| ledger.record(artifact, ty));
+        recorded.push(woven);
+    }
+    Ok(recorded)
+}
+
+impl<'f> PlannedDex<'f> {
+    /// Plans a dex file. `None`: no rule has anything to say about it.
+    fn plan(
+        cx: &Context<'_>,
+        matcher: &ArtifactMatcher<'_>,
+        bytes: &'f [u8],
+    ) -> std::result::Result<Option<PlannedDex<'f>>, Failed> {
+        let dex = dex::Dex::parse(bytes).map_err(Failed::Parse)?;
+        if !matcher.bytes_may_match(bytes) {
+            return Ok(None);
+        }
+        let scan = |visitor: &mut dyn Visitor| dex::scan(&dex, visitor);
+        let plan = plan(cx, matcher, &|_, _| 0, (Platform::Android, 0), scan);
+        let mut plan = plan.map_err(Failed::Weave)?;
+        if !plan.methods.is_empty() {
+            // All ids of a file lie behind one base, in the order of its methods.
+            let base = (cx.id_base)(&dex.fingerprint(), 0);
+            let first = dex::first_numbers(&dex).map_err(Failed::Weave)?;
+            for planned in &mut plan.methods {
+                planned.id = base + first[planned.ty as usize] + planned.index;
+            }
+        }
+        let is_touched = !plan.is_empty() || !plan.matched.is_empty();
+        Ok(is_touched.then_some(PlannedDex { dex, plan }))
+    }
+
+    /// Gives its methods ids that no other method has. Where one is taken, all move.
+    fn claim(&mut self, cx: &Context<'_>, ledger: &mut Ledger<'_>) -> Result<()> {
+        let fingerprint = self.dex.fingerprint();
+        let base_of = |attempt| (cx.id_base)(&fingerprint, attempt);
+        let dex = &self.dex;
+        ledger.claim_behind(&mut self.plan, base_of, |planned| describe(dex, planned))
+    }
+
+    /// Weaves it. `None`: nothing is to be said of it.
+    fn weave(self, cx: &Context<'_>) -> Result<Option<WovenDex>> {
+        let PlannedDex { dex, plan } = self;
+        if plan.is_empty() {
+            return Ok(None);
+        }
+        let run = |count: usize, task: &(dyn Fn(usize) + Sync)| {
+            (0..count).into_par_iter().with_max_len(1).for_each(task);
+        };
+        let woven = dex::weave(&dex, &plan, &mut dex::Scratch::default(), &run)?;
+        let types = woven.types.into_iter();
+        let mut types: Vec<_> = types.map(|ty| Touched::new(ty, vec![])).collect();
+        let calls = |p: &Planned| p.advice.only(Advice::ALL) != Advice::default();
+        let needs_library = woven.bytes.is_some() && plan.methods.iter().any(calls);
+        complete(&mut types, plan, cx.explain);
+        Ok(Some(WovenDex {
+            bytes: woven.bytes,
+            needs_library,
+            types,
+        }))
+    }
+}
+
+/// The type, name and descriptor of each planned method, in their order.
+fn describe(dex: &dex::Dex<'_>, planned: &[Planned]) -> Result<Vec<[String; 3]>> {
+    struct Names<'p> {
+        planned: &'p [Planned],
+        types: u32,
+        ty: String,
+        names: Vec<[String; 3]>,
+    }
+    impl Visitor for Names<'_> {
+        fn enter_type(&mut self, ty: &Type<'_>) -> bool {
+            self.types += 1;
+            ty.name.clone_into(&mut self.ty);
+            (self.planned.get(self.names.len())).is_some_and(|p| p.ty + 1 == self.types)
+        }
+        fn method(&mut self, index: u32, method: &Method<'_>) {
+            let next = self.planned.get(self.names.len());
+            if next.is_some_and(|p| p.ty + 1 == self.types && p.index == index) {
+                let [name, descriptor] = [method.name, method.descriptor].map(str::to_owned);
+                self.names.push([self.ty.clone(), name, descriptor]);
+            }
+        }
+    }
+    let mut names = Names {
+        planned,
+        types: 0,
+        ty: String::new(),
+        names: Vec::with_capacity(planned.len()),
+    };
+    dex::scan(dex, &mut names)?;
+    Ok(names.names)
 }
 
 /// What is known of the hook library among dex files that are loaded together.
@@ -136,18 +192,13 @@ impl DexLibrary {
         self.is_there |= files.any(has_library);
     }
 
-    pub(crate) fn look_into_woven(&mut self, woven: &[Option<Vec<u8>>]) {
-        self.is_needed |= woven.iter().flatten().any(|bytes| needs_library(bytes));
+    pub(crate) fn look_into_woven(&mut self, woven: &[Option<WovenDex>]) {
+        self.is_needed |= woven.iter().flatten().any(|dex| dex.needs_library);
     }
 
     pub(crate) fn is_missing(&self) -> bool {
         self.is_needed && !self.is_there
     }
-}
-
-/// Whether a woven dex file calls the hook library: what has sections of Android's trace alone does not.
-fn needs_library(woven: &[u8]) -> bool {
-    memchr::memmem::find(woven, HOOKS.as_bytes()).is_some()
 }
 
 /// Whether a dex file holds the hook library.

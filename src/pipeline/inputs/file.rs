@@ -7,7 +7,7 @@ use crate::container::zip::Archive;
 use crate::error::{Error, Result};
 use crate::pipeline::context::Context;
 use crate::pipeline::format::Format;
-use crate::pipeline::formats::class::{WovenClass, weave_class};
+use crate::pipeline::formats::class::plan_class;
 use crate::pipeline::formats::dex::{self, weave_dexes};
 use crate::pipeline::inputs::archive::Spot;
 use crate::pipeline::inputs::archive::cached::{Lookup, Woven, weave_cached};
@@ -137,7 +137,7 @@ fn weave_loose_dex(
         bytes,
     };
     let woven = weave_dexes(cx, ledger, &matcher, name, &[source])?;
-    Ok(woven.into_iter().flatten().next())
+    Ok(woven.into_iter().flatten().next().and_then(|dex| dex.bytes))
 }
 
 /// Weaves a class that is a file of its own.
@@ -148,13 +148,16 @@ fn weave_loose_class(
     bytes: &[u8],
 ) -> Result<Option<Vec<u8>>> {
     let matcher = cx.matcher.for_artifact(name, None, cx.hierarchy);
-    let weave = |attempt: u32| {
-        with_worker(|w| weave_class(cx, &matcher, bytes, &mut w.scratch, attempt))
-            .map_err(|e| e.in_artifact(name))
+    let mut weave = || {
+        let Some(mut planned) = plan_class(cx, &matcher, bytes)? else {
+            return Ok(None);
+        };
+        planned.claim(ledger)?;
+        with_worker(|w| planned.weave(cx, &mut w.scratch))
     };
-    let Some(touched) = weave(0)? else {
-        return Ok(None);
-    };
-    let settled = touched.settle(ledger, name, weave)?;
-    Ok(settled.and_then(|class| class.bytes))
+    let woven = weave().map_err(|e: Error| e.in_artifact(name))?;
+    let Some(class) = woven else { return Ok(None) };
+    ledger.record(name, &class.ty);
+    ledger.needs_library |= class.needs_library;
+    Ok(class.bytes)
 }

@@ -4,9 +4,9 @@
 //! classes about one pair collides, and the same class may be in a job twice (two jars,
 //! `META-INF/versions/N`).
 //!
-//! Workers weave with a class's first base. The writer takes the classes in the job's order (artifact,
-//! member). If some id of a class is taken, the class gets its next base whose ids are all free, and is
-//! woven again. The order does not depend on threads, so neither do the ids.
+//! Threads plan with a type's first base. Then one thread claims ids for the planned types in the job's order (artifact,
+//! member), before anything is woven: where some id of a type is taken, the type gets its next base whose ids are all
+//! free. The order does not depend on threads, so neither do the ids.
 //!
 //! The methods of a dex file have one base, that of the file: their ids lie so close together that code can tell them
 //! apart by 16 bits. Where one is taken, all move.
@@ -247,26 +247,8 @@ impl TakenIds {
         self.taken.blocks.reserve(ids / 8);
     }
 
-    /// Takes the ids of a type's methods (id of the first attempt, name, descriptor), and returns the
-    /// attempt whose ids they are.
-    pub(crate) fn claim<'m, M>(
-        &mut self,
-        known: &KnownIds,
-        ty: &str,
-        methods: impl Fn() -> M,
-    ) -> u32
-    where
-        M: Iterator<Item = (u32, &'m str, &'m str)>,
-    {
-        self.claim_behind(
-            known,
-            |attempt| (known.base)(ty, attempt),
-            || methods().map(|(id, name, descriptor)| (id, ty, name, descriptor)),
-        )
-    }
-
-    /// The same for methods of any types (id of the first attempt, type, name, descriptor), whose ids lie behind the bases
-    /// that `base_of` makes of an attempt's number.
+    /// Takes the ids of methods (id of the first attempt, type, name, descriptor) that lie behind the bases that `base_of`
+    /// makes of an attempt's number. Returns the attempt whose ids they are.
     pub(crate) fn claim_behind<'m, M>(
         &mut self,
         known: &KnownIds,
@@ -346,8 +328,9 @@ mod tests {
     /// Claims ids for methods of these indices.
     fn claim(taken: &mut TakenIds, known: &KnownIds, ty: &str, indices: &[(u32, &str)]) -> u32 {
         let base = weak(ty, 0);
-        taken.claim(known, ty, || {
-            indices.iter().map(|&(i, name)| (base + i, name, "()V"))
+        let base_of = |attempt| weak(ty, attempt);
+        taken.claim_behind(known, base_of, || {
+            indices.iter().map(|&(i, name)| (base + i, ty, name, "()V"))
         })
     }
 

@@ -4,7 +4,9 @@ pub(crate) mod ids;
 pub(crate) mod records;
 pub(crate) mod touched;
 
-use crate::error::Error;
+use crate::aspect::plan::{Plan, Planned};
+use crate::aspect::pointcut::Matched;
+use crate::error::{Error, Result};
 use crate::pipeline::ledger::ids::{Claim, KnownIds, TakenIds};
 use crate::pipeline::ledger::records::Records;
 use crate::pipeline::ledger::touched::Touched;
@@ -18,6 +20,8 @@ pub(crate) struct Ledger<'j> {
     pub(crate) known: &'j KnownIds,
     pub(crate) taken: TakenIds,
     pub(crate) outcome: Outcome,
+    /// What came of the aspects.
+    pub(crate) matched: Matched,
     explain: bool,
     /// What the input is called where it lies.
     input: String,
@@ -39,6 +43,7 @@ pub(crate) struct Ledger<'j> {
 /// The results of one artifact, which can be entered again without a weave.
 pub(crate) struct Recorded {
     pub(crate) outcome: Outcome,
+    pub(crate) matched: Matched,
     pub(crate) claims: Vec<Claim>,
     pub(crate) maps: Vec<Arc<Vec<u8>>>,
     pub(crate) needs_library: bool,
@@ -65,6 +70,7 @@ impl<'j> Ledger<'j> {
             known,
             taken: TakenIds::default(),
             outcome: Outcome::default(),
+            matched: Matched::default(),
             explain,
             input,
             unit: Writer::default(),
@@ -78,19 +84,23 @@ impl<'j> Ledger<'j> {
     }
 
     /// Begins to record the results of one artifact; returns those of the artifacts before it.
-    pub(crate) fn start_recording(&mut self) -> Outcome {
+    pub(crate) fn start_recording(&mut self) -> (Outcome, Matched) {
         self.taken.start_journal();
         self.recorded = Some(vec![]);
-        std::mem::take(&mut self.outcome)
+        let outcome = std::mem::take(&mut self.outcome);
+        (outcome, std::mem::take(&mut self.matched))
     }
 
     /// The results of the artifact. `None`: some of it cannot be entered again.
-    pub(crate) fn stop_recording(&mut self, before: Outcome) -> Option<Recorded> {
-        let outcome = std::mem::replace(&mut self.outcome, before);
+    pub(crate) fn stop_recording(&mut self, before: (Outcome, Matched)) -> Option<Recorded> {
+        let outcome = std::mem::replace(&mut self.outcome, before.0);
         self.outcome.add(outcome.clone());
+        let matched = std::mem::replace(&mut self.matched, before.1);
+        self.matched.add(&matched);
         let claims = self.taken.take_journal();
         Some(Recorded {
             outcome,
+            matched,
             claims,
             maps: self.recorded.take()?,
             needs_library: self.needs_library,
@@ -104,35 +114,64 @@ impl<'j> Ledger<'j> {
         }
         self.outcome.add(recorded.outcome.clone());
         self.outcome.cached += 1;
+        self.matched.add(&recorded.matched);
         (recorded.maps.iter()).for_each(|map| self.add_unit(Arc::clone(map)));
         self.needs_library |= recorded.needs_library;
         true
     }
 
-    /// Takes the ids of a woven class. Not 0: some were taken already, and the class must be woven again
-    /// with the ids of this attempt, which now are its own.
-    pub(crate) fn claim_ids(&mut self, touched: &Touched) -> u32 {
-        let methods = || {
-            touched
-                .woven
-                .methods()
-                .map(|m| (m.id, m.name, m.descriptor))
+    /// Gives the methods of a plan ids that no other method has, type by type. `name` gives a type's name, `describe` name
+    /// and descriptor of a method, by their numbers: few claims ask for them.
+    pub(crate) fn claim(
+        &mut self,
+        plan: &mut Plan,
+        name: impl Fn(u32) -> Result<String>,
+        describe: impl Fn(u32, u32) -> Result<(String, String)>,
+    ) -> Result<()> {
+        self.matched.add(&plan.matched);
+        for methods in plan.methods.chunk_by_mut(|a, b| a.ty == b.ty) {
+            let ty = methods[0].ty;
+            (self.taken).claim_planned(
+                self.known,
+                methods,
+                || name(ty),
+                |index| describe(ty, index),
+            )?;
+        }
+        Ok(())
+    }
+
+    /// The same for methods whose ids lie behind one base, which `base_of` makes of an attempt's number. `describe` gives
+    /// type, name and descriptor of each.
+    pub(crate) fn claim_behind(
+        &mut self,
+        plan: &mut Plan,
+        base_of: impl Fn(u32) -> u32,
+        describe: impl FnOnce(&[Planned]) -> Result<Vec<[String; 3]>>,
+    ) -> Result<()> {
+        self.matched.add(&plan.matched);
+        let described = match self.known.is_empty() {
+            true => vec![],
+            false => describe(&plan.methods)?,
         };
-        self.taken.claim(self.known, touched.woven.name(), methods)
+        let described = described
+            .iter()
+            .map(|names| names.each_ref().map(|name| &**name));
+        let described = described.chain(std::iter::repeat([""; 3]));
+        let attempt = self.taken.claim_behind(self.known, &base_of, || {
+            let methods = plan.methods.iter().zip(described.clone());
+            methods.map(|(m, [ty, name, descriptor])| (m.id, ty, name, descriptor))
+        });
+        if attempt > 0 {
+            let shift = base_of(attempt).wrapping_sub(base_of(0));
+            for method in &mut plan.methods {
+                method.id = method.id.wrapping_add(shift);
+            }
+        }
+        Ok(())
     }
 
-    /// Takes the ids of all types of a file, which lie behind one base. Not 0: some were taken already, and the file must
-    /// be woven again with the ids of this attempt, which now are its own.
-    pub(crate) fn claim_all(&mut self, types: &[Touched], base_of: impl Fn(u32) -> u32) -> u32 {
-        self.taken.claim_behind(self.known, base_of, || {
-            types.iter().flat_map(|touched| {
-                let ty = touched.woven.name();
-                (touched.woven.methods()).map(move |m| (m.id, ty, m.name, m.descriptor))
-            })
-        })
-    }
-
-    /// Records a class whose ids are final.
+    /// Records the results of a class.
     pub(crate) fn record(&mut self, artifact: &str, touched: &Touched) {
         if touched.woven.methods().len() > 0 {
             let inside = inside(&self.input, artifact);

@@ -66,26 +66,21 @@ pub(crate) fn weave_cached(
     if let Some(entry) = entry
         && ledger.replay(&entry.recorded)
     {
-        cx.matcher.add_outcomes(&entry.idle);
         return Ok(entry.artifact().is_some().then_some(Woven::Before(entry)));
     }
     let before = ledger.start_recording();
-    let matched = cx.matcher.take_outcomes();
     let mut woven = weave_archive(cx, ledger, meter, spot, archive, open)?;
     let recorded = ledger.stop_recording(before);
-    let idle = cx.matcher.take_outcomes();
-    cx.matcher.add_outcomes(&matched);
-    cx.matcher.add_outcomes(&idle);
     let Some(recorded) = recorded else {
         return Ok(woven.map(Woven::Now));
     };
     let stored = match &mut woven {
         Some(Target::File(staged)) => {
             let written = staged.written()?;
-            cache.store(&key, &recorded, &idle, Some(&written), None)
+            cache.store(&key, &recorded, Some(&written), None)
         }
         Some(Target::Nowhere) => Ok(()),
-        None => cache.store(&key, &recorded, &idle, None, None),
+        None => cache.store(&key, &recorded, None, None),
     };
     // The weave itself is done.
     if let Err(e) = stored {

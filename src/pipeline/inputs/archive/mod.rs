@@ -12,7 +12,7 @@ use crate::container::zip::{Archive, Member, Method, Packed};
 use crate::error::{Error, Kind, Result};
 use crate::pipeline::context::Context;
 use crate::pipeline::format::{Format, file_name};
-use crate::pipeline::formats::class::{TouchedClass, WovenClass, weave_class};
+use crate::pipeline::formats::class::{PlannedClass, TouchedClass, plan_class};
 use crate::pipeline::formats::dex::{DexLibrary, Source, weave_dexes};
 use crate::pipeline::inputs::archive::output::{Open, Output};
 use crate::pipeline::inputs::archive::profile::{Renumbered, renumber};
@@ -71,31 +71,24 @@ struct Item {
     touched: Touched,
 }
 
-impl WovenClass for Item {
-    fn ty(&self) -> &Touched {
-        &self.touched
-    }
-
-    fn needs_library(&self) -> bool {
-        self.needs_library
-    }
-}
-
-/// The result of a member.
-enum WovenMember {
+/// A member that may be a class, as far as a phase has come with it.
+enum MaybeClass<T> {
     /// No rule has anything to say about it.
     Untouched,
-    Touched(Item),
+    Touched(T),
     /// It is no class that can be read: obfuscators leave members that only look like classes, and no loader minds.
     Unreadable(Error),
 }
 
 /// The error is the archive's own.
-type Outcome = Result<WovenMember>;
+type Outcome<T> = Result<MaybeClass<T>>;
 
-/// A few members in a row, done by one thread.
+/// A few members in a row that one thread has planned.
+type PlannedTask<'b> = Vec<(usize, Outcome<PlannedClass<'b>>)>;
+
+/// A few members in a row that one thread has woven.
 struct Task {
-    outcomes: Vec<(usize, Outcome)>,
+    outcomes: Vec<(usize, Outcome<Item>)>,
     /// Their packed data.
     packed: Vec<u8>,
 }
@@ -219,14 +212,7 @@ impl<W: Write + Send> Walk<'_, '_, '_, W> {
         for step in steps(self.archive, &classes, survey) {
             let at = match step {
                 Step::Classes(range) => {
-                    let (cx, archive, matcher) = (self.cx, self.archive, self.matcher);
-                    let before = std::mem::take(&mut pending);
-                    let (batch, result) = rayon::join(
-                        || weave_batch(cx, matcher, archive, range, &spare),
-                        || self.write(before, &spare),
-                    );
-                    result?;
-                    pending = batch;
+                    pending = self.classes(range, std::mem::take(&mut pending), &spare)?;
                     range.last().copied()
                 }
                 Step::Dexes(range) => {
@@ -247,6 +233,35 @@ impl<W: Write + Send> Walk<'_, '_, '_, W> {
         self.write(pending, &spare)
     }
 
+    /// Weaves a batch of classes, while what was woven before is written.
+    fn classes(&mut self, range: &[usize], before: Vec<Task>, spare: &Spare) -> Result<Vec<Task>> {
+        let (cx, archive) = (self.cx, self.archive);
+        let tasks = tasks(archive, range);
+        let mut arenas: Vec<Vec<u8>> = tasks.iter().map(|_| take(spare)).collect();
+        let mut planned: Vec<PlannedTask<'_>> = (tasks.par_iter())
+            .zip(&mut arenas)
+            .with_max_len(1)
+            .map(|(members, arena)| plan_task(cx, self.matcher, archive, members, arena))
+            .collect();
+        // Ids are claimed in the job's order, before anything is woven with them.
+        for (_, outcome) in planned.iter_mut().flatten() {
+            if let Ok(MaybeClass::Touched(class)) = outcome
+                && let Err(e) = class.claim(self.ledger)
+            {
+                *outcome = Ok(MaybeClass::Unreadable(e));
+            }
+        }
+        let weave = || -> Vec<Task> {
+            let planned = planned.into_par_iter().with_max_len(1);
+            planned
+                .map(|task| weave_task(cx, archive, task, take(spare)))
+                .collect()
+        };
+        let (woven, written) = rayon::join(weave, || self.write(before, spare));
+        arenas.into_iter().for_each(|arena| give_back(spare, arena));
+        written.map(|()| woven)
+    }
+
     /// Adds the place to an error or warning about a member.
     fn place(&self, index: usize, e: Error) -> Error {
         e.in_member(self.archive.members()[index].name())
@@ -255,14 +270,12 @@ impl<W: Write + Send> Walk<'_, '_, '_, W> {
 
     /// Writes what changed of a batch, in order.
     fn write(&mut self, batch: Vec<Task>, spare: &Spare) -> Result<()> {
-        for mut task in batch {
+        for task in batch {
             for (index, outcome) in task.outcomes {
                 match outcome {
-                    Ok(WovenMember::Untouched) => {}
-                    Ok(WovenMember::Touched(item)) => {
-                        self.write_item(index, item, &mut task.packed)?;
-                    }
-                    Ok(WovenMember::Unreadable(e)) => {
+                    Ok(MaybeClass::Untouched) => {}
+                    Ok(MaybeClass::Touched(item)) => self.write_item(index, item, &task.packed)?,
+                    Ok(MaybeClass::Unreadable(e)) => {
                         let e = self.place(index, e);
                         self.ledger.unreadable(&e);
                     }
@@ -272,27 +285,16 @@ impl<W: Write + Send> Walk<'_, '_, '_, W> {
                     }
                 }
             }
-            task.packed.clear();
-            spare
-                .lock()
-                .expect("no thread panics with it")
-                .push(task.packed);
+            give_back(spare, task.packed);
         }
         Ok(())
     }
 
     /// Writes a member that changed; `packed` is the memory of its task.
-    fn write_item(&mut self, index: usize, item: Item, packed: &mut Vec<u8>) -> Result<()> {
-        let (cx, matcher) = (self.cx, self.matcher);
-        let member = &self.archive.members()[index];
-        let again = |attempt| match weave_member(cx, matcher, member, attempt, packed)? {
-            WovenMember::Touched(item) => Ok(Some(item)),
-            WovenMember::Untouched => Ok(None),
-            WovenMember::Unreadable(e) => Err(e),
-        };
-        let settled = item.settle(self.ledger, self.spot.label, again);
-        let settled = settled.map_err(|e| self.place(index, e))?;
-        if let Some(new) = settled.and_then(|item| item.packed) {
+    fn write_item(&mut self, index: usize, item: Item, packed: &[u8]) -> Result<()> {
+        self.ledger.record(self.spot.label, &item.touched);
+        self.ledger.needs_library |= item.needs_library;
+        if let Some(new) = item.packed {
             self.woven();
             self.output.replace(index, &new.of(packed))?;
         }
@@ -336,12 +338,12 @@ impl<W: Write + Send> Walk<'_, '_, '_, W> {
         self.dex_library.look_into_woven(&woven);
         let profiled = self.rules.survey.profiles().next().is_some();
         let packed: Vec<_> = (woven.into_par_iter().zip(&found))
-            .filter_map(|(bytes, (index, old))| {
+            .filter_map(|(woven, (index, old))| {
                 let method = match members[*index].method() {
                     Method::Deflated if !cx.dry => Method::Deflated,
                     _ => Method::Stored,
                 };
-                let bytes = bytes?;
+                let bytes = woven?.bytes?;
                 let renumbered =
                     profiled.then(|| Renumbered::of(members[*index].name(), old, &bytes));
                 let packed =
@@ -618,66 +620,104 @@ fn unpack<'a>(member: &Member<'a>) -> Result<Cow<'a, [u8]>> {
     Ok(Cow::Owned(bytes))
 }
 
-fn weave_batch(
+/// Memory for a task.
+fn take(spare: &Spare) -> Vec<u8> {
+    let memory = spare.lock().expect("no thread panics with it").pop();
+    memory.unwrap_or_default()
+}
+
+fn give_back(spare: &Spare, mut memory: Vec<u8>) {
+    memory.clear();
+    spare.lock().expect("no thread panics with it").push(memory);
+}
+
+/// Cuts a batch into tasks of about [`TASK_BYTES`].
+fn tasks<'m>(archive: &Archive<'_>, members: &'m [usize]) -> Vec<&'m [usize]> {
+    let mut bytes = 0u64;
+    let same_task = |_: &usize, &next: &usize| {
+        bytes = bytes.saturating_add(archive.members()[next].size());
+        let same = bytes <= TASK_BYTES;
+        bytes *= u64::from(same);
+        same
+    };
+    members.chunk_by(same_task).collect()
+}
+
+/// Reads classes into `arena` and plans them.
+fn plan_task<'b>(
     cx: &Context<'_>,
     matcher: &ArtifactMatcher<'_>,
     archive: &Archive<'_>,
     members: &[usize],
-    spare: &Spare,
-) -> Vec<Task> {
-    let members_of = archive.members();
-    let mut bytes = 0u64;
-    let tasks: Vec<&[usize]> = members
-        .chunk_by(|_, &next| {
-            bytes = bytes.saturating_add(members_of[next].size());
-            let same = bytes <= TASK_BYTES;
-            bytes *= u64::from(same);
-            same
-        })
+    arena: &'b mut Vec<u8>,
+) -> PlannedTask<'b> {
+    let read: Vec<(usize, Outcome<Range<usize>>)> = (members.iter())
+        .map(|&index| (index, read_class(&archive.members()[index], arena)))
         .collect();
-    tasks
-        .par_iter()
-        .with_max_len(1)
-        .map(|members| {
-            let memory = spare.lock().expect("no thread panics with it").pop();
-            let mut packed = memory.unwrap_or_default();
-            let outcomes = members
-                .iter()
-                .map(|&i| (i, weave_member(cx, matcher, &members_of[i], 0, &mut packed)))
-                .filter(|(_, outcome)| !matches!(outcome, Ok(WovenMember::Untouched)))
-                .collect();
-            Task { outcomes, packed }
-        })
+    let bytes: &'b [u8] = arena;
+    let plan = |range: Range<usize>| match plan_class(cx, matcher, &bytes[range]) {
+        Ok(Some(class)) => MaybeClass::Touched(class),
+        Ok(None) => MaybeClass::Untouched,
+        Err(e) => MaybeClass::Unreadable(e),
+    };
+    read.into_iter()
+        .map(|(index, read)| (index, read.map(|read| read.and_then(plan))))
+        .filter(|(_, outcome)| !matches!(outcome, Ok(MaybeClass::Untouched)))
         .collect()
 }
 
-fn weave_member(
-    cx: &Context<'_>,
-    matcher: &ArtifactMatcher<'_>,
-    member: &Member<'_>,
-    attempt: u32,
-    packed: &mut Vec<u8>,
-) -> Outcome {
-    let method = member.method();
-    if matches!(method, Method::Other(_)) || member.is_encrypted() {
+/// Appends a class file to `arena`.
+fn read_class(member: &Member<'_>, arena: &mut Vec<u8>) -> Outcome<Range<usize>> {
+    let unsupported = |why: String| Ok(MaybeClass::Unreadable(Error::new(Kind::Unsupported, why)));
+    if matches!(member.method(), Method::Other(_)) || member.is_encrypted() {
         let why = "a class that is encrypted or packed with a method other than deflate";
-        let e = Error::new(Kind::Unsupported, why);
-        return Ok(WovenMember::Unreadable(e));
+        return unsupported(why.to_owned());
     }
     if member.size() > MAX_CLASS {
-        let why = format!("a class of {} bytes", member.size());
-        let e = Error::new(Kind::Unsupported, why);
-        return Ok(WovenMember::Unreadable(e));
+        return unsupported(format!("a class of {} bytes", member.size()));
     }
+    let start = arena.len();
     with_worker(|w| {
         member.read(&mut w.codec, MAX_CLASS, &mut w.bytes)?;
-        let woven = weave_class(cx, matcher, &w.bytes, &mut w.scratch, attempt);
-        Ok(match woven {
-            Ok(Some(class)) => WovenMember::Touched(Item::pack(cx, method, class, w, packed)),
-            Ok(None) => WovenMember::Untouched,
-            Err(e) => WovenMember::Unreadable(e),
-        })
+        arena.extend_from_slice(&w.bytes);
+        Ok(MaybeClass::Touched(start..arena.len()))
     })
+}
+
+/// Weaves planned classes and packs them into `packed`.
+fn weave_task(
+    cx: &Context<'_>,
+    archive: &Archive<'_>,
+    planned: PlannedTask<'_>,
+    mut packed: Vec<u8>,
+) -> Task {
+    let outcomes = (planned.into_iter())
+        .map(|(index, planned)| {
+            let method = archive.members()[index].method();
+            let mut weave = |class: PlannedClass<'_>| {
+                with_worker(|w| match class.weave(cx, &mut w.scratch) {
+                    Ok(Some(class)) => {
+                        MaybeClass::Touched(Item::pack(cx, method, class, w, &mut packed))
+                    }
+                    Ok(None) => MaybeClass::Untouched,
+                    Err(e) => MaybeClass::Unreadable(e),
+                })
+            };
+            (index, planned.map(|planned| planned.and_then(&mut weave)))
+        })
+        .collect();
+    Task { outcomes, packed }
+}
+
+impl<T> MaybeClass<T> {
+    /// The next phase of what a rule has something to say about.
+    fn and_then<U>(self, next: impl FnOnce(T) -> MaybeClass<U>) -> MaybeClass<U> {
+        match self {
+            MaybeClass::Untouched => MaybeClass::Untouched,
+            MaybeClass::Touched(t) => next(t),
+            MaybeClass::Unreadable(e) => MaybeClass::Unreadable(e),
+        }
+    }
 }
 
 impl Item {

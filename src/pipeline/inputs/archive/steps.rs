@@ -4,7 +4,7 @@ use crate::container::zip::Archive;
 use crate::pipeline::inputs::archive::rules::Survey;
 
 /// Most unpacked bytes in one batch. Two batches are in memory at a time.
-const BATCH_BYTES: u64 = 32 << 20;
+const BATCH_BYTES: u64 = 12 << 20;
 
 /// Fewest: below, starting a batch costs more than it spreads.
 const MIN_BATCH_BYTES: u64 = 2 << 20;

@@ -3,7 +3,7 @@
 use super::Walk;
 use crate::error::{Error, Kind, Result};
 use crate::pipeline::format::{Format, file_name};
-use crate::pipeline::formats::class::{TouchedClass, WovenClass, weave_class};
+use crate::pipeline::formats::class::{PlannedClass, TouchedClass, plan_class};
 use crate::pipeline::inputs::folder::found::{Found, read};
 use crate::pipeline::inputs::folder::java_library::class_root;
 use crate::pipeline::limits::MAX_CLASS;
@@ -15,24 +15,41 @@ impl<'a> Walk<'a, '_> {
     pub(super) fn classes(&mut self, files: &'a [Found]) -> Result<()> {
         let folder = self.folder;
         let (cx, matcher) = (folder.cx, folder.matcher);
-        let weave = |found: &Found, attempt: u32| -> Result<Option<TouchedClass>> {
-            if found.size > MAX_CLASS {
-                let what = format!("a class of {} bytes", found.size);
-                return Err(Error::new(Kind::Unsupported, what));
+        let is_class =
+            |f: &&Found| f.format == Format::Class && file_name(&f.name) != "module-info.class";
+        let found: Vec<&Found> = files.iter().filter(is_class).collect();
+        let mut contents = vec![Vec::new(); found.len()];
+        let mut planned: Vec<(&Found, Result<Option<PlannedClass<'_>>>)> = (found.into_par_iter())
+            .zip(&mut contents)
+            .map(|(found, bytes)| {
+                let read = read_class(found).map(|class| *bytes = class);
+                (found, read.and_then(|()| plan_class(cx, matcher, bytes)))
+            })
+            .filter(|(_, planned)| !matches!(planned, Ok(None)))
+            .collect();
+        // Ids are claimed in the job's order, before anything is woven with them.
+        for (_, planned) in &mut planned {
+            if let Ok(Some(class)) = planned
+                && let Err(e) = class.claim(self.ledger)
+            {
+                *planned = Err(e);
             }
-            let bytes = read(&found.path)?;
-            with_worker(|w| weave_class(cx, matcher, &bytes, &mut w.scratch, attempt))
-        };
-        let batch: Vec<(&Found, Result<Option<TouchedClass>>)> = files
-            .par_iter()
-            .filter(|f| f.format == Format::Class && file_name(&f.name) != "module-info.class")
-            .map(|found| (found, weave(found, 0)))
-            .filter(|(_, touched)| !matches!(touched, Ok(None)))
+        }
+        let woven: Vec<(&Found, Result<Option<TouchedClass>>)> = planned
+            .into_par_iter()
+            .map(|(found, planned)| {
+                let weave =
+                    |class: PlannedClass<'_>| with_worker(|w| class.weave(cx, &mut w.scratch));
+                (
+                    found,
+                    planned.and_then(|class| class.map_or(Ok(None), weave)),
+                )
+            })
             .collect();
         let mut outputs = Vec::new();
-        for (found, touched) in batch {
-            let touched = match touched {
-                Ok(Some(touched)) => touched,
+        for (found, woven) in woven {
+            let class = match woven {
+                Ok(Some(class)) => class,
                 Ok(None) => continue,
                 Err(e) if e.kind() == Kind::Io => return Err(e),
                 Err(e) => {
@@ -40,10 +57,8 @@ impl<'a> Walk<'a, '_> {
                     continue;
                 }
             };
-            let again = |attempt| weave(found, attempt).map_err(|e| folder.place(found, e));
-            let Some(class) = touched.settle(self.ledger, folder.name, again)? else {
-                continue;
-            };
+            self.ledger.record(folder.name, &class.ty);
+            self.ledger.needs_library |= class.needs_library;
             if let Some(bytes) = class.bytes {
                 self.wove_loose();
                 self.woven
@@ -54,4 +69,12 @@ impl<'a> Walk<'a, '_> {
         }
         self.staging.write_all(&outputs)
     }
+}
+
+fn read_class(found: &Found) -> Result<Vec<u8>> {
+    if found.size > MAX_CLASS {
+        let what = format!("a class of {} bytes", found.size);
+        return Err(Error::new(Kind::Unsupported, what));
+    }
+    read(&found.path)
 }

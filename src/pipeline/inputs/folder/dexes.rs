@@ -34,8 +34,10 @@ impl<'a> Walk<'a, '_> {
         )?;
         library.look_into_woven(&woven);
         let mut outputs = Vec::new();
-        for (found, bytes) in found.into_iter().zip(woven) {
-            let Some(bytes) = bytes else { continue };
+        for (found, woven) in found.into_iter().zip(woven) {
+            let Some(bytes) = woven.and_then(|dex| dex.bytes) else {
+                continue;
+            };
             self.woven.dexes = true;
             self.wove_loose();
             outputs.push((self.staging.file(&found.name)?, found, bytes));
