@@ -25,7 +25,7 @@ pub mod internals;
 mod jvm;
 mod mapping;
 mod pipeline;
-mod rsa;
+mod signing;
 mod symbols;
 mod trace;
 

@@ -12,9 +12,9 @@ use crate::cil::weave::join::{Joined, Joiner};
 use crate::cil::weave::machines::Machines;
 use crate::cil::weave::part::{Part, Scratch, Weaver};
 use crate::cil::write::image::{self, Edits, Metadata, Rest, Written};
-use crate::cil::write::strong_name::StrongNameKey;
 use crate::error::Result;
 use crate::in_order::InOrder;
+use crate::signing::strong_name::StrongNameKey;
 use std::sync::{Arc, Mutex};
 
 /// Records the outcomes of types, in parts.

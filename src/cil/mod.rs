@@ -31,4 +31,3 @@ pub use warning::Warning;
 pub use weave::part::Scratch;
 pub use write::image::Written;
 pub use write::output::Output;
-pub use write::strong_name::StrongNameKey;

@@ -1,11 +1,11 @@
 //! What every step of a job needs and none changes.
 
 use crate::aspect::pointcut::{Hierarchy, Matcher};
-use crate::container::apk::identity::Identity;
 use crate::container::zip::Effort;
 use crate::pipeline::ledger::Ledger;
 use crate::pipeline::ledger::ids::IdBase;
 use crate::pipeline::library::layout::Layout;
+use crate::signing::identity::Identity;
 
 /// What an artifact runs on, as far as hooks differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,6 @@
 //! The resolved job: what to do, where, and where progress is reported.
 
 use crate::aspect::pointcut::{Hierarchy, Matcher};
-use crate::cil::StrongNameKey;
-use crate::container::apk::identity::Identity;
 use crate::container::stage::Staged;
 use crate::container::zip::Effort;
 use crate::error::{Error, Result};
@@ -11,6 +9,8 @@ use crate::pipeline::ledger::ids::IdBase;
 use crate::pipeline::outcome::Outcome;
 use crate::pipeline::publish::paths::parent;
 use crate::pipeline::publish::target::stage_map;
+use crate::signing::identity::Identity;
+use crate::signing::strong_name::StrongNameKey;
 use crate::symbols::Symbols;
 use std::cell::Cell;
 use std::path::{Path, PathBuf};

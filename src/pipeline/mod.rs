@@ -28,9 +28,9 @@ mod run;
 mod verify;
 mod worker;
 
-pub use crate::cil::StrongNameKey;
-pub use crate::container::apk::identity::Identity;
 pub use crate::container::zip::Effort;
+pub use crate::signing::identity::Identity;
+pub use crate::signing::strong_name::StrongNameKey;
 pub use cache::Cache;
 pub use job::Job;
 pub use library::embedded::{JAR_NAME as RUNTIME_JAR_NAME, write_runtime};

@@ -1,8 +1,9 @@
 //! The identity of a file: MVID, time stamp, checksum, signature. All follow from the hashes of the file's windows, which
 //! are made in any order. MVID and time stamp protect nothing, so the hash is a fast one (XXH3, 128 bits).
 
-use crate::cil::write::strong_name::{Read, StrongNameKey};
+use crate::cil::write::strong_name::{self, Read};
 use crate::error::Result;
+use crate::signing::strong_name::StrongNameKey;
 use std::ops::Range;
 use xxhash_rust::xxh3::{xxh3_128, xxh3_128_with_seed};
 
@@ -73,7 +74,7 @@ impl Identity<'_> {
                     overlay(window, at, *start, bytes);
                 }
             };
-            let signature = key.sign([self.headers, len], &read, place.clone())?;
+            let signature = strong_name::sign(key, [self.headers, len], &read, place.clone())?;
             changes.push((place.start, signature));
         }
         if let Some(at) = self.checksum {

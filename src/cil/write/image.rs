@@ -24,8 +24,8 @@ use crate::cil::write::free_ranges::{self, DROPPED, Occupied};
 use crate::cil::write::identity::Identity;
 use crate::cil::write::output::{Output, Patch};
 use crate::cil::write::sections::{self, Sections};
-use crate::cil::write::strong_name::{StrongNameKey, public_key_token};
 use crate::error::{Error, Kind, Result};
+use crate::signing::strong_name::{StrongNameKey, public_key_token};
 use std::ops::Range;
 use std::sync::Arc;
 

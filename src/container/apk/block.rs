@@ -3,9 +3,9 @@
 //! Layouts are those of "APK Signature Scheme v2" and "v3" of the Android Open Source Project. Everything is
 //! little-endian, and nearly everything is prefixed by its length in 32 bits.
 
-use super::identity::{Identity, KeyKind};
 use crate::bytes::u64_at;
 use crate::error::Result;
+use crate::signing::identity::{Identity, KeyKind};
 use sha2::{Digest, Sha256};
 use std::io::{self, Write};
 use std::ops::Range;

@@ -1,13 +1,9 @@
 //! What makes a zip file an apk: its members, its signatures, and how Android wants it aligned.
 //!
 //! - [`sign`] signs an apk anew (JAR signing, APK Signature Schemes v2 and v3);
-//! - [`profile`] renumbers a baseline profile for dex files that changed;
-//! - [`identity`] reads the key and the certificates that it signs with.
+//! - [`profile`] renumbers a baseline profile for dex files that changed.
 
 mod block;
-mod der;
-pub mod identity;
-mod jks;
 mod manifest;
 pub mod profile;
 pub mod sign;

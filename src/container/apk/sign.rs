@@ -4,11 +4,11 @@
 //! archive, such as a jar or an aab, by JAR signing. The same archive and key give the same bytes.
 
 use super::block::{self, Digesting};
-use super::identity::Identity;
 use super::{is_signature_file, manifest, v1};
 use crate::container::jar::MANIFEST;
 use crate::container::zip::{Archive, Codec, Member, Method, Packed, Splicer};
 use crate::error::{Error, Kind, Result};
+use crate::signing::identity::Identity;
 use std::io::{self, Write};
 
 /// Largest member that is unpacked to be digested.
@@ -135,9 +135,9 @@ fn splice<W: Write>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::container::apk::identity::KeyKind;
     use crate::container::apk::manifest::tests::manifest;
     use crate::container::apk::{block, has_signing_block};
+    use crate::signing::identity::KeyKind;
     use ring::signature::{
         ECDSA_P256_SHA256_ASN1, RSA_PKCS1_2048_8192_SHA1_FOR_LEGACY_USE_ONLY,
         RSA_PKCS1_2048_8192_SHA256, UnparsedPublicKey, VerificationAlgorithm,

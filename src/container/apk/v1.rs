@@ -1,10 +1,10 @@
 //! JAR signing, which Android calls v1: digests of all members in the manifest, digests of the manifest in a signature
 //! file, and a signature over that (JAR File Specification, "Signed JAR File"; RFC 5652).
 
-use super::der::{CONTEXT_0, Tag, element};
-use super::identity::{Identity, KeyKind};
 use crate::container::jar::{self, Manifest};
 use crate::error::Result;
+use crate::signing::der::{CONTEXT_0, Tag, element};
+use crate::signing::identity::{Identity, KeyKind};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use sha1::Sha1;

@@ -2,7 +2,7 @@
 
 use crate::aspect::plan::Plan;
 use crate::aspect::woven::WovenType;
-use crate::cil::{self, StrongNameKey, Written};
+use crate::cil::{self, Written};
 use crate::container::input::Input;
 use crate::container::stage::Staged;
 use crate::error::{Error, Result};
@@ -16,6 +16,7 @@ use crate::pipeline::ledger::records::Records;
 use crate::pipeline::ledger::{Ledger, Recorded};
 use crate::pipeline::outcome::{Outcome, WarningKind};
 use crate::pipeline::worker::with_worker;
+use crate::signing::strong_name::StrongNameKey;
 use crate::symbols::Writer;
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;

@@ -1,10 +1,10 @@
 //! Where results are written to: artifacts, and the symbols map beside them.
 
-use crate::container::apk::identity::Identity;
 use crate::container::apk::sign::sign;
 use crate::container::stage::Staged;
 use crate::container::zip::Archive;
 use crate::error::Result;
+use crate::signing::identity::Identity;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

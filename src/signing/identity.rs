@@ -3,7 +3,7 @@
 use super::der::{CONTEXT_0, Reader, Tag, element};
 use super::jks;
 use crate::error::{Error, Kind, Result};
-use crate::rsa::RsaKey;
+use crate::signing::rsa::RsaKey;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use p12_keystore::{KeyStore, KeyStoreEntry, Pkcs12ImportPolicy};
@@ -161,7 +161,7 @@ impl Identity {
     }
 
     /// Signs SHA-1 of a message by RSA, which is all that Android before 4.3 knows; by another key as [`Self::sign`] does.
-    pub(super) fn sign_sha1(&self, message: &[u8]) -> Result<Vec<u8>> {
+    pub(crate) fn sign_sha1(&self, message: &[u8]) -> Result<Vec<u8>> {
         let PrivateKey::Rsa { pkcs8, .. } = &self.key else {
             return self.sign(message);
         };
@@ -170,15 +170,15 @@ impl Identity {
         Ok(key.sign_sha1(&Sha1::digest(message).into()))
     }
 
-    pub(super) fn certificates(&self) -> &[Vec<u8>] {
+    pub(crate) fn certificates(&self) -> &[Vec<u8>] {
         &self.certificates
     }
 
-    pub(super) fn public_key(&self) -> &[u8] {
+    pub(crate) fn public_key(&self) -> &[u8] {
         &self.public_key
     }
 
-    pub(super) fn issuer_and_serial(&self) -> &[u8] {
+    pub(crate) fn issuer_and_serial(&self) -> &[u8] {
         &self.issuer_and_serial
     }
 }

@@ -132,7 +132,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const STORE: &[u8] = include_bytes!("../../../tests/keys/store.jks");
+    const STORE: &[u8] = include_bytes!("../../tests/keys/store.jks");
 
     /// What a store of these contents ends with.
     fn sealed(mut contents: Vec<u8>) -> Vec<u8> {
