@@ -30,6 +30,8 @@ mod worker;
 
 pub use crate::cil::StrongNameKey;
 pub use crate::container::apk::identity::Identity;
+pub use crate::container::place::Files;
+pub use crate::container::stage::{Access, Output};
 pub use crate::container::zip::Effort;
 pub use cache::Cache;
 pub use job::Job;
