@@ -247,7 +247,16 @@ const ORDERS: &[(&str, &[&str])] = &[
     ),
     (
         "container",
-        &["input", "stage", "zip", "jar", "apk", "deps_json", "folder"],
+        &[
+            "input",
+            "place",
+            "stage",
+            "zip",
+            "jar",
+            "apk",
+            "deps_json",
+            "folder",
+        ],
     ),
 ];
 

@@ -2,8 +2,9 @@
 
 use super::{Cli, print};
 use crate::error::{Error, Result};
+use crate::pipeline::{Access, Output};
 use clap::CommandFactory;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Print a script that completes commands and options in a shell.
 #[derive(clap::Args, Debug)]
@@ -34,10 +35,13 @@ pub fn run(args: &CompletionsArgs) -> Result<()> {
 
 /// Runs `weave man`.
 pub fn man(args: &ManArgs) -> Result<()> {
-    let io = |path: &Path| {
-        let path = path.to_owned();
-        move |e| Error::io("write", &path, e)
-    };
-    std::fs::create_dir_all(&args.folder).map_err(io(&args.folder))?;
-    clap_mangen::generate_to(Cli::command(), &args.folder).map_err(io(&args.folder))
+    let failed = |e| Error::io("write", &args.folder, e);
+    let pages = tempfile::tempdir().map_err(failed)?;
+    clap_mangen::generate_to(Cli::command(), pages.path()).map_err(failed)?;
+    for page in std::fs::read_dir(pages.path()).map_err(failed)? {
+        let page = page.map_err(failed)?;
+        let text = std::fs::read(page.path()).map_err(failed)?;
+        Output::put(&args.folder.join(page.file_name()), &text, Access::Usual)?;
+    }
+    Ok(())
 }

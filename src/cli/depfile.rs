@@ -1,6 +1,7 @@
 //! `--depfile`: which files a result was made of, as make and ninja read it.
 
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::pipeline::{Access, Output};
 use std::path::{Path, PathBuf};
 
 /// Writes `output: input ..`, a file a line.
@@ -11,7 +12,7 @@ pub fn write(path: &Path, output: &Path, inputs: &[PathBuf]) -> Result<()> {
         text += &escape(input);
     }
     text.push('\n');
-    std::fs::write(path, text).map_err(|e| Error::io("write", path, e))
+    Output::put(path, text.as_bytes(), Access::Usual)
 }
 
 fn escape(path: &Path) -> String {

@@ -12,6 +12,7 @@ use super::terminal::{Screen, Showing, written};
 use super::{DONE, NOT_DONE, traces};
 use crate::error::{Error, Result};
 use crate::mapping::Mapping;
+use crate::pipeline::{Access, Output};
 use crate::trace::diff::{Comparison, Costs, Judgement, Runs, Side, compare};
 use crate::trace::flame::{Form, Look, Picture};
 use crate::trace::methods::Method;
@@ -19,8 +20,7 @@ use crate::trace::units::{self, count, duration};
 use crate::trace::{Options, pattern};
 use limits::Limit;
 use std::cmp::Reverse;
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Rows shown unless `--limit` says otherwise.
@@ -170,6 +170,15 @@ fn diff(args: &DiffArgs, out: &mut dyn Write, screen: Screen) -> Result<u8> {
     };
     let before = named(&args.before, &args.more_before, "before")?;
     let after = named(&args.after, &args.more_after, "after")?;
+    if let Some(path) = &args.flame {
+        let mut files = all_files(&before)?;
+        files.extend(all_files(&after)?);
+        traces::check_outputs(
+            &files,
+            &[&args.symbols, &args.mapping],
+            &[("--flame", path)],
+        )?;
+    }
     let mappings = (args.mapping.iter())
         .map(|path| read_mapping(path))
         .collect::<Result<Vec<_>>>()?;
@@ -223,6 +232,11 @@ fn diff(args: &DiffArgs, out: &mut dyn Write, screen: Screen) -> Result<u8> {
     written(result.and_then(|()| out.flush()))?;
     let broken = (view.limits.iter()).any(|l| !l.broken(&view.comparison, &view.wanted).is_empty());
     Ok(if broken { NOT_DONE } else { DONE })
+}
+
+/// The files of the runs that arguments name.
+pub(super) fn all_files(args: &[PathBuf]) -> Result<Vec<Vec<PathBuf>>> {
+    Ok(runs(args)?.into_iter().flatten().collect())
 }
 
 /// The runs that arguments name.
@@ -353,12 +367,9 @@ impl View<'_> {
             look: &|node| look(&both.costs[node as usize]),
             all: format!("{} before, {} after, a run", duration(was), duration(is)),
         };
-        let file = File::create(path).map_err(|e| Error::io("create", path, e))?;
-        let mut out = BufWriter::new(file);
-        picture
-            .draw(&mut out, form)
-            .and_then(|()| out.flush())
-            .map_err(|e| Error::io("write", path, e))
+        let mut out = Output::create(path, Access::Private)?;
+        (picture.draw(&mut out, form)).map_err(|e| Error::io("write", path, e))?;
+        out.commit()
     }
 }
 

@@ -3,11 +3,11 @@
 use super::rules::read_mapping;
 use super::{DONE, otlp, traces};
 use crate::error::{Error, Result};
-use crate::pipeline::on_any_thread;
+use crate::pipeline::{Access, Output, on_any_thread};
 use crate::trace::export::{self, Counts, Format, Selection, Weight};
 use crate::trace::{Trace, units};
 use indicatif::{ProgressBar, ProgressStyle};
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 /// Write what traces recorded in the format of another tool.
@@ -156,36 +156,22 @@ pub fn run(args: &ExportArgs) -> Result<u8> {
     let mappings = (args.mapping.iter())
         .map(|path| read_mapping(path))
         .collect::<Result<Vec<_>>>()?;
-    let output = args.output.as_deref();
-    let counts = match output.filter(|path| *path != Path::new("-")) {
-        None => {
-            let out = BufWriter::with_capacity(1 << 16, io::stdout());
-            match write(args, format, &traces, &mappings, Box::new(out)) {
-                // Who reads has seen enough (`weave export ... | head`).
-                Err(e) if e.kind() == io::ErrorKind::BrokenPipe => return Ok(DONE),
-                result => {
-                    result.map_err(|e| Error::io("write", Path::new("standard output"), e))?
-                }
-            }
-        }
+    let named = args.output.as_deref();
+    let named = named.filter(|path| *path != Path::new("-"));
+    let mut output = match named {
         Some(path) => {
-            // Written beside its place and renamed: a failure leaves the file that was there.
-            let folder = match path.parent() {
-                Some(folder) if folder != Path::new("") => folder,
-                _ => Path::new("."),
-            };
-            let mut staged = tempfile::Builder::new()
-                .prefix(".weave-export-")
-                .tempfile_in(folder)
-                .map_err(|e| Error::io("create", path, e))?;
-            let out = BufWriter::with_capacity(1 << 16, staged.as_file_mut());
-            let counts = write(args, format, &traces, &mappings, Box::new(out))
-                .map_err(|e| Error::io("write", path, e))?;
-            // The file keeps mode 0600: a trace is its owner's alone, and so is what is made of it.
-            (staged.persist(path)).map_err(|e| Error::io("write", path, e.error))?;
-            counts
+            traces::check_outputs(&files, &[&args.symbols, &args.mapping], &[("-o", path)])?;
+            Output::create(path, Access::Private)?
         }
+        None => Output::standard(),
     };
+    let shown = named.unwrap_or(Path::new("standard output"));
+    let counts = match write(args, format, &traces, &mappings, Box::new(&mut output)) {
+        // Who reads has seen enough (`weave export ... | head`).
+        Err(_) if output.is_closed() => return Ok(DONE),
+        result => result.map_err(|e| Error::io("write", shown, e))?,
+    };
+    output.commit()?;
     if !args.quiet {
         report(args, format, counts);
     }

@@ -1,10 +1,9 @@
 //! `weave import`: rules from what people have for other tools.
 
-use crate::cli::{DONE, NOT_DONE, print, rules};
+use crate::cli::{DONE, NOT_DONE, note, print, rules};
 use crate::error::{Error, Kind, Result};
 use crate::import::{self, Source};
-use std::fs::OpenOptions;
-use std::io::Write;
+use crate::pipeline::{Access, Output};
 use std::path::PathBuf;
 
 /// Write rules from those that other tools have: Datadog, AspectJ, btrace, OpenTelemetry
@@ -58,33 +57,21 @@ pub fn run(args: &ImportArgs) -> Result<u8> {
     };
     let name = args.file.file_name().map(|name| name.to_string_lossy());
     let imported = import::import(&name.unwrap_or_default(), &text, source)?;
-    for note in &imported.notes {
-        let word = if note.lost { "left out: " } else { "" };
-        eprintln!("{shown}:{}: {word}{}", note.line, note.text);
+    for one in &imported.notes {
+        let word = if one.lost { "left out: " } else { "" };
+        note(&format!("{shown}:{}: {word}{}", one.line, one.text));
     }
-    let lost = imported.notes.iter().filter(|note| note.lost).count();
+    let lost = imported.notes.iter().filter(|one| one.lost).count();
     if args.output.as_os_str() == "-" {
         print(&imported.text)?;
     } else {
-        let created = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .open(&args.output);
-        let mut file = created.map_err(|e| match e.kind() {
-            std::io::ErrorKind::AlreadyExists => Error::usage(format!(
-                "{} is there already: remove it first, or name another file",
-                args.output.display()
-            )),
-            _ => Error::io("create", &args.output, e),
-        })?;
-        file.write_all(imported.text.as_bytes())
-            .map_err(|e| Error::io("write", &args.output, e))?;
+        Output::put(&args.output, imported.text.as_bytes(), Access::New)?;
     }
-    eprintln!(
+    note(&format!(
         "{} rule{} imported, {lost} thing{} left out",
         imported.rules,
         if imported.rules == 1 { "" } else { "s" },
         if lost == 1 { "" } else { "s" }
-    );
+    ));
     Ok(if lost == 0 { DONE } else { NOT_DONE })
 }

@@ -2,10 +2,9 @@
 
 use crate::aspect::rules::STARTER;
 use crate::cli::rules::FILE_NAME;
-use crate::cli::{DONE, print};
-use crate::error::{Error, Result};
-use std::fs::OpenOptions;
-use std::io::Write;
+use crate::cli::{DONE, note, print};
+use crate::error::Result;
+use crate::pipeline::{Access, Output};
 use std::path::PathBuf;
 
 /// Write a starter rules file to change to your needs
@@ -27,19 +26,7 @@ pub fn run(args: &InitArgs) -> Result<u8> {
         print(STARTER)?;
         return Ok(DONE);
     }
-    let created = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(&args.file);
-    let mut file = created.map_err(|e| match e.kind() {
-        std::io::ErrorKind::AlreadyExists => Error::usage(format!(
-            "{} is there already: remove it first, or name another file",
-            args.file.display()
-        )),
-        _ => Error::io("create", &args.file, e),
-    })?;
-    file.write_all(STARTER.as_bytes())
-        .map_err(|e| Error::io("write", &args.file, e))?;
-    eprintln!("wrote {}", args.file.display());
+    Output::put(&args.file, STARTER.as_bytes(), Access::New)?;
+    note(&format!("wrote {}", args.file.display()));
     Ok(DONE)
 }

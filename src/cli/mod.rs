@@ -108,9 +108,15 @@ pub fn main() -> ExitCode {
     }
 }
 
+/// Says something on standard error; that nobody reads it is no failure.
+fn note(text: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
+}
+
 /// Prints to standard output; a reader that has seen enough (`| head`) is no failure.
 fn print(text: &str) -> Result<()> {
-    match std::io::stdout().lock().write_all(text.as_bytes()) {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(crate::error::Error::io(
             "write",
             std::path::Path::new("standard output"),

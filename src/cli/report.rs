@@ -6,13 +6,14 @@ mod process;
 mod table;
 mod tree;
 
+use crate::cli::diff;
 use crate::cli::rules::read_mapping;
 use crate::cli::terminal::{Screen, Showing, written};
 use crate::cli::traces;
 use crate::error::{Error, Kind, Result};
+use crate::pipeline::{Access, Output};
 use crate::trace::{Analysis, Analyzer, Options, flame, pattern, units};
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// Rows shown unless `--limit` says otherwise.
@@ -143,6 +144,20 @@ pub enum Sort {
     Name,
 }
 
+impl ReportArgs {
+    fn check_outputs(&self, files: &[Vec<PathBuf>]) -> Result<()> {
+        let outputs = [("--flame", &self.flame), ("--html", &self.html)];
+        let outputs = outputs.map(|(option, path)| Some((option, path.as_deref()?)));
+        let outputs: Vec<_> = outputs.into_iter().flatten().collect();
+        if outputs.is_empty() {
+            return Ok(());
+        }
+        let mut all = files.to_vec();
+        all.extend(diff::all_files(&self.compare)?);
+        traces::check_outputs(&all, &[&self.symbols, &self.mapping], &outputs)
+    }
+}
+
 /// Runs the subcommand: to standard output, as wide as the terminal.
 pub fn run(args: &ReportArgs) -> Result<()> {
     let paged = !args.json;
@@ -152,6 +167,7 @@ pub fn run(args: &ReportArgs) -> Result<()> {
 /// Writes the report.
 pub fn report(args: &ReportArgs, out: &mut dyn Write, screen: Screen) -> Result<()> {
     let files = traces::files(&args.traces)?;
+    args.check_outputs(&files)?;
     let maps = (args.symbols.iter())
         .map(|path| {
             Ok((
@@ -304,8 +320,7 @@ impl<'a> View<'a> {
         let form = flame::Form::of(path)?;
         let title = self.title();
         let visible = self.visible();
-        let file = File::create(path).map_err(|e| Error::io("create", path, e))?;
-        let mut out = BufWriter::new(file);
+        let mut out = Output::create(path, Access::Private)?;
         flame::draw(
             &mut out,
             form,
@@ -314,8 +329,8 @@ impl<'a> View<'a> {
             &self.labels,
             &|node| visible[node as usize],
         )
-        .and_then(|()| out.flush())
-        .map_err(|e| Error::io("write", path, e))
+        .map_err(|e| Error::io("write", path, e))?;
+        out.commit()
     }
 }
 

@@ -89,7 +89,7 @@ pub fn read_bytes(path: &Path) -> Result<Vec<u8>> {
 pub fn listed(named: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut all = Vec::with_capacity(named.len());
     for path in named {
-        let Some(list) = path.to_str().and_then(|text| text.strip_prefix('@')) else {
+        let Some(list) = list(path) else {
             all.push(path.clone());
             continue;
         };
@@ -99,6 +99,15 @@ pub fn listed(named: &[PathBuf]) -> Result<Vec<PathBuf>> {
         all.extend(lines.filter(|line| !line.is_empty()).map(PathBuf::from));
     }
     Ok(all)
+}
+
+/// The lists among the references that were named.
+pub fn lists(named: &[PathBuf]) -> impl Iterator<Item = &str> {
+    named.iter().filter_map(|path| list(path))
+}
+
+fn list(path: &Path) -> Option<&str> {
+    path.to_str()?.strip_prefix('@')
 }
 
 fn read(path: &Path) -> Result<(Rules, String)> {

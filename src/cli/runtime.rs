@@ -1,6 +1,6 @@
 //! `weave runtime`: the hook library as a file.
 
-use crate::cli::DONE;
+use crate::cli::{DONE, note};
 use crate::error::Result;
 use crate::pipeline::{self, RUNTIME_JAR_NAME};
 use std::path::PathBuf;
@@ -23,6 +23,6 @@ pub struct RuntimeArgs {
 /// Runs the subcommand.
 pub fn run(args: &RuntimeArgs) -> Result<u8> {
     pipeline::write_runtime(&args.file)?;
-    eprintln!("wrote {}", args.file.display());
+    note(&format!("wrote {}", args.file.display()));
     Ok(DONE)
 }

@@ -2,7 +2,8 @@
 
 use crate::aspect::rules::SCHEMA;
 use crate::cli::{DONE, print};
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::pipeline::{Access, Output};
 use std::path::PathBuf;
 
 /// Write the JSON schema of rules files, by which editors complete and check weave.toml
@@ -24,6 +25,6 @@ pub fn run(args: &SchemaArgs) -> Result<u8> {
         print(SCHEMA)?;
         return Ok(DONE);
     }
-    std::fs::write(&args.file, SCHEMA).map_err(|e| Error::io("write", &args.file, e))?;
+    Output::put(&args.file, SCHEMA.as_bytes(), Access::Usual)?;
     Ok(DONE)
 }

@@ -1,7 +1,7 @@
 //! The options that say with which key an output is signed anew, named as `apksigner` names them.
 
 use crate::error::{Error, Result};
-use crate::pipeline::{Identity, StrongNameKey};
+use crate::pipeline::{Files, Identity, StrongNameKey};
 use std::path::{Path, PathBuf};
 
 /// A key store, or a key and its certificate.
@@ -34,6 +34,25 @@ pub struct SignArgs {
 }
 
 impl SignArgs {
+    /// Names the files that are read.
+    pub fn name(&self, files: &mut Files) {
+        let named = [
+            ("the key store", &self.ks),
+            ("the key", &self.key),
+            ("the certificate", &self.cert),
+        ];
+        for (what, path) in named {
+            if let Some(path) = path {
+                files.read(what, path);
+            }
+        }
+        for source in [&self.ks_pass, &self.key_pass].into_iter().flatten() {
+            if let Some(path) = source.strip_prefix("file:") {
+                files.read("the password file", path);
+            }
+        }
+    }
+
     /// Reads the strong-name key, if one is named.
     pub fn strong_name(&self) -> Result<Option<StrongNameKey>> {
         let (Some(path), None) = (&self.key, &self.cert) else {

@@ -1,6 +1,7 @@
 //! Which traces the arguments of `report` and `export` name.
 
 use crate::error::{Error, Kind, Result};
+use crate::pipeline::Files;
 use crate::trace::Trace;
 use crate::trace::file::{PACKED, peek};
 use std::path::{Path, PathBuf};
@@ -68,6 +69,25 @@ pub fn live(arg: &Path) -> Result<PathBuf> {
             "process {pid} writes several traces; name one"
         ))),
     }
+}
+
+/// Refuses outputs, by their options, that are one of the traces, of the maps that are read with them, or each other.
+pub fn check_outputs(
+    traces: &[Vec<PathBuf>],
+    beside: &[&Vec<PathBuf>],
+    outputs: &[(&'static str, &Path)],
+) -> Result<()> {
+    let mut files = Files::default();
+    for path in traces.iter().flatten() {
+        files.read("the trace", path);
+    }
+    for path in beside.iter().copied().flatten() {
+        files.read("the map", path);
+    }
+    for (option, path) in outputs {
+        files.write(option, *path);
+    }
+    files.check()
 }
 
 /// Whether a trace lies in a folder.

@@ -4,9 +4,9 @@ use crate::aspect::plan::id_base;
 use crate::cli::messages::{self, MessageFormat};
 use crate::cli::rules::Resolved;
 use crate::cli::sign::SignArgs;
-use crate::cli::{DONE, NOT_DONE, depfile, print, rules, show};
+use crate::cli::{DONE, NOT_DONE, depfile, note, print, rules, show};
 use crate::error::Result;
-use crate::pipeline::{self, Cache, Effort, Job, Outcome};
+use crate::pipeline::{self, Cache, Effort, Files, Job, Outcome};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
@@ -122,6 +122,25 @@ impl WeaveArgs {
         Cache::open(dir, u64::from(self.cache_size) << 20, &parts).map(Some)
     }
 
+    /// The files of the job that only its arguments name.
+    fn named(&self, rules: &Resolved) -> Files {
+        let mut files = Files::default();
+        for path in &rules.files {
+            files.read("the rules file", path);
+        }
+        if let Some(path) = &self.mapping {
+            files.read("the mapping", path);
+        }
+        for path in rules::lists(&self.reference) {
+            files.read("the list of references", path);
+        }
+        self.sign.name(&mut files);
+        if let Some(path) = &self.depfile {
+            files.write("the dependency file", path);
+        }
+        files
+    }
+
     /// The files that the output follows from.
     fn dependencies(
         &self,
@@ -147,7 +166,7 @@ pub fn run(args: &WeaveArgs) -> Result<u8> {
     };
     let resolved = rules::resolve(&args.rules, input)?;
     if args.verbose {
-        eprintln!("rules: {}", resolved.source);
+        note(&format!("rules: {}", resolved.source));
     }
     let cache = args.open_cache(&resolved)?;
     let references = rules::listed(&args.reference)?;
@@ -159,7 +178,7 @@ pub fn run(args: &WeaveArgs) -> Result<u8> {
     let job = Job {
         input: input.clone(),
         output: Some(output.clone()),
-        matcher: rules::matcher(resolved.rules, args.mapping.as_deref())?,
+        matcher: rules::matcher(resolved.rules.clone(), args.mapping.as_deref())?,
         runtime: !args.no_runtime,
         effort: match args.fast {
             true => Effort::Fast,
@@ -176,6 +195,7 @@ pub fn run(args: &WeaveArgs) -> Result<u8> {
         explain: false,
         id_base,
     };
+    job.check_files(args.named(&resolved))?;
     let outcome = run_with_progress(&job, args.quiet || args.json)?;
     let failed = args.strict && outcome.fails_strict();
     if let (Some(path), false) = (&args.depfile, failed) {

@@ -6,6 +6,7 @@
 //! - [`deps_json`] lists what a published .NET application consists of;
 //! - [`folder`] lists a folder and keeps names inside the output folder;
 //! - [`input`] maps a file into memory;
+//! - [`place`] says where an output goes, and which paths are one file;
 //! - [`stage`] writes a file so that the target is the old one or the new one.
 
 pub mod apk;
@@ -13,5 +14,6 @@ pub mod deps_json;
 pub mod folder;
 pub mod input;
 pub mod jar;
+pub mod place;
 pub mod stage;
 pub mod zip;

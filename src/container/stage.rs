@@ -1,9 +1,10 @@
 //! Writing a file so that its target is the old file or the new one, whatever happens.
 
 use crate::container::input::{Input, is_mapped};
+use crate::container::place::Place;
 use crate::error::{Error, Result};
-use std::fs::{File, Metadata, Permissions};
-use std::io::{self, BufWriter, Write};
+use std::fs::{File, Permissions};
+use std::io::{self, BufWriter, Seek, Write};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
@@ -18,7 +19,7 @@ pub const SUFFIX: &str = ".tmp";
 const BUFFER: usize = 64 << 10;
 
 /// A file being written beside its target; [`Staged::commit`] renames it over the target, a drop
-/// removes it.
+/// removes it. What is no regular file (a device, a pipe) is not replaced: the commit copies the file into it.
 ///
 /// In-place work is safe: a rename gives the name to another inode; readers keep the old one. Windows refuses it while the
 /// target is mapped, so the caller unmaps it first. There is no `fsync`: a killed process leaves the old or the new file;
@@ -26,48 +27,69 @@ const BUFFER: usize = 64 << 10;
 pub struct Staged {
     file: BufWriter<NamedTempFile>,
     target: PathBuf,
+    place: Place,
+    access: Access,
     permissions: Option<Permissions>,
+}
+
+/// Whose a new file is, and whether it may take the place of another.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// As any new file, or as the one that it replaces. Its folder is made if it is not there.
+    Usual,
+    /// Its owner's alone: what a trace is, and so what is made of it.
+    Private,
+    /// As any new file, and never over another.
+    New,
 }
 
 impl Staged {
     /// Starts a file for `target`, whose folder is made if it is not there. It gets the permissions of the target that is there, else those
     /// of `like`, else the usual ones of a new file. A symbolic link is written through, not
-    /// replaced; what is neither file nor absent (a folder, a device) is refused.
+    /// replaced; a folder is refused.
     pub fn create(target: &Path, like: Option<&Path>) -> Result<Staged> {
+        Staged::at(target, Place::of(target)?, like, Access::Usual)
+    }
+
+    fn at(target: &Path, place: Place, like: Option<&Path>, access: Access) -> Result<Staged> {
         let failed = |e| Error::io("create", target, e);
-        let (target, existing) = match target.canonicalize() {
-            Ok(real) => {
-                let metadata = real.metadata().map_err(failed)?;
-                if !metadata.is_file() {
-                    return Err(Error::usage(format!(
-                        "{} is not a regular file: it cannot be replaced by the output",
-                        target.display()
-                    )));
-                }
-                (real, Some(metadata))
-            }
-            Err(e) if e.kind() == io::ErrorKind::NotFound => (target.to_owned(), None),
-            Err(e) => return Err(failed(e)),
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(PREFIX).suffix(SUFFIX);
+        let Place::File(path, existing) = &place else {
+            return Ok(Staged {
+                file: BufWriter::with_capacity(BUFFER, builder.tempfile().map_err(failed)?),
+                target: target.to_owned(),
+                place,
+                access,
+                permissions: None,
+            });
         };
-        let dir = match target.parent() {
+        if existing.is_some() && access == Access::New {
+            return Err(is_there(target));
+        }
+        let dir = match path.parent() {
             Some(dir) if !dir.as_os_str().is_empty() => dir,
             _ => Path::new("."),
         };
-        if existing.is_none() {
+        if existing.is_none() && access == Access::Usual {
             std::fs::create_dir_all(dir).map_err(failed)?;
         }
-        let permissions = existing
-            .or_else(|| like.and_then(|like| like.metadata().ok()))
-            .map(|metadata: Metadata| metadata.permissions());
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(PREFIX).suffix(SUFFIX);
+        let like = || like.and_then(|like| like.metadata().ok());
+        let permissions = match access {
+            Access::Usual => existing.clone().or_else(like).map(|m| m.permissions()),
+            Access::Private | Access::New => None,
+        };
         // Without this a temporary file is for its owner alone; the umask still applies.
         #[cfg(unix)]
-        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        if access != Access::Private {
+            builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        }
         let file = builder.tempfile_in(dir).map_err(failed)?;
         Ok(Staged {
             file: BufWriter::with_capacity(BUFFER, file),
-            target,
+            target: target.to_owned(),
+            place,
+            access,
             permissions,
         })
     }
@@ -118,15 +140,140 @@ impl Staged {
     pub fn commit(self) -> Result<()> {
         let target = self.target;
         let failed = |e| Error::io("write", &target, e);
-        let file = self.file.into_inner().map_err(|e| failed(e.into_error()))?;
+        let mut file = self.file.into_inner().map_err(|e| failed(e.into_error()))?;
+        let Place::File(path, _) = &self.place else {
+            file.as_file_mut().rewind().map_err(failed)?;
+            let mut to = self.place.open().map_err(failed)?;
+            io::copy(file.as_file_mut(), &mut to).map_err(failed)?;
+            return Ok(());
+        };
         if let Some(mut permissions) = self.permissions {
             make_writable(&mut permissions);
             // A file system without permissions is no reason to fail.
             let _ = file.as_file().set_permissions(permissions);
         }
-        debug_assert!(!is_mapped(&target), "{target:?} is replaced while mapped");
-        file.persist(&target).map_err(|e| failed(e.error))?;
-        Ok(())
+        debug_assert!(!is_mapped(path), "{target:?} is replaced while mapped");
+        let renamed = match self.access {
+            Access::New => file.persist_noclobber(path),
+            Access::Usual | Access::Private => file.persist(path),
+        };
+        match renamed.map_err(|e| e.error) {
+            Ok(_) => Ok(()),
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Err(is_there(&target)),
+            Err(e) => Err(failed(e)),
+        }
+    }
+}
+
+fn is_there(target: &Path) -> Error {
+    Error::usage(format!(
+        "{} is there already: remove it first, or name another file",
+        target.display()
+    ))
+}
+
+/// An output that is written from its first byte to its last.
+pub struct Output(To);
+
+enum To {
+    File(Box<Staged>),
+    /// What cannot be replaced gets the bytes at once.
+    Stream(Stream),
+}
+
+struct Stream {
+    out: BufWriter<Box<dyn Write + Send>>,
+    target: PathBuf,
+    /// Nobody reads it any more.
+    is_closed: bool,
+}
+
+impl Output {
+    /// Starts an output; nothing changes before [`Output::commit`] but in a device or pipe.
+    pub fn create(target: &Path, access: Access) -> Result<Output> {
+        let place = Place::of(target)?;
+        if let Place::File(..) = place {
+            let staged = Staged::at(target, place, None, access)?;
+            return Ok(Output(To::File(Box::new(staged))));
+        }
+        let file = (place.open()).map_err(|e| Error::io("create", target, e))?;
+        Ok(Output::stream(target, Box::new(file)))
+    }
+
+    /// Standard output.
+    pub fn standard() -> Output {
+        Output::stream(Path::new("standard output"), Box::new(io::stdout()))
+    }
+
+    fn stream(target: &Path, out: Box<dyn Write + Send>) -> Output {
+        Output(To::Stream(Stream {
+            out: BufWriter::with_capacity(BUFFER, out),
+            target: target.to_owned(),
+            is_closed: false,
+        }))
+    }
+
+    /// A whole output.
+    pub fn put(target: &Path, bytes: &[u8], access: Access) -> Result<()> {
+        let mut output = Output::create(target, access)?;
+        match output.write_all(bytes) {
+            Err(_) if output.is_closed() => Ok(()),
+            Err(e) => Err(Error::io("write", target, e)),
+            Ok(()) => output.commit(),
+        }
+    }
+
+    /// Whether nobody reads it any more (`| head`), which is no failure: what comes after would be for nobody.
+    pub fn is_closed(&self) -> bool {
+        matches!(&self.0, To::Stream(stream) if stream.is_closed)
+    }
+
+    /// Puts a file in its place.
+    pub fn commit(mut self) -> Result<()> {
+        let flushed = self.flush();
+        let is_closed = self.is_closed();
+        match self.0 {
+            To::File(staged) => staged.commit(),
+            To::Stream(_) if is_closed => Ok(()),
+            To::Stream(stream) => flushed.map_err(|e| Error::io("write", &stream.target, e)),
+        }
+    }
+}
+
+impl Write for Stream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes);
+        self.seen(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let flushed = self.out.flush();
+        self.seen(flushed)
+    }
+}
+
+impl Stream {
+    fn seen<T>(&mut self, result: io::Result<T>) -> io::Result<T> {
+        if let Err(e) = &result {
+            self.is_closed |= e.kind() == io::ErrorKind::BrokenPipe;
+        }
+        result
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut self.0 {
+            To::File(staged) => staged.write(bytes),
+            To::Stream(stream) => stream.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match &mut self.0 {
+            To::File(staged) => staged.flush(),
+            To::Stream(stream) => stream.flush(),
+        }
     }
 }
 
@@ -294,7 +441,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn links_are_written_through_and_folders_and_devices_refused() {
+    fn links_are_written_through_and_folders_refused() {
         let dir = tempfile::tempdir().unwrap();
         let (real, link) = (dir.path().join("real"), dir.path().join("link"));
         fs::write(&real, "old").unwrap();
@@ -305,10 +452,38 @@ mod tests {
         assert!(link.is_symlink());
         assert_eq!(fs::read(&real).unwrap(), b"new");
 
+        // Also one to a file that is not there yet.
+        let (new, dangling) = (dir.path().join("new"), dir.path().join("dangling"));
+        std::os::unix::fs::symlink("new", &dangling).unwrap();
+        let staged = Staged::whole(&dangling, b"first", None).unwrap();
+        assert!(!new.exists());
+        staged.commit().unwrap();
+        assert!(dangling.is_symlink());
+        assert_eq!(fs::read(&new).unwrap(), b"first");
+
         let kind = |path: &Path| Staged::create(path, None).err().map(|e| e.kind());
         assert_eq!(kind(dir.path()), Some(Kind::Usage));
-        assert_eq!(kind(Path::new("/dev/null")), Some(Kind::Usage));
         assert_eq!(kind(&real.join("file")), Some(Kind::Io));
         assert_eq!(kind(&dir.path().join("a/new/file")), None);
+    }
+
+    #[test]
+    fn new_files_are_never_put_over_others() {
+        let dir = tempfile::tempdir().unwrap();
+        let target = dir.path().join("weave.toml");
+        Output::put(&target, b"first", Access::New).unwrap();
+        let late = dir.path().join("late.toml");
+        let mut staged = Output::create(&late, Access::New).unwrap();
+        staged.write_all(b"second").unwrap();
+        fs::write(&late, "another's").unwrap();
+        for refused in [
+            Output::put(&target, b"second", Access::New),
+            staged.commit(),
+        ] {
+            assert_eq!(refused.unwrap_err().kind(), Kind::Usage);
+        }
+        assert_eq!(fs::read(&target).unwrap(), b"first");
+        assert_eq!(fs::read(&late).unwrap(), b"another's");
+        assert_eq!(names(dir.path()), ["late.toml", "weave.toml"]);
     }
 }

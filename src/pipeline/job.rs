@@ -1,18 +1,22 @@
 //! The resolved job: what to do, where, and where progress is reported.
 
 use crate::aspect::pointcut::{Hierarchy, Matcher};
+use crate::container::place::{Files, is_one, is_stream, resolve};
 use crate::container::stage::Staged;
 use crate::container::zip::Effort;
 use crate::error::{Error, Result};
 use crate::pipeline::cache::{self, Cache};
 use crate::pipeline::ledger::ids::IdBase;
+use crate::pipeline::library::embedded;
 use crate::pipeline::outcome::Outcome;
 use crate::pipeline::publish::paths::parent;
-use crate::pipeline::publish::target::stage_map;
+use crate::pipeline::publish::target::{beside, stage_map};
 use crate::signing::identity::Identity;
 use crate::signing::strong_name::StrongNameKey;
 use crate::symbols::Symbols;
 use std::cell::Cell;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// What to do, with every default resolved.
@@ -59,7 +63,7 @@ impl Job {
         }
     }
 
-    /// Stages the map of all that was woven, if anything was.
+    /// Stages the map of all that was woven, if anything was. None lies beside a device or a pipe.
     pub(crate) fn stage_map(
         &self,
         outcome: &mut Outcome,
@@ -68,10 +72,99 @@ impl Job {
         let (Some(map), Some(output)) = (map, &self.output) else {
             return Ok(None);
         };
+        if self.symbols.is_none() && is_stream(output) {
+            return Ok(None);
+        }
         let (staged, path) = stage_map(map, self.symbols.as_deref(), output)?;
         outcome.symbols = Some(path);
         Ok(Some(staged))
     }
+}
+
+/// What a job's files are called in messages.
+const INPUT: &str = "the input";
+const OUTPUT: &str = "the output";
+
+impl Job {
+    /// Refuses a job of which an output is another of its files, before anything is written. `files`: those that only the
+    /// caller knows. The output may be the input.
+    pub fn check_files(&self, mut files: Files) -> Result<()> {
+        let Some(output) = &self.output else {
+            return Ok(());
+        };
+        let in_place = is_one(&self.input, output);
+        let map = self.symbols.clone();
+        let map = map.or_else(|| (!is_stream(output)).then(|| beside(output)));
+        for reference in &self.references {
+            files.read("the reference", reference);
+        }
+        for known in &self.known_symbols {
+            // A map may be the successor of one that is known.
+            if !map.as_ref().is_some_and(|map| is_one(known, map)) {
+                files.read("the known map", known);
+            }
+        }
+        if let Some(map) = map {
+            files.write("the symbols map", map);
+        }
+        if self.input.is_dir() {
+            files.check()?;
+            return self.check_folders(&files, output, in_place);
+        }
+        files.read(INPUT, &self.input);
+        if !in_place {
+            files.write(OUTPUT, output);
+        }
+        if starts_with(&self.input, b"MZ") && !is_stream(output) {
+            files.read("the input's symbols", self.input.with_extension("pdb"));
+            let library = parent(output).join(embedded::DLL_NAME);
+            if !in_place && !is_one(&self.input, &library) {
+                files.write("the output's symbols", output.with_extension("pdb"));
+                files.write("the hook library", library);
+            }
+        }
+        files.check()
+    }
+
+    /// The same for what lies in the folders of the input and the output.
+    fn check_folders(&self, files: &Files, output: &Path, in_place: bool) -> Result<()> {
+        let (from, to) = (resolve(&self.input), resolve(output));
+        let label = format!("{}:", output.display());
+        for (what, path, is_output) in files.all() {
+            let real = resolve(path);
+            // What an earlier run of this job wrote may be replaced.
+            let is_own = || starts_with(path, b"WSYM") || starts_with(path, label.as_bytes());
+            if is_output && real.starts_with(&from) && real.is_file() && !is_own() {
+                return Err(Error::usage(format!(
+                    "{what} {} is a file of the input {}: name another for the output",
+                    path.display(),
+                    self.input.display()
+                )));
+            }
+            let Ok(name) = real.strip_prefix(&to) else {
+                continue;
+            };
+            let is_library = [embedded::JAR_NAME, embedded::DLL_NAME]
+                .iter()
+                .any(|library| name.ends_with(library));
+            if !in_place && (from.join(name).is_file() || is_output && is_library) {
+                return Err(Error::usage(format!(
+                    "{what} {} and {} of the output {} are one file: name another for the output",
+                    path.display(),
+                    name.display(),
+                    output.display()
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn starts_with(path: &Path, bytes: &[u8]) -> bool {
+    let mut start = Vec::new();
+    let file = File::open(path).map(|file| file.take(bytes.len() as u64));
+    file.and_then(|mut file| file.read_to_end(&mut start))
+        .is_ok_and(|_| start == bytes)
 }
 
 /// Gets progress: bytes of input done, and all bytes.

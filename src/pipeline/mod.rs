@@ -28,6 +28,8 @@ mod run;
 mod verify;
 mod worker;
 
+pub use crate::container::place::Files;
+pub use crate::container::stage::{Access, Output};
 pub use crate::container::zip::Effort;
 pub use crate::signing::identity::Identity;
 pub use crate::signing::strong_name::StrongNameKey;

@@ -3,7 +3,7 @@
 use crate::support::World;
 
 /// A world whose program ran, with its trace in run.wtrace.
-fn traced() -> World {
+pub fn traced() -> World {
     let world = World::with_jar();
     world.wove(&["app.jar", "out.jar"]);
     world.tool("java", &["-jar", "out.jar"]);

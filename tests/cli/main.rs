@@ -11,6 +11,7 @@ mod folders;
 mod ids;
 #[path = "../support/jdk.rs"]
 mod jdk;
+mod outputs;
 mod safety;
 mod sections;
 mod signing;

@@ -5,13 +5,13 @@ use super::json::unit_of;
 use crate::cli::diff;
 use crate::error::{Error, Result};
 use crate::mapping::Mapping;
+use crate::pipeline::{Access, Output};
 use crate::trace::diff::{Judgement, compare};
 use crate::trace::export::{self, Selection};
 use crate::trace::metrics::Series;
 use crate::trace::page::{self, Calls};
 use crate::trace::{Options, Trace};
 use serde_json::{Value, json};
-use std::io::{BufWriter, Write};
 use std::path::Path;
 
 impl View<'_> {
@@ -67,22 +67,9 @@ impl View<'_> {
         if !args.compare.is_empty() {
             self.compare(&mut meta, &mut calls, mappings)?;
         }
-        // A trace is its owner's alone, and so is what is made of it: the file keeps mode 0600.
-        let folder = match path.parent() {
-            Some(folder) if folder != Path::new("") => folder,
-            _ => Path::new("."),
-        };
-        let mut staged = tempfile::Builder::new()
-            .prefix(".weave-report-")
-            .tempfile_in(folder)
-            .map_err(|e| Error::io("create", path, e))?;
-        let mut out = BufWriter::new(staged.as_file_mut());
-        page::write(&mut out, &self.title(), meta, &calls)
-            .and_then(|()| out.flush())
-            .map_err(failure)?;
-        drop(out);
-        staged.persist(path).map_err(|e| failure(e.error))?;
-        Ok(())
+        let mut out = Output::create(path, Access::Private)?;
+        page::write(&mut out, &self.title(), meta, &calls).map_err(failure)?;
+        out.commit()
     }
 
     /// Adds the comparison with the traces before.

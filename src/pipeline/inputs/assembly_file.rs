@@ -2,6 +2,7 @@
 
 use crate::cil;
 use crate::container::input::Input;
+use crate::container::place::{is_stream, same_file};
 use crate::container::stage::Staged;
 use crate::error::{Error, Result};
 use crate::pipeline::context::Context;
@@ -9,7 +10,7 @@ use crate::pipeline::formats::assembly::{Source, weave_assemblies};
 use crate::pipeline::job::Job;
 use crate::pipeline::ledger::Ledger;
 use crate::pipeline::library::embedded;
-use crate::pipeline::publish::paths::{parent, same_file};
+use crate::pipeline::publish::paths::parent;
 use std::path::{Path, PathBuf};
 
 /// Weaves an assembly. Returns the files to commit, in their order.
@@ -51,6 +52,8 @@ pub(crate) fn weave_assembly(
         return Ok(vec![]);
     }
     let in_place = same_file(&job.input, output);
+    // Nothing lies beside a device or a pipe.
+    let alone = is_stream(output);
     let pdb_output = pdb_output(output);
     if !in_place && same_file(&pdb_path, &pdb_output) {
         return Err(Error::usage(format!(
@@ -62,6 +65,7 @@ pub(crate) fn weave_assembly(
         if in_place {
             return Ok(vec![]);
         }
+        let pdb = pdb.filter(|_| !alone);
         let pdb = pdb.map(|pdb| Staged::whole(&pdb_output, &pdb, Some(&pdb_path)));
         let image = Staged::whole(output, input, Some(&job.input));
         return pdb.into_iter().chain([image]).collect();
@@ -69,10 +73,10 @@ pub(crate) fn weave_assembly(
     let (beside, image): (_, Result<(Staged, Result<()>)>) = rayon::join(
         || -> Result<Vec<Staged>> {
             let mut staged = Vec::new();
-            if let Some(pdb) = woven.pdb() {
+            if let Some(pdb) = woven.pdb().filter(|_| !alone) {
                 staged.push(Staged::whole(&pdb_output, pdb, Some(&pdb_path))?);
             }
-            if cx.runtime {
+            if cx.runtime && !alone {
                 staged.extend(stage_library(output, &job.input)?);
             }
             let map = ledger.end_job();

@@ -2,6 +2,7 @@
 
 use crate::cil;
 use crate::container::input::Input;
+use crate::container::place::same_file;
 use crate::container::stage::Staged;
 use crate::container::zip::Archive;
 use crate::error::{Error, Result};
@@ -16,7 +17,6 @@ use crate::pipeline::job::{Job, Meter, artifact_name};
 use crate::pipeline::ledger::Ledger;
 use crate::pipeline::library::Library;
 use crate::pipeline::native::not_woven;
-use crate::pipeline::publish::paths::same_file;
 use crate::pipeline::publish::target::Target;
 use crate::pipeline::worker::with_worker;
 

@@ -2,9 +2,10 @@
 
 use crate::container::folder::join;
 use crate::container::input::is_mapped;
+use crate::container::place::resolve;
 use crate::container::stage::{PREFIX, SUFFIX};
 use crate::error::{Error, Kind, Result};
-use crate::pipeline::publish::paths::{parent, resolve};
+use crate::pipeline::publish::paths::parent;
 use rustc_hash::FxHashSet;
 use std::fs;
 use std::io;
@@ -148,9 +149,11 @@ impl StagedFolder {
             if !from.exists() {
                 continue;
             }
-            if to.is_dir() {
+            // A link is replaced, and what it leads to stays: that may be an input's file.
+            let there = to.symlink_metadata().map(|m| m.file_type());
+            if there.is_ok_and(|there| !there.is_file() && !there.is_symlink()) || to.is_dir() {
                 let what = format!(
-                    "{} is a folder: it cannot be replaced by a file",
+                    "{} is not a regular file: it cannot be replaced by one",
                     to.display()
                 );
                 return Err(Error::new(Kind::NotDone, what));

@@ -80,7 +80,7 @@ pub(crate) fn stage_map(
 }
 
 /// `<output>.wsym`; for a folder beside it, however it is written (`out/`, `.`).
-fn beside(output: &Path) -> PathBuf {
+pub(crate) fn beside(output: &Path) -> PathBuf {
     let named = match output.file_name() {
         Some(_) => output.components().collect(),
         None => output.canonicalize().unwrap_or_else(|_| output.to_owned()),
