@@ -591,9 +591,7 @@ public final class Programs {
         t.join();
         Hooks.enter(9);
         calls(34_567);
-        System.out.println("done");
-        System.out.flush();
-        Thread.sleep(60_000);
+        stay();
     }
 
     static void killedAtWork() {
@@ -727,6 +725,30 @@ public final class Programs {
             calls.setAccessible(true);
             calls.invoke(null, 100 + i);
         }
+    }
+
+    /** Two copies of the library, each of which looks for old traces; then the process stays. */
+    static void keepers() throws Exception {
+        loaders();
+        while (Thread.getAllStackTraces().keySet().stream().anyMatch(t -> t.getName().equals("weave-symbols"))) {
+            Thread.sleep(5);
+        }
+        stay();
+    }
+
+    /** The same; between the two somebody forgets the first one's property. */
+    static void forgetfulKeepers() throws Exception {
+        java.util.Properties before = new java.util.Properties();
+        before.putAll(System.getProperties());
+        calls(1);
+        System.setProperties(before);
+        keepers();
+    }
+
+    private static void stay() throws InterruptedException {
+        System.out.println("done");
+        System.out.flush();
+        Thread.sleep(60_000);
     }
 
     static void noThreadLeft() {

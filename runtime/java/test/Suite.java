@@ -81,6 +81,7 @@ public final class Suite {
         test("limits of containers", Suite::containerLimits);
         test("default limit", Suite::defaultLimit);
         test("patterns, modes, traces to keep", Suite::patterns);
+        test("traces to keep of the process's own", Suite::ownTraces);
         test("block and a heartbeat", Suite::blockHeartbeat);
         if (virtual) {
             test("100,000 virtual threads", Suite::virtualThreads);
@@ -485,8 +486,8 @@ public final class Suite {
         equal(1, list(folder.resolve("other")).size(), "files where the property says");
     }
 
-    private static Process started(Path folder, String program) throws Exception {
-        Process process = command(folder, program).redirectOutput(ProcessBuilder.Redirect.PIPE).start();
+    private static Process started(Path folder, String program, String... options) throws Exception {
+        Process process = command(folder, program, options).redirectOutput(ProcessBuilder.Redirect.PIPE).start();
         String line = new BufferedReader(new InputStreamReader(process.getInputStream(), StandardCharsets.UTF_8)).readLine();
         equal("done", line, "output");
         return process;
@@ -914,6 +915,21 @@ public final class Suite {
         equal(5, left.size(), "files left: " + left);
         check(Files.exists(keep.resolve("r-" + killed.pid() + ".wtrace")), "the newest is kept: " + left);
         live.destroyForcibly().waitFor();
+    }
+
+    /** A copy of the library that looks for old traces leaves the others of its process their locks. */
+    private static void ownTraces(Path folder) throws Exception {
+        for (String program : List.of("keepers", "forgetfulKeepers")) {
+            Path keep = Files.createDirectory(folder.resolve(program));
+            Process live = started(folder, program, "-Dweave.trace=" + keep + "/r-%p.wtrace", "-Dweave.trace.keep=9");
+            List<Path> own = list(keep);
+            equal(program.equals("keepers") ? 2 : 3, own.size(), "copies");
+            finish(folder, command(folder, "one", "-Dweave.trace=" + keep + "/r-%p.wtrace", "-Dweave.trace.keep=1"));
+            check(list(keep).containsAll(own), "of " + own + " are left " + list(keep));
+            live.destroyForcibly().waitFor();
+            finish(folder, command(folder, "one", "-Dweave.trace=" + keep + "/r-%p.wtrace", "-Dweave.trace.keep=1"));
+            equal(1, list(keep).size(), "once the process is gone");
+        }
     }
 
     /** The consumer is slow, but lives, and then dies: the program waits as long as it lives, and not much longer. */

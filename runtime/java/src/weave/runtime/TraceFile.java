@@ -57,6 +57,7 @@ final class TraceFile {
             String next = n == 1 ? name : name.substring(0, dot) + '-' + n + name.substring(dot);
             File file = new File(folder, next);
             if (Private.file(file)) {
+                Keep.announce(file);
                 return new TraceFile(file, limit);
             }
         }
