@@ -68,6 +68,8 @@ public final class Suite {
         test("module path", Suite::module);
         test("interrupts while the file grows", Suite::interruptedGrowth);
         test("no memory while the file grows", Suite::noMemory);
+        test("no memory for names", Suite::noMemoryForNames);
+        test("no memory for errors", Suite::noMemoryForErrors);
         if (Runtime.version().feature() < 20) {
             test("stopped threads", Suite::stopped);
         }
@@ -709,10 +711,42 @@ public final class Suite {
     }
 
     private static void noMemory(Path folder) throws Exception {
-        TraceReader t = run(folder, "noMemory", "-Xmx24m", "-XX:+UseSerialGC", "-Dweave.trace.limit=256m");
+        TraceReader t = run(folder, "noMemory", "-cp", mapped(folder), "-Xmx24m", "-XX:+UseSerialGC", "-Dweave.trace.limit=256m");
         equal(6 * 450_000L, t.events() + t.lost, "recorded and lost");
         check(t.lost > 0, "there was memory all the time");
         equal(1_200_000L, t.named("after").events(), "records once there was memory again");
+    }
+
+    private static void noMemoryForNames(Path folder) throws Exception {
+        String path = mapped(folder);
+        for (int megabytes = 6; megabytes <= 10; megabytes += 2) {
+            Result r = finish(folder, command(folder, "noMemoryForNames", "-cp", path, "-Xmx" + megabytes + "m",
+                "-XX:+UseSerialGC"));
+            equal("", r.err, "messages");
+            TraceReader t = new TraceReader(folder.resolve("t.wtrace"));
+            equal(6_006 + 60 * Long.parseLong(r.out.lines().findFirst().orElseThrow()), t.events() + t.lost, "recorded and lost");
+            equal(t.lost, t.lostDeep + t.lostFailed, "lost because a hook failed");
+            equal(6_006L, t.named("main").events(), "records of main");
+            Files.delete(folder.resolve("t.wtrace"));
+        }
+    }
+
+    private static void noMemoryForErrors(Path folder) throws Exception {
+        TraceReader t = run(folder, "noMemoryForErrors", "-Xmx24m", "-XX:+UseSerialGC");
+        long collections = Long.parseLong(Files.readAllLines(folder.resolve("out")).get(0));
+        // A try collects twice or so, and there is one in 100 ms.
+        check(collections < 1_000, collections + " collections for 3,000 errors");
+        equal(2 * 4_001L, t.events() + t.lost, "recorded and lost");
+        check(t.lost > 0 && t.lost == t.lostFailed, "lost, because a hook failed: " + t.lost + ", " + t.lostFailed);
+        List<TraceReader.Event> all = t.named("main").all();
+        equal("a", all.get(all.size() - 1).message(), "described once there was memory again");
+    }
+
+    /** A class path with a symbols map. */
+    private static String mapped(Path folder) throws Exception {
+        Path map = Files.createDirectories(folder.resolve("mapped/META-INF/weave"));
+        Files.write(map.resolve("symbols"), map(100_001, 1, 2, 300, -3));
+        return System.getProperty("java.class.path") + ":" + folder.resolve("mapped");
     }
 
     /** Of files that are too large to be read. */
