@@ -259,6 +259,7 @@ public final class Suite {
         TraceReader t = run(folder, "many", "-Dweave.trace.limit=512k");
         check(t.size <= 512 << 10 && t.overwritten > 50, "size " + t.size + ", overwritten " + t.overwritten);
         equal((long) MANY, t.events() + t.lost, "recorded and overwritten");
+        equal(t.lost, t.lostOverwritten, "lost where the ring overwrote it");
         TraceReader.LogicalThread main = t.named("main");
         equal(main.segments.size(), main.segments.lastKey() - main.segments.firstKey() + 1, "the newest segments");
         List<TraceReader.Event> all = main.all();
@@ -275,6 +276,7 @@ public final class Suite {
         equal(1, t.policy, "policy");
         equal((long) MANY, t.events() + t.lost, "recorded and lost");
         equal(t.lost, t.lostInThreads(), "LOST escapes against the header");
+        equal(0L, t.lostOverwritten, "overwritten");
         check(t.events() > 50_000 && t.overwritten == 0, "the oldest records are kept");
         List<TraceReader.Event> all = t.named("main").all();
         equal(List.of(1, 2, -3), all.subList(0, 3).stream().map(TraceReader.Event::id).toList(), "the first records");
@@ -363,6 +365,7 @@ public final class Suite {
                 TraceReader t = new TraceReader(disk.resolve("t.wtrace"));
                 equal((long) MANY, t.events() + t.lost, "recorded and lost, " + policy);
                 check(t.size > 1 << 20 && t.lost > 0, "it used what there was: " + t.size);
+                equal(policy.equals("ring") ? t.lost : 0L, t.lostOverwritten, "overwritten, " + policy);
                 check(r.err.lines().count() == 1 && r.err.contains("cannot grow: "), r.err);
                 Files.delete(disk.resolve("t.wtrace"));
             }

@@ -214,7 +214,7 @@ final class Lane extends Cursor {
             settle();
             throw fault;
         } finally {
-            end = store.faulted ? 0 : limit;
+            end = store.faulted || torn ? 0 : limit; // what is torn is mended on the slow path
             busy = false;
         }
     }

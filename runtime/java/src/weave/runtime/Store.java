@@ -316,7 +316,7 @@ final class Store {
         Cursor.set(chunk, 1, serials.incrementAndGet());
         Cursor.set(chunk, 2, who);
         Cursor.set(chunk, 3, clock);
-        serials.get(); // a fence: the magic goes last
+        Fence.release(); // the magic goes last
         Cursor.set(chunk, 0, (long) kind << 32 | Format.CHUNK_MAGIC);
     }
 
@@ -354,10 +354,14 @@ final class Store {
         dry = true;
     }
 
+    /** Until this has come to its end the first word says that the chunk is not clean. */
     private static void clear(LongBuffer chunk) {
-        for (int i = 0; i < Format.CHUNK_WORDS; i++) {
+        chunk.put(0, Format.FREE_MAGIC);
+        Fence.release(); // who sees anything cleared sees that, too
+        for (int i = 1; i < Format.CHUNK_WORDS; i++) {
             chunk.put(i, 0);
         }
+        chunk.put(0, 0);
         if (Cursor.fence != 0 || chunk.get(0) != 0 || chunk.get(Format.CHUNK_WORDS - 1) != 0) {
             throw Cursor.gone();
         }
@@ -416,6 +420,7 @@ final class Store {
                     }
                 }
                 if (chunk != null && old != null && chunk != old) {
+                    cursor.leave(); // first, lest a chunk has two owners
                     retire(old, cursor.at);
                 }
             } finally {
@@ -449,6 +454,7 @@ final class Store {
     }
 
     private void retire(LongBuffer chunk, int at) {
+        Fence.release(); // who sees the END sees the whole chunk
         Cursor.set(chunk, at, Format.escape(Format.END, 0, 0));
         retired.add(chunk);
     }
@@ -467,8 +473,7 @@ final class Store {
             chunk = resting.poll();
         }
         if (chunk != null) {
-            header.addLost(records(chunk));
-            header.addOverwritten(1);
+            header.addOverwritten(records(chunk));
         }
         return chunk;
     }
@@ -511,17 +516,19 @@ final class Store {
                 continue;
             }
             lane.tell(header);
-            if (lane.words == null) {
+            LongBuffer chunk = lane.words;
+            if (chunk == null) {
                 continue;
             }
             if (lane.torn) {
                 lane.mend();
             }
+            lane.leave(); // first, lest a chunk has two owners
             if (Format.CHUNK_WORDS - lane.at >= WORTHWHILE) {
-                lane.words.position(lane.at);
-                resting.add(lane.words);
+                chunk.position(lane.at);
+                resting.add(chunk);
             } else {
-                retire(lane.words, lane.at);
+                retire(chunk, lane.at);
             }
         }
         lanes.subList(kept, lanes.size()).clear();

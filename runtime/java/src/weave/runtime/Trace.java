@@ -20,6 +20,7 @@ final class Trace {
     /** Initialises this class and what it needs, while the stack has room. */
     static void prime() {
         Lane.MUTE.busy = true;
+        Fence.release();
     }
 
     /** A lane for a thread; {@link Lane#MUTE} if there is no trace; null if that cannot be told now. */
