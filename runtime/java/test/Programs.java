@@ -429,6 +429,27 @@ public final class Programs {
         recurse(1_000);
     }
 
+    /** Eight threads that live at once. */
+    static void crowd() throws Exception {
+        java.util.concurrent.CyclicBarrier all = new java.util.concurrent.CyclicBarrier(8);
+        List<Thread> threads = new ArrayList<>();
+        for (int i = 0; i < 8; i++) {
+            Thread t = new Thread(() -> {
+                try {
+                    calls(100);
+                    all.await();
+                } catch (Exception e) {
+                    throw new AssertionError(e);
+                }
+            });
+            threads.add(t);
+            t.start();
+        }
+        for (Thread t : threads) {
+            t.join();
+        }
+    }
+
     static void recurse(int depth) {
         Hooks.enter(depth);
         if (depth > 1) {

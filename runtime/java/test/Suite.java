@@ -264,11 +264,16 @@ public final class Suite {
         equal(main.segments.size(), main.segments.lastKey() - main.segments.firstKey() + 1, "the newest segments");
         List<TraceReader.Event> all = main.all();
         equal(1, all.get(all.size() - 1).id(), "the last record");
-        // The smallest file: a header and one chunk.
-        Files.delete(folder.resolve("t.wtrace"));
-        t = run(folder, "many", "-Dweave.trace.limit=128k");
-        equal(131_072L, t.size, "size");
-        equal((long) MANY, t.events() + t.lost, "recorded and overwritten");
+        // The smallest file: maps may have two of its chunks, or none.
+        for (int[] size : new int[][] {{50_000, 3}, {70_000, 3}, {150_000, 1}}) {
+            Files.write(Files.createDirectories(folder.resolve("META-INF/weave")).resolve("symbols"), map(size[0], 1, 2, -3));
+            Files.delete(folder.resolve("t.wtrace"));
+            t = run(folder, "many", "-cp", System.getProperty("java.class.path") + ":" + folder, "-Dweave.trace.limit=256k");
+            equal(262_144L, t.size, "size");
+            equal((long) MANY, t.events() + t.lost, "recorded and overwritten");
+            check(t.events() > 2_000, "the newest are kept: " + t.events());
+            equal(size[1], t.flags, "flags with a map of " + size[0]);
+        }
     }
 
     private static void drop(Path folder) throws Exception {
@@ -282,8 +287,10 @@ public final class Suite {
         equal(List.of(1, 2, -3), all.subList(0, 3).stream().map(TraceReader.Event::id).toList(), "the first records");
         // More threads than chunks.
         Files.delete(folder.resolve("t.wtrace"));
-        t = run(folder, "threads", "-Dweave.trace.limit=128k", "-Dweave.trace.policy=drop");
-        equal(602_000L, t.events() + t.lost, "recorded and lost");
+        t = run(folder, "crowd", "-Dweave.trace.limit=256k", "-Dweave.trace.policy=drop");
+        equal(8 * 600L, t.events() + t.lost, "recorded and lost");
+        equal(3, t.threads.size(), "threads that found a chunk");
+        equal(3 * 600L, t.events(), "records of those");
     }
 
     private static void blockAlone(Path folder) throws Exception {
@@ -395,8 +402,15 @@ public final class Suite {
         Files.write(folder.resolve("file"), new byte[1]);
         Result r = finish(folder, command(folder, "one", "-Dweave.trace=" + folder + "/file/x/t.wtrace"));
         check(r.err.matches("weave: cannot write the trace .*\n"), r.err);
-        r = finish(folder, command(folder, "one", "-Dweave.trace.limit=100k"));
-        check(r.err.contains("the limit is below 131072 bytes"), r.err);
+        // What is no file is not written to, nor beside.
+        for (String device : List.of("/dev/null", folder + "/fifo")) {
+            check(device.startsWith("/dev") || system("mkfifo", device), "a FIFO");
+            r = finish(folder, command(folder, "one", "-Dweave.trace=" + device));
+            equal("weave: no trace is written: " + device + " is not a regular file; WEAVE_TRACE=off does without a trace and"
+                + " without this line\n", r.err, "message");
+            check(!Files.exists(Path.of(device + "-2")), "nothing beside " + device);
+        }
+        Files.delete(folder.resolve("fifo"));
     }
 
     private static void paths(Path folder) throws Exception {
@@ -442,6 +456,13 @@ public final class Suite {
         Result r = finish(folder, b);
         equal("weave: weave.trace.policy: \"sometimes\" is not ring, drop or block; ring is used\n", r.err, "message");
         equal(1L << 20, new TraceReader(folder.resolve("t.wtrace")).size, "size");
+        for (String limit : List.of("128k", "0", "262143")) {
+            Files.delete(folder.resolve("t.wtrace"));
+            r = finish(folder, command(folder, "many", "-Dweave.trace.limit=" + limit));
+            equal("weave: weave.trace.limit: \"" + limit + "\" is below the least, 256k; 256k is used\n", r.err, "message");
+            TraceReader t = new TraceReader(folder.resolve("t.wtrace"));
+            check(t.size == 262_144 && t.limit == 262_144 && t.events() > 10_000, t.size + " bytes, records: " + t.events());
+        }
         for (String limit : List.of("many", "-1", "k", "99999999999g")) {
             Files.delete(folder.resolve("t.wtrace"));
             r = finish(folder, command(folder, "one", "-Dweave.trace.limit=" + limit));
@@ -768,7 +789,14 @@ public final class Suite {
     }
 
     private static void stopped(Path folder) throws Exception {
-        Result r = finish(folder, command(folder, "stopped", "-Dweave.trace.limit=64m"));
+        for (String limit : List.of("64m", "4m")) {
+            stopped(folder, limit);
+            Files.delete(folder.resolve("t.wtrace"));
+        }
+    }
+
+    private static void stopped(Path folder, String limit) throws Exception {
+        Result r = finish(folder, command(folder, "stopped", "-Dweave.trace.limit=" + limit));
         equal("", r.err, "messages");
         TraceReader t = new TraceReader(folder.resolve("t.wtrace"));
         check(t.named("main").events() == 6_000, "main is recorded");

@@ -62,8 +62,9 @@ final class Trace {
     /** Opens the trace, and leaves what there is to say. What another thread throws to stop this one lets a later hook try again. */
     private static void open(List<String> messages) {
         Settings settings = new Settings(Host.pid(), System.currentTimeMillis());
-        if (!settings.room()) {
-            messages.add(settings.limitMessage);
+        String refusal = settings.refusal();
+        if (refusal != null) {
+            messages.add(refusal);
             return;
         }
         TraceFile file = null;
