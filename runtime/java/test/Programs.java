@@ -83,9 +83,8 @@ public final class Programs {
         System.out.println(calls);
     }
 
-    /** The heap is full while the file grows; then there is room again. */
-    static void noMemory() throws Exception {
-        calls(50_000); // HotSpot compiles nothing without memory, but tries again and again
+    /** Takes all memory, and returns what holds it: a list of blocks, the smallest first. */
+    private static Object[] fill() {
         Object[] full = null;
         for (int size = 1 << 20; size >= 16; size /= 4) {
             try {
@@ -98,6 +97,74 @@ public final class Programs {
                 // then smaller ones
             }
         }
+        return full;
+    }
+
+    /** Code comes, and the library looks for its names, while the heap is full or nearly so; then there is room again. */
+    static void noMemoryForNames() throws Exception {
+        calls(1);
+        ClassLoader before = Thread.currentThread().getContextClassLoader();
+        int started = 0;
+        for (int round = 0; round < 30; round++) {
+            ClassLoader loader = new URLClassLoader(new URL[0], before);
+            Thread t = new Thread(() -> calls(10));
+            t.setContextClassLoader(loader);
+            Object[] full = fill();
+            for (int i = 0; i < round * 40 && full != null; i++) {
+                full = (Object[]) full[0]; // now there is a little more each time
+            }
+            try {
+                t.start();
+                started++;
+                t.join();
+            } catch (OutOfMemoryError e) {
+                // HotSpot's own
+            }
+            if (full != null && full.length == 1) {
+                throw new AssertionError(); // it is held till here
+            }
+        }
+        calls(1_000);
+        System.out.println(started);
+    }
+
+    /** Exceptions by turns while the heap is full; says how many there were, and how often the collector ran for them. */
+    static void noMemoryForErrors() throws Exception {
+        IllegalStateException[] all = {new IllegalStateException("a"), new IllegalStateException("b")};
+        for (int i = 0; i < 1_000; i++) {
+            caught(1, all[i & 1]);
+        }
+        java.lang.management.GarbageCollectorMXBean[] collectors =
+            java.lang.management.ManagementFactory.getGarbageCollectorMXBeans().toArray(
+                new java.lang.management.GarbageCollectorMXBean[0]);
+        long before = collections(collectors);
+        Object[] full = fill();
+        long filled = collections(collectors);
+        for (int i = 0; i < 3_000; i++) {
+            caught(1, all[i & 1]);
+        }
+        long after = collections(collectors);
+        if (full[0] == null || filled == before) {
+            throw new AssertionError("the heap is not full");
+        }
+        full = null;
+        Thread.sleep(1_000);
+        caught(1, all[0]);
+        System.out.println(after - filled);
+    }
+
+    private static long collections(java.lang.management.GarbageCollectorMXBean[] collectors) {
+        long all = 0;
+        for (java.lang.management.GarbageCollectorMXBean collector : collectors) {
+            all += collector.getCollectionCount();
+        }
+        return all;
+    }
+
+    /** The heap is full while the file grows; then there is room again. */
+    static void noMemory() throws Exception {
+        calls(50_000); // HotSpot compiles nothing without memory, but tries again and again
+        Object[] full = fill();
         calls(200_000);
         if (full[0] == null) {
             throw new AssertionError("the heap is not full");
@@ -362,6 +429,27 @@ public final class Programs {
         recurse(1_000);
     }
 
+    /** Eight threads that live at once. */
+    static void crowd() throws Exception {
+        java.util.concurrent.CyclicBarrier all = new java.util.concurrent.CyclicBarrier(8);
+        List<Thread> threads = new ArrayList<>();
+        for (int i = 0; i < 8; i++) {
+            Thread t = new Thread(() -> {
+                try {
+                    calls(100);
+                    all.await();
+                } catch (Exception e) {
+                    throw new AssertionError(e);
+                }
+            });
+            threads.add(t);
+            t.start();
+        }
+        for (Thread t : threads) {
+            t.join();
+        }
+    }
+
     static void recurse(int depth) {
         Hooks.enter(depth);
         if (depth > 1) {
@@ -591,9 +679,7 @@ public final class Programs {
         t.join();
         Hooks.enter(9);
         calls(34_567);
-        System.out.println("done");
-        System.out.flush();
-        Thread.sleep(60_000);
+        stay();
     }
 
     static void killedAtWork() {
@@ -727,6 +813,30 @@ public final class Programs {
             calls.setAccessible(true);
             calls.invoke(null, 100 + i);
         }
+    }
+
+    /** Two copies of the library, each of which looks for old traces; then the process stays. */
+    static void keepers() throws Exception {
+        loaders();
+        while (Thread.getAllStackTraces().keySet().stream().anyMatch(t -> t.getName().equals("weave-symbols"))) {
+            Thread.sleep(5);
+        }
+        stay();
+    }
+
+    /** The same; between the two somebody forgets the first one's property. */
+    static void forgetfulKeepers() throws Exception {
+        java.util.Properties before = new java.util.Properties();
+        before.putAll(System.getProperties());
+        calls(1);
+        System.setProperties(before);
+        keepers();
+    }
+
+    private static void stay() throws InterruptedException {
+        System.out.println("done");
+        System.out.flush();
+        Thread.sleep(60_000);
     }
 
     static void noThreadLeft() {

@@ -68,6 +68,8 @@ public final class Suite {
         test("module path", Suite::module);
         test("interrupts while the file grows", Suite::interruptedGrowth);
         test("no memory while the file grows", Suite::noMemory);
+        test("no memory for names", Suite::noMemoryForNames);
+        test("no memory for errors", Suite::noMemoryForErrors);
         if (Runtime.version().feature() < 20) {
             test("stopped threads", Suite::stopped);
         }
@@ -81,6 +83,7 @@ public final class Suite {
         test("limits of containers", Suite::containerLimits);
         test("default limit", Suite::defaultLimit);
         test("patterns, modes, traces to keep", Suite::patterns);
+        test("traces to keep of the process's own", Suite::ownTraces);
         test("block and a heartbeat", Suite::blockHeartbeat);
         if (virtual) {
             test("100,000 virtual threads", Suite::virtualThreads);
@@ -256,15 +259,21 @@ public final class Suite {
         TraceReader t = run(folder, "many", "-Dweave.trace.limit=512k");
         check(t.size <= 512 << 10 && t.overwritten > 50, "size " + t.size + ", overwritten " + t.overwritten);
         equal((long) MANY, t.events() + t.lost, "recorded and overwritten");
+        equal(t.lost, t.lostOverwritten, "lost where the ring overwrote it");
         TraceReader.LogicalThread main = t.named("main");
         equal(main.segments.size(), main.segments.lastKey() - main.segments.firstKey() + 1, "the newest segments");
         List<TraceReader.Event> all = main.all();
         equal(1, all.get(all.size() - 1).id(), "the last record");
-        // The smallest file: a header and one chunk.
-        Files.delete(folder.resolve("t.wtrace"));
-        t = run(folder, "many", "-Dweave.trace.limit=128k");
-        equal(131_072L, t.size, "size");
-        equal((long) MANY, t.events() + t.lost, "recorded and overwritten");
+        // The smallest file: maps may have two of its chunks, or none.
+        for (int[] size : new int[][] {{50_000, 3}, {70_000, 3}, {150_000, 1}}) {
+            Files.write(Files.createDirectories(folder.resolve("META-INF/weave")).resolve("symbols"), map(size[0], 1, 2, -3));
+            Files.delete(folder.resolve("t.wtrace"));
+            t = run(folder, "many", "-cp", System.getProperty("java.class.path") + ":" + folder, "-Dweave.trace.limit=256k");
+            equal(262_144L, t.size, "size");
+            equal((long) MANY, t.events() + t.lost, "recorded and overwritten");
+            check(t.events() > 2_000, "the newest are kept: " + t.events());
+            equal(size[1], t.flags, "flags with a map of " + size[0]);
+        }
     }
 
     private static void drop(Path folder) throws Exception {
@@ -272,13 +281,16 @@ public final class Suite {
         equal(1, t.policy, "policy");
         equal((long) MANY, t.events() + t.lost, "recorded and lost");
         equal(t.lost, t.lostInThreads(), "LOST escapes against the header");
+        equal(0L, t.lostOverwritten, "overwritten");
         check(t.events() > 50_000 && t.overwritten == 0, "the oldest records are kept");
         List<TraceReader.Event> all = t.named("main").all();
         equal(List.of(1, 2, -3), all.subList(0, 3).stream().map(TraceReader.Event::id).toList(), "the first records");
         // More threads than chunks.
         Files.delete(folder.resolve("t.wtrace"));
-        t = run(folder, "threads", "-Dweave.trace.limit=128k", "-Dweave.trace.policy=drop");
-        equal(602_000L, t.events() + t.lost, "recorded and lost");
+        t = run(folder, "crowd", "-Dweave.trace.limit=256k", "-Dweave.trace.policy=drop");
+        equal(8 * 600L, t.events() + t.lost, "recorded and lost");
+        equal(3, t.threads.size(), "threads that found a chunk");
+        equal(3 * 600L, t.events(), "records of those");
     }
 
     private static void blockAlone(Path folder) throws Exception {
@@ -360,6 +372,7 @@ public final class Suite {
                 TraceReader t = new TraceReader(disk.resolve("t.wtrace"));
                 equal((long) MANY, t.events() + t.lost, "recorded and lost, " + policy);
                 check(t.size > 1 << 20 && t.lost > 0, "it used what there was: " + t.size);
+                equal(policy.equals("ring") ? t.lost : 0L, t.lostOverwritten, "overwritten, " + policy);
                 check(r.err.lines().count() == 1 && r.err.contains("cannot grow: "), r.err);
                 Files.delete(disk.resolve("t.wtrace"));
             }
@@ -389,8 +402,15 @@ public final class Suite {
         Files.write(folder.resolve("file"), new byte[1]);
         Result r = finish(folder, command(folder, "one", "-Dweave.trace=" + folder + "/file/x/t.wtrace"));
         check(r.err.matches("weave: cannot write the trace .*\n"), r.err);
-        r = finish(folder, command(folder, "one", "-Dweave.trace.limit=100k"));
-        check(r.err.contains("the limit is below 131072 bytes"), r.err);
+        // What is no file is not written to, nor beside.
+        for (String device : List.of("/dev/null", folder + "/fifo")) {
+            check(device.startsWith("/dev") || system("mkfifo", device), "a FIFO");
+            r = finish(folder, command(folder, "one", "-Dweave.trace=" + device));
+            equal("weave: no trace is written: " + device + " is not a regular file; WEAVE_TRACE=off does without a trace and"
+                + " without this line\n", r.err, "message");
+            check(!Files.exists(Path.of(device + "-2")), "nothing beside " + device);
+        }
+        Files.delete(folder.resolve("fifo"));
     }
 
     private static void paths(Path folder) throws Exception {
@@ -436,6 +456,13 @@ public final class Suite {
         Result r = finish(folder, b);
         equal("weave: weave.trace.policy: \"sometimes\" is not ring, drop or block; ring is used\n", r.err, "message");
         equal(1L << 20, new TraceReader(folder.resolve("t.wtrace")).size, "size");
+        for (String limit : List.of("128k", "0", "262143")) {
+            Files.delete(folder.resolve("t.wtrace"));
+            r = finish(folder, command(folder, "many", "-Dweave.trace.limit=" + limit));
+            equal("weave: weave.trace.limit: \"" + limit + "\" is below the least, 256k; 256k is used\n", r.err, "message");
+            TraceReader t = new TraceReader(folder.resolve("t.wtrace"));
+            check(t.size == 262_144 && t.limit == 262_144 && t.events() > 10_000, t.size + " bytes, records: " + t.events());
+        }
         for (String limit : List.of("many", "-1", "k", "99999999999g")) {
             Files.delete(folder.resolve("t.wtrace"));
             r = finish(folder, command(folder, "one", "-Dweave.trace.limit=" + limit));
@@ -485,8 +512,8 @@ public final class Suite {
         equal(1, list(folder.resolve("other")).size(), "files where the property says");
     }
 
-    private static Process started(Path folder, String program) throws Exception {
-        Process process = command(folder, program).redirectOutput(ProcessBuilder.Redirect.PIPE).start();
+    private static Process started(Path folder, String program, String... options) throws Exception {
+        Process process = command(folder, program, options).redirectOutput(ProcessBuilder.Redirect.PIPE).start();
         String line = new BufferedReader(new InputStreamReader(process.getInputStream(), StandardCharsets.UTF_8)).readLine();
         equal("done", line, "output");
         return process;
@@ -708,10 +735,42 @@ public final class Suite {
     }
 
     private static void noMemory(Path folder) throws Exception {
-        TraceReader t = run(folder, "noMemory", "-Xmx24m", "-XX:+UseSerialGC", "-Dweave.trace.limit=256m");
+        TraceReader t = run(folder, "noMemory", "-cp", mapped(folder), "-Xmx24m", "-XX:+UseSerialGC", "-Dweave.trace.limit=256m");
         equal(6 * 450_000L, t.events() + t.lost, "recorded and lost");
         check(t.lost > 0, "there was memory all the time");
         equal(1_200_000L, t.named("after").events(), "records once there was memory again");
+    }
+
+    private static void noMemoryForNames(Path folder) throws Exception {
+        String path = mapped(folder);
+        for (int megabytes = 6; megabytes <= 10; megabytes += 2) {
+            Result r = finish(folder, command(folder, "noMemoryForNames", "-cp", path, "-Xmx" + megabytes + "m",
+                "-XX:+UseSerialGC"));
+            equal("", r.err, "messages");
+            TraceReader t = new TraceReader(folder.resolve("t.wtrace"));
+            equal(6_006 + 60 * Long.parseLong(r.out.lines().findFirst().orElseThrow()), t.events() + t.lost, "recorded and lost");
+            equal(t.lost, t.lostDeep + t.lostFailed, "lost because a hook failed");
+            equal(6_006L, t.named("main").events(), "records of main");
+            Files.delete(folder.resolve("t.wtrace"));
+        }
+    }
+
+    private static void noMemoryForErrors(Path folder) throws Exception {
+        TraceReader t = run(folder, "noMemoryForErrors", "-Xmx24m", "-XX:+UseSerialGC");
+        long collections = Long.parseLong(Files.readAllLines(folder.resolve("out")).get(0));
+        // A try collects twice or so, and there is one in 100 ms.
+        check(collections < 1_000, collections + " collections for 3,000 errors");
+        equal(2 * 4_001L, t.events() + t.lost, "recorded and lost");
+        check(t.lost > 0 && t.lost == t.lostFailed, "lost, because a hook failed: " + t.lost + ", " + t.lostFailed);
+        List<TraceReader.Event> all = t.named("main").all();
+        equal("a", all.get(all.size() - 1).message(), "described once there was memory again");
+    }
+
+    /** A class path with a symbols map. */
+    private static String mapped(Path folder) throws Exception {
+        Path map = Files.createDirectories(folder.resolve("mapped/META-INF/weave"));
+        Files.write(map.resolve("symbols"), map(100_001, 1, 2, 300, -3));
+        return System.getProperty("java.class.path") + ":" + folder.resolve("mapped");
     }
 
     /** Of files that are too large to be read. */
@@ -730,7 +789,14 @@ public final class Suite {
     }
 
     private static void stopped(Path folder) throws Exception {
-        Result r = finish(folder, command(folder, "stopped", "-Dweave.trace.limit=64m"));
+        for (String limit : List.of("64m", "4m")) {
+            stopped(folder, limit);
+            Files.delete(folder.resolve("t.wtrace"));
+        }
+    }
+
+    private static void stopped(Path folder, String limit) throws Exception {
+        Result r = finish(folder, command(folder, "stopped", "-Dweave.trace.limit=" + limit));
         equal("", r.err, "messages");
         TraceReader t = new TraceReader(folder.resolve("t.wtrace"));
         check(t.named("main").events() == 6_000, "main is recorded");
@@ -914,6 +980,21 @@ public final class Suite {
         equal(5, left.size(), "files left: " + left);
         check(Files.exists(keep.resolve("r-" + killed.pid() + ".wtrace")), "the newest is kept: " + left);
         live.destroyForcibly().waitFor();
+    }
+
+    /** A copy of the library that looks for old traces leaves the others of its process their locks. */
+    private static void ownTraces(Path folder) throws Exception {
+        for (String program : List.of("keepers", "forgetfulKeepers")) {
+            Path keep = Files.createDirectory(folder.resolve(program));
+            Process live = started(folder, program, "-Dweave.trace=" + keep + "/r-%p.wtrace", "-Dweave.trace.keep=9");
+            List<Path> own = list(keep);
+            equal(program.equals("keepers") ? 2 : 3, own.size(), "copies");
+            finish(folder, command(folder, "one", "-Dweave.trace=" + keep + "/r-%p.wtrace", "-Dweave.trace.keep=1"));
+            check(list(keep).containsAll(own), "of " + own + " are left " + list(keep));
+            live.destroyForcibly().waitFor();
+            finish(folder, command(folder, "one", "-Dweave.trace=" + keep + "/r-%p.wtrace", "-Dweave.trace.keep=1"));
+            equal(1, list(keep).size(), "once the process is gone");
+        }
     }
 
     /** The consumer is slow, but lives, and then dies: the program waits as long as it lives, and not much longer. */

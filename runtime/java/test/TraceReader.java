@@ -52,6 +52,7 @@ final class TraceReader {
     final int limitSetBy;
     final long lostDeep;
     final long lostFailed;
+    final long lostOverwritten;
     final String command;
     final Map<Integer, LogicalThread> threads = new TreeMap<>();
     /** What the process used: values by metric; 0 is the time. */
@@ -82,6 +83,7 @@ final class TraceReader {
         limitSetBy = b.getInt(8192);
         lostDeep = b.getLong(8200);
         lostFailed = b.getLong(8208);
+        lostOverwritten = b.getLong(8256);
         check(lostDeep >= 0 && lostFailed >= 0 && lostDeep + lostFailed <= lost, "losses by failures");
         command = new String(file, 84, b.getInt(80), StandardCharsets.UTF_8);
         TreeMap<Long, Integer> chunks = new TreeMap<>();

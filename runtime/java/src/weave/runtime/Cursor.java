@@ -43,7 +43,7 @@ class Cursor extends Padding {
         }
     }
 
-    /** Writes a word of mapped memory; fails, here and now, if it did not take it: the file was cut off, or the disk is full. */
+    /** Writes a word of mapped memory, in no order to others that {@link Fence} does not make; fails, here and now, if it did not take it: the file was cut off, or the disk is full. */
     static void set(LongBuffer words, int at, long word) {
         words.put(at, word);
         if (fence != 0 || words.get(at) != word) {
@@ -81,17 +81,27 @@ class Cursor extends Padding {
         last = now;
     }
 
-    /** Writes an escape, its first word last: until then the data ends before it. Returns the word behind it. */
-    final int put(int word, long[] escape) {
-        for (int i = escape.length - 1; i >= 0; i--) {
-            set(words, word + i, escape[i]);
+    /** Has no chunk any more. */
+    final void leave() {
+        limit = 0;
+        words = null;
+    }
+
+    /** Writes escapes, the first word last: until then the data ends before them. Returns the word behind them. */
+    final int put(int word, long[] escapes) {
+        for (int i = escapes.length - 1; i >= 0; i--) {
+            if (i == 0) {
+                Fence.release();
+            }
+            set(words, word + i, escapes[i]);
         }
-        return word + escape.length;
+        return word + escapes.length;
     }
 
     /** The same for an escape with one word of payload. */
     final int put(int word, int type, long payload) {
         set(words, word + 1, payload);
+        Fence.release();
         set(words, word, Format.escape(type, 1, 0));
         return word + 2;
     }

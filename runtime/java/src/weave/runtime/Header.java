@@ -17,6 +17,7 @@ final class Header {
     private static final int LOST_DEEP = 8_200;
     private static final int LOST_FAILED = 8_208;
     private static final int HEARTBEAT = 8_224;
+    private static final int LOST_OVERWRITTEN = 8_256;
 
     private static final int TRIES = 1_000;
 
@@ -27,6 +28,7 @@ final class Header {
     private final AtomicLong lost = new AtomicLong();
     private final AtomicLong lostDeep = new AtomicLong();
     private final AtomicLong lostFailed = new AtomicLong();
+    private final AtomicLong lostOverwritten = new AtomicLong();
     private final AtomicLong overwritten = new AtomicLong();
     private final AtomicLong failures = new AtomicLong();
     private final AtomicLong flags = new AtomicLong();
@@ -45,7 +47,7 @@ final class Header {
             bytes.put(TEXT + i, text[i]);
         }
         bytes.putInt(LIMIT_SET_BY, settings.limitSetBy);
-        flags.set(0); // a fence: the magic goes last
+        Fence.release(); // the magic goes last
         bytes.putLong(0, Format.FILE_MAGIC);
     }
 
@@ -63,8 +65,11 @@ final class Header {
         add(lostFailed, n, LOST_FAILED);
     }
 
-    void addOverwritten(long n) {
-        add(overwritten, n, OVERWRITTEN);
+    /** The ring has overwritten a chunk of so many records. */
+    void addOverwritten(long records) {
+        add(lost, records, LOST);
+        add(lostOverwritten, records, LOST_OVERWRITTEN);
+        add(overwritten, 1, OVERWRITTEN);
     }
 
     void addFailures(long n) {
@@ -85,15 +90,19 @@ final class Header {
         do {
             old = flags.get();
             bytes.putInt(FLAGS, (int) old);
-        } while (flags.get() != old || again(Cursor.fence == 0 && bytes.getInt(FLAGS) == (int) old, tries++));
+        } while (flags.addAndGet(0) != old || again(Cursor.fence == 0 && bytes.getInt(FLAGS) == (int) old, tries++));
     }
 
     void setEnd(long time) {
         bytes.putLong(END, time);
+        Fence.release();
         setFlag(ENDED, true);
     }
 
-    /** Who writes last has seen the sum of all. */
+    /**
+     * Who writes last has seen the sum of all. Adding 0 is more than a look: whoever adds next comes behind what was written
+     * before it, while a look may come before the write is seen.
+     */
     private void add(AtomicLong counter, long n, int at) {
         if (n == 0) {
             return;
@@ -104,7 +113,7 @@ final class Header {
         do {
             sum = counter.get();
             bytes.putLong(at, sum);
-        } while (counter.get() != sum || again(Cursor.fence == 0 && bytes.getLong(at) == sum, tries++));
+        } while (counter.addAndGet(0) != sum || again(Cursor.fence == 0 && bytes.getLong(at) == sum, tries++));
     }
 
     /** Another thread may have written an older number just now; but not again and again. */

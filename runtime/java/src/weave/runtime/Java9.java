@@ -1,5 +1,6 @@
 package weave.runtime;
 
+import java.lang.invoke.VarHandle;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
@@ -39,6 +40,10 @@ final class Java9 implements Consumer<StackWalker.StackFrame> {
             }
         }
         return true;
+    }
+
+    static void releaseFence() {
+        VarHandle.releaseFence();
     }
 
     /** A thread that does not inherit locals. */

@@ -6,6 +6,7 @@ import java.io.RandomAccessFile;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.FileLock;
+import java.nio.channels.OverlappingFileLockException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.util.ArrayList;
@@ -16,6 +17,10 @@ import java.util.regex.Pattern;
 /** Deletes old traces. One is over if its header says so, or nobody holds its writer's lock. */
 final class Keep {
     private static final int HEAD = 40;
+    /** Each file that this process writes has a property of this name and its own, which all copies of the library see. */
+    private static final String OWN = "weave.trace.file:";
+    /** Files of this process all the same: somebody has replaced the properties. Closing them would free their locks. */
+    private static final List<RandomAccessFile> HELD = Collections.synchronizedList(new ArrayList<RandomAccessFile>());
 
     private static final class Old implements Comparable<Old> {
         final File file;
@@ -34,6 +39,22 @@ final class Keep {
 
     private Keep() {}
 
+    /** Lets the other copies of the library in this process know that this file must not be opened. */
+    static void announce(File file) {
+        try {
+            System.setProperty(OWN + file.getCanonicalPath(), "");
+        } catch (IOException unknown) {
+            // then HELD has to do
+        } catch (SecurityException forbidden) {
+            // the same
+        }
+    }
+
+    /** To open and close a file frees the process's locks of it (POSIX). */
+    private static boolean own(File file) throws IOException {
+        return System.getProperty(OWN + file.getCanonicalPath()) != null;
+    }
+
     /** Keeps so many of the pattern's traces, among them {@code own}, and those that are being written. */
     static void sweep(File own, Pattern names, long keep) throws IOException {
         File[] all = own.getParentFile().listFiles();
@@ -45,7 +66,7 @@ final class Keep {
         for (File file : all) {
             if (!file.equals(own) && names.matcher(file.getName()).matches()
                 && Files.isRegularFile(file.toPath(), LinkOption.NOFOLLOW_LINKS)) {
-                long started = over(file);
+                long started = own(file) ? -1 : over(file);
                 if (started > 0) {
                     over.add(new Old(file, started));
                 } else if (started < 0) {
@@ -67,29 +88,37 @@ final class Keep {
         try {
             RandomAccessFile file = new RandomAccessFile(path, "rw");
             try {
-                byte[] head = new byte[HEAD];
-                file.readFully(head);
-                ByteBuffer b = ByteBuffer.wrap(head).order(ByteOrder.LITTLE_ENDIAN);
-                if (b.getLong(0) != Format.FILE_MAGIC) {
-                    return 0;
-                }
-                long started = Math.max(1, b.getLong(16));
-                if ((b.getInt(36) & Header.ENDED) != 0) {
-                    return started;
-                }
-                FileLock lock = file.getChannel().tryLock(TraceFile.WRITER, 1, false);
-                if (lock == null) {
-                    return -1;
-                }
-                lock.release();
-                return started;
+                return over(file);
+            } catch (OverlappingFileLockException own) {
+                HELD.add(file);
+                file = null;
+                return -1;
             } finally {
-                file.close();
+                if (file != null) {
+                    file.close();
+                }
             }
-        } catch (RuntimeException ours) {
-            return -1; // another copy of the library in this process holds the lock
         } catch (IOException unreadable) {
             return 0;
         }
+    }
+
+    private static long over(RandomAccessFile file) throws IOException {
+        byte[] head = new byte[HEAD];
+        file.readFully(head);
+        ByteBuffer b = ByteBuffer.wrap(head).order(ByteOrder.LITTLE_ENDIAN);
+        if (b.getLong(0) != Format.FILE_MAGIC) {
+            return 0;
+        }
+        long started = Math.max(1, b.getLong(16));
+        if ((b.getInt(36) & Header.ENDED) != 0) {
+            return started;
+        }
+        FileLock lock = file.getChannel().tryLock(TraceFile.WRITER, 1, false);
+        if (lock == null) {
+            return -1;
+        }
+        lock.release();
+        return started;
     }
 }

@@ -171,8 +171,17 @@ final class Lane extends Cursor {
             long[] details = NOTHING;
             WeakReference<Throwable> reference = null;
             if (news != null) {
-                details = Format.exception(news);
-                reference = new WeakReference<Throwable>(news);
+                if (now - store.speechlessUntil < 0) {
+                    speechless();
+                    return;
+                }
+                try {
+                    details = Format.exception(news);
+                    reference = new WeakReference<Throwable>(news);
+                } catch (OutOfMemoryError full) {
+                    store.speechlessUntil = System.nanoTime() + Store.DRY_SPELL; // each try would collect garbage
+                    throw full;
+                }
             }
             if (kind == Format.ENTER && !store.names.known(id)) {
                 store.names.ask(id, this, now);
@@ -205,7 +214,7 @@ final class Lane extends Cursor {
             settle();
             throw fault;
         } finally {
-            end = store.faulted ? 0 : limit;
+            end = store.faulted || torn ? 0 : limit; // what is torn is mended on the slow path
             busy = false;
         }
     }
@@ -310,6 +319,17 @@ final class Lane extends Cursor {
             tell();
         }
         return false;
+    }
+
+    /** Counts an error as lost because there is no memory for its description. */
+    private void speechless() {
+        broken++;
+        if (torn) {
+            mend();
+        }
+        torn = true;
+        lose();
+        torn = false;
     }
 
     /** Counts a record that comes after the trace has ended. */

@@ -7,6 +7,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.LockSupport;
 
 /**
  * Which methods the trace has names of, and the search for the others: code may come later, through any class loader. A
@@ -43,6 +44,8 @@ final class Names {
     private final int[] asked = new int[256];
     private volatile long forgetAt = System.nanoTime();
     private volatile long patience = SECOND / 10;
+    /** The process ends. */
+    private volatile boolean ending;
     /** There was no memory for a search, so that none begins until then. */
     private volatile long fullUntil = System.nanoTime();
 
@@ -73,8 +76,8 @@ final class Names {
         return mixed ^ mixed >>> 15;
     }
 
-    /** More ids have names. By {@link Symbols} alone. */
-    void add(int[] ids, int count) {
+    /** The table as it is once these ids have names as well. By {@link Symbols} alone, as the next. */
+    int[] with(int[] ids, int count) {
         int[] old = table;
         int all = count;
         for (int id : old) {
@@ -86,6 +89,13 @@ final class Names {
         }
         for (int i = 0; i < count; i++) {
             insert(next, ids[i]);
+        }
+        return next;
+    }
+
+    /** These ids, which the table has, have names now. */
+    void use(int[] next, int[] ids, int count) {
+        for (int i = 0; i < count; i++) {
             zero |= ids[i] == 0;
         }
         table = next;
@@ -215,13 +225,11 @@ final class Names {
     }
 
     /** The next class or class loader to be asked; null if there is none, and the asking thread may end. */
-    Object next() {
+    WeakReference<Object> next() {
         while (true) {
-            for (WeakReference<Object> next; (next = queue.poll()) != null;) {
-                Object there = next.get();
-                if (there != null) {
-                    return there;
-                }
+            WeakReference<Object> next = queue.poll();
+            if (next != null) {
+                return next;
             }
             settle();
             if (!searched) {
@@ -233,6 +241,12 @@ final class Names {
                 return null;
             }
         }
+    }
+
+    /** The asking thread ends before its time; another may be started for what comes later. */
+    void stopped() {
+        missing = true;
+        running.set(false);
     }
 
     /** Says in the header whether all that is known to have been recorded has a name. */
@@ -251,9 +265,20 @@ final class Names {
         }
     }
 
+    /** Waits until there may be memory again; false if the process ends. */
+    boolean rest() {
+        if (!ending) {
+            LockSupport.parkNanos(SECOND);
+            Thread.interrupted();
+        }
+        return !ending;
+    }
+
     /** Waits for what is being read now. */
     void join(long millis) throws InterruptedException {
+        ending = true;
         Thread t = thread;
+        LockSupport.unpark(t);
         if (t != null) {
             t.join(millis);
         }

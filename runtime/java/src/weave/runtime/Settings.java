@@ -17,6 +17,8 @@ final class Settings {
     static final int BLOCK = 2;
 
     private static final long DEFAULT_PATIENCE = 1_000;
+    /** The header and three chunks: symbols maps may have one of them, and two threads are recorded. */
+    private static final long LEAST = 4 * Format.CHUNK;
 
     final long pid;
     final File path;
@@ -62,9 +64,12 @@ final class Settings {
         sample = sample(get("weave.trace.sample"));
     }
 
-    /** Whether there is room for a trace at all. */
-    boolean room() {
-        return limitSetBy == Limits.USER || limit >= Limits.LEAST;
+    /** Why no trace is to be written, as a sentence, or null. */
+    String refusal() {
+        if (path.exists() && !path.isFile() && !path.isDirectory()) {
+            return "no trace is written: " + path + " is not a regular file; WEAVE_TRACE=off does without a trace and without this line";
+        }
+        return limitSetBy == Limits.USER || limit >= Limits.LEAST ? null : limitMessage;
     }
 
     /** All that is asked when tracing is off. */
@@ -151,8 +156,12 @@ final class Settings {
         long number = number(shift > 0 ? value.substring(0, value.length() - 1) : value);
         shift = Math.max(shift, 0);
         if (number < 0 || number > Long.MAX_VALUE >> shift) {
-            complain("limit", value, "a size such as 512m", Host.ANDROID ? "128m" : "1g");
+            complain("limit", value, "not a size such as 512m", Host.ANDROID ? "128m" : "1g");
             return -1;
+        }
+        if (number << shift < LEAST) {
+            complain("limit", value, "below the least, 256k", "256k");
+            return LEAST;
         }
         return number << shift;
     }
@@ -163,7 +172,7 @@ final class Settings {
         }
         long number = number(value);
         if (number < 1) {
-            complain("keep", value, "a number of traces", "all");
+            complain("keep", value, "not a number of traces", "all");
             return -1;
         }
         return number;
@@ -179,7 +188,7 @@ final class Settings {
         if (value.equalsIgnoreCase("block")) {
             return BLOCK;
         }
-        complain("policy", value, "ring, drop or block", "ring");
+        complain("policy", value, "not ring, drop or block", "ring");
         return RING;
     }
 
@@ -189,7 +198,7 @@ final class Settings {
         }
         long number = number(value);
         if (number < 0 || number > Integer.MAX_VALUE) {
-            complain("block", value, "a number of milliseconds", Long.toString(DEFAULT_PATIENCE));
+            complain("block", value, "not a number of milliseconds", Long.toString(DEFAULT_PATIENCE));
             return DEFAULT_PATIENCE;
         }
         return number;
@@ -200,7 +209,7 @@ final class Settings {
         long usual = Host.ANDROID ? 0 : 1_000;
         long number = value == null ? usual : value.equalsIgnoreCase("off") ? 0 : number(value);
         if (number < 0 || number > Integer.MAX_VALUE) {
-            complain("sample", value, "off or a number of milliseconds", usual == 0 ? "off" : Long.toString(usual));
+            complain("sample", value, "not off or a number of milliseconds", usual == 0 ? "off" : Long.toString(usual));
             number = usual;
         }
         return number * 1_000_000L;
@@ -215,9 +224,9 @@ final class Settings {
         }
     }
 
-    private void complain(String key, String value, String expected, String used) {
+    private void complain(String key, String value, String fault, String used) {
         if (complaint == null) {
-            complaint = "weave.trace." + key + ": \"" + value + "\" is not " + expected + "; " + used + " is used";
+            complaint = "weave.trace." + key + ": \"" + value + "\" is " + fault + "; " + used + " is used";
         }
     }
 }

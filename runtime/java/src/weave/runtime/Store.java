@@ -5,6 +5,7 @@ import java.nio.ByteOrder;
 import java.nio.LongBuffer;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Iterator;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
@@ -14,7 +15,7 @@ final class Store {
     /** A chunk with less room is not worth going on in. */
     private static final int WORTHWHILE = 512;
     /** After a look for room in vain none is looked for during this time. */
-    private static final long DRY_SPELL = 100_000_000L;
+    static final long DRY_SPELL = 100_000_000L;
     private static final long NAP = 2;
     private static final int MOST_AHEAD = 128;
 
@@ -28,11 +29,14 @@ final class Store {
     private final AtomicLong serials = new AtomicLong();
     final AtomicInteger threads = new AtomicInteger();
     private final Supplier supplier = Switch.COLLECTIBLE ? null : new Supplier(this);
+    /** There was no memory to describe an exception with, so that none is described until then. */
+    volatile long speechlessUntil = System.nanoTime();
     /** A page of the file has failed: the trace is over. */
     volatile boolean faulted;
 
     /** Symbols maps copied so far, and what they were: length and CRC-32. By {@link Symbols} alone. */
     int maps;
+    private int mapChunks;
     final java.util.Set<Long> copied = new java.util.HashSet<Long>();
 
     /** Never used, or given back by a consumer. */
@@ -229,27 +233,60 @@ final class Store {
         return true;
     }
 
-    /** Copies a symbols map; false if it does not find room. */
+    /** Copies a symbols map; false if it does not find room: all together may take half of the limit. */
     boolean symbols(int map, byte[] bytes) {
         int most = Format.CHUNK - 8 * Format.CHUNK_HEAD_WORDS;
         int parts = (bytes.length + most - 1) / most;
-        if ((long) parts * Format.CHUNK > settings.limit / 2) {
+        if ((long) (mapChunks + parts) * Format.CHUNK > settings.limit / 2) {
             return false;
         }
-        for (int part = 0; part < parts; part++) {
-            LongBuffer chunk = take(null, System.nanoTime(), false);
-            if (chunk == null) {
-                return false;
+        // Whatever may fail comes first: a map is copied whole or not at all.
+        long[] words = new long[most / 8];
+        LongBuffer[] chunks = new LongBuffer[parts];
+        int taken = 0;
+        try {
+            while (taken < parts && (chunks[taken] = take(null, System.nanoTime(), false)) != null) {
+                taken++;
             }
-            int used = Math.min(most, bytes.length - part * most);
-            long[] words = new long[(used + 7) / 8];
-            Format.pack(bytes, part * most, used, words, 0);
-            for (int i = 0; i < words.length; i++) {
-                Cursor.set(chunk, Format.CHUNK_HEAD_WORDS + i, words[i]);
+            if (taken == parts) {
+                for (int part = 0; part < parts; part++) {
+                    int used = Math.min(most, bytes.length - part * most);
+                    Arrays.fill(words, 0);
+                    Format.pack(bytes, part * most, used, words, 0);
+                    for (int i = 0; i < words.length; i++) {
+                        Cursor.set(chunks[part], Format.CHUNK_HEAD_WORDS + i, words[i]);
+                    }
+                    begin(chunks[part], Format.SYMBOLS, Format.pair(part, map), Format.pair(bytes.length, used));
+                }
+                mapChunks += parts;
+                return true;
             }
-            begin(chunk, Format.SYMBOLS, Format.pair(part, map), Format.pair(bytes.length, used));
+        } catch (InternalError gone) {
+            fault();
+            Cursor.settle();
+            return false;
+        } finally {
+            if (taken < parts) {
+                giveBack(chunks, taken);
+            }
         }
-        return true;
+        return false;
+    }
+
+    /** Chunks that were taken and not written to. */
+    private void giveBack(LongBuffer[] chunks, int count) {
+        Thread self = Thread.currentThread();
+        try {
+            if (gate.enter(self, false)) {
+                for (int i = 0; i < count; i++) {
+                    free.add(chunks[i]);
+                }
+            }
+        } finally {
+            if (gate.owner == self) {
+                gate.owner = null;
+            }
+        }
     }
 
     /** The process ends; daemon threads may go on. */
@@ -279,7 +316,7 @@ final class Store {
         Cursor.set(chunk, 1, serials.incrementAndGet());
         Cursor.set(chunk, 2, who);
         Cursor.set(chunk, 3, clock);
-        serials.get(); // a fence: the magic goes last
+        Fence.release(); // the magic goes last
         Cursor.set(chunk, 0, (long) kind << 32 | Format.CHUNK_MAGIC);
     }
 
@@ -317,10 +354,14 @@ final class Store {
         dry = true;
     }
 
+    /** Until this has come to its end the first word says that the chunk is not clean. */
     private static void clear(LongBuffer chunk) {
-        for (int i = 0; i < Format.CHUNK_WORDS; i++) {
+        chunk.put(0, Format.FREE_MAGIC);
+        Fence.release(); // who sees anything cleared sees that, too
+        for (int i = 1; i < Format.CHUNK_WORDS; i++) {
             chunk.put(i, 0);
         }
+        chunk.put(0, 0);
         if (Cursor.fence != 0 || chunk.get(0) != 0 || chunk.get(Format.CHUNK_WORDS - 1) != 0) {
             throw Cursor.gone();
         }
@@ -379,6 +420,7 @@ final class Store {
                     }
                 }
                 if (chunk != null && old != null && chunk != old) {
+                    cursor.leave(); // first, lest a chunk has two owners
                     retire(old, cursor.at);
                 }
             } finally {
@@ -412,6 +454,7 @@ final class Store {
     }
 
     private void retire(LongBuffer chunk, int at) {
+        Fence.release(); // who sees the END sees the whole chunk
         Cursor.set(chunk, at, Format.escape(Format.END, 0, 0));
         retired.add(chunk);
     }
@@ -430,8 +473,7 @@ final class Store {
             chunk = resting.poll();
         }
         if (chunk != null) {
-            header.addLost(records(chunk));
-            header.addOverwritten(1);
+            header.addOverwritten(records(chunk));
         }
         return chunk;
     }
@@ -474,17 +516,19 @@ final class Store {
                 continue;
             }
             lane.tell(header);
-            if (lane.words == null) {
+            LongBuffer chunk = lane.words;
+            if (chunk == null) {
                 continue;
             }
             if (lane.torn) {
                 lane.mend();
             }
+            lane.leave(); // first, lest a chunk has two owners
             if (Format.CHUNK_WORDS - lane.at >= WORTHWHILE) {
-                lane.words.position(lane.at);
-                resting.add(lane.words);
+                chunk.position(lane.at);
+                resting.add(chunk);
             } else {
-                retire(lane.words, lane.at);
+                retire(chunk, lane.at);
             }
         }
         lanes.subList(kept, lanes.size()).clear();

@@ -43,6 +43,9 @@ final class Supplier implements Runnable {
                     LockSupport.park();
                 }
                 asleep = false;
+            } catch (InternalError gone) {
+                store.fault(); // the file's memory
+                Cursor.settle();
             } catch (Throwable noMemory) {
                 pause();
             }

@@ -3,6 +3,7 @@ package weave.runtime;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
+import java.lang.ref.WeakReference;
 import java.net.URL;
 import java.net.URLConnection;
 import java.security.CodeSource;
@@ -15,43 +16,71 @@ import java.util.zip.CRC32;
 final class Symbols implements Runnable {
     private static final String MEMBER = "META-INF/weave/symbols";
 
+    /** So often a search goes on after something has failed, for want of memory with a pause. */
+    private static final int TRIES = 60;
+    /** The loaders that are always asked, and in front of them the old traces. */
+    private static final int FIRST = 3;
+
     private final Store store;
     private final Names names;
+    /** What is always done first: how much of it is done. */
+    private int begun;
+    /** What is being asked, until that has come to an end. */
+    private WeakReference<Object> current;
 
     Symbols(Store store, Names names) {
         this.store = store;
         this.names = names;
+        begun = store.copied.isEmpty() ? 0 : FIRST;
     }
 
     @Override
     public void run() {
-        try {
-            Switch.LANES.mute(); // the class loaders may be woven
-            if (store.maps == 0 && store.copied.isEmpty()) {
-                store.settings.sweep(store.path());
-                ask(Symbols.class.getClassLoader(), null);
-                ask(ClassLoader.getSystemClassLoader(), null);
+        for (int tries = 0; tries < TRIES; tries++) {
+            try {
+                Switch.LANES.mute(); // the class loaders may be woven
+                begin();
+                look();
+                return;
+            } catch (OutOfMemoryError full) {
+                if (!names.rest()) {
+                    break;
+                }
+            } catch (InternalError gone) {
+                store.fault(); // the file's memory
+                Cursor.settle();
+                break;
+            } catch (Throwable broken) {
+                names.missed();
+                begun = FIRST;
+                current = null;
             }
-        } catch (Throwable t) {
-            names.missed();
         }
-        try {
-            look();
-        } catch (Throwable gone) {
-            store.fault(); // the file's memory
+        names.stopped();
+    }
+
+    private void begin() {
+        if (begun == 0) {
+            store.settings.sweep(store.path());
+            begun = 1;
+        }
+        if (begun == 1) {
+            ask(Symbols.class.getClassLoader(), null);
+            begun = 2;
+        }
+        if (begun == 2) {
+            ask(ClassLoader.getSystemClassLoader(), null);
+            begun = FIRST;
         }
     }
 
     private void look() {
-        for (Object next; (next = names.next()) != null;) {
-            try {
-                if (next instanceof Class) {
-                    ask(((Class<?>) next).getClassLoader(), (Class<?>) next);
-                } else {
-                    ask((ClassLoader) next, null);
-                }
-            } catch (Throwable t) {
-                names.missed();
+        for (; current != null || (current = names.next()) != null; current = null) {
+            Object there = current.get();
+            if (there instanceof Class) {
+                ask(((Class<?>) there).getClassLoader(), (Class<?>) there);
+            } else if (there != null) {
+                ask((ClassLoader) there, null);
             }
         }
     }
@@ -68,6 +97,8 @@ final class Symbols implements Runnable {
                     }
                 }
             }
+        } catch (OutOfMemoryError full) {
+            throw full;
         } catch (Throwable broken) {
             names.missed();
         }
@@ -77,6 +108,8 @@ final class Symbols implements Runnable {
                 String place = source.getLocation().toString();
                 copy(new URL(place.endsWith("/") ? place + MEMBER : "jar:" + place + "!/" + MEMBER));
             }
+        } catch (OutOfMemoryError full) {
+            throw full;
         } catch (Throwable nothingThere) {
             // then it is not woven, or its map lies elsewhere
         }
@@ -92,20 +125,26 @@ final class Symbols implements Runnable {
         }
         CRC32 crc = new CRC32();
         crc.update(bytes, 0, bytes.length);
-        if (!store.copied.add((long) bytes.length << 32 | crc.getValue())) {
-            return;
-        }
-        if (!store.symbols(store.maps++, bytes)) {
-            names.missed();
+        Long known = (long) bytes.length << 32 | crc.getValue();
+        if (store.copied.contains(known)) {
             return;
         }
         Ids ids = new Ids();
         try {
             ids.read(bytes);
-        } catch (Throwable malformed) {
+        } catch (Exception malformed) {
             // The trace has it; the ids that could be read have names.
         }
-        names.add(ids.ids, ids.count);
+        // All that takes memory comes first, so that it can be tried again.
+        int[] named = names.with(ids.ids, ids.count);
+        boolean copied = store.symbols(store.maps, bytes);
+        store.copied.add(known);
+        if (!copied) {
+            names.missed();
+            return;
+        }
+        store.maps++;
+        names.use(named, ids.ids, ids.count);
     }
 
     private static byte[] read(URL url) throws IOException {

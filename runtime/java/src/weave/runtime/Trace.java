@@ -20,6 +20,7 @@ final class Trace {
     /** Initialises this class and what it needs, while the stack has room. */
     static void prime() {
         Lane.MUTE.busy = true;
+        Fence.release();
     }
 
     /** A lane for a thread; {@link Lane#MUTE} if there is no trace; null if that cannot be told now. */
@@ -61,8 +62,9 @@ final class Trace {
     /** Opens the trace, and leaves what there is to say. What another thread throws to stop this one lets a later hook try again. */
     private static void open(List<String> messages) {
         Settings settings = new Settings(Host.pid(), System.currentTimeMillis());
-        if (!settings.room()) {
-            messages.add(settings.limitMessage);
+        String refusal = settings.refusal();
+        if (refusal != null) {
+            messages.add(refusal);
             return;
         }
         TraceFile file = null;

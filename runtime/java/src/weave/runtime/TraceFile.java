@@ -46,9 +46,6 @@ final class TraceFile {
 
     /** Creates a file; if there is one of that name, one with a number behind its name. */
     static TraceFile create(File wanted, long limit) throws IOException {
-        if (limit < 2 * Format.CHUNK) {
-            throw new IOException("the limit is below " + 2 * Format.CHUNK + " bytes");
-        }
         File folder = wanted.getParentFile();
         Private.folder(folder);
         String name = wanted.getName();
@@ -57,6 +54,7 @@ final class TraceFile {
             String next = n == 1 ? name : name.substring(0, dot) + '-' + n + name.substring(dot);
             File file = new File(folder, next);
             if (Private.file(file)) {
+                Keep.announce(file);
                 return new TraceFile(file, limit);
             }
         }
