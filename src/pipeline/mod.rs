@@ -30,6 +30,8 @@ mod worker;
 
 pub use crate::cil::StrongNameKey;
 pub use crate::container::apk::identity::Identity;
+#[cfg(target_os = "linux")]
+pub use crate::container::input::before_truncation_ends;
 pub use crate::container::place::Files;
 pub use crate::container::stage::{Access, Output};
 pub use crate::container::zip::Effort;
