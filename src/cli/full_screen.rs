@@ -22,7 +22,10 @@ pub(super) fn show<T>(
     #[cfg(target_os = "linux")]
     cut_off::remember();
     // This has a panic restore the terminal, too.
-    let mut terminal = ratatui::try_init().map_err(|e| failed(&e))?;
+    let mut terminal = ratatui::try_init().map_err(|e| {
+        let _ = ratatui::try_restore();
+        failed(&e)
+    })?;
     let result = view(&mut terminal, &stop);
     // A terminal that is gone (SIGHUP) cannot be restored, and need not be.
     let restored = ratatui::try_restore();
