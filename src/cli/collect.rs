@@ -44,11 +44,11 @@ pub struct CollectArgs {
     #[arg(long)]
     pub compress: bool,
 
-    /// Files to keep, of all traces together; the oldest are deleted [default: all]
+    /// Files to keep, of all traces that are collected together; the oldest are deleted [default: all]
     #[arg(long, value_name = "N")]
     pub keep: Option<usize>,
 
-    /// Bytes to keep, of all traces together; the oldest files are deleted [default: all]
+    /// Bytes to keep, of all traces that are collected together; the oldest files are deleted [default: all]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub max_size: Option<u64>,
 
@@ -77,6 +77,9 @@ fn collect(args: &CollectArgs, stop: &AtomicBool, log: &mut dyn Write) -> Result
     let mut collector = Collector::new(&args.output, options)?;
     let (folders, files): (Vec<&PathBuf>, Vec<&PathBuf>) =
         args.traces.iter().partition(|path| path.is_dir());
+    for folder in &folders {
+        collector.watch(folder)?;
+    }
     let mut status = DONE;
     for path in files {
         if !collector.attach(path)? {

@@ -6,6 +6,7 @@ mod completions;
 mod depfile;
 mod diff;
 mod export;
+mod full_screen;
 mod import;
 mod init;
 mod messages;

@@ -1,5 +1,6 @@
 //! `weave top`: what a running process does, on the terminal.
 
+use super::full_screen::{self, failed};
 use super::{DONE, traces};
 use crate::error::{Error, Kind, Result};
 use crate::trace::live::{Counts, Live, MethodRow, ThreadRow};
@@ -14,6 +15,7 @@ use ratatui::widgets::{Block, Cell, Clear, Paragraph, Row, Table, TableState, Wr
 use ratatui::{Frame, Terminal, backend::Backend};
 use std::io::IsTerminal;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 /// Longest that the trace is read before keys are looked at.
@@ -99,14 +101,8 @@ pub fn run(args: &TopArgs) -> Result<u8> {
         let what = "top needs a terminal; weave report shows a trace without one";
         return Err(Error::new(Kind::NotDone, what));
     }
-    let mut terminal = ratatui::try_init().map_err(|e| terminal_error(&e))?;
-    let result = App::new(args).watch(&mut tail, &mut terminal);
-    ratatui::restore();
-    result.map(|()| DONE)
-}
-
-fn terminal_error(e: &dyn std::fmt::Display) -> Error {
-    Error::new(Kind::Io, format!("terminal: {e}"))
+    full_screen::show(|terminal, stop| App::new(args).watch(&mut tail, terminal, stop))?;
+    Ok(DONE)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -167,14 +163,19 @@ impl App {
         }
     }
 
-    fn watch<B: Backend>(&mut self, tail: &mut Tail, terminal: &mut Terminal<B>) -> Result<()>
+    fn watch<B: Backend>(
+        &mut self,
+        tail: &mut Tail,
+        terminal: &mut Terminal<B>,
+        stop: &AtomicBool,
+    ) -> Result<()>
     where
         B::Error: std::fmt::Display,
     {
         let mut ticked = Instant::now();
         // What is there already is no news: rates begin when it is read.
         let mut behind = true;
-        loop {
+        while !stop.load(Ordering::Relaxed) {
             let begun = Instant::now();
             let mut turn = Turn::default();
             while begun.elapsed() < BUSY {
@@ -196,10 +197,10 @@ impl App {
             }
             terminal
                 .draw(|frame| self.draw(frame))
-                .map_err(|e| terminal_error(&e))?;
+                .map_err(|e| failed(&e))?;
             let wait = if turn.more { Duration::ZERO } else { PAUSE };
-            while event::poll(wait).map_err(|e| terminal_error(&e))? {
-                let event = event::read().map_err(|e| terminal_error(&e))?;
+            while !stop.load(Ordering::Relaxed) && event::poll(wait).map_err(|e| failed(&e))? {
+                let event = event::read().map_err(|e| failed(&e))?;
                 if let Event::Key(key) = event
                     && key.kind != KeyEventKind::Release
                     && !self.key(key)
@@ -208,12 +209,13 @@ impl App {
                 }
                 terminal
                     .draw(|frame| self.draw(frame))
-                    .map_err(|e| terminal_error(&e))?;
+                    .map_err(|e| failed(&e))?;
                 if turn.more {
                     break;
                 }
             }
         }
+        Ok(())
     }
 
     /// Takes a new picture, unless the old one is held.

@@ -5,6 +5,8 @@ use memmap2::Mmap;
 use std::fs::File;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
+#[cfg(target_os = "linux")]
+use std::sync::OnceLock;
 use std::sync::{Mutex, PoisonError};
 
 pub struct Input {
@@ -40,6 +42,17 @@ impl Drop for Mapped {
     }
 }
 
+/// What is done before the process ends so.
+#[cfg(target_os = "linux")]
+static BEFORE_END: OnceLock<fn()> = OnceLock::new();
+
+/// Has something done before [`tell_of_truncation`] ends the process: within a signal handler, so that it may only make
+/// calls that are async-signal-safe.
+#[cfg(target_os = "linux")]
+pub fn before_truncation_ends(what: fn()) {
+    let _ = BEFORE_END.set(what);
+}
+
 /// Ends the process with an error where another program cuts a file off while it is mapped here: else the system ends it with
 /// SIGBUS and no word. For programs, before anything is mapped. Linux only; Windows does not let a mapped file be cut off.
 pub fn tell_of_truncation() {
@@ -47,6 +60,9 @@ pub fn tell_of_truncation() {
     {
         extern "C" fn truncated(_: libc::c_int) {
             const TEXT: &[u8] = b"error: a file became shorter while it was read: run weave again when no other program writes to it\n";
+            if let Some(before) = BEFORE_END.get() {
+                before();
+            }
             // SAFETY: both calls are async-signal-safe (POSIX, 2.4.3), and the text is static.
             unsafe {
                 libc::write(libc::STDERR_FILENO, TEXT.as_ptr().cast(), TEXT.len());

@@ -28,6 +28,8 @@ mod run;
 mod verify;
 mod worker;
 
+#[cfg(target_os = "linux")]
+pub use crate::container::input::before_truncation_ends;
 pub use crate::container::place::Files;
 pub use crate::container::stage::{Access, Output};
 pub use crate::container::zip::Effort;

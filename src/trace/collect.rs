@@ -6,6 +6,9 @@
 //!                                                          full part --> Packer (a step each turn) --> .wtrace.zst
 //! ```
 //!
+//! Several collectors may write to one folder: each holds the files that it writes or packs ([`Held`]), and packs and deletes
+//! only parts of its own collection, which are known by their headers.
+//!
 //! A chunk is given back only after its copy is written. So a kill loses nothing: at most the copies of
 //! one turn are there and not given back, which the next collector sees by their serial numbers.
 
@@ -15,9 +18,9 @@ use super::format::{
     ChunkHeader, ESCAPE_END, FLAG_ORDERLY, FREE_MAGIC, HEADER_USED, HEARTBEAT_AT, Header,
     IDENTITY_AT, MAGIC, PART_AT, POLICY_RING,
 };
-use super::lock;
+use super::lock::{self, Held};
 use crate::error::{Error, Kind, Result};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -32,6 +35,9 @@ const BEGUN: &str = ".begun";
 const TURN: usize = 64;
 /// Bytes that are packed in one turn.
 const PACK: usize = 4 << 20;
+/// Offset, in a part's first chunk, of the collection that it is of: the folder whose traces were collected, or 0. Far behind
+/// the fields that its process writes.
+const COLLECTION_AT: usize = 16_384;
 /// zstd's level: faster than programs record.
 const LEVEL: i32 = 1;
 /// A trace without a lock, of a process that is not in sight, is taken for left after so long without a change.
@@ -44,7 +50,7 @@ pub struct Options {
     pub rotate: u64,
     /// Full parts are packed.
     pub compress: bool,
-    /// Parts that are kept, of all traces together; 0 for all.
+    /// Parts that are kept, of all traces of the collection together; 0 for all.
     pub keep: usize,
     /// Bytes that are kept; 0 for all.
     pub max_size: u64,
@@ -70,6 +76,44 @@ pub struct Collector {
     known: FxHashSet<PathBuf>,
     packers: VecDeque<Packer>,
     news: Vec<News>,
+    /// Folders whose traces are collected, and the number that their parts have in common.
+    watched: FxHashMap<PathBuf, u64>,
+    /// Traces that are or were collected, by what their parts have in common.
+    identities: FxHashSet<u64>,
+    /// Parts that were looked into: what they are of.
+    looked: FxHashMap<PathBuf, Option<Origin>>,
+}
+
+/// What a part is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Origin {
+    identity: u64,
+    number: u32,
+    collection: u64,
+}
+
+impl Origin {
+    /// Looks into a file. `None`: it is no part that a collector wrote.
+    fn of(path: &Path) -> Option<Origin> {
+        let header = peek(path).ok().filter(|header| header.part > 0)?;
+        let mut head = Vec::new();
+        let file = File::open(path).ok()?;
+        let mut from: Box<dyn Read> = match is_packed(path) {
+            true => Box::new(zstd::stream::read::Decoder::new(file).ok()?),
+            false => Box::new(file),
+        };
+        (from.by_ref().take(COLLECTION_AT as u64 + 8))
+            .read_to_end(&mut head)
+            .ok()?;
+        let collection = (head.get(COLLECTION_AT..))
+            .and_then(|bytes| bytes.try_into().ok())
+            .map_or(0, u64::from_le_bytes);
+        Some(Origin {
+            identity: header.identity,
+            number: header.part,
+            collection,
+        })
+    }
 }
 
 /// What a turn came to.
@@ -85,40 +129,83 @@ impl Collector {
     /// A collector into a folder, which is made.
     pub fn new(out: &Path, options: Options) -> Result<Collector> {
         fs::create_dir_all(out).map_err(|e| Error::io("create", out, e))?;
-        let mut collector = Collector {
+        let collector = Collector {
             out: out.to_owned(),
             options,
             sources: Vec::new(),
             known: FxHashSet::default(),
             packers: VecDeque::new(),
             news: Vec::new(),
+            watched: FxHashMap::default(),
+            identities: FxHashSet::default(),
+            looked: FxHashMap::default(),
         };
         collector.tidy()?;
         Ok(collector)
     }
 
-    /// What a collector left that was killed: half a packed file goes, and a part that has not begun; a whole part is packed.
-    fn tidy(&mut self) -> Result<()> {
+    /// Removes parts without a header, which a collector left that was killed.
+    fn tidy(&self) -> Result<()> {
         for entry in fs::read_dir(&self.out).map_err(|e| Error::io("read", &self.out, e))? {
             let path = entry.map_err(|e| Error::io("read", &self.out, e))?.path();
             let name = path.file_name().and_then(|n| n.to_str());
             if let Some(part) = name.and_then(|n| n.strip_suffix(BEGUN))
                 && part.ends_with(ENDING)
                 && part_number(Path::new(part)).is_some()
+                && let Some(held) = hold(&path)
             {
-                let _ = fs::remove_file(&path);
-            }
-        }
-        for path in parts(&self.out)? {
-            let half = packing(&path);
-            if half.exists() {
-                let _ = fs::remove_file(&half);
-            }
-            if self.options.compress && !is_packed(&path) {
-                self.packers.push_back(Packer::new(path));
+                let mut head = [0; MAGIC.len()];
+                let read = read_at(held.file(), &mut head, 0).unwrap_or(head.len());
+                if read == 0 || head == MAGIC {
+                    let _ = fs::remove_file(&path);
+                }
             }
         }
         Ok(())
+    }
+
+    /// All traces of this folder are of one collection, also those that were collected before.
+    pub fn watch(&mut self, folder: &Path) -> Result<()> {
+        let real = folder.canonicalize();
+        let real = real.map_err(|e| Error::io("read", folder, e))?;
+        let number = xxhash_rust::xxh3::xxh3_64(real.as_os_str().as_encoded_bytes()).max(1);
+        self.watched.insert(real, number);
+        self.adopt()
+    }
+
+    /// Packs what a collector left of this collection that was killed: half a packed file goes, a whole part is packed.
+    fn adopt(&mut self) -> Result<()> {
+        if !self.options.compress {
+            return Ok(());
+        }
+        for path in parts(&self.out)? {
+            if !is_packed(&path)
+                && self.is_own(&path)
+                && let Some(held) = hold(&path)
+            {
+                let _ = fs::remove_file(packing(&path));
+                self.packers.push_back(Packer::new(path, held));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a file is a part of this collection.
+    fn is_own(&mut self, path: &Path) -> bool {
+        let looked = match self.looked.get(path) {
+            Some(looked) => *looked,
+            None => {
+                let origin = Origin::of(path);
+                self.looked.insert(path.to_owned(), origin);
+                origin
+            }
+        };
+        looked.is_some_and(|origin| self.owns(origin))
+    }
+
+    fn owns(&self, origin: Origin) -> bool {
+        self.identities.contains(&origin.identity)
+            || self.watched.values().any(|&n| n == origin.collection)
     }
 
     /// Attaches to a trace. False if the file is no trace, or is a part that a collector wrote, or has not begun yet.
@@ -126,10 +213,18 @@ impl Collector {
         if self.known.contains(path) {
             return Ok(false);
         }
-        let Some(source) = Source::open(path, &self.out)? else {
+        let folder = path.parent().and_then(|folder| match folder {
+            folder if folder == Path::new("") => Path::new(".").canonicalize().ok(),
+            folder => folder.canonicalize().ok(),
+        });
+        let collection = folder.and_then(|folder| self.watched.get(&folder).copied());
+        let Some(source) = Source::open(path, &self.out, collection.unwrap_or(0))? else {
             return Ok(false);
         };
         self.known.insert(path.to_owned());
+        if self.identities.insert(source.identity) {
+            self.adopt()?;
+        }
         let how = match source.header.policy {
             POLICY_RING => {
                 "ring: cannot be taken from while it is written; it is copied when its process has ended \
@@ -139,7 +234,6 @@ impl Collector {
             _ => "block",
         };
         self.tell(path, format!("pid {}, {how}", source.header.pid));
-        // What goes on in the part that was being packed would be lost.
         self.sources.push(source);
         Ok(true)
     }
@@ -209,19 +303,27 @@ impl Collector {
         self.bound()
     }
 
-    /// Deletes the oldest parts beyond the bounds, but none that is being written.
-    fn bound(&self) -> Result<()> {
+    /// Deletes the oldest parts of the collection beyond the bounds, but none that is being written or packed.
+    fn bound(&mut self) -> Result<()> {
         let Options { keep, max_size, .. } = self.options;
         if keep == 0 && max_size == 0 {
             return Ok(());
         }
-        let busy: FxHashSet<&Path> = (self.sources.iter())
-            .filter_map(|s| s.part.as_ref().map(|p| p.path.as_path()))
-            .chain(self.packers.iter().map(|p| p.from.as_path()))
+        let busy: FxHashSet<PathBuf> = (self.sources.iter())
+            .filter_map(|s| s.part.as_ref().map(|p| p.path.clone()))
+            .chain(self.packers.iter().map(|p| p.from.clone()))
             .collect();
         let mut all = Vec::new();
         let mut size = 0;
-        for path in parts(&self.out)? {
+        let there = parts(&self.out)?;
+        if self.looked.len() > 2 * there.len() + 64 {
+            // Most of them are gone.
+            self.looked.clear();
+        }
+        for path in there {
+            if !self.is_own(&path) {
+                continue;
+            }
             let Ok(meta) = path.metadata() else { continue };
             size += meta.len();
             all.push((meta.modified().ok(), path, meta.len()));
@@ -233,7 +335,13 @@ impl Collector {
             if !over {
                 break;
             }
-            if busy.contains(path.as_path()) {
+            if busy.contains(path) {
+                continue;
+            }
+            // It may be another file by now, or another collector's work.
+            let Some(_held) = hold(path) else { continue };
+            self.looked.remove(path);
+            if !Origin::of(path).is_some_and(|origin| self.owns(origin)) {
                 continue;
             }
             fs::remove_file(path).map_err(|e| Error::io("delete", path, e))?;
@@ -242,6 +350,13 @@ impl Collector {
         }
         Ok(())
     }
+}
+
+/// Holds a file that a collector wrote, unless another collector does.
+fn hold(path: &Path) -> Option<Held> {
+    let mut options = OpenOptions::new();
+    let file = options.read(true).write(true).open(path).ok()?;
+    Held::take(file, path)
 }
 
 /// All parts in a folder, by their names: `NAME.0001.wtrace`, packed or not.
@@ -298,6 +413,7 @@ struct Source {
     stem: String,
     header: Header,
     identity: u64,
+    collection: u64,
     /// By the number of the chunk in the file.
     chunks: Vec<Known>,
     /// The chunks with symbols: each part begins with them.
@@ -360,7 +476,7 @@ impl Drop for Source {
 }
 
 impl Source {
-    fn open(path: &Path, out: &Path) -> Result<Option<Source>> {
+    fn open(path: &Path, out: &Path, collection: u64) -> Result<Option<Source>> {
         let failed = |e| Error::io("open", path, e);
         let mut options = OpenOptions::new();
         let file = options.read(true).write(true).open(path).map_err(failed)?;
@@ -396,6 +512,7 @@ impl Source {
             file,
             stem,
             identity,
+            collection,
             chunks: Vec::new(),
             symbols: Vec::new(),
             seen: FxHashSet::default(),
@@ -605,16 +722,21 @@ impl Source {
             self.last_file += 1;
             let name = format!("{}.{:04}{ENDING}", self.stem, self.last_file);
             let path = out.join(&name);
-            if out.join(name + PACKED).exists() {
+            if out.join(name.clone() + PACKED).exists() {
                 continue;
             }
             let mut chunk = vec![0; CHUNK];
             self.whole(0, &mut chunk)?;
             let head = part_head(&chunk[..HEADER_USED], self.last_part + 1, self.identity);
-            match Part::create(path, &head)? {
-                Some(part) => break part,
-                None => continue,
+            let Some(part) = Part::create(path, &head, self.collection)? else {
+                continue;
+            };
+            // Another collector may have packed one of this name meanwhile.
+            if out.join(name + PACKED).exists() {
+                part.discard();
+                continue;
             }
+            break part;
         };
         self.last_part += 1;
         self.files += 1;
@@ -631,7 +753,7 @@ impl Source {
         if let Some(part) = self.part.take()
             && options.compress
         {
-            packers.push_back(Packer::new(part.path));
+            packers.push_back(Packer::new(part.path, part.held));
         }
     }
 
@@ -649,21 +771,39 @@ impl Source {
 /// A file that is being written.
 struct Part {
     path: PathBuf,
-    file: File,
+    held: Held,
     len: u64,
 }
 
 impl Part {
     /// None if there is a file of that name. It gets its name when it has its header: a kill leaves no part that is none.
-    fn create(path: PathBuf, head: &[u8]) -> Result<Option<Part>> {
+    fn create(path: PathBuf, head: &[u8], collection: u64) -> Result<Option<Part>> {
         let begun = beginning(&path);
         let failed = |e| Error::io("create", &path, e);
         let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(true);
+        options.read(true).write(true).create_new(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = options.open(&begun).map_err(failed)?;
-        write_at(&file, head, 0).map_err(failed)?;
+        let held = loop {
+            match options.open(&begun) {
+                Ok(file) => match Held::take(file, &begun) {
+                    Some(held) => break held,
+                    // A collector that tidies up was quicker.
+                    None => continue,
+                },
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(e) => return Err(failed(e)),
+            }
+            match hold(&begun) {
+                // Nobody's: of a collector that was killed.
+                Some(_held) => fs::remove_file(&begun).map_err(failed)?,
+                // Another collector begins the same part.
+                None if begun.exists() => return Ok(None),
+                None => {}
+            }
+        };
+        write_at(held.file(), head, 0).map_err(failed)?;
+        write_at(held.file(), &collection.to_le_bytes(), COLLECTION_AT as u64).map_err(failed)?;
         let named = match fs::hard_link(&begun, &path) {
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(false),
             // Not all file systems have links.
@@ -674,22 +814,27 @@ impl Part {
         let _ = fs::remove_file(&begun);
         Ok(named.map_err(failed)?.then_some(Part {
             path,
-            file,
+            held,
             len: CHUNK as u64,
         }))
+    }
+
+    /// Takes it away again.
+    fn discard(self) {
+        let _ = fs::remove_file(&self.path);
     }
 
     /// Brings its header up to date.
     fn head(&mut self, head: &[u8], number: u32, identity: u64) -> Result<()> {
         let head = part_head(head, number, identity);
-        write_at(&self.file, &head, 0).map_err(|e| Error::io("write", &self.path, e))
+        write_at(self.held.file(), &head, 0).map_err(|e| Error::io("write", &self.path, e))
     }
 
     fn add(&mut self, chunk: &[u8]) -> Result<()> {
-        let written = write_at(&self.file, chunk, self.len);
+        let written = write_at(self.held.file(), chunk, self.len);
         if let Err(e) = written {
             // Half a chunk would be taken for damage.
-            let _ = self.file.set_len(self.len);
+            let _ = self.held.file().set_len(self.len);
             return Err(Error::io("write", &self.path, e));
         }
         self.len += CHUNK as u64;
@@ -700,12 +845,17 @@ impl Part {
 /// Packs a part, a step at a time.
 struct Packer {
     from: PathBuf,
+    _held: Held,
     at: Option<(File, zstd::stream::write::Encoder<'static, File>)>,
 }
 
 impl Packer {
-    fn new(from: PathBuf) -> Packer {
-        Packer { from, at: None }
+    fn new(from: PathBuf, held: Held) -> Packer {
+        Packer {
+            from,
+            _held: held,
+            at: None,
+        }
     }
 
     /// Returns whether it is through: the packed file then takes the place of the part.
@@ -750,6 +900,12 @@ impl Packer {
         let _ = file.set_modified(modified);
         let mut name = self.from.as_os_str().to_owned();
         name.push(PACKED);
+        let name = PathBuf::from(name);
+        // One of this name is a copy that a kill left, or not this part's: then the part stays as it is.
+        if name.exists() && Origin::of(&name) != Origin::of(&self.from) {
+            fs::remove_file(to)?;
+            return Ok(true);
+        }
         fs::rename(to, name)?;
         fs::remove_file(&self.from)?;
         Ok(true)
@@ -812,11 +968,11 @@ mod tests {
         let begun = dir.path().join("t.0001.wtrace.begun");
         // What a collector left that was killed in between.
         fs::write(&begun, b"").unwrap();
-        assert!(Part::create(path.clone(), b"WTRACE").unwrap().is_some());
-        assert_eq!(fs::read(&path).unwrap(), b"WTRACE");
+        assert!(Part::create(path.clone(), b"WTRACE", 0).unwrap().is_some());
+        assert!(fs::read(&path).unwrap().starts_with(b"WTRACE"));
         assert!(!begun.exists());
-        assert!(Part::create(path.clone(), b"another").unwrap().is_none());
-        assert_eq!(fs::read(&path).unwrap(), b"WTRACE");
+        assert!(Part::create(path.clone(), b"another", 0).unwrap().is_none());
+        assert!(fs::read(&path).unwrap().starts_with(b"WTRACE"));
         fs::write(&begun, b"").unwrap();
         Collector::new(dir.path(), OPTIONS).unwrap();
         assert!(!begun.exists() && path.exists());
@@ -841,7 +997,11 @@ mod tests {
 
     impl Process {
         fn start(dir: &Path, policy: u32) -> Process {
-            let path = dir.join("t.wtrace");
+            Process::named(dir, "t.wtrace", policy)
+        }
+
+        fn named(dir: &Path, name: &str, policy: u32) -> Process {
+            let path = dir.join(name);
             let mut bytes = (TraceBuilder::new("shop", 1, 0).killed())
                 .symbols(&shop_symbols(), 65_000, &[])
                 .bytes();
@@ -1048,6 +1208,156 @@ mod tests {
             trace.notes().lines(),
             ["of the collected trace, parts 1 to 3 are not here"]
         );
+    }
+
+    fn names(out: &Path) -> Vec<String> {
+        let entries = fs::read_dir(out).unwrap();
+        let mut names: Vec<String> = entries
+            .map(|e| e.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    /// A call in a chunk of its own.
+    fn call(process: &mut Process) {
+        process.enter();
+        process.exit();
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn two_collectors_in_a_folder_leave_each_other_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let out = dir.path().join("out");
+        let options = Options {
+            compress: true,
+            rotate: 1 << 30,
+            keep: 1,
+            ..OPTIONS
+        };
+        let mut processes = ["a.wtrace", "b.wtrace"].map(|n| Process::named(dir.path(), n, 2));
+        let mut collectors = Vec::new();
+        for process in &mut processes {
+            let mut collector = Collector::new(&out, options).unwrap();
+            assert!(collector.attach(&process.path).unwrap());
+            call(process);
+            collector.turn().unwrap();
+            collectors.push(collector);
+        }
+        // Both go on in the parts that they had open when the other began, or bounded what is kept.
+        for _ in 0..3 {
+            for (process, collector) in processes.iter_mut().zip(&mut collectors) {
+                call(process);
+                collector.turn().unwrap();
+            }
+        }
+        assert_eq!(names(&out), ["a.0001.wtrace", "b.0001.wtrace"]);
+        drop(processes);
+        for collector in collectors {
+            collector.stop().unwrap();
+        }
+        assert_eq!(names(&out), ["a.0001.wtrace.zst", "b.0001.wtrace.zst"]);
+        for part in parts(&out).unwrap() {
+            assert_eq!(Trace::open(&part).unwrap().records(), 8, "{part:?}");
+        }
+    }
+
+    #[test]
+    fn two_traces_of_one_name_share_a_folder() {
+        let dir = tempfile::tempdir().unwrap();
+        let out = dir.path().join("out");
+        let options = Options {
+            compress: true,
+            rotate: 1,
+            ..OPTIONS
+        };
+        let mut both = Vec::new();
+        for folder in ["x", "y"] {
+            fs::create_dir(dir.path().join(folder)).unwrap();
+            let process = Process::start(&dir.path().join(folder), 2);
+            // Another process.
+            let pid = if folder == "x" { 71u64 } else { 72 };
+            write_at(&process.file, &pid.to_le_bytes(), 24).unwrap();
+            let mut collector = Collector::new(&out, options).unwrap();
+            assert!(collector.attach(&process.path).unwrap());
+            both.push((process, collector));
+        }
+        for _ in 0..4 {
+            for (process, collector) in &mut both {
+                call(process);
+                collector.turn().unwrap();
+            }
+        }
+        for (process, collector) in both {
+            drop(process);
+            collector.stop().unwrap();
+        }
+        let all = parts(&out).unwrap();
+        assert_eq!(all.len(), 8, "{all:?}");
+        let records = |path: &PathBuf| Trace::open(path).unwrap().records();
+        assert_eq!(all.iter().map(records).sum::<u64>(), 16);
+    }
+
+    #[test]
+    fn only_parts_of_the_collection_are_packed_and_deleted() {
+        let dir = tempfile::tempdir().unwrap();
+        let (traces, out) = (dir.path().join("traces"), dir.path().join("out"));
+        fs::create_dir(&traces).unwrap();
+        let collected = |name: &str, watched: bool, options| {
+            let mut process = Process::named(&traces, name, 2);
+            let mut collector = Collector::new(&out, options).unwrap();
+            if watched {
+                collector.watch(&traces).unwrap();
+            }
+            assert!(collector.attach(&process.path).unwrap());
+            for _ in 0..3 {
+                call(&mut process);
+                collector.turn().unwrap();
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            fs::remove_file(&process.path).unwrap();
+            drop(process);
+            collector.stop().unwrap();
+        };
+        let plain = Options {
+            rotate: 1,
+            ..OPTIONS
+        };
+        // Of another collection, of a user, of an earlier process of the folder, of a trace that is no part.
+        collected("other.wtrace", false, plain);
+        let others = [
+            "notes.0001.wtrace",
+            "notes.0002.wtrace.zst",
+            "notes.0003.wtrace.begun",
+            "whole.0001.wtrace",
+        ];
+        for name in others {
+            fs::write(out.join(name), "mine").unwrap();
+        }
+        let whole = Process::named(&traces, "whole.wtrace", 2);
+        fs::copy(&whole.path, out.join("whole.0001.wtrace")).unwrap();
+        fs::remove_file(&whole.path).unwrap();
+        collected("earlier.wtrace", true, plain);
+        let before = names(&out);
+        assert!(before.iter().any(|name| name == "earlier.0003.wtrace"));
+
+        let bounded = Options {
+            compress: true,
+            keep: 2,
+            ..plain
+        };
+        collected("now.wtrace", true, bounded);
+        let mut expected = vec!["now.0002.wtrace.zst", "now.0003.wtrace.zst"];
+        expected.extend(others);
+        expected.extend([
+            "other.0001.wtrace",
+            "other.0002.wtrace",
+            "other.0003.wtrace",
+        ]);
+        expected.sort_unstable();
+        assert_eq!(names(&out), expected);
+        assert_eq!(fs::read(out.join("notes.0001.wtrace")).unwrap(), b"mine");
     }
 
     #[test]

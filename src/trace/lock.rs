@@ -2,6 +2,9 @@
 //! lives, its consumer the next ("Locks" of the format). A kill frees them.
 
 use std::fs::File;
+#[cfg(unix)]
+use std::fs::TryLockError;
+use std::path::Path;
 
 /// The byte that the process holds.
 const WRITER: i64 = 1 << 62;
@@ -35,6 +38,44 @@ pub(super) fn free_writer(file: &File) {
 #[cfg(test)]
 pub fn take_writer(file: &File) -> bool {
     imp::take(file, WRITER)
+}
+
+/// A file that a collector writes or packs: no other touches it as long as this lives. Where there are no such locks
+/// there is nothing in the way.
+pub struct Held(File);
+
+impl Held {
+    /// Holds the file of that path; `None` if another has it, or another file has got its name meanwhile.
+    pub fn take(file: File, path: &Path) -> Option<Held> {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::MetadataExt;
+            if let Err(TryLockError::WouldBlock) = file.try_lock() {
+                return None;
+            }
+            let held = Held(file);
+            let (there, own) = (path.symlink_metadata().ok()?, held.0.metadata().ok()?);
+            ((there.dev(), there.ino()) == (own.dev(), own.ino())).then_some(held)
+        }
+        #[cfg(not(unix))]
+        {
+            let _ = path;
+            Some(Held(file))
+        }
+    }
+
+    /// The file.
+    pub fn file(&self) -> &File {
+        &self.0
+    }
+}
+
+#[cfg(unix)]
+impl Drop for Held {
+    fn drop(&mut self) {
+        // Closing is not enough, as with the consumer's lock.
+        let _ = self.0.unlock();
+    }
 }
 
 #[cfg(all(unix, target_pointer_width = "64"))]

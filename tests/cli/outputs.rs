@@ -568,3 +568,41 @@ fn a_closed_standard_error_is_no_failure() {
         assert_eq!(status.unwrap().code(), Some(0), "{args}");
     }
 }
+
+#[test]
+fn a_collector_packs_and_deletes_only_what_collectors_wrote() {
+    let world = traced();
+    for name in [
+        "notes.0001.wtrace",
+        "notes.0002.wtrace",
+        "notes.0003.wtrace",
+    ] {
+        world.write(&format!("collected/{name}"), "mine");
+    }
+    let args = [
+        "collect",
+        "run.wtrace",
+        "-o",
+        "collected",
+        "--compress",
+        "--keep",
+        "1",
+        "--max-size",
+        "1",
+    ];
+    world.wove(&args);
+    let files = world.files("collected");
+    let mine = [
+        "notes.0001.wtrace",
+        "notes.0002.wtrace",
+        "notes.0003.wtrace",
+    ];
+    assert!(
+        files
+            .iter()
+            .filter(|name| name.starts_with("notes"))
+            .eq(&mine),
+        "{files:?}"
+    );
+    assert_eq!(world.read("collected/notes.0001.wtrace"), b"mine");
+}

@@ -178,11 +178,40 @@ def check_drop(writer, folder):
     return f"{trace['lost_records']} lost"
 
 
+def check_two(writer, folder):
+    """Two collectors in one folder: the second finds parts there that the first has open, and leaves them alone."""
+    out = folder / "out"
+    sources = [folder / "one", folder / "two"]
+    collectors, writers = [], []
+    for source in sources:
+        source.mkdir()
+        writers.append(start(writer, source, "block"))
+        wait_for(lambda: (source / "t.wtrace").exists())
+        seen = len(list(out.glob("*"))) if out.exists() else 0
+        collectors.append(collect(source, out, "--compress", "--rotate", "8m"))
+        wait_for(lambda: out.exists() and len(list(out.glob("*"))) > seen)
+    for process in writers:
+        finish(process, "a writer")
+    for collector in collectors:
+        stop(collector)
+    traces = report(out)["traces"]
+    assert [(t["records"], t["lost_records"], t["missing_segments"]) for t in traces] == [(RECORDS, 0, 0)] * 2, traces
+    return f"{len(list(out.iterdir()))} parts of two"
+
+
+def wait_for(condition):
+    deadline = time.monotonic() + 120
+    while not condition():
+        assert time.monotonic() < deadline, "it never happened"
+        time.sleep(0.02)
+
+
 def run():
     wanted = sys.argv[1:] or ["dotnet", "java"]
     checks = [
         ("collected", lambda w, f: check_collected(w, f, ())),
         ("compressed", lambda w, f: check_collected(w, f, ("--compress",))),
+        ("two in a folder", check_two),
         ("collector killed", check_killed),
         ("collector dead", check_dead),
         ("drop", check_drop),

@@ -1,9 +1,16 @@
 #!/usr/bin/env python3
 """`weave top` in a real terminal (tmux): what it shows of a program that runs, and what its keys do."""
 
+import fcntl
 import json
 import os
+import pty
+import select
+import shutil
+import signal
+import struct
 import subprocess
+import termios
 import time
 
 from lib import WORK, Missing, Score, fresh, main, run, weave_binary
@@ -77,6 +84,59 @@ class Terminal:
         self.tmux("kill-server", check=False)
 
 
+def left_behind(trace, end):
+    """`top` in a pseudo-terminal of its own, ended by `end(process, keys)` as soon as it shows something: its exit status, what
+    it wrote in all, and whether the terminal has the settings that it had."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", HEIGHT, WIDTH, 0, 0))
+    before, shown, ended = termios.tcgetattr(theirs), b"", False
+    process = subprocess.Popen([weave_binary(), "top", trace], stdin=theirs, stdout=theirs, stderr=theirs,
+                               start_new_session=True, env=os.environ | {"TERM": "xterm"})
+    try:
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            if select.select([ours], [], [], 0.1)[0]:
+                shown += os.read(ours, 1 << 16)
+            elif process.poll() is not None:
+                break
+            if not ended and b"pid " in shown:
+                assert termios.tcgetattr(theirs) != before, "a view without raw mode"
+                end(process, ours)
+                ended = True
+        return process.poll(), shown, termios.tcgetattr(theirs) == before
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
+        os.close(theirs)
+
+
+def check_ends(score, trace, folder):
+    """Whatever ends it, the terminal is as it was: no raw mode, the screen of before, a cursor."""
+
+    def check(name, trace, end, status):
+        code, shown, same = left_behind(trace, end)
+        back = shown.rfind(b"\x1b[?1049l") > shown.rfind(b"\x1b[?1049h") >= 0 and shown.rfind(b"\x1b[?25h") > shown.rfind(b"\x1b[?25l")
+        score.check(f"the terminal after {name}", code == status and same and back, f"exit {code}, settings {same}, screen {back}, {shown[-200:]!r}")
+
+    def send(number):
+        return lambda process, _: process.send_signal(number)
+
+    check("q", trace, lambda _, keys: os.write(keys, b"q"), 0)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        check(number.name, trace, send(number), 0)
+    # What the system sends where a file is cut off while it is mapped.
+    check("SIGBUS", trace, send(signal.SIGBUS), 1)
+    cut = folder / "cut.wtrace"
+    shutil.copy(trace, cut)
+
+    def cut_off(_, keys):
+        os.truncate(cut, 100)
+        os.write(keys, b"q")
+
+    check("a trace that is cut off", cut, cut_off, 0)
+
+
 def line_of(screen, text):
     return next((number for number, line in enumerate(screen) if text in line), None)
 
@@ -139,6 +199,7 @@ def body():
         score.check("q quits", good and terminal.status.read_text().strip() == "0")
         done = run([weave_binary(), "top", folder / "t.wtrace"], check=False, stdin=subprocess.DEVNULL)
         score.check("without a terminal it says so", done.returncode == 1 and "needs a terminal" in done.stderr, done.stderr.strip())
+        check_ends(score, folder / "t.wtrace", folder)
         report = json.loads(run([weave_binary(), "report", folder / "t.wtrace", "--json"]).stdout)
         score.check("nothing is lost of the trace", report["traces"][0]["lost_records"] == 0 and report["traces"][0]["records"] > 0)
     finally:
