@@ -120,36 +120,44 @@ final class Store {
             return false;
         }
         Thread self = Thread.currentThread();
-        return file.mayGrow() ? more(self, false, ahead) : recycle(self);
+        return file.mayGrow() ? growAhead(self) : recycle(self);
     }
 
-    /** Lets the file grow by a piece, unless somebody else has done so; false if it was in vain. */
-    private boolean more(Thread self, boolean virtual, int enough) {
+    /** Lets the file grow by a piece; false if it was in vain. For the supplier's thread. */
+    private boolean growAhead(Thread self) {
+        ByteBuffer piece = file.growAhead(TraceFile.PIECE, self);
+        return piece != null && join(piece, self, false);
+    }
+
+    /** Lets the file grow by a chunk, unless somebody else has done so; false if it was in vain. */
+    private boolean grow(Thread self, boolean virtual) {
         try {
             if (!file.gate.enter(self, virtual)) {
                 return false;
             }
-            if (free.size() >= enough) {
+            if (!free.isEmpty()) {
                 return true;
             }
-            ByteBuffer piece = file.grow(TraceFile.PIECE);
-            if (piece == null) {
-                return false;
-            }
-            try {
-                if (!gate.enter(self, virtual)) {
-                    return false;
-                }
-                add(piece, 0);
-                return true;
-            } finally {
-                if (gate.owner == self) {
-                    gate.owner = null;
-                }
-            }
+            ByteBuffer piece = file.grow(Format.CHUNK);
+            return piece != null && join(piece, self, virtual);
         } finally {
             if (file.gate.owner == self) {
                 file.gate.owner = null;
+            }
+        }
+    }
+
+    /** The file has grown by this piece. */
+    private boolean join(ByteBuffer piece, Thread self, boolean virtual) {
+        try {
+            if (!gate.enter(self, virtual)) {
+                return false;
+            }
+            add(piece, 0);
+            return true;
+        } finally {
+            if (gate.owner == self) {
+                gate.owner = null;
             }
         }
     }
@@ -438,7 +446,7 @@ final class Store {
                 return chunk;
             }
             // The supplier is behind, or there is none.
-            if (!more(self, virtual, 1) && file.mayGrow()) {
+            if (!grow(self, virtual) && file.mayGrow()) {
                 return null;
             }
         }

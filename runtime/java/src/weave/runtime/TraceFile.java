@@ -8,11 +8,12 @@ import java.nio.ByteOrder;
 import java.nio.channels.FileChannel;
 
 /**
- * The file as a growing number of mapped chunks. Whoever lets it grow holds {@link #gate}. Each step of growing changes
- * a field last, so that it can be taken again when an interrupt, a lack of memory or {@code Thread.stop} ends it.
+ * The file as a growing number of mapped chunks. Whoever lets it grow holds {@link #gate}, the supplier's thread only while it
+ * reserves a piece, not while it writes it: nobody waits for a whole piece. Each step of reserving changes a field last, so that it can be
+ * taken again when an interrupt, a lack of memory or {@code Thread.stop} ends it.
  */
 final class TraceFile {
-    /** So much is reserved at once: it takes a fraction of a millisecond. */
+    /** So much is reserved at once ahead of need; who is in need reserves one chunk. */
     static final int PIECE = 4 * Format.CHUNK;
 
     private static final long FIRST_MAP = 1 << 20;
@@ -29,11 +30,13 @@ final class TraceFile {
     private final long limit;
     /** Open as long as the process lives, but for interrupts: the lock goes with it. */
     private RandomAccessFile file;
+    /** For writing ahead: whose position is nobody else's. */
+    private RandomAccessFile aheadFile;
     /** The last map; it may reach further than what is reserved. */
     private ByteBuffer map;
     private long mapStart;
     private long mapSize = FIRST_MAP;
-    /** What is reserved on the disk and mapped. */
+    /** What is reserved and mapped. */
     private volatile long size;
     private byte[] zeros;
     /** Why the file grows no more although its limit is not reached, or null. */
@@ -66,37 +69,55 @@ final class TraceFile {
         return trouble == null && limit - size >= Format.CHUNK;
     }
 
-    /** At most so many bytes of further chunks, all zero, little-endian; null if there are none, now or for ever. */
+    /**
+     * At most so many bytes of further chunks, all zero, little-endian; null if there are none, now or for ever. The caller
+     * holds the gate.
+     */
     ByteBuffer grow(int most) {
+        return grow(most, null);
+    }
+
+    /** The same for the supplier's thread, which holds the gate only for a moment: meanwhile others let the file grow on behind. */
+    ByteBuffer growAhead(int most, Thread self) {
+        return grow(most, self);
+    }
+
+    private ByteBuffer grow(int most, Thread ahead) {
         if (!mayGrow()) {
             return null;
         }
-        // A channel closes itself when its thread is interrupted, which is none of its business here.
-        boolean interrupted = false;
         Object disk = Host.beginDisk();
         try {
-            for (int i = 0; i < INTERRUPTS; i++) {
-                interrupted |= Thread.interrupted();
-                try {
-                    return reserve(most);
-                } catch (IOException e) {
-                    // Whatever is said of a channel that an interrupt has closed.
-                    if (file == null || file.getChannel().isOpen()) {
-                        throw e;
-                    }
-                    file = null;
-                }
+            if (ahead != null) {
+                return ahead(most, ahead);
             }
-            return null;
+            ByteBuffer piece = reserve(most);
+            return piece == null ? null : fill(file, piece, size - piece.capacity(), null);
         } catch (Exception e) {
             trouble = e.getMessage() != null ? e.getMessage() : e.toString();
             return null;
         } finally {
             Host.endDisk(disk);
-            if (interrupted) {
-                Thread.currentThread().interrupt();
+        }
+    }
+
+    private ByteBuffer ahead(int most, Thread self) throws IOException {
+        if (aheadFile == null) {
+            aheadFile = new RandomAccessFile(path, "rw");
+        }
+        ByteBuffer piece = null;
+        long end;
+        try {
+            if (gate.enter(self, false) && mayGrow()) {
+                piece = reserve(most);
+            }
+            end = size;
+        } finally {
+            if (gate.owner == self) {
+                gate.owner = null;
             }
         }
+        return piece == null ? null : fill(aheadFile, piece, end - piece.capacity(), self);
     }
 
     /** The first map lets the program wait, so the quickest way is taken; the others make buffers that are quicker to write to. */
@@ -112,11 +133,32 @@ final class TraceFile {
         return channel.map(FileChannel.MapMode.READ_WRITE, size, want);
     }
 
-    /**
-     * Maps, really writes zeros, and touches each page: a page that the disk has no room for would fault when it is
-     * touched, and the first touch takes time that the program's threads need not spend.
-     */
+    /** A part of a map that is nobody else's from here on. Nothing is written yet, and nothing may be touched. */
     private ByteBuffer reserve(int most) throws IOException {
+        // A channel closes itself when its thread is interrupted, which is none of its business here.
+        boolean interrupted = false;
+        try {
+            for (int i = 0; i < INTERRUPTS; i++) {
+                interrupted |= Thread.interrupted();
+                try {
+                    return part(most);
+                } catch (IOException e) {
+                    // Whatever is said of a channel that an interrupt has closed.
+                    if (file == null || file.getChannel().isOpen()) {
+                        throw e;
+                    }
+                    file = null;
+                }
+            }
+            return null;
+        } finally {
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
+        }
+    }
+
+    private ByteBuffer part(int most) throws IOException {
         if (path.length() < size) {
             throw new IOException("the file was moved or changed by somebody else");
         }
@@ -136,36 +178,58 @@ final class TraceFile {
             mapSize = Math.min(2 * mapSize, LAST_MAP);
             map = next;
         }
-        int from = (int) (size - mapStart);
-        int want = Math.min(most, map.capacity() - from);
         if (zeros == null) {
             zeros = new byte[Format.CHUNK];
         }
+        int from = (int) (size - mapStart);
+        int want = Math.min(most, map.capacity() - from);
+        ByteBuffer piece = map.duplicate();
+        piece.limit(from + want);
+        piece.position(from);
+        piece = piece.slice().order(ByteOrder.LITTLE_ENDIAN);
+        size += want;
+        return piece;
+    }
+
+    /**
+     * Really writes zeros, and touches each page: a page that the disk has no room for would fault when it is touched, and the
+     * first touch takes time that the program's threads need not spend. {@code ahead} is null if the gate is held.
+     */
+    private ByteBuffer fill(RandomAccessFile out, ByteBuffer piece, long start, Thread ahead) throws IOException {
         int written = 0;
-        file.seek(size);
+        out.seek(start);
         try {
-            for (; written < want; written += zeros.length) {
-                file.write(zeros);
+            for (; written < piece.capacity(); written += zeros.length) {
+                out.write(zeros);
             }
         } catch (IOException e) {
-            try {
-                file.setLength(size + written);
-            } catch (IOException mapped) {
-                // Windows leaves it as it is.
-            }
+            shrink(start + piece.capacity(), start + written, ahead);
             if (written == 0) {
                 throw e;
             }
             trouble = e.getMessage();
+            piece.limit(written);
+            piece = piece.slice().order(ByteOrder.LITTLE_ENDIAN);
         }
-        for (int at = from; at < from + written; at += PAGE) {
-            map.putLong(at, 0);
+        for (int at = 0; at < written; at += PAGE) {
+            piece.putLong(at, 0);
         }
-        ByteBuffer piece = map.duplicate();
-        piece.limit(from + written);
-        piece.position(from);
-        piece = piece.slice().order(ByteOrder.LITTLE_ENDIAN);
-        size += written;
         return piece;
+    }
+
+    /** The disk is full: cuts off what could not be written, unless others have gone on behind it. */
+    private void shrink(long end, long to, Thread ahead) {
+        try {
+            if ((ahead == null || gate.enter(ahead, false)) && size == end) {
+                size = to;
+                file.setLength(to);
+            }
+        } catch (IOException mapped) {
+            // Windows leaves it as it is.
+        } finally {
+            if (ahead != null && gate.owner == ahead) {
+                gate.owner = null;
+            }
+        }
     }
 }
