@@ -39,5 +39,7 @@ pub fn man(args: &ManArgs) -> Result<()> {
         move |e| Error::io("write", &path, e)
     };
     std::fs::create_dir_all(&args.folder).map_err(io(&args.folder))?;
-    clap_mangen::generate_to(Cli::command(), &args.folder).map_err(io(&args.folder))
+    // The page of each command is its help.
+    let command = Cli::command().disable_help_subcommand(true);
+    clap_mangen::generate_to(command, &args.folder).map_err(io(&args.folder))
 }

@@ -182,6 +182,12 @@ impl Matcher {
         }
     }
 
+    /// The names of the aspects, in the order of the rules.
+    pub fn aspects(&self) -> Vec<String> {
+        let names = self.aspects.iter().map(|aspect| aspect.name.clone());
+        names.collect()
+    }
+
     /// The aspects that have put a hook nowhere so far, and why, in the order of the rules.
     pub fn idle(&self) -> Vec<Idle> {
         self.aspects
@@ -411,12 +417,34 @@ impl<'a> ArtifactMatcher<'a> {
 impl TypeMatcher<'_> {
     /// What the rules say of a method of the type.
     pub fn method(&self, method: &Method<'_>) -> Verdict {
+        self.with_original(method, |method| self.original(method))
+    }
+
+    /// Calls `each` for every aspect that matches a method, with its number and its advice, or why it leaves the method out.
+    pub fn each_aspect(
+        &self,
+        method: &Method<'_>,
+        each: &mut dyn FnMut(u32, std::result::Result<Advice, Reason>),
+    ) {
+        self.with_original(method, |method| {
+            for clauses in self.clauses.chunk_by(|a, b| a.aspect == b.aspect) {
+                let number = clauses[0].aspect;
+                if let Some(said) = decide(clauses, method) {
+                    let advice = self.matcher.aspects[number].advice;
+                    each(number as u32, said.map(|()| advice));
+                }
+            }
+        });
+    }
+
+    /// Calls with a method, or with what it was before the program was obfuscated.
+    fn with_original<R>(&self, method: &Method<'_>, f: impl FnOnce(&Method<'_>) -> R) -> R {
         let Some(mapping) = &self.matcher.mapping else {
-            return self.original(method);
+            return f(method);
         };
         let class = self.class.as_ref();
         let original = class.and_then(|class| class.method(method.name, method.descriptor));
-        self.original(&Method {
+        f(&Method {
             name: original.map_or(method.name, |original| original.name),
             details: &Restored {
                 details: method.details,
