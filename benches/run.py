@@ -14,7 +14,8 @@ dex: a dex file of 10.8 MB, every method with three hooks, through the command: 
 linear: time over three sizes; growth: class bytes, at most + 10 %, beside ASM's
 
 A peer's time is that of its whole process: a virtual machine starts and its JIT warms up in it, as in a build that runs
-the peer once. Mono.Cecil has one thread, so the ratio of the weaver's one thread stands beside. What misses a goal is FAILED.
+the peer once. ASM's side weaves on as many threads as ours, but packs the jar on one, as the JDK's ZipOutputStream does; ours packs
+on all. Mono.Cecil has one thread, so the ratio of the weaver's one thread stands beside. What misses a goal is FAILED.
 
 What the hooks cost when they run is measured by runtime/java/bench.sh.
 Rules: every method that ASM's side weaves (all but static initialisers). The weaver leaves those that hooks run on, 1.5 %.
@@ -102,11 +103,13 @@ def dex(score, folder, rounds):
     rules.write_text(DEX_RULES)
     woven.parent.mkdir()
 
+    # Both sides alike: one run that is not counted, then three.
     def weaver(*options):
-        return lambda: timed([weave_binary(), "-q", *options, "--rules", rules, source, woven], woven, skipped=1, counted=10)
+        return lambda: timed([weave_binary(), "-q", *options, "--rules", rules, source, woven], woven, skipped=1, counted=3)
 
     def peer():
-        return timed([home / "bin" / "java", "-Xmx3g", "-cp", class_path, "DexlibPeer", source, folder / "peer.dex"], folder / "peer.dex")
+        command = [home / "bin" / "java", "-Xmx3g", "-cp", class_path, "DexlibPeer", source, folder / "peer.dex"]
+        return timed(command, folder / "peer.dex", skipped=1, counted=3)
 
     def bare():
         return [(float(run([bench, source, folder / "floor.dex", "3"]).stdout.split()[2]), 0)]
@@ -236,7 +239,7 @@ def body():
         mine, theirs = found["weave"], found["asm"]
         if wanted("peer"):
             ratio = theirs[0] / mine[0]
-            score.check("6 times faster than ASM", ratio >= 6, f"{mine[0]:.3f} s against {theirs[0]:.3f} s: {ratio:.1f} times")
+            score.check("6 times faster than ASM", ratio >= 6, f"{mine[0]:.3f} s against {theirs[0]:.3f} s, which packs on one thread: {ratio:.1f} times")
             sizes = [packed_classes(p) for p in (woven, peer_out)]
             all_ = [p.stat().st_size for p in (woven, peer_out)]
             score.check("classes packed no larger than ASM's", sizes[0] <= sizes[1],

@@ -31,6 +31,17 @@ pub struct Skipped {
     pub reason: Reason,
 }
 
+/// The aspects that mean a method.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Meant {
+    /// The number of its type, in the order in which the scan shows types, from 0.
+    pub ty: u32,
+    /// The method's number in its type, as the format orders them.
+    pub index: u32,
+    /// Those that take it; if none does, those that match it and leave it out. By number, in the order of the rules.
+    pub aspects: Vec<u32>,
+}
+
 /// What to weave in one artifact, ascending by type and index.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
@@ -42,6 +53,8 @@ pub struct Plan {
     pub skipped_types: Vec<(u32, String)>,
     /// What came of the aspects.
     pub matched: Matched,
+    /// The aspects of these methods; only when asked to explain.
+    pub meant: Vec<Meant>,
     /// The number of the type that the scan shows next.
     types: u32,
 }
@@ -66,6 +79,7 @@ impl Plan {
         self.skipped.append(&mut next.skipped);
         self.skipped_types.append(&mut next.skipped_types);
         self.matched.add(&next.matched);
+        self.meant.append(&mut next.meant);
         self.types = next.types;
     }
 }
@@ -182,6 +196,15 @@ impl Visitor for Planner<'_> {
             },
             verdict => verdict,
         };
+        if self.explain && verdict != Verdict::Unmatched {
+            let (mut taken, mut left) = (Vec::new(), Vec::new());
+            matcher.each_aspect(method, &mut |aspect, said| match said {
+                Ok(advice) if advice.only(self.hooks) != Advice::default() => taken.push(aspect),
+                _ => left.push(aspect),
+            });
+            let aspects = if taken.is_empty() { left } else { taken };
+            self.plan.meant.push(Meant { ty, index, aspects });
+        }
         match verdict {
             Verdict::Unmatched => {}
             Verdict::Skip(reason) => {

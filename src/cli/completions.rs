@@ -37,7 +37,9 @@ pub fn run(args: &CompletionsArgs) -> Result<()> {
 pub fn man(args: &ManArgs) -> Result<()> {
     let failed = |e| Error::io("write", &args.folder, e);
     let pages = tempfile::tempdir().map_err(failed)?;
-    clap_mangen::generate_to(Cli::command(), pages.path()).map_err(failed)?;
+    // The page of each command is its help.
+    let command = Cli::command().disable_help_subcommand(true);
+    clap_mangen::generate_to(command, pages.path()).map_err(failed)?;
     for page in std::fs::read_dir(pages.path()).map_err(failed)? {
         let page = page.map_err(failed)?;
         let text = std::fs::read(page.path()).map_err(failed)?;

@@ -1,15 +1,16 @@
-//! `weave init`: a starter rules file.
+//! `weave init`: a starter rules file that fits the build beside it, and what to add to that build.
 
-use crate::aspect::rules::STARTER;
+use crate::aspect::rules::{STARTER, STARTER_DOTNET};
 use crate::cli::rules::FILE_NAME;
 use crate::cli::{DONE, note, print};
 use crate::error::Result;
 use crate::pipeline::{Access, Output};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Write a starter rules file to change to your needs
 ///
-/// `weave` finds a file named weave.toml beside the input or in the current folder by itself.
+/// It fits the build that weave finds beside it (Gradle, Maven, MSBuild), and weave says what to add to that build. `weave` and
+/// the builds find a file named weave.toml beside the input or in the current folder by themselves.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   weave init                  writes weave.toml
@@ -20,13 +21,201 @@ pub struct InitArgs {
     file: PathBuf,
 }
 
+/// The file that MSBuild reads for all projects below it.
+const ALL_PROJECTS: &str = "Directory.Build.props";
+
+/// What builds a folder.
+#[derive(Clone, Copy, PartialEq)]
+enum Tool {
+    Gradle,
+    GradleKotlin,
+    Maven,
+    MsBuild,
+}
+
+impl Tool {
+    /// The tool that a file is for.
+    fn of(file: &str) -> Option<Tool> {
+        match file {
+            "build.gradle" => Some(Tool::Gradle),
+            "build.gradle.kts" => Some(Tool::GradleKotlin),
+            "pom.xml" => Some(Tool::Maven),
+            ALL_PROJECTS => Some(Tool::MsBuild),
+            _ => {
+                let (_, extension) = file.rsplit_once('.')?;
+                let is_project = ["csproj", "fsproj", "vbproj"].contains(&extension);
+                is_project.then_some(Tool::MsBuild)
+            }
+        }
+    }
+
+    /// What stands in a file to which the lines were added.
+    fn mark(self) -> &'static str {
+        match self {
+            Tool::Gradle | Tool::GradleKotlin => "dev.weave",
+            Tool::Maven => "weave-maven-plugin",
+            Tool::MsBuild => "Weave.MSBuild",
+        }
+    }
+
+    /// What to add: where in the file, and which lines.
+    fn lines(self) -> Vec<(&'static str, String)> {
+        const VERSION: &str = env!("CARGO_PKG_VERSION");
+        match self {
+            Tool::Gradle => vec![(
+                "",
+                format!("plugins {{\n    id 'dev.weave' version '{VERSION}'\n}}\n"),
+            )],
+            Tool::GradleKotlin => vec![(
+                "",
+                format!("plugins {{\n    id(\"dev.weave\") version \"{VERSION}\"\n}}\n"),
+            )],
+            Tool::Maven => vec![
+                (
+                    " under <build><plugins>",
+                    format!(
+                        "<plugin>
+  <groupId>dev.weave</groupId><artifactId>weave-maven-plugin</artifactId><version>{VERSION}</version>
+  <executions><execution><goals><goal>weave</goal></goals></execution></executions>
+</plugin>
+"
+                    ),
+                ),
+                (
+                    " under <dependencies>",
+                    format!(
+                        "<dependency>
+  <groupId>dev.weave</groupId><artifactId>weave-runtime</artifactId><version>{VERSION}</version><scope>runtime</scope>
+</dependency>
+"
+                    ),
+                ),
+            ],
+            Tool::MsBuild => vec![(
+                " under <Project>",
+                format!(
+                    "<ItemGroup>
+  <PackageReference Include=\"Weave.MSBuild\" Version=\"{VERSION}\" />
+</ItemGroup>
+"
+                ),
+            )],
+        }
+    }
+}
+
+/// A file of a build, to which lines are added.
+struct Script {
+    tool: Tool,
+    /// What people call it.
+    name: String,
+    /// What it has, if it is there.
+    text: Vec<u8>,
+}
+
+impl Script {
+    /// The files of builds in a folder, by name.
+    fn find(folder: &Path) -> Vec<Script> {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        let mut names: Vec<String> = entries
+            .filter(|entry| entry.path().is_file())
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .collect();
+        names.sort_unstable();
+        let is_there = |name: &str| names.iter().any(|other| other == name);
+        let solution = |name: &String| name.ends_with(".sln") || name.ends_with(".slnx");
+        let has = |tool| names.iter().any(|name| Tool::of(name) == Some(tool));
+        let script = |name: &String| {
+            let tool = Tool::of(name)?;
+            // A file for all projects of MSBuild stands for theirs.
+            let replaced = tool == Tool::MsBuild && is_there(ALL_PROJECTS) && name != ALL_PROJECTS;
+            let path = folder.join(name);
+            (!replaced).then(|| Script {
+                tool,
+                name: path
+                    .strip_prefix(".")
+                    .unwrap_or(&path)
+                    .display()
+                    .to_string(),
+                text: std::fs::read(&path).unwrap_or_default(),
+            })
+        };
+        let mut all: Vec<Script> = names.iter().filter_map(script).collect();
+        let elsewhere = |tool, name: &str| Script {
+            tool,
+            name: name.to_owned(),
+            text: vec![],
+        };
+        // The root of a build whose projects lie below.
+        if !has(Tool::MsBuild) && names.iter().any(solution) {
+            let name = format!("a new {ALL_PROJECTS} beside the solution");
+            all.push(elsewhere(Tool::MsBuild, &name));
+        }
+        if !has(Tool::Gradle) && !has(Tool::GradleKotlin) {
+            let each = "the build script of each project";
+            if is_there("settings.gradle.kts") {
+                all.push(elsewhere(Tool::GradleKotlin, each));
+            } else if is_there("settings.gradle") {
+                all.push(elsewhere(Tool::Gradle, each));
+            }
+        }
+        all
+    }
+
+    /// What to add to the file, for people.
+    fn told(&self) -> String {
+        let (name, mark) = (&self.name, self.tool.mark());
+        if memchr::memmem::find(&self.text, mark.as_bytes()).is_some() {
+            return format!("\n{name} names {mark} already.\n");
+        }
+        let indent = |text: &str| {
+            let lines = text.lines().map(|line| format!("    {line}\n"));
+            lines.collect::<String>()
+        };
+        let parts = self.tool.lines().into_iter().map(|(place, lines)| {
+            let lines = indent(&lines);
+            format!("\nAdd to {name}{place}:\n\n{lines}")
+        });
+        parts.collect()
+    }
+}
+
+/// The rules for what a folder builds.
+fn starter(scripts: &[Script]) -> &'static str {
+    let dotnet = |script: &Script| script.tool == Tool::MsBuild;
+    match !scripts.is_empty() && scripts.iter().all(dotnet) {
+        true => STARTER_DOTNET,
+        false => STARTER,
+    }
+}
+
+/// What to do next, for people.
+fn next(scripts: &[Script]) -> String {
+    if scripts.is_empty() {
+        return "\nNext: weave plan INPUT shows what it takes; weave INPUT OUTPUT weaves.\n"
+            .to_owned();
+    }
+    scripts.iter().map(Script::told).collect()
+}
+
 /// Runs the subcommand.
 pub fn run(args: &InitArgs) -> Result<u8> {
     if args.file.as_os_str() == "-" {
-        print(STARTER)?;
+        let scripts = Script::find(Path::new("."));
+        print(starter(&scripts))?;
         return Ok(DONE);
     }
-    Output::put(&args.file, STARTER.as_bytes(), Access::New)?;
-    note(&format!("wrote {}", args.file.display()));
+    let folder = args.file.parent().unwrap_or(Path::new(""));
+    let folder = match folder.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => folder,
+    };
+    let scripts = Script::find(folder);
+    Output::put(&args.file, starter(&scripts).as_bytes(), Access::New)?;
+    note(&format!(
+        "wrote {}\n{}",
+        args.file.display(),
+        next(&scripts).trim_end()
+    ));
     Ok(DONE)
 }

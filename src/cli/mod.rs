@@ -24,9 +24,13 @@ mod traces;
 mod verify;
 mod weave;
 
+use crate::aspect::rules::nearest;
 use crate::error::Result;
-use clap::{Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser, Subcommand};
+use std::ffi::OsString;
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 
 /// Weaves hooks into compiled programs: enter, exit and exception of the methods that rules name
@@ -39,7 +43,7 @@ use std::process::ExitCode;
     version,
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
-    disable_help_subcommand = true,
+    arg_required_else_help = true,
     after_help = "Examples:
   weave app.jar woven.jar                    trace every method that is not trivial
   java -jar woven.jar                        run it: it writes weave-<pid>.wtrace
@@ -82,7 +86,8 @@ const NOT_DONE: u8 = 1;
 
 /// Parses the arguments, runs, prints errors, and returns the exit status.
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    let cli = parse(&arguments).unwrap_or_else(|e| e.exit());
     let result = match &cli.command {
         None => weave::run(&cli.weave),
         Some(Command::Plan(args)) => plan::run(args),
@@ -114,6 +119,37 @@ fn note(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{text}");
 }
 
+/// Parses the arguments. A first word that is neither a command nor a file is an error of its own.
+fn parse(arguments: &[OsString]) -> std::result::Result<Cli, clap::Error> {
+    let parsed = Cli::try_parse_from(arguments);
+    let words: Vec<&str> = (arguments.iter().skip(1))
+        .map_while(|word| word.to_str())
+        .collect();
+    let word = match words[..] {
+        ["help", word, ..] => word,
+        [word, ..] if !Path::new(word).exists() => word,
+        _ => return parsed,
+    };
+    let mut root = Cli::command();
+    root.build();
+    let commands: Vec<&str> = root
+        .get_subcommands()
+        .map(clap::Command::get_name)
+        .collect();
+    let is_word = word.bytes().all(|c| c.is_ascii_alphabetic());
+    if !is_word || commands.contains(&word) {
+        return parsed;
+    }
+    let near = nearest(word, &commands, &[]);
+    let meant = match (near, &parsed) {
+        (Some(near), _) => format!("did you mean `{near}`?"),
+        (None, Err(_)) => format!("commands are {}", commands.join(", ")),
+        (None, Ok(_)) => return parsed,
+    };
+    let told = format!("no command and no file is named `{word}`: {meant}");
+    Err(Cli::command().error(ErrorKind::InvalidSubcommand, told))
+}
+
 /// Prints to standard output; a reader that has seen enough (`| head`) is no failure.
 fn print(text: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
@@ -130,7 +166,6 @@ fn print(text: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_consistent() {

@@ -14,7 +14,8 @@ use std::path::PathBuf;
 ///
 /// Does everything that weaving does, but writes nothing. Shows for each artifact how many methods would get hooks and how many
 /// are left out. With --details or --filter, a line with + is a method that would get hooks; one with - is a method that
-/// some rule matches and that is left out, with the reason. Methods that no rule matches are not shown.
+/// some rule matches and that is left out, with the reason. Methods that no rule matches are not shown. Where there are several aspects, each line
+/// names those that match the method.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   weave plan lib/                                  artifact by artifact
@@ -107,15 +108,15 @@ pub fn run(args: &PlanArgs) -> Result<u8> {
 fn retain(outcome: &mut Outcome, text: &str) {
     for class in &mut outcome.explained {
         let has = |method: &str| show::method(&class.type_name, method).0.contains(text);
-        class.woven.retain(|(method, ..)| has(method));
-        class.left.retain(|(method, _)| has(method));
+        class.woven.retain(|woven| has(&woven.method));
+        class.left.retain(|left| has(&left.method));
     }
     outcome
         .explained
         .retain(|c| !c.woven.is_empty() || !c.left.is_empty());
     outcome.left = BTreeMap::new();
-    for (_, reason) in outcome.explained.iter().flat_map(|c| &c.left) {
-        *outcome.left.entry(*reason).or_default() += 1;
+    for left in outcome.explained.iter().flat_map(|c| &c.left) {
+        *outcome.left.entry(left.reason).or_default() += 1;
     }
     let woven = || outcome.explained.iter().filter(|c| !c.woven.is_empty());
     outcome.methods = woven().map(|c| c.woven.len() as u64).sum();
@@ -159,7 +160,7 @@ fn listing(outcome: &Outcome, source: &str, listed: &Listed) -> String {
                 artifact = &class.artifact;
                 let _ = writeln!(out, "{artifact}");
             }
-            list_class(&mut out, class);
+            list_class(&mut out, class, &outcome.aspects);
         }
         if !outcome.explained.is_empty() {
             out.push('\n');
@@ -178,6 +179,10 @@ fn listing(outcome: &Outcome, source: &str, listed: &Listed) -> String {
         show::count(outcome.classes, "class", "classes"),
         show::count(outcome.artifacts, "artifact", "artifacts"),
     );
+    for taken in taken(outcome).iter().filter(|taken| taken.methods > 0) {
+        let methods = show::thousands(taken.methods);
+        let _ = writeln!(out, "{methods:>9} by aspect `{}`", taken.aspect);
+    }
     let mut left: Vec<(&Reason, &u64)> = outcome.left.iter().collect();
     left.sort_by_key(|(reason, n)| (std::cmp::Reverse(**n), **reason));
     for (reason, n) in left {
@@ -211,21 +216,59 @@ fn list_artifacts(out: &mut String, classes: &[ClassPlan]) {
     out.push('\n');
 }
 
-fn list_class(out: &mut String, class: &ClassPlan) {
-    let _ = writeln!(out, "  {}", class.type_name.replace('/', "."));
-    for (method, _, advice) in &class.woven {
-        let (_, short) = show::method(&class.type_name, method);
-        let all = *advice == Advice::ALL;
-        let which = if all {
-            String::new()
-        } else {
-            format!("  [{}]", advice_words(*advice).join(", "))
-        };
-        let _ = writeln!(out, "    + {short}{which}");
+/// What came of an aspect.
+struct Taken<'o> {
+    aspect: &'o str,
+    /// How many methods get hooks from it; several aspects can take one method.
+    methods: u64,
+    /// How many methods it matches that get no hooks.
+    left: u64,
+}
+
+/// What came of each aspect, in the order of the rules.
+fn taken(outcome: &Outcome) -> Vec<Taken<'_>> {
+    let new = |aspect| Taken {
+        aspect,
+        methods: 0,
+        left: 0,
+    };
+    let names = outcome.aspects.iter().map(String::as_str);
+    let mut all: Vec<Taken<'_>> = names.map(new).collect();
+    for class in &outcome.explained {
+        for &aspect in class.woven.iter().flat_map(|woven| &woven.aspects) {
+            all[aspect as usize].methods += 1;
+        }
+        for &aspect in class.left.iter().flat_map(|left| &left.aspects) {
+            all[aspect as usize].left += 1;
+        }
     }
-    for (method, reason) in &class.left {
-        let (_, short) = show::method(&class.type_name, method);
-        let _ = writeln!(out, "    - {short}: {reason}");
+    all
+}
+
+/// The names of a method's aspects.
+fn names<'o>(aspects: &[u32], all: &'o [String]) -> Vec<&'o str> {
+    let name = |&aspect: &u32| all[aspect as usize].as_str();
+    aspects.iter().map(name).collect()
+}
+
+fn list_class(out: &mut String, class: &ClassPlan, all: &[String]) {
+    let by = |aspects: &[u32]| match all.len() {
+        0 | 1 => String::new(),
+        _ => format!("  by {}", names(aspects, all).join(", ")),
+    };
+    let _ = writeln!(out, "  {}", class.type_name.replace('/', "."));
+    for woven in &class.woven {
+        let (_, short) = show::method(&class.type_name, &woven.method);
+        let which = match woven.advice {
+            Advice::ALL => String::new(),
+            advice => format!("  [{}]", advice_words(advice).join(", ")),
+        };
+        let _ = writeln!(out, "    + {short}{which}{}", by(&woven.aspects));
+    }
+    for left in &class.left {
+        let (_, short) = show::method(&class.type_name, &left.method);
+        let by = by(&left.aspects);
+        let _ = writeln!(out, "    - {short}: {}{by}", left.reason);
     }
 }
 
@@ -234,11 +277,13 @@ fn json(outcome: &Outcome, source: &str, only_summary: bool) -> serde_json::Valu
         serde_json::json!({
             "artifact": c.artifact,
             "type": c.type_name,
-            "woven": c.woven.iter().map(|(method, id, advice)| serde_json::json!({
-                "method": method, "id": id, "advice": advice_words(*advice),
+            "woven": c.woven.iter().map(|woven| serde_json::json!({
+                "method": woven.method, "id": woven.id, "advice": advice_words(woven.advice),
+                "aspects": names(&woven.aspects, &outcome.aspects),
             })).collect::<Vec<_>>(),
-            "left": c.left.iter().map(|(method, reason)| serde_json::json!({
-                "method": method, "reason": reason.code(),
+            "left": c.left.iter().map(|left| serde_json::json!({
+                "method": left.method, "reason": left.reason.code(),
+                "aspects": names(&left.aspects, &outcome.aspects),
             })).collect::<Vec<_>>(),
         })
     };
@@ -249,6 +294,9 @@ fn json(outcome: &Outcome, source: &str, only_summary: bool) -> serde_json::Valu
         "artifacts": outcome.artifacts,
         "left": outcome.left.iter().map(|(r, n)| (r.code().to_owned(), (*n).into()))
             .collect::<serde_json::Map<_, _>>(),
+        "aspects": taken(outcome).iter().map(|taken| serde_json::json!({
+            "aspect": taken.aspect, "methods": taken.methods, "left": taken.left,
+        })).collect::<Vec<_>>(),
         "warnings": outcome.warnings.iter().map(|w| serde_json::json!({
             "kind": w.kind.code(), "text": w.text,
         })).collect::<Vec<_>>(),

@@ -12,6 +12,7 @@ pub fn code(units: &[u16]) -> Vec<u8> {
 }
 
 /// A code item in the making.
+#[derive(Debug)]
 pub struct Body {
     registers: u16,
     ins: u16,

@@ -28,6 +28,9 @@ pub struct Outcome {
     pub explained: Vec<ClassPlan>,
     /// What the user should know.
     pub warnings: Vec<Warning>,
+    /// The names of all aspects, in the order of the rules.
+    #[serde(skip)]
+    pub aspects: Vec<String>,
     /// Aspects that put a hook nowhere, and why.
     #[serde(skip)]
     pub idle: Vec<Idle>,
@@ -62,10 +65,34 @@ pub struct ClassPlan {
     pub artifact: String,
     /// The type in its format's spelling.
     pub type_name: String,
-    /// Name and descriptor of each method woven, with its id and advice.
-    pub woven: Vec<(String, u32, Advice)>,
-    /// Name and descriptor of each method left, with the reason.
-    pub left: Vec<(String, Reason)>,
+    /// The methods woven.
+    pub woven: Vec<WovenMethod>,
+    /// The methods that some rule matches and that are left.
+    pub left: Vec<LeftMethod>,
+}
+
+/// A method that a job weaves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WovenMethod {
+    /// Name and descriptor.
+    pub method: String,
+    /// The id that its hooks are called with.
+    pub id: u32,
+    /// When hooks run.
+    pub advice: Advice,
+    /// The aspects that take it: places in [`Outcome::aspects`].
+    pub aspects: Vec<u32>,
+}
+
+/// A method that a job leaves as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftMethod {
+    /// Name and descriptor.
+    pub method: String,
+    /// Why.
+    pub reason: Reason,
+    /// The aspects that match it: places in [`Outcome::aspects`].
+    pub aspects: Vec<u32>,
 }
 
 /// What a warning is about.

@@ -70,6 +70,7 @@ fn run_here(job: &Job, metadata: &Metadata, progress: Progress<'_>) -> Result<Ou
         cache.trim();
     }
     let mut outcome = ledger.outcome;
+    outcome.aspects = job.matcher.aspects();
     outcome.idle = job.matcher.idle(&ledger.matched);
     outcome.output = job.output.clone().filter(|_| !outcome.refused);
     Ok(outcome)

@@ -1,8 +1,9 @@
 //! The target is the old file or the new one, whatever happens.
 
 use crate::support::{PRINTED, World, weave_command};
-use std::process::Stdio;
-use std::time::Duration;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 #[test]
 fn in_place_is_safe() {
@@ -13,6 +14,37 @@ fn in_place_is_safe() {
     assert_eq!(world.read("app.jar"), world.read("out.jar"));
 }
 
+/// What a job has staged in a folder: temporary files and folders of weave's.
+fn staged(dir: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir).unwrap().flatten();
+    let is_ours = |path: &PathBuf| {
+        let name = path.file_name().unwrap().to_string_lossy();
+        name.starts_with(".weave-") && name.ends_with(".tmp")
+    };
+    entries.map(|e| e.path()).filter(is_ours).collect()
+}
+
+fn remove_staged(dir: &Path) {
+    for path in staged(dir) {
+        let _ = fs::remove_dir_all(&path).or_else(|_| fs::remove_file(&path));
+    }
+}
+
+/// Kills a job as soon as something holds; whether that was before it ended.
+fn kill_when(mut command: Command, holds: impl Fn() -> bool) -> bool {
+    let mut child = command.stderr(Stdio::null()).spawn().unwrap();
+    while child.try_wait().unwrap().is_none() && !holds() {
+        std::thread::yield_now();
+    }
+    let _ = child.kill();
+    !child.wait().unwrap().success()
+}
+
+/// How many jobs must be killed in the middle, and how many are started for that at most.
+const KILLS: usize = 5;
+const TRIES: usize = 500;
+
+/// A job is killed in each of the states that it goes through, until enough were in the middle.
 #[test]
 fn a_job_that_is_killed_leaves_the_target_old_or_new() {
     let world = World::with_jar();
@@ -24,35 +56,65 @@ fn a_job_that_is_killed_leaves_the_target_old_or_new() {
     world.tool("jar", &["cf0", "big.jar", "in"]);
     world.wove(&["big.jar", "new.jar"]);
     let new = world.read("new.jar");
-    world.write("out.jar", "old");
-    let (mut old_seen, mut new_seen) = (0, 0);
-    for round in 0..60u64 {
-        let mut child = weave_command(world.path())
-            .args(["big.jar", "out.jar", "-q"])
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        std::thread::sleep(Duration::from_micros(round * 700));
-        child.kill().unwrap();
-        child.wait().unwrap();
-        match world.read("out.jar") {
-            bytes if bytes == b"old" => old_seen += 1,
-            bytes => {
-                assert!(
-                    bytes == new,
-                    "round {round}: {} bytes of {}",
-                    bytes.len(),
-                    new.len()
-                );
-                new_seen += 1;
-                world.write("out.jar", "old");
-            }
+    let len = |path: PathBuf| path.metadata().map_or(0, |metadata| metadata.len());
+    let mut killed = 0;
+    for round in 0..TRIES {
+        world.write("out.jar", "old");
+        remove_staged(world.path());
+        let mut command = weave_command(world.path());
+        command.args(["big.jar", "out.jar", "-q"]);
+        // It has begun a file; it has written some of it; the target is another.
+        let was_killed = kill_when(command, || match round % 3 {
+            0 => !staged(world.path()).is_empty(),
+            1 => staged(world.path()).into_iter().any(|path| len(path) > 0),
+            _ => len(world.at("out.jar")) != 3,
+        });
+        let out = world.read("out.jar");
+        let is_old = out == b"old";
+        assert!(
+            is_old || out == new,
+            "round {round}: {} bytes of {}",
+            out.len(),
+            new.len()
+        );
+        killed += usize::from(was_killed && is_old && !staged(world.path()).is_empty());
+        if killed >= KILLS && round >= 3 * KILLS {
+            break;
         }
     }
-    assert!(old_seen > 0, "no job was killed in time: {new_seen} ended");
+    assert!(killed >= KILLS, "{killed} jobs were killed in the middle");
     // What the killed jobs left is no hindrance.
     world.wove(&["big.jar", "out.jar"]);
     assert!(world.read("out.jar") == new);
+}
+
+/// The system ends the job at a byte of its output: it may write no longer file.
+#[cfg(unix)]
+#[test]
+fn a_job_that_is_ended_at_any_byte_leaves_the_target() {
+    use std::os::unix::process::ExitStatusExt;
+    let world = World::with_jar();
+    world.wove(&["app.jar", "new.jar"]);
+    let blocks = world.read("new.jar").len() / 1024;
+    assert!(blocks > 8, "{blocks}");
+    world.write("out.jar", "old");
+    // Shells count blocks of 512 or of 1,024 bytes.
+    for limit in [0, 1, blocks / 4, blocks / 2, blocks - 1] {
+        let script = format!("ulimit -c 0; ulimit -f {limit}; exec \"$@\"");
+        let weave = env!("CARGO_BIN_EXE_weave");
+        let status = Command::new("sh")
+            .args(["-c", &script, "sh", weave, "app.jar", "out.jar", "-q"])
+            .current_dir(world.path())
+            .stderr(Stdio::null())
+            .status()
+            .unwrap();
+        assert!(status.signal().is_some(), "{limit} blocks: {status}");
+        assert_eq!(world.read("out.jar"), b"old", "{limit} blocks");
+        assert!(!staged(world.path()).is_empty(), "{limit} blocks");
+        assert!(!world.at("out.jar.wsym").exists(), "{limit} blocks");
+    }
+    world.wove(&["app.jar", "out.jar"]);
+    assert!(world.read("out.jar") == world.read("new.jar"));
 }
 
 #[test]
@@ -63,28 +125,37 @@ fn a_folder_job_that_is_killed_leaves_each_file_old_or_new() {
     }
     world.wove(&["in", "new"]);
     let names = world.files("new");
+    let files = |path: PathBuf| fs::read_dir(path).map_or(0, Iterator::count);
     let mut killed = 0;
-    for round in 0..40u64 {
+    for round in 0..TRIES {
         for name in &names {
             world.write(&format!("out/{name}"), "old");
         }
-        let mut child = weave_command(world.path())
-            .args(["in", "out", "-q"])
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        std::thread::sleep(Duration::from_micros(round * 700));
-        child.kill().unwrap();
-        killed += u32::from(!child.wait().unwrap().success());
+        remove_staged(world.path());
+        let mut command = weave_command(world.path());
+        command.args(["in", "out", "-q"]);
+        // It has begun a folder; it has written some files; it has put the first in its place.
+        let was_killed = kill_when(command, || match round % 3 {
+            0 => !staged(world.path()).is_empty(),
+            1 => staged(world.path()).into_iter().any(|path| files(path) > 2),
+            _ => world.read(&format!("out/{}", names[0])) != b"old",
+        });
+        let mut old = 0;
         for name in &names {
             let bytes = world.read(&format!("out/{name}"));
+            let is_old = bytes == b"old";
             assert!(
-                bytes == b"old" || bytes == world.read(&format!("new/{name}")),
+                is_old || bytes == world.read(&format!("new/{name}")),
                 "round {round}: {name}"
             );
+            old += usize::from(is_old);
+        }
+        killed += usize::from(was_killed && old > 0 && !staged(world.path()).is_empty());
+        if killed >= KILLS && round >= 3 * KILLS {
+            break;
         }
     }
-    assert!(killed > 0, "each job ended before it was killed");
+    assert!(killed >= KILLS, "{killed} jobs were killed in the middle");
     // What the killed jobs left is no hindrance.
     world.wove(&["in", "out"]);
     for name in &names {
@@ -97,7 +168,6 @@ fn a_folder_job_that_is_killed_leaves_each_file_old_or_new() {
 #[cfg(target_os = "linux")]
 #[test]
 fn an_input_that_is_cut_off_while_it_is_read_is_an_error() {
-    use std::time::Duration;
     let world = World::new();
     let class = world.read("classes/com/acme/Main.class");
     // What is stored is read from the mapping only when its turn comes.
@@ -110,23 +180,25 @@ fn an_input_that_is_cut_off_while_it_is_read_is_an_error() {
         splicer.add(name, &packed).unwrap();
     }
     world.write("big.jar", splicer.finish().unwrap());
-    world.write("out.jar", "old");
-    let mut command = crate::support::weave_command(world.path());
-    command.args(["big.jar", "out.jar", "--jobs", "1"]);
-    command.stderr(std::process::Stdio::piped());
-    let child = command.spawn().unwrap();
-    let maps = format!("/proc/{}/maps", child.id());
-    while !std::fs::read_to_string(&maps)
-        .unwrap_or_default()
-        .contains("big.jar")
-    {
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    let file = std::fs::File::options()
-        .write(true)
-        .open(world.at("big.jar"))
-        .unwrap();
-    file.set_len(4096).unwrap();
+    let whole = world.read("big.jar");
+    let child = (0..TRIES).find_map(|_| {
+        world.write("big.jar", &whole);
+        world.write("out.jar", "old");
+        let mut command = weave_command(world.path());
+        command.args(["big.jar", "out.jar", "--jobs", "1"]);
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let maps = format!("/proc/{}/maps", child.id());
+        let is_mapped = || fs::read_to_string(&maps).is_ok_and(|maps| maps.contains("big.jar"));
+        while child.try_wait().unwrap().is_none() && !is_mapped() {
+            std::thread::yield_now();
+        }
+        let file = fs::File::options().write(true).open(world.at("big.jar"));
+        file.unwrap().set_len(4096).unwrap();
+        // One that ended before was not cut off.
+        let has_read_all = child.try_wait().unwrap().is_some() && world.read("out.jar") != b"old";
+        (!has_read_all).then_some(child)
+    });
+    let child = child.expect("some job still read");
     let ran = crate::support::ran(child.wait_with_output().unwrap());
     assert!(matches!(ran.status, 1 | 3), "{} {}", ran.status, ran.err);
     assert!(ran.err.starts_with("error: "), "{}", ran.err);

@@ -197,10 +197,26 @@ impl World {
         symbols
     }
 
-    /// The program's trace shows each call of its methods.
+    /// The program's trace shows each call of its methods that are woven, of which `Fib.of` is one.
     pub fn assert_traced(&self) {
         let report = self.wove(&["report", "run.wtrace", "--json"]).out;
-        assert!(report.contains("com.acme.Fib.of"), "{report}");
+        let json: serde_json::Value = serde_json::from_str(&report).unwrap();
+        assert_eq!(json["traces"][0]["lost_records"], 0, "{report}");
+        let mut found = Vec::new();
+        for method in json["methods"].as_array().unwrap() {
+            let label = method["label"].as_str().unwrap();
+            // Calls, and those that an exception ended.
+            let expected = match label {
+                "com.acme.Fib.of(int)" => (41, 0),
+                "com.acme.Main.fail(int)" => (3, 3),
+                "com.acme.Main.main(String[])" => (1, 0),
+                _ => continue,
+            };
+            let counts = ["calls", "errors"].map(|key| method[key].as_u64().unwrap());
+            assert_eq!((counts[0], counts[1]), expected, "{label}: {report}");
+            found.push(label);
+        }
+        assert!(found.contains(&"com.acme.Fib.of(int)"), "{report}");
         fs::remove_file(self.at("run.wtrace")).unwrap();
     }
 

@@ -1,6 +1,6 @@
 //! The commands around the main job: plan, verify, init, runtime.
 
-use crate::support::World;
+use crate::support::{DEX, STEPS, World};
 
 #[test]
 fn plan_tells_what_and_why_not() {
@@ -12,6 +12,7 @@ fn plan_tells_what_and_why_not() {
 
     rules: pack:default
     3 methods of 2 classes in 1 artifact would be woven
+            3 by aspect `default`
             2 left: empty or a trivial accessor (name it with min-size = 0)
     --details lists every method, --filter TEXT those whose names contain it
     ");
@@ -23,6 +24,7 @@ fn plan_tells_what_and_why_not() {
     insta::assert_snapshot!(world.wove(&["plan", "app.jar", "--summary", "--filter", "Fib"]).out, @r"
     rules: pack:default
     1 method of 1 class in 1 artifact would be woven
+            1 by aspect `default`
             1 left: empty or a trivial accessor (name it with min-size = 0)
     ");
     let json = world.wove(&["plan", "app.jar", "--json"]).out;
@@ -41,6 +43,139 @@ fn plan_tells_what_and_why_not() {
         2,
         "nothing is written"
     );
+}
+
+/// Several aspects can take a method, and one can take what another leaves out.
+#[test]
+fn plan_tells_which_aspect_took_what() {
+    let world = World::with_jar();
+    let rules = "version = 1
+[[aspect]]
+name = \"numbers\"
+match = { type = \"com.acme.Fib\" }
+advice = \"enter\"
+[[aspect]]
+name = \"all\"
+match = { type = \"com.acme.*\" }
+exclude = { method = \"fail\" }
+[[aspect]]
+name = \"failures\"
+match = { method = \"fail\" }
+advice = \"exception\"
+[[aspect]]
+name = \"nobody\"
+match = { type = \"org.other.*\" }
+";
+    world.write("weave.toml", rules);
+    insta::assert_snapshot!(world.wove(&["plan", "app.jar", "--details"]).out, @r"
+    app.jar
+      com.acme.Fib
+        + of(int)  by numbers, all
+        - <init>(): empty or a trivial accessor (name it with min-size = 0)  by numbers, all
+      com.acme.Main
+        + main(String[])  by all
+        + fail(int)  [exception]  by failures
+        - <init>(): empty or a trivial accessor (name it with min-size = 0)  by all
+
+    warning: aspect `nobody` matched no method
+    rules: weave.toml
+    3 methods of 2 classes in 1 artifact would be woven
+            1 by aspect `numbers`
+            2 by aspect `all`
+            1 by aspect `failures`
+            2 left: empty or a trivial accessor (name it with min-size = 0)
+    ");
+    let json = |args: &[&str]| -> serde_json::Value {
+        let planned = world.wove(&[&["plan"], args, &["--json"]].concat());
+        serde_json::from_str(&planned.out).unwrap()
+    };
+    let planned = json(&["app.jar", "--filter", "Fib"]);
+    insta::assert_snapshot!(planned["aspects"], @r#"[{"aspect":"numbers","methods":1,"left":1},{"aspect":"all","methods":1,"left":1},{"aspect":"failures","methods":0,"left":0},{"aspect":"nobody","methods":0,"left":0}]"#);
+    let fib = &planned["classes"][0];
+    insta::assert_snapshot!(fib["woven"][0]["aspects"], @r#"["numbers","all"]"#);
+    insta::assert_snapshot!(fib["left"][0]["aspects"], @r#"["numbers","all"]"#);
+
+    // The other formats, and what cannot be woven, have theirs as well.
+    let rules = "version = 1
+[[aspect]]
+name = \"sections\"
+match = { type = \"**\" }
+hooks = \"android-trace\"
+[[aspect]]
+name = \"all\"
+match = { type = \"**\", min-size = 0 }
+";
+    world.write("weave.toml", rules);
+    world.write("steps.dll", STEPS);
+    world.write("classes.dex", DEX);
+    for (file, sections) in [("steps.dll", false), ("classes.dex", true)] {
+        let planned = json(&[file]);
+        let classes = planned["classes"].as_array().unwrap();
+        let of = |key: &'static str| {
+            let methods = classes.iter().flat_map(move |c| c[key].as_array().unwrap());
+            methods.collect::<Vec<_>>()
+        };
+        let woven = of("woven");
+        assert_eq!(woven.len() as u64, planned["methods"], "{file}");
+        assert_eq!(
+            planned["aspects"][1]["methods"], planned["methods"],
+            "{file}"
+        );
+        for method in woven {
+            let aspects = method["aspects"].to_string();
+            assert!(aspects.contains("\"all\""), "{file}: {method}");
+            assert_eq!(
+                aspects.contains("sections"),
+                method["advice"].to_string().contains("android-trace"),
+                "{file}: {method}"
+            );
+        }
+        let left = of("left");
+        assert!(
+            left.iter().all(|method| method["aspects"][0].is_string()),
+            "{file}: {left:?}"
+        );
+        let by_sections = planned["aspects"][0]["methods"].as_u64().unwrap();
+        assert_eq!(by_sections > 0, sections, "{file}");
+    }
+}
+
+/// `weave` alone, a command that is misspelt, and help answer as other tools' do.
+#[test]
+fn commands_are_listed_and_near_words_found() {
+    let world = World::with_jar();
+    let told = |args: &[&str], status: i32| {
+        let ran = world.weave(args);
+        assert_eq!(ran.status, status, "{args:?}: {}{}", ran.out, ran.err);
+        ran.out + &ran.err
+    };
+    let alone = told(&[], 2);
+    for command in ["plan", "report", "export", "init"] {
+        assert!(
+            alone.contains(&format!("\n  {command} ")),
+            "{command}: {alone}"
+        );
+    }
+    assert!(!alone.contains("error:"), "{alone}");
+    for (args, near) in [
+        (&["repot", "x"][..], "report"),
+        (&["exprot", "run.wtrace", "--to", "csv"], "export"),
+        (&["Plan"], "plan"),
+        (&["help", "colect"], "collect"),
+    ] {
+        let told = told(args, 2);
+        assert!(told.contains(&format!("did you mean `{near}`?")), "{told}");
+    }
+    let told_of = told(&["frobnicate"], 2);
+    assert!(told_of.contains("commands are plan, report, "), "{told_of}");
+    assert!(told(&["help", "plan"], 0).contains("Usage: weave plan "));
+    assert!(told(&["help"], 0).contains("Examples:"));
+
+    // A file decides: the main form is `weave IN OUT`. What is near to no command is a file that is missing.
+    world.write("repot", world.read("app.jar"));
+    assert!(told(&["repot", "out.jar"], 0).contains("wove 3 methods"));
+    assert!(told(&["nowhere", "out.jar"], 1).contains("cannot read nowhere"));
+    assert!(told(&["./report", "out.jar"], 1).contains("cannot read ./report"));
 }
 
 #[test]
@@ -82,6 +217,115 @@ fn init_writes_rules_that_weave_and_never_overwrites() {
     assert_eq!(world.read("weave.toml"), b"mine");
 }
 
+/// The rules fit the build beside them, and weave says what to add to it.
+#[test]
+fn init_fits_the_build_that_it_finds() {
+    let world = World::new();
+    let init = |folder: &str| {
+        let ran = world.wove(&["init", &format!("{folder}/weave.toml")]);
+        let written = String::from_utf8(world.read(&format!("{folder}/weave.toml"))).unwrap();
+        (ran.err, written)
+    };
+    world.write("gradle/build.gradle", "plugins { id 'java' }\n");
+    let (told, rules) = init("gradle");
+    insta::assert_snapshot!(told, @r"
+    wrote gradle/weave.toml
+
+    Add to gradle/build.gradle:
+
+        plugins {
+            id 'dev.weave' version '0.1.0'
+        }
+    ");
+    assert!(rules.contains("com.acme.Orders"), "{rules}");
+
+    world.write("kotlin/build.gradle.kts", "plugins { java }\n");
+    let (told, _) = init("kotlin");
+    assert!(
+        told.contains("        id(\"dev.weave\") version \"0.1.0\"\n"),
+        "{told}"
+    );
+
+    world.write("maven/pom.xml", "<project/>\n");
+    insta::assert_snapshot!(init("maven").0, @r"
+    wrote maven/weave.toml
+
+    Add to maven/pom.xml under <build><plugins>:
+
+        <plugin>
+          <groupId>dev.weave</groupId><artifactId>weave-maven-plugin</artifactId><version>0.1.0</version>
+          <executions><execution><goals><goal>weave</goal></goals></execution></executions>
+        </plugin>
+
+    Add to maven/pom.xml under <dependencies>:
+
+        <dependency>
+          <groupId>dev.weave</groupId><artifactId>weave-runtime</artifactId><version>0.1.0</version><scope>runtime</scope>
+        </dependency>
+    ");
+
+    world.write("dotnet/Shop.csproj", "<Project/>\n");
+    world.write(
+        "dotnet/Tests.fsproj",
+        "<Project><!-- Weave.MSBuild --></Project>\n",
+    );
+    let (told, rules) = init("dotnet");
+    insta::assert_snapshot!(told, @r#"
+    wrote dotnet/weave.toml
+
+    Add to dotnet/Shop.csproj under <Project>:
+
+        <ItemGroup>
+          <PackageReference Include="Weave.MSBuild" Version="0.1.0" />
+        </ItemGroup>
+
+    dotnet/Tests.fsproj names Weave.MSBuild already.
+    "#);
+    assert!(rules.contains("Acme.Orders+*"), "{rules}");
+    world.write("dotnet/steps.dll", STEPS);
+    world.wove(&["plan", "dotnet/steps.dll"]);
+
+    // One file is for all projects. Beside a build for the JVM, the rules are those of both.
+    world.write("all/Directory.Build.props", "<Project/>\n");
+    world.write("all/Shop.csproj", "<Project/>\n");
+    world.write("all/pom.xml", "<project/>\n");
+    let (told, rules) = init("all");
+    let added: Vec<_> = (told.lines())
+        .filter(|line| line.starts_with("Add to"))
+        .collect();
+    assert_eq!(
+        added,
+        [
+            "Add to all/Directory.Build.props under <Project>:",
+            "Add to all/pom.xml under <build><plugins>:",
+            "Add to all/pom.xml under <dependencies>:",
+        ]
+    );
+    assert!(rules.contains("com.acme.Orders"), "{rules}");
+
+    // The root of a build whose projects lie below.
+    world.write("roots/Shop.slnx", "<Solution/>\n");
+    world.write("roots/settings.gradle.kts", "\n");
+    let (told, _) = init("roots");
+    for line in [
+        "Add to a new Directory.Build.props beside the solution under <Project>:",
+        "Add to the build script of each project:",
+        "        id(\"dev.weave\") version \"0.1.0\"",
+    ] {
+        assert!(told.contains(line), "{told}");
+    }
+
+    // No build: what to do with the program itself.
+    let ran = world.wove(&["init"]);
+    insta::assert_snapshot!(ran.err, @r"
+    wrote weave.toml
+
+    Next: weave plan INPUT shows what it takes; weave INPUT OUTPUT weaves.
+    ");
+    let shown = world.wove(&["init", "-"]);
+    assert!(shown.out.starts_with("# weave.toml"), "{}", shown.out);
+}
+
 #[test]
 fn an_obfuscated_jar_is_woven_and_reported_by_its_original_names() {
     let world = World::with_jar();
@@ -107,6 +351,7 @@ fn an_obfuscated_jar_is_woven_and_reported_by_its_original_names() {
     insta::assert_snapshot!(told.join("\n"), @"
     rules: shop.toml
     1 method of 1 class in 1 artifact would be woven
+            1 by aspect `aspect 1`
 
     wove 1 method of 1 class in 1 artifact -> out.jar
 

@@ -169,9 +169,9 @@ def speedscope_itself(score, what, path, window):
     errors = []
     page.on("pageerror", lambda e: errors.append(str(e)))
     page.goto(f"{speedscope_page().as_uri()}#localProfilePath={script}")
-    page.wait_for_function("document.title !== 'speedscope'", timeout=60_000)
+    page.wait_for_function("document.title !== 'speedscope'", timeout=600_000)
     page.get_by_text("Sandwich").click()
-    page.wait_for_function("document.body.innerText.includes('Symbol Name')", timeout=60_000)
+    page.wait_for_function("document.body.innerText.includes('Symbol Name')", timeout=600_000)
     words = page.locator("body").inner_text()
     shown = [p for p in file["profiles"] if p["name"] in words]
     numbered = f"(1/{len(file['profiles'])})" in words or len(file["profiles"]) == 1

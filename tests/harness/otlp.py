@@ -136,7 +136,7 @@ class Collector:
             raise RuntimeError("the Collector ended: " + (self.folder / f"start{self.starts}.log").read_text()[-2000:])
         try:
             for port in (self.grpc, self.http):
-                socket.create_connection(("127.0.0.1", port), timeout=5).close()
+                socket.create_connection(("127.0.0.1", port), timeout=PATIENCE).close()
             return True
         except OSError:
             return False
@@ -284,7 +284,7 @@ def check_tls(score, folder, trace):
     for protocol in ("http/protobuf", "grpc"):
         done = export(trace, collector, protocol, OTEL_EXPORTER_OTLP_CERTIFICATE=str(certificate))
         score.check(f"TLS, {protocol}", " 0 requests" not in done.stderr, done.stderr.strip())
-    command = [weave_binary(), "export", trace, "--to", "otlp", "--endpoint", collector.endpoint("grpc"), "--protocol", "grpc", "--patience", "1s"]
+    command = [weave_binary(), "export", trace, "--to", "otlp", "--endpoint", collector.endpoint("grpc"), "--protocol", "grpc", "--patience", "5s"]
     unknown = run(command, check=False)
     score.check("TLS: a certificate that nobody vouches for", unknown.returncode == 1 and "certificate" in unknown.stderr, unknown.stderr[-300:])
     collector.stop()
@@ -403,7 +403,7 @@ def check_stop(score, folder):
 def check_down(score, trace):
     """Nobody listens: it says so, and fails."""
     [port] = free_ports(1)
-    done = run([weave_binary(), "export", trace, "--to", "otlp", "--endpoint", f"http://127.0.0.1:{port}", "--patience", "500ms"], check=False)
+    done = run([weave_binary(), "export", trace, "--to", "otlp", "--endpoint", f"http://127.0.0.1:{port}", "--patience", "5s"], check=False)
     score.check("nobody listens", done.returncode == 1 and "trying again" in done.stderr and "not sent" in done.stderr, done.stderr.strip()[-300:])
 
 

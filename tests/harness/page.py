@@ -24,7 +24,7 @@ class Looked:
 
     def __init__(self, browser, file, fragment="", scheme="light"):
         self.page = browser.new_page(viewport={"width": 1280, "height": 800}, color_scheme=scheme)
-        self.page.set_default_timeout(60_000)
+        self.page.set_default_timeout(600_000)
         self.errors, self.asked = [], []
         self.page.on("pageerror", lambda e: self.errors.append(str(e)))
         self.page.on("console", lambda m: self.errors.append(m.text) if m.type in ("error", "warning") else None)

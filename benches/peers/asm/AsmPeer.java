@@ -24,7 +24,7 @@ import org.objectweb.asm.commons.AdviceAdapter;
 
 /**
  * The bench's peer: enter, exit and exception hooks in every method but static initialisers, with ASM.
- * {@code AsmPeer THREADS IN.jar OUT.jar}. Maxima are recomputed, frames expanded and written anew: what
+ * {@code AsmPeer THREADS IN.jar OUT.jar}. Classes are woven on so many threads, and packed on one. Maxima are recomputed, frames expanded and written anew: what
  * ASM's AdviceAdapter asks for.
  */
 public final class AsmPeer {

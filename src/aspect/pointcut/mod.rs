@@ -177,6 +177,12 @@ impl Matcher {
         }
     }
 
+    /// The names of the aspects, in the order of the rules.
+    pub fn aspects(&self) -> Vec<String> {
+        let names = self.aspects.iter().map(|aspect| aspect.name.clone());
+        names.collect()
+    }
+
     /// The aspects that have put a hook nowhere, and why, in the order of the rules.
     pub fn idle(&self, matched: &Matched) -> Vec<Idle> {
         self.aspects
@@ -380,8 +386,30 @@ impl<'a> ArtifactMatcher<'a> {
 impl TypeMatcher<'_> {
     /// What the rules say of a method of the type. Adds what comes of the aspects to `matched`.
     pub fn method(&self, method: &Method<'_>, matched: &mut Matched) -> Verdict {
+        self.with_original(method, |method| self.original(method, matched))
+    }
+
+    /// Calls `each` for every aspect that matches a method, with its number and its advice, or why it leaves the method out.
+    pub fn each_aspect(
+        &self,
+        method: &Method<'_>,
+        each: &mut dyn FnMut(u32, std::result::Result<Advice, Reason>),
+    ) {
+        self.with_original(method, |method| {
+            for clauses in self.clauses.chunk_by(|a, b| a.aspect == b.aspect) {
+                let number = clauses[0].aspect;
+                if let Some(said) = decide(clauses, method) {
+                    let advice = self.matcher.aspects[number].advice;
+                    each(number as u32, said.map(|()| advice));
+                }
+            }
+        });
+    }
+
+    /// Calls with a method, or with what it was before the program was obfuscated.
+    fn with_original<R>(&self, method: &Method<'_>, f: impl FnOnce(&Method<'_>) -> R) -> R {
         let Some(mapping) = &self.matcher.mapping else {
-            return self.original(method, matched);
+            return f(method);
         };
         let class = self.class.as_ref();
         let original = class.and_then(|class| class.method(method.name, method.descriptor));
@@ -389,12 +417,11 @@ impl TypeMatcher<'_> {
             details: method.details,
             mapping,
         };
-        let restored = Method {
+        f(&Method {
             name: original.map_or(method.name, |original| original.name),
             details: &details,
             ..*method
-        };
-        self.original(&restored, matched)
+        })
     }
 
     /// What the rules say of a method that has the names that they are about.

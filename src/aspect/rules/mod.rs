@@ -5,11 +5,16 @@ pub mod model;
 mod parse;
 mod words;
 
+pub(crate) use words::nearest;
+
 use crate::error::{Error, Result};
 use model::Aspect;
 
 /// The text that `weave init` writes.
 pub const STARTER: &str = include_str!("../../../rules/starter.toml");
+
+/// The same for .NET.
+pub const STARTER_DOTNET: &str = include_str!("../../../rules/starter-dotnet.toml");
 
 /// The JSON schema of rules files.
 pub const SCHEMA: &str = include_str!("../../../rules/schema.json");

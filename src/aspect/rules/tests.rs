@@ -75,27 +75,32 @@ fn every_pack_parses() {
     );
 }
 
-/// The starter file is right as it is, and with every example in its comments switched on.
+/// The starter files are right as they are, and with every example in its comments switched on.
 #[test]
-fn the_starter_file_parses() {
-    let rules = Rules::parse("starter.toml", STARTER).unwrap();
-    assert_eq!(rules.aspects.len(), 1);
-    let switched_on: String = STARTER
-        .lines()
-        .map(|line| match line.strip_prefix("# ") {
-            Some(code)
-                if ["[[", "name = ", "match = ", "advice = "]
-                    .iter()
-                    .any(|key| code.starts_with(key)) =>
-            {
-                code
-            }
-            _ => line,
-        })
-        .flat_map(|line| [line, "\n"])
-        .collect();
-    let rules = Rules::parse("starter.toml", &switched_on).unwrap();
-    assert_eq!(rules.aspects.len(), 6);
+fn the_starter_files_parse() {
+    for (name, text) in [
+        ("starter.toml", STARTER),
+        ("starter-dotnet.toml", STARTER_DOTNET),
+    ] {
+        let rules = Rules::parse(name, text).unwrap();
+        assert_eq!(rules.aspects.len(), 1, "{name}");
+        let switched_on: String = text
+            .lines()
+            .map(|line| match line.strip_prefix("# ") {
+                Some(code)
+                    if ["[[", "name = ", "match = ", "advice = "]
+                        .iter()
+                        .any(|key| code.starts_with(key)) =>
+                {
+                    code
+                }
+                _ => line,
+            })
+            .flat_map(|line| [line, "\n"])
+            .collect();
+        let rules = Rules::parse(name, &switched_on).unwrap();
+        assert_eq!(rules.aspects.len(), 6, "{name}");
+    }
 }
 
 /// Every TOML example of the documentation is a rules file, or the inside of one.

@@ -4,7 +4,7 @@
 const MAX_WORD: usize = 64;
 
 /// The word of `words` that was most likely meant. `synonyms` maps what other tools call it.
-pub(super) fn nearest<'w>(
+pub(crate) fn nearest<'w>(
     wrong: &str,
     words: &[&'w str],
     synonyms: &[(&str, &'w str)],

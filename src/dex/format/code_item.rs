@@ -503,6 +503,61 @@ mod tests {
         insta::assert_snapshot!(message(&lies), @"a try's handlers begin nowhere in the list of handlers (at byte 0x14)");
     }
 
+    /// How many strings, types, protos, fields and methods the items name.
+    const SIZES: [u32; 5] = [9, 200, 0, 0, 0];
+
+    /// Code items as compilers write them: instructions, tries in order, handlers.
+    fn items() -> impl Strategy<Value = Body> {
+        let unit = prop_oneof![
+            Just(vec![0x0000]),
+            Just(vec![0x000e]),
+            Just(vec![0x0128]),
+            (0..SIZES[0] as u16).prop_map(|string| vec![0x001a, string]),
+            (0..SIZES[1] as u16).prop_map(|ty| vec![0x0022, ty]),
+        ];
+        let insns = prop::collection::vec(unit, 1..40).prop_map(|units| units.concat());
+        let handler = (0..SIZES[1], any::<prop::sample::Index>());
+        let list = (
+            prop::collection::vec(handler, 0..4),
+            any::<Option<prop::sample::Index>>(),
+        );
+        let tries = prop::collection::vec((1..9u32, 0..3u32, list), 0..6);
+        (insns, 0..9u16, 0..9u16, tries).prop_map(|(insns, locals, ins, tries)| {
+            let units = insns.len() as u32;
+            let pc = |index: prop::sample::Index| index.index(units as usize) as u32;
+            let mut body = Body::new(locals + ins, ins, &insns);
+            let mut end = 0;
+            for (len, gap, (typed, all)) in tries {
+                let start = end + gap;
+                end = start + len;
+                let mut handlers: Vec<Handler> = (typed.into_iter())
+                    .map(|(ty, at)| (Some(ty), pc(at)))
+                    .collect();
+                handlers.extend(all.map(|at| (None, pc(at))));
+                if end > units || handlers.is_empty() {
+                    break;
+                }
+                body = body.try_at(start, end, &handlers);
+            }
+            body
+        })
+    }
+
+    fn copied(code: &Code<'_>) -> Result<Vec<u8>> {
+        let (map, mut out) = (Remap::identity(SIZES), vec![]);
+        copy(code, &map, &mut TryWriter::default(), &mut vec![], &mut out)?;
+        Ok(out)
+    }
+
+    /// Reads all of an item, which may be wrong.
+    fn walk(code: &Code<'_>) {
+        let _ = code.size();
+        let _ = copied(code);
+        for t in code.tries().flatten() {
+            let _ = code.list(t.list).and_then(|list| list.catches_all(None));
+        }
+    }
+
     proptest! {
         #[test]
         fn signed_leb128_reads_back(value: i32) {
@@ -512,10 +567,32 @@ mod tests {
         }
 
         #[test]
+        fn items_read_back_and_copy(item in items()) {
+            let bytes = item.bytes();
+            let code = Code::read(&bytes, 0).unwrap();
+            prop_assert_eq!(code.size().unwrap(), bytes.len());
+            prop_assert!(code.tries().all(|t| t.is_ok()));
+            prop_assert_eq!(copied(&code).unwrap(), bytes);
+        }
+
+        #[test]
+        fn no_damaged_item_panics(item in items(), at: prop::sample::Index, with: u8, cut: prop::sample::Index) {
+            let mut bytes = item.bytes();
+            // The sizes stand in the header: what has that and its length is read.
+            let at = HEADER + at.index(bytes.len() - HEADER);
+            bytes[at] = with;
+            walk(&Code::read(&bytes, 0).unwrap());
+            bytes[at % HEADER] = with;
+            bytes.truncate(cut.index(bytes.len() + 1));
+            if let Ok(code) = Code::read(&bytes, 0) {
+                walk(&code);
+            }
+        }
+
+        #[test]
         fn no_bytes_panic(bytes: Vec<u8>) {
             if let Ok(code) = Code::read(&bytes, 0) {
-                let _ = code.size();
-                let _ = copy(&code, &Remap::default(), &mut TryWriter::default(), &mut vec![], &mut vec![]);
+                walk(&code);
             }
         }
     }

@@ -67,16 +67,18 @@ impl PlannedClass<'_> {
                 return Ok(None);
             }
             let unwoven = WovenType::new(0, &class.name(), "", 0);
+            let mut ty = Touched::new(unwoven, plan.skipped);
+            ty.explain(&[], &plan.meant);
             return Ok(Some(TouchedClass {
                 bytes: None,
                 needs_library: false,
-                ty: Touched::new(unwoven, plan.skipped),
+                ty,
             }));
         }
         let woven = jvm::weave(&class, &plan, scratch)?;
         let mut ty = Touched::new(woven.ty, plan.skipped);
         if cx.explain {
-            ty.explain(&plan.methods);
+            ty.explain(&plan.methods, &plan.meant);
         }
         let calls = |p: &Planned| p.advice.only(Advice::ALL) != Advice::default();
         Ok(Some(TouchedClass {

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::pipeline::ledger::ids::{Claim, KnownIds, TakenIds};
 use crate::pipeline::ledger::records::Records;
 use crate::pipeline::ledger::touched::Touched;
-use crate::pipeline::outcome::{ClassPlan, Left, Outcome, WarningKind};
+use crate::pipeline::outcome::{ClassPlan, Left, LeftMethod, Outcome, WarningKind, WovenMethod};
 use crate::symbols::{self, Symbols, Writer};
 use rayon::prelude::*;
 use std::sync::Arc;
@@ -224,13 +224,23 @@ impl<'j> Ledger<'j> {
                     .woven
                     .methods()
                     .zip(&touched.advice)
-                    .map(|(m, advice)| (format!("{}{}", m.name, m.descriptor), m.id, *advice))
+                    .map(|(m, (advice, aspects))| WovenMethod {
+                        method: format!("{}{}", m.name, m.descriptor),
+                        id: m.id,
+                        advice: *advice,
+                        aspects: aspects.clone(),
+                    })
                     .collect(),
                 left: touched
                     .woven
                     .left
                     .iter()
-                    .map(|s| (s.method.clone(), s.reason))
+                    .zip(&touched.left_by)
+                    .map(|(left, aspects)| LeftMethod {
+                        method: left.method.clone(),
+                        reason: left.reason,
+                        aspects: aspects.clone(),
+                    })
                     .collect(),
             });
         }

@@ -1,7 +1,7 @@
 //! Types that the rules have something to say about.
 
 use crate::aspect::advice::Advice;
-use crate::aspect::plan::{Plan, Planned, Skipped};
+use crate::aspect::plan::{Meant, Plan, Planned, Skipped};
 use crate::aspect::woven::WovenType;
 use rustc_hash::FxHashMap;
 
@@ -10,8 +10,10 @@ use rustc_hash::FxHashMap;
 pub(crate) struct Touched {
     /// What was woven, and which methods were meant but are left as they were.
     pub(crate) woven: WovenType,
-    /// The advice of each woven method; only when explaining.
-    pub(crate) advice: Vec<Advice>,
+    /// The advice of each woven method, and its aspects; only when explaining.
+    pub(crate) advice: Vec<(Advice, Vec<u32>)>,
+    /// The aspects of each method that is left; only when explaining.
+    pub(crate) left_by: Vec<Vec<u32>>,
 }
 
 impl Touched {
@@ -19,18 +21,26 @@ impl Touched {
         woven.left.extend(skipped);
         Touched {
             woven,
-            advice: Vec::new(),
+            ..Touched::default()
         }
     }
 
-    /// Notes which advice each method got.
-    pub(crate) fn explain(&mut self, planned: &[Planned]) {
+    /// Notes which advice each method got, and from which aspects.
+    pub(crate) fn explain(&mut self, planned: &[Planned], meant: &[Meant]) {
+        let aspects = |ty: u32, index: u32| {
+            let place = meant.binary_search_by_key(&(ty, index), |m| (m.ty, m.index));
+            place.map_or(vec![], |place| meant[place].aspects.clone())
+        };
         let mut planned = planned.iter();
         let advice = self.woven.methods().map(|method| {
             let same = planned.find(|p| p.id == method.id);
-            same.map_or(Advice::ALL, |p| p.advice)
+            same.map_or((Advice::ALL, vec![]), |p| {
+                (p.advice, aspects(p.ty, p.index))
+            })
         });
         self.advice = advice.collect();
+        let left = self.woven.left.iter();
+        self.left_by = left.map(|left| aspects(left.ty, left.index)).collect();
     }
 }
 
@@ -48,12 +58,14 @@ pub(crate) fn complete(types: &mut Vec<Touched>, plan: Plan, explain: bool) {
         if explain {
             let start = plan.methods.partition_point(|m| m.ty < number);
             let end = plan.methods.partition_point(|m| m.ty <= number);
-            ty.explain(&plan.methods[start..end]);
+            ty.explain(&plan.methods[start..end], &plan.meant);
         }
     }
     for (number, name) in plan.skipped_types {
         if let Some(left) = skipped.remove(&number) {
-            types.push(Touched::new(WovenType::new(number, &name, "", 0), left));
+            let mut ty = Touched::new(WovenType::new(number, &name, "", 0), left);
+            ty.explain(&[], &plan.meant);
+            types.push(ty);
         }
     }
     types.sort_by_key(|ty| ty.woven.ty);
