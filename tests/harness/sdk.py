@@ -15,7 +15,7 @@ import lib
 MAJOR = 10
 ARCHIVES = lib.ROOT.parent / "shared/dotnet"
 CONFIG = """<configuration>
-  <packageSources><clear />{sources}</packageSources>
+  <packageSources>{sources}</packageSources>
   <packageSourceMapping><clear /></packageSourceMapping>
 </configuration>
 """
@@ -63,10 +63,10 @@ class Sdk:
 
     def config(self, *folders):
         """The text of a nuget.config for these folders of packages and the SDK's own."""
-        sources = [str(folder) for folder in (*folders, self.feed) if folder]
-        if not self.feed:
-            sources.append("https://api.nuget.org/v3/index.json")
-        return CONFIG.format(sources="".join(f'<add key="source{i}" value="{source}" />' for i, source in enumerate(sources)))
+        sources = [folder for folder in (*folders, self.feed) if folder]
+        named = "".join(f'<add key="source{i}" value="{source}" />' for i, source in enumerate(sources))
+        # A folder that goes with the SDK has all that tests need: no other source is asked.
+        return CONFIG.format(sources=f"<clear />{named}" if self.feed else named)
 
 
 def unpacked(folder):
