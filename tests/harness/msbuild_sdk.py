@@ -73,6 +73,7 @@ class Shop(builds.Builds):
     def run(self, command, *arguments, **environment):
         """dotnet COMMAND; the environment has no server that outlives it."""
         self.call([self.sdk.dotnet, command, *arguments], **environment)
+        self.built = self.output
         print(f"# dotnet {command} {' '.join(str(a) for a in arguments)}: {self.status}", flush=True)
         return self.status == 0
 
@@ -91,10 +92,10 @@ class Shop(builds.Builds):
         return printed, told
 
     def woven(self, path):
-        return SYMBOLS in path.read_bytes()
+        return path.is_file() and SYMBOLS in path.read_bytes()
 
     def state(self, path):
-        return path.stat().st_mtime_ns, path.read_bytes()
+        return (path.stat().st_mtime_ns, path.read_bytes()) if path.is_file() else None
 
     def weave_errors(self):
         """Each error line of the last build, once."""
@@ -247,7 +248,268 @@ def form(name):
     return program
 
 
+#: Calls of the packages, and which file of one runs.
+USES = """
+        + (Newtonsoft.Json.JsonConvert.ToString(5).Length - 1))); System.Console.WriteLine((
+            Humanizer.InflectorExtensions.Pluralize("order") + " "
+            + System.Reflection.CustomAttributeExtensions.GetCustomAttribute<System.Reflection.AssemblyFileVersionAttribute>(
+                typeof(Newtonsoft.Json.JsonConvert).Assembly)?.Version"""
+JSON, HUMANIZER = "Newtonsoft.Json", reference("Humanizer.Core", "3.0.10") + reference("Humanizer.Core.de", "3.0.10")
+
+
+def uses_packages(shop, json, more=""):
+    write(shop.folder / "weave.toml", RULES_ALL)
+    properties = "<WeaveReferences>true</WeaveReferences><SatelliteResourceLanguages>de</SatelliteResourceLanguages><InvariantGlobalization>true</InvariantGlobalization>"
+    return shop.app(reference(JSON, json) + HUMANIZER + more, properties, USES)
+
+
+def packages_change(score, folder):
+    """WeaveReferences, and another, an added and a removed package."""
+    shop = Shop(score, folder)
+    app = uses_packages(shop, "13.0.3")
+    out = app.parent / "bin/Debug/net10.0"
+
+    def runs(file_version):
+        shop.run("build", app)
+        printed, told = shop.ran(shop.sdk.dotnet, out / "App.dll")
+        return f"orders {file_version}" in printed and all(n in told for n in ("Shop.Program.Sum", "Newtonsoft.Json.JsonConvert", "Humanizer.Inflect"))
+
+    right = runs("13.0.3")
+    said = shop.built
+    shop.check("packages are woven", right and shop.woven(out / "Newtonsoft.Json.dll") and (out / "de/Humanizer.resources.dll").is_file())
+    warned = [line for line in set(said.splitlines()) if "warning" in line and "WV0102" in line]
+    shop.check("a signature that goes is told once for each package", len(warned) == 2, str(len(warned)))
+    before = shop.state(out / "Newtonsoft.Json.dll"), (app.parent / "obj/Debug/net10.0/weave/references.stamp").stat().st_mtime_ns
+    shop.run("build", app)
+    shop.check("nothing changed: nothing runs",
+               before == (shop.state(out / "Newtonsoft.Json.dll"), (app.parent / "obj/Debug/net10.0/weave/references.stamp").stat().st_mtime_ns))
+    uses_packages(shop, "13.0.1")
+    shop.check("an older package", runs("13.0.1"))
+    uses_packages(shop, "13.0.4", reference("Serilog", "4.4.0"))
+    shop.check("a newer one, and one more", runs("13.0.4") and (out / "Serilog.dll").is_file())
+    uses_packages(shop, "13.0.4")
+    shop.check("one less", runs("13.0.4"))
+    shop.run("build", app, "-p:WeaveEnabled=false")
+    _, told = shop.ran(shop.sdk.dotnet, out / "App.dll")
+    shop.check("off: the packages' own", shop.status == 0 and not told and not shop.woven(out / "Newtonsoft.Json.dll"))
+
+
+def packages_form(name):
+    """A publish with the packages woven, off, and woven again."""
+    def program(score, folder):
+        shop = Shop(score, folder)
+        app = uses_packages(shop, "13.0.3")
+        for turn, off in (("woven", False), ("off", True), ("woven again", False)):
+            more = ("-p:WeaveEnabled=false",) if off else ()
+            printed, told = published(shop, app, name, *FORMS[name], *more)
+            right = all((n in told) != off for n in ("Shop.Program.Sum", "Newtonsoft.Json.JsonConvert", "Humanizer.Inflect"))
+            shop.check(f"{name} with packages, {turn}", shop.status == 0 and "the sum is 10" in printed and "orders" in printed and right)
+            if name == "ReadyToRun":
+                made = folder / "published" / name / "Newtonsoft.Json.dll"
+                il = app.parent / "obj/Release/net10.0/linux-x64/weave/references/woven/Newtonsoft.Json.dll"
+                shop.check("native code is made of the woven package", off or made.stat().st_size > 1.5 * il.stat().st_size)
+    return program
+
+
+def libraries(score, folder):
+    """A woven library's package needs the hook library alone, and its user hears nothing of us."""
+    shop = Shop(score, folder)
+    properties = "<TargetFrameworks>net10.0;netstandard2.0</TargetFrameworks><Version>1.2.3</Version>"
+    core = shop.project("Core", "Library", properties=properties)
+    write(core, core.read_text().replace("<TargetFramework>net10.0</TargetFramework>", ""))
+    write(core.parent / "Orders.cs", ORDERS % 1)
+
+    def packed(*arguments):
+        feed = lib.fresh(folder / "feed")
+        shutil.rmtree(shop.cache / "core", ignore_errors=True)
+        shop.run("pack", core, "-o", feed, *arguments)
+        if shop.status:
+            return ""
+        with zipfile.ZipFile(feed / "Core.1.2.3.nupkg") as package:
+            return package.read("Core.nuspec").decode()
+
+    needs = re.findall(r'<dependency id="([^"]*)" version="([^"]*)"', packed())
+    shop.check("the package needs the hook library alone", needs == [("Weave.Runtime", shop.version)] * 2, str(needs))
+    write(shop.folder / "App/weave.toml", RULES)
+    app = shop.project("App", items=reference("Core", "1.2.3"), ours=False)
+    write(app.parent / "Program.cs", MAIN % "+ Orders.Total(4)")
+    write(app.parent / "nuget.config", shop.sdk.config(Shop.made[0].parent, folder / "feed"))
+    shop.run("build", app, "-p:WeaveEnabled=true")
+    quiet = shop.status == 0 and not shop.has("weave:|WV0") and not (app.parent / "obj/Debug/net10.0/weave").exists()
+    listed = (app.parent / "obj/project.assets.json").read_text()
+    printed, told = shop.ran(shop.sdk.dotnet, app.parent / "bin/Debug/net10.0/App.dll")
+    shop.check("its user hears nothing, downloads no program, and runs traced", quiet and "Weave.MSBuild" not in listed
+               and "the sum is 16" in printed and "Shop.Orders.Total" in told and "Program" not in told)
+    write(core, core.read_text().replace("<PackageReference Include=\"Weave.MSBuild\"", "<PackageReference PrivateAssets=\"all\" Include=\"Weave.MSBuild\""))
+    needs = re.findall(r'<dependency id="([^"]*)" version="([^"]*)"', packed())
+    shop.check("PrivateAssets=all: the same", needs == [("Weave.Runtime", shop.version)] * 2, str(needs))
+
+
+def central(score, folder):
+    """GlobalPackageReference, central versions and lock files."""
+    shop = Shop(score, folder)
+    write(shop.folder / "Directory.Packages.props", """<Project>
+  <PropertyGroup><ManagePackageVersionsCentrally>true</ManagePackageVersionsCentrally></PropertyGroup>
+  <ItemGroup><GlobalPackageReference Include="Weave.MSBuild" Version="%s" /><PackageVersion Include="Newtonsoft.Json" Version="13.0.3" /></ItemGroup>
+</Project>
+""" % shop.version)
+    core = shop.project("Core", "Library", ours=False)
+    write(core.parent / "Orders.cs", ORDERS % 1)
+    items = '<ProjectReference Include="../Core/Core.csproj" /><PackageReference Include="Newtonsoft.Json" />'
+    app = shop.project("App", items=items, properties="<RestorePackagesWithLockFile>true</RestorePackagesWithLockFile>", ours=False)
+    write(app.parent / "Program.cs", MAIN % "+ Orders.Total(4)")
+    shop.run("build", app)
+    printed, told = shop.ran(shop.sdk.dotnet, app.parent / "bin/Debug/net10.0/App.dll")
+    shop.check("GlobalPackageReference weaves all projects", shop.status == 0 and "the sum is 16" in printed
+               and all(n in told for n in ("Shop.Program.Sum", "Shop.Orders.Total")))
+    shop.run("restore", app, "--locked-mode")
+    shop.check("and locks", shop.status == 0 and "Weave.Runtime" in (app.parent / "packages.lock.json").read_text())
+
+
+GENERATOR = """using Microsoft.CodeAnalysis;
+namespace Shop { [Generator] public class Names : ISourceGenerator {
+    public void Initialize(GeneratorInitializationContext context) { }
+    public void Execute(GeneratorExecutionContext context) { context.AddSource("made.g.cs", "namespace Made { public static class Here { public const int Number = " + Number(7) + "; } }"); }
+    static int Number(int n) { int sum = 0; for (int i = 0; i < n; i++) sum += i; return sum; }
+} }
+"""
+TASK = """namespace Shop { public class Count : Microsoft.Build.Utilities.Task {
+    public override bool Execute() { Log.LogMessage(Microsoft.Build.Framework.MessageImportance.High, "the task says " + Number(7)); return true; }
+    static int Number(int n) { int sum = 0; for (int i = 0; i < n; i++) sum += i; return sum; }
+} }
+"""
+
+
+def hosted(score, folder):
+    """A source generator and a task of MSBuild in the solution that uses them."""
+    shop = Shop(score, folder)
+    sdk_folder = next((shop.sdk.dotnet.parent / "sdk").glob("*/Roslyn/bincore/Microsoft.CodeAnalysis.dll")).parents[2]
+    roslyn = sdk_folder / "Roslyn/bincore"
+
+    def of(path):
+        return f'<Reference Include="{path.stem}" HintPath="{path}" Private="false" />'
+
+    made = shop.project("Made", "Library", of(roslyn / "Microsoft.CodeAnalysis.dll"), "<NoWarn>RS1035;RS1036;RS1042;RS2008;CS0618</NoWarn>")
+    write(made.parent / "Names.cs", GENERATOR)
+    task = shop.project("Job", "Library", of(sdk_folder / "Microsoft.Build.Framework.dll") + of(sdk_folder / "Microsoft.Build.Utilities.Core.dll"))
+    write(task.parent / "Count.cs", TASK)
+    references = ('<ProjectReference Include="../Made/Made.csproj" OutputItemType="Analyzer" ReferenceOutputAssembly="false" />'
+                  '<ProjectReference Include="../Job/Job.csproj" ReferenceOutputAssembly="false" />')
+    app = shop.app(references, more="+ Made.Here.Number")
+    run_task = ('<UsingTask TaskName="Shop.Count" AssemblyFile="../Job/bin/Debug/net10.0/Job.dll" />'
+                '<Target Name="Count" AfterTargets="Build"><Count /></Target></Project>')
+    write(app, app.read_text().replace("</Project>", run_task))
+    shop.run("build", app)
+    told = shop.output
+    shop.check("both do their work", shop.status == 0 and not shop.has("CS8032|CS8785|warning") and shop.has("the task says 21"))
+    for name in ("Made", "Job"):
+        shop.check(f"{name} stays as it is, with one message", not shop.woven(shop.folder / name / f"bin/Debug/net10.0/{name}.dll")
+                   and told.count(f"{name}.dll is left as it was") == 1)
+    printed, traced = shop.ran(shop.sdk.dotnet, app.parent / "bin/Debug/net10.0/App.dll")
+    shop.check("and what they made is woven", "the sum is 31" in printed and "Shop.Program.Sum" in traced)
+
+
+ASPECT = """using AspectInjector.Broker;
+[Aspect(Scope.Global)] [Injection(typeof(Count))] public class Count : System.Attribute {
+    public static int Calls;
+    [Advice(Kind.Before)] public void Before() { Calls++; }
+}
+namespace Shop { public static class Program {
+    [Count] public static int Sum(int n) { int sum = 0; for (int i = 0; i < n; i++) sum += i; return sum; }
+    public static void Main() { int all = Sum(5) + Sum(6) + Sum(7); System.Console.WriteLine("advice " + Count.Calls + " of " + all); }
+} }
+"""
+
+
+def aspect_injector(score, folder):
+    """Another tool that works on the compiler's assembly, beside ours: each of both once, whatever is built."""
+    shop = Shop(score, folder)
+    app = shop.project("App", items=reference("AspectInjector", "2.7.3"))
+    write(app.parent / "Program.cs", ASPECT)
+    obj = app.parent / "obj/Debug/net10.0/App.dll"
+    rules = shop.folder / "weave.toml"
+
+    def right(what, woven=True):
+        printed, told = shop.ran(shop.sdk.dotnet, app.parent / "bin/Debug/net10.0/App.dll")
+        shop.check(f"AspectInjector beside us, {what}", "advice 3 of 46" in printed and ("Shop.Program.Sum" in told) == woven)
+
+    shop.run("build", app)
+    right("first build")
+    for turn in ("nothing changed", "touched", "again"):
+        if turn == "touched":
+            obj.touch()
+        shop.run("build", app, "--no-restore")
+        right(turn)
+    shop.run("build", app, "--no-restore", "-p:WeaveEnabled=false")
+    right("off", woven=False)
+    shop.run("build", app, "--no-restore")
+    right("on")
+    write(rules, RULES.replace('"*"', '["Sum", "Main"]'))
+    shop.run("build", app, "--no-restore")
+    right("other rules")
+
+
+FSHARP = """namespace Shop
+module Orders =
+    let total (n: int) = Seq.sum (seq { for i in 0 .. n - 1 -> i })
+    let later (n: int) = task {
+        do! System.Threading.Tasks.Task.Yield()
+        return total n }
+module Program =
+    [<EntryPoint>]
+    let main _ =
+        printfn "the sum is %d" (Orders.later(5).Result)
+        0
+"""
+VB = """Namespace Shop
+    Public Module Program
+        Public Async Function Sum(n As Integer) As System.Threading.Tasks.Task(Of Integer)
+            Await System.Threading.Tasks.Task.Yield()
+            Return Enumerable.Range(0, n).Sum()
+        End Function
+        Public Sub Main()
+            System.Console.WriteLine("the sum is " & Sum(5).Result)
+        End Sub
+    End Module
+End Namespace
+"""
+
+
+def languages(score, folder):
+    """F# and Visual Basic: built, nothing changed, off and on."""
+    shop = Shop(score, folder)
+    for kind, text, more, name in (("fsproj", FSHARP, '<Compile Include="Program.fs" />', "Orders"), ("vbproj", VB, "", "Sum")):
+        app = shop.folder / kind / f"App.{kind}"
+        write(app, PROJECT.format(kind="Exe", items=shop.ours + more, properties="<RootNamespace></RootNamespace>"))
+        write(app.parent / f"Program.{kind[:2]}", text)
+        dll = app.parent / "bin/Debug/net10.0/App.dll"
+        for turn, arguments, woven in (("built", (), True), ("nothing changed", ("--no-restore",), True),
+                                       ("off", ("-p:WeaveEnabled=false",), False), ("on", (), True)):
+            shop.run("build", app, *arguments)
+            printed, told = shop.ran(shop.sdk.dotnet, dll)
+            shop.check(f"{kind}, {turn}", shop.status == 0 and "the sum is 10" in printed and (f"Shop.{name}" in told or f"Program.{name}" in told) == woven)
+
+
+def other_user(score, folder):
+    """A folder of packages that belongs to another user: the program there cannot be run nor be made to."""
+    if os.getuid() != 0 or not shutil.which("setpriv"):
+        raise lib.Missing("another user's folder of packages needs root and setpriv: leave it out with --without other-user")
+    shop = Shop(score, folder)
+    app = shop.app()
+    shop.run("restore", app)
+    program = next((shop.cache / "weave.msbuild").glob("*/tools/linux_x64/weave"))
+    os.chmod(program, 0o744)
+    for path in (folder, *folder.rglob("*")):
+        os.chown(path, 65534, 65534)
+    shop.prefix = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--"]
+    shop.run("build", app, "--no-restore", HOME=folder, DOTNET_CLI_HOME=folder, TMPDIR=folder)
+    shop.check("a copy of the program runs", shop.status == 0 and shop.woven(app.parent / "bin/Debug/net10.0/App.dll"))
+
+
 #: Set-ups by name.
-EVERY = {"door": door, "states": states, "tests": tests, **{name: form(name) for name in FORMS}}
+EVERY = {"door": door, "states": states, "tests": tests, **{name: form(name) for name in FORMS},
+         "packages": packages_change, **{f"packages-{name}": packages_form(name) for name in FORMS},
+         "libraries": libraries, "central": central, "hosted": hosted, "aspect-injector": aspect_injector, "languages": languages,
+         "other-user": other_user}
 #: Those of --full alone.
-SLOW = {"framework-dependent", "self-contained", "trimmed", "ReadyToRun"}
+SLOW = {*EVERY} - {"door", "states", "tests", "single-file", "NativeAOT"}
