@@ -60,10 +60,12 @@ def pack(out, name, version, about, files, dependencies=""):
 def make(root, out, version, programs, library):
     """Packs both packages; `programs` are paths by classifier."""
     files = {}
-    for folder in ("build", "buildTransitive"):
+    # Nothing for who uses what was woven (buildTransitive): a build that did not ask hears nothing.
+    for folder in ("build", "buildMultiTargeting"):
         for path in sorted((root / "msbuild" / folder).iterdir()):
             text = path.read_text(encoding="utf-8").replace("@WEAVE_VERSION@", version)
             files[f"{folder}/{path.name}"] = text.encode()
+    files["task/Weave.MSBuild.dll"] = (root / "msbuild/task/Weave.MSBuild.dll").read_bytes()
     for classifier, path in sorted(programs.items()):
         files[f"tools/{FOLDERS[classifier]}"] = path.read_bytes()
     # Without a library of its own, the package fits every framework by this.

@@ -88,6 +88,8 @@ pub enum Reason {
     CompositeImage,
     /// The core library, on which the hook library stands.
     CoreLibrary,
+    /// The compiler or MSBuild loads the assembly, where the hook library is not.
+    BuildTool,
     /// The method's body cannot be read: obfuscators keep some encrypted.
     UnreadableBody,
     /// Nothing in the assembly says where `System.Exception` is.
@@ -121,6 +123,7 @@ impl Reason {
             Reason::MixedMode => "mixed-mode",
             Reason::CompositeImage => "composite-image",
             Reason::CoreLibrary => "core-library",
+            Reason::BuildTool => "build-tool",
             Reason::UnreadableBody => "unreadable-body",
             Reason::NoCoreReference => "no-core-reference",
         }
@@ -173,6 +176,9 @@ impl fmt::Display for Reason {
             Reason::MixedMode => "the assembly mixes IL with native code (C++/CLI)",
             Reason::CompositeImage => {
                 "a composite image holds native code only; weave its assemblies"
+            }
+            Reason::BuildTool => {
+                "the compiler or MSBuild loads the assembly (analyzer, source generator, task)"
             }
             Reason::CoreLibrary => "the core library, on which the hook library stands",
             Reason::UnreadableBody => "its body cannot be read (encrypted by an obfuscator?)",

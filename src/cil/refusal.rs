@@ -5,7 +5,8 @@ use crate::cil::image::{Image, RUNTIME};
 use crate::cil::metadata::Metadata;
 use crate::cil::metadata::flags::has_il;
 use crate::cil::metadata::schema::column::{self, method_def, type_def};
-use crate::cil::metadata::schema::table;
+use crate::cil::metadata::schema::{coded, table};
+use crate::cil::metadata::tables::{decode, token, token_table};
 use crate::cil::native::Native;
 
 impl Image<'_> {
@@ -30,8 +31,65 @@ impl Image<'_> {
         {
             return Some(Reason::AlreadyWoven);
         }
-        None
+        is_build_tool(&self.metadata).then_some(Reason::BuildTool)
     }
+}
+
+/// Attributes by which the compiler and IDEs find what they load.
+const LOADED_BY_COMPILER: [(&[u8], &[u8]); 4] = [
+    (b"Microsoft.CodeAnalysis", b"GeneratorAttribute"),
+    (
+        b"Microsoft.CodeAnalysis.Diagnostics",
+        b"DiagnosticAnalyzerAttribute",
+    ),
+    (
+        b"Microsoft.CodeAnalysis.CodeFixes",
+        b"ExportCodeFixProviderAttribute",
+    ),
+    (
+        b"Microsoft.CodeAnalysis.CodeRefactorings",
+        b"ExportCodeRefactoringProviderAttribute",
+    ),
+];
+
+/// What MSBuild makes objects of: its interface, and the bases that have it.
+const LOADED_BY_MSBUILD: [(&[u8], &[u8]); 4] = [
+    (b"Microsoft.Build.Framework", b"ITask"),
+    (b"Microsoft.Build.Utilities", b"Task"),
+    (b"Microsoft.Build.Utilities", b"ToolTask"),
+    (b"Microsoft.Build.Utilities", b"AppDomainIsolatedTask"),
+];
+
+/// Whether a type of the assembly is an analyzer, a source generator or a task of MSBuild. Their hosts load the assembly
+/// alone, so it finds no hook library. Who defines these types is a host.
+fn is_build_tool(metadata: &Metadata<'_>) -> bool {
+    let tables = &metadata.tables;
+    let references = |names: &[(&[u8], &[u8])]| -> Vec<u32> {
+        (1..=tables.rows(table::TYPE_REF))
+            .map(|row| token(table::TYPE_REF, row))
+            .filter(|&ty| {
+                (names.iter()).any(|(space, name)| metadata.is_type_named(ty, space, name))
+            })
+            .collect()
+    };
+    let attributes = references(&LOADED_BY_COMPILER);
+    let by_compiler = !attributes.is_empty()
+        && tables.iter(table::CUSTOM_ATTRIBUTE).any(|row| {
+            let parent = decode(
+                &coded::HAS_CUSTOM_ATTRIBUTE,
+                row.get(column::custom_attribute::PARENT),
+            );
+            parent.is_ok_and(|parent| token_table(parent) == table::TYPE_DEF)
+                && (metadata.attribute_type(row.get(column::custom_attribute::TYPE)))
+                    .is_some_and(|ty| attributes.contains(&ty))
+        });
+    let bases = references(&LOADED_BY_MSBUILD);
+    let is_base = |ty: u32| decode(&coded::TYPE_DEF_OR_REF, ty).is_ok_and(|ty| bases.contains(&ty));
+    by_compiler
+        || !bases.is_empty()
+            && ((tables.iter(table::TYPE_DEF)).any(|row| is_base(row.get(type_def::EXTENDS)))
+                || (tables.iter(table::INTERFACE_IMPL))
+                    .any(|row| is_base(row.get(column::interface_impl::INTERFACE))))
 }
 
 /// Whether this is the core library, which defines `System.Object`, or defines in IL the clock that hooks read (.NET

@@ -2,7 +2,8 @@
 
 use crate::cli::show;
 use crate::error::{Error, Kind, Place};
-use crate::pipeline::{Outcome, WarningKind};
+use crate::pipeline::{Outcome, Warning, WarningKind};
+use rustc_hash::FxHashMap;
 use std::fmt::Write as _;
 
 /// How warnings and errors are written.
@@ -88,6 +89,7 @@ fn code_of_warning(kind: WarningKind) -> &'static str {
         WarningKind::NotWoven => "WV0109",
         WarningKind::NotCached => "WV0110",
         WarningKind::IdsCollide => "WV0111",
+        WarningKind::BuildTool => "WV0112",
     }
 }
 
@@ -110,6 +112,44 @@ pub fn error(e: &Error, format: MessageFormat) -> String {
         .collect()
 }
 
+/// How many artifacts are named where one warning is about many.
+const NAMED: usize = 3;
+
+/// Warnings in their order; what is said of more than a few artifacts is said once.
+fn gathered(warnings: &[Warning]) -> Vec<(WarningKind, String)> {
+    let mut groups: Vec<(WarningKind, &str, Vec<&str>)> = vec![];
+    let mut places: FxHashMap<(&str, &str), usize> = FxHashMap::default();
+    for warning in warnings {
+        let (artifact, what) = (warning.text.split_once(": ")).unwrap_or(("", &warning.text));
+        let place = *places
+            .entry((warning.kind.code(), what))
+            .or_insert_with(|| {
+                groups.push((warning.kind, what, vec![]));
+                groups.len() - 1
+            });
+        groups[place].2.push(artifact);
+    }
+    let mut out = vec![];
+    for (kind, what, artifacts) in groups {
+        let named = |artifact: &str| match artifact {
+            "" => what.to_owned(),
+            _ => format!("{artifact}: {what}"),
+        };
+        match artifacts.len() {
+            0..=NAMED => out.extend(
+                artifacts
+                    .into_iter()
+                    .map(|artifact| (kind, named(artifact))),
+            ),
+            n => {
+                let first = artifacts[..NAMED].join(", ");
+                out.push((kind, format!("{first} and {} more: {what}", n - NAMED)));
+            }
+        }
+    }
+    out
+}
+
 /// All warnings of a job for tools, and why nothing was written.
 pub fn warnings(outcome: &Outcome, format: MessageFormat) -> String {
     let mut out = String::new();
@@ -122,9 +162,19 @@ pub fn warnings(outcome: &Outcome, format: MessageFormat) -> String {
         }
         .write(format);
     };
-    for warning in &outcome.warnings {
-        let code = code_of_warning(warning.kind);
-        tell("warning", code, None, warning.text.clone());
+    let texts = match format {
+        MessageFormat::Msbuild => gathered(&outcome.warnings),
+        MessageFormat::Human | MessageFormat::Json => (outcome.warnings.iter())
+            .map(|w| (w.kind, w.text.clone()))
+            .collect(),
+    };
+    for (kind, text) in texts {
+        // It is as it should be; a build that makes errors of warnings must not fail for it.
+        let severity = match kind {
+            WarningKind::BuildTool => "message",
+            _ => "warning",
+        };
+        tell(severity, code_of_warning(kind), None, text);
     }
     for left in &outcome.failures {
         let (name, _) = show::method(&left.type_name, &left.method);
@@ -142,4 +192,28 @@ pub fn warnings(outcome: &Outcome, format: MessageFormat) -> String {
         tell("error", REFUSED, None, text);
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MessageFormat, warnings};
+    use crate::pipeline::{Outcome, WarningKind};
+
+    #[test]
+    fn what_is_said_of_many_is_said_once() {
+        let mut outcome = Outcome::default();
+        for name in ["a.dll", "b.dll", "c.dll", "d.dll", "e.dll"] {
+            outcome.warn(
+                WarningKind::SignatureRemoved,
+                format!("{name}: its strong name goes"),
+            );
+        }
+        outcome.warn(WarningKind::DebuggingDropped, "a.dll: no PDB");
+        outcome.warn(WarningKind::BuildTool, "f.dll is left");
+        let text = warnings(&outcome, MessageFormat::Msbuild);
+        let expected = "weave : warning WV0102: a.dll, b.dll, c.dll and 2 more: its strong name goes\n\
+                        weave : warning WV0106: a.dll: no PDB\nweave : message WV0112: f.dll is left\n";
+        assert_eq!(text, expected);
+        assert_eq!(warnings(&outcome, MessageFormat::Json).lines().count(), 7);
+    }
 }

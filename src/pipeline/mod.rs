@@ -38,7 +38,7 @@ pub use crate::signing::strong_name::StrongNameKey;
 pub use cache::Cache;
 pub use job::Job;
 pub use library::embedded::{JAR_NAME as RUNTIME_JAR_NAME, write_runtime};
-pub use outcome::{ClassPlan, Outcome, WarningKind};
+pub use outcome::{ClassPlan, Outcome, Warning, WarningKind};
 pub use run::{files_of, run};
 pub use verify::{Verified, verify};
 

@@ -120,6 +120,8 @@ pub enum WarningKind {
     IdsCollide,
     /// A result could not be put into the cache.
     NotCached,
+    /// The compiler or MSBuild loads an assembly, so it was left as it was.
+    BuildTool,
 }
 
 impl WarningKind {
@@ -137,6 +139,7 @@ impl WarningKind {
             WarningKind::NotWoven => "not-woven",
             WarningKind::IdsCollide => "ids-collide",
             WarningKind::NotCached => "not-cached",
+            WarningKind::BuildTool => "build-tool",
         }
     }
 

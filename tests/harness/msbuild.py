@@ -1,22 +1,22 @@
 #!/usr/bin/env python3
-"""The NuGet packages in real builds of MSBuild: a solution of classic projects on Mono's xbuild, and projects of the .NET SDK
-where there is one.
+"""The NuGet packages in real builds of MSBuild: a solution of classic projects on Mono's xbuild (`classic`), and projects of the
+.NET SDK (all others).
 
-    python3 tests/harness/msbuild.py
+    python3 tests/harness/msbuild.py [--everyday | --full] [--without NAME].. [NAME]..
 
-Needs a release build and Mono. Without an SDK, its part says so and is passed over.
+Needs a release build, Mono, and an SDK (see sdk.py).
 """
+import argparse
 import os
 import shutil
-import subprocess
 import time
 import zipfile
 
 import builds
 import lib
+import msbuild_sdk
 from builds import PLACE, packages, write
 
-WORK = lib.WORK / "msbuild"
 RULES = 'version = 1\n\n[[aspect]]\nname = "shop"\nmatch = { type = ["Shop.**", "Dep.**"], method = "*" }\n'
 CLASSIC = """<?xml version="1.0" encoding="utf-8"?>
 <Project ToolsVersion="4.0" DefaultTargets="Build" xmlns="http://schemas.microsoft.com/developer/msbuild/2003">
@@ -107,6 +107,10 @@ def solution(folder, made, version, key):
 
 
 class XBuild(builds.Builds):
+    def __init__(self, work):
+        super().__init__()
+        self.work = work
+
     def run(self, folder, *arguments):
         # The oldest file systems have seconds; what changed is younger than what was made of it.
         time.sleep(1.1)
@@ -115,7 +119,7 @@ class XBuild(builds.Builds):
 
     def app(self, folder):
         """Runs what was built; its output is the last one."""
-        self.call(["mono", folder / "app/bin/App.exe"], WEAVE_TRACE=str(WORK / "run.wtrace"))
+        self.call(["mono", folder / "app/bin/App.exe"], WEAVE_TRACE=str(self.work / "run.wtrace"))
         return self.output
 
     def wove(self, name):
@@ -123,23 +127,24 @@ class XBuild(builds.Builds):
         return any("--message-format msbuild" in line and f"{name}" in line for line in self.output.splitlines())
 
 
-def classic(program, made, version):
-    score = XBuild()
-    key = WORK / "key.snk"
+def classic(sum_of_all, work, program, made, version):
+    score = XBuild(work)
+    score.score = sum_of_all
+    key = work / "key.snk"
     lib.run(["sn", "-k", key])
-    first = WORK / PLACE / "first"
+    first = work / PLACE / "first"
     solution(first, made, version, key)
     score.run(first)
     built, log = score.status, score.output
     score.check("a solution of classic projects builds and runs woven", built == 0 and "the sum is 8" in score.app(first))
     if built:
         print(log)
-    traced = lib.run([program, "report", WORK / "run.wtrace"], check=False).stdout
+    traced = lib.run([program, "report", work / "run.wtrace"], check=False).stdout
     score.check("the run is traced: the program, the other project, what is copied beside it",
                 all(name in traced for name in ("Shop.Program.Sum", "Shop.Orders.Total", "Dep.Doubles.Of")))
     core, app = first / "core", first / "app"
     unwoven = core / "obj/Release/weave/unwoven/Core.dll"
-    by_hand = lib.fresh(WORK / "by hand") / "Core.dll"
+    by_hand = lib.fresh(work / "by hand") / "Core.dll"
     lib.run([program, "-q", "--no-runtime", "--rules", first / "weave.toml", "--key", core / "key.snk", unwoven, by_hand])
     score.check("the woven assembly is the command line's, byte for byte",
                 HOOKED not in unwoven.read_bytes() and by_hand.read_bytes() == (core / "bin/Core.dll").read_bytes()
@@ -167,7 +172,7 @@ def classic(program, made, version):
     write(first / "weave.toml", RULES)
     score.run(first, "/p:WeaveStrict=true")
     score.check("options changed: woven with them", score.wove("--strict") and HOOKED in (core / "bin/Core.dll").read_bytes())
-    kept = WORK / "kept assemblies"
+    kept = work / "kept assemblies"
     score.run(first, f'/p:WeaveArguments=--cache "{kept}"')
     score.check("further arguments: what is woven goes to a cache", score.status == 0 and list(kept.glob("*.woven")))
     write(first / "weave.toml", RULES.replace("method", "metod"))
@@ -199,12 +204,12 @@ def classic(program, made, version):
     left = [p for p in (core / "obj").rglob("*") if p.is_file() and p.parts[-2] in ("weave", "woven", "unwoven")]
     score.check("clean leaves nothing of ours", score.status == 0 and not left, str(left) if left else "")
 
-    second = WORK / PLACE / "elsewhere/second"
+    second = work / PLACE / "elsewhere/second"
     solution(second, made, version, key)
     for folder in (second / "core", second / "app"):
         for path in folder.iterdir():
             path.chmod(0o444)
-    score.run(second, f"/p:BaseIntermediateOutputPath={WORK / 'objects elsewhere'}/", "/t:Core")
+    score.run(second, f"/p:BaseIntermediateOutputPath={work / 'objects elsewhere'}/", "/t:Core")
     score.check("read-only sources, a folder for intermediate files elsewhere", score.status == 0
                 and not (second / "core/obj").exists() and HOOKED in (second / "core/bin/Core.dll").read_bytes())
     debug = second / "core/Core.csproj"
@@ -213,93 +218,38 @@ def classic(program, made, version):
     score.run(second)
     score.check("Mono's own debugging information goes, since it does not fit", score.status == 0
                 and score.has("warning WV0106") and not (second / "core/bin/Core.dll.mdb").exists())
-    return score.score.finish("classic projects on xbuild")
 
 
-SDK = """<Project Sdk="Microsoft.NET.Sdk">
-  <PropertyGroup><TargetFramework>net{major}.0</TargetFramework><OutputType>{kind}</OutputType><Nullable>disable</Nullable>
-    <EnableDefaultCompileItems>true</EnableDefaultCompileItems>{properties}</PropertyGroup>
-  <ItemGroup><PackageReference Include="Weave.MSBuild" Version="{version}" />{items}</ItemGroup>
-</Project>
-"""
-TESTS = """<PackageReference Include="MSTest" Version="3.6.4" /><ProjectReference Include="../core/Core.csproj" />"""
-TEST = """using Microsoft.VisualStudio.TestTools.UnitTesting;
-namespace Shop { [TestClass] public class OrdersTest {
-    [TestMethod] public void Totals() { Assert.AreEqual(6, Orders.Total(4)); }
-} }
-"""
-SDK_MAIN = MAIN.replace("Dep.Doubles.Of(Orders.Total(2))", "Orders.Total(3)")
-
-
-class Sdk(builds.Builds):
-    def run(self, *arguments):
-        self.call(["dotnet", *arguments], NUGET_PACKAGES=str(WORK / "nuget packages"), DOTNET_CLI_UI_LANGUAGE="en", DOTNET_NOLOGO="1",
-                  WEAVE_TRACE=str(WORK / "sdk %p.wtrace"))
-        print(f"# dotnet {' '.join(str(a) for a in arguments)}: {self.status}", flush=True)
-
-
-def sdk(program, made, version, major):
-    score = Sdk()
-    folder = WORK / PLACE / "sdk"
-    source = made[0].parent
-    write(folder / "nuget.config", f'<configuration><packageSources><add key="weave" value="{source}" /></packageSources></configuration>\n')
-    write(folder / "weave.toml", RULES)
-    fill = {"version": version, "major": major}
-    write(folder / "core/Core.csproj", SDK.format(kind="Library", items="", properties="", **fill))
-    write(folder / "core/Orders.cs", ORDERS % 1)
-    write(folder / "app/App.csproj", SDK.format(kind="Exe", items='<ProjectReference Include="../core/Core.csproj" />', properties="", **fill))
-    write(folder / "app/Program.cs", SDK_MAIN)
-    write(folder / "tests/Tests.csproj", SDK.format(kind="Exe", items=TESTS, properties="<IsTestProject>true</IsTestProject>", **fill))
-    write(folder / "tests/OrdersTest.cs", TEST)
-    app, release = folder / "app/App.csproj", ["-c", "Release"]
-    dll = folder / f"app/bin/Release/net{major}.0/App.dll"
-    score.run("build", app, *release)
-    score.check("dotnet build weaves", score.status == 0 and HOOKED in dll.read_bytes())
-    score.run(dll)
-    score.check("what was built runs woven, with the hook library in deps.json", score.has("the sum is 9")
-                and "Weave.Runtime" in dll.with_suffix(".deps.json").read_text())
-    traces = list(WORK.glob("sdk *.wtrace"))
-    told = lib.run([program, "report", *traces], check=False).stdout
-    score.check("the run is traced", all(name in told for name in ("Shop.Program.Sum", "Shop.Orders.Total")))
-    before = dll.stat().st_mtime_ns
-    score.run("build", app, *release)
-    score.check("nothing changed: nothing is woven", score.status == 0 and dll.stat().st_mtime_ns == before)
-    score.run("publish", app, *release, "--no-build", "-o", WORK / "published")
-    score.check("dotnet publish without a build takes the woven one", score.status == 0
-                and (WORK / "published/App.dll").read_bytes() == dll.read_bytes() and (WORK / "published/Weave.Runtime.dll").exists())
-    score.run("test", folder / "tests/Tests.csproj", *release)
-    score.check("dotnet test", score.status == 0)
-    write(folder / "weave.toml", RULES.replace("method", "metod"))
-    score.run("build", app, *release)
-    score.check("wrong rules: the message is MSBuild's", score.status != 0 and score.has(r"weave\.toml\(5,\d+\): error WV0003: "))
-    return score.score.finish(f"projects of the SDK {major}")
-
-
-def sdk_major():
-    """The newest SDK on the PATH; none if there is none."""
-    if not shutil.which("dotnet"):
-        return None
-    listed = subprocess.run(["dotnet", "--list-sdks"], text=True, capture_output=True).stdout.split("\n")
-    found = [int(line.split(".")[0]) for line in listed if line[:1].isdigit()]
-    return max(found, default=None)
-
-
-def body():
+def classic_projects(score, folder):
     for tool in ("xbuild", "mcs", "sn"):
         if not shutil.which(tool):
             raise lib.Missing(f"{tool} is not on the PATH: install Mono (mono-complete)")
+    program = lib.weave_binary()
+    made = packages.make_nuget(program, {packages.classifier(): program}, folder / "packages")
+    classic(score, folder, program, made, packages.version(program))
+
+
+#: Every program by name; each is given the score and an empty folder.
+EVERY = {"classic": classic_projects, **msbuild_sdk.EVERY}
+
+
+def body():
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--everyday", dest="scope", action="store_const", const="--everyday")
+    options.add_argument("--full", dest="scope", action="store_const", const="--full")
+    options.add_argument("--without", action="append", default=[], choices=EVERY)
+    options.add_argument("only", nargs="*", metavar="NAME", help=", ".join(EVERY))
+    args = options.parse_args()
+    unknown = [name for name in args.only if name not in EVERY]
+    if unknown:
+        raise lib.Missing(f"there is no {', '.join(unknown)}: there are {', '.join(EVERY)}")
+    args.scope = args.scope or "--everyday"
     # Where all classes' names would be translated, messages are, too.
     os.environ["LC_ALL"] = "C.UTF-8"
-    program = lib.weave_binary()
-    lib.fresh(WORK)
-    made = packages.make_nuget(program, {packages.classifier(): program}, WORK / "packages")
-    version = packages.version(program)
-    status = classic(program, made, version)
-    major = sdk_major()
-    if major is None:
-        print("no .NET SDK on the PATH: dotnet build, test and publish are passed over")
-        return status
-    return sdk(program, made, version, major) or status
+    every = {name: program for name, program in EVERY.items() if name not in args.without}
+    score = lib.Score()
+    lib.run_programs(score, args, every, msbuild_sdk.SLOW)
+    return score.finish("builds with MSBuild")
 
 
 if __name__ == "__main__":

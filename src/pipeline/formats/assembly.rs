@@ -1,5 +1,6 @@
 //! .NET assemblies, each with the symbols file (.pdb) beside it.
 
+use crate::aspect::advice::Reason;
 use crate::aspect::plan::Plan;
 use crate::aspect::woven::WovenType;
 use crate::cil::{self, Written};
@@ -434,7 +435,8 @@ impl<'i, 'a> File<'i, 'a> {
         let (woven, mut fresh) = match ready {
             Ready::Known(entry) => {
                 let mut outcome = entry.recorded.outcome.clone();
-                outcome.warnings.clear();
+                // Those of what was written come when it is written again.
+                (outcome.warnings).retain(|warning| warning.kind == WarningKind::BuildTool);
                 outcome.cached = 1;
                 ledger.outcome.add(outcome);
                 let map = Arc::clone(entry.recorded.maps.first()?);
@@ -448,6 +450,14 @@ impl<'i, 'a> File<'i, 'a> {
             let (woven, records) = *woven;
             let before = std::mem::take(&mut ledger.outcome);
             ledger.record_all(self.source.label, records);
+            if ledger.outcome.left.contains_key(&Reason::BuildTool) {
+                let text = format!(
+                    "{} is left as it was: {}",
+                    self.source.label,
+                    Reason::BuildTool
+                );
+                ledger.outcome.warn(WarningKind::BuildTool, text);
+            }
             let map = ledger.end_unit(None);
             let outcome = std::mem::replace(&mut ledger.outcome, before);
             if let Some(fresh) = &mut fresh {

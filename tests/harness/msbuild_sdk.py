@@ -1,0 +1,515 @@
+"""Projects of the .NET SDK with the package Weave.MSBuild: each program is a set-up, built, changed and run as a user would."""
+
+import os
+import re
+import shutil
+import zipfile
+
+import builds
+import lib
+import sdk
+from builds import PLACE, packages, write
+
+RULES = 'version = 1\n\n[[aspect]]\nname = "shop"\nmatch = { type = "Shop.**", method = "*" }\n'
+#: With the packages that the tests use.
+RULES_ALL = RULES.replace('"Shop.**"', '["Shop.**", "Humanizer.**", "Newtonsoft.Json.**"]')
+PROJECT = """<Project Sdk="Microsoft.NET.Sdk">
+  <PropertyGroup><TargetFramework>net10.0</TargetFramework><OutputType>{kind}</OutputType>{properties}</PropertyGroup>
+  <ItemGroup>{items}</ItemGroup>
+</Project>
+"""
+ORDERS = """namespace Shop { public static class Orders {
+    public static int Total(int n) { int sum = 0; for (int i = 0; i < n; i++) sum += i * %s; return sum; }
+} }
+"""
+MAIN = """namespace Shop { public static class Program {
+    public static int Sum(int n) { int sum = 0; for (int i = 0; i < n; i++) sum += i; return sum; }
+    public static void Main() { System.Console.WriteLine("the sum is " + (Sum(5)%s)); }
+} }
+"""
+#: What the symbols of a woven assembly are called in it.
+SYMBOLS = b"Weave.Symbols"
+RID = "linux-x64"
+
+
+def reference(name, version):
+    return f'<PackageReference Include="{name}" Version="{version}" />'
+
+
+class Shop(builds.Builds):
+    """A folder of projects that take their packages from the SDK's folder and from a feed with ours."""
+
+    made = None
+
+    def __init__(self, score, folder):
+        super().__init__()
+        self.score, self.folder = score, folder / PLACE
+        self.sdk, self.program = sdk.find(), lib.weave_binary()
+        self.version = packages.version(self.program)
+        # Unpacked once, but for ours, which change while their version does not.
+        self.cache = lib.CACHE / "nuget"
+        if Shop.made is None:
+            Shop.made = packages.make_nuget(self.program, {packages.classifier(): self.program}, lib.fresh(lib.WORK / "feed"))
+            for old in self.cache.glob("weave.*"):
+                shutil.rmtree(old)
+        self.ours = reference("Weave.MSBuild", self.version)
+        write(self.folder / "nuget.config", self.sdk.config(Shop.made[0].parent, self.folder.parent / "feed"))
+        (self.folder.parent / "feed").mkdir()
+        # Nothing above counts.
+        for name in ("Directory.Build.props", "Directory.Build.targets", "Directory.Packages.props"):
+            write(self.folder / name, "<Project />\n")
+        write(self.folder / "weave.toml", RULES)
+
+    def project(self, name, kind="Exe", items="", properties="", ours=True):
+        path = self.folder / name / f"{name}.csproj"
+        write(path, PROJECT.format(kind=kind, properties=properties, items=(self.ours if ours else "") + items))
+        return path
+
+    def app(self, items="", properties="", more=""):
+        path = self.project("App", items=items, properties=properties)
+        write(path.parent / "Program.cs", MAIN % more)
+        return path
+
+    def run(self, command, *arguments, **environment):
+        """dotnet COMMAND; the environment has no server that outlives it."""
+        self.call([self.sdk.dotnet, command, *arguments], **environment)
+        self.built = self.output
+        print(f"# dotnet {command} {' '.join(str(a) for a in arguments)}: {self.status}", flush=True)
+        return self.status == 0
+
+    def call(self, command, **environment):
+        more = {"WEAVE_TRACE": self.folder.parent / "traces/%p.wtrace", **environment}
+        done = self.sdk.environment(self.cache, **more)
+        super().call(command, **done)
+
+    def ran(self, *command):
+        """What a program printed, and the names in its trace."""
+        traces = lib.fresh(self.folder.parent / "traces")
+        self.call(command)
+        printed, files = self.output, sorted(traces.glob("*.wtrace"))
+        told = lib.run([self.program, "report", "--limit", "0", *files], check=False).stdout if files else ""
+        self.output += told
+        return printed, told
+
+    def woven(self, path):
+        return path.is_file() and SYMBOLS in path.read_bytes()
+
+    def state(self, path):
+        return (path.stat().st_mtime_ns, path.read_bytes()) if path.is_file() else None
+
+    def weave_errors(self):
+        """Each error line of the last build, once."""
+        return sorted({line.split(" [")[0].strip() for line in self.output.splitlines() if re.search(r"\berror\b.*:", line)})
+
+
+def door(score, folder):
+    """What a new user does."""
+    shop = Shop(score, folder)
+    app = shop.project("App", ours=False)
+    write(app.parent / "Program.cs", MAIN % "")
+    (shop.folder / "weave.toml").unlink()
+    shop.run("add", app, "package", "Weave.MSBuild", "--version", shop.version)
+    shop.check("dotnet add package: a plain reference", shop.ours in re.sub(r"\s+/>", " />", app.read_text()))
+    dll = app.parent / "bin/Debug/net10.0/App.dll"
+    shop.run("build", app)
+    shop.check("without rules: one line says what to do", shop.status == 0 and shop.has(r"App is not woven: put a weave\.toml") and not shop.woven(dll))
+    shop.run("build", app, "-p:WeaveEnabled=true")
+    shop.check("asked for without rules: an error", shop.status != 0 and shop.has("error WV0201"))
+    write(shop.folder / "weave.toml", RULES)
+    shop.run("build", app)
+    shop.check("dotnet build weaves", shop.status == 0 and shop.woven(dll) and (dll.parent / "Weave.Runtime.dll").is_file()
+               and "Weave.Runtime" in dll.with_suffix(".deps.json").read_text() and not shop.has("warning"))
+    printed, told = shop.ran(shop.sdk.dotnet, dll)
+    shop.check("the run is right and traced", "the sum is 10" in printed and "Shop.Program.Sum" in told)
+    before = shop.state(dll), (app.parent / "obj/Debug/net10.0/weave/stamp").stat().st_mtime_ns
+    shop.run("build", app)
+    shop.check("nothing changed: nothing runs", before == (shop.state(dll), (app.parent / "obj/Debug/net10.0/weave/stamp").stat().st_mtime_ns))
+    printed, told = shop.ran(shop.sdk.dotnet, "run", "--project", app)
+    shop.check("dotnet run", "the sum is 10" in printed and "Shop.Program.Sum" in told)
+    out = folder / "published"
+    shop.run("publish", app, "-c", "Debug", "--no-build", "-o", out)
+    shop.check("dotnet publish --no-build takes the woven one", shop.status == 0 and shop.woven(out / "App.dll"))
+    shop.run("clean", app)
+    left = [p for p in (app.parent / "obj").rglob("weave/**/*") if p.is_file()]
+    shop.check("dotnet clean leaves nothing of ours", shop.status == 0 and not left, str(left) if left else "")
+    shop.run("build", app, "-p:WeaveEnabled=false")
+    shop.check("switched off at once: the compiler's", shop.status == 0 and not shop.woven(dll))
+    shop.run("publish", app, "-c", "Debug", "--no-build", "-o", folder / "unwoven")
+    shop.check("what was built unwoven is not published as woven", shop.status != 0 and shop.has("error WV0207"))
+
+
+def states(score, folder):
+    """What is the compiler's is known, whatever times files have."""
+    shop = Shop(score, folder)
+    app = shop.app()
+    obj = app.parent / "obj/Debug/net10.0"
+    dll, kept, bin_dll = obj / "App.dll", obj / "weave/unwoven/App.dll", app.parent / "bin/Debug/net10.0/App.dll"
+
+    def built(*arguments):
+        shop.run("build", app, "--no-restore", *arguments)
+        return shop.status == 0
+
+    shop.run("restore", app)
+    built()
+    first = dll.read_bytes()
+    dll.touch()
+    shop.check("a touched file is not the compiler's", built() and dll.read_bytes() == first and not shop.woven(kept))
+    shop.check("off: the compiler's comes back", built("-p:WeaveEnabled=false") and not shop.woven(dll) and not shop.woven(bin_dll)
+               and shop.ran(shop.sdk.dotnet, bin_dll)[1] == "")
+    dll.touch()
+    shop.check("off again, touched", built("-p:WeaveEnabled=false") and not shop.woven(dll))
+    shop.check("on: the same as before", built() and dll.read_bytes() == first and bin_dll.read_bytes() == first and not shop.woven(kept))
+    shop.check("Release beside Debug", built("-c", "Release") and shop.woven(app.parent / "bin/Release/net10.0/App.dll") and dll.read_bytes() == first)
+
+    rules = shop.folder / "weave.toml"
+    stamp = rules.stat()
+    write(rules, RULES.replace('"*"', '"Sum"'))
+    os.utime(rules, (stamp.st_atime - 90000, stamp.st_mtime - 90000))
+    shop.check("other rules with an older time", built() and dll.read_bytes() != first
+               and "Program.Main" not in shop.ran(shop.sdk.dotnet, bin_dll)[1] and "Shop.Program.Sum" in shop.output)
+    write(rules, RULES)
+    os.utime(rules, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
+    shop.check("and those of before", built() and dll.read_bytes() == first)
+    before = shop.state(bin_dll)
+    os.utime(rules)
+    shop.check("the same rules with a younger time: nothing runs", built() and shop.state(bin_dll) == before)
+    shop.check("other options", built("-p:WeaveArguments=--jobs 1") and shop.woven(dll))
+
+    source = app.parent / "Program.cs"
+    write(source, (MAIN % "").replace("the sum", "their sum"))
+    shop.check("another source", built() and "their sum is 10" in shop.ran(shop.sdk.dotnet, bin_dll)[0] and "Shop.Program.Sum" in shop.output)
+    write(source, MAIN % " +")
+    shop.check("a source that the compiler refuses", not built() and not shop.has("WV0"))
+    write(source, MAIN % "")
+    write(rules, RULES.replace("method", "metod"))
+    shop.check("wrong rules: one error at its place", not built() and len(shop.weave_errors()) == 1
+               and shop.has(r"weave\.toml\(5,\d+\): error WV0003: .*did you mean `method`") and shop.has(r"^ +1 Error\(s\)"))
+    shop.check("and the unwoven one is not shipped", "their sum" in shop.ran(shop.sdk.dotnet, bin_dll)[0])
+    write(rules, RULES)
+    shop.check("right again: woven", built() and shop.woven(bin_dll) and "the sum is 10" in shop.ran(shop.sdk.dotnet, bin_dll)[0])
+    write(rules, RULES.replace("Shop", "Shap"))
+    failed = [not built("-warnaserror") for _ in range(2)]
+    shop.check("-warnaserror fails each time", failed == [True, True] and shop.has(r"error WV0120"))
+    warned = [built() and shop.has(r"weave\.toml\(3,1\): warning WV0120") for _ in range(2)]
+    shop.check("a warning comes with each build", warned == [True, True])
+    shop.check("NoWarn silences it", built("-p:NoWarn=WV0120") and not shop.has("WV0120"))
+    write(rules, RULES)
+    built()
+    shutil.rmtree(obj / "weave")
+    shop.check("what we had kept is gone: one error says what to do", not built() and shop.has("error WV0206.*--no-incremental") and len(shop.weave_errors()) == 1)
+    shop.check("and that helps", built("--no-incremental") and shop.woven(bin_dll) and not shop.woven(kept))
+    rules.unlink()
+    shop.check("rules taken away: the compiler's comes back", built() and not shop.woven(bin_dll) and shop.has("is not woven"))
+
+
+def tests(score, folder):
+    """dotnet test, with a woven library that another project tests."""
+    shop = Shop(score, folder)
+    core = shop.project("Core", "Library")
+    write(core.parent / "Orders.cs", ORDERS % 1)
+    items = reference("xunit", "2.9.3") + reference("xunit.runner.visualstudio", "3.1.5") + reference("Microsoft.NET.Test.Sdk", "17.14.1")
+    suite = shop.project("Suite", "Library", items + '<ProjectReference Include="../Core/Core.csproj" />', "<IsTestProject>true</IsTestProject>", ours=False)
+    write(suite.parent / "OrdersTest.cs", "public class OrdersTest { [Xunit.Fact] public void Totals() { Xunit.Assert.Equal(6, Shop.Orders.Total(4)); } }\n")
+    _, told = shop.ran(shop.sdk.dotnet, "test", suite, "-v", "q")
+    shop.check("dotnet test runs the woven library, and the hook library comes with it", shop.has("Passed!.*Passed: +1") and "Shop.Orders.Total" in told
+               and not shop.has("Suite is not woven"))
+
+
+def published(shop, app, name, *arguments):
+    """Publishes, runs, and gives what was printed and traced."""
+    out = shop.folder.parent / "published" / name
+    shop.run("publish", app, "-o", out, *arguments)
+    if shop.status:
+        return "", ""
+    program = out / "App"
+    return shop.ran(program) if program.exists() else shop.ran(shop.sdk.dotnet, out / "App.dll")
+
+
+FORMS = {
+    "framework-dependent": (),
+    "self-contained": ("-r", RID, "--self-contained"),
+    "single-file": ("-r", RID, "--self-contained", "-p:PublishSingleFile=true"),
+    "trimmed": ("-r", RID, "--self-contained", "-p:PublishTrimmed=true"),
+    "ReadyToRun": ("-r", RID, "--self-contained", "-p:PublishReadyToRun=true"),
+    "NativeAOT": ("-r", RID, "-p:PublishAot=true"),
+}
+
+
+def form(name):
+    """A publish: woven, off, and woven again, into one folder."""
+    def program(score, folder):
+        shop = Shop(score, folder)
+        app = shop.app(properties="<InvariantGlobalization>true</InvariantGlobalization>")
+        for turn, off in (("woven", False), ("off", True), ("woven again", False)):
+            more = ("-p:WeaveEnabled=false",) if off else ()
+            printed, told = published(shop, app, name, *FORMS[name], *more)
+            right = ("Shop.Program.Sum" in told) != off
+            shop.check(f"{name}, {turn}", shop.status == 0 and "the sum is 10" in printed and right)
+    return program
+
+
+#: Calls of the packages, and which file of one runs.
+USES = """
+        + (Newtonsoft.Json.JsonConvert.ToString(5).Length - 1))); System.Console.WriteLine((
+            Humanizer.InflectorExtensions.Pluralize("order") + " "
+            + System.Reflection.CustomAttributeExtensions.GetCustomAttribute<System.Reflection.AssemblyFileVersionAttribute>(
+                typeof(Newtonsoft.Json.JsonConvert).Assembly)?.Version"""
+JSON, HUMANIZER = "Newtonsoft.Json", reference("Humanizer.Core", "3.0.10") + reference("Humanizer.Core.de", "3.0.10")
+
+
+def uses_packages(shop, json, more=""):
+    write(shop.folder / "weave.toml", RULES_ALL)
+    properties = "<WeaveReferences>true</WeaveReferences><SatelliteResourceLanguages>de</SatelliteResourceLanguages><InvariantGlobalization>true</InvariantGlobalization>"
+    return shop.app(reference(JSON, json) + HUMANIZER + more, properties, USES)
+
+
+def packages_change(score, folder):
+    """WeaveReferences, and another, an added and a removed package."""
+    shop = Shop(score, folder)
+    app = uses_packages(shop, "13.0.3")
+    out = app.parent / "bin/Debug/net10.0"
+
+    def runs(file_version):
+        shop.run("build", app)
+        printed, told = shop.ran(shop.sdk.dotnet, out / "App.dll")
+        return f"orders {file_version}" in printed and all(n in told for n in ("Shop.Program.Sum", "Newtonsoft.Json.JsonConvert", "Humanizer.Inflect"))
+
+    right = runs("13.0.3")
+    said = shop.built
+    shop.check("packages are woven", right and shop.woven(out / "Newtonsoft.Json.dll") and (out / "de/Humanizer.resources.dll").is_file())
+    warned = [line for line in set(said.splitlines()) if "warning" in line and "WV0102" in line]
+    shop.check("a signature that goes is told once for each package", len(warned) == 2, str(len(warned)))
+    before = shop.state(out / "Newtonsoft.Json.dll"), (app.parent / "obj/Debug/net10.0/weave/references.stamp").stat().st_mtime_ns
+    shop.run("build", app)
+    shop.check("nothing changed: nothing runs",
+               before == (shop.state(out / "Newtonsoft.Json.dll"), (app.parent / "obj/Debug/net10.0/weave/references.stamp").stat().st_mtime_ns))
+    uses_packages(shop, "13.0.1")
+    shop.check("an older package", runs("13.0.1"))
+    uses_packages(shop, "13.0.4", reference("Serilog", "4.4.0"))
+    shop.check("a newer one, and one more", runs("13.0.4") and (out / "Serilog.dll").is_file())
+    uses_packages(shop, "13.0.4")
+    shop.check("one less", runs("13.0.4"))
+    shop.run("build", app, "-p:WeaveEnabled=false")
+    _, told = shop.ran(shop.sdk.dotnet, out / "App.dll")
+    shop.check("off: the packages' own", shop.status == 0 and not told and not shop.woven(out / "Newtonsoft.Json.dll"))
+
+
+def packages_form(name):
+    """A publish with the packages woven, off, and woven again."""
+    def program(score, folder):
+        shop = Shop(score, folder)
+        app = uses_packages(shop, "13.0.3")
+        for turn, off in (("woven", False), ("off", True), ("woven again", False)):
+            more = ("-p:WeaveEnabled=false",) if off else ()
+            printed, told = published(shop, app, name, *FORMS[name], *more)
+            right = all((n in told) != off for n in ("Shop.Program.Sum", "Newtonsoft.Json.JsonConvert", "Humanizer.Inflect"))
+            shop.check(f"{name} with packages, {turn}", shop.status == 0 and "the sum is 10" in printed and "orders" in printed and right)
+            if name == "ReadyToRun":
+                made = folder / "published" / name / "Newtonsoft.Json.dll"
+                il = app.parent / "obj/Release/net10.0/linux-x64/weave/references/woven/Newtonsoft.Json.dll"
+                shop.check("native code is made of the woven package", off or made.stat().st_size > 1.5 * il.stat().st_size)
+    return program
+
+
+def libraries(score, folder):
+    """A woven library's package needs the hook library alone, and its user hears nothing of us."""
+    shop = Shop(score, folder)
+    properties = "<TargetFrameworks>net10.0;netstandard2.0</TargetFrameworks><Version>1.2.3</Version>"
+    core = shop.project("Core", "Library", properties=properties)
+    write(core, core.read_text().replace("<TargetFramework>net10.0</TargetFramework>", ""))
+    write(core.parent / "Orders.cs", ORDERS % 1)
+
+    def packed(*arguments):
+        feed = lib.fresh(folder / "feed")
+        shutil.rmtree(shop.cache / "core", ignore_errors=True)
+        shop.run("pack", core, "-o", feed, *arguments)
+        if shop.status:
+            return ""
+        with zipfile.ZipFile(feed / "Core.1.2.3.nupkg") as package:
+            return package.read("Core.nuspec").decode()
+
+    needs = re.findall(r'<dependency id="([^"]*)" version="([^"]*)"', packed())
+    shop.check("the package needs the hook library alone", needs == [("Weave.Runtime", shop.version)] * 2, str(needs))
+    write(shop.folder / "App/weave.toml", RULES)
+    app = shop.project("App", items=reference("Core", "1.2.3"), ours=False)
+    write(app.parent / "Program.cs", MAIN % "+ Orders.Total(4)")
+    write(app.parent / "nuget.config", shop.sdk.config(Shop.made[0].parent, folder / "feed"))
+    shop.run("build", app, "-p:WeaveEnabled=true")
+    quiet = shop.status == 0 and not shop.has("weave:|WV0") and not (app.parent / "obj/Debug/net10.0/weave").exists()
+    listed = (app.parent / "obj/project.assets.json").read_text()
+    printed, told = shop.ran(shop.sdk.dotnet, app.parent / "bin/Debug/net10.0/App.dll")
+    shop.check("its user hears nothing, downloads no program, and runs traced", quiet and "Weave.MSBuild" not in listed
+               and "the sum is 16" in printed and "Shop.Orders.Total" in told and "Program" not in told)
+    write(core, core.read_text().replace("<PackageReference Include=\"Weave.MSBuild\"", "<PackageReference PrivateAssets=\"all\" Include=\"Weave.MSBuild\""))
+    needs = re.findall(r'<dependency id="([^"]*)" version="([^"]*)"', packed())
+    shop.check("PrivateAssets=all: the same", needs == [("Weave.Runtime", shop.version)] * 2, str(needs))
+
+
+def central(score, folder):
+    """GlobalPackageReference, central versions and lock files."""
+    shop = Shop(score, folder)
+    write(shop.folder / "Directory.Packages.props", """<Project>
+  <PropertyGroup><ManagePackageVersionsCentrally>true</ManagePackageVersionsCentrally></PropertyGroup>
+  <ItemGroup><GlobalPackageReference Include="Weave.MSBuild" Version="%s" /><PackageVersion Include="Newtonsoft.Json" Version="13.0.3" /></ItemGroup>
+</Project>
+""" % shop.version)
+    core = shop.project("Core", "Library", ours=False)
+    write(core.parent / "Orders.cs", ORDERS % 1)
+    items = '<ProjectReference Include="../Core/Core.csproj" /><PackageReference Include="Newtonsoft.Json" />'
+    app = shop.project("App", items=items, properties="<RestorePackagesWithLockFile>true</RestorePackagesWithLockFile>", ours=False)
+    write(app.parent / "Program.cs", MAIN % "+ Orders.Total(4)")
+    shop.run("build", app)
+    printed, told = shop.ran(shop.sdk.dotnet, app.parent / "bin/Debug/net10.0/App.dll")
+    shop.check("GlobalPackageReference weaves all projects", shop.status == 0 and "the sum is 16" in printed
+               and all(n in told for n in ("Shop.Program.Sum", "Shop.Orders.Total")))
+    shop.run("restore", app, "--locked-mode")
+    shop.check("and locks", shop.status == 0 and "Weave.Runtime" in (app.parent / "packages.lock.json").read_text())
+
+
+GENERATOR = """using Microsoft.CodeAnalysis;
+namespace Shop { [Generator] public class Names : ISourceGenerator {
+    public void Initialize(GeneratorInitializationContext context) { }
+    public void Execute(GeneratorExecutionContext context) { context.AddSource("made.g.cs", "namespace Made { public static class Here { public const int Number = " + Number(7) + "; } }"); }
+    static int Number(int n) { int sum = 0; for (int i = 0; i < n; i++) sum += i; return sum; }
+} }
+"""
+TASK = """namespace Shop { public class Count : Microsoft.Build.Utilities.Task {
+    public override bool Execute() { Log.LogMessage(Microsoft.Build.Framework.MessageImportance.High, "the task says " + Number(7)); return true; }
+    static int Number(int n) { int sum = 0; for (int i = 0; i < n; i++) sum += i; return sum; }
+} }
+"""
+
+
+def hosted(score, folder):
+    """A source generator and a task of MSBuild in the solution that uses them."""
+    shop = Shop(score, folder)
+    sdk_folder = next((shop.sdk.dotnet.parent / "sdk").glob("*/Roslyn/bincore/Microsoft.CodeAnalysis.dll")).parents[2]
+    roslyn = sdk_folder / "Roslyn/bincore"
+
+    def of(path):
+        return f'<Reference Include="{path.stem}" HintPath="{path}" Private="false" />'
+
+    made = shop.project("Made", "Library", of(roslyn / "Microsoft.CodeAnalysis.dll"), "<NoWarn>RS1035;RS1036;RS1042;RS2008;CS0618</NoWarn>")
+    write(made.parent / "Names.cs", GENERATOR)
+    task = shop.project("Job", "Library", of(sdk_folder / "Microsoft.Build.Framework.dll") + of(sdk_folder / "Microsoft.Build.Utilities.Core.dll"))
+    write(task.parent / "Count.cs", TASK)
+    references = ('<ProjectReference Include="../Made/Made.csproj" OutputItemType="Analyzer" ReferenceOutputAssembly="false" />'
+                  '<ProjectReference Include="../Job/Job.csproj" ReferenceOutputAssembly="false" />')
+    app = shop.app(references, more="+ Made.Here.Number")
+    run_task = ('<UsingTask TaskName="Shop.Count" AssemblyFile="../Job/bin/Debug/net10.0/Job.dll" />'
+                '<Target Name="Count" AfterTargets="Build"><Count /></Target></Project>')
+    write(app, app.read_text().replace("</Project>", run_task))
+    shop.run("build", app)
+    told = shop.output
+    shop.check("both do their work", shop.status == 0 and not shop.has("CS8032|CS8785|warning") and shop.has("the task says 21"))
+    for name in ("Made", "Job"):
+        shop.check(f"{name} stays as it is, with one message", not shop.woven(shop.folder / name / f"bin/Debug/net10.0/{name}.dll")
+                   and told.count(f"{name}.dll is left as it was") == 1)
+    printed, traced = shop.ran(shop.sdk.dotnet, app.parent / "bin/Debug/net10.0/App.dll")
+    shop.check("and what they made is woven", "the sum is 31" in printed and "Shop.Program.Sum" in traced)
+
+
+ASPECT = """using AspectInjector.Broker;
+[Aspect(Scope.Global)] [Injection(typeof(Count))] public class Count : System.Attribute {
+    public static int Calls;
+    [Advice(Kind.Before)] public void Before() { Calls++; }
+}
+namespace Shop { public static class Program {
+    [Count] public static int Sum(int n) { int sum = 0; for (int i = 0; i < n; i++) sum += i; return sum; }
+    public static void Main() { int all = Sum(5) + Sum(6) + Sum(7); System.Console.WriteLine("advice " + Count.Calls + " of " + all); }
+} }
+"""
+
+
+def aspect_injector(score, folder):
+    """Another tool that works on the compiler's assembly, beside ours: each of both once, whatever is built."""
+    shop = Shop(score, folder)
+    app = shop.project("App", items=reference("AspectInjector", "2.7.3"))
+    write(app.parent / "Program.cs", ASPECT)
+    obj = app.parent / "obj/Debug/net10.0/App.dll"
+    rules = shop.folder / "weave.toml"
+
+    def right(what, woven=True):
+        printed, told = shop.ran(shop.sdk.dotnet, app.parent / "bin/Debug/net10.0/App.dll")
+        shop.check(f"AspectInjector beside us, {what}", "advice 3 of 46" in printed and ("Shop.Program.Sum" in told) == woven)
+
+    shop.run("build", app)
+    right("first build")
+    for turn in ("nothing changed", "touched", "again"):
+        if turn == "touched":
+            obj.touch()
+        shop.run("build", app, "--no-restore")
+        right(turn)
+    shop.run("build", app, "--no-restore", "-p:WeaveEnabled=false")
+    right("off", woven=False)
+    shop.run("build", app, "--no-restore")
+    right("on")
+    write(rules, RULES.replace('"*"', '["Sum", "Main"]'))
+    shop.run("build", app, "--no-restore")
+    right("other rules")
+
+
+FSHARP = """namespace Shop
+module Orders =
+    let total (n: int) = Seq.sum (seq { for i in 0 .. n - 1 -> i })
+    let later (n: int) = task {
+        do! System.Threading.Tasks.Task.Yield()
+        return total n }
+module Program =
+    [<EntryPoint>]
+    let main _ =
+        printfn "the sum is %d" (Orders.later(5).Result)
+        0
+"""
+VB = """Namespace Shop
+    Public Module Program
+        Public Async Function Sum(n As Integer) As System.Threading.Tasks.Task(Of Integer)
+            Await System.Threading.Tasks.Task.Yield()
+            Return Enumerable.Range(0, n).Sum()
+        End Function
+        Public Sub Main()
+            System.Console.WriteLine("the sum is " & Sum(5).Result)
+        End Sub
+    End Module
+End Namespace
+"""
+
+
+def languages(score, folder):
+    """F# and Visual Basic: built, nothing changed, off and on."""
+    shop = Shop(score, folder)
+    for kind, text, more, name in (("fsproj", FSHARP, '<Compile Include="Program.fs" />', "Orders"), ("vbproj", VB, "", "Sum")):
+        app = shop.folder / kind / f"App.{kind}"
+        write(app, PROJECT.format(kind="Exe", items=shop.ours + more, properties="<RootNamespace></RootNamespace>"))
+        write(app.parent / f"Program.{kind[:2]}", text)
+        dll = app.parent / "bin/Debug/net10.0/App.dll"
+        for turn, arguments, woven in (("built", (), True), ("nothing changed", ("--no-restore",), True),
+                                       ("off", ("-p:WeaveEnabled=false",), False), ("on", (), True)):
+            shop.run("build", app, *arguments)
+            printed, told = shop.ran(shop.sdk.dotnet, dll)
+            shop.check(f"{kind}, {turn}", shop.status == 0 and "the sum is 10" in printed and (f"Shop.{name}" in told or f"Program.{name}" in told) == woven)
+
+
+def other_user(score, folder):
+    """A folder of packages that belongs to another user: the program there cannot be run nor be made to."""
+    if os.getuid() != 0 or not shutil.which("setpriv"):
+        raise lib.Missing("another user's folder of packages needs root and setpriv: leave it out with --without other-user")
+    shop = Shop(score, folder)
+    app = shop.app()
+    shop.run("restore", app)
+    program = next((shop.cache / "weave.msbuild").glob("*/tools/linux_x64/weave"))
+    os.chmod(program, 0o744)
+    for path in (folder, *folder.rglob("*")):
+        os.chown(path, 65534, 65534)
+    shop.prefix = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--"]
+    shop.run("build", app, "--no-restore", HOME=folder, DOTNET_CLI_HOME=folder, TMPDIR=folder)
+    shop.check("a copy of the program runs", shop.status == 0 and shop.woven(app.parent / "bin/Debug/net10.0/App.dll"))
+
+
+#: Set-ups by name.
+EVERY = {"door": door, "states": states, "tests": tests, **{name: form(name) for name in FORMS},
+         "packages": packages_change, **{f"packages-{name}": packages_form(name) for name in FORMS},
+         "libraries": libraries, "central": central, "hosted": hosted, "aspect-injector": aspect_injector, "languages": languages,
+         "other-user": other_user}
+#: Those of --full alone.
+SLOW = {*EVERY} - {"door", "states", "tests", "single-file", "NativeAOT"}

@@ -1,0 +1,97 @@
+"""A .NET SDK for tests, and the folder of NuGet packages that goes with it.
+
+WEAVE_SDK names an unpacked one (a folder with `dotnet` and `packages`); else it is the SDK on the PATH, with the sources of packages
+that this machine has; else `../shared/dotnet` beside the checkout, unpacked into the cache once.
+"""
+
+import os
+import pathlib
+import shutil
+import subprocess
+
+import lib
+
+#: The oldest SDK that the tests are for.
+MAJOR = 10
+ARCHIVES = lib.ROOT.parent / "shared/dotnet"
+CONFIG = """<configuration>
+  <packageSources>{sources}</packageSources>
+  <packageSourceMapping><clear /></packageSourceMapping>
+</configuration>
+"""
+
+
+def major(dotnet):
+    """The major version of an SDK; 0 if it does not run."""
+    done = subprocess.run([dotnet, "--version"], text=True, capture_output=True, cwd=lib.ROOT, env=variables(dotnet))
+    number = done.stdout.strip().split(".")[0]
+    return int(number) if done.returncode == 0 and number.isdigit() else 0
+
+
+def variables(dotnet):
+    """What an SDK needs to run alone: no servers that outlive a build, no first-run words, English."""
+    home = pathlib.Path(dotnet).resolve().parent
+    environment = {
+        **os.environ, "DOTNET_ROOT": str(home), "PATH": f"{home}{os.pathsep}{os.environ.get('PATH', '')}",
+        "DOTNET_CLI_TELEMETRY_OPTOUT": "1", "DOTNET_NOLOGO": "1", "DOTNET_CLI_UI_LANGUAGE": "en",
+        "DOTNET_CLI_WORKLOAD_UPDATE_NOTIFY_DISABLE": "true", "DOTNET_GENERATE_ASPNET_CERTIFICATE": "false",
+        "DOTNET_ADD_GLOBAL_TOOLS_TO_PATH": "false", "DOTNET_SKIP_FIRST_TIME_EXPERIENCE": "1",
+        "MSBUILDDISABLENODEREUSE": "1", "DOTNET_CLI_USE_MSBUILD_SERVER": "0", "UseSharedCompilation": "false",
+    }
+    environment.pop("MSBUILD_EXE_PATH", None)
+    if not has_icu():
+        environment["DOTNET_SYSTEM_GLOBALIZATION_INVARIANT"] = "1"
+    return environment
+
+
+def has_icu():
+    """Whether the library for other languages is here, which the SDK asks for on Linux."""
+    if not shutil.which("ldconfig"):
+        return True
+    return "libicuuc" in subprocess.run(["ldconfig", "-p"], text=True, capture_output=True).stdout
+
+
+class Sdk:
+    """An SDK: `dotnet`, the environment of its commands, and where packages come from."""
+
+    def __init__(self, dotnet, feed, number):
+        self.dotnet, self.feed, self.major = pathlib.Path(dotnet).resolve(), feed, number
+
+    def environment(self, packages, **more):
+        """The environment of commands; `packages` is the folder that NuGet unpacks packages into."""
+        return {**variables(self.dotnet), "NUGET_PACKAGES": str(packages), **{name: str(value) for name, value in more.items()}}
+
+    def config(self, *folders):
+        """The text of a nuget.config for these folders of packages and the SDK's own."""
+        sources = [folder for folder in (*folders, self.feed) if folder]
+        named = "".join(f'<add key="source{i}" value="{source}" />' for i, source in enumerate(sources))
+        # A folder that goes with the SDK has all that tests need: no other source is asked.
+        return CONFIG.format(sources=f"<clear />{named}" if self.feed else named)
+
+
+def unpacked(folder):
+    folder = pathlib.Path(folder).resolve()
+    dotnet = folder / "dotnet/dotnet"
+    number = major(dotnet) if dotnet.is_file() else 0
+    return Sdk(dotnet, folder / "packages", number) if number >= MAJOR else None
+
+
+def find():
+    """The SDK that tests use."""
+    named = os.environ.get("WEAVE_SDK")
+    if named:
+        found = unpacked(named)
+        if not found:
+            raise lib.Missing(f"WEAVE_SDK: there is no .NET SDK {MAJOR} in {named}")
+        return found
+    on_path = shutil.which("dotnet")
+    number = major(on_path) if on_path else 0
+    if number >= MAJOR:
+        return Sdk(on_path, None, number)
+    if (ARCHIVES / "unpack.sh").is_file():
+        lib.run([ARCHIVES / "unpack.sh", lib.CACHE / "sdk"])
+        found = unpacked(lib.CACHE / "sdk")
+        if found:
+            return found
+    raise lib.Missing(f"no .NET SDK {MAJOR} or newer: install one (https://dotnet.microsoft.com/download), "
+                      "or name an unpacked one in WEAVE_SDK")
