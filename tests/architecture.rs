@@ -211,6 +211,7 @@ const ORDERS: &[(&str, &[&str])] = &[
             "formats",
             "hierarchy",
             "inputs",
+            "maps",
             "verify",
             "run",
         ],
