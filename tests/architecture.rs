@@ -212,6 +212,7 @@ const ORDERS: &[(&str, &[&str])] = &[
             "formats",
             "hierarchy",
             "inputs",
+            "maps",
             "verify",
             "run",
         ],

@@ -101,7 +101,7 @@ pub struct DiffArgs {
     #[arg(long, value_name = "FILE")]
     mapping: Vec<PathBuf>,
 
-    /// Further symbols maps (.wsym), for traces that do not explain themselves
+    /// Further symbols maps (.wsym), or woven artifacts that carry them, for traces that do not explain themselves
     #[arg(long, value_name = "FILE")]
     symbols: Vec<PathBuf>,
 

@@ -67,7 +67,7 @@ pub struct ExportArgs {
     #[arg(long, value_name = "FILE")]
     pub(super) mapping: Vec<PathBuf>,
 
-    /// Further symbols maps (.wsym), for traces that lack theirs
+    /// Further symbols maps (.wsym), or woven artifacts that carry them, for traces that lack theirs
     #[arg(long, value_name = "FILE")]
     pub(super) symbols: Vec<PathBuf>,
 

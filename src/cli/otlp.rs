@@ -4,6 +4,7 @@ use super::export::ExportArgs;
 use super::rules::read_mapping;
 use super::{DONE, NOT_DONE, traces};
 use crate::error::{Error, Kind, Result};
+use crate::pipeline::maps_of;
 use crate::trace::Trace;
 use crate::trace::export::Selection;
 use crate::trace::export::otlp::{self, Batch, Config, Options, Protocol, Sender, Sent};
@@ -261,9 +262,10 @@ impl Job<'_> {
         let interval = self.args.otlp.interval()?;
         let mut tail = Tail::open(&path, Role::Consumer)?;
         for map in &self.args.symbols {
-            let bytes = std::fs::read(map).map_err(|e| Error::io("read", map, e))?;
-            tail.add_symbols(&bytes)
-                .map_err(|e| e.in_artifact(map.display().to_string()))?;
+            for bytes in maps_of(map)? {
+                tail.add_symbols(&bytes)
+                    .map_err(|e| e.in_artifact(map.display().to_string()))?;
+            }
         }
         let mut session = otlp::session(tail.header(), options, self.mappings()?);
         // The program goes on, whatever the Collector does: what finds no room is counted.

@@ -11,7 +11,7 @@ use crate::cli::rules::read_mapping;
 use crate::cli::terminal::{Screen, Showing, written};
 use crate::cli::traces;
 use crate::error::{Error, Kind, Result};
-use crate::pipeline::{Access, Output};
+use crate::pipeline::{Access, Output, maps_of};
 use crate::trace::{Analysis, Analyzer, Options, flame, pattern, units};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -111,7 +111,7 @@ pub struct ReportArgs {
     #[arg(long, value_name = "FILE")]
     pub mapping: Vec<PathBuf>,
 
-    /// Further symbols maps (.wsym), for traces that lack theirs
+    /// Further symbols maps (.wsym), or woven artifacts that carry them, for traces that lack theirs
     #[arg(long, value_name = "FILE")]
     pub symbols: Vec<PathBuf>,
 
@@ -169,12 +169,7 @@ pub fn report(args: &ReportArgs, out: &mut dyn Write, screen: Screen) -> Result<
     let files = traces::files(&args.traces)?;
     args.check_outputs(&files)?;
     let maps = (args.symbols.iter())
-        .map(|path| {
-            Ok((
-                path,
-                std::fs::read(path).map_err(|e| Error::io("read", path, e))?,
-            ))
-        })
+        .map(|path| Ok((path, maps_of(path)?)))
         .collect::<Result<Vec<_>>>()?;
     let mappings = (args.mapping.iter())
         .map(|path| read_mapping(path))
@@ -189,7 +184,10 @@ pub fn report(args: &ReportArgs, out: &mut dyn Write, screen: Screen) -> Result<
     for parts in &files {
         match traces::open(parts, &files) {
             Ok(mut trace) => {
-                for (path, map) in &maps {
+                for (path, map) in maps
+                    .iter()
+                    .flat_map(|(path, maps)| maps.iter().map(move |map| (path, map)))
+                {
                     trace
                         .add_symbols(map)
                         .map_err(|e| e.in_artifact(path.display().to_string()))?;

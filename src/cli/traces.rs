@@ -1,7 +1,7 @@
 //! Which traces the arguments of `report` and `export` name.
 
 use crate::error::{Error, Kind, Result};
-use crate::pipeline::Files;
+use crate::pipeline::{Files, maps_of};
 use crate::trace::Trace;
 use crate::trace::file::{PACKED, peek};
 use std::path::{Path, PathBuf};
@@ -158,14 +158,15 @@ fn newer_sibling(path: &Path, shown: &[Vec<PathBuf>]) -> Option<String> {
     name
 }
 
-/// Adds symbols maps to traces that do not explain themselves.
+/// Adds symbols maps, or those of woven artifacts, to traces that do not explain themselves.
 pub fn add_symbols(traces: &mut [Trace], maps: &[PathBuf]) -> Result<()> {
     for path in maps {
-        let map = std::fs::read(path).map_err(|e| Error::io("read", path, e))?;
-        for trace in &mut *traces {
-            trace
-                .add_symbols(&map)
-                .map_err(|e| e.in_artifact(path.display().to_string()))?;
+        for map in maps_of(path)? {
+            for trace in &mut *traces {
+                trace
+                    .add_symbols(&map)
+                    .map_err(|e| e.in_artifact(path.display().to_string()))?;
+            }
         }
     }
     Ok(())

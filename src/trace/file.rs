@@ -151,7 +151,7 @@ impl Trace {
         if header.collected > 0 && header.part == 0 {
             index.notes.add(|| {
                 let chunks = counted(header.collected, "chunk");
-                format!("{chunks} were collected: the folder of `weave collect` has them")
+                format!("{chunks} were collected: those of `weave collect` are in its folder, those of `weave export --follow` were sent")
             });
         }
         let mut segments = index.segments;

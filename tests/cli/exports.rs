@@ -1,6 +1,6 @@
 //! `weave export`: traces in the formats of other tools; `weave completions` and `weave man`.
 
-use crate::support::World;
+use crate::support::{STEPS, World};
 
 /// A world whose program ran, with its trace in run.wtrace.
 pub fn traced() -> World {
@@ -147,4 +147,23 @@ fn a_page_is_its_owners_alone() {
     }
     let ran = world.weave(&["report", "run.wtrace", "--compare", "run.wtrace"]);
     assert_eq!(ran.status, 2, "--compare is of the page");
+}
+
+#[test]
+fn a_woven_artifact_names_ids_as_its_map_does() {
+    let world = traced();
+    world.write("lib/out.jar", world.read("out.jar"));
+    world.tool("jar", &["cf", "all.war", "lib"]);
+    world.write("a.dll", STEPS);
+    world.wove(&["a.dll", "b.dll"]);
+    for map in ["out.jar.wsym", "out.jar", "all.war", "b.dll"] {
+        world.wove(&["report", "run.wtrace", "--symbols", map]);
+        world.wove(&["export", "run.wtrace", "--to", "csv", "--symbols", map]);
+        world.wove(&["diff", "run.wtrace", "run.wtrace", "--symbols", map]);
+    }
+    for other in ["app.jar", "a.dll", "classes/com/acme/Fib.class"] {
+        let ran = world.weave(&["report", "run.wtrace", "--symbols", other]);
+        assert_eq!(ran.status, 3, "{}", ran.err);
+        assert!(ran.err.contains("carries no symbols map"), "{}", ran.err);
+    }
 }

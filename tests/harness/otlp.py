@@ -276,14 +276,19 @@ def check_selection(score, folder, trace):
 
 
 def check_tls(score, folder, trace):
-    folder = fresh(folder / "tls")
+    # Its own issuer: marked as a server's, and as an authority's, as openssl does by itself.
+    for marked in ("FALSE", "TRUE"):
+        check_certificate(score, fresh(folder / f"tls-{marked}"), trace, marked)
+
+
+def check_certificate(score, folder, trace, marked):
     key, certificate = folder / "key.pem", folder / "cert.pem"
     run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", certificate, "-days", "2", "-subj", "/CN=localhost",
-         "-addext", "subjectAltName=DNS:localhost", "-addext", "basicConstraints=critical,CA:FALSE"])
+         "-addext", "subjectAltName=DNS:localhost", "-addext", f"basicConstraints=critical,CA:{marked}"])
     collector = Collector(folder, (certificate, key))
     for protocol in ("http/protobuf", "grpc"):
         done = export(trace, collector, protocol, OTEL_EXPORTER_OTLP_CERTIFICATE=str(certificate))
-        score.check(f"TLS, {protocol}", " 0 requests" not in done.stderr, done.stderr.strip())
+        score.check(f"TLS, {protocol}, CA:{marked}", " 0 requests" not in done.stderr, done.stderr.strip())
     command = [weave_binary(), "export", trace, "--to", "otlp", "--endpoint", collector.endpoint("grpc"), "--protocol", "grpc", "--patience", "5s"]
     unknown = run(command, check=False)
     score.check("TLS: a certificate that nobody vouches for", unknown.returncode == 1 and "certificate" in unknown.stderr, unknown.stderr[-300:])

@@ -22,9 +22,19 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::client::danger::{
+    HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier,
+};
+use tokio_rustls::rustls::client::{
+    VerifierBuilderError, WebPkiServerVerifier, verify_server_name,
+};
 use tokio_rustls::rustls::pki_types::pem::PemObject;
-use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto};
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use tokio_rustls::rustls::server::ParsedCertificate;
+use tokio_rustls::rustls::{
+    self, CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
+    crypto,
+};
 
 /// Waits between attempts: the first, and the longest that grows out of it.
 const WAITS: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
@@ -83,6 +93,8 @@ pub struct Target {
     headers: Vec<(HeaderName, HeaderValue)>,
     gzip: bool,
     timeout: Duration,
+    /// The endpoint names no scheme, and so means TLS.
+    is_assumed_secure: bool,
 }
 
 impl Target {
@@ -185,9 +197,11 @@ fn target(
         (None, None, Protocol::Http) => ("http://localhost:4318".to_owned(), false),
         (None, None, Protocol::Grpc) => ("http://localhost:4317".to_owned(), false),
     };
+    let mut is_assumed_secure = false;
     if protocol == Protocol::Grpc && !uri.contains("://") {
         let insecure = get("INSECURE").is_some_and(|(value, _)| value.eq_ignore_ascii_case("true"));
         uri = format!("{}://{uri}", if insecure { "http" } else { "https" });
+        is_assumed_secure = !insecure;
     }
     match protocol {
         // A signal's own address is the whole of it.
@@ -249,6 +263,7 @@ fn target(
         headers,
         gzip,
         timeout: Duration::from_millis(timeout),
+        is_assumed_secure,
     })
 }
 
@@ -412,11 +427,21 @@ fn tls(config: &Config, protocol: &[u8]) -> Result<TlsConnector> {
         Some(path) => read(path)?,
         None => rustls_native_certs::load_native_certs().certs,
     };
-    roots.add_parsable_certificates(certificates);
-    let builder = ClientConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()))
+    roots.add_parsable_certificates(certificates.iter().cloned());
+    let provider = Arc::new(crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
-        .map_err(|e| unusable(&e))?
-        .with_root_certificates(roots);
+        .map_err(|e| unusable(&e))?;
+    let builder = match &config.certificate {
+        None => builder.with_root_certificates(roots),
+        Some(path) => {
+            let verifier = Trusted::new(certificates, roots, provider)
+                .map_err(|e| unusable(&format_args!("{}: {e}", path.display())))?;
+            builder
+                .dangerous()
+                .with_custom_certificate_verifier(Arc::new(verifier))
+        }
+    };
     let mut client = match &config.client {
         None => builder.with_no_client_auth(),
         Some((certificate, key)) => {
@@ -429,6 +454,73 @@ fn tls(config: &Config, protocol: &[u8]) -> Result<TlsConnector> {
     };
     client.alpn_protocols = vec![protocol.to_vec()];
     Ok(TlsConnector::from(Arc::new(client)))
+}
+
+/// Trusts what the user's certificates vouch for, and these certificates themselves: a server often shows the one that the user
+/// named, which is its own issuer and so marked as an authority's. The default refuses that.
+#[derive(Debug)]
+struct Trusted {
+    roots: Arc<WebPkiServerVerifier>,
+    named: Vec<CertificateDer<'static>>,
+}
+
+impl Trusted {
+    fn new(
+        named: Vec<CertificateDer<'static>>,
+        roots: RootCertStore,
+        provider: Arc<crypto::CryptoProvider>,
+    ) -> Result<Trusted, VerifierBuilderError> {
+        let roots = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider);
+        Ok(Trusted {
+            roots: roots.build()?,
+            named,
+        })
+    }
+}
+
+impl ServerCertVerifier for Trusted {
+    fn verify_server_cert(
+        &self,
+        shown: &CertificateDer<'_>,
+        between: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        let verified = (self.roots).verify_server_cert(shown, between, name, ocsp, now);
+        match verified {
+            // Not too old, of another name, or of an unknown issuer: those have errors of their own.
+            Err(rustls::Error::InvalidCertificate(CertificateError::Other(_)))
+                if self.named.contains(shown) =>
+            {
+                verify_server_name(&ParsedCertificate::try_from(shown)?, name)?;
+                Ok(ServerCertVerified::assertion())
+            }
+            verified => verified,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        (self.roots).verify_tls12_signature(message, certificate, signed)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        (self.roots).verify_tls13_signature(message, certificate, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.roots.supported_verify_schemes()
+    }
 }
 
 /// A connection.
@@ -611,7 +703,16 @@ async fn connect(target: &Target, tls: &Connectors) -> Result<Link, String> {
             };
             let name = ServerName::try_from(target.host().to_owned()).map_err(|e| e.to_string())?;
             let stream = connector.connect(name, stream).await;
-            handshake(target.protocol, stream.map_err(|e| e.to_string())?).await
+            let stream = stream.map_err(|e| match target.is_assumed_secure {
+                true => format!(
+                    "TLS: {e}. The endpoint names no scheme, which means TLS for gRPC: without it name http://{}:{}, or set \
+                     OTEL_EXPORTER_OTLP_INSECURE=true",
+                    target.host(),
+                    target.port()
+                ),
+                false => format!("TLS: {e}"),
+            })?;
+            handshake(target.protocol, stream).await
         }
         _ => handshake(target.protocol, stream).await,
     }
@@ -691,7 +792,7 @@ fn request(target: &Target, body: &[u8]) -> Result<Request<Full<Bytes>>, String>
 }
 
 fn gzip(body: &[u8]) -> Result<Vec<u8>, String> {
-    let mut compressor = libdeflater::Compressor::new(libdeflater::CompressionLvl::fastest());
+    let mut compressor = libdeflater::Compressor::new(libdeflater::CompressionLvl::default());
     let mut packed = vec![0; compressor.gzip_compress_bound(body.len())];
     let len = compressor
         .gzip_compress(body, &mut packed)
@@ -830,6 +931,52 @@ mod tests {
         assert!(matches!(none, Verdict::Again(..)));
         let none = of_grpc(StatusCode::NOT_FOUND, &HeaderMap::new(), &[]);
         assert!(matches!(none, Verdict::Refused(_)));
+    }
+
+    #[test]
+    fn a_servers_own_certificate_may_be_the_one_that_is_trusted() {
+        let read = |pem: &[u8]| -> Vec<CertificateDer<'static>> {
+            CertificateDer::pem_slice_iter(pem)
+                .map(Result::unwrap)
+                .collect()
+        };
+        // Its own issuer, and marked as an authority's, as `openssl req -x509` makes them.
+        let own = read(include_bytes!("../../../../tests/keys/localhost-cert.pem"));
+        let other = read(include_bytes!("../../../../tests/keys/ec-cert.pem"));
+        let trusted = |named: &[CertificateDer<'static>]| {
+            let mut roots = RootCertStore::empty();
+            roots.add_parsable_certificates(named.iter().cloned());
+            let provider = Arc::new(crypto::ring::default_provider());
+            Trusted::new(named.to_vec(), roots, provider).unwrap()
+        };
+        // The first days of December 2026, and a year before.
+        let (now, before) = (1_796_200_000, 1_764_700_000);
+        let verify = |verifier: &dyn ServerCertVerifier, name: &str, at| {
+            let name = ServerName::try_from(name.to_owned()).unwrap();
+            let at = UnixTime::since_unix_epoch(Duration::from_secs(at));
+            verifier
+                .verify_server_cert(&own[0], &[], &name, &[], at)
+                .is_ok()
+        };
+        assert!(
+            !verify(&*trusted(&own).roots, "localhost", now),
+            "the default"
+        );
+        assert!(verify(&trusted(&own), "localhost", now));
+        assert!(!verify(&trusted(&own), "example.org", now));
+        assert!(!verify(&trusted(&own), "localhost", before));
+        assert!(!verify(&trusted(&other), "localhost", now));
+    }
+
+    #[test]
+    fn gzip_packs() {
+        let body = b"com.acme.Orders.place ".repeat(6_000);
+        let packed = gzip(&body).unwrap();
+        assert!(packed.len() * 20 < body.len(), "{} bytes", packed.len());
+        let mut unpacked = vec![0; body.len()];
+        let mut codec = libdeflater::Decompressor::new();
+        codec.gzip_decompress(&packed, &mut unpacked).unwrap();
+        assert!(unpacked == body);
     }
 
     #[test]

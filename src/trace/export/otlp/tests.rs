@@ -489,6 +489,35 @@ fn the_queue_is_bounded_and_what_finds_no_room_is_counted() {
 }
 
 #[test]
+fn an_endpoint_without_a_scheme_says_why_it_meets_tls() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let endpoint = listener.local_addr().unwrap().to_string();
+    let config = Config::new(Some(&endpoint), Some(Protocol::Grpc), &[], 1 << 20, &|_| {
+        None
+    });
+    let sender = Sender::new(config.unwrap()).unwrap();
+    sender.push(batch(1));
+    let begun = Instant::now();
+    let news = loop {
+        if let Ok((mut stream, _)) = listener.accept() {
+            // A server without TLS.
+            stream.write_all(b"\0\0\x12\x04\0\0\0\0\0").unwrap();
+        }
+        sender.run(Duration::from_millis(5));
+        let news = sender.news();
+        if !news.is_empty() {
+            break news;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(60), "it says nothing");
+    };
+    assert!(
+        news[0].contains("names no scheme") && news[0].contains(&format!("http://{endpoint}")),
+        "{news:?}"
+    );
+}
+
+#[test]
 fn the_environment_names_what_the_arguments_do_not() {
     let config = |pairs: &'static [(&str, &str)]| {
         let get = move |name: &str| -> Option<String> {
