@@ -29,4 +29,9 @@ for home in "$jdk" $jdk_new; do
     bench -Dweave.trace="$out/" DefaultBench 40
     echo "after the wrap"
     bench -Dweave.trace="$out/" -Dweave.trace.limit=128m DefaultBench 80
+    echo "stalls, a fresh file of 1 GB and the ring after it"
+    for threads in 1 8; do
+        bench -Dweave.trace="$out/" -Dweave.trace.limit=1g StallBench $threads 65
+        bench -Dweave.trace=off StallBench $threads 65
+    done
 done

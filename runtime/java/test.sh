@@ -1,7 +1,8 @@
 #!/bin/sh
 # Tests the hook library as it is packed in weave-runtime.jar, on the JDK of the path (or JAVA_HOME) and on a newer one:
 # WEAVE_JDK_NEW, or the newest of WEAVE_JDKS and of those installed (WEAVE_ONE_JDK=1 makes do without). The arguments:
-# part of the name of the tests to run, and how many seconds those take that may be longer (3).
+# part of the name of the tests to run, and how many seconds those take that may be longer (3). The program WEAVE must read the traces:
+# unless it is set, it is built.
 set -eu
 cd "$(dirname "$0")"
 # Tests mount small disks to fill: without the right to mount they run in a namespace of this user's own. Without either they fail.
@@ -11,6 +12,10 @@ unshare --mount true 2>/dev/null || exec unshare --user --map-root-user --mount 
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 
+if [ -z "${WEAVE:-}" ]; then
+    cargo build -q --manifest-path ../../Cargo.toml
+    export WEAVE="${CARGO_TARGET_DIR:-$PWD/../../target}/debug/weave"
+fi
 sh build.sh --check
 "$jdk/bin/javac" --release 17 -Xlint:all,-serial -Werror -cp weave-runtime.jar -d "$out/test" test/*.java
 for home in "$jdk" $jdk_new; do

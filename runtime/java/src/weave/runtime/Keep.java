@@ -17,8 +17,6 @@ import java.util.regex.Pattern;
 /** Deletes old traces. One is over if its header says so, or nobody holds its writer's lock. */
 final class Keep {
     private static final int HEAD = 40;
-    /** Each file that this process writes has a property of this name and its own, which all copies of the library see. */
-    private static final String OWN = "weave.trace.file:";
     /** Files of this process all the same: somebody has replaced the properties. Closing them would free their locks. */
     private static final List<RandomAccessFile> HELD = Collections.synchronizedList(new ArrayList<RandomAccessFile>());
 
@@ -39,22 +37,6 @@ final class Keep {
 
     private Keep() {}
 
-    /** Lets the other copies of the library in this process know that this file must not be opened. */
-    static void announce(File file) {
-        try {
-            System.setProperty(OWN + file.getCanonicalPath(), "");
-        } catch (IOException unknown) {
-            // then HELD has to do
-        } catch (SecurityException forbidden) {
-            // the same
-        }
-    }
-
-    /** To open and close a file frees the process's locks of it (POSIX). */
-    private static boolean own(File file) throws IOException {
-        return System.getProperty(OWN + file.getCanonicalPath()) != null;
-    }
-
     /** Keeps so many of the pattern's traces, among them {@code own}, and those that are being written. */
     static void sweep(File own, Pattern names, long keep) throws IOException {
         File[] all = own.getParentFile().listFiles();
@@ -66,7 +48,7 @@ final class Keep {
         for (File file : all) {
             if (!file.equals(own) && names.matcher(file.getName()).matches()
                 && Files.isRegularFile(file.toPath(), LinkOption.NOFOLLOW_LINKS)) {
-                long started = own(file) ? -1 : over(file);
+                long started = TraceFile.own(file) ? -1 : over(file);
                 if (started > 0) {
                     over.add(new Old(file, started));
                 } else if (started < 0) {

@@ -177,7 +177,7 @@ final class Store {
         if (chunk == null) {
             return false;
         }
-        clear(chunk);
+        overwrite(chunk);
         try {
             if (!gate.enter(self, false)) {
                 return false;
@@ -351,7 +351,10 @@ final class Store {
             return null;
         }
         dry = false;
-        if (chunk.get(0) != 0) {
+        int magic = (int) chunk.get(0);
+        if (magic == Format.CHUNK_MAGIC) {
+            overwrite(chunk);
+        } else if (magic != 0) {
             clear(chunk);
         }
         return chunk;
@@ -480,10 +483,13 @@ final class Store {
         } else {
             chunk = resting.poll();
         }
-        if (chunk != null) {
-            header.addOverwritten(records(chunk));
-        }
         return chunk;
+    }
+
+    /** Counts what is in a chunk that the ring takes, and clears it. Not behind the gate: it takes a while. */
+    private void overwrite(LongBuffer chunk) {
+        header.addOverwritten(records(chunk));
+        clear(chunk);
     }
 
     private static int records(LongBuffer chunk) {

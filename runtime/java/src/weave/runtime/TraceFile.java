@@ -25,6 +25,9 @@ final class TraceFile {
     private static final int INTERRUPTS = 100;
     private static final int NAMES = 10_000;
 
+    /** Each file that this process writes has a property of this name and its own, which all copies of the library see. */
+    private static final String OWN = "weave.trace.file:";
+
     final Gate gate = new Gate();
     final File path;
     private final long limit;
@@ -57,11 +60,27 @@ final class TraceFile {
             String next = n == 1 ? name : name.substring(0, dot) + '-' + n + name.substring(dot);
             File file = new File(folder, next);
             if (Private.file(file)) {
-                Keep.announce(file);
+                announce(file);
                 return new TraceFile(file, limit);
             }
         }
         throw new IOException("there are " + NAMES + " of that name");
+    }
+
+    /** Lets the other copies of the library in this process know that this file must not be opened. */
+    private static void announce(File file) {
+        try {
+            System.setProperty(OWN + file.getCanonicalPath(), "");
+        } catch (IOException unknown) {
+            // then Keep finds out by the lock
+        } catch (SecurityException forbidden) {
+            // the same
+        }
+    }
+
+    /** To open and close a file frees the process's locks of it (POSIX). */
+    static boolean own(File file) throws IOException {
+        return System.getProperty(OWN + file.getCanonicalPath()) != null;
     }
 
     /** Whether the file may still grow. */
