@@ -520,10 +520,35 @@ def other_user(score, folder):
     shop.check("a copy of the program runs", shop.status == 0 and shop.woven(app.parent / "bin/Debug/net10.0/App.dll"))
 
 
+def tool(score, folder):
+    """The command as a tool of .NET, installed and run without installing."""
+    shop = Shop(score, folder)
+    home = folder / "home"
+    shop.run("tool", "install", "Weave.Tool", "--tool-path", folder / "tools", "--configfile", shop.folder / "nuget.config", DOTNET_CLI_HOME=home)
+    shop.check("dotnet tool install", shop.status == 0)
+    shop.call([folder / "tools/weave", "--version"])
+    shop.check("the command runs", shop.status == 0 and shop.output.strip() == f"weave {shop.version}")
+    shop.call([folder / "tools/weave", "nothing.wtrace"])
+    shop.check("its exit status is the program's", shop.status == 2)
+    shop.run("dnx", "--yes", f"Weave.Tool@{shop.version}", "--configfile", shop.folder / "nuget.config", "--", "--version", DOTNET_CLI_HOME=home)
+    shop.check("dnx", shop.status == 0 and shop.has(f"^weave {re.escape(shop.version)}$"))
+
+
+def described(score, folder):
+    """What a package says of itself."""
+    shop = Shop(score, folder)
+    for path in shop.made:
+        with zipfile.ZipFile(path) as package:
+            names = package.namelist()
+            about = package.read(next(n for n in names if n.endswith(".nuspec"))).decode()
+        has = all(part in about for part in ("<readme>README.md<", "<icon>icon.png<", '<license type="expression">MIT OR Apache-2.0<', "<description>"))
+        shop.check(f"{path.name} has a readme, an icon and a licence", has and {"README.md", "icon.png"} <= set(names))
+
+
 #: Set-ups by name.
 EVERY = {"door": door, "states": states, "tests": tests, **{name: form(name) for name in FORMS},
          "packages": packages_change, **{f"packages-{name}": packages_form(name) for name in FORMS},
          "libraries": libraries, "central": central, "hosted": hosted, "aspect-injector": aspect_injector, "languages": languages,
-         "other-user": other_user}
+         "other-user": other_user, "tool": tool, "described": described}
 #: Those of --full alone.
-SLOW = {*EVERY} - {"door", "states", "tests", "single-file", "NativeAOT"}
+SLOW = {*EVERY} - {"door", "states", "tests", "single-file", "NativeAOT", "described"}
