@@ -157,11 +157,16 @@ def make(program, out):
     return make_maven(program, {classifier(): program}, out)
 
 
+def sources():
+    """Where the sources are, and which they are, as a release names them (WEAVE_REPOSITORY, WEAVE_COMMIT)."""
+    return os.environ.get("WEAVE_REPOSITORY", ""), os.environ.get("WEAVE_COMMIT", "")
+
+
 def make_nuget(program, programs, out):
     with tempfile.TemporaryDirectory() as work:
         library = Path(work) / "Weave.Runtime.dll"
         run(program, "runtime", library)
-        return nuget.make(ROOT, out / "nuget", version(program), programs, library)
+        return nuget.make(ROOT, out / "nuget", version(program), programs, library, *sources())
 
 
 def main():

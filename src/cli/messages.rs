@@ -115,7 +115,7 @@ pub fn error(e: &Error, format: MessageFormat) -> String {
 /// How many artifacts are named where one warning is about many.
 const NAMED: usize = 3;
 
-/// Warnings in their order; what is said of more than a few artifacts is said once.
+/// Warnings in their order; what is said of several artifacts is said once.
 fn gathered(warnings: &[Warning]) -> Vec<(WarningKind, String)> {
     let mut groups: Vec<(WarningKind, &str, Vec<&str>)> = vec![];
     let mut places: FxHashMap<(&str, &str), usize> = FxHashMap::default();
@@ -131,21 +131,16 @@ fn gathered(warnings: &[Warning]) -> Vec<(WarningKind, String)> {
     }
     let mut out = vec![];
     for (kind, what, artifacts) in groups {
-        let named = |artifact: &str| match artifact {
-            "" => what.to_owned(),
-            _ => format!("{artifact}: {what}"),
+        let named = artifacts.len().min(NAMED);
+        let first = artifacts[..named].join(", ");
+        let more = match artifacts.len() - named {
+            0 => String::new(),
+            n => format!(" and {n} more"),
         };
-        match artifacts.len() {
-            0..=NAMED => out.extend(
-                artifacts
-                    .into_iter()
-                    .map(|artifact| (kind, named(artifact))),
-            ),
-            n => {
-                let first = artifacts[..NAMED].join(", ");
-                out.push((kind, format!("{first} and {} more: {what}", n - NAMED)));
-            }
-        }
+        out.push(match first.is_empty() {
+            true => (kind, what.to_owned()),
+            false => (kind, format!("{first}{more}: {what}")),
+        });
     }
     out
 }

@@ -254,7 +254,13 @@ USES = """
             Humanizer.InflectorExtensions.Pluralize("order") + " "
             + System.Reflection.CustomAttributeExtensions.GetCustomAttribute<System.Reflection.AssemblyFileVersionAttribute>(
                 typeof(Newtonsoft.Json.JsonConvert).Assembly)?.Version"""
-JSON, HUMANIZER = "Newtonsoft.Json", reference("Humanizer.Core", "3.0.10") + reference("Humanizer.Core.de", "3.0.10")
+JSON, HUMANIZER = "Newtonsoft.Json", reference("Humanizer.Core", "3.0.10")
+RESOURCES = """<root><resheader name="resmimetype"><value>text/microsoft-resx</value></resheader>
+  <resheader name="version"><value>2.0</value></resheader>
+  <resheader name="reader"><value>System.Resources.ResXResourceReader, System.Windows.Forms</value></resheader>
+  <resheader name="writer"><value>System.Resources.ResXResourceWriter, System.Windows.Forms</value></resheader>
+  <data name="Word"><value>%s</value></data></root>
+"""
 
 
 def uses_packages(shop, json, more=""):
@@ -266,7 +272,13 @@ def uses_packages(shop, json, more=""):
 def packages_change(score, folder):
     """WeaveReferences, and another, an added and a removed package."""
     shop = Shop(score, folder)
-    app = uses_packages(shop, "13.0.3")
+    core = shop.project("Core", "Library")
+    write(core.parent / "Orders.cs", ORDERS % 1)
+    write(core.parent / "Texts.resx", RESOURCES % "order")
+    write(core.parent / "Texts.de.resx", RESOURCES % "Bestellung")
+    # A project with another language's texts, and a package with a native library.
+    more = '<ProjectReference Include="../Core/Core.csproj" />' + reference("Microsoft.Data.Sqlite", "10.0.15")
+    app = uses_packages(shop, "13.0.3", more)
     out = app.parent / "bin/Debug/net10.0"
 
     def runs(file_version):
@@ -276,18 +288,20 @@ def packages_change(score, folder):
 
     right = runs("13.0.3")
     said = shop.built
-    shop.check("packages are woven", right and shop.woven(out / "Newtonsoft.Json.dll") and (out / "de/Humanizer.resources.dll").is_file())
+    shop.check("packages are woven", right and shop.woven(out / "Newtonsoft.Json.dll"))
+    shop.check("what is not woven is there: other languages, native libraries, another project's own", (out / "de/Core.resources.dll").is_file()
+               and list(out.rglob("libe_sqlite3.so")) and (out / "Core.dll").read_bytes() == (core.parent / "bin/Debug/net10.0/Core.dll").read_bytes())
     warned = [line for line in set(said.splitlines()) if "warning" in line and "WV0102" in line]
-    shop.check("a signature that goes is told once for each package", len(warned) == 2, str(len(warned)))
+    shop.check("signatures that go are told once for all packages", len(warned) == 2 and all("Humanizer.dll, " in line for line in warned), str(len(warned)))
     before = shop.state(out / "Newtonsoft.Json.dll"), (app.parent / "obj/Debug/net10.0/weave/references.stamp").stat().st_mtime_ns
     shop.run("build", app)
     shop.check("nothing changed: nothing runs",
                before == (shop.state(out / "Newtonsoft.Json.dll"), (app.parent / "obj/Debug/net10.0/weave/references.stamp").stat().st_mtime_ns))
-    uses_packages(shop, "13.0.1")
+    uses_packages(shop, "13.0.1", more)
     shop.check("an older package", runs("13.0.1"))
-    uses_packages(shop, "13.0.4", reference("Serilog", "4.4.0"))
+    uses_packages(shop, "13.0.4", more + reference("Serilog", "4.4.0"))
     shop.check("a newer one, and one more", runs("13.0.4") and (out / "Serilog.dll").is_file())
-    uses_packages(shop, "13.0.4")
+    uses_packages(shop, "13.0.4", more)
     shop.check("one less", runs("13.0.4"))
     shop.run("build", app, "-p:WeaveEnabled=false")
     _, told = shop.ran(shop.sdk.dotnet, out / "App.dll")
@@ -506,10 +520,35 @@ def other_user(score, folder):
     shop.check("a copy of the program runs", shop.status == 0 and shop.woven(app.parent / "bin/Debug/net10.0/App.dll"))
 
 
+def tool(score, folder):
+    """The command as a tool of .NET, installed and run without installing."""
+    shop = Shop(score, folder)
+    home = folder / "home"
+    shop.run("tool", "install", "Weave.Tool", "--tool-path", folder / "tools", "--configfile", shop.folder / "nuget.config", DOTNET_CLI_HOME=home)
+    shop.check("dotnet tool install", shop.status == 0)
+    shop.call([folder / "tools/weave", "--version"])
+    shop.check("the command runs", shop.status == 0 and shop.output.strip() == f"weave {shop.version}")
+    shop.call([folder / "tools/weave", "nothing.wtrace"])
+    shop.check("its exit status is the program's", shop.status == 2)
+    shop.run("dnx", "--yes", f"Weave.Tool@{shop.version}", "--configfile", shop.folder / "nuget.config", "--", "--version", DOTNET_CLI_HOME=home)
+    shop.check("dnx", shop.status == 0 and shop.has(f"^weave {re.escape(shop.version)}$"))
+
+
+def described(score, folder):
+    """What a package says of itself."""
+    shop = Shop(score, folder)
+    for path in shop.made:
+        with zipfile.ZipFile(path) as package:
+            names = package.namelist()
+            about = package.read(next(n for n in names if n.endswith(".nuspec"))).decode()
+        has = all(part in about for part in ("<readme>README.md<", "<icon>icon.png<", '<license type="expression">MIT OR Apache-2.0<', "<description>"))
+        shop.check(f"{path.name} has a readme, an icon and a licence", has and {"README.md", "icon.png"} <= set(names))
+
+
 #: Set-ups by name.
 EVERY = {"door": door, "states": states, "tests": tests, **{name: form(name) for name in FORMS},
          "packages": packages_change, **{f"packages-{name}": packages_form(name) for name in FORMS},
          "libraries": libraries, "central": central, "hosted": hosted, "aspect-injector": aspect_injector, "languages": languages,
-         "other-user": other_user}
+         "other-user": other_user, "tool": tool, "described": described}
 #: Those of --full alone.
-SLOW = {*EVERY} - {"door", "states", "tests", "single-file", "NativeAOT"}
+SLOW = {*EVERY} - {"door", "states", "tests", "single-file", "NativeAOT", "described"}
