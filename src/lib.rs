@@ -16,6 +16,7 @@ mod cil;
 mod cli;
 mod container;
 mod dex;
+mod dotnet_names;
 mod edit;
 mod error;
 mod import;

@@ -8,11 +8,12 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("error", &[]),
     ("bytes", &["error"]),
     ("signing", &["bytes", "error"]),
-    ("symbols", &["bytes", "error"]),
+    ("dotnet_names", &[]),
+    ("symbols", &["bytes", "dotnet_names", "error"]),
     ("in_order", &["error"]),
     ("mapping", &["error"]),
     ("edit", &["bytes", "error"]),
-    ("aspect", &["bytes", "error", "mapping"]),
+    ("aspect", &["bytes", "dotnet_names", "error", "mapping"]),
     ("import", &["aspect", "error"]),
     ("container", &["bytes", "error", "signing"]),
     ("jvm", &["aspect", "bytes", "edit", "error"]),
@@ -21,7 +22,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &["aspect", "bytes", "edit", "error", "in_order", "signing"],
     ),
     ("dex", &["aspect", "bytes", "edit", "error"]),
-    ("trace", &["bytes", "error", "mapping", "symbols"]),
+    (
+        "trace",
+        &["bytes", "dotnet_names", "error", "mapping", "symbols"],
+    ),
     (
         "pipeline",
         &[
@@ -40,7 +44,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
-            "aspect", "bytes", "error", "import", "mapping", "pipeline", "symbols", "trace",
+            "aspect", "bytes", "dotnet_names", "error", "import", "mapping", "pipeline", "symbols", "trace",
         ],
     ),
 ];

@@ -5,7 +5,7 @@ use crate::aspect::joinpoint::{
 };
 use crate::cil::il::insn::op;
 use crate::cil::image::Image;
-use crate::cil::metadata::flags::{has_il, method_flag};
+use crate::cil::metadata::flags::{has_il, impl_flag, method_flag};
 use crate::cil::metadata::schema::{coded, column, table};
 use crate::cil::metadata::signature;
 use crate::cil::metadata::tables::{decode, token, token_row, token_table};
@@ -117,14 +117,24 @@ impl<'i, 'a> Survey<'i, 'a> {
                         .map_or(&[][..], |(_, body)| body.code),
                     false => &[],
                 };
-                let shape = shape(code);
+                let flags = row.get(column::method_def::IMPL_FLAGS);
+                let by_runtime = flags & impl_flag::ASYNC != 0;
+                // What the runtime suspends returns a task, which its code does not show.
+                let shape = match by_runtime {
+                    true => Shape::Other,
+                    false => shape(code),
+                };
+                let mut marks = marks.of_method(number);
+                if by_runtime {
+                    marks |= Marks::STATE_MACHINE;
+                }
                 visitor.method(
                     index as u32,
                     &Method {
                         name: &name,
                         descriptor: &descriptor,
                         access: method_access(row.get(column::method_def::FLAGS)),
-                        kinds: kinds(&name, marks.of_method(number), made_by_compiler, shape),
+                        kinds: kinds(&name, marks, made_by_compiler, shape),
                         has_body,
                         size: code.len() as u32,
                         trivial: shape

@@ -2,6 +2,7 @@
 
 use crate::aspect::advice::Reason;
 use crate::aspect::pointcut::Idle;
+use crate::dotnet_names;
 use crate::symbols::Symbol;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -48,7 +49,9 @@ pub fn method(type_name: &str, name_and_descriptor: &str) -> (String, String) {
         file: "".into(),
         line: 0,
     };
-    let short = format!("{name}{}", symbol.parameters());
+    let shown = dotnet_names::shown(type_name, name);
+    let shown = shown.map_or_else(|| name.to_owned(), |shown| shown.numbered());
+    let short = format!("{shown}{}", symbol.parameters());
     (format!("{}{}", symbol.name(), symbol.parameters()), short)
 }
 

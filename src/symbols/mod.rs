@@ -7,6 +7,7 @@
 mod parameters;
 
 use crate::bytes::{Cursor, Names, put_uleb32};
+use crate::dotnet_names::{self, Shown};
 use crate::error::{Error, Kind, Result};
 use libdeflater::{CompressionLvl, Compressor};
 use rustc_hash::FxHashMap;
@@ -86,16 +87,42 @@ impl Symbol {
 
     /// The method with its parameters and, if it is known, its artifact: `com.acme.A.run(int) in lib/a.jar`.
     pub fn full_name(&self) -> String {
-        let name = self.name() + &self.parameters();
+        let name = self.name() + &self.parameters() + &self.place();
         match &*self.artifact {
             "" => name,
             artifact => format!("{name} in {artifact}"),
         }
     }
 
-    /// Type and method as people write them: `com.acme.Outer$Inner.run`.
+    /// Type and method as people write them, `com.acme.Outer$Inner.run`, or as debuggers show what a compiler named. A
+    /// lambda without a line has a number in its place.
     pub fn name(&self) -> String {
+        let Some(shown) = dotnet_names::shown(&self.type_name, &self.method) else {
+            return self.compilers_name();
+        };
+        let method = match self.place().is_empty() {
+            true => shown.numbered(),
+            false => shown.method,
+        };
+        format!("{}.{method}", shown.type_name)
+    }
+
+    /// Type and method as the program has them.
+    pub fn compilers_name(&self) -> String {
         format!("{}.{}", self.type_name.replace('/', "."), self.method)
+    }
+
+    /// Where a method stands that has no name of its own: ` (Program.cs:27)`; else empty.
+    pub fn place(&self) -> String {
+        let shown = dotnet_names::shown(&self.type_name, &self.method);
+        let Some(shown) = shown.filter(Shown::is_anonymous) else {
+            return String::new();
+        };
+        let file = self.file.rsplit(['/', '\\']).next().unwrap_or_default();
+        match (file, self.line.max(shown.line)) {
+            ("", _) | (_, 0) => String::new(),
+            (file, line) => format!(" ({file}:{line})"),
+        }
     }
 
     /// Parameter types by their simple names: `(int, String[])`.

@@ -25,10 +25,10 @@ pub enum Method {
 }
 
 impl Method {
-    /// Type and method without parameters.
+    /// Type and method without parameters; of a lambda, its place.
     pub fn name(&self) -> String {
         match self {
-            Method::Known(symbol) => symbol.name(),
+            Method::Known(symbol) => symbol.name() + &symbol.place(),
             Method::Unknown(id) => format!("[{id:#010x}]"),
             Method::Others => "[other unknown ids]".to_owned(),
         }
@@ -37,7 +37,7 @@ impl Method {
     /// Name and parameters: `com.acme.Orders.place(int, String)`.
     pub fn full_name(&self) -> String {
         match self {
-            Method::Known(symbol) => symbol.name() + &symbol.parameters(),
+            Method::Known(symbol) => symbol.name() + &symbol.parameters() + &symbol.place(),
             _ => self.name(),
         }
     }
@@ -139,7 +139,7 @@ pub fn labels(methods: &[Method]) -> Vec<String> {
     let twice: Vec<bool> = labels.iter().map(|l| seen[l.as_str()] > 1).collect();
     for ((label, method), twice) in labels.iter_mut().zip(methods).zip(twice) {
         if let (true, Method::Known(symbol)) = (twice, method) {
-            *label = printable(&(symbol.name() + &symbol.descriptor));
+            *label = printable(&(symbol.compilers_name() + &symbol.descriptor));
         }
     }
     labels

@@ -76,6 +76,29 @@ namespace Weave.Runtime
             }
         }
 
+        /// <summary>
+        /// A logical call that the runtime suspends is about to wait for something. Where that is not complete, the call
+        /// leaves this thread.
+        /// </summary>
+        [MethodImpl(MethodImplOptions.AggressiveInlining)]
+        public static void Await(bool completed, ref long call, int id)
+        {
+            if (Switch.On && !completed)
+            {
+                LogicalCalls.Suspend(ref call, id);
+            }
+        }
+
+        /// <summary>A logical call goes on behind what it waited for, on this thread if it was suspended.</summary>
+        [MethodImpl(MethodImplOptions.AggressiveInlining)]
+        public static void Awaited(ref long call, int id)
+        {
+            if (Switch.On && LogicalCalls.IsSuspended(call))
+            {
+                LogicalCalls.Resume(ref call, id);
+            }
+        }
+
         /// <summary>A logical call ends.</summary>
         [MethodImpl(MethodImplOptions.AggressiveInlining)]
         public static void End(ref long call, int id)

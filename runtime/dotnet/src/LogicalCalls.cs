@@ -44,6 +44,11 @@ namespace Weave.Runtime
             lane.Resume(first ? Format.First : 0, id, Clock.Now(), state >> NumberShift);
         }
 
+        internal static bool IsSuspended(long call)
+        {
+            return call > 0 && (call & Runs) == 0;
+        }
+
         internal static void Suspend(ref long call, int id)
         {
             long now = Clock.Now();

@@ -13,6 +13,7 @@ use crate::aspect::pattern::{Hits, NameSet};
 use crate::aspect::rules::Rules;
 use crate::aspect::rules::model::{Aspect, KindFit, Selector};
 use crate::error::Place;
+use crate::dotnet_names::{self, Shown};
 use crate::mapping::{self, Mapping};
 use prefilter::Prefilter;
 use restored::Restored;
@@ -94,6 +95,8 @@ pub struct ArtifactMatcher<'a> {
     /// By aspect; in each, `match` first.
     clauses: Vec<Clause<'a>>,
     prefilter: Arc<Prefilter>,
+    /// Some rule names methods.
+    names_methods: bool,
 }
 
 /// The rules that can match in one type.
@@ -103,6 +106,8 @@ pub struct TypeMatcher<'a> {
     clauses: Vec<Clause<'a>>,
     /// The type in the mapping.
     class: Option<mapping::Class<'a>>,
+    /// The type's name, where debuggers show its methods otherwise.
+    name: Option<String>,
 }
 
 impl Matcher {
@@ -170,6 +175,7 @@ impl Matcher {
             Arc::new(Prefilter::new(selectors))
         };
         ArtifactMatcher {
+            names_methods: clauses.iter().any(|c| c.selector.method.is_some()),
             matcher: self,
             hierarchy,
             clauses,
@@ -289,8 +295,7 @@ impl<'a> ArtifactMatcher<'a> {
 
     /// Whether methods are found by their names.
     pub fn asks_names(&self) -> bool {
-        let mut selectors = self.clauses.iter().map(|clause| clause.selector);
-        self.is_obfuscated() || selectors.any(|selector| selector.method.is_some())
+        self.is_obfuscated() || self.names_methods
     }
 
     /// Whether what rules name is not what stands in the program.
@@ -303,11 +308,12 @@ impl<'a> ArtifactMatcher<'a> {
         let class = (self.matcher.mapping.as_ref()).and_then(|mapping| mapping.class(ty.name));
         let original = class.as_ref().map_or(ty.name, |class| class.name());
         let clauses = Name::with(original, |name| self.for_named_type(ty, name));
-        (!clauses.is_empty()).then_some(TypeMatcher {
+        (!clauses.is_empty()).then(|| TypeMatcher {
             matcher: self.matcher,
             prefilter: &self.prefilter,
             clauses,
             class,
+            name: self.names_methods.then(|| original.to_owned()),
         })
     }
 
@@ -320,7 +326,12 @@ impl<'a> ArtifactMatcher<'a> {
     }
 
     fn for_named_type(&self, ty: &Type<'_>, name: Name<'_>) -> Vec<Clause<'a>> {
-        if !self.prefilter.type_may_match(name)
+        let shown = dotnet_names::shown_type(ty.name);
+        let may_match = self.prefilter.type_may_match(name)
+            || (shown.as_ref()).is_some_and(|shown| {
+                Name::with(shown, |shown| self.prefilter.type_may_match(shown))
+            });
+        if !may_match
             || RUNTIME.iter().any(|own| name.whole.starts_with(own))
         {
             return Vec::new();
@@ -332,7 +343,16 @@ impl<'a> ArtifactMatcher<'a> {
                 continue;
             }
             let selector = clause.selector;
-            let fits = selector.ty.as_ref().is_none_or(|names| names.has(name))
+            let has_name = |names: &NameSet| match &shown {
+                None => names.has(name),
+                Some(shown) => {
+                    let mut hits = Hits::default();
+                    names.count(&mut hits, name);
+                    Name::with(shown, |shown| names.count(&mut hits, shown));
+                    names.decide(hits)
+                }
+            };
+            let fits = selector.ty.as_ref().is_none_or(has_name)
                 && selector
                     .type_access
                     .is_none_or(|accepted| accepted.has(ty.access))
@@ -429,6 +449,8 @@ impl TypeMatcher<'_> {
         if !self.prefilter.method_may_match(method.name) {
             return Verdict::Unmatched;
         }
+        let shown = self.name.as_deref();
+        let shown = shown.and_then(|ty| dotnet_names::shown(ty, method.name));
         let mut advice = Advice::default();
         let mut skipped = None;
         for clauses in self.clauses.chunk_by(|a, b| a.aspect == b.aspect) {
@@ -437,7 +459,7 @@ impl TypeMatcher<'_> {
             if advice.has(aspect.advice) && matched.has_woven(number) {
                 continue;
             }
-            match decide(clauses, method) {
+            match decide(clauses, method, shown.as_ref()) {
                 None => {}
                 Some(Ok(())) => {
                     matched.note(number, WOVEN);
@@ -459,11 +481,15 @@ impl TypeMatcher<'_> {
 }
 
 /// What one aspect says of a method: nothing, to weave it, or why not.
-fn decide(clauses: &[Clause<'_>], method: &Method<'_>) -> Option<Result<(), Reason>> {
+fn decide(
+    clauses: &[Clause<'_>],
+    method: &Method<'_>,
+    shown: Option<&Shown<'_>>,
+) -> Option<Result<(), Reason>> {
     let excludes = clauses.partition_point(|clause| !clause.exclude);
     let mut skipped = None;
     for clause in &clauses[..excludes] {
-        match select(clause, method) {
+        match select(clause, method, shown) {
             None => {}
             Some(Err(reason)) => {
                 skipped.get_or_insert(reason);
@@ -471,7 +497,7 @@ fn decide(clauses: &[Clause<'_>], method: &Method<'_>) -> Option<Result<(), Reas
             Some(Ok(())) => {
                 let excluded = clauses[excludes..]
                     .iter()
-                    .any(|clause| is_excluded(clause, method));
+                    .any(|clause| is_excluded(clause, method, shown));
                 return Some(if excluded {
                     Err(Reason::Excluded)
                 } else {
@@ -484,9 +510,13 @@ fn decide(clauses: &[Clause<'_>], method: &Method<'_>) -> Option<Result<(), Reas
 }
 
 /// What one table of `match` says.
-fn select(clause: &Clause<'_>, method: &Method<'_>) -> Option<Result<(), Reason>> {
+fn select(
+    clause: &Clause<'_>,
+    method: &Method<'_>,
+    shown: Option<&Shown<'_>>,
+) -> Option<Result<(), Reason>> {
     let selector = clause.selector;
-    if !fits_name_and_access(selector, method) {
+    if !fits_name_and_access(selector, method, shown) {
         return None;
     }
     let kinds = selector.kind.unwrap_or_default();
@@ -506,19 +536,30 @@ fn select(clause: &Clause<'_>, method: &Method<'_>) -> Option<Result<(), Reason>
 }
 
 /// Whether one table of `exclude` holds.
-fn is_excluded(clause: &Clause<'_>, method: &Method<'_>) -> bool {
+fn is_excluded(clause: &Clause<'_>, method: &Method<'_>, shown: Option<&Shown<'_>>) -> bool {
     let selector = clause.selector;
-    fits_name_and_access(selector, method)
+    fits_name_and_access(selector, method, shown)
         && selector.kind.is_none_or(|kinds| kinds.has(method.kinds))
         && selector.min_size.is_none_or(|least| method.size >= least)
         && fits_details(clause, method)
 }
 
-fn fits_name_and_access(selector: &Selector, method: &Method<'_>) -> bool {
-    selector
-        .method
-        .as_ref()
-        .is_none_or(|names| names.has_flat(method.name))
+fn fits_name_and_access(
+    selector: &Selector,
+    method: &Method<'_>,
+    shown: Option<&Shown<'_>>,
+) -> bool {
+    let has_name = |names: &NameSet| match shown {
+        None => names.has_flat(method.name),
+        Some(shown) => {
+            let mut hits = Hits::default();
+            for name in [method.name, &shown.method, shown.own_name(), &shown.numbered()] {
+                names.count_flat(&mut hits, name);
+            }
+            names.decide(hits)
+        }
+    };
+    selector.method.as_ref().is_none_or(has_name)
         && selector
             .access
             .is_none_or(|accepted| accepted.has(method.access))

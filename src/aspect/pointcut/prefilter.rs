@@ -4,6 +4,7 @@
 use crate::aspect::pattern::NameSet;
 use crate::aspect::pattern::name::Name;
 use crate::aspect::rules::model::Selector;
+use crate::dotnet_names;
 use regex_automata::meta;
 use regex_syntax::hir::Hir;
 
@@ -38,8 +39,12 @@ impl Prefilter {
                 .map(|s| s.ty.as_ref()?.in_path())
                 .collect(),
             types: literals(names[0]),
-            methods: literals(names[1]),
-            needles: names.map(|names| AnyOf::new(selectors.clone().map(|s| names(s)?.needles()))),
+            methods: AnyOf::new((selectors.clone()).map(|s| written(names[1](s)?.literals()))),
+            needles: [
+                AnyOf::new(selectors.clone().map(|s| names[0](s)?.needles())),
+                AnyOf::new((selectors.clone()).map(|s| written(names[1](s)?.needles()))),
+                AnyOf::new(selectors.clone().map(|s| names[2](s)?.needles())),
+            ],
         }
     }
 
@@ -70,6 +75,16 @@ impl Prefilter {
     pub(super) fn method_may_match(&self, name: &str) -> bool {
         self.methods.is_in(name.as_bytes())
     }
+}
+
+/// The texts of methods' names, if a program that has such a method holds one of them: of a name that debuggers show it
+/// holds parts at most.
+fn written(texts: Option<Vec<&[u8]>>) -> Option<Vec<&[u8]>> {
+    let is_shown = |text: &&[u8]| {
+        text.iter().skip(1).any(|&byte| byte == b'.')
+            || memchr::memmem::find(dotnet_names::ANONYMOUS.as_bytes(), text).is_some()
+    };
+    texts.filter(|texts| !texts.iter().any(is_shown))
 }
 
 /// One search for the texts of all rules; where a rule needs no text, any place will do.

@@ -22,6 +22,7 @@ pub mod op {
     pub const BR_S: u16 = 0x2b;
     pub const BRTRUE_S: u16 = 0x2d;
     pub const BR: u16 = 0x38;
+    pub const CONV_I8: u16 = 0x6a;
     pub const CALLVIRT: u16 = 0x6f;
     pub const NEWOBJ: u16 = 0x73;
     pub const ISINST: u16 = 0x75;
@@ -31,6 +32,7 @@ pub mod op {
     pub const LEAVE: u16 = 0xdd;
     pub const LEAVE_S: u16 = 0xde;
     pub const LDLOC: u16 = 0xfe0c;
+    pub const LDLOCA: u16 = 0xfe0d;
     pub const STLOC: u16 = 0xfe0e;
     pub const LOCALLOC: u16 = 0xfe0f;
     pub const ENDFILTER: u16 = 0xfe11;

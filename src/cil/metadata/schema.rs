@@ -92,7 +92,7 @@ pub mod column {
         manifest_resource { OFFSET = 0, NAME = 2, IMPLEMENTATION = 3 }
         nested_class { NESTED = 0, ENCLOSING = 1 }
         generic_param { NUMBER = 0, OWNER = 2, NAME = 3 }
-        method_spec { METHOD = 0 }
+        method_spec { METHOD = 0, INSTANTIATION = 1 }
         document { NAME = 0 }
         method_debug_information { DOCUMENT = 0, SEQUENCE_POINTS = 1 }
         local_scope { METHOD = 0, START_OFFSET = 4, LENGTH = 5 }

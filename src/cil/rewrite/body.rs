@@ -101,7 +101,7 @@ impl<'j, 'b> Lowering<'j, 'b> {
         {
             return Err(Reason::Unsupported.into());
         }
-        let slots = if self.protects {
+        let slots = if self.protects || recipe.extra.1 > 0 {
             self.add_locals(scratch, signatures)?
         } else {
             Slots {
@@ -225,16 +225,19 @@ impl<'j, 'b> Lowering<'j, 'b> {
             },
             Some(_) => return Err(Reason::Unsupported.into()),
         };
+        let (extra, more) = self.recipe.extra;
         let exception = tables::encode(&coded::TYPE_DEF_OR_REF, self.recipe.exception);
-        let (Some(exception), true) = (exception, count < MAX_LOCALS - 1) else {
+        let (Some(exception), true) = (exception, count < MAX_LOCALS - 1 - more) else {
             return Err(Reason::Unsupported.into());
         };
         let keeps_result = u32::from(self.leaves && self.has_result);
         let blob = &mut scratch.signature;
         blob.clear();
         blob.push(kind::LOCALS);
+        let count = count + more;
         put_compressed(blob, count + keeps_result + 1);
         blob.extend_from_slice(types);
+        blob.extend_from_slice(extra);
         if keeps_result != 0 {
             blob.extend_from_slice(self.recipe.result);
         }

@@ -4,13 +4,24 @@ use crate::cil::il::insn::op;
 use crate::error::Result;
 
 /// A few instructions without branches.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Snippet {
-    pub(super) bytes: [u8; 20],
+    pub(super) bytes: [u8; Self::MOST],
     pub(super) len: u8,
 }
 
+impl Default for Snippet {
+    fn default() -> Self {
+        Snippet {
+            bytes: [0; Self::MOST],
+            len: 0,
+        }
+    }
+}
+
 impl Snippet {
+    /// Most bytes of one.
+    const MOST: usize = 48;
     /// Bytes of a hook's call.
     pub const HOOK: u32 = 10;
 
@@ -26,6 +37,16 @@ impl Snippet {
         let at = s.len as usize;
         s.bytes[at..at + 4].copy_from_slice(&operand.to_le_bytes());
         s.len += 4;
+        s
+    }
+
+    /// Appends an opcode of two bytes that names a local.
+    pub fn local(self, opcode: u16, index: u32) -> Snippet {
+        let [prefix, second] = opcode.to_be_bytes();
+        let mut s = self.op(u16::from(prefix)).op(u16::from(second));
+        for byte in (index as u16).to_le_bytes() {
+            s = s.op(u16::from(byte));
+        }
         s
     }
 
@@ -87,6 +108,8 @@ pub struct Recipe<'r> {
     pub result: &'r [u8],
     /// The signature of the body's locals; empty where it has none.
     pub locals: &'r [u8],
+    /// The types of further locals behind them, which snippets name, and how many they are.
+    pub extra: (&'r [u8], u32),
 }
 
 /// Makes signatures for locals.

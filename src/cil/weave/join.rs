@@ -11,9 +11,10 @@ use crate::cil::metadata::tables::{token, token_row};
 use crate::cil::pdb::{self, Pdb};
 use crate::cil::rewrite::{self, Hooks};
 use crate::cil::weave::bodies::{Bodies, Framed, Framing};
-use crate::cil::weave::machines::Machine;
+use crate::cil::weave::machines::{Machine, Sort};
 use crate::cil::weave::ordinary::{self, MethodInfo};
 use crate::cil::weave::part::{Part, PlannedMachine, Scratch, Weaver};
+use crate::cil::weave::runtime_async;
 use crate::cil::weave::state_machine::{self, MachineMethod};
 use crate::cil::weave::tokens::{self, TokenPlaces};
 use crate::error::Result;
@@ -103,6 +104,8 @@ pub struct Joiner<'j, 'w, 'i, 'a> {
     /// Methods with state machines, not yet woven.
     machines: Vec<PlannedMachine>,
     types: Vec<WovenType>,
+    /// What methods that the runtime suspends ask of what they await.
+    awaited: runtime_async::Members,
     /// Whether fields can get new rows; found when the first machine needs a field.
     moves_fields: Option<bool>,
 }
@@ -122,6 +125,7 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
             tail_calls: 0,
             machines: Vec::new(),
             types: Vec::new(),
+            awaited: runtime_async::Members::default(),
             moves_fields: None,
         }
     }
@@ -178,6 +182,9 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
         ty: &mut WovenType,
         scratch: &mut Scratch,
     ) -> Attempt<()> {
+        if planned.machine.sort == Sort::ByRuntime {
+            return self.weave_by_runtime(planned, ty, scratch);
+        }
         let (weaver, image) = (self.weaver, self.weaver.image);
         let machine = planned.machine;
         let kickoff = weaver.open(machine.kickoff)?;
@@ -242,6 +249,50 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
             weaver.set_file(ty, document);
         }
         weaver.record(ty, (id, line), &kickoff, &mut scratch.descriptors)?;
+        Ok(())
+    }
+
+    /// Weaves the logical call of a method that the runtime suspends into that method.
+    fn weave_by_runtime(
+        &mut self,
+        planned: &PlannedMachine,
+        ty: &mut WovenType,
+        scratch: &mut Scratch,
+    ) -> Attempt<()> {
+        let weaver = self.weaver;
+        let opened = weaver.open_any(planned.machine.kickoff)?;
+        let tokens: &ordinary::Tokens = match &weaver.tokens {
+            Ok(tokens) => tokens,
+            Err(reason) => return Err((*reason).into()),
+        };
+        let shape = MethodInfo {
+            result: opened.result,
+            locals: opened.locals,
+            constructor: None,
+            hooks: &[],
+        };
+        let id = weaver.planned[planned.planned].id;
+        let logical = runtime_async::Weaver {
+            image: weaver.image,
+            tokens,
+            id,
+        };
+        let start = scratch.next_body();
+        let rewritten = logical.weave(
+            &opened.body,
+            &shape,
+            (&mut self.additions, &mut self.awaited),
+            &mut scratch.rewrite,
+            &mut scratch.bodies.bytes,
+        )?;
+        scratch.add_body(&opened, start);
+        let edits = &mut self.edits;
+        let (document, line) =
+            weaver.move_lines(planned.planned, &opened, &rewritten, scratch, edits);
+        if ty.file().is_empty() {
+            weaver.set_file(ty, document);
+        }
+        weaver.record(ty, (id, line), &opened, &mut scratch.descriptors)?;
         Ok(())
     }
 

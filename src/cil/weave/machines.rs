@@ -1,6 +1,7 @@
 //! Async methods and iterators, and the state machines that compilers made of them.
 
 use crate::cil::image::Image;
+use crate::cil::metadata::flags::{has_il, impl_flag};
 use crate::cil::metadata::heaps::compressed;
 use crate::cil::metadata::schema::{coded, column, table};
 use crate::cil::metadata::tables::{decode, encode, token, token_row, token_table};
@@ -15,6 +16,8 @@ pub(crate) enum Sort {
     Iterator,
     /// Both.
     AsyncIterator,
+    /// `async` without a machine: the runtime suspends the method itself.
+    ByRuntime,
 }
 
 /// A method and its state machine.
@@ -50,8 +53,15 @@ impl Machines {
         let constructors = constructors(image);
         let mut machines = Vec::new();
         // Edit-and-continue images order their methods by `MethodPtr`, and no field can be added.
-        if constructors.is_empty() || metadata.tables.rows(table::METHOD_PTR) > 0 {
+        if metadata.tables.rows(table::METHOD_PTR) > 0 {
             return Machines::default();
+        }
+        let by_runtime = suspended_by_runtime(image);
+        if constructors.is_empty() {
+            return Machines {
+                machines: by_runtime,
+                types: Vec::new(),
+            };
         }
         let nested = nested_types(image);
         for row in metadata.tables.iter(table::CUSTOM_ATTRIBUTE) {
@@ -89,12 +99,21 @@ impl Machines {
                 machine.ty = 0;
             }
         }
+        // An attribute says nothing where the runtime does without the machine.
+        machines.retain(|m| by_runtime.binary_search_by_key(&m.kickoff, |r| r.kickoff).is_err());
+        machines.extend(by_runtime);
+        machines.sort_by_key(|m| m.kickoff);
         Machines { machines, types }
     }
 
     /// Whether there is none.
     pub(crate) fn is_empty(&self) -> bool {
         self.machines.is_empty()
+    }
+
+    /// Whether the runtime suspends a method.
+    pub(crate) fn has_by_runtime(&self) -> bool {
+        self.machines.iter().any(|m| m.sort == Sort::ByRuntime)
     }
 
     /// The machine of a method (a `MethodDef` row).
@@ -107,6 +126,21 @@ impl Machines {
     pub(crate) fn has_type(&self, ty: u32) -> bool {
         self.types.binary_search(&ty).is_ok()
     }
+}
+
+/// The methods that the runtime suspends, ascending.
+fn suspended_by_runtime(image: &Image<'_>) -> Vec<Machine> {
+    use column::method_def::IMPL_FLAGS;
+    let methods = image.metadata.tables.iter(table::METHOD_DEF);
+    (1..)
+        .zip(methods)
+        .filter(|(_, row)| has_il(row) && row.get(IMPL_FLAGS) & impl_flag::ASYNC != 0)
+        .map(|(kickoff, _)| Machine {
+            kickoff,
+            sort: Sort::ByRuntime,
+            ty: 0,
+        })
+        .collect()
 }
 
 /// The constructors of the attributes, as the `CustomAttribute` table has them.

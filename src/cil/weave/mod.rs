@@ -8,5 +8,6 @@ pub mod machines;
 pub mod ordinary;
 pub mod part;
 pub mod references;
+pub mod runtime_async;
 pub mod state_machine;
 pub mod tokens;

@@ -26,6 +26,10 @@ pub struct Tokens {
     pub end: u32,
     /// `void Fail(System.Exception, ref int64, int32)`
     pub fail: u32,
+    /// `void Await(bool, ref int64, int32)`
+    pub await_: u32,
+    /// `void Awaited(ref int64, int32)`
+    pub awaited: u32,
     /// The class `System.Exception`.
     pub exception: u32,
 }
@@ -110,6 +114,7 @@ pub fn recipe<'r>(
         before: &[],
         result: shape.result,
         locals: shape.locals,
+        extra: (&[], 0),
     })
 }
 

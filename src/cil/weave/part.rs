@@ -113,7 +113,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         let tokens = match image.refusal() {
             Some(reason) => Err(reason),
             None => {
-                let logical = !machines.is_empty();
+                let logical = (!machines.is_empty(), machines.has_by_runtime());
                 match references::add(image, advice, logical, &mut additions) {
                     Ok(tokens) => Ok(tokens),
                     Err(Unwoven::Left(reason)) => Err(reason),
@@ -385,16 +385,22 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         pdb.first_line(method).unwrap_or_default()
     }
 
-    /// A method's body and what of its tables weaving needs.
+    /// A method's body and what of its tables weaving needs; not of one that the runtime suspends.
     pub(crate) fn open(&self, method: u32) -> Attempt<Opened<'a>> {
-        use column::method_def::{FLAGS, IMPL_FLAGS, NAME, RVA, SIGNATURE};
+        let row = self.image.metadata.tables.row(table::METHOD_DEF, method)?;
+        if has_il(&row) && row.get(column::method_def::IMPL_FLAGS) & impl_flag::ASYNC != 0 {
+            return Err(Reason::RuntimeAsync.into());
+        }
+        self.open_any(method)
+    }
+
+    /// The same, of any method.
+    pub(crate) fn open_any(&self, method: u32) -> Attempt<Opened<'a>> {
+        use column::method_def::{FLAGS, NAME, RVA, SIGNATURE};
         let metadata = &self.image.metadata;
         let row = metadata.tables.row(table::METHOD_DEF, method)?;
         if !has_il(&row) {
             return Err(Reason::NoBody.into());
-        }
-        if row.get(IMPL_FLAGS) & impl_flag::ASYNC != 0 {
-            return Err(Reason::RuntimeAsync.into());
         }
         let Ok((at, body)) = self.image.body(row.get(RVA)) else {
             return Err(Reason::UnreadableBody.into());

@@ -26,11 +26,12 @@ const CORE_LIBRARIES: [&[u8]; 4] = [
     b"System.Private.CoreLib",
 ];
 
-/// Adds the references that hooks of this advice need; `logical` are the hooks of logical calls.
+/// Adds the references that hooks of this advice need; `logical` are the hooks of logical calls, `by_runtime` those of
+/// methods that the runtime suspends.
 pub(crate) fn add(
     image: &Image<'_>,
     advice: Advice,
-    logical: bool,
+    (logical, by_runtime): (bool, bool),
     additions: &mut Additions,
 ) -> Attempt<Tokens> {
     let Some(exception) = exception(image, additions)? else {
@@ -75,6 +76,8 @@ pub(crate) fn add(
         suspend: hook(logical, "Suspend", &[call, id])?,
         end: hook(logical, "End", &[call, id])?,
         fail: hook(logical, "Fail", &[e, call, id])?,
+        await_: hook(by_runtime, "Await", &[&[element::BOOLEAN], call, id])?,
+        awaited: hook(by_runtime, "Awaited", &[call, id])?,
         exception,
     })
 }

@@ -164,6 +164,7 @@ impl<'w, 'a> Weaver<'w, 'a> {
                 add(Role::AsyncMoveNext, named(b"MoveNext"));
                 add(Role::Kickoff, Some(machine.kickoff));
             }
+            Sort::ByRuntime => {}
             Sort::Iterator => {
                 add(Role::MoveNext, named(b"MoveNext"));
                 add(Role::Dispose, named(b"Dispose"));
@@ -231,6 +232,7 @@ impl<'w, 'a> Weaver<'w, 'a> {
             before: &before,
             result: shape.result,
             locals: shape.locals,
+            extra: (&[], 0),
         };
         scratch.rewrite(body, &recipe, additions, out)
     }

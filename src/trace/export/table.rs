@@ -1,6 +1,8 @@
 //! A row a call: the columns that `csv` and `parquet` share.
 
 use super::{End, Logical, Named, Process, Span, Thread};
+use crate::dotnet_names;
+use crate::symbols::Symbol;
 
 /// A row: what was called, where, when, how it ended.
 #[derive(Default)]
@@ -83,12 +85,18 @@ pub fn logical(logical: &Logical) -> Row<'_> {
     }
 }
 
+/// The method's name as people know it.
+fn shown_method(symbol: &Symbol) -> String {
+    let shown = dotnet_names::shown(&symbol.type_name, &symbol.method);
+    shown.map_or_else(|| symbol.method.to_string(), |shown| shown.numbered())
+}
+
 /// Type, method, descriptor, artifact, source file and line of a method.
 pub fn names(method: &Named) -> (&str, String, &str, &str, &str, u32) {
     match method.symbol() {
         Some(s) => (
             &method.type_name,
-            s.method.to_string(),
+            shown_method(s),
             &s.descriptor,
             &s.artifact,
             &s.file,

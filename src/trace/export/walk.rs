@@ -1,6 +1,7 @@
 //! From a replay's calls to a sink's: selects, numbers, finds parents, own times and exceptions.
 
 use super::{End, Logical, Named, Process, Selection, Sink, Span, Thread};
+use crate::dotnet_names;
 use crate::mapping::Mapping;
 use crate::trace::file::Trace;
 use crate::trace::methods::{Method, MethodIx, Methods};
@@ -118,7 +119,10 @@ pub fn walk(
 
 pub(super) fn named(method: Method, label: String) -> Named {
     let type_name = match method.symbol() {
-        Some(symbol) => symbol.type_name.replace('/', "."),
+        Some(symbol) => match dotnet_names::shown_type(&symbol.type_name) {
+            Some(shown) => shown.into_owned(),
+            None => symbol.type_name.replace('/', "."),
+        },
         None => String::new(),
     };
     Named {
