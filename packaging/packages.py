@@ -25,7 +25,7 @@ GROUP = "dev.weave"
 PLUGIN = "dev.weave"
 MAVEN_PLUGIN = "weave-maven-plugin"
 GRADLE_API = ("dev.gradleplugins", "gradle-api", "7.6.4")
-GROOVY = ("org.codehaus.groovy", "groovy", "3.0.13")
+GROOVY = [("org.codehaus.groovy", name, "3.0.13") for name in ("groovy", "groovy-json")]
 #: The oldest Maven that the plug-in is for.
 MAVEN = "3.6.3"
 MAVEN_API = [("org.apache.maven", f"maven-{part}", MAVEN) for part in ("plugin-api", "core", "model", "artifact")]
@@ -121,7 +121,7 @@ def write(path, text):
 
 
 def gradle_plugin(work, number):
-    classes = compiled(work, "gradle", (GRADLE_API, GROOVY))
+    classes = compiled(work, "gradle", [GRADLE_API, *GROOVY])
     write(classes / "dev/weave/gradle/version.properties", f"version={number}\n")
     write(classes / f"META-INF/gradle-plugins/{PLUGIN}.properties", "implementation-class=dev.weave.gradle.WeavePlugin\n")
     return packed(work, "gradle", classes)
