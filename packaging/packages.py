@@ -8,6 +8,7 @@ Without --program, target/release/weave is packed for this platform; a release n
 Needs a JDK (javac, jar) and Maven, which fetches what the plug-ins are compiled against; for NuGet alone, neither.
 """
 import argparse
+import hashlib
 import os
 import platform
 import shutil
@@ -30,6 +31,12 @@ GROOVY = [("org.codehaus.groovy", name, "3.0.13") for name in ("groovy", "groovy
 MAVEN = "3.6.3"
 MAVEN_API = [("org.apache.maven", f"maven-{part}", MAVEN) for part in ("plugin-api", "core", "model", "artifact")]
 MAVEN_API += [("org.apache.maven.resolver", "maven-resolver-api", "1.4.1"), ("org.codehaus.plexus", "plexus-utils", "3.2.1")]
+#: Reads what the program answers.
+GSON = ("com.google.code.gson", "gson", "2.8.9")
+#: The system and processor of each platform, as profiles of Maven name them.
+SYSTEMS = {"linux-x86_64": ("<name>linux</name>", "amd64"), "linux-aarch_64": ("<name>linux</name>", "aarch64"),
+           "osx-x86_64": ("<family>mac</family>", "x86_64"), "osx-aarch_64": ("<family>mac</family>", "aarch64"),
+           "windows-x86_64": ("<family>windows</family>", "amd64")}
 URL = "https://www.apache.org/licenses/LICENSE-2.0"
 
 
@@ -89,6 +96,30 @@ class Repository:
         (folder / f"{stem}.pom").write_text(pom(group, artifact, self.number, packaging, about, dependencies))
         for suffix, path in files.items():
             shutil.copyfile(path, folder / f"{stem}{suffix}")
+        for suffix in [".pom", *files]:
+            add_checksums(folder / f"{stem}{suffix}")
+
+
+def add_checksums(path):
+    """Writes the checksums beside a file: Maven warns where there are none, and stops where it shall."""
+    content = path.read_bytes()
+    for name in ("md5", "sha1", "sha256", "sha512"):
+        Path(f"{path}.{name}").write_text(hashlib.new(name, content).hexdigest())
+
+
+def dependency(group, artifact, number, more=""):
+    return (f"<dependency><groupId>{group}</groupId><artifactId>{artifact}</artifactId><version>{number}</version>{more}</dependency>")
+
+
+def maven_needs(number, platforms):
+    """What the Maven plug-in needs. The program is among it, so that what fetches all that a build needs fetches it, too."""
+    profiles = []
+    for name in sorted(platforms):
+        system, processor = SYSTEMS[name]
+        program = dependency(GROUP, "weave", number, f"<classifier>{name}</classifier><type>exe</type>")
+        profiles.append(f"""<profile><id>{name}</id><activation><os>{system}<arch>{processor}</arch></os></activation>
+    <dependencies>{program}</dependencies></profile>""")
+    return f"<dependencies>{dependency(*GSON)}</dependencies>\n  <profiles>{''.join(profiles)}</profiles>"
 
 
 def compiled(work, name, api):
@@ -128,7 +159,7 @@ def gradle_plugin(work, number):
 
 
 def maven_plugin(work, number):
-    classes = compiled(work, "maven", MAVEN_API)
+    classes = compiled(work, "maven", [*MAVEN_API, GSON])
     write(classes / "META-INF/maven/plugin.xml", maven_plugin_xml(GROUP, MAVEN_PLUGIN, number))
     shutil.copytree(ROOT / "maven/src/main/resources", classes, dirs_exist_ok=True)
     return packed(work, "maven", classes)
@@ -145,9 +176,9 @@ def make_maven(program, programs, out):
         repository.add("weave", "Weave: the program", files, packaging="pom")
         repository.add("weave-runtime", "Weave: the hook library", {".jar": work / "runtime.jar"})
         repository.add("weave-gradle-plugin", "Weave: the Gradle plug-in", {".jar": gradle_plugin(work, number)})
-        repository.add(MAVEN_PLUGIN, "Weave: the Maven plug-in", {".jar": maven_plugin(work, number)}, "maven-plugin")
-        plugin = (f"<dependencies><dependency><groupId>{GROUP}</groupId><artifactId>weave-gradle-plugin</artifactId>"
-                  f"<version>{number}</version></dependency></dependencies>")
+        repository.add(MAVEN_PLUGIN, "Weave: the Maven plug-in", {".jar": maven_plugin(work, number)}, "maven-plugin",
+                       dependencies=maven_needs(number, programs))
+        plugin = f"<dependencies>{dependency(GROUP, 'weave-gradle-plugin', number)}</dependencies>"
         repository.add(f"{PLUGIN}.gradle.plugin", "Weave: the Gradle plug-in's id", {}, "pom", PLUGIN, plugin)
     return repository
 
