@@ -11,6 +11,7 @@ import argparse
 import hashlib
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -188,6 +189,12 @@ def make(program, out):
     return make_maven(program, {classifier(): program}, out)
 
 
+def needs_of(program):
+    """The interpreter and libraries that a program of Linux asks for; none if it is static."""
+    told = run("readelf", "--program-headers", "--dynamic", "--wide", program)
+    return re.findall(r"Requesting program interpreter: ([^]]+)|\(NEEDED\).*\[(.+)\]", told)
+
+
 def make_nuget(program, programs, out):
     with tempfile.TemporaryDirectory() as work:
         library = Path(work) / "Weave.Runtime.dll"
@@ -201,7 +208,11 @@ def main():
     options.add_argument("--program", action="append", default=[])
     options.add_argument("--only", choices=("maven", "nuget"))
     options.add_argument("out", type=Path, nargs="?", default=ROOT / "target/packages")
+    options.add_argument("--check-static", type=Path, help="only look whether this program is static, so that it starts on any Linux")
     args = options.parse_args()
+    if args.check_static:
+        needs = needs_of(args.check_static)
+        sys.exit(f"{args.check_static} is not static: it needs {needs}" if needs else 0)
     named = [p.rpartition("=") for p in args.program] or [("", "", ROOT / "target/release" / name)]
     programs = {platform_name or classifier(): Path(path).resolve() for platform_name, _, path in named}
     unknown = sorted(set(programs) - set(nuget.FOLDERS))

@@ -87,9 +87,13 @@ impl Walk<'_, '_> {
                 .filter(|f| f.format == Format::Class)
                 .filter_map(|f| f.name.strip_prefix(&root))
                 .find(|name| *name != "module-info.class");
-            let carried = Carried::of(first.unwrap_or_default());
-            let marker = format!("{root}{}", symbols::MEMBER);
-            self.staging.add(&marker, &carried.marker)?;
+            let member = format!("{root}{}", symbols::MEMBER);
+            let Some(first) = first else {
+                self.staging.add(&member, &map)?;
+                continue;
+            };
+            let carried = Carried::of(first);
+            self.staging.add(&member, &carried.marker)?;
             (self.staging).add(&format!("{root}{}", carried.member), &map)?;
         }
         Ok(())

@@ -37,6 +37,7 @@ abstract class ClassesGoal extends WeaveGoal {
     final void weave() throws IOException, MojoExecutionException, MojoFailureException {
         long begun = System.nanoTime();
         IdleAspects.lookAtTheEnd(session, getLog());
+        Traces.keep(session, project);
         Path classes = compiled();
         String present = Files8.lines(classes, "");
         Path report = IdleAspects.report(project, goal());
