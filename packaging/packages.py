@@ -8,8 +8,10 @@ Without --program, target/release/weave is packed for this platform; a release n
 Needs a JDK (javac, jar) and Maven, which fetches what the plug-ins are compiled against; for NuGet alone, neither.
 """
 import argparse
+import hashlib
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -25,11 +27,17 @@ GROUP = "dev.weave"
 PLUGIN = "dev.weave"
 MAVEN_PLUGIN = "weave-maven-plugin"
 GRADLE_API = ("dev.gradleplugins", "gradle-api", "7.6.4")
-GROOVY = ("org.codehaus.groovy", "groovy", "3.0.13")
+GROOVY = [("org.codehaus.groovy", name, "3.0.13") for name in ("groovy", "groovy-json")]
 #: The oldest Maven that the plug-in is for.
 MAVEN = "3.6.3"
 MAVEN_API = [("org.apache.maven", f"maven-{part}", MAVEN) for part in ("plugin-api", "core", "model", "artifact")]
 MAVEN_API += [("org.apache.maven.resolver", "maven-resolver-api", "1.4.1"), ("org.codehaus.plexus", "plexus-utils", "3.2.1")]
+#: Reads what the program answers.
+GSON = ("com.google.code.gson", "gson", "2.8.9")
+#: The system and processor of each platform, as profiles of Maven name them.
+SYSTEMS = {"linux-x86_64": ("<name>linux</name>", "amd64"), "linux-aarch_64": ("<name>linux</name>", "aarch64"),
+           "osx-x86_64": ("<family>mac</family>", "x86_64"), "osx-aarch_64": ("<family>mac</family>", "aarch64"),
+           "windows-x86_64": ("<family>windows</family>", "amd64")}
 URL = "https://www.apache.org/licenses/LICENSE-2.0"
 
 
@@ -89,6 +97,30 @@ class Repository:
         (folder / f"{stem}.pom").write_text(pom(group, artifact, self.number, packaging, about, dependencies))
         for suffix, path in files.items():
             shutil.copyfile(path, folder / f"{stem}{suffix}")
+        for suffix in [".pom", *files]:
+            add_checksums(folder / f"{stem}{suffix}")
+
+
+def add_checksums(path):
+    """Writes the checksums beside a file: Maven warns where there are none, and stops where it shall."""
+    content = path.read_bytes()
+    for name in ("md5", "sha1", "sha256", "sha512"):
+        Path(f"{path}.{name}").write_text(hashlib.new(name, content).hexdigest())
+
+
+def dependency(group, artifact, number, more=""):
+    return (f"<dependency><groupId>{group}</groupId><artifactId>{artifact}</artifactId><version>{number}</version>{more}</dependency>")
+
+
+def maven_needs(number, platforms):
+    """What the Maven plug-in needs. The program is among it, so that what fetches all that a build needs fetches it, too."""
+    profiles = []
+    for name in sorted(platforms):
+        system, processor = SYSTEMS[name]
+        program = dependency(GROUP, "weave", number, f"<classifier>{name}</classifier><type>exe</type>")
+        profiles.append(f"""<profile><id>{name}</id><activation><os>{system}<arch>{processor}</arch></os></activation>
+    <dependencies>{program}</dependencies></profile>""")
+    return f"<dependencies>{dependency(*GSON)}</dependencies>\n  <profiles>{''.join(profiles)}</profiles>"
 
 
 def compiled(work, name, api):
@@ -121,14 +153,14 @@ def write(path, text):
 
 
 def gradle_plugin(work, number):
-    classes = compiled(work, "gradle", (GRADLE_API, GROOVY))
+    classes = compiled(work, "gradle", [GRADLE_API, *GROOVY])
     write(classes / "dev/weave/gradle/version.properties", f"version={number}\n")
     write(classes / f"META-INF/gradle-plugins/{PLUGIN}.properties", "implementation-class=dev.weave.gradle.WeavePlugin\n")
     return packed(work, "gradle", classes)
 
 
 def maven_plugin(work, number):
-    classes = compiled(work, "maven", MAVEN_API)
+    classes = compiled(work, "maven", [*MAVEN_API, GSON])
     write(classes / "META-INF/maven/plugin.xml", maven_plugin_xml(GROUP, MAVEN_PLUGIN, number))
     shutil.copytree(ROOT / "maven/src/main/resources", classes, dirs_exist_ok=True)
     return packed(work, "maven", classes)
@@ -145,9 +177,9 @@ def make_maven(program, programs, out):
         repository.add("weave", "Weave: the program", files, packaging="pom")
         repository.add("weave-runtime", "Weave: the hook library", {".jar": work / "runtime.jar"})
         repository.add("weave-gradle-plugin", "Weave: the Gradle plug-in", {".jar": gradle_plugin(work, number)})
-        repository.add(MAVEN_PLUGIN, "Weave: the Maven plug-in", {".jar": maven_plugin(work, number)}, "maven-plugin")
-        plugin = (f"<dependencies><dependency><groupId>{GROUP}</groupId><artifactId>weave-gradle-plugin</artifactId>"
-                  f"<version>{number}</version></dependency></dependencies>")
+        repository.add(MAVEN_PLUGIN, "Weave: the Maven plug-in", {".jar": maven_plugin(work, number)}, "maven-plugin",
+                       dependencies=maven_needs(number, programs))
+        plugin = f"<dependencies>{dependency(GROUP, 'weave-gradle-plugin', number)}</dependencies>"
         repository.add(f"{PLUGIN}.gradle.plugin", "Weave: the Gradle plug-in's id", {}, "pom", PLUGIN, plugin)
     return repository
 
@@ -160,6 +192,12 @@ def make(program, out):
 def sources():
     """Where the sources are, and which they are, as a release names them (WEAVE_REPOSITORY, WEAVE_COMMIT)."""
     return os.environ.get("WEAVE_REPOSITORY", ""), os.environ.get("WEAVE_COMMIT", "")
+
+
+def needs_of(program):
+    """The interpreter and libraries that a program of Linux asks for; none if it is static."""
+    told = run("readelf", "--program-headers", "--dynamic", "--wide", program)
+    return re.findall(r"Requesting program interpreter: ([^]]+)|\(NEEDED\).*\[(.+)\]", told)
 
 
 def make_nuget(program, programs, out):
@@ -175,7 +213,11 @@ def main():
     options.add_argument("--program", action="append", default=[])
     options.add_argument("--only", choices=("maven", "nuget"))
     options.add_argument("out", type=Path, nargs="?", default=ROOT / "target/packages")
+    options.add_argument("--check-static", type=Path, help="only look whether this program is static, so that it starts on any Linux")
     args = options.parse_args()
+    if args.check_static:
+        needs = needs_of(args.check_static)
+        sys.exit(f"{args.check_static} is not static: it needs {needs}" if needs else 0)
     named = [p.rpartition("=") for p in args.program] or [("", "", ROOT / "target/release" / name)]
     programs = {platform_name or classifier(): Path(path).resolve() for platform_name, _, path in named}
     unknown = sorted(set(programs) - set(nuget.FOLDERS))

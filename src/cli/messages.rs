@@ -32,6 +32,7 @@ struct Message<'a> {
     severity: &'static str,
     code: &'static str,
     place: Option<&'a Place>,
+    aspect: Option<&'a str>,
     text: String,
 }
 
@@ -50,6 +51,9 @@ impl Message<'_> {
                 value["file"] = file.as_str().into();
                 value["line"] = (*line).into();
                 value["column"] = (*column).into();
+            }
+            if let Some(aspect) = self.aspect {
+                value["aspect"] = aspect.into();
             }
             value["message"] = text.into();
             let _ = writeln!(out, "{value}");
@@ -102,6 +106,7 @@ pub fn error(e: &Error, format: MessageFormat) -> String {
         severity: "error",
         code,
         place,
+        aspect: None,
         text,
     };
     if e.findings().is_empty() {
@@ -148,11 +153,12 @@ fn gathered(warnings: &[Warning]) -> Vec<(WarningKind, String)> {
 /// All warnings of a job for tools, and why nothing was written.
 pub fn warnings(outcome: &Outcome, format: MessageFormat) -> String {
     let mut out = String::new();
-    let mut tell = |severity, code, place, text| {
+    let mut tell = |severity, code, place, aspect, text| {
         out += &Message {
             severity,
             code,
             place,
+            aspect,
             text,
         }
         .write(format);
@@ -169,7 +175,7 @@ pub fn warnings(outcome: &Outcome, format: MessageFormat) -> String {
             WarningKind::BuildTool => "message",
             _ => "warning",
         };
-        tell(severity, code_of_warning(kind), None, text);
+        tell(severity, code_of_warning(kind), None, None, text);
     }
     for left in &outcome.failures {
         let (name, _) = show::method(&left.type_name, &left.method);
@@ -177,14 +183,15 @@ pub fn warnings(outcome: &Outcome, format: MessageFormat) -> String {
             "{}: {name} is left as it was: {}",
             left.artifact, left.reason
         );
-        tell("warning", LEFT, None, text);
+        tell("warning", LEFT, None, None, text);
     }
     for idle in &outcome.idle {
-        tell("warning", IDLE, Some(&idle.place), show::idle(idle));
+        let aspect = Some(idle.aspect.as_str());
+        tell("warning", IDLE, Some(&idle.place), aspect, show::idle(idle));
     }
     if outcome.refused {
         let text = "not everything could be woven (--strict): nothing was written".to_owned();
-        tell("error", REFUSED, None, text);
+        tell("error", REFUSED, None, None, text);
     }
     out
 }

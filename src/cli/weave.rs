@@ -97,6 +97,10 @@ pub struct WeaveArgs {
     )]
     cache_size: u32,
 
+    /// Do not warn of aspects that put a hook nowhere: where one rules file serves several projects, most mean some of them
+    #[arg(long)]
+    allow_idle: bool,
+
     /// Print errors only
     #[arg(short, long, conflicts_with = "verbose")]
     quiet: bool,
@@ -196,7 +200,10 @@ pub fn run(args: &WeaveArgs) -> Result<u8> {
         id_base,
     };
     job.check_files(args.named(&resolved))?;
-    let outcome = run_with_progress(&job, args.quiet || args.json)?;
+    let mut outcome = run_with_progress(&job, args.quiet || args.json)?;
+    if args.allow_idle {
+        outcome.idle.clear();
+    }
     let failed = args.strict && outcome.fails_strict();
     if let (Some(path), false) = (&args.depfile, failed) {
         depfile::write(path, output, &dependencies)?;
@@ -206,7 +213,7 @@ pub fn run(args: &WeaveArgs) -> Result<u8> {
         let _ = std::io::stderr().lock().write_all(text.as_bytes());
     }
     if args.json {
-        print(&(json(&outcome).to_string() + "\n"))?;
+        print(&(json(&outcome, job.matcher.needs_hierarchy()).to_string() + "\n"))?;
     } else if args.message_format == MessageFormat::Human && (!args.quiet || failed) {
         let text = summary(&outcome, input, output, args.verbose);
         let _ = std::io::stderr().lock().write_all(text.as_bytes());
@@ -306,7 +313,7 @@ fn summary(outcome: &Outcome, input: &Path, output: &Path, verbose: bool) -> Str
 }
 
 /// The summary for programs.
-fn json(outcome: &Outcome) -> serde_json::Value {
+fn json(outcome: &Outcome, extends: bool) -> serde_json::Value {
     serde_json::json!({
         "written": outcome.output.is_some(),
         "output": outcome.output.as_ref().map(|p| p.display().to_string()),
@@ -315,6 +322,8 @@ fn json(outcome: &Outcome) -> serde_json::Value {
         "classes": outcome.classes,
         "artifacts": outcome.artifacts,
         "cached": outcome.cached,
+        // A rule asks for base types: the output follows from the references, too.
+        "extends": extends,
         "left": outcome.left.iter().map(|(r, n)| (r.code().to_owned(), (*n).into()))
             .collect::<serde_json::Map<_, _>>(),
         "failures": outcome.failures.iter().map(|l| serde_json::json!({

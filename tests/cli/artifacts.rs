@@ -1,6 +1,8 @@
 //! Jars of all kinds: woven ones run as before and are traced; what nothing matches stays as it is.
 
+use crate::apks::archive;
 use crate::support::{PRINTED, World, member};
+use std::collections::BTreeMap;
 use weave::internals::container::zip::{Archive, Method};
 
 const NOTHING: &str =
@@ -17,7 +19,7 @@ fn a_woven_jar_runs_as_before_and_is_traced() {
     );
     world.assert_traced();
     assert_eq!(
-        world.member("out.jar", "META-INF/weave/symbols"),
+        world.carried("out.jar", ""),
         world.read("out.jar.wsym")
     );
 }
@@ -96,6 +98,8 @@ fn weaving_in_two_steps_keeps_the_first_steps_symbols() {
     let names: Vec<_> = world.names("b.jar");
     let count = |name: &str| names.iter().filter(|n| *n == name).count();
     assert_eq!(count("META-INF/weave/symbols"), 1);
+    assert_eq!(names.iter().filter(|n| n.ends_with(".wsym")).count(), 1);
+    assert_eq!(world.carried("b.jar", ""), world.read("b.jar.wsym"));
     assert_eq!(count("weave/runtime/Hooks.class"), 1);
     assert_eq!(world.symbols("a.jar.wsym").len(), 1);
     assert_eq!(world.symbols("b.jar.wsym").len(), 3);
@@ -242,7 +246,8 @@ fn a_war_has_the_library_where_its_classes_see_it() {
     world.wove(&["app.war", "out.war"]);
     let names = world.names("out.war");
     assert!(names.contains(&"WEB-INF/classes/weave/runtime/Hooks.class".to_owned()));
-    assert!(names.contains(&"WEB-INF/classes/META-INF/weave/symbols".to_owned()));
+    let map = world.carried("out.war", "WEB-INF/classes/");
+    assert_eq!(map, world.read("out.war.wsym"));
     assert!(!names.iter().any(|n| n.starts_with("weave/")));
 }
 
@@ -549,4 +554,36 @@ fn a_jmod_is_linked_into_a_runtime_that_is_traced() {
     );
     let ran = world.wove(&["mods/app.jmod", "fib.jmod", "--rules", "fib.toml"]);
     assert!(ran.err.starts_with("wove 1 method"), "{}", ran.err);
+}
+
+#[test]
+fn jars_that_are_packed_into_one_keep_all_their_maps() {
+    let world = World::new();
+    let mut packed: BTreeMap<String, Vec<u8>> = BTreeMap::new();
+    let some = "version = 1\n[[aspect]]\nname = \"some\"\nmatch = { type = \"**\", method = [\"of\", \"main\"] }\n";
+    world.write("some.toml", some);
+    for name in ["Fib", "Main"] {
+        let class = format!("com/acme/{name}.class");
+        let bytes = world.read(&format!("classes/{class}"));
+        world.write(&format!("{name}.jar"), archive(&[(&class, &bytes)]));
+        let (from, to) = (format!("{name}.jar"), format!("{name}-out.jar"));
+        world.wove(&["--rules", "some.toml", &from, &to]);
+        for member in world.names(&format!("{name}-out.jar")) {
+            let bytes = world.member(&format!("{name}-out.jar"), &member);
+            packed.insert(member, bytes);
+        }
+    }
+    let members: Vec<(&str, &[u8])> = packed.iter().map(|(n, b)| (&**n, &**b)).collect();
+    world.write("fat.jar", archive(&members));
+    world.tool("java", &["-cp", "fat.jar", "com.acme.Main"]);
+    world.assert_traced();
+    // Woven again, it has one map of all.
+    world.wove(&["fat.jar", "again.jar", "--rules", "pack:all"]);
+    assert_eq!(
+        world.carried("again.jar", ""),
+        world.read("again.jar.wsym")
+    );
+    assert!(world.symbols("again.jar.wsym").len() >= 3);
+    let names = world.names("again.jar");
+    assert_eq!(names.iter().filter(|n| n.ends_with(".wsym")).count(), 1);
 }

@@ -70,7 +70,7 @@ fn loose_classes_get_the_library_in_their_class_root() {
     world.wove(&["build", "out"]);
     assert!(world.at("out/main/weave/runtime/Hooks.class").exists());
     assert_eq!(
-        world.read("out/main/META-INF/weave/symbols"),
+        world.carried("out/main", ""),
         world.read("out.wsym")
     );
     let ran = world.tool("java", &["-cp", "out/main", "com.acme.Main"]);

@@ -191,6 +191,19 @@ impl World {
         member(&self.read(jar), name)
     }
 
+    /// The map that a jar or folder of classes carries; the member of the one name says where it is.
+    pub fn carried(&self, artifact: &str, root: &str) -> Vec<u8> {
+        let read = |name: &str| {
+            let name = format!("{root}META-INF/weave/{name}");
+            match self.at(artifact).is_dir() {
+                true => self.read(&format!("{artifact}/{name}")),
+                false => self.member(artifact, &name),
+            }
+        };
+        let name = String::from_utf8(read("symbols")).unwrap();
+        read(name.trim_end())
+    }
+
     pub fn symbols(&self, name: &str) -> Symbols {
         let mut symbols = Symbols::default();
         symbols.add(&self.read(name)).unwrap();

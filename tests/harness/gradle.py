@@ -92,9 +92,13 @@ class Gradle(builds.Builds):
         super().__init__()
         self.gradle = home
 
+    #: Where woven programs write their traces; nothing leaves that to the plug-in.
+    trace = str(WORK / "run.wtrace")
+
     def run(self, folder, *arguments):
+        named = {"WEAVE_TRACE": self.trace} if self.trace else {}
         self.call([self.gradle / "bin/gradle", "-p", folder, "--offline", "--console=plain", "--build-cache", *arguments],
-                  GRADLE_USER_HOME=str(WORK / "home"), WEAVE_TRACE=str(WORK / "run.wtrace"))
+                  GRADLE_USER_HOME=str(WORK / "home"), **named)
         print(f"# gradle {' '.join(arguments)}: {self.status}", flush=True)
 
     def stop(self):
@@ -279,6 +283,50 @@ def java(gradle, repository, version, program):
     gradle.check("woven by another: told", gradle.status != 0 and gradle.has("methods in .* were woven before, and not by this task.*gradle clean"))
 
 
+def told(gradle, repository, version):
+    """What is told of rules that mean nothing, once; and where traces go that nobody named a place for."""
+    packages.run("mvn", "-q", "-B", "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:get", "-Dartifact=junit:junit:4.13.2")
+    folder = WORK / PLACE / "told"
+    project(folder, repository, version)
+    app = (folder / "app/build.gradle").read_text(encoding="utf-8").replace("weave { dependencies('org.sample:*') }\n", "")
+    write(folder / "app/build.gradle", app)
+    aspect = '\n[[aspect]]\nname = "%s"\nmatch = { type = "%s", method = "*" }\n'
+    rules = 'version = 1\n' + aspect % ("orders", "shop.Orders") + aspect % ("main", "shop.Main")
+    write(folder / "weave.toml", rules + aspect % ("nobody", "shop.Nobody"))
+    gradle.run(folder, "classes", "--no-build-cache")
+    idle = [line for line in gradle.output.splitlines() if "WV0120" in line]
+    gradle.check("an aspect that is idle in all projects: a warning, once, with its place; the others none", gradle.status == 0
+                 and len(idle) == 1 and re.search(r"weave\.toml:11:1: aspect `nobody` matched no method", idle[0]), idle)
+    gradle.run(folder, "classes", "--no-build-cache")
+    gradle.check("nothing was woven: nothing is told again", gradle.status == 0 and not gradle.has("WV0120"))
+    write(folder / "app/src/main/java/shop/Main.java", MAIN + "class Other { }\n")
+    gradle.run(folder, ":app:classes", "--no-build-cache", "--configuration-cache")
+    again = gradle.output.count("WV0120") == 1 and gradle.has("aspect `nobody`") and gradle.task(":core:weaveClasses", "UP-TO-DATE")
+    write(folder / "app/src/main/java/shop/Main.java", MAIN)
+    gradle.run(folder, ":app:classes", "--no-build-cache", "--configuration-cache")
+    gradle.check("one project woven anew: what the others have counts, also from the configuration cache",
+                 again and gradle.has("Reusing configuration cache") and gradle.output.count("WV0120") == 1)
+    write(folder / "weave.toml", rules)
+    gradle.run(folder, "classes", "--no-build-cache")
+    gradle.check("each aspect means one project: no warning", gradle.status == 0 and not gradle.has("WV0120|warning"))
+
+    gradle.stop()
+    gradle.trace = None
+    before = {path for path in folder.rglob("*") if "build" not in path.relative_to(folder).parts}
+    write(folder / "app/build.gradle", app + "dependencies { testImplementation 'junit:junit:4.13.2' }\n")
+    write(folder / "app/src/test/java/shop/MainTest.java",
+          "package shop;\npublic class MainTest { @org.junit.Test public void sums() { Main.main(null); } }\n")
+    gradle.run(folder, ":app:run", ":app:test")
+    after = {path for path in folder.rglob("*") if "build" not in path.relative_to(folder).parts and ".gradle" not in path.parts}
+    traces = sorted((folder / "app/build/weave/traces").glob("*.wtrace"))
+    gradle.check("traces of run and test go to the build folder, and nothing else is written", gradle.status == 0 and len(traces) == 2
+                 and not [path for path in after - before if path.suffix == ".wtrace"], traces)
+    gradle.run(folder, "clean")
+    gradle.check("clean takes them", gradle.status == 0 and not (folder / "app/build").exists())
+    gradle.stop()
+    del gradle.trace
+
+
 def beside_java(gradle, folder, language, prices):
     """Runs a project in which a class of Java's calls one of another language, and looks at both."""
     write(folder / "app/src/main/java/shop/Main.java", MAIN.replace("Orders.total(4)", "Prices.of(4)"))
@@ -364,6 +412,7 @@ def body():
     gradle = opened(first)
     try:
         java(gradle, repository, version, program)
+        told(gradle, repository, version)
         groovy(gradle, repository, version)
         kotlin(gradle, repository, version)
         scala(gradle, repository, version)

@@ -105,8 +105,12 @@ class Maven(builds.Builds):
         return subprocess.Popen(self.prefix + self.command(folder, *arguments), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                 errors="replace")
 
+    #: Where woven programs write their traces; nothing leaves that to the plug-in.
+    trace = str(WORK / "run.wtrace")
+
     def run(self, folder, *arguments, offline=True, options=""):
-        self.call(self.command(folder, *arguments, offline=offline), WEAVE_TRACE=str(WORK / "run.wtrace"),
+        named = {"WEAVE_TRACE": self.trace} if self.trace else {}
+        self.call(self.command(folder, *arguments, offline=offline), **named,
                   MAVEN_OPTS=f"{os.environ.get('MAVEN_OPTS', '')} {options}".strip())
         print(f"# mvn {' '.join(arguments)}: {self.status}", flush=True)
 
@@ -125,6 +129,102 @@ def by_hand(program, rules, unwoven, name):
     return folder
 
 
+OTHERS = """<plugin><groupId>net.bytebuddy</groupId><artifactId>byte-buddy-maven-plugin</artifactId><version>1.14.13</version>
+    <executions><execution><goals><goal>transform</goal></goals></execution></executions>
+    <configuration><transformations><transformation><plugin>net.bytebuddy.build.ToStringPlugin</plugin></transformation></transformations>
+    </configuration></plugin>
+  <plugin><groupId>org.codehaus.mojo</groupId><artifactId>animal-sniffer-maven-plugin</artifactId><version>1.23</version>
+    <executions><execution><phase>process-classes</phase><goals><goal>check</goal></goals></execution></executions>
+    <configuration><signature><groupId>org.codehaus.mojo.signature</groupId><artifactId>java18</artifactId><version>1.0</version></signature>
+    <annotations/></configuration></plugin>
+  """
+SHADE = """<plugin><groupId>org.apache.maven.plugins</groupId><artifactId>maven-shade-plugin</artifactId><version>3.5.2</version>
+    <executions><execution><phase>package</phase><goals><goal>shade</goal></goals></execution></executions></plugin>"""
+
+
+def beside_others(maven, repository, version, program):
+    """Plug-ins that read classes in the same phase, and what packs all into one jar."""
+    folder = WORK / PLACE / "beside others"
+    project(folder, repository, version)
+    pom = (folder / "pom.xml").read_text(encoding="utf-8")
+    own = "<plugin><groupId>dev.weave</groupId>"
+    write(folder / "pom.xml", pom.replace(own, OTHERS + own))
+    app = (folder / "app/pom.xml").read_text(encoding="utf-8")
+    write(folder / "app/pom.xml", app.replace("</plugins></build>", SHADE + "</plugins></build>"))
+    maven.run(folder, "package", offline=False)
+    first = maven.status == 0 and maven.has("the sum is 99", "Checking unresolved references", "Wove .*core.target.classes")
+    maven.run(folder, "package")
+    maven.check("beside animal-sniffer and Byte Buddy: a second build without clean weaves nothing anew", first and maven.status == 0
+                and maven.up_to_date("core") and maven.has("the sum is 99", "Checking unresolved references"))
+    write(folder / "core/src/main/java/shop/Orders.java", ORDERS % 2)
+    maven.run(folder, "package")
+    maven.check("and one after a change", maven.status == 0 and maven.has("the sum is 107", "Wove .*core.target.classes"))
+
+    jar = folder / "app/target/app-1.0.jar"
+    trace = WORK / "shaded.wtrace"
+    write(WORK / "shaded/Start.java", "public class Start { public static void main(String[] a) throws Exception {"
+          " System.out.println(shop.Main.sum()); Thread.sleep(500); } }\n")
+    lib.run(["javac", "--release", "8", "-nowarn", "-cp", jar, "-d", WORK / "shaded", WORK / "shaded/Start.java"])
+    subprocess.run(["java", f"-Dweave.trace={trace}", "-cp", f"{jar}:{WORK / 'shaded'}", "Start"], check=True, stdout=subprocess.DEVNULL)
+    told = lib.run([program, "report", trace]).stdout
+    maven.check("a shaded jar: the methods of all modules have names", all(
+        name in told for name in ("shop.Main.sum", "shop.Orders.total", "shop.Stock.left")), told)
+
+
+def told(maven, repository, version):
+    """What is told of rules that mean nothing, once; and where traces go that nobody named a place for."""
+    folder = WORK / PLACE / "told"
+    project(folder, repository, version)
+    app = (folder / "app/pom.xml").read_text(encoding="utf-8")
+    write(folder / "app/pom.xml", re.sub(r"<build>.*</build>", "", app, flags=re.S))
+    aspect = '\n[[aspect]]\nname = "%s"\nmatch = { type = "%s", method = "*" }\n'
+    write(folder / "weave.toml", "version = 1\n" + aspect % ("orders", "shop.Orders") + aspect % ("tests", "shop.MainTest")
+          + aspect % ("nobody", "shop.Nobody"))
+    maven.trace = None
+    maven.run(folder, "package", "-T2")
+    idle = [line for line in maven.output.splitlines() if "WV0120" in line]
+    maven.check("an aspect that is idle in all modules: a warning, once, with its place; the others none", maven.status == 0 and len(idle) == 1
+                and re.search(r"weave\.toml:\[11,1\] aspect `nobody` matched no method", idle[0]), idle)
+    traces = [path.relative_to(folder).parts[:-1] for path in folder.rglob("*.wtrace")]
+    maven.check("traces of tests go to the build folder", set(traces) == {("app", "target", "weave", "traces")}, traces)
+    maven.run(folder, "package")
+    maven.check("nothing was woven: nothing is told again", maven.status == 0 and not maven.has("WV0120"))
+    write(folder / "core/src/main/java/shop/Orders.java", ORDERS % 2)
+    maven.run(folder, "process-classes")
+    maven.check("one module woven anew: what the others have counts", maven.status == 0 and maven.output.count("WV0120") == 1
+                and maven.has("aspect `nobody`"))
+    maven.run(folder / "core", "process-classes", "-Dweave.strict=true")
+    maven.check("a module alone, by rules that others have, too: no warning", maven.status == 0 and maven.has("Wove")
+                and not maven.has("WV0120"))
+    maven.run(folder, "test", "-Dweave.trace=elsewhere.wtrace")
+    maven.check("a place that the user names", maven.status == 0 and (folder / "app/elsewhere.wtrace").exists())
+    pom = (folder / "app/pom.xml").read_text(encoding="utf-8")
+    write(folder / "app/pom.xml", pom.replace("</project>", "<build><plugins><plugin><artifactId>maven-surefire-plugin</artifactId><configuration>"
+          "<systemPropertyVariables><weave.trace>named.wtrace</weave.trace></systemPropertyVariables></configuration></plugin></plugins></build></project>"))
+    maven.run(folder, "test")
+    maven.check("or the pom", maven.status == 0 and (folder / "app/named.wtrace").exists())
+    maven.run(folder, "clean")
+    maven.check("clean takes the others", not (folder / "app/target").exists())
+    del maven.trace
+
+
+def fetched(maven, repository, version):
+    """The repository where checksums must be right, and a build without a network after all was fetched."""
+    folder = WORK / PLACE / "fetched"
+    project(folder, repository, version)
+    pom = (folder / "pom.xml").read_text(encoding="utf-8")
+    strict = "</url><releases><checksumPolicy>fail</checksumPolicy></releases>"
+    write(folder / "pom.xml", pom.replace("</url>", strict))
+    shutil.rmtree(LOCAL / "dev/weave", ignore_errors=True)
+    maven.run(folder, "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:go-offline", "-pl", "core", offline=False)
+    there = list((LOCAL / "dev/weave/weave").rglob("*.exe"))
+    maven.check("go-offline fetches the program, and every checksum is right", maven.status == 0 and there and not maven.has("[Cc]hecksum"))
+    repository.root.rename(repository.root.with_name("gone"))
+    maven.run(folder, "package", "-pl", "core")
+    repository.root.with_name("gone").rename(repository.root)
+    maven.check("then a build needs no repository", maven.status == 0 and maven.has("Wove"))
+
+
 def body():
     program = lib.weave_binary()
     lib.fresh(WORK)
@@ -140,7 +240,7 @@ def body():
         goals = xml.fromstring(plugin.read("META-INF/maven/plugin.xml")).findall("mojos/mojo/goal")
     maven.check("Eclipse is told what to do with each goal", goals and sorted(goal.text for goal in goals)
                 == sorted(goal.text for goal in mapped.findall("pluginExecutions/pluginExecution/pluginExecutionFilter/goals/goal"))
-                and len(mapped.findall("pluginExecutions/pluginExecution/action/execute")) == len(mapped.findall("pluginExecutions/pluginExecution")))
+                and len(mapped.findall("pluginExecutions/pluginExecution/action/*")) == len(mapped.findall("pluginExecutions/pluginExecution")))
     first = WORK / PLACE / "first"
     project(first, repository, version)
     cache = f"-Dweave.cache={WORK / 'cache of jars'}"
@@ -150,9 +250,9 @@ def body():
     traced = subprocess.run([str(program), "report", str(WORK / "run.wtrace")], text=True, capture_output=True).stdout
     maven.check("the tests are traced: themselves, both modules, the dependency", all(
         name in traced for name in ("shop.MainTest.sums", "shop.Main.sum", "shop.Orders.total", "shop.Stock.left", "dep.Dep.twice")))
-    classes = first / "core/target/classes"
-    unwoven = first / "core/target/weave/main/unwoven/core"
-    maven.check("woven classes are those of the command line, byte for byte",
+    unwoven = first / "core/target/classes"
+    classes = first / "core/target/weave/main/woven/core"
+    maven.check("woven classes are those of the command line, byte for byte, and the compiler's stay as they are",
                 HOOKED not in (unwoven / "shop/Orders.class").read_bytes()
                 and same_folders(classes, by_hand(program, first / "weave.toml", unwoven, "core")))
     jar = (first / "core/target/core-1.0.jar").read_bytes()
@@ -172,10 +272,10 @@ def body():
     maven.run(first, "process-classes", cache)
     there = (classes / "shop/Extra.class").exists()
     (first / "core/src/main/java/shop/Extra.java").unlink()
-    (classes / "shop/Extra.class").unlink()
+    (unwoven / "shop/Extra.class").unlink()
     maven.run(first, "process-classes", cache)
     maven.check("a class added and removed: the map goes with it", there and maven.status == 0
-                and not (unwoven / "shop/Extra.class").exists()
+                and not (classes / "shop/Extra.class").exists()
                 and same_folders(classes, by_hand(program, first / "weave.toml", unwoven, "core")))
 
     write(first / "weave.toml", RULES.replace('"*"', '"left"'))
@@ -186,8 +286,8 @@ def body():
     write(first / "core/src/main/java/shop/Base.java", "package shop;\npublic class Base { }\n")
     write(first / "app/src/main/java/shop/Leaf.java", "package shop;\nclass Leaf extends Base { int f(int a) { return a * a + 1; } }\n")
     maven.run(first, "process-classes", cache)
-    maven.check("base types are looked up in other modules", maven.status == 0 and HOOKED in (first / "app/target/classes/shop/Leaf.class").read_bytes()
-                and HOOKED not in (first / "app/target/classes/shop/Main.class").read_bytes())
+    maven.check("base types are looked up in other modules", maven.status == 0 and HOOKED in (first / "app/target/weave/main/woven/app/shop/Leaf.class").read_bytes()
+                and HOOKED not in (first / "app/target/weave/main/woven/app/shop/Main.class").read_bytes())
     (first / "core/src/main/java/shop/Base.java").unlink()
     (first / "app/src/main/java/shop/Leaf.java").unlink()
     write(first / "weave.toml", RULES.replace("method", "metod"))
@@ -200,10 +300,10 @@ def body():
     write(first / "weave.toml", RULES)
     maven.run(first, "process-classes", cache)
     (first / "weave.toml").unlink()
-    maven.run(first, "process-classes", cache, "-Dweave.skip=true")
-    maven.check("skip: what was woven is the compiler's again, and no rules are asked for", maven.status == 0
-                and maven.has("weave is skipped") and not (classes / "META-INF/weave/symbols").exists()
-                and all(HOOKED not in path.read_bytes() for path in classes.rglob("*.class")))
+    maven.run(first, "package", cache, "-Dweave.skip=true")
+    with zipfile.ZipFile(first / "core/target/core-1.0.jar") as packed:
+        maven.check("skip: what is packed is the compiler's, and no rules are asked for", maven.status == 0 and maven.has("weave is skipped")
+                    and not [name for name in packed.namelist() if "weave" in name or HOOKED in packed.read(name)])
     write(first / "weave.toml", RULES)
     maven.run(first, "clean", "package", cache)
     maven.check("clean, then the same jar again", maven.has("the sum is 99")
@@ -217,10 +317,10 @@ def body():
                 and (second / "core/target/core-1.0.jar").read_bytes() == jar and entries
                 and sorted((WORK / "cache of jars").rglob("*.woven")) == entries)
 
-    # As if another plug-in had woven before: no stamp is there.
-    shutil.rmtree(second / "core/target/weave")
+    compiled = second / "core/target/classes"
+    subprocess.run([str(program), "-q", "--no-runtime", "--rules", str(second / "weave.toml"), str(compiled), str(compiled)], check=True)
     maven.run(second, "process-classes", cache)
-    maven.check("woven by another: told", maven.status != 0 and maven.has("woven before, and not by this goal.*mvn clean"))
+    maven.check("woven by another: told", maven.status != 0 and maven.has("were woven before this goal: by another.*mvn clean"))
     other = WORK / "other version"
     write(other, "#!/bin/sh\necho weave 0.0.1\n")
     other.chmod(0o755)
@@ -237,8 +337,8 @@ def body():
     maven.run(second, "clean", "process-classes", cache)
     shutil.rmtree(there, ignore_errors=True)
     aside.rename(there)
-    maven.check("the program is in no repository: the message says what to do", maven.status != 0
-                and maven.has(rf"program dev\.weave:weave:{re.escape(version)}:.*@exe is in no plug-in repository: add the one"))
+    maven.check("the program is in no repository: told", maven.status != 0
+                and maven.has(rf"dev\.weave:weave:exe:\S+:{re.escape(version)}"))
     maven.run(second, "process-classes", cache)
     write(second / "core/src/main/java/shop/Orders.java", ORDERS % 2)
     with (second / "core/target/weave/main/lock").open("r+b") as lock:
@@ -254,12 +354,15 @@ def body():
     lib.run(["javac", "--release", "8", "-nowarn", "-d", second / "core/target/classes", second / "core/src/main/java/shop/Orders.java"])
     raw = HOOKED not in (second / "core/target/classes/shop/Orders.class").read_bytes()
     maven.run(second, "process-classes", cache)
-    maven.check("an IDE compiled over woven classes: the next build weaves them", raw and maven.status == 0
-                and HOOKED in (second / "core/target/classes/shop/Orders.class").read_bytes())
+    maven.check("an IDE compiled anew: the next build weaves that", raw and maven.status == 0 and maven.has("Wove .*core.target.classes")
+                and HOOKED in (second / "core/target/weave/main/woven/core/shop/Orders.class").read_bytes())
     pom = second / "pom.xml"
     pom.write_text(re.sub(r"\s*<dependency><groupId>dev\.weave.*", "", pom.read_text(encoding="utf-8")), encoding="utf-8")
     maven.run(second, "clean", "process-classes", cache)
     maven.check("no hook library: told", maven.status != 0 and maven.has(f"add the dependency dev.weave:weave-runtime:{re.escape(version)} to core"))
+    beside_others(maven, repository, version, program)
+    told(maven, repository, version)
+    fetched(maven, repository, version)
     return maven.score.finish("Maven")
 
 

@@ -665,6 +665,24 @@ public final class Suite {
         equal(3, t.flags, "flags");
         equal(2, t.symbols.size(), "maps");
         check(Arrays.equals(big, t.symbols.get(0)) && Arrays.equals(small, t.symbols.get(1)), "verbatim");
+        // As woven artifacts have it: one member names a map, and of what was packed into one jar all maps count.
+        Files.delete(a.resolve("symbols"));
+        Files.write(a.resolve("0000000000000000.wsym"), big);
+        Files.write(a.resolve("symbols"), "0000000000000000.wsym\n".getBytes());
+        byte[] other = map(0, -9);
+        try (java.util.zip.ZipOutputStream zip = new java.util.zip.ZipOutputStream(Files.newOutputStream(jar))) {
+            String[] names = {"symbols", "1111111111111111.wsym", "2222222222222222.wsym"};
+            byte[][] contents = {"2222222222222222.wsym\n".getBytes(), small, other};
+            for (int i = 0; i < names.length; i++) {
+                zip.putNextEntry(new java.util.zip.ZipEntry("META-INF/weave/" + names[i]));
+                zip.write(contents[i]);
+            }
+        }
+        Files.delete(folder.resolve("t.wtrace"));
+        t = run(folder, "one", "-cp", path);
+        equal(3, t.flags, "flags");
+        equal(3, t.symbols.size(), "maps beside one another");
+        check(Arrays.equals(big, t.symbols.get(0)) && Arrays.equals(small, t.symbols.get(1)) && Arrays.equals(other, t.symbols.get(2)), "all of a jar");
         // The ring leaves them alone; what is too big for the limit is left out and the flag says so.
         Files.delete(folder.resolve("t.wtrace"));
         t = run(folder, "many", "-cp", path, "-Dweave.trace.limit=640k");

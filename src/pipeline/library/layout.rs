@@ -13,7 +13,6 @@
 
 use crate::pipeline::format::{file_name, is_archive_name};
 use crate::pipeline::library::embedded::JAR_NAME;
-use crate::symbols;
 
 /// How an archive or folder is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,15 +125,14 @@ impl Layout {
         }
     }
 
-    /// Where the symbols map goes in an archive that has no library jar to carry it.
-    pub(crate) fn map_member(self) -> String {
-        let prefix = match self {
+    /// What is in front of the symbols map's name in an archive that has no library jar to carry it.
+    pub(crate) fn map_root(self) -> &'static str {
+        match self {
             Layout::War => "WEB-INF/classes/",
             Layout::Jmod => "classes/",
             Layout::Aab => "base/root/",
             _ => "",
-        };
-        format!("{prefix}{}", symbols::MEMBER)
+        }
     }
 }
 

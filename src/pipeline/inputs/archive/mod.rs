@@ -32,6 +32,7 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::ops::Range;
 use std::sync::Mutex;
+use crate::symbols::{self, Carried};
 
 /// Unpacked bytes that a thread takes at a time: at the end of a batch the others wait for no more.
 const TASK_BYTES: u64 = 256 << 10;
@@ -543,12 +544,27 @@ impl<W: Write + Send> Walk<'_, '_, '_, W> {
                     }
                 }
                 if let Some(map) = &map {
-                    self.output
-                        .add(&survey.layout.map_member(), Method::Stored, map)?;
+                    self.add_map(map)?;
                 }
             }
         }
         self.output.finish().map(Some)
+    }
+
+    /// Nothing is packed into an apk's map any more: it has the one name.
+    fn add_map(&mut self, map: &[u8]) -> Result<()> {
+        let survey = self.rules.survey;
+        let root = survey.layout.map_root();
+        let member = format!("{root}{}", symbols::MEMBER);
+        if !matches!(survey.home, Home::Package(_)) {
+            return self.output.add(&member, Method::Stored, map);
+        }
+        let members = self.archive.members();
+        let classes = survey.classes.iter().map(|&i| members[i].name());
+        let carried = Carried::of(classes.min().unwrap_or_default());
+        self.output.add(&member, Method::Stored, &carried.marker)?;
+        self.output
+            .add(&format!("{root}{}", carried.member), Method::Stored, map)
     }
 
     /// Warns of packages with both signed and unsigned classes, which the JVM refuses.

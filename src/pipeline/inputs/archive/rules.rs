@@ -12,7 +12,7 @@ use crate::pipeline::library::embedded::{HOOKS_CLASS, JAR_NAME, MODULE, PACKAGE}
 use crate::pipeline::library::layout::{Home, Layout, LayoutDetector, is_jmod, library_directory};
 use crate::pipeline::limits::MAX_CLASS;
 use crate::pipeline::worker::with_worker;
-use crate::symbols::Symbols;
+use crate::symbols::{self, Symbols};
 use std::collections::BTreeSet;
 
 /// Where the manifest is.
@@ -181,19 +181,22 @@ impl Survey {
             None => "lib".to_owned(),
         };
         let home = layout.home(&library_directory);
-        let map = match &home {
-            Home::Jar(path) => archive.position(path),
-            Home::Package(_) | Home::Dex(_) => archive.position(&layout.map_member()),
+        let maps: Vec<usize> = match &home {
+            Home::Jar(path) => archive.position(path).into_iter().collect(),
+            Home::Package(_) | Home::Dex(_) => (archive.members().iter().enumerate())
+                .filter(|(_, member)| symbols::is_carried(member.name(), layout.map_root()))
+                .map(|(i, _)| i)
+                .collect(),
         };
-        let earlier = match map {
-            Some(i) => {
-                names.archives.retain(|&a| a != i);
-                names.specials.push((i, Special::Map));
-                names.specials.sort_unstable_by_key(|(i, _)| *i);
-                earlier_map(archive, i, &home)?
+        let mut earlier: Option<Symbols> = None;
+        for i in maps {
+            names.archives.retain(|&a| a != i);
+            names.specials.push((i, Special::Map));
+            if let Some(map) = earlier_map(archive, i, &home)? {
+                earlier.get_or_insert_default().merge(map);
             }
-            None => None,
-        };
+        }
+        names.specials.sort_unstable_by_key(|(i, _)| *i);
         // A bundle's or ear's library is known by its name; so is one that users laid there.
         (names.archives).retain(|&a| file_name(archive.members()[a].name()) != JAR_NAME);
         let carries_library = match &home {
@@ -261,11 +264,12 @@ fn parse_map(bytes: &[u8]) -> Result<Symbols> {
 fn earlier_map(archive: &Archive<'_>, index: usize, home: &Home) -> Result<Option<Symbols>> {
     let bytes = read(archive, index)?;
     let map = match home {
+        Home::Package(_) | Home::Dex(_) if symbols::is_marker(&bytes) => Ok(None),
         Home::Package(_) | Home::Dex(_) => parse_map(&bytes).map(Some),
         Home::Jar(_) if !Archive::is_zip(&bytes) => Ok(None),
         Home::Jar(_) => {
             let jar = Archive::open(&bytes)?;
-            match jar.position(crate::symbols::MEMBER) {
+            match jar.position(symbols::MEMBER) {
                 Some(i) => parse_map(&read(&jar, i)?).map(Some),
                 None => Ok(None),
             }

@@ -1,6 +1,6 @@
 //! What the Java classes of a folder need beside them: the hook library, the map, module descriptors.
 
-use super::Walk;
+use super::{Walk, is_map};
 use crate::error::Result;
 use crate::jvm::module_info;
 use crate::pipeline::format::{Format, file_name};
@@ -8,7 +8,7 @@ use crate::pipeline::inputs::folder::found::read;
 use crate::pipeline::library::embedded;
 use crate::pipeline::library::layout::{Home, Layout};
 use crate::pipeline::outcome::WarningKind;
-use crate::symbols::{self, Symbols};
+use crate::symbols::{self, Carried, Symbols};
 use std::collections::BTreeSet;
 
 impl Walk<'_, '_> {
@@ -68,11 +68,9 @@ impl Walk<'_, '_> {
     pub(super) fn add_loose_map(&mut self) -> Result<()> {
         let folder = self.folder;
         let mut earlier = Symbols::default();
-        let maps = folder.found.iter();
-        for found in maps.filter(|f| f.name.ends_with(symbols::MEMBER)) {
+        for found in folder.found.iter().filter(|f| is_map(&f.name)) {
             // `earlier` has reported maps that cannot be read.
-            let mut map = Symbols::default();
-            if map.add(&read(&found.path)?).is_ok() {
+            if let Ok(Some(map)) = folder.map_of(found) {
                 earlier.merge(map);
             }
         }
@@ -85,8 +83,18 @@ impl Walk<'_, '_> {
             roots.insert(String::new());
         }
         for root in roots {
-            self.staging
-                .add(&format!("{root}{}", symbols::MEMBER), &map)?;
+            let first = (folder.found.iter())
+                .filter(|f| f.format == Format::Class)
+                .filter_map(|f| f.name.strip_prefix(&root))
+                .find(|name| *name != "module-info.class");
+            let member = format!("{root}{}", symbols::MEMBER);
+            let Some(first) = first else {
+                self.staging.add(&member, &map)?;
+                continue;
+            };
+            let carried = Carried::of(first);
+            self.staging.add(&member, &carried.marker)?;
+            (self.staging).add(&format!("{root}{}", carried.member), &map)?;
         }
         Ok(())
     }

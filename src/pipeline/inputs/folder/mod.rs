@@ -112,6 +112,12 @@ fn layout(found: &[Found]) -> Result<(Layout, Home)> {
     Ok((layout, layout.home(&directory)))
 }
 
+/// Whether a file is a map of loose classes, or names one.
+fn is_map(path: &str) -> bool {
+    let root = path.rfind("META-INF/").map(|at| &path[..at]);
+    root.is_some_and(|root| symbols::is_carried(path, root))
+}
+
 /// What the job reads.
 struct Folder<'a> {
     cx: &'a Context<'a>,
@@ -187,9 +193,7 @@ impl Folder<'_> {
                 }
             }
             Format::Pe => seen.map = earlier_map(&Input::open(&found.path)?),
-            _ if file_name(&found.name) == "symbols" && found.name.ends_with(symbols::MEMBER) => {
-                seen.map = Some(self.map_of(found)?);
-            }
+            _ if is_map(&found.name) => seen.map = self.map_of(found)?,
             _ => {}
         }
         Ok(seen)
@@ -212,11 +216,15 @@ impl Folder<'_> {
         Ok(())
     }
 
-    fn map_of(&self, found: &Found) -> Result<Symbols> {
+    /// What a map says; nothing for a file that only names one.
+    fn map_of(&self, found: &Found) -> Result<Option<Symbols>> {
+        let bytes = read(&found.path)?;
+        if symbols::is_marker(&bytes) {
+            return Ok(None);
+        }
         let mut map = Symbols::default();
-        let added = map.add(&read(&found.path)?);
-        added.map_err(|e| self.place(found, e))?;
-        Ok(map)
+        map.add(&bytes).map_err(|e| self.place(found, e))?;
+        Ok(Some(map))
     }
 
     fn place(&self, found: &Found, e: Error) -> Error {

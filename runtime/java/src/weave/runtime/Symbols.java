@@ -1,20 +1,28 @@
 package weave.runtime;
 
 import java.io.ByteArrayOutputStream;
+import java.io.File;
 import java.io.IOException;
 import java.io.InputStream;
 import java.lang.ref.WeakReference;
+import java.net.JarURLConnection;
 import java.net.URL;
 import java.net.URLConnection;
 import java.security.CodeSource;
 import java.util.Collections;
 import java.util.LinkedHashSet;
 import java.util.Set;
+import java.util.TreeSet;
+import java.util.jar.JarEntry;
+import java.util.jar.JarFile;
 import java.util.zip.CRC32;
 
 /** Copies the symbols maps of woven artifacts into the trace, so that it explains itself. Runs when there are some to look for. */
 final class Symbols implements Runnable {
-    private static final String MEMBER = "META-INF/weave/symbols";
+    private static final String FOLDER = "META-INF/weave/";
+    /** Names the map beside it, whose name no other artifact uses; earlier versions left the map itself there. */
+    private static final String MEMBER = FOLDER + "symbols";
+    private static final String SUFFIX = ".wsym";
 
     /** So often a search goes on after something has failed, for want of memory with a pause. */
     private static final int TRIES = 60;
@@ -116,13 +124,63 @@ final class Symbols implements Runnable {
     }
 
     private void copy(URL url) throws IOException {
-        byte[] bytes;
+        byte[] bytes = bytes(url);
+        String name = new String(bytes, 0, Math.min(bytes.length, 80), "ISO-8859-1").trim();
+        if (!name.endsWith(SUFFIX)) {
+            copy(bytes);
+            return;
+        }
+        // What several artifacts were packed into has all their maps, and of the files that name them one.
+        Set<String> maps = beside(url);
+        maps.add(name);
+        for (String map : maps) {
+            copy(bytes(new URL(url, map)));
+        }
+    }
+
+    private byte[] bytes(URL url) throws IOException {
         try {
-            bytes = read(url);
+            return read(url);
         } catch (IOException e) {
             names.missed();
             throw e;
         }
+    }
+
+    /** The maps in the jar or folder that a URL leads into; none where it leads elsewhere. */
+    private static Set<String> beside(URL url) {
+        Set<String> found = new TreeSet<String>();
+        try {
+            URLConnection connection = url.openConnection();
+            if (connection instanceof JarURLConnection) {
+                connection.setUseCaches(false);
+                String entry = ((JarURLConnection) connection).getEntryName();
+                String folder = entry.substring(0, entry.length() - MEMBER.length() + FOLDER.length());
+                JarFile jar = ((JarURLConnection) connection).getJarFile();
+                try {
+                    for (JarEntry one : Collections.list(jar.entries())) {
+                        if (one.getName().startsWith(folder) && one.getName().endsWith(SUFFIX)) {
+                            found.add(one.getName().substring(folder.length()));
+                        }
+                    }
+                } finally {
+                    jar.close();
+                }
+            } else if (url.getProtocol().equals("file")) {
+                String[] files = new File(url.toURI()).getParentFile().list();
+                for (String file : files == null ? new String[0] : files) {
+                    if (file.endsWith(SUFFIX)) {
+                        found.add(file);
+                    }
+                }
+            }
+        } catch (Exception unlisted) {
+            // then there is the one that is named
+        }
+        return found;
+    }
+
+    private void copy(byte[] bytes) {
         CRC32 crc = new CRC32();
         crc.update(bytes, 0, bytes.length);
         Long known = (long) bytes.length << 32 | crc.getValue();

@@ -35,8 +35,8 @@ final class Program {
         return system == null || machine == null ? null : system + "-" + machine;
     }
 
-    /** Weaves {@code input} to {@code output}; answers what the program wrote. */
-    static String weave(ExecOperations exec, WeaveSettings settings, File temporary, File input, File output, List<String> more) {
+    /** Weaves {@code input} to {@code output}, and logs what the program warns of. Idle aspects are left to the caller. */
+    static Outcome weave(ExecOperations exec, WeaveSettings settings, File temporary, File input, File output, List<String> more) {
         File program = find(settings, temporary);
         if (settings.getExecutable().isPresent()) {
             // The one from the repositories has the version that was asked for.
@@ -59,14 +59,26 @@ final class Program {
         if (settings.getStrict().get()) {
             arguments.add("--strict");
         }
+        arguments.addAll(Arrays.asList("--json", "--message-format", "json"));
         arguments.addAll(more);
         arguments.add(input.getPath());
         arguments.add(output.getPath());
-        return run(exec, program, arguments);
+        Result result = run(exec, program, arguments);
+        Outcome outcome = new Outcome(result.messages, result.status == 0 ? result.output : "");
+        if (result.status != 0) {
+            throw new GradleException("weave failed (exit status " + result.status + "):" + outcome.errors());
+        }
+        outcome.warn(LOGGER);
+        return outcome;
+    }
+
+    /** Logs the aspects that put a hook nowhere in what was woven. */
+    static void warnOfIdle(Outcome outcome) {
+        outcome.idle().forEach(message -> LOGGER.warn("weave: {}", message));
     }
 
     private static void checkVersion(ExecOperations exec, File program, String wanted) {
-        String version = run(exec, program, Collections.singletonList("--version")).trim();
+        String version = run(exec, program, Collections.singletonList("--version")).output.trim();
         if (!version.equals("weave " + wanted)) {
             throw new GradleException("This plug-in needs weave " + wanted + ", and " + program + " is " + version
                 + ": take the plug-in of that version, or another program (weave { executable = file(..) }).");
@@ -89,31 +101,33 @@ final class Program {
         }
     }
 
-    private static String run(ExecOperations exec, File program, List<String> arguments) {
+    private static final class Result {
+        final int status;
+        final String output;
+        final String messages;
+
+        Result(int status, ByteArrayOutputStream output, ByteArrayOutputStream messages) {
+            this.status = status;
+            this.output = new String(output.toByteArray(), StandardCharsets.UTF_8);
+            this.messages = new String(messages.toByteArray(), StandardCharsets.UTF_8);
+        }
+    }
+
+    private static Result run(ExecOperations exec, File program, List<String> arguments) {
         ByteArrayOutputStream out = new ByteArrayOutputStream();
         ByteArrayOutputStream messages = new ByteArrayOutputStream();
-        ExecResult result;
         try {
-            result = exec.exec(spec -> {
+            ExecResult result = exec.exec(spec -> {
                 spec.setExecutable(program.getPath());
                 spec.args(arguments);
                 spec.setStandardOutput(out);
                 spec.setErrorOutput(messages);
                 spec.setIgnoreExitValue(true);
             });
+            return new Result(result.getExitValue(), out, messages);
         } catch (RuntimeException e) {
             throw new GradleException("weave cannot be run from " + program + ": is it a program for this platform?", e);
         }
-        String told = new String(messages.toByteArray(), StandardCharsets.UTF_8).trim();
-        if (result.getExitValue() != 0) {
-            throw new GradleException("weave failed (exit status " + result.getExitValue() + "):\n" + told);
-        }
-        if (told.contains("warning: ")) {
-            LOGGER.warn(told);
-        } else {
-            LOGGER.info(told);
-        }
-        return new String(out.toByteArray(), StandardCharsets.UTF_8);
     }
 
     /** The program as a file that can be run: those from repositories have no run bit. */
@@ -134,7 +148,8 @@ final class Program {
             // Not as the cause: Gradle would show that one alone.
             Throwable why = e.getCause() == null ? e : e.getCause();
             throw new GradleException("The program " + WeavePlugin.GROUP + ":weave:" + settings.getProgramVersion().get() + ":" + classifier
-                + "@exe is in no repository of the build: add the one that has it, or " + own + "\n" + why.getMessage());
+                + "@exe is in no repository of the project: add the one that has it, or " + own + " A project's own `repositories` are taken"
+                + " instead of those of settings, unless settings say so (repositoriesMode).\n" + why.getMessage());
         }
         if (program.canExecute() || program.setExecutable(true)) {
             return program;

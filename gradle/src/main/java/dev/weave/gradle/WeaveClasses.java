@@ -11,8 +11,7 @@ import java.nio.file.attribute.BasicFileAttributes;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
+import java.util.function.Consumer;
 import java.util.stream.Collectors;
 import javax.inject.Inject;
 import org.gradle.api.DefaultTask;
@@ -27,6 +26,7 @@ import org.gradle.api.tasks.CompileClasspath;
 import org.gradle.api.tasks.IgnoreEmptyDirectories;
 import org.gradle.api.tasks.Input;
 import org.gradle.api.tasks.InputFiles;
+import org.gradle.api.tasks.Internal;
 import org.gradle.api.tasks.OutputDirectory;
 import org.gradle.api.tasks.OutputFile;
 import org.gradle.api.tasks.PathSensitive;
@@ -37,8 +37,6 @@ import org.gradle.process.ExecOperations;
 /** Weaves the classes of a source set, whatever languages they were written in. */
 @CacheableTask
 public abstract class WeaveClasses extends DefaultTask implements WeaveSettings {
-    private static final Pattern WOVEN_BEFORE = Pattern.compile("\"already-woven\":(\\d+)");
-
     /** The folders that compilers wrote. */
     @InputFiles
     @IgnoreEmptyDirectories
@@ -60,6 +58,14 @@ public abstract class WeaveClasses extends DefaultTask implements WeaveSettings 
     /** Where the map from ids to names goes. */
     @OutputFile
     public abstract RegularFileProperty getSymbols();
+
+    /** Where this weave says which aspects put no hook into it. */
+    @OutputFile
+    public abstract RegularFileProperty getReport();
+
+    /** Takes the report of each weave that is done. */
+    @Internal
+    public abstract Property<Consumer<String>> getIdleAspects();
 
     @Inject
     protected abstract ExecOperations getExec();
@@ -85,16 +91,20 @@ public abstract class WeaveClasses extends DefaultTask implements WeaveSettings 
         // Of what is there, the program writes what comes out otherwise: most classes of most builds stay as they are.
         removeOthers(input.toPath(), output.toPath());
         String[] empty = input.list();
+        File report = getReport().get().getAsFile();
         if (empty == null || empty.length == 0) {
+            IdleAspects.report(report, null);
             return;
         }
-        List<String> more = new ArrayList<>(Arrays.asList("--no-runtime", "--json", "--symbols", symbols.getPath()));
+        List<String> more = new ArrayList<>(Arrays.asList("--no-runtime", "--symbols", symbols.getPath()));
         more.addAll(Program.references(getReferences().getFiles(), getTemporaryDir()));
-        Matcher before = WOVEN_BEFORE.matcher(Program.weave(getExec(), this, getTemporaryDir(), input, output, more));
-        if (before.find()) {
-            throw new GradleException(before.group(1) + " methods in " + input + " were woven before, and not by this task: let one plug-in"
+        Outcome outcome = Program.weave(getExec(), this, getTemporaryDir(), input, output, more);
+        if (outcome.alreadyWoven() > 0) {
+            throw new GradleException(outcome.alreadyWoven() + " methods in " + input + " were woven before, and not by this task: let one plug-in"
                 + " weave them alone, and start again with `gradle clean`.");
         }
+        IdleAspects.report(report, outcome);
+        getIdleAspects().get().accept(report.getPath());
     }
 
     /** Removes what an earlier weave wrote of files that are gone, and its map. */

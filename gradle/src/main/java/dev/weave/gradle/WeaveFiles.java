@@ -44,6 +44,7 @@ public abstract class WeaveFiles extends DefaultTask implements WeaveSettings {
     void weave() {
         List<String> more = new ArrayList<>(getArguments().get());
         more.addAll(Program.references(getReferences().getFiles(), getTemporaryDir()));
-        Program.weave(getExec(), this, getTemporaryDir(), getInput().get().getAsFile(), getOutput().get().getAsFile(), more);
+        Program.warnOfIdle(Program.weave(getExec(), this, getTemporaryDir(), getInput().get().getAsFile(), getOutput().get().getAsFile(),
+            more));
     }
 }

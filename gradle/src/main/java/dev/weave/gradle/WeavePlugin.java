@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.Properties;
 import java.util.Set;
 import java.util.concurrent.Callable;
+import java.util.function.Consumer;
 import org.gradle.api.Plugin;
 import org.gradle.api.Project;
 import org.gradle.api.artifacts.Configuration;
@@ -19,17 +20,23 @@ import org.gradle.api.artifacts.type.ArtifactTypeDefinition;
 import org.gradle.api.attributes.Attribute;
 import org.gradle.api.file.ConfigurableFileCollection;
 import org.gradle.api.file.DirectoryProperty;
+import org.gradle.api.file.RegularFile;
 import org.gradle.api.file.SourceDirectorySet;
 import org.gradle.api.plugins.JavaBasePlugin;
+import org.gradle.api.provider.Provider;
+import org.gradle.api.tasks.JavaExec;
 import org.gradle.api.tasks.SourceSet;
 import org.gradle.api.tasks.SourceSetContainer;
 import org.gradle.api.tasks.TaskProvider;
+import org.gradle.api.tasks.testing.Test;
+import org.gradle.process.ProcessForkOptions;
 
 /** Weaves what a project compiles, and what it depends on. */
 public class WeavePlugin implements Plugin<Project> {
     static final Attribute<Boolean> WOVEN = Attribute.of("dev.weave.woven", Boolean.class);
     static final String GROUP = "dev.weave";
     private static final String RULES = "weave.toml";
+    private static final String TRACE = "WEAVE_TRACE";
     /** The languages whose compile tasks a source set may have. */
     private static final List<String> LANGUAGES = Arrays.asList("java", "kotlin", "groovy", "scala");
 
@@ -68,7 +75,19 @@ public class WeavePlugin implements Plugin<Project> {
                 : own.isFile() ? Collections.singletonList(own)
                 : common.isFile() ? Collections.singletonList(common) : Collections.emptyList();
         };
-        project.getTasks().withType(WeaveClasses.class).configureEach(task -> configure(project, task, weave, rules, program, version));
+        Callable<String> named = () -> {
+            StringBuilder names = new StringBuilder();
+            rules.call().forEach(file -> names.append(file.getPath()).append('\n'));
+            weave.getPacks().get().forEach(pack -> names.append("pack:").append(pack).append('\n'));
+            return names.toString();
+        };
+        Provider<IdleAspects> idleAspects = IdleAspects.service(project);
+        Provider<? extends Consumer<String>> consumer = idleAspects;
+        project.getTasks().withType(WeaveClasses.class).configureEach(task -> {
+            configure(project, task, weave, rules, program, version);
+            task.getIdleAspects().set(consumer);
+            task.usesService(idleAspects);
+        });
         project.getTasks().withType(WeaveFiles.class).configureEach(task -> configure(project, task, weave, rules, program, version));
         project.getTasks().withType(WeaveScoped.class).configureEach(task -> configure(project, task, weave, rules, program, version));
         for (String android : Arrays.asList("com.android.application", "com.android.library")) {
@@ -81,9 +100,15 @@ public class WeavePlugin implements Plugin<Project> {
                 });
             });
         }
-        project.getPlugins().withType(JavaBasePlugin.class, java -> weaveSourceSets(project, weave, version));
+        project.getPlugins().withType(JavaBasePlugin.class, java -> weaveSourceSets(project, weave, version, named));
+        project.getTasks().withType(Test.class).configureEach(test -> keepTraces(project, test));
+        project.getTasks().withType(JavaExec.class).configureEach(run -> keepTraces(project, run));
         // Most builds weave no dependencies: what this costs each of them is left out.
-        weave.beforeWoven(() -> registerTransform(project, weave, rules, program, version));
+        weave.beforeWoven(() -> {
+            registerTransform(project, weave, rules, program, version);
+            // Each jar is woven once for all projects, and leaves no report: an aspect may mean one of them.
+            IdleAspects.add(project, () -> new File("dependencies"), named);
+        });
     }
 
     private static void configure(Project project, WeaveSettings settings, WeaveExtension weave, Callable<List<File>> rules,
@@ -98,7 +123,7 @@ public class WeavePlugin implements Plugin<Project> {
             weave.getExecutable().isPresent() ? Collections.emptyList() : program);
     }
 
-    private static void weaveSourceSets(Project project, WeaveExtension weave, String version) {
+    private static void weaveSourceSets(Project project, WeaveExtension weave, String version, Callable<String> rules) {
         SourceSetContainer sourceSets = project.getExtensions().getByType(SourceSetContainer.class);
         sourceSets.all(sourceSet -> {
             ConfigurableFileCollection compiled = project.getObjects().fileCollection();
@@ -110,10 +135,11 @@ public class WeavePlugin implements Plugin<Project> {
                     t.getReferences().from(sourceSet.getCompileClasspath());
                     t.getOutput().set(project.getLayout().getBuildDirectory().dir("weave/classes/" + sourceSet.getName()));
                     t.getSymbols().set(project.getLayout().getBuildDirectory().file("weave/" + sourceSet.getName() + ".wsym"));
+                    t.getReport().set(report(project, sourceSet));
                     t.dependsOn((Callable<List<Object>>) () -> compileTasks(project, sourceSet));
                 });
             // Languages add their folders when their plug-ins are applied, in any order: what there is in the end is taken.
-            whenEvaluated(project, () -> replace(project, weave, sourceSet, compiled, task, version));
+            whenEvaluated(project, () -> replace(project, weave, sourceSet, compiled, task, version, rules));
         });
         weave.onDependencies(() -> sourceSets.all(sourceSet -> {
             Configuration runtime = project.getConfigurations().getByName(sourceSet.getRuntimeClasspathConfigurationName());
@@ -126,7 +152,7 @@ public class WeavePlugin implements Plugin<Project> {
 
     /** The source set's classes are the woven ones from here on; the compilers' stay where they are. */
     private static void replace(Project project, WeaveExtension weave, SourceSet sourceSet, ConfigurableFileCollection compiled,
-                                TaskProvider<WeaveClasses> task, String version) {
+                                TaskProvider<WeaveClasses> task, String version, Callable<String> rules) {
         if (!weave.getEnabled().get() || !weave.getSourceSets().get().contains(sourceSet.getName())) {
             return;
         }
@@ -141,6 +167,19 @@ public class WeavePlugin implements Plugin<Project> {
         }
         project.getTasks().named(sourceSet.getClassesTaskName(), classesTask -> classesTask.dependsOn(task));
         addRuntime(project, weave, sourceSet, version);
+        IdleAspects.add(project, () -> report(project, sourceSet).get().getAsFile(), rules);
+    }
+
+    private static Provider<RegularFile> report(Project project, SourceSet sourceSet) {
+        return project.getLayout().getBuildDirectory().file("weave/" + sourceSet.getName() + ".idle");
+    }
+
+    /** Traces go where `clean` takes them, unless the user says where. The environment is no input: no task runs anew for it. */
+    private static void keepTraces(Project project, ProcessForkOptions task) {
+        boolean named = project.getProviders().environmentVariable(TRACE).isPresent() || task.getEnvironment().containsKey(TRACE);
+        if (!named) {
+            task.environment(TRACE, project.getLayout().getBuildDirectory().dir("weave/traces").get().getAsFile().getPath() + File.separator);
+        }
     }
 
     private static void addRuntime(Project project, WeaveExtension weave, SourceSet sourceSet, String version) {

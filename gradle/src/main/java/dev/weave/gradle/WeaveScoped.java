@@ -69,7 +69,7 @@ public abstract class WeaveScoped extends DefaultTask implements WeaveSettings {
             throw new UncheckedIOException(e);
         }
         List<String> more = new ArrayList<>(Arrays.asList("--no-runtime", "--fast", "--symbols", getSymbols().get().getAsFile().getPath()));
-        Program.weave(getExec(), this, getTemporaryDir(), merged, getOutput().get().getAsFile(), more);
+        Program.warnOfIdle(Program.weave(getExec(), this, getTemporaryDir(), merged, getOutput().get().getAsFile(), more));
     }
 
     /** Of two files of one name the first counts, as on a class path. */

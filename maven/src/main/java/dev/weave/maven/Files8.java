@@ -9,8 +9,6 @@ import java.nio.file.Path;
 import java.nio.file.SimpleFileVisitor;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.BasicFileAttributes;
-import java.util.Arrays;
-import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 
 /** What Java 8 lacks for files. */
@@ -50,18 +48,6 @@ final class Files8 {
         return separator.equals("/") ? lines.toString() : lines.toString().replace(separator, "/");
     }
 
-    /** The same by path, and the state of each. */
-    static TreeMap<String, String> list(Path folder, String suffix) throws IOException {
-        TreeMap<String, String> found = new TreeMap<>();
-        String lines = lines(folder, suffix);
-        for (int begin = 0, end; begin < lines.length(); begin = end + 1) {
-            end = lines.indexOf('\n', begin);
-            int path = lines.indexOf(' ', lines.indexOf(' ', begin) + 1) + 1;
-            found.put(lines.substring(path, end), lines.substring(begin, path - 1));
-        }
-        return found;
-    }
-
     static void deleteAll(Path folder) throws IOException {
         if (!Files.exists(folder)) {
             return;
@@ -86,15 +72,46 @@ final class Files8 {
         Files.copy(from, to, StandardCopyOption.REPLACE_EXISTING);
     }
 
-    /** Keeps a file that is going to be replaced by another of its name: as a second name of it, where the file system can do that. */
-    static void keep(Path file, Path kept) throws IOException {
-        makeParent(kept);
-        Files.deleteIfExists(kept);
-        try {
-            Files.createLink(kept, file);
-        } catch (IOException | UnsupportedOperationException e) {
-            Files.copy(file, kept);
+    /** Gives a folder the files of another: as second names of them, where the file system can do that. */
+    static void sync(Path from, Path to) throws IOException {
+        deleteAll(to);
+        Files.walkFileTree(from, new SimpleFileVisitor<Path>() {
+            @Override
+            public FileVisitResult visitFile(Path file, BasicFileAttributes attributes) throws IOException {
+                Path there = to.resolve(from.relativize(file));
+                makeParent(there);
+                try {
+                    Files.createLink(there, file);
+                } catch (IOException | UnsupportedOperationException e) {
+                    Files.copy(file, there);
+                }
+                return FileVisitResult.CONTINUE;
+            }
+        });
+    }
+
+    /** Removes what a folder has and another does not. */
+    static void removeOthers(Path folder, Path other) throws IOException {
+        if (!Files.isDirectory(folder)) {
+            return;
         }
+        Files.walkFileTree(folder, new SimpleFileVisitor<Path>() {
+            @Override
+            public FileVisitResult visitFile(Path file, BasicFileAttributes attributes) throws IOException {
+                if (!Files.isRegularFile(other.resolve(folder.relativize(file)))) {
+                    Files.delete(file);
+                }
+                return FileVisitResult.CONTINUE;
+            }
+
+            @Override
+            public FileVisitResult postVisitDirectory(Path inner, IOException failure) throws IOException {
+                if (!inner.equals(folder) && !Files.isDirectory(other.resolve(folder.relativize(inner)))) {
+                    Files.delete(inner);
+                }
+                return FileVisitResult.CONTINUE;
+            }
+        });
     }
 
     /** Makes the folder that a file goes to, if it is not there. */
@@ -102,12 +119,6 @@ final class Files8 {
         if (!Files.isDirectory(file.getParent())) {
             Files.createDirectories(file.getParent());
         }
-    }
-
-    /** Whether two files have the same bytes; the first one may be absent. */
-    static boolean same(Path one, Path other) throws IOException {
-        return Files.isRegularFile(one) && Files.size(one) == Files.size(other)
-            && Arrays.equals(Files.readAllBytes(one), Files.readAllBytes(other));
     }
 
     /** Whether a file has just this text. */
@@ -125,14 +136,5 @@ final class Files8 {
         Path partial = file.resolveSibling(file.getFileName() + ".partial");
         Files.write(partial, text.getBytes(StandardCharsets.UTF_8));
         Files.move(partial, file, StandardCopyOption.REPLACE_EXISTING);
-    }
-
-    /** The lines of a file; none if there is no such file. */
-    static String[] lines(Path file) throws IOException {
-        try {
-            return text(file).split("\n");
-        } catch (NoSuchFileException e) {
-            return new String[0];
-        }
     }
 }

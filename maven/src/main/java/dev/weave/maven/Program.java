@@ -12,8 +12,6 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 import org.apache.maven.plugin.MojoExecutionException;
 import org.apache.maven.plugin.MojoFailureException;
 import org.apache.maven.plugin.logging.Log;
@@ -23,9 +21,6 @@ import org.eclipse.aether.resolution.ArtifactResolutionException;
 
 /** Runs the program. */
 final class Program {
-    private static final Pattern MESSAGE = Pattern.compile("(.*?) ?(?:\\((\\d+),(\\d+)\\))?: (error|warning) (WV\\d+): (.*)");
-    private static final Pattern WOVEN_BEFORE = Pattern.compile("\"already-woven\":(\\d+)");
-
     private final Log log;
     private final File file;
 
@@ -39,33 +34,18 @@ final class Program {
         }
     }
 
-    /** Weaves; answers how many methods were woven before by somebody else. */
-    int weave(List<String> options, Path input, Path output, Path symbols) throws MojoExecutionException, MojoFailureException {
+    /** Weaves, and logs what the program says. Idle aspects are left to the caller. */
+    Outcome weave(List<String> options, Path input, Path output, Path symbols) throws MojoExecutionException, MojoFailureException {
         List<String> arguments = new ArrayList<>(options);
-        arguments.addAll(Arrays.asList("--no-runtime", "--json", "--message-format", "msbuild", "--symbols", symbols.toString(),
+        arguments.addAll(Arrays.asList("--no-runtime", "--json", "--message-format", "json", "--symbols", symbols.toString(),
             input.toString(), output.toString()));
         Result result = run(arguments);
-        List<String> errors = new ArrayList<>();
-        for (String line : result.messages.split("\\R")) {
-            Matcher message = MESSAGE.matcher(line);
-            boolean known = message.matches();
-            // The form that Maven's compiler has, which IDEs read.
-            String text = !known ? line
-                : message.group(2) == null ? message.group(6) + " (" + message.group(5) + ")"
-                : message.group(1) + ":[" + message.group(2) + "," + message.group(3) + "] " + message.group(6) + " (" + message.group(5) + ")";
-            if (known && message.group(4).equals("error")) {
-                errors.add(text);
-            } else if (!text.isEmpty()) {
-                log.warn(text);
-            }
-        }
+        Outcome outcome = new Outcome(result.status, result.messages, result.status == 0 ? result.output : "");
+        String error = outcome.log(log);
         if (result.status != 0) {
-            errors.forEach(log::error);
-            String why = errors.isEmpty() ? "exit status " + result.status + " (see the warnings above)" : errors.get(0);
-            throw new MojoFailureException("weave failed: " + why);
+            throw new MojoFailureException("weave failed: " + (error != null ? error : "exit status " + result.status));
         }
-        Matcher before = WOVEN_BEFORE.matcher(result.output);
-        return before.find() ? Integer.parseInt(before.group(1)) : 0;
+        return outcome;
     }
 
     private static final class Result {

@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -23,32 +24,35 @@ public class WeaveDependenciesMojo extends WeaveGoal {
             throw new MojoFailureException("weave-dependencies needs to know which: <dependencies><dependency>org.postgresql:*</dependency>"
                 + "</dependencies> (group:artifact, `*` for any characters).");
         }
+        IdleAspects.lookAtTheEnd(session, getLog());
         Map<String, Artifact> jars = jars();
+        Path report = IdleAspects.report(project, "weave-dependencies");
         if (jars.isEmpty()) {
+            IdleAspects.nothing(report);
             getLog().warn("no dependency of " + project.getArtifactId() + " is one of " + String.join(", ", dependencies));
             return;
         }
         needHookLibrary();
-        List<File> classPath = classPath();
-        Inputs inputs = inputs(classPath);
+        Inputs files = new Inputs();
         for (Map.Entry<String, Artifact> jar : jars.entrySet()) {
-            inputs.text(jar.getKey()).state(jar.getValue().getFile().toPath());
+            files.text(jar.getKey()).state(jar.getValue().getFile().toPath());
         }
         Path state = state().resolve("dependencies");
         Path woven = state.resolve("woven");
-        Path stamp = state.resolve("stamp");
-        boolean current = Files8.holds(stamp, inputs.toString())
+        boolean current = Files8.holds(state.resolve("jars"), files.toString()) && isCurrent(state.resolve("stamp"))
             && jars.keySet().stream().allMatch(name -> Files.isRegularFile(woven.resolve(name)));
         if (current) {
             getLog().info("Nothing to weave - all dependencies are up to date");
         } else {
-            weave(jars, classPath, state, woven);
-            Files8.write(stamp, inputs.toString());
+            Outcome outcome = weave(jars, state, woven);
+            IdleAspects.woven(report, rulesNames(), outcome.idle());
+            Files8.write(state.resolve("jars"), files.toString());
+            Files8.write(state.resolve("stamp"), inputs(outcome.asksForBaseTypes() ? classPath() : Collections.emptyList()).toString());
         }
         jars.forEach((name, artifact) -> artifact.setFile(woven.resolve(name).toFile()));
     }
 
-    private void weave(Map<String, Artifact> jars, List<File> classPath, Path state, Path woven)
+    private Outcome weave(Map<String, Artifact> jars, Path state, Path woven)
             throws IOException, MojoExecutionException, MojoFailureException {
         Program program = program();
         Path unwoven = state.resolve("unwoven");
@@ -63,13 +67,14 @@ public class WeaveDependenciesMojo extends WeaveGoal {
             options.add("--cache");
             options.add(cache.getPath());
         }
-        addReferences(options, classPath, state.resolve("references"));
-        int before = program.weave(options, unwoven, woven, state().resolve("dependencies.wsym"));
+        addReferences(options, classPath(), state.resolve("references"));
+        Outcome outcome = program.weave(options, unwoven, woven, state().resolve("dependencies.wsym"));
         Files8.deleteAll(unwoven);
-        if (before > 0) {
-            throw new MojoFailureException(before + " methods of the dependencies are woven already: leave those jars out of <dependencies>.");
+        if (outcome.alreadyWoven() > 0) {
+            throw new MojoFailureException(outcome.alreadyWoven() + " methods of the dependencies are woven already: leave those jars out of <dependencies>.");
         }
         getLog().info("Wove " + String.join(", ", jars.keySet()));
+        return outcome;
     }
 
     /** The jars that the patterns mean, by the names that they get. Modules of this build weave their own classes. */

@@ -2,6 +2,7 @@ package dev.weave.maven;
 
 import java.io.File;
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -114,18 +115,29 @@ abstract class WeaveGoal extends AbstractMojo {
         return inputs;
     }
 
-    /** Base types of rules with `extends` lie there. Long class paths are left out where no rule asks for them. */
-    List<File> classPath() throws IOException, MojoFailureException {
-        boolean asked = false;
-        for (File file : rulesFiles()) {
-            asked |= Files8.text(file.toPath()).contains("extends");
-        }
-        if (!asked) {
-            return Collections.emptyList();
-        }
+    /** Where base types of rules with `extends` are looked up. */
+    List<File> classPath() {
         List<File> all = references == null ? new ArrayList<>() : new ArrayList<>(references);
         project.getArtifacts().stream().map(Artifact::getFile).filter(f -> f != null && f.exists()).forEach(all::add);
         return all;
+    }
+
+    /** Whether an output follows from what it was made of then. The class path is part of that only where the rules asked for it. */
+    boolean isCurrent(Path kept) throws IOException, MojoFailureException {
+        return Files8.holds(kept, inputs(Collections.emptyList()).toString())
+            || Files.exists(kept) && Files8.holds(kept, inputs(classPath()).toString());
+    }
+
+    /** The rules files and packs, by which modules of a build have the same ones. */
+    List<String> rulesNames() throws MojoFailureException {
+        List<String> names = new ArrayList<>();
+        for (File file : rulesFiles()) {
+            names.add(file.getPath());
+        }
+        for (String pack : packs == null ? Collections.<String>emptyList() : packs) {
+            names.add("pack:" + pack);
+        }
+        return names;
     }
 
     /** Names the references in a file: a command line of Windows has not room for all. */

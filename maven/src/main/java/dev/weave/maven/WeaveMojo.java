@@ -10,6 +10,16 @@ public class WeaveMojo extends ClassesGoal {
     }
 
     @Override
+    void setFolder(File folder) {
+        project.getBuild().setOutputDirectory(folder.getPath());
+    }
+
+    @Override
+    String goal() {
+        return "weave";
+    }
+
+    @Override
     String kind() {
         return "main";
     }

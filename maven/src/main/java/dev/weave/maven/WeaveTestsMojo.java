@@ -10,6 +10,16 @@ public class WeaveTestsMojo extends ClassesGoal {
     }
 
     @Override
+    void setFolder(File folder) {
+        project.getBuild().setTestOutputDirectory(folder.getPath());
+    }
+
+    @Override
+    String goal() {
+        return "weave-tests";
+    }
+
+    @Override
     String kind() {
         return "test";
     }

@@ -1,0 +1,154 @@
+package dev.weave.gradle;
+
+import java.io.File;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.Paths;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Consumer;
+import org.gradle.api.Project;
+import org.gradle.api.logging.Logger;
+import org.gradle.api.logging.Logging;
+import org.gradle.api.plugins.ExtensionAware;
+import org.gradle.api.plugins.ExtraPropertiesExtension;
+import org.gradle.api.provider.MapProperty;
+import org.gradle.api.provider.Provider;
+import org.gradle.api.services.BuildService;
+import org.gradle.api.services.BuildServiceParameters;
+
+/**
+ * Warns of aspects that put a hook nowhere, at the end of a build: one rules file may serve many projects, and most of its aspects
+ * mean some of them. Each weave leaves a report of its idle aspects; an aspect that is idle in all of them is warned of.
+ *
+ * <p>Projects may load the plug-in by class loaders of their own. So they share the service as a {@code Consumer}, and what they
+ * register as a map, types that all loaders have.
+ */
+public abstract class IdleAspects implements BuildService<IdleAspects.Parameters>, Consumer<String>, AutoCloseable {
+    private static final Logger LOGGER = Logging.getLogger(IdleAspects.class);
+    private static final String NAME = "dev.weave.idleAspects";
+    /** The first line of a report: classes were woven, or there were none. */
+    private static final String WOVEN = "woven";
+    private static final String EMPTY = "empty";
+
+    private final Set<String> woven = ConcurrentHashMap.newKeySet();
+
+    /** What is woven in this build. */
+    public interface Parameters extends BuildServiceParameters {
+        /** The rules files of each weave, a line each, by the path of its report. */
+        MapProperty<String, String> getReports();
+    }
+
+    /** Adds a weave to those that this build has: an aspect is not idle before that one has a report, too. */
+    static void add(Project project, Callable<File> report, Callable<String> rules) {
+        registered(project).put(report, rules);
+    }
+
+    /** The service of this build, which takes the report of each weave that was done. Use it as a consumer alone. */
+    static Provider<IdleAspects> service(Project project) {
+        Map<Callable<File>, Callable<String>> registered = registered(project);
+        return project.getGradle().getSharedServices().registerIfAbsent(NAME, IdleAspects.class, spec ->
+            spec.getParameters().getReports().set(project.provider(() -> {
+                Map<String, String> reports = new TreeMap<>();
+                for (Map.Entry<Callable<File>, Callable<String>> one : registered.entrySet()) {
+                    reports.put(one.getKey().call().getPath(), one.getValue().call());
+                }
+                return reports;
+            })));
+    }
+
+    @SuppressWarnings("unchecked")
+    private static Map<Callable<File>, Callable<String>> registered(Project project) {
+        ExtraPropertiesExtension shared = ((ExtensionAware) project.getGradle()).getExtensions().getExtraProperties();
+        synchronized (shared) {
+            if (!shared.has(NAME)) {
+                shared.set(NAME, new ConcurrentHashMap<>());
+            }
+            return (Map<Callable<File>, Callable<String>>) shared.get(NAME);
+        }
+    }
+
+    /** Writes a report that says nothing of where the project lies. Without an outcome there were no classes. */
+    static void report(File report, Outcome outcome) {
+        List<String> lines = new ArrayList<>(Collections.singletonList(outcome == null ? EMPTY : WOVEN));
+        if (outcome != null) {
+            for (Outcome.Message idle : outcome.idle()) {
+                String file = idle.file == null ? "" : new File(idle.file).getName();
+                lines.add(file + "\t" + idle.place + "\t" + idle.aspect + "\t" + idle.text);
+            }
+        }
+        try {
+            Files.write(report.toPath(), lines, StandardCharsets.UTF_8);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    @Override
+    public void accept(String report) {
+        woven.add(report);
+    }
+
+    @Override
+    public void close() {
+        Map<String, List<Path>> byRules = new TreeMap<>();
+        Set<String> current = ConcurrentHashMap.newKeySet();
+        getParameters().getReports().get().forEach((report, rules) -> {
+            byRules.computeIfAbsent(rules, key -> new ArrayList<>()).add(Paths.get(report));
+            if (woven.contains(report)) {
+                current.add(rules);
+            }
+        });
+        byRules.keySet().retainAll(current);
+        byRules.forEach(IdleAspects::warn);
+    }
+
+    private static void warn(String rules, List<Path> reports) {
+        Map<String, String> idle = null;
+        for (Path report : reports) {
+            List<String> lines;
+            try {
+                lines = Files.readAllLines(report);
+            } catch (IOException e) {
+                // Never woven: what it has is unknown.
+                return;
+            }
+            if (lines.get(0).equals(EMPTY)) {
+                continue;
+            }
+            Map<String, String> here = new TreeMap<>();
+            for (String line : lines.subList(1, lines.size())) {
+                int text = line.lastIndexOf('\t');
+                here.put(line.substring(0, text), line.substring(text + 1));
+            }
+            if (idle == null) {
+                idle = here;
+            } else {
+                idle.keySet().retainAll(here.keySet());
+                // The longer one says why methods that match were left out.
+                idle.replaceAll((aspect, told) -> told.length() >= here.get(aspect).length() ? told : here.get(aspect));
+            }
+        }
+        if (idle != null) {
+            idle.forEach((aspect, text) -> LOGGER.warn("weave: {}{} (WV0120)", place(aspect.split("\t"), rules), text));
+        }
+    }
+
+    private static String place(String[] aspect, String rules) {
+        for (String path : rules.split("\n")) {
+            if (!aspect[0].isEmpty() && new File(path).getName().equals(aspect[0])) {
+                return path + aspect[1];
+            }
+        }
+        return "";
+    }
+}
