@@ -25,6 +25,7 @@ pub mod internals;
 mod jvm;
 mod mapping;
 mod pipeline;
+mod printable;
 mod rsa;
 mod symbols;
 mod trace;

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 /// Each part of the crate and the parts that it may use.
 const MAY_USE: &[(&str, &[&str])] = &[
-    ("error", &[]),
+    ("printable", &[]),
+    ("error", &["printable"]),
     ("bytes", &["error"]),
     ("rsa", &["error"]),
     ("symbols", &["bytes", "error"]),
@@ -21,7 +22,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &["aspect", "bytes", "edit", "error", "in_order", "rsa"],
     ),
     ("dex", &["aspect", "bytes", "edit", "error"]),
-    ("trace", &["bytes", "error", "mapping", "symbols"]),
+    (
+        "trace",
+        &["bytes", "error", "mapping", "printable", "symbols"],
+    ),
     (
         "pipeline",
         &[
@@ -39,7 +43,15 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
-            "aspect", "bytes", "error", "import", "mapping", "pipeline", "symbols", "trace",
+            "aspect",
+            "bytes",
+            "error",
+            "import",
+            "mapping",
+            "pipeline",
+            "printable",
+            "symbols",
+            "trace",
         ],
     ),
 ];

@@ -3,6 +3,7 @@
 use crate::cli::{DONE, NOT_DONE, print, rules};
 use crate::error::{Error, Kind, Result};
 use crate::import::{self, Source};
+use crate::printable::printable;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::PathBuf;
@@ -60,7 +61,12 @@ pub fn run(args: &ImportArgs) -> Result<u8> {
     let imported = import::import(&name.unwrap_or_default(), &text, source)?;
     for note in &imported.notes {
         let word = if note.lost { "left out: " } else { "" };
-        eprintln!("{shown}:{}: {word}{}", note.line, note.text);
+        eprintln!(
+            "{}:{}: {word}{}",
+            printable(&shown),
+            note.line,
+            printable(&note.text)
+        );
     }
     let lost = imported.notes.iter().filter(|note| note.lost).count();
     if args.output.as_os_str() == "-" {

@@ -10,6 +10,7 @@ use crate::cli::rules::read_mapping;
 use crate::cli::terminal::{Screen, Showing, written};
 use crate::cli::traces;
 use crate::error::{Error, Kind, Result};
+use crate::printable::printable;
 use crate::trace::{Analysis, Analyzer, Options, flame, pattern, units};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -295,7 +296,7 @@ impl<'a> View<'a> {
     /// What ran, in a line.
     fn title(&self) -> String {
         match self.analysis.processes.as_slice() {
-            [one] => units::printable(&one.header.command),
+            [one] => printable(&one.header.command),
             many => format!("{} traces", many.len()),
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::aspect::advice::Reason;
 use crate::aspect::pointcut::Idle;
+use crate::printable::printable;
 use crate::symbols::Symbol;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -49,7 +50,8 @@ pub fn method(type_name: &str, name_and_descriptor: &str) -> (String, String) {
         line: 0,
     };
     let short = format!("{name}{}", symbol.parameters());
-    (format!("{}{}", symbol.name(), symbol.parameters()), short)
+    let long = format!("{}{}", symbol.name(), symbol.parameters());
+    (printable(&long), printable(&short))
 }
 
 /// Why an aspect put a hook nowhere.
