@@ -3,6 +3,7 @@
 //! An error starts where the bytes are read (kind, message, byte offset) and gains its
 //! method, member and artifact on the way up. Messages are lowercase fragments.
 
+use crate::printable::printable;
 use std::fmt;
 
 /// Shorthand for results of this crate.
@@ -201,16 +202,20 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let e = &*self.0;
         if let Some(artifact) = &e.artifact {
-            f.write_str(artifact)?;
+            f.write_str(&printable(artifact))?;
             f.write_str(if e.member.is_some() { "!/" } else { ": " })?;
         }
         if let Some(member) = &e.member {
-            write!(f, "{member}: ")?;
+            write!(f, "{}: ", printable(member))?;
         }
         if let Some(method) = &e.method {
-            write!(f, "{method}: ")?;
+            write!(f, "{}: ", printable(method))?;
         }
-        f.write_str(&e.message)?;
+        // What is about lines of a text file shows them, each on a line of its own.
+        match e.findings.is_empty() {
+            true => f.write_str(&printable(&e.message))?,
+            false => f.write_str(&e.message)?,
+        }
         if let Some(offset) = e.offset {
             write!(f, " (at byte {offset:#x})")?;
         }
@@ -242,5 +247,12 @@ mod tests {
             "app.jar!/BOOT-INF/lib/a.jar!/com/acme/A.class: run()V: truncated attribute (at byte 0x1f)"
         );
         assert_eq!(e.exit_status(), 3);
+        let e = Error::malformed(1, "type a\x1b[2J\nerror: none")
+            .in_method("\u{202e}run()V")
+            .in_member("a\nb.class");
+        assert_eq!(
+            e.to_string(),
+            "a\\nb.class: \\u{202e}run()V: type a\\u{1b}[2J\\nerror: none (at byte 0x1)"
+        );
     }
 }

@@ -26,6 +26,7 @@ pub mod internals;
 mod jvm;
 mod mapping;
 mod pipeline;
+mod printable;
 mod signing;
 mod symbols;
 mod trace;

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 /// Each part of the crate and the parts that it may use.
 const MAY_USE: &[(&str, &[&str])] = &[
-    ("error", &[]),
+    ("printable", &[]),
+    ("error", &["printable"]),
     ("bytes", &["error"]),
     ("signing", &["bytes", "error"]),
     ("dotnet_names", &[]),
@@ -24,7 +25,14 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("dex", &["aspect", "bytes", "edit", "error"]),
     (
         "trace",
-        &["bytes", "dotnet_names", "error", "mapping", "symbols"],
+        &[
+            "bytes",
+            "dotnet_names",
+            "error",
+            "mapping",
+            "printable",
+            "symbols",
+        ],
     ),
     (
         "pipeline",
@@ -44,7 +52,16 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
-            "aspect", "bytes", "dotnet_names", "error", "import", "mapping", "pipeline", "symbols", "trace",
+            "aspect",
+            "bytes",
+            "dotnet_names",
+            "error",
+            "import",
+            "mapping",
+            "pipeline",
+            "printable",
+            "symbols",
+            "trace",
         ],
     ),
 ];

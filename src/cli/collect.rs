@@ -2,6 +2,7 @@
 
 use super::{DONE, NOT_DONE};
 use crate::error::{Error, Kind, Result};
+use crate::printable::printable;
 use crate::trace::collect::{Collector, Options};
 use crate::trace::units::parse_size;
 use std::io::Write;
@@ -144,7 +145,12 @@ fn look(
 
 fn tell(collector: &mut Collector, log: &mut dyn Write) {
     for news in collector.news() {
-        let _ = writeln!(log, "weave: {}: {}", news.path.display(), news.what);
+        let _ = writeln!(
+            log,
+            "weave: {}: {}",
+            printable(&news.path.display().to_string()),
+            printable(&news.what)
+        );
     }
 }
 

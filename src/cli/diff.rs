@@ -13,6 +13,7 @@ use super::{DONE, NOT_DONE, traces};
 use crate::error::{Error, Result};
 use crate::mapping::Mapping;
 use crate::pipeline::{Access, Output};
+use crate::printable::printable;
 use crate::trace::diff::{Comparison, Costs, Judgement, Runs, Side, compare};
 use crate::trace::flame::{Form, Look, Picture};
 use crate::trace::methods::Method;
@@ -354,7 +355,7 @@ impl View<'_> {
         };
         let (was, is) = (sum(0), sum(1));
         let title = match after.analysis.processes.as_slice() {
-            [one] => units::printable(&one.header.command),
+            [one] => printable(&one.header.command),
             many => format!("{} traces after", many.len()),
         };
         let visible = crate::trace::tree::visible(&both.tree, &self.wanted);

@@ -4,6 +4,7 @@ use crate::cli::{DONE, NOT_DONE, note, print, rules};
 use crate::error::{Error, Kind, Result};
 use crate::import::{self, Source};
 use crate::pipeline::{Access, Output};
+use crate::printable::printable;
 use std::path::PathBuf;
 
 /// Write rules from those that other tools have: Datadog, AspectJ, btrace, OpenTelemetry
@@ -59,7 +60,8 @@ pub fn run(args: &ImportArgs) -> Result<u8> {
     let imported = import::import(&name.unwrap_or_default(), &text, source)?;
     for one in &imported.notes {
         let word = if one.lost { "left out: " } else { "" };
-        note(&format!("{shown}:{}: {word}{}", one.line, one.text));
+        let (place, text) = (printable(&shown), printable(&one.text));
+        note(&format!("{place}:{}: {word}{text}", one.line));
     }
     let lost = imported.notes.iter().filter(|one| one.lost).count();
     if args.output.as_os_str() == "-" {

@@ -3,6 +3,7 @@
 use crate::cli::show;
 use crate::error::{Error, Kind, Place};
 use crate::pipeline::{Outcome, Warning, WarningKind};
+use crate::printable::printable;
 use rustc_hash::FxHashMap;
 use std::fmt::Write as _;
 
@@ -39,9 +40,7 @@ struct Message<'a> {
 impl Message<'_> {
     fn write(&self, format: MessageFormat) -> String {
         // Each is one line, whatever a name of the input has in it.
-        let text: String = (self.text.chars())
-            .map(|c| if c.is_control() { ' ' } else { c })
-            .collect();
+        let text = printable(&self.text);
         // Packs are no files.
         let place = self.place.filter(|place| !place.file.starts_with("pack:"));
         let mut out = String::new();
@@ -60,7 +59,9 @@ impl Message<'_> {
             return out;
         }
         let _ = match place {
-            Some(Place { file, line, column }) => write!(out, "{file}({line},{column})"),
+            Some(Place { file, line, column }) => {
+                write!(out, "{}({line},{column})", printable(file))
+            }
             None => write!(out, "weave"),
         };
         let (severity, code) = (self.severity, self.code);

@@ -5,6 +5,7 @@ use super::rules::read_mapping;
 use super::{DONE, NOT_DONE, traces};
 use crate::error::{Error, Kind, Result};
 use crate::pipeline::maps_of;
+use crate::printable::printable;
 use crate::trace::Trace;
 use crate::trace::export::Selection;
 use crate::trace::export::otlp::{self, Batch, Config, Options, Protocol, Sender, Sent};
@@ -204,7 +205,7 @@ impl Job<'_> {
 
     fn tell(&self) {
         for what in self.sender.news() {
-            let _ = writeln!(io::stderr(), "weave: {what}");
+            let _ = writeln!(io::stderr(), "weave: {}", printable(&what));
         }
     }
 

@@ -6,6 +6,7 @@ use crate::cli::weave::run_with_progress;
 use crate::cli::{DONE, print, rules, show};
 use crate::error::Result;
 use crate::pipeline::{ClassPlan, Effort, Job, Outcome};
+use crate::printable::printable;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -158,7 +159,7 @@ fn listing(outcome: &Outcome, source: &str, listed: &Listed) -> String {
         for class in &outcome.explained {
             if class.artifact != artifact {
                 artifact = &class.artifact;
-                let _ = writeln!(out, "{artifact}");
+                let _ = writeln!(out, "{}", printable(artifact));
             }
             list_class(&mut out, class, &outcome.aspects);
         }
@@ -167,14 +168,15 @@ fn listing(outcome: &Outcome, source: &str, listed: &Listed) -> String {
         }
     }
     for warning in &outcome.warnings {
-        let _ = writeln!(out, "warning: {}", warning.text);
+        let _ = writeln!(out, "warning: {}", printable(&warning.text));
     }
     for idle in &outcome.idle {
-        let _ = writeln!(out, "warning: {}", show::idle(idle));
+        let _ = writeln!(out, "warning: {}", printable(&show::idle(idle)));
     }
     let _ = writeln!(
         out,
-        "rules: {source}\n{} of {} in {} would be woven",
+        "rules: {}\n{} of {} in {} would be woven",
+        printable(source),
         show::count(outcome.methods, "method", "methods"),
         show::count(outcome.classes, "class", "classes"),
         show::count(outcome.artifacts, "artifact", "artifacts"),
@@ -210,7 +212,7 @@ fn list_artifacts(out: &mut String, classes: &[ClassPlan]) {
             show::thousands(woven),
             show::thousands(with_hooks as u64),
             show::thousands(left),
-            classes[0].artifact
+            printable(&classes[0].artifact)
         );
     }
     out.push('\n');
@@ -256,7 +258,7 @@ fn list_class(out: &mut String, class: &ClassPlan, all: &[String]) {
         0 | 1 => String::new(),
         _ => format!("  by {}", names(aspects, all).join(", ")),
     };
-    let _ = writeln!(out, "  {}", class.type_name.replace('/', "."));
+    let _ = writeln!(out, "  {}", printable(&class.type_name.replace('/', ".")));
     for woven in &class.woven {
         let (_, short) = show::method(&class.type_name, &woven.method);
         let which = match woven.advice {

@@ -12,6 +12,7 @@ use crate::cli::terminal::{Screen, Showing, written};
 use crate::cli::traces;
 use crate::error::{Error, Kind, Result};
 use crate::pipeline::{Access, Output, maps_of};
+use crate::printable::printable;
 use crate::trace::{Analysis, Analyzer, Options, flame, pattern, units};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -309,7 +310,7 @@ impl<'a> View<'a> {
     /// What ran, in a line.
     fn title(&self) -> String {
         match self.analysis.processes.as_slice() {
-            [one] => units::printable(&one.header.command),
+            [one] => printable(&one.header.command),
             many => format!("{} traces", many.len()),
         }
     }

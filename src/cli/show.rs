@@ -3,6 +3,7 @@
 use crate::aspect::advice::Reason;
 use crate::aspect::pointcut::Idle;
 use crate::dotnet_names;
+use crate::printable::printable;
 use crate::symbols::Symbol;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -52,7 +53,8 @@ pub fn method(type_name: &str, name_and_descriptor: &str) -> (String, String) {
     let shown = dotnet_names::shown(type_name, name);
     let shown = shown.map_or_else(|| name.to_owned(), |shown| shown.numbered());
     let short = format!("{shown}{}", symbol.parameters());
-    (format!("{}{}", symbol.name(), symbol.parameters()), short)
+    let long = format!("{}{}", symbol.name(), symbol.parameters());
+    (printable(&long), printable(&short))
 }
 
 /// Why an aspect put a hook nowhere.

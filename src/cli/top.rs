@@ -3,10 +3,11 @@
 use super::full_screen::{self, failed};
 use super::{DONE, traces};
 use crate::error::{Error, Kind, Result};
+use crate::printable::printable;
 use crate::trace::live::{Counts, Live, MethodRow, ThreadRow};
 use crate::trace::pattern;
 use crate::trace::tail::{Role, Tail, Turn};
-use crate::trace::units::{count, duration, parse_duration, percent, printable};
+use crate::trace::units::{count, duration, parse_duration, percent};
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Modifier, Style};

@@ -7,6 +7,7 @@ use crate::cli::sign::SignArgs;
 use crate::cli::{DONE, NOT_DONE, depfile, note, print, rules, show};
 use crate::error::Result;
 use crate::pipeline::{self, Cache, Effort, Files, Job, Outcome};
+use crate::printable::printable;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
@@ -170,7 +171,7 @@ pub fn run(args: &WeaveArgs) -> Result<u8> {
     };
     let resolved = rules::resolve(&args.rules, input)?;
     if args.verbose {
-        note(&format!("rules: {}", resolved.source));
+        note(&format!("rules: {}", printable(&resolved.source)));
     }
     let cache = args.open_cache(&resolved)?;
     let references = rules::listed(&args.reference)?;
@@ -241,7 +242,7 @@ pub fn run_with_progress(job: &Job, silent: bool) -> Result<Outcome> {
 fn summary(outcome: &Outcome, input: &Path, output: &Path, verbose: bool) -> String {
     let mut text = String::new();
     let mut line = |s: String| {
-        text.push_str(&s);
+        text.push_str(&printable(&s));
         text.push('\n');
     };
     let shown = if verbose { usize::MAX } else { SHOWN };

@@ -5,7 +5,7 @@ use super::format::Decoder;
 use super::methods::{MethodIx, Methods};
 use super::replay::{Call, Frame, Outcome, Replay, Run, Thrown, Visitor};
 use super::tail::Reader;
-use super::units::printable;
+use crate::printable::printable;
 use crate::symbols::Symbols;
 use rustc_hash::FxHashMap;
 

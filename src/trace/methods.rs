@@ -1,7 +1,7 @@
 //! The methods of an analysis: rows that stand for one name, whichever file and id it came from.
 
-use super::units::printable;
 use crate::mapping::Mapping;
+use crate::printable::printable;
 use crate::symbols::{Symbol, Symbols};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;

@@ -18,10 +18,7 @@ fn a_woven_jar_runs_as_before_and_is_traced() {
         PRINTED
     );
     world.assert_traced();
-    assert_eq!(
-        world.carried("out.jar", ""),
-        world.read("out.jar.wsym")
-    );
+    assert_eq!(world.carried("out.jar", ""), world.read("out.jar.wsym"));
 }
 
 #[test]
@@ -579,10 +576,7 @@ fn jars_that_are_packed_into_one_keep_all_their_maps() {
     world.assert_traced();
     // Woven again, it has one map of all.
     world.wove(&["fat.jar", "again.jar", "--rules", "pack:all"]);
-    assert_eq!(
-        world.carried("again.jar", ""),
-        world.read("again.jar.wsym")
-    );
+    assert_eq!(world.carried("again.jar", ""), world.read("again.jar.wsym"));
     assert!(world.symbols("again.jar.wsym").len() >= 3);
     let names = world.names("again.jar");
     assert_eq!(names.iter().filter(|n| n.ends_with(".wsym")).count(), 1);

@@ -12,8 +12,8 @@ use crate::aspect::pattern::name::Name;
 use crate::aspect::pattern::{Hits, NameSet};
 use crate::aspect::rules::Rules;
 use crate::aspect::rules::model::{Aspect, KindFit, Selector};
-use crate::error::Place;
 use crate::dotnet_names::{self, Shown};
+use crate::error::Place;
 use crate::mapping::{self, Mapping};
 use prefilter::Prefilter;
 use restored::Restored;
@@ -331,9 +331,7 @@ impl<'a> ArtifactMatcher<'a> {
             || (shown.as_ref()).is_some_and(|shown| {
                 Name::with(shown, |shown| self.prefilter.type_may_match(shown))
             });
-        if !may_match
-            || RUNTIME.iter().any(|own| name.whole.starts_with(own))
-        {
+        if !may_match || RUNTIME.iter().any(|own| name.whole.starts_with(own)) {
             return Vec::new();
         }
         let mut left: Vec<Clause<'a>> = Vec::new();
@@ -416,9 +414,10 @@ impl TypeMatcher<'_> {
         each: &mut dyn FnMut(u32, std::result::Result<Advice, Reason>),
     ) {
         self.with_original(method, |method| {
+            let shown = self.shown(method);
             for clauses in self.clauses.chunk_by(|a, b| a.aspect == b.aspect) {
                 let number = clauses[0].aspect;
-                if let Some(said) = decide(clauses, method) {
+                if let Some(said) = decide(clauses, method, shown.as_ref()) {
                     let advice = self.matcher.aspects[number].advice;
                     each(number as u32, said.map(|()| advice));
                 }
@@ -444,13 +443,17 @@ impl TypeMatcher<'_> {
         })
     }
 
+    /// What debuggers of .NET show of a method whose name a compiler made up.
+    fn shown<'m>(&'m self, method: &Method<'m>) -> Option<Shown<'m>> {
+        dotnet_names::shown(self.name.as_deref()?, method.name)
+    }
+
     /// What the rules say of a method that has the names that they are about.
     fn original(&self, method: &Method<'_>, matched: &mut Matched) -> Verdict {
         if !self.prefilter.method_may_match(method.name) {
             return Verdict::Unmatched;
         }
-        let shown = self.name.as_deref();
-        let shown = shown.and_then(|ty| dotnet_names::shown(ty, method.name));
+        let shown = self.shown(method);
         let mut advice = Advice::default();
         let mut skipped = None;
         for clauses in self.clauses.chunk_by(|a, b| a.aspect == b.aspect) {
@@ -553,7 +556,12 @@ fn fits_name_and_access(
         None => names.has_flat(method.name),
         Some(shown) => {
             let mut hits = Hits::default();
-            for name in [method.name, &shown.method, shown.own_name(), &shown.numbered()] {
+            for name in [
+                method.name,
+                &shown.method,
+                shown.own_name(),
+                &shown.numbered(),
+            ] {
                 names.count_flat(&mut hits, name);
             }
             names.decide(hits)

@@ -3,8 +3,9 @@
 use super::View;
 use crate::cli::columns::{Cell, Columns, cut_method};
 use crate::cli::terminal::{BAD, GOOD, HOT};
+use crate::printable::printable;
 use crate::trace::diff::{Numbers, Power, Row, Side, Sums};
-use crate::trace::units::{count, counted, duration, printable};
+use crate::trace::units::{count, counted, duration};
 use std::io::{self, Write};
 
 /// What changed by less than this, in percent, has no colour where nothing was tested.

@@ -4,11 +4,12 @@ use super::{Sort, View};
 use crate::cli::columns::{Cell, Columns, cut_end, cut_method};
 use crate::cli::terminal::{BAD, DIM, HOT};
 use crate::error::Error;
+use crate::printable::printable;
 use crate::trace::analysis::Process;
 use crate::trace::exceptions::Path;
 use crate::trace::format::{POLICY_BLOCK, POLICY_DROP, POLICY_RING, THREAD_DAEMON, THREAD_VIRTUAL};
 use crate::trace::pattern;
-use crate::trace::units::{count, counted, date, date_and_ms, duration, percent, printable, share};
+use crate::trace::units::{count, counted, date, date_and_ms, duration, percent, share};
 use std::cmp::Reverse;
 use std::io::{self, Write};
 

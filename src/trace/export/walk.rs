@@ -3,12 +3,12 @@
 use super::{End, Logical, Named, Process, Selection, Sink, Span, Thread};
 use crate::dotnet_names;
 use crate::mapping::Mapping;
+use crate::printable::printable;
 use crate::trace::file::Trace;
 use crate::trace::methods::{Method, MethodIx, Methods};
 use crate::trace::metrics::{self, Reading};
 use crate::trace::pattern;
 use crate::trace::replay::{Call, Frame, Outcome, Replay, Thrown, Visitor};
-use crate::trace::units::printable;
 use rustc_hash::FxHashMap;
 use std::io;
 

@@ -9,6 +9,7 @@ use super::proto::{
 };
 use super::{BATCH, Batch, METHODS, Options, logs_request, metrics_request, spans_request};
 use crate::mapping::Mapping;
+use crate::printable::printable;
 use crate::symbols::Symbols;
 use crate::trace::export::Selection;
 use crate::trace::export::walk::{named, wants, wants_thread};
@@ -18,7 +19,6 @@ use crate::trace::methods::{Method, MethodIx, Methods};
 use crate::trace::metrics::{Reading, Unit, metric_of};
 use crate::trace::replay::{Call, Frame, Outcome, Replay, Run, Thrown, Visitor};
 use crate::trace::tail::Reader;
-use crate::trace::units::printable;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, VecDeque};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
