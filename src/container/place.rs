@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use std::collections::HashMap;
-use std::fs::{File, Metadata};
+use std::fs::{File, Metadata, Permissions};
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
@@ -11,8 +11,9 @@ const LINKS: usize = 40;
 
 /// Where an output goes.
 pub enum Place {
-    /// A regular file, or none yet: it is replaced as a whole. No symbolic link leads on from the path.
-    File(PathBuf, Option<Metadata>),
+    /// A regular file, with the permissions of the one that is there: it is replaced as a whole. No symbolic link leads on
+    /// from the path.
+    File(PathBuf, Option<Permissions>),
     /// A device or a pipe: it is written to, never replaced.
     Stream(PathBuf),
     /// A descriptor of this process (`/dev/stdout`, `/dev/fd/63`): it is written to where it stands.
@@ -31,7 +32,7 @@ impl Place {
             return Ok(Place::Stream(path));
         }
         match path.metadata() {
-            Ok(there) if there.is_file() => Ok(Place::File(path, Some(there))),
+            Ok(there) if there.is_file() => Ok(Place::File(path, Some(there.permissions()))),
             Ok(there) if there.is_dir() => Err(Error::usage(format!(
                 "{} is a folder: it cannot be replaced by the output",
                 target.display()

@@ -74,9 +74,9 @@ impl Staged {
         if existing.is_none() && access == Access::Usual {
             std::fs::create_dir_all(dir).map_err(failed)?;
         }
-        let like = || like.and_then(|like| like.metadata().ok());
+        let like = || Some(like?.metadata().ok()?.permissions());
         let permissions = match access {
-            Access::Usual => existing.clone().or_else(like).map(|m| m.permissions()),
+            Access::Usual => existing.clone().or_else(like),
             Access::Private | Access::New => None,
         };
         // Without this a temporary file is for its owner alone; the umask still applies.

@@ -117,7 +117,8 @@ def check_ends(score, trace, folder):
     def check(name, trace, end, status):
         code, shown, same = left_behind(trace, end)
         back = shown.rfind(b"\x1b[?1049l") > shown.rfind(b"\x1b[?1049h") >= 0 and shown.rfind(b"\x1b[?25h") > shown.rfind(b"\x1b[?25l")
-        score.check(f"the terminal after {name}", code == status and same and back, f"exit {code}, settings {same}, screen {back}, {shown[-200:]!r}")
+        good = code == status and same and back
+        score.check(f"the terminal after {name}", good, "" if good else f"exit {code}, settings {same}, screen {back}, {shown[-200:]!r}")
 
     def send(number):
         return lambda process, _: process.send_signal(number)
