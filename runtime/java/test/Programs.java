@@ -105,12 +105,12 @@ public final class Programs {
         calls(1);
         ClassLoader before = Thread.currentThread().getContextClassLoader();
         int started = 0;
-        for (int round = 0; round < 30; round++) {
+        for (int round = 0; round < 20; round++) {
             ClassLoader loader = new URLClassLoader(new URL[0], before);
             Thread t = new Thread(() -> calls(10));
             t.setContextClassLoader(loader);
             Object[] full = fill();
-            for (int i = 0; i < round * 40 && full != null; i++) {
+            for (int i = 0; i < round * 60 && full != null; i++) {
                 full = (Object[]) full[0]; // now there is a little more each time
             }
             try {
@@ -201,7 +201,7 @@ public final class Programs {
             }
             for (Thread t : all) {
                 // HotSpot itself loses a few that strike while it links or compiles.
-                for (t.join(2_000); t.isAlive(); t.join(2_000)) {
+                for (t.join(10_000); t.isAlive(); t.join(10_000)) {
                     again++;
                     t.stop();
                 }
@@ -352,12 +352,13 @@ public final class Programs {
     static void late() throws Exception {
         calls(1);
         Thread.sleep(700);
+        quiet();
         String[] late = System.getProperty("test.late").split(File.pathSeparator);
         List<java.lang.ref.WeakReference<ClassLoader>> loaders = new ArrayList<>();
         for (String entry : late) {
             loaders.add(new java.lang.ref.WeakReference<>(plug(entry)));
         }
-        for (int i = 0; i < 100 && loaders.stream().anyMatch(l -> l.get() != null); i++) {
+        for (int i = 0; i < 3_000 && loaders.stream().anyMatch(l -> l.get() != null); i++) {
             System.gc();
             Thread.sleep(20);
         }
@@ -370,6 +371,7 @@ public final class Programs {
         URLClassLoader own = new URLClassLoader(new URL[] {new File(entry).toURI().toURL()}, Programs.class.getClassLoader());
         ((Runnable) own.loadClass("Plug").getDeclaredConstructor().newInstance()).run();
         Thread.sleep(500);
+        quiet();
         return own;
     }
 
@@ -382,7 +384,7 @@ public final class Programs {
         ClassLoader before = Thread.currentThread().getContextClassLoader();
         java.lang.ref.WeakReference<ClassLoader> gone = deploy(pool);
         Thread.currentThread().setContextClassLoader(before);
-        for (int i = 0; i < 300 && gone.get() != null; i++) {
+        for (int i = 0; i < 3_000 && gone.get() != null; i++) {
             System.gc();
             Thread.sleep(20);
         }
@@ -840,10 +842,15 @@ public final class Programs {
     /** Two copies of the library, each of which looks for old traces; then the process stays. */
     static void keepers() throws Exception {
         loaders();
+        quiet();
+        stay();
+    }
+
+    /** Waits until nobody looks for names. */
+    private static void quiet() throws InterruptedException {
         while (Thread.getAllStackTraces().keySet().stream().anyMatch(t -> t.getName().equals("weave-symbols"))) {
             Thread.sleep(5);
         }
-        stay();
     }
 
     /** The same; between the two somebody forgets the first one's property. */
@@ -855,10 +862,12 @@ public final class Programs {
         keepers();
     }
 
-    private static void stay() throws InterruptedException {
+    private static void stay() throws Exception {
         System.out.println("done");
         System.out.flush();
-        Thread.sleep(60_000);
+        while (System.in.read() >= 0) {
+            // until whoever has started this is gone
+        }
     }
 
     static void noThreadLeft() {

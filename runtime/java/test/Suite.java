@@ -196,7 +196,7 @@ public final class Suite {
         equal("Programs threads", t.command, "command");
         check(t.lost == 0 && t.failures == 0 && t.overwritten == 0, "nothing lost");
         long last = t.named("main").all().get(1_999).time();
-        check(t.end >= last && t.end - last < 3_000_000_000L, "end " + t.end + " is behind the last record " + last);
+        check(t.end >= last, "end " + t.end + " is behind the last record " + last);
     }
 
     private static void exceptions(Path folder) throws Exception {
@@ -295,9 +295,9 @@ public final class Suite {
 
     private static void blockAlone(Path folder) throws Exception {
         Result r = finish(folder, command(folder, "many", "-Dweave.trace.limit=512k", "-Dweave.trace.policy=block",
-            "-Dweave.trace.block=700"));
-        // Once a chunk would be 40 s and more.
-        check(r.millis >= 700 && r.millis < 30_000, "waited once: " + r.millis);
+            "-Dweave.trace.block=2000"));
+        // Once a chunk would be 140 s and more.
+        check(r.millis >= 2_000 && r.millis < 100_000, "waited once: " + r.millis);
         TraceReader t = new TraceReader(folder.resolve("t.wtrace"));
         equal((long) MANY, t.events() + t.lost, "recorded and lost");
         check(t.lost > 0 && t.policy == 2, "lost, policy");
@@ -847,7 +847,7 @@ public final class Suite {
     private static void lateLosses(Path folder) throws Exception {
         Result r = finish(folder, command(folder, "lateLosses", "-Dweave.trace.limit=256k", "-Dweave.trace.policy=drop"));
         TraceReader t = new TraceReader(folder.resolve("t.wtrace"));
-        check(t.lost > 100_000, "lost: " + t.lost + r.err);
+        check(t.lost > 2_000, "lost: " + t.lost + r.err);
         check(t.lost <= t.lostInThreads(), "lost twice: " + t.lost + ", in the threads " + t.lostInThreads());
     }
 
@@ -1020,7 +1020,7 @@ public final class Suite {
     /** The consumer is slow, but lives, and then dies: the program waits as long as it lives, and not much longer. */
     private static void blockHeartbeat(Path folder) throws Exception {
         Process process = command(folder, "many", "-Dweave.trace.limit=512k", "-Dweave.trace.policy=block",
-            "-Dweave.trace.block=2000").start();
+            "-Dweave.trace.block=6000").start();
         Path path = folder.resolve("t.wtrace");
         for (int i = 0; i < 30_000 && (!Files.exists(path) || Files.size(path) < 512 << 10); i++) {
             Thread.sleep(2);
@@ -1029,7 +1029,7 @@ public final class Suite {
             MappedByteBuffer map = file.getChannel().map(FileChannel.MapMode.READ_WRITE, 0, file.length());
             map.order(ByteOrder.LITTLE_ENDIAN);
             map.putLong(8216, ProcessHandle.current().pid());
-            for (int i = 0; i < 80; i++) {
+            for (int i = 0; i < 160; i++) {
                 map.putLong(8224, map.getLong(8224) + 1);
                 Thread.sleep(50);
             }
