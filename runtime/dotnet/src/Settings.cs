@@ -146,7 +146,7 @@ namespace Weave.Runtime
                     switch (value[i + 1])
                     {
                         case 'p': with = pid.ToString(CultureInfo.InvariantCulture); break;
-                        case 't': with = DateTime.UtcNow.ToString("yyyyMMdd-HHmmss", CultureInfo.InvariantCulture); break;
+                        case 't': with = Time(DateTime.UtcNow); break;
                         case 'h': with = Plain(Environment.MachineName); break;
                         case '%': with = "%"; break;
                     }
@@ -158,6 +158,23 @@ namespace Weave.Runtime
                 filled += with ?? c.ToString();
             }
             return filled;
+        }
+
+        /// <summary>As yyyyMMdd-HHmmss. By hand: formats of times, with all of time zones, weigh 350 KB in a native program.</summary>
+        private static string Time(DateTime time)
+        {
+            return Digits(time.Year, 4) + Digits(time.Month, 2) + Digits(time.Day, 2) + "-"
+                + Digits(time.Hour, 2) + Digits(time.Minute, 2) + Digits(time.Second, 2);
+        }
+
+        private static string Digits(int number, int count)
+        {
+            string digits = number.ToString(CultureInfo.InvariantCulture);
+            while (digits.Length < count)
+            {
+                digits = "0" + digits;
+            }
+            return digits;
         }
 
         private static string Plain(string name)
