@@ -6,6 +6,10 @@ namespace System.IO.MemoryMappedFiles
     {
         public static MemoryMappedFile CreateFromFile(FileStream fileStream, string mapName, long capacity,
             MemoryMappedFileAccess access, HandleInheritability inheritability, bool leaveOpen) { throw null; }
+#if NET8_0_OR_GREATER
+        public static MemoryMappedFile CreateFromFile(Microsoft.Win32.SafeHandles.SafeFileHandle fileHandle, string mapName, long capacity,
+            MemoryMappedFileAccess access, HandleInheritability inheritability, bool leaveOpen) { throw null; }
+#endif
         public MemoryMappedViewAccessor CreateViewAccessor(long offset, long size, MemoryMappedFileAccess access) { throw null; }
         public void Dispose() { }
     }

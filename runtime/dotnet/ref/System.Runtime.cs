@@ -72,6 +72,7 @@ namespace System
 
     public readonly ref struct ReadOnlySpan<T>
     {
+        public ReadOnlySpan(T[] array) { throw null; }
         public unsafe ReadOnlySpan(void* pointer, int length) { throw null; }
         public override string ToString() { throw null; }
         public T[] ToArray() { throw null; }
@@ -184,6 +185,8 @@ namespace System
     }
 
     public class SystemException : Exception { }
+    public class TypeLoadException : SystemException { }
+    public class EntryPointNotFoundException : TypeLoadException { }
     public class MemberAccessException : SystemException { }
     public class MissingMemberException : MemberAccessException { }
 
@@ -340,7 +343,10 @@ namespace System.IO
 #if NET8_0_OR_GREATER
     public static class RandomAccess
     {
+        public static long GetLength(Microsoft.Win32.SafeHandles.SafeFileHandle handle) { throw null; }
         public static int Read(Microsoft.Win32.SafeHandles.SafeFileHandle handle, Span<byte> buffer, long fileOffset) { throw null; }
+        public static void SetLength(Microsoft.Win32.SafeHandles.SafeFileHandle handle, long length) { }
+        public static void Write(Microsoft.Win32.SafeHandles.SafeFileHandle handle, ReadOnlySpan<byte> buffer, long fileOffset) { }
     }
 
     public class UnmanagedMemoryStream : Stream
@@ -562,6 +568,7 @@ namespace System.Threading
     public abstract class WaitHandle
     {
         public virtual bool WaitOne() { throw null; }
+        public virtual bool WaitOne(int milliseconds) { throw null; }
     }
 }
 

@@ -17,7 +17,7 @@ namespace Weave.Runtime
         {
             try
             {
-                return Environment.CommandLine;
+                return CommandLine();
             }
             catch (Exception)
             {

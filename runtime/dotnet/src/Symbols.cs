@@ -76,12 +76,6 @@ namespace Weave.Runtime
             Volatile.Write(ref looking, 0);
         }
 
-        /// <summary>There is something to do for the thread.</summary>
-        internal void Wake()
-        {
-            wake.Set();
-        }
-
         /// <summary>Waits until there is nothing to copy, or that long.</summary>
         internal void Wait(int milliseconds)
         {
@@ -146,7 +140,6 @@ namespace Weave.Runtime
             Recorder.Mute(); // what reads resources may be woven
             while (true)
             {
-                store.Oblige();
                 Assembly assembly = Next();
                 if (assembly == null)
                 {

@@ -1,3 +1,4 @@
+using System.IO;
 using System.Text;
 
 namespace Weave.Runtime
@@ -10,11 +11,20 @@ namespace Weave.Runtime
             for (int room = 4096; ; room *= 2)
             {
                 var bytes = new byte[room];
-                int length = Host.Read(path, bytes);
+                int length = Read(path, bytes);
                 if (length < room)
                 {
                     return Encoding.UTF8.GetString(bytes, 0, length);
                 }
+            }
+        }
+
+        /// <summary>The start of a file, as much as there is room for: how many bytes.</summary>
+        internal static int Read(string path, byte[] bytes)
+        {
+            using (var file = new DiskFile(path, FileMode.Open, FileAccess.Read))
+            {
+                return file.Read(bytes);
             }
         }
 

@@ -6,7 +6,6 @@ using System.Reflection;
 using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
 using System.Threading;
-using Microsoft.Win32.SafeHandles;
 
 namespace Weave.Runtime
 {
@@ -34,26 +33,19 @@ namespace Weave.Runtime
             return Environment.ProcessId;
         }
 
+        /// <summary>The command line.</summary>
+        private static string CommandLine()
+        {
+            // The class library's weighs 17 KB in a native program.
+            return RuntimeFeature.IsDynamicCodeSupported || !OperatingSystem.IsLinux() ? Environment.CommandLine
+                : SystemFile.Text("/proc/self/cmdline").TrimEnd('\0').Replace('\0', ' ');
+        }
+
         /// <summary>Bytes that the user may still write to the file system of a folder.</summary>
         internal static long FreeRoom(string folder)
         {
             // Unix takes any folder. So no list of drives is needed, which weighs 180 KB.
             return new DriveInfo(OperatingSystem.IsWindows() ? Path.GetPathRoot(folder) : folder).AvailableFreeSpace;
-        }
-
-        /// <summary>The start of a file, as much as there is room for: how many bytes.</summary>
-        internal static int Read(string path, byte[] bytes)
-        {
-            // A call of Stream.Read would keep that of every stream, with all that reads the console's keys.
-            using (SafeFileHandle file = File.OpenHandle(path, FileMode.Open, FileAccess.Read, FileShare.ReadWrite | FileShare.Delete))
-            {
-                int at = 0;
-                for (int n; at < bytes.Length && (n = RandomAccess.Read(file, new Span<byte>(bytes, at, bytes.Length - at), at)) > 0;)
-                {
-                    at += n;
-                }
-                return at;
-            }
         }
 
         /// <summary>The names of a folder's files.</summary>
@@ -123,6 +115,15 @@ namespace Weave.Runtime
         /// <summary>-1 is the process itself. Times are in ticks of 100 ns.</summary>
         [DllImport("kernel32")]
         private static extern int GetProcessTimes(IntPtr process, out long created, out long ended, out long kernel, out long user);
+
+        /// <summary>Whether the lock of a byte is this file's now.</summary>
+        internal static bool Lock(IntPtr file, long at)
+        {
+            return LockFile(file, (uint)at, (uint)(at >> 32), 1, 0) != 0;
+        }
+
+        [DllImport("kernel32")]
+        private static extern int LockFile(IntPtr file, uint at, uint highAt, uint length, uint highLength);
 
         /// <summary>Resident memory, where the system has no file that tells it; -1 where there is none.</summary>
         internal static long Resident()

@@ -87,6 +87,12 @@ namespace Weave.Runtime
             }
         }
 
+        /// <summary>The command line.</summary>
+        private static string CommandLine()
+        {
+            return Environment.CommandLine;
+        }
+
         /// <summary>Bytes that the user may still write to the file system of a folder.</summary>
         internal static long FreeRoom(string folder)
         {
@@ -102,25 +108,6 @@ namespace Weave.Runtime
                 }
             }
             return best == null ? -1 : best.AvailableFreeSpace;
-        }
-
-        /// <summary>The start of a file, as much as there is room for: how many bytes.</summary>
-        internal static int Read(string path, byte[] bytes)
-        {
-            using (var file = new FileStream(path, FileMode.Open, FileAccess.Read, FileShare.ReadWrite | FileShare.Delete, 1))
-            {
-                return Read(file, bytes);
-            }
-        }
-
-        private static int Read(Stream stream, byte[] bytes)
-        {
-            int at = 0;
-            for (int n; at < bytes.Length && (n = stream.Read(bytes, at, bytes.Length - at)) > 0;)
-            {
-                at += n;
-            }
-            return at;
         }
 
         /// <summary>The names of a folder's files.</summary>
@@ -140,7 +127,11 @@ namespace Weave.Runtime
             using (Stream stream = assembly.GetManifestResourceStream(name))
             {
                 var bytes = new byte[stream.Length];
-                Read(stream, bytes);
+                int at = 0;
+                for (int n; at < bytes.Length && (n = stream.Read(bytes, at, bytes.Length - at)) > 0;)
+                {
+                    at += n;
+                }
                 return bytes;
             }
         }

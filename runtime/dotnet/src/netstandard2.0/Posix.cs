@@ -3,8 +3,7 @@ using System.Runtime.InteropServices;
 
 namespace Weave.Runtime
 {
-    /// <summary>What .NET Standard cannot ask of a Unix. Elsewhere nothing happens.</summary>
-    internal static class Posix
+    internal static partial class Posix
     {
         /// <summary>0600 and 0700.</summary>
         internal const int OwnersFile = 0x180;

@@ -1,0 +1,49 @@
+using System;
+using System.Runtime.InteropServices;
+using System.Text;
+
+namespace Weave.Runtime
+{
+    /// <summary>What is a Unix's own. Elsewhere nothing happens. Each target has a part of its own.</summary>
+    internal static unsafe partial class Posix
+    {
+        private const int WorkingDirectory = -100;
+        private const uint TypeOnly = 1;
+        /// <summary>The bytes of a <c>struct statx</c>, which is the same on all of Linux's architectures, and where its mode is.</summary>
+        private const int StatusBytes = 256;
+        private const int ModeAt = 28;
+
+        private const int TypeOfFile = 0xF000;
+        private const int Folder = 0x4000;
+        private const int Regular = 0x8000;
+
+        [DllImport("libc", EntryPoint = "statx")]
+        private static extern int GetStatus(int folder, byte* path, int flags, uint mask, byte* status);
+
+        /// <summary>Whether there is something at a path that is neither a file nor a folder, such as a device or a pipe. Linux knows.</summary>
+        internal static bool IsSpecial(string path)
+        {
+            if (System.IO.Path.DirectorySeparatorChar != '/')
+            {
+                return false;
+            }
+            try
+            {
+                byte* status = stackalloc byte[StatusBytes];
+                fixed (byte* bytes = Encoding.UTF8.GetBytes(path + "\0"))
+                {
+                    if (GetStatus(WorkingDirectory, bytes, 0, TypeOnly, status) != 0)
+                    {
+                        return false;
+                    }
+                }
+                int type = *(ushort*)(status + ModeAt) & TypeOfFile;
+                return type != Folder && type != Regular;
+            }
+            catch (Exception)
+            {
+                return false;
+            }
+        }
+    }
+}
