@@ -185,8 +185,6 @@ namespace System
     }
 
     public class SystemException : Exception { }
-    public class TypeLoadException : SystemException { }
-    public class EntryPointNotFoundException : TypeLoadException { }
     public class MemberAccessException : SystemException { }
     public class MissingMemberException : MemberAccessException { }
 
@@ -331,6 +329,9 @@ namespace System.IO
     {
         public FileStream(string path, FileMode mode, FileAccess access, FileShare share) { }
         public FileStream(string path, FileMode mode, FileAccess access, FileShare share, int bufferSize) { }
+#if NET8_0_OR_GREATER
+        public FileStream(Microsoft.Win32.SafeHandles.SafeFileHandle handle, FileAccess access, int bufferSize) { }
+#endif
         public override long Length { get { throw null; } }
         public override int Read(byte[] buffer, int offset, int count) { throw null; }
         public override void Write(byte[] buffer, int offset, int count) { }

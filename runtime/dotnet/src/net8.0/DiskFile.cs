@@ -12,6 +12,8 @@ namespace Weave.Runtime
     internal sealed class DiskFile : IDisposable
     {
         private readonly SafeFileHandle handle;
+        /// <summary>For its lock, where the library has no other. It closes the handle when it goes.</summary>
+        private FileStream stream;
 
         internal DiskFile(string path, FileMode mode, FileAccess access)
         {
@@ -55,8 +57,13 @@ namespace Weave.Runtime
         {
             try
             {
-                IntPtr file = handle.DangerousGetHandle();
-                return OperatingSystem.IsWindows() ? Host.Lock(file, at) : Posix.Lock(file, at);
+                if (Posix.Locks)
+                {
+                    return Posix.Lock(handle.DangerousGetHandle(), at);
+                }
+                stream = stream ?? new FileStream(handle, FileAccess.ReadWrite, 1);
+                stream.Lock(at, 1);
+                return true;
             }
             catch (Exception)
             {

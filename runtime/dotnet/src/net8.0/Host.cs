@@ -116,15 +116,6 @@ namespace Weave.Runtime
         [DllImport("kernel32")]
         private static extern int GetProcessTimes(IntPtr process, out long created, out long ended, out long kernel, out long user);
 
-        /// <summary>Whether the lock of a byte is this file's now.</summary>
-        internal static bool Lock(IntPtr file, long at)
-        {
-            return LockFile(file, (uint)at, (uint)(at >> 32), 1, 0) != 0;
-        }
-
-        [DllImport("kernel32")]
-        private static extern int LockFile(IntPtr file, uint at, uint highAt, uint length, uint highLength);
-
         /// <summary>Resident memory, where the system has no file that tells it; -1 where there is none.</summary>
         internal static long Resident()
         {

@@ -15,33 +15,33 @@ namespace Weave.Runtime
         [DllImport("libc", EntryPoint = "getrusage")]
         private static extern int GetUsage(int who, IntPtr* usage);
 
-        /// <summary>Tries to lock so many bytes from the file's position on, for this process.</summary>
-        private const int TryLock = 2;
+        private const int SetLock = 6;
+        private const short WriteLock = 1;
 
-        // Offsets of 64 bits. Where these are the only ones, their names are the short ones.
-        [DllImport("libc", EntryPoint = "lseek64")]
-        private static extern long Seek64(IntPtr file, long at, int from);
+        /// <summary>A <c>struct flock</c> of Linux, where a word has 64 bits.</summary>
+        private struct FileLock
+        {
+            internal short Kind;
+            internal short From;
+            internal long Start;
+            internal long Length;
+            internal int Owner;
+        }
 
-        [DllImport("libc", EntryPoint = "lockf64")]
-        private static extern int Lock64(IntPtr file, int what, long length);
+        [DllImport("libc", EntryPoint = "fcntl")]
+        private static extern int Control(IntPtr file, int what, FileLock* how);
 
-        [DllImport("libc", EntryPoint = "lseek")]
-        private static extern long Seek(IntPtr file, long at, int from);
+        /// <summary>Whether <see cref="Lock"/> works here.</summary>
+        internal static bool Locks
+        {
+            get { return OperatingSystem.IsLinux() && sizeof(IntPtr) == 8; }
+        }
 
-        [DllImport("libc", EntryPoint = "lockf")]
-        private static extern int Lock(IntPtr file, int what, long length);
-
-        /// <summary>Whether the lock of a byte is this process's now. Moves the file's position, which nobody uses.</summary>
+        /// <summary>Whether the lock of a byte is this process's now.</summary>
         internal static bool Lock(IntPtr file, long at)
         {
-            try
-            {
-                return Seek64(file, at, 0) == at && Lock64(file, TryLock, 1) == 0;
-            }
-            catch (EntryPointNotFoundException)
-            {
-                return Seek(file, at, 0) == at && Lock(file, TryLock, 1) == 0;
-            }
+            var how = new FileLock { Kind = WriteLock, Start = at, Length = 1 };
+            return Control(file, SetLock, &how) == 0;
         }
 
         internal static void SetMode(string path, int mode)
