@@ -30,15 +30,16 @@ MANIFEST = """<?xml version="1.0" encoding="utf-8"?>
     <license type="expression">MIT OR Apache-2.0</license>
     <requireLicenseAcceptance>false</requireLicenseAcceptance>
     <tags>aop weaving tracing profiling bytecode</tags>
-    <dependencies><group targetFramework="{framework}">{dependencies}</group></dependencies>
+    <dependencies>{groups}</dependencies>
   </metadata>
 </package>
 """
 
 
-def pack(out, name, version, about, files, dependencies=""):
+def pack(out, name, version, about, files, dependencies="", frameworks=(FRAMEWORK,)):
     """Writes a package, the same bytes each time; `files` are their bytes by path."""
-    manifest = MANIFEST.format(name=name, version=version, about=escape(about), framework=FRAMEWORK, dependencies=dependencies)
+    groups = "".join(f'<group targetFramework="{framework}">{dependencies}</group>' for framework in frameworks)
+    manifest = MANIFEST.format(name=name, version=version, about=escape(about), groups=groups)
     kinds = sorted({path.rsplit(".", 1)[1] for path in files if "." in path.rsplit("/", 1)[1]} | {"nuspec"})
     defaults = "\n  ".join(f'<Default Extension="{kind}" ContentType="application/octet" />' for kind in kinds)
     bare = [path for path in sorted(files) if "." not in path.rsplit("/", 1)[1]]
@@ -71,6 +72,8 @@ def make(root, out, version, programs, library):
     needs = f'<dependency id="{RUNTIME}" version="[{version}]" include="All" />'
     return [
         pack(out, RUNTIME, version, "The hook library that woven assemblies call.",
-             {"lib/netstandard2.0/Weave.Runtime.dll": library.read_bytes()}),
+             {"lib/netstandard2.0/Weave.Runtime.dll": library.read_bytes(),
+              # The same assembly for trimmed and native programs.
+              "lib/net8.0/Weave.Runtime.dll": (root / "runtime/dotnet/net8.0/Weave.Runtime.dll").read_bytes()}, frameworks=(FRAMEWORK, "net8.0")),
         pack(out, MSBUILD, version, "Weaves hooks into what a project compiles, by the rules in weave.toml.", files, needs),
     ]

@@ -157,14 +157,6 @@ namespace Weave.Runtime
         {
             try
             {
-                s.Start();
-            }
-            catch (Exception)
-            {
-                // Then the program's threads do its work.
-            }
-            try
-            {
                 symbols = new Symbols(s);
                 if (Host.IsCollectible)
                 {
@@ -177,8 +169,10 @@ namespace Weave.Runtime
                 {
                     domain.DomainUnload += End;
                 }
-                symbols.Start();
                 domain.UnhandledException += Unhandled;
+                // Not before: the program may end meanwhile.
+                s.Start();
+                symbols.Start();
                 if (s.Interval > 0)
                 {
                     new Meter(s, s.Interval).Start();

@@ -57,7 +57,7 @@ namespace Weave.Runtime
         {
             try
             {
-                if (Posix.Locks)
+                if (OperatingSystem.IsLinux())
                 {
                     return Posix.Lock(handle.DangerousGetHandle(), at);
                 }

@@ -31,17 +31,11 @@ namespace Weave.Runtime
         [DllImport("libc", EntryPoint = "fcntl")]
         private static extern int Control(IntPtr file, int what, FileLock* how);
 
-        /// <summary>Whether <see cref="Lock"/> works here.</summary>
-        internal static bool Locks
-        {
-            get { return OperatingSystem.IsLinux() && sizeof(IntPtr) == 8; }
-        }
-
-        /// <summary>Whether the lock of a byte is this process's now.</summary>
+        /// <summary>Whether the lock of a byte is this process's now; never where a word has 32 bits.</summary>
         internal static bool Lock(IntPtr file, long at)
         {
             var how = new FileLock { Kind = WriteLock, Start = at, Length = 1 };
-            return Control(file, SetLock, &how) == 0;
+            return sizeof(IntPtr) == 8 && Control(file, SetLock, &how) == 0;
         }
 
         internal static void SetMode(string path, int mode)
