@@ -40,7 +40,7 @@ MANIFEST = """<?xml version="1.0" encoding="utf-8"?>
   </metadata>
 </package>
 """
-DEPENDENCIES = '<dependencies><group targetFramework="{framework}">{dependencies}</group></dependencies>'
+GROUP = '<group targetFramework="{framework}">{dependencies}</group>'
 #: One package for all names the packages of the platforms; `dotnet tool install` takes the one that fits.
 TOOL_SETTINGS = """<?xml version="1.0" encoding="utf-8"?>
 <DotNetCliTool Version="2">
@@ -92,8 +92,9 @@ def make(root, out, version, programs, library, url="", commit=""):
         text = (root / f"packaging/readme/{name}.md").read_text(encoding="utf-8").replace("@WEAVE_VERSION@", version)
         return {"README.md": text.encode(), "icon.png": (root / "packaging/icon.png").read_bytes()}
 
-    def depends(dependencies=""):
-        return DEPENDENCIES.format(framework=FRAMEWORK, dependencies=dependencies) + sources
+    def depends(dependencies="", frameworks=(FRAMEWORK,)):
+        groups = "".join(GROUP.format(framework=framework, dependencies=dependencies) for framework in frameworks)
+        return f"<dependencies>{groups}</dependencies>{sources}"
 
     files = described(MSBUILD)
     # Nothing for who uses what was woven (buildTransitive): a build that did not ask hears nothing.
@@ -109,7 +110,10 @@ def make(root, out, version, programs, library, url="", commit=""):
     needs = f'<dependency id="{RUNTIME}" version="[{version}]" include="All" />'
     return [
         pack(out, RUNTIME, version, "The hook library that woven assemblies call.",
-             {**described(RUNTIME), "lib/netstandard2.0/Weave.Runtime.dll": library.read_bytes()}, depends()),
+             {**described(RUNTIME), "lib/netstandard2.0/Weave.Runtime.dll": library.read_bytes(),
+              # The same assembly for trimmed and native programs.
+              "lib/net8.0/Weave.Runtime.dll": (root / "runtime/dotnet/net8.0/Weave.Runtime.dll").read_bytes()},
+             depends(frameworks=(FRAMEWORK, "net8.0"))),
         pack(out, MSBUILD, version, "Weaves hooks into what a project compiles, by the rules in weave.toml.", files, depends(needs)),
         *make_tool(out, version, programs, described(TOOL), sources),
     ]

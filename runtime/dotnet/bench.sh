@@ -18,3 +18,12 @@ for host in run8 run31 mono; do
     bench "$out/" 2
     bench off 1
 done
+
+# How long a woven call stops its thread at worst, switched off and on: one thread, eight.
+compile StallBench.exe bench/StallBench.cs
+for threads in 1 8; do
+    for trace in off "$out/stall.wtrace"; do
+        echo "$trace: $(WEAVE_TRACE=$trace "$tools/run8" "$out/StallBench.exe" $threads 100000000)"
+        rm -f "$out"/*.wtrace
+    done
+done

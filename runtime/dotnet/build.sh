@@ -1,8 +1,8 @@
 #!/bin/sh
-# Builds Weave.Runtime.dll, the hook library that the weave binary embeds. It is kept in the tree, so that building weave
-# needs no .NET; `build.sh --check` builds it beside the tree and fails if the one in the tree is not the same, byte for
-# byte. The compiler is that of tests/dotnet.
-# The library refers to netstandard 2.0 and nothing else: ref/netstandard.cs declares what it uses of that.
+# Builds Weave.Runtime.dll, the hook library, for .NET Standard 2.0, which the weave binary embeds, and for .NET 8, which the
+# NuGet package has beside it. Both are kept in the tree, so that building weave needs no .NET; `build.sh --check` builds them
+# beside the tree and fails if one in the tree is not the same, byte for byte. The compiler is that of tests/dotnet.
+# The library refers to nothing but what ref/ declares: for .NET Standard as one assembly, for .NET 8 each file as one.
 # weave.snk is the key of its strong name, which is an identity and no secret.
 set -eu
 cd "$(dirname "$0")"
@@ -10,20 +10,48 @@ csc=../../tests/dotnet/csc
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 
-"$csc" -nologo -nostdlib -target:library -deterministic -refonly -unsafe -runtimemetadataversion:v4.0.30319 \
-    -publicsign -keyfile:ref/netstandard.pub -nowarn:0660,0661 -out:"$out/netstandard.dll" ref/netstandard.cs
-"$csc" -nologo -nostdlib -langversion:7.3 -target:library -deterministic -optimize -debug- -unsafe -warnaserror -w:4 \
-    -keyfile:weave.snk -r:"$out/netstandard.dll" -pathmap:"$PWD=/weave" -out:"$out/Weave.Runtime.dll" src/*.cs
+reference() { # KEY ASSEMBLY OPTIONS SOURCES
+    key=$1 made=$2
+    shift 2
+    "$csc" -nologo -nostdlib -target:library -deterministic -refonly -unsafe -runtimemetadataversion:v4.0.30319 \
+        -publicsign -keyfile:"ref/$key.pub" -nowarn:0660,0661 -out:"$made" "$@" ref/Version.cs
+}
 
-if [ "${1:-}" = --check ]; then
-    if cmp -s "$out/Weave.Runtime.dll" Weave.Runtime.dll; then
-        echo "Weave.Runtime.dll is built from this tree"
+library() { # FOLDER OPTIONS SOURCES
+    folder=$1
+    shift
+    "$csc" -nologo -nostdlib -langversion:7.3 -target:library -deterministic -optimize -debug- -unsafe -warnaserror -w:4 \
+        -keyfile:weave.snk -pathmap:"$PWD=/weave" -out:"$out/$folder/Weave.Runtime.dll" "$@" src/*.cs
+}
+
+mkdir "$out/netstandard2.0" "$out/net8.0"
+reference netstandard "$out/netstandard2.0/netstandard.dll" ref/System*.cs
+library netstandard2.0 -r:"$out/netstandard2.0/netstandard.dll" src/netstandard2.0/*.cs
+
+core=$out/net8.0/System.Runtime.dll
+reference net8.0 "$core" -define:NET8_0_OR_GREATER ref/System.Runtime.cs
+references=-r:$core
+for name in System.Collections System.Console System.IO.FileSystem.DriveInfo System.IO.MemoryMappedFiles System.Threading \
+    System.Threading.Thread System.Threading.ThreadPool; do
+    reference net8.0 "$out/net8.0/$name.dll" -define:NET8_0_OR_GREATER -r:"$core" "ref/$name.cs"
+    references="$references -r:$out/net8.0/$name.dll"
+done
+library net8.0 $references src/net8.0/*.cs
+
+status=0
+for made in netstandard2.0/Weave.Runtime.dll net8.0/Weave.Runtime.dll; do
+    # The one that is embedded lies where it always did.
+    kept=${made#netstandard2.0/}
+    if [ "${1:-}" != --check ]; then
+        mkdir -p "$(dirname "$kept")"
+        cp "$out/$made" "$kept"
+        chmod 644 "$kept"
+        echo "$kept: $(wc -c <"$kept") bytes"
+    elif cmp -s "$out/$made" "$kept"; then
+        echo "$kept is built from this tree"
     else
-        echo "Weave.Runtime.dll is not what this tree builds: run runtime/dotnet/build.sh and commit it" >&2
-        exit 1
+        echo "$kept is not what this tree builds: run runtime/dotnet/build.sh and commit it" >&2
+        status=1
     fi
-else
-    cp "$out/Weave.Runtime.dll" Weave.Runtime.dll
-    chmod 644 Weave.Runtime.dll
-    echo "Weave.Runtime.dll: $(wc -c <Weave.Runtime.dll) bytes"
-fi
+done
+exit $status

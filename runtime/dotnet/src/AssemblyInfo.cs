@@ -1,5 +1,4 @@
 using System.Reflection;
-using System.Runtime.Versioning;
 
 [assembly: AssemblyTitle("Weave.Runtime")]
 [assembly: AssemblyDescription("The hooks that woven .NET code calls")]
@@ -8,5 +7,4 @@ using System.Runtime.Versioning;
 [assembly: AssemblyVersion("1.0.0.0")]
 [assembly: AssemblyFileVersion("1.0.0.0")]
 [assembly: AssemblyInformationalVersion("1.0.0")]
-[assembly: TargetFramework(".NETStandard,Version=v2.0", FrameworkDisplayName = "")]
 [assembly: AssemblyMetadata("IsTrimmable", "True")]

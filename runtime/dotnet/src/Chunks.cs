@@ -20,11 +20,16 @@ namespace Weave.Runtime
             get { return count; }
         }
 
-        /// <summary>Room for so many more chunks than it has room for now.</summary>
-        internal void Extend(int more)
+        /// <summary>Room for so many chunks in all.</summary>
+        internal void Extend(int all)
         {
-            var nextChunks = new IntPtr[chunks.Length + more];
-            var nextWords = new IntPtr[chunks.Length + more];
+            if (all <= chunks.Length)
+            {
+                return;
+            }
+            all = Math.Max(all, 2 * chunks.Length);
+            var nextChunks = new IntPtr[all];
+            var nextWords = new IntPtr[all];
             for (int i = 0; i < count; i++)
             {
                 int from = (first + i) % chunks.Length;

@@ -20,6 +20,7 @@ namespace Weave.Runtime
         private const int HeartbeatAt = 8224;
         private const int ShortAt = 8200;
         private const int FailedAt = 8208;
+        private const int LostOverwrittenAt = 8256;
 
         private readonly byte* bytes;
 
@@ -53,9 +54,12 @@ namespace Weave.Runtime
             Add(n, LostAt);
         }
 
-        internal void AddOverwritten(long n)
+        /// <summary>The ring has overwritten a chunk of so many records.</summary>
+        internal void AddOverwritten(long records)
         {
-            Add(n, OverwrittenAt);
+            Add(records, LostAt);
+            Add(records, LostOverwrittenAt);
+            Add(1, OverwrittenAt);
         }
 
         /// <summary>Hooks that failed, each of which lost a record.</summary>

@@ -1,14 +1,10 @@
 using System;
-using System.Diagnostics;
 using System.IO;
 using System.Threading;
 
 namespace Weave.Runtime
 {
-    /// <summary>
-    /// The background thread that writes down, again and again, what the process uses. What only newer runtimes tell is
-    /// looked up by name.
-    /// </summary>
+    /// <summary>The background thread that writes down, again and again, what the process uses.</summary>
     internal sealed class Meter
     {
         private const int Cpu = 1;
@@ -32,12 +28,6 @@ namespace Weave.Runtime
         private readonly long[] values = new long[Most];
         private int count;
 
-        // .NET Core 3.0, 3.0 and 7; the runtime's own method of .NET Core 3.0.
-        private readonly Func<long> queue = Find<Func<long>>(typeof(ThreadPool), "get_PendingWorkItemCount");
-        private readonly Func<bool, long> allocated = Find<Func<bool, long>>(typeof(GC), "GetTotalAllocatedBytes");
-        private readonly Func<TimeSpan> pauses = Find<Func<TimeSpan>>(typeof(GC), "GetTotalPauseDuration");
-        private readonly Func<uint> exceptions = Find<Func<uint>>(typeof(Exception), "GetExceptionCount");
-
         /// <param name="interval">In milliseconds.</param>
         internal Meter(Store store, int interval)
         {
@@ -47,7 +37,7 @@ namespace Weave.Runtime
 
         internal void Start()
         {
-            new Thread(Run) { Name = "weave-process", IsBackground = true }.Start();
+            Host.Start(new Thread(Run) { Name = "weave-process", IsBackground = true });
         }
 
         private void Run()
@@ -83,30 +73,15 @@ namespace Weave.Runtime
         {
             count = 0;
             long now = Clock.Now();
-            using (Process self = Process.GetCurrentProcess())
-            {
-                Put(Cpu, self.TotalProcessorTime.Ticks * Tick);
-            }
+            PutTicks(Cpu, Host.CpuTime());
             Memory();
             Put(HeapUsed, GC.GetTotalMemory(false));
             // CoreCLR counts each of a higher generation as one of the lowest, too; Mono does not.
             Put(Collections, Math.Max(GC.CollectionCount(0), GC.CollectionCount(1)));
-            if (pauses != null)
-            {
-                Put(Pauses, pauses().Ticks * Tick);
-            }
-            if (queue != null)
-            {
-                Put(PoolQueue, queue());
-            }
-            if (exceptions != null)
-            {
-                Put(Exceptions, exceptions());
-            }
-            if (allocated != null)
-            {
-                Put(Allocated, allocated(false));
-            }
+            PutTicks(Pauses, Host.Pauses());
+            Put(PoolQueue, Host.PoolQueue());
+            Put(Exceptions, Host.Exceptions());
+            Put(Allocated, Host.Allocated());
             var escape = new long[2 + count];
             escape[0] = Format.Escape(Format.Sample, 1 + count, 0);
             escape[1] = now;
@@ -117,6 +92,12 @@ namespace Weave.Runtime
             return escape;
         }
 
+        private void PutTicks(int metric, long ticks)
+        {
+            Put(metric, ticks < 0 ? ticks : ticks * Tick);
+        }
+
+        /// <summary>What is negative is not known.</summary>
         private void Put(int metric, long value)
         {
             if (value >= 0 && value < Limit)
@@ -130,10 +111,10 @@ namespace Weave.Runtime
         {
             if (!File.Exists("/proc/self/status"))
             {
-                Put(Resident, Environment.WorkingSet);
+                Put(Resident, Host.Resident());
                 return;
             }
-            foreach (string line in File.ReadAllLines("/proc/self/status"))
+            foreach (string line in SystemFile.Lines("/proc/self/status"))
             {
                 if (line.StartsWith("VmRSS:", StringComparison.Ordinal))
                 {
@@ -155,19 +136,6 @@ namespace Weave.Runtime
                 number = c >= '0' && c <= '9' ? number * 10 + (c - '0') : number;
             }
             return number;
-        }
-
-        /// <summary>A static method; null where there is none.</summary>
-        private static T Find<T>(Type type, string method) where T : class
-        {
-            try
-            {
-                return Delegate.CreateDelegate(typeof(T), type, method, false, false) as T;
-            }
-            catch (Exception)
-            {
-                return null;
-            }
         }
     }
 }

@@ -1,32 +1,48 @@
 using System;
 using System.Runtime.InteropServices;
+using System.Text;
 
 namespace Weave.Runtime
 {
-    /// <summary>What .NET Standard cannot ask of a Unix. Elsewhere nothing happens.</summary>
-    internal static class Posix
+    /// <summary>What is a Unix's own. Elsewhere nothing happens. Each target has a part of its own.</summary>
+    internal static unsafe partial class Posix
     {
-        /// <summary>0600 and 0700.</summary>
-        internal const int OwnersFile = 0x180;
-        internal const int OwnersFolder = 0x1C0;
+        private const int WorkingDirectory = -100;
+        private const uint TypeOnly = 1;
+        /// <summary>The bytes of a <c>struct statx</c>, which is the same on all of Linux's architectures, and where its mode is.</summary>
+        private const int StatusBytes = 256;
+        private const int ModeAt = 28;
 
-        [DllImport("libc", EntryPoint = "chmod")]
-        private static extern int ChangeMode(byte[] path, int mode);
+        private const int TypeOfFile = 0xF000;
+        private const int Folder = 0x4000;
+        private const int Regular = 0x8000;
 
-        internal static void SetMode(string path, int mode)
+        [DllImport("libc", EntryPoint = "statx")]
+        private static extern int GetStatus(int folder, byte* path, int flags, uint mask, byte* status);
+
+        /// <summary>Whether there is something at a path that is neither a file nor a folder, such as a device or a pipe. Linux knows.</summary>
+        internal static bool IsSpecial(string path)
         {
             if (System.IO.Path.DirectorySeparatorChar != '/')
             {
-                return;
+                return false;
             }
             try
             {
-                byte[] bytes = System.Text.Encoding.UTF8.GetBytes(path + "\0");
-                ChangeMode(bytes, mode);
+                byte* status = stackalloc byte[StatusBytes];
+                fixed (byte* bytes = Encoding.UTF8.GetBytes(path + "\0"))
+                {
+                    if (GetStatus(WorkingDirectory, bytes, 0, TypeOnly, status) != 0)
+                    {
+                        return false;
+                    }
+                }
+                int type = *(ushort*)(status + ModeAt) & TypeOfFile;
+                return type != Folder && type != Regular;
             }
             catch (Exception)
             {
-                // It stays as the user's mask has it.
+                return false;
             }
         }
     }

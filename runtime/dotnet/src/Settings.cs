@@ -16,6 +16,8 @@ namespace Weave.Runtime
 
         private const long DefaultLimit = 1L << 30;
         private const long LeastLimit = 1L << 20;
+        /// <summary>The header and three chunks: symbols maps may have one of them, and two threads are recorded.</summary>
+        private const long LeastOfUser = 4 * Format.Chunk;
         private const long DefaultPatience = 1000;
 
         internal readonly string Path;
@@ -47,6 +49,13 @@ namespace Weave.Runtime
             Policy = ToPolicy(Get("weave.trace.policy"));
             Patience = ToPatience(Get("weave.trace.block"));
             Sample = ToSample(Get("weave.trace.sample"));
+        }
+
+        /// <summary>Why no trace is to be written, as a sentence, or null.</summary>
+        internal string Refusal()
+        {
+            return Posix.IsSpecial(Path) ? "no trace is written: " + Path
+                + " is not a regular file; WEAVE_TRACE=off does without a trace and without this line" : null;
         }
 
         /// <summary>Where nobody has set a limit: what the disk and the container have room for.</summary>
@@ -146,7 +155,7 @@ namespace Weave.Runtime
                     switch (value[i + 1])
                     {
                         case 'p': with = pid.ToString(CultureInfo.InvariantCulture); break;
-                        case 't': with = DateTime.UtcNow.ToString("yyyyMMdd-HHmmss", CultureInfo.InvariantCulture); break;
+                        case 't': with = Time(DateTime.UtcNow); break;
                         case 'h': with = Plain(Environment.MachineName); break;
                         case '%': with = "%"; break;
                     }
@@ -158,6 +167,23 @@ namespace Weave.Runtime
                 filled += with ?? c.ToString();
             }
             return filled;
+        }
+
+        /// <summary>As yyyyMMdd-HHmmss. By hand: formats of times, with all of time zones, weigh 350 KB in a native program.</summary>
+        private static string Time(DateTime time)
+        {
+            return Digits(time.Year, 4) + Digits(time.Month, 2) + Digits(time.Day, 2) + "-"
+                + Digits(time.Hour, 2) + Digits(time.Minute, 2) + Digits(time.Second, 2);
+        }
+
+        private static string Digits(int number, int count)
+        {
+            string digits = number.ToString(CultureInfo.InvariantCulture);
+            while (digits.Length < count)
+            {
+                digits = "0" + digits;
+            }
+            return digits;
         }
 
         private static string Plain(string name)
@@ -241,7 +267,7 @@ namespace Weave.Runtime
             long number = ToNumber(value);
             if (number < 1)
             {
-                Complain("keep", value, "a number of traces, 1 or more", "all");
+                Complain("keep", value, "not a number of traces", "all");
                 return 0;
             }
             return number;
@@ -258,8 +284,13 @@ namespace Weave.Runtime
             shift = Math.Max(shift, 0);
             if (number < 0 || number > long.MaxValue >> shift)
             {
-                Complain("limit", value, "a size such as 512m", "1g");
+                Complain("limit", value, "not a size such as 512m", "1g");
                 return DefaultLimit;
+            }
+            if (number << shift < LeastOfUser)
+            {
+                Complain("limit", value, "below the least, 256k", "256k");
+                return LeastOfUser;
             }
             return number << shift;
         }
@@ -278,7 +309,7 @@ namespace Weave.Runtime
             {
                 return Block;
             }
-            Complain("policy", value, "ring, drop or block", "ring");
+            Complain("policy", value, "not ring, drop or block", "ring");
             return Ring;
         }
 
@@ -291,7 +322,7 @@ namespace Weave.Runtime
             long number = ToNumber(value);
             if (number < 0 || number > int.MaxValue)
             {
-                Complain("block", value, "a number of milliseconds", DefaultPatience.ToString(CultureInfo.InvariantCulture));
+                Complain("block", value, "not a number of milliseconds", DefaultPatience.ToString(CultureInfo.InvariantCulture));
                 return DefaultPatience;
             }
             return number;
@@ -303,7 +334,7 @@ namespace Weave.Runtime
             long number = value == null ? Usual : Is(value, "off") ? 0 : ToNumber(value);
             if (number < 0 || number > int.MaxValue)
             {
-                Complain("sample", value, "off or a number of milliseconds", Usual.ToString(CultureInfo.InvariantCulture));
+                Complain("sample", value, "not off or a number of milliseconds", Usual.ToString(CultureInfo.InvariantCulture));
                 return Usual;
             }
             return (int)number;
@@ -316,11 +347,11 @@ namespace Weave.Runtime
             return long.TryParse(digits, NumberStyles.None, CultureInfo.InvariantCulture, out number) ? number : -1;
         }
 
-        private void Complain(string key, string value, string expected, string used)
+        private void Complain(string key, string value, string fault, string used)
         {
             if (Complaint == null)
             {
-                Complaint = "weave.trace." + key + ": \"" + value + "\" is not " + expected + "; " + used + " is used";
+                Complaint = "weave.trace." + key + ": \"" + value + "\" is " + fault + "; " + used + " is used";
             }
         }
     }

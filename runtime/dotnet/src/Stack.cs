@@ -1,6 +1,5 @@
 using System;
 using System.Diagnostics;
-using System.Runtime.CompilerServices;
 
 namespace Weave.Runtime
 {
@@ -10,10 +9,6 @@ namespace Weave.Runtime
     {
         /// <summary>An address so little above one with too little stack is not looked at again.</summary>
         private const long Slack = 4096;
-
-        /// <summary>The question that throws nothing; null where the host does not have it.</summary>
-        private static readonly Func<bool> Sufficient = (Func<bool>)Delegate.CreateDelegate(
-            typeof(Func<bool>), typeof(RuntimeHelpers), "TryEnsureSufficientExecutionStack", false, false);
 
         /// <summary>At and below this address there is too little, as is known; stacks grow downwards.</summary>
         [ThreadStatic]
@@ -28,29 +23,12 @@ namespace Weave.Runtime
             {
                 return false;
             }
-            if (Ask())
+            if (Host.HasStack())
             {
                 return true;
             }
             shortAt = at + Slack;
             return false;
-        }
-
-        private static bool Ask()
-        {
-            if (Sufficient != null)
-            {
-                return Sufficient();
-            }
-            try
-            {
-                RuntimeHelpers.EnsureSufficientExecutionStack();
-                return true;
-            }
-            catch (Exception)
-            {
-                return false;
-            }
         }
     }
 }

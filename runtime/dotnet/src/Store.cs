@@ -22,6 +22,8 @@ namespace Weave.Runtime
         /// <summary>After a look for room in vain none is looked for during this time.</summary>
         private const long DrySpell = 100000000;
         private const int Nap = 2;
+        /// <summary>So many chunks are ready at most, unless the file is at its end: 8 MiB.</summary>
+        private const int MostAhead = 128;
         /// <summary>A thread with too little stack waits so long at most until another has made the file grow.</summary>
         private const long Errand = 1000000000;
 
@@ -29,6 +31,8 @@ namespace Weave.Runtime
         private readonly Gate gate = new Gate();
         private readonly TraceFile file;
         private readonly Settings settings;
+        /// <summary>Null where nothing may hold the library.</summary>
+        private readonly Supplier supplier;
         /// <summary>Milliseconds between two samples of what the process uses; 0 for none.</summary>
         internal int Interval { get { return settings.Sample; } }
         private long serials;
@@ -36,6 +40,10 @@ namespace Weave.Runtime
 
         /// <summary>Never used, or given back by a consumer.</summary>
         private readonly Chunks free = new Chunks();
+        /// <summary>So many chunks are to be ready. Grows with the need.</summary>
+        private volatile int ahead = 8;
+        /// <summary>All chunks that there are.</summary>
+        private volatile int chunks;
         /// <summary>Full, the oldest first.</summary>
         private readonly Chunks retired = new Chunks();
         /// <summary>Of threads that have died, with where to go on.</summary>
@@ -48,8 +56,6 @@ namespace Weave.Runtime
         /// <summary>No room was found the last time it was looked for.</summary>
         private volatile bool dry;
         private long drySince;
-        /// <summary>A thread that cannot make the file grow itself waits for that.</summary>
-        private volatile bool growthWanted;
         /// <summary>Nobody came to do it.</summary>
         private volatile bool alone;
 
@@ -59,13 +65,146 @@ namespace Weave.Runtime
             this.settings = settings;
             long wallClock = (DateTime.UtcNow.Ticks - new DateTime(1970, 1, 1).Ticks) * 100 - Clock.Now();
             long* first;
-            int count = file.Grow(out first);
+            int count = file.Grow(TraceFile.Piece, out first);
             if (count < 2)
             {
                 throw new IOException(file.Trouble ?? "no room");
             }
             Header = new Header(first, wallClock, pid, settings.Policy, settings.Limit, settings.LimitBy, command);
             Add(first + Format.ChunkWords, count - 1);
+            supplier = Host.IsCollectible ? null : new Supplier(this);
+        }
+
+        /// <summary>Starts what lets the file grow beside the program.</summary>
+        internal void Start()
+        {
+            if (supplier != null)
+            {
+                supplier.Start();
+            }
+        }
+
+        /// <summary>Whether the chunks that are ready are few, and there may be more.</summary>
+        internal bool Wants
+        {
+            get { return free.Count < ahead && (file.MayGrow || Recycles); }
+        }
+
+        /// <summary>Under ring chunks are made free ahead of need where there are so many that the few do not matter.</summary>
+        private bool Recycles
+        {
+            get { return settings.Policy == Settings.Ring && free.Count < Math.Min(ahead, chunks / 64); }
+        }
+
+        /// <summary>Gets more chunks ready; false if that was in vain. For the supplier's thread.</summary>
+        internal bool Supply()
+        {
+            if (settings.Policy != Settings.Ring && Header.Heartbeat != 0 && TakeBack())
+            {
+                return true; // there is a consumer, which spares the file growing
+            }
+            return file.MayGrow ? More(TraceFile.Piece, ahead) : Recycles && Recycle();
+        }
+
+        /// <summary>Whether enough chunks are ready with what a consumer has given back.</summary>
+        private bool TakeBack()
+        {
+            if (!gate.Enter())
+            {
+                return false;
+            }
+            try
+            {
+                Reclaim();
+                return free.Count >= ahead;
+            }
+            finally
+            {
+                gate.Leave();
+            }
+        }
+
+        /// <summary>Lets the file grow, unless somebody else has done so; false if it was in vain.</summary>
+        private bool More(int most, int enough)
+        {
+            if (!file.Gate.Enter())
+            {
+                return false;
+            }
+            try
+            {
+                if (free.Count >= enough)
+                {
+                    return true;
+                }
+                long* more;
+                int count = file.Grow(most, out more);
+                if (count == 0 || !gate.Enter())
+                {
+                    return false;
+                }
+                try
+                {
+                    Add(more, count);
+                }
+                finally
+                {
+                    gate.Leave();
+                }
+                return true;
+            }
+            finally
+            {
+                file.Gate.Leave();
+            }
+        }
+
+        /// <summary>Makes the ring's oldest chunk free; false if there is none.</summary>
+        private bool Recycle()
+        {
+            if (!gate.Enter())
+            {
+                return false;
+            }
+            long* chunk;
+            try
+            {
+                chunk = Oldest(null);
+            }
+            finally
+            {
+                gate.Leave();
+            }
+            if (chunk == null)
+            {
+                return false;
+            }
+            Clear(chunk);
+            if (!gate.Enter())
+            {
+                return false;
+            }
+            try
+            {
+                free.Add(chunk, null);
+            }
+            finally
+            {
+                gate.Leave();
+            }
+            return true;
+        }
+
+        /// <summary>Until this has come to its end the first word says that the chunk is not clean.</summary>
+        private static void Clear(long* chunk)
+        {
+            chunk[0] = Format.FreeMagic;
+            Thread.MemoryBarrier(); // who sees anything cleared sees that, too
+            for (int i = 1; i < Format.ChunkWords; i++)
+            {
+                chunk[i] = 0;
+            }
+            Volatile.Write(ref chunk[0], 0);
         }
 
         /// <summary>Why the file could not grow to its limit, or null.</summary>
@@ -219,10 +358,7 @@ namespace Weave.Runtime
             dry = false;
             if (chunk[0] != 0)
             {
-                for (int i = 0; i < Format.ChunkWords; i++)
-                {
-                    chunk[i] = 0;
-                }
+                Clear(chunk);
             }
             return chunk;
         }
@@ -262,10 +398,10 @@ namespace Weave.Runtime
             return chunk;
         }
 
-        /// <summary>Has another thread make the file grow, and waits for it.</summary>
+        /// <summary>Has the supplier make the file grow, and waits for it.</summary>
         private long* Send(Lane lane)
         {
-            if (alone)
+            if (alone || supplier == null)
             {
                 return null;
             }
@@ -275,8 +411,7 @@ namespace Weave.Runtime
             long start = Clock.Now();
             while (!tried && Clock.Now() - start < Errand)
             {
-                growthWanted = true;
-                Trace.Wake();
+                supplier.Wake();
                 try
                 {
                     Thread.Sleep(1);
@@ -296,84 +431,83 @@ namespace Weave.Runtime
             return chunk;
         }
 
-        /// <summary>Makes the file grow if a thread waits for that.</summary>
-        internal void Oblige()
-        {
-            if (!growthWanted || !gate.Enter())
-            {
-                return;
-            }
-            try
-            {
-                growthWanted = false;
-                long* more = null;
-                int count = free.IsEmpty ? file.Grow(out more) : 0;
-                if (count > 0)
-                {
-                    Add(more, count);
-                }
-            }
-            finally
-            {
-                gate.Leave();
-            }
-        }
-
         private long* Look(Lane lane, bool room, ref bool tried)
         {
-            if (!gate.Enter())
+            long* old = lane == null ? null : lane.Words;
+            while (true)
             {
-                return null;
-            }
-            try
-            {
-                long* old = lane == null ? null : lane.Words;
-                long* word;
-                long* chunk = free.Take(out word);
-                if (chunk == null && settings.Policy != Settings.Ring && Header.Heartbeat != 0)
+                if (!gate.Enter())
                 {
-                    Reclaim(); // what a consumer has given back, before the file grows
-                    chunk = free.Take(out word);
+                    return null;
                 }
-                if (chunk == null)
+                long* chunk;
+                bool grows;
+                try
                 {
-                    if (!room && file.MayGrow)
+                    long* word;
+                    chunk = free.Take(out word);
+                    if (chunk == null && settings.Policy != Settings.Ring && Header.Heartbeat != 0)
+                    {
+                        Reclaim(); // what a consumer has given back, before the file grows
+                        chunk = free.Take(out word);
+                    }
+                    grows = chunk == null && file.MayGrow;
+                    if (grows && !room)
                     {
                         tried = false;
                         return null;
                     }
-                    long* more;
-                    int count = file.Grow(out more);
-                    if (count > 0)
+                    if (chunk == null && !grows)
                     {
-                        Add(more, count);
+                        if (settings.Policy == Settings.Ring)
+                        {
+                            chunk = Oldest(old);
+                        }
+                        else
+                        {
+                            Reclaim();
+                            chunk = free.Take(out word);
+                        }
                     }
-                    else if (settings.Policy != Settings.Ring)
+                    if (chunk != null && old != null && chunk != old)
                     {
-                        Reclaim();
+                        Retire(old, lane.At);
                     }
-                    chunk = count == 0 && settings.Policy == Settings.Ring ? Oldest(old) : free.Take(out word);
                 }
-                if (chunk != null && old != null && chunk != old)
+                finally
                 {
-                    Retire(old, lane.At);
+                    gate.Leave();
                 }
-                return chunk;
-            }
-            finally
-            {
-                gate.Leave();
+                if (grows && ahead < MostAhead)
+                {
+                    ahead *= 2; // not exact when threads collide here
+                }
+                if (supplier != null && 2 * free.Count <= ahead)
+                {
+                    supplier.Wake();
+                }
+                if (!grows)
+                {
+                    return chunk;
+                }
+                // The supplier is behind, or there is none: the little that is needed now.
+                if (!More(Format.Chunk, 1) && file.MayGrow)
+                {
+                    return null;
+                }
             }
         }
 
-        private void Add(long* chunks, int count)
+        private void Add(long* first, int count)
         {
-            free.Extend(count);
-            retired.Extend(count);
-            resting.Extend(count);
+            int all = chunks + count;
+            free.Extend(all);
+            retired.Extend(all);
+            resting.Extend(all);
+            chunks = all;
             for (int i = 0; i < count; i++)
             {
-                free.Add(chunks + i * Format.ChunkWords, null);
+                free.Add(first + i * Format.ChunkWords, null);
             }
         }
 
@@ -406,8 +540,7 @@ namespace Weave.Runtime
             }
             if (chunk != null)
             {
-                Header.AddLost(CountRecords(chunk));
-                Header.AddOverwritten(1);
+                Header.AddOverwritten(CountRecords(chunk));
             }
             return chunk;
         }

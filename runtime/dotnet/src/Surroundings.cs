@@ -14,18 +14,8 @@ namespace Weave.Runtime
         {
             try
             {
-                DriveInfo best = null;
-                int length = -1;
-                foreach (DriveInfo drive in DriveInfo.GetDrives())
-                {
-                    string root = drive.Name;
-                    if (root.Length > length && IsBelow(root, folder))
-                    {
-                        length = root.Length;
-                        best = drive;
-                    }
-                }
-                return best == null ? None : best.AvailableFreeSpace / 2;
+                long free = Host.FreeRoom(folder);
+                return free < 0 ? None : free / 2;
             }
             catch (Exception)
             {
@@ -49,7 +39,7 @@ namespace Weave.Runtime
             }
         }
 
-        private static bool IsBelow(string root, string folder)
+        internal static bool IsBelow(string root, string folder)
         {
             return folder == root || folder.StartsWith(root.EndsWith("/", StringComparison.Ordinal) ? root : root + "/", StringComparison.Ordinal);
         }
@@ -58,7 +48,7 @@ namespace Weave.Runtime
         {
             string type = "";
             int length = -1;
-            foreach (string line in File.ReadAllLines("/proc/mounts"))
+            foreach (string line in SystemFile.Lines("/proc/mounts"))
             {
                 string[] fields = line.Split(' ');
                 if (fields.Length > 2 && fields[1].Length >= length && IsBelow(fields[1], folder))
@@ -74,7 +64,7 @@ namespace Weave.Runtime
         internal static long Container(string system)
         {
             long least = None;
-            foreach (string line in File.ReadAllLines(system + "/proc/self/cgroup"))
+            foreach (string line in SystemFile.Lines(system + "/proc/self/cgroup"))
             {
                 string[] fields = line.Split(':');
                 if (fields.Length < 3)
@@ -112,7 +102,7 @@ namespace Weave.Runtime
         private static long Number(string path)
         {
             long number;
-            return File.Exists(path) && long.TryParse(File.ReadAllText(path).Trim(), NumberStyles.None, CultureInfo.InvariantCulture, out number)
+            return File.Exists(path) && long.TryParse(SystemFile.Text(path).Trim(), NumberStyles.None, CultureInfo.InvariantCulture, out number)
                 ? number : -1;
         }
     }

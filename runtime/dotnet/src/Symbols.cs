@@ -1,6 +1,5 @@
 using System;
 using System.Collections.Generic;
-using System.IO;
 using System.Reflection;
 using System.Threading;
 
@@ -48,7 +47,7 @@ namespace Weave.Runtime
             }
             // It stays: where an assembly is loaded no thread can be started. Mono holds its loader's lock there, which the new
             // thread would wait for, and the old one for that.
-            new Thread(Copy) { Name = "weave-symbols", IsBackground = true }.Start();
+            Host.Start(new Thread(Copy) { Name = "weave-symbols", IsBackground = true });
         }
 
         /// <summary>
@@ -75,12 +74,6 @@ namespace Weave.Runtime
             }
             working = false;
             Volatile.Write(ref looking, 0);
-        }
-
-        /// <summary>There is something to do for the thread.</summary>
-        internal void Wake()
-        {
-            wake.Set();
         }
 
         /// <summary>Waits until there is nothing to copy, or that long.</summary>
@@ -134,7 +127,7 @@ namespace Weave.Runtime
             string name = assembly.FullName;
             try
             {
-                return name + assembly.ManifestModule.ModuleVersionId.ToString();
+                return name + Host.ModuleVersion(assembly);
             }
             catch (Exception)
             {
@@ -147,7 +140,6 @@ namespace Weave.Runtime
             Recorder.Mute(); // what reads resources may be woven
             while (true)
             {
-                store.Oblige();
                 Assembly assembly = Next();
                 if (assembly == null)
                 {
@@ -162,7 +154,7 @@ namespace Weave.Runtime
         {
             try
             {
-                missing |= !store.Symbols(maps++, Read(assembly));
+                missing |= !store.Symbols(maps++, Host.Resource(assembly, Resource));
             }
             catch (Exception)
             {
@@ -192,20 +184,6 @@ namespace Weave.Runtime
             finally
             {
                 gate.Leave();
-            }
-        }
-
-        private static byte[] Read(Assembly assembly)
-        {
-            using (Stream stream = assembly.GetManifestResourceStream(Resource))
-            {
-                var bytes = new byte[stream.Length];
-                int at = 0;
-                for (int n; at < bytes.Length && (n = stream.Read(bytes, at, bytes.Length - at)) > 0;)
-                {
-                    at += n;
-                }
-                return bytes;
             }
         }
     }

@@ -11,7 +11,8 @@ namespace Weave.Runtime
         private const int SymbolsPatience = 2000;
 
         private static readonly Gate TheGate = new Gate();
-        private static int said;
+        /// <summary>Somebody has said that the trace cannot grow.</summary>
+        private static int stopped;
         private static volatile bool tried;
         /// <summary>Null if there is no trace.</summary>
         private static volatile Store store;
@@ -70,16 +71,6 @@ namespace Weave.Runtime
             }
         }
 
-        /// <summary>Has the thread that goes beside the program look at what there is to do.</summary>
-        internal static void Wake()
-        {
-            Symbols s = symbols;
-            if (s != null)
-            {
-                s.Wake();
-            }
-        }
-
         /// <summary>Looks whether there is more code, where nothing tells the library of it.</summary>
         internal static void Look()
         {
@@ -94,7 +85,7 @@ namespace Weave.Runtime
         internal static void GrowthStopped(Store s)
         {
             string trouble = s.Trouble;
-            if (trouble != null)
+            if (trouble != null && Interlocked.Exchange(ref stopped, 1) == 0)
             {
                 Say("the trace cannot grow: " + trouble + "; what finds no room in it is counted as lost");
             }
@@ -110,6 +101,11 @@ namespace Weave.Runtime
             {
                 var settings = new Settings(pid);
                 path = settings.Path;
+                string refusal = settings.Refusal();
+                if (refusal != null)
+                {
+                    return refusal;
+                }
                 if (!BitConverter.IsLittleEndian)
                 {
                     throw new IOException("traces are little-endian, and this host is not");
@@ -173,8 +169,10 @@ namespace Weave.Runtime
                 {
                     domain.DomainUnload += End;
                 }
-                symbols.Start();
                 domain.UnhandledException += Unhandled;
+                // Not before: the program may end meanwhile.
+                s.Start();
+                symbols.Start();
                 if (s.Interval > 0)
                 {
                     new Meter(s, s.Interval).Start();
@@ -220,10 +218,6 @@ namespace Weave.Runtime
 
         private static void Say(string message)
         {
-            if (Interlocked.Exchange(ref said, 1) != 0)
-            {
-                return;
-            }
             try
             {
                 Console.Error.WriteLine("weave: " + message);

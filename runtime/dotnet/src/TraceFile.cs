@@ -7,15 +7,20 @@ using System.Threading;
 
 namespace Weave.Runtime
 {
-    /// <summary>The file as a growing number of mapped chunks. Not for several threads at once.</summary>
+    /// <summary>The file as a growing number of mapped chunks. Whoever lets it grow holds <see cref="Gate"/>.</summary>
     internal sealed unsafe class TraceFile
     {
-        private const long FirstStep = 1 << 20;
-        private const long LastStep = 16 << 20;
+        /// <summary>So much is reserved at once: it takes a fraction of a millisecond.</summary>
+        internal const int Piece = 4 * Format.Chunk;
+
+        private const long FirstMap = 1 << 20;
+        private const long LastMap = 16 << 20;
+        private const int Page = 4096;
         private const int Names = 10000;
         /// <summary>The byte that the writer of a trace has locked, beyond all of a file.</summary>
         internal const long WriterLock = 1L << 62;
 
+        internal readonly Gate Gate = new Gate();
         internal readonly string Path;
         /// <summary>The name was taken, so that the file has another.</summary>
         internal readonly bool IsRenamed;
@@ -27,13 +32,19 @@ namespace Weave.Runtime
         /// Open to the end of the process: its lock tells others that this process writes the trace, and where locks are
         /// the process's own, closing any other stream of the file would end it.
         /// </summary>
-        private readonly FileStream file;
+        private readonly DiskFile file;
+        /// <summary>The last map; it may reach further than what is reserved.</summary>
+        private byte* map;
+        private long mapStart;
+        private long mapEnd;
+        /// <summary>Of the next map.</summary>
+        private long mapSize = FirstMap;
+        /// <summary>What is reserved on the disk and mapped.</summary>
         private long size;
-        private long step = FirstStep;
         /// <summary>Why the file grows no more although its limit is not reached, or null.</summary>
-        internal string Trouble;
+        internal volatile string Trouble;
 
-        private TraceFile(string path, bool renamed, long limit, FileStream file)
+        private TraceFile(string path, bool renamed, long limit, DiskFile file)
         {
             Path = path;
             IsRenamed = renamed;
@@ -44,10 +55,6 @@ namespace Weave.Runtime
         /// <summary>Creates a file; if there is one of that name, one with a number behind its name.</summary>
         internal static TraceFile Create(string wanted, long limit)
         {
-            if (limit < 2 * Format.Chunk)
-            {
-                throw new IOException("the limit is below " + 2 * Format.Chunk + " bytes");
-            }
             string folder = System.IO.Path.GetDirectoryName(wanted);
             if (!string.IsNullOrEmpty(folder))
             {
@@ -64,10 +71,10 @@ namespace Weave.Runtime
                 {
                     continue;
                 }
-                FileStream file;
+                DiskFile file;
                 try
                 {
-                    file = new FileStream(path, FileMode.CreateNew, FileAccess.ReadWrite, FileShare.ReadWrite | FileShare.Delete, 1);
+                    file = new DiskFile(path, FileMode.CreateNew, FileAccess.ReadWrite);
                 }
                 catch (IOException) when (File.Exists(path))
                 {
@@ -75,7 +82,7 @@ namespace Weave.Runtime
                 }
                 // Command lines and messages are in it.
                 Posix.SetMode(path, Posix.OwnersFile);
-                Lock(file);
+                file.Lock(WriterLock);
                 return new TraceFile(path, n > 1, limit, file);
             }
             throw new IOException("there are " + Names + " of that name");
@@ -106,15 +113,18 @@ namespace Weave.Runtime
                 AppDomain.CurrentDomain.SetData(Files, mine + "\n" + Path + "\n");
                 var names = new List<string>();
                 var times = new List<long>();
-                foreach (string path in Directory.GetFiles(System.IO.Path.GetDirectoryName(Path)))
+                string folder = System.IO.Path.GetDirectoryName(Path);
+                List<string> files = Host.Files(folder);
+                for (int i = 0; i < files.Count; i++)
                 {
-                    string name = System.IO.Path.GetFileName(path);
+                    string name = files[i];
+                    string path = System.IO.Path.Combine(folder, name);
                     // To open and close a file of this process, another copy of the library's, would free its lock.
-                    if (name == own || !Settings.Fits(pattern, name) || mine.Contains("\n" + path + "\n") || !IsTrace(path))
+                    long time;
+                    if (name == own || !Settings.Fits(pattern, name) || mine.Contains("\n" + path + "\n") || !IsTrace(path, out time))
                     {
                         continue;
                     }
-                    long time = File.GetLastWriteTimeUtc(path).Ticks;
                     int at = names.Count;
                     while (at > 0 && times[at - 1] > time)
                     {
@@ -143,13 +153,13 @@ namespace Weave.Runtime
         /// <summary>Of the application domain: the traces of all copies of the library, each in a line.</summary>
         private const string Files = "Weave.Runtime.Files";
 
-        private static bool IsTrace(string path)
+        /// <summary>Whether a file is a trace, and when that began. The file's own time weighs 350 KB in a native program.</summary>
+        private static bool IsTrace(string path, out long began)
         {
-            var start = new byte[8];
-            using (var other = new FileStream(path, FileMode.Open, FileAccess.Read, FileShare.ReadWrite | FileShare.Delete, 1))
-            {
-                return other.Read(start, 0, 8) == 8 && BitConverter.ToInt64(start, 0) == Format.FileMagic;
-            }
+            var start = new byte[24];
+            int length = SystemFile.Read(path, start);
+            began = BitConverter.ToInt64(start, 16);
+            return length == start.Length && BitConverter.ToInt64(start, 0) == Format.FileMagic;
         }
 
         /// <summary>Whether nobody writes a trace any more.</summary>
@@ -157,9 +167,9 @@ namespace Weave.Runtime
         {
             try
             {
-                using (var other = new FileStream(path, FileMode.Open, FileAccess.ReadWrite, FileShare.ReadWrite | FileShare.Delete, 1))
+                using (var other = new DiskFile(path, FileMode.Open, FileAccess.ReadWrite))
                 {
-                    return Lock(other);
+                    return other.Lock(WriterLock);
                 }
             }
             catch (Exception)
@@ -168,37 +178,20 @@ namespace Weave.Runtime
             }
         }
 
-        /// <summary>Whether the writer's lock is this stream's now; false as well where there are no locks.</summary>
-        private static bool Lock(FileStream file)
-        {
-            try
-            {
-                file.Lock(WriterLock, 1);
-                return true;
-            }
-            catch (Exception)
-            {
-                return false;
-            }
-        }
-
-        /// <summary>Whether <see cref="Grow"/> would try anything.</summary>
+        /// <summary>Whether the file may still grow.</summary>
         internal bool MayGrow
         {
-            get { return Trouble == null && limit - size >= Format.Chunk; }
+            get { return Trouble == null && limit - Volatile.Read(ref size) >= Format.Chunk; }
         }
 
-        /// <summary>More chunks, all zero: how many; none if there are none to be had, now and for ever.</summary>
-        internal int Grow(out long* chunks)
+        /// <summary>At most so many bytes of further chunks, all zero: how many chunks; none if there are none, now or for ever.</summary>
+        internal int Grow(int most, out long* chunks)
         {
             chunks = null;
-            long room = (limit - size) / Format.Chunk * Format.Chunk;
-            long want = Math.Min(step, room);
             if (!MayGrow)
             {
                 return 0;
             }
-            step = Math.Min(2 * step, LastStep);
             bool interrupted = false;
             try
             {
@@ -206,7 +199,7 @@ namespace Weave.Runtime
                 {
                     try
                     {
-                        return Reserve(want, out chunks);
+                        return Reserve(most, out chunks);
                     }
                     catch (ThreadInterruptedException)
                     {
@@ -235,57 +228,83 @@ namespace Weave.Runtime
         }
 
         /// <summary>
-        /// Really writes the zeros before mapping them: a page that the disk has no room for would kill the process when
-        /// it is touched.
+        /// Maps, really writes zeros, and touches each page: a page that the disk has no room for would kill the process when
+        /// it is touched, and the first touch takes time that the program's threads need not spend.
         /// </summary>
-        private int Reserve(long want, out long* chunks)
+        private int Reserve(int most, out long* chunks)
         {
+            if (file.Length < size || !File.Exists(Path))
             {
-                if (file.Length != size || !File.Exists(Path))
+                throw new IOException("the file was moved or changed by somebody else");
+            }
+            if (size == mapEnd)
+            {
+                Map(Math.Min(mapSize, (limit - size) / Format.Chunk * Format.Chunk));
+            }
+            long want = Math.Min(most, mapEnd - size);
+            long written = 0;
+            try
+            {
+                for (; written < want; written += zeros.Length)
                 {
-                    throw new IOException("the file was moved or changed by somebody else");
+                    file.Write(zeros, size + written);
                 }
-                file.Seek(size, SeekOrigin.Begin);
-                long written = 0;
-                try
+            }
+            catch (Exception e)
+            {
+                CutTo(size + written);
+                if (written == 0 || !(e is IOException))
                 {
-                    for (; written < want; written += zeros.Length)
-                    {
-                        file.Write(zeros, 0, zeros.Length);
-                        file.Flush();
-                    }
+                    throw;
                 }
-                catch (Exception e)
+                Trouble = Reason(e);
+            }
+            byte* start = map + (size - mapStart);
+            for (long at = 0; at < written; at += Page)
+            {
+                Volatile.Write(ref *(long*)(start + at), 0);
+            }
+            chunks = (long*)start;
+            Volatile.Write(ref size, size + written);
+            return (int)(written / Format.Chunk);
+        }
+
+        /// <summary>Maps so many bytes behind those that are mapped. What lies there is not reserved yet, and nobody's.</summary>
+        private void Map(long want)
+        {
+            using (MemoryMappedFile whole = file.Map(size + want))
+            {
+                MemoryMappedViewAccessor view = whole.CreateViewAccessor(size, want, MemoryMappedFileAccess.ReadWrite);
+                views.Add(view);
+                byte* start = null;
+                if (Host.IsCollectible)
                 {
-                    bool some = written > 0 && e is IOException;
-                    file.SetLength(some ? size + written : size);
-                    if (!some)
-                    {
-                        throw;
-                    }
-                    Trouble = Reason(e);
+                    // The map goes when the library does, and its views with it.
+                    start = (byte*)view.SafeMemoryMappedViewHandle.DangerousGetHandle();
                 }
-                using (MemoryMappedFile map = MemoryMappedFile.CreateFromFile(file, null, size + written,
-                    MemoryMappedFileAccess.ReadWrite, HandleInheritability.None, true))
+                else
                 {
-                    MemoryMappedViewAccessor view = map.CreateViewAccessor(size, written, MemoryMappedFileAccess.ReadWrite);
-                    views.Add(view);
-                    byte* start = null;
-                    if (Host.IsCollectible)
-                    {
-                        // The map goes when the library does, and its views with it.
-                        start = (byte*)view.SafeMemoryMappedViewHandle.DangerousGetHandle();
-                    }
-                    else
-                    {
-                        view.SafeMemoryMappedViewHandle.AcquirePointer(ref start);
-                    }
-                    chunks = (long*)(start + view.PointerOffset);
+                    view.SafeMemoryMappedViewHandle.AcquirePointer(ref start);
                 }
-                // Mono has closed a descriptor of its own, and with it the lock.
-                Lock(file);
-                size += written;
-                return (int)(written / Format.Chunk);
+                map = start + view.PointerOffset;
+            }
+            // Mono has closed a descriptor of its own, and with it the lock.
+            file.Lock(WriterLock);
+            mapStart = size;
+            mapEnd = size + want;
+            mapSize = Math.Min(2 * mapSize, LastMap);
+        }
+
+        private void CutTo(long length)
+        {
+            try
+            {
+                file.SetLength(length);
+                mapEnd = Math.Min(mapEnd, length);
+            }
+            catch (IOException)
+            {
+                // Windows leaves what is mapped as it is.
             }
         }
     }

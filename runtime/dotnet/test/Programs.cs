@@ -45,6 +45,47 @@ public static class Programs
         Calls(100000); // 600,000 records
     }
 
+    /// <summary>Eight threads that live at once.</summary>
+    private static void Crowd()
+    {
+        var all = new Barrier(8);
+        var threads = new Thread[8];
+        for (int i = 0; i < threads.Length; i++)
+        {
+            threads[i] = new Thread(() =>
+            {
+                Calls(100);
+                all.SignalAndWait();
+            });
+            threads[i].Start();
+        }
+        foreach (Thread thread in threads)
+        {
+            thread.Join();
+        }
+    }
+
+    /// <summary>Fills chunk after chunk, each as soon as others are ready; says how many are to be ready at the end.</summary>
+    private static void Ahead()
+    {
+        const BindingFlags Inner = BindingFlags.Static | BindingFlags.Instance | BindingFlags.NonPublic;
+        Calls(1);
+        object store = typeof(Hooks).Assembly.GetType("Weave.Runtime.Trace").GetField("store", Inner).GetValue(null);
+        object free = store.GetType().GetField("free", Inner).GetValue(store);
+        PropertyInfo count = free.GetType().GetProperty("Count", Inner);
+        FieldInfo ahead = store.GetType().GetField("ahead", Inner);
+        for (int i = 0; i < 50; i++)
+        {
+            for (int naps = 0; 2 * (int)count.GetValue(free, null) <= 8 && naps < 1000; naps++)
+            {
+                Thread.Sleep(1);
+            }
+            Calls(1400); // 8,400 records, somewhat more than a chunk has
+        }
+        // It doubles whenever the thread that records has to make the file grow.
+        Console.WriteLine("ahead " + ahead.GetValue(store));
+    }
+
     private static void Threads()
     {
         var a = new Thread(() => Calls(50000)) { Name = "α" };

@@ -43,6 +43,7 @@ class Trace:
         (magic, version, zero, size, origin, self.pid, self.policy, self.flags, limit, self.lost, self.overwritten,
          self.failures, self.end, length) = HEADER.unpack_from(data)
         self.limit_by, self.short, self.failed, self.consumer, self.heartbeat, self.collected = struct.unpack_from("<I4xQQQQQ", data, 8192)
+        self.lost_overwritten = struct.unpack_from("<Q", data, 8256)[0]
         assert magic == b"WTRACE\r\n" and (version, zero, size) == (1, 0, CHUNK), "header"
         assert abs(origin / 1e9 - time.time()) < 600, "wall clock"
         assert len(data) <= limit, "the file is above its limit"

@@ -1,7 +1,6 @@
-// What the hook library uses of .NET Standard 2.0, as signatures alone: its reference assembly, so that it is compiled
-// against nothing else and runs on every host that has a facade of this name. Bodies never run.
-
-[assembly: System.Reflection.AssemblyVersion("2.0.0.0")]
+// What the hook library uses of .NET Standard 2.0 and of .NET 8, as signatures alone: its reference assemblies, so that it
+// is compiled against nothing else. Bodies never run. For .NET 8 each file of this folder is the assembly of its name; for
+// .NET Standard they are one, netstandard.
 
 namespace System
 {
@@ -52,8 +51,33 @@ namespace System
     public struct IntPtr
     {
         public static unsafe explicit operator IntPtr(void* value) { throw null; }
+        public static explicit operator IntPtr(int value) { throw null; }
+        public static explicit operator long(IntPtr value) { throw null; }
         public static unsafe explicit operator void*(IntPtr value) { throw null; }
     }
+
+#if NET8_0_OR_GREATER
+    public static class OperatingSystem
+    {
+        public static bool IsLinux() { throw null; }
+        public static bool IsWindows() { throw null; }
+    }
+#endif
+
+#if NET8_0_OR_GREATER
+    public readonly ref struct Span<T>
+    {
+        public Span(T[] array, int start, int length) { throw null; }
+    }
+
+    public readonly ref struct ReadOnlySpan<T>
+    {
+        public ReadOnlySpan(T[] array) { throw null; }
+        public unsafe ReadOnlySpan(void* pointer, int length) { throw null; }
+        public override string ToString() { throw null; }
+        public T[] ToArray() { throw null; }
+    }
+#endif
 
     public struct TimeSpan
     {
@@ -70,7 +94,12 @@ namespace System
         public DateTime(int year, int month, int day) { throw null; }
         public static DateTime UtcNow { get { throw null; } }
         public long Ticks { get { throw null; } }
-        public string ToString(string format, IFormatProvider provider) { throw null; }
+        public int Year { get { throw null; } }
+        public int Month { get { throw null; } }
+        public int Day { get { throw null; } }
+        public int Hour { get { throw null; } }
+        public int Minute { get { throw null; } }
+        public int Second { get { throw null; } }
     }
 
     public sealed class String
@@ -156,6 +185,8 @@ namespace System
     }
 
     public class SystemException : Exception { }
+    public class MemberAccessException : SystemException { }
+    public class MissingMemberException : MemberAccessException { }
 
     public sealed class WeakReference<T> where T : class
     {
@@ -175,6 +206,9 @@ namespace System
     public static class Environment
     {
         public static string CommandLine { get { throw null; } }
+#if NET8_0_OR_GREATER
+        public static int ProcessId { get { throw null; } }
+#endif
         public static long WorkingSet { get { throw null; } }
         public static string MachineName { get { throw null; } }
         public static string NewLine { get { throw null; } }
@@ -185,17 +219,16 @@ namespace System
     {
         public static int CollectionCount(int generation) { throw null; }
         public static long GetTotalMemory(bool forceFullCollection) { throw null; }
+#if NET8_0_OR_GREATER
+        public static long GetTotalAllocatedBytes(bool precise = false) { throw null; }
+        public static TimeSpan GetTotalPauseDuration() { throw null; }
+#endif
     }
 
     public static class BitConverter
     {
         public static readonly bool IsLittleEndian;
         public static long ToInt64(byte[] bytes, int start) { throw null; }
-    }
-
-    public static class Console
-    {
-        public static IO.TextWriter Error { get { throw null; } }
     }
 
     public sealed class AppDomain
@@ -238,20 +271,6 @@ namespace System.Collections
     public interface IEnumerable { IEnumerator GetEnumerator(); }
 }
 
-namespace System.Collections.Generic
-{
-    public class List<T>
-    {
-        public List() { }
-        public int Count { get { throw null; } }
-        public T this[int index] { get { throw null; } set { } }
-        public void Add(T item) { }
-        public void Insert(int index, T item) { }
-        public void RemoveAt(int index) { }
-        public void RemoveRange(int index, int count) { }
-    }
-}
-
 namespace System.Diagnostics
 {
     public sealed class DebuggerStepThroughAttribute : Attribute { }
@@ -260,14 +279,6 @@ namespace System.Diagnostics
     {
         public static readonly long Frequency;
         public static long GetTimestamp() { throw null; }
-    }
-
-    public class Process : IDisposable
-    {
-        public int Id { get { throw null; } }
-        public TimeSpan TotalProcessorTime { get { throw null; } }
-        public static Process GetCurrentProcess() { throw null; }
-        public void Dispose() { }
     }
 }
 
@@ -287,6 +298,11 @@ namespace System.IO
     {
         public IOException(string message) { }
     }
+
+#if NET8_0_OR_GREATER
+    public enum FileOptions { None = 0 }
+    public enum UnixFileMode { UserExecute = 0x40, UserWrite = 0x80, UserRead = 0x100 }
+#endif
 
     public enum FileMode { CreateNew = 1, Open = 3 }
     public enum FileAccess { Read = 1, Write = 2, ReadWrite = 3 }
@@ -313,6 +329,9 @@ namespace System.IO
     {
         public FileStream(string path, FileMode mode, FileAccess access, FileShare share) { }
         public FileStream(string path, FileMode mode, FileAccess access, FileShare share, int bufferSize) { }
+#if NET8_0_OR_GREATER
+        public FileStream(Microsoft.Win32.SafeHandles.SafeFileHandle handle, FileAccess access, int bufferSize) { }
+#endif
         public override long Length { get { throw null; } }
         public override int Read(byte[] buffer, int offset, int count) { throw null; }
         public override void Write(byte[] buffer, int offset, int count) { }
@@ -321,6 +340,27 @@ namespace System.IO
         public override void SetLength(long value) { }
         public virtual void Lock(long position, long length) { }
     }
+
+#if NET8_0_OR_GREATER
+    public static class RandomAccess
+    {
+        public static long GetLength(Microsoft.Win32.SafeHandles.SafeFileHandle handle) { throw null; }
+        public static int Read(Microsoft.Win32.SafeHandles.SafeFileHandle handle, Span<byte> buffer, long fileOffset) { throw null; }
+        public static void SetLength(Microsoft.Win32.SafeHandles.SafeFileHandle handle, long length) { }
+        public static void Write(Microsoft.Win32.SafeHandles.SafeFileHandle handle, ReadOnlySpan<byte> buffer, long fileOffset) { }
+    }
+
+    public class UnmanagedMemoryStream : Stream
+    {
+        public override long Length { get { throw null; } }
+        public override int Read(byte[] buffer, int offset, int count) { throw null; }
+        public override void Write(byte[] buffer, int offset, int count) { }
+        public override void Flush() { }
+        public override long Seek(long offset, SeekOrigin origin) { throw null; }
+        public override void SetLength(long value) { }
+        public unsafe byte* PositionPointer { get { throw null; } }
+    }
+#endif
 
     public abstract class TextWriter
     {
@@ -331,20 +371,15 @@ namespace System.IO
     {
         public static bool Exists(string path) { throw null; }
         public static void Delete(string path) { }
-        public static DateTime GetLastWriteTimeUtc(string path) { throw null; }
-        public static string[] ReadAllLines(string path) { throw null; }
-        public static string ReadAllText(string path) { throw null; }
+#if NET8_0_OR_GREATER
+        public static Microsoft.Win32.SafeHandles.SafeFileHandle OpenHandle(string path, FileMode mode = FileMode.Open,
+            FileAccess access = FileAccess.Read, FileShare share = FileShare.Read, FileOptions options = FileOptions.None,
+            long preallocationSize = 0) { throw null; }
+        public static void SetUnixFileMode(string path, UnixFileMode mode) { }
+#endif
     }
 
     public sealed class DirectoryInfo { }
-
-    public sealed class DriveInfo
-    {
-        public static DriveInfo[] GetDrives() { throw null; }
-        public string Name { get { throw null; } }
-        public long AvailableFreeSpace { get { throw null; } }
-    }
-
 
     public static class Directory
     {
@@ -360,27 +395,40 @@ namespace System.IO
         public static string GetDirectoryName(string path) { throw null; }
         public static string GetFileName(string path) { throw null; }
         public static string GetFullPath(string path) { throw null; }
+        public static string GetPathRoot(string path) { throw null; }
     }
 }
 
-namespace System.IO.MemoryMappedFiles
+#if NET8_0_OR_GREATER
+namespace System.IO
 {
-    public enum MemoryMappedFileAccess { ReadWrite = 0 }
+    public enum FileAttributes { }
 
-    public class MemoryMappedFile : IDisposable
+    public class EnumerationOptions
     {
-        public static MemoryMappedFile CreateFromFile(FileStream fileStream, string mapName, long capacity,
-            MemoryMappedFileAccess access, HandleInheritability inheritability, bool leaveOpen) { throw null; }
-        public MemoryMappedViewAccessor CreateViewAccessor(long offset, long size, MemoryMappedFileAccess access) { throw null; }
+        public FileAttributes AttributesToSkip { get; set; }
+    }
+}
+
+namespace System.IO.Enumeration
+{
+    public ref struct FileSystemEntry
+    {
+        public ReadOnlySpan<char> FileName { get { throw null; } }
+        public bool IsDirectory { get { throw null; } }
+    }
+
+    public abstract class FileSystemEnumerator<TResult> : IDisposable
+    {
+        public FileSystemEnumerator(string directory, EnumerationOptions options = null) { }
+        public TResult Current { get { throw null; } }
+        public bool MoveNext() { throw null; }
+        protected virtual bool ShouldIncludeEntry(ref FileSystemEntry entry) { throw null; }
+        protected abstract TResult TransformEntry(ref FileSystemEntry entry);
         public void Dispose() { }
     }
-
-    public sealed class MemoryMappedViewAccessor
-    {
-        public long PointerOffset { get { throw null; } }
-        public Microsoft.Win32.SafeHandles.SafeMemoryMappedViewHandle SafeMemoryMappedViewHandle { get { throw null; } }
-    }
 }
+#endif
 
 namespace System.Reflection
 {
@@ -415,6 +463,9 @@ namespace System.Reflection
     {
         public virtual string FullName { get { throw null; } }
         public virtual bool IsDynamic { get { throw null; } }
+#if NET8_0_OR_GREATER
+        public virtual bool IsCollectible { get { throw null; } }
+#endif
         public virtual Module ManifestModule { get { throw null; } }
         public virtual ManifestResourceInfo GetManifestResourceInfo(string name) { throw null; }
         public virtual IO.Stream GetManifestResourceStream(string name) { throw null; }
@@ -446,8 +497,27 @@ namespace System.Runtime.CompilerServices
 
     public static class RuntimeHelpers
     {
+#if NET8_0_OR_GREATER
+        public static bool TryEnsureSufficientExecutionStack() { throw null; }
+#else
         public static void EnsureSufficientExecutionStack() { }
+#endif
     }
+
+#if NET8_0_OR_GREATER
+    public static class RuntimeFeature
+    {
+        public static bool IsDynamicCodeSupported { get { throw null; } }
+    }
+
+    public enum UnsafeAccessorKind { StaticMethod = 2 }
+
+    public sealed class UnsafeAccessorAttribute : Attribute
+    {
+        public UnsafeAccessorAttribute(UnsafeAccessorKind kind) { }
+        public string Name { get; set; }
+    }
+#endif
 }
 
 namespace System.Runtime.InteropServices
@@ -458,8 +528,9 @@ namespace System.Runtime.InteropServices
         public string EntryPoint;
     }
 
-    public abstract class SafeHandle
+    public abstract class SafeHandle : IDisposable
     {
+        public void Dispose() { }
         public IntPtr DangerousGetHandle() { throw null; }
     }
 
@@ -467,11 +538,6 @@ namespace System.Runtime.InteropServices
     {
         public unsafe void AcquirePointer(ref byte* pointer) { }
     }
-}
-
-namespace Microsoft.Win32.SafeHandles
-{
-    public sealed class SafeMemoryMappedViewHandle : System.Runtime.InteropServices.SafeBuffer { }
 }
 
 namespace System.Runtime.Versioning
@@ -494,63 +560,22 @@ namespace System.Text
     {
         public static Encoding UTF8 { get { throw null; } }
         public virtual byte[] GetBytes(string s) { throw null; }
+        public virtual string GetString(byte[] bytes, int index, int count) { throw null; }
     }
 }
 
 namespace System.Threading
 {
-    public delegate void ThreadStart();
-
-    public class ThreadInterruptedException : SystemException { }
-
     public abstract class WaitHandle
     {
         public virtual bool WaitOne() { throw null; }
-    }
-
-    public class EventWaitHandle : WaitHandle
-    {
-        public bool Set() { throw null; }
-    }
-
-    public sealed class AutoResetEvent : EventWaitHandle
-    {
-        public AutoResetEvent(bool initialState) { }
-    }
-
-    public sealed class Thread
-    {
-        public Thread(ThreadStart start) { }
-        public static Thread CurrentThread { get { throw null; } }
-        public bool IsAlive { get { throw null; } }
-        public bool IsBackground { get { throw null; } set { } }
-        public bool IsThreadPoolThread { get { throw null; } }
-        public int ManagedThreadId { get { throw null; } }
-        public string Name { get { throw null; } set { } }
-        public void Interrupt() { }
-        public void Start() { }
-        public static void MemoryBarrier() { }
-        public static void Sleep(int milliseconds) { }
-        public static bool Yield() { throw null; }
-    }
-
-    public static class ThreadPool { }
-
-    public static class Interlocked
-    {
-        public static int CompareExchange(ref int location, int value, int comparand) { throw null; }
-        public static int Exchange(ref int location, int value) { throw null; }
-        public static long Add(ref long location, long value) { throw null; }
-        public static int Increment(ref int location) { throw null; }
-        public static long Exchange(ref long location, long value) { throw null; }
-        public static long Increment(ref long location) { throw null; }
-    }
-
-    public static class Volatile
-    {
-        public static int Read(ref int location) { throw null; }
-        public static long Read(ref long location) { throw null; }
-        public static void Write(ref int location, int value) { }
-        public static void Write(ref long location, long value) { }
+        public virtual bool WaitOne(int milliseconds) { throw null; }
     }
 }
+
+#if NET8_0_OR_GREATER
+namespace Microsoft.Win32.SafeHandles
+{
+    public sealed class SafeFileHandle : System.Runtime.InteropServices.SafeHandle { }
+}
+#endif

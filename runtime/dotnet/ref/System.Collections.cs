@@ -1,0 +1,13 @@
+namespace System.Collections.Generic
+{
+    public class List<T>
+    {
+        public List() { }
+        public int Count { get { throw null; } }
+        public T this[int index] { get { throw null; } set { } }
+        public void Add(T item) { }
+        public void Insert(int index, T item) { }
+        public void RemoveAt(int index) { }
+        public void RemoveRange(int index, int count) { }
+    }
+}

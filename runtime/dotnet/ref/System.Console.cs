@@ -1,0 +1,7 @@
+namespace System
+{
+    public static class Console
+    {
+        public static IO.TextWriter Error { get { throw null; } }
+    }
+}

@@ -1,0 +1,30 @@
+namespace System.Threading
+{
+    public class EventWaitHandle : WaitHandle
+    {
+        public bool Set() { throw null; }
+    }
+
+    public sealed class AutoResetEvent : EventWaitHandle
+    {
+        public AutoResetEvent(bool initialState) { }
+    }
+
+    public static class Interlocked
+    {
+        public static int CompareExchange(ref int location, int value, int comparand) { throw null; }
+        public static int Exchange(ref int location, int value) { throw null; }
+        public static long Add(ref long location, long value) { throw null; }
+        public static int Increment(ref int location) { throw null; }
+        public static long Exchange(ref long location, long value) { throw null; }
+        public static long Increment(ref long location) { throw null; }
+    }
+
+    public static class Volatile
+    {
+        public static int Read(ref int location) { throw null; }
+        public static long Read(ref long location) { throw null; }
+        public static void Write(ref int location, int value) { }
+        public static void Write(ref long location, long value) { }
+    }
+}

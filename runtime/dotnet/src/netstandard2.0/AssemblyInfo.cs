@@ -1,0 +1,3 @@
+using System.Runtime.Versioning;
+
+[assembly: TargetFramework(".NETStandard,Version=v2.0", FrameworkDisplayName = "")]

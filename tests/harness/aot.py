@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""A program of the .NET SDK with the hook library of the package Weave.Runtime: published native and trimmed, with all warnings
+as errors, it runs, writes a trace, and is at most 300 KB larger than without.
+
+    python3 tests/harness/aot.py
+
+Needs a build of weave, a .NET SDK on the PATH with the packages of ILCompiler in reach (a nuget.config that WEAVE_NUGET_CONFIG
+names, or the user's), gcc and zlib's headers.
+"""
+import os
+import shutil
+
+import builds
+import lib
+from builds import packages, write
+
+WORK = lib.WORK / "aot"
+MOST = 300 << 10
+PROJECT = """<Project Sdk="Microsoft.NET.Sdk">
+  <PropertyGroup>
+    <TargetFramework>net10.0</TargetFramework><OutputType>Exe</OutputType><RestoreAdditionalProjectSources>{source}</RestoreAdditionalProjectSources>
+    <TreatWarningsAsErrors>true</TreatWarningsAsErrors><TrimmerSingleWarn>false</TrimmerSingleWarn><{how}>true</{how}>
+  </PropertyGroup>
+  <ItemGroup Condition="'$(Woven)' == 'true'"><PackageReference Include="Weave.Runtime" Version="{version}" /></ItemGroup>
+  <Target Name="Weave" AfterTargets="CoreCompile" Condition="'$(Woven)' == 'true'">
+    <Exec Command="&quot;{program}&quot; --no-runtime --rules &quot;$(MSBuildProjectDirectory)/weave.toml&quot; &quot;@(IntermediateAssembly)&quot; &quot;@(IntermediateAssembly)&quot;" />
+  </Target>
+</Project>
+"""
+PROGRAM = """namespace Shop { public static class Program {
+    public static int Total(int n) { int sum = 0; for (int i = 0; i < n; i++) sum += i; return sum; }
+    public static void Main() { System.Console.WriteLine("the sum is " + (Total(4) + Total(3))); }
+} }
+"""
+RULES = 'version = 1\n\n[[aspect]]\nname = "shop"\nmatch = { type = "Shop.**", method = "*" }\n'
+
+
+def publish(score, folder, program, source, version, how, woven):
+    """Publishes into a folder of its own; returns the program's path."""
+    write(folder / "Hello.csproj", PROJECT.format(source=source, version=version, program=program, how=how))
+    write(folder / "Program.cs", PROGRAM)
+    write(folder / "weave.toml", RULES)
+    if os.environ.get("WEAVE_NUGET_CONFIG"):
+        shutil.copy(os.environ["WEAVE_NUGET_CONFIG"], folder / "nuget.config")
+    score.call(["dotnet", "publish", folder / "Hello.csproj", "-c", "Release", "--use-current-runtime", "--self-contained", "--nologo",
+                "-o", folder / "out", f"-p:Woven={str(woven).lower()}"], NUGET_PACKAGES=str(WORK / "nuget"), DOTNET_CLI_UI_LANGUAGE="en")
+    return folder / "out/Hello"
+
+
+def published(score, program, source, version):
+    """The checks; `score` is a `Builds`, `source` the folder of our packages."""
+    sizes = {}
+    for how in ("PublishAot", "PublishTrimmed"):
+        for woven in (False, True):
+            name = f"{how} {'woven' if woven else 'plain'}"
+            hello = publish(score, lib.fresh(WORK / name), program, source, version, how, woven)
+            score.check(f"{name}: no warning", score.status == 0 and not score.has(r"warning "))
+            if score.status:
+                return
+            trace = WORK / f"{name}.wtrace"
+            trace.unlink(missing_ok=True)
+            score.call([hello], WEAVE_TRACE=str(trace))
+            score.check(f"{name}: runs", score.status == 0 and score.output == "the sum is 9\n")
+            sizes[how, woven] = hello.stat().st_size
+            if woven:
+                told = lib.run([program, "report", trace], check=False).stdout
+                score.check(f"{name}: is traced, with names", all(m in told for m in ("Shop.Program.Main()", "Shop.Program.Total(Int32)", "nothing lost")), told)
+    more = sizes["PublishAot", True] - sizes["PublishAot", False]
+    score.check(f"a native program grows by at most {MOST >> 10} KB", more <= MOST, f"{more} bytes")
+
+
+def body():
+    if not shutil.which("dotnet"):
+        raise lib.Missing("dotnet is not on the PATH: install a .NET SDK, 10 or newer")
+    if not shutil.which("gcc"):
+        raise lib.Missing("gcc is not on the PATH, which links native programs (Debian: gcc, zlib1g-dev)")
+    score = builds.Builds()
+    program = lib.weave_binary()
+    lib.fresh(WORK)
+    made = packages.make_nuget(program, {packages.classifier(): program}, WORK / "packages")
+    published(score, program, made[0].parent, packages.version(program))
+    return score.score.finish("native and trimmed programs")
+
+
+if __name__ == "__main__":
+    lib.main(body)
