@@ -16,7 +16,7 @@ use std::path::PathBuf;
   weave import integrations.json weave.toml
   weave import otel.properties weave.toml its line otel.instrumentation.methods.include=..")]
 pub struct ImportArgs {
-    /// integrations.json, aop.xml, a btrace script, OpenTelemetry's settings (properties or YAML), or a list of methods my.Type[one,two]
+    /// integrations.json, supported_calltargets.g.json, aop.xml, a btrace script, OpenTelemetry's or Datadog's settings (properties or YAML), or a list of methods my.Type[one,two]
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
@@ -31,7 +31,7 @@ pub struct ImportArgs {
 
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum From {
-    /// Datadog's integrations.json
+    /// Datadog's integrations.json or supported_calltargets.g.json
     Datadog,
     /// AspectJ's aop.xml
     Aspectj,

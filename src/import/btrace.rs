@@ -2,6 +2,7 @@
 
 use super::draft::{Draft, Table};
 use super::{Lines, Sink};
+use std::collections::BTreeMap;
 
 /// Annotations of probes that are not about methods.
 const OTHERS: [&str; 7] = [
@@ -17,6 +18,7 @@ const OTHERS: [&str; 7] = [
 pub fn read(text: &str, sink: &mut Sink) {
     let code = without_comments(text);
     let lines = Lines::of(text);
+    let imports = imports(&code);
     let mut found = false;
     let mut at = 0;
     while let Some(next) = next_annotation(&code, at) {
@@ -33,7 +35,7 @@ pub fn read(text: &str, sink: &mut Sink) {
             let rest = code[at..].trim_start();
             let arguments = rest.strip_prefix('(').and_then(enclosed);
             let (arguments, after) = arguments.unwrap_or(("", rest));
-            probe(arguments, handler(after), line, sink);
+            probe(arguments, &handler(after), &imports, line, sink);
         }
     }
     if !found {
@@ -125,17 +127,143 @@ fn enclosed(text: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// The name of the method that an annotation stands before.
-fn handler(text: &str) -> &str {
+/// The types that a script imports one by one: simple and full names.
+fn imports(code: &str) -> BTreeMap<&str, &str> {
+    let names = code.lines().filter_map(|line| {
+        let name = line.trim().strip_prefix("import ")?.trim();
+        let name = name.strip_suffix(';')?.trim();
+        let (_, simple) = name.rsplit_once('.')?;
+        (!name.starts_with("static ") && simple != "*").then_some((simple, name))
+    });
+    names.collect()
+}
+
+/// The method that an annotation stands before.
+struct Handler<'a> {
+    name: &'a str,
+    /// The types of the parameters that have no annotation, as the script writes them.
+    params: Vec<String>,
+    /// The type of the parameter for what the method returns.
+    returned: Option<String>,
+}
+
+/// What follows the annotations that a text begins with, and their names.
+fn behind_annotations(text: &str) -> (&str, Vec<&str>) {
+    let mut names = Vec::new();
     let mut rest = text.trim_start();
     while let Some(annotation) = rest.strip_prefix('@') {
-        rest = annotation[word(annotation).len()..].trim_start();
+        let name = qualified(annotation);
+        names.push(name.rsplit('.').next().unwrap_or(name));
+        rest = annotation[name.len()..].trim_start();
         if let Some((_, after)) = rest.strip_prefix('(').and_then(enclosed) {
             rest = after.trim_start();
         }
     }
+    (rest, names)
+}
+
+fn qualified(text: &str) -> &str {
+    let end = text.find(|c: char| !c.is_alphanumeric() && c != '_' && c != '.');
+    &text[..end.unwrap_or(text.len())]
+}
+
+fn handler(text: &str) -> Handler<'_> {
+    let (rest, _) = behind_annotations(text);
     let end = rest.find(['(', ';', '{', '}']).unwrap_or(rest.len());
-    rest[..end].split_whitespace().last().unwrap_or_default()
+    let mut handler = Handler {
+        name: rest[..end].split_whitespace().last().unwrap_or_default(),
+        params: vec![],
+        returned: None,
+    };
+    let params = rest[end..].strip_prefix('(').and_then(enclosed);
+    let params = without_type_arguments(params.map_or("", |(params, _)| params));
+    for param in outside(&params, ',') {
+        let (declared, annotations) = behind_annotations(param);
+        let Some(ty) = type_of(declared) else {
+            continue;
+        };
+        if annotations.is_empty() {
+            handler.params.push(ty);
+        } else if annotations.contains(&"Return") {
+            handler.returned = Some(ty);
+        }
+    }
+    handler
+}
+
+/// The text without what is in angle brackets.
+fn without_type_arguments(text: &str) -> String {
+    let mut depth = 0usize;
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '<' => depth += 1,
+            '>' => depth = depth.saturating_sub(1),
+            c if depth == 0 => out.push(c),
+            _ => {}
+        }
+    }
+    out
+}
+
+/// What a separator parts, outside parentheses and texts.
+fn outside(text: &str, separator: char) -> Vec<&str> {
+    let mut all = Vec::new();
+    let (mut start, mut at, mut depth) = (0, 0, 0usize);
+    while at < text.len() {
+        match text.as_bytes()[at] {
+            b'(' | b'{' => depth += 1,
+            b')' | b'}' => depth = depth.saturating_sub(1),
+            b'"' | b'\'' => {
+                at += literal(&text[at..]);
+                continue;
+            }
+            byte if depth == 0 && char::from(byte) == separator => {
+                all.push(&text[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    all.push(&text[start..]);
+    all
+}
+
+/// The type of a parameter's declaration, `final String[] names` or `int count[]`.
+fn type_of(declared: &str) -> Option<String> {
+    let text = declared.replace("...", "[] ").replace('[', " [");
+    let words = text.split_whitespace().filter(|word| *word != "final");
+    let (brackets, names): (Vec<&str>, Vec<&str>) =
+        words.partition(|word| word.starts_with('[') || *word == "]");
+    // The last is the parameter's own name.
+    let [ty, _] = names[..] else {
+        return None;
+    };
+    let dimensions = brackets.concat().matches('[').count();
+    Some(format!("{ty}{}", "[]".repeat(dimensions)))
+}
+
+/// A type as a rule writes it: imported ones with their package, `AnyType` as any.
+fn pattern_of(ty: &str, imports: &BTreeMap<&str, &str>) -> String {
+    let (name, dimensions) = ty.split_at(ty.find('[').unwrap_or(ty.len()));
+    if dimensions.is_empty() && is_any(name) {
+        return "*".to_owned();
+    }
+    let (outer, inner) = name.split_at(name.find('.').unwrap_or(name.len()));
+    let named = match imports.get(outer) {
+        Some(full) => format!("{full}{inner}"),
+        // A nested type of one in the same package, or in a package that is imported as a whole.
+        None if outer.starts_with(char::is_uppercase) && !inner.is_empty() => format!("**.{name}"),
+        None => name.to_owned(),
+    };
+    named + dimensions
+}
+
+/// Whether a handler takes values of any type by this one.
+fn is_any(ty: &str) -> bool {
+    let simple = ty.rsplit('.').next().unwrap_or(ty);
+    simple == "AnyType" || simple == "Object"
 }
 
 /// The arguments of an annotation: names and what follows `=`.
@@ -195,9 +323,15 @@ fn pattern(key: &'static str, text: &str) -> (&'static str, String) {
     }
 }
 
-fn probe(text: &str, handler: &str, line: u32, sink: &mut Sink) {
+fn probe(
+    text: &str,
+    handler: &Handler<'_>,
+    imports: &BTreeMap<&str, &str>,
+    line: u32,
+    sink: &mut Sink,
+) {
     let mut class = None;
-    let mut method = handler.to_owned();
+    let mut method = handler.name.to_owned();
     let mut signature = None;
     let mut advice = vec!["enter"];
     for (key, value) in arguments(text) {
@@ -257,9 +391,24 @@ fn probe(text: &str, handler: &str, line: u32, sink: &mut Sink) {
             table = table.with("returns", returns);
         }
         table = table.with("params", params.trim());
+    } else if advice != ["exception"] {
+        // Where it throws, the handler's parameter is the exception.
+        let of = |ty: &String| pattern_of(ty, imports);
+        let returned = handler.returned.as_ref().map(of).filter(|ty| ty != "*");
+        if let Some(returns) = returned.filter(|_| advice == ["exit"]) {
+            let returns = match returns.as_str() {
+                "Void" | "java.lang.Void" => "void".to_owned(),
+                _ => returns,
+            };
+            table = table.with("returns", returns);
+        }
+        let params = &handler.params;
+        if !params.is_empty() && !params.iter().any(|ty| ty.ends_with("AnyType[]")) {
+            table = table.with_list("params", params.iter().map(of).collect());
+        }
     }
     sink.drafts.push(Draft {
-        name: handler.to_owned(),
+        name: handler.name.to_owned(),
         line,
         matches: vec![table],
         advice,

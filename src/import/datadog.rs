@@ -1,4 +1,5 @@
-//! Datadog's `integrations.json` of .NET, which OpenTelemetry and Elastic had, too: methods by assembly, version and signature.
+//! Datadog's lists for .NET: methods by assembly, version and signature. `integrations.json`, which OpenTelemetry and Elastic had,
+//! too, has tables of integrations; `supported_calltargets.g.json` of today's releases has one table a method.
 
 use super::draft::{self, Draft, Table};
 use super::{Lines, Sink, Wrong};
@@ -43,6 +44,41 @@ struct Target {
     maximum_patch: Option<u32>,
 }
 
+/// A method of `supported_calltargets.g.json`.
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "PascalCase")]
+struct CallTarget {
+    integration_name: String,
+    assembly_name: String,
+    target_type_name: Option<String>,
+    target_method_name: String,
+    target_return_type: Option<String>,
+    target_parameter_types: Option<Vec<String>>,
+    minimum_version: Version,
+    maximum_version: Option<Version>,
+    integration_kind: u32,
+    instrumentation_category: Option<u32>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Version {
+    #[serde(rename = "Item1")]
+    major: u32,
+    #[serde(rename = "Item2")]
+    minor: u32,
+    #[serde(rename = "Item3")]
+    patch: u32,
+}
+
+/// Kinds of a call target: the type itself, types that derive from it, types that implement it.
+const KIND_ITSELF: u32 = 0;
+const KIND_DERIVED: u32 = 1;
+const KIND_INTERFACE: u32 = 2;
+
+/// The category of call targets that make spans; the others are for security.
+const TRACING: u32 = 1;
+
 /// The number that stands for any.
 const ANY: u32 = 65535;
 
@@ -52,9 +88,17 @@ pub fn read(text: &str, sink: &mut Sink) -> Result<(), Wrong> {
         lines: Lines::of(text),
     };
     let all: Vec<&RawValue> = whole.parse(text)?;
+    let mut call_targets = CallTargets::default();
     for item in all {
-        let integration: Integration = whole.parse(item.get())?;
         let line = whole.place(item.get());
+        let target: Result<CallTarget, _> = serde_json::from_str(item.get());
+        if let Ok(target) = target
+            && target.target_type_name.is_some()
+        {
+            call_targets.add(target, line, sink);
+            continue;
+        }
+        let integration: Integration = whole.parse(item.get())?;
         let mut draft = Draft {
             name: integration.name,
             line,
@@ -72,10 +116,11 @@ pub fn read(text: &str, sink: &mut Sink) -> Result<(), Wrong> {
                 continue;
             };
             if !replacement.caller.is_empty() {
-                sink.told(
-                    line,
-                    "`caller` is left out: the hook runs in the method, whoever calls it",
+                let Target { r#type, method, .. } = &replacement.target;
+                let text = format!(
+                    "`caller` of `{type}.{method}`: the hook runs in the method, whoever calls it"
                 );
+                sink.lost(line, text);
             }
             if let Some(why) = draft::unreadable(&table) {
                 let target = &replacement.target;
@@ -97,6 +142,7 @@ pub fn read(text: &str, sink: &mut Sink) -> Result<(), Wrong> {
             }
         }
     }
+    call_targets.finish(sink);
     if !sink.drafts.is_empty() {
         sink.told(
             1,
@@ -104,6 +150,106 @@ pub fn read(text: &str, sink: &mut Sink) -> Result<(), Wrong> {
         );
     }
     Ok(())
+}
+
+/// The rules of call targets: one for each integration, and one for what it has for security alone.
+#[derive(Default)]
+struct CallTargets {
+    drafts: Vec<Draft>,
+    /// The place of a draft by the integration's name and whether it makes spans.
+    places: BTreeMap<(String, bool), usize>,
+    /// How many targets are base types.
+    bases: usize,
+    /// How many are there again.
+    again: usize,
+}
+
+impl CallTargets {
+    fn add(&mut self, target: CallTarget, line: u32, sink: &mut Sink) {
+        let kind = target.integration_kind;
+        let name = target.integration_name;
+        let category = target.instrumentation_category;
+        let traces = category.is_none_or(|category| category & TRACING != 0);
+        let mut types = vec![target.target_return_type.unwrap_or_else(|| "_".to_owned())];
+        types.extend(target.target_parameter_types.iter().flatten().cloned());
+        let most = target.maximum_version;
+        let target = Target {
+            assembly: target.assembly_name,
+            r#type: target.target_type_name.unwrap_or_default(),
+            method: target.target_method_name,
+            signature_types: target.target_parameter_types.map(|_| types),
+            minimum_major: target.minimum_version.major,
+            minimum_minor: target.minimum_version.minor,
+            minimum_patch: target.minimum_version.patch,
+            maximum_major: most.as_ref().map(|most| most.major),
+            maximum_minor: most.as_ref().map(|most| most.minor),
+            maximum_patch: most.as_ref().map(|most| most.patch),
+        };
+        let of = format!("`{}.{}`", target.r#type, target.method);
+        let Some(mut table) = table(&target, line, sink) else {
+            return;
+        };
+        match kind {
+            KIND_ITSELF => {}
+            KIND_DERIVED | KIND_INTERFACE => {
+                self.bases += 1;
+                table = of_subtypes(table);
+            }
+            other => {
+                sink.lost(line, format!("{of}: the kind {other} is not known"));
+                return;
+            }
+        }
+        if let Some(why) = draft::unreadable(&table) {
+            sink.lost(line, format!("{of} is no rule: {why}"));
+            return;
+        }
+        let title = match traces {
+            true => name.clone(),
+            false => format!("{name} (security)"),
+        };
+        let place = *self.places.entry((name, traces)).or_insert_with(|| {
+            self.drafts.push(Draft {
+                name: title,
+                line,
+                ..Draft::default()
+            });
+            self.drafts.len() - 1
+        });
+        let matches = &mut self.drafts[place].matches;
+        match matches.contains(&table) {
+            true => self.again += 1,
+            false => matches.push(table),
+        }
+    }
+
+    fn finish(self, sink: &mut Sink) {
+        if self.bases > 0 {
+            let text = format!(
+                "{} of the methods are those of subtypes, in whatever assembly: assembly and versions, which are the base type's, are left out",
+                self.bases
+            );
+            sink.told(1, text);
+        }
+        if self.again > 0 {
+            sink.told(1, format!("{} of the methods are there twice", self.again));
+        }
+        if self.places.keys().any(|(_, traces)| !traces) {
+            sink.told(1, "what is for security alone is a rule of its own");
+        }
+        sink.drafts.extend(self.drafts);
+    }
+}
+
+/// The table of a type's method for the types that derive from it or implement it.
+fn of_subtypes(table: Table) -> Table {
+    let entries = table.0.into_iter();
+    let kept = entries.filter(|(key, _)| !["artifact", "version"].contains(key));
+    let renamed = kept.map(|(key, value)| match key {
+        "type" => ("extends", value),
+        key => (key, value),
+    });
+    Table(renamed.collect())
 }
 
 /// The text, of which parts are read by themselves.

@@ -1,13 +1,27 @@
-//! Lists of methods, `my.Type[one,two];my.Other[three]`, as OpenTelemetry's and Datadog's agents for Java have them.
+//! Lists of methods, `my.Type[one,two];my.Other[three]`, and of annotations, `my.Traced;my.Timed`, as OpenTelemetry's and
+//! Datadog's agents for Java have them.
 
 use super::draft::{Draft, Table};
 use super::{Lines, Sink};
 
-/// The settings that hold such a list.
-const SETTINGS: [&str; 3] = [
-    "otel.instrumentation.methods.include",
-    "dd.trace.methods",
-    "trace.methods",
+/// What a list is of.
+#[derive(Clone, Copy)]
+enum Of {
+    Methods,
+    Annotations,
+}
+
+/// The settings that hold a list.
+const SETTINGS: [(&str, Of); 6] = [
+    ("otel.instrumentation.methods.include", Of::Methods),
+    ("dd.trace.methods", Of::Methods),
+    ("trace.methods", Of::Methods),
+    (
+        "otel.instrumentation.external-annotations.include",
+        Of::Annotations,
+    ),
+    ("dd.trace.annotations", Of::Annotations),
+    ("trace.annotations", Of::Annotations),
 ];
 
 /// Reads a list by itself, or a file with settings that have one: `.properties`, variables, options of command lines, as
@@ -16,7 +30,7 @@ pub fn read(text: &str, sink: &mut Sink) {
     let has_setting = text.lines().any(|line| setting(line).is_some());
     let lines = Lines::of(text);
     let mut found = false;
-    let mut named = false;
+    let mut named: Option<Of> = None;
     let mut rest = text;
     while !rest.is_empty() {
         let begin = text.len() - rest.len();
@@ -28,25 +42,28 @@ pub fn read(text: &str, sink: &mut Sink) {
             continue;
         }
         // What containers call a variable, and the value in the next line.
-        let of_name = named && value_of(trimmed, "value").is_some();
-        named = value_of(trimmed.trim_start_matches("- "), "name").is_some_and(is_setting);
-        if of_name || setting(&line.text).is_some() {
+        let of_name = named.and_then(|of| Some((of, value_of(trimmed, "value")?)));
+        named = value_of(trimmed.trim_start_matches("- "), "name").and_then(named_setting);
+        if of_name.is_some() || setting(&line.text).is_some() {
             found = true;
             let mut from = 0;
-            while let Some(value) = match of_name {
-                true if from == 0 => value_of(trimmed, "value"),
-                true => None,
-                false => setting(&line.text[from..]),
+            while let Some((of, value)) = match of_name {
+                Some(_) if from == 0 => of_name,
+                Some(_) => None,
+                None => setting(&line.text[from..]),
             } {
                 let at = value.as_ptr() as usize - line.text.as_ptr() as usize;
-                list(value, |inner| number(at + inner), sink);
+                match of {
+                    Of::Methods => list(value, |inner| number(at + inner), sink),
+                    Of::Annotations => annotations(value, number(at), sink),
+                }
                 from = at + value.len();
             }
         } else if let Some(key) = key(trimmed) {
             if key.starts_with("otel.instrumentation.") || key.starts_with("dd.trace.") {
                 sink.lost(number(0), format!("`{key}` names no methods"));
             }
-        } else if !has_setting && !named && !trimmed.starts_with("value:") {
+        } else if !has_setting && named.is_none() && !trimmed.starts_with("value:") {
             found = true;
             list(&line.text, number, sink);
         }
@@ -54,7 +71,10 @@ pub fn read(text: &str, sink: &mut Sink) {
     if !found {
         sink.lost(
             1,
-            format!("there is no list of methods: {}", SETTINGS.join(", ")),
+            format!(
+                "there is no list of methods or annotations: {}",
+                SETTINGS.map(|(name, _)| name).join(", ")
+            ),
         );
     }
 }
@@ -95,20 +115,55 @@ impl LogicalLine {
     }
 }
 
-/// The value behind the first setting with a list of methods in a line.
-fn setting(line: &str) -> Option<&str> {
-    let spelled = |name: &str| name.replace('.', "_").to_ascii_uppercase();
-    let names = SETTINGS
-        .iter()
-        .flat_map(|name| [(*name).to_owned(), spelled(name)]);
-    let values = names.filter_map(|name| value_of(line, &name));
-    values.min_by_key(|value| value.as_ptr() as usize)
+/// A setting's name as a variable.
+fn variable(name: &str) -> String {
+    name.replace(['.', '-'], "_").to_ascii_uppercase()
 }
 
-fn is_setting(text: &str) -> bool {
-    let text = text.trim_matches(['"', '\'']);
-    let dotted = text.to_ascii_lowercase().replace('_', ".");
-    SETTINGS.contains(&dotted.as_str())
+/// The value behind the first setting with a list in a line.
+fn setting(line: &str) -> Option<(Of, &str)> {
+    let names = SETTINGS
+        .iter()
+        .flat_map(|(name, of)| [((*name).to_owned(), *of), (variable(name), *of)]);
+    let values = names.filter_map(|(name, of)| Some((of, value_of(line, &name)?)));
+    values.min_by_key(|(_, value)| value.as_ptr() as usize)
+}
+
+/// The list of the setting that a text names.
+fn named_setting(text: &str) -> Option<Of> {
+    let text = variable(text.trim_matches(['"', '\'']));
+    let same = SETTINGS.iter().find(|(name, _)| variable(name) == text);
+    same.map(|(_, of)| *of)
+}
+
+/// A rule for methods with any of several annotations.
+fn annotations(text: &str, line: u32, sink: &mut Sink) {
+    let mut names = Vec::new();
+    let is_part = |c: char| c.is_alphanumeric() || "._$".contains(c);
+    for entry in text.split(';').map(str::trim).filter(|e| !e.is_empty()) {
+        let entry = entry.replace("\\$", "$");
+        match entry.chars().all(is_part) {
+            // What switches all of them off.
+            true if entry == "none" => {}
+            true => names.push(entry),
+            false => sink.lost(line, format!("`{entry}` is no name of an annotation")),
+        }
+    }
+    let table = match &names[..] {
+        [] => return,
+        [one] => Table::of("annotation", one),
+        _ => Table::default().with_list("annotation", names),
+    };
+    sink.told(
+        line,
+        "`annotation` is that of the method or of its type: the rule may take more",
+    );
+    sink.drafts.push(Draft {
+        name: "annotations".to_owned(),
+        line,
+        matches: vec![table],
+        ..Draft::default()
+    });
 }
 
 /// The value that a line gives to a name.
@@ -158,7 +213,7 @@ fn key(line: &str) -> Option<String> {
 }
 
 /// Reads a list; `line` answers the line of a place in it.
-fn list(text: &str, line: impl Fn(usize) -> u32, sink: &mut Sink) {
+pub fn list(text: &str, line: impl Fn(usize) -> u32, sink: &mut Sink) {
     for entry in text.split(';').map(str::trim).filter(|e| !e.is_empty()) {
         let line = line(entry.as_ptr() as usize - text.as_ptr() as usize);
         // Shells and Kotlin escape the dollar of nested classes.

@@ -124,7 +124,9 @@ impl Reader<'_> {
             "within" => self.within(arguments)?,
             "staticinitialization" => types(arguments)?
                 .into_iter()
-                .map(|(key, pattern)| Table::of(key, pattern).with("kind", "static-init"))
+                .map(|(key, pattern)| {
+                    Table::of(key, in_its_package(pattern)).with("kind", "static-init")
+                })
                 .collect(),
             "@annotation" | "@within" => {
                 self.told.push(format!(
@@ -166,13 +168,22 @@ impl Reader<'_> {
         }
         let mut all = Vec::new();
         for (key, pattern) in types(text)? {
-            let nested = match (key, pattern.contains('.')) {
-                ("type", _) if pattern.ends_with('*') || pattern.starts_with('!') => None,
-                ("type", true) => Some(format!("{pattern}.**")),
-                ("type", false) => Some(format!("**.{pattern}.**")),
+            let nested = match (key, names_no_package(&pattern)) {
+                ("type", _) if pattern.starts_with('!') => None,
+                // What begins with a small letter may be a package, too.
+                ("type", true)
+                    if pattern.contains('*') && !pattern.starts_with(char::is_uppercase) =>
+                {
+                    self.told.push(format!(
+                        "`within({text})`: types nested in those of `{pattern}` are left out"
+                    ));
+                    None
+                }
+                ("type", false) if pattern.ends_with('*') => None,
+                ("type", _) => Some(format!("{pattern}.**")),
                 _ => None,
             };
-            all.push(Table::of(key, pattern));
+            all.push(Table::of(key, in_its_package(pattern)));
             all.extend(nested.map(|nested| Table::of(key, nested)));
         }
         Ok(all)
@@ -258,6 +269,9 @@ impl Reader<'_> {
             return Ok(vec![base]);
         };
         let mut found = types(declaring)?;
+        for (_, pattern) in &mut found {
+            *pattern = in_its_package(std::mem::take(pattern));
+        }
         // A method that overrides another has that one's signature, too.
         let exact = |pattern: &str| !pattern.contains(['*', '?', '!']);
         if let [("type", one)] = &found[..]
@@ -493,6 +507,33 @@ fn types(text: &str) -> Result<Vec<(&'static str, String)>, String> {
         }
         _ => Ok(vec![("type", pattern)]),
     }
+}
+
+/// Whether a pattern is about types without a package.
+fn names_no_package(pattern: &str) -> bool {
+    !pattern.contains('.') && !pattern.contains("**")
+}
+
+/// The pattern of a type that is declared somewhere. One without a package has none; in a rule it would be of any.
+fn in_its_package(pattern: String) -> String {
+    if !names_no_package(&pattern) {
+        return pattern;
+    }
+    let (not, plain) = match pattern.strip_prefix('!') {
+        Some(plain) => ("!", plain),
+        None => ("", pattern.as_str()),
+    };
+    let mut regex = String::new();
+    for c in plain.chars() {
+        match c {
+            '*' => regex.push_str("[^.]*"),
+            // Between nested types it is a dot.
+            '$' => regex.push_str("[.$]"),
+            c if c.is_alphanumeric() || c == '_' => regex.push(c),
+            c => regex.extend(['\\', c]),
+        }
+    }
+    format!("{not}re:{regex}")
 }
 
 /// A pattern that must be one type's.

@@ -245,3 +245,206 @@ instrumentation/development:
         "instrumentation/development:\n  a: [1,\n    2]\n"
     ));
 }
+
+/// What an import made of a text, and how many things it left out.
+fn made(name: &str, text: &str) -> (String, usize) {
+    let imported = import(name, text, Source::of(text)).unwrap();
+    let lost = imported.notes.iter().filter(|note| note.lost).count();
+    (shown(name, text), lost)
+}
+
+#[test]
+fn call_targets_of_datadog() {
+    let target = |more: &str| {
+        format!(
+            r#"{{
+    "IntegrationName": "Shop",
+    "AssemblyName": "Shop.Data",
+    "TargetTypeName": "Shop.Data.Store`1",
+    "TargetMethodName": "LoadAsync",
+    "TargetReturnType": "System.Threading.Tasks.Task`1[!0]",
+    "TargetParameterTypes": ["System.String", "System.Int32&", "_"],
+    "MinimumVersion": {{ "Item1": 2, "Item2": 1, "Item3": 0 }},
+    "MaximumVersion": {{ "Item1": 3, "Item2": 65535, "Item3": 65535 }},
+    "InstrumentationTypeName": "Tool.ShopIntegration",
+    "IntegrationKind": 0,
+    "IsAdoNetIntegration": false,
+    "InstrumentationCategory": 1{more}
+  }}"#
+        )
+    };
+    let one = target("");
+    let all = [
+        one.clone(),
+        one.clone(),
+        one.replace("LoadAsync", "SaveAsync")
+            .replace("\"Shop\"", "\"Other\""),
+        one.replace("LoadAsync", "Derived")
+            .replace("Kind\": 0", "Kind\": 1"),
+        one.replace("LoadAsync", "Implemented")
+            .replace("Kind\": 0", "Kind\": 2"),
+        one.replace("LoadAsync", "Checked")
+            .replace("Category\": 1", "Category\": 4"),
+        one.replace("LoadAsync", "Unknown")
+            .replace("Kind\": 0", "Kind\": 7"),
+        one.replace("\"LoadAsync\"", "\"\""),
+    ];
+    let (told, lost) = made(
+        "supported_calltargets.g.json",
+        &format!("[\n  {}\n]", all.join(",\n  ")),
+    );
+    assert_eq!(lost, 2, "{told}");
+    insta::assert_snapshot!(told);
+}
+
+/// What a rule cannot say is counted.
+#[test]
+fn a_caller_of_datadog_is_counted() {
+    let text = r#"[{ "name": "n", "method_replacements": [
+  { "caller": { "assembly": "App" }, "target": { "type": "A.B", "method": "C" } },
+  { "caller": {}, "target": { "type": "A.B", "method": "D" } } ] }]"#;
+    let (told, lost) = made("integrations.json", text);
+    assert_eq!(lost, 1, "{told}");
+    assert!(told.contains("2 lost: `caller` of `A.B.C`"), "{told}");
+}
+
+/// The parameters of a handler that have no annotation are those of the method.
+#[test]
+fn handlers_of_btrace_choose_overloads() {
+    let text = r#"
+import java.util.Map;
+import com.acme.*;
+@BTrace public class Probes {
+    @OnMethod(clazz = "a.B", method = "f")
+    public static void strings(@Self Object self, @ProbeMethodName(fqn = true) String name, final String a, int[] b, Map.Entry<String, List<Integer>> c) { }
+    @OnMethod(clazz = "a.B", method = "g", location = @Location(Kind.RETURN))
+    static void returned(@Duration long took, AnyType a, Object b, Order... c, @Return Map d) { }
+    @OnMethod(clazz = "a.B", method = "h")
+    static void all(@Self Object self, AnyType[] arguments) { }
+    @OnMethod(clazz = "a.B", method = "i", location = @Location(Kind.ERROR))
+    static void failed(@Self Object self, Throwable cause) { }
+    @OnMethod(clazz = "a.B", method = "j", type = "void (int)")
+    static void typed(long other) { }
+    @OnMethod(clazz = "a.B", method = "k")
+    static void any(@Self Object self) { }
+}"#;
+    let (told, lost) = made("Probes.java", text);
+    assert_eq!(lost, 0, "{told}");
+    let rules: Vec<_> = (told.lines())
+        .filter(|line| line.starts_with("match"))
+        .collect();
+    assert_eq!(
+        rules,
+        [
+            r#"match = { type = "a.B", method = "f", params = ["String", "int[]", "java.util.Map.Entry"] }"#,
+            r#"match = { type = "a.B", method = "g", returns = "java.util.Map", params = ["*", "*", "Order[]"] }"#,
+            r#"match = { type = "a.B", method = "h" }"#,
+            r#"match = { type = "a.B", method = "i" }"#,
+            r#"match = { type = "a.B", method = "j", returns = "void", params = "int" }"#,
+            r#"match = { type = "a.B", method = "k" }"#,
+        ]
+    );
+}
+
+/// A type of a pointcut without a package has none; in a rule it would be in any.
+#[test]
+fn types_of_aspectj_without_a_package() {
+    let said = |expression: &str| {
+        let text = format!(
+            "<aspectj><aspects><concrete-aspect name='a'><pointcut name='b' expression='{expression}'/></concrete-aspect></aspects></aspectj>"
+        );
+        let (told, lost) = made("aop.xml", &text);
+        assert_eq!(lost, 0, "{told}");
+        told
+    };
+    let told = said("within(D*)");
+    assert!(
+        told.contains(r#"{ type = "re:D[^.]*" }"#) && told.contains(r#"{ type = "D*.**" }"#),
+        "{told}"
+    );
+    let told = said("within(Orders)");
+    assert!(
+        told.contains(r#"{ type = "re:Orders" }"#) && told.contains(r#"{ type = "Orders.**" }"#),
+        "{told}"
+    );
+    let told = said("execution(* *Service.f(String))");
+    assert!(
+        told.contains(r#"{ type = "re:[^.]*Service", method = "f", params = ["String"] }"#),
+        "{told}"
+    );
+    let told = said("within(*Service)");
+    assert!(told.contains("nested"), "{told}");
+    // With a package, or for any type, all is as it was.
+    assert!(said("execution(* *.f(..))").contains(r#"{ method = "f" }"#));
+    assert!(said("within(*..D*)").contains(r#"{ type = "*.**.D*" }"#));
+}
+
+#[test]
+fn lists_of_methods_in_yaml_over_several_lines() {
+    for mark in [">-", ">", "|", "|-", "|2+"] {
+        let text = format!(
+            "instrumentation/development:\n  java:\n    methods:\n      include: {mark}\n        com.acme.Orders[place];\n        com.acme.Stock[left];wrong\n  other: 1\n"
+        );
+        let (told, lost) = made("config.yaml", &text);
+        assert_eq!(lost, 1, "{mark}: {told}");
+        for line in [
+            "# Line 5\n",
+            "# Line 6\n",
+            r#"match = { type = "com.acme.Stock", method = "left" }"#,
+            "6 lost: `wrong` is not of the form",
+        ] {
+            assert!(told.contains(line), "{mark}: {told}");
+        }
+    }
+    // Names, and elements of lists.
+    let text = "instrumentation/development:\n  java:\n    methods:\n      include:\n        - class: >-\n            com.acme.Orders\n          methods:\n            - >-\n              place\n            - name: cancel\n";
+    let (told, lost) = made("config.yaml", text);
+    assert_eq!(lost, 0, "{told}");
+    assert!(
+        told.contains(r#"{ type = "com.acme.Orders", method = ["place", "cancel"] }"#),
+        "{told}"
+    );
+    // What names methods in a way that is not read is told.
+    let text = "instrumentation/development:\n  java:\n    methods:\n      include: *others\n";
+    assert_eq!(made("config.yaml", text).1, 1);
+}
+
+#[test]
+fn annotations_that_datadog_and_opentelemetry_trace() {
+    let text = "dd.trace.annotations=com.acme.Timed; com.acme.Outer$Traced;not one\ndd.trace.methods=com.acme.Orders[place]\n";
+    let (told, lost) = made("dd.properties", text);
+    assert_eq!(lost, 1, "{told}");
+    for line in [
+        r#"match = { annotation = ["com.acme.Timed", "com.acme.Outer$Traced"] }"#,
+        r#"match = { type = "com.acme.Orders", method = "place" }"#,
+        "1 lost: `not one` is no name of an annotation",
+    ] {
+        assert!(told.contains(line), "{told}");
+    }
+    for (name, text) in [
+        ("run.sh", "export DD_TRACE_ANNOTATIONS=\"com.acme.Timed\"\n"),
+        (
+            "run.sh",
+            "java -Ddd.trace.annotations=com.acme.Timed -jar app.jar\n",
+        ),
+        (
+            "app.properties",
+            "otel.instrumentation.external-annotations.include=com.acme.Timed\n",
+        ),
+        (
+            "run.sh",
+            "export OTEL_INSTRUMENTATION_EXTERNAL_ANNOTATIONS_INCLUDE=com.acme.Timed\n",
+        ),
+        (
+            "deployment.yaml",
+            "env:\n- name: DD_TRACE_ANNOTATIONS\n  value: \"com.acme.Timed\"\n",
+        ),
+    ] {
+        let (told, lost) = made(name, text);
+        assert_eq!(lost, 0, "{text}: {told}");
+        assert!(
+            told.contains(r#"match = { annotation = "com.acme.Timed" }"#),
+            "{text}: {told}"
+        );
+    }
+}

@@ -14,6 +14,8 @@ enum Value {
     Map(Vec<(String, Node)>),
     List(Vec<Node>),
     Text(String),
+    /// A text over several lines, and where in it which of them begins.
+    Folded(String, Vec<(usize, u32)>),
     /// What no method is named by: tables in braces, references.
     Other,
 }
@@ -35,9 +37,19 @@ impl Node {
 
     fn text(&self) -> Option<&str> {
         match &self.value {
-            Value::Text(text) if !text.is_empty() => Some(text),
+            Value::Text(text) | Value::Folded(text, _) if !text.is_empty() => Some(text),
             _ => None,
         }
+    }
+
+    /// The line of a place in its text.
+    fn line_of(&self, at: usize) -> u32 {
+        let lines = match &self.value {
+            Value::Folded(_, lines) => &lines[..],
+            _ => &[],
+        };
+        let before = lines.partition_point(|(start, _)| *start <= at);
+        before.checked_sub(1).map_or(self.line, |n| lines[n].1)
     }
 
     fn items(&self) -> &[Node] {
@@ -65,6 +77,9 @@ pub fn read(text: &str, sink: &mut Sink) -> Result<(), Wrong> {
     ] {
         if let Some(targets) = under(keys).and_then(|node| node.get("targets")) {
             found = true;
+            if !matches!(targets.value, Value::List(_)) {
+                sink.lost(targets.line, "`targets` is no list");
+            }
             for target in targets.items() {
                 dotnet(target, sink);
             }
@@ -73,9 +88,10 @@ pub fn read(text: &str, sink: &mut Sink) -> Result<(), Wrong> {
     let java = under(&["instrumentation/development", "java", "methods", "include"]);
     if let Some(include) = java {
         found = true;
-        match include.text() {
-            Some(list) => methods::read(list, sink),
-            None => include.items().iter().for_each(|item| class(item, sink)),
+        match (&include.value, include.text()) {
+            (_, Some(list)) => methods::list(list, |at| include.line_of(at), sink),
+            (Value::List(items), _) => items.iter().for_each(|item| class(item, sink)),
+            _ => sink.lost(include.line, "`include` is neither a list nor a text"),
         }
     }
     if !found {
@@ -244,6 +260,9 @@ fn block<'a>(
                     text: inner,
                 };
                 items.push(block(lines, at, place, depth + 1)?);
+            } else if inner.starts_with(['|', '>']) {
+                *at += 1;
+                items.push(folded(lines, at, indent, number));
             } else {
                 *at += 1;
                 items.push(value(inner, number)?);
@@ -260,15 +279,7 @@ fn block<'a>(
                     nested(lines, at, least, number, depth)?
                 }
                 // A text over several lines.
-                rest if rest.starts_with(['|', '>']) => {
-                    while lines.get(*at).is_some_and(|line| line.indent > indent) {
-                        *at += 1;
-                    }
-                    Node {
-                        line: number,
-                        value: Value::Other,
-                    }
-                }
+                rest if rest.starts_with(['|', '>']) => folded(lines, at, indent, number),
                 rest => value(rest, number)?,
             };
             entries.push((key, node));
@@ -294,6 +305,24 @@ fn block<'a>(
         false => Value::List(items),
     };
     Ok(Node { line, value })
+}
+
+/// The text of the lines from `at` on that are indented further. They are joined by spaces, since no name has a line's end.
+fn folded(lines: &[Line<'_>], at: &mut usize, indent: usize, number: u32) -> Node {
+    let mut text = String::new();
+    let mut starts = Vec::new();
+    while let Some(line) = lines.get(*at).filter(|line| line.indent > indent) {
+        if !text.is_empty() {
+            text.push(' ');
+        }
+        starts.push((text.len(), line.number));
+        text.push_str(line.text);
+        *at += 1;
+    }
+    Node {
+        line: number,
+        value: Value::Folded(text, starts),
+    }
 }
 
 /// What is below a key or dash that has nothing behind it.

@@ -313,10 +313,10 @@ fn type_parameters_have_the_names_that_their_author_gave_them() {
     assert_eq!(
         taken,
         [
-            "+ Sort(T[])",
-            "+ Sort(TItem[])",
-            "+ Copy(TItem, S)",
-            "+ Sort(TItem[])"
+            "+ Sort(T[])  by a",
+            "+ Sort(TItem[])  by a",
+            "+ Copy(TItem, S)  by b",
+            "+ Sort(TItem[])  by a"
         ]
     );
     world.wove(&["generic.dll", "woven.dll"]);
