@@ -69,10 +69,7 @@ fn loose_classes_get_the_library_in_their_class_root() {
     fs::rename(world.at("classes"), world.at("build/main")).unwrap();
     world.wove(&["build", "out"]);
     assert!(world.at("out/main/weave/runtime/Hooks.class").exists());
-    assert_eq!(
-        world.carried("out/main", ""),
-        world.read("out.wsym")
-    );
+    assert_eq!(world.carried("out/main", ""), world.read("out.wsym"));
     let ran = world.tool("java", &["-cp", "out/main", "com.acme.Main"]);
     assert_eq!(ran.out, PRINTED);
     world.assert_traced();

@@ -26,13 +26,13 @@ use crate::pipeline::library::{Library, embedded};
 use crate::pipeline::limits::{MAX_CLASS, MAX_DEPTH, MAX_MEMBER};
 use crate::pipeline::outcome::WarningKind;
 use crate::pipeline::worker::{Worker, with_worker};
+use crate::symbols::{self, Carried};
 use rayon::prelude::*;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::ops::Range;
 use std::sync::Mutex;
-use crate::symbols::{self, Carried};
 
 /// Unpacked bytes that a thread takes at a time: at the end of a batch the others wait for no more.
 const TASK_BYTES: u64 = 256 << 10;
