@@ -336,11 +336,15 @@ def fat(gradle, repository, version, program):
     archiveClassifier = 'fat'
     manifest { attributes 'Main-Class': 'shop.Main' }
     duplicatesStrategy = DuplicatesStrategy.EXCLUDE
+    dependsOn configurations.runtimeClasspath
     from sourceSets.main.output
     from { weave.woven(configurations.runtimeClasspath).collect { it.directory ? it : zipTree(it) } }
 }
 """)
     gradle.run(folder, ":app:fat")
+    if gradle.status:
+        gradle.check("a fat jar is made", False)
+        return
     trace = WORK / "fat.wtrace"
     ran = lib.run(["java", f"-Dweave.trace={trace}", "-jar", folder / "app/build/libs/app-fat.jar"]).stdout
     named = lib.run([program, "report", trace]).stdout
