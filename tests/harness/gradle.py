@@ -327,6 +327,31 @@ def told(gradle, repository, version):
     del gradle.trace
 
 
+def fat(gradle, repository, version, program):
+    """A jar with all that a program needs, as many builds write it."""
+    folder = WORK / PLACE / "fat"
+    project(folder, repository, version)
+    app = (folder / "app/build.gradle").read_text(encoding="utf-8")
+    write(folder / "app/build.gradle", app + """tasks.register('fat', Jar) {
+    archiveClassifier = 'fat'
+    manifest { attributes 'Main-Class': 'shop.Main' }
+    duplicatesStrategy = DuplicatesStrategy.EXCLUDE
+    dependsOn configurations.runtimeClasspath
+    from sourceSets.main.output
+    from { weave.woven(configurations.runtimeClasspath).collect { it.directory ? it : zipTree(it) } }
+}
+""")
+    gradle.run(folder, ":app:fat")
+    if gradle.status:
+        gradle.check("a fat jar is made", False)
+        return
+    trace = WORK / "fat.wtrace"
+    ran = lib.run(["java", f"-Dweave.trace={trace}", "-jar", folder / "app/build/libs/app-fat.jar"]).stdout
+    named = lib.run([program, "report", trace]).stdout
+    gradle.check("a fat jar: the methods of all projects and of a dependency have names", gradle.status == 0 and "total 6 left 91" in ran and all(
+        name in named for name in ("shop.Main.main", "shop.Orders.total", "shop.Stock.left", "dep.Dep.twice")), named)
+
+
 def beside_java(gradle, folder, language, prices):
     """Runs a project in which a class of Java's calls one of another language, and looks at both."""
     write(folder / "app/src/main/java/shop/Main.java", MAIN.replace("Orders.total(4)", "Prices.of(4)"))
@@ -413,6 +438,7 @@ def body():
     try:
         java(gradle, repository, version, program)
         told(gradle, repository, version)
+        fat(gradle, repository, version, program)
         groovy(gradle, repository, version)
         kotlin(gradle, repository, version)
         scala(gradle, repository, version)

@@ -181,7 +181,7 @@ def told(maven, repository, version):
     write(folder / "weave.toml", "version = 1\n" + aspect % ("orders", "shop.Orders") + aspect % ("tests", "shop.MainTest")
           + aspect % ("nobody", "shop.Nobody"))
     maven.trace = None
-    maven.run(folder, "package", "-T2")
+    maven.run(folder, "package", "-T2", offline=False)
     idle = [line for line in maven.output.splitlines() if "WV0120" in line]
     maven.check("an aspect that is idle in all modules: a warning, once, with its place; the others none", maven.status == 0 and len(idle) == 1
                 and re.search(r"weave\.toml:\[11,1\] aspect `nobody` matched no method", idle[0]), idle)

@@ -34,7 +34,7 @@ impl View<'_> {
             writeln!(
                 out,
                 "  note: {} ({}) without a name; --symbols FILE names them, with the map of their artifact \
-                 (its .wsym, or META-INF/weave/symbols in it)",
+                 (its .wsym, or the one in its META-INF/weave)",
                 counted(methods, "method"),
                 counted(calls, "call"),
             )?;

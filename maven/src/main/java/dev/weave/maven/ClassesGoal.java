@@ -110,7 +110,7 @@ abstract class ClassesGoal extends WeaveGoal {
                 + " with `mvn clean`.");
         }
         Map<String, String> idle = outcome.idle();
-        IdleAspects.woven(IdleAspects.report(project, goal()), rulesNames(), idle);
+        IdleAspects.woven(session, IdleAspects.report(project, goal()), rulesNames(), idle);
         Files8.write(state.resolve("compiled"), present);
         Files8.write(state.resolve("inputs"), inputs(outcome.asksForBaseTypes() ? classPath() : Collections.emptyList()).toString());
         Files8.write(state.resolve("stamp"), Files8.lines(woven, ""));

@@ -37,11 +37,14 @@ final class IdleAspects {
         Files8.write(report, EMPTY + "\n");
     }
 
-    /** Writes the report of a weave. */
-    static void woven(Path report, List<String> rules, Map<String, String> idle) throws IOException {
+    /** Writes the report of a weave, which is looked at when the session ends. */
+    static void woven(MavenSession session, Path report, List<String> rules, Map<String, String> idle) throws IOException {
         StringBuilder lines = new StringBuilder(String.join("\t", rules)).append('\n');
         idle.forEach((aspect, text) -> lines.append(aspect).append('\t').append(text).append('\n'));
         Files8.write(report, lines.toString());
+        synchronized (session.getRequest()) {
+            session.getRequest().getData().put(PLUGIN, true);
+        }
     }
 
     /** Looks at all reports when the session ends: only then is known what each module has. */
@@ -58,7 +61,9 @@ final class IdleAspects {
                     }
                     if (method.getName().equals("sessionEnded")) {
                         session.getRequest().setExecutionListener(before);
-                        warn(session, log);
+                        if (session.getRequest().getData().containsKey(PLUGIN)) {
+                            warn(session, log);
+                        }
                     }
                     try {
                         return method.invoke(before, arguments);

@@ -45,7 +45,7 @@ public class WeaveDependenciesMojo extends WeaveGoal {
             getLog().info("Nothing to weave - all dependencies are up to date");
         } else {
             Outcome outcome = weave(jars, state, woven);
-            IdleAspects.woven(report, rulesNames(), outcome.idle());
+            IdleAspects.woven(session, report, rulesNames(), outcome.idle());
             Files8.write(state.resolve("jars"), files.toString());
             Files8.write(state.resolve("stamp"), inputs(outcome.asksForBaseTypes() ? classPath() : Collections.emptyList()).toString());
         }
