@@ -1,8 +1,12 @@
 """Projects of the .NET SDK with the package Weave.MSBuild: each program is a set-up, built, changed and run as a user would."""
 
 import os
+import queue
 import re
 import shutil
+import signal
+import subprocess
+import threading
 import zipfile
 
 import builds
@@ -190,6 +194,9 @@ def states(score, folder):
     write(rules, RULES.replace("Shop", "Shap"))
     failed = [not built("-warnaserror") for _ in range(2)]
     shop.check("-warnaserror fails each time", failed == [True, True] and shop.has(r"error WV0120"))
+    every = "-p:MSBuildTreatWarningsAsErrors=true"
+    shop.check("all of MSBuild's warnings as errors, and one left out", not built(every) and shop.has("error WV0120")
+               and built(every, "-p:MSBuildWarningsNotAsErrors=WV0120") and shop.has("warning WV0120"))
     warned = [built() and shop.has(r"weave\.toml\(3,1\): warning WV0120") for _ in range(2)]
     shop.check("a warning comes with each build", warned == [True, True])
     shop.check("NoWarn silences it", built("-p:NoWarn=WV0120") and not shop.has("WV0120"))
@@ -520,6 +527,39 @@ def other_user(score, folder):
     shop.check("a copy of the program runs", shop.status == 0 and shop.woven(app.parent / "bin/Debug/net10.0/App.dll"))
 
 
+def watch(score, folder):
+    """dotnet watch builds and runs again when rules change."""
+    shop = Shop(score, folder)
+    app = shop.app()
+    shop.run("build", app)
+    traces = lib.fresh(folder / "traces")
+    environment = {**os.environ, **shop.sdk.environment(shop.cache, WEAVE_TRACE=traces / "%p.wtrace", DOTNET_WATCH_SUPPRESS_EMOJIS="1")}
+    command = [str(shop.sdk.dotnet), "watch", "--non-interactive", "--project", str(app), "run"]
+    lines = queue.Queue()
+    process = subprocess.Popen(command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
+    threading.Thread(target=lambda: [lines.put(line) for line in process.stdout], daemon=True).start()
+
+    def wait_for(text):
+        try:
+            while text not in (line := lines.get(timeout=240)):
+                shop.output += line
+            return True
+        except queue.Empty:
+            return False
+
+    try:
+        shop.output = ""
+        first = wait_for("the sum is 10") and wait_for("Waiting for a file to change")
+        write(shop.folder / "weave.toml", RULES.replace('"*"', '"Sum"'))
+        again = wait_for("the sum is 10") and wait_for("Waiting for a file to change")
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait(60)
+    told = [lib.run([shop.program, "report", "--limit", "0", path]).stdout for path in sorted(traces.iterdir(), key=lambda p: p.stat().st_mtime_ns)]
+    shop.check("dotnet watch runs woven", first and told and "Program.Main" in told[0])
+    shop.check("and again by other rules", again and len(told) == 2 and "Program.Main" not in told[1] and "Program.Sum" in told[1])
+
+
 def tool(score, folder):
     """The command as a tool of .NET, installed and run without installing."""
     shop = Shop(score, folder)
@@ -549,6 +589,6 @@ def described(score, folder):
 EVERY = {"door": door, "states": states, "tests": tests, **{name: form(name) for name in FORMS},
          "packages": packages_change, **{f"packages-{name}": packages_form(name) for name in FORMS},
          "libraries": libraries, "central": central, "hosted": hosted, "aspect-injector": aspect_injector, "languages": languages,
-         "other-user": other_user, "tool": tool, "described": described}
+         "other-user": other_user, "tool": tool, "watch": watch, "described": described}
 #: Those of --full alone.
 SLOW = {*EVERY} - {"door", "states", "tests", "single-file", "NativeAOT", "described"}
