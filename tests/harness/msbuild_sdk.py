@@ -54,8 +54,11 @@ class Shop(builds.Builds):
         self.cache = lib.CACHE / "nuget"
         if Shop.made is None:
             Shop.made = packages.make_nuget(self.program, {packages.classifier(): self.program}, lib.fresh(lib.WORK / "feed"))
-            for old in self.cache.glob("weave.*"):
-                shutil.rmtree(old)
+            for path in Shop.made:
+                name = path.name.lower().removesuffix(f".{self.version}.nupkg")
+                unpacked = self.cache / name / self.version / path.name.lower()
+                if not unpacked.is_file() or unpacked.read_bytes() != path.read_bytes():
+                    shutil.rmtree(self.cache / name, ignore_errors=True)
         self.ours = reference("Weave.MSBuild", self.version)
         write(self.folder / "nuget.config", self.sdk.config(Shop.made[0].parent, self.folder.parent / "feed"))
         (self.folder.parent / "feed").mkdir()
@@ -300,10 +303,12 @@ def packages_change(score, folder):
                and list(out.rglob("libe_sqlite3.so")) and (out / "Core.dll").read_bytes() == (core.parent / "bin/Debug/net10.0/Core.dll").read_bytes())
     warned = [line for line in set(said.splitlines()) if "warning" in line and "WV0102" in line]
     shop.check("signatures that go are told once for all packages", len(warned) == 2 and all("Humanizer.dll, " in line for line in warned), str(len(warned)))
-    before = shop.state(out / "Newtonsoft.Json.dll"), (app.parent / "obj/Debug/net10.0/weave/references.stamp").stat().st_mtime_ns
+    ours = app.parent / "obj/Debug/net10.0/weave"
+    records = [ours / "options", ours / "references.list", ours / "references.stamp", out / "Newtonsoft.Json.dll"]
+    before = [shop.state(path) for path in records]
     shop.run("build", app)
-    shop.check("nothing changed: nothing runs",
-               before == (shop.state(out / "Newtonsoft.Json.dll"), (app.parent / "obj/Debug/net10.0/weave/references.stamp").stat().st_mtime_ns))
+    changed = [path.name for path, state in zip(records, before) if shop.state(path) != state]
+    shop.check("nothing changed: nothing runs", not changed, ", ".join(changed))
     uses_packages(shop, "13.0.1", more)
     shop.check("an older package", runs("13.0.1"))
     uses_packages(shop, "13.0.4", more + reference("Serilog", "4.4.0"))
