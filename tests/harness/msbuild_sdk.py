@@ -1,8 +1,12 @@
 """Projects of the .NET SDK with the package Weave.MSBuild: each program is a set-up, built, changed and run as a user would."""
 
 import os
+import queue
 import re
 import shutil
+import signal
+import subprocess
+import threading
 import zipfile
 
 import builds
@@ -50,8 +54,11 @@ class Shop(builds.Builds):
         self.cache = lib.CACHE / "nuget"
         if Shop.made is None:
             Shop.made = packages.make_nuget(self.program, {packages.classifier(): self.program}, lib.fresh(lib.WORK / "feed"))
-            for old in self.cache.glob("weave.*"):
-                shutil.rmtree(old)
+            for path in Shop.made:
+                name = path.name.lower().removesuffix(f".{self.version}.nupkg")
+                unpacked = self.cache / name / self.version / path.name.lower()
+                if not unpacked.is_file() or unpacked.read_bytes() != path.read_bytes():
+                    shutil.rmtree(self.cache / name, ignore_errors=True)
         self.ours = reference("Weave.MSBuild", self.version)
         write(self.folder / "nuget.config", self.sdk.config(Shop.made[0].parent, self.folder.parent / "feed"))
         (self.folder.parent / "feed").mkdir()
@@ -190,6 +197,9 @@ def states(score, folder):
     write(rules, RULES.replace("Shop", "Shap"))
     failed = [not built("-warnaserror") for _ in range(2)]
     shop.check("-warnaserror fails each time", failed == [True, True] and shop.has(r"error WV0120"))
+    every = "-p:MSBuildTreatWarningsAsErrors=true"
+    shop.check("all of MSBuild's warnings as errors, and one left out", not built(every) and shop.has("error WV0120")
+               and built(every, "-p:MSBuildWarningsNotAsErrors=WV0120") and shop.has("warning WV0120"))
     warned = [built() and shop.has(r"weave\.toml\(3,1\): warning WV0120") for _ in range(2)]
     shop.check("a warning comes with each build", warned == [True, True])
     shop.check("NoWarn silences it", built("-p:NoWarn=WV0120") and not shop.has("WV0120"))
@@ -293,10 +303,12 @@ def packages_change(score, folder):
                and list(out.rglob("libe_sqlite3.so")) and (out / "Core.dll").read_bytes() == (core.parent / "bin/Debug/net10.0/Core.dll").read_bytes())
     warned = [line for line in set(said.splitlines()) if "warning" in line and "WV0102" in line]
     shop.check("signatures that go are told once for all packages", len(warned) == 2 and all("Humanizer.dll, " in line for line in warned), str(len(warned)))
-    before = shop.state(out / "Newtonsoft.Json.dll"), (app.parent / "obj/Debug/net10.0/weave/references.stamp").stat().st_mtime_ns
+    ours = app.parent / "obj/Debug/net10.0/weave"
+    records = [ours / "options", ours / "references.list", ours / "references.stamp", out / "Newtonsoft.Json.dll"]
+    before = [shop.state(path) for path in records]
     shop.run("build", app)
-    shop.check("nothing changed: nothing runs",
-               before == (shop.state(out / "Newtonsoft.Json.dll"), (app.parent / "obj/Debug/net10.0/weave/references.stamp").stat().st_mtime_ns))
+    changed = [path.name for path, state in zip(records, before) if shop.state(path) != state]
+    shop.check("nothing changed: nothing runs", not changed, ", ".join(changed))
     uses_packages(shop, "13.0.1", more)
     shop.check("an older package", runs("13.0.1"))
     uses_packages(shop, "13.0.4", more + reference("Serilog", "4.4.0"))
@@ -520,6 +532,39 @@ def other_user(score, folder):
     shop.check("a copy of the program runs", shop.status == 0 and shop.woven(app.parent / "bin/Debug/net10.0/App.dll"))
 
 
+def watch(score, folder):
+    """dotnet watch builds and runs again when rules change."""
+    shop = Shop(score, folder)
+    app = shop.app()
+    shop.run("build", app)
+    traces = lib.fresh(folder / "traces")
+    environment = {**os.environ, **shop.sdk.environment(shop.cache, WEAVE_TRACE=traces / "%p.wtrace", DOTNET_WATCH_SUPPRESS_EMOJIS="1")}
+    command = [str(shop.sdk.dotnet), "watch", "--non-interactive", "--project", str(app), "run"]
+    lines = queue.Queue()
+    process = subprocess.Popen(command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
+    threading.Thread(target=lambda: [lines.put(line) for line in process.stdout], daemon=True).start()
+
+    def wait_for(text):
+        try:
+            while text not in (line := lines.get(timeout=240)):
+                shop.output += line
+            return True
+        except queue.Empty:
+            return False
+
+    try:
+        shop.output = ""
+        first = wait_for("the sum is 10") and wait_for("Waiting for a file to change")
+        write(shop.folder / "weave.toml", RULES.replace('"*"', '"Sum"'))
+        again = wait_for("the sum is 10") and wait_for("Waiting for a file to change")
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait(60)
+    told = [lib.run([shop.program, "report", "--limit", "0", path]).stdout for path in sorted(traces.iterdir(), key=lambda p: p.stat().st_mtime_ns)]
+    shop.check("dotnet watch runs woven", first and told and "Program.Main" in told[0])
+    shop.check("and again by other rules", again and len(told) == 2 and "Program.Main" not in told[1] and "Program.Sum" in told[1])
+
+
 def tool(score, folder):
     """The command as a tool of .NET, installed and run without installing."""
     shop = Shop(score, folder)
@@ -549,6 +594,6 @@ def described(score, folder):
 EVERY = {"door": door, "states": states, "tests": tests, **{name: form(name) for name in FORMS},
          "packages": packages_change, **{f"packages-{name}": packages_form(name) for name in FORMS},
          "libraries": libraries, "central": central, "hosted": hosted, "aspect-injector": aspect_injector, "languages": languages,
-         "other-user": other_user, "tool": tool, "described": described}
+         "other-user": other_user, "tool": tool, "watch": watch, "described": described}
 #: Those of --full alone.
 SLOW = {*EVERY} - {"door", "states", "tests", "single-file", "NativeAOT", "described"}
