@@ -2,6 +2,7 @@
 
 use super::draft::{Draft, Table};
 use super::{Lines, Sink};
+use rustc_hash::FxHashMap;
 
 /// Annotations of probes that are not about methods.
 const OTHERS: [&str; 7] = [
@@ -16,6 +17,10 @@ const OTHERS: [&str; 7] = [
 
 pub fn read(text: &str, sink: &mut Sink) {
     let code = without_comments(text);
+    let script = Script {
+        code: &code,
+        closings: closings(&code),
+    };
     let lines = Lines::of(text);
     let mut found = false;
     let mut at = 0;
@@ -31,9 +36,11 @@ pub fn read(text: &str, sink: &mut Sink) {
         } else if name == "OnMethod" {
             found = true;
             let rest = code[at..].trim_start();
-            let arguments = rest.strip_prefix('(').and_then(enclosed);
+            let arguments = script.enclosed(rest);
             let (arguments, after) = arguments.unwrap_or(("", rest));
-            probe(arguments, handler(after), line, sink);
+            // What is inside of the arguments is no probe of its own.
+            at = code.len() - after.len();
+            probe(arguments, script.handler(after), line, sink);
         }
     }
     if !found {
@@ -102,40 +109,60 @@ fn word(text: &str) -> &str {
     &text[..end.unwrap_or(text.len())]
 }
 
-/// Most bytes of an annotation's arguments.
-const MAX_ARGUMENTS: usize = 1 << 16;
+/// Most annotations of a method, and most bytes of its modifiers, type and name.
+const MAX_ANNOTATIONS: usize = 16;
+const MAX_HEADER: usize = 1 << 10;
 
-/// What is inside the parenthesis that was just opened, and what follows it.
-fn enclosed(text: &str) -> Option<(&str, &str)> {
-    let mut depth = 0;
+/// Where each parenthesis closes, by the place behind it: in one pass, however they nest.
+fn closings(code: &str) -> FxHashMap<usize, usize> {
+    let mut closings = FxHashMap::default();
+    let mut open = Vec::new();
     let mut at = 0;
-    while at < text.len().min(MAX_ARGUMENTS) {
-        match text.as_bytes()[at] {
-            b'(' => depth += 1,
-            b')' if depth == 0 => return Some((&text[..at], &text[at + 1..])),
-            b')' => depth -= 1,
+    while at < code.len() {
+        match code.as_bytes()[at] {
+            b'(' => open.push(at + 1),
+            b')' => closings.extend(open.pop().map(|from| (from, at))),
             b'"' | b'\'' => {
-                at += literal(&text[at..]);
+                at += literal(&code[at..]);
                 continue;
             }
             _ => {}
         }
         at += 1;
     }
-    None
+    closings
 }
 
-/// The name of the method that an annotation stands before.
-fn handler(text: &str) -> &str {
-    let mut rest = text.trim_start();
-    while let Some(annotation) = rest.strip_prefix('@') {
-        rest = annotation[word(annotation).len()..].trim_start();
-        if let Some((_, after)) = rest.strip_prefix('(').and_then(enclosed) {
-            rest = after.trim_start();
-        }
+/// A script without comments.
+struct Script<'a> {
+    code: &'a str,
+    closings: FxHashMap<usize, usize>,
+}
+
+impl<'a> Script<'a> {
+    /// What is inside the parenthesis that the rest of the script begins with, and what follows it.
+    fn enclosed(&self, rest: &str) -> Option<(&'a str, &'a str)> {
+        let from = self.code.len() - rest.strip_prefix('(')?.len();
+        let close = *self.closings.get(&from)?;
+        Some((&self.code[from..close], &self.code[close + 1..]))
     }
-    let end = rest.find(['(', ';', '{', '}']).unwrap_or(rest.len());
-    rest[..end].split_whitespace().last().unwrap_or_default()
+
+    /// The name of the method that an annotation stands before.
+    fn handler(&self, text: &'a str) -> &'a str {
+        let mut rest = text.trim_start();
+        for _ in 0..MAX_ANNOTATIONS {
+            let Some(annotation) = rest.strip_prefix('@') else {
+                break;
+            };
+            rest = annotation[word(annotation).len()..].trim_start();
+            if let Some((_, after)) = self.enclosed(rest) {
+                rest = after.trim_start();
+            }
+        }
+        let rest = &rest[..rest.floor_char_boundary(MAX_HEADER)];
+        let end = rest.find(['(', ';', '{', '}']).unwrap_or(rest.len());
+        rest[..end].split_whitespace().last().unwrap_or_default()
+    }
 }
 
 /// The arguments of an annotation: names and what follows `=`.
