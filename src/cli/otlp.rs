@@ -390,4 +390,26 @@ mod tests {
         );
         assert!(line.otlp.is_used());
     }
+
+    #[test]
+    fn a_password_in_an_endpoint_is_never_shown() {
+        let config = |endpoint: &str| {
+            Line::parse_from(["x", "--endpoint", endpoint])
+                .otlp
+                .config()
+        };
+        let target = config("http://me:pass%40word@there:4318").unwrap();
+        assert_eq!(
+            target.target(Signal::Traces).uri(),
+            "http://there:4318/v1/traces"
+        );
+        for wrong in [
+            "ftp://me:secret@there",
+            "http://me:secret@",
+            "me:secret@x y",
+        ] {
+            let shown = config(wrong).err().unwrap().to_string();
+            assert!(!shown.contains("secret"), "{shown}");
+        }
+    }
 }

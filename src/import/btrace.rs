@@ -2,6 +2,7 @@
 
 use super::draft::{Draft, Table};
 use super::{Lines, Sink};
+use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// Annotations of probes that are not about methods.
@@ -17,6 +18,10 @@ const OTHERS: [&str; 7] = [
 
 pub fn read(text: &str, sink: &mut Sink) {
     let code = without_comments(text);
+    let script = Script {
+        code: &code,
+        closings: closings(&code),
+    };
     let lines = Lines::of(text);
     let imports = imports(&code);
     let mut found = false;
@@ -33,9 +38,11 @@ pub fn read(text: &str, sink: &mut Sink) {
         } else if name == "OnMethod" {
             found = true;
             let rest = code[at..].trim_start();
-            let arguments = rest.strip_prefix('(').and_then(enclosed);
+            let arguments = script.enclosed(rest);
             let (arguments, after) = arguments.unwrap_or(("", rest));
-            probe(arguments, &handler(after), &imports, line, sink);
+            // What is inside of the arguments is no probe of its own.
+            at = code.len() - after.len();
+            probe(arguments, &script.handler(after), &imports, line, sink);
         }
     }
     if !found {
@@ -104,27 +111,29 @@ fn word(text: &str) -> &str {
     &text[..end.unwrap_or(text.len())]
 }
 
-/// Most bytes of an annotation's arguments.
-const MAX_ARGUMENTS: usize = 1 << 16;
+/// Most annotations of a method, most bytes of its modifiers, type and name, and of its parameters.
+const MAX_ANNOTATIONS: usize = 16;
+const MAX_HEADER: usize = 1 << 10;
+const MAX_PARAMS: usize = 1 << 14;
 
-/// What is inside the parenthesis that was just opened, and what follows it.
-fn enclosed(text: &str) -> Option<(&str, &str)> {
-    let mut depth = 0;
+/// Where each parenthesis closes, by the place behind it: in one pass, however they nest.
+fn closings(code: &str) -> FxHashMap<usize, usize> {
+    let mut closings = FxHashMap::default();
+    let mut open = Vec::new();
     let mut at = 0;
-    while at < text.len().min(MAX_ARGUMENTS) {
-        match text.as_bytes()[at] {
-            b'(' => depth += 1,
-            b')' if depth == 0 => return Some((&text[..at], &text[at + 1..])),
-            b')' => depth -= 1,
+    while at < code.len() {
+        match code.as_bytes()[at] {
+            b'(' => open.push(at + 1),
+            b')' => closings.extend(open.pop().map(|from| (from, at))),
             b'"' | b'\'' => {
-                at += literal(&text[at..]);
+                at += literal(&code[at..]);
                 continue;
             }
             _ => {}
         }
         at += 1;
     }
-    None
+    closings
 }
 
 /// The types that a script imports one by one: simple and full names.
@@ -147,48 +156,35 @@ struct Handler<'a> {
     returned: Option<String>,
 }
 
-/// What follows the annotations that a text begins with, and their names.
-fn behind_annotations(text: &str) -> (&str, Vec<&str>) {
+/// What follows the annotations that a text begins with, and their names. `enclosed` gives what is inside of the parenthesis
+/// that a text begins with, and what follows it.
+fn behind_annotations<'t>(
+    text: &'t str,
+    enclosed: impl Fn(&'t str) -> Option<(&'t str, &'t str)>,
+) -> (&'t str, Vec<&'t str>) {
     let mut names = Vec::new();
     let mut rest = text.trim_start();
-    while let Some(annotation) = rest.strip_prefix('@') {
+    while let Some(annotation) = rest.strip_prefix('@').filter(|_| names.len() < MAX_ANNOTATIONS) {
         let name = qualified(annotation);
         names.push(name.rsplit('.').next().unwrap_or(name));
         rest = annotation[name.len()..].trim_start();
-        if let Some((_, after)) = rest.strip_prefix('(').and_then(enclosed) {
+        if let Some((_, after)) = enclosed(rest) {
             rest = after.trim_start();
         }
     }
     (rest, names)
 }
 
+/// What is inside of the parenthesis that a parameter's annotation begins with, and what follows it.
+fn parenthesised(text: &str) -> Option<(&str, &str)> {
+    let inside = text.strip_prefix('(')?;
+    let end = outside(inside, ')')[0].len();
+    (end < inside.len()).then(|| (&inside[..end], &inside[end + 1..]))
+}
+
 fn qualified(text: &str) -> &str {
     let end = text.find(|c: char| !c.is_alphanumeric() && c != '_' && c != '.');
     &text[..end.unwrap_or(text.len())]
-}
-
-fn handler(text: &str) -> Handler<'_> {
-    let (rest, _) = behind_annotations(text);
-    let end = rest.find(['(', ';', '{', '}']).unwrap_or(rest.len());
-    let mut handler = Handler {
-        name: rest[..end].split_whitespace().last().unwrap_or_default(),
-        params: vec![],
-        returned: None,
-    };
-    let params = rest[end..].strip_prefix('(').and_then(enclosed);
-    let params = without_type_arguments(params.map_or("", |(params, _)| params));
-    for param in outside(&params, ',') {
-        let (declared, annotations) = behind_annotations(param);
-        let Some(ty) = type_of(declared) else {
-            continue;
-        };
-        if annotations.is_empty() {
-            handler.params.push(ty);
-        } else if annotations.contains(&"Return") {
-            handler.returned = Some(ty);
-        }
-    }
-    handler
 }
 
 /// The text without what is in angle brackets.
@@ -264,6 +260,47 @@ fn pattern_of(ty: &str, imports: &BTreeMap<&str, &str>) -> String {
 fn is_any(ty: &str) -> bool {
     let simple = ty.rsplit('.').next().unwrap_or(ty);
     simple == "AnyType" || simple == "Object"
+}
+
+/// A script without comments.
+struct Script<'a> {
+    code: &'a str,
+    closings: FxHashMap<usize, usize>,
+}
+
+impl<'a> Script<'a> {
+    /// What is inside the parenthesis that the rest of the script begins with, and what follows it.
+    fn enclosed(&self, rest: &str) -> Option<(&'a str, &'a str)> {
+        let from = self.code.len() - rest.strip_prefix('(')?.len();
+        let close = *self.closings.get(&from)?;
+        Some((&self.code[from..close], &self.code[close + 1..]))
+    }
+
+    /// The method that an annotation stands before.
+    fn handler(&self, text: &'a str) -> Handler<'a> {
+        let (rest, _) = behind_annotations(text, |rest| self.enclosed(rest));
+        let header = &rest[..rest.floor_char_boundary(MAX_HEADER)];
+        let end = header.find(['(', ';', '{', '}']).unwrap_or(header.len());
+        let mut handler = Handler {
+            name: header[..end].split_whitespace().last().unwrap_or_default(),
+            params: vec![],
+            returned: None,
+        };
+        let params = self.enclosed(&rest[end..]).map_or("", |(params, _)| params);
+        let params = &params[..params.floor_char_boundary(MAX_PARAMS)];
+        for param in outside(&without_type_arguments(params), ',') {
+            let (declared, annotations) = behind_annotations(param, parenthesised);
+            let Some(ty) = type_of(declared) else {
+                continue;
+            };
+            if annotations.is_empty() {
+                handler.params.push(ty);
+            } else if annotations.contains(&"Return") {
+                handler.returned = Some(ty);
+            }
+        }
+        handler
+    }
 }
 
 /// The arguments of an annotation: names and what follows `=`.

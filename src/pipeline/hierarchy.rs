@@ -10,7 +10,7 @@ use crate::dex;
 use crate::error::{Error, Result};
 use crate::jvm::Class;
 use crate::pipeline::format::{Format, is_archive_name};
-use crate::pipeline::limits::{MAX_CLASS, MAX_DEPTH, MAX_MEMBER};
+use crate::pipeline::limits::{MAX_CLASS, MAX_DEPTH, MAX_MEMBER, room_for_nested};
 use crate::pipeline::worker::with_worker;
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
@@ -57,7 +57,10 @@ fn of_file(path: &Path) -> Result<Vec<Supertypes>> {
     Ok(match Format::of(&input) {
         Format::Class => of_class(&input).into_iter().collect(),
         // One that cannot be read has no supertypes here. If it is the input, weaving it reports the error.
-        Format::Zip => Archive::open(&input).map_or_else(|_| Vec::new(), |a| of_archive(&a, 0)),
+        Format::Zip => Archive::open(&input).map_or_else(
+            |_| Vec::new(),
+            |a| of_archive(&a, 0, &mut room_for_nested(input.len())),
+        ),
         Format::Pe => of_assembly(&input).unwrap_or_default(),
         Format::Dex => of_dex(&input).unwrap_or_default(),
         Format::Other => Vec::new(),
@@ -103,7 +106,8 @@ fn of_dex(bytes: &[u8]) -> Result<Vec<Supertypes>> {
     Ok(collector.0)
 }
 
-fn of_archive(archive: &Archive<'_>, depth: usize) -> Vec<Supertypes> {
+/// `room`: how many bytes the archives in it may still unpack to. Weaving reports those that do not fit.
+fn of_archive(archive: &Archive<'_>, depth: usize, room: &mut u64) -> Vec<Supertypes> {
     let members = archive.members();
     let mut types: Vec<Supertypes> = members
         .par_iter()
@@ -124,13 +128,17 @@ fn of_archive(archive: &Archive<'_>, depth: usize) -> Vec<Supertypes> {
     }
     if depth + 1 < MAX_DEPTH {
         for member in members.iter().filter(|m| is_archive_name(m.name())) {
+            if member.size() > *room {
+                continue;
+            }
+            *room -= member.size();
             let mut bytes = Vec::new();
             let read = with_worker(|w| member.read(&mut w.codec, MAX_MEMBER, &mut bytes));
             if read.is_ok()
                 && Archive::is_zip(&bytes)
                 && let Ok(inner) = Archive::open(&bytes)
             {
-                types.extend(of_archive(&inner, depth + 1));
+                types.extend(of_archive(&inner, depth + 1, room));
             }
         }
     }

@@ -319,7 +319,7 @@ impl Analyzer {
             ),
         ] {
             if n > 0 {
-                notes.add(|| format!("{} {what}", counted(n, noun)));
+                notes.add_loss(|| format!("{} {what}", counted(n, noun)));
             }
         }
         for collision in trace.symbols().collisions() {

@@ -78,6 +78,13 @@ pub struct Segment {
     words: u16,
 }
 
+impl Segment {
+    /// Which one of its thread it is.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+}
+
 /// A logical thread of a trace.
 #[derive(Clone, Debug)]
 pub struct Thread {
@@ -149,7 +156,7 @@ impl Trace {
         let serials = index.parts(&parts, live);
         let symbols = index.symbols(&parts);
         if header.collected > 0 && header.part == 0 {
-            index.notes.add(|| {
+            index.notes.add_loss(|| {
                 let chunks = counted(header.collected, "chunk");
                 format!("{chunks} were collected: those of `weave collect` are in its folder, those of `weave export --follow` were sent")
             });
@@ -446,8 +453,9 @@ impl Index {
         for header in headers.iter().filter(|h| h.part > 0) {
             if header.part > next {
                 let (from, to) = (next, header.part - 1);
-                self.notes
-                    .add(|| format!("of the collected trace, parts {from} to {to} are not here"));
+                self.notes.add_loss(|| {
+                    format!("of the collected trace, parts {from} to {to} are not here")
+                });
             }
             next = header.part.saturating_add(1);
         }
@@ -475,11 +483,11 @@ impl Index {
                 }
             }
             if part.data.len() < CHUNK {
-                (self.notes).add(|| "the file is cut off in its header".to_owned());
+                (self.notes).add_loss(|| "the file is cut off in its header".to_owned());
             }
         }
         for (ty, count) in &self.unknown {
-            self.notes.add(|| {
+            self.notes.add_loss(|| {
                 let records = counted(*count, "record");
                 format!("{records} of type {ty} skipped: unknown to this version, or damaged")
             });
@@ -503,22 +511,23 @@ impl Index {
         }
         if magic != CHUNK_MAGIC {
             self.notes
-                .add(|| format!("chunk at {offset:#x} is not a chunk: skipped"));
+                .add_loss(|| format!("chunk at {offset:#x} is not a chunk: skipped"));
             return;
         }
         let Ok(header) = ChunkHeader::read(chunk) else {
-            self.notes
-                .add(|| format!("the file is cut off in the header of the chunk at {offset:#x}"));
+            self.notes.add_loss(|| {
+                format!("the file is cut off in the header of the chunk at {offset:#x}")
+            });
             return;
         };
         if chunk.len() < CHUNK {
             self.notes
-                .add(|| format!("the file is cut off in the chunk at {offset:#x}"));
+                .add_loss(|| format!("the file is cut off in the chunk at {offset:#x}"));
         }
         match header.kind {
             CHUNK_RECORDS => self.records_chunk(number, &header, &chunk[CHUNK_HEADER..]),
             CHUNK_SYMBOLS => self.symbols_chunk(number, &header, chunk.len() - CHUNK_HEADER),
-            kind => self.notes.add(|| {
+            kind => self.notes.add_loss(|| {
                 format!("chunk at {offset:#x} is of kind {kind}, unknown to this version: skipped")
             }),
         }

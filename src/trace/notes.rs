@@ -8,6 +8,7 @@ const KEPT: usize = 12;
 pub struct Notes {
     kept: Vec<String>,
     more: u64,
+    loss: bool,
 }
 
 impl Notes {
@@ -18,6 +19,17 @@ impl Notes {
         } else {
             self.more += 1;
         }
+    }
+
+    /// Adds a remark on something that is not here and should be.
+    pub fn add_loss(&mut self, note: impl FnOnce() -> String) {
+        self.loss = true;
+        self.add(note);
+    }
+
+    /// Whether some remark is on a loss.
+    pub fn loss(&self) -> bool {
+        self.loss
     }
 
     /// The remarks; the last one says how many more there were.

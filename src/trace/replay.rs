@@ -135,6 +135,13 @@ fn borrowed<'a>(details: &'a Option<(Cow<'_, str>, Cow<'_, str>)>) -> Option<(&'
     details.as_ref().map(|(t, m)| (&**t, &**m))
 }
 
+/// A call up to the first place where records are missing.
+#[derive(Clone, Copy)]
+struct Cut {
+    time: u64,
+    own: u64,
+}
+
 /// How far a thread has come.
 #[derive(Default)]
 pub struct Run {
@@ -143,6 +150,10 @@ pub struct Run {
     over: u64,
     /// Records are missing behind the last one.
     silent: bool,
+    /// Of the outermost calls, those that were open where records are missing: what is known of each until then.
+    cuts: Vec<Cut>,
+    /// The number of the segment that comes next, if none is missing.
+    next_segment: u32,
     /// Calls that were open below the one that an exception left last: it is on its way as long as they are.
     way: usize,
     /// An exception ended the process here; the host may unwind what has ended already.
@@ -158,12 +169,31 @@ impl Run {
 
     #[inline]
     fn record(&mut self, time: u64) {
+        if self.silent {
+            self.cut(time);
+        }
         if self.tally.records == 0 {
             self.tally.first = time;
         }
         self.tally.records += 1;
         self.tally.last = time;
         self.silent = false;
+    }
+
+    /// Records are missing up to this time: it is nobody's own, and calls that were open may have ended meanwhile.
+    #[cold]
+    fn cut(&mut self, until: u64) {
+        let from = self.tally.last;
+        for at in self.cuts.len()..self.stack.len() {
+            let frame = &self.stack[at];
+            let end = self.stack.get(at + 1).map_or(from, |inner| inner.start);
+            let own = end.saturating_sub(frame.start).saturating_sub(frame.inner);
+            self.cuts.push(Cut { time: from, own });
+        }
+        if let Some(top) = self.stack.last_mut() {
+            let gap = until.saturating_sub(from.max(top.start));
+            top.inner = top.inner.saturating_add(gap);
+        }
     }
 }
 
@@ -248,7 +278,7 @@ impl Replay {
             self.pop(end, Outcome::Running, visitor);
         }
         (self.run.over, self.run.silent, self.run.unwinds) = (0, false, false);
-        self.run.way = 0;
+        (self.run.way, self.run.next_segment) = (0, 0);
         std::mem::take(&mut self.run.tally)
     }
 
@@ -261,9 +291,14 @@ impl Replay {
         visitor: &mut impl Visitor,
     ) {
         let mut copy = std::mem::take(&mut self.copy);
+        self.run.silent |= segment.number() != self.run.next_segment;
+        self.run.next_segment = segment.number().wrapping_add(1);
         match trace.decode(segment, &mut copy) {
             Some(records) => self.records(records, trace.symbols(), methods, visitor),
-            None => self.run.tally.overtaken += 1,
+            None => {
+                self.run.tally.overtaken += 1;
+                self.run.silent = true;
+            }
         }
         self.copy = copy;
     }
@@ -505,21 +540,33 @@ impl Replay {
         };
         let active = &mut self.active[frame.method as usize];
         *active -= 1;
-        let total = time.saturating_sub(frame.start);
+        let whole = time.saturating_sub(frame.start);
+        let mut total = whole;
+        let mut own = total.saturating_sub(frame.inner);
+        if self.run.cuts.len() == self.run.stack.len()
+            && let Some(cut) = self.run.cuts.pop()
+        {
+            // Without a record of its end, it is known up to the gap.
+            match outcome {
+                Outcome::Lost => (total, own) = (cut.time.saturating_sub(frame.start), cut.own),
+                Outcome::Running => own = own.min(cut.own),
+                Outcome::Exit | Outcome::Error => {}
+            }
+        }
         // How long a logical call takes its pieces do not tell: they are always kept.
         if total >= self.min || frame.piece.is_some() {
             let call = Call {
                 method: frame.method,
                 start: frame.start,
                 total,
-                own: total.saturating_sub(frame.inner),
+                own,
                 outermost: *active == 0,
                 outcome,
                 piece: frame.piece,
             };
             visitor.call(&call, &mut self.run.stack);
             if let [.., caller, _] = self.run.stack.as_mut_slice() {
-                caller.inner = caller.inner.saturating_add(total);
+                caller.inner = caller.inner.saturating_add(whole);
             }
         }
         self.run.stack.pop();

@@ -31,6 +31,8 @@ pub struct Stats {
     pub errors: u64,
     /// Calls that were running at the end of the trace.
     pub running: u64,
+    /// Calls whose end is not in the trace: known up to where records are missing, or up to the end of the call around.
+    pub cut: u64,
     /// The share of logical calls in these numbers.
     pub logical: Logical,
     durations: Durations,
@@ -85,7 +87,10 @@ impl Stats {
             Outcome::Exit => {}
             Outcome::Error => self.errors += 1,
             // How long it took is not known: in the sums, not in the spread.
-            Outcome::Lost => return,
+            Outcome::Lost => {
+                self.cut += 1;
+                return;
+            }
             Outcome::Running => {
                 self.running += 1;
                 self.max = self.max.max(total);

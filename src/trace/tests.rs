@@ -110,13 +110,41 @@ fn what_is_open_where_records_were_dropped_runs_to_the_last_that_was_kept() {
         rows(&a),
         [row("Main.main", 1, 50, 20), row("Orders.place", 1, 30, 30)]
     );
-    // Where the recording went on, the end is the process's own.
+    // Where the recording went on, the end is the process's own; whose time it is nobody knows.
     let a = trace([Chunk::records(1, 0, 100)
         .enter(0, 1)
         .lost(7)
         .enter(20, 2)
         .exit(30, 2)]);
-    assert_eq!(rows(&a)[0], row("Main.main", 1, 900, 870));
+    assert_eq!(rows(&a)[0], row("Main.main", 1, 900, 0));
+}
+
+#[test]
+fn what_is_lost_is_nobodys_time() {
+    // The exit of 3 is in the second segment, which is missing, and so is much else.
+    let chunks = |number| {
+        [
+            Chunk::records(1, 0, 100)
+                .enter(0, 1)
+                .enter(20, 2)
+                .enter(10, 3),
+            Chunk::records(1, number, 600)
+                .enter(0, 4)
+                .exit(10, 4)
+                .exit(40, 2)
+                .exit(50, 1),
+        ]
+    };
+    let a = trace(chunks(2));
+    let found = |name: &str| rows(&a).into_iter().find(|row| row.0 == name).unwrap();
+    // 3 ran up to 130 at least; who ran from there to 600 nobody knows, nor who called 4.
+    assert_eq!(found("Stock.take"), row("Stock.take", 1, 0, 0));
+    assert_eq!(found("Orders.place"), row("Orders.place", 1, 530, 10));
+    assert_eq!(found("Main.main"), row("Main.main", 1, 600, 70));
+    assert_eq!(a.stats.iter().map(|s| s.cut).sum::<u64>(), 1);
+    // Where no segment is missing, the time is that of the call that was open.
+    let a = trace(chunks(1));
+    assert!(rows(&a).contains(&row("Stock.take", 1, 520, 510)));
 }
 
 #[test]
@@ -188,7 +216,7 @@ fn gaps_in_segments_are_counted() {
         Chunk::records(1, 5, 9).exit(0, 1),
     ]);
     assert_eq!(a.processes[0].missing, 4);
-    assert_eq!(rows(&a), [row("Main.main", 1, 9, 9)]);
+    assert_eq!(rows(&a), [row("Main.main", 1, 9, 0)]);
 }
 
 #[test]

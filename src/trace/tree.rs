@@ -5,7 +5,7 @@ use super::replay::{Call, Frame, Outcome};
 use rustc_hash::FxHashMap;
 
 /// Deepest level: deeper calls count for the node there. Deeper recursion shows nothing new.
-const MAX_DEPTH: u32 = 1_000;
+pub const MAX_DEPTH: u32 = 1_000;
 
 /// Most nodes; calls that would make more count for the nearest caller that has one.
 const MAX_NODES: usize = 1 << 20;

@@ -2,6 +2,7 @@
 
 use crate::apks::archive;
 use crate::support::{PRINTED, World};
+use crate::zipgen::{self, Entry, Spec};
 
 #[test]
 fn exit_statuses_and_messages() {
@@ -93,6 +94,54 @@ fn a_broken_nested_jar_is_copied_and_told() {
         ran.err
     );
     assert_eq!(world.member("out.jar", "cut.jar"), world.read("cut.jar"));
+}
+
+#[test]
+fn a_jar_of_jars_of_jars_is_unpacked_in_proportion_to_its_size() {
+    let of = |entries| {
+        zipgen::write(&Spec {
+            entries,
+            ..Spec::default()
+        })
+    };
+    let many = |entry: fn(&str, &[u8]) -> Entry, jar: &[u8]| {
+        let names = (0..100).map(|n| format!("{n}.jar"));
+        of(names.map(|name| entry(&name, jar)).collect())
+    };
+    let zeros = of(vec![Entry::stored("zeros", &[0; 16_000])]);
+    // 320 MB in all.
+    let bomb = many(Entry::deflated, &many(Entry::stored, &zeros));
+    assert!(bomb.len() < 2_000_000, "{}", bomb.len());
+    let world = World::new();
+    world.write("bomb.jar", &bomb);
+    world.write(
+        "weave.toml",
+        "version = 1\n[[aspect]]\nmatch = { extends = 'a.B' }\n",
+    );
+    let ran = world.weave(&["bomb.jar", "out.jar"]);
+    assert!(
+        ran.err.contains("bomb.jar!/") && ran.err.contains("unpack to more than 32 times its size"),
+        "{}",
+        ran.err
+    );
+    assert_eq!(world.read("out.jar"), bomb);
+}
+
+#[test]
+fn names_in_messages_steer_no_terminal() {
+    let name = "a\x1b[2J\n\u{202e}b\u{7}.jar";
+    let world = World::new();
+    world.write("in.zip", archive(&[(name, b"PK\x03\x04 and no more")]));
+    for args in [
+        &["in.zip", "out.zip"][..],
+        &["plan", "in.zip", "--details"],
+        &["verify", "in.zip"],
+    ] {
+        let ran = world.weave(args);
+        let shown = format!("{}{}", ran.out, ran.err);
+        assert!(shown.contains(r"a\u{1b}[2J\n\u{202e}b\u{7}.jar"), "{shown}");
+        assert!(!shown.contains(['\x1b', '\u{202e}', '\u{7}']), "{shown:?}");
+    }
 }
 
 /// Changes a member's two headers: the local one, and the one in the directory.

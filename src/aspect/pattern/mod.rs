@@ -347,6 +347,16 @@ pub struct Hits {
     exclude: bool,
 }
 
+impl Hits {
+    /// Counts what another count has counted; whether that is news.
+    pub fn join(&mut self, other: Hits) -> bool {
+        let before = *self;
+        self.include |= other.include;
+        self.exclude |= other.exclude;
+        *self != before
+    }
+}
+
 impl NameSet {
     /// Adds a pattern, with or without its `!`.
     pub fn add(&mut self, text: &str, names: Names) -> Result<(), PatternError> {

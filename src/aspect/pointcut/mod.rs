@@ -17,9 +17,10 @@ use crate::error::Place;
 use crate::mapping::{self, Mapping};
 use prefilter::Prefilter;
 use restored::Restored;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What the rules say of one method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +38,53 @@ pub enum Verdict {
 pub struct Hierarchy {
     /// Type name to the names it extends and implements directly.
     pub supertypes: FxHashMap<Box<str>, Box<[Box<str>]>>,
+    /// For each `extends` that was asked about (matcher and place of the selector), how a type and those above it stand to it.
+    hits: Mutex<FxHashMap<(u64, usize), Arc<TypeHits>>>,
+}
+
+/// How types, each with all those above it, stand to a set of names. Types without a hit are not in it.
+type TypeHits = FxHashMap<Box<str>, Hits>;
+
+impl Hierarchy {
+    /// Of these types and their supertypes.
+    pub fn of(supertypes: FxHashMap<Box<str>, Box<[Box<str>]>>) -> Hierarchy {
+        Hierarchy {
+            supertypes,
+            ..Hierarchy::default()
+        }
+    }
+
+    /// Counts every type once and hands its hits down to its subtypes: linear, however deep they are, and safe from cycles.
+    fn hits(&self, count: impl Fn(&str, &mut Hits)) -> TypeHits {
+        let mut below: FxHashMap<&str, Vec<&str>> = FxHashMap::default();
+        let mut all: FxHashMap<&str, Hits> = FxHashMap::default();
+        for (name, supertypes) in &self.supertypes {
+            all.entry(name).or_default();
+            for above in supertypes {
+                all.entry(above).or_default();
+                below.entry(above).or_default().push(name);
+            }
+        }
+        let mut open: Vec<&str> = Vec::new();
+        for (name, hits) in &mut all {
+            count(name, hits);
+            if *hits != Hits::default() {
+                open.push(name);
+            }
+        }
+        while let Some(name) = open.pop() {
+            let hits = all[name];
+            for &sub in below.get(name).into_iter().flatten() {
+                if all.get_mut(sub).is_some_and(|of_sub| of_sub.join(hits)) {
+                    open.push(sub);
+                }
+            }
+        }
+        all.retain(|_, hits| *hits != Hits::default());
+        all.into_iter()
+            .map(|(name, hits)| (name.into(), hits))
+            .collect()
+    }
 }
 
 /// An aspect that has put a hook nowhere.
@@ -53,6 +101,8 @@ pub struct Idle {
 /// All rules, compiled.
 pub struct Matcher {
     aspects: Vec<Aspect>,
+    /// Which matcher of this process it is.
+    number: u64,
     /// For artifacts in which every rule can match, which most are: made once.
     prefilter: Arc<Prefilter>,
     /// The original names, which rules are about, of an obfuscated program.
@@ -110,6 +160,9 @@ pub struct TypeMatcher<'a> {
     name: Option<String>,
 }
 
+/// Matchers made so far.
+static MATCHERS: AtomicU64 = AtomicU64::new(0);
+
 impl Matcher {
     /// Compiles rules.
     pub fn new(rules: Rules) -> Matcher {
@@ -117,6 +170,7 @@ impl Matcher {
         Matcher {
             prefilter: Arc::new(Prefilter::new(selectors)),
             aspects: rules.aspects,
+            number: MATCHERS.fetch_add(1, Ordering::Relaxed),
             mapping: None,
         }
     }
@@ -335,7 +389,6 @@ impl<'a> ArtifactMatcher<'a> {
             return Vec::new();
         }
         let mut left: Vec<Clause<'a>> = Vec::new();
-        let mut supertypes = None;
         for clause in &self.clauses {
             if clause.exclude && left.last().map(|last| last.aspect) != Some(clause.aspect) {
                 continue;
@@ -355,11 +408,12 @@ impl<'a> ArtifactMatcher<'a> {
                     .type_access
                     .is_none_or(|accepted| accepted.has(ty.access))
                 && selector.extends.as_ref().is_none_or(|names| {
-                    let supertypes = supertypes.get_or_insert_with(|| self.supertypes(ty));
+                    let known = self.known_hits(selector, names);
                     let mut hits = Hits::default();
-                    for supertype in supertypes.iter() {
+                    ty.details.supertypes(&mut |supertype| {
                         self.with_original(supertype, |name| names.count(&mut hits, name));
-                    }
+                        hits.join(known.get(supertype).copied().unwrap_or_default());
+                    });
                     names.decide(hits)
                 });
             if !fits {
@@ -384,20 +438,18 @@ impl<'a> ArtifactMatcher<'a> {
         left
     }
 
-    /// All proper supertypes that are known.
-    fn supertypes(&self, ty: &Type<'_>) -> FxHashSet<Box<str>> {
-        let mut seen: FxHashSet<Box<str>> = FxHashSet::default();
-        let mut open: Vec<Box<str>> = Vec::new();
-        ty.details.supertypes(&mut |name| open.push(name.into()));
-        while let Some(name) = open.pop() {
-            if let Some(direct) = self.hierarchy.supertypes.get(&name)
-                && !seen.contains(&name)
-            {
-                open.extend(direct.iter().filter(|next| !seen.contains(*next)).cloned());
-            }
-            seen.insert(name);
-        }
-        seen
+    /// How the known types stand to the `extends` of a selector; found once for all artifacts.
+    fn known_hits(&self, selector: &Selector, names: &NameSet) -> Arc<TypeHits> {
+        let key = (self.matcher.number, std::ptr::from_ref(selector).addr());
+        let all = &self.hierarchy.hits;
+        let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+        let hits = all.entry(key).or_insert_with(|| {
+            let count = |supertype: &str, hits: &mut Hits| {
+                self.with_original(supertype, |name| names.count(hits, name));
+            };
+            Arc::new(self.hierarchy.hits(count))
+        });
+        Arc::clone(hits)
     }
 }
 

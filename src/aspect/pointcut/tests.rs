@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::aspect::joinpoint::{Access, EachName, MethodDetails, TypeDetails};
+use crate::aspect::pattern::Names;
 use proptest::prelude::*;
 
 /// A type and a method at once, described in full.
@@ -439,11 +440,8 @@ com.acme.NoTrace -> a.d:
     let mut place = fake("a/b", "a");
     place.parameters = vec!["a/a".into(), "int".into()];
     place.supertypes = vec!["a/e".into()];
-    let hierarchy = Hierarchy {
-        supertypes: [("a/e".into(), Box::from(["a/c".into()]))]
-            .into_iter()
-            .collect(),
-    };
+    let supertypes = [("a/e".into(), Box::from(["a/c".into()]))];
+    let hierarchy = Hierarchy::of(supertypes.into_iter().collect());
     let verdict = |rule: &str, fake: &Fake, descriptor: &str| {
         let matcher = matcher(rule);
         let artifact = matcher.for_artifact("app.jar", None, &hierarchy);
@@ -522,4 +520,27 @@ fn names_of_methods_are_asked_for_where_a_rule_has_one() {
     ));
     // For another artifact.
     assert!(!asks("match = { artifact = 'b.dll', method = 'run' }"));
+}
+
+#[test]
+fn a_chain_of_types_is_walked_once() {
+    let name = |n: u32| format!("a/T{n}");
+    let chain = (0..20_000).map(|n| (name(n).into(), Box::from([name(n + 1).into()])));
+    let hierarchy = Hierarchy::of(chain.collect());
+    let asked = std::cell::Cell::new(0u64);
+    let hits = hierarchy.hits(|ty, hits| {
+        asked.set(asked.get() + 1);
+        let mut base = NameSet::default();
+        base.add("a.T20000", Names::Types).unwrap();
+        Name::with(ty, |ty| base.count(hits, ty));
+    });
+    assert_eq!((hits.len(), asked.get()), (20_001, 20_001));
+    let matcher = matcher(&["match = { extends = 'a.T20000' }"]);
+    let artifact = matcher.for_artifact("a.jar", None, &hierarchy);
+    let mut f = fake("a/T0", "m");
+    for n in 0..20_000 {
+        f.supertypes = vec![name(n + 1)];
+        assert_eq!(f.verdict(&artifact), ALL);
+    }
+    assert_eq!(hierarchy.hits.lock().unwrap().len(), 1);
 }

@@ -88,7 +88,7 @@ impl View<'_> {
         if !p.orderly() {
             facts.push("no orderly end (killed, or still running)".to_owned());
         }
-        if p.lost == 0 && p.missing == 0 && p.header.overwritten == 0 {
+        if p.lost == 0 && p.missing == 0 && p.header.overwritten == 0 && !p.notes.loss() {
             facts.push("nothing lost".to_owned());
         }
         facts
@@ -99,8 +99,8 @@ impl View<'_> {
         let short = p.header.stack_short.min(p.lost);
         let failed = p.header.hook_failed.min(p.lost - short);
         let for_room = match p.header.policy {
-            POLICY_RING => "the ring overwrote the oldest",
-            POLICY_DROP | POLICY_BLOCK => "no room was left",
+            POLICY_RING if p.header.overwritten > 0 => "the ring overwrote the oldest",
+            POLICY_RING | POLICY_DROP | POLICY_BLOCK => "no room was left",
             _ => "for want of room",
         };
         for (n, why) in [
@@ -113,9 +113,12 @@ impl View<'_> {
             }
         }
         if p.missing > 0 || p.header.overwritten > 0 {
-            let chunks = counted(p.header.overwritten, "chunk");
-            let segments = counted(p.missing, "segment");
-            self.lost(out, &format!("{chunks} overwritten, {segments} missing"))?;
+            let segments = format!("{} missing", counted(p.missing, "segment"));
+            let what = match p.header.overwritten {
+                0 => segments,
+                n => format!("{} overwritten, {segments}", counted(n, "chunk")),
+            };
+            self.lost(out, &what)?;
         }
         Ok(())
     }
@@ -191,6 +194,8 @@ impl View<'_> {
         heads.extend(["calls", "min", "p50", "p90", "p99", "max"]);
         heads.extend(errors.then_some("errors"));
         heads.extend(running.then_some("running"));
+        let cut = rows.iter().any(|&i| stats[i].cut > 0);
+        heads.extend(cut.then_some("cut"));
         heads.extend(open.then_some("open"));
         let mut columns = Columns::new(heads);
         let known = |ns: Option<u64>| ns.map_or("-".to_owned(), duration);
@@ -224,6 +229,7 @@ impl View<'_> {
             let style = if s.errors > 0 { BAD } else { DIM };
             cells.extend(errors.then(|| Cell::styled(count(s.errors), style)));
             cells.extend(running.then(|| count(s.running).into()));
+            cells.extend(cut.then(|| count(s.cut).into()));
             cells.extend(open.then(|| count(s.logical.open).into()));
             columns.row(cells, self.labels[i].clone());
         }

@@ -370,17 +370,33 @@ fn a_flame_graph_is_the_same_each_time() {
 
 #[test]
 fn losses_are_told_by_their_reasons() {
-    let mut bytes = TraceBuilder::new("a", 1, 100).lost(60, 0).bytes();
-    bytes[8_200] = 20;
-    bytes[8_208] = 10;
-    let text = shown(&[("a.wtrace", bytes)], "");
-    for line in [
-        "LOST: 30 records (the ring overwrote the oldest)",
-        "LOST: 20 records (the stack was short)",
-        "LOST: 10 records (their hook failed)",
+    for (overwritten, for_room) in [
+        (0, "LOST: 30 records (no room was left)"),
+        (1, "LOST: 30 records (the ring overwrote the oldest)"),
     ] {
-        assert!(text.contains(line), "{text}");
+        let mut bytes = TraceBuilder::new("a", 1, 100).lost(60, overwritten).bytes();
+        bytes[8_200] = 20;
+        bytes[8_208] = 10;
+        let text = shown(&[("a.wtrace", bytes)], "");
+        for line in [
+            for_room,
+            "LOST: 20 records (the stack was short)",
+            "LOST: 10 records (their hook failed)",
+        ] {
+            assert!(text.contains(line), "{text}");
+        }
     }
+}
+
+#[test]
+fn a_file_that_is_cut_off_has_lost_something() {
+    let mut bytes = shop().bytes();
+    assert!(shown(&[("a.wtrace", bytes.clone())], "").contains("nothing lost"));
+    bytes.truncate(bytes.len() - 1_000);
+    let text = shown(&[("a.wtrace", bytes)], "");
+    assert!(text.contains("note: the file is cut off"), "{text}");
+    assert!(!text.contains("nothing lost"), "{text}");
+    assert!(!text.contains("the ring overwrote"), "{text}");
 }
 
 #[test]

@@ -27,6 +27,8 @@ pub(crate) struct Ledger<'j> {
     input: String,
     /// Symbols of the unit (artifact that carries its own map) under way.
     unit: Writer,
+    /// How many bytes the archives nested in the one at hand may still unpack to.
+    pub(crate) room: u64,
     /// Classes of the unit call the hook library.
     pub(crate) needs_library: bool,
     /// The artifact that the last symbol of the unit was in.
@@ -74,6 +76,7 @@ impl<'j> Ledger<'j> {
             explain,
             input,
             unit: Writer::default(),
+            room: 0,
             needs_library: false,
             last_artifact: None,
             only: None,

@@ -2,6 +2,7 @@
 
 use super::table::{self, Context, Row};
 use super::{End, Logical, Named, Process, Sink, Span, Thread};
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 /// The columns, in order.
@@ -52,33 +53,55 @@ impl<'a> Csv<'a> {
         let c = &self.context;
         let (type_name, name, descriptor, artifact, source, line) = table::names(method);
         let (exception, message) = row.exception.unwrap_or_default();
+        let [trace, command, thread_name] =
+            [&c.trace, &c.command, &c.thread_name].map(|text| harmless(text));
+        let [
+            type_name,
+            name,
+            descriptor,
+            artifact,
+            source,
+            exception,
+            message,
+        ] = [
+            type_name, &name, descriptor, artifact, source, exception, message,
+        ]
+        .map(harmless);
         self.out.write_record([
-            &*c.trace,
-            &c.command,
+            &*trace,
+            &command,
             &c.pid.to_string(),
             &number(c.thread.map(u64::from)),
-            &c.thread_name,
+            &thread_name,
             row.kind,
             &number(row.span.map(|s| s.id)),
             &number(row.span.and_then(|s| s.parent)),
             &number(row.span.map(|s| u64::from(s.depth))),
             &number(row.logical),
-            type_name,
+            &type_name,
             &name,
-            descriptor,
-            artifact,
-            source,
+            &descriptor,
+            &artifact,
+            &source,
             &number((line > 0).then_some(u64::from(line))),
             &row.start.to_string(),
             &c.origin.saturating_add(row.start).to_string(),
             &row.duration.to_string(),
             &number(row.own),
             row.outcome,
-            exception,
-            message,
+            &exception,
+            &message,
             "",
         ])?;
         Ok(())
+    }
+}
+
+/// Text that no spreadsheet takes for a formula: an apostrophe goes in front of what could begin one.
+fn harmless(text: &str) -> Cow<'_, str> {
+    match text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
+        true => Cow::Owned(format!("'{text}")),
+        false => Cow::Borrowed(text),
     }
 }
 

@@ -1,6 +1,8 @@
 //! Collapsed stacks: `a;b;c 123`, the input of flame graph scripts. Stacks of all threads and traces are summed up.
+//! A stack ends at the depth at which the call tree does, or one deep recursion would be written as a quadratic number of frames.
 
 use super::{End, Logical, Named, Process, Sink, Span, Thread, Weight};
+use crate::trace::tree::MAX_DEPTH;
 use rustc_hash::FxHashMap;
 use std::io::{self, Write};
 
@@ -73,7 +75,7 @@ impl Sink for Folded<'_> {
         let next = self.stacks.len() as u32;
         let stack = match self.children.get(&key) {
             Some(&stack) => stack,
-            None if self.stacks.len() < MAX_STACKS => {
+            None if self.open.len() < MAX_DEPTH as usize && self.stacks.len() < MAX_STACKS => {
                 self.stacks.push((key.0, key.1, 0));
                 self.children.insert(key, next);
                 next

@@ -186,6 +186,59 @@ fn folded_stacks_add_up_to_the_own_times() {
 }
 
 #[test]
+fn no_cell_of_a_csv_is_a_formula() {
+    for start in ["=", "+", "-", "@", "\t=", "\r="] {
+        let message = format!("{start}cmd|' /C calc'!A0");
+        let chunk = (Chunk::records(1, 0, 0).enter(0, 1))
+            .exception(&message, &message)
+            .error(5, 1);
+        let (bytes, _) = export(Format::Csv, &Selection::default(), &shop_with([chunk]));
+        let rows = csv_rows(&bytes);
+        let cells: Vec<&String> = rows
+            .iter()
+            .flatten()
+            .filter(|cell| cell.contains("cmd"))
+            .collect();
+        assert!(!cells.is_empty(), "{rows:?}");
+        for cell in cells {
+            assert!(cell.starts_with('\'') && cell.ends_with('0'), "{cell:?}");
+        }
+    }
+}
+
+#[test]
+fn folded_stacks_end_where_the_tree_does() {
+    let deep = |depth: u64| {
+        let mut chunks = Vec::new();
+        for part in 0..depth / 1_000 {
+            let mut chunk = Chunk::records(1, part as u32, part * 1_000);
+            for _ in 0..1_000 {
+                chunk = chunk.enter(1, 2);
+            }
+            chunks.push(chunk);
+        }
+        export(
+            Format::Folded(Weight::Own),
+            &Selection::default(),
+            &shop_with(chunks),
+        )
+        .0
+    };
+    let (some, more) = (deep(2_000), deep(20_000));
+    let lines = |bytes: &[u8]| bytes.iter().filter(|&&b| b == b'\n').count();
+    assert_eq!(lines(&some), 1_000);
+    assert_eq!(lines(&more), 1_000);
+    // Only the numbers are longer.
+    assert!(more.len() < some.len() + 20 * 1_000);
+    let of = |text: &str| -> u64 {
+        text.lines()
+            .map(|l| l.rsplit(' ').next().unwrap().parse::<u64>().unwrap())
+            .sum()
+    };
+    assert!(of(std::str::from_utf8(&more).unwrap()) >= 19_999);
+}
+
+#[test]
 fn ids_without_a_name_stay_apart_however_they_nest() {
     let chunk = (Chunk::records(1, 0, 0).enter(0, 7).enter(1, 8).enter(1, 9))
         .begin(10, 1, 3)

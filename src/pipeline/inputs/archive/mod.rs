@@ -23,7 +23,7 @@ use crate::pipeline::ledger::Ledger;
 use crate::pipeline::ledger::touched::Touched;
 use crate::pipeline::library::layout::{Home, Layout, relative_url};
 use crate::pipeline::library::{Library, embedded};
-use crate::pipeline::limits::{MAX_CLASS, MAX_DEPTH, MAX_MEMBER};
+use crate::pipeline::limits::{MAX_CLASS, MAX_DEPTH, MAX_MEMBER, room_for_nested};
 use crate::pipeline::outcome::WarningKind;
 use crate::pipeline::worker::{Worker, with_worker};
 use crate::symbols::{self, Carried};
@@ -106,6 +106,9 @@ pub(crate) fn weave_archive<W: Write + Send>(
     archive: &Archive<'_>,
     open: Open<'_, W>,
 ) -> Result<Option<W>> {
+    if spot.depth == 0 {
+        ledger.room = room_for_nested(archive.bytes().len());
+    }
     let survey = match Survey::of(archive) {
         Ok(survey) => survey,
         Err(e) => {
@@ -380,6 +383,7 @@ impl<W: Write + Send> Walk<'_, '_, '_, W> {
             self.ledger.unreadable(&e);
             return Ok(());
         }
+        self.ledger.room -= member.size();
         let bytes = match unpack(member) {
             Ok(bytes) => bytes,
             Err(e) => return self.spot.unreadable(self.ledger, self.place(index, e)),
@@ -448,6 +452,8 @@ impl<W: Write + Send> Walk<'_, '_, '_, W> {
             Some(format!("archives nest deeper than {MAX_DEPTH} levels"))
         } else if member.size() > MAX_MEMBER && member.method() != Method::Stored {
             Some("a packed nested archive of more than 1 GiB".to_owned())
+        } else if member.size() > self.ledger.room {
+            Some("the archives nested in the file unpack to more than 32 times its size".to_owned())
         } else {
             None
         }

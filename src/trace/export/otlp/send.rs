@@ -198,6 +198,8 @@ fn target(
         (None, None, Protocol::Grpc) => ("http://localhost:4317".to_owned(), false),
     };
     let mut is_assumed_secure = false;
+    // What stands before the @ is a secret: it goes into a header, and into no message.
+    let user = take_user(&mut uri);
     if protocol == Protocol::Grpc && !uri.contains("://") {
         let insecure = get("INSECURE").is_some_and(|(value, _)| value.eq_ignore_ascii_case("true"));
         uri = format!("{}://{uri}", if insecure { "http" } else { "https" });
@@ -230,6 +232,11 @@ fn target(
         None => Vec::new(),
     };
     all.extend_from_slice(headers);
+    let is_own = |(name, _): &(String, String)| name.eq_ignore_ascii_case("authorization");
+    if let (Some(user), false) = (user, all.iter().any(is_own)) {
+        let value = format!("Basic {}", STANDARD.encode(user));
+        all.push(("authorization".to_owned(), value));
+    }
     let headers = all.iter().map(|(name, value)| {
         let name = HeaderName::from_bytes(name.as_bytes());
         Ok((
@@ -265,6 +272,18 @@ fn target(
         timeout: Duration::from_millis(timeout),
         is_assumed_secure,
     })
+}
+
+/// Takes `user:password@` out of an address.
+fn take_user(uri: &mut String) -> Option<String> {
+    let start = uri.find("://").map_or(0, |at| at + 3);
+    let end = uri[start..]
+        .find(['/', '?', '#'])
+        .map_or(uri.len(), |at| start + at);
+    let at = start + uri[start..end].rfind('@')?;
+    let user = percent_decoded(&uri[start..at]);
+    uri.replace_range(start..=at, "");
+    Some(user)
 }
 
 /// Reads `a=b,c=d` with percent-encoded values, as W3C Baggage and OpenTelemetry's variables are written.
@@ -757,7 +776,6 @@ fn request(target: &Target, body: &[u8]) -> Result<Request<Full<Bytes>>, String>
     let (mut builder, body) = match target.protocol {
         Protocol::Http => {
             let host = target.uri.authority().map_or("", |a| a.as_str());
-            let host = host.rsplit('@').next().unwrap_or(host);
             let mut builder = builder
                 .header("host", host)
                 .header("content-type", "application/x-protobuf");
