@@ -600,12 +600,13 @@ public final class Programs {
         calls(1);
     }
 
-    /** Calculates, allocates and collects for a second. */
-    static void busy() {
+    /** Calculates, allocates and collects for a second, and until there are four samples if there are to be any. */
+    static void busy() throws Exception {
         long end = System.nanoTime() + 1_000_000_000L;
         Object kept = null;
-        while (System.nanoTime() < end) {
-            calls(1_000);
+        while (System.nanoTime() < end || !System.getProperty("weave.trace.sample").equals("off")
+            && new TraceReader(java.nio.file.Path.of(System.getProperty("weave.trace"))).samples.size() < 4) {
+            calls(100);
             kept = new byte[1 << 20];
             System.gc();
         }
