@@ -211,23 +211,62 @@ mod tests {
         let hash = "0123456789ABCDEF".repeat(4);
         let local = format!("Acme.<Shop>F{hash}__Cart+Line");
         for (type_name, method, shown_type, shown_method) in [
-            ("A.Shop+<>c", "<Place>b__0_1", "A.Shop", "Place.AnonymousMethod__0_1"),
-            ("Program+<>c__DisplayClass0_0", "<<Main>$>b__0", "Program", "Main.AnonymousMethod__0"),
-            ("A.B`1+<>c__1`1", "<Map>b__1_0", "A.B`1", "Map.AnonymousMethod__1_0"),
-            ("A.Shop+<>c", "<.ctor>b__3_0", "A.Shop", ".ctor.AnonymousMethod__3_0"),
+            (
+                "A.Shop+<>c",
+                "<Place>b__0_1",
+                "A.Shop",
+                "Place.AnonymousMethod__0_1",
+            ),
+            (
+                "Program+<>c__DisplayClass0_0",
+                "<<Main>$>b__0",
+                "Program",
+                "Main.AnonymousMethod__0",
+            ),
+            (
+                "A.B`1+<>c__1`1",
+                "<Map>b__1_0",
+                "A.B`1",
+                "Map.AnonymousMethod__1_0",
+            ),
+            (
+                "A.Shop+<>c",
+                "<.ctor>b__3_0",
+                "A.Shop",
+                ".ctor.AnonymousMethod__3_0",
+            ),
             ("Program", "<<Main>$>g__Add|0_0", "Program", "Main.Add"),
             ("Program", "<Run>g__Add|0_0", "Program", "Run.Add"),
             ("Program", "<Main>$", "Program", "Main"),
-            ("Shop+_Closure$__", "_Lambda$__1-0", "Shop", "AnonymousMethod__1-0"),
-            ("Shop+_Closure$__2-0", "_Lambda$__1", "Shop", "AnonymousMethod__1"),
-            ("Shop+place@12-1", "Invoke", "Shop", "place.AnonymousMethod__12-1"),
+            (
+                "Shop+_Closure$__",
+                "_Lambda$__1-0",
+                "Shop",
+                "AnonymousMethod__1-0",
+            ),
+            (
+                "Shop+_Closure$__2-0",
+                "_Lambda$__1",
+                "Shop",
+                "AnonymousMethod__1",
+            ),
+            (
+                "Shop+place@12-1",
+                "Invoke",
+                "Shop",
+                "place.AnonymousMethod__12-1",
+            ),
             ("Shop+clo@7", "Invoke", "Shop", "AnonymousMethod__7"),
             ("Shop+fetch@3", "MoveNext", "Shop", "fetch.MoveNext__3"),
             ("Shop", "inner@9", "Shop", "inner"),
             (&local, "Add", "Acme.Cart+Line", "Add"),
         ] {
             let wanted = (shown_type.to_owned(), shown_method.to_owned());
-            assert_eq!(names(type_name, method), Some(wanted), "{type_name}.{method}");
+            assert_eq!(
+                names(type_name, method),
+                Some(wanted),
+                "{type_name}.{method}"
+            );
         }
     }
 

@@ -43,7 +43,15 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
-            "aspect", "bytes", "dotnet_names", "error", "import", "mapping", "pipeline", "symbols", "trace",
+            "aspect",
+            "bytes",
+            "dotnet_names",
+            "error",
+            "import",
+            "mapping",
+            "pipeline",
+            "symbols",
+            "trace",
         ],
     ),
 ];

@@ -12,8 +12,8 @@ use crate::aspect::pattern::name::Name;
 use crate::aspect::pattern::{Hits, NameSet};
 use crate::aspect::rules::Rules;
 use crate::aspect::rules::model::{Aspect, KindFit, Selector};
-use crate::error::Place;
 use crate::dotnet_names::{self, Shown};
+use crate::error::Place;
 use crate::mapping::{self, Mapping};
 use prefilter::Prefilter;
 use restored::Restored;
@@ -356,9 +356,7 @@ impl<'a> ArtifactMatcher<'a> {
             || (shown.as_ref()).is_some_and(|shown| {
                 Name::with(shown, |shown| self.prefilter.type_may_match(shown))
             });
-        if !may_match
-            || RUNTIME.iter().any(|own| name.whole.starts_with(own))
-        {
+        if !may_match || RUNTIME.iter().any(|own| name.whole.starts_with(own)) {
             return Vec::new();
         }
         let mut left: Vec<Clause<'a>> = Vec::new();
@@ -555,7 +553,12 @@ fn fits_name_and_access(
         None => names.has_flat(method.name),
         Some(shown) => {
             let mut hits = Hits::default();
-            for name in [method.name, &shown.method, shown.own_name(), &shown.numbered()] {
+            for name in [
+                method.name,
+                &shown.method,
+                shown.own_name(),
+                &shown.numbered(),
+            ] {
                 names.count_flat(&mut hits, name);
             }
             names.decide(hits)

@@ -10,6 +10,8 @@ use model::Aspect;
 
 /// The text that `weave init` writes.
 pub const STARTER: &str = include_str!("../../../rules/starter.toml");
+/// The same in C#'s words, for a project of .NET.
+pub const DOTNET_STARTER: &str = include_str!("../../../rules/starter-dotnet.toml");
 
 /// The JSON schema of rules files.
 pub const SCHEMA: &str = include_str!("../../../rules/schema.json");

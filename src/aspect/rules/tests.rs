@@ -77,10 +77,16 @@ fn every_pack_parses() {
 
 /// The starter file is right as it is, and with every example in its comments switched on.
 #[test]
-fn the_starter_file_parses() {
-    let rules = Rules::parse("starter.toml", STARTER).unwrap();
+fn the_starter_files_parse() {
+    for starter in [STARTER, DOTNET_STARTER] {
+        starter_parses(starter);
+    }
+}
+
+fn starter_parses(starter: &str) {
+    let rules = Rules::parse("starter.toml", starter).unwrap();
     assert_eq!(rules.aspects.len(), 1);
-    let switched_on: String = STARTER
+    let switched_on: String = starter
         .lines()
         .map(|line| match line.strip_prefix("# ") {
             Some(code)

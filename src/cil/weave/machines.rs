@@ -100,7 +100,11 @@ impl Machines {
             }
         }
         // An attribute says nothing where the runtime does without the machine.
-        machines.retain(|m| by_runtime.binary_search_by_key(&m.kickoff, |r| r.kickoff).is_err());
+        machines.retain(|m| {
+            by_runtime
+                .binary_search_by_key(&m.kickoff, |r| r.kickoff)
+                .is_err()
+        });
         machines.extend(by_runtime);
         machines.sort_by_key(|m| m.kickoff);
         Machines { machines, types }

@@ -182,9 +182,7 @@ impl<'a> Weaver<'_, '_, 'a> {
         let none = Snippet::default();
         let slots: Vec<u32> = awaited.locals.iter().map(|ty| locals.of(ty)).collect();
         let asked = match (awaited.completion, &slots[..]) {
-            (Completion::Task(completed), _) => {
-                none.op(op::DUP).op_u32(op::CALLVIRT, completed)
-            }
+            (Completion::Task(completed), _) => none.op(op::DUP).op_u32(op::CALLVIRT, completed),
             (Completion::Value(completed), &[value]) => none
                 .local(op::STLOC, value)
                 .local(op::LDLOCA, value)
@@ -405,14 +403,33 @@ mod tests {
         let of_int = [element::GENERICINST, element::CLASS, 0x15, 1, element::I4];
         assert_eq!(result(&of_int), Some(&[element::I4][..]));
         assert_eq!(result(&[element::I4]), None);
-        assert_eq!(result(&[element::GENERICINST, element::CLASS, 0x15, 2, 8, 8]), None);
+        assert_eq!(
+            result(&[element::GENERICINST, element::CLASS, 0x15, 2, 8, 8]),
+            None
+        );
     }
 
     #[test]
     fn awaited_types_are_instantiated() {
-        let open = [element::GENERICINST, element::VALUETYPE, 0x15, 1, element::MVAR, 0];
-        let closed = [element::GENERICINST, element::VALUETYPE, 0x15, 1, element::STRING];
-        assert_eq!(instantiated(&open, &[0x0a, 1, element::STRING]).unwrap(), closed);
+        let open = [
+            element::GENERICINST,
+            element::VALUETYPE,
+            0x15,
+            1,
+            element::MVAR,
+            0,
+        ];
+        let closed = [
+            element::GENERICINST,
+            element::VALUETYPE,
+            0x15,
+            1,
+            element::STRING,
+        ];
+        assert_eq!(
+            instantiated(&open, &[0x0a, 1, element::STRING]).unwrap(),
+            closed
+        );
         assert_eq!(instantiated(&open, &[]), None);
         let task = [element::CLASS, 0x11];
         assert_eq!(instantiated(&task, &[]).unwrap(), task);
