@@ -136,7 +136,7 @@ fn names_that_debuggers_show_match_as_the_compilers_do() {
     for (fake, ty, method) in [
         (&lambda, "Acme.Shop", "Place.AnonymousMethod"),
         (&lambda, "Shop", "AnonymousMethod"),
-        (&lambda, "Acme.*", "*.AnonymousMethod__0_1"),
+        (&lambda, "Acme.*", "*.AnonymousMethod"),
         (&lambda, "Acme.Shop+<>c__DisplayClass0_0", "<Place>b__0_1"),
         (&lambda, "**", "<Place>*"),
         (&local, "Shop", "Main.Add"),
