@@ -164,7 +164,10 @@ fn behind_annotations<'t>(
 ) -> (&'t str, Vec<&'t str>) {
     let mut names = Vec::new();
     let mut rest = text.trim_start();
-    while let Some(annotation) = rest.strip_prefix('@').filter(|_| names.len() < MAX_ANNOTATIONS) {
+    while let Some(annotation) = rest
+        .strip_prefix('@')
+        .filter(|_| names.len() < MAX_ANNOTATIONS)
+    {
         let name = qualified(annotation);
         names.push(name.rsplit('.').next().unwrap_or(name));
         rest = annotation[name.len()..].trim_start();

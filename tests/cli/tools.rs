@@ -327,6 +327,16 @@ fn init_fits_the_build_that_it_finds() {
 }
 
 #[test]
+fn init_speaks_of_csharp_in_a_dotnet_project() {
+    let world = World::with_jar();
+    world.write("Shop.csproj", "<Project />");
+    world.wove(&["init"]);
+    let rules = String::from_utf8(world.read("weave.toml")).unwrap();
+    assert!(rules.contains("Acme.Shop.Orders") && rules.contains("GeneratedCode"));
+    world.wove(&["plan", "app.jar"]);
+}
+
+#[test]
 fn an_obfuscated_jar_is_woven_and_reported_by_its_original_names() {
     let world = World::with_jar();
     let mapping = "org.shop.Fibonacci -> com.acme.Fib:\n    int compute(int) -> of\n";

@@ -608,12 +608,7 @@ fn fits_name_and_access(
         None => names.has_flat(method.name),
         Some(shown) => {
             let mut hits = Hits::default();
-            for name in [
-                method.name,
-                &shown.method,
-                shown.own_name(),
-                &shown.numbered(),
-            ] {
+            for name in [method.name, &shown.method, shown.own_name()] {
                 names.count_flat(&mut hits, name);
             }
             names.decide(hits)

@@ -81,7 +81,8 @@ impl Prefilter {
 /// holds parts at most.
 fn written(texts: Option<Vec<&[u8]>>) -> Option<Vec<&[u8]>> {
     let is_shown = |text: &&[u8]| {
-        text.iter().skip(1).any(|&byte| byte == b'.')
+        let is_constructor = matches!(*text, b".ctor" | b".cctor");
+        text.contains(&b'.') && !is_constructor
             || memchr::memmem::find(dotnet_names::ANONYMOUS.as_bytes(), text).is_some()
     };
     texts.filter(|texts| !texts.iter().any(is_shown))

@@ -130,6 +130,48 @@ fn all_keys_of_a_table_must_hold() {
 }
 
 #[test]
+fn names_that_debuggers_show_match_as_the_compilers_do() {
+    let mut lambda = fake("Acme.Shop+<>c__DisplayClass0_0", "<Place>b__0_1");
+    lambda.kinds = Kinds::LAMBDA;
+    let local = fake("Acme.Shop", "<<Main>$>g__Add|0_0");
+    let hash = "0".repeat(64);
+    let in_file = fake(&format!("Acme.<Shop>F{hash}__Cart"), "Add");
+    let rule = |ty: &str, method: &str| {
+        format!("match = {{ type = '{ty}', method = '{method}', kind = ['method', 'lambda'] }}")
+    };
+    for (fake, ty, method) in [
+        (&lambda, "Acme.Shop", "Place.AnonymousMethod"),
+        (&lambda, "Shop", "AnonymousMethod"),
+        (&lambda, "Acme.*", "*.AnonymousMethod"),
+        (&lambda, "Acme.Shop+<>c__DisplayClass0_0", "<Place>b__0_1"),
+        (&lambda, "**", "<Place>*"),
+        (&local, "Shop", "Main.Add"),
+        (&local, "Shop", "Add"),
+        (&local, "Shop", "<<Main>$>g__Add|0_0"),
+        (&in_file, "Acme.Cart", "Add"),
+        (&in_file, "Cart", "Add"),
+    ] {
+        assert_eq!(verdict(&[&rule(ty, method)], fake), ALL, "{ty} {method}");
+    }
+    for (fake, ty, method) in [
+        (&lambda, "!Acme.Shop", "*"),
+        (&lambda, "Acme.Shop", "!AnonymousMethod"),
+        (&lambda, "Acme.Shop", "Place"),
+        (&local, "Shop", "!Add"),
+        (&in_file, "!Cart", "Add"),
+    ] {
+        let found = verdict(&[&rule(ty, method)], fake);
+        assert_eq!(found, Verdict::Unmatched, "{ty} {method}");
+    }
+    // The name that is shown stands nowhere in the file.
+    let rules = rule("Acme.Shop", "Place.AnonymousMethod");
+    let matcher = matcher(&[&rules]);
+    let hierarchy = Hierarchy::default();
+    let matcher = matcher.for_artifact("app.dll", None, &hierarchy);
+    assert!(matcher.bytes_may_match(b"Acme\0Shop\0<>c__DisplayClass0_0\0<Place>b__0_1"));
+}
+
+#[test]
 fn aspects_add_up() {
     let f = fake("A", "m");
     let enter = "match = { type = 'A' }\nadvice = 'enter'";

@@ -27,6 +27,7 @@ pub mod op {
     pub const NEWOBJ: u16 = 0x73;
     pub const ISINST: u16 = 0x75;
     pub const THROW: u16 = 0x7a;
+    pub const LDFLD: u16 = 0x7b;
     pub const LDFLDA: u16 = 0x7c;
     pub const ENDFINALLY: u16 = 0xdc;
     pub const LEAVE: u16 = 0xdd;

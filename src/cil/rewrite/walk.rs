@@ -188,6 +188,16 @@ impl Scratch {
             })
     }
 
+    /// Whether anything branches to `pc`, after [`Scratch::walk`].
+    pub fn branches_to(&self, code: &[u8], pc: u32) -> bool {
+        let mut found = self.branches.iter().any(|b| b.target == pc);
+        for switch in &self.switches {
+            let read = insn::switch_targets(code, *switch, |to| found |= to == pc);
+            found |= read.is_err();
+        }
+        found
+    }
+
     /// Where the first clause's code begins.
     pub fn first_clause(&self) -> Option<u32> {
         self.clauses

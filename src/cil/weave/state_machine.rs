@@ -206,8 +206,12 @@ impl<'w, 'a> Weaver<'w, 'a> {
         let mut before = Vec::new();
         match part.role {
             Role::AsyncMoveNext => {
-                enter = hook(self.tokens.resume);
                 before = self.at_builder_calls(body.code, &calls);
+                let resume = hook(self.tokens.resume);
+                match state_is_read(body.code, scratch) {
+                    Some(pc) => before.insert(0, (pc, resume)),
+                    None => enter = resume,
+                }
             }
             Role::MoveNext => {
                 enter = hook(self.tokens.resume);
@@ -404,6 +408,19 @@ impl<'w, 'a> Weaver<'w, 'a> {
             .row(table::MEMBER_REF, token_row(constructor))?;
         field_reference(row.get(column::member_ref::CLASS), additions)
     }
+}
+
+/// Behind the instructions by which `MoveNext` of C# and Visual Basic reads its state, if nothing branches there: coverlet
+/// knows an async method by them, and takes the branches on the state for the author's otherwise.
+fn state_is_read(code: &[u8], scratch: &Scratch) -> Option<u32> {
+    const LDARG_0: u8 = op::LDARG_0 as u8;
+    const STLOC_0: u8 = op::STLOC_0 as u8;
+    const LDFLD: u8 = op::LDFLD as u8;
+    const END: u32 = 7;
+    let [LDARG_0, LDFLD, _, _, _, _, STLOC_0, _, ..] = *code else {
+        return None;
+    };
+    (!scratch.branches_to(code, END)).then_some(END)
 }
 
 /// A reference to the field in an instantiation (a coded `MemberRefParent`).

@@ -34,6 +34,8 @@ const TOKENS: Tokens = Tokens {
     suspend: 0,
     end: 0,
     fail: 0,
+    await_: 0,
+    awaited: 0,
 };
 const VOID: &[u8] = &[1];
 const INT32: &[u8] = &[8];

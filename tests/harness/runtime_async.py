@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""Async methods that the runtime suspends: one program compiled with state machines and with runtime async, woven and run.
+Both must record the same calls, with the same parents and outcomes.
+
+    python3 tests/harness/runtime_async.py
+
+Needs the .NET SDK 10 (on the PATH, or its `env` file named by WEAVE_SDK) and weave (a release build, or WEAVE).
+"""
+import collections
+import csv
+import io
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+
+import lib
+
+WORK = lib.WORK / "runtime_async"
+SOURCE = lib.ROOT / "tests" / "dotnet" / "runtime_async" / "Program.cs"
+RULES = 'version = 1\n\n[[aspect]]\nname = "app"\nmatch = { type = "**", kind = ["method", "constructor", "lambda", "async"], min-size = 0 }\n'
+PROJECT = """<Project Sdk="Microsoft.NET.Sdk">
+  <PropertyGroup>
+    <OutputType>Exe</OutputType>
+    <TargetFramework>net10.0</TargetFramework>
+    <ImplicitUsings>enable</ImplicitUsings>
+    <EnablePreviewFeatures>true</EnablePreviewFeatures>
+    <Features>{features}</Features>
+    <NoWarn>$(NoWarn);CS1998;SYSLIB5007</NoWarn>
+    <UseAppHost>false</UseAppHost>
+    <GenerateDependencyFile>false</GenerateDependencyFile>
+  </PropertyGroup>
+</Project>
+"""
+# No package is needed, so no feed is asked.
+NUGET = "<configuration><packageSources><clear /></packageSources></configuration>\n"
+FORMS = {"machines": "", "runtime": "runtime-async=on"}
+
+
+def environment():
+    """The environment in which `dotnet` is an SDK that can compile runtime async."""
+    try:
+        import sdk
+
+        env = sdk.find()
+    except ImportError:
+        env = dict(os.environ)
+        named = env.get("WEAVE_SDK")
+        if named:
+            text = lib.run(["sh", "-c", '. "$0" && env -0', named]).stdout
+            env = dict(pair.split("=", 1) for pair in text.split("\0") if "=" in pair)
+    dotnet = env and shutil.which("dotnet", path=env.get("PATH"))
+    if not dotnet:
+        raise lib.Missing("no .NET SDK: put the SDK 10 on the PATH, or name its env file in WEAVE_SDK")
+    return {**env, "NUGET_PACKAGES": str(WORK / "packages"), "DOTNET_RuntimeAsync": "1"}
+
+
+def call(command, env, **options):
+    return subprocess.run([str(part) for part in command], env=env, text=True, capture_output=True, timeout=600, **options)
+
+
+def build(name, features, configuration, env):
+    """The folder with the program, as the compiler leaves it."""
+    folder = lib.fresh(WORK / f"{name}-{configuration}")
+    (folder / "app.csproj").write_text(PROJECT.format(features=features))
+    (folder / "nuget.config").write_text(NUGET)
+    shutil.copy(SOURCE, folder / "Program.cs")
+    built = call(["dotnet", "build", "-c", configuration, "-v:q", folder / "app.csproj"], env)
+    if built.returncode != 0:
+        raise RuntimeError(built.stdout + built.stderr)
+    return folder / "bin" / configuration / "net10.0"
+
+
+def woven(folder, weave):
+    """A woven copy of a program."""
+    (folder / "rules.toml").write_text(RULES)
+    out = lib.fresh(folder.parent / "woven")
+    shutil.copytree(folder, out, dirs_exist_ok=True)
+    done = lib.run([weave, folder / "app.dll", out / "app.dll", "--strict", "--rules", folder / "rules.toml"], check=False)
+    return out, done
+
+
+def rows(weave, folder):
+    """The calls of a program's traces, as `weave export` has them."""
+    text = lib.run([weave, "export", "--to", "csv", folder]).stdout
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def calls(rows):
+    """How often each method was called by which with which outcome. The parent of a logical call is what ran its first piece."""
+    by_id = {(row["pid"], row["id"]): row for row in rows if row["id"]}
+    name = lambda row: f'{row["type"]}.{row["method"]}' if row else ""
+    found, first = collections.Counter(), {}
+    for row in sorted(rows, key=lambda row: int(row["start_ns"])):
+        parent = by_id.get((row["pid"], row["parent"]))
+        if row["kind"] == "logical":
+            continue
+        if row["logical"]:
+            if row["logical"] not in first:
+                first[row["logical"]] = name(parent)
+            continue
+        found[name(row), name(parent), row["outcome"]] += 1
+    for row in rows:
+        if row["kind"] == "logical":
+            found[name(row), first.get(row["logical"], ""), row["outcome"], row["exception_type"]] += 1
+    return found
+
+
+def report(weave, folder):
+    """What `weave report` says of each method: calls and errors."""
+    text = lib.run([weave, "report", "--json", folder]).stdout
+    return {m["label"]: (m["calls"], m["errors"], m["running"]) for m in json.loads(text)["methods"]}
+
+
+def check(score):
+    """The checks, each told to the score."""
+    env, weave = environment(), lib.weave_binary()
+    WORK.mkdir(parents=True, exist_ok=True)
+    for configuration in ["Release", "Debug"]:
+        found = {}
+        for form, features in FORMS.items():
+            what = f"{configuration}, {form}"
+            out, done = woven(build(form, features, configuration, env), weave)
+            score.check(f"{what}: all methods are woven", done.returncode == 0, done.stderr)
+            verified = lib.run([weave, "verify", out / "app.dll"], check=False)
+            score.check(f"{what}: verified", verified.returncode == 0, verified.stdout + verified.stderr)
+            # Tiers: none, and each method optimised at once.
+            for tiers in ["1", "0"]:
+                for trace in out.glob("*.wtrace"):
+                    trace.unlink()
+                ran = call(["dotnet", out / "app.dll"], {**env, "DOTNET_TieredCompilation": tiers}, cwd=out)
+                good = ran.returncode == 0 and ran.stdout.strip() == "ok"
+                score.check(f"{what}, tiers {tiers}: the program does what it did", good, ran.stdout + ran.stderr)
+                found[form, tiers] = (calls(rows(weave, out)), report(weave, out))
+        for tiers in ["1", "0"]:
+            (machines, machine_report), (runtime, runtime_report) = found["machines", tiers], found["runtime", tiers]
+            what = f"{configuration}, tiers {tiers}"
+            score.counts(f"{what}: calls, parents and outcomes", runtime, machines)
+            score.check(f"{what}: enough was seen", len(machines) > 30, str(len(machines)))
+            score.check(f"{what}: same report", machine_report == runtime_report)
+
+
+def body():
+    score = lib.Score()
+    check(score)
+    return score.finish("runtime async")
+
+
+if __name__ == "__main__":
+    lib.main(body)
