@@ -82,6 +82,8 @@ impl WovenClass for Item {
 }
 
 /// The result of a member.
+// There are few of these at once, so the larger one costs no memory worth a box.
+#[allow(clippy::large_enum_variant)]
 enum WovenMember {
     /// No rule has anything to say about it.
     Untouched,
