@@ -105,6 +105,8 @@ struct Planned {
 }
 
 /// An assembly with its ids.
+// There are few of these at once, so the larger one costs no memory worth a box.
+#[allow(clippy::large_enum_variant)]
 enum Ready<'i, 'a> {
     Known(Entry),
     Woven(Option<Box<(cil::Woven<'i, 'a>, Records)>>, Option<Fresh>),
@@ -183,6 +185,8 @@ pub(crate) fn weave_assemblies<'a>(
 }
 
 /// An assembly that changes, its results recorded.
+// There are few of these at once, so the larger one costs no memory worth a box.
+#[allow(clippy::large_enum_variant)]
 enum Changed<'i, 'a> {
     Known(Entry),
     Woven(Box<cil::Woven<'i, 'a>>, Option<Fresh>),
