@@ -5,15 +5,16 @@
 #   ./test.sh --full         all programs and suites, most of the corpora (about an hour)
 #   ./test.sh --everything   the corpora's largest artifacts, too
 #   ./test.sh --quick        fmt, clippy and cargo's tests: Rust and a JDK
-#   ./test.sh --only NAME    one of: fmt clippy cargo elsewhere runtime oracles sample android dotnet corpora programs more
+#   ./test.sh --only NAME    one of: fmt clippy cargo elsewhere runtime oracles sample android dotnet sdk corpora programs more
+#   ./test.sh --without NAME all but this one; again for more
 #
-# Needs cargo and a JDK, 17; all but --quick also python3 with pip, Maven, npm, Mono, Go, tmux, Chromium and a newer JDK (WEAVE_JDKS
-# names the JDKs' folders). As root on Debian it installs what it lacks of these, but for the newer JDK (tests/setup.sh). --full also
+# Needs cargo and a JDK, 17; all but --quick also python3 with pip, Maven, npm, Mono, Go, tmux, Chromium, a .NET SDK 10 (step sdk; on
+# the PATH, or named by WEAVE_SDK) and a newer JDK (WEAVE_JDKS names the JDKs' folders). As root on Debian it installs what it lacks of these, but for the newer JDK (tests/setup.sh). --full also
 # needs apt-get and dpkg. The corpora go to .cache/ (or WEAVE_CORPORA). What is missing is a failure; nothing is
 # skipped silently.
 set -u
 cd "$(dirname "$0")"
-steps="fmt clippy cargo elsewhere runtime oracles sample android dotnet corpora programs"
+steps="fmt clippy cargo elsewhere runtime oracles sample android dotnet sdk corpora programs"
 scope=--everyday chosen=
 while [ $# -gt 0 ]; do
     case $1 in
@@ -25,7 +26,14 @@ while [ $# -gt 0 ]; do
             steps=$2 chosen=1
             shift
             ;;
-        -h | --help) sed -n '2,14s/^# \{0,1\}//p' "$0"; exit 0 ;;
+        --without)
+            [ $# -gt 1 ] || { echo "--without needs a name" >&2; exit 2; }
+            case " $steps " in *" $2 "*) ;; *) echo "no step $2 among: $steps" >&2; exit 2 ;; esac
+            steps=" $steps "
+            steps=${steps/ $2 / }
+            shift
+            ;;
+        -h | --help) sed -n '2,15s/^# \{0,1\}//p' "$0"; exit 0 ;;
         *) echo "unknown option $1 (see --help)" >&2; exit 2 ;;
     esac
     shift
@@ -56,9 +64,10 @@ step() {
         sample) release && both python3 tests/harness/sample.py -- both python3 tests/harness/sample_dotnet.py -- both python3 tests/harness/exports.py -- both python3 tests/harness/otlp.py "$scope" -- both python3 tests/harness/top.py -- both python3 tests/harness/page.py -- python3 tests/harness/diff.py ;;
         android) release && both python3 tests/harness/sample_android.py -- both python3 tests/harness/check_dex.py $scope -- both python3 tests/harness/check_art.py $scope -- python3 tests/harness/programs_dex.py $scope ;;
         dotnet) release && both python3 tests/harness/check_dotnet.py $scope -- python3 tests/harness/programs_dotnet.py $scope ;;
+        sdk) release && both python3 tests/harness/msbuild.py "$([ "$scope" = --everyday ] && echo --everyday || echo --full)" -- python3 tests/harness/runtime_async.py ;;
         corpora) release && python3 tests/harness/check_corpora.py $scope ;;
         programs) release && both python3 tests/harness/programs.py $scope -- python3 tests/harness/loaders.py ;;
-        more) release && both python3 tests/harness/suites.py $scope -- both python3 tests/harness/servers.py -- both python3 tests/harness/jaeger.py -- python3 tests/harness/agents.py ;;
+        more) release && both python3 tests/harness/suites.py $scope -- both python3 tests/harness/servers.py -- both python3 tests/harness/jaeger.py -- both python3 tests/harness/aot.py -- python3 tests/harness/agents.py ;;
     esac
 }
 

@@ -7,7 +7,7 @@ use crate::error::{Error, Kind, Result};
 use crate::pipeline::format::{Format, is_archive_name};
 use crate::pipeline::job::artifact_name;
 use crate::pipeline::limits::{MAX_DEPTH, MAX_MEMBER};
-use crate::symbols::MEMBER;
+use crate::symbols::{is_carried_anywhere, is_marker};
 use std::path::Path;
 
 /// The maps of a file; what is no artifact is taken for a map, for its reader to judge.
@@ -40,7 +40,7 @@ fn in_archive(archive: &Archive<'_>, depth: usize, maps: &mut Vec<Vec<u8>>) -> R
     let mut codec = Codec::new();
     for member in archive.members() {
         let name = member.name();
-        let is_map = name.ends_with(MEMBER);
+        let is_map = is_carried_anywhere(name);
         let is_archive = depth < MAX_DEPTH && is_archive_name(name);
         if !(is_map || is_archive) || member.size() > MAX_MEMBER {
             continue;
@@ -49,7 +49,7 @@ fn in_archive(archive: &Archive<'_>, depth: usize, maps: &mut Vec<Vec<u8>>) -> R
         let read = member.read(&mut codec, member.size(), &mut bytes);
         read.map_err(|e| e.in_member(name))?;
         if is_map {
-            maps.push(bytes);
+            maps.extend((!is_marker(&bytes)).then_some(bytes));
         } else if Archive::is_zip(&bytes) {
             let inner = Archive::open(&bytes);
             let inner = inner.and_then(|inner| in_archive(&inner, depth + 1, maps));

@@ -61,6 +61,12 @@ pub fn is_carried(member: &str, root: &str) -> bool {
     member == MEMBER || name.is_some_and(|n| n.ends_with(MAP_SUFFIX) && !n.contains('/'))
 }
 
+/// The same for whatever is in front of `META-INF/`.
+pub fn is_carried_anywhere(path: &str) -> bool {
+    let root = path.rfind("META-INF/").map(|at| &path[..at]);
+    root.is_some_and(|root| is_carried(path, root))
+}
+
 /// Whether bytes are what [`MEMBER`] says beside a map.
 pub fn is_marker(bytes: &[u8]) -> bool {
     let name = bytes.strip_suffix(b"\n").unwrap_or_default();

@@ -281,7 +281,7 @@ fn init_fits_the_build_that_it_finds() {
 
     dotnet/Tests.fsproj names Weave.MSBuild already.
     "#);
-    assert!(rules.contains("Acme.Orders+*"), "{rules}");
+    assert!(rules.contains("Acme.Shop.Orders"), "{rules}");
     world.write("dotnet/steps.dll", STEPS);
     world.wove(&["plan", "dotnet/steps.dll"]);
 

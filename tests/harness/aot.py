@@ -4,21 +4,20 @@ as errors, it runs, writes a trace, and is at most 300 KB larger than without.
 
     python3 tests/harness/aot.py
 
-Needs a build of weave, a .NET SDK on the PATH with the packages of ILCompiler in reach (a nuget.config that WEAVE_NUGET_CONFIG
-names, or the user's), gcc and zlib's headers.
+Needs a build of weave, the .NET SDK 10 with the packages of ILCompiler in reach (see sdk.py), gcc and zlib's headers.
 """
-import os
 import shutil
 
 import builds
 import lib
+import sdk
 from builds import packages, write
 
 WORK = lib.WORK / "aot"
 MOST = 300 << 10
 PROJECT = """<Project Sdk="Microsoft.NET.Sdk">
   <PropertyGroup>
-    <TargetFramework>net10.0</TargetFramework><OutputType>Exe</OutputType><RestoreAdditionalProjectSources>{source}</RestoreAdditionalProjectSources>
+    <TargetFramework>net10.0</TargetFramework><OutputType>Exe</OutputType>
     <TreatWarningsAsErrors>true</TreatWarningsAsErrors><TrimmerSingleWarn>false</TrimmerSingleWarn><{how}>true</{how}>
   </PropertyGroup>
   <ItemGroup Condition="'$(Woven)' == 'true'"><PackageReference Include="Weave.Runtime" Version="{version}" /></ItemGroup>
@@ -35,25 +34,25 @@ PROGRAM = """namespace Shop { public static class Program {
 RULES = 'version = 1\n\n[[aspect]]\nname = "shop"\nmatch = { type = "Shop.**", method = "*" }\n'
 
 
-def publish(score, folder, program, source, version, how, woven):
+def publish(score, folder, found, program, source, version, how, woven):
     """Publishes into a folder of its own; returns the program's path."""
-    write(folder / "Hello.csproj", PROJECT.format(source=source, version=version, program=program, how=how))
+    write(folder / "Hello.csproj", PROJECT.format(version=version, program=program, how=how))
     write(folder / "Program.cs", PROGRAM)
     write(folder / "weave.toml", RULES)
-    if os.environ.get("WEAVE_NUGET_CONFIG"):
-        shutil.copy(os.environ["WEAVE_NUGET_CONFIG"], folder / "nuget.config")
-    score.call(["dotnet", "publish", folder / "Hello.csproj", "-c", "Release", "--use-current-runtime", "--self-contained", "--nologo",
-                "-o", folder / "out", f"-p:Woven={str(woven).lower()}"], NUGET_PACKAGES=str(WORK / "nuget"), DOTNET_CLI_UI_LANGUAGE="en")
+    write(folder / "nuget.config", found.config(source))
+    score.call([found.dotnet, "publish", folder / "Hello.csproj", "-c", "Release", "--use-current-runtime", "--self-contained", "--nologo",
+                "-o", folder / "out", f"-p:Woven={str(woven).lower()}"], **found.environment(WORK / "nuget"))
     return folder / "out/Hello"
 
 
 def published(score, program, source, version):
     """The checks; `score` is a `Builds`, `source` the folder of our packages."""
+    found = sdk.find()
     sizes = {}
     for how in ("PublishAot", "PublishTrimmed"):
         for woven in (False, True):
             name = f"{how} {'woven' if woven else 'plain'}"
-            hello = publish(score, lib.fresh(WORK / name), program, source, version, how, woven)
+            hello = publish(score, lib.fresh(WORK / name), found, program, source, version, how, woven)
             score.check(f"{name}: no warning", score.status == 0 and not score.has(r"warning "))
             if score.status:
                 return
@@ -70,8 +69,6 @@ def published(score, program, source, version):
 
 
 def body():
-    if not shutil.which("dotnet"):
-        raise lib.Missing("dotnet is not on the PATH: install a .NET SDK, 10 or newer")
     if not shutil.which("gcc"):
         raise lib.Missing("gcc is not on the PATH, which links native programs (Debian: gcc, zlib1g-dev)")
     score = builds.Builds()

@@ -4,7 +4,7 @@ Both must record the same calls, with the same parents and outcomes.
 
     python3 tests/harness/runtime_async.py
 
-Needs the .NET SDK 10 (on the PATH, or its `env` file named by WEAVE_SDK) and weave (a release build, or WEAVE).
+Needs the .NET SDK 10 (see sdk.py) and weave (a release build, or WEAVE).
 """
 import collections
 import csv
@@ -16,6 +16,7 @@ import shutil
 import subprocess
 
 import lib
+import sdk
 
 WORK = lib.WORK / "runtime_async"
 SOURCE = lib.ROOT / "tests" / "dotnet" / "runtime_async" / "Program.cs"
@@ -36,24 +37,6 @@ PROJECT = """<Project Sdk="Microsoft.NET.Sdk">
 # No package is needed, so no feed is asked.
 NUGET = "<configuration><packageSources><clear /></packageSources></configuration>\n"
 FORMS = {"machines": "", "runtime": "runtime-async=on"}
-
-
-def environment():
-    """The environment in which `dotnet` is an SDK that can compile runtime async."""
-    try:
-        import sdk
-
-        env = sdk.find()
-    except ImportError:
-        env = dict(os.environ)
-        named = env.get("WEAVE_SDK")
-        if named:
-            text = lib.run(["sh", "-c", '. "$0" && env -0', named]).stdout
-            env = dict(pair.split("=", 1) for pair in text.split("\0") if "=" in pair)
-    dotnet = env and shutil.which("dotnet", path=env.get("PATH"))
-    if not dotnet:
-        raise lib.Missing("no .NET SDK: put the SDK 10 on the PATH, or name its env file in WEAVE_SDK")
-    return {**env, "NUGET_PACKAGES": str(WORK / "packages"), "DOTNET_RuntimeAsync": "1"}
 
 
 def call(command, env, **options):
@@ -115,7 +98,7 @@ def report(weave, folder):
 
 def check(score):
     """The checks, each told to the score."""
-    env, weave = environment(), lib.weave_binary()
+    env, weave = sdk.find().environment(WORK / "packages", DOTNET_RuntimeAsync=1), lib.weave_binary()
     WORK.mkdir(parents=True, exist_ok=True)
     for configuration in ["Release", "Debug"]:
         found = {}

@@ -112,12 +112,6 @@ fn layout(found: &[Found]) -> Result<(Layout, Home)> {
     Ok((layout, layout.home(&directory)))
 }
 
-/// Whether a file is a map of loose classes, or names one.
-fn is_map(path: &str) -> bool {
-    let root = path.rfind("META-INF/").map(|at| &path[..at]);
-    root.is_some_and(|root| symbols::is_carried(path, root))
-}
-
 /// What the job reads.
 struct Folder<'a> {
     cx: &'a Context<'a>,
@@ -193,7 +187,7 @@ impl Folder<'_> {
                 }
             }
             Format::Pe => seen.map = earlier_map(&Input::open(&found.path)?),
-            _ if is_map(&found.name) => seen.map = self.map_of(found)?,
+            _ if symbols::is_carried_anywhere(&found.name) => seen.map = self.map_of(found)?,
             _ => {}
         }
         Ok(seen)

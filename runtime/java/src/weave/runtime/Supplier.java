@@ -39,7 +39,9 @@ final class Supplier implements Runnable {
                     // go on
                 }
                 asleep = true;
-                if (!store.wants()) {
+                if (store.wants()) {
+                    LockSupport.parkNanos(PAUSE); // all chunks are in use: not again at once
+                } else {
                     LockSupport.park();
                 }
                 asleep = false;
