@@ -1,6 +1,6 @@
 //! What the Java classes of a folder need beside them: the hook library, the map, module descriptors.
 
-use super::{Walk, is_map};
+use super::Walk;
 use crate::error::Result;
 use crate::jvm::module_info;
 use crate::pipeline::format::{Format, file_name};
@@ -68,7 +68,11 @@ impl Walk<'_, '_> {
     pub(super) fn add_loose_map(&mut self) -> Result<()> {
         let folder = self.folder;
         let mut earlier = Symbols::default();
-        for found in folder.found.iter().filter(|f| is_map(&f.name)) {
+        for found in folder
+            .found
+            .iter()
+            .filter(|f| symbols::is_carried_anywhere(&f.name))
+        {
             // `earlier` has reported maps that cannot be read.
             if let Ok(Some(map)) = folder.map_of(found) {
                 earlier.merge(map);
