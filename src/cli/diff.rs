@@ -62,7 +62,7 @@ pub struct DiffArgs {
     #[arg(long, value_name = "LIMIT")]
     fail_on: Vec<Limit>,
 
-    /// How probable it may be that two equal sides show a difference in any method
+    /// Significance level (false-positive rate): how often two equal sides may show a difference in any method
     #[arg(long, value_name = "P", default_value_t = Judgement::default().level)]
     level: f64,
 

@@ -45,7 +45,7 @@ pub struct TopArgs {
     #[arg(long, value_name = "PATTERN")]
     filter: Option<String>,
 
-    /// What the hottest methods have most of
+    /// Sort key
     #[arg(long, value_enum, default_value_t = Sort::Own, value_name = "COLUMN")]
     sort: Sort,
 }

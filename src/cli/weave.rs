@@ -292,7 +292,7 @@ fn summary(outcome: &Outcome, input: &Path, output: &Path, verbose: bool) -> Str
             let reasons = show::reasons(&outcome.left);
             format!(" ({} left: {reasons})", show::thousands(left))
         };
-        line(format!("no hook was put anywhere: {same}{why}"));
+        line(format!("nothing was woven: {same}{why}"));
         return text;
     }
     let mut result = format!(
