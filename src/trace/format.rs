@@ -39,7 +39,7 @@ pub const PART_AT: usize = 8_240;
 /// Offset of what all parts of a collected trace have in common.
 pub const IDENTITY_AT: usize = 8_248;
 /// Bytes of a header that have a meaning.
-pub const HEADER_USED: usize = 8_256;
+pub const HEADER_USED: usize = 8_264;
 
 /// Policy: the oldest chunks are overwritten.
 pub const POLICY_RING: u32 = 0;
@@ -110,6 +110,8 @@ pub struct Header {
     pub stack_short: u64,
     /// Of the records lost, those whose hook failed.
     pub hook_failed: u64,
+    /// Of the records lost, those in chunks that the ring overwrote; 0 though chunks were: the library did not say it.
+    pub ring_overwrote: u64,
     /// The consumer's process id, or 0.
     pub consumer: u64,
     /// What the consumer adds to while it lives.
@@ -177,6 +179,7 @@ impl Header {
         };
         header.stack_short = more(HEADER_MORE + 8);
         header.hook_failed = more(HEADER_MORE + 16);
+        header.ring_overwrote = more(HEADER_MORE + 64);
         header.consumer = more(CONSUMER_AT);
         header.heartbeat = more(HEARTBEAT_AT);
         header.collected = more(COLLECTED_AT);

@@ -98,13 +98,19 @@ impl View<'_> {
     fn losses(&self, out: &mut dyn Write, p: &Process) -> io::Result<()> {
         let short = p.header.stack_short.min(p.lost);
         let failed = p.header.hook_failed.min(p.lost - short);
+        let rest = p.lost - short - failed;
+        // Earlier libraries did not say which records the ring overwrote.
+        let overwrote = match p.header.ring_overwrote {
+            0 if p.header.overwritten > 0 && p.header.policy == POLICY_RING => rest,
+            n => n.min(rest),
+        };
         let for_room = match p.header.policy {
-            POLICY_RING if p.header.overwritten > 0 => "the ring overwrote the oldest",
             POLICY_RING | POLICY_DROP | POLICY_BLOCK => "no room was left",
             _ => "for want of room",
         };
         for (n, why) in [
-            (p.lost - short - failed, for_room),
+            (overwrote, "the ring overwrote the oldest"),
+            (rest - overwrote, for_room),
             (short, "the stack was short"),
             (failed, "their hook failed"),
         ] {

@@ -370,16 +370,30 @@ fn a_flame_graph_is_the_same_each_time() {
 
 #[test]
 fn losses_are_told_by_their_reasons() {
-    for (overwritten, for_room) in [
-        (0, "LOST: 30 records (no room was left)"),
-        (1, "LOST: 30 records (the ring overwrote the oldest)"),
+    for (overwritten, said, rest) in [
+        (0, 0, ["LOST: 30 records (no room was left)"; 2]),
+        (
+            1,
+            0,
+            ["LOST: 30 records (the ring overwrote the oldest)"; 2],
+        ),
+        (
+            1,
+            25,
+            [
+                "LOST: 25 records (the ring overwrote the oldest)",
+                "LOST: 5 records (no room was left)",
+            ],
+        ),
     ] {
         let mut bytes = TraceBuilder::new("a", 1, 100).lost(60, overwritten).bytes();
         bytes[8_200] = 20;
         bytes[8_208] = 10;
+        bytes[8_256] = said;
         let text = shown(&[("a.wtrace", bytes)], "");
         for line in [
-            for_room,
+            rest[0],
+            rest[1],
             "LOST: 20 records (the stack was short)",
             "LOST: 10 records (their hook failed)",
         ] {
