@@ -11,7 +11,7 @@ pub(super) fn failed(e: &dyn std::fmt::Display) -> Error {
     Error::new(Kind::Io, format!("terminal: {e}"))
 }
 
-/// Shows a view, which ends when it is told to stop: by SIGINT, SIGTERM or SIGHUP.
+/// Shows a view, which ends on a signal: SIGINT, SIGTERM or SIGHUP.
 pub(super) fn show<T>(
     view: impl FnOnce(&mut DefaultTerminal, &AtomicBool) -> Result<T>,
 ) -> Result<T> {

@@ -404,7 +404,7 @@ fn lists_of_methods_in_yaml_over_several_lines() {
         told.contains(r#"{ type = "com.acme.Orders", method = ["place", "cancel"] }"#),
         "{told}"
     );
-    // What names methods in a way that is not read is told.
+    // What names methods in a way that is not read is counted.
     let text = "instrumentation/development:\n  java:\n    methods:\n      include: *others\n";
     assert_eq!(made("config.yaml", text).1, 1);
 }
