@@ -41,13 +41,13 @@ TARGETS = """<Project>
 class Suite:
     """One project's sources, and what its builds need to be given."""
 
-    def __init__(self, name, tests, libraries, remove=(), prune=(), versions=None, tested=None, central=False, edits=None, known=None):
+    def __init__(self, name, tests, libraries, remove=(), prune=(), versions=None, tested=None, central=False, edits=None, known=()):
         self.name, self.tests, self.libraries = name, tests, libraries
         self.remove, self.prune, self.versions, self.tested, self.central = remove, prune, versions or {}, tested or {}, central
         #: What the packages' versions ask for: (file, text): new text.
         self.edits = edits or {}
         #: Tests that fail woven for a reason of their own.
-        self.known = known or {}
+        self.known = known
 
     def items(self, ours):
         """Packages to remove, to leave out of others' needs, to update, and to add: `ours` in every project, `tested` in the test project."""
@@ -173,7 +173,9 @@ def serilog(score, folder):
     compare(score, folder, Suite(
         "serilog", "test/Serilog.Tests/Serilog.Tests.csproj", ["Serilog"],
         versions={"Microsoft.NET.Test.Sdk": "17.14.1", "Newtonsoft.Json": "13.0.4", "xunit": "2.9.3", "xunit.runner.visualstudio": "3.1.5",
-                  "PolySharp": "1.16.0", "System.ServiceModel.Http": "10.1.0", "System.ServiceModel.Primitives": "10.1.0"}), 800)
+                  "PolySharp": "1.16.0", "System.ServiceModel.Http": "10.1.0", "System.ServiceModel.Primitives": "10.1.0"},
+        # It compares the bytes of two methods' IL, and takes a byte of a method's number for an opcode.
+        known=[r"MethodOverloadConventionTests\.ILoggerDefaultMethodsShouldBeInSyncWithLogger\("]), 800)
 
 
 def giraffe(score, folder):
