@@ -41,21 +41,23 @@ TARGETS = """<Project>
 class Suite:
     """One project's sources, and what its builds need to be given."""
 
-    def __init__(self, name, tests, libraries, remove=(), prune=(), versions=None, tested=None, central=False, edits=None, known=()):
+    def __init__(self, name, tests, libraries, remove=(), stand_ins=None, versions=None, tested=None, central=False, edits=None, known=()):
         self.name, self.tests, self.libraries = name, tests, libraries
-        self.remove, self.prune, self.versions, self.tested, self.central = remove, prune, versions or {}, tested or {}, central
+        self.remove, self.versions, self.tested, self.central = remove, versions or {}, tested or {}, central
+        #: Source of an assembly in a package's place: (name, version): text.
+        self.stand_ins = stand_ins or {}
         #: What the packages' versions ask for: (file, text): new text.
         self.edits = edits or {}
         #: Tests that fail woven for a reason of their own.
         self.known = known
 
     def items(self, ours):
-        """Packages to remove, to leave out of others' needs, to update, and to add: `ours` in every project, `tested` in the test project."""
+        """Packages to remove, to update, and to add: `ours` in every project, `tested` in the test project."""
         kind = "PackageVersion" if self.central else "PackageReference"
         lines = [f'<PackageReference Remove="{name}" />' for name in self.remove]
         lines += [f'<{kind} Update="{name}" Version="{version}" />' for name, version in self.versions.items()]
-        lines += [f'<PrunePackageReference Include="{name}" Version="99.0.0" />' for name in self.prune]
         only = f" Condition=\"'$(MSBuildProjectName)' == '{pathlib.PurePath(self.tests).stem}'\""
+        lines += [f'<ProjectReference Include="$(MSBuildThisFileDirectory){name}/{name}.csproj"{only} />' for name, _ in self.stand_ins]
         added = [(name, version, only) for name, version in self.tested.items()] + [(name, version, "") for name, version in ours.items()]
         for name, version, condition in added:
             if self.central:
@@ -80,6 +82,11 @@ class Suite:
             if old not in text:
                 raise lib.Missing(f"`{old}` in {path} of {self.name}: take the commit that suites_dotnet.py names")
             write(target / path, text.replace(old, new))
+        for (name, version), text in self.stand_ins.items():
+            write(target / name / f"{name}.csproj", STAND_IN.format(version=version))
+            write(target / name / f"{name}.cs", text)
+            for nothing in ("Directory.Build.props", "Directory.Build.targets", "Directory.Packages.props"):
+                write(target / name / nothing, "<Project />\n")
         write(target / "suite.targets", TARGETS.format(items=self.items(ours)))
         last = target / "Directory.Build.targets"
         text = last.read_text(encoding="utf-8-sig") if last.is_file() else "<Project></Project>"
@@ -88,6 +95,12 @@ class Suite:
         return target
 
 
+STAND_IN = """<Project Sdk="Microsoft.NET.Sdk">
+  <PropertyGroup><TargetFramework>net10.0</TargetFramework><Version>{version}</Version><AssemblyVersion>1.0.0.0</AssemblyVersion></PropertyGroup>
+</Project>
+"""
+#: Shouldly asks it whether to show differences on a desktop; it does not go with the SDK's packages.
+DIFF_ENGINE = "namespace DiffEngine { public static class DiffRunner { public static bool Disabled => true; } }\n"
 #: What FSharp.SystemTextJson 1.3 has, and 0.16 has otherwise.
 JSON_OPTIONS = """JsonFSharpOptions
             .Default()
@@ -125,6 +138,19 @@ class Run:
             for result in xml.parse(path).getroot().iter(f"{TRX}UnitTestResult"):
                 found.setdefault(result.get("testName"), []).append(result.get("outcome"))
         return found
+
+
+    def coverage(self, name):
+        """What coverlet counts of an assembly: lines and branches that ran, of all."""
+        self.verdicts("--collect", "XPlat Code Coverage")
+        counts = [0, 0, 0, 0]
+        for path in sorted((self.shop.folder.parent / "results" / self.which).glob("*/coverage.cobertura.xml")):
+            for package in xml.parse(path).getroot().iter("package"):
+                # A class's own lines: those of its methods are among them.
+                for line in package.iterfind("classes/class/lines/line") if package.get("name") == name else []:
+                    ran, of = re.search(r"\((\d+)/(\d+)\)", line.get("condition-coverage") or "(0/0)").groups()
+                    counts = [a + b for a, b in zip(counts, (int(line.get("hits")) > 0, 1, int(ran), int(of)))]
+        return counts
 
 
 def count(verdicts, outcome):
@@ -193,14 +219,17 @@ def giraffe(score, folder):
 
 def polly(score, folder):
     """Resilience: async state machines nearly everywhere."""
-    compare(score, folder, Suite(
+    plain, woven = compare(score, folder, Suite(
         "polly", "test/Polly.Core.Tests/Polly.Core.Tests.csproj", ["Polly.Core", "Polly.Testing", "Polly.TestUtils"], central=True,
         remove=["Microsoft.CodeAnalysis.PublicApiAnalyzers", "Microsoft.CodeAnalysis.BannedApiAnalyzers", "SonarAnalyzer.CSharp", "StyleCop.Analyzers",
                 "coverlet.msbuild", "GitHubActionsTestLogger", "JunitXml.TestLogger", "ReportGenerator"],
         versions={"FsCheck.Xunit": "3.5.0", "Microsoft.Extensions.TimeProvider.Testing": "10.11.0", "Microsoft.NET.Test.Sdk": "17.14.1", "MinVer": "8.0.0",
                   "NSubstitute": "6.1.0", "xunit.runner.visualstudio": "3.1.5"},
-        # Shouldly shows differences on a desktop with it.
-        prune=["DiffEngine"], tested={"coverlet.collector": "6.0.4"}), 1000)
+        stand_ins={("DiffEngine", "11.3.0"): DIFF_ENGINE}, tested={"coverlet.collector": "6.0.4"}), 700)
+    before, after = plain.coverage("Polly.Core"), woven.coverage("Polly.Core")
+    figures = "lines {} of {}, branches {} of {}"
+    score.check("polly: coverlet's lines are the same", before[1] > 1000 and before[:2] == after[:2], f"unwoven {figures.format(*before)}; woven {figures.format(*after)}")
+    score.check("polly: coverlet's branches are the same", before[2:] == after[2:])
 
 
 EVERY = {f.__name__: f for f in (giraffe, serilog, polly)}
