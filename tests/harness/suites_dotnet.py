@@ -5,8 +5,8 @@
 
 Names: serilog, giraffe (F#), polly (async). Each is built and run twice with the .NET SDK (see sdk.py): as it is, and with the package
 Weave.MSBuild in every project and rules that take every method. What fails in the woven run must fail in the other, too. A test
-that fails in the woven run alone is run again in both: what fails twice is a fault. For Polly, the rates that coverlet.collector
-measures are the same. `--everyday` (the default) runs none but giraffe.
+that fails in the woven run alone is run again in both: what fails twice is a fault. For Polly, what coverlet.collector counts is
+the same, too. `--everyday` (the default) runs none but giraffe.
 
 WEAVE_DOTNET_SUITES names a folder with the sources: serilog (commit 60935b4d of serilog/serilog), giraffe (18e1be3 of
 giraffe-fsharp/Giraffe), polly (173d6d1d of App-vNext/Polly). Packages come from where the SDK has them.
