@@ -212,6 +212,8 @@ fn keys_are_never_overwritten() {
             "a",
             "-keyalg",
             "EC",
+            "-groupname",
+            "secp256r1",
             "-dname",
             "CN=a",
         ],
