@@ -76,8 +76,17 @@ class Trace:
         named = Counter()
         for method, n in counts.items():
             owner, name, _ = self.symbols.get(method, ("?", f"{method:#x}", ""))
-            named[f"{owner.replace('/', '.')}.{name}"] += n
+            named[folded(f"{owner.replace('/', '.')}.{name}")] += n
         return named
+
+
+def folded(name):
+    """What a name of .NET's compilers and the one that debuggers show have in common: `Shop.Main.AnonymousMethod` for
+    `Shop+<>c.<Main>b__0_1`, for `Shop.Main.AnonymousMethod__0_1` and for `Shop.Main.AnonymousMethod (Shop.cs:7)`."""
+    name = re.sub(r"(\+<>c\w*)?\.<(\w+)>b__\w+$", r".\2.AnonymousMethod", name)
+    name = re.sub(r"(\+<>c\w*)?\.<(\w+)>g__(\w+)\|\w+$", r".\2.\3", name)
+    name = re.sub(r"(AnonymousMethod)__\w+$", r"\1", name)
+    return re.sub(r" \([^()]*:\d+\)$", "", name)
 
 
 def leb128(data, at):

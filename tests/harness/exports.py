@@ -71,7 +71,7 @@ class Expected:
 
 def plain(label):
     """`shop.Order.pay(Ledger)` without its parameters, as the trace's own reader names methods."""
-    return label.split("(")[0]
+    return check_trace.folded(label.split("(")[0].rstrip())
 
 
 def perfetto(score, what, path, expected):
@@ -210,7 +210,7 @@ def rows_of(path):
 
 def table(score, what, path, expected):
     rows = rows_of(path)
-    calls = Counter(f"{r['type']}.{r['method']}" for r in rows if r["kind"] != "logical")
+    calls = Counter(check_trace.folded(f"{r['type']}.{r['method']}") for r in rows if r["kind"] != "logical")
     score.counts(f"{what}: calls", calls, expected.calls)
     by_id = {r["id"]: r for r in rows if r["id"]}
 
@@ -230,7 +230,10 @@ def parquet(score, what, path, expected):
 
     of_arrow = arrow.read_table(path)
     query = f"select type || '.' || method, count(*) from '{path}' where kind <> 'logical' group by all"
-    score.counts(f"{what}: calls, by DuckDB", Counter(dict(duckdb.sql(query).fetchall())), expected.calls)
+    calls = Counter()
+    for name, count in duckdb.sql(query).fetchall():
+        calls[check_trace.folded(name)] += count
+    score.counts(f"{what}: calls, by DuckDB", calls, expected.calls)
     logical = duckdb.sql(f"select count(*) from '{path}' where kind = 'logical'").fetchall()[0][0]
     score.check(f"{what}: logical calls", logical == expected.logical, f"{logical} of {expected.logical}")
     rows = rows_of(path.with_suffix(".csv"))

@@ -77,7 +77,7 @@ def check(score, jaeger, trace, number, protocol):
     until("all spans", lambda: len(jaeger.spans(service)) >= whole)
     spans = jaeger.spans(service)
     on_threads = [s for s in spans.values() if "thread.id" in tags(s, "tags")]
-    score.counts(f"{what}: calls", Counter(tags(s, "tags")["code.function.name"] for s in on_threads), names(expected, expected.calls))
+    score.counts(f"{what}: calls", Counter(check_trace.folded(tags(s, "tags")["code.function.name"]) for s in on_threads), names(expected, expected.calls))
     score.check(f"{what}: logical calls", len(spans) - len(on_threads) == len(expected.logical), f"{len(spans) - len(on_threads)} of {len(expected.logical)}")
     parents = [(s, spans.get((r["traceID"], r["spanID"]))) for s in spans.values() for r in s["references"] if r["refType"] == "CHILD_OF"]
     inside = all(p and p["startTime"] <= s["startTime"] for s, p in parents)

@@ -215,7 +215,7 @@ def check_trace_at_rest(score, folder, trace):
         ids = {s["spanId"]: s for s in spans}
         score.check(f"{what}: ids differ", len(ids) == len(spans), f"{len(ids)} of {len(spans)}")
         on_threads = [s for s in spans if "thread.id" in attributes(s)]
-        score.counts(f"{what}: calls", Counter(attributes(s)["code.function.name"] for s in on_threads), names(expected, expected.calls))
+        score.counts(f"{what}: calls", Counter(check_trace.folded(attributes(s)["code.function.name"]) for s in on_threads), names(expected, expected.calls))
         logical = [s for s in spans if "thread.id" not in attributes(s)]
         score.check(f"{what}: logical calls", len(logical) == len(expected.logical), f"{len(logical)} of {len(expected.logical)}")
         pieces = [s for s in on_threads if "weave.logical_call" in attributes(s)]
@@ -240,7 +240,10 @@ def check_trace_at_rest(score, folder, trace):
         score.check(f"{what}: resource", {s["resource"]["service.name"] for s in spans} == {"shop"} and all("process.pid" in s["resource"] for s in spans))
         points = collector.metrics()
         counted = Counter({method: int(p["asInt"]) for (metric, method), p in points.items() if metric == "weave.calls"})
-        score.counts(f"{what}: calls as a metric", counted, whole_calls(expected))
+        folded = Counter()
+        for name, count in counted.items():
+            folded[check_trace.folded(name)] += count
+        score.counts(f"{what}: calls as a metric", folded, whole_calls(expected))
         histograms = {method: p for (metric, method), p in points.items() if metric == "weave.call.duration"}
         sound = all(int(p["count"]) == counted[m] == sum(map(int, p["bucketCounts"])) and p.get("sum", 0) >= p.get("max", 0) >= p.get("min", 0) for m, p in histograms.items())
         score.check(f"{what}: histograms", sound and histograms.keys() == counted.keys(), f"{len(histograms)} methods")
