@@ -95,6 +95,7 @@ fn code_of_warning(kind: WarningKind) -> &'static str {
         WarningKind::NotCached => "WV0110",
         WarningKind::IdsCollide => "WV0111",
         WarningKind::BuildTool => "WV0112",
+        WarningKind::NothingTaken => "WV0113",
     }
 }
 
@@ -173,7 +174,7 @@ pub fn warnings(outcome: &Outcome, format: MessageFormat) -> String {
     for (kind, text) in texts {
         // It is as it should be; a build that makes errors of warnings must not fail for it.
         let severity = match kind {
-            WarningKind::BuildTool => "message",
+            WarningKind::BuildTool | WarningKind::NothingTaken => "message",
             _ => "warning",
         };
         tell(severity, code_of_warning(kind), None, None, text);

@@ -6,7 +6,7 @@ use crate::cli::rules::Resolved;
 use crate::cli::sign::SignArgs;
 use crate::cli::{DONE, NOT_DONE, depfile, note, print, rules, show};
 use crate::error::Result;
-use crate::pipeline::{self, Cache, Effort, Files, Job, Outcome};
+use crate::pipeline::{self, Cache, Effort, Files, Job, Outcome, WarningKind};
 use crate::printable::printable;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::collections::BTreeMap;
@@ -203,7 +203,13 @@ pub fn run(args: &WeaveArgs) -> Result<u8> {
     job.check_files(args.named(&resolved))?;
     let mut outcome = run_with_progress(&job, args.quiet || args.json)?;
     if args.allow_idle {
+        let all_idle = !outcome.idle.is_empty() && outcome.idle.len() == outcome.aspects.len();
         outcome.idle.clear();
+        if all_idle && outcome.warnings.is_empty() {
+            let name = input.file_name().unwrap_or(input.as_os_str());
+            let text = format!("{}: no rule takes a method of it", name.display());
+            outcome.warn(WarningKind::NothingTaken, text);
+        }
     }
     let failed = args.strict && outcome.fails_strict();
     if let (Some(path), false) = (&args.depfile, failed) {

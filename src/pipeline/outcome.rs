@@ -122,6 +122,8 @@ pub enum WarningKind {
     NotCached,
     /// The compiler or MSBuild loads an assembly, so it was left as it was.
     BuildTool,
+    /// No aspect takes a method of an artifact whose rules serve others, too.
+    NothingTaken,
 }
 
 impl WarningKind {
@@ -140,6 +142,7 @@ impl WarningKind {
             WarningKind::IdsCollide => "ids-collide",
             WarningKind::NotCached => "not-cached",
             WarningKind::BuildTool => "build-tool",
+            WarningKind::NothingTaken => "nothing-taken",
         }
     }
 

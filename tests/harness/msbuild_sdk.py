@@ -195,6 +195,11 @@ def states(score, folder):
     write(rules, RULES)
     shop.check("right again: woven", built() and shop.woven(bin_dll) and "the sum is 10" in shop.ran(shop.sdk.dotnet, bin_dll)[0])
     write(rules, RULES.replace("Shop", "Shap"))
+    shop.check("rules of several projects that take nothing of this one: a message", built("-warnaserror")
+               and shop.has(r"weave: App\.dll: no rule takes a method of it") and not shop.has("WV0120"))
+    write(rules, RULES)
+    rules = app.parent / "weave.toml"
+    write(rules, RULES.replace("Shop", "Shap"))
     failed = [not built("-warnaserror") for _ in range(2)]
     shop.check("-warnaserror fails each time", failed == [True, True] and shop.has(r"error WV0120"))
     every = "-p:MSBuildTreatWarningsAsErrors=true"
@@ -203,7 +208,8 @@ def states(score, folder):
     warned = [built() and shop.has(r"weave\.toml\(3,1\): warning WV0120") for _ in range(2)]
     shop.check("a warning comes with each build", warned == [True, True])
     shop.check("NoWarn silences it", built("-p:NoWarn=WV0120") and not shop.has("WV0120"))
-    write(rules, RULES)
+    rules.unlink()
+    rules = shop.folder / "weave.toml"
     built()
     shutil.rmtree(obj / "weave")
     shop.check("what we had kept is gone: one error says what to do", not built() and shop.has("error WV0206.*--no-incremental") and len(shop.weave_errors()) == 1)
