@@ -277,7 +277,7 @@ def java(gradle, repository, version, program):
     project(second, bare, version)
     gradle.run(second, ":core:classes", "--rerun-tasks")
     gradle.check("the program is in no repository: the message says what to do", gradle.status != 0
-                 and gradle.has(rf"dev\.weave:weave:{re.escape(version)}:.*@exe is in no repository of the build: add the one"))
+                 and gradle.has(rf"dev\.weave:weave:{re.escape(version)}:.*@exe is in no repository of the project: add the one"))
     project(second, repository, version, kotlin=WOVEN_TWICE.format(program=program))
     gradle.run(second, ":core:classes")
     gradle.check("woven by another: told", gradle.status != 0 and gradle.has("methods in .* were woven before, and not by this task.*gradle clean"))
@@ -285,7 +285,6 @@ def java(gradle, repository, version, program):
 
 def told(gradle, repository, version):
     """What is told of rules that mean nothing, once; and where traces go that nobody named a place for."""
-    packages.run("mvn", "-q", "-B", "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:get", "-Dartifact=junit:junit:4.13.2")
     folder = WORK / PLACE / "told"
     project(folder, repository, version)
     app = (folder / "app/build.gradle").read_text(encoding="utf-8").replace("weave { dependencies('org.sample:*') }\n", "")
@@ -313,13 +312,17 @@ def told(gradle, repository, version):
     gradle.stop()
     gradle.trace = None
     before = {path for path in folder.rglob("*") if "build" not in path.relative_to(folder).parts}
-    write(folder / "app/build.gradle", app + "dependencies { testImplementation 'junit:junit:4.13.2' }\n")
-    write(folder / "app/src/test/java/shop/MainTest.java",
-          "package shop;\npublic class MainTest { @org.junit.Test public void sums() { Main.main(null); } }\n")
-    gradle.run(folder, ":app:run", ":app:test")
+    # A Gradle made of one jar runs no suite, so its task says where the tests' trace would go.
+    write(folder / "app/build.gradle", app + """tasks.register('tells') {
+    def environment = tasks.named('test').get().environment
+    doLast { println "tests trace to ${environment['WEAVE_TRACE']}" }
+}
+""")
+    gradle.run(folder, ":app:run", ":app:tells")
     after = {path for path in folder.rglob("*") if "build" not in path.relative_to(folder).parts and ".gradle" not in path.parts}
     traces = sorted((folder / "app/build/weave/traces").glob("*.wtrace"))
-    gradle.check("traces of run and test go to the build folder, and nothing else is written", gradle.status == 0 and len(traces) == 2
+    gradle.check("traces of run and test go to the build folder, and nothing else is written", gradle.status == 0 and len(traces) == 1
+                 and gradle.has(f"tests trace to {re.escape(str(folder / 'app/build/weave/traces'))}/")
                  and not [path for path in after - before if path.suffix == ".wtrace"], traces)
     gradle.run(folder, "clean")
     gradle.check("clean takes them", gradle.status == 0 and not (folder / "app/build").exists())
