@@ -334,7 +334,7 @@ fn check(bytes: Vec<u8>) {
     }
     calls.finish();
     assert!(calls.kept().0 <= 10);
-    page::write(&mut std::io::sink(), "", serde_json::json!({}), &calls).unwrap();
+    page::write(&mut std::io::sink(), "", &serde_json::json!({}), &calls).unwrap();
     let labels = a.methods.labels();
     flame::draw(
         &mut std::io::sink(),

@@ -11,12 +11,13 @@ use std::io::{self, Write};
 const VERSION: u32 = 1;
 
 #[derive(Serialize)]
-struct Report<'a> {
+pub(super) struct Report<'a> {
     version: u32,
     traces: Vec<Trace<'a>>,
     unreadable: Vec<String>,
     methods: Vec<Method<'a>>,
-    threads: Vec<Thread<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    threads: Option<Vec<Thread<'a>>>,
     exceptions: Vec<Exception<'a>>,
     unlisted_exceptions: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -68,6 +69,7 @@ struct Method<'a> {
     line: Option<u32>,
     calls: u64,
     running: u64,
+    cut: u64,
     errors: u64,
     self_ns: u64,
     total_ns: u64,
@@ -165,22 +167,26 @@ fn is_zero(n: &u64) -> bool {
 impl View<'_> {
     pub(super) fn json(&self, out: &mut dyn Write, failed: &[Error]) -> io::Result<()> {
         let rows = self.rows();
-        let report = self.document(&rows[..self.limit(rows.len())], failed);
+        let report = Report {
+            threads: Some(self.json_threads()),
+            tree: self.args.tree.then(|| self.json_nodes()),
+            ..self.document(&rows[..self.limit(rows.len())], failed)
+        };
         serde_json::to_writer_pretty(&mut *out, &report)?;
         writeln!(out)
     }
 
-    /// The report with these rows of the table.
-    pub(super) fn document(&self, rows: &[usize], failed: &[Error]) -> impl Serialize + '_ {
+    /// The report with these rows of the table, without threads and tree.
+    pub(super) fn document(&self, rows: &[usize], failed: &[Error]) -> Report<'_> {
         Report {
             version: VERSION,
             traces: self.json_traces(),
             unreadable: failed.iter().map(Error::to_string).collect(),
             methods: rows.iter().map(|&row| self.json_method(row)).collect(),
-            threads: self.json_threads(),
+            threads: None,
             exceptions: self.json_exceptions(),
             unlisted_exceptions: self.analysis.further_exceptions,
-            tree: self.args.tree.then(|| self.json_nodes()),
+            tree: None,
         }
     }
 
@@ -226,6 +232,7 @@ impl View<'_> {
             line: symbol.map(|s| s.line).filter(|&line| line != 0),
             calls: s.calls,
             running: s.running,
+            cut: s.cut,
             errors: s.errors,
             self_ns: s.own,
             total_ns: s.total,

@@ -68,7 +68,7 @@ impl View<'_> {
             self.compare(&mut meta, &mut calls, mappings)?;
         }
         let mut out = Output::create(path, Access::Private)?;
-        page::write(&mut out, &self.title(), meta, &calls).map_err(failure)?;
+        page::write(&mut out, &self.title(), &meta, &calls).map_err(failure)?;
         out.commit()
     }
 

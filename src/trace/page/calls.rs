@@ -116,7 +116,10 @@ impl Calls {
         if self.kept > self.most {
             self.shrink();
         }
-        self.tracks.retain(|track| !track.calls.is_empty());
+        self.tracks.retain_mut(|track| {
+            track.calls.shrink_to_fit();
+            !track.calls.is_empty()
+        });
         // The longest logical calls, in the order in which they began.
         let mut order: Vec<usize> = (0..self.logical.len())
             .filter(|&i| self.logical[i].known)
@@ -142,6 +145,12 @@ impl Calls {
             .map(Some)
             .collect();
         self.logical = order.into_iter().filter_map(|i| old[i].take()).collect();
+    }
+
+    /// Calls that the tracks have room for.
+    #[cfg(test)]
+    pub(super) fn room(&self) -> usize {
+        self.tracks.iter().map(|t| t.calls.capacity()).sum()
     }
 
     /// The methods' names.
@@ -200,7 +209,13 @@ impl Calls {
             }
             track.calls.retain(|call| call.duration >= least);
             self.kept += track.calls.len();
+            if number != last {
+                track.calls.shrink_to_fit();
+            }
         }
+        let at_hand = self.tracks.pop();
+        self.tracks.retain(|track| !track.calls.is_empty());
+        self.tracks.extend(at_hand);
     }
 
     fn busy(&mut self, start: u64, duration: u64) {
@@ -383,6 +398,14 @@ impl Sink for Calls {
         }
         let call = &mut track.calls[at];
         (call.duration, call.outcome, call.exception) = (duration, outcome(end.outcome), exception);
+        Ok(())
+    }
+
+    fn end_thread(&mut self, _: u64) -> io::Result<()> {
+        self.tracks.pop_if(|track| track.calls.is_empty());
+        if let Some(track) = self.tracks.last_mut() {
+            track.calls.shrink_to_fit();
+        }
         Ok(())
     }
 

@@ -15,6 +15,7 @@ use super::tree::Tree;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use libdeflater::{CompressionLvl, Compressor};
+use serde::Serialize;
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
@@ -69,25 +70,60 @@ pub fn tree(
     value
 }
 
-/// Writes the page. `meta` is what the script finds beside the calls: the report and the trees.
+/// What the script finds beside the calls.
+#[derive(Serialize)]
+struct Meta<'a> {
+    #[serde(flatten)]
+    report: &'a Value,
+    title: &'a str,
+    names: &'a [String],
+    thrown: &'a [(String, String)],
+    timeline: Timeline<'a>,
+}
+
+#[derive(Serialize)]
+struct Timeline<'a> {
+    calls: u64,
+    all_calls: u64,
+    least_ns: u64,
+    logical: usize,
+    tracks: Vec<Track<'a>>,
+}
+
+/// A thread. There may be hundreds of thousands.
+#[derive(Serialize)]
+struct Track<'a> {
+    trace: usize,
+    number: u32,
+    name: &'a str,
+    activity: Vec<u8>,
+}
+
+/// Writes the page. `report` is what the script finds beside the calls: the report and the trees.
 ///
 /// # Errors
 /// What `out` refuses.
-pub fn write(out: &mut dyn Write, title: &str, mut meta: Value, calls: &Calls) -> io::Result<()> {
-    let (kept, all, least) = calls.kept();
-    let tracks: Vec<Value> = (calls.tracks.iter())
-        .map(|t| {
-            json!({ "trace": t.process, "number": t.number, "name": t.name, "activity": calls.activity(t) })
-        })
-        .collect();
-    meta["title"] = title.into();
-    meta["names"] = calls.names().into();
-    meta["thrown"] = (calls.exceptions().iter())
-        .map(|(ty, message)| json!([ty, message]))
-        .collect();
-    meta["timeline"] = json!({
-        "calls": kept, "all_calls": all, "least_ns": least, "logical": calls.logical(), "tracks": tracks,
+pub fn write(out: &mut dyn Write, title: &str, report: &Value, calls: &Calls) -> io::Result<()> {
+    let (kept, all_calls, least_ns) = calls.kept();
+    let tracks = calls.tracks.iter().map(|t| Track {
+        trace: t.process,
+        number: t.number,
+        name: &t.name,
+        activity: calls.activity(t),
     });
+    let meta = Meta {
+        report,
+        title,
+        names: calls.names(),
+        thrown: calls.exceptions(),
+        timeline: Timeline {
+            calls: kept,
+            all_calls,
+            least_ns,
+            logical: calls.logical(),
+            tracks: tracks.collect(),
+        },
+    };
     let page = include_str!("page.html")
         .replace("{{style}}", include_str!("page.css"))
         .replace("{{script}}", include_str!("page.js"));

@@ -115,6 +115,25 @@ fn of_many_calls_the_longest_stay_with_their_callers() {
 }
 
 #[test]
+fn threads_keep_no_more_room_than_their_calls_take() {
+    // Each thread has more calls than the page takes; those of the last are the longest.
+    let mut trace = TraceBuilder::new("", 1, 0).symbols(&shop_symbols(), 65_504, &[]);
+    for thread in 1..=40u32 {
+        let mut chunk = Chunk::records(thread, 0, 0);
+        for _ in 0..2_000 {
+            chunk = chunk.enter(10, 2).exit(u64::from(thread), 2);
+        }
+        trace = trace.push(chunk);
+    }
+    let traces = [Trace::from_bytes("a.wtrace", trace.bytes()).unwrap()];
+    let all = calls(&traces, 200_000);
+    assert_eq!((all.tracks.len(), all.room()), (40, 80_000));
+    let longest = calls(&traces, 2_000);
+    assert_eq!((longest.tracks.len(), longest.kept().0), (1, 2_000));
+    assert_eq!(longest.room(), 2_000);
+}
+
+#[test]
 fn equal_calls_leave_together() {
     let mut chunk = Chunk::records(1, 0, 0);
     for _ in 0..3_000 {
@@ -161,7 +180,7 @@ fn a_page_is_one_file_that_no_name_breaks_out_of() {
     let traces = [Trace::from_bytes("a.wtrace", trace.bytes()).unwrap()];
     let calls = calls(&traces, 10);
     let mut out = Vec::new();
-    write(&mut out, "</title>{{meta}}", json!({}), &calls).unwrap();
+    write(&mut out, "</title>{{meta}}", &json!({}), &calls).unwrap();
     let page = String::from_utf8(out).unwrap();
     assert_eq!(page.matches("</script>").count(), 3);
     assert!(page.contains("<title>&lt;/title&gt;{{meta}} · weave</title>"));
