@@ -92,7 +92,7 @@ fn show(trace: &Trace) {
         walk(&process, &[], &Selection::default(), &mut calls, 1, &mut |_| {}).unwrap();
     }
     calls.finish();
-    page::write(&mut std::io::sink(), "", serde_json::json!({}), &calls).unwrap();
+    page::write(&mut std::io::sink(), "", &serde_json::json!({}), &calls).unwrap();
 }
 
 /// A trace compares with itself.
