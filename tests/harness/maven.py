@@ -345,10 +345,10 @@ def body():
         # As an IDE does that builds beside the command line.
         fcntl.lockf(lock, fcntl.LOCK_EX)
         waits = maven.begin(second, "process-classes", cache)
-        told = next((line for line in waits.stdout if "another build weaves" in line), "")
+        waiting = next((line for line in waits.stdout if "another build weaves" in line), "")
         fcntl.lockf(lock, fcntl.LOCK_UN)
     rest, _ = waits.communicate()
-    maven.check("two builds at once: the second says so, and waits", "an IDE perhaps: waiting for it" in told and waits.returncode == 0
+    maven.check("two builds at once: the second says so, and waits", "an IDE perhaps: waiting for it" in waiting and waits.returncode == 0
                 and "Wove" in rest, rest[-2000:] if waits.returncode else "")
     write(second / "core/src/main/java/shop/Orders.java", ORDERS % 1)
     lib.run(["javac", "--release", "8", "-nowarn", "-d", second / "core/target/classes", second / "core/src/main/java/shop/Orders.java"])
