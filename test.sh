@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# All tests of the tree, the everyday ones by default (under ten minutes on two cores).
+# All tests of the tree, the everyday ones by default (about twenty minutes on two cores).
 #
 #   ./test.sh                all of it, with a part of the corpora and of the programs
 #   ./test.sh --full         all programs and suites, most of the corpora (about an hour)
