@@ -15,6 +15,12 @@ public class Activator implements BundleActivator {
 
     private static void stop(BundleContext context, long id) {
         try {
+            // A copy of the library in a bundle has no shutdown hook: a host that ends at once may end before the names are copied.
+            for (Thread thread : Thread.getAllStackTraces().keySet()) {
+                if (thread.getName().equals("weave-symbols")) {
+                    thread.join(60_000);
+                }
+            }
             context.getBundle(id).stop();
         } catch (Exception e) {
             throw new IllegalStateException(e);
