@@ -60,6 +60,7 @@ impl Visitor for Everything {
                 index,
                 id: 0x5eed_0000 + self.planned.len() as u32,
                 advice: Advice::ALL,
+                bound: None,
             });
         }
     }
@@ -210,6 +211,7 @@ fn a_plan_of_another_file_is_refused() {
             index,
             id: 1,
             advice: Advice::ALL,
+            bound: None,
         }]);
         let e = weave(&dex, &plan, &mut Scratch::default(), &one_by_one)
             .err()

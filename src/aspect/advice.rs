@@ -18,6 +18,8 @@ impl Advice {
     /// A section of Android's own trace (`android.os.Trace`) from the start of the body to its end, by a return or by
     /// an exception. Beside the hooks of the others, or without.
     pub const SECTION: Advice = Advice(8);
+    /// Hooks of one's own, whenever they run.
+    pub const OWN: Advice = Advice(16);
 
     /// Both sets together.
     #[must_use]

@@ -26,6 +26,7 @@ impl<F: FnMut(u32, u32, &Method<'_>) -> Option<u32>> Visitor for Everything<F> {
                 index,
                 id,
                 advice: self.advice,
+                bound: None,
             });
         }
     }

@@ -3,6 +3,8 @@
 //! A backend's `scan` fills these views. What costs decoding (annotations, supertypes,
 //! parameter types) sits behind a trait and is asked for only by rules that need it.
 
+use crate::aspect::bind::ty::Signature;
+
 /// Visibility of a type or method, in terms common to the three formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
@@ -130,6 +132,8 @@ pub trait MethodDetails {
     fn parameters(&self, each: EachName<'_>);
     /// The declared return type (once).
     fn returns(&self, each: EachName<'_>);
+    /// All of it, for hooks that take values; none where it cannot be read.
+    fn signature(&self) -> Option<Signature>;
 }
 
 /// A type that declares methods.

@@ -2,6 +2,7 @@
 
 pub mod advice;
 pub mod attempt;
+pub mod bind;
 #[cfg(test)]
 pub mod everything;
 pub mod joinpoint;

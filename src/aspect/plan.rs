@@ -1,9 +1,11 @@
 //! The plan: which methods of one artifact get which advice and which id, and why others do not.
 
 use crate::aspect::advice::{Advice, Reason};
+use crate::aspect::bind::call::Bound;
 use crate::aspect::joinpoint::{Method, Type, Visitor};
 use crate::aspect::pointcut::{ArtifactMatcher, Matched, TypeMatcher, Verdict};
 use sha2::{Digest, Sha256};
+use std::sync::Arc;
 
 /// A method to weave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +18,8 @@ pub struct Planned {
     pub id: u32,
     /// When hooks run.
     pub advice: Advice,
+    /// Its own hooks, if it has any: the place in [`Plan::bound`].
+    pub bound: Option<u32>,
 }
 
 /// A method that some rule looked at and that is left as it was.
@@ -55,6 +59,8 @@ pub struct Plan {
     pub matched: Matched,
     /// The aspects of these methods; only when asked to explain.
     pub meant: Vec<Meant>,
+    /// The own hooks of methods; methods that have the same share them.
+    pub bound: Vec<Arc<Bound>>,
     /// The number of the type that the scan shows next.
     types: u32,
 }
@@ -73,8 +79,18 @@ impl Plan {
         self.methods.is_empty() && self.skipped.is_empty()
     }
 
+    /// The own hooks of a method that is planned.
+    pub fn bound(&self, planned: &Planned) -> Option<&Bound> {
+        planned.bound.map(|place| &*self.bound[place as usize])
+    }
+
     /// Adds the plan of the types behind these.
     pub fn append(&mut self, mut next: Plan) {
+        let before = self.bound.len() as u32;
+        for planned in &mut next.methods {
+            planned.bound = planned.bound.map(|place| before + place);
+        }
+        self.bound.append(&mut next.bound);
         self.methods.append(&mut next.methods);
         self.skipped.append(&mut next.skipped);
         self.skipped_types.append(&mut next.skipped_types);
@@ -225,6 +241,7 @@ impl Visitor for Planner<'_> {
                 index,
                 id: base.wrapping_add(index),
                 advice,
+                bound: None,
             }),
         }
     }
@@ -233,6 +250,7 @@ impl Visitor for Planner<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::aspect::bind::ty::Signature;
     use crate::aspect::joinpoint::{Access, EachName, Kinds, MethodDetails, TypeDetails};
     use crate::aspect::pointcut::{Hierarchy, Matcher};
     use crate::aspect::rules::Rules;
@@ -248,6 +266,9 @@ mod tests {
         fn annotations(&self, _: EachName<'_>) {}
         fn parameters(&self, _: EachName<'_>) {}
         fn returns(&self, _: EachName<'_>) {}
+        fn signature(&self) -> Option<Signature> {
+            None
+        }
     }
 
     #[test]

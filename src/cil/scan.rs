@@ -1,5 +1,6 @@
 //! Shows the types of an assembly and their methods as join points.
 
+use crate::aspect::bind::ty::Signature;
 use crate::aspect::joinpoint::{
     Access, EachName, Kinds, Method, MethodDetails, Shape, Type, TypeDetails, Visitor,
 };
@@ -395,6 +396,10 @@ impl MethodDetails for MethodView<'_, '_> {
 
     fn returns(&self, each: EachName<'_>) {
         signature::returns(&self.image.metadata, self.number, self.signature, each);
+    }
+
+    fn signature(&self) -> Option<Signature> {
+        None
     }
 }
 

@@ -1,5 +1,6 @@
 //! Shows the methods of a dex file as join points.
 
+use crate::aspect::bind::ty::Signature;
 use crate::aspect::joinpoint::{
     Access, EachName, Kinds, Method, MethodDetails, Shape, Type, TypeDetails, Visitor,
 };
@@ -276,6 +277,10 @@ impl MethodDetails for Details<'_, '_, '_> {
         if let Ok(descriptor) = returns {
             self.class.show_type(&mutf8(descriptor), each);
         }
+    }
+
+    fn signature(&self) -> Option<Signature> {
+        None
     }
 }
 

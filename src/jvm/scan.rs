@@ -1,5 +1,6 @@
 //! Shows the methods of a class as join points.
 
+use crate::aspect::bind::ty::{Parameter, Prim, Signature, Ty};
 use crate::aspect::joinpoint::{
     Access, EachName, Kinds, Method, MethodDetails, Shape, Type, TypeDetails, Visitor,
 };
@@ -113,6 +114,94 @@ impl MethodDetails for Details<'_, '_> {
             signature::type_name(returns, each);
         }
     }
+
+    fn signature(&self) -> Option<Signature> {
+        signature_of(self.class, self.method)
+    }
+}
+
+/// What a method takes and gives, for hooks.
+fn signature_of(class: &Class<'_>, method: &MethodInfo) -> Option<Signature> {
+    let descriptor = class.pool.text(method.descriptor).ok()?;
+    let mut rest = descriptor.strip_prefix('(')?;
+    let mut parameters = Vec::new();
+    while !rest.starts_with(')') {
+        let (ty, behind) = Ty::of_descriptor(rest)?;
+        parameters.push(Parameter {
+            name: None,
+            ty,
+            out: false,
+        });
+        rest = behind;
+    }
+    let (result, _) = Ty::of_descriptor(&rest[1..])?;
+    let is_static = method.access & flag::STATIC != 0;
+    // Names are not checked by HotSpot: wrong ones are as good as none.
+    let _ = put_names(class, method, is_static, &mut parameters);
+    Some(Signature {
+        this: (!is_static).then(|| Ty::class(&class.name())),
+        parameters: parameters.into(),
+        result,
+        generics: 0,
+        variadic: method.access & flag::VARARGS != 0,
+    })
+}
+
+/// Names parameters by the `MethodParameters` attribute (JVMS 4.7.24), else by the variables that live from the start
+/// (JVMS 4.7.13).
+fn put_names(
+    class: &Class<'_>,
+    method: &MethodInfo,
+    is_static: bool,
+    parameters: &mut [Parameter],
+) -> Result<()> {
+    let pool = &class.pool;
+    let name = |index: u16| pool.text(index).ok().map(|name| (&*name).into());
+    attributes(class.bytes, method.range.start + 6, |a| {
+        if pool.utf8(a.name)? == b"MethodParameters" {
+            let mut cursor = Cursor::new(a.data);
+            // A list of another length has what the compiler added (mandated parameters) or left out.
+            if usize::from(cursor.u8()?) == parameters.len() {
+                for parameter in &mut *parameters {
+                    parameter.name = name(cursor.be_u16()?);
+                    cursor.be_u16()?;
+                }
+            }
+        }
+        Ok(())
+    })?;
+    let Some(code) = class.code(method)? else {
+        return Ok(());
+    };
+    let mut slot = u16::from(!is_static);
+    let slots: Vec<u16> = (parameters.iter())
+        .map(|parameter| {
+            let wide = matches!(parameter.ty, Ty::Prim(Prim::I64 | Prim::F64));
+            let own = slot;
+            slot = slot.saturating_add(1 + u16::from(wide));
+            own
+        })
+        .collect();
+    attributes(class.bytes, code.attributes, |a| {
+        if pool.which(a.name) == Some(Known::LocalVariableTable) {
+            let mut cursor = Cursor::new(a.data);
+            for _ in 0..cursor.be_u16()? {
+                let start = cursor.be_u16()?;
+                cursor.be_u16()?;
+                let variable = name(cursor.be_u16()?);
+                cursor.be_u16()?;
+                let slot = cursor.be_u16()?;
+                if start == 0
+                    && let Ok(i) = slots.binary_search(&slot)
+                    && parameters[i].name.is_none()
+                {
+                    parameters[i].name = variable;
+                }
+            }
+        }
+        Ok(())
+    })?;
+    Ok(())
 }
 
 /// Whether agents copy the method's code into other classes, as Byte Buddy does with its advice. The hook library may not

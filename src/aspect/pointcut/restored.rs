@@ -1,5 +1,6 @@
 //! Names as they were before a program was obfuscated: what rules are about, where a mapping is given.
 
+use crate::aspect::bind::ty::Signature;
 use crate::aspect::joinpoint::{EachName, MethodDetails};
 use crate::mapping::Mapping;
 
@@ -26,5 +27,10 @@ impl MethodDetails for Restored<'_> {
 
     fn returns(&self, each: EachName<'_>) {
         self.details.returns(&mut self.translate(each));
+    }
+
+    /// Hooks get values of the types that are there.
+    fn signature(&self) -> Option<Signature> {
+        self.details.signature()
     }
 }

@@ -1,6 +1,7 @@
 //! Verdicts over hand-made types, and that the prefilters never lie.
 
 use super::*;
+use crate::aspect::bind::ty::Signature;
 use crate::aspect::joinpoint::{Access, EachName, MethodDetails, TypeDetails};
 use crate::aspect::pattern::Names;
 use proptest::prelude::*;
@@ -61,6 +62,9 @@ impl MethodDetails for OfType<'_> {
     }
     fn returns(&self, each: EachName<'_>) {
         each(&self.0.returns);
+    }
+    fn signature(&self) -> Option<Signature> {
+        None
     }
 }
 

@@ -254,6 +254,7 @@ impl Chunk {
                 index: 0,
                 id: 0,
                 advice: Advice::default(),
+                bound: None,
             };
             return match self.lower(inputs, member, code, &nothing) {
                 Ok((place, _)) => Ok(place),

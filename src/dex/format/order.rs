@@ -118,6 +118,7 @@ mod tests {
             index: 0,
             id: 1,
             advice: Advice::ALL,
+            bound: None,
         };
         let dex = Dex::parse(&bytes).unwrap();
         let woven = weave(

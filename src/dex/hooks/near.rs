@@ -291,6 +291,7 @@ mod tests {
                 index: 0,
                 id,
                 advice,
+                bound: None,
             };
             ids.iter().map(plan).collect()
         };

@@ -91,6 +91,7 @@ mod tests {
             index: 0,
             id: 1,
             advice: Advice::ALL,
+            bound: None,
         }]);
         let woven = weave(&dex, &plan, &mut Scratch::default(), &one_by_one).unwrap();
         let bytes = woven.bytes.unwrap();

@@ -418,6 +418,7 @@ fn check(seed: u64, decisions: u64, advice: Advice) {
         index: 0,
         id: ID,
         advice,
+        bound: None,
     };
     let mut out = vec![];
     let map = Remap::identity([1000; 5]);

@@ -61,6 +61,7 @@ fn lowered_by(
         index: 0,
         id: 0x12345678,
         advice,
+        bound: None,
     };
     let mut out = vec![];
     let mut scratch = Scratch::default();
@@ -777,6 +778,7 @@ fn strings_become_jumbo() {
         index: 0,
         id: 1,
         advice: Advice::default(),
+        bound: None,
     };
     let mut out = vec![];
     lower(

@@ -387,6 +387,7 @@ mod tests {
             index,
             id: weak("A", 0) + index,
             advice: crate::aspect::advice::Advice::ALL,
+            bound: None,
         };
         let describe = |index: u32| Ok((["a", "b"][index as usize].to_owned(), "()V".to_owned()));
         let ids = |known: &KnownIds, taken: &mut TakenIds| {

@@ -97,6 +97,7 @@ fn weave(bytes: &[u8], shape: &MethodInfo<'_>, advice: Advice) -> Result<String,
         index: 0,
         id: 0x0102_0304,
         advice,
+        bound: None,
     };
     let body = Body::parse(bytes, 0).unwrap();
     let mut blobs = Blobs::default();
@@ -686,7 +687,7 @@ proptest! {
             constructor: is_constructor.then_some(&Always as &dyn Calls),
             ..shape(if returns_value { INT32 } else { VOID })
         };
-        let planned = Planned { ty: 0, index: 0, id: 1, advice: Advice(advice) };
+        let planned = Planned { ty: 0, index: 0, id: 1, advice: Advice(advice), bound: None, };
         let (mut blobs, mut scratch, mut out) = (Blobs::default(), Scratch::default(), vec![]);
         let lowered = lower(&body, &shape, &planned, &TOKENS, &mut blobs, &mut scratch, &mut out);
         let lowered = lowered.unwrap();
@@ -709,6 +710,7 @@ fn large_code_is_written_at_once() {
             index: 0,
             id: 1,
             advice: Advice::ALL,
+            bound: None,
         };
         let mut scratch = Scratch::default();
         let recipe = recipe(&body, &shape(VOID), &planned, &TOKENS, &mut scratch).unwrap();
@@ -759,7 +761,7 @@ proptest! {
             locals: if body.tiny { &[] } else { &signature },
             ..shape(if returns_value { INT32 } else { VOID })
         };
-        let planned = Planned { ty: 0, index: 0, id: 0x0102_0304, advice: Advice::ALL };
+        let planned = Planned { ty: 0, index: 0, id: 0x0102_0304, advice: Advice::ALL, bound: None, };
         let (mut blobs, mut scratch, mut out) = (Blobs::default(), Scratch::default(), vec![]);
         let recipe = recipe(&body, &shape, &planned, &TOKENS, &mut scratch).unwrap();
         let frame = scratch.frame(&body, &recipe, (planned.id, true), &mut blobs).unwrap();

@@ -1,0 +1,134 @@
+//! Bound hook calls: what backends turn into code. They know types and operands, and no bytecode.
+
+use super::ty::{Prim, Ty};
+use std::sync::Arc;
+
+/// The own hooks of a method, in the order in which they run: at enter as in the rules, at exit and exception in
+/// reverse. All of them lie outside of the recorded pair (at enter in front of it, then behind it).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Bound {
+    pub enter: Box<[Call]>,
+    pub exit: Box<[Call]>,
+    pub exception: Box<[Call]>,
+    pub keep: Keep,
+}
+
+/// What must live through the body, for hooks at its end.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Keep {
+    /// The arguments that hooks at the end read, ascending: as they were at the start.
+    pub args: Box<[u16]>,
+    /// Hooks at the end read `this`.
+    pub this: bool,
+    /// What enter hooks return for others: [`Source::State`] and [`Dest::State`] count these.
+    pub states: Box<[Ty]>,
+    /// The time at the start, in nanoseconds.
+    pub duration: bool,
+}
+
+/// A call of a static method.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Call {
+    pub hook: Arc<Hook>,
+    /// The hook's type arguments (.NET).
+    pub generics: Box<[Ty]>,
+    /// One for each parameter of the hook.
+    pub operands: Box<[Operand]>,
+    pub dest: Dest,
+    /// By which method the hook is called, so that what it throws does not reach the program. None: it is called itself.
+    pub adapter: Option<Adapter>,
+}
+
+/// A static method that is called as a hook.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Hook {
+    /// The type that declares it, with its scope.
+    pub owner: Ty,
+    /// The owner is an interface (JVM, dex).
+    pub owner_is_interface: bool,
+    pub name: Box<str>,
+    /// Its parameters and result as declared; its own type parameters are [`Ty::Param`].
+    pub parameters: Box<[Ty]>,
+    pub result: Ty,
+    /// How many type parameters it has (.NET).
+    pub generics: u16,
+}
+
+/// A static method of the same parameters and result that calls the hook. It catches what the hook throws, reports that
+/// to the hook library (`Guard.failed(exception, name)`) and returns null or zero then.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Adapter {
+    /// The class that has it as the method `call` (JVM, dex): `weave/hooks/begin_1f2e3d4c`. Its name follows from all
+    /// that is in it.
+    pub class: Arc<str>,
+    /// What the hook calls may be woven: while a hook of a thread runs, the adapter calls no other
+    /// (`Guard.begin()`, `Guard.end()`).
+    pub recursion: bool,
+}
+
+/// An operand: a value, how it becomes what the hook takes, and that type.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Operand {
+    pub source: Source,
+    /// The type of the source's value.
+    pub from: Ty,
+    pub convert: Convert,
+    /// The type of the hook's parameter; its type parameters are replaced by [`Call::generics`].
+    pub to: Ty,
+}
+
+/// Where an operand's value comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Source {
+    /// The method's object, as it was at the start.
+    This,
+    /// The n-th argument, from 0, without `this`, as it was at the start.
+    Arg(u16),
+    /// All arguments, boxed, in a new array of objects.
+    Args,
+    /// What the method returns.
+    Result,
+    /// What leaves the method.
+    Exception,
+    /// What an enter hook returned: the place in [`Keep::states`].
+    State(u16),
+    /// Nanoseconds since the start of the method.
+    Duration,
+    /// The method's id.
+    Id,
+    /// The method's first source line, or 0.
+    Line,
+    /// A text.
+    Text(Arc<str>),
+    Int(i32),
+    Long(i64),
+    Double(f64),
+    /// Null, or zero of whatever type is asked for.
+    Zero,
+}
+
+/// How a value becomes what the hook takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Convert {
+    /// It is one already (identity, a reference to a supertype, type parameters that are inferred).
+    Same,
+    /// From one primitive type to a wider one (JLS 5.1.2; ECMA-334 10.2.3).
+    Widen(Prim, Prim),
+    /// Into an object: a primitive type, a struct, a type parameter (.NET).
+    Box,
+    /// What a managed pointer points to (.NET).
+    Load,
+    /// The same, into an object (.NET).
+    LoadBox,
+    /// A managed pointer to it (.NET).
+    Address,
+}
+
+/// What becomes of a hook's result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dest {
+    /// Nothing.
+    Drop,
+    /// It is kept: the place in [`Keep::states`].
+    State(u16),
+}

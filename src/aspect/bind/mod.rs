@@ -1,0 +1,6 @@
+//! Hooks of one's own: a call as rules write it is bound to a method of a library, with an operand for each parameter.
+//!
+//! Nothing here knows bytecode. Backends show types and signatures ([`ty`]), and turn what is bound ([`call`]) into code.
+
+pub mod call;
+pub mod ty;

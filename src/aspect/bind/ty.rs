@@ -1,0 +1,244 @@
+//! Types as hook calls see them: those of three formats in one vocabulary.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// A primitive type. The JVM and dex have the signed ones, `Bool`, `Char`, `F32` and `F64`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Prim {
+    Bool,
+    Char,
+    I8,
+    U8,
+    I16,
+    U16,
+    I32,
+    U32,
+    I64,
+    U64,
+    F32,
+    F64,
+    Isize,
+    Usize,
+}
+
+/// A type. Two that differ in scopes alone are equal.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Ty {
+    Void,
+    Prim(Prim),
+    /// A class, interface, struct or enum.
+    Named(Arc<Named>),
+    /// A one-dimensional array that counts from 0.
+    Array(Arc<Ty>),
+    /// A managed pointer (.NET): `ref`, `in`, `out`.
+    ByRef(Arc<Ty>),
+    /// An unmanaged pointer (.NET).
+    Pointer(Arc<Ty>),
+    /// A type parameter (.NET): of the method, or of its type.
+    Param {
+        of_method: bool,
+        index: u16,
+    },
+    /// What is passed as it is or not at all (.NET: function pointers, arrays of several dimensions, modified types), spelt out.
+    Opaque(Arc<str>),
+}
+
+/// A type by its name.
+#[derive(Clone, Debug)]
+pub struct Named {
+    /// Full name in the format's own spelling: `java/util/Map$Entry`, ``System.Collections.Generic.List`1``,
+    /// `Acme.Outer+Nested`. .NET's `string` and `object` are `System.String` and `System.Object`.
+    pub name: Box<str>,
+    /// The assembly that defines it (.NET), as a display name (`System.Runtime, Version=8.0.0.0, Culture=neutral,
+    /// PublicKeyToken=b03f5f7f11d50a3a`); else empty.
+    pub scope: Box<str>,
+    /// A struct or enum (.NET).
+    pub value: bool,
+    /// A ref struct (.NET), which cannot be boxed.
+    pub by_ref_like: bool,
+    /// Type arguments (.NET).
+    pub args: Box<[Ty]>,
+}
+
+impl PartialEq for Named {
+    fn eq(&self, other: &Named) -> bool {
+        self.name == other.name && self.args == other.args
+    }
+}
+
+impl Eq for Named {}
+
+impl std::hash::Hash for Named {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+        self.args.hash(state);
+    }
+}
+
+impl Ty {
+    /// A class or interface that has neither scope nor arguments, as all of the JVM's and of dex files.
+    pub fn class(name: &str) -> Ty {
+        Ty::Named(Arc::new(Named {
+            name: name.into(),
+            scope: "".into(),
+            value: false,
+            by_ref_like: false,
+            args: Box::default(),
+        }))
+    }
+
+    /// The name of a class, interface, struct or enum without type arguments.
+    pub fn name(&self) -> Option<&str> {
+        match self {
+            Ty::Named(named) if named.args.is_empty() => Some(&named.name),
+            _ => None,
+        }
+    }
+
+    /// Whether a value of it is a reference to an object: `null` is one.
+    pub fn is_reference(&self) -> bool {
+        match self {
+            Ty::Named(named) => !named.value,
+            Ty::Array(_) => true,
+            _ => false,
+        }
+    }
+
+    /// A field type's descriptor, or a return type's (JVMS 4.3.2, 4.3.3), as classes and dex files write it. Types of .NET alone have none.
+    pub fn put_descriptor(&self, out: &mut String) {
+        match self {
+            Ty::Void => out.push('V'),
+            Ty::Prim(prim) => out.push(match prim {
+                Prim::Bool => 'Z',
+                Prim::Char => 'C',
+                Prim::I8 | Prim::U8 => 'B',
+                Prim::I16 | Prim::U16 => 'S',
+                Prim::I32 | Prim::U32 | Prim::Isize | Prim::Usize => 'I',
+                Prim::I64 | Prim::U64 => 'J',
+                Prim::F32 => 'F',
+                Prim::F64 => 'D',
+            }),
+            Ty::Named(named) => {
+                out.push('L');
+                out.push_str(&named.name);
+                out.push(';');
+            }
+            Ty::Array(element) => {
+                out.push('[');
+                element.put_descriptor(out);
+            }
+            Ty::ByRef(_) | Ty::Pointer(_) | Ty::Param { .. } | Ty::Opaque(_) => {
+                unreachable!("types of .NET have no descriptor")
+            }
+        }
+    }
+
+    /// The type that a field descriptor, or `V`, at the start of a text spells, and the rest of the text (JVMS 4.3).
+    pub fn of_descriptor(descriptor: &str) -> Option<(Ty, &str)> {
+        let dimensions = descriptor.bytes().take_while(|&b| b == b'[').count();
+        let (mut ty, rest) = match descriptor[dimensions..].split_at_checked(1)? {
+            ("L", rest) => {
+                let (name, rest) = rest.split_once(';')?;
+                (Ty::class(name), rest)
+            }
+            (letter, rest) => {
+                let prim = match letter {
+                    "Z" => Prim::Bool,
+                    "C" => Prim::Char,
+                    "B" => Prim::I8,
+                    "S" => Prim::I16,
+                    "I" => Prim::I32,
+                    "J" => Prim::I64,
+                    "F" => Prim::F32,
+                    "D" => Prim::F64,
+                    "V" if dimensions == 0 => return Some((Ty::Void, rest)),
+                    _ => return None,
+                };
+                (Ty::Prim(prim), rest)
+            }
+        };
+        for _ in 0..dimensions {
+            ty = Ty::Array(Arc::new(ty));
+        }
+        Some((ty, rest))
+    }
+}
+
+impl Prim {
+    /// What messages call it: the name that all the languages have, or C#'s.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Prim::Bool => "bool",
+            Prim::Char => "char",
+            Prim::I8 => "sbyte",
+            Prim::U8 => "byte",
+            Prim::I16 => "short",
+            Prim::U16 => "ushort",
+            Prim::I32 => "int",
+            Prim::U32 => "uint",
+            Prim::I64 => "long",
+            Prim::U64 => "ulong",
+            Prim::F32 => "float",
+            Prim::F64 => "double",
+            Prim::Isize => "nint",
+            Prim::Usize => "nuint",
+        }
+    }
+}
+
+/// As messages show it: with dots, and names without what is known anyway.
+impl fmt::Display for Ty {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Ty::Void => f.write_str("void"),
+            Ty::Prim(prim) => f.write_str(prim.word()),
+            Ty::Named(named) => {
+                let name = named.name.replace(['/', '+'], ".");
+                let name = match &*name {
+                    "java.lang.String" | "System.String" => "String",
+                    "java.lang.Object" | "System.Object" => "Object",
+                    other => other.split('`').next().unwrap_or(other),
+                };
+                f.write_str(name)?;
+                if let [first, rest @ ..] = &*named.args {
+                    write!(f, "<{first}")?;
+                    rest.iter().try_for_each(|arg| write!(f, ", {arg}"))?;
+                    f.write_str(">")?;
+                }
+                Ok(())
+            }
+            Ty::Array(element) => write!(f, "{element}[]"),
+            Ty::ByRef(ty) => write!(f, "ref {ty}"),
+            Ty::Pointer(ty) => write!(f, "{ty}*"),
+            Ty::Param { of_method, index } => {
+                write!(f, "{}{index}", if *of_method { "!!" } else { "!" })
+            }
+            Ty::Opaque(spelt) => f.write_str(spelt),
+        }
+    }
+}
+
+/// A parameter of a method.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Parameter {
+    /// Its name in the source, where the artifact has it.
+    pub name: Option<Box<str>>,
+    pub ty: Ty,
+    /// It has no value before the method sets it (C#'s `out`).
+    pub out: bool,
+}
+
+/// What a method takes and gives.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Signature {
+    /// The type of `this` as the method gets it: a struct's (.NET) is [`Ty::ByRef`]. A generic type (.NET) has its own
+    /// parameters as arguments. None for a static method.
+    pub this: Option<Ty>,
+    pub parameters: Box<[Parameter]>,
+    pub result: Ty,
+    /// How many type parameters it has of its own (.NET).
+    pub generics: u16,
+    /// The last parameter takes the rest of the arguments (`String...`, `params`).
+    pub variadic: bool,
+}
