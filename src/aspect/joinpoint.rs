@@ -3,7 +3,7 @@
 //! A backend's `scan` fills these views. What costs decoding (annotations, supertypes,
 //! parameter types) sits behind a trait and is asked for only by rules that need it.
 
-use crate::aspect::bind::ty::Signature;
+use crate::aspect::bind::ty::{Signature, Ty};
 
 /// Visibility of a type or method, in terms common to the three formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -122,6 +122,14 @@ pub trait TypeDetails {
     fn annotations(&self, each: EachName<'_>);
     /// The base type and the interfaces that the type itself names.
     fn supertypes(&self, each: EachName<'_>);
+    /// The type as the owner of methods that are called as hooks; none where it cannot be (.NET: a generic type).
+    fn owner(&self) -> Option<Owner>;
+}
+
+/// A type whose static methods are called as hooks.
+pub struct Owner {
+    pub ty: Ty,
+    pub is_interface: bool,
 }
 
 /// What of a method is decoded on request only.

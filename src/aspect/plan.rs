@@ -251,7 +251,7 @@ impl Visitor for Planner<'_> {
 mod tests {
     use super::*;
     use crate::aspect::bind::ty::Signature;
-    use crate::aspect::joinpoint::{Access, EachName, Kinds, MethodDetails, TypeDetails};
+    use crate::aspect::joinpoint::{Access, EachName, Kinds, MethodDetails, Owner, TypeDetails};
     use crate::aspect::pointcut::{Hierarchy, Matcher};
     use crate::aspect::rules::Rules;
 
@@ -260,6 +260,9 @@ mod tests {
     impl TypeDetails for Nothing {
         fn annotations(&self, _: EachName<'_>) {}
         fn supertypes(&self, _: EachName<'_>) {}
+        fn owner(&self) -> Option<Owner> {
+            None
+        }
     }
 
     impl MethodDetails for Nothing {

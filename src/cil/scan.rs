@@ -2,7 +2,7 @@
 
 use crate::aspect::bind::ty::Signature;
 use crate::aspect::joinpoint::{
-    Access, EachName, Kinds, Method, MethodDetails, Shape, Type, TypeDetails, Visitor,
+    Access, EachName, Kinds, Method, MethodDetails, Owner, Shape, Type, TypeDetails, Visitor,
 };
 use crate::cil::il::insn::op;
 use crate::cil::image::Image;
@@ -349,6 +349,10 @@ struct TypeView<'i, 'a> {
 }
 
 impl TypeDetails for TypeView<'_, '_> {
+    fn owner(&self) -> Option<Owner> {
+        None
+    }
+
     fn annotations(&self, each: EachName<'_>) {
         annotations(self.image, token(table::TYPE_DEF, self.ty), each);
     }

@@ -2,7 +2,7 @@
 
 use crate::aspect::bind::ty::Signature;
 use crate::aspect::joinpoint::{
-    Access, EachName, Kinds, Method, MethodDetails, Shape, Type, TypeDetails, Visitor,
+    Access, EachName, Kinds, Method, MethodDetails, Owner, Shape, Type, TypeDetails, Visitor,
 };
 use crate::bytes::{Cursor, mutf8, u32_at};
 use crate::dex::format::class::{Budget, ClassDef, Members, flag};
@@ -224,6 +224,10 @@ impl Class<'_, '_> {
 }
 
 impl TypeDetails for Class<'_, '_> {
+    fn owner(&self) -> Option<Owner> {
+        None
+    }
+
     fn annotations(&self, each: EachName<'_>) {
         if self.def.annotations != 0 {
             let set = Cursor::at(self.file.bytes, self.def.annotations as usize).le_u32();

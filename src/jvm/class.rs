@@ -17,6 +17,7 @@ pub mod flag {
     pub const PROTECTED: u16 = 0x0004;
     pub const STATIC: u16 = 0x0008;
     pub const BRIDGE: u16 = 0x0040;
+    pub const INTERFACE: u16 = 0x0200;
     pub const VARARGS: u16 = 0x0080;
     pub const SYNTHETIC: u16 = 0x1000;
     pub const MODULE: u16 = 0x8000;

@@ -2,7 +2,7 @@
 
 use crate::aspect::bind::ty::{Parameter, Prim, Signature, Ty};
 use crate::aspect::joinpoint::{
-    Access, EachName, Kinds, Method, MethodDetails, Shape, Type, TypeDetails, Visitor,
+    Access, EachName, Kinds, Method, MethodDetails, Owner, Shape, Type, TypeDetails, Visitor,
 };
 use crate::bytes::{Cursor, mutf8};
 use crate::error::Result;
@@ -88,6 +88,13 @@ impl TypeDetails for Class<'_> {
 
     fn supertypes(&self, each: EachName<'_>) {
         Class::supertypes(self, each);
+    }
+
+    fn owner(&self) -> Option<Owner> {
+        Some(Owner {
+            ty: Ty::class(&self.name()),
+            is_interface: self.access & flag::INTERFACE != 0,
+        })
     }
 }
 

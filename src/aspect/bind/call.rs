@@ -54,15 +54,16 @@ pub struct Hook {
     pub generics: u16,
 }
 
-/// A static method of the same parameters and result that calls the hook. It catches what the hook throws, reports that
-/// to the hook library (`Guard.failed(exception, name)`) and returns null or zero then.
+/// A static method of the same parameters and result that calls the hook, and returns null or zero where it does not come to that.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Adapter {
     /// The class that has it as the method `call` (JVM, dex): `weave/hooks/begin_1f2e3d4c`. Its name follows from all
     /// that is in it.
     pub class: Arc<str>,
+    /// It catches what the hook throws, and reports that to the hook library (`Guard.failed(exception, "acme.Sql.begin")`).
+    pub guard: bool,
     /// What the hook calls may be woven: while a hook of a thread runs, the adapter calls no other
-    /// (`Guard.begin()`, `Guard.end()`).
+    /// (`Guard.begin()`, in `finally` `Guard.end()`).
     pub recursion: bool,
 }
 
@@ -84,8 +85,8 @@ pub enum Source {
     This,
     /// The n-th argument, from 0, without `this`, as it was at the start.
     Arg(u16),
-    /// All arguments, boxed, in a new array of objects.
-    Args,
+    /// All arguments in a new array of objects: an operand each.
+    Args(Box<[Operand]>),
     /// What the method returns.
     Result,
     /// What leaves the method.
@@ -120,8 +121,6 @@ pub enum Convert {
     Load,
     /// The same, into an object (.NET).
     LoadBox,
-    /// A managed pointer to it (.NET).
-    Address,
 }
 
 /// What becomes of a hook's result.

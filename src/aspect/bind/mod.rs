@@ -3,4 +3,5 @@
 //! Nothing here knows bytecode. Backends show types and signatures ([`ty`]), and turn what is bound ([`call`]) into code.
 
 pub mod call;
+pub mod catalog;
 pub mod ty;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::aspect::bind::ty::Signature;
-use crate::aspect::joinpoint::{Access, EachName, MethodDetails, TypeDetails};
+use crate::aspect::joinpoint::{Access, EachName, MethodDetails, Owner, TypeDetails};
 use crate::aspect::pattern::Names;
 use proptest::prelude::*;
 
@@ -45,6 +45,9 @@ fn fake(ty: &str, method: &str) -> Fake {
 struct OfType<'f>(&'f Fake);
 
 impl TypeDetails for OfType<'_> {
+    fn owner(&self) -> Option<Owner> {
+        None
+    }
     fn annotations(&self, each: EachName<'_>) {
         self.0.type_annotations.iter().for_each(|name| each(name));
     }

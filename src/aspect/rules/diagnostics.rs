@@ -9,7 +9,7 @@ const MAX_SHOWN: usize = 25;
 
 /// One error.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Diagnostic {
+pub(crate) struct Diagnostic {
     /// The bytes of the file that are wrong.
     pub span: Range<usize>,
     /// What is wrong.
@@ -23,7 +23,7 @@ pub(super) struct Diagnostic {
 }
 
 impl Diagnostic {
-    pub(super) fn new(
+    pub(crate) fn new(
         span: Range<usize>,
         title: impl Into<String>,
         label: impl Into<String>,
@@ -37,7 +37,7 @@ impl Diagnostic {
         }
     }
 
-    pub(super) fn help(mut self, help: impl Into<String>) -> Diagnostic {
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Diagnostic {
         self.help = Some(help.into());
         self
     }

@@ -1,14 +1,18 @@
 //! Rules files: what to weave, as people write it. `docs/rules.md` is the reference.
 
 mod diagnostics;
+pub mod hook;
 pub mod model;
 mod parse;
 mod words;
 
+pub(crate) use diagnostics::Diagnostic;
 pub(crate) use words::nearest;
 
 use crate::error::{Error, Result};
-use model::Aspect;
+use model::{Aspect, Library, Source};
+use parse::Parsed;
+use std::sync::Arc;
 
 /// The text that `weave init` writes.
 pub const STARTER: &str = include_str!("../../../rules/starter.toml");
@@ -35,6 +39,8 @@ pub const PACKS: [(&str, &str); 4] = [
 pub struct Rules {
     /// The aspects, in the order in which they are written.
     pub aspects: Vec<Aspect>,
+    /// Where their own hooks are.
+    pub libraries: Vec<Library>,
 }
 
 impl Rules {
@@ -48,11 +54,24 @@ impl Rules {
     /// `error: `.
     pub fn parse_coloured(source: &str, text: &str, colour: bool) -> Result<Rules> {
         match parse::parse(text) {
-            Ok(mut aspects) => {
+            Ok(Parsed {
+                mut aspects,
+                mut libraries,
+            }) => {
+                let file = Arc::new(Source {
+                    name: source.to_owned(),
+                    text: text.to_owned(),
+                });
                 for aspect in &mut aspects {
                     aspect.place = diagnostics::place(source, text, aspect.start);
+                    if let Some(own) = &mut aspect.own {
+                        Arc::make_mut(own).source = Arc::clone(&file);
+                    }
                 }
-                Ok(Rules { aspects })
+                for library in &mut libraries {
+                    library.place = diagnostics::place(source, text, library.span.start);
+                }
+                Ok(Rules { aspects, libraries })
             }
             Err(mut wrong) => {
                 let message = diagnostics::render(source, text, &mut wrong, colour);
@@ -60,6 +79,13 @@ impl Rules {
                 Err(Error::usage(message).with_findings(findings))
             }
         }
+    }
+
+    /// An error about calls of hooks, found when they were bound: each with its place in the file that it stands in.
+    pub fn error(source: &Source, mut wrong: Vec<Diagnostic>, colour: bool) -> Error {
+        let Source { name, text } = source;
+        let message = diagnostics::render(name, text, &mut wrong, colour);
+        Error::usage(message).with_findings(diagnostics::findings(name, text, &wrong))
     }
 
     /// The built-in pack: every method that is not trivial.
@@ -84,6 +110,7 @@ impl Rules {
     /// Adds the aspects of another file.
     pub fn extend(&mut self, other: Rules) {
         self.aspects.extend(other.aspects);
+        self.libraries.extend(other.libraries);
     }
 }
 

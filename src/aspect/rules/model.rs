@@ -1,11 +1,15 @@
 //! What a rules file says, checked and with its patterns compiled.
 
+use super::hook::HookCall;
 use crate::aspect::advice::Advice;
 use crate::aspect::joinpoint::{Access, Kinds};
 use crate::aspect::pattern::NameSet;
 use crate::aspect::pattern::params::Params;
 use crate::aspect::pattern::version::VersionSet;
 use crate::error::Place;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
 
 /// One `[[aspect]]`: advice, and the pointcut that says where.
 #[derive(Clone, Debug)]
@@ -22,6 +26,68 @@ pub struct Aspect {
     pub start: usize,
     /// The same as a line.
     pub place: Place,
+    /// Its own hooks.
+    pub own: Option<Arc<OwnHooks>>,
+}
+
+/// One `[[library]]`: where hooks of one's own are.
+#[derive(Clone, Debug)]
+pub struct Library {
+    /// A jar, a folder of classes, an assembly or a dex file. [`Rules::parse`](super::Rules::parse) leaves it as it is
+    /// written: from the folder of the rules file.
+    pub path: PathBuf,
+    /// It goes into the output; else it is there already when the program runs.
+    pub embed: bool,
+    /// Where the path stands in the file.
+    pub span: Range<usize>,
+    /// The same as a line.
+    pub place: Place,
+}
+
+/// The own hooks of an aspect, in the order of the file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OwnHooks {
+    pub enter: Vec<OwnHook>,
+    pub exit: Vec<OwnHook>,
+    pub exception: Vec<OwnHook>,
+    /// What they throw does not reach the program.
+    pub guard: bool,
+    /// The file that they stand in.
+    pub source: Arc<Source>,
+}
+
+impl OwnHooks {
+    pub fn is_empty(&self) -> bool {
+        self.enter.is_empty() && self.exit.is_empty() && self.exception.is_empty()
+    }
+}
+
+impl Default for OwnHooks {
+    fn default() -> OwnHooks {
+        OwnHooks {
+            enter: Vec::new(),
+            exit: Vec::new(),
+            exception: Vec::new(),
+            guard: true,
+            source: Arc::default(),
+        }
+    }
+}
+
+/// A call of a hook, and where in the file its parts stand.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OwnHook {
+    pub call: HookCall,
+    /// Type and method.
+    pub name: Range<usize>,
+    pub operands: Vec<Range<usize>>,
+}
+
+/// A rules file, for messages that come later than its reading.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Source {
+    pub name: String,
+    pub text: String,
 }
 
 /// One table of `match` or `exclude`: every key that is given must hold.

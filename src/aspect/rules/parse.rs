@@ -1,8 +1,10 @@
 //! From TOML to [`Aspect`]s, with the place of everything that is wrong.
 
 use super::diagnostics::Diagnostic;
+use super::hook;
 use super::model::{
-    ACCESS_WORDS, ADVICE_WORDS, AccessSet, Aspect, HOOKS_WORDS, KIND_WORDS, KindSet, Selector,
+    ACCESS_WORDS, ADVICE_WORDS, AccessSet, Aspect, HOOKS_WORDS, KIND_WORDS, KindSet, Library,
+    OwnHook, OwnHooks, Selector,
 };
 use super::words::nearest;
 use crate::aspect::advice::Advice;
@@ -11,6 +13,8 @@ use crate::aspect::pattern::version::VersionSet;
 use crate::aspect::pattern::{NameSet, Names, PatternError, check_no_position};
 use crate::error::Place;
 use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -20,8 +24,19 @@ const VERSION: u64 = 1;
 /// Largest file that is read; rules are written by people.
 const MAX_FILE: usize = 1 << 20;
 
-pub(super) const FILE_KEYS: [&str; 2] = ["version", "aspect"];
-pub(super) const ASPECT_KEYS: [&str; 5] = ["name", "match", "exclude", "advice", "hooks"];
+pub(super) const FILE_KEYS: [&str; 3] = ["version", "library", "aspect"];
+pub(super) const LIBRARY_KEYS: [&str; 2] = ["path", "embed"];
+pub(super) const ASPECT_KEYS: [&str; 9] = [
+    "name",
+    "match",
+    "exclude",
+    "advice",
+    "hooks",
+    "enter",
+    "exit",
+    "exception",
+    "guard",
+];
 pub(super) const SELECTOR_KEYS: [&str; 12] = [
     "artifact",
     "version",
@@ -43,7 +58,8 @@ const FILE_SYNONYMS: [(&str, &str); 3] = [
     ("rules", "aspect"),
     ("pointcut", "aspect"),
 ];
-const ASPECT_SYNONYMS: [(&str, &str); 10] = [
+const LIBRARY_SYNONYMS: [(&str, &str); 3] = [("file", "path"), ("jar", "path"), ("dll", "path")];
+const ASPECT_SYNONYMS: [(&str, &str); 16] = [
     ("pointcut", "match"),
     ("matches", "match"),
     ("include", "match"),
@@ -54,6 +70,12 @@ const ASPECT_SYNONYMS: [(&str, &str); 10] = [
     ("hook", "hooks"),
     ("id", "name"),
     ("when", "advice"),
+    ("before", "enter"),
+    ("entry", "enter"),
+    ("after", "exit"),
+    ("return", "exit"),
+    ("error", "exception"),
+    ("throw", "exception"),
 ];
 const SELECTOR_SYNONYMS: [(&str, &str); 20] = [
     ("assembly", "artifact"),
@@ -114,8 +136,15 @@ const ADVICE_SYNONYMS: [(&str, &str); 10] = [
     ("throwing", "exception"),
 ];
 
+/// What a file says.
+#[derive(Default)]
+pub(super) struct Parsed {
+    pub aspects: Vec<Aspect>,
+    pub libraries: Vec<Library>,
+}
+
 /// Reads a file; where it is wrong, everything that is wrong with it.
-pub(super) fn parse(text: &str) -> Result<Vec<Aspect>, Vec<Diagnostic>> {
+pub(super) fn parse(text: &str) -> Result<Parsed, Vec<Diagnostic>> {
     if text.len() > MAX_FILE {
         return Err(vec![Diagnostic::new(
             0..0,
@@ -138,9 +167,9 @@ pub(super) fn parse(text: &str) -> Result<Vec<Aspect>, Vec<Diagnostic>> {
         text,
         wrong: Vec::new(),
     };
-    let aspects = parser.file(table.get_ref());
+    let parsed = parser.file(table.get_ref());
     if parser.wrong.is_empty() {
-        Ok(aspects)
+        Ok(parsed)
     } else {
         Err(parser.wrong)
     }
@@ -175,8 +204,8 @@ impl<'t> Parser<'t> {
             .push(Diagnostic::new(span, title, label).help(help));
     }
 
-    fn file(&mut self, table: &DeTable<'t>) -> Vec<Aspect> {
-        let mut aspects = Vec::new();
+    fn file(&mut self, table: &DeTable<'t>) -> Parsed {
+        let mut parsed = Parsed::default();
         match table.get("version") {
             None => self.report_help(
                 0..0,
@@ -199,7 +228,8 @@ impl<'t> Parser<'t> {
         for (key, value) in table {
             match &**key.get_ref() {
                 "version" => {}
-                "aspect" => aspects = self.aspects(value),
+                "aspect" => parsed.aspects = self.aspects(value),
+                "library" => parsed.libraries = self.libraries(value),
                 other => self.unknown_key(
                     key.span(),
                     other,
@@ -217,7 +247,60 @@ impl<'t> Parser<'t> {
                 "`weave init` writes a file to start from",
             );
         }
-        aspects
+        parsed
+    }
+
+    fn libraries(&mut self, value: &Value<'t>) -> Vec<Library> {
+        let mut libraries = Vec::new();
+        let DeValue::Array(array) = value.get_ref() else {
+            self.report_help(
+                value.span(),
+                "`library` is a list",
+                format!("expected `[[library]]`, found a {}", kind_of(value)),
+                "write two brackets: `[[library]]`",
+            );
+            return libraries;
+        };
+        for item in array.iter() {
+            let DeValue::Table(table) = item.get_ref() else {
+                self.wrong_type(item, "a library", "a table");
+                continue;
+            };
+            let mut library = Library {
+                path: PathBuf::new(),
+                embed: true,
+                span: item.span(),
+                place: Place::default(),
+            };
+            for (key, value) in table {
+                match (&**key.get_ref(), value.get_ref()) {
+                    ("path", DeValue::String(path)) if !path.is_empty() => {
+                        library.path = PathBuf::from(&**path);
+                        library.span = value.span();
+                    }
+                    ("path", _) => self.wrong_type(value, "`path`", "the path of a file or folder"),
+                    ("embed", DeValue::Boolean(embed)) => library.embed = *embed,
+                    ("embed", _) => self.wrong_type(value, "`embed`", "true or false"),
+                    (other, _) => self.unknown_key(
+                        key.span(),
+                        other,
+                        "a library",
+                        &LIBRARY_KEYS,
+                        &LIBRARY_SYNONYMS,
+                    ),
+                }
+            }
+            if !table.contains_key("path") {
+                self.report_help(
+                    item.span(),
+                    "the library has no `path`",
+                    "expected a jar, a folder of classes, a dll or a dex file",
+                    "`path = \"hooks.jar\"`, from the folder of the rules file",
+                );
+            }
+            libraries.push(library);
+        }
+        libraries
     }
 
     fn aspects(&mut self, value: &Value<'t>) -> Vec<Aspect> {
@@ -270,9 +353,11 @@ impl<'t> Parser<'t> {
             advice: Advice::ALL,
             start: span.start,
             place: Place::default(),
+            own: None,
         };
         let mut name_span = span.clone();
         let mut hooks = Advice::ALL;
+        let mut own = OwnHooks::default();
         for (key, value) in table {
             match &**key.get_ref() {
                 "name" => match value.get_ref() {
@@ -293,6 +378,13 @@ impl<'t> Parser<'t> {
                 "exclude" => aspect.excludes = self.selectors("exclude", value),
                 "advice" => aspect.advice = self.advice(value),
                 "hooks" => hooks = self.hooks(value).unwrap_or(hooks),
+                "enter" => own.enter = self.calls("enter", value),
+                "exit" => own.exit = self.calls("exit", value),
+                "exception" => own.exception = self.calls("exception", value),
+                "guard" => match value.get_ref() {
+                    DeValue::Boolean(guard) => own.guard = *guard,
+                    _ => self.wrong_type(value, "`guard`", "true or false"),
+                },
                 other if SELECTOR_KEYS.contains(&other) => self.report_help(
                     key.span(),
                     format!("`{other}` belongs into `match` or `exclude`"),
@@ -321,6 +413,20 @@ impl<'t> Parser<'t> {
             }
             aspect.advice = hooks;
         }
+        if !own.is_empty() {
+            // An aspect with hooks of its own records the calls only if it says so.
+            aspect.advice = match table.contains_key("advice") || table.contains_key("hooks") {
+                true => aspect.advice.with(Advice::OWN),
+                false => Advice::OWN,
+            };
+            aspect.own = Some(Arc::new(own));
+        } else if let Some((guard, _)) = table.get_key_value("guard") {
+            self.report(
+                guard.span(),
+                "`guard` is about hooks of one's own",
+                "the aspect has none: `enter`, `exit` or `exception`",
+            );
+        }
         if !table.contains_key("match") {
             self.report_help(
                 name_span.clone(),
@@ -330,6 +436,25 @@ impl<'t> Parser<'t> {
             );
         }
         (aspect, name_span)
+    }
+
+    /// The calls of hooks, each with where it stands.
+    fn calls(&mut self, key: &str, value: &Value<'t>) -> Vec<OwnHook> {
+        let mut calls = Vec::new();
+        for text in self.strings(key, value) {
+            match hook::parse(text.value) {
+                Ok(call) => {
+                    let operands = call.operands.iter();
+                    calls.push(OwnHook {
+                        name: self.inside(&text, &call.name),
+                        operands: operands.map(|o| self.inside(&text, &o.place)).collect(),
+                        call,
+                    });
+                }
+                Err(e) => self.bad_pattern(key, &text, e),
+            }
+        }
+        calls
     }
 
     fn selectors(&mut self, what: &str, value: &Value<'t>) -> Vec<Selector> {
@@ -611,7 +736,11 @@ impl<'t> Parser<'t> {
 
     fn bad_pattern(&mut self, key: &str, text: &Text<'_>, e: PatternError) {
         let span = self.inside(text, &e.span);
-        let mut diagnostic = Diagnostic::new(span, format!("bad pattern in `{key}`"), e.message);
+        let what = match key {
+            "enter" | "exit" | "exception" => "call",
+            _ => "pattern",
+        };
+        let mut diagnostic = Diagnostic::new(span, format!("bad {what} in `{key}`"), e.message);
         diagnostic.help = e.help;
         self.wrong.push(diagnostic);
     }

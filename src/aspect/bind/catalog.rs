@@ -1,0 +1,123 @@
+//! The methods that rules may call as hooks, as artifacts declare them.
+
+use super::ty::{Signature, Ty};
+use crate::aspect::joinpoint::{Access, Method, Type, Visitor};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// The types that own hooks are looked for in, with their static methods.
+#[derive(Debug, Default)]
+pub struct Catalog {
+    types: FxHashMap<Box<str>, HookType>,
+}
+
+/// A type that declares hooks.
+#[derive(Clone, Debug)]
+pub struct HookType {
+    pub ty: Ty,
+    pub is_interface: bool,
+    pub is_public: bool,
+    pub methods: Vec<HookMethod>,
+}
+
+/// A static method of it.
+#[derive(Clone, Debug)]
+pub struct HookMethod {
+    pub name: Box<str>,
+    pub is_public: bool,
+    pub signature: Signature,
+}
+
+impl Catalog {
+    /// Adds a type; of two with one name the first counts.
+    pub fn add(&mut self, name: Box<str>, ty: HookType) {
+        self.types.entry(name).or_insert(ty);
+    }
+
+    /// The type that rules call so.
+    pub fn find(&self, written: &str) -> Option<&HookType> {
+        spellings(written).find_map(|name| self.types.get(&*name))
+    }
+
+    /// Whether a type declares hooks that rules call: rules do not weave it.
+    pub fn has(&self, name: &str) -> bool {
+        self.types.contains_key(name)
+    }
+}
+
+/// What artifacts may call a type that is written with dots: `a.B.C` may be `a/B/C`, `a/B$C` or `a/B$C` on the JVM, `a.B.C`, `a.B+C` in .NET.
+pub fn spellings(written: &str) -> impl Iterator<Item = String> {
+    let of = |package: char, nested: char| {
+        let mut name = written.replace('.', &package.to_string());
+        let mut end = name.len();
+        let mut all = vec![name.clone()];
+        while let Some(at) = name[..end].rfind(package) {
+            name.replace_range(at..=at, &nested.to_string());
+            all.push(name.clone());
+            end = at;
+        }
+        all
+    };
+    let mut all = of('/', '$');
+    all.extend(of('.', '+'));
+    all.into_iter()
+}
+
+/// Collects the static methods of wanted types, and the supertypes of all.
+pub struct Collector<'w> {
+    wanted: &'w FxHashSet<String>,
+    /// Types and the names of their direct supertypes.
+    pub supertypes: Vec<(Box<str>, Box<[Box<str>]>)>,
+    /// The wanted types.
+    pub types: Vec<(Box<str>, HookType)>,
+}
+
+impl<'w> Collector<'w> {
+    pub fn new(wanted: &'w FxHashSet<String>) -> Collector<'w> {
+        Collector {
+            wanted,
+            supertypes: Vec::new(),
+            types: Vec::new(),
+        }
+    }
+}
+
+impl Visitor for Collector<'_> {
+    fn wants_descriptors(&self) -> bool {
+        false
+    }
+
+    fn enter_type(&mut self, ty: &Type<'_>) -> bool {
+        let mut supertypes = Vec::new();
+        ty.details
+            .supertypes(&mut |name| supertypes.push(name.into()));
+        self.supertypes.push((ty.name.into(), supertypes.into()));
+        let owner = match self.wanted.contains(ty.name) {
+            true => ty.details.owner(),
+            false => None,
+        };
+        let Some(owner) = owner else { return false };
+        self.types.push((
+            ty.name.into(),
+            HookType {
+                ty: owner.ty,
+                is_interface: owner.is_interface,
+                is_public: ty.access == Access::Public,
+                methods: Vec::new(),
+            },
+        ));
+        true
+    }
+
+    fn method(&mut self, _: u32, method: &Method<'_>) {
+        if let (Some((_, ty)), Some(signature)) =
+            (self.types.last_mut(), method.details.signature())
+            && signature.this.is_none()
+        {
+            ty.methods.push(HookMethod {
+                name: method.name.into(),
+                is_public: method.access == Access::Public,
+                signature,
+            });
+        }
+    }
+}

@@ -1,0 +1,365 @@
+//! Calls of hooks as rules write them: `acme.Sql.begin(this, arg(0), name?)`.
+
+use crate::aspect::pattern::PatternError;
+use std::ops::Range;
+
+/// Most operands of a call: a method has no more parameters (JVMS 4.3.3).
+const MAX_OPERANDS: usize = 255;
+
+/// A call of a static method, as it is written. Ranges are bytes of the text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HookCall {
+    /// The type that declares the method.
+    pub ty: String,
+    /// The method.
+    pub method: String,
+    /// Where type and method stand.
+    pub name: Range<usize>,
+    pub operands: Vec<HookOperand>,
+}
+
+/// One operand.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HookOperand {
+    pub word: Word,
+    /// `?` stands behind it: null or zero where a method has none.
+    pub optional: bool,
+    pub place: Range<usize>,
+}
+
+/// What an operand means.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Word {
+    This,
+    Args,
+    /// `arg(n)`, from 0.
+    Arg(u16),
+    /// A parameter by its name.
+    Named(String),
+    Result,
+    Exception,
+    State,
+    Duration,
+    Method,
+    Type,
+    Signature,
+    Line,
+    Artifact,
+    Id,
+    Int(i64),
+    Double(f64),
+    Text(String),
+    Bool(bool),
+    Null,
+}
+
+/// The words that are no parameters' names.
+pub const WORDS: [(&str, Word); 13] = [
+    ("this", Word::This),
+    ("args", Word::Args),
+    ("result", Word::Result),
+    ("exception", Word::Exception),
+    ("state", Word::State),
+    ("duration", Word::Duration),
+    ("method", Word::Method),
+    ("type", Word::Type),
+    ("signature", Word::Signature),
+    ("line", Word::Line),
+    ("artifact", Word::Artifact),
+    ("id", Word::Id),
+    ("null", Word::Null),
+];
+
+/// Reads a call.
+pub fn parse(text: &str) -> Result<HookCall, PatternError> {
+    let mut reader = Reader { text, at: 0 };
+    reader.spaces();
+    let start = reader.at;
+    let name = reader.dotted();
+    let whole = start..reader.at;
+    let split = name.rfind('.').filter(|&dot| dot + 1 < name.len());
+    let Some((ty, method)) = split.map(|dot| (&name[..dot], &name[dot + 1..])) else {
+        return Err(wrong(
+            reader.here(whole),
+            "a hook is a call of a static method",
+            "write `some.Type.method(..)`",
+        ));
+    };
+    let (ty, method) = (ty.to_owned(), method.to_owned());
+    reader.spaces();
+    if !reader.takes('(') {
+        let place = reader.here(reader.at..reader.at + 1);
+        return Err(wrong(
+            place,
+            "expected `(`",
+            "write `some.Type.method(..)`: hooks that change arguments or results are not there yet",
+        ));
+    }
+    let mut operands = Vec::new();
+    reader.spaces();
+    if !reader.takes(')') {
+        loop {
+            operands.push(reader.operand()?);
+            if operands.len() > MAX_OPERANDS {
+                return Err(wrong(whole, "a call has 255 operands at most", ""));
+            }
+            reader.spaces();
+            match () {
+                () if reader.takes(',') => reader.spaces(),
+                () if reader.takes(')') => break,
+                () => {
+                    let place = reader.here(reader.at..reader.at + 1);
+                    return Err(wrong(place, "expected `,` or `)`", ""));
+                }
+            }
+        }
+    }
+    reader.spaces();
+    if reader.at < text.len() {
+        return Err(wrong(
+            reader.at..text.len(),
+            "something follows the call",
+            "several hooks are a list: `[\"a.B.c()\", \"a.B.d()\"]`",
+        ));
+    }
+    Ok(HookCall {
+        ty,
+        method,
+        name: whole,
+        operands,
+    })
+}
+
+fn wrong(span: Range<usize>, message: &str, help: &str) -> PatternError {
+    PatternError {
+        span,
+        message: message.to_owned(),
+        help: (!help.is_empty()).then(|| help.to_owned()),
+    }
+}
+
+struct Reader<'t> {
+    text: &'t str,
+    at: usize,
+}
+
+fn in_word(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '_' | '$')
+}
+
+impl<'t> Reader<'t> {
+    fn rest(&self) -> &'t str {
+        &self.text[self.at..]
+    }
+
+    fn spaces(&mut self) {
+        self.at += self.rest().len() - self.rest().trim_start().len();
+    }
+
+    fn takes(&mut self, c: char) -> bool {
+        let found = self.rest().starts_with(c);
+        if found {
+            self.at += c.len_utf8();
+        }
+        found
+    }
+
+    fn takes_while(&mut self, accepted: impl Fn(char) -> bool) -> &'t str {
+        let rest = self.rest();
+        let len = rest.find(|c| !accepted(c)).unwrap_or(rest.len());
+        self.at += len;
+        &rest[..len]
+    }
+
+    /// A type's or method's name with what is around it: `` a.B$C+D`1.e ``.
+    fn dotted(&mut self) -> &'t str {
+        self.takes_while(|c| in_word(c) || matches!(c, '.' | '+' | '`' | '-'))
+    }
+
+    /// A range that shows something, also at the end of the text.
+    fn here(&self, place: Range<usize>) -> Range<usize> {
+        let end = place.end.min(self.text.len());
+        let start = place.start.min(end);
+        match start == end {
+            false => self.text.floor_char_boundary(start)..self.text.ceil_char_boundary(end),
+            true => self.text.floor_char_boundary(start.saturating_sub(1))..end,
+        }
+    }
+
+    fn operand(&mut self) -> Result<HookOperand, PatternError> {
+        let start = self.at;
+        let word = self.word()?;
+        let end = self.at;
+        let optional = self.takes('?');
+        if optional
+            && matches!(
+                word,
+                Word::Int(_) | Word::Double(_) | Word::Text(_) | Word::Bool(_) | Word::Null
+            )
+        {
+            return Err(wrong(
+                end..self.at,
+                "a constant is always there",
+                "leave the `?` out",
+            ));
+        }
+        Ok(HookOperand {
+            word,
+            optional,
+            place: start..self.at,
+        })
+    }
+
+    fn word(&mut self) -> Result<Word, PatternError> {
+        let start = self.at;
+        match self.rest().chars().next() {
+            Some('\'') => self.quoted(),
+            Some(c) if c.is_ascii_digit() || c == '-' => self.number(),
+            Some(c) if in_word(c) || c == '@' => {
+                self.takes('@');
+                let name = self.takes_while(in_word);
+                let plain = self.text[start..].starts_with('@');
+                match name {
+                    _ if plain => Ok(Word::Named(name.to_owned())),
+                    "arg" if self.rest().trim_start().starts_with('(') => self.index(start),
+                    "true" => Ok(Word::Bool(true)),
+                    "false" => Ok(Word::Bool(false)),
+                    _ => {
+                        let known = WORDS.iter().find(|(word, _)| *word == name);
+                        let word = known.map(|(_, word)| word.clone());
+                        Ok(word.unwrap_or_else(|| Word::Named(name.to_owned())))
+                    }
+                }
+            }
+            _ => Err(wrong(
+                self.here(start..start + 1),
+                "expected an operand",
+                "a word (`this`, `arg(0)`, `result`, ..), a parameter's name, a number, 'text', true, false or null",
+            )),
+        }
+    }
+
+    /// The rest of `arg(n)`.
+    fn index(&mut self, start: usize) -> Result<Word, PatternError> {
+        self.spaces();
+        self.takes('(');
+        self.spaces();
+        let digits = self.takes_while(|c| c.is_ascii_digit());
+        self.spaces();
+        match digits.parse() {
+            Ok(n) if self.takes(')') => Ok(Word::Arg(n)),
+            _ => Err(wrong(
+                self.here(start..self.at + 1),
+                "expected the number of an argument, from 0",
+                "`arg(0)` is the first one, without `this`",
+            )),
+        }
+    }
+
+    /// `'text'`; a quote in it is doubled.
+    fn quoted(&mut self) -> Result<Word, PatternError> {
+        let start = self.at;
+        let mut value = String::new();
+        self.takes('\'');
+        loop {
+            value.push_str(self.takes_while(|c| c != '\''));
+            if !self.takes('\'') {
+                return Err(wrong(
+                    start..self.text.len(),
+                    "the text has no end",
+                    "a quote inside a text is doubled: 'it''s'",
+                ));
+            }
+            if !self.takes('\'') {
+                return Ok(Word::Text(value));
+            }
+            value.push('\'');
+        }
+    }
+
+    fn number(&mut self) -> Result<Word, PatternError> {
+        let start = self.at;
+        self.takes('-');
+        self.takes_while(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_'));
+        let text = self.text[start..self.at].replace('_', "");
+        let value = match text.parse() {
+            Ok(n) => Some(Word::Int(n)),
+            Err(_) => (text.parse::<f64>().ok().filter(|n| n.is_finite())).map(Word::Double),
+        };
+        value.ok_or_else(|| {
+            wrong(
+                start..self.at,
+                "expected a number of 64 bits, or with a decimal point",
+                "",
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn words(text: &str) -> Vec<(Word, bool)> {
+        let call = parse(text).unwrap();
+        let operands = call.operands.into_iter();
+        operands.map(|o| (o.word, o.optional)).collect()
+    }
+
+    #[test]
+    fn calls_are_read() {
+        let call = parse(" acme.Sql$Log.begin( this? ,arg(0), sql ) ").unwrap();
+        assert_eq!((&*call.ty, &*call.method), ("acme.Sql$Log", "begin"));
+        assert_eq!(call.name, 1..19);
+        assert_eq!(
+            words("a.b(this?, arg( 12 )?, sql, @this, 'it''s', -3, 2.5, true, null, args)"),
+            [
+                (Word::This, true),
+                (Word::Arg(12), true),
+                (Word::Named("sql".into()), false),
+                (Word::Named("this".into()), false),
+                (Word::Text("it's".into()), false),
+                (Word::Int(-3), false),
+                (Word::Double(2.5), false),
+                (Word::Bool(true), false),
+                (Word::Null, false),
+                (Word::Args, false),
+            ]
+        );
+        assert_eq!(words("a.b()"), []);
+    }
+
+    #[test]
+    fn what_is_wrong_has_a_place() {
+        let place = |text: &str| {
+            let e = parse(text).unwrap_err();
+            (text[e.span].to_owned(), e.message)
+        };
+        let (at, said) = place("begin(this)");
+        assert_eq!(
+            (&*at, &*said),
+            ("begin", "a hook is a call of a static method")
+        );
+        assert_eq!(place("a.b(this").1, "expected `,` or `)`");
+        assert_eq!(place("a.b('x)").0, "'x)");
+        assert_eq!(place("a.b(arg(x))").0, "arg(x");
+        assert_eq!(place("a.b(1?)").0, "?");
+        assert_eq!(place("a.b() c").0, "c");
+        assert_eq!(place("a.b(,)").0, ",");
+        assert_eq!(
+            place("arg(0) = a.b()").1,
+            "a hook is a call of a static method"
+        );
+        assert_eq!(place("a.b(1e999)").0, "1e999");
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_a_call_or_an_error_in_it(text in ".{0,40}|[a-z.(),?'@ 0-9]{0,30}") {
+            if let Err(e) = parse(&text) {
+                prop_assert!(e.span.end <= text.len() && text.is_char_boundary(e.span.start) && text.is_char_boundary(e.span.end));
+            }
+        }
+    }
+}
