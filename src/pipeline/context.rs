@@ -2,9 +2,11 @@
 
 use crate::aspect::pointcut::{Hierarchy, Matcher};
 use crate::container::zip::Effort;
+use crate::error::Result;
 use crate::pipeline::ledger::Ledger;
 use crate::pipeline::ledger::ids::IdBase;
 use crate::pipeline::library::layout::Layout;
+use crate::pipeline::own::Own;
 use crate::signing::identity::Identity;
 
 /// What an artifact runs on, as far as hooks differ.
@@ -31,6 +33,8 @@ pub(crate) struct Context<'j> {
     /// Nothing is written: leave out what costs only for the output.
     pub(crate) dry: bool,
     pub(crate) runtime: bool,
+    /// Hooks of one's own.
+    pub(crate) own: Option<&'j Own>,
     /// How well changed members are packed.
     pub(crate) effort: Effort,
     /// Who signs the output anew. If set, removing old signatures needs no warning.
@@ -41,7 +45,12 @@ impl Context<'_> {
     /// Whether results may be taken from a cache, and be kept there: what is only planned is none, and the ids of other
     /// weaves are not in the keys.
     pub(crate) fn may_be_cached(&self, ledger: &Ledger<'_>) -> bool {
-        !self.dry && !self.explain && ledger.known.is_empty()
+        !self.dry && !self.explain && ledger.known.is_empty() && self.own.is_none()
+    }
+
+    /// The error for own hooks that do not fit, before anything of the job takes its place.
+    pub(crate) fn check_own(&self) -> Result<()> {
+        self.own.map_or(Ok(()), Own::check)
     }
 
     /// The same for what lies in an archive or folder of this layout.

@@ -25,6 +25,7 @@ use crate::pipeline::library::layout::{Home, Layout, relative_url};
 use crate::pipeline::library::{Library, embedded};
 use crate::pipeline::limits::{MAX_CLASS, MAX_DEPTH, MAX_MEMBER, room_for_nested};
 use crate::pipeline::outcome::WarningKind;
+use crate::pipeline::own::Needs;
 use crate::pipeline::worker::{Worker, with_worker};
 use crate::symbols::{self, Carried};
 use rayon::prelude::*;
@@ -69,6 +70,7 @@ struct Item {
     /// Its place in the memory of its [`Task`].
     packed: Option<Packed<Range<usize>>>,
     needs_library: bool,
+    needs: Needs,
     touched: Touched,
 }
 
@@ -298,6 +300,7 @@ impl<W: Write + Send> Walk<'_, '_, '_, W> {
     fn write_item(&mut self, index: usize, item: Item, packed: &[u8]) -> Result<()> {
         self.ledger.record(self.spot.label, &item.touched);
         self.ledger.needs_library |= item.needs_library;
+        self.ledger.needs.add(item.needs);
         if let Some(new) = item.packed {
             self.woven();
             self.output.replace(index, &new.of(packed))?;
@@ -760,6 +763,7 @@ impl Item {
         Item {
             packed,
             needs_library: touched.needs_library,
+            needs: touched.needs,
             touched: touched.ty,
         }
     }

@@ -299,6 +299,7 @@ impl<'a> Walk<'a, '_> {
             }
             self.describe_modules(&modules)?;
         }
+        folder.cx.check_own()?;
         if self.staging.is_dry() || self.ledger.refuses(folder.job.strict) {
             return Ok(());
         }
