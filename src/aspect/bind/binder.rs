@@ -71,6 +71,8 @@ struct Binding<'b> {
     aspect: Meets<'b>,
     when: When,
     state: Option<State>,
+    /// Some enter hook does not fit: whether there is a state is not known.
+    enter_failed: bool,
 }
 
 /// A value that an operand may be.
@@ -104,6 +106,7 @@ impl Binder<'_> {
                 aspect,
                 when: When::Enter,
                 state: None,
+                enter_failed: false,
             };
             if subject.is_async {
                 let first = own
@@ -117,7 +120,7 @@ impl Binder<'_> {
                         hook.name.clone(),
                         "own hooks of a method that ends after it has returned are not there yet"
                             .into(),
-                        "an async method, iterator or suspend function",
+                        "for the async method, iterator or suspend function",
                         Some("leave them out: `exclude = { kind = \"async\" }`".into()),
                     )
                 }));
@@ -138,7 +141,10 @@ impl Binder<'_> {
                                 }
                                 into.push(call);
                             }
-                            Err(misfit) => wrong.push(misfit),
+                            Err(misfit) => {
+                                binding.enter_failed |= when == When::Enter;
+                                wrong.push(misfit);
+                            }
                         }
                     }
                 };
@@ -251,7 +257,7 @@ impl<'b> Binding<'b> {
                 return Err(self.complains(
                     written.name.clone(),
                     format!("several `{}.{}` fit equally well", call.ty, call.method),
-                    "which one is not clear for",
+                    "for",
                     Some(format!("there are {}", all.join(", "))),
                 ));
             }
@@ -317,7 +323,7 @@ impl<'b> Binding<'b> {
             return Err(self.complains(
                 written.name.clone(),
                 format!("no library has a type `{}`", call.ty),
-                "a hook of",
+                "for",
                 Some("hooks are looked for in what `[[library]]` names, in the input and in --reference; android takes a dex file \
                      (`d8 --output .. hooks.jar`)".into()),
             ));
@@ -360,7 +366,7 @@ impl<'b> Binding<'b> {
                 "make type and method public".to_owned(),
             ),
         };
-        Err(self.complains(written.name.clone(), title, "a hook of", Some(help)))
+        Err(self.complains(written.name.clone(), title, "for", Some(help)))
     }
 
     /// What an operand means for the method at hand.
@@ -377,7 +383,7 @@ impl<'b> Binding<'b> {
                 Some(ty) => value(Source::This, ty.clone()),
                 None => nothing(
                     "a static method has no `this`".into(),
-                    "static is",
+                    "in the static",
                     Some("`this?` is null there"),
                 ),
             },
@@ -385,7 +391,7 @@ impl<'b> Binding<'b> {
                 Some(_) => self.argument(*n, operand, place),
                 None => nothing(
                     format!("there is no `arg({n})`"),
-                    &format!("it has {} parameters:", signature.parameters.len()),
+                    &format!("of {} in", counted(signature.parameters.len())),
                     Some("`?` behind it makes it null or zero there"),
                 ),
             },
@@ -398,7 +404,7 @@ impl<'b> Binding<'b> {
                     {
                         nothing(
                             format!("nothing names the parameter `{name}`"),
-                            "no names of parameters are in",
+                            "in",
                             Some(
                                 "compile with debug information (javac -g or -parameters), or write `arg(n)`",
                             ),
@@ -406,7 +412,7 @@ impl<'b> Binding<'b> {
                     }
                     None => nothing(
                         format!("no parameter is named `{name}`"),
-                        "it has none in",
+                        "in",
                         Some("`?` behind it makes it null or zero there"),
                     ),
                 }
@@ -415,13 +421,13 @@ impl<'b> Binding<'b> {
             Word::Result => match (self.when, &signature.result) {
                 (When::Exit, Ty::Void) => nothing(
                     "a method without a result has no `result`".into(),
-                    "void is",
+                    "in",
                     Some("`result?` is null there"),
                 ),
                 (When::Exit, ty) => value(Source::Result, ty.clone()),
                 (when, _) => nothing(
                     format!("`result` has no value at {}", when.word()),
-                    "not returned yet:",
+                    "in",
                     None,
                 ),
             },
@@ -429,10 +435,12 @@ impl<'b> Binding<'b> {
                 When::Exception => value(Source::Exception, self.throwable()),
                 when => nothing(
                     format!("`exception` has no value at {}", when.word()),
-                    "nothing is thrown in",
+                    "in",
                     None,
                 ),
             },
+            // The error about the enter hook says enough.
+            Word::State if self.enter_failed => Ok(Meant::Nothing),
             Word::State => match (&self.state, self.when) {
                 (Some(state), When::Exit | When::Exception) => {
                     value(Source::State(0), state.ty.clone())
@@ -442,16 +450,12 @@ impl<'b> Binding<'b> {
                         "`state` has no value: no `enter` of `{}` returns one",
                         self.aspect.1
                     ),
-                    "a hook of",
+                    "for",
                     None,
                 ),
             },
             Word::Duration => match self.when {
-                When::Enter => nothing(
-                    "`duration` has no value at enter".into(),
-                    "just begun:",
-                    None,
-                ),
+                When::Enter => nothing("`duration` has no value at enter".into(), "in", None),
                 _ => value(Source::Duration, Ty::Prim(Prim::I64)),
             },
             Word::Method => text(self.subject.name),
@@ -480,7 +484,7 @@ impl<'b> Binding<'b> {
                 false => Err(self.complains(
                     place.clone(),
                     format!("`arg({n})` is `out`: it has no value yet"),
-                    "set before it returns by",
+                    "in",
                     Some("read it at exit".into()),
                 )),
             };
@@ -686,17 +690,12 @@ impl<'b> Binding<'b> {
             types.join(", ")
         );
         let [method] = methods else {
-            return self.complains(written.name.clone(), title, "none fits", Some(help));
+            return self.complains(written.name.clone(), title, "for", Some(help));
         };
         let (at, why) = match wrong {
             Some((at, why)) if at < meant.len() => (at, why),
             _ => {
-                return self.complains(
-                    written.name.clone(),
-                    title,
-                    "it has other operands for",
-                    Some(help),
-                );
+                return self.complains(written.name.clone(), title, "for", Some(help));
             }
         };
         let parameter = &method.signature.parameters[at].ty;
@@ -710,7 +709,7 @@ impl<'b> Binding<'b> {
                 self.complains(
                     place,
                     title,
-                    "a value of",
+                    "in",
                     Some(format!("take it as what it is: {help}")),
                 )
             }
@@ -813,6 +812,14 @@ fn adapter_class(package: &str, hook: &Hook, guard: bool, recursion: bool) -> Ar
         digest[0], digest[1], digest[2], digest[3]
     )
     .into()
+}
+
+/// How many arguments a method has, as a phrase.
+fn counted(arguments: usize) -> String {
+    match arguments {
+        1 => "1 argument".to_owned(),
+        n => format!("{n} arguments"),
+    }
 }
 
 /// A noun with its article.
