@@ -253,6 +253,7 @@ const ORDERS: &[(&str, &[&str])] = &[
             "insn",
             "pool",
             "signature",
+            "emit",
             "class",
             "attributes",
             "module_info",

@@ -8,6 +8,7 @@ mod android_trace;
 mod attributes;
 mod class;
 mod constructor;
+mod emit;
 mod foundation;
 mod frames;
 mod insn;
