@@ -148,7 +148,12 @@ impl Ty {
 
     /// The type that a field descriptor, or `V`, at the start of a text spells, and the rest of the text (JVMS 4.3).
     pub fn of_descriptor(descriptor: &str) -> Option<(Ty, &str)> {
+        /// JVMS 4.3.2.
+        const MAX_DIMENSIONS: usize = 255;
         let dimensions = descriptor.bytes().take_while(|&b| b == b'[').count();
+        if dimensions > MAX_DIMENSIONS {
+            return None;
+        }
         let (mut ty, rest) = match descriptor[dimensions..].split_at_checked(1)? {
             ("L", rest) => {
                 let (name, rest) = rest.split_once(';')?;

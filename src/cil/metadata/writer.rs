@@ -29,7 +29,7 @@ impl Rebuilt<'_> {
         let column = usize::from(format.offsets[column::method_def::RVA]);
         let mut added = Vec::new();
         let rows = self.pieces.owned(old);
-        let mut put = |rows: &mut [u8], row: usize, rva: u32| {
+        let put = |rows: &mut [u8], row: usize, rva: u32| {
             let at = row * format.row_size() + column;
             rows[at..at + 4].copy_from_slice(&rva.to_le_bytes());
         };

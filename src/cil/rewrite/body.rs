@@ -86,7 +86,7 @@ impl<'j, 'b> Lowering<'j, 'b> {
         debug_assert!(own.error.is_empty() || !recipe.error.is_empty());
         let throws = scratch.last_unsafe.is_some_and(|pc| pc >= recipe.start);
         let protects =
-            !recipe.error.is_empty() && (throws || matches!(recipe.exit, Exit::ByResult { .. }));
+            !recipe.error.is_empty() && (throws || matches!(recipe.exit, Exit::OfResult(_)));
         let returns = scratch.returns.last();
         let has_one_end = protects || !own.exit.is_empty();
         Lowering {
@@ -403,7 +403,7 @@ impl<'j, 'b> Lowering<'j, 'b> {
         let load = self.result_len(slots);
         match self.recipe.exit {
             Exit::Always(exit) => exit.len() + self.own.exit.len() as u32 + load + 1,
-            Exit::ByResult { yes, no } => load + SHORT + no.len() + load + 1 + yes.len() + load + 1,
+            Exit::OfResult(exit) => load + exit.len() + load + 1,
         }
     }
 
@@ -541,14 +541,9 @@ impl<'j, 'b> Lowering<'j, 'b> {
                 out.extend_from_slice(exit.bytes());
                 out.extend_from_slice(self.own.exit);
             }
-            Exit::ByResult { yes, no } => {
+            Exit::OfResult(exit) => {
                 load(out);
-                let skip = no.len() + self.result_len(slots) + 1;
-                out.extend_from_slice(&[op::BRTRUE_S as u8, skip as u8]);
-                out.extend_from_slice(no.bytes());
-                load(out);
-                out.push(op::RET as u8);
-                out.extend_from_slice(yes.bytes());
+                out.extend_from_slice(exit.bytes());
             }
         }
         load(out);

@@ -361,7 +361,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         let body = &opened.body;
         let rewrite = &mut scratch.rewrite;
         let mut recipe = ordinary::recipe(body, &shape, planned, tokens, rewrite)?;
-        let own = &mut scratch.own;
+        let mut own_code = std::mem::take(&mut scratch.own);
         let own = match planned.bound {
             Some(bound) => {
                 let bound = &*self.bound[bound as usize];
@@ -376,13 +376,13 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
                     line: self.line(method),
                     is_raw: shape.constructor.is_some() && recipe.start == 0,
                 };
-                own.make(&self.imports, bound, &method)?;
-                recipe.extra = own.extra();
+                own_code.make(&self.imports, bound, &method)?;
+                recipe.extra = own_code.extra();
                 if recipe.error.is_empty() && !bound.exception.is_empty() {
                     // The exception lies there for the recorded pair.
                     recipe.error = Snippet::default().op(op::POP);
                 }
-                Some(own.code())
+                Some(own_code.code())
             }
             None => None,
         };
@@ -421,6 +421,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
                 rewritten
             }
         };
+        scratch.own = own_code;
         part.tail_calls += u32::from(rewritten.drops_tail_call);
         let (document, line) = self.move_lines(place, &opened, &rewritten, scratch, &mut part.pdb);
         let told = (planned.id, line);
