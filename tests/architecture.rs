@@ -259,6 +259,7 @@ const ORDERS: &[(&str, &[&str])] = &[
             "scan",
             "simulation",
             "frames",
+            "adapter",
             "constructor",
             "parameters",
             "stores",
