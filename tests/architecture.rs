@@ -226,6 +226,7 @@ const ORDERS: &[(&str, &[&str])] = &[
             "worker",
             "publish",
             "library",
+            "own",
             "ledger",
             "cache",
             "job",

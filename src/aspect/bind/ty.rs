@@ -40,7 +40,7 @@ pub enum Ty {
         of_method: bool,
         index: u16,
     },
-    /// What is passed as it is or not at all (.NET: function pointers, arrays of several dimensions, modified types), spelt out.
+    /// What is passed as it is or not at all (.NET: function pointers, modified types), spelt out.
     Opaque(Arc<str>),
 }
 
@@ -85,6 +85,18 @@ impl Ty {
             value: false,
             by_ref_like: false,
             args: Box::default(),
+        }))
+    }
+
+    /// An array of several dimensions, each counting from 0 (.NET): a reference type of a name that no other has.
+    pub fn dimensions(rank: u32, element: Ty) -> Ty {
+        let commas = ",".repeat(rank.saturating_sub(1) as usize);
+        Ty::Named(Arc::new(Named {
+            name: format!("[{commas}]").into(),
+            scope: "".into(),
+            value: false,
+            by_ref_like: false,
+            args: Box::new([element]),
         }))
     }
 
@@ -136,7 +148,12 @@ impl Ty {
 
     /// The type that a field descriptor, or `V`, at the start of a text spells, and the rest of the text (JVMS 4.3).
     pub fn of_descriptor(descriptor: &str) -> Option<(Ty, &str)> {
+        /// JVMS 4.3.2.
+        const MAX_DIMENSIONS: usize = 255;
         let dimensions = descriptor.bytes().take_while(|&b| b == b'[').count();
+        if dimensions > MAX_DIMENSIONS {
+            return None;
+        }
         let (mut ty, rest) = match descriptor[dimensions..].split_at_checked(1)? {
             ("L", rest) => {
                 let (name, rest) = rest.split_once(';')?;
@@ -193,6 +210,13 @@ impl fmt::Display for Ty {
         match self {
             Ty::Void => f.write_str("void"),
             Ty::Prim(prim) => f.write_str(prim.word()),
+            Ty::Named(named) if named.name.starts_with('[') => {
+                named
+                    .args
+                    .iter()
+                    .try_for_each(|element| write!(f, "{element}"))?;
+                f.write_str(&named.name)
+            }
             Ty::Named(named) => {
                 let name = named.name.replace(['/', '+'], ".");
                 let name = match &*name {
