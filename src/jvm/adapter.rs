@@ -93,8 +93,9 @@ pub fn adapter(hook: &Hook, adapter: &Adapter) -> Vec<u8> {
     out.extend_from_slice(additions.bytes());
     let mut put = |n: u16| out.extend_from_slice(&n.to_be_bytes());
     // No interfaces, no fields, one method with one attribute.
-    [PUBLIC_FINAL_SUPER_SYNTHETIC, this, object, 0, 0, 1].map(&mut put);
-    [PUBLIC_STATIC, name, descriptor, 1].map(&mut put);
+    let class = [PUBLIC_FINAL_SUPER_SYNTHETIC, this, object, 0, 0, 1];
+    let method = [PUBLIC_STATIC, name, descriptor, 1];
+    class.into_iter().chain(method).for_each(&mut put);
     out.extend_from_slice(&attribute);
     out.extend_from_slice(&[0, 0]);
     out

@@ -28,11 +28,3 @@ pub use adapter::adapter;
 pub use class::Class;
 pub use scan::scan;
 pub use write::{NEWEST_MAJOR, Scratch, weave};
-
-/// Stands in until branch `jvm` is merged.
-pub fn adapter(
-    _: &crate::aspect::bind::call::Hook,
-    _: &crate::aspect::bind::call::Adapter,
-) -> Vec<u8> {
-    Vec::new()
-}
