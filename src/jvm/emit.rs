@@ -1,6 +1,7 @@
 //! Instructions to insert, with the stack that they need.
 
 use crate::aspect::bind::ty::{Prim, Ty};
+use crate::bytes::modified_utf8;
 use crate::jvm::insn::op;
 use crate::jvm::pool::{Additions, tag};
 
@@ -90,6 +91,12 @@ impl Snippet {
     /// How many words it needs above those that are on the stack where it begins.
     pub fn deepest(&self) -> u32 {
         self.deepest as u32
+    }
+
+    /// Code begins that nothing above falls into, with so many words on the stack.
+    pub fn restart(&mut self, words: u32) {
+        self.depth = words as i32;
+        self.deepest = self.deepest.max(self.depth);
     }
 
     fn put(&mut self, bytes: &[u8], pops: u32, pushes: u32) {
@@ -207,6 +214,13 @@ impl Snippet {
         }
     }
 
+    /// Pushes a text, as much of it as a constant holds.
+    pub fn string(&mut self, text: &str, additions: &mut Additions) {
+        let text = additions.shared_utf8(cut(&modified_utf8(text)));
+        let string = additions.shared(tag::STRING, &text.to_be_bytes());
+        self.ldc(string);
+    }
+
     /// Pushes null, or zero of a type; nothing for void.
     pub fn zero(&mut self, ty: &Ty) {
         let Some(kind) = Kind::of(ty) else { return };
@@ -245,6 +259,23 @@ impl Snippet {
     }
 }
 
+/// The most of a text that a constant holds (JVMS 4.4.7), without half of a character.
+fn cut(text: &[u8]) -> &[u8] {
+    const MAX: usize = 65_535;
+    if text.len() <= MAX {
+        return text;
+    }
+    let mut end = MAX;
+    while text[end] & 0xc0 == 0x80 {
+        end -= 1;
+    }
+    // The first of two surrogates (JVMS 4.4.7).
+    if let Some([0xed, 0xa0..=0xaf, _]) = text[..end].last_chunk::<3>() {
+        end -= 3;
+    }
+    &text[..end]
+}
+
 /// A method's descriptor, in modified UTF-8.
 pub fn descriptor(parameters: &[Ty], result: &Ty) -> Vec<u8> {
     let mut text = String::from("(");
@@ -253,7 +284,7 @@ pub fn descriptor(parameters: &[Ty], result: &Ty) -> Vec<u8> {
     }
     text.push(')');
     result.put_descriptor(&mut text);
-    crate::bytes::modified_utf8(&text)
+    modified_utf8(&text)
 }
 
 /// The name that a `Class` constant has for a reference type: a class's own, or an array's descriptor.
@@ -263,7 +294,7 @@ pub fn class_name(ty: &Ty) -> Vec<u8> {
         Ty::Named(named) => text.push_str(&named.name),
         other => other.put_descriptor(&mut text),
     }
-    crate::bytes::modified_utf8(&text)
+    modified_utf8(&text)
 }
 
 /// The class of objects that hold values of a primitive type.
@@ -319,5 +350,16 @@ mod tests {
         all.store(Kind::REFERENCE, 256);
         assert_eq!(all.bytes(), [45, 22, 4, 55, 255, 196, 58, 1, 0]);
         assert_eq!((all.deepest(), all.depth), (3, 0));
+    }
+
+    #[test]
+    fn long_texts_are_cut_between_characters() {
+        let cut = |text: &str| super::cut(&modified_utf8(text)).len();
+        assert_eq!(cut(&"a".repeat(70_000)), 65_535);
+        assert_eq!(cut(&"é".repeat(40_000)), 65_534);
+        assert_eq!(cut(&"𝄞".repeat(20_000)), 65_532);
+        assert_eq!(cut(&format!("abc{}", "𝄞".repeat(20_000))), 65_535);
+        assert_eq!(cut(&format!("abcdef{}", "𝄞".repeat(20_000))), 65_532);
+        assert_eq!(cut("short"), 5);
     }
 }

@@ -444,6 +444,30 @@ pub fn put_spelt<'f>(
     Ok(())
 }
 
+/// A frame of code that is made here: the locals are the parameters.
+pub struct Added {
+    pub pc: u16,
+    /// The stack is `[Throwable]`, else empty.
+    pub thrown: bool,
+}
+
+/// Appends the contents of a StackMapTable of such frames, which ascend.
+pub fn put_added(out: &mut Vec<u8>, frames: &[Added], throwable: u16) {
+    out.extend_from_slice(&(frames.len() as u16).to_be_bytes());
+    let mut next = 0;
+    for frame in frames {
+        let delta = u32::from(frame.pc) - next;
+        if frame.thrown {
+            put_delta(out, 64, SAME_LOCALS_1_EXTENDED, delta);
+            out.push(item::OBJECT);
+            out.extend_from_slice(&throwable.to_be_bytes());
+        } else {
+            put_delta(out, 0, SAME_EXTENDED, delta);
+        }
+        next = u32::from(frame.pc) + 1;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

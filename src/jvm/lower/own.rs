@@ -398,9 +398,7 @@ impl<'f> Own<'f> {
             Source::Id => put.out.int(put.id as i32, put.additions),
             Source::Line => put.out.int(i32::from(put.line), put.additions),
             Source::Text(text) => {
-                let text = put.additions.shared_utf8(cut(&modified_utf8(text)));
-                let string = put.additions.shared(tag::STRING, &text.to_be_bytes());
-                put.out.ldc(string);
+                put.out.string(text, put.additions);
             }
             Source::Int(_) | Source::Long(_) | Source::Double(_) => {
                 return put.number(operand);
@@ -483,23 +481,6 @@ impl Put<'_, '_> {
     }
 }
 
-/// The most of a text that a constant holds (JVMS 4.4.7), without half of a character.
-fn cut(text: &[u8]) -> &[u8] {
-    const MAX: usize = 65_535;
-    if text.len() <= MAX {
-        return text;
-    }
-    let mut end = MAX;
-    while text[end] & 0xc0 == 0x80 {
-        end -= 1;
-    }
-    // The first of two surrogates (JVMS 4.4.7).
-    if let Some([0xed, 0xa0..=0xaf, _]) = text[..end].last_chunk::<3>() {
-        end -= 3;
-    }
-    &text[..end]
-}
-
 fn grown(slots: u16, words: u32) -> Attempt<u16> {
     u16::try_from(u32::from(slots) + words).map_err(|_| Reason::Unsupported.into())
 }
@@ -575,22 +556,5 @@ fn verification_type(ty: &Ty, class: &Class<'_>, additions: &mut Additions) -> V
             item::OBJECT,
             additions.class(&class.pool, &emit::class_name(ty)),
         ),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::cut;
-    use crate::bytes::modified_utf8;
-
-    #[test]
-    fn long_texts_are_cut_between_characters() {
-        let cut = |text: &str| cut(&modified_utf8(text)).len();
-        assert_eq!(cut(&"a".repeat(70_000)), 65_535);
-        assert_eq!(cut(&"é".repeat(40_000)), 65_534);
-        assert_eq!(cut(&"𝄞".repeat(20_000)), 65_532);
-        assert_eq!(cut(&format!("abc{}", "𝄞".repeat(20_000))), 65_535);
-        assert_eq!(cut(&format!("abcdef{}", "𝄞".repeat(20_000))), 65_532);
-        assert_eq!(cut("short"), 5);
     }
 }
