@@ -260,6 +260,7 @@ const ORDERS: &[(&str, &[&str])] = &[
             "scan",
             "simulation",
             "frames",
+            "adapter",
             "constructor",
             "parameters",
             "stores",

@@ -1,6 +1,7 @@
 //! Instructions to insert, with the stack that they need.
 
 use crate::aspect::bind::ty::{Prim, Ty};
+use crate::bytes::modified_utf8;
 use crate::jvm::insn::op;
 use crate::jvm::pool::{Additions, tag};
 
@@ -92,6 +93,12 @@ impl Snippet {
         self.deepest as u32
     }
 
+    /// Code begins that nothing above falls into, with so many words on the stack.
+    pub fn restart(&mut self, words: u32) {
+        self.depth = words as i32;
+        self.deepest = self.deepest.max(self.depth);
+    }
+
     fn put(&mut self, bytes: &[u8], pops: u32, pushes: u32) {
         self.bytes.extend_from_slice(bytes);
         self.depth += pushes as i32 - pops as i32;
@@ -122,7 +129,14 @@ impl Snippet {
         self.indexed(op::INVOKESTATIC, method, pops, pushes);
     }
 
-    fn variable(&mut self, (general, short): (u8, u8), kind: Kind, slot: u16, pops: u32, pushes: u32) {
+    fn variable(
+        &mut self,
+        (general, short): (u8, u8),
+        kind: Kind,
+        slot: u16,
+        pops: u32,
+        pushes: u32,
+    ) {
         match slot.to_be_bytes() {
             [0, n @ 0..=3] => self.put(&[short + 4 * kind.0 + n], pops, pushes),
             [0, low] => self.put(&[general + kind.0, low], pops, pushes),
@@ -175,7 +189,10 @@ impl Snippet {
 
     pub fn float(&mut self, value: f32, additions: &mut Additions) {
         // By its bits: -0.0 is not 0.0.
-        match [0.0f32, 1.0, 2.0].iter().position(|c| c.to_bits() == value.to_bits()) {
+        match [0.0f32, 1.0, 2.0]
+            .iter()
+            .position(|c| c.to_bits() == value.to_bits())
+        {
             Some(n) => self.op(op::FCONST_0 + n as u8, 0, 1),
             None => {
                 let constant = additions.shared(tag::FLOAT, &value.to_bits().to_be_bytes());
@@ -185,13 +202,23 @@ impl Snippet {
     }
 
     pub fn double(&mut self, value: f64, additions: &mut Additions) {
-        match [0.0f64, 1.0].iter().position(|c| c.to_bits() == value.to_bits()) {
+        match [0.0f64, 1.0]
+            .iter()
+            .position(|c| c.to_bits() == value.to_bits())
+        {
             Some(n) => self.op(op::DCONST_0 + n as u8, 0, 2),
             None => {
                 let constant = additions.shared(tag::DOUBLE, &value.to_bits().to_be_bytes());
                 self.indexed(op::LDC2_W, constant, 0, 2);
             }
         }
+    }
+
+    /// Pushes a text, as much of it as a constant holds.
+    pub fn string(&mut self, text: &str, additions: &mut Additions) {
+        let text = additions.shared_utf8(cut(&modified_utf8(text)));
+        let string = additions.shared(tag::STRING, &text.to_be_bytes());
+        self.ldc(string);
     }
 
     /// Pushes null, or zero of a type; nothing for void.
@@ -232,6 +259,23 @@ impl Snippet {
     }
 }
 
+/// The most of a text that a constant holds (JVMS 4.4.7), without half of a character.
+fn cut(text: &[u8]) -> &[u8] {
+    const MAX: usize = 65_535;
+    if text.len() <= MAX {
+        return text;
+    }
+    let mut end = MAX;
+    while text[end] & 0xc0 == 0x80 {
+        end -= 1;
+    }
+    // The first of two surrogates (JVMS 4.4.7).
+    if let Some([0xed, 0xa0..=0xaf, _]) = text[..end].last_chunk::<3>() {
+        end -= 3;
+    }
+    &text[..end]
+}
+
 /// A method's descriptor, in modified UTF-8.
 pub fn descriptor(parameters: &[Ty], result: &Ty) -> Vec<u8> {
     let mut text = String::from("(");
@@ -240,7 +284,7 @@ pub fn descriptor(parameters: &[Ty], result: &Ty) -> Vec<u8> {
     }
     text.push(')');
     result.put_descriptor(&mut text);
-    crate::bytes::modified_utf8(&text)
+    modified_utf8(&text)
 }
 
 /// The name that a `Class` constant has for a reference type: a class's own, or an array's descriptor.
@@ -250,7 +294,7 @@ pub fn class_name(ty: &Ty) -> Vec<u8> {
         Ty::Named(named) => text.push_str(&named.name),
         other => other.put_descriptor(&mut text),
     }
-    crate::bytes::modified_utf8(&text)
+    modified_utf8(&text)
 }
 
 /// The class of objects that hold values of a primitive type.
@@ -278,7 +322,10 @@ mod tests {
         for value in [-1, 5, 6, -128, 128, -32_768] {
             all.int(value, &mut additions);
         }
-        assert_eq!(all.bytes(), [2, 8, 16, 6, 16, 0x80, 17, 0, 128, 17, 0x80, 0]);
+        assert_eq!(
+            all.bytes(),
+            [2, 8, 16, 6, 16, 0x80, 17, 0, 128, 17, 0x80, 0]
+        );
         assert_eq!(all.deepest(), 6);
         all.clear();
         all.int(32_768, &mut additions);
@@ -303,5 +350,16 @@ mod tests {
         all.store(Kind::REFERENCE, 256);
         assert_eq!(all.bytes(), [45, 22, 4, 55, 255, 196, 58, 1, 0]);
         assert_eq!((all.deepest(), all.depth), (3, 0));
+    }
+
+    #[test]
+    fn long_texts_are_cut_between_characters() {
+        let cut = |text: &str| super::cut(&modified_utf8(text)).len();
+        assert_eq!(cut(&"a".repeat(70_000)), 65_535);
+        assert_eq!(cut(&"é".repeat(40_000)), 65_534);
+        assert_eq!(cut(&"𝄞".repeat(20_000)), 65_532);
+        assert_eq!(cut(&format!("abc{}", "𝄞".repeat(20_000))), 65_535);
+        assert_eq!(cut(&format!("abcdef{}", "𝄞".repeat(20_000))), 65_532);
+        assert_eq!(cut("short"), 5);
     }
 }

@@ -4,6 +4,7 @@
 //! [`Class::parse`] reads the structure; [`scan`] shows it to a planner; [`weave`] writes the class with
 //! the planned methods' hooks. Bytes that no plan touches are copied.
 
+mod adapter;
 mod android_trace;
 mod attributes;
 mod class;
@@ -23,14 +24,7 @@ mod stores;
 pub mod verify;
 mod write;
 
+pub use adapter::adapter;
 pub use class::Class;
 pub use scan::scan;
 pub use write::{NEWEST_MAJOR, Scratch, weave};
-
-/// Stands in until branch `jvm` is merged.
-pub fn adapter(
-    _: &crate::aspect::bind::call::Hook,
-    _: &crate::aspect::bind::call::Adapter,
-) -> Vec<u8> {
-    Vec::new()
-}

@@ -172,7 +172,10 @@ impl<'f> Own<'f> {
         }
         let at_start = |n: usize| match n.checked_sub(first_argument) {
             None => takes(&bound.enter, |source| *source == Source::This),
-            Some(n) => takes(&bound.enter, |s| matches!(s, Source::Arg(a) if usize::from(*a) == n)),
+            Some(n) => takes(
+                &bound.enter,
+                |s| matches!(s, Source::Arg(a) if usize::from(*a) == n),
+            ),
         };
         let listed = |value: &Value| facts.frames_keep && !value.overwritten_early;
         let mut late = Vec::new();
@@ -181,13 +184,17 @@ impl<'f> Own<'f> {
             let is_object = n < first_argument;
             if self.is_constructor && !listed(&value) && (at_end || at_start(n)) {
                 // An object cannot be saved before it is initialised.
-                if is_object && (value.overwritten_early || !facts.initialisation.is_some_and(|i| i.straight)) {
+                if is_object
+                    && (value.overwritten_early
+                        || !facts.initialisation.is_some_and(|i| i.straight))
+                {
                     return Err(Reason::Unsupported.into());
                 }
                 if !is_object {
                     self.values[n].saved = Some(self.variable(value.kind)?);
                     self.values[n].is_early = true;
-                    self.kept.push(parameter_type(&facts.parameters[n], facts.class, additions));
+                    self.kept
+                        .push(parameter_type(&facts.parameters[n], facts.class, additions));
                     continue;
                 }
             }
@@ -198,7 +205,8 @@ impl<'f> Own<'f> {
         self.early = self.kept.len();
         for n in late {
             self.values[n].saved = Some(self.variable(self.values[n].kind)?);
-            self.kept.push(parameter_type(&facts.parameters[n], facts.class, additions));
+            self.kept
+                .push(parameter_type(&facts.parameters[n], facts.class, additions));
         }
         Ok(())
     }
@@ -240,7 +248,11 @@ impl<'f> Own<'f> {
     }
 
     /// The same for all frames of a method.
-    pub fn list_all(&self, frames: &mut [FullFrame], initialisation: Option<&Initialisation>) -> Attempt<()> {
+    pub fn list_all(
+        &self,
+        frames: &mut [FullFrame],
+        initialisation: Option<&Initialisation>,
+    ) -> Attempt<()> {
         if frames.len() * (usize::from(self.first) + self.kept.len()) > MAX_LISTED {
             return Err(Reason::Unsupported.into());
         }
@@ -249,7 +261,8 @@ impl<'f> Own<'f> {
                 Some(i) if !i.is_initialised(frame.pc) => self.early,
                 _ => self.kept.len(),
             };
-            self.list(&mut frame.locals, live).ok_or(Reason::Unsupported)?;
+            self.list(&mut frame.locals, live)
+                .ok_or(Reason::Unsupported)?;
         }
         Ok(())
     }
@@ -313,7 +326,11 @@ impl<'f> Own<'f> {
                 if put.class.major < 52 {
                     return Err(Reason::Unsupported.into());
                 }
-                (emit::class_name(&hook.owner), &*hook.name, tag::INTERFACE_METHODREF)
+                (
+                    emit::class_name(&hook.owner),
+                    &*hook.name,
+                    tag::INTERFACE_METHODREF,
+                )
             }
             None => (emit::class_name(&hook.owner), &*hook.name, tag::METHODREF),
         };
@@ -334,7 +351,12 @@ impl<'f> Own<'f> {
     }
 
     fn operand(&self, operand: &Operand, at_start: bool, put: &mut Put<'_, '_>) -> Attempt<()> {
-        let Operand { source, from, convert, to } = operand;
+        let Operand {
+            source,
+            from,
+            convert,
+            to,
+        } = operand;
         match source {
             Source::This | Source::Arg(_) => {
                 let n = match source {
@@ -356,23 +378,27 @@ impl<'f> Own<'f> {
                     put.out.op(op::AASTORE, 3, 0);
                 }
             }
-            Source::Result => put.out.load(self.result.ok_or(Reason::Unsupported)?, self.last),
+            Source::Result => put
+                .out
+                .load(self.result.ok_or(Reason::Unsupported)?, self.last),
             Source::Exception => put.out.load(Kind::REFERENCE, self.last),
             Source::State(n) => {
-                let (kind, slot) = *self.states.get(usize::from(*n)).ok_or(Reason::Unsupported)?;
+                let (kind, slot) = *self
+                    .states
+                    .get(usize::from(*n))
+                    .ok_or(Reason::Unsupported)?;
                 put.out.load(kind, slot);
             }
             Source::Duration => {
                 put.nano_time();
-                put.out.load(Kind::LONG, self.time.ok_or(Reason::Unsupported)?);
+                put.out
+                    .load(Kind::LONG, self.time.ok_or(Reason::Unsupported)?);
                 put.out.op(op::LSUB, 4, 2);
             }
             Source::Id => put.out.int(put.id as i32, put.additions),
             Source::Line => put.out.int(i32::from(put.line), put.additions),
             Source::Text(text) => {
-                let text = put.additions.shared_utf8(cut(&modified_utf8(text)));
-                let string = put.additions.shared(tag::STRING, &text.to_be_bytes());
-                put.out.ldc(string);
+                put.out.string(text, put.additions);
             }
             Source::Int(_) | Source::Long(_) | Source::Double(_) => {
                 return put.number(operand);
@@ -400,7 +426,9 @@ pub(super) struct Put<'p, 'a> {
 impl Put<'_, '_> {
     fn nano_time(&mut self) {
         let system = self.additions.class(&self.class.pool, b"java/lang/System");
-        let method = self.additions.shared_method(tag::METHODREF, system, b"nanoTime", b"()J");
+        let method = self
+            .additions
+            .shared_method(tag::METHODREF, system, b"nanoTime", b"()J");
         self.out.call(method, 0, 2);
     }
 
@@ -444,29 +472,13 @@ impl Put<'_, '_> {
                 let name = emit::box_class(*prim);
                 let descriptor = emit::descriptor(&[from.clone()], &Ty::class(name));
                 let class = self.additions.class(&self.class.pool, name.as_bytes());
-                let method = (self.additions).shared_method(tag::METHODREF, class, b"valueOf", &descriptor);
+                let method =
+                    (self.additions).shared_method(tag::METHODREF, class, b"valueOf", &descriptor);
                 self.out.call(method, emit::words(from), 1);
             }
             _ => {}
         }
     }
-}
-
-/// The most of a text that a constant holds (JVMS 4.4.7), without half of a character.
-fn cut(text: &[u8]) -> &[u8] {
-    const MAX: usize = 65_535;
-    if text.len() <= MAX {
-        return text;
-    }
-    let mut end = MAX;
-    while text[end] & 0xc0 == 0x80 {
-        end -= 1;
-    }
-    // The first of two surrogates (JVMS 4.4.7).
-    if let Some([0xed, 0xa0..=0xaf, _]) = text[..end].last_chunk::<3>() {
-        end -= 3;
-    }
-    &text[..end]
 }
 
 fn grown(slots: u16, words: u32) -> Attempt<u16> {
@@ -540,23 +552,9 @@ fn verification_type(ty: &Ty, class: &Class<'_>, additions: &mut Additions) -> V
         Ty::Prim(Prim::F32) => (item::FLOAT, 0),
         Ty::Prim(Prim::F64) => (item::DOUBLE, 0),
         Ty::Prim(_) => (item::INTEGER, 0),
-        _ => (item::OBJECT, additions.class(&class.pool, &emit::class_name(ty))),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::cut;
-    use crate::bytes::modified_utf8;
-
-    #[test]
-    fn long_texts_are_cut_between_characters() {
-        let cut = |text: &str| cut(&modified_utf8(text)).len();
-        assert_eq!(cut(&"a".repeat(70_000)), 65_535);
-        assert_eq!(cut(&"é".repeat(40_000)), 65_534);
-        assert_eq!(cut(&"𝄞".repeat(20_000)), 65_532);
-        assert_eq!(cut(&format!("abc{}", "𝄞".repeat(20_000))), 65_535);
-        assert_eq!(cut(&format!("abcdef{}", "𝄞".repeat(20_000))), 65_532);
-        assert_eq!(cut("short"), 5);
+        _ => (
+            item::OBJECT,
+            additions.class(&class.pool, &emit::class_name(ty)),
+        ),
     }
 }
