@@ -34,7 +34,7 @@ namespace app
             return of.Length;
         }
 
-        public static <T> T same(T value) {
+        public static T same<T>(T value) {
             say("same");
             return value;
         }
@@ -154,7 +154,7 @@ namespace app
             return name;
         }
 
-        static void say(string text) {
+        internal static void say(string text) {
             Console.WriteLine(text);
         }
 
