@@ -150,7 +150,7 @@ namespace app
         }
 
         public override string ToString() {
-            say("tostring");
+            say("toString");
             return name;
         }
 
