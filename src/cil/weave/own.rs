@@ -518,3 +518,6 @@ fn widen(code: &mut Code, from: Prim, to: Prim) {
         _ => {}
     }
 }
+
+#[cfg(test)]
+mod tests;
