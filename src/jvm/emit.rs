@@ -129,7 +129,14 @@ impl Snippet {
         self.indexed(op::INVOKESTATIC, method, pops, pushes);
     }
 
-    fn variable(&mut self, (general, short): (u8, u8), kind: Kind, slot: u16, pops: u32, pushes: u32) {
+    fn variable(
+        &mut self,
+        (general, short): (u8, u8),
+        kind: Kind,
+        slot: u16,
+        pops: u32,
+        pushes: u32,
+    ) {
         match slot.to_be_bytes() {
             [0, n @ 0..=3] => self.put(&[short + 4 * kind.0 + n], pops, pushes),
             [0, low] => self.put(&[general + kind.0, low], pops, pushes),
@@ -182,7 +189,10 @@ impl Snippet {
 
     pub fn float(&mut self, value: f32, additions: &mut Additions) {
         // By its bits: -0.0 is not 0.0.
-        match [0.0f32, 1.0, 2.0].iter().position(|c| c.to_bits() == value.to_bits()) {
+        match [0.0f32, 1.0, 2.0]
+            .iter()
+            .position(|c| c.to_bits() == value.to_bits())
+        {
             Some(n) => self.op(op::FCONST_0 + n as u8, 0, 1),
             None => {
                 let constant = additions.shared(tag::FLOAT, &value.to_bits().to_be_bytes());
@@ -192,7 +202,10 @@ impl Snippet {
     }
 
     pub fn double(&mut self, value: f64, additions: &mut Additions) {
-        match [0.0f64, 1.0].iter().position(|c| c.to_bits() == value.to_bits()) {
+        match [0.0f64, 1.0]
+            .iter()
+            .position(|c| c.to_bits() == value.to_bits())
+        {
             Some(n) => self.op(op::DCONST_0 + n as u8, 0, 2),
             None => {
                 let constant = additions.shared(tag::DOUBLE, &value.to_bits().to_be_bytes());
@@ -309,7 +322,10 @@ mod tests {
         for value in [-1, 5, 6, -128, 128, -32_768] {
             all.int(value, &mut additions);
         }
-        assert_eq!(all.bytes(), [2, 8, 16, 6, 16, 0x80, 17, 0, 128, 17, 0x80, 0]);
+        assert_eq!(
+            all.bytes(),
+            [2, 8, 16, 6, 16, 0x80, 17, 0, 128, 17, 0x80, 0]
+        );
         assert_eq!(all.deepest(), 6);
         all.clear();
         all.int(32_768, &mut additions);

@@ -410,26 +410,27 @@ pub fn put_spelt<'f>(
     let mut next = 0;
     let mut count = 0u16;
     let mut before: Option<&[VerificationType]> = None;
-    let mut put = |pc: u32, locals: &'f [VerificationType], stack: &[VerificationType]| -> Result<()> {
-        let delta = distance(pc, next)?;
-        match stack {
-            [] if before == Some(locals) => put_delta(out, 0, SAME_EXTENDED, delta),
-            [one] if before == Some(locals) => {
-                put_delta(out, 64, SAME_LOCALS_1_EXTENDED, delta);
-                put_type(out, *one, layout);
+    let mut put =
+        |pc: u32, locals: &'f [VerificationType], stack: &[VerificationType]| -> Result<()> {
+            let delta = distance(pc, next)?;
+            match stack {
+                [] if before == Some(locals) => put_delta(out, 0, SAME_EXTENDED, delta),
+                [one] if before == Some(locals) => {
+                    put_delta(out, 64, SAME_LOCALS_1_EXTENDED, delta);
+                    put_type(out, *one, layout);
+                }
+                _ => {
+                    out.push(FULL);
+                    out.extend_from_slice(&(delta as u16).to_be_bytes());
+                    put_list(out, locals, layout);
+                    put_list(out, stack, layout);
+                }
             }
-            _ => {
-                out.push(FULL);
-                out.extend_from_slice(&(delta as u16).to_be_bytes());
-                put_list(out, locals, layout);
-                put_list(out, stack, layout);
-            }
-        }
-        before = compact.then_some(locals);
-        next = pc + 1;
-        count = count.checked_add(1).ok_or_else(too_many)?;
-        Ok(())
-    };
+            before = compact.then_some(locals);
+            next = pc + 1;
+            count = count.checked_add(1).ok_or_else(too_many)?;
+            Ok(())
+        };
     for (pc, frame) in frames {
         put(pc, &frame.locals, &frame.stack)?;
     }

@@ -233,9 +233,10 @@ pub fn written(code: &[u8], insn: Insn) -> Option<(u32, u32)> {
     let at = insn.pc as usize;
     match (insn.opcode, code.get(at + 1)) {
         (op::IINC, Some(&slot)) => Some((u32::from(slot), 1)),
-        (op::WIDE, Some(&op::IINC)) => {
-            Some((u32::from(u16::from_be_bytes([code[at + 2], code[at + 3]])), 1))
-        }
+        (op::WIDE, Some(&op::IINC)) => Some((
+            u32::from(u16::from_be_bytes([code[at + 2], code[at + 3]])),
+            1,
+        )),
         _ => store(code, insn).map(|(kind, slot)| (slot, 1 + u32::from(kind % 2 == 1))),
     }
 }

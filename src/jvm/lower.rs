@@ -313,7 +313,9 @@ impl<'a> Lowering<'_, 'a> {
         let entries: &[u32] = initialisation.map_or(&[0], |i| &i.behind);
         let parameters = parameters::parameters(self.class, self.descriptor, is_static)?;
         let own = match self.bound {
-            Some(bound) => Some(self.own(bound, is_static, initialisation, &parameters, additions)?),
+            Some(bound) => {
+                Some(self.own(bound, is_static, initialisation, &parameters, additions)?)
+            }
             None => None,
         };
         let body = Body {
@@ -364,7 +366,10 @@ impl<'a> Lowering<'_, 'a> {
             initialisation,
             parameters,
             frames_keep: kept.is_some(),
-            result: return_type(self.descriptor).first().copied().unwrap_or(b'V'),
+            result: return_type(self.descriptor)
+                .first()
+                .copied()
+                .unwrap_or(b'V'),
         };
         let own = Own::new(&facts, additions)?;
         // Code that nothing reaches may call the other constructor without the hooks behind it.
@@ -515,7 +520,11 @@ impl<'a> Lowering<'_, 'a> {
             theirs.extend(exits(0));
         }
         if enter_throws {
-            theirs.extend(entries.iter().map(|&pc| (layout.start(pc), layout.target(pc))));
+            theirs.extend(
+                entries
+                    .iter()
+                    .map(|&pc| (layout.start(pc), layout.target(pc))),
+            );
             theirs.sort_unstable();
         }
         let mut split = Split::default();

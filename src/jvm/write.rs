@@ -102,8 +102,10 @@ fn put_tail(
     additions.reset(&class.pool);
     tail.clear();
     let advice = (plan.methods.iter()).fold(Advice::default(), |all, p| all.with(p.advice));
-    let own_handlers = (plan.methods.iter())
-        .any(|p| plan.bound(p).is_some_and(|bound| !bound.exception.is_empty()));
+    let own_handlers = (plan.methods.iter()).any(|p| {
+        plan.bound(p)
+            .is_some_and(|bound| !bound.exception.is_empty())
+    });
     let constants = lower::constants(class, advice, own_handlers, additions);
     let mut copied = class.pool.end();
     for planned in &plan.methods {

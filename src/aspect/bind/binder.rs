@@ -4,7 +4,7 @@ use super::call::{Adapter, Bound, Call, Convert, Dest, Hook, Keep, Operand, Sour
 use super::catalog::{Catalog, HookMethod, HookType};
 use super::convert::{Fit, Misfit as Why, convert, instantiate, is_object};
 use super::misfit::Misfit;
-use super::ty::{Prim, Signature, Ty};
+use super::ty::{Language, Prim, Signature, Ty};
 use crate::aspect::pointcut::Hierarchy;
 use crate::aspect::rules::hook::{HookOperand, Word};
 use crate::aspect::rules::model::{OwnHook, OwnHooks};
@@ -31,8 +31,8 @@ pub struct Subject<'a> {
 pub struct Binder<'a> {
     pub catalog: &'a Catalog,
     pub hierarchy: &'a Hierarchy,
-    /// The methods are those of an assembly.
-    pub is_dotnet: bool,
+    /// What the methods are written in, as far as it matters: .NET's are C#.
+    pub language: Language,
 }
 
 /// An aspect that meets a method: its number, its name and its hooks.
@@ -216,7 +216,7 @@ impl<'b> Binding<'b> {
             span,
             title,
             what: what.into(),
-            method: shown_method(self.subject),
+            method: self.shown_method(),
             help,
         }
     }
@@ -253,7 +253,7 @@ impl<'b> Binding<'b> {
             (Some(winner), _) => best.swap_remove(winner),
             (None, []) => return Err(self.nothing_fits(written, &methods, &meant, first_wrong)),
             (None, several) => {
-                let all: Vec<String> = several.iter().map(|c| shown_call(c.method)).collect();
+                let all: Vec<String> = several.iter().map(|c| self.shown_call(c.method)).collect();
                 return Err(self.complains(
                     written.name.clone(),
                     format!("several `{}.{}` fit equally well", call.ty, call.method),
@@ -459,8 +459,8 @@ impl<'b> Binding<'b> {
                 _ => value(Source::Duration, Ty::Prim(Prim::I64)),
             },
             Word::Method => text(self.subject.name),
-            Word::Type => text(&shown_type(self.subject.ty)),
-            Word::Signature => text(&shown_parameters(signature)),
+            Word::Type => text(&dotted(self.subject.ty)),
+            Word::Signature => text(&self.shown_parameters(signature)),
             Word::Artifact => text(self.subject.artifact),
             Word::Line => value(Source::Line, Ty::Prim(Prim::I32)),
             Word::Id => value(Source::Id, Ty::Prim(Prim::I32)),
@@ -508,7 +508,10 @@ impl<'b> Binding<'b> {
     }
 
     fn platform(&self, java: &str, dotnet: &str) -> Ty {
-        Ty::class(if self.binder.is_dotnet { dotnet } else { java })
+        Ty::class(match self.binder.language {
+            Language::Java => java,
+            Language::CSharp => dotnet,
+        })
     }
 
     /// The operands for an overload; else the first that does not fit, and why.
@@ -681,7 +684,7 @@ impl<'b> Binding<'b> {
     ) -> Misfit {
         let call = &written.call;
         let types: Vec<String> = meant.iter().map(|meant| self.shown(meant)).collect();
-        let there: Vec<String> = methods.iter().map(|m| shown_call(m)).collect();
+        let there: Vec<String> = methods.iter().map(|m| self.shown_call(m)).collect();
         let mut help = format!("there is {}", there.join(", "));
         let title = format!(
             "no `{}.{}` takes ({})",
@@ -718,7 +721,7 @@ impl<'b> Binding<'b> {
                 format!(
                     "nothing says that {} is {}",
                     article(&types[at]),
-                    article(&parameter.to_string())
+                    article(&self.shown_type(parameter))
                 ),
                 format!("{} in", article(&types[at])),
                 Some("name the jar or assembly that has it with --reference".into()),
@@ -733,7 +736,7 @@ impl<'b> Binding<'b> {
                 if let Some(n) = fitting {
                     help.push_str(&format!(
                         "; `arg({n})` is {}",
-                        article(&parameter.to_string())
+                        article(&self.shown_type(parameter))
                     ));
                 }
                 self.complains(
@@ -746,16 +749,40 @@ impl<'b> Binding<'b> {
         }
     }
 
+    fn shown_type(&self, ty: &Ty) -> String {
+        ty.shown(self.binder.language)
+    }
+
+    fn shown_parameters(&self, signature: &Signature) -> String {
+        let parameters = signature.parameters.iter();
+        let types: Vec<String> = parameters.map(|p| self.shown_type(&p.ty)).collect();
+        format!("({})", types.join(", "))
+    }
+
+    fn shown_call(&self, method: &HookMethod) -> String {
+        format!(
+            "{}{}",
+            method.name,
+            self.shown_parameters(&method.signature)
+        )
+    }
+
+    fn shown_method(&self) -> String {
+        let subject = self.subject;
+        let parameters = self.shown_parameters(subject.signature);
+        format!("{}.{}{parameters}", dotted(subject.ty), subject.name)
+    }
+
     /// An operand's type, for messages.
     fn shown(&self, meant: &Meant) -> String {
         match meant {
-            Meant::Value(value) => value.ty.to_string(),
+            Meant::Value(value) => self.shown_type(&value.ty),
             Meant::Constant(Word::Int(_)) => "int".into(),
             Meant::Constant(Word::Double(_)) => "double".into(),
-            Meant::Constant(Word::Bool(_)) => "bool".into(),
-            Meant::Constant(_) => "String".into(),
+            Meant::Constant(Word::Bool(_)) => Prim::Bool.word(self.binder.language).into(),
+            Meant::Constant(_) => self.shown_type(&self.string()),
             Meant::Nothing => "null".into(),
-            Meant::Args => "Object[]".into(),
+            Meant::Args => format!("{}[]", self.shown_type(&self.object())),
         }
     }
 }
@@ -828,28 +855,7 @@ fn article(noun: &str) -> String {
     format!("{} `{noun}`", if an { "an" } else { "a" })
 }
 
-fn shown_type(ty: &str) -> String {
+/// A type's name with dots between packages.
+fn dotted(ty: &str) -> String {
     ty.replace('/', ".")
-}
-
-fn shown_parameters(signature: &Signature) -> String {
-    let types: Vec<String> = signature
-        .parameters
-        .iter()
-        .map(|p| p.ty.to_string())
-        .collect();
-    format!("({})", types.join(", "))
-}
-
-fn shown_call(method: &HookMethod) -> String {
-    format!("{}{}", method.name, shown_parameters(&method.signature))
-}
-
-fn shown_method(subject: &Subject<'_>) -> String {
-    format!(
-        "{}.{}{}",
-        shown_type(subject.ty),
-        subject.name,
-        shown_parameters(subject.signature)
-    )
 }

@@ -1,6 +1,6 @@
 //! Bound hook calls: what backends turn into code. They know types and operands, and no bytecode.
 
-use super::ty::{Prim, Ty};
+use super::ty::{Language, Prim, Ty};
 use std::fmt;
 use std::sync::Arc;
 
@@ -163,17 +163,25 @@ impl Bound {
 
 impl Call {
     fn shown(&self, when: &'static str) -> ShownCall {
-        let types: Vec<String> = self.operands.iter().map(|o| o.to.to_string()).collect();
+        let language = match &self.hook.owner {
+            Ty::Named(owner) if !owner.scope.is_empty() => Language::CSharp,
+            _ => Language::Java,
+        };
+        let types: Vec<String> = (self.operands.iter())
+            .map(|operand| operand.to.shown(language))
+            .collect();
         let adapter = |is: fn(&Adapter) -> bool| self.adapter.as_ref().is_some_and(is);
         ShownCall {
             when,
             hook: format!(
                 "{}.{}({})",
-                self.hook.owner,
+                self.hook.owner.shown(language),
                 self.hook.name,
                 types.join(", ")
             ),
-            operands: self.operands.iter().map(Operand::to_string).collect(),
+            operands: (self.operands.iter())
+                .map(|operand| operand.shown(language))
+                .collect(),
             guard: adapter(|adapter| adapter.guard),
             recursion: adapter(|adapter| adapter.recursion),
         }
@@ -190,16 +198,16 @@ impl fmt::Display for ShownCall {
     }
 }
 
-/// The source, and what becomes of it.
-impl fmt::Display for Operand {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.source)?;
+impl Operand {
+    /// The source, and what becomes of it.
+    fn shown(&self, language: Language) -> String {
+        let source = self.source.to_string();
         match self.convert {
-            Convert::Same => Ok(()),
-            Convert::Widen(from, _) => write!(f, " from {}", from.word()),
-            Convert::Box => write!(f, " boxed"),
-            Convert::Load => write!(f, " loaded"),
-            Convert::LoadBox => write!(f, " loaded and boxed"),
+            Convert::Same => source,
+            Convert::Widen(from, _) => format!("{source} from {}", from.word(language)),
+            Convert::Box => format!("{source} boxed"),
+            Convert::Load => format!("{source} loaded"),
+            Convert::LoadBox => format!("{source} loaded and boxed"),
         }
     }
 }

@@ -2,7 +2,7 @@ use super::binder::{Binder, Subject};
 use super::call::{Bound, Convert, Dest, Source};
 use super::catalog::{Catalog, HookMethod, HookType};
 use super::misfit;
-use super::ty::{Parameter, Prim, Signature, Ty};
+use super::ty::{Language, Parameter, Prim, Signature, Ty};
 use crate::aspect::pointcut::{Hierarchy, Matcher};
 use crate::aspect::rules::Rules;
 use std::sync::Arc;
@@ -86,7 +86,7 @@ fn bind(aspects: &str, method: &Signature) -> Result<Bound, String> {
     let binder = Binder {
         catalog: &catalog,
         hierarchy: &hierarchy,
-        is_dotnet: false,
+        language: Language::Java,
     };
     let count = matcher.aspects().len() as u32;
     let meets: Vec<_> = (0..count)
@@ -143,7 +143,7 @@ fn operands_are_what_rules_name() {
     assert_eq!(sources(&bound)[0].0, Source::Text("(String, int)".into()));
     assert_eq!(sources(&bound)[1].0, Source::Text("app.Db".into()));
     let bound = enter("acme.Sql.Log.begin(arg(7)?, null)").unwrap();
-    assert_eq!(sources(&bound).map_first(), Source::Zero);
+    assert_eq!(sources(&bound)[0].0, Source::Zero);
     let bound = enter("acme.Sql$Log.narrow(1, 2, 3, true)").unwrap();
     let constants: Vec<Source> = sources(&bound).into_iter().map(|(s, _)| s).collect();
     assert_eq!(
@@ -161,16 +161,6 @@ fn operands_are_what_rules_name() {
     };
     let how: Vec<Convert> = elements.iter().map(|e| e.convert).collect();
     assert_eq!(how, [Convert::Same, Convert::Box]);
-}
-
-trait First {
-    fn map_first(self) -> Source;
-}
-
-impl First for Vec<(Source, Convert)> {
-    fn map_first(self) -> Source {
-        self.into_iter().next().unwrap().0
-    }
 }
 
 #[test]
@@ -271,7 +261,7 @@ fn what_does_not_fit_is_said_at_its_place() {
     );
     assert_eq!(
         said("acme.Sql.Log.narrow(1000, 2, 3, true)"),
-        "no `acme.Sql.Log.narrow` takes (int, int, int, bool)"
+        "no `acme.Sql.Log.narrow` takes (int, int, int, boolean)"
     );
     let exit = |rules: &str, method: &Signature| {
         let said = bind(&format!("[[aspect]]\n{rules}"), method).unwrap_err();
@@ -321,5 +311,5 @@ fn dotnet_spellings_and_nested_types_are_found() {
         ["a/B/C", "a/B$C", "a$B$C", "a.B.C", "a.B+C", "a+B+C"]
     );
     let object = Arc::new(Ty::class("System.Object"));
-    assert_eq!(Ty::Array(object).to_string(), "Object[]");
+    assert_eq!(Ty::Array(object).shown(Language::CSharp), "object[]");
 }

@@ -172,7 +172,10 @@ impl<'f> Own<'f> {
         }
         let at_start = |n: usize| match n.checked_sub(first_argument) {
             None => takes(&bound.enter, |source| *source == Source::This),
-            Some(n) => takes(&bound.enter, |s| matches!(s, Source::Arg(a) if usize::from(*a) == n)),
+            Some(n) => takes(
+                &bound.enter,
+                |s| matches!(s, Source::Arg(a) if usize::from(*a) == n),
+            ),
         };
         let listed = |value: &Value| facts.frames_keep && !value.overwritten_early;
         let mut late = Vec::new();
@@ -181,13 +184,17 @@ impl<'f> Own<'f> {
             let is_object = n < first_argument;
             if self.is_constructor && !listed(&value) && (at_end || at_start(n)) {
                 // An object cannot be saved before it is initialised.
-                if is_object && (value.overwritten_early || !facts.initialisation.is_some_and(|i| i.straight)) {
+                if is_object
+                    && (value.overwritten_early
+                        || !facts.initialisation.is_some_and(|i| i.straight))
+                {
                     return Err(Reason::Unsupported.into());
                 }
                 if !is_object {
                     self.values[n].saved = Some(self.variable(value.kind)?);
                     self.values[n].is_early = true;
-                    self.kept.push(parameter_type(&facts.parameters[n], facts.class, additions));
+                    self.kept
+                        .push(parameter_type(&facts.parameters[n], facts.class, additions));
                     continue;
                 }
             }
@@ -198,7 +205,8 @@ impl<'f> Own<'f> {
         self.early = self.kept.len();
         for n in late {
             self.values[n].saved = Some(self.variable(self.values[n].kind)?);
-            self.kept.push(parameter_type(&facts.parameters[n], facts.class, additions));
+            self.kept
+                .push(parameter_type(&facts.parameters[n], facts.class, additions));
         }
         Ok(())
     }
@@ -240,7 +248,11 @@ impl<'f> Own<'f> {
     }
 
     /// The same for all frames of a method.
-    pub fn list_all(&self, frames: &mut [FullFrame], initialisation: Option<&Initialisation>) -> Attempt<()> {
+    pub fn list_all(
+        &self,
+        frames: &mut [FullFrame],
+        initialisation: Option<&Initialisation>,
+    ) -> Attempt<()> {
         if frames.len() * (usize::from(self.first) + self.kept.len()) > MAX_LISTED {
             return Err(Reason::Unsupported.into());
         }
@@ -249,7 +261,8 @@ impl<'f> Own<'f> {
                 Some(i) if !i.is_initialised(frame.pc) => self.early,
                 _ => self.kept.len(),
             };
-            self.list(&mut frame.locals, live).ok_or(Reason::Unsupported)?;
+            self.list(&mut frame.locals, live)
+                .ok_or(Reason::Unsupported)?;
         }
         Ok(())
     }
@@ -313,7 +326,11 @@ impl<'f> Own<'f> {
                 if put.class.major < 52 {
                     return Err(Reason::Unsupported.into());
                 }
-                (emit::class_name(&hook.owner), &*hook.name, tag::INTERFACE_METHODREF)
+                (
+                    emit::class_name(&hook.owner),
+                    &*hook.name,
+                    tag::INTERFACE_METHODREF,
+                )
             }
             None => (emit::class_name(&hook.owner), &*hook.name, tag::METHODREF),
         };
@@ -334,7 +351,12 @@ impl<'f> Own<'f> {
     }
 
     fn operand(&self, operand: &Operand, at_start: bool, put: &mut Put<'_, '_>) -> Attempt<()> {
-        let Operand { source, from, convert, to } = operand;
+        let Operand {
+            source,
+            from,
+            convert,
+            to,
+        } = operand;
         match source {
             Source::This | Source::Arg(_) => {
                 let n = match source {
@@ -356,15 +378,21 @@ impl<'f> Own<'f> {
                     put.out.op(op::AASTORE, 3, 0);
                 }
             }
-            Source::Result => put.out.load(self.result.ok_or(Reason::Unsupported)?, self.last),
+            Source::Result => put
+                .out
+                .load(self.result.ok_or(Reason::Unsupported)?, self.last),
             Source::Exception => put.out.load(Kind::REFERENCE, self.last),
             Source::State(n) => {
-                let (kind, slot) = *self.states.get(usize::from(*n)).ok_or(Reason::Unsupported)?;
+                let (kind, slot) = *self
+                    .states
+                    .get(usize::from(*n))
+                    .ok_or(Reason::Unsupported)?;
                 put.out.load(kind, slot);
             }
             Source::Duration => {
                 put.nano_time();
-                put.out.load(Kind::LONG, self.time.ok_or(Reason::Unsupported)?);
+                put.out
+                    .load(Kind::LONG, self.time.ok_or(Reason::Unsupported)?);
                 put.out.op(op::LSUB, 4, 2);
             }
             Source::Id => put.out.int(put.id as i32, put.additions),
@@ -398,7 +426,9 @@ pub(super) struct Put<'p, 'a> {
 impl Put<'_, '_> {
     fn nano_time(&mut self) {
         let system = self.additions.class(&self.class.pool, b"java/lang/System");
-        let method = self.additions.shared_method(tag::METHODREF, system, b"nanoTime", b"()J");
+        let method = self
+            .additions
+            .shared_method(tag::METHODREF, system, b"nanoTime", b"()J");
         self.out.call(method, 0, 2);
     }
 
@@ -442,7 +472,8 @@ impl Put<'_, '_> {
                 let name = emit::box_class(*prim);
                 let descriptor = emit::descriptor(&[from.clone()], &Ty::class(name));
                 let class = self.additions.class(&self.class.pool, name.as_bytes());
-                let method = (self.additions).shared_method(tag::METHODREF, class, b"valueOf", &descriptor);
+                let method =
+                    (self.additions).shared_method(tag::METHODREF, class, b"valueOf", &descriptor);
                 self.out.call(method, emit::words(from), 1);
             }
             _ => {}
@@ -521,6 +552,9 @@ fn verification_type(ty: &Ty, class: &Class<'_>, additions: &mut Additions) -> V
         Ty::Prim(Prim::F32) => (item::FLOAT, 0),
         Ty::Prim(Prim::F64) => (item::DOUBLE, 0),
         Ty::Prim(_) => (item::INTEGER, 0),
-        _ => (item::OBJECT, additions.class(&class.pool, &emit::class_name(ty))),
+        _ => (
+            item::OBJECT,
+            additions.class(&class.pool, &emit::class_name(ty)),
+        ),
     }
 }
