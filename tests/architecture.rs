@@ -256,6 +256,7 @@ const ORDERS: &[(&str, &[&str])] = &[
             "emit",
             "class",
             "attributes",
+            "calls",
             "module_info",
             "scan",
             "simulation",
