@@ -395,6 +395,7 @@ impl Class<'_, '_> {
 mod tests {
     use super::*;
     use crate::aspect::bind::catalog::Collector;
+    use crate::aspect::bind::ty::Language;
     use crate::aspect::bind::ty::Prim;
     use rustc_hash::FxHashSet;
 
@@ -405,14 +406,18 @@ mod tests {
             let mut collector = Collector::new(&wanted);
             scan(&Dex::parse(bytes).unwrap(), &mut collector).unwrap();
             let (_, ty) = collector.types.pop().unwrap();
-            let mut told = format!("{} interface={}", ty.ty, ty.is_interface);
+            let mut told = format!(
+                "{} interface={}",
+                ty.ty.shown(Language::Java),
+                ty.is_interface
+            );
             for method in ty.methods {
                 told += &format!("\n{} {}", method.is_public, method.name);
                 for parameter in &method.signature.parameters {
                     let name = parameter.name.as_deref().unwrap_or("_");
-                    told += &format!(" {name}: {}", parameter.ty);
+                    told += &format!(" {name}: {}", parameter.ty.shown(Language::Java));
                 }
-                told += &format!(" -> {}", method.signature.result);
+                told += &format!(" -> {}", method.signature.result.shown(Language::Java));
             }
             told
         };

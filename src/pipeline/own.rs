@@ -8,10 +8,11 @@ use crate::container::folder;
 use crate::container::input::Input;
 use crate::container::zip::{Archive, Method};
 use crate::error::{Error, Result};
+use crate::jvm;
 use crate::pipeline::format::{Format, file_name};
 use crate::pipeline::limits::MAX_MEMBER;
 use crate::pipeline::worker::with_worker;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -76,6 +77,37 @@ impl Own {
         if all.len() < MOST {
             all.extend(misfits);
         }
+    }
+
+    /// What a class path needs for classes that need this: adapters, and the libraries that are embedded. Path and data,
+    /// ascending.
+    pub(crate) fn members(&self, needs: &Needs) -> BTreeMap<String, Vec<u8>> {
+        let mut members = BTreeMap::new();
+        if needs.hooks {
+            members.extend(self.embedded.classes.clone());
+        }
+        for (class, (hook, adapter)) in &needs.adapters {
+            members.insert(format!("{class}.class"), jvm::adapter(hook, adapter));
+        }
+        members
+    }
+
+    /// What goes beside dex files that need this.
+    pub(crate) fn dexes(&self, needs: &Needs) -> Vec<Vec<u8>> {
+        match needs.hooks {
+            true => self.embedded.dexes.clone(),
+            false => Vec::new(),
+        }
+    }
+
+    /// The packages of all that [`Own::members`] may give, with slashes.
+    pub(crate) fn packages(&self) -> BTreeSet<&str> {
+        let classes = self.embedded.classes.keys();
+        let packages = classes.filter_map(|name| {
+            let class = name.ends_with(".class").then_some(name)?;
+            Some(class.rsplit_once('/')?.0)
+        });
+        packages.chain([ADAPTERS]).collect()
     }
 
     /// The error for calls that do not fit, if there are any: nothing half-bound is written.
@@ -161,7 +193,7 @@ impl Embedded {
                 }
             }
             Format::Class => {
-                let class = crate::jvm::Class::parse(&input).map_err(place)?;
+                let class = jvm::Class::parse(&input).map_err(place)?;
                 self.classes
                     .insert(format!("{}.class", class.name()), input.to_vec());
             }

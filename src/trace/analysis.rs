@@ -137,13 +137,13 @@ struct Waiting {
 
 impl Visitor for Sums {
     #[inline]
-    fn call(&mut self, call: &Call, stack: &mut [Frame]) {
+    fn call(&mut self, call: &Call, stack: &mut [Frame]) -> bool {
         if let Some(piece) = call.piece {
             let caller = stack.len().checked_sub(2).and_then(|i| stack.get(i));
             self.logical
                 .piece(piece, call, caller.map(caller_of), self.thread.wanted);
             if !self.thread.wanted {
-                return;
+                return true;
             }
             if piece.first {
                 self.thread.calls += 1;
@@ -152,7 +152,7 @@ impl Visitor for Sums {
             }
         } else {
             if !self.thread.wanted {
-                return;
+                return true;
             }
             self.plain(call);
         }
@@ -162,6 +162,7 @@ impl Visitor for Sums {
         if let Some(tree) = &mut self.tree {
             tree.add(call, stack);
         }
+        true
     }
 
     fn begin(&mut self, method: MethodIx, call: u64, time: u64, stack: &[Frame]) {

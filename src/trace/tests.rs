@@ -148,6 +148,35 @@ fn what_is_lost_is_nobodys_time() {
 }
 
 #[test]
+fn what_is_lost_is_not_the_time_of_callers_of_short_calls() {
+    let bytes = TraceBuilder::new("", 1, 1_000)
+        .symbols(&shop_symbols(), 65_504, &[])
+        .push(
+            Chunk::records(1, 0, 100)
+                .enter(0, 1)
+                .enter(20, 2)
+                .enter(10, 3)
+                .exit(5, 3)
+                .enter(5, 4),
+        )
+        .push(Chunk::records(1, 2, 600).exit(40, 2).exit(50, 1))
+        .bytes();
+    let own = |min| {
+        let mut analyzer = Analyzer::new(Options {
+            min,
+            ..Options::default()
+        });
+        analyzer.add(&Trace::from_bytes("t", bytes.clone()).unwrap());
+        let a = analyzer.finish();
+        a.stats.iter().map(|s| s.own).collect::<Vec<_>>()
+    };
+    assert_eq!(own(0), [70, 15, 5, 0]);
+    // `take` is short, and was over; `fib` was open where the records end.
+    assert_eq!(own(100), [70, 20, 0, 0]);
+    assert_eq!(own(550), [90, 0, 0, 0]);
+}
+
+#[test]
 fn what_is_open_at_the_end_runs_to_the_end_of_the_process() {
     let a = trace([
         Chunk::records(1, 0, 100).enter(0, 1),

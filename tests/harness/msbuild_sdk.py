@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import threading
+import xml.etree.ElementTree as xml
 import zipfile
 
 import builds
@@ -229,6 +230,79 @@ def tests(score, folder):
     _, told = shop.ran(shop.sdk.dotnet, "test", suite, "-v", "q")
     shop.check("dotnet test runs the woven library, and the hook library comes with it", shop.has("Passed!.*Passed: +1") and "Shop.Orders.Total" in told
                and not shop.has("Suite is not woven"))
+
+
+#: All that a compiler makes a state machine of, with branches that run and some that do not.
+COUNTED = """using System; using System.Collections.Generic; using System.Threading.Tasks;
+namespace Shop {
+    public static class Lists {
+        public static IEnumerable<int> Up(int n) { for (int i = 0; i < n; i++) yield return i; }
+        public static IEnumerable<int> Even(IEnumerable<int> all) {
+            try { foreach (int i in all) { if (i % 2 == 0) yield return i; else if (i > 100) yield break; } }
+            finally { if (all is null) Console.WriteLine(); }
+        }
+        public static IEnumerable<T> None<T>() { yield break; }
+        public static IEnumerator<string> Two(bool more) { yield return "a"; if (more) yield return "b"; }
+        public static IEnumerable<int> Never(int n) { if (n > 0) yield return n; }
+    }
+    public static class Tasks {
+        public static async Task<int> Sum(int n) { int sum = 0; for (int i = 0; i < n; i++) { await Task.Yield(); sum += i > 100 ? 1 : i; } return sum; }
+        public static async ValueTask Tried(bool fails) {
+            try { await Task.Delay(1); if (fails) throw new InvalidOperationException(); } catch (InvalidOperationException) when (fails) { await Task.Yield(); }
+            finally { await Task.CompletedTask; }
+        }
+        public static async IAsyncEnumerable<int> Slowly(int n) { for (int i = 0; i < n; i++) { await Task.Yield(); if (i != 7) yield return i; } }
+        public static async Task<int> All() { int sum = 0; await foreach (int i in Slowly(3)) sum += i; await using (new Held()) { sum++; } return sum; }
+        class Held : IAsyncDisposable { public ValueTask DisposeAsync() => default; }
+    }
+    public static class Plain {
+        public static int Of(string s) { switch (s) { case "a": return 1; case "b": return 2; default: return s?.Length ?? 0; } }
+        public static int Caught(int n) { try { return 4 / n; } catch (DivideByZeroException) { return n == 0 ? -1 : -2; } finally { GC.KeepAlive(n); } }
+        public static Func<int, int> Made(int k) => i => i > k ? i : k;
+    }
+}
+"""
+COUNTED_TEST = """using System.Linq; using System.Threading.Tasks; using Shop; using Xunit;
+public class CountedTest {
+    [Fact] public void Iterators() { Assert.Equal(2, Lists.Even(Lists.Up(4)).Sum()); Assert.Empty(Lists.None<int>()); var two = Lists.Two(false); while (two.MoveNext()) { } }
+    [Fact] public async Task Asynchronous() { Assert.Equal(3, await Tasks.Sum(3)); await Tasks.Tried(true); Assert.Equal(4, await Tasks.All()); }
+    [Fact] public void Ordinary() { Assert.Equal(1, Plain.Of("a")); Assert.Equal(-1, Plain.Caught(0)); Assert.Equal(5, Plain.Made(2)(5)); }
+}
+"""
+
+
+def counted(path):
+    """What a report of coverlet's says: the rates of all, and of each method its rates, hits and branches."""
+    root = xml.parse(path).getroot()
+    rates = lambda of: (of.get("line-rate"), of.get("branch-rate"))
+    lines = lambda of: [tuple(sorted(line.attrib.items())) for line in of.iterfind("lines/line")]
+    methods = {(c.get("name"), m.get("name"), m.get("signature")): (rates(m), lines(m)) for c in root.iter("class") for m in c.iter("method")}
+    return {"all": rates(root), **methods}
+
+
+def coverage(score, folder):
+    """coverlet's rates of woven code are those of unwoven code: by its collector and by its targets, Debug and Release."""
+    shop = Shop(score, folder)
+    core = shop.project("Core", "Library")
+    write(core.parent / "Counted.cs", COUNTED)
+    tools = {"collector": (reference("coverlet.collector", "6.0.4"), ("--collect", "XPlat Code Coverage")),
+             "targets": (reference("coverlet.msbuild", "10.0.1"), ("-p:CollectCoverage=true", "-p:CoverletOutputFormat=cobertura"))}
+    for tool, (package, asked) in tools.items():
+        items = reference("xunit", "2.9.3") + reference("xunit.runner.visualstudio", "3.1.5") + reference("Microsoft.NET.Test.Sdk", "17.14.1")
+        suite = shop.project("Suite", "Library", items + package + '<ProjectReference Include="../Core/Core.csproj" />', "<IsTestProject>true</IsTestProject>", ours=False)
+        write(suite.parent / "CountedTest.cs", COUNTED_TEST)
+        for configuration in ("Debug", "Release"):
+            found = {}
+            for woven in (False, True):
+                out = lib.fresh(folder / "results")
+                (suite.parent / "coverage.cobertura.xml").unlink(missing_ok=True)
+                shop.run("test", suite, "-c", configuration, f"-p:WeaveEnabled={str(woven).lower()}", "--results-directory", out, *asked)
+                right = shop.has("Passed!.*Passed: +3") and shop.woven(core.parent / f"bin/{configuration}/net10.0/Core.dll") == woven
+                reports = [*out.rglob("coverage.cobertura.xml"), *suite.parent.glob("coverage.cobertura.xml")]
+                found[woven] = counted(reports[0]) if right and reports else {}
+            differ = {name: (found[False].get(name), now) for name, now in found[True].items() if found[False].get(name) != now}
+            same = len(found[True]) > 10 and found[True].keys() == found[False].keys() and not differ
+            shop.check(f"coverlet's {tool}, {configuration}: the same lines and branches", same, f"rates {found[True].get('all')}" if same else str(differ)[:3000])
 
 
 def published(shop, app, name, *arguments):
@@ -597,7 +671,7 @@ def described(score, folder):
 
 
 #: Set-ups by name.
-EVERY = {"door": door, "states": states, "tests": tests, **{name: form(name) for name in FORMS},
+EVERY = {"door": door, "states": states, "tests": tests, "coverage": coverage, **{name: form(name) for name in FORMS},
          "packages": packages_change, **{f"packages-{name}": packages_form(name) for name in FORMS},
          "libraries": libraries, "central": central, "hosted": hosted, "aspect-injector": aspect_injector, "languages": languages,
          "other-user": other_user, "tool": tool, "watch": watch, "described": described}

@@ -547,6 +547,7 @@ public static class Programs
         long call = 0;
         Hooks.Begin(ref call, 1);
         Hooks.Resume(ref call, 1);
+        Hooks.Moved(true, ref call, 1);
         Hooks.End(ref call, 1);
         Check(call == 0, "nothing happens when off");
     }
@@ -603,6 +604,15 @@ public static class Programs
         Hooks.Begin(ref a, 17); // an ended one's field begins anew
         Hooks.Resume(ref a, 17);
         Hooks.End(ref a, 17);
+        long f = 0;
+        Hooks.Moved(true, ref f, 18);
+        Hooks.Moved(false, ref f, 18);
+        Check(f == 0, "no call, no number");
+        Hooks.Resume(ref f, 18);
+        Hooks.Moved(true, ref f, 18);
+        Hooks.Resume(ref f, 18);
+        Hooks.Moved(false, ref f, 18);
+        Hooks.Moved(true, ref f, 18); // it has ended
     }
 
     private static void On(string name, ThreadStart what)

@@ -617,6 +617,7 @@ def test_logical(folder):
             (14, ["begin", "end"]),
             (15, ["resume", "fail"]),
             (17, ["begin", "resume", "end"]),
+            (18, ["resume", "suspend", "resume", "end"]),
         ],
         t.steps(), "what the calls did",
     )
@@ -626,7 +627,7 @@ def test_logical(folder):
     name = "System.ApplicationException"
     equal([(name, "between"), (name, "inside")], thrown, "exceptions")
     first = [e.logical[0] for x in t.threads.values() for e in x.all() if e.kind == 1 and e.logical]
-    equal([0, 0, 1, 1, 1, 1, 1], sorted(first), "first pieces")
+    equal([0, 0, 0, 1, 1, 1, 1, 1, 1], sorted(first), "first pieces")
 
 
 def test_many_logical(folder):

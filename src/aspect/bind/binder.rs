@@ -4,7 +4,7 @@ use super::call::{Adapter, Bound, Call, Convert, Dest, Hook, Keep, Operand, Sour
 use super::catalog::{Catalog, HookMethod, HookType};
 use super::convert::{Fit, Misfit as Why, convert, instantiate, is_object};
 use super::misfit::Misfit;
-use super::ty::{Prim, Signature, Ty};
+use super::ty::{Language, Prim, Signature, Ty};
 use crate::aspect::pointcut::Hierarchy;
 use crate::aspect::rules::hook::{HookOperand, Word};
 use crate::aspect::rules::model::{OwnHook, OwnHooks};
@@ -31,8 +31,8 @@ pub struct Subject<'a> {
 pub struct Binder<'a> {
     pub catalog: &'a Catalog,
     pub hierarchy: &'a Hierarchy,
-    /// The methods are those of an assembly.
-    pub is_dotnet: bool,
+    /// What the methods are written in, as far as it matters: .NET's are C#.
+    pub language: Language,
 }
 
 /// An aspect that meets a method: its number, its name and its hooks.
@@ -71,6 +71,8 @@ struct Binding<'b> {
     aspect: Meets<'b>,
     when: When,
     state: Option<State>,
+    /// Some enter hook does not fit: whether there is a state is not known.
+    enter_failed: bool,
 }
 
 /// A value that an operand may be.
@@ -104,6 +106,7 @@ impl Binder<'_> {
                 aspect,
                 when: When::Enter,
                 state: None,
+                enter_failed: false,
             };
             if subject.is_async {
                 let first = own
@@ -117,7 +120,7 @@ impl Binder<'_> {
                         hook.name.clone(),
                         "own hooks of a method that ends after it has returned are not there yet"
                             .into(),
-                        "an async method, iterator or suspend function",
+                        "for the async method, iterator or suspend function",
                         Some("leave them out: `exclude = { kind = \"async\" }`".into()),
                     )
                 }));
@@ -138,7 +141,10 @@ impl Binder<'_> {
                                 }
                                 into.push(call);
                             }
-                            Err(misfit) => wrong.push(misfit),
+                            Err(misfit) => {
+                                binding.enter_failed |= when == When::Enter;
+                                wrong.push(misfit);
+                            }
                         }
                     }
                 };
@@ -210,7 +216,7 @@ impl<'b> Binding<'b> {
             span,
             title,
             what: what.into(),
-            method: shown_method(self.subject),
+            method: self.shown_method(),
             help,
         }
     }
@@ -247,11 +253,11 @@ impl<'b> Binding<'b> {
             (Some(winner), _) => best.swap_remove(winner),
             (None, []) => return Err(self.nothing_fits(written, &methods, &meant, first_wrong)),
             (None, several) => {
-                let all: Vec<String> = several.iter().map(|c| shown_call(c.method)).collect();
+                let all: Vec<String> = several.iter().map(|c| self.shown_call(c.method)).collect();
                 return Err(self.complains(
                     written.name.clone(),
                     format!("several `{}.{}` fit equally well", call.ty, call.method),
-                    "which one is not clear for",
+                    "for",
                     Some(format!("there are {}", all.join(", "))),
                 ));
             }
@@ -317,7 +323,7 @@ impl<'b> Binding<'b> {
             return Err(self.complains(
                 written.name.clone(),
                 format!("no library has a type `{}`", call.ty),
-                "a hook of",
+                "for",
                 Some("hooks are looked for in what `[[library]]` names, in the input and in --reference; android takes a dex file \
                      (`d8 --output .. hooks.jar`)".into()),
             ));
@@ -360,7 +366,7 @@ impl<'b> Binding<'b> {
                 "make type and method public".to_owned(),
             ),
         };
-        Err(self.complains(written.name.clone(), title, "a hook of", Some(help)))
+        Err(self.complains(written.name.clone(), title, "for", Some(help)))
     }
 
     /// What an operand means for the method at hand.
@@ -377,7 +383,7 @@ impl<'b> Binding<'b> {
                 Some(ty) => value(Source::This, ty.clone()),
                 None => nothing(
                     "a static method has no `this`".into(),
-                    "static is",
+                    "in the static",
                     Some("`this?` is null there"),
                 ),
             },
@@ -385,7 +391,7 @@ impl<'b> Binding<'b> {
                 Some(_) => self.argument(*n, operand, place),
                 None => nothing(
                     format!("there is no `arg({n})`"),
-                    &format!("it has {} parameters:", signature.parameters.len()),
+                    &format!("of {} in", counted(signature.parameters.len())),
                     Some("`?` behind it makes it null or zero there"),
                 ),
             },
@@ -398,7 +404,7 @@ impl<'b> Binding<'b> {
                     {
                         nothing(
                             format!("nothing names the parameter `{name}`"),
-                            "no names of parameters are in",
+                            "in",
                             Some(
                                 "compile with debug information (javac -g or -parameters), or write `arg(n)`",
                             ),
@@ -406,7 +412,7 @@ impl<'b> Binding<'b> {
                     }
                     None => nothing(
                         format!("no parameter is named `{name}`"),
-                        "it has none in",
+                        "in",
                         Some("`?` behind it makes it null or zero there"),
                     ),
                 }
@@ -415,13 +421,13 @@ impl<'b> Binding<'b> {
             Word::Result => match (self.when, &signature.result) {
                 (When::Exit, Ty::Void) => nothing(
                     "a method without a result has no `result`".into(),
-                    "void is",
+                    "in",
                     Some("`result?` is null there"),
                 ),
                 (When::Exit, ty) => value(Source::Result, ty.clone()),
                 (when, _) => nothing(
                     format!("`result` has no value at {}", when.word()),
-                    "not returned yet:",
+                    "in",
                     None,
                 ),
             },
@@ -429,10 +435,12 @@ impl<'b> Binding<'b> {
                 When::Exception => value(Source::Exception, self.throwable()),
                 when => nothing(
                     format!("`exception` has no value at {}", when.word()),
-                    "nothing is thrown in",
+                    "in",
                     None,
                 ),
             },
+            // The error about the enter hook says enough.
+            Word::State if self.enter_failed => Ok(Meant::Nothing),
             Word::State => match (&self.state, self.when) {
                 (Some(state), When::Exit | When::Exception) => {
                     value(Source::State(0), state.ty.clone())
@@ -442,21 +450,17 @@ impl<'b> Binding<'b> {
                         "`state` has no value: no `enter` of `{}` returns one",
                         self.aspect.1
                     ),
-                    "a hook of",
+                    "for",
                     None,
                 ),
             },
             Word::Duration => match self.when {
-                When::Enter => nothing(
-                    "`duration` has no value at enter".into(),
-                    "just begun:",
-                    None,
-                ),
+                When::Enter => nothing("`duration` has no value at enter".into(), "in", None),
                 _ => value(Source::Duration, Ty::Prim(Prim::I64)),
             },
             Word::Method => text(self.subject.name),
-            Word::Type => text(&shown_type(self.subject.ty)),
-            Word::Signature => text(&shown_parameters(signature)),
+            Word::Type => text(&dotted(self.subject.ty)),
+            Word::Signature => text(&self.shown_parameters(signature)),
             Word::Artifact => text(self.subject.artifact),
             Word::Line => value(Source::Line, Ty::Prim(Prim::I32)),
             Word::Id => value(Source::Id, Ty::Prim(Prim::I32)),
@@ -480,7 +484,7 @@ impl<'b> Binding<'b> {
                 false => Err(self.complains(
                     place.clone(),
                     format!("`arg({n})` is `out`: it has no value yet"),
-                    "set before it returns by",
+                    "in",
                     Some("read it at exit".into()),
                 )),
             };
@@ -504,7 +508,10 @@ impl<'b> Binding<'b> {
     }
 
     fn platform(&self, java: &str, dotnet: &str) -> Ty {
-        Ty::class(if self.binder.is_dotnet { dotnet } else { java })
+        Ty::class(match self.binder.language {
+            Language::Java => java,
+            Language::CSharp => dotnet,
+        })
     }
 
     /// The operands for an overload; else the first that does not fit, and why.
@@ -677,7 +684,7 @@ impl<'b> Binding<'b> {
     ) -> Misfit {
         let call = &written.call;
         let types: Vec<String> = meant.iter().map(|meant| self.shown(meant)).collect();
-        let there: Vec<String> = methods.iter().map(|m| shown_call(m)).collect();
+        let there: Vec<String> = methods.iter().map(|m| self.shown_call(m)).collect();
         let mut help = format!("there is {}", there.join(", "));
         let title = format!(
             "no `{}.{}` takes ({})",
@@ -686,17 +693,12 @@ impl<'b> Binding<'b> {
             types.join(", ")
         );
         let [method] = methods else {
-            return self.complains(written.name.clone(), title, "none fits", Some(help));
+            return self.complains(written.name.clone(), title, "for", Some(help));
         };
         let (at, why) = match wrong {
             Some((at, why)) if at < meant.len() => (at, why),
             _ => {
-                return self.complains(
-                    written.name.clone(),
-                    title,
-                    "it has other operands for",
-                    Some(help),
-                );
+                return self.complains(written.name.clone(), title, "for", Some(help));
             }
         };
         let parameter = &method.signature.parameters[at].ty;
@@ -710,7 +712,7 @@ impl<'b> Binding<'b> {
                 self.complains(
                     place,
                     title,
-                    "a value of",
+                    "in",
                     Some(format!("take it as what it is: {help}")),
                 )
             }
@@ -719,7 +721,7 @@ impl<'b> Binding<'b> {
                 format!(
                     "nothing says that {} is {}",
                     article(&types[at]),
-                    article(&parameter.to_string())
+                    article(&self.shown_type(parameter))
                 ),
                 format!("{} in", article(&types[at])),
                 Some("name the jar or assembly that has it with --reference".into()),
@@ -734,7 +736,7 @@ impl<'b> Binding<'b> {
                 if let Some(n) = fitting {
                     help.push_str(&format!(
                         "; `arg({n})` is {}",
-                        article(&parameter.to_string())
+                        article(&self.shown_type(parameter))
                     ));
                 }
                 self.complains(
@@ -747,16 +749,40 @@ impl<'b> Binding<'b> {
         }
     }
 
+    fn shown_type(&self, ty: &Ty) -> String {
+        ty.shown(self.binder.language)
+    }
+
+    fn shown_parameters(&self, signature: &Signature) -> String {
+        let parameters = signature.parameters.iter();
+        let types: Vec<String> = parameters.map(|p| self.shown_type(&p.ty)).collect();
+        format!("({})", types.join(", "))
+    }
+
+    fn shown_call(&self, method: &HookMethod) -> String {
+        format!(
+            "{}{}",
+            method.name,
+            self.shown_parameters(&method.signature)
+        )
+    }
+
+    fn shown_method(&self) -> String {
+        let subject = self.subject;
+        let parameters = self.shown_parameters(subject.signature);
+        format!("{}.{}{parameters}", dotted(subject.ty), subject.name)
+    }
+
     /// An operand's type, for messages.
     fn shown(&self, meant: &Meant) -> String {
         match meant {
-            Meant::Value(value) => value.ty.to_string(),
+            Meant::Value(value) => self.shown_type(&value.ty),
             Meant::Constant(Word::Int(_)) => "int".into(),
             Meant::Constant(Word::Double(_)) => "double".into(),
-            Meant::Constant(Word::Bool(_)) => "bool".into(),
-            Meant::Constant(_) => "String".into(),
+            Meant::Constant(Word::Bool(_)) => Prim::Bool.word(self.binder.language).into(),
+            Meant::Constant(_) => self.shown_type(&self.string()),
             Meant::Nothing => "null".into(),
-            Meant::Args => "Object[]".into(),
+            Meant::Args => format!("{}[]", self.shown_type(&self.object())),
         }
     }
 }
@@ -815,34 +841,21 @@ fn adapter_class(package: &str, hook: &Hook, guard: bool, recursion: bool) -> Ar
     .into()
 }
 
+/// How many arguments a method has, as a phrase.
+fn counted(arguments: usize) -> String {
+    match arguments {
+        1 => "1 argument".to_owned(),
+        n => format!("{n} arguments"),
+    }
+}
+
 /// A noun with its article.
 fn article(noun: &str) -> String {
     let an = noun.starts_with(['a', 'e', 'i', 'o', 'A', 'E', 'I', 'O']);
     format!("{} `{noun}`", if an { "an" } else { "a" })
 }
 
-fn shown_type(ty: &str) -> String {
+/// A type's name with dots between packages.
+fn dotted(ty: &str) -> String {
     ty.replace('/', ".")
-}
-
-fn shown_parameters(signature: &Signature) -> String {
-    let types: Vec<String> = signature
-        .parameters
-        .iter()
-        .map(|p| p.ty.to_string())
-        .collect();
-    format!("({})", types.join(", "))
-}
-
-fn shown_call(method: &HookMethod) -> String {
-    format!("{}{}", method.name, shown_parameters(&method.signature))
-}
-
-fn shown_method(subject: &Subject<'_>) -> String {
-    format!(
-        "{}.{}{}",
-        shown_type(subject.ty),
-        subject.name,
-        shown_parameters(subject.signature)
-    )
 }

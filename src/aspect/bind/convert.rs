@@ -189,11 +189,6 @@ pub fn is_object(ty: &Ty) -> bool {
     matches!(ty.name(), Some("java/lang/Object" | "System.Object"))
 }
 
-/// Whether a type is that of texts.
-pub fn is_string(ty: &Ty) -> bool {
-    matches!(ty.name(), Some("java/lang/String" | "System.String"))
-}
-
 /// Widening primitive conversions (JLS 5.1.2), and C#'s implicit numeric ones (ECMA-334 10.2.3).
 fn widens(from: Prim, to: Prim) -> bool {
     let bits = |prim| match prim {

@@ -8,3 +8,6 @@ pub mod catalog;
 pub mod convert;
 pub mod misfit;
 pub mod ty;
+
+#[cfg(test)]
+mod tests;

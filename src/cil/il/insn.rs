@@ -20,7 +20,6 @@ pub mod op {
     pub const CALLI: u16 = 0x29;
     pub const RET: u16 = 0x2a;
     pub const BR_S: u16 = 0x2b;
-    pub const BRTRUE_S: u16 = 0x2d;
     pub const BR: u16 = 0x38;
     pub const CONV_I8: u16 = 0x6a;
     pub const CALLVIRT: u16 = 0x6f;

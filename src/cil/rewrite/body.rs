@@ -72,7 +72,7 @@ impl<'j, 'b> Lowering<'j, 'b> {
     ) -> Lowering<'j, 'b> {
         let throws = scratch.last_unsafe.is_some_and(|pc| pc >= recipe.start);
         let protects =
-            !recipe.error.is_empty() && (throws || matches!(recipe.exit, Exit::ByResult { .. }));
+            !recipe.error.is_empty() && (throws || matches!(recipe.exit, Exit::OfResult(_)));
         let returns = scratch.returns.last();
         Lowering {
             body,
@@ -378,7 +378,7 @@ impl<'j, 'b> Lowering<'j, 'b> {
         let load = self.result_len(slots);
         match self.recipe.exit {
             Exit::Always(exit) => exit.len() + load + 1,
-            Exit::ByResult { yes, no } => load + SHORT + no.len() + load + 1 + yes.len() + load + 1,
+            Exit::OfResult(exit) => load + exit.len() + load + 1,
         }
     }
 
@@ -505,14 +505,9 @@ impl<'j, 'b> Lowering<'j, 'b> {
         };
         match self.recipe.exit {
             Exit::Always(exit) => out.extend_from_slice(exit.bytes()),
-            Exit::ByResult { yes, no } => {
+            Exit::OfResult(exit) => {
                 load(out);
-                let skip = no.len() + self.result_len(slots) + 1;
-                out.extend_from_slice(&[op::BRTRUE_S as u8, skip as u8]);
-                out.extend_from_slice(no.bytes());
-                load(out);
-                out.push(op::RET as u8);
-                out.extend_from_slice(yes.bytes());
+                out.extend_from_slice(exit.bytes());
             }
         }
         load(out);

@@ -80,13 +80,8 @@ impl Snippet {
 pub enum Exit {
     /// Always the same, or nothing.
     Always(Snippet),
-    /// One or the other, by the method's result, a boolean. Always with handlers.
-    ByResult {
-        /// When it returns true.
-        yes: Snippet,
-        /// When it returns false.
-        no: Snippet,
-    },
+    /// The same with the method's result on the stack, which it takes. Always with handlers.
+    OfResult(Snippet),
 }
 
 /// How to rewrite a body.

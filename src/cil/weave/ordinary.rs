@@ -22,6 +22,8 @@ pub struct Tokens {
     pub resume: u32,
     /// `void Suspend(ref int64, int32)`
     pub suspend: u32,
+    /// `void Moved(bool, ref int64, int32)`
+    pub moved: u32,
     /// `void End(ref int64, int32)`
     pub end: u32,
     /// `void Fail(System.Exception, ref int64, int32)`

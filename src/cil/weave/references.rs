@@ -74,6 +74,7 @@ pub(crate) fn add(
         begin: hook(logical, "Begin", &[call, id])?,
         resume: hook(logical, "Resume", &[call, id])?,
         suspend: hook(logical, "Suspend", &[call, id])?,
+        moved: hook(logical, "Moved", &[&[element::BOOLEAN], call, id])?,
         end: hook(logical, "End", &[call, id])?,
         fail: hook(logical, "Fail", &[e, call, id])?,
         await_: hook(by_runtime, "Await", &[&[element::BOOLEAN], call, id])?,

@@ -76,7 +76,7 @@ impl PlannedClass<'_> {
             }
             let unwoven = WovenType::new(0, &class.name(), "", 0);
             let mut ty = Touched::new(unwoven, plan.skipped);
-            ty.explain(&[], &plan.meant);
+            ty.explain(&[], &plan.meant, &[]);
             return Ok(Some(TouchedClass {
                 bytes: None,
                 needs_library: false,
@@ -91,7 +91,7 @@ impl PlannedClass<'_> {
         };
         let mut ty = Touched::new(woven.ty, plan.skipped);
         if cx.explain {
-            ty.explain(&plan.methods, &plan.meant);
+            ty.explain(&plan.methods, &plan.meant, &plan.bound);
         }
         let calls = |p: &Planned| p.advice.only(Advice::ALL) != Advice::default();
         Ok(Some(TouchedClass {

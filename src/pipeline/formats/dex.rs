@@ -36,7 +36,7 @@ pub(crate) struct WovenDex {
     /// It calls the hook library: sections of Android's trace alone do not.
     needs_library: bool,
     /// What its own hooks need.
-    pub(crate) needs: Needs,
+    needs: Needs,
     /// The results of its types, ascending.
     types: Vec<Touched>,
 }
@@ -196,6 +196,8 @@ pub(crate) struct DexLibrary {
     is_there: bool,
     /// A woven dex file calls it.
     is_needed: bool,
+    /// What own hooks of woven dex files need.
+    pub(crate) needs: Needs,
 }
 
 impl DexLibrary {
@@ -204,7 +206,10 @@ impl DexLibrary {
     }
 
     pub(crate) fn look_into_woven(&mut self, woven: &[Option<WovenDex>]) {
-        self.is_needed |= woven.iter().flatten().any(|dex| dex.needs_library);
+        for dex in woven.iter().flatten() {
+            self.is_needed |= dex.needs_library;
+            self.needs.add(dex.needs.clone());
+        }
     }
 
     pub(crate) fn is_missing(&self) -> bool {

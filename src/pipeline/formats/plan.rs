@@ -1,6 +1,7 @@
 //! What to weave in an artifact, or in a part of it.
 
 use crate::aspect::bind::binder::Binder;
+use crate::aspect::bind::ty::Language;
 use crate::aspect::joinpoint::Visitor;
 use crate::aspect::plan::{self, BaseOf, Plan, Planner};
 use crate::aspect::pointcut::ArtifactMatcher;
@@ -34,7 +35,10 @@ pub(crate) fn plan(
             binder: Binder {
                 catalog: own.catalogs.of(scanned.code),
                 hierarchy: cx.hierarchy,
-                is_dotnet: scanned.code == Code::Assembly,
+                language: match scanned.code {
+                    Code::Assembly => Language::CSharp,
+                    Code::Class | Code::Dex => Language::Java,
+                },
             },
             artifact: matcher.artifact(),
             adapters: ADAPTERS,

@@ -232,11 +232,12 @@ impl<'j> Ledger<'j> {
                     .woven
                     .methods()
                     .zip(&touched.advice)
-                    .map(|(m, (advice, aspects))| WovenMethod {
+                    .map(|(m, explained)| WovenMethod {
                         method: format!("{}{}", m.name, m.descriptor),
                         id: m.id,
-                        advice: *advice,
-                        aspects: aspects.clone(),
+                        advice: explained.advice,
+                        aspects: explained.aspects.clone(),
+                        hooks: explained.hooks.clone(),
                     })
                     .collect(),
                 left: touched
