@@ -80,7 +80,14 @@ pub fn adapter(hook: &Hook, adapter: &Adapter) -> Vec<u8> {
         frames: Vec::new(),
     };
     let words: u32 = hook.parameters.iter().map(emit::words).sum();
-    code.build(hook, adapter, called, words as u16, &constants, &mut additions);
+    code.build(
+        hook,
+        adapter,
+        called,
+        words as u16,
+        &constants,
+        &mut additions,
+    );
     let max_locals = words + emit::words(&hook.result);
     let attribute = code.attribute(max_locals as u16, &constants, &mut additions);
     let name = additions.shared_utf8(b"call");
@@ -136,7 +143,10 @@ impl Code {
             let size = 3 + if emit::words(&hook.result) == 0 { 1 } else { 2 };
             self.out.indexed(op::IFNE, size, 1, 0);
             self.zero(hook);
-            self.frames.push(Added { pc: self.pc(), thrown: false });
+            self.frames.push(Added {
+                pc: self.pc(),
+                thrown: false,
+            });
             self.out.restart(0);
         }
         let start = self.pc();
@@ -147,9 +157,12 @@ impl Code {
                 slot += kind.words() as u16;
             }
         }
-        self.out.call(called, u32::from(slot), emit::words(&hook.result));
+        self.out
+            .call(called, u32::from(slot), emit::words(&hook.result));
         let kind = Kind::of(&hook.result);
-        if adapter.recursion && let Some(kind) = kind {
+        if adapter.recursion
+            && let Some(kind) = kind
+        {
             self.out.store(kind, result);
         }
         let end = self.pc();
@@ -212,7 +225,12 @@ impl Code {
     }
 
     /// The Code attribute.
-    fn attribute(&self, max_locals: u16, constants: &Constants, additions: &mut Additions) -> Vec<u8> {
+    fn attribute(
+        &self,
+        max_locals: u16,
+        constants: &Constants,
+        additions: &mut Additions,
+    ) -> Vec<u8> {
         let mut body = Vec::new();
         body.extend_from_slice(&(self.out.deepest() as u16).to_be_bytes());
         body.extend_from_slice(&max_locals.to_be_bytes());

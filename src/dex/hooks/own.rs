@@ -6,8 +6,10 @@
 //!     public final synthetic class weave.hooks.begin_1f2e3d4c {
 //!         public static synthetic Object call(Object o, String s) {
 //!             if (!Guard.begin()) return null;
-//!             try { Object r = Sql.begin(o, s); Guard.end(); return r; }
-//!             catch (Throwable t) { try { Guard.failed(t, "acme.Sql.begin"); } finally { Guard.end(); } return null; }
+//!             Object r = null;
+//!             try { r = Sql.begin(o, s); } catch (Throwable t) { Guard.failed(t, "acme.Sql.begin"); }
+//!             Guard.end();
+//!             return r;
 //!         }
 //!     }
 //! ```
@@ -270,7 +272,8 @@ fn descriptor(ty: &Ty) -> Vec<u8> {
 
 /// A hook as messages show it.
 fn shown(hook: &Hook) -> String {
-    format!("{}.{}", hook.owner, hook.name)
+    let owner = hook.owner.name().unwrap_or_default();
+    format!("{}.{}", owner.replace('/', "."), hook.name)
 }
 
 /// Whether a dex defines a class already, by its new index.
@@ -310,7 +313,9 @@ fn put_adapter(
         .sum();
     let mut code = Vec::new();
     let call = |code: &mut Vec<u8>, method: u32, passed: &[u32]| {
+        let start = insn::units(code);
         registers::put_invoke_static(code, method as u16, passed);
+        (start, insn::units(code))
     };
     let give = |code: &mut Vec<u8>| {
         registers::put_one(
@@ -332,18 +337,24 @@ fn put_adapter(
         }
         give(code);
     };
+    let end = |code: &mut Vec<u8>, fragile: &mut Vec<(u32, u32)>| {
+        if adapter.recursion {
+            fragile.push(call(code, guard.end, &[]));
+        }
+    };
+    // Calls of the library, which may fail themselves at the end of the stack or of memory: then the result is zero, too.
+    let mut fragile = Vec::new();
+    let mut tries: Vec<((u32, u32), u32)> = Vec::new();
     if adapter.recursion {
-        call(&mut code, guard.begin, &[]);
+        fragile.push(call(&mut code, guard.begin, &[]));
         registers::put_one(&mut code, op::MOVE_RESULT, 0);
         let mut zero = Vec::new();
         give_zero(&mut zero);
         registers::put_if(&mut code, op::IF_NEZ, 0, 2 + insn::units(&zero) as u16);
         code.extend_from_slice(&zero);
     }
-    let start = insn::units(&code);
     let passed: Vec<u32> = (LOCALS..LOCALS + ins).collect();
-    call(&mut code, goal, &passed);
-    let mut tries = vec![(start, insn::units(&code))];
+    let hooked = call(&mut code, goal, &passed);
     if let Some(width) = width {
         let opcode = match width {
             Width::Single => op::MOVE_RESULT,
@@ -352,35 +363,30 @@ fn put_adapter(
         };
         registers::put_one(&mut code, opcode, 0);
     }
-    if adapter.recursion {
-        call(&mut code, guard.end, &[]);
-    }
+    end(&mut code, &mut fragile);
     give(&mut code);
-    let mut handlers = vec![insn::units(&code)];
+    tries.push((hooked, insn::units(&code)));
     registers::put_one(&mut code, op::MOVE_EXCEPTION, 0);
     if adapter.guard {
         registers::put_const_string(&mut code, 1, name);
-        let start = insn::units(&code);
-        call(&mut code, guard.failed, &[0, 1]);
-        let end = insn::units(&code);
-        if adapter.recursion {
-            call(&mut code, guard.end, &[]);
-        }
+        let told = call(&mut code, guard.failed, &[0, 1]);
+        end(&mut code, &mut fragile);
         give_zero(&mut code);
-        if adapter.recursion {
-            // The report itself failed.
-            tries.push((start, end));
-            handlers.push(insn::units(&code));
+        tries.push((told, insn::units(&code)));
+        registers::put_one(&mut code, op::MOVE_EXCEPTION, 0);
+        let distance = told.1 as i32 - insn::units(&code) as i32;
+        registers::put_goto(&mut code, distance);
+        if !fragile.is_empty() {
+            let failed = insn::units(&code);
             registers::put_one(&mut code, op::MOVE_EXCEPTION, 0);
-            let distance = end as i32 - insn::units(&code) as i32;
-            registers::put_goto(&mut code, distance);
+            give_zero(&mut code);
+            tries.extend(fragile.into_iter().map(|range| (range, failed)));
         }
     } else {
-        if adapter.recursion {
-            call(&mut code, guard.end, &[]);
-        }
+        end(&mut code, &mut fragile);
         registers::put_one(&mut code, op::THROW, 0);
     }
+    tries.sort_unstable();
     let begin = out.len();
     let outs = ins.max(2) as u16;
     let counts = [(LOCALS + ins) as u16, ins as u16, outs, tries.len() as u16];
@@ -388,8 +394,8 @@ fn put_adapter(
     out.extend_from_slice(&code);
     code_item::align(out, begin);
     // The lists of handlers: how many, then for each that it catches all (a size of 0), and where.
-    let mut lists = vec![handlers.len() as u8];
-    for (&(start, end), &handler) in tries.iter().zip(&handlers) {
+    let mut lists = vec![tries.len() as u8];
+    for ((start, end), handler) in tries {
         out.extend_from_slice(&start.to_le_bytes());
         out.extend_from_slice(&((end - start) as u16).to_le_bytes());
         out.extend_from_slice(&(lists.len() as u16).to_le_bytes());

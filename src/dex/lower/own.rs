@@ -465,14 +465,14 @@ impl<'s> Lowering<'s, '_> {
         // The arguments are not yet where the body has them.
         let is_free = many && !self.method.is_constructor;
         let mut site = frame.site(is_free.then_some(0));
+        if let Some(start) = frame.start {
+            frame.put_time(start, &site, enter)?;
+        }
         for (i, call) in frame.own.bound.enter.iter().enumerate() {
             site.call = Some(i);
             frame.call(call, &site, enter)?;
         }
         site.call = None;
-        if let Some(start) = frame.start {
-            frame.put_time(start, &site, enter)?;
-        }
         if self.advice.has(Advice::ENTER) {
             let id = site.eight(site.one, 1)?;
             registers::put_const(enter, id, self.id);
