@@ -147,7 +147,10 @@ impl<'w> Walk<'w, '_> {
                     false => Err(format!("calls {}.{name}", shown(ty))),
                 };
             };
-            let found = ty.methods.iter().find(|m| *m.name == *name && *m.descriptor == *descriptor);
+            let found = ty
+                .methods
+                .iter()
+                .find(|m| *m.name == *name && *m.descriptor == *descriptor);
             match found {
                 Some(method) if !method.is_abstract => {
                     let Some(calls) = &method.calls else {
@@ -184,7 +187,11 @@ impl<'w> Walk<'w, '_> {
                 continue;
             }
             let Some((_, library)) = self.reach.types.get_key_value(ty) else {
-                return Err(format!("calls {}.{name}, which {} may override", shown(owner), shown(ty)));
+                return Err(format!(
+                    "calls {}.{name}, which {} may override",
+                    shown(owner),
+                    shown(ty)
+                ));
             };
             let mut declared = library.methods.iter();
             let method = declared.find(|m| *m.name == *name && *m.descriptor == *descriptor);
@@ -212,12 +219,14 @@ impl<'w> Walk<'w, '_> {
                         continue;
                     }
                     // Constructors of exceptions call the second.
-                    let run = |m: &&LibraryMethod| matches!(&*m.name, "<clinit>" | "fillInStackTrace");
+                    let run =
+                        |m: &&LibraryMethod| matches!(&*m.name, "<clinit>" | "fillInStackTrace");
                     for method in ty.methods.iter().filter(run) {
                         let Some(calls) = &method.calls else {
                             return Err(format!("initialises {}", shown(name)));
                         };
-                        self.work.push(((name, &method.name, &method.descriptor), calls));
+                        self.work
+                            .push(((name, &method.name, &method.descriptor), calls));
                     }
                     at.extend(ty.supertypes.iter().map(|s| &**s));
                 }
@@ -266,15 +275,29 @@ const NOT: [(&str, &str); 4] = [
 
 /// Final or static methods of Java's that only look at the identity of the objects that they get.
 const METHODS: [(&str, &[&str]); 11] = [
-    ("java/lang/Object", &["<init>", "getClass", "notify", "notifyAll"]),
+    (
+        "java/lang/Object",
+        &["<init>", "getClass", "notify", "notifyAll"],
+    ),
     ("java/lang/Enum", &["<init>", "name", "ordinal"]),
     (
         "java/lang/System",
-        &["arraycopy", "currentTimeMillis", "identityHashCode", "nanoTime"],
+        &[
+            "arraycopy",
+            "currentTimeMillis",
+            "identityHashCode",
+            "nanoTime",
+        ],
     ),
     (
         "java/lang/Thread",
-        &["currentThread", "getName", "onSpinWait", "threadId", "yield"],
+        &[
+            "currentThread",
+            "getName",
+            "onSpinWait",
+            "threadId",
+            "yield",
+        ],
     ),
     ("java/util/Objects", &["requireNonNull"]),
     ("java/util/concurrent/atomic/AtomicBoolean", ATOMIC),
@@ -317,7 +340,10 @@ fn is_inert(owner: &str, name: &str, descriptor: &str) -> bool {
     if owner.starts_with('[') {
         return name == "clone";
     }
-    if METHODS.iter().any(|(ty, names)| *ty == owner && names.contains(&name)) {
+    if METHODS
+        .iter()
+        .any(|(ty, names)| *ty == owner && names.contains(&name))
+    {
         // The other `requireNonNull` takes who makes a message.
         return !descriptor.contains("Supplier");
     }
@@ -331,10 +357,7 @@ fn is_inert(owner: &str, name: &str, descriptor: &str) -> bool {
 
 /// Whether all parameters of a method's descriptor (JVMS 4.3.3) are values whose own methods run nobody's code.
 pub fn takes_inert(descriptor: &str) -> bool {
-    let Some((parameters, _)) = descriptor
-        .strip_prefix('(')
-        .and_then(|d| d.split_once(')'))
-    else {
+    let Some((parameters, _)) = descriptor.strip_prefix('(').and_then(|d| d.split_once(')')) else {
         return false;
     };
     let mut rest = parameters;
