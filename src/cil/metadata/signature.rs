@@ -41,6 +41,7 @@ pub mod element {
 pub mod kind {
     pub const FIELD: u8 = 0x06;
     pub const LOCALS: u8 = 0x07;
+    pub const INSTANCE: u8 = 0x0a;
     pub const GENERIC: u8 = 0x10;
     pub const HAS_THIS: u8 = 0x20;
     pub const EXPLICIT_THIS: u8 = 0x40;

@@ -58,7 +58,7 @@ pub(super) fn owner(image: &Image<'_>, ty: u32) -> Option<Ty> {
 }
 
 /// What a method (a `MethodDef` row) takes and gives; none if it cannot be read, or takes a list of arguments without types.
-pub(super) fn signature(image: &Image<'_>, method: u32, blob: u32) -> Option<Signature> {
+pub(crate) fn signature(image: &Image<'_>, method: u32, blob: u32) -> Option<Signature> {
     let blob = image.metadata.blobs.get(blob).ok()?;
     read_signature(image, method, blob).ok()
 }
@@ -438,7 +438,7 @@ fn is_value_type(image: &Image<'_>, ty: u32) -> Result<bool> {
 }
 
 /// The display name of the assembly itself; empty for a module.
-fn own_name(image: &Image<'_>) -> Result<String> {
+pub(crate) fn own_name(image: &Image<'_>) -> Result<String> {
     use column::assembly::{
         BUILD_NUMBER, CULTURE, MAJOR_VERSION, MINOR_VERSION, NAME, PUBLIC_KEY, REVISION_NUMBER,
     };

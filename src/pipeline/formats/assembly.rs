@@ -421,9 +421,12 @@ impl<'i, 'a> File<'i, 'a> {
             explain: cx.explain,
         };
         let artifact = (self.source.image, &self.pdb);
-        let methods = match cx.explain {
-            true => plan.methods.clone(),
-            false => std::mem::take(&mut plan.methods),
+        let methods = cil::Methods {
+            planned: match cx.explain {
+                true => plan.methods.clone(),
+                false => std::mem::take(&mut plan.methods),
+            },
+            bound: plan.bound.clone(),
         };
         let (woven, parts) = cil::weave_on(artifact, methods, key, &recorder, &run)?;
         let mut records = Records::default();

@@ -34,7 +34,7 @@ namespace app
             return of.Length;
         }
 
-        public static <T> T same(T value) {
+        public static T same<T>(T value) {
             say("same");
             return value;
         }
@@ -150,11 +150,11 @@ namespace app
         }
 
         public override string ToString() {
-            say("tostring");
+            say("toString");
             return name;
         }
 
-        static void say(string text) {
+        internal static void say(string text) {
             Console.WriteLine(text);
         }
 
