@@ -61,7 +61,7 @@ pub fn adapter(hook: &Hook, guard: bool, recursion: bool) -> Adapter {
 }
 
 /// Which hooks, and how they are called.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Style {
     /// None: the hooks are called themselves. Else whether the adapters keep a thread's hooks apart.
     pub guarded: Option<bool>,
@@ -91,16 +91,34 @@ pub fn everything(signature: &Signature, style: Style) -> Bound {
         dest,
     };
     let begin = hook("begin", &[object(), array.clone()], object());
-    let enter = call(begin, vec![this(), arguments()], if style.keeps { Dest::State(0) } else { Dest::Drop });
+    let enter = call(
+        begin,
+        vec![this(), arguments()],
+        if style.keeps {
+            Dest::State(0)
+        } else {
+            Dest::Drop
+        },
+    );
     let result = match &signature.result {
         Ty::Void => same(Source::Zero, object()),
         ty => boxed(Source::Result, ty.clone()),
     };
     let (exit, exception) = if style.keeps {
-        let end = hook("end", &[object(), object(), array.clone(), object(), long.clone()], Ty::Void);
+        let end = hook(
+            "end",
+            &[object(), object(), array.clone(), object(), long.clone()],
+            Ty::Void,
+        );
         let failed = hook(
             "failed",
-            &[object(), object(), array.clone(), throwable.clone(), long.clone()],
+            &[
+                object(),
+                object(),
+                array.clone(),
+                throwable.clone(),
+                long.clone(),
+            ],
             Ty::Void,
         );
         let kept = |seen: Operand| {
