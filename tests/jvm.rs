@@ -140,18 +140,6 @@ const STYLES: [Style; 4] = {
 /// Makes own hooks of a method's signature.
 type Bind<'b> = &'b dyn Fn(&Signature) -> Bound;
 
-/// The signatures of a class's methods.
-struct Signatures(Vec<Option<Signature>>);
-
-impl joinpoint::Visitor for Signatures {
-    fn enter_type(&mut self, _: &joinpoint::Type<'_>) -> bool {
-        true
-    }
-    fn method(&mut self, _: u32, method: &joinpoint::Method<'_>) {
-        self.0.push(method.details.signature());
-    }
-}
-
 /// The class woven with advice and own hooks, whose adapters go into a folder; and the methods left with their reasons.
 fn woven_with(
     bytes: &[u8],
@@ -163,25 +151,17 @@ fn woven_with(
     let id = |_, index, _: &joinpoint::Method<'_>| Some(0x5eed_0000 + index);
     let mut plan = everything(advice, id, |visitor| scan(&class, visitor).unwrap());
     if let Some(bind) = bind {
-        let mut signatures = Signatures(Vec::new());
-        scan(&class, &mut signatures).unwrap();
-        for planned in &mut plan.methods {
-            let signature = signatures.0[planned.index as usize].as_ref().unwrap();
-            let bound = bind(signature);
-            for call in bound
-                .enter
-                .iter()
-                .chain(&bound.exit)
-                .chain(&bound.exception)
-            {
-                if let Some(made) = &call.adapter {
-                    let path = adapters.join(format!("{}.class", made.class));
-                    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-                    std::fs::write(path, adapter(&call.hook, made)).unwrap();
-                }
+        own_hooks::bind(
+            &mut plan,
+            |visitor| scan(&class, visitor).unwrap(),
+            |_, signature| bind(signature),
+        );
+        for call in plan.bound.iter().flat_map(|bound| own_hooks::calls(bound)) {
+            if let Some(made) = &call.adapter {
+                let path = adapters.join(format!("{}.class", made.class));
+                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+                std::fs::write(path, adapter(&call.hook, made)).unwrap();
             }
-            planned.bound = Some(plan.bound.len() as u32);
-            plan.bound.push(Arc::new(bound));
         }
     }
     let woven = weave(&class, &plan, &mut Scratch::default()).unwrap();
@@ -990,5 +970,117 @@ fn hooks_that_stay_in_their_library_are_told_from_others() {
             told["part10"],
             "acme.Reaches.Late.<clinit> calls java.util.ArrayList.<init>"
         );
+    }
+}
+
+/// Methods whose signatures are asked for.
+const SIGNATURES: &str = "import java.util.*; public class Signatures<T> {\n\
+    enum Kind { A; Kind() {} Kind(int weight) {} }\n\
+    class Inner { Inner(long wide, String text) {} }\n\
+    record Point(int x, double y) {}\n\
+    interface Shape { int area(long scale, T_[] of); }\n\
+    static class T_ {}\n\
+    static void many(long a, int b, double c, T_ d, int[][] e, String... rest) {}\n\
+    T same(T value) { int local = 1; Runnable r = () -> System.out.println(value + \"\" + local); return value; }\n\
+    Object local(int captured) { class Local { Local(byte own) { own += captured; } } return new Local((byte) 1); }\n\
+    Signatures(boolean b, char c, short s, float f) {} }";
+
+#[test]
+fn signatures_have_types_and_the_names_that_classes_give() {
+    let dir = tempfile::tempdir().unwrap();
+    let source = dir.path().join("Signatures.java");
+    std::fs::write(&source, SIGNATURES).unwrap();
+    let told = |options: &[&str]| {
+        let out = dir.path().join(options.concat().replace(':', ""));
+        let mut javac = jdk("javac");
+        let javac = javac.args(options).arg("-d").arg(&out).arg(&source);
+        assert!(javac.status().expect("a JDK is installed").success());
+        let mut told = BTreeMap::new();
+        for entry in std::fs::read_dir(out).unwrap() {
+            let bytes = std::fs::read(entry.unwrap().path()).unwrap();
+            let class = Class::parse(&bytes).unwrap();
+            let mut methods = vec![];
+            scan(&class, &mut Shown(&mut methods)).unwrap();
+            for (name, shown) in methods {
+                told.entry(format!("{}.{name}", class.name()))
+                    .or_insert(vec![])
+                    .push(shown);
+            }
+        }
+        told
+    };
+    let named = told(&["-g"]);
+    let of = |of: &BTreeMap<String, Vec<String>>, name: &str| of[name].join("; ");
+    let many = "(J a, I b, D c, LSignatures$T_; d, [[I e, [LString; rest)V variadic";
+    assert_eq!(of(&named, "Signatures.many"), many);
+    assert_eq!(
+        of(&named, "Signatures.same"),
+        "LSignatures;.(LObject; value)LObject;"
+    );
+    assert_eq!(
+        of(&named, "Signatures.<init>"),
+        "LSignatures;.(Z b, C c, S s, F f)V"
+    );
+    assert_eq!(
+        of(&named, "Signatures$Point.<init>"),
+        "LSignatures$Point;.(I x, D y)V"
+    );
+    // No body, no variables.
+    assert_eq!(
+        of(&named, "Signatures$Shape.area"),
+        "LSignatures$Shape;.(J, [LSignatures$T_;)I"
+    );
+    let listed = told(&["-g:none", "-parameters"]);
+    assert_eq!(of(&listed, "Signatures.many"), many);
+    assert_eq!(
+        of(&listed, "Signatures$Shape.area"),
+        "LSignatures$Shape;.(J scale, [LSignatures$T_; of)I"
+    );
+    // What the compiler adds counts, as in the descriptor.
+    assert_eq!(
+        of(&listed, "Signatures$Inner.<init>"),
+        "LSignatures$Inner;.(LSignatures; this$0, J wide, LString; text)V"
+    );
+    assert_eq!(
+        of(&listed, "Signatures$Kind.<init>"),
+        "LSignatures$Kind;.(LString; $enum$name, I $enum$ordinal)V; \
+         LSignatures$Kind;.(LString; $enum$name, I $enum$ordinal, I weight)V"
+    );
+    assert_eq!(
+        of(&listed, "Signatures$1Local.<init>"),
+        "LSignatures$1Local;.(LSignatures; this$0, B own, I val$captured)V"
+    );
+    let bare = told(&["-g:none"]);
+    assert_eq!(
+        of(&bare, "Signatures.many"),
+        "(J, I, D, LSignatures$T_;, [[I, [LString;)V variadic"
+    );
+}
+
+/// Names and signatures of a class's methods.
+struct Shown<'n>(&'n mut Vec<(String, String)>);
+
+impl joinpoint::Visitor for Shown<'_> {
+    fn enter_type(&mut self, _: &joinpoint::Type<'_>) -> bool {
+        true
+    }
+    fn method(&mut self, _: u32, method: &joinpoint::Method<'_>) {
+        let signature = method.details.signature().unwrap();
+        let of = |ty: &Ty| {
+            let mut text = String::new();
+            ty.put_descriptor(&mut text);
+            text.replace("java/lang/", "")
+        };
+        let this = signature
+            .this
+            .map_or(String::new(), |ty| format!("{}.", of(&ty)));
+        let parameters = signature.parameters.iter().map(|p| match &p.name {
+            Some(name) => format!("{} {name}", of(&p.ty)),
+            None => of(&p.ty),
+        });
+        let parameters = parameters.collect::<Vec<_>>().join(", ");
+        let variadic = if signature.variadic { " variadic" } else { "" };
+        let shown = format!("{this}({parameters}){}{variadic}", of(&signature.result));
+        self.0.push((method.name.to_owned(), shown));
     }
 }

@@ -6,6 +6,8 @@ use weave::internals::aspect::bind::call::{
     Adapter, Bound, Call, Convert, Dest, Hook, Keep, Operand, Source,
 };
 use weave::internals::aspect::bind::ty::{Prim, Signature, Ty};
+use weave::internals::aspect::joinpoint::{Method, Type, Visitor};
+use weave::internals::aspect::plan::Plan;
 
 /// The class of the hooks that take everything: `begin(Object, Object[])Object`, `end(Object, Object, Object[], Object, long)`,
 /// `failed(Object, Object, Object[], Throwable, long)`.
@@ -58,6 +60,39 @@ pub fn adapter(hook: &Hook, guard: bool, recursion: bool) -> Adapter {
         guard,
         recursion,
     }
+}
+
+/// The signatures of a class's methods.
+struct Signatures(Vec<Option<Signature>>);
+
+impl Visitor for Signatures {
+    fn enter_type(&mut self, _: &Type<'_>) -> bool {
+        true
+    }
+    fn method(&mut self, _: u32, method: &Method<'_>) {
+        self.0.push(method.details.signature());
+    }
+}
+
+/// Gives the planned methods of a class own hooks, made of their indices and signatures.
+pub fn bind(
+    plan: &mut Plan,
+    scan: impl FnOnce(&mut dyn Visitor),
+    mut bound: impl FnMut(u32, &Signature) -> Bound,
+) {
+    let mut signatures = Signatures(Vec::new());
+    scan(&mut signatures);
+    for planned in &mut plan.methods {
+        if let Some(Some(signature)) = signatures.0.get(planned.index as usize) {
+            planned.bound = Some(plan.bound.len() as u32);
+            plan.bound.push(Arc::new(bound(planned.index, signature)));
+        }
+    }
+}
+
+/// All calls of a method's own hooks.
+pub fn calls(bound: &Bound) -> impl Iterator<Item = &Call> {
+    (bound.enter.iter().chain(&bound.exit)).chain(&bound.exception)
 }
 
 /// Which hooks, and how they are called.
