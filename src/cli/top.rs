@@ -7,7 +7,7 @@ use crate::printable::printable;
 use crate::trace::live::{Counts, Live, MethodRow, ThreadRow};
 use crate::trace::pattern;
 use crate::trace::tail::{Role, Tail, Turn};
-use crate::trace::units::{count, duration, parse_duration, percent};
+use crate::trace::units::{count, counted, duration, parse_duration, percent};
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Modifier, Style};
@@ -142,6 +142,7 @@ struct Status {
     recent: Counts,
     busy: usize,
     lost: u64,
+    missing: u64,
     full: bool,
 }
 
@@ -242,6 +243,7 @@ impl App {
             recent,
             busy,
             lost: header.lost,
+            missing: self.live.missing(),
             full: header.policy != 0 && header.lost > 0 && header.consumer == 0,
         };
         self.methods = self.live.methods();
@@ -399,6 +401,9 @@ impl App {
         );
         if status.lost > 0 {
             rates += &format!("   {} records lost", count(status.lost));
+        }
+        if status.missing > 0 {
+            rates += &format!("   {} missing", counted(status.missing, "segment"));
         }
         if status.full {
             rates += " (the trace is full: weave collect takes from it)";

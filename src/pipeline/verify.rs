@@ -9,7 +9,7 @@ use crate::error::{Error, Kind, Result};
 use crate::jvm;
 use crate::pipeline::format::{Format, is_archive_name};
 use crate::pipeline::job::artifact_name;
-use crate::pipeline::limits::{MAX_DEPTH, MAX_MEMBER};
+use crate::pipeline::limits::{MAX_DEPTH, MAX_MEMBER, room_for_nested};
 use crate::pipeline::native::not_woven;
 use crate::pipeline::worker::with_worker;
 use rayon::prelude::*;
@@ -44,7 +44,7 @@ pub fn verify(path: &Path) -> Result<Verified> {
         let input = Input::open(path)?;
         if Format::of(&input) == Format::Zip {
             let archive = Archive::open(&input).map_err(|e| e.in_artifact(&*name))?;
-            return Ok(members(&archive, &name, 0));
+            return Ok(whole(&archive, &name));
         }
         return file(&input, &name).ok_or_else(|| not_woven(&input).in_artifact(name));
     }
@@ -57,7 +57,7 @@ pub fn verify(path: &Path) -> Result<Verified> {
                 return Ok(file(&input, &label).unwrap_or_default());
             }
             Ok(match Archive::open(&input) {
-                Ok(archive) => members(&archive, &label, 0),
+                Ok(archive) => whole(&archive, &label),
                 Err(e) => Verified {
                     failures: vec![e.in_artifact(label)],
                     ..Verified::default()
@@ -94,34 +94,49 @@ fn file(bytes: &[u8], label: &str) -> Option<Verified> {
     })
 }
 
-fn members(archive: &Archive<'_>, label: &str, depth: usize) -> Verified {
-    let of_each: Vec<Verified> = archive
+fn whole(archive: &Archive<'_>, label: &str) -> Verified {
+    let mut room = room_for_nested(archive.bytes().len());
+    members(archive, label, 0, &mut room)
+}
+
+/// `room`: how many bytes the archives in it may still unpack to. They are taken one after the other, so that what
+/// does not fit is the same with any number of threads.
+fn members(archive: &Archive<'_>, label: &str, depth: usize, room: &mut u64) -> Verified {
+    let of_each: Vec<Option<Verified>> = archive
         .members()
         .par_iter()
-        .map(|m| member(m, label, depth))
+        .map(|m| member(m, label))
         .collect();
     let mut verified = Verified::default();
-    of_each.into_iter().for_each(|v| verified.add(v));
+    for (member, found) in archive.members().iter().zip(of_each) {
+        verified.add(found.unwrap_or_else(|| nested(member, label, depth, room)));
+    }
     verified
 }
 
-fn member(member: &Member<'_>, label: &str, depth: usize) -> Verified {
-    let path = format!("{label}!/{}", member.name());
-    let failed = |e: Error| Verified {
-        failures: vec![e.in_artifact(&*path)],
+/// What is wrong with a member as a whole.
+fn failed(member: &Member<'_>, label: &str, e: Error) -> Verified {
+    Verified {
+        failures: vec![e.in_artifact(format!("{label}!/{}", member.name()))],
         ..Verified::default()
-    };
+    }
+}
+
+/// Verifies a member; `None` for what may be an archive.
+fn member(member: &Member<'_>, label: &str) -> Option<Verified> {
+    let path = format!("{label}!/{}", member.name());
     let unpack = |f: &dyn Fn(&[u8]) -> Verified| {
-        with_worker(
-            |w| match member.read(&mut w.codec, MAX_MEMBER, &mut w.bytes) {
+        Some(with_worker(|w| {
+            match member.read(&mut w.codec, MAX_MEMBER, &mut w.bytes) {
                 Ok(()) => f(&w.bytes),
-                Err(e) => failed(e),
-            },
-        )
+                Err(e) => failed(member, label, e),
+            }
+        }))
     };
     if matches!(member.method(), Method::Other(_)) || member.is_encrypted() {
         let what = "encrypted, or packed with a method other than deflate: not verified";
-        return failed(Error::new(Kind::Unsupported, what));
+        let e = Error::new(Kind::Unsupported, what);
+        return Some(failed(member, label, e));
     }
     if [".class", ".dex", ".dll"]
         .iter()
@@ -132,20 +147,33 @@ fn member(member: &Member<'_>, label: &str, depth: usize) -> Verified {
     if !is_archive_name(member.name()) {
         return unpack(&|_| Verified::default());
     }
+    None
+}
+
+/// Verifies what may be an archive in an archive.
+fn nested(member: &Member<'_>, label: &str, depth: usize, room: &mut u64) -> Verified {
+    if member.size() > *room {
+        let what = "the archives nested in the file unpack to more than 32 times its size";
+        return failed(member, label, Error::new(Kind::Unsupported, what));
+    }
+    *room -= member.size();
     // Its members are verified on all threads, which no thread may wait for with its buffers in use.
     let mut bytes = Vec::new();
     if let Err(e) = with_worker(|w| member.read(&mut w.codec, MAX_MEMBER, &mut bytes)) {
-        return failed(e);
+        return failed(member, label, e);
     }
     if !Archive::is_zip(&bytes) {
         return Verified::default();
     }
     match Archive::open(&bytes) {
-        Ok(inner) if depth + 1 < MAX_DEPTH => members(&inner, &path, depth + 1),
-        Ok(_) => failed(Error::new(
-            Kind::Unsupported,
-            format!("archives nest deeper than {MAX_DEPTH} levels"),
-        )),
-        Err(e) => failed(e),
+        Ok(inner) if depth + 1 < MAX_DEPTH => {
+            let path = format!("{label}!/{}", member.name());
+            members(&inner, &path, depth + 1, room)
+        }
+        Ok(_) => {
+            let what = format!("archives nest deeper than {MAX_DEPTH} levels");
+            failed(member, label, Error::new(Kind::Unsupported, what))
+        }
+        Err(e) => failed(member, label, e),
     }
 }

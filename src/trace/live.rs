@@ -81,6 +81,7 @@ pub struct Live {
     runs: FxHashMap<u32, Run>,
     sums: Sums,
     interval: u64,
+    missing: u64,
 }
 
 #[derive(Default)]
@@ -130,6 +131,7 @@ impl Default for Live {
             runs: FxHashMap::default(),
             sums: Sums::default(),
             interval: 0,
+            missing: 0,
         }
     }
 }
@@ -166,6 +168,11 @@ impl Live {
     /// Nanoseconds of the last interval.
     pub fn interval(&self) -> u64 {
         self.interval
+    }
+
+    /// Segments that were not there: overwritten, or taken by another consumer.
+    pub fn missing(&self) -> u64 {
+        self.missing
     }
 
     /// All methods that were called or are open.
@@ -273,6 +280,13 @@ impl Reader for Live {
             };
         }
     }
+
+    fn missing(&mut self, thread: u32, segments: u64) {
+        self.missing = self.missing.saturating_add(segments);
+        if let Some(run) = self.runs.get_mut(&thread) {
+            run.miss();
+        }
+    }
 }
 
 impl Sums {
@@ -288,7 +302,7 @@ impl Sums {
 }
 
 impl Visitor for Sums {
-    fn call(&mut self, call: &Call, _: &mut [Frame]) {
+    fn call(&mut self, call: &Call, _: &mut [Frame]) -> bool {
         // Logical calls count when they are complete.
         let whole = u64::from(call.piece.is_none());
         let counts = Counts {
@@ -300,6 +314,7 @@ impl Visitor for Sums {
         self.add(call.method, &counts);
         let longest = &mut self.longest[call.method as usize];
         *longest = call.total.max(*longest);
+        true
     }
 
     fn begin(&mut self, _: MethodIx, _: u64, _: u64, _: &[Frame]) {}
@@ -319,4 +334,34 @@ impl Visitor for Sums {
     fn error(&mut self, _: MethodIx, _: &Thrown<'_>) {}
 
     fn unhandled(&mut self, _: Option<(&str, &str)>) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::tail::{Role, Tail};
+    use crate::trace::testing::{Chunk, TraceBuilder, shop_symbols};
+
+    #[test]
+    fn a_segment_that_is_missing_is_told_and_nobodys_time() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("t.wtrace");
+        let followed = |number| {
+            let bytes = TraceBuilder::new("shop", 1, 2_000)
+                .symbols(&shop_symbols(), 65_504, &[])
+                .push(Chunk::records(1, 0, 100).enter(0, 1).enter(20, 2))
+                .push(Chunk::records(1, number, 1_000).exit(0, 2).exit(50, 1))
+                .bytes();
+            std::fs::write(&path, bytes).unwrap();
+            let mut tail = Tail::open(&path, Role::Onlooker).unwrap();
+            let mut live = Live::default();
+            while !tail.is_done() {
+                tail.turn(&mut live).unwrap();
+            }
+            let own: Vec<u64> = (live.methods().iter()).map(|row| row.sum.own).collect();
+            (live.missing(), own)
+        };
+        assert_eq!(followed(1), (0, vec![70, 880]));
+        assert_eq!(followed(3), (2, vec![70, 0]));
+    }
 }

@@ -80,8 +80,9 @@ pub trait Visitor {
     /// A method comes up for the first time; its row may be new.
     fn method(&mut self, _row: MethodIx, _method: &Method) {}
 
-    /// A call ends; it is the last of `stack`, the calls around it are before it.
-    fn call(&mut self, call: &Call, stack: &mut [Frame]);
+    /// A call ends; it is the last of `stack`, the calls around it are before it. Returns whether it counts: else its own
+    /// time is its caller's.
+    fn call(&mut self, call: &Call, stack: &mut [Frame]) -> bool;
 
     /// A logical call begins, and does not run yet; `stack` are the calls of the thread that begins it.
     fn begin(&mut self, method: MethodIx, call: u64, time: u64, stack: &[Frame]);
@@ -165,6 +166,11 @@ impl Run {
     /// The calls that are open, the outermost first.
     pub fn stack(&self) -> &[Frame] {
         &self.stack
+    }
+
+    /// Records of the thread are missing here.
+    pub fn miss(&mut self) {
+        self.silent = true;
     }
 
     #[inline]
@@ -543,9 +549,11 @@ impl Replay {
         let whole = time.saturating_sub(frame.start);
         let mut total = whole;
         let mut own = total.saturating_sub(frame.inner);
-        if self.run.cuts.len() == self.run.stack.len()
-            && let Some(cut) = self.run.cuts.pop()
-        {
+        let cut = match self.run.cuts.len() == self.run.stack.len() {
+            true => self.run.cuts.pop(),
+            false => None,
+        };
+        if let Some(cut) = cut {
             // Without a record of its end, it is known up to the gap.
             match outcome {
                 Outcome::Lost => (total, own) = (cut.time.saturating_sub(frame.start), cut.own),
@@ -553,21 +561,29 @@ impl Replay {
                 Outcome::Exit | Outcome::Error => {}
             }
         }
+        let call = Call {
+            method: frame.method,
+            start: frame.start,
+            total,
+            own,
+            outermost: *active == 0,
+            outcome,
+            piece: frame.piece,
+        };
         // How long a logical call takes its pieces do not tell: they are always kept.
-        if total >= self.min || frame.piece.is_some() {
-            let call = Call {
-                method: frame.method,
-                start: frame.start,
-                total,
-                own,
-                outermost: *active == 0,
-                outcome,
-                piece: frame.piece,
+        let counts = (total >= self.min || frame.piece.is_some())
+            && visitor.call(&call, &mut self.run.stack);
+        if let [.., caller, _] = self.run.stack.as_mut_slice() {
+            // Of a call that does not count, what is lost is not the caller's either.
+            let others = if counts {
+                whole
+            } else {
+                whole.saturating_sub(own)
             };
-            visitor.call(&call, &mut self.run.stack);
-            if let [.., caller, _] = self.run.stack.as_mut_slice() {
-                caller.inner = caller.inner.saturating_add(whole);
-            }
+            caller.inner = caller.inner.saturating_add(others);
+        }
+        if let (false, Some(cut), Some(around)) = (counts, cut, self.run.cuts.last_mut()) {
+            around.own = around.own.saturating_add(cut.own);
         }
         self.run.stack.pop();
     }

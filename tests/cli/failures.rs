@@ -125,6 +125,12 @@ fn a_jar_of_jars_of_jars_is_unpacked_in_proportion_to_its_size() {
         ran.err
     );
     assert_eq!(world.read("out.jar"), bomb);
+    let verified = world.weave(&["verify", "bomb.jar"]);
+    let told = format!("{}{}", verified.out, verified.err);
+    assert!(
+        verified.status != 0 && told.contains("unpack to more than 32 times its size"),
+        "{told}"
+    );
 }
 
 #[test]

@@ -35,6 +35,56 @@ public static class Programs
     {
     }
 
+    private sealed class Unruly : Exception
+    {
+        public override string Message => throw new InvalidOperationException();
+    }
+
+    /// <summary>Hooks of one's own that fail, before there is a trace and then.</summary>
+    private static void OwnHooksFail()
+    {
+        Guard.Failed(new ArgumentException("why"), "Acme.Sql.Begin");
+        Calls(1);
+        for (int i = 0; i < 3; i++)
+        {
+            Guard.Failed(new ArgumentException("again"), "Acme.Sql.Begin");
+        }
+        Guard.Failed(new Unruly(), "Acme.Sql.End");
+        Guard.Failed(new Exception(new string('x', 5000)), "Acme.Sql.Long");
+        for (int i = 0; i < 2000; i++)
+        {
+            Guard.Failed(new Exception("n"), "Acme.Many." + i);
+        }
+        Guard.Failed(null, null);
+    }
+
+    /// <summary>While a hook of a thread runs, it begins no other; other threads do.</summary>
+    private static void OwnHooksNest()
+    {
+        Check(Guard.Begin() && !Guard.Begin(), "a hook begins once");
+        bool other = false;
+        var thread = new Thread(() => other = Guard.Begin());
+        thread.Start();
+        thread.Join();
+        Check(other, "on another thread");
+        Guard.Failed(new Exception("inside"), "Acme.Nested");
+        Check(!Guard.Begin(), "still in it");
+        Guard.End();
+        Check(Guard.Begin(), "and again behind its end");
+        Guard.End();
+        long start = Guard.Nanoseconds();
+        Thread.Sleep(20);
+        Check(Guard.Nanoseconds() - start >= 15000000, "the time goes on");
+    }
+
+    private static void Check(bool holds, string what)
+    {
+        if (!holds)
+        {
+            throw new Exception(what);
+        }
+    }
+
     private static void One()
     {
         Calls(1);

@@ -412,6 +412,7 @@ fn check(seed: u64, decisions: u64, advice: Advice) {
         returns_apart: seed.is_multiple_of(3),
         section: SECTION,
         own: OwnFields::NONE,
+        hooks: None,
     };
     let planned = Planned {
         ty: 0,

@@ -94,6 +94,44 @@ fn what_a_filter_leaves_out_is_its_callers_own_time() {
 }
 
 #[test]
+fn what_is_lost_is_nobodys_time() {
+    // Segment 1 is missing: who ran from 130 to 600 nobody knows.
+    let traces = shop_with([
+        Chunk::records(1, 0, 100)
+            .enter(0, 1)
+            .enter(20, 2)
+            .enter(10, 3),
+        Chunk::records(1, 2, 600).exit(40, 2).exit(50, 1),
+    ]);
+    let all = rows(&Selection::default(), &traces);
+    assert_eq!(
+        all,
+        [
+            "call 3 2 2 take 130 0 0 lost  ",
+            "call 2 1 1 place 120 520 10 exit  ",
+            "call 1  0 main 100 590 70 exit  ",
+        ]
+    );
+    // A caller gets the own time of what is left out, not what is lost.
+    let left_out = |selection| rows(&selection, &traces);
+    let short = Selection {
+        min: 550,
+        ..Selection::default()
+    };
+    assert_eq!(left_out(short), ["call 1  0 main 100 590 80 exit  "]);
+    let deep = Selection {
+        depth: Some(2),
+        ..Selection::default()
+    };
+    assert_eq!(left_out(deep), &all[1..]);
+    let other = Selection {
+        filter: Some("main".to_owned()),
+        ..Selection::default()
+    };
+    assert_eq!(left_out(other), ["call 1  0 main 100 590 80 exit  "]);
+}
+
+#[test]
 fn levels_beyond_the_depth_are_their_callers_own_time() {
     let selection = Selection {
         depth: Some(1),

@@ -154,13 +154,6 @@ const OPENED: u32 = 1;
 /// It is left out.
 const LEFT_OUT: u32 = 0;
 
-/// An exported call that is open.
-struct Open {
-    span: Span,
-    /// Time in exported calls that it made.
-    inner: u64,
-}
-
 /// A call that is over. Its exception comes after it.
 struct Closed {
     span: Span,
@@ -175,7 +168,8 @@ struct Walk<'a> {
     wanted: Vec<bool>,
     selection: &'a Selection,
     sink: &'a mut dyn Sink,
-    open: Vec<Open>,
+    /// Exported calls that are open.
+    open: Vec<Span>,
     pending: Option<Closed>,
     /// The exception on its way through this thread.
     exception: Option<(String, String)>,
@@ -237,7 +231,7 @@ impl Walk<'_> {
             }
             let span = Span {
                 id: self.next,
-                parent: self.open.last().map(|o| o.span.id),
+                parent: self.open.last().map(|span| span.id),
                 depth,
                 start: frame.start,
                 method,
@@ -245,7 +239,7 @@ impl Walk<'_> {
             };
             self.next += 1;
             self.counts.calls += 1;
-            self.open.push(Open { span, inner: 0 });
+            self.open.push(span);
             let result = self.sink.open(&span, &self.names[method]);
             self.note(result);
         }
@@ -308,10 +302,10 @@ impl Visitor for Walk<'_> {
         }
     }
 
-    fn call(&mut self, call: &Call, stack: &mut [Frame]) {
+    fn call(&mut self, call: &Call, stack: &mut [Frame]) -> bool {
         self.flush(false);
         let Some(frame) = stack.last().copied() else {
-            return;
+            return false;
         };
         let method = call.method as usize;
         let time = call.start.saturating_add(call.total);
@@ -322,26 +316,24 @@ impl Visitor for Walk<'_> {
         if frame.node.is_none() {
             let late = self.selection.from.is_none_or(|from| time > from);
             if !self.wanted[method] || !late {
-                return;
+                return false;
             }
             self.open(stack);
         }
         if stack.last().and_then(|f| f.node) != Some(OPENED) {
-            return;
+            return false;
         }
-        let Some(open) = self.open.pop() else {
-            return;
+        let Some(span) = self.open.pop() else {
+            return false;
         };
-        if let Some(caller) = self.open.last_mut() {
-            caller.inner = caller.inner.saturating_add(call.total);
-        }
         self.pending = Some(Closed {
-            span: open.span,
+            span,
             row: call.method,
             time,
-            own: call.total.saturating_sub(open.inner),
+            own: call.own,
             outcome: call.outcome,
         });
+        true
     }
 
     fn begin(&mut self, method: MethodIx, call: u64, time: u64, _: &[Frame]) {

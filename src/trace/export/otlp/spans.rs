@@ -374,6 +374,12 @@ impl Reader for Session {
             replay.records(records, symbols, methods, spans);
         });
     }
+
+    fn missing(&mut self, thread: u32, _: u64) {
+        if let Some(run) = self.runs.get_mut(&thread) {
+            run.miss();
+        }
+    }
 }
 
 fn seconds(ns: u64) -> f64 {
@@ -847,11 +853,11 @@ impl Spans {
 }
 
 impl Visitor for Spans {
-    fn call(&mut self, call: &Call, stack: &mut [Frame]) {
+    fn call(&mut self, call: &Call, stack: &mut [Frame]) -> bool {
         self.flush(None);
         let stack = &*stack;
         let Some((frame, around)) = stack.split_last() else {
-            return;
+            return true;
         };
         let time = call.start.saturating_add(call.total);
         self.reach(call.method, Some(frame.id));
@@ -875,7 +881,7 @@ impl Visitor for Spans {
             }
         }
         if !self.lane.wanted {
-            return;
+            return true;
         }
         let exported = self.fits(stack, time);
         if !self.lane.begun.is_empty() {
@@ -886,7 +892,7 @@ impl Visitor for Spans {
             known.count.add(call.total, call.outcome == Outcome::Error);
         }
         if !exported {
-            return;
+            return true;
         }
         let mut span = self.span(call.method, call.start, time, call.outcome);
         span.trace_id = self.trace_id(stack).to_vec();
@@ -912,6 +918,7 @@ impl Visitor for Spans {
             method: call.method,
             held: None,
         });
+        true
     }
 
     fn begin(&mut self, method: MethodIx, call: u64, time: u64, stack: &[Frame]) {
