@@ -725,7 +725,7 @@ def watch(score, folder):
 
     def wait_for(text):
         try:
-            while text not in (line := lines.get(timeout=240)):
+            while text not in (line := lines.get(timeout=3600)):
                 shop.output += line
             return True
         except queue.Empty:
