@@ -11,6 +11,9 @@ pub mod aspect {
                 Adapter, Bound, Call, Convert, Dest, Hook, Keep, Operand, Source,
             };
         }
+        pub mod reach {
+            pub use crate::aspect::bind::reach::{LibraryType, Reach};
+        }
         pub mod ty {
             pub use crate::aspect::bind::ty::{Named, Parameter, Prim, Signature, Ty};
         }
@@ -68,7 +71,7 @@ pub mod error {
 }
 
 pub mod jvm {
-    pub use crate::jvm::{Class, NEWEST_MAJOR, Scratch, adapter, scan, weave};
+    pub use crate::jvm::{Class, NEWEST_MAJOR, Scratch, adapter, library_type, scan, weave};
     pub mod module_info {
         pub use crate::jvm::module_info::{add_package, add_requires};
     }

@@ -129,7 +129,8 @@ impl Layout {
         match before {
             None => Err(pc),
             Some(stop) if stop.pc == pc => Ok(stop),
-            Some(stop) => Err((pc as i32 + stop.shift_after()) as u32),
+            // Debugging information may name any position.
+            Some(stop) => Err(pc.wrapping_add_signed(stop.shift_after())),
         }
     }
 
@@ -198,6 +199,8 @@ mod tests {
             (16, 16, 21)
         );
         assert_eq!(layout.start(11), 22);
+        // Damaged debugging information names any position.
+        assert_eq!(layout.start(0x7fff_ffff), 0x8000_000a);
     }
 
     #[test]

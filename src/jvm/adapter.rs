@@ -24,8 +24,8 @@ const MAJOR: u16 = 52;
 const PUBLIC_FINAL_SUPER_SYNTHETIC: u16 = 0x1031;
 const PUBLIC_STATIC: u16 = 0x0009;
 
-/// What can be thrown where the library's own calls fail, but for what another thread throws to stop this one.
-const FAILURES: [&[u8]; 2] = [b"java/lang/VirtualMachineError", b"java/lang/LinkageError"];
+/// What is thrown where the library's own calls fail. Where the library is missing, that is said as for all other hooks.
+const FAILURE: &[u8] = b"java/lang/VirtualMachineError";
 
 /// Constants of an adapter.
 struct Constants {
@@ -33,7 +33,7 @@ struct Constants {
     end: u16,
     failed: u16,
     throwable: u16,
-    failures: [u16; 2],
+    failure: u16,
 }
 
 /// The code of an adapter under construction.
@@ -72,7 +72,7 @@ pub fn adapter(hook: &Hook, adapter: &Adapter) -> Vec<u8> {
         end: of_guard("end", "()V"),
         failed: of_guard("failed", "(Ljava/lang/Throwable;Ljava/lang/String;)V"),
         throwable: class(&mut additions, b"java/lang/Throwable"),
-        failures: FAILURES.map(|name| class(&mut additions, name)),
+        failure: class(&mut additions, FAILURE),
     };
     let mut code = Code {
         out: Snippet::default(),
@@ -80,7 +80,14 @@ pub fn adapter(hook: &Hook, adapter: &Adapter) -> Vec<u8> {
         frames: Vec::new(),
     };
     let words: u32 = hook.parameters.iter().map(emit::words).sum();
-    code.build(hook, adapter, called, words as u16, &constants, &mut additions);
+    code.build(
+        hook,
+        adapter,
+        called,
+        words as u16,
+        &constants,
+        &mut additions,
+    );
     let max_locals = words + emit::words(&hook.result);
     let attribute = code.attribute(max_locals as u16, &constants, &mut additions);
     let name = additions.shared_utf8(b"call");
@@ -136,7 +143,10 @@ impl Code {
             let size = 3 + if emit::words(&hook.result) == 0 { 1 } else { 2 };
             self.out.indexed(op::IFNE, size, 1, 0);
             self.zero(hook);
-            self.frames.push(Added { pc: self.pc(), thrown: false });
+            self.frames.push(Added {
+                pc: self.pc(),
+                thrown: false,
+            });
             self.out.restart(0);
         }
         let start = self.pc();
@@ -147,9 +157,12 @@ impl Code {
                 slot += kind.words() as u16;
             }
         }
-        self.out.call(called, u32::from(slot), emit::words(&hook.result));
+        self.out
+            .call(called, u32::from(slot), emit::words(&hook.result));
         let kind = Kind::of(&hook.result);
-        if adapter.recursion && let Some(kind) = kind {
+        if adapter.recursion
+            && let Some(kind) = kind
+        {
             self.out.store(kind, result);
         }
         let end = self.pc();
@@ -177,9 +190,7 @@ impl Code {
             }
             self.zero(hook);
             let untold = self.handler();
-            for failure in constants.failures {
-                self.tries.push([handler, told, untold, failure]);
-            }
+            self.tries.push([handler, told, untold, constants.failure]);
             self.out.pop(1);
             if adapter.recursion {
                 let from = self.pc();
@@ -202,9 +213,7 @@ impl Code {
         if adapter.guard && !fragile.is_empty() {
             let handler = self.handler();
             for (from, to) in fragile {
-                for failure in constants.failures {
-                    self.tries.push([from, to, handler, failure]);
-                }
+                self.tries.push([from, to, handler, constants.failure]);
             }
             self.out.pop(1);
             self.zero(hook);
@@ -212,7 +221,12 @@ impl Code {
     }
 
     /// The Code attribute.
-    fn attribute(&self, max_locals: u16, constants: &Constants, additions: &mut Additions) -> Vec<u8> {
+    fn attribute(
+        &self,
+        max_locals: u16,
+        constants: &Constants,
+        additions: &mut Additions,
+    ) -> Vec<u8> {
         let mut body = Vec::new();
         body.extend_from_slice(&(self.out.deepest() as u16).to_be_bytes());
         body.extend_from_slice(&max_locals.to_be_bytes());

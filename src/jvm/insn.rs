@@ -60,6 +60,7 @@ pub mod op {
     pub const INVOKEVIRTUAL: u8 = 182;
     pub const INVOKESPECIAL: u8 = 183;
     pub const INVOKESTATIC: u8 = 184;
+    pub const INVOKEINTERFACE: u8 = 185;
     pub const INVOKEDYNAMIC: u8 = 186;
     pub const NEW: u8 = 187;
     pub const NEWARRAY: u8 = 188;

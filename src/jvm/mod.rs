@@ -7,6 +7,7 @@
 mod adapter;
 mod android_trace;
 mod attributes;
+mod calls;
 mod class;
 mod constructor;
 mod emit;
@@ -25,6 +26,7 @@ pub mod verify;
 mod write;
 
 pub use adapter::adapter;
+pub use calls::library_type;
 pub use class::Class;
 pub use scan::scan;
 pub use write::{NEWEST_MAJOR, Scratch, weave};

@@ -251,6 +251,13 @@ impl<'a> Pool<'a> {
         self.utf8(text)
     }
 
+    /// The member that a `MethodHandle` is of.
+    pub fn method_handle(&self, index: u16) -> Result<u16> {
+        let mut cursor = self.constant(index, tag::METHOD_HANDLE, "MethodHandle")?;
+        cursor.u8()?;
+        cursor.be_u16()
+    }
+
     /// The name of a `Module`.
     pub fn module_name(&self, index: u16) -> Result<&'a [u8]> {
         let name = self.constant(index, tag::MODULE, "Module")?.be_u16()?;

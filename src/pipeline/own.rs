@@ -3,6 +3,7 @@
 use crate::aspect::bind::call::{Adapter, Bound, Hook};
 use crate::aspect::bind::catalog::{Catalog, HookType};
 use crate::aspect::bind::misfit::{self, Misfit};
+use crate::aspect::bind::reach::{LibraryType, Reach};
 use crate::aspect::plan::Plan;
 use crate::container::folder;
 use crate::container::input::Input;
@@ -12,6 +13,7 @@ use crate::jvm;
 use crate::pipeline::format::{Format, file_name};
 use crate::pipeline::limits::MAX_MEMBER;
 use crate::pipeline::worker::with_worker;
+use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::IsTerminal;
 use std::path::Path;
@@ -37,15 +39,25 @@ impl Catalogs {
         &self.0[code as usize]
     }
 
+    pub(crate) fn add_library_type(&mut self, name: &str) {
+        self.0
+            .iter_mut()
+            .for_each(|catalog| catalog.add_library_type(name));
+    }
+
     pub(crate) fn add(&mut self, code: Code, name: Box<str>, ty: HookType) {
         self.0[code as usize].add(name, ty);
     }
 }
 
 /// The own hooks of a job.
-pub(crate) struct Own {
+pub(crate) struct Own<'a> {
     pub(crate) catalogs: Catalogs,
     pub(crate) embedded: Embedded,
+    /// What hooks of class files reach.
+    reach: Reach<'a>,
+    /// Whether hooks may reach woven code, as far as that was asked.
+    reached: Mutex<FxHashMap<Hook, bool>>,
     /// Calls that do not fit, in no order.
     misfits: Mutex<Vec<Misfit>>,
 }
@@ -60,13 +72,35 @@ pub(crate) struct Embedded {
     pub(crate) assemblies: BTreeMap<String, Vec<u8>>,
 }
 
-impl Own {
-    pub(crate) fn new(catalogs: Catalogs, embedded: Embedded) -> Own {
+impl<'a> Own<'a> {
+    pub(crate) fn new(catalogs: Catalogs, embedded: Embedded, reach: Reach<'a>) -> Own<'a> {
         Own {
             catalogs,
             embedded,
+            reach,
+            reached: Mutex::default(),
             misfits: Mutex::default(),
         }
+    }
+
+    /// Whether what a hook calls may be woven. That is followed in class files.
+    pub(crate) fn may_reach(&self, code: Code, hook: &Hook) -> bool {
+        let (Code::Class, Some(owner)) = (code, hook.owner.name()) else {
+            return true;
+        };
+        let mut reached = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(&known) = reached.get(hook) {
+            return known;
+        }
+        let mut descriptor = "(".to_owned();
+        hook.parameters
+            .iter()
+            .for_each(|ty| ty.put_descriptor(&mut descriptor));
+        descriptor.push(')');
+        hook.result.put_descriptor(&mut descriptor);
+        let may = self.reach.why(owner, &hook.name, &descriptor).is_some();
+        reached.insert(hook.clone(), may);
+        may
     }
 
     /// Notes calls that do not fit.
@@ -158,6 +192,19 @@ impl Needs {
         self.hooks |= other.hooks;
         self.adapters.extend(other.adapters);
     }
+}
+
+/// The class files among the members of libraries, for what hooks reach. One that cannot be read is not known.
+pub(crate) fn library_types(embedded: &Embedded) -> FxHashMap<Box<str>, LibraryType> {
+    let classes = embedded
+        .classes
+        .iter()
+        .filter(|(name, _)| name.ends_with(".class"));
+    let read = classes.filter_map(|(_, bytes)| {
+        let class = jvm::Class::parse(bytes).ok()?;
+        Some((Box::from(&*class.name()), jvm::library_type(&class).ok()?))
+    });
+    read.collect()
 }
 
 impl Embedded {

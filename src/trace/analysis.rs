@@ -139,9 +139,14 @@ impl Visitor for Sums {
     #[inline]
     fn call(&mut self, call: &Call, stack: &mut [Frame]) -> bool {
         if let Some(piece) = call.piece {
-            let caller = stack.len().checked_sub(2).and_then(|i| stack.get(i));
-            self.logical
-                .piece(piece, call, caller.map(caller_of), self.thread.wanted);
+            let caller = match stack {
+                [around @ .., _] if piece.first => caller_of(around),
+                _ => None,
+            };
+            self.logical.piece(piece, call, caller, self.thread.wanted);
+            if let Some(caller) = caller {
+                self.exceptions.adopt(piece.call, caller);
+            }
             if !self.thread.wanted {
                 return true;
             }
@@ -166,13 +171,12 @@ impl Visitor for Sums {
     }
 
     fn begin(&mut self, method: MethodIx, call: u64, time: u64, stack: &[Frame]) {
-        self.logical.begin(
-            method,
-            call,
-            time,
-            stack.last().map(caller_of),
-            self.thread.wanted,
-        );
+        let caller = caller_of(stack);
+        self.logical
+            .begin(method, call, time, caller, self.thread.wanted);
+        if let Some(caller) = caller {
+            self.exceptions.adopt(call, caller);
+        }
     }
 
     fn complete(&mut self, method: MethodIx, call: u64, time: u64, outcome: Outcome) {
@@ -216,11 +220,17 @@ fn artifacts(trace: &Trace) -> Vec<String> {
     names.into_iter().map(str::to_owned).collect()
 }
 
-fn caller_of(frame: &Frame) -> Caller {
-    Caller {
+/// How far up a piece of a logical call is looked for.
+const NEAR: usize = 64;
+
+/// Who awaits what a call begins: the nearest logical call around it, since ordinary methods hand on what they begin.
+fn caller_of(stack: &[Frame]) -> Option<Caller> {
+    let near = &stack[stack.len().saturating_sub(NEAR)..];
+    let piece = near.iter().rev().find(|frame| frame.piece.is_some());
+    piece.or(stack.last()).map(|frame| Caller {
         method: frame.method,
         call: frame.piece.map(|p| p.call),
-    }
+    })
 }
 
 impl Sums {

@@ -5,9 +5,12 @@ use super::logical::Caller;
 use super::methods::MethodIx;
 use super::replay::Thrown;
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 
 /// Most different exceptions; messages with numbers in them can be any number.
 const MAX_KINDS: usize = 10_000;
+/// Most ways that wait to be joined; the oldest are counted as they are.
+const MAX_WAYS: usize = if cfg!(test) { 1 << 6 } else { 1 << 14 };
 /// Bytes kept of a type's name and of a message.
 const TEXT: usize = 500;
 
@@ -39,31 +42,49 @@ pub struct Exception {
 }
 
 /// Gathers exceptions, a thread at a time.
+///
+/// What ends a logical call goes on in the one that awaits it. Threads are replayed a segment at a time, so the records that tell
+/// who awaits may come later than those of both ends: until the trace is through such ways wait to be joined.
 #[derive(Debug, Default)]
 pub struct Exceptions {
     kinds: FxHashMap<(Box<str>, Box<str>), FxHashMap<Path, u64>>,
     entries: usize,
     further: u64,
     current: UnderWay,
-    /// Exceptions that ended a logical call, by the logical call that awaits its end.
-    awaited: FxHashMap<u64, Way>,
+    /// Ways that are not counted yet, by a number of their own.
+    ways: BTreeMap<u64, Way>,
+    next: u64,
+    /// By the logical call that awaits what ended by it, and has not ended by it.
+    awaited: FxHashMap<u64, u64>,
+    /// By the logical call that ended by it, of which is not known who awaits it.
+    orphans: FxHashMap<u64, u64>,
+    /// By the logical call whose end is the first that is known of it.
+    heads: FxHashMap<u64, u64>,
 }
 
 /// An exception's type and message.
 type Name = (Box<str>, Box<str>);
-/// An exception, and how far it got.
-type Way = (Name, Path);
+
+/// An exception, how far it got, and where it may be found in the maps of [`Exceptions`].
+#[derive(Debug)]
+struct Way {
+    name: Name,
+    path: Path,
+    awaited: Option<u64>,
+    orphan: Option<u64>,
+    head: Option<u64>,
+}
 
 /// The exception that is on its way through the methods of a thread.
 #[derive(Debug, Default)]
 pub struct UnderWay {
-    way: Option<Way>,
+    way: Option<u64>,
     /// The last one of the thread that was described.
     last: Option<Name>,
 }
 
 impl Exceptions {
-    /// An exception left a method; if it ended a logical call, `awaits` is who began that.
+    /// An exception left a method; if it ended a logical call, `awaits` is who began that, if it is known.
     pub fn error(&mut self, method: MethodIx, thrown: &Thrown<'_>, awaits: Option<Caller>) {
         let name =
             (thrown.details).map(|(t, m)| -> Name { (cut(t, TEXT).into(), cut(m, TEXT).into()) });
@@ -71,35 +92,145 @@ impl Exceptions {
             self.current.last.clone_from(&name);
         }
         // What a logical call awaited, and did not catch.
-        if let Some((known, path)) = thrown.call.and_then(|call| self.awaited.remove(&call)) {
+        if let Some(id) = thrown.call.and_then(|call| self.awaited.remove(&call)) {
             self.settle();
-            if name.as_ref().is_none_or(|name| *name == known) {
-                self.current.way = Some((known, path));
-            } else {
-                self.count(known, path);
+            match self.ways.get_mut(&id) {
+                Some(way) if name.as_ref().is_none_or(|name| *name == way.name) => {
+                    way.awaited = None;
+                    self.current.way = Some(id);
+                }
+                _ => self.close(id),
             }
         } else if name.is_some() || thrown.again {
             self.settle();
         }
         let caught = awaits.map(|a| a.method).or(thrown.caller);
-        match &mut self.current.way {
-            Some((_, path)) => (path.left, path.caught) = (method, caught),
-            way => {
-                let known = name.or_else(|| self.current.last.clone());
-                let path = Path {
-                    thrown: method,
-                    left: method,
-                    caught,
-                };
-                *way = Some((known.unwrap_or_else(|| (UNKNOWN.into(), "".into())), path));
+        let id = match self.current.way.filter(|id| self.ways.contains_key(id)) {
+            Some(id) => id,
+            None => {
+                let name = name.or_else(|| self.current.last.clone());
+                let name = name.unwrap_or_else(|| (UNKNOWN.into(), "".into()));
+                self.begin(name, method, thrown.call)
+            }
+        };
+        self.current.way = Some(id);
+        let Some(way) = self.ways.get_mut(&id) else {
+            return;
+        };
+        (way.path.left, way.path.caught) = (method, caught);
+        // Another method was left: who awaits the call before is of no interest.
+        if let Some(call) = way.orphan.take() {
+            self.orphans.remove(&call);
+        }
+        match (thrown.call, awaits) {
+            (Some(_), Some(Caller { call: Some(by), .. })) => {
+                self.current.way = None;
+                self.deliver(id, by);
+            }
+            (Some(call), None) => {
+                if let Some(way) = self.ways.get_mut(&id) {
+                    way.orphan = Some(call);
+                    self.orphans.insert(call, id);
+                }
+                if thrown.caller.is_none() {
+                    self.current.way = None;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Who began a logical call comes up: it may have ended by an exception already.
+    pub fn adopt(&mut self, call: u64, caller: Caller) {
+        if self.orphans.is_empty() {
+            return;
+        }
+        let Some(id) = self.orphans.remove(&call) else {
+            return;
+        };
+        if let Some(way) = self.ways.get_mut(&id) {
+            way.orphan = None;
+            way.path.caught = Some(caller.method);
+            if let Some(by) = caller.call {
+                self.deliver(id, by);
             }
         }
-        if let Some(call) = awaits.and_then(|a| a.call)
-            && self.awaited.len() < MAX_KINDS
-            && let Some(way) = self.current.way.take()
-            && let Some((name, path)) = self.awaited.insert(call, way)
+    }
+
+    /// The exception that ended a logical call goes on in the one that awaits it, which may have ended by it already.
+    fn deliver(&mut self, id: u64, by: u64) {
+        if let Some(outer) = self.heads.get(&by).copied().filter(|outer| *outer != id)
+            && let (Some(one), Some(other)) = (self.ways.get(&id), self.ways.get(&outer))
+            && one.name == other.name
         {
-            self.count(name, path);
+            self.heads.remove(&by);
+            let Some(inner) = self.take(id) else { return };
+            if let Some(way) = self.ways.get_mut(&outer) {
+                way.path.thrown = inner.path.thrown;
+                way.head = inner.head;
+                if let Some(call) = inner.head {
+                    self.heads.insert(call, outer);
+                }
+            }
+            return;
+        }
+        if let Some(way) = self.ways.get_mut(&id) {
+            way.awaited = Some(by);
+            if let Some(old) = self.awaited.insert(by, id) {
+                self.close(old);
+            }
+        }
+    }
+
+    /// An exception is seen for the first time.
+    fn begin(&mut self, name: Name, method: MethodIx, call: Option<u64>) -> u64 {
+        if self.ways.len() >= MAX_WAYS
+            && let Some((&oldest, _)) = self.ways.first_key_value()
+        {
+            self.close(oldest);
+        }
+        let id = self.next;
+        self.next += 1;
+        let path = Path {
+            thrown: method,
+            left: method,
+            caught: None,
+        };
+        let way = Way {
+            name,
+            path,
+            awaited: None,
+            orphan: None,
+            head: call,
+        };
+        self.ways.insert(id, way);
+        if let Some(call) = call {
+            self.heads.insert(call, id);
+        }
+        id
+    }
+
+    /// Takes a way out of all maps.
+    fn take(&mut self, id: u64) -> Option<Way> {
+        let way = self.ways.remove(&id)?;
+        for (map, call) in [
+            (&mut self.awaited, way.awaited),
+            (&mut self.orphans, way.orphan),
+            (&mut self.heads, way.head),
+        ] {
+            if let Some(call) = call
+                && map.get(&call) == Some(&id)
+            {
+                map.remove(&call);
+            }
+        }
+        Some(way)
+    }
+
+    /// A way is as long as it will be.
+    fn close(&mut self, id: u64) {
+        if let Some(way) = self.take(id) {
+            self.count(way.name, way.path);
         }
     }
 
@@ -116,15 +247,19 @@ impl Exceptions {
 
     /// The trace at hand is through: another one may have the same numbers of calls.
     pub fn end_trace(&mut self) {
-        for (_, (name, path)) in std::mem::take(&mut self.awaited) {
-            self.count(name, path);
+        while let Some((&id, _)) = self.ways.first_key_value() {
+            self.close(id);
         }
     }
 
-    /// The exception under way has got as far as it goes.
+    /// The exception under way has got as far as it goes in its thread.
     fn settle(&mut self) {
-        if let Some((name, path)) = self.current.way.take() {
-            self.count(name, path);
+        if let Some(id) = self.current.way.take()
+            && self.ways.get(&id).is_some_and(|way| {
+                way.awaited.is_none() && way.orphan.is_none() && way.head.is_none()
+            })
+        {
+            self.close(id);
         }
     }
 

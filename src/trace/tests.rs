@@ -719,6 +719,92 @@ fn an_exception_is_caught_by_who_awaits() {
     );
 }
 
+/// Message, count, thrown in, left, caught by of each way.
+fn ways(a: &Analysis) -> Vec<(&str, u64, u32, u32, Option<u32>)> {
+    let all = a.exceptions.iter();
+    all.flat_map(|e| e.paths.iter().map(|p| (&*e.message, p)))
+        .map(|(message, &(path, n))| (message, n, path.thrown, path.left, path.caught))
+        .collect()
+}
+
+#[test]
+fn an_exception_is_one_wherever_its_awaiters_began() {
+    // Thread 2 has its records in one segment, which is read first: main begins place, which begins take, on thread 1.
+    let began = |chunk: Chunk, call| {
+        (chunk.resume(0, 1, call, true))
+            .resume(1, 2, call + 1, true)
+            .resume(1, 3, call + 2, true)
+            .exit(1, 3)
+            .exit(1, 2)
+            .exit(1, 1)
+    };
+    let ended = |chunk: Chunk, call| {
+        (chunk.resume(10, 3, call + 2, false))
+            .exception("E", "late")
+            .fail(5, 3, call + 2)
+            .resume(1, 2, call + 1, false)
+            .fail(5, 2, call + 1)
+            .resume(1, 1, call, false)
+            .end(1, 1, call)
+    };
+    let first = Chunk::records(2, 0, 0).enter(0, 4).exit(1, 4);
+    let chunks = |order: bool| {
+        let one = began(Chunk::records(1, 0, 10), 10);
+        let two = ended(
+            Chunk::records(2, 0, if order { 50 } else { 0 }).time(50),
+            10,
+        );
+        trace([one, two])
+    };
+    let rows = |a: &Analysis| -> Vec<u32> {
+        (["main", "place", "take"].iter())
+            .map(|name| {
+                let found = a
+                    .methods
+                    .rows()
+                    .iter()
+                    .position(|m| m.name().ends_with(name));
+                found.unwrap() as u32
+            })
+            .collect()
+    };
+    for order in [true, false] {
+        let a = chunks(order);
+        let [main, place, take] = rows(&a)[..] else {
+            panic!("three methods")
+        };
+        assert_eq!(ways(&a), [("late", 1, take, place, Some(main))], "{order}");
+    }
+    // Many of them, more than are waited with.
+    let (mut one, mut two) = (Chunk::records(1, 0, 10), first.time(50));
+    for call in 1..=100 {
+        (one, two) = (began(one, call * 10), ended(two, call * 10));
+    }
+    let a = trace([one, two]);
+    assert_eq!(a.exceptions[0].count, 100 + (100 - 32));
+}
+
+#[test]
+fn what_an_ordinary_method_begins_is_awaited_by_the_logical_call_around_it() {
+    // main, a logical call, calls place, which begins take and returns.
+    let a = trace([
+        Chunk::records(1, 0, 0)
+            .resume(0, 1, 10, true)
+            .enter(1, 2)
+            .resume(1, 3, 11, true)
+            .exit(1, 3)
+            .exit(1, 2)
+            .exit(1, 1),
+        Chunk::records(2, 0, 100)
+            .resume(0, 3, 11, false)
+            .exception("E", "late")
+            .fail(5, 3, 11)
+            .resume(1, 1, 10, false)
+            .fail(5, 1, 10),
+    ]);
+    assert_eq!(ways(&a), [("late", 1, 2, 0, None)]);
+}
+
 #[test]
 fn numbers_of_threads_are_unsigned() {
     let a = trace([

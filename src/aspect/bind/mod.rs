@@ -7,6 +7,7 @@ pub mod call;
 pub mod catalog;
 pub mod convert;
 pub mod misfit;
+pub mod reach;
 pub mod ty;
 
 #[cfg(test)]

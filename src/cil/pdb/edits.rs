@@ -183,7 +183,7 @@ fn put_stepping(value: &[u8], moved: &Moved<'_>, out: &mut Vec<u8>) {
     };
     let handler = match u32_at(handler, 0) {
         0 => 0,
-        after => moved.start(after - 1) + 1,
+        after => moved.start(after - 1).wrapping_add(1),
     };
     out.extend_from_slice(&handler.to_le_bytes());
     while let Some((pair, behind)) = rest.split_at_checked(8) {

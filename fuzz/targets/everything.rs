@@ -14,7 +14,11 @@ pub struct Everything {
 impl Everything {
     /// With any of these hooks, which are the lowest bits.
     pub fn with(hooks: Advice) -> Everything {
-        Everything { hooks, types: 0, methods: Vec::new() }
+        Everything {
+            hooks,
+            types: 0,
+            methods: Vec::new(),
+        }
     }
 
     pub fn plan(self) -> Plan {
@@ -37,7 +41,8 @@ impl Visitor for Everything {
             ty: self.types - 1,
             index,
             id: self.methods.len() as u32 + 1,
-            advice: Advice(1 + (index % u32::from(self.hooks.0)) as u8), bound: None,
+            advice: Advice(1 + (index % u32::from(self.hooks.0)) as u8),
+            bound: None,
         });
     }
 }
