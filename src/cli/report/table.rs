@@ -1,7 +1,7 @@
 //! What is shown as lines: the header, the methods, the threads, the exceptions.
 
 use super::{Sort, View};
-use crate::cli::columns::{Cell, Columns, cut_end, cut_method};
+use crate::cli::columns::{Cell, Columns, cut_end, cut_method, cut_middle};
 use crate::cli::terminal::{BAD, DIM, HOT};
 use crate::error::Error;
 use crate::printable::printable;
@@ -203,7 +203,9 @@ impl View<'_> {
         let cut = rows.iter().any(|&i| stats[i].cut > 0);
         heads.extend(cut.then_some("cut"));
         heads.extend(open.then_some("open"));
-        let mut columns = Columns::new(heads);
+        let mut columns = Columns::new(heads).spare(&[
+            "min", "p90", "total%", "p50", "active", "running", "open", "p99", "self%",
+        ]);
         let known = |ns: Option<u64>| ns.map_or("-".to_owned(), duration);
         let shown = self.limit(rows.len());
         for &i in &rows[..shown] {
@@ -264,7 +266,8 @@ impl View<'_> {
         if lost {
             heads.extend(["lost", "gaps"]);
         }
-        let mut columns = Columns::new(heads);
+        let mut columns =
+            Columns::new(heads).spare(&["from", "to", "records", "kind", "busy%", "calls"]);
         let shown = self.limit(analysis.threads.len());
         for t in &analysis.threads[..shown] {
             let kind = match (t.flags & THREAD_VIRTUAL, t.flags & THREAD_DAEMON) {
@@ -298,7 +301,7 @@ impl View<'_> {
             columns.row(cells.into_iter().map(Cell::from).collect(), name);
         }
         writeln!(out)?;
-        columns.write(out, "name", self.screen, cut_end)?;
+        columns.write(out, "name", self.screen, cut_middle)?;
         rest(out, analysis.threads.len() - shown, "thread")
     }
 

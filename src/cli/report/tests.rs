@@ -64,6 +64,39 @@ fn the_table_on_a_narrow_terminal() {
 }
 
 #[test]
+fn tables_fit_the_terminal_and_no_figure_is_cut() {
+    for (width, options) in [
+        (100, ""),
+        (80, ""),
+        (72, ""),
+        (80, "--threads"),
+        (60, "--threads"),
+    ] {
+        let wide = shop_shown(options);
+        let (text, result) = run(&[("a.wtrace", shop().bytes())], options, Some(width));
+        result.unwrap();
+        let table = text.split("\n\n").nth(1).unwrap();
+        assert!(
+            table.lines().all(|line| line.chars().count() <= width),
+            "{text}"
+        );
+        let words: Vec<&str> = wide.split_whitespace().collect();
+        for figure in table
+            .lines()
+            .skip(1)
+            .flat_map(|line| line.split_whitespace())
+        {
+            let is_figure = figure.starts_with(|c: char| c.is_ascii_digit());
+            assert!(!is_figure || words.contains(&figure), "{figure}: {text}");
+        }
+        assert!(
+            width > 80 || table.contains("left out for want of room: "),
+            "{text}"
+        );
+    }
+}
+
+#[test]
 fn the_tree() {
     insta::assert_snapshot!(shop_shown("--tree"));
     insta::assert_snapshot!(shop_shown("--tree --depth 2 --min-percent 8"));
