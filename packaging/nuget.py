@@ -40,6 +40,8 @@ MANIFEST = """<?xml version="1.0" encoding="utf-8"?>
   </metadata>
 </package>
 """
+#: Of a package of symbols, which holds nothing but those.
+SYMBOLS = MANIFEST.replace("    <readme>README.md</readme>\n    <icon>icon.png</icon>\n", "")
 GROUP = '<group targetFramework="{framework}">{dependencies}</group>'
 #: One package for all names the packages of the platforms; `dotnet tool install` takes the one that fits.
 TOOL_SETTINGS = """<?xml version="1.0" encoding="utf-8"?>
@@ -63,9 +65,9 @@ def repository(url, commit):
     return f'<projectUrl>{escape(url)}</projectUrl><repository type="git" url="{escape(url)}"{at} />'
 
 
-def pack(out, name, version, about, files, more):
+def pack(out, name, version, about, files, more, kind="nupkg", manifest=MANIFEST):
     """Writes a package, the same bytes each time; `files` are their bytes by path, `more` further lines of its description."""
-    manifest = MANIFEST.format(name=name, version=version, about=escape(about), more=more)
+    manifest = manifest.format(name=name, version=version, about=escape(about), more=more)
     kinds = sorted({path.rsplit(".", 1)[1] for path in files if "." in path.rsplit("/", 1)[-1]} | {"nuspec"})
     defaults = "\n  ".join(f'<Default Extension="{kind}" ContentType="application/octet" />' for kind in kinds)
     bare = [path for path in sorted(files) if "." not in path.rsplit("/", 1)[-1]]
@@ -73,7 +75,7 @@ def pack(out, name, version, about, files, more):
     parts = {"[Content_Types].xml": TYPES.format(defaults=defaults, overrides=overrides), "_rels/.rels": RELATIONS.format(name=name),
              f"{name}.nuspec": manifest, **files}
     out.mkdir(parents=True, exist_ok=True)
-    path = out / f"{name}.{version}.nupkg"
+    path = out / f"{name}.{version}.{kind}"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as package:
         for part, content in parts.items():
             member = zipfile.ZipInfo(part, (2020, 1, 1, 0, 0, 0))
@@ -108,11 +110,17 @@ def make(root, out, version, programs, library, url="", commit=""):
     # Without a library of its own, the package fits every framework by this.
     files["lib/netstandard2.0/_._"] = b""
     needs = f'<dependency id="{RUNTIME}" version="[{version}]" include="All" />'
+    runtime, about = root / "runtime/dotnet", "The hook library that woven assemblies call."
+    documents = (runtime / "Weave.Runtime.xml").read_bytes()
+    symbols = {"lib/netstandard2.0/Weave.Runtime.pdb": (runtime / "Weave.Runtime.pdb").read_bytes(),
+               "lib/net8.0/Weave.Runtime.pdb": (runtime / "net8.0/Weave.Runtime.pdb").read_bytes()}
+    # `dotnet nuget push` sends it along with the package of that name.
+    pack(out, RUNTIME, version, about, symbols, '<packageTypes><packageType name="SymbolsPackage" /></packageTypes>' + sources, "snupkg", SYMBOLS)
     return [
-        pack(out, RUNTIME, version, "The hook library that woven assemblies call.",
-             {**described(RUNTIME), "lib/netstandard2.0/Weave.Runtime.dll": library.read_bytes(),
+        pack(out, RUNTIME, version, about,
+             {**described(RUNTIME), "lib/netstandard2.0/Weave.Runtime.dll": library.read_bytes(), "lib/netstandard2.0/Weave.Runtime.xml": documents,
               # The same assembly for trimmed and native programs.
-              "lib/net8.0/Weave.Runtime.dll": (root / "runtime/dotnet/net8.0/Weave.Runtime.dll").read_bytes()},
+              "lib/net8.0/Weave.Runtime.dll": (runtime / "net8.0/Weave.Runtime.dll").read_bytes(), "lib/net8.0/Weave.Runtime.xml": documents},
              depends(frameworks=(FRAMEWORK, "net8.0"))),
         pack(out, MSBUILD, version, "Weaves hooks into what a project compiles, by the rules in weave.toml.", files, depends(needs)),
         *make_tool(out, version, programs, described(TOOL), sources),

@@ -5,8 +5,21 @@ pub mod aspect {
     pub mod advice {
         pub use crate::aspect::advice::{Advice, Reason};
     }
+    pub mod bind {
+        pub mod call {
+            pub use crate::aspect::bind::call::{
+                Adapter, Bound, Call, Convert, Dest, Hook, Keep, Operand, Source,
+            };
+        }
+        pub mod reach {
+            pub use crate::aspect::bind::reach::{LibraryType, Reach};
+        }
+        pub mod ty {
+            pub use crate::aspect::bind::ty::{Named, Parameter, Prim, Signature, Ty};
+        }
+    }
     pub mod joinpoint {
-        pub use crate::aspect::joinpoint::{Method, Type, Visitor};
+        pub use crate::aspect::joinpoint::{Kinds, Method, Type, Visitor};
     }
     pub mod plan {
         pub use crate::aspect::plan::{Plan, Planned, id_base};
@@ -58,7 +71,7 @@ pub mod error {
 }
 
 pub mod jvm {
-    pub use crate::jvm::{Class, NEWEST_MAJOR, Scratch, scan, weave};
+    pub use crate::jvm::{Class, NEWEST_MAJOR, Scratch, adapter, library_type, scan, weave};
     pub mod module_info {
         pub use crate::jvm::module_info::{add_package, add_requires};
     }

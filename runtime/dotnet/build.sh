@@ -1,6 +1,7 @@
 #!/bin/sh
 # Builds Weave.Runtime.dll, the hook library, for .NET Standard 2.0, which the weave binary embeds, and for .NET 8, which the
-# NuGet package has beside it. Both are kept in the tree, so that building weave needs no .NET; `build.sh --check` builds them
+# NuGet package has beside it. Both are kept in the tree, so that building weave needs no .NET, and so are their symbols, with the
+# sources in them, and what editors show of the public members; `build.sh --check` builds all that
 # beside the tree and fails if one in the tree is not the same, byte for byte. The compiler is that of tests/dotnet.
 # The library refers to nothing but what ref/ declares: for .NET Standard as one assembly, for .NET 8 each file as one.
 # weave.snk is the key of its strong name, which is an identity and no secret.
@@ -20,8 +21,8 @@ reference() { # KEY ASSEMBLY OPTIONS SOURCES
 library() { # FOLDER OPTIONS SOURCES
     folder=$1
     shift
-    "$csc" -nologo -nostdlib -langversion:7.3 -target:library -deterministic -optimize -debug- -unsafe -warnaserror -w:4 \
-        -keyfile:weave.snk -pathmap:"$PWD=/weave" -out:"$out/$folder/Weave.Runtime.dll" "$@" src/*.cs
+    "$csc" -nologo -nostdlib -langversion:7.3 -target:library -deterministic -optimize -debug:portable -embed -unsafe -warnaserror -w:4 \
+        -keyfile:weave.snk -pathmap:"$PWD=/weave" -doc:"$out/$folder/documents.xml" -nowarn:1573 -out:"$out/$folder/Weave.Runtime.dll" "$@" src/*.cs
 }
 
 mkdir "$out/netstandard2.0" "$out/net8.0"
@@ -38,8 +39,16 @@ for name in System.Collections System.Console System.IO.FileSystem.DriveInfo Sys
 done
 library net8.0 $references src/net8.0/*.cs
 
+# The compiler lists all members: those of public types that are public themselves count.
+names() { sed -n "s/^ *public $1/\\1/p" src/*.cs | sort -u | tr '\n' '|' | sed 's/|$//'; }
+awk -v names="Weave[.]Runtime[.]($(names 'static class \([A-Za-z]*\).*'))([.]($(names 'static [A-Za-z]* \([A-Za-z]*\)(.*'))[(\"]|\")" '
+    /<member / { kept = $0 ~ names; inside = 1 }
+    !inside || kept { print }
+    /<\/member>/ { inside = 0 }' "$out/netstandard2.0/documents.xml" >"$out/netstandard2.0/Weave.Runtime.xml"
+
 status=0
-for made in netstandard2.0/Weave.Runtime.dll net8.0/Weave.Runtime.dll; do
+for made in netstandard2.0/Weave.Runtime.dll netstandard2.0/Weave.Runtime.pdb netstandard2.0/Weave.Runtime.xml net8.0/Weave.Runtime.dll \
+    net8.0/Weave.Runtime.pdb; do
     # The one that is embedded lies where it always did.
     kept=${made#netstandard2.0/}
     if [ "${1:-}" != --check ]; then

@@ -1,8 +1,10 @@
 //! The plan: which methods of one artifact get which advice and which id, and why others do not.
 
 use crate::aspect::advice::{Advice, Reason};
+use crate::aspect::bind::binder::{Binder, Subject};
 use crate::aspect::bind::call::Bound;
-use crate::aspect::joinpoint::{Method, Type, Visitor};
+use crate::aspect::bind::misfit::Misfit;
+use crate::aspect::joinpoint::{Kinds, Method, Type, Visitor};
 use crate::aspect::pointcut::{ArtifactMatcher, Matched, TypeMatcher, Verdict};
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
@@ -128,6 +130,15 @@ pub fn id_base(name: &str, attempt: u32) -> u32 {
     unreachable!("2^32 rounds, each of which hits with 99.6 %")
 }
 
+/// What own hooks are bound with.
+pub struct Own<'a> {
+    pub binder: Binder<'a>,
+    /// The file name of the artifact.
+    pub artifact: &'a str,
+    /// The package of adapters (JVM, dex).
+    pub adapters: &'a str,
+}
+
 /// Makes a [`Plan`] while a backend's scan walks an artifact.
 pub struct Planner<'a> {
     matcher: &'a ArtifactMatcher<'a>,
@@ -137,8 +148,12 @@ pub struct Planner<'a> {
     hooks: Advice,
     /// The type under way, and the base of its ids.
     current: Option<(u32, TypeMatcher<'a>)>,
-    /// Its name, when explaining.
+    /// Its name, when explaining or binding.
     name: String,
+    /// What binds own hooks.
+    own: Option<Own<'a>>,
+    /// Own hooks that do not fit.
+    pub misfits: Vec<Misfit>,
     /// The plan so far.
     pub plan: Plan,
 }
@@ -157,7 +172,19 @@ impl<'a> Planner<'a> {
             hooks: Advice::ALL,
             current: None,
             name: String::new(),
+            own: None,
+            misfits: Vec::new(),
             plan: Plan::default(),
+        }
+    }
+
+    /// The same with own hooks, which are left out otherwise.
+    #[must_use]
+    pub fn with_own(self, own: Own<'a>) -> Planner<'a> {
+        Planner {
+            hooks: self.hooks.with(Advice::OWN),
+            own: Some(own),
+            ..self
         }
     }
 
@@ -178,23 +205,64 @@ impl<'a> Planner<'a> {
     }
 }
 
+impl Planner<'_> {
+    /// Binds the own hooks of a method: their place in the plan; none where some do not fit.
+    fn bind(&mut self, method: &Method<'_>) -> Option<u32> {
+        let (Some(own), Some((_, matcher))) = (&self.own, &self.current) else {
+            return None;
+        };
+        let mut meets = Vec::new();
+        matcher.each_aspect(method, &mut |aspect, said| {
+            if said.is_ok()
+                && let Some((name, hooks)) = self.matcher.matcher().own_hooks(aspect)
+            {
+                meets.push((aspect, name, hooks));
+            }
+        });
+        let signature = method.details.signature()?;
+        let subject = Subject {
+            ty: &self.name,
+            name: method.name,
+            signature: &signature,
+            is_async: method.kinds.intersects(Kinds::ASYNC),
+            artifact: own.artifact,
+            adapters: own.adapters,
+        };
+        match own.binder.bind(&meets, &subject) {
+            Ok(bound) => {
+                self.plan.bound.push(Arc::new(bound));
+                Some(self.plan.bound.len() as u32 - 1)
+            }
+            Err(misfits) => {
+                self.misfits.extend(misfits);
+                None
+            }
+        }
+    }
+}
+
 impl Visitor for Planner<'_> {
     fn wants_descriptors(&self) -> bool {
         self.explain || self.matcher.asks_descriptors()
     }
 
     fn wants_names(&self) -> bool {
-        self.explain || self.matcher.asks_names()
+        self.explain || self.own.is_some() || self.matcher.asks_names()
     }
 
     fn enter_type(&mut self, ty: &Type<'_>) -> bool {
         let number = self.plan.types;
         self.plan.types += 1;
+        if (self.own.as_ref()).is_some_and(|own| own.binder.catalog.has(ty.name)) {
+            // Rules do not weave the hooks that they call.
+            self.current = None;
+            return false;
+        }
         self.current = self
             .matcher
             .for_type(ty)
             .map(|matcher| ((self.base_of)(number, ty.name), matcher));
-        if self.explain && self.current.is_some() {
+        if (self.explain || self.own.is_some()) && self.current.is_some() {
             ty.name.clone_into(&mut self.name);
         }
         self.current.is_some()
@@ -204,13 +272,24 @@ impl Visitor for Planner<'_> {
         let Some((base, matcher)) = &self.current else {
             return;
         };
-        let ty = self.plan.types - 1;
+        let (ty, base) = (self.plan.types - 1, *base);
         let verdict = match matcher.method(method, &mut self.plan.matched) {
             Verdict::Weave(advice) => match advice.only(self.hooks) {
                 Advice(0) => Verdict::Skip(Reason::OnlyAndroid),
                 advice => Verdict::Weave(advice),
             },
             verdict => verdict,
+        };
+        let (verdict, bound) = match verdict {
+            Verdict::Weave(advice) if advice.has(Advice::OWN) => match self.bind(method) {
+                Some(place) => (verdict, Some(place)),
+                // The job fails for it.
+                None => return,
+            },
+            verdict => (verdict, None),
+        };
+        let Some((_, matcher)) = &self.current else {
+            return;
         };
         if self.explain && verdict != Verdict::Unmatched {
             let (mut taken, mut left) = (Vec::new(), Vec::new());
@@ -241,7 +320,7 @@ impl Visitor for Planner<'_> {
                 index,
                 id: base.wrapping_add(index),
                 advice,
-                bound: None,
+                bound,
             }),
         }
     }

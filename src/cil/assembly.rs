@@ -1,7 +1,8 @@
 //! The steps of a weave: threads weave the methods in parts, [`Joiner`] joins the parts in their order, so that the file
 //! does not depend on the threads, and the file is laid out. Each step makes a type from the one before: [`Weaver`], [`Joined`](crate::cil::weave::join::Joined), [`Woven`], [`Written`].
 
-use crate::aspect::plan::Planned;
+use crate::aspect::bind::call::Bound;
+use crate::aspect::plan::{Plan, Planned};
 use crate::aspect::woven::WovenType;
 use crate::cil::image::Image;
 use crate::cil::pdb;
@@ -16,6 +17,31 @@ use crate::error::Result;
 use crate::in_order::InOrder;
 use crate::signing::strong_name::StrongNameKey;
 use std::sync::{Arc, Mutex};
+
+/// The methods to weave, ascending by type and index, and the own hooks that they have by their numbers.
+#[derive(Clone, Debug, Default)]
+pub struct Methods {
+    pub planned: Vec<Planned>,
+    pub bound: Vec<Arc<Bound>>,
+}
+
+impl From<Vec<Planned>> for Methods {
+    fn from(planned: Vec<Planned>) -> Methods {
+        Methods {
+            planned,
+            bound: Vec::new(),
+        }
+    }
+}
+
+impl From<Plan> for Methods {
+    fn from(plan: Plan) -> Methods {
+        Methods {
+            planned: plan.methods,
+            bound: plan.bound,
+        }
+    }
+}
 
 /// Records the outcomes of types, in parts.
 pub trait Recorder: Sync {
@@ -40,18 +66,19 @@ const PART: usize = 1024;
 /// the plan's order; types with state machines come a second time.
 pub fn weave_on<'i, 'a, R: Recorder>(
     (image, source): (&'i Image<'a>, &'i pdb::Source<'i>),
-    planned: Vec<Planned>,
+    methods: impl Into<Methods>,
     key: Option<&'a StrongNameKey>,
     recorder: &R,
     run: Run<'_>,
 ) -> Result<(Woven<'i, 'a>, Vec<R::Records>)> {
-    weave_in_parts((image, source), planned, key, recorder, (PART, run))
+    let methods = methods.into();
+    weave_in_parts((image, source), methods, key, recorder, (PART, run))
 }
 
 /// The same in parts of so many methods.
 pub(crate) fn weave_in_parts<'i, 'a, R: Recorder>(
     (image, source): (&'i Image<'a>, &'i pdb::Source<'i>),
-    planned: Vec<Planned>,
+    planned: Methods,
     key: Option<&'a StrongNameKey>,
     recorder: &R,
     (methods, run): (usize, Run<'_>),
@@ -62,7 +89,8 @@ pub(crate) fn weave_in_parts<'i, 'a, R: Recorder>(
         || Ok(Machines::read(image)),
         || Ok(takes_numbers.then(|| SymbolNumbers::read(&image.metadata))),
     )?;
-    let weaver = Weaver::new((image, source), &planned, machines, numbers)?;
+    let all = (&planned.planned[..], &planned.bound[..]);
+    let weaver = Weaver::new((image, source), all, machines, numbers)?;
     let (joined, records) = weave_and_join(&weaver, recorder, (methods, run))?;
     // The next step needs more memory than these.
     drop(weaver);
@@ -153,10 +181,11 @@ impl Recorder for Types {
 /// Weaves the planned methods on the calling thread, in parts of so many methods; returns the outcome of each type.
 pub fn weave<'i, 'a>(
     (image, source): (&'i Image<'a>, &'i pdb::Source<'i>),
-    planned: Vec<Planned>,
+    planned: impl Into<Methods>,
     key: Option<&'a StrongNameKey>,
     methods: usize,
 ) -> Result<(Woven<'i, 'a>, Vec<WovenType>)> {
+    let planned = planned.into();
     let (woven, records) = weave_in_parts((image, source), planned, key, &Types, (methods, &here))?;
     let mut types: Vec<WovenType> = Vec::new();
     for ty in records.into_iter().flatten() {

@@ -23,8 +23,8 @@ pub mod warning;
 pub mod weave;
 pub mod write;
 
-pub use assembly::{Recorder, Woven, weave, weave_on};
-pub use image::{Image, RUNTIME, is_assembly, is_native};
+pub use assembly::{Methods, Recorder, Woven, weave, weave_on};
+pub use image::{Image, is_assembly, is_native};
 pub use scan::{Survey, scan};
 pub use symbols::SymbolNames;
 pub use warning::Warning;

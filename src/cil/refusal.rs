@@ -31,7 +31,8 @@ impl Image<'_> {
         {
             return Some(Reason::AlreadyWoven);
         }
-        is_build_tool(&self.metadata).then_some(Reason::BuildTool)
+        let is_compiler = (self.assembly_name()).is_some_and(|name| COMPILERS.contains(&name));
+        (!is_compiler && is_build_tool(&self.metadata)).then_some(Reason::BuildTool)
     }
 }
 
@@ -58,6 +59,12 @@ const LOADED_BY_MSBUILD: [(&[u8], &[u8]); 4] = [
     (b"Microsoft.Build.Utilities", b"Task"),
     (b"Microsoft.Build.Utilities", b"ToolTask"),
     (b"Microsoft.Build.Utilities", b"AppDomainIsolatedTask"),
+];
+
+/// The compilers have an analyzer each, and load the others: who weaves them puts the hook library beside them.
+const COMPILERS: [&str; 2] = [
+    "Microsoft.CodeAnalysis.CSharp",
+    "Microsoft.CodeAnalysis.VisualBasic",
 ];
 
 /// Whether a type of the assembly is an analyzer, a source generator or a task of MSBuild. Their hosts load the assembly

@@ -350,7 +350,10 @@ struct TypeView<'i, 'a> {
 
 impl TypeDetails for TypeView<'_, '_> {
     fn owner(&self) -> Option<Owner> {
-        None
+        Some(Owner {
+            ty: types::owner(self.image, self.ty)?,
+            is_interface: false,
+        })
     }
 
     fn annotations(&self, each: EachName<'_>) {
@@ -403,7 +406,7 @@ impl MethodDetails for MethodView<'_, '_> {
     }
 
     fn signature(&self) -> Option<Signature> {
-        None
+        types::signature(self.image, self.number, self.signature)
     }
 }
 
@@ -422,3 +425,4 @@ fn annotations(image: &Image<'_>, parent: u32, each: EachName<'_>) {
 
 #[cfg(test)]
 mod tests;
+pub(crate) mod types;

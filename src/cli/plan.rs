@@ -134,6 +134,7 @@ fn advice_words(advice: Advice) -> Vec<&'static str> {
         (Advice::EXIT, "exit"),
         (Advice::EXCEPTION, "exception"),
         (Advice::SECTION, "android-trace"),
+        (Advice::OWN, "own"),
     ]
     .into_iter()
     .filter(|(one, _)| advice.has(*one))
@@ -266,6 +267,9 @@ fn list_class(out: &mut String, class: &ClassPlan, all: &[String]) {
             advice => format!("  [{}]", advice_words(advice).join(", ")),
         };
         let _ = writeln!(out, "    + {short}{which}{}", by(&woven.aspects));
+        for hook in &woven.hooks {
+            let _ = writeln!(out, "        {}", printable(&hook.to_string()));
+        }
     }
     for left in &class.left {
         let (_, short) = show::method(&class.type_name, &left.method);
@@ -282,6 +286,10 @@ fn json(outcome: &Outcome, source: &str, only_summary: bool) -> serde_json::Valu
             "woven": c.woven.iter().map(|woven| serde_json::json!({
                 "method": woven.method, "id": woven.id, "advice": advice_words(woven.advice),
                 "aspects": names(&woven.aspects, &outcome.aspects),
+                "hooks": woven.hooks.iter().map(|hook| serde_json::json!({
+                    "when": hook.when, "hook": hook.hook, "operands": hook.operands,
+                    "guard": hook.guard, "recursion": hook.recursion,
+                })).collect::<Vec<_>>(),
             })).collect::<Vec<_>>(),
             "left": c.left.iter().map(|left| serde_json::json!({
                 "method": left.method, "reason": left.reason.code(),

@@ -19,6 +19,8 @@ pub struct Resolved {
     pub source: String,
     /// The files that they were read from.
     pub files: Vec<PathBuf>,
+    /// The libraries that they name.
+    pub libraries: Vec<PathBuf>,
     /// What they were parsed from; packs by name, since they are the program's.
     pub texts: Vec<String>,
 }
@@ -31,7 +33,12 @@ impl Resolved {
     }
 
     fn add_file(&mut self, path: &Path) -> Result<()> {
-        let (rules, text) = read(path)?;
+        let (mut rules, text) = read(path)?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        for library in &mut rules.libraries {
+            library.path = folder.join(&library.path);
+            self.libraries.push(library.path.clone());
+        }
         self.rules.extend(rules);
         self.texts.push(text);
         self.files.push(path.to_owned());

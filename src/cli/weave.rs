@@ -133,6 +133,9 @@ impl WeaveArgs {
         for path in &rules.files {
             files.read("the rules file", path);
         }
+        for path in &rules.libraries {
+            files.read("the library", path);
+        }
         if let Some(path) = &self.mapping {
             files.read("the mapping", path);
         }
@@ -158,6 +161,9 @@ impl WeaveArgs {
             all.extend(pipeline::files_of(reference)?);
         }
         all.extend(rules.files.iter().cloned());
+        for library in rules.libraries.iter().filter(|path| path.exists()) {
+            all.extend(pipeline::files_of(library)?);
+        }
         all.extend(self.mapping.iter().cloned());
         all.extend(self.known_symbols.iter().cloned());
         Ok(all)

@@ -62,7 +62,7 @@ pub(crate) struct Ids {
     pub types: Inserted<u32>,
     pub protos: Inserted<NewProto>,
     pub methods: Inserted<NewMethod>,
-    pub class: Option<NewClass>,
+    pub classes: Vec<NewClass>,
 }
 
 impl Ids {
@@ -81,7 +81,7 @@ impl Ids {
             types: Vec::new(),
             protos: Vec::new(),
             methods: Vec::new(),
-            class: None,
+            classes: Vec::new(),
         }
     }
 }
@@ -161,6 +161,16 @@ impl<T, F: Fn(&T) -> Result<Place>> Table<T, F> {
     }
 }
 
+/// What is wanted of a dex's tables.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Wants<'w> {
+    pub methods: &'w [Wanted<'w>],
+    /// Descriptors of types by themselves.
+    pub types: &'w [&'w [u8]],
+    /// Strings by themselves.
+    pub strings: &'w [Vec<u8>],
+}
+
 /// The new tables, and the indices of the wanted ids.
 pub(crate) struct Added {
     pub ids: Ids,
@@ -168,20 +178,24 @@ pub(crate) struct Added {
     pub methods: Vec<u32>,
     /// New indices of their classes.
     pub classes: Vec<u32>,
+    /// New indices of the wanted types.
+    pub types: Vec<u32>,
     /// New indices of the wanted strings.
     pub strings: Vec<u32>,
 }
 
-/// Adds methods, and strings by themselves, to the tables of a dex. `None` where a table would exceed what 16-bit
-/// indices reach; strings have no such limit.
-pub(crate) fn add(
-    file: &File<'_>,
-    wanted: &[Wanted<'_>],
-    wanted_strings: &[Vec<u8>],
-) -> Result<Option<Added>> {
+/// Adds methods, and types and strings by themselves, to the tables of a dex. `None` where a table would exceed what
+/// 16-bit indices reach; strings have no such limit.
+pub(crate) fn add(file: &File<'_>, wants: Wants<'_>) -> Result<Option<Added>> {
+    let Wants {
+        methods: wanted,
+        types: wanted_types,
+        strings: wanted_strings,
+    } = wants;
     let shorties: Vec<Vec<u8>> = wanted.iter().map(shorty).collect();
     let texts = (wanted.iter().zip(&shorties))
         .flat_map(|(w, shorty)| types_of(w).chain([w.name, shorty]))
+        .chain(wanted_types.iter().copied())
         .chain(wanted_strings.iter().map(Vec::as_slice));
     let strings = Table::add(
         file.strings.len(),
@@ -191,6 +205,7 @@ pub(crate) fn add(
     )?;
 
     let names: Vec<u32> = (wanted.iter().flat_map(types_of))
+        .chain(wanted_types.iter().copied())
         .map(|descriptor| strings.index(&descriptor))
         .collect::<Result<_>>()?;
     let types = Table::add(file.types.len(), names, u32::cmp, |&name| {
@@ -223,6 +238,7 @@ pub(crate) fn add(
     if types.len() > 0xffff || protos.len() > 0xffff || methods.len() > 0x1_0000 {
         return Ok(None);
     }
+    let added_types = wanted_types.iter().map(&ty).collect::<Result<_>>()?;
     let added_strings = wanted_strings.iter().map(|text| strings.index(&&text[..]));
     let added_methods = rows
         .iter()
@@ -237,6 +253,7 @@ pub(crate) fn add(
     Ok(Some(Added {
         methods: added_methods,
         classes: rows.iter().map(|row| row.0).collect(),
+        types: added_types,
         strings: added_strings,
         ids: Ids {
             strings: (strings.into_iter())
@@ -246,7 +263,7 @@ pub(crate) fn add(
             types,
             protos,
             methods,
-            class: None,
+            classes: Vec::new(),
             remap: Remap {
                 strings: string_remap,
                 types: type_remap,

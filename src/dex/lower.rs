@@ -14,6 +14,8 @@
 //! behind the enter hook, `invoke-static {} endSection` in front of the others. The calls outside of the section, its own
 //! beginning and the exit hook, have a handler that only calls the exception hook.
 //!
+//! Hooks of one's own see values, and have frames of their own ([`own`]). They lie outside of these.
+//!
 //! Where no register can hold the id throughout (see [`Scheme`]), each hook loads it. A return becomes a `goto`, which is
 //! as long, so most branches keep their distance.
 //!
@@ -26,6 +28,7 @@ mod leaf;
 mod leave;
 mod lowering;
 pub(crate) mod moves;
+pub(crate) mod own;
 pub(crate) mod registers;
 mod sequences;
 #[cfg(test)]
@@ -49,6 +52,7 @@ use crate::edit::Place;
 use crate::error::Result;
 use leave::{Leave, Ways};
 use lowering::{Found, Lowering, Protected, Sequences};
+use own::{OwnFrame, OwnNeeds};
 use registers::{Needs, Scheme, Width};
 use sequences::{Ends, main_return};
 use walk::Walked;
@@ -117,11 +121,11 @@ struct Calls {
 }
 
 /// The new frame, and the hooks that fit it.
-struct Frame {
+struct Frame<'o> {
     scheme: Scheme,
     registers: u16,
     outs: u16,
-    ends: Ends,
+    ends: Ends<'o>,
 }
 
 impl Lowering<'_, '_> {
@@ -133,6 +137,11 @@ impl Lowering<'_, '_> {
         }
         if !scratch.tries.is_empty() {
             code_item::list_starts(code, &mut scratch.list_starts)?;
+        }
+        if let Some(own) = self.method.hooks
+            && self.calls_own(own)?
+        {
+            return Err(Reason::AlreadyWoven.into());
         }
         let walked = self.walk(scratch)?;
         let covered = self.cover(walked, scratch)?;
@@ -153,8 +162,21 @@ impl Lowering<'_, '_> {
     ) -> Attempt<()> {
         let places = self.places(walked, scratch);
         let errs = self.protect(places, scratch)?;
-        let frame = self.frame(walked, places, errs, scratch)?;
-        self.build_hooks(frame.scheme, frame.ends, scratch);
+        let own = match self.method.hooks {
+            Some(own) => Some(self.own_frame(
+                own,
+                &OwnNeeds {
+                    straddles: walked.straddles,
+                    errs,
+                },
+            )?),
+            None => None,
+        };
+        let frame = match &own {
+            Some(own) => self.around(own, places, errs, scratch),
+            None => self.frame(walked, places, errs, scratch)?,
+        };
+        self.build_hooks(frame.scheme, frame.ends, scratch)?;
         if self.method.is_constructor && walked.locks {
             // Monitors may be held there, which the handler would not know.
             scratch.sequences.begin = 0;
@@ -178,9 +200,13 @@ impl Lowering<'_, '_> {
     fn places(&self, walked: Walked, scratch: &Scratch) -> Places {
         let section = self.advice.has(Advice::SECTION);
         let returns = &scratch.found.returns;
-        let exits = (section || self.advice.has(Advice::EXIT)) && !returns.is_empty();
+        let own = self.method.hooks;
+        let exits = section
+            || self.advice.has(Advice::EXIT)
+            || own.is_some_and(|own| !own.bound.exit.is_empty());
+        let exits = exits && !returns.is_empty();
         Places {
-            enters: section || self.advice.has(Advice::ENTER),
+            enters: section || self.advice.has(Advice::ENTER) || own.is_some(),
             exits,
             in_place: (exits && walked.ends_in_return).then(|| self.units - 1),
             apart: exits && self.method.returns_apart && returns.len() > 1,
@@ -220,6 +246,31 @@ impl Lowering<'_, '_> {
         Ok(errs)
     }
 
+    /// The frame that own hooks asked for.
+    fn around<'o>(
+        &self,
+        own: &'o OwnFrame<'_>,
+        places: Places,
+        errs: bool,
+        scratch: &mut Scratch,
+    ) -> Frame<'o> {
+        scratch.lowered = Some((own.scheme, self.units));
+        Frame {
+            scheme: own.scheme,
+            registers: own.registers,
+            outs: own.outs,
+            ends: Ends {
+                exits: places.exits,
+                errs,
+                width: self.width(),
+                in_place: places.in_place,
+                apart: places.apart,
+                leave: None,
+                own: Some(own),
+            },
+        }
+    }
+
     /// Chooses the registers of the hooks, and how they report the method's end.
     fn frame(
         &self,
@@ -227,7 +278,7 @@ impl Lowering<'_, '_> {
         places: Places,
         errs: bool,
         scratch: &mut Scratch,
-    ) -> Attempt<Frame> {
+    ) -> Attempt<Frame<'static>> {
         let Places { enters, exits, .. } = places;
         let calls = Calls {
             enters,
@@ -279,6 +330,7 @@ impl Lowering<'_, '_> {
                 in_place: places.in_place,
                 apart: places.apart,
                 leave,
+                own: None,
             },
         })
     }
@@ -306,7 +358,7 @@ impl Lowering<'_, '_> {
     fn registers(&self, scheme: Scheme, calls: Calls) -> Attempt<u16> {
         let own = u32::from(self.code.registers);
         let registers = match scheme {
-            Scheme::Dead => own,
+            Scheme::Dead | Scheme::Block { .. } => own,
             // The exception needs a register beside the id.
             Scheme::Live { spare, .. } => {
                 let beside = if calls.errs { 2 } else { 1 };
@@ -357,7 +409,7 @@ impl Lowering<'_, '_> {
         &self,
         start: usize,
         entries: &[u32],
-        ends: Ends,
+        ends: Ends<'_>,
         scratch: &mut Scratch,
         out: &mut Vec<u8>,
     ) -> Attempt<()> {
@@ -491,11 +543,8 @@ impl Lowering<'_, '_> {
                 let remapped = insn::remap_one(chunk, pc, self.remap)
                     .map_err(|e| e.offset_by(from as usize * 2))?;
                 debug_assert_eq!(remapped, Remapped::Done);
-                if let Scheme::Live { id, spare } = scheme {
-                    registers::renumber(chunk, pc, id);
-                    if spare {
-                        registers::renumber(chunk, pc, id);
-                    }
+                if let Some(shift) = scheme.shift() {
+                    registers::renumber(chunk, pc, shift);
                 }
             }
             pc += len;

@@ -1,11 +1,11 @@
 //! Shows the methods of a dex file as join points.
 
-use crate::aspect::bind::ty::Signature;
+use crate::aspect::bind::ty::{Parameter, Signature, Ty};
 use crate::aspect::joinpoint::{
     Access, EachName, Kinds, Method, MethodDetails, Owner, Shape, Type, TypeDetails, Visitor,
 };
 use crate::bytes::{Cursor, mutf8, u32_at};
-use crate::dex::format::class::{Budget, ClassDef, Members, flag};
+use crate::dex::format::class::{self, Budget, ClassDef, Members, flag};
 use crate::dex::format::code_item;
 use crate::dex::format::descriptors::Descriptors;
 use crate::dex::format::file::{Dex, File, NO_INDEX};
@@ -62,7 +62,7 @@ fn scan_file(file: &File<'_>, visitor: &mut dyn Visitor) -> Result<()> {
                     trivial: shape.is_trivial(name == "<init>"),
                     details: &Details {
                         class: &class,
-                        id: method.id,
+                        method,
                         proto,
                     },
                 },
@@ -225,7 +225,10 @@ impl Class<'_, '_> {
 
 impl TypeDetails for Class<'_, '_> {
     fn owner(&self) -> Option<Owner> {
-        None
+        Some(Owner {
+            ty: Ty::class(&self.file.type_name(self.def.ty).ok()?),
+            is_interface: self.def.access & flag::INTERFACE != 0,
+        })
     }
 
     fn annotations(&self, each: EachName<'_>) {
@@ -253,13 +256,13 @@ impl TypeDetails for Class<'_, '_> {
 
 struct Details<'c, 'f, 'a> {
     class: &'c Class<'f, 'a>,
-    id: u32,
+    method: class::Method,
     proto: u32,
 }
 
 impl MethodDetails for Details<'_, '_, '_> {
     fn annotations(&self, each: EachName<'_>) {
-        let set = self.class.method_annotations(self.id);
+        let set = self.class.method_annotations(self.method.id);
         let _ = set.and_then(|set| self.class.annotation_set(set, each));
     }
 
@@ -284,11 +287,82 @@ impl MethodDetails for Details<'_, '_, '_> {
     }
 
     fn signature(&self) -> Option<Signature> {
-        None
+        let class = self.class;
+        let (_, returns, list) = class.file.proto(self.proto).ok()?;
+        let list = class.file.type_list(list).ok()?;
+        if list.len() > MAX_PARAMETERS {
+            return None;
+        }
+        let mut names = self.parameter_names(list.len());
+        names.resize(list.len(), None);
+        let parameters = list.iter().zip(names).map(|(row, name)| {
+            Some(Parameter {
+                name,
+                ty: class.ty(u32::from(u16::from_le_bytes(*row)))?,
+                out: false,
+            })
+        });
+        let has = |flag| self.method.access & flag != 0;
+        Some(Signature {
+            this: match has(flag::STATIC) {
+                true => None,
+                false => Some(class.ty(class.def.ty)?),
+            },
+            parameters: parameters.collect::<Option<_>>()?,
+            result: class.ty(returns)?,
+            generics: 0,
+            variadic: has(flag::VARARGS),
+        })
+    }
+}
+
+/// What a method can take: 255 words.
+const MAX_PARAMETERS: usize = 255;
+
+impl Details<'_, '_, '_> {
+    /// The names of the parameters in the debug info, as far as they are there (`debug_info_item`).
+    fn parameter_names(&self, count: usize) -> Vec<Option<Box<str>>> {
+        let file = self.class.file;
+        let at = self.method.code as usize;
+        let mut names = Vec::new();
+        let mut read = || -> Result<()> {
+            let info = Cursor::at(file.bytes, at + code_item::DEBUG_INFO).le_u32()?;
+            if info == 0 {
+                return Ok(());
+            }
+            let mut cursor = Cursor::at(file.bytes, info as usize);
+            cursor.uleb32()?;
+            let known = cursor.uleb32()? as usize;
+            for _ in 0..known.min(count) {
+                // An index with one added, or 0 for none.
+                names.push(match cursor.uleb32()?.checked_sub(1) {
+                    None => None,
+                    Some(index) => {
+                        let name = mutf8(file.string(index)?);
+                        let allowed = self.class.patience.allows(name.len());
+                        allowed.then(|| name.as_ref().into())
+                    }
+                });
+            }
+            Ok(())
+        };
+        // Malformed input ends the list.
+        if at != 0 {
+            let _ = read();
+        }
+        names
     }
 }
 
 impl Class<'_, '_> {
+    /// The type of an index; none where it cannot be read.
+    fn ty(&self, index: u32) -> Option<Ty> {
+        let descriptor = mutf8(self.file.descriptor(index).ok()?);
+        let allowed = self.patience.allows(descriptor.len());
+        let (ty, rest) = Ty::of_descriptor(&descriptor).filter(|_| allowed)?;
+        rest.is_empty().then_some(ty)
+    }
+
     /// Shows a descriptor as rules write types: `int`, `java/util/Map$Entry`, `byte[]`.
     fn show_type(&self, descriptor: &str, each: EachName<'_>) -> bool {
         let element = descriptor.trim_start_matches('[');
@@ -314,5 +388,79 @@ impl Class<'_, '_> {
             self.patience
                 .show(&format!("{name}{}", "[]".repeat(dimensions)), each)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::aspect::bind::catalog::Collector;
+    use crate::aspect::bind::ty::Language;
+    use crate::aspect::bind::ty::Prim;
+    use rustc_hash::FxHashSet;
+
+    #[test]
+    fn a_type_shows_its_static_methods_as_hooks() {
+        let told = |bytes: &[u8], name: &str| {
+            let wanted = FxHashSet::from_iter([name.to_owned()]);
+            let mut collector = Collector::new(&wanted);
+            scan(&Dex::parse(bytes).unwrap(), &mut collector).unwrap();
+            let (_, ty) = collector.types.pop().unwrap();
+            let mut told = format!(
+                "{} interface={}",
+                ty.ty.shown(Language::Java),
+                ty.is_interface
+            );
+            for method in ty.methods {
+                told += &format!("\n{} {}", method.is_public, method.name);
+                for parameter in &method.signature.parameters {
+                    let name = parameter.name.as_deref().unwrap_or("_");
+                    told += &format!(" {name}: {}", parameter.ty.shown(Language::Java));
+                }
+                told += &format!(" -> {}", method.signature.result.shown(Language::Java));
+            }
+            told
+        };
+        let everything = include_bytes!("../../tests/dex/everything.dex");
+        insta::assert_snapshot!(told(everything, "fix/Everything"), @"
+        fix.Everything interface=false
+        false <clinit> -> void
+        true bootstrap _: java.lang.invoke.MethodHandles$Lookup _: String _: java.lang.invoke.MethodType _: java.lang.invoke.MethodType _: int -> java.lang.invoke.CallSite
+        true poly _: java.lang.invoke.MethodHandle _: int -> void
+        true run _: int -> int
+        ");
+        let marker = told(everything, "fix/Marker");
+        assert!(marker.starts_with("fix.Marker interface=true"), "{marker}");
+    }
+
+    #[test]
+    fn signatures_have_this_and_the_names_that_debug_info_keeps() {
+        #[derive(Default)]
+        struct Constructors(Vec<Signature>);
+        impl Visitor for Constructors {
+            fn enter_type(&mut self, _: &Type<'_>) -> bool {
+                true
+            }
+            fn method(&mut self, _: u32, method: &Method<'_>) {
+                if method.name == "<init>" {
+                    self.0.extend(method.details.signature());
+                }
+            }
+        }
+        let mut found = Constructors::default();
+        let everything = include_bytes!("../../tests/dex/everything.dex");
+        scan(&Dex::parse(everything).unwrap(), &mut found).unwrap();
+        let [constructor] = &found.0[..] else {
+            panic!("{:?}", found.0)
+        };
+        let start = Parameter {
+            name: Some("start".into()),
+            ty: Ty::Prim(Prim::I64),
+            out: false,
+        };
+        assert_eq!(constructor.this, Some(Ty::class("fix/Everything")));
+        assert_eq!(*constructor.parameters, [start]);
+        assert_eq!(constructor.result, Ty::Void);
+        assert!(!constructor.variadic);
     }
 }

@@ -1,10 +1,17 @@
 //! Code items built in tests, and shown.
 
+use crate::aspect::advice::Advice;
+use crate::aspect::bind::call::{Adapter, Bound, Call, Convert, Dest, Hook, Keep, Operand, Source};
+use crate::aspect::bind::ty::{Prim, Signature, Ty};
+use crate::aspect::joinpoint::{Method, Type, Visitor};
+use crate::aspect::plan::{Plan, Planned};
 use crate::bytes::put_uleb32;
+use crate::dex::Dex;
 use crate::dex::format::code_item::{self, Code, Handler};
 use crate::dex::format::insn;
 use crate::dex::format::opcodes::{BRANCH, Format, Index};
 use std::fmt::Write;
+use std::sync::Arc;
 
 /// Code units as bytes.
 pub fn code(units: &[u16]) -> Vec<u8> {
@@ -150,4 +157,270 @@ pub fn show(bytes: &[u8]) -> String {
         out.push('\n');
     }
     out
+}
+
+/// Own hooks for a method, by its signature.
+pub type Hooked<'h> = &'h dyn Fn(&Signature) -> Bound;
+
+/// Plans own hooks, and `advice` beside them, for every method with a body.
+pub fn own_everywhere(dex: &Dex<'_>, advice: Advice, hooked: Hooked<'_>) -> Plan {
+    struct All<'h> {
+        advice: Advice,
+        hooked: Hooked<'h>,
+        types: u32,
+        planned: Vec<Planned>,
+        bound: Vec<Arc<Bound>>,
+    }
+    impl Visitor for All<'_> {
+        fn enter_type(&mut self, _: &Type<'_>) -> bool {
+            self.types += 1;
+            true
+        }
+        fn method(&mut self, index: u32, method: &Method<'_>) {
+            if method.has_body {
+                let signature = method.details.signature().unwrap();
+                self.planned.push(Planned {
+                    ty: self.types - 1,
+                    index,
+                    id: 0x5eed_0000 + self.planned.len() as u32,
+                    advice: self.advice.with(Advice::OWN),
+                    bound: Some(self.bound.len() as u32),
+                });
+                self.bound.push(Arc::new((self.hooked)(&signature)));
+            }
+        }
+    }
+    let mut all = All {
+        advice,
+        hooked,
+        types: 0,
+        planned: vec![],
+        bound: vec![],
+    };
+    crate::dex::scan(dex, &mut all).unwrap();
+    let mut plan = Plan::new(all.planned);
+    plan.bound = all.bound;
+    plan
+}
+
+pub fn object() -> Ty {
+    Ty::class("java/lang/Object")
+}
+
+/// An operand as it is.
+pub fn same(source: Source, ty: &Ty) -> Operand {
+    Operand {
+        source,
+        from: ty.clone(),
+        convert: Convert::Same,
+        to: ty.clone(),
+    }
+}
+
+/// An operand as an object.
+pub fn as_object(source: Source, ty: &Ty) -> Operand {
+    Operand {
+        convert: match ty {
+            Ty::Prim(_) => Convert::Box,
+            _ => Convert::Same,
+        },
+        to: object(),
+        ..same(source, ty)
+    }
+}
+
+/// The call of a hook that takes what its operands are.
+pub fn call(name: &str, operands: Vec<Operand>, result: Ty, dest: Dest, guarded: bool) -> Call {
+    let hook = Hook {
+        owner: Ty::class("acme/Own"),
+        owner_is_interface: false,
+        name: name.into(),
+        parameters: operands.iter().map(|o| o.to.clone()).collect(),
+        result,
+        generics: 0,
+    };
+    let mut descriptor = String::new();
+    let result = std::slice::from_ref(&hook.result);
+    for ty in hook.parameters.iter().chain(result) {
+        ty.put_descriptor(&mut descriptor);
+    }
+    let class = format!(
+        "weave/hooks/{name}_{}",
+        descriptor.replace([';', '/', '['], "_")
+    );
+    Call {
+        adapter: guarded.then(|| Adapter {
+            class: class.into(),
+            guard: true,
+            recursion: true,
+        }),
+        hook: Arc::new(hook),
+        generics: Box::default(),
+        operands: operands.into(),
+        dest,
+    }
+}
+
+/// All that hooks can take, as objects: `begin(this?, args)`, `end(this?, args, result?, state, duration)`,
+/// `failed(this?, args, exception, state, duration)`.
+pub fn takes_objects(signature: &Signature) -> Bound {
+    let long = Ty::Prim(Prim::I64);
+    let this = || match &signature.this {
+        Some(ty) => as_object(Source::This, ty),
+        None => same(Source::Zero, &object()),
+    };
+    let args = || {
+        let elements = signature.parameters.iter().enumerate();
+        let elements = elements.map(|(n, p)| as_object(Source::Arg(n as u16), &p.ty));
+        let array = Ty::Array(Arc::new(object()));
+        same(Source::Args(elements.collect()), &array)
+    };
+    let result = match &signature.result {
+        Ty::Void => same(Source::Zero, &object()),
+        ty => as_object(Source::Result, ty),
+    };
+    let thrown = same(Source::Exception, &Ty::class("java/lang/Throwable"));
+    let late = |of: Operand| {
+        vec![
+            this(),
+            args(),
+            of,
+            same(Source::State(0), &object()),
+            same(Source::Duration, &long),
+        ]
+    };
+    Bound {
+        enter: [call(
+            "begin",
+            vec![this(), args()],
+            object(),
+            Dest::State(0),
+            true,
+        )]
+        .into(),
+        exit: [call("end", late(result), Ty::Void, Dest::Drop, true)].into(),
+        exception: [call("failed", late(thrown), Ty::Void, Dest::Drop, true)].into(),
+        keep: Keep {
+            args: (0..signature.parameters.len() as u16).collect(),
+            this: signature.this.is_some(),
+            states: [object()].into(),
+            duration: true,
+        },
+    }
+}
+
+/// All that hooks can take, as what it is, or wider: hooks for the method alone, called themselves, with several states.
+pub fn takes_types(signature: &Signature) -> Bound {
+    let prim = Ty::Prim;
+    let widened = |source: Source, ty: &Ty| match ty {
+        Ty::Prim(from) => {
+            let to = match from {
+                Prim::Bool | Prim::F64 => return same(source, ty),
+                Prim::I8 => Prim::I16,
+                Prim::I16 | Prim::Char => Prim::I32,
+                Prim::I32 => Prim::I64,
+                Prim::I64 => Prim::F32,
+                _ => Prim::F64,
+            };
+            Operand {
+                convert: Convert::Widen(*from, to),
+                to: Ty::Prim(to),
+                ..same(source, ty)
+            }
+        }
+        _ => same(source, ty),
+    };
+    let all = |widen: bool| {
+        let mut all = vec![];
+        all.extend(signature.this.iter().map(|ty| same(Source::This, ty)));
+        for (n, p) in signature.parameters.iter().enumerate() {
+            let source = Source::Arg(n as u16);
+            all.push(match widen {
+                true => widened(source, &p.ty),
+                false => same(source, &p.ty),
+            });
+        }
+        // No method takes more than 255 words.
+        all.truncate(80);
+        all
+    };
+    let mut enter_more = all(true);
+    enter_more.extend([
+        same(
+            Source::Text("a text".into()),
+            &Ty::class("java/lang/String"),
+        ),
+        same(Source::Id, &prim(Prim::I32)),
+        same(Source::Double(0.1), &prim(Prim::F64)),
+        same(Source::Double(2.5), &prim(Prim::F32)),
+        same(Source::Long(1 << 40), &prim(Prim::I64)),
+        same(Source::Int(-3), &prim(Prim::I8)),
+        same(Source::Int(1), &prim(Prim::Bool)),
+        as_object(Source::Long(7), &prim(Prim::I64)),
+        same(Source::Zero, &prim(Prim::F64)),
+    ]);
+    let states = [
+        prim(Prim::Bool),
+        prim(Prim::I64),
+        Ty::Array(Arc::new(prim(Prim::I32))),
+        prim(Prim::Char),
+    ];
+    let end = |value: Option<Operand>, widen: bool| {
+        let mut operands = all(widen);
+        operands.extend(value);
+        let states = states.iter().enumerate();
+        operands.extend(states.map(|(n, ty)| same(Source::State(n as u16), ty)));
+        operands.push(same(Source::Line, &prim(Prim::I32)));
+        operands.push(Operand {
+            convert: Convert::Widen(Prim::I64, Prim::F32),
+            to: prim(Prim::F32),
+            ..same(Source::Duration, &prim(Prim::I64))
+        });
+        operands.push(as_object(Source::Duration, &prim(Prim::I64)));
+        operands
+    };
+    let thrown = same(Source::Exception, &Ty::class("java/lang/Throwable"));
+    let result = |widen: bool| match &signature.result {
+        Ty::Void => None,
+        ty if widen => Some(widened(Source::Result, ty)),
+        ty => Some(same(Source::Result, ty)),
+    };
+    let plain = |name, operands, result, dest| call(name, operands, result, dest, false);
+    let few = all(false).into_iter().take(3).collect();
+    Bound {
+        enter: [
+            plain("first", all(false), states[0].clone(), Dest::State(0)),
+            plain("more", enter_more, states[1].clone(), Dest::State(1)),
+            plain("none", vec![], states[2].clone(), Dest::State(2)),
+            plain("few", few, states[3].clone(), Dest::State(3)),
+        ]
+        .into(),
+        exit: [
+            plain("end", end(result(false), false), Ty::Void, Dest::Drop),
+            plain("wider", end(result(true), true), Ty::Void, Dest::Drop),
+            plain(
+                "alone",
+                result(false).into_iter().collect(),
+                Ty::Void,
+                Dest::Drop,
+            ),
+        ]
+        .into(),
+        exception: [
+            plain(
+                "failed",
+                end(Some(thrown.clone()), true),
+                Ty::Void,
+                Dest::Drop,
+            ),
+            plain("thrown", vec![thrown], prim(Prim::I32), Dest::Drop),
+        ]
+        .into(),
+        keep: Keep {
+            args: (0..signature.parameters.len() as u16).collect(),
+            this: signature.this.is_some(),
+            states: states.into(),
+            duration: true,
+        },
+    }
 }

@@ -16,10 +16,12 @@ use crate::dex::format::order;
 use crate::dex::format::remap::Remap;
 use crate::dex::hooks::android_trace::{self, Names};
 use crate::dex::hooks::near::{self, Near};
+use crate::dex::hooks::own;
 use crate::dex::hooks::{HOOKS, THROWABLE};
 use crate::dex::ids::class_checksums;
-use crate::dex::ids::{self, Added, Ids, Wanted};
+use crate::dex::ids::{self, Added, Ids, Wanted, Wants};
 use crate::dex::lower::Hooks;
+use crate::dex::lower::own::Names as OwnNames;
 use crate::dex::write::file as new_file;
 use crate::error::{Error, Result};
 use std::sync::atomic::AtomicUsize;
@@ -92,6 +94,7 @@ pub fn weave(dex: &Dex<'_>, plan: &Plan, scratch: &mut Scratch, run: Run<'_>) ->
         let (ours, rest) = planned.split_at(planned.partition_point(|p| p.ty < next_type));
         planned = rest;
         let file_plan = FilePlan {
+            whole: Some(plan),
             planned: ours,
             first_type,
         };
@@ -126,6 +129,8 @@ pub fn weave(dex: &Dex<'_>, plan: &Plan, scratch: &mut Scratch, run: Run<'_>) ->
 /// The plan of one dex.
 #[derive(Clone, Copy, Default)]
 struct FilePlan<'p> {
+    /// The plan that it is a part of, which has the own hooks.
+    whole: Option<&'p Plan>,
     planned: &'p [Planned],
     /// The number of its first type in the whole file.
     first_type: u32,
@@ -147,8 +152,8 @@ fn weave_bodies(
     order::check(file)?;
     scratch.gather(file, plan)?;
     let names = scratch.section_names(file, plan.planned)?;
-    let added = match add_hooks(file, plan.planned, &names, scratch.near)? {
-        Some((added, hooks)) => {
+    let added = match add_hooks(file, plan, &names, scratch.near)? {
+        Some((added, hooks, own)) => {
             let mut sections = Vec::new();
             if !names.is_empty() {
                 sections.resize(plan.planned.len(), NO_INDEX);
@@ -158,7 +163,12 @@ fn weave_bodies(
                     *section = name;
                 }
             }
-            scratch.build(file, &added.ids.remap, plan.planned, hooks, &sections, run)?;
+            let calls = Calls {
+                hooks,
+                sections: &sections,
+                own: &own,
+            };
+            scratch.build(file, &added.ids.remap, plan, calls, run)?;
             Some(added)
         }
         None => {
@@ -176,14 +186,60 @@ fn weave_bodies(
     Ok(Some(ids))
 }
 
+/// What woven code calls.
+#[derive(Clone, Copy)]
+struct Calls<'c> {
+    hooks: Hooks,
+    /// See [`Inputs::sections`].
+    sections: &'c [u32],
+    own: &'c OwnNames,
+}
+
 /// Adds the hooks that the planned methods need, and the names of their sections, to a dex's tables. `None` where a
 /// table has no room.
 fn add_hooks(
     file: &File<'_>,
-    planned: &[Planned],
+    plan: FilePlan<'_>,
     names: &[Vec<u8>],
     near: usize,
-) -> Result<Option<(Added, Hooks)>> {
+) -> Result<Option<(Added, Hooks, OwnNames)>> {
+    let own = match plan.whole {
+        Some(whole) => own::Needs::of(whole, plan.planned),
+        None => own::Needs::default(),
+    };
+    let mut base = 0;
+    let found = own.add(file, names, |more| {
+        add_pair(file, plan.planned, near, &mut base, more)
+    })?;
+    Ok(found.map(|(added, places, own)| {
+        let mut indices = [None; 7];
+        for (place, &index) in places.into_iter().zip(&added.methods) {
+            indices[place] = Some(index);
+        }
+        let index = |place: usize| indices[place].unwrap_or(0);
+        let hooks = Hooks {
+            enter: index(0),
+            exit: index(1),
+            error: index(2),
+            begin: index(3),
+            end: index(4),
+            leave: indices[5],
+            leaf: indices[6],
+            base,
+        };
+        (added, hooks, own)
+    }))
+}
+
+/// Adds the recorded pair's hooks and those of sections, with `more` behind them, to a dex's tables: also which they are.
+/// Sets the base of ids where the dex gets hooks of its own.
+fn add_pair(
+    file: &File<'_>,
+    planned: &[Planned],
+    near: usize,
+    base: &mut u32,
+    more: Wants<'_>,
+) -> Result<Option<(Added, Vec<usize>)>> {
     const BOTH: Advice = Advice::EXIT.with(Advice::EXCEPTION);
     let hook = |name: &'static [u8], parameters| Wanted {
         class: HOOKS,
@@ -203,47 +259,34 @@ fn add_hooks(
     ];
     const NEEDED: usize = 5;
     let advice = (planned.iter()).fold(Advice::default(), |all, p| all.with(p.advice));
-    let near = Near::choose(file, planned, near)?;
-    let mut base = 0;
-    let mut found = None;
-    if let Some(near) = near {
-        found = near.add(file, &hooks, advice, names)?;
-        base = if found.is_some() { near.base } else { 0 };
+    if let Some(near) = Near::choose(file, planned, near)?
+        && let Some(found) = near.add(file, &hooks, advice, more)?
+    {
+        *base = near.base;
+        return Ok(Some(found));
     }
-    if found.is_none() {
-        let is_used = |&i: &usize| match hooks[i].0 {
-            BOTH => (planned.iter()).any(|p| p.advice.has(BOTH) && !p.advice.has(Advice::SECTION)),
-            Advice::ALL => planned.iter().any(|p| p.advice == Advice::ALL),
-            when => advice.has(when),
+    let is_used = |&i: &usize| match hooks[i].0 {
+        BOTH => (planned.iter())
+            .any(|p| p.advice.has(BOTH) && !p.advice.has(Advice::SECTION) && p.bound.is_none()),
+        Advice::ALL => planned.iter().any(|p| p.advice == Advice::ALL),
+        when => advice.has(when),
+    };
+    let mut places: Vec<usize> = (0..hooks.len()).filter(is_used).collect();
+    loop {
+        let mut wanted: Vec<Wanted<'_>> = places.iter().map(|&i| hooks[i].1).collect();
+        wanted.extend(more.methods);
+        let wants = Wants {
+            methods: &wanted,
+            ..more
         };
-        let mut places: Vec<usize> = (0..hooks.len()).filter(is_used).collect();
-        let added = loop {
-            let wanted: Vec<Wanted<'_>> = places.iter().map(|&i| hooks[i].1).collect();
-            let added = ids::add(file, &wanted, names)?;
-            if added.is_some() || places.pop_if(|place| *place >= NEEDED).is_none() {
-                break added;
-            }
-        };
-        found = added.map(|added| (added, places));
-    }
-    Ok(found.map(|(added, places)| {
-        let mut indices = [None; 7];
-        for (place, &index) in places.into_iter().zip(&added.methods) {
-            indices[place] = Some(index);
+        let added = ids::add(file, wants)?;
+        if let Some(added) = added {
+            return Ok(Some((added, places)));
         }
-        let index = |place: usize| indices[place].unwrap_or(0);
-        let hooks = Hooks {
-            enter: index(0),
-            exit: index(1),
-            error: index(2),
-            begin: index(3),
-            end: index(4),
-            leave: indices[5],
-            leaf: indices[6],
-            base,
-        };
-        (added, hooks)
-    }))
+        if places.pop_if(|place| *place >= NEEDED).is_none() {
+            return Ok(None);
+        }
+    }
 }
 
 /// Lists the types with planned methods; returns whether any method was woven.
@@ -337,7 +380,12 @@ impl Scratch {
     /// Copies all bodies with new indices.
     pub(crate) fn copy_all(&mut self, file: &File<'_>, ids: &Ids, run: Run<'_>) -> Result<()> {
         self.gather(file, FilePlan::default())?;
-        self.build(file, &ids.remap, &[], Hooks::default(), &[], run)
+        let calls = Calls {
+            hooks: Hooks::default(),
+            sections: &[],
+            own: &OwnNames::default(),
+        };
+        self.build(file, &ids.remap, FilePlan::default(), calls, run)
     }
 
     #[cfg(test)]
@@ -349,20 +397,27 @@ impl Scratch {
         &mut self,
         file: &File<'_>,
         remap: &Remap,
-        planned: &[Planned],
-        hooks: Hooks,
-        sections: &[u32],
+        plan: FilePlan<'_>,
+        calls: Calls<'_>,
         run: Run<'_>,
     ) -> Result<()> {
+        let Calls {
+            hooks,
+            sections,
+            own,
+        } = calls;
+        let planned = plan.planned;
         // Indices keep their order.
         let begin = remap.methods.binary_search(&hooks.begin).ok();
         let inputs = Inputs {
             file,
             remap,
             members: &self.members,
+            plan: plan.whole,
             planned,
             sections,
             hooks,
+            own,
             present: Present {
                 hooks: near::known(file)?,
                 begin: begin.map(|old| old as u32),

@@ -3,6 +3,8 @@
 use crate::bytes::Cursor;
 use crate::edit::Layout;
 use crate::error::{Error, Result};
+use crate::jvm::class::{Class, Code, attributes};
+use crate::jvm::pool::Known;
 use crate::jvm::signature;
 
 /// Appends a LineNumberTable; returns the line of its first entry. `early` are the pcs whose lines begin with the
@@ -28,6 +30,19 @@ pub fn put_lines(out: &mut Vec<u8>, data: &[u8], layout: &Layout, early: &[u32])
     }
     end(&cursor)?;
     Ok(first.1)
+}
+
+/// The line of a method's first instruction that has one, or 0.
+pub fn first_line(class: &Class<'_>, code: &Code<'_>) -> Result<u16> {
+    let mut line = 0;
+    attributes(class.bytes, code.attributes, |a| {
+        if line == 0 && class.pool.which(a.name) == Some(Known::LineNumberTable) {
+            line = put_lines(&mut Vec::new(), a.data, &Layout::default(), &[])
+                .map_err(|e| e.offset_by(a.offset()))?;
+        }
+        Ok(())
+    })?;
+    Ok(line)
 }
 
 /// Appends a LocalVariableTable or LocalVariableTypeTable: entries of start, length, name, type, slot.
@@ -56,8 +71,13 @@ fn moved_range(start: u16, len: u16, layout: &Layout) -> (u16, u16) {
 }
 
 /// Appends Runtime(In)VisibleTypeAnnotations of a Code attribute. Targets that name an entry of
-/// the exception table stay valid: the weaver's own entries come last.
-pub fn put_type_annotations(out: &mut Vec<u8>, data: &[u8], layout: &Layout) -> Result<()> {
+/// the exception table stay valid, since the weaver's own entries come last; or `places` says where an entry is now.
+pub fn put_type_annotations(
+    out: &mut Vec<u8>,
+    data: &[u8],
+    layout: &Layout,
+    places: Option<&[u16]>,
+) -> Result<()> {
     let base = out.len();
     out.extend_from_slice(data);
     let mut put = |at: usize, value: u16| {
@@ -79,7 +99,11 @@ pub fn put_type_annotations(out: &mut Vec<u8>, data: &[u8], layout: &Layout) -> 
             }
             // exception parameter: index into the exception table
             0x42 => {
-                cursor.be_u16()?;
+                let at = cursor.position();
+                let entry = usize::from(cursor.be_u16()?);
+                if let Some(&place) = places.and_then(|places| places.get(entry)) {
+                    put(at, place);
+                }
             }
             // instanceof, new, method references: pc; casts and type arguments: pc and a number
             0x43..=0x4b => {
@@ -158,10 +182,13 @@ mod tests {
             0,
         ];
         let mut out = vec![];
-        put_type_annotations(&mut out, &data, &layout).unwrap();
+        put_type_annotations(&mut out, &data, &layout, None).unwrap();
         assert_eq!(out[4], 9);
         assert_eq!(out[12], 11);
         assert_eq!(out[21], 2);
-        assert!(put_type_annotations(&mut out, &data[..20], &layout).is_err());
+        assert!(put_type_annotations(&mut out, &data[..20], &layout, None).is_err());
+        let mut split = vec![];
+        put_type_annotations(&mut split, &data, &layout, Some(&[0, 3, 5])).unwrap();
+        assert_eq!(split[21], 5);
     }
 }

@@ -16,9 +16,11 @@ pub mod flag {
     pub const PRIVATE: u16 = 0x0002;
     pub const PROTECTED: u16 = 0x0004;
     pub const STATIC: u16 = 0x0008;
+    pub const FINAL: u16 = 0x0010;
     pub const BRIDGE: u16 = 0x0040;
     pub const INTERFACE: u16 = 0x0200;
     pub const VARARGS: u16 = 0x0080;
+    pub const ABSTRACT: u16 = 0x0400;
     pub const SYNTHETIC: u16 = 0x1000;
     pub const MODULE: u16 = 0x8000;
 }

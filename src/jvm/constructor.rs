@@ -21,6 +21,18 @@ pub struct Initialisation {
     pub behind: Vec<u32>,
     /// The ranges `start..end` of pcs where `this` is initialised.
     pub ranges: Vec<(u32, u32)>,
+    /// Control comes straight to the one call, with `this` in its own variable unless that is stored into.
+    pub straight: bool,
+    /// Code that nothing reaches has an uninitialised `this` by its frames.
+    pub has_dead_frames: bool,
+}
+
+impl Initialisation {
+    /// Whether `this` is initialised at a pc.
+    pub fn is_initialised(&self, pc: u32) -> bool {
+        let behind = self.ranges.partition_point(|&(start, _)| start <= pc);
+        behind.checked_sub(1).is_some_and(|i| pc < self.ranges[i].1)
+    }
 }
 
 /// Most words of locals and stack over all instructions.
@@ -89,6 +101,8 @@ fn straight(
                 return Ok(Some(Initialisation {
                     behind: vec![pc],
                     ranges: vec![(pc, len)],
+                    straight: true,
+                    has_dead_frames: false,
                 }));
             }
             _ => return Ok(None),
@@ -217,9 +231,11 @@ impl<'p, 'a> Paths<'p, 'a> {
         behind.sort_unstable();
         behind.dedup();
         let mut raw: Vec<(u32, u32)> = self.raw.into_iter().collect();
+        let reached = raw.len();
         if !stack_map.is_empty() {
             add_dead_frames(stack_map, len, &mut raw)?;
         }
+        let has_dead_frames = raw.len() > reached;
         raw.sort_unstable();
         for &pc in &behind {
             // Hostile code may jump into the middle of an instruction.
@@ -239,7 +255,12 @@ impl<'p, 'a> Paths<'p, 'a> {
         if at < len {
             ranges.push((at, len));
         }
-        Ok(Initialisation { behind, ranges })
+        Ok(Initialisation {
+            behind,
+            ranges,
+            straight: false,
+            has_dead_frames,
+        })
     }
 }
 

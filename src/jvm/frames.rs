@@ -11,6 +11,7 @@ const FULL: u8 = 255;
 
 /// Tags of verification types (JVMS 4.7.4).
 pub mod item {
+    pub const TOP: u8 = 0;
     pub const INTEGER: u8 = 1;
     pub const FLOAT: u8 = 2;
     pub const DOUBLE: u8 = 3;
@@ -378,38 +379,54 @@ pub fn expand(data: &[u8], initial: Vec<VerificationType>) -> Result<Option<Vec<
 /// Appends verification types behind their count.
 fn put_list(out: &mut Vec<u8>, list: &[VerificationType], layout: &Layout) {
     out.extend_from_slice(&(list.len() as u16).to_be_bytes());
-    for &(tag, operand) in list {
-        out.push(tag);
-        match tag {
-            item::OBJECT => out.extend_from_slice(&operand.to_be_bytes()),
-            item::UNINITIALIZED => {
-                let new_insn = layout.insn(u32::from(operand)) as u16;
-                out.extend_from_slice(&new_insn.to_be_bytes());
-            }
-            _ => {}
-        }
+    for &one in list {
+        put_type(out, one, layout);
     }
 }
 
-/// Appends the contents of a StackMapTable of full frames only: `(new pc, frame)` in order, then the
-/// handler's.
-pub fn put_full<'f>(
+fn put_type(out: &mut Vec<u8>, (tag, operand): VerificationType, layout: &Layout) {
+    out.push(tag);
+    match tag {
+        item::OBJECT => out.extend_from_slice(&operand.to_be_bytes()),
+        item::UNINITIALIZED => {
+            let new_insn = layout.insn(u32::from(operand)) as u16;
+            out.extend_from_slice(&new_insn.to_be_bytes());
+        }
+        _ => {}
+    }
+}
+
+/// Appends the contents of a StackMapTable of frames that are spelt out: `(new pc, frame)` in order, then the
+/// handler's. All are full; if `compact`, but for those whose locals are those of the frame before.
+pub fn put_spelt<'f>(
     out: &mut Vec<u8>,
     frames: impl Iterator<Item = (u32, &'f FullFrame)>,
     layout: &Layout,
-    handler: Option<&HandlerFrame>,
+    handler: Option<&'f HandlerFrame>,
+    compact: bool,
 ) -> Result<()> {
     let count_at = out.len();
     out.extend_from_slice(&[0, 0]);
     let mut next = 0;
     let mut count = 0u16;
+    let mut before: Option<&[VerificationType]> = None;
     let mut put =
-        |pc: u32, locals: &[VerificationType], stack: &[VerificationType]| -> Result<()> {
-            out.push(FULL);
-            out.extend_from_slice(&(distance(pc, next)? as u16).to_be_bytes());
-            for list in [locals, stack] {
-                put_list(out, list, layout);
+        |pc: u32, locals: &'f [VerificationType], stack: &[VerificationType]| -> Result<()> {
+            let delta = distance(pc, next)?;
+            match stack {
+                [] if before == Some(locals) => put_delta(out, 0, SAME_EXTENDED, delta),
+                [one] if before == Some(locals) => {
+                    put_delta(out, 64, SAME_LOCALS_1_EXTENDED, delta);
+                    put_type(out, *one, layout);
+                }
+                _ => {
+                    out.push(FULL);
+                    out.extend_from_slice(&(delta as u16).to_be_bytes());
+                    put_list(out, locals, layout);
+                    put_list(out, stack, layout);
+                }
             }
+            before = compact.then_some(locals);
             next = pc + 1;
             count = count.checked_add(1).ok_or_else(too_many)?;
             Ok(())
@@ -419,12 +436,36 @@ pub fn put_full<'f>(
     }
     if let Some(handler) = handler {
         let HandlerLocals::Listed(locals) = &handler.locals else {
-            unreachable!("where islands are, the locals are listed");
+            unreachable!("where frames are spelt out, the locals are listed");
         };
         put(handler.pc, locals, &[(item::OBJECT, handler.throwable)])?;
     }
     out[count_at..count_at + 2].copy_from_slice(&count.to_be_bytes());
     Ok(())
+}
+
+/// A frame of code that is made here: the locals are the parameters.
+pub struct Added {
+    pub pc: u16,
+    /// The stack is `[Throwable]`, else empty.
+    pub thrown: bool,
+}
+
+/// Appends the contents of a StackMapTable of such frames, which ascend.
+pub fn put_added(out: &mut Vec<u8>, frames: &[Added], throwable: u16) {
+    out.extend_from_slice(&(frames.len() as u16).to_be_bytes());
+    let mut next = 0;
+    for frame in frames {
+        let delta = u32::from(frame.pc) - next;
+        if frame.thrown {
+            put_delta(out, 64, SAME_LOCALS_1_EXTENDED, delta);
+            out.push(item::OBJECT);
+            out.extend_from_slice(&throwable.to_be_bytes());
+        } else {
+            put_delta(out, 0, SAME_EXTENDED, delta);
+        }
+        next = u32::from(frame.pc) + 1;
+    }
 }
 
 #[cfg(test)]

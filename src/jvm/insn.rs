@@ -6,15 +6,27 @@ use crate::error::{Error, Result};
 pub mod op {
     pub const NOP: u8 = 0;
     pub const ACONST_NULL: u8 = 1;
+    pub const ICONST_0: u8 = 3;
+    pub const LCONST_0: u8 = 9;
+    pub const FCONST_0: u8 = 11;
+    pub const DCONST_0: u8 = 14;
+    pub const BIPUSH: u8 = 16;
+    pub const SIPUSH: u8 = 17;
     pub const LDC: u8 = 18;
     pub const LDC_W: u8 = 19;
+    pub const LDC2_W: u8 = 20;
+    pub const ILOAD: u8 = 21;
     pub const ALOAD: u8 = 25;
+    pub const ILOAD_0: u8 = 26;
     pub const ALOAD_0: u8 = 42;
     pub const ALOAD_3: u8 = 45;
     pub const AALOAD: u8 = 50;
     pub const ISTORE: u8 = 54;
     pub const ASTORE: u8 = 58;
     pub const ISTORE_0: u8 = 59;
+    pub const AASTORE: u8 = 83;
+    pub const POP: u8 = 87;
+    pub const POP2: u8 = 88;
     pub const DUP: u8 = 89;
     pub const DUP_X1: u8 = 90;
     pub const DUP_X2: u8 = 91;
@@ -22,7 +34,16 @@ pub mod op {
     pub const DUP2_X1: u8 = 93;
     pub const DUP2_X2: u8 = 94;
     pub const SWAP: u8 = 95;
+    pub const LSUB: u8 = 101;
+    pub const IINC: u8 = 132;
+    pub const I2L: u8 = 133;
+    pub const I2F: u8 = 134;
+    pub const I2D: u8 = 135;
+    pub const L2F: u8 = 137;
+    pub const L2D: u8 = 138;
+    pub const F2D: u8 = 141;
     pub const IFEQ: u8 = 153;
+    pub const IFNE: u8 = 154;
     pub const IF_ACMPNE: u8 = 166;
     pub const GOTO: u8 = 167;
     pub const JSR: u8 = 168;
@@ -39,6 +60,7 @@ pub mod op {
     pub const INVOKEVIRTUAL: u8 = 182;
     pub const INVOKESPECIAL: u8 = 183;
     pub const INVOKESTATIC: u8 = 184;
+    pub const INVOKEINTERFACE: u8 = 185;
     pub const INVOKEDYNAMIC: u8 = 186;
     pub const NEW: u8 = 187;
     pub const NEWARRAY: u8 = 188;
@@ -203,6 +225,19 @@ pub fn store(code: &[u8], insn: Insn) -> Option<(u8, u32)> {
             _ => None,
         },
         _ => None,
+    }
+}
+
+/// The first local variable that an instruction writes, and how many it writes.
+pub fn written(code: &[u8], insn: Insn) -> Option<(u32, u32)> {
+    let at = insn.pc as usize;
+    match (insn.opcode, code.get(at + 1)) {
+        (op::IINC, Some(&slot)) => Some((u32::from(slot), 1)),
+        (op::WIDE, Some(&op::IINC)) => Some((
+            u32::from(u16::from_be_bytes([code[at + 2], code[at + 3]])),
+            1,
+        )),
+        _ => store(code, insn).map(|(kind, slot)| (slot, 1 + u32::from(kind % 2 == 1))),
     }
 }
 

@@ -10,34 +10,42 @@
 //! One range protects everything behind the enter hook, exit hooks included: if the call of an exit hook exhausts the
 //! stack, the handler still reports the method's end. The handler comes last in the table, below the method's own.
 //!
-//! A section of Android's trace lies within the hooks: it begins behind enter, and ends in front of exit and error.
+//! A section of Android's trace lies within the hooks: it begins behind enter, and ends in front of exit and error. Own
+//! hooks ([`own`]) lie outside of them: in front of enter, and behind exit and error.
 
 mod branches;
 mod constants;
+mod own;
 
 pub use constants::{Constants, MAX_ADDITIONS, constants};
 
 use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::attempt::Attempt;
+use crate::aspect::bind::call::Bound;
 use crate::aspect::plan::Planned;
 use crate::edit::{Layout, Place};
 use crate::error::{Error, Result};
 use crate::jvm::android_trace;
-use crate::jvm::attributes::{put_lines, put_type_annotations, put_variables};
+use crate::jvm::attributes::{first_line, put_lines, put_type_annotations, put_variables};
 use crate::jvm::class::{Class, Code, MethodInfo, attributes, flag};
-use crate::jvm::constructor;
-use crate::jvm::frames::{self, FullFrame, HandlerFrame, HandlerLocals};
+use crate::jvm::constructor::{self, Initialisation};
+use crate::jvm::emit::Snippet;
+use crate::jvm::frames::{self, FullFrame, HandlerFrame, HandlerLocals, VerificationType};
 use crate::jvm::insn::{self, Form, Insn, op};
 use crate::jvm::parameters::{self, Parameter};
 use crate::jvm::pool::{Additions, Known, tag};
-use crate::jvm::signature::method_words;
+use crate::jvm::signature::{method_words, return_type};
 use crate::jvm::stores::stores_keep;
 use branches::{
-    Branch, Island, Reach, patch_branches, put_frames_with_islands, put_islands, put_wide_branch,
+    Branch, Island, Reach, patch_branches, put_islands, put_spelt_frames, put_wide_branch,
 };
+use own::{Facts, Own, Put};
 
 /// Largest code (JVMS 4.7.3).
 const MAX_CODE: u32 = 65_535;
+
+/// Most entries of an exception table (JVMS 4.7.3).
+const MAX_TRIES: usize = 65_535;
 
 /// Most constants for the types of a method's parameters: a name and a class for each of at most 255
 /// (JVMS 4.3.3).
@@ -53,8 +61,24 @@ pub struct Scratch {
     islands: Vec<Island>,
     /// Islands that control reaches from above begin with a `goto` around them.
     bypassed: Vec<u32>,
-    /// The method's frames, spelt out once the first island is needed.
+    /// The method's frames, spelt out once the first island is needed, or where they list what is kept for own hooks.
     frames: Vec<FullFrame>,
+    snippets: Snippets,
+}
+
+/// What is inserted.
+#[derive(Default)]
+struct Snippets {
+    /// At the start of a constructor, in front of its call of another one.
+    early: Snippet,
+    /// At the start.
+    enter: Snippet,
+    /// Before each return.
+    exit: Snippet,
+    /// How much of that is not own hooks.
+    exit_pair: u32,
+    /// The handler's code; empty for none.
+    handler: Snippet,
 }
 
 /// Facts of a body besides the lists in [`Scratch`].
@@ -72,50 +96,6 @@ struct Tables<'a> {
     has_stack_map: bool,
 }
 
-/// Instructions to insert: calls of static methods, with a constant or without.
-#[derive(Default)]
-struct Snippet([u8; Snippet::MAX], usize);
-
-impl Snippet {
-    /// Two constants and two calls; or a handler of two calls, a constant, `dup` and `athrow`.
-    const MAX: usize = 12;
-
-    /// Appends an instruction without operands.
-    fn op(mut self, opcode: u8) -> Snippet {
-        self.push(&[opcode]);
-        self
-    }
-
-    /// Appends `ldc constant`.
-    fn ldc(mut self, constant: u16) -> Snippet {
-        match constant.to_be_bytes() {
-            [0, low] => self.push(&[op::LDC, low]),
-            [high, low] => self.push(&[op::LDC_W, high, low]),
-        }
-        self
-    }
-
-    /// Appends `invokestatic method`.
-    fn call(mut self, method: u16) -> Snippet {
-        let [high, low] = method.to_be_bytes();
-        self.push(&[op::INVOKESTATIC, high, low]);
-        self
-    }
-
-    fn push(&mut self, bytes: &[u8]) {
-        self.0[self.1..][..bytes.len()].copy_from_slice(bytes);
-        self.1 += bytes.len();
-    }
-
-    fn bytes(&self) -> &[u8] {
-        &self.0[..self.1]
-    }
-
-    fn len(&self) -> u32 {
-        self.1 as u32
-    }
-}
-
 /// One method and its hooks.
 struct Lowering<'j, 'a> {
     class: &'j Class<'a>,
@@ -125,12 +105,26 @@ struct Lowering<'j, 'a> {
     descriptor: &'a [u8],
     is_constructor: bool,
     constants: Constants,
-    /// At the start.
-    enter: Snippet,
-    /// Before each return.
-    exit: Snippet,
-    /// The handler's code; empty for none.
-    handler: Snippet,
+    planned: &'j Planned,
+    bound: Option<&'j Bound>,
+}
+
+/// What is known of a body before anything is inserted.
+struct Body<'b, 'a> {
+    walked: Walked,
+    /// A constructor's.
+    initialisation: Option<&'b Initialisation>,
+    /// `this`, where there is one, and the parameters.
+    parameters: &'b [Parameter<'a>],
+    own: Option<&'b Own<'b>>,
+}
+
+/// What a method gets.
+pub struct Wanted<'w> {
+    pub planned: &'w Planned,
+    /// Its own hooks.
+    pub bound: Option<&'w Bound>,
+    pub constants: Constants,
 }
 
 /// Our handler in the new code.
@@ -154,14 +148,13 @@ impl Handler {
 pub fn lower(
     class: &Class<'_>,
     method: &MethodInfo,
-    planned: &Planned,
-    constants: Constants,
+    wanted: &Wanted<'_>,
     additions: &mut Additions,
     scratch: &mut Scratch,
     out: &mut Vec<u8>,
 ) -> Attempt<u16> {
     let code = class.code(method)?.ok_or(Reason::NoBody)?;
-    let section = match planned.advice.has(Advice::SECTION) {
+    let section = match wanted.planned.advice.has(Advice::SECTION) {
         true => Some(android_trace::name(class, method)?),
         false => None,
     };
@@ -172,25 +165,28 @@ pub fn lower(
         return Err(Reason::AlreadyWoven.into());
     }
     let (out_mark, additions_mark) = (out.len(), additions.mark());
-    let mut lowering = Lowering {
+    let lowering = Lowering {
         class,
         method,
         code,
         tables: tables(class, &code)?,
         descriptor: class.pool.utf8(method.descriptor)?,
         is_constructor: class.pool.utf8(method.name)? == b"<init>",
-        constants,
-        enter: Snippet::default(),
-        exit: Snippet::default(),
-        handler: Snippet::default(),
+        constants: wanted.constants,
+        planned: wanted.planned,
+        bound: wanted.bound,
     };
-    lowering.build_snippets(planned, section, additions);
-    let outcome = lowering.run(additions, scratch, out);
+    let outcome = lowering.run(section, additions, scratch, out);
     if outcome.is_err() {
         out.truncate(out_mark);
         additions.rollback(additions_mark);
     }
     outcome
+}
+
+/// How many constants a method of these own hooks adds at most, besides [`MAX_ADDITIONS`].
+pub fn constants_needed(bound: Option<&Bound>) -> usize {
+    bound.map_or(0, own::constants_needed)
 }
 
 fn tables<'a>(class: &Class<'a>, code: &Code<'a>) -> Result<Tables<'a>> {
@@ -208,43 +204,94 @@ fn tables<'a>(class: &Class<'a>, code: &Code<'a>) -> Result<Tables<'a>> {
 impl<'a> Lowering<'_, 'a> {
     /// Builds what is inserted.
     fn build_snippets(
-        &mut self,
-        planned: &Planned,
+        &self,
         section: Option<Vec<u8>>,
+        own: Option<&Own<'_>>,
         additions: &mut Additions,
-    ) {
-        let constants = self.constants;
-        let mut enter = Snippet::default();
-        let (mut exit, mut handler) = (Snippet::default(), Snippet::default());
-        if section.is_some() {
-            exit = exit.call(constants.end_section);
-            handler = handler.call(constants.end_section);
+        snippets: &mut Snippets,
+    ) -> Attempt<()> {
+        let Snippets {
+            early,
+            enter,
+            exit,
+            exit_pair,
+            handler,
+        } = snippets;
+        for snippet in [&mut *early, &mut *enter, &mut *exit, &mut *handler] {
+            snippet.clear();
         }
-        if planned.advice.only(Advice::ALL) != Advice::default() {
-            let id = additions.integer(planned.id);
-            if planned.advice.has(Advice::ENTER) {
-                enter = enter.ldc(id).call(constants.enter);
+        let line = match own {
+            Some(_) => first_line(self.class, &self.code)?,
+            None => 0,
+        };
+        if let Some(own) = own {
+            own.put_early(early);
+            own.put_enter(&mut self.put_into(enter, line, additions))?;
+        }
+        let constants = self.constants;
+        let advice = self.planned.advice;
+        if section.is_some() {
+            exit.call(constants.end_section, 0, 0);
+            handler.call(constants.end_section, 0, 0);
+        }
+        if advice.only(Advice::ALL) != Advice::default() {
+            let id = match own {
+                Some(_) => additions.shared(tag::INTEGER, &self.planned.id.to_be_bytes()),
+                None => additions.integer(self.planned.id),
+            };
+            if advice.has(Advice::ENTER) {
+                enter.ldc(id);
+                enter.call(constants.enter, 1, 0);
             }
-            if planned.advice.has(Advice::EXIT) {
-                exit = exit.ldc(id).call(constants.exit);
+            if advice.has(Advice::EXIT) {
+                exit.ldc(id);
+                exit.call(constants.exit, 1, 0);
             }
-            if planned.advice.has(Advice::EXCEPTION) {
-                handler = handler.op(op::DUP).ldc(id).call(constants.error);
+            if advice.has(Advice::EXCEPTION) {
+                handler.op(op::DUP, 1, 2);
+                handler.ldc(id);
+                handler.call(constants.error, 2, 0);
             }
         }
         if let Some(section) = section {
             let text = additions.utf8_bytes(&section);
             let name = additions.named(tag::STRING, text);
-            enter = enter.ldc(name).call(constants.begin_section);
+            enter.ldc(name);
+            enter.call(constants.begin_section, 1, 0);
         }
-        if handler.len() > 0 {
-            handler = handler.op(op::ATHROW);
+        *exit_pair = exit.len();
+        if let Some(own) = own {
+            if own.has_exit() {
+                own.put_exit(&mut self.put_into(exit, line, additions))?;
+            }
+            if own.has_exception() {
+                own.put_exception(&mut self.put_into(handler, line, additions))?;
+            }
         }
-        (self.enter, self.exit, self.handler) = (enter, exit, handler);
+        if !handler.is_empty() {
+            handler.op(op::ATHROW, 1, 0);
+        }
+        Ok(())
+    }
+
+    fn put_into<'p>(
+        &'p self,
+        out: &'p mut Snippet,
+        line: u16,
+        additions: &'p mut Additions,
+    ) -> Put<'p, 'a> {
+        Put {
+            class: self.class,
+            additions,
+            out,
+            id: self.planned.id,
+            line,
+        }
     }
 
     fn run(
         &self,
+        section: Option<Vec<u8>>,
         additions: &mut Additions,
         scratch: &mut Scratch,
         out: &mut Vec<u8>,
@@ -262,43 +309,90 @@ impl<'a> Lowering<'_, 'a> {
             ),
             false => None,
         };
-        let entries: &[u32] = initialisation.as_ref().map_or(&[0], |i| &i.behind);
-        self.place(entries, scratch);
+        let initialisation = initialisation.as_ref();
+        let entries: &[u32] = initialisation.map_or(&[0], |i| &i.behind);
         let parameters = parameters::parameters(self.class, self.descriptor, is_static)?;
-        self.fit(entries, &parameters, additions, scratch)?;
-        let handler = match self.handler.len() {
-            0 => None,
-            _ => {
-                let protected = initialisation.as_ref().map(|i| &*i.ranges);
-                let keeps = walked.keeps_parameters;
-                Some(self.handler(protected, &parameters, keeps, scratch, additions)?)
+        let own = match self.bound {
+            Some(bound) => {
+                Some(self.own(bound, is_static, initialisation, &parameters, additions)?)
             }
+            None => None,
+        };
+        let body = Body {
+            walked,
+            initialisation,
+            parameters: &parameters,
+            own: own.as_ref(),
+        };
+        self.build_snippets(section, body.own, additions, &mut scratch.snippets)?;
+        self.place(entries, scratch);
+        if let Some(own) = body.own
+            && !own.kept.is_empty()
+            && self.tables.has_stack_map
+        {
+            scratch.frames = self.expand_frames(&parameters, additions)?;
+            own.list_all(&mut scratch.frames, initialisation)?;
+        }
+        self.fit(entries, &parameters, additions, scratch)?;
+        let handler = match scratch.snippets.handler.len() {
+            0 => None,
+            _ => Some(self.handler(&body, scratch, additions)?),
         };
         let met_again = match self.is_constructor {
             true => self.is_target(entries, scratch).map_err(in_code)?,
-            false => walked.loops_to_start,
+            false => body.walked.loops_to_start,
         };
         let early = if met_again { &[] } else { entries };
-        self.put(entries, early, handler.as_ref(), scratch, out)
+        self.put(&body, entries, early, handler.as_ref(), scratch, out)
+    }
+
+    /// Gives the values of own hooks their places.
+    fn own<'o>(
+        &'o self,
+        bound: &'o Bound,
+        is_static: bool,
+        initialisation: Option<&'o Initialisation>,
+        parameters: &'o [Parameter<'a>],
+        additions: &mut Additions,
+    ) -> Attempt<Own<'o>> {
+        let stack_map = self.tables.stack_map;
+        let kept = parameters::frames_keep(self.class, stack_map, parameters, self.is_constructor)?;
+        let facts = Facts {
+            class: self.class,
+            bound,
+            is_static,
+            max_locals: self.code.max_locals,
+            insns: self.code.insns,
+            initialisation,
+            parameters,
+            frames_keep: kept.is_some(),
+            result: return_type(self.descriptor)
+                .first()
+                .copied()
+                .unwrap_or(b'V'),
+        };
+        let own = Own::new(&facts, additions)?;
+        // Code that nothing reaches may call the other constructor without the hooks behind it.
+        if own.kept.len() > own.early && initialisation.is_some_and(|i| i.has_dead_frames) {
+            return Err(Reason::Unsupported.into());
+        }
+        Ok(own)
     }
 
     /// Places the handler behind the code, which is laid out.
     fn handler(
         &self,
-        initialised: Option<&[(u32, u32)]>,
-        parameters: &[Parameter<'a>],
-        keeps_parameters: bool,
+        body: &Body<'_, 'a>,
         scratch: &Scratch,
         additions: &mut Additions,
-    ) -> Result<Handler> {
+    ) -> Attempt<Handler> {
         let layout = &scratch.layout;
         let end = layout.start(self.code.insns.len() as u32);
         let mut handler = Handler {
             pc: end,
-            guards: match initialised {
+            guards: match body.initialisation {
                 None => vec![(layout.target(0), end)],
-                Some(ranges) => ranges
-                    .iter()
+                Some(initialisation) => (initialisation.ranges.iter())
                     .map(|&(start, end)| (layout.target(start), layout.start(end)))
                     .filter(|(start, end)| start < end)
                     .collect(),
@@ -306,7 +400,7 @@ impl<'a> Lowering<'_, 'a> {
             frame: None,
         };
         if self.class.major >= 50 {
-            let locals = self.handler_locals(parameters, keeps_parameters, scratch, additions)?;
+            let locals = self.handler_locals(body, scratch, additions)?;
             handler.pc += locals.unreached().len() as u32;
             handler.frame = Some(HandlerFrame {
                 pc: handler.pc,
@@ -321,6 +415,7 @@ impl<'a> Lowering<'_, 'a> {
     /// the hook.
     fn put(
         &self,
+        body: &Body<'_, 'a>,
         entries: &[u32],
         early: &[u32],
         handler: Option<&Handler>,
@@ -328,60 +423,156 @@ impl<'a> Lowering<'_, 'a> {
         out: &mut Vec<u8>,
     ) -> Attempt<u16> {
         let end = scratch.layout.start(self.code.insns.len() as u32);
-        let new_len = handler.map_or(end, |h| h.pc + self.handler.len());
+        let new_len = handler.map_or(end, |h| h.pc + scratch.snippets.handler.len());
         if new_len > MAX_CODE {
             return Err(Reason::CodeTooLarge.into());
         }
-        let tries = self.code.exceptions.len() / 8 + handler.map_or(0, |h| h.guards.len());
-        let max_stack = u32::from(self.code.max_stack) + 1;
-        // The exception, a copy of it, and the id.
-        let max_stack = max_stack.max(if handler.is_some() { 3 } else { 0 });
-        if tries > 65_535 || max_stack > 65_535 {
+        let split = match body.own {
+            Some(own) => self.split(own, entries, handler, scratch)?,
+            None => None,
+        };
+        let tries = match &split {
+            Some(split) => split.rows.len(),
+            None => self.code.exceptions.len() / 8 + handler.map_or(0, |h| h.guards.len()),
+        };
+        let max_stack = self.max_stack(body, handler, scratch);
+        if tries > MAX_TRIES || max_stack > 65_535 {
             return Err(Reason::Unsupported.into());
         }
+        let max_locals = body.own.map_or(self.code.max_locals, |own| own.max_locals);
         let name = &self.class.bytes[start_of(self.method)..][..2];
         let attribute = begin_attribute(u16::from_be_bytes([name[0], name[1]]), out);
         out.extend_from_slice(&(max_stack as u16).to_be_bytes());
-        out.extend_from_slice(&self.code.max_locals.to_be_bytes());
+        out.extend_from_slice(&max_locals.to_be_bytes());
         out.extend_from_slice(&new_len.to_be_bytes());
         self.put_code(entries, scratch, out);
         out.extend_from_slice(handler.map_or(&[], Handler::unreached));
-        out.extend_from_slice(self.handler.bytes());
-        self.put_exceptions(&scratch.layout, handler, out);
+        if handler.is_some() {
+            out.extend_from_slice(scratch.snippets.handler.bytes());
+        }
+        match &split {
+            Some(split) => split.put(out),
+            None => self.put_exceptions(&scratch.layout, handler, out),
+        }
         let frame = handler.and_then(|h| h.frame.as_ref());
-        let line = self.put_attributes(scratch, frame, early, out)?;
+        let line = self.put_attributes(scratch, frame, early, split.as_ref(), out)?;
         end_attribute(attribute, out);
         Ok(line)
+    }
+
+    fn max_stack(&self, body: &Body<'_, 'a>, handler: Option<&Handler>, scratch: &Scratch) -> u32 {
+        let old = u32::from(self.code.max_stack);
+        let Snippets {
+            early,
+            enter,
+            exit,
+            handler: handling,
+            ..
+        } = &scratch.snippets;
+        if body.own.is_none() {
+            // The exception, a copy of it, and the id.
+            return (old + 1).max(if handler.is_some() { 3 } else { 0 });
+        }
+        // In front of a method's code the stack is empty; behind a call that had `this` it is not full.
+        let at_entry = match self.is_constructor {
+            true => old.saturating_sub(1),
+            false => 0,
+        };
+        let handled = handler.map_or(0, |_| 1 + handling.deepest());
+        (old + exit.deepest())
+            .max(at_entry + enter.deepest())
+            .max(early.deepest())
+            .max(handled)
+    }
+
+    /// The exception table where hooks lie in ranges that must not protect them; `None` where there are none.
+    ///
+    /// What an exit hook throws reaches neither a handler of the method's own nor its exception hooks: that call is over. Nor does
+    /// the pair's error hook run once the pair has its exit.
+    fn split(
+        &self,
+        own: &Own<'_>,
+        entries: &[u32],
+        handler: Option<&Handler>,
+        scratch: &Scratch,
+    ) -> Attempt<Option<Split>> {
+        const PAIR: Advice = Advice::EXIT.with(Advice::EXCEPTION);
+        let layout = &scratch.layout;
+        let throws = own.has_exit() && own.exit_may_throw();
+        let is_over = throws || own.has_exit() && self.planned.advice.has(PAIR);
+        let enter_throws = self.is_constructor && own.enter_may_throw();
+        if !(throws || is_over && handler.is_some() || enter_throws) {
+            return Ok(None);
+        }
+        let pair = scratch.snippets.exit_pair;
+        let exits = |behind: u32| {
+            let gap = move |&pc: &u32| {
+                let end = match behind {
+                    0 => layout.insn(pc),
+                    _ => layout.start(pc + behind),
+                };
+                (layout.target(pc) + pair, end)
+            };
+            scratch.returns.iter().map(gap)
+        };
+        let mut theirs: Vec<(u32, u32)> = Vec::new();
+        if throws {
+            theirs.extend(exits(0));
+        }
+        if enter_throws {
+            theirs.extend(
+                entries
+                    .iter()
+                    .map(|&pc| (layout.start(pc), layout.target(pc))),
+            );
+            theirs.sort_unstable();
+        }
+        let mut split = Split::default();
+        for entry in self.code.exceptions.chunks_exact(8) {
+            let field = |i: usize| u32::from(u16::from_be_bytes([entry[i], entry[i + 1]]));
+            let range = (layout.insn(field(0)), layout.start(field(2)));
+            let handler = (layout.target(field(4)), field(6));
+            split.add(range, &theirs, handler)?;
+        }
+        if let Some(handler) = handler {
+            let ours: Vec<(u32, u32)> = if is_over { exits(1).collect() } else { vec![] };
+            for &range in &handler.guards {
+                split.add(range, &ours, (handler.pc, 0))?;
+            }
+        }
+        Ok(Some(split))
     }
 
     /// The locals of the handler's frame, in the shortest form: the parameters, where that is sound.
     fn handler_locals(
         &self,
-        parameters: &[Parameter<'a>],
-        keeps_parameters: bool,
+        body: &Body<'_, 'a>,
         scratch: &Scratch,
         additions: &mut Additions,
-    ) -> Result<HandlerLocals> {
-        let none = Ok(HandlerLocals::Listed(vec![]));
-        let is_constructor = self.is_constructor;
+    ) -> Attempt<HandlerLocals> {
+        let (parameters, is_constructor) = (body.parameters, self.is_constructor);
         let stack_map = self.tables.stack_map;
         let kept = parameters::frames_keep(self.class, stack_map, parameters, is_constructor)?;
-        let Some(kept) = kept else {
-            return none;
-        };
-        if !keeps_parameters
-            && !stores_keep(
-                self.class,
-                &self.code,
-                self.descriptor,
-                stack_map,
-                parameters,
-                is_constructor,
-            )
-            .map_err(|e| e.offset_by(self.code.offset))?
+        let is_sound = kept.is_some()
+            && (body.walked.keeps_parameters
+                || stores_keep(
+                    self.class,
+                    &self.code,
+                    self.descriptor,
+                    stack_map,
+                    parameters,
+                    is_constructor,
+                )
+                .map_err(|e| e.offset_by(self.code.offset))?);
+        if let Some(own) = body.own
+            && !(is_sound && own.kept.is_empty())
         {
-            return none;
+            let is_listed = |n: usize| is_sound || kept.is_some() && own.is_untouched(n);
+            return self.own_handler_locals(own, parameters, is_listed, additions);
         }
+        let Some(kept) = kept.filter(|_| is_sound) else {
+            return Ok(HandlerLocals::Listed(vec![]));
+        };
         let short = kept.more == 0 || !parameters.is_empty();
         if short
             && kept.initialised
@@ -391,9 +582,40 @@ impl<'a> Lowering<'_, 'a> {
             return Ok(HandlerLocals::Last(kept.more));
         }
         if additions.room() < MAX_PARAMETER_CONSTANTS {
-            return none;
+            return match body.own {
+                None => Ok(HandlerLocals::Listed(vec![])),
+                Some(_) => Err(Reason::PoolFull.into()),
+            };
         }
         Ok(HandlerLocals::Listed(self.listed(parameters, additions)))
+    }
+
+    /// The same with what is kept for own hooks behind the parameters that can be listed.
+    fn own_handler_locals(
+        &self,
+        own: &Own<'_>,
+        parameters: &[Parameter<'a>],
+        is_listed: impl Fn(usize) -> bool,
+        additions: &mut Additions,
+    ) -> Attempt<HandlerLocals> {
+        if additions.room() < MAX_PARAMETER_CONSTANTS {
+            return Err(Reason::PoolFull.into());
+        }
+        let mut locals: Vec<VerificationType> = Vec::new();
+        for (n, parameter) in parameters.iter().enumerate() {
+            if is_listed(n) {
+                locals.push(own::parameter_type(parameter, self.class, additions));
+            } else {
+                let unknown = (frames::item::TOP, 0);
+                locals.resize(locals.len() + parameter.words(), unknown);
+            }
+        }
+        while own.kept.is_empty() && locals.last().is_some_and(|l| l.0 == frames::item::TOP) {
+            locals.pop();
+        }
+        own.list(&mut locals, own.kept.len())
+            .ok_or(Reason::Unsupported)?;
+        Ok(HandlerLocals::Listed(locals))
     }
 
     /// Parameters as verification types.
@@ -402,13 +624,9 @@ impl<'a> Lowering<'_, 'a> {
         parameters: &[Parameter<'a>],
         additions: &mut Additions,
     ) -> Vec<frames::VerificationType> {
-        let class = |p: &Parameter<'a>, additions: &mut Additions| match p.ty {
-            Some(_) => additions.class(&self.class.pool, p.name),
-            None => 0,
-        };
         parameters
             .iter()
-            .map(|p| (p.tag, class(p, additions)))
+            .map(|p| own::parameter_type(p, self.class, additions))
             .collect()
     }
 
@@ -430,14 +648,20 @@ impl<'a> Lowering<'_, 'a> {
         scratch.islands.clear();
         scratch.bypassed.clear();
         scratch.frames.clear();
-        if self.enter.len() > 0 {
+        let Snippets {
+            early, enter, exit, ..
+        } = &scratch.snippets;
+        if !early.is_empty() {
+            scratch.layout.insert(0, Place::Prologue, early.len());
+        }
+        if !enter.is_empty() {
             for &pc in entries {
-                scratch.layout.insert(pc, Place::Prologue, self.enter.len());
+                scratch.layout.insert(pc, Place::Prologue, enter.len());
             }
         }
-        if self.exit.len() > 0 {
+        if !exit.is_empty() {
             for &pc in &scratch.returns {
-                scratch.layout.insert(pc, Place::Before, self.exit.len());
+                scratch.layout.insert(pc, Place::Before, exit.len());
             }
         }
         for switch in &scratch.switches {
@@ -458,13 +682,16 @@ impl<'a> Lowering<'_, 'a> {
             copied = pc;
             if change.prologue > 0 {
                 if entries.contains(&change.pc) {
-                    out.extend_from_slice(self.enter.bytes());
+                    out.extend_from_slice(scratch.snippets.enter.bytes());
+                } else if change.pc == 0 {
+                    // No island lies there.
+                    out.extend_from_slice(scratch.snippets.early.bytes());
                 } else {
                     put_islands(change.pc, change.prologue, scratch, out);
                 }
             }
             if change.before > 0 {
-                out.extend_from_slice(self.exit.bytes());
+                out.extend_from_slice(scratch.snippets.exit.bytes());
             }
             if change.resized {
                 debug_assert_eq!(out.len() - base, layout.insn(change.pc) as usize);
@@ -512,6 +739,7 @@ impl<'a> Lowering<'_, 'a> {
         scratch: &Scratch,
         needs_frame: Option<&HandlerFrame>,
         early: &[u32],
+        split: Option<&Split>,
         out: &mut Vec<u8>,
     ) -> Result<u16> {
         let count_at = out.len();
@@ -526,10 +754,10 @@ impl<'a> Lowering<'_, 'a> {
             let layout = &scratch.layout;
             let put = match known {
                 Known::StackMapTable => {
-                    if scratch.islands.is_empty() {
+                    if scratch.frames.is_empty() {
                         frames::relocate(out, a.data, layout, needs_frame)
                     } else {
-                        put_frames_with_islands(scratch, needs_frame, out)
+                        put_spelt_frames(scratch, needs_frame, self.bound.is_some(), out)
                     }
                 }
                 Known::LineNumberTable => put_lines(out, a.data, layout, early).map(|first| {
@@ -541,7 +769,8 @@ impl<'a> Lowering<'_, 'a> {
                     put_variables(out, a.data, layout)
                 }
                 Known::RuntimeVisibleTypeAnnotations | Known::RuntimeInvisibleTypeAnnotations => {
-                    put_type_annotations(out, a.data, layout)
+                    let places = split.map(|split| &*split.places);
+                    put_type_annotations(out, a.data, layout, places)
                 }
                 _ => {
                     out.truncate(start);
@@ -561,6 +790,47 @@ impl<'a> Lowering<'_, 'a> {
         }
         out[count_at..count_at + 2].copy_from_slice(&count.to_be_bytes());
         Ok(line)
+    }
+}
+
+/// An exception table whose ranges have gaps.
+#[derive(Default)]
+struct Split {
+    /// Start, end, handler, type.
+    rows: Vec<[u16; 4]>,
+    /// Where each entry of the old table begins.
+    places: Vec<u16>,
+}
+
+impl Split {
+    /// Adds an entry, in as many parts as the gaps, which ascend, leave of its range.
+    fn add(
+        &mut self,
+        (start, end): (u32, u32),
+        gaps: &[(u32, u32)],
+        (handler, ty): (u32, u32),
+    ) -> Attempt<()> {
+        self.places.push(self.rows.len() as u16);
+        let mut at = start;
+        let first = gaps.partition_point(|gap| gap.1 <= start);
+        let touched = gaps[first..].iter().take_while(|gap| gap.0 < end);
+        for (from, to) in touched.copied().chain([(end, end)]) {
+            if at < from {
+                self.rows.push([at, from, handler, ty].map(|n| n as u16));
+            }
+            at = at.max(to);
+            if self.rows.len() > MAX_TRIES {
+                return Err(Reason::Unsupported.into());
+            }
+        }
+        Ok(())
+    }
+
+    fn put(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&(self.rows.len() as u16).to_be_bytes());
+        for n in self.rows.as_flattened() {
+            out.extend_from_slice(&n.to_be_bytes());
+        }
     }
 }
 

@@ -4,10 +4,13 @@
 //! [`Class::parse`] reads the structure; [`scan`] shows it to a planner; [`weave`] writes the class with
 //! the planned methods' hooks. Bytes that no plan touches are copied.
 
+mod adapter;
 mod android_trace;
 mod attributes;
+mod calls;
 mod class;
 mod constructor;
+mod emit;
 mod foundation;
 mod frames;
 mod insn;
@@ -22,6 +25,8 @@ mod stores;
 pub mod verify;
 mod write;
 
+pub use adapter::adapter;
+pub use calls::library_type;
 pub use class::Class;
 pub use scan::scan;
 pub use write::{NEWEST_MAJOR, Scratch, weave};

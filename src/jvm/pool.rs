@@ -251,6 +251,13 @@ impl<'a> Pool<'a> {
         self.utf8(text)
     }
 
+    /// The member that a `MethodHandle` is of.
+    pub fn method_handle(&self, index: u16) -> Result<u16> {
+        let mut cursor = self.constant(index, tag::METHOD_HANDLE, "MethodHandle")?;
+        cursor.u8()?;
+        cursor.be_u16()
+    }
+
     /// The name of a `Module`.
     pub fn module_name(&self, index: u16) -> Result<&'a [u8]> {
         let name = self.constant(index, tag::MODULE, "Module")?.be_u16()?;
@@ -317,6 +324,8 @@ pub struct Additions {
     classes: FxHashMap<u64, u16>,
     /// The classes that were appended: where the name lies, and the index.
     added: Vec<(Range<usize>, u16)>,
+    /// Constants by their bytes, of those that may be asked for again.
+    shared: FxHashMap<Box<[u8]>, u16>,
 }
 
 impl Additions {
@@ -326,6 +335,15 @@ impl Additions {
         self.next = pool.count();
         self.classes.clear();
         self.added.clear();
+        self.shared.clear();
+    }
+
+    /// Those of a class that has no others.
+    pub fn fresh() -> Additions {
+        Additions {
+            next: 1,
+            ..Additions::default()
+        }
     }
 
     /// How many constants still fit (JVMS 4.1: the count is at most 65,535).
@@ -363,6 +381,37 @@ impl Additions {
         self.bytes.truncate(len);
         self.next = next;
         self.added.retain(|&(_, index)| index < next);
+        self.shared.retain(|_, index| *index < next);
+    }
+
+    /// The constant of these bytes, appended where it was not asked for before.
+    pub fn shared(&mut self, tag: u8, data: &[u8]) -> u16 {
+        let whole = [&[tag], data].concat();
+        if let Some(&index) = self.shared.get(&*whole) {
+            return index;
+        }
+        let index = self.add(tag, &[data]);
+        if matches!(tag, tag::LONG | tag::DOUBLE) {
+            // They take two entries (JVMS 4.4.5).
+            assert!(self.next < u16::MAX, "the caller asked for room");
+            self.next += 1;
+        }
+        self.shared.insert(whole.into(), index);
+        index
+    }
+
+    /// The `Utf8` of modified UTF-8, shared.
+    pub fn shared_utf8(&mut self, text: &[u8]) -> u16 {
+        let data = [&(text.len() as u16).to_be_bytes(), text].concat();
+        self.shared(tag::UTF8, &data)
+    }
+
+    /// The `Methodref` or `InterfaceMethodref`, shared, with what it takes: 3 names at most, a class, a pair, and itself.
+    pub fn shared_method(&mut self, tag: u8, class: u16, name: &[u8], descriptor: &[u8]) -> u16 {
+        let pair = |first: u16, second: u16| [first.to_be_bytes(), second.to_be_bytes()].concat();
+        let (name, descriptor) = (self.shared_utf8(name), self.shared_utf8(descriptor));
+        let named = self.shared(tag::NAME_AND_TYPE, &pair(name, descriptor));
+        self.shared(tag, &pair(class, named))
     }
 
     /// Appends a `Utf8`.

@@ -7,7 +7,7 @@ use crate::aspect::woven::WovenType;
 use crate::error::Result;
 use crate::jvm::class::Class;
 use crate::jvm::foundation;
-use crate::jvm::lower::{self, MAX_ADDITIONS};
+use crate::jvm::lower::{self, MAX_ADDITIONS, Wanted};
 use crate::jvm::pool::Additions;
 use crate::jvm::scan;
 
@@ -102,18 +102,28 @@ fn put_tail(
     additions.reset(&class.pool);
     tail.clear();
     let advice = (plan.methods.iter()).fold(Advice::default(), |all, p| all.with(p.advice));
-    let constants = lower::constants(class, advice, additions);
+    let own_handlers = (plan.methods.iter()).any(|p| {
+        plan.bound(p)
+            .is_some_and(|bound| !bound.exception.is_empty())
+    });
+    let constants = lower::constants(class, advice, own_handlers, additions);
     let mut copied = class.pool.end();
     for planned in &plan.methods {
         let method = &class.methods[planned.index as usize];
         let mark = tail.len();
+        let wanted = Wanted {
+            planned,
+            bound: plan.bound(planned),
+            constants,
+        };
+        let needed = usize::from(MAX_ADDITIONS) + lower::constants_needed(wanted.bound);
         let attempt = match &method.code {
-            _ if additions.room() < MAX_ADDITIONS => Err(Reason::PoolFull.into()),
+            _ if usize::from(additions.room()) < needed => Err(Reason::PoolFull.into()),
             None => Err(Reason::NoBody.into()),
             Some(_) if scan::is_template(class, method) => Err(Reason::Template.into()),
             Some(code) => {
                 tail.extend_from_slice(&class.bytes[copied..code.start]);
-                lower::lower(class, method, planned, constants, additions, buffers, tail)
+                lower::lower(class, method, &wanted, additions, buffers, tail)
                     .map(|line| (line, code.end))
             }
         };

@@ -2,10 +2,14 @@
 
 use crate::aspect::pointcut::{Hierarchy, Matcher};
 use crate::container::zip::Effort;
+use crate::error::Result;
 use crate::pipeline::ledger::Ledger;
 use crate::pipeline::ledger::ids::IdBase;
+use crate::pipeline::library::embedded;
 use crate::pipeline::library::layout::Layout;
+use crate::pipeline::own::{Needs, Own};
 use crate::signing::identity::Identity;
+use std::collections::BTreeMap;
 
 /// What an artifact runs on, as far as hooks differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +35,8 @@ pub(crate) struct Context<'j> {
     /// Nothing is written: leave out what costs only for the output.
     pub(crate) dry: bool,
     pub(crate) runtime: bool,
+    /// Hooks of one's own.
+    pub(crate) own: Option<&'j Own<'j>>,
     /// How well changed members are packed.
     pub(crate) effort: Effort,
     /// Who signs the output anew. If set, removing old signatures needs no warning.
@@ -41,7 +47,25 @@ impl Context<'_> {
     /// Whether results may be taken from a cache, and be kept there: what is only planned is none, and the ids of other
     /// weaves are not in the keys.
     pub(crate) fn may_be_cached(&self, ledger: &Ledger<'_>) -> bool {
-        !self.dry && !self.explain && ledger.known.is_empty()
+        !self.dry && !self.explain && ledger.known.is_empty() && self.own.is_none()
+    }
+
+    /// What own hooks need beside the classes of a class path.
+    pub(crate) fn own_members(&self, needs: &Needs) -> BTreeMap<String, Vec<u8>> {
+        self.own.map(|own| own.members(needs)).unwrap_or_default()
+    }
+
+    /// What is laid beside woven assemblies: file name and data.
+    pub(crate) fn assembly_libraries(&self) -> Vec<(&str, &[u8])> {
+        let own = self.own.iter().flat_map(|own| &own.embedded.assemblies);
+        let own = own.map(|(name, bytes)| (name.as_str(), bytes.as_slice()));
+        let runtime = self.runtime.then_some((embedded::DLL_NAME, embedded::DLL));
+        runtime.into_iter().chain(own).collect()
+    }
+
+    /// The error for own hooks that do not fit, before anything of the job takes its place.
+    pub(crate) fn check_own(&self) -> Result<()> {
+        self.own.map_or(Ok(()), Own::check)
     }
 
     /// The same for what lies in an archive or folder of this layout.

@@ -1,26 +1,84 @@
-//! Supertypes of all types of the input and its references, for rules with `extends`.
+//! What is around methods, read before anything is woven: the supertypes of all types of the input and its references, for rules
+//! with `extends`, and the types whose methods rules call as hooks.
 
-use crate::aspect::joinpoint::{self, Type, Visitor};
-use crate::aspect::pointcut::Hierarchy;
+use crate::aspect::bind::catalog::{Collector, HookType, spellings};
+use crate::aspect::pointcut::{Hierarchy, Matcher};
 use crate::cil;
 use crate::container::folder;
 use crate::container::input::Input;
 use crate::container::zip::{Archive, Method};
 use crate::dex;
-use crate::error::{Error, Result};
-use crate::jvm::Class;
+use crate::error::{Error, Finding, Result};
+use crate::jvm::{self, Class};
 use crate::pipeline::format::{Format, is_archive_name};
 use crate::pipeline::limits::{MAX_CLASS, MAX_DEPTH, MAX_MEMBER, room_for_nested};
+use crate::pipeline::own::{Catalogs, Code};
 use crate::pipeline::worker::with_worker;
 use rayon::prelude::*;
+use rustc_hash::FxHashSet;
 use std::path::{Path, PathBuf};
 
-/// A type's name and the names of its direct supertypes.
-type Supertypes = (Box<str>, Box<[Box<str>]>);
+/// What was found in a file.
+#[derive(Default)]
+struct Found {
+    /// Types and the names of their direct supertypes.
+    supertypes: Vec<(Box<str>, Box<[Box<str>]>)>,
+    /// Types whose methods rules call as hooks.
+    hooks: Vec<(Code, Box<str>, HookType)>,
+}
 
-/// Reads the input, then the references; of two types of one name the first counts.
-pub(crate) fn build(input: &Path, references: &[PathBuf]) -> Result<Hierarchy> {
+impl Found {
+    fn add(&mut self, other: Found) {
+        self.supertypes.extend(other.supertypes);
+        self.hooks.extend(other.hooks);
+    }
+
+    fn collected(code: Code, collector: Collector<'_>) -> Found {
+        let hooks = collector.types.into_iter();
+        Found {
+            supertypes: collector.supertypes,
+            hooks: hooks.map(|(name, ty)| (code, name, ty)).collect(),
+        }
+    }
+}
+
+/// What is looked for: the types that rules call, as artifacts may spell them.
+type Wanted = FxHashSet<String>;
+
+/// Reads the input, then the references; of two types of one name the first counts. Hooks are looked for in the libraries
+/// before that.
+pub(crate) fn build(
+    matcher: &Matcher,
+    input: &Path,
+    references: &[PathBuf],
+) -> Result<(Hierarchy, Catalogs)> {
     let mut hierarchy = Hierarchy::default();
+    let mut catalogs = Catalogs::default();
+    let wanted: Wanted = matcher.hook_types().flat_map(spellings).collect();
+    let mut add = |found: Found, is_library: bool| {
+        for (name, supertypes) in found.supertypes {
+            if is_library {
+                catalogs.add_library_type(&name);
+            }
+            hierarchy.supertypes.entry(name).or_insert(supertypes);
+        }
+        for (code, name, ty) in found.hooks {
+            catalogs.add(code, name, ty);
+        }
+    };
+    for library in matcher.libraries() {
+        if !library.path.exists() {
+            let what = format!(
+                "the library {}: there is no such file or folder",
+                library.path.display()
+            );
+            return Err(Error::usage(what).with_findings(vec![Finding {
+                place: library.place.clone(),
+                message: "there is no such file or folder".into(),
+            }]));
+        }
+        add(of_path(&library.path, &wanted)?, true);
+    }
     for (i, path) in std::iter::once(input)
         .chain(references.iter().map(PathBuf::as_path))
         .enumerate()
@@ -32,98 +90,84 @@ pub(crate) fn build(input: &Path, references: &[PathBuf]) -> Result<Hierarchy> {
             );
             return Err(Error::usage(what));
         }
-        for (name, supertypes) in of_path(path)? {
-            hierarchy.supertypes.entry(name).or_insert(supertypes);
-        }
+        add(of_path(path, &wanted)?, false);
     }
-    Ok(hierarchy)
+    Ok((hierarchy, catalogs))
 }
 
-fn of_path(path: &Path) -> Result<Vec<Supertypes>> {
+fn of_path(path: &Path, wanted: &Wanted) -> Result<Found> {
     if !path.is_dir() {
-        return of_file(path);
+        return of_file(path, wanted);
     }
     let files = folder::list(path)?.files;
-    let found: Vec<_> = files.par_iter().map(|file| of_file(&file.path)).collect();
-    let mut types = Vec::new();
+    let found: Vec<_> = (files.par_iter())
+        .map(|file| of_file(&file.path, wanted))
+        .collect();
+    let mut all = Found::default();
     for found in found {
-        types.extend(found?);
+        all.add(found?);
     }
-    Ok(types)
+    Ok(all)
 }
 
-fn of_file(path: &Path) -> Result<Vec<Supertypes>> {
+fn of_file(path: &Path, wanted: &Wanted) -> Result<Found> {
     let input = Input::open(path)?;
     Ok(match Format::of(&input) {
-        Format::Class => of_class(&input).into_iter().collect(),
+        Format::Class => of_class(&input, wanted).unwrap_or_default(),
         // One that cannot be read has no supertypes here. If it is the input, weaving it reports the error.
         Format::Zip => Archive::open(&input).map_or_else(
-            |_| Vec::new(),
-            |a| of_archive(&a, 0, &mut room_for_nested(input.len())),
+            |_| Found::default(),
+            |a| of_archive(&a, 0, &mut room_for_nested(input.len()), wanted),
         ),
-        Format::Pe => of_assembly(&input).unwrap_or_default(),
-        Format::Dex => of_dex(&input).unwrap_or_default(),
-        Format::Other => Vec::new(),
+        Format::Pe => of_assembly(&input, wanted).unwrap_or_default(),
+        Format::Dex => of_dex(&input, wanted).unwrap_or_default(),
+        Format::Other => Found::default(),
     })
 }
 
-/// Collects supertypes, and no methods.
-#[derive(Default)]
-struct Collector(Vec<Supertypes>);
-
-impl Visitor for Collector {
-    fn enter_type(&mut self, ty: &Type<'_>) -> bool {
-        let mut supertypes = Vec::new();
-        ty.details
-            .supertypes(&mut |name| supertypes.push(name.into()));
-        self.0.push((ty.name.into(), supertypes.into()));
-        false
-    }
-
-    fn method(&mut self, _: u32, _: &joinpoint::Method<'_>) {}
-}
-
-fn of_assembly(bytes: &[u8]) -> Result<Vec<Supertypes>> {
-    let mut collector = Collector::default();
+fn of_assembly(bytes: &[u8], wanted: &Wanted) -> Result<Found> {
+    let mut collector = Collector::new(wanted);
     cil::scan(&cil::Image::parse(bytes)?, &mut collector)?;
-    Ok(collector.0)
+    Ok(Found::collected(Code::Assembly, collector))
 }
 
 /// A class that cannot be read has no supertypes here. Weaving it reports the error.
-fn of_class(bytes: &[u8]) -> Option<Supertypes> {
+fn of_class(bytes: &[u8], wanted: &Wanted) -> Option<Found> {
     let class = Class::parse(bytes).ok()?;
     if class.is_module() {
         return None;
     }
-    let mut supertypes = Vec::new();
-    class.supertypes(&mut |name| supertypes.push(name.into()));
-    Some((class.name().into(), supertypes.into()))
+    let mut collector = Collector::new(wanted);
+    jvm::scan(&class, &mut collector).ok()?;
+    Some(Found::collected(Code::Class, collector))
 }
 
-fn of_dex(bytes: &[u8]) -> Result<Vec<Supertypes>> {
-    let mut collector = Collector::default();
+fn of_dex(bytes: &[u8], wanted: &Wanted) -> Result<Found> {
+    let mut collector = Collector::new(wanted);
     dex::scan(&dex::Dex::parse(bytes)?, &mut collector)?;
-    Ok(collector.0)
+    Ok(Found::collected(Code::Dex, collector))
 }
 
 /// `room`: how many bytes the archives in it may still unpack to. Weaving reports those that do not fit.
-fn of_archive(archive: &Archive<'_>, depth: usize, room: &mut u64) -> Vec<Supertypes> {
+fn of_archive(archive: &Archive<'_>, depth: usize, room: &mut u64, wanted: &Wanted) -> Found {
     let members = archive.members();
-    let mut types: Vec<Supertypes> = members
+    let classes: Vec<Found> = members
         .par_iter()
         .filter(|m| m.name().ends_with(".class") && !matches!(m.method(), Method::Other(_)))
         .filter_map(|member| {
             with_worker(|w| {
                 member.read(&mut w.codec, MAX_CLASS, &mut w.bytes).ok()?;
-                of_class(&w.bytes)
+                of_class(&w.bytes, wanted)
             })
         })
         .collect();
+    let mut all = Found::default();
+    classes.into_iter().for_each(|found| all.add(found));
     for member in members.iter().filter(|m| m.name().ends_with(".dex")) {
         let mut bytes = Vec::new();
         let read = with_worker(|w| member.read(&mut w.codec, MAX_MEMBER, &mut bytes));
         if read.is_ok() {
-            types.extend(of_dex(&bytes).unwrap_or_default());
+            all.add(of_dex(&bytes, wanted).unwrap_or_default());
         }
     }
     if depth + 1 < MAX_DEPTH {
@@ -138,9 +182,9 @@ fn of_archive(archive: &Archive<'_>, depth: usize, room: &mut u64) -> Vec<Supert
                 && Archive::is_zip(&bytes)
                 && let Ok(inner) = Archive::open(&bytes)
             {
-                types.extend(of_archive(&inner, depth + 1, room));
+                all.add(of_archive(&inner, depth + 1, room, wanted));
             }
         }
     }
-    types
+    all
 }

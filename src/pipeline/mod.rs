@@ -24,6 +24,7 @@ mod limits;
 mod maps;
 mod native;
 mod outcome;
+mod own;
 mod publish;
 mod run;
 mod verify;

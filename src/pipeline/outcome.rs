@@ -1,6 +1,7 @@
 //! The result of a job, for the command line and for programs.
 
 use crate::aspect::advice::{Advice, Reason};
+use crate::aspect::bind::call::ShownCall;
 use crate::aspect::pointcut::Idle;
 use crate::symbols::Symbols;
 use serde::{Deserialize, Serialize};
@@ -82,6 +83,8 @@ pub struct WovenMethod {
     pub advice: Advice,
     /// The aspects that take it: places in [`Outcome::aspects`].
     pub aspects: Vec<u32>,
+    /// Its own hooks, in the order in which they run.
+    pub hooks: Vec<ShownCall>,
 }
 
 /// A method that a job leaves as it is.

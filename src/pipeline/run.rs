@@ -1,5 +1,6 @@
 //! Running a job: one file or a folder.
 
+use crate::aspect::bind::reach::Reach;
 use crate::aspect::pointcut::Hierarchy;
 use crate::container::folder;
 use crate::error::{Error, Kind, Result};
@@ -11,6 +12,7 @@ use crate::pipeline::job::{Job, Meter, Progress, artifact_name, check_paths, rea
 use crate::pipeline::ledger::Ledger;
 use crate::pipeline::ledger::ids::KnownIds;
 use crate::pipeline::outcome::Outcome;
+use crate::pipeline::own::{Catalogs, Embedded, Own, library_types};
 use crate::pipeline::publish::staged_folder::remove_stale;
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
@@ -37,10 +39,26 @@ pub fn run(job: &Job, progress: Progress<'_>) -> Result<Outcome> {
 fn run_here(job: &Job, metadata: &Metadata, progress: Progress<'_>) -> Result<Outcome> {
     check_paths(job, metadata.is_dir())?;
     let known = KnownIds::new(job.id_base, read_maps(&job.known_symbols)?);
-    let hierarchy = match job.matcher.needs_hierarchy() {
-        true => hierarchy::build(&job.input, &job.references)?,
-        false => Hierarchy::default(),
+    let (hierarchy, catalogs) = match job.matcher.needs_hierarchy() {
+        true => hierarchy::build(&job.matcher, &job.input, &job.references)?,
+        false => (Hierarchy::default(), Catalogs::default()),
     };
+    let (mut embedded, mut there) = (Embedded::default(), Embedded::default());
+    for library in job.matcher.libraries() {
+        let into = if library.embed {
+            &mut embedded
+        } else {
+            &mut there
+        };
+        into.add(&library.path)?;
+    }
+    let mut types = library_types(&there);
+    types.extend(library_types(&embedded));
+    let own = job.matcher.has_own_hooks().then(|| {
+        let supertypes = hierarchy.supertypes.iter();
+        let reach = Reach::new(&types, supertypes.map(|(ty, above)| (&**ty, &**above)));
+        Own::new(catalogs, embedded, reach)
+    });
     let cx = Context {
         matcher: &job.matcher,
         hierarchy: &hierarchy,
@@ -49,6 +67,7 @@ fn run_here(job: &Job, metadata: &Metadata, progress: Progress<'_>) -> Result<Ou
         explain: job.explain,
         dry: job.output.is_none(),
         runtime: job.runtime,
+        own: own.as_ref(),
         effort: job.effort,
         identity: job.identity.as_ref(),
     };
@@ -62,7 +81,9 @@ fn run_here(job: &Job, metadata: &Metadata, progress: Progress<'_>) -> Result<Ou
     } else {
         let meter = Meter::new(progress, metadata.len());
         // All inputs are closed by now: Windows replaces no file that is mapped.
-        for staged in weave_file(&cx, &mut ledger, &meter, job)? {
+        let staged = weave_file(&cx, &mut ledger, &meter, job)?;
+        cx.check_own()?;
+        for staged in staged {
             staged.commit()?;
         }
     }

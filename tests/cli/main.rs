@@ -8,6 +8,7 @@ mod debugging;
 mod exports;
 mod failures;
 mod folders;
+mod hooks;
 mod ids;
 #[path = "../support/jdk.rs"]
 mod jdk;

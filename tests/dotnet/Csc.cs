@@ -114,9 +114,10 @@ public static class Csc
         EmitResult result = null;
         var image = new MemoryStream();
         var pdb = symbols == null ? null : new MemoryStream();
+        var documents = line.DocumentationPath == null ? null : new MemoryStream();
         if (!errors.Any(e => e.Severity == DiagnosticSeverity.Error))
         {
-            result = compilation.Emit(image, pdb, null, null, line.ManifestResources, emit, null, null, embedded, default(System.Threading.CancellationToken));
+            result = compilation.Emit(image, pdb, documents, null, line.ManifestResources, emit, null, null, embedded, default(System.Threading.CancellationToken));
             errors.AddRange(result.Diagnostics);
         }
         DiagnosticFormatter formatter = CSharpDiagnosticFormatter.Instance;
@@ -136,6 +137,10 @@ public static class Csc
         if (pdb != null)
         {
             File.WriteAllBytes(symbols, pdb.ToArray());
+        }
+        if (documents != null)
+        {
+            File.WriteAllBytes(line.DocumentationPath, documents.ToArray());
         }
         return 0;
     }

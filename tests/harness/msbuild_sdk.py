@@ -1,5 +1,6 @@
 """Projects of the .NET SDK with the package Weave.MSBuild: each program is a set-up, built, changed and run as a user would."""
 
+import json
 import os
 import queue
 import re
@@ -7,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import threading
+import xml.etree.ElementTree as xml
 import zipfile
 
 import builds
@@ -231,6 +233,79 @@ def tests(score, folder):
                and not shop.has("Suite is not woven"))
 
 
+#: All that a compiler makes a state machine of, with branches that run and some that do not.
+COUNTED = """using System; using System.Collections.Generic; using System.Threading.Tasks;
+namespace Shop {
+    public static class Lists {
+        public static IEnumerable<int> Up(int n) { for (int i = 0; i < n; i++) yield return i; }
+        public static IEnumerable<int> Even(IEnumerable<int> all) {
+            try { foreach (int i in all) { if (i % 2 == 0) yield return i; else if (i > 100) yield break; } }
+            finally { if (all is null) Console.WriteLine(); }
+        }
+        public static IEnumerable<T> None<T>() { yield break; }
+        public static IEnumerator<string> Two(bool more) { yield return "a"; if (more) yield return "b"; }
+        public static IEnumerable<int> Never(int n) { if (n > 0) yield return n; }
+    }
+    public static class Tasks {
+        public static async Task<int> Sum(int n) { int sum = 0; for (int i = 0; i < n; i++) { await Task.Yield(); sum += i > 100 ? 1 : i; } return sum; }
+        public static async ValueTask Tried(bool fails) {
+            try { await Task.Delay(1); if (fails) throw new InvalidOperationException(); } catch (InvalidOperationException) when (fails) { await Task.Yield(); }
+            finally { await Task.CompletedTask; }
+        }
+        public static async IAsyncEnumerable<int> Slowly(int n) { for (int i = 0; i < n; i++) { await Task.Yield(); if (i != 7) yield return i; } }
+        public static async Task<int> All() { int sum = 0; await foreach (int i in Slowly(3)) sum += i; await using (new Held()) { sum++; } return sum; }
+        class Held : IAsyncDisposable { public ValueTask DisposeAsync() => default; }
+    }
+    public static class Plain {
+        public static int Of(string s) { switch (s) { case "a": return 1; case "b": return 2; default: return s?.Length ?? 0; } }
+        public static int Caught(int n) { try { return 4 / n; } catch (DivideByZeroException) { return n == 0 ? -1 : -2; } finally { GC.KeepAlive(n); } }
+        public static Func<int, int> Made(int k) => i => i > k ? i : k;
+    }
+}
+"""
+COUNTED_TEST = """using System.Linq; using System.Threading.Tasks; using Shop; using Xunit;
+public class CountedTest {
+    [Fact] public void Iterators() { Assert.Equal(2, Lists.Even(Lists.Up(4)).Sum()); Assert.Empty(Lists.None<int>()); var two = Lists.Two(false); while (two.MoveNext()) { } }
+    [Fact] public async Task Asynchronous() { Assert.Equal(3, await Tasks.Sum(3)); await Tasks.Tried(true); Assert.Equal(4, await Tasks.All()); }
+    [Fact] public void Ordinary() { Assert.Equal(1, Plain.Of("a")); Assert.Equal(-1, Plain.Caught(0)); Assert.Equal(5, Plain.Made(2)(5)); }
+}
+"""
+
+
+def counted(path):
+    """What a report of coverlet's says: the rates of all, and of each method its rates, hits and branches."""
+    root = xml.parse(path).getroot()
+    rates = lambda of: (of.get("line-rate"), of.get("branch-rate"))
+    lines = lambda of: [tuple(sorted(line.attrib.items())) for line in of.iterfind("lines/line")]
+    methods = {(c.get("name"), m.get("name"), m.get("signature")): (rates(m), lines(m)) for c in root.iter("class") for m in c.iter("method")}
+    return {"all": rates(root), **methods}
+
+
+def coverage(score, folder):
+    """coverlet's rates of woven code are those of unwoven code: by its collector and by its targets, Debug and Release."""
+    shop = Shop(score, folder)
+    core = shop.project("Core", "Library")
+    write(core.parent / "Counted.cs", COUNTED)
+    tools = {"collector": (reference("coverlet.collector", "6.0.4"), ("--collect", "XPlat Code Coverage")),
+             "targets": (reference("coverlet.msbuild", "10.0.1"), ("-p:CollectCoverage=true", "-p:CoverletOutputFormat=cobertura"))}
+    for tool, (package, asked) in tools.items():
+        items = reference("xunit", "2.9.3") + reference("xunit.runner.visualstudio", "3.1.5") + reference("Microsoft.NET.Test.Sdk", "17.14.1")
+        suite = shop.project("Suite", "Library", items + package + '<ProjectReference Include="../Core/Core.csproj" />', "<IsTestProject>true</IsTestProject>", ours=False)
+        write(suite.parent / "CountedTest.cs", COUNTED_TEST)
+        for configuration in ("Debug", "Release"):
+            found = {}
+            for woven in (False, True):
+                out = lib.fresh(folder / "results")
+                (suite.parent / "coverage.cobertura.xml").unlink(missing_ok=True)
+                shop.run("test", suite, "-c", configuration, f"-p:WeaveEnabled={str(woven).lower()}", "--results-directory", out, *asked)
+                right = shop.has("Passed!.*Passed: +3") and shop.woven(core.parent / f"bin/{configuration}/net10.0/Core.dll") == woven
+                reports = [*out.rglob("coverage.cobertura.xml"), *suite.parent.glob("coverage.cobertura.xml")]
+                found[woven] = counted(reports[0]) if right and reports else {}
+            differ = {name: (found[False].get(name), now) for name, now in found[True].items() if found[False].get(name) != now}
+            same = len(found[True]) > 10 and found[True].keys() == found[False].keys() and not differ
+            shop.check(f"coverlet's {tool}, {configuration}: the same lines and branches", same, f"rates {found[True].get('all')}" if same else str(differ)[:3000])
+
+
 def published(shop, app, name, *arguments):
     """Publishes, runs, and gives what was printed and traced."""
     out = shop.folder.parent / "published" / name
@@ -453,23 +528,22 @@ namespace Shop { public static class Program {
 """
 
 
-def aspect_injector(score, folder):
+def beside(shop, app, tool):
     """Another tool that works on the compiler's assembly, beside ours: each of both once, whatever is built."""
-    shop = Shop(score, folder)
-    app = shop.project("App", items=reference("AspectInjector", "2.7.3"))
-    write(app.parent / "Program.cs", ASPECT)
     obj = app.parent / "obj/Debug/net10.0/App.dll"
     rules = shop.folder / "weave.toml"
 
     def right(what, woven=True):
         printed, told = shop.ran(shop.sdk.dotnet, app.parent / "bin/Debug/net10.0/App.dll")
-        shop.check(f"AspectInjector beside us, {what}", "advice 3 of 46" in printed and ("Shop.Program.Sum" in told) == woven)
+        shop.check(f"{tool} beside us, {what}", "advice 3 of 46" in printed and ("Shop.Program.Sum" in told) == woven)
 
     shop.run("build", app)
     right("first build")
-    for turn in ("nothing changed", "touched", "again"):
+    for turn in ("nothing changed", "touched", "again", "another source"):
         if turn == "touched":
             obj.touch()
+        if turn == "another source":
+            write(app.parent / "More.cs", "namespace Shop { public static class More { public static int One() => 1; } }\n")
         shop.run("build", app, "--no-restore")
         right(turn)
     shop.run("build", app, "--no-restore", "-p:WeaveEnabled=false")
@@ -479,6 +553,105 @@ def aspect_injector(score, folder):
     write(rules, RULES.replace('"*"', '["Sum", "Main"]'))
     shop.run("build", app, "--no-restore")
     right("other rules")
+    out = shop.folder.parent / "published"
+    shop.run("publish", app, "-c", "Debug", "--no-restore", "-o", out)
+    printed, told = shop.ran(shop.sdk.dotnet, out / "App.dll")
+    shop.check(f"{tool} beside us, published", "advice 3 of 46" in printed and "Shop.Program.Sum" in told)
+
+
+def aspect_injector(score, folder):
+    """A tool that runs after the compiler's target."""
+    shop = Shop(score, folder)
+    app = shop.project("App", items=reference("AspectInjector", "2.7.3"))
+    write(app.parent / "Program.cs", ASPECT)
+    beside(shop, app, "AspectInjector")
+
+
+FODY = "6.9.3"
+#: A weaver for Fody: what AspectInjector's advice does.
+COUNTING = """using System.Collections.Generic; using System.Linq; using Fody; using Mono.Cecil.Cil;
+public class ModuleWeaver : BaseModuleWeaver {
+    public override void Execute() {
+        var calls = ModuleDefinition.GetType("Count").Fields.Single(f => f.Name == "Calls");
+        foreach (var method in ModuleDefinition.GetType("Shop.Program").Methods.Where(m => m.Name == "Sum")) {
+            var il = method.Body.GetILProcessor(); var first = method.Body.Instructions[0];
+            foreach (var insn in new[] { il.Create(OpCodes.Ldsfld, calls), il.Create(OpCodes.Ldc_I4_1), il.Create(OpCodes.Add), il.Create(OpCodes.Stsfld, calls) })
+                il.InsertBefore(first, insn);
+        }
+    }
+    public override IEnumerable<string> GetAssembliesForScanning() { yield return "System.Runtime"; }
+}
+"""
+
+
+def fody(score, folder):
+    """A tool that runs within the compiler's target, with a weaver of the solution."""
+    shop = Shop(score, folder)
+    tools = '<WeaverFiles Include="$(MSBuildThisFileDirectory)../Counting/bin/Debug/netstandard2.0/Counting.Fody.dll" />'
+    app = shop.project("App", items=reference("Fody", FODY) + tools + '<ProjectReference Include="../Counting/Counting.csproj" ReferenceOutputAssembly="false" />')
+    write(app.parent / "Program.cs", ASPECT.replace("using AspectInjector.Broker;\n[Aspect(Scope.Global)] [Injection(typeof(Count))] ", "")
+          .replace("    [Advice(Kind.Before)] public void Before() { Calls++; }\n", ""))
+    write(app.parent / "FodyWeavers.xml", "<Weavers><Counting /></Weavers>\n")
+    helpers = shop.cache / f"fody/{FODY}/tasks/netstandard2.0"
+    references = "".join(f'<Reference Include="{name}" HintPath="{helpers / name}.dll" Private="false" />' for name in ("FodyHelpers", "Mono.Cecil"))
+    counting = shop.project("Counting", "Library", references, "<AssemblyName>Counting.Fody</AssemblyName>", ours=False)
+    write(counting, counting.read_text().replace("net10.0", "netstandard2.0"))
+    write(counting.parent / "ModuleWeaver.cs", COUNTING)
+    shop.run("restore", app)
+    beside(shop, app, "Fody")
+
+
+def evaluated(shop, project, *arguments):
+    """The paths that a project watches, and those that Visual Studio asks about before it builds."""
+    shop.run("msbuild", project, "-getItem:Watch", "-getItem:UpToDateCheckInput", *arguments)
+    items = json.loads(shop.output)["Items"] if shop.status == 0 else {}
+    return [{item["FullPath"] for item in items.get(kind, [])} for kind in ("Watch", "UpToDateCheckInput")]
+
+
+def editors(score, folder):
+    """What editors, `dotnet watch` and WPF's markup compiler ask of a project."""
+    shop = Shop(score, folder)
+    app = shop.app()
+    shop.run("restore", app)
+    rules = str(shop.folder / "weave.toml")
+    shop.check("Watch and UpToDateCheckInput have the rules", all(rules in found for found in evaluated(shop, app)))
+    other = str(app.parent / "other.toml")
+    write(app.parent / "other.toml", RULES)
+    found = evaluated(shop, app, "-p:WeaveRules=pack:all%3Bother.toml")
+    shop.check("those that are named, and no packs", all(other in files and rules not in files and not any("pack" in f for f in files) for files in found))
+    write(app.parent / "other.toml", RULES.replace("Shop.**", "No.Type.Of.Ours"))
+    shop.run("build", app, "-p:WeaveRules=other.toml%3Bpack:all")
+    woven = shop.woven(app.parent / "bin/Debug/net10.0/App.dll")
+    shop.check("they are two rules files, not one, in the weave too", shop.status == 0 and woven)
+    many = shop.project("Many", "Library", properties="<TargetFrameworks>net10.0;netstandard2.0</TargetFrameworks>")
+    write(many, many.read_text().replace("<TargetFramework>net10.0</TargetFramework>", ""))
+    shop.run("restore", many)
+    shop.check("of each framework", all(rules in found for framework in ("net10.0", "netstandard2.0")
+                                        for found in evaluated(shop, many, f"-p:TargetFramework={framework}")))
+    (shop.folder / "weave.toml").unlink()
+    shop.check("without rules: nothing of ours", not any("toml" in path for found in evaluated(shop, many, "-p:TargetFramework=net10.0") for path in found))
+    write(shop.folder / "weave.toml", RULES)
+
+    # WPF compiles a project of another name into the same obj, for what markup refers to, and then the real one.
+    shop.run("build", app)
+    obj = app.parent / "obj/Debug/net10.0"
+    dll, records = app.parent / "bin/Debug/net10.0/App.dll", [obj / f"weave/{name}" for name in ("kept", "stamp", "laid", "options")]
+    temporary = app.parent / "App_x1y2z3_wpftmp.csproj"
+    text = app.read_text().replace("<OutputType>", "<AssemblyName>App</AssemblyName><EnableDefaultCompileItems>false</EnableDefaultCompileItems><OutputType>")
+    write(temporary, text.replace("<ItemGroup>", '<ItemGroup><Compile Include="Program.cs" />'))
+    for path in (app.parent / "obj").glob("App.csproj.nuget.g.*"):
+        shutil.copy(path, path.with_name(path.name.replace("App.csproj", temporary.name)))
+    write(app.parent / "Program.cs", (MAIN % "").replace("the sum", "their sum"))
+    before = [shop.state(path) for path in records]
+    shop.run("msbuild", temporary, "-t:Compile")
+    shop.check("_wpftmp: compiled and left alone", shop.status == 0 and (obj / "App.dll").is_file() and not shop.woven(obj / "App.dll")
+               and before == [shop.state(path) for path in records] and not shop.has("weave"))
+    for off in (True, False):
+        shop.run("msbuild", temporary, "-t:Rebuild" if off else "-t:Compile", f"-p:WeaveEnabled={str(not off).lower()}")
+        shop.run("build", app, "--no-restore")
+        printed, told = shop.ran(shop.sdk.dotnet, dll)
+        shop.check(f"and the real one after it is woven{' (WPF rebuilt, off)' if off else ''}", shop.status == 0 and shop.woven(dll)
+                   and "their sum is 10" in printed and "Shop.Program.Sum" in told)
 
 
 FSHARP = """namespace Shop
@@ -552,7 +725,7 @@ def watch(score, folder):
 
     def wait_for(text):
         try:
-            while text not in (line := lines.get(timeout=240)):
+            while text not in (line := lines.get(timeout=3600)):
                 shop.output += line
             return True
         except queue.Empty:
@@ -585,6 +758,52 @@ def tool(score, folder):
     shop.check("dnx", shop.status == 0 and shop.has(f"^weave {re.escape(shop.version)}$"))
 
 
+#: Reads the symbols of an assembly as debuggers do: by what the assembly says of them.
+DEBUGGER = """using System; using System.IO; using System.Linq; using System.Reflection.Metadata; using System.Reflection.PortableExecutable;
+string dll = args[0], pdb = args[1];
+using var image = new PEReader(File.OpenRead(dll));
+bool found = image.TryOpenAssociatedPortablePdb(dll, _ => File.OpenRead(pdb), out var provider, out _);
+Console.WriteLine("fits " + found);
+if (!found) return;
+var reader = provider!.GetMetadataReader();
+var all = image.GetMetadataReader();
+foreach (var handle in all.MethodDefinitions) {
+    var method = all.GetMethodDefinition(handle);
+    var points = reader.GetMethodDebugInformation(handle).GetSequencePoints().Where(p => !p.IsHidden).ToList();
+    if (all.GetString(method.Name) == "Moved" && points.Count > 0)
+        Console.WriteLine(reader.GetString(reader.GetDocument(points[0].Document).Name) + " " + points[0].StartLine);
+}
+// The sources lie in it (0E8A571B-6926-466E-B4AD-8AB04611F5FE).
+Console.WriteLine("sources " + reader.CustomDebugInformation.Count(h => reader.GetGuid(reader.GetCustomDebugInformation(h).Kind) == new Guid("0E8A571B-6926-466E-B4AD-8AB04611F5FE"))
+    + " of " + reader.Documents.Count);
+"""
+
+
+def symbols(score, folder):
+    """The hook library's symbols fit it and hold its sources, and editors find what its public members are for."""
+    shop = Shop(score, folder)
+    app = shop.project("App", ours=False)
+    write(app.parent / "Program.cs", DEBUGGER)
+    shop.run("build", app)
+    runtime = shop.made[0]
+    with zipfile.ZipFile(runtime) as package, zipfile.ZipFile(runtime.with_suffix(".snupkg")) as beside:
+        package.extractall(folder / "package")
+        beside.extractall(folder / "symbols")
+        about = beside.read("Weave.Runtime.nuspec").decode()
+        kinds = {path.rsplit(".", 1)[-1] for path in beside.namelist()}
+    shop.check("a package of symbols, with nothing but symbols", '<packageType name="SymbolsPackage" />' in about and kinds == {"pdb", "nuspec", "rels", "xml"}
+               and f"<version>{shop.version}<" in about, str(kinds))
+    for framework in ("netstandard2.0", "net8.0"):
+        dll, pdb = folder / f"package/lib/{framework}/Weave.Runtime.dll", folder / f"symbols/lib/{framework}/Weave.Runtime.pdb"
+        shop.call([shop.sdk.dotnet, app.parent / "bin/Debug/net10.0/App.dll", dll, pdb])
+        count = re.search(r"sources (\d+) of (\d+)", shop.output)
+        shop.check(f"{framework}: they fit and hold the sources", shop.has("fits True", r"^/weave/src/LogicalCalls\.cs \d+$") and count and count[1] == count[2] != "0")
+        told = {m.get("name"): "".join(m.itertext()).strip() for m in xml.parse(dll.with_suffix(".xml")).getroot().iter("member")}
+        hooks = {name for name in told if name.startswith("M:Weave.Runtime.Hooks.")}
+        shop.check(f"{framework}: all public members are described, and no others", len(hooks) >= 11 and all(told.values())
+                   and not any(re.search(r"Lane|\.busy", name) for name in told), f"{len(told)}")
+
+
 def described(score, folder):
     """What a package says of itself."""
     shop = Shop(score, folder)
@@ -597,9 +816,9 @@ def described(score, folder):
 
 
 #: Set-ups by name.
-EVERY = {"door": door, "states": states, "tests": tests, **{name: form(name) for name in FORMS},
+EVERY = {"door": door, "states": states, "tests": tests, "coverage": coverage, **{name: form(name) for name in FORMS},
          "packages": packages_change, **{f"packages-{name}": packages_form(name) for name in FORMS},
-         "libraries": libraries, "central": central, "hosted": hosted, "aspect-injector": aspect_injector, "languages": languages,
-         "other-user": other_user, "tool": tool, "watch": watch, "described": described}
+         "libraries": libraries, "central": central, "hosted": hosted, "aspect-injector": aspect_injector, "fody": fody, "editors": editors, "languages": languages,
+         "other-user": other_user, "tool": tool, "watch": watch, "described": described, "symbols": symbols}
 #: Those of --full alone.
 SLOW = {*EVERY} - {"door", "states", "tests", "single-file", "NativeAOT", "described"}

@@ -90,14 +90,14 @@ def roslyn(score, folder):
 
 def framework(score, folder):
     """A program on a runtime whose own assemblies are woven."""
-    group = [g for g in check_dotnet.sets("--full") if g.name == "core8"][0]
+    [group] = check_dotnet.sets("--full", ["core8"])
     rules = folder / "rules.toml"
     rules.write_text(ALL_BUT_CORELIB)
     out = folder / "assemblies"
     run([check_dotnet.weave_binary(), "-q", "--rules", rules, group.root, out])
     replaced = {n: out / n for n in group.names if (out / n).exists()}
     score.check("framework: all assemblies are written", len(replaced) == len(group.names), f"{len(replaced)} of {len(group.names)}")
-    homes = {"plain": dotnet.fetch() / "core8", "woven": check_dotnet.patched("core8", "framework-woven", replaced)}
+    homes = {"plain": dotnet.fetch() / "core8", "woven": check_dotnet.patched(check_dotnet.host("core8"), "framework-woven", replaced)}
     app = folder / "app"
     app.mkdir()
     run([*dotnet.csc(), "-nologo", "-deterministic", f"-out:{app / 'Framework.dll'}", ROOT / "tests" / "programs" / "Framework.cs"])

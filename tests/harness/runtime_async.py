@@ -2,19 +2,25 @@
 """Async methods that the runtime suspends: one program compiled with state machines and with runtime async, woven and run.
 Both must record the same calls, with the same parents and outcomes.
 
-    python3 tests/harness/runtime_async.py
+    python3 tests/harness/runtime_async.py [--everyday | --full]
 
-Needs the .NET SDK 10 (see sdk.py) and weave (a release build, or WEAVE).
+With --full also as native programs: there the one with state machines must record the same, and the other one, too, once it runs
+unwoven. That of .NET 10 does not: ILC takes such methods for ordinary ones, and its library's Await throws NotImplementedException.
+
+Needs the .NET SDK 10 (see sdk.py) and weave (a release build, or WEAVE); --full also the packages of ILCompiler, and gcc.
 """
+import argparse
 import collections
 import csv
 import io
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 
+import corpora
 import lib
 import sdk
 
@@ -34,13 +40,20 @@ PROJECT = """<Project Sdk="Microsoft.NET.Sdk">
   </PropertyGroup>
 </Project>
 """
+NATIVE = """  <PropertyGroup><PublishAot>true</PublishAot><InvariantGlobalization>true</InvariantGlobalization></PropertyGroup>
+  <ItemGroup><Reference Include="Weave.Runtime" HintPath="{hooks}" /></ItemGroup>
+  <Target Name="Weave" AfterTargets="CoreCompile" Condition="'$(Woven)' == 'true'">
+    <Exec Command="&quot;{weave}&quot; --strict --no-runtime --rules &quot;$(MSBuildProjectDirectory)/rules.toml&quot; &quot;@(IntermediateAssembly)&quot; &quot;@(IntermediateAssembly)&quot;" />
+  </Target>
+</Project>
+"""
 # No package is needed, so no feed is asked.
 NUGET = "<configuration><packageSources><clear /></packageSources></configuration>\n"
 FORMS = {"machines": "", "runtime": "runtime-async=on"}
 
 
 def call(command, env, **options):
-    return subprocess.run([str(part) for part in command], env=env, text=True, capture_output=True, timeout=600, **options)
+    return subprocess.run([str(part) for part in command], env=env, text=True, capture_output=True, timeout=3600, **options)
 
 
 def build(name, features, configuration, env):
@@ -62,6 +75,39 @@ def woven(folder, weave):
     shutil.copytree(folder, out, dirs_exist_ok=True)
     done = lib.run([weave, folder / "app.dll", out / "app.dll", "--strict", "--rules", folder / "rules.toml"], check=False)
     return out, done
+
+
+def native(name, features, is_woven, found, env, weave):
+    """The folder with the program as ILC makes it."""
+    folder = lib.fresh(WORK / f"native-{name}-{'woven' if is_woven else 'plain'}")
+    hooks = lib.ROOT / "runtime/dotnet/net8.0/Weave.Runtime.dll"
+    project = PROJECT.format(features=features).removesuffix("</Project>\n") + NATIVE.format(hooks=hooks, weave=weave)
+    (folder / "app.csproj").write_text(project)
+    (folder / "nuget.config").write_text(found.config())
+    (folder / "rules.toml").write_text(RULES)
+    shutil.copy(SOURCE, folder / "Program.cs")
+    built = call(["dotnet", "publish", "-c", "Release", "--use-current-runtime", "-v:q", "-o", folder / "out", f"-p:Woven={str(is_woven).lower()}",
+                  folder / "app.csproj"], env)
+    if built.returncode != 0:
+        raise RuntimeError(built.stdout + built.stderr)
+    return folder / "out"
+
+
+def check_native(score, found, env, weave, machines):
+    """The same as native programs; `machines`: the calls of the one with state machines on CoreCLR."""
+    for form, features in FORMS.items():
+        ends = {}
+        for is_woven in (False, True):
+            out = native(form, features, is_woven, found, env, weave)
+            ran = call([out / "app"], env, cwd=out)
+            thrown = re.search(r"Unhandled exception\. (\S+):", ran.stderr)
+            ends[is_woven] = (ran.returncode, ran.stdout.strip(), thrown and thrown[1])
+        unwoven = ends[False]
+        if form == "machines" or unwoven[2] != "System.NotImplementedException":
+            score.check(f"native, {form}: the program does what it did", ends[True] == unwoven == (0, "ok", None), str(ends))
+            score.counts(f"native, {form}: calls, parents and outcomes", calls(rows(weave, out)), machines)
+        else:
+            score.check(f"native, {form}: does not run unwoven", ends[True][0] != 0, str(ends))
 
 
 def rows(weave, folder):
@@ -96,9 +142,10 @@ def report(weave, folder):
     return {m["label"]: (m["calls"], m["errors"], m["running"]) for m in json.loads(text)["methods"]}
 
 
-def check(score):
+def check(score, scope):
     """The checks, each told to the score."""
-    env, weave = sdk.find().environment(WORK / "packages", DOTNET_RuntimeAsync=1), lib.weave_binary()
+    sdk_found = sdk.find()
+    env, weave = sdk_found.environment(WORK / "packages", DOTNET_RuntimeAsync=1), lib.weave_binary()
     WORK.mkdir(parents=True, exist_ok=True)
     for configuration in ["Release", "Debug"]:
         found = {}
@@ -122,11 +169,15 @@ def check(score):
             score.counts(f"{what}: calls, parents and outcomes", runtime, machines)
             score.check(f"{what}: enough was seen", len(machines) > 30, str(len(machines)))
             score.check(f"{what}: same report", machine_report == runtime_report)
+        if scope == "--full" and configuration == "Release":
+            check_native(score, sdk_found, env, weave, found["machines", "0"][0])
 
 
 def body():
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    corpora.add_scopes(options)
     score = lib.Score()
-    check(score)
+    check(score, options.parse_args().scope)
     return score.finish("runtime async")
 
 

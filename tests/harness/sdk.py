@@ -6,6 +6,7 @@ that this machine has; else `../shared/dotnet` beside the checkout, unpacked int
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -60,6 +61,15 @@ class Sdk:
     def environment(self, packages, **more):
         """The environment of commands; `packages` is the folder that NuGet unpacks packages into."""
         return {**variables(self.dotnet), "NUGET_PACKAGES": str(packages), **{name: str(value) for name, value in more.items()}}
+
+    def framework(self, name="Microsoft.NETCore.App"):
+        """The folder of a framework's assemblies, or (`sdk`) of the SDK's own; of several, the newest."""
+        parent = self.dotnet.parent / ("sdk" if name == "sdk" else f"shared/{name}")
+        numbers = lambda path: [int(n) for n in re.findall(r"\d+", path.name)]
+        found = sorted((path for path in parent.glob(f"{self.major}.*") if path.is_dir()), key=numbers)
+        if not found:
+            raise lib.Missing(f"the .NET SDK has no {name} {self.major} in {parent}")
+        return found[-1]
 
     def config(self, *folders):
         """The text of a nuget.config for these folders of packages and the SDK's own."""

@@ -115,7 +115,7 @@ def jit(score, folder):
         told, prepared, _ = check_dotnet.prepare([*dotnet.host(runtime), judge], [str(folder / "Broken.dll")], check_dotnet.QUICK, "broken")
         kinds = {(method.split("::")[1], kind) for kind, _, method in told.values()}
         score.check(f"{runtime} tells broken methods", kinds == expected and prepared == 2, f"{sorted(kinds)}, {prepared} compiled")
-        home = check_dotnet.patched(runtime, f"broken-{runtime}", {"System.AppContext.dll": folder / "own.dll"})
+        home = check_dotnet.patched(check_dotnet.host(runtime), f"broken-{runtime}", {"System.AppContext.dll": folder / "own.dll"})
         command = [home / "dotnet", *dotnet.host(runtime)[1:], judge, "--own"]
         told, prepared, _ = check_dotnet.prepare(command, ["System.AppContext.dll"], check_dotnet.QUICK, "own")
         kinds = {(method.split("::")[1], kind) for kind, _, method in told.values()}

@@ -21,6 +21,8 @@ public final class Run {
                 } catch (LinkageError e) {
                     System.out.println(file + ": " + e);
                     continue;
+                } catch (NoSuchMethodException nested) {
+                    continue;
                 }
                 int calls = weave.runtime.Hooks.calls;
                 StringBuilder line = new StringBuilder(c.getName());
@@ -35,6 +37,7 @@ public final class Run {
                 System.err.println(c.getName() + ": " + (weave.runtime.Hooks.calls - calls) + " calls");
             }
         }
-        System.err.println("verdict: " + weave.runtime.Hooks.verdict());
+        System.err.println("own hooks: " + acme.All.begun());
+        System.err.println("verdict: " + weave.runtime.Hooks.verdict() + acme.All.verdict());
     }
 }

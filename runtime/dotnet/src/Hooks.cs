@@ -77,6 +77,19 @@ namespace Weave.Runtime
         }
 
         /// <summary>
+        /// A logical call of an iterator hands out an element and leaves this thread, or ends. One hook for both, so that
+        /// woven code has no branch of its own, which tools that measure coverage would count.
+        /// </summary>
+        [MethodImpl(MethodImplOptions.AggressiveInlining)]
+        public static void Moved(bool more, ref long call, int id)
+        {
+            if (Switch.On)
+            {
+                LogicalCalls.Moved(more, ref call, id);
+            }
+        }
+
+        /// <summary>
         /// A logical call that the runtime suspends is about to wait for something. Where that is not complete, the call
         /// leaves this thread.
         /// </summary>

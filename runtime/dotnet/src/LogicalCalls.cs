@@ -60,6 +60,18 @@ namespace Weave.Runtime
             }
         }
 
+        internal static void Moved(bool more, ref long call, int id)
+        {
+            if (more)
+            {
+                Suspend(ref call, id);
+            }
+            else
+            {
+                End(ref call, id);
+            }
+        }
+
         internal static void End(ref long call, int id)
         {
             long now = Clock.Now();

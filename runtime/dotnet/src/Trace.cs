@@ -71,6 +71,16 @@ namespace Weave.Runtime
             }
         }
 
+        /// <summary>Counts failures of a program's own hooks, if there is a trace already; else the number stays.</summary>
+        internal static void Failures(ref long untold)
+        {
+            Store s = store;
+            if (s != null)
+            {
+                s.Header.AddFailures(Interlocked.Exchange(ref untold, 0));
+            }
+        }
+
         /// <summary>Looks whether there is more code, where nothing tells the library of it.</summary>
         internal static void Look()
         {

@@ -35,6 +35,47 @@ public static class Programs
     {
     }
 
+    private sealed class Silent : Exception
+    {
+        public override string Message => throw new InvalidOperationException();
+    }
+
+    /// <summary>Hooks of one's own that fail, before there is a trace and then.</summary>
+    private static void OwnHooksFail()
+    {
+        Guard.Failed(new ArgumentException("why"), "Acme.Sql.Begin");
+        Calls(1);
+        for (int i = 0; i < 3; i++)
+        {
+            Guard.Failed(new ArgumentException("again"), "Acme.Sql.Begin");
+        }
+        Guard.Failed(new Silent(), "Acme.Sql.End");
+        Guard.Failed(new Exception(new string('x', 5000)), "Acme.Sql.Long");
+        for (int i = 0; i < 2000; i++)
+        {
+            Guard.Failed(new Exception("n"), "Acme.Many." + i);
+        }
+        Guard.Failed(null, null);
+    }
+
+    /// <summary>While a hook of a thread runs, it begins no other; other threads do.</summary>
+    private static void OwnHooksNest()
+    {
+        Check(Guard.Begin() && !Guard.Begin(), "a hook begins once");
+        bool other = false;
+        var thread = new Thread(() => other = Guard.Begin());
+        thread.Start();
+        thread.Join();
+        Check(other, "on another thread");
+        Guard.Failed(new Exception("inside"), "Acme.Nested");
+        Check(!Guard.Begin(), "still in it");
+        Guard.End();
+        Check(Guard.Begin(), "and again behind its end");
+        Guard.End();
+        long start = Guard.Nanoseconds();
+        Check(Guard.Nanoseconds() >= start, "the time does not go back");
+    }
+
     private static void One()
     {
         Calls(1);
@@ -547,6 +588,7 @@ public static class Programs
         long call = 0;
         Hooks.Begin(ref call, 1);
         Hooks.Resume(ref call, 1);
+        Hooks.Moved(true, ref call, 1);
         Hooks.End(ref call, 1);
         Check(call == 0, "nothing happens when off");
     }
@@ -603,6 +645,15 @@ public static class Programs
         Hooks.Begin(ref a, 17); // an ended one's field begins anew
         Hooks.Resume(ref a, 17);
         Hooks.End(ref a, 17);
+        long f = 0;
+        Hooks.Moved(true, ref f, 18);
+        Hooks.Moved(false, ref f, 18);
+        Check(f == 0, "no call, no number");
+        Hooks.Resume(ref f, 18);
+        Hooks.Moved(true, ref f, 18);
+        Hooks.Resume(ref f, 18);
+        Hooks.Moved(false, ref f, 18);
+        Hooks.Moved(true, ref f, 18); // it has ended
     }
 
     private static void On(string name, ThreadStart what)

@@ -116,6 +116,29 @@ def test_threads(folder):
     assert 0 <= t.end - last < 3_000_000_000, f"end {t.end}, last record {last}"
 
 
+def test_own_hooks_that_fail(folder):
+    err = finish(folder, "OwnHooksFail").splitlines()
+    behind = "; the program runs on, and this hook's next failures are not shown"
+    equal(f"weave: hook Acme.Sql.Begin failed: System.ArgumentException: why{behind}", err[0], "the first")
+    equal(f"weave: hook Acme.Sql.End failed: Programs+Silent{behind}", err[1], "one that cannot say why")
+    equal(f"weave: hook Acme.Sql.Long failed: System.Exception: {'x' * 982}...{behind}", err[2], "a long one")
+    equal(1000, len(err), "each hook once, and no more than so many")
+    t = reader.Trace(folder / "t.wtrace")
+    equal((1 + 3 + 2 + 2000, 0), (t.failures, t.lost), "failures, lost records")
+
+
+def test_own_hooks_that_fail_without_a_trace(folder):
+    err = finish(folder, "OwnHooksFail", WEAVE_TRACE="off").splitlines()
+    equal(1000, len(err), "each hook once")
+    assert not (folder / "t.wtrace").exists()
+
+
+def test_own_hooks_that_nest(folder):
+    err = finish(folder, "OwnHooksNest").splitlines()
+    assert len(err) == 1 and err[0].startswith("weave: hook Acme.Nested failed: System.Exception: inside;"), err
+    assert not (folder / "t.wtrace").exists(), "own hooks start a trace"
+
+
 def test_samples_of_the_process(folder):
     t = run(folder, "Busy", WEAVE_TRACE_SAMPLE=20)
     t.all_balanced()
@@ -617,6 +640,7 @@ def test_logical(folder):
             (14, ["begin", "end"]),
             (15, ["resume", "fail"]),
             (17, ["begin", "resume", "end"]),
+            (18, ["resume", "suspend", "resume", "end"]),
         ],
         t.steps(), "what the calls did",
     )
@@ -626,7 +650,7 @@ def test_logical(folder):
     name = "System.ApplicationException"
     equal([(name, "between"), (name, "inside")], thrown, "exceptions")
     first = [e.logical[0] for x in t.threads.values() for e in x.all() if e.kind == 1 and e.logical]
-    equal([0, 0, 1, 1, 1, 1, 1], sorted(first), "first pieces")
+    equal([0, 0, 0, 1, 1, 1, 1, 1, 1], sorted(first), "first pieces")
 
 
 def test_many_logical(folder):

@@ -1,6 +1,7 @@
 //! Bound hook calls: what backends turn into code. They know types and operands, and no bytecode.
 
-use super::ty::{Prim, Ty};
+use super::ty::{Language, Prim, Ty};
+use std::fmt;
 use std::sync::Arc;
 
 /// The own hooks of a method, in the order in which they run: at enter as in the rules, at exit and exception in
@@ -130,4 +131,105 @@ pub enum Dest {
     Drop,
     /// It is kept: the place in [`Keep::states`].
     State(u16),
+}
+
+/// A bound call, for people and programs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShownCall {
+    /// `enter`, `exit` or `exception`.
+    pub when: &'static str,
+    /// The hook with the types of its parameters: `acme.Sql.begin(Object, String)`.
+    pub hook: String,
+    /// What each parameter gets: `this`, `arg(0) boxed`.
+    pub operands: Vec<String>,
+    /// What it throws does not reach the program.
+    pub guard: bool,
+    /// It is not called while another hook of the thread runs.
+    pub recursion: bool,
+}
+
+impl Bound {
+    /// All calls, in the order in which they run.
+    pub fn shown(&self) -> Vec<ShownCall> {
+        let of = |when, calls: &[Call]| -> Vec<ShownCall> {
+            calls.iter().map(|call| call.shown(when)).collect()
+        };
+        let mut all = of("enter", &self.enter);
+        all.extend(of("exit", &self.exit));
+        all.extend(of("exception", &self.exception));
+        all
+    }
+}
+
+impl Call {
+    fn shown(&self, when: &'static str) -> ShownCall {
+        let language = match &self.hook.owner {
+            Ty::Named(owner) if !owner.scope.is_empty() => Language::CSharp,
+            _ => Language::Java,
+        };
+        let types: Vec<String> = (self.operands.iter())
+            .map(|operand| operand.to.shown(language))
+            .collect();
+        let adapter = |is: fn(&Adapter) -> bool| self.adapter.as_ref().is_some_and(is);
+        ShownCall {
+            when,
+            hook: format!(
+                "{}.{}({})",
+                self.hook.owner.shown(language),
+                self.hook.name,
+                types.join(", ")
+            ),
+            operands: (self.operands.iter())
+                .map(|operand| operand.shown(language))
+                .collect(),
+            guard: adapter(|adapter| adapter.guard),
+            recursion: adapter(|adapter| adapter.recursion),
+        }
+    }
+}
+
+impl fmt::Display for ShownCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.when, self.hook)?;
+        if !self.operands.is_empty() {
+            write!(f, " gets {}", self.operands.join(", "))?;
+        }
+        Ok(())
+    }
+}
+
+impl Operand {
+    /// The source, and what becomes of it.
+    fn shown(&self, language: Language) -> String {
+        let source = self.source.to_string();
+        match self.convert {
+            Convert::Same => source,
+            Convert::Widen(from, _) => format!("{source} from {}", from.word(language)),
+            Convert::Box => format!("{source} boxed"),
+            Convert::Load => format!("{source} loaded"),
+            Convert::LoadBox => format!("{source} loaded and boxed"),
+        }
+    }
+}
+
+/// As rules write it.
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Source::This => f.write_str("this"),
+            Source::Arg(n) => write!(f, "arg({n})"),
+            Source::Args(_) => f.write_str("args"),
+            Source::Result => f.write_str("result"),
+            Source::Exception => f.write_str("exception"),
+            Source::State(_) => f.write_str("state"),
+            Source::Duration => f.write_str("duration"),
+            Source::Id => f.write_str("id"),
+            Source::Line => f.write_str("line"),
+            Source::Text(text) => write!(f, "'{}'", text.replace('\'', "''")),
+            Source::Int(n) => write!(f, "{n}"),
+            Source::Long(n) => write!(f, "{n}"),
+            Source::Double(n) => write!(f, "{n}"),
+            Source::Zero => f.write_str("nothing"),
+        }
+    }
 }

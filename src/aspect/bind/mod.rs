@@ -2,6 +2,13 @@
 //!
 //! Nothing here knows bytecode. Backends show types and signatures ([`ty`]), and turn what is bound ([`call`]) into code.
 
+pub mod binder;
 pub mod call;
 pub mod catalog;
+pub mod convert;
+pub mod misfit;
+pub mod reach;
 pub mod ty;
+
+#[cfg(test)]
+mod tests;

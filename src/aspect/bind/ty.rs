@@ -1,6 +1,5 @@
 //! Types as hook calls see them: those of three formats in one vocabulary.
 
-use std::fmt;
 use std::sync::Arc;
 
 /// A primitive type. The JVM and dex have the signed ones, `Bool`, `Char`, `F32` and `F64`.
@@ -40,7 +39,7 @@ pub enum Ty {
         of_method: bool,
         index: u16,
     },
-    /// What is passed as it is or not at all (.NET: function pointers, arrays of several dimensions, modified types), spelt out.
+    /// What is passed as it is or not at all (.NET: function pointers, modified types), spelt out.
     Opaque(Arc<str>),
 }
 
@@ -85,6 +84,18 @@ impl Ty {
             value: false,
             by_ref_like: false,
             args: Box::default(),
+        }))
+    }
+
+    /// An array of several dimensions, each counting from 0 (.NET): a reference type of a name that no other has.
+    pub fn dimensions(rank: u32, element: Ty) -> Ty {
+        let commas = ",".repeat(rank.saturating_sub(1) as usize);
+        Ty::Named(Arc::new(Named {
+            name: format!("[{commas}]").into(),
+            scope: "".into(),
+            value: false,
+            by_ref_like: false,
+            args: Box::new([element]),
         }))
     }
 
@@ -136,7 +147,12 @@ impl Ty {
 
     /// The type that a field descriptor, or `V`, at the start of a text spells, and the rest of the text (JVMS 4.3).
     pub fn of_descriptor(descriptor: &str) -> Option<(Ty, &str)> {
+        /// JVMS 4.3.2.
+        const MAX_DIMENSIONS: usize = 255;
         let dimensions = descriptor.bytes().take_while(|&b| b == b'[').count();
+        if dimensions > MAX_DIMENSIONS {
+            return None;
+        }
         let (mut ty, rest) = match descriptor[dimensions..].split_at_checked(1)? {
             ("L", rest) => {
                 let (name, rest) = rest.split_once(';')?;
@@ -165,56 +181,83 @@ impl Ty {
     }
 }
 
+/// The language in whose words types are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    Java,
+    CSharp,
+}
+
 impl Prim {
-    /// What messages call it: the name that all the languages have, or C#'s.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Prim::Bool => "bool",
-            Prim::Char => "char",
-            Prim::I8 => "sbyte",
-            Prim::U8 => "byte",
-            Prim::I16 => "short",
-            Prim::U16 => "ushort",
-            Prim::I32 => "int",
-            Prim::U32 => "uint",
-            Prim::I64 => "long",
-            Prim::U64 => "ulong",
-            Prim::F32 => "float",
-            Prim::F64 => "double",
-            Prim::Isize => "nint",
-            Prim::Usize => "nuint",
+    /// What a language calls it.
+    pub const fn word(self, language: Language) -> &'static str {
+        match (self, language) {
+            (Prim::Bool, Language::Java) => "boolean",
+            (Prim::I8, Language::Java) => "byte",
+            (Prim::Bool, Language::CSharp) => "bool",
+            (Prim::I8, Language::CSharp) => "sbyte",
+            (Prim::Char, _) => "char",
+            (Prim::U8, _) => "byte",
+            (Prim::I16, _) => "short",
+            (Prim::U16, _) => "ushort",
+            (Prim::I32, _) => "int",
+            (Prim::U32, _) => "uint",
+            (Prim::I64, _) => "long",
+            (Prim::U64, _) => "ulong",
+            (Prim::F32, _) => "float",
+            (Prim::F64, _) => "double",
+            (Prim::Isize, _) => "nint",
+            (Prim::Usize, _) => "nuint",
         }
     }
 }
 
-/// As messages show it: with dots, and names without what is known anyway.
-impl fmt::Display for Ty {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Ty {
+    /// As a language writes it, with dots, and the types that everybody knows by their short names.
+    pub fn shown(&self, language: Language) -> String {
+        let mut out = String::new();
+        self.put(language, &mut out);
+        out
+    }
+
+    fn put(&self, language: Language, out: &mut String) {
         match self {
-            Ty::Void => f.write_str("void"),
-            Ty::Prim(prim) => f.write_str(prim.word()),
+            Ty::Void => out.push_str("void"),
+            Ty::Prim(prim) => out.push_str(prim.word(language)),
             Ty::Named(named) => {
                 let name = named.name.replace(['/', '+'], ".");
-                let name = match &*name {
-                    "java.lang.String" | "System.String" => "String",
-                    "java.lang.Object" | "System.Object" => "Object",
+                out.push_str(match &*name {
+                    "java.lang.String" => "String",
+                    "java.lang.Object" => "Object",
+                    "System.String" => "string",
+                    "System.Object" => "object",
                     other => other.split('`').next().unwrap_or(other),
-                };
-                f.write_str(name)?;
-                if let [first, rest @ ..] = &*named.args {
-                    write!(f, "<{first}")?;
-                    rest.iter().try_for_each(|arg| write!(f, ", {arg}"))?;
-                    f.write_str(">")?;
+                });
+                for (i, arg) in named.args.iter().enumerate() {
+                    out.push_str(if i == 0 { "<" } else { ", " });
+                    arg.put(language, out);
                 }
-                Ok(())
+                if !named.args.is_empty() {
+                    out.push('>');
+                }
             }
-            Ty::Array(element) => write!(f, "{element}[]"),
-            Ty::ByRef(ty) => write!(f, "ref {ty}"),
-            Ty::Pointer(ty) => write!(f, "{ty}*"),
+            Ty::Array(element) => {
+                element.put(language, out);
+                out.push_str("[]");
+            }
+            Ty::ByRef(ty) => {
+                out.push_str("ref ");
+                ty.put(language, out);
+            }
+            Ty::Pointer(ty) => {
+                ty.put(language, out);
+                out.push('*');
+            }
             Ty::Param { of_method, index } => {
-                write!(f, "{}{index}", if *of_method { "!!" } else { "!" })
+                out.push_str(if *of_method { "!!" } else { "!" });
+                out.push_str(&index.to_string());
             }
-            Ty::Opaque(spelt) => f.write_str(spelt),
+            Ty::Opaque(spelt) => out.push_str(spelt),
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::aspect::joinpoint::{Kinds, Method, Type};
 use crate::aspect::pattern::name::Name;
 use crate::aspect::pattern::{Hits, NameSet};
 use crate::aspect::rules::Rules;
-use crate::aspect::rules::model::{Aspect, KindFit, Selector};
+use crate::aspect::rules::model::{Aspect, KindFit, Library, OwnHooks, Selector};
 use crate::dotnet_names::{self, Shown};
 use crate::error::Place;
 use crate::mapping::{self, Mapping};
@@ -101,6 +101,7 @@ pub struct Idle {
 /// All rules, compiled.
 pub struct Matcher {
     aspects: Vec<Aspect>,
+    libraries: Vec<Library>,
     /// Which matcher of this process it is.
     number: u64,
     /// For artifacts in which every rule can match, which most are: made once.
@@ -147,6 +148,8 @@ pub struct ArtifactMatcher<'a> {
     prefilter: Arc<Prefilter>,
     /// Some rule names methods.
     names_methods: bool,
+    /// The artifact's file name.
+    artifact: String,
 }
 
 /// The rules that can match in one type.
@@ -170,6 +173,7 @@ impl Matcher {
         Matcher {
             prefilter: Arc::new(Prefilter::new(selectors)),
             aspects: rules.aspects,
+            libraries: rules.libraries,
             number: MATCHERS.fetch_add(1, Ordering::Relaxed),
             mapping: None,
         }
@@ -190,6 +194,33 @@ impl Matcher {
             .iter()
             .flat_map(|aspect| aspect.matches.iter().chain(&aspect.excludes))
             .any(|selector| selector.extends.is_some())
+            || self.has_own_hooks()
+    }
+
+    /// Whether some aspect has hooks of its own.
+    pub fn has_own_hooks(&self) -> bool {
+        self.aspects.iter().any(|aspect| aspect.own.is_some())
+    }
+
+    /// The name of an aspect, and its own hooks.
+    pub fn own_hooks(&self, aspect: u32) -> Option<(&str, &OwnHooks)> {
+        let aspect = &self.aspects[aspect as usize];
+        Some((&aspect.name, aspect.own.as_deref()?))
+    }
+
+    /// The types whose methods rules call as hooks, as they are written.
+    pub fn hook_types(&self) -> impl Iterator<Item = &str> {
+        let own = self
+            .aspects
+            .iter()
+            .filter_map(|aspect| aspect.own.as_deref());
+        own.flat_map(|own| own.enter.iter().chain(&own.exit).chain(&own.exception))
+            .map(|hook| &*hook.call.ty)
+    }
+
+    /// Where hooks are.
+    pub fn libraries(&self) -> &[Library] {
+        &self.libraries
     }
 
     /// The rules left for an artifact of this name (file name) and version, if known.
@@ -229,6 +260,7 @@ impl Matcher {
             Arc::new(Prefilter::new(selectors))
         };
         ArtifactMatcher {
+            artifact: name.rsplit(['/', '\\']).next().unwrap_or(name).to_owned(),
             names_methods: clauses.iter().any(|c| c.selector.method.is_some()),
             matcher: self,
             hierarchy,
@@ -326,6 +358,16 @@ fn without_version(stem: &str) -> &str {
 }
 
 impl<'a> ArtifactMatcher<'a> {
+    /// The artifact's file name.
+    pub fn artifact(&self) -> &str {
+        &self.artifact
+    }
+
+    /// All rules.
+    pub fn matcher(&self) -> &'a Matcher {
+        self.matcher
+    }
+
     /// Whether any rule is left.
     pub fn is_empty(&self) -> bool {
         self.clauses.is_empty()

@@ -82,7 +82,7 @@ impl Rules {
     }
 
     /// An error about calls of hooks, found when they were bound: each with its place in the file that it stands in.
-    pub fn error(source: &Source, mut wrong: Vec<Diagnostic>, colour: bool) -> Error {
+    pub(crate) fn error(source: &Source, mut wrong: Vec<Diagnostic>, colour: bool) -> Error {
         let Source { name, text } = source;
         let message = diagnostics::render(name, text, &mut wrong, colour);
         Error::usage(message).with_findings(diagnostics::findings(name, text, &wrong))

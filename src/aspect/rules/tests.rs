@@ -303,7 +303,7 @@ match = { type = "A" }
     3 | [[aspects]]
       |   ^^^^^^^ did you mean `aspect`?
       |
-      = help: expected `version` or `aspect`
+      = help: expected `version`, `library` or `aspect`
     "##);
 }
 
@@ -354,7 +354,7 @@ error: unknown key `exlude` in an aspect
 6 | exlude = { type = "C" }
   | ^^^^^^ did you mean `exclude`?
   |
-  = help: expected `name`, `match`, `exclude`, `advice` or `hooks`
+  = help: expected `name`, `match`, `exclude`, `advice`, `hooks`, `enter`, `exit`, `exception` or `guard`
 "#);
 }
 

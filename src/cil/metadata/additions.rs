@@ -30,6 +30,9 @@ pub struct Additions {
     /// New bytes behind `#Blob`, and where they begin.
     blobs: Vec<u8>,
     blob_base: u32,
+    /// New bytes behind `#US`, and where they begin.
+    user_strings: Vec<u8>,
+    user_string_base: u32,
     /// Columns of the new rows of each table.
     rows: [Vec<u32>; 64],
     /// Rows of each table with the new ones; `Field` without.
@@ -48,10 +51,13 @@ impl Additions {
         let mut additions = Additions {
             string_base: base(metadata.strings.data()),
             blob_base: base(metadata.blobs.data()),
+            user_string_base: (metadata.root.position(b"#US"))
+                .map_or(0, |number| base(metadata.root.streams[number].data)),
             counts: std::array::from_fn(|table| metadata.tables.rows(table as u8)),
             fixed_fields: metadata.tables.rows(table::FIELD_PTR) > 0,
             strings: Vec::new(),
             blobs: Vec::new(),
+            user_strings: Vec::new(),
             rows: std::array::from_fn(|_| Vec::new()),
             signatures: BlobSet::default(),
             signature_tokens: Vec::new(),
@@ -81,7 +87,33 @@ impl Additions {
         index
     }
 
-    /// Adds a row to a table that is not sorted and that nothing holds ranges of; returns its token.
+    /// Adds a text for code; returns its token.
+    pub fn user_string(&mut self, text: &str) -> Result<u32> {
+        /// What a token has in place of a table.
+        const USER_STRING: u32 = 0x70;
+        if self.user_string_base == 0 && self.user_strings.is_empty() {
+            self.user_strings.push(0);
+        }
+        let index = self.user_string_base + self.user_strings.len() as u32;
+        let units: Vec<u16> = text.encode_utf16().collect();
+        let bytes = 2 * units.len() + 1;
+        if index as usize + bytes + 4 > 0xff_ffff {
+            return Err(Error::new(Kind::NotDone, "too many texts in code"));
+        }
+        put_compressed(&mut self.user_strings, bytes as u32);
+        self.user_strings
+            .extend(units.iter().flat_map(|unit| unit.to_le_bytes()));
+        self.user_strings
+            .push(u8::from(units.iter().any(|&unit| is_special(unit))));
+        Ok(USER_STRING << 24 | index)
+    }
+
+    /// How many rows a table has with those that were added so far.
+    pub fn count(&self, table: u8) -> u32 {
+        self.counts[usize::from(table)]
+    }
+
+    /// Adds a row to a table behind all others: one that is not sorted, or whose order it keeps; returns its token.
     pub fn row(&mut self, table: u8, columns: &[u32]) -> Result<u32> {
         let count = &mut self.counts[usize::from(table)];
         if *count == MAX_ROWS {
@@ -146,8 +178,9 @@ impl Additions {
     }
 
     /// The additions to heaps, by the heaps' names; nothing may be added afterwards.
-    pub fn take_heaps(&mut self) -> [(&'static [u8], Vec<u8>); 2] {
+    pub fn take_heaps(&mut self) -> [(&'static [u8], Vec<u8>); 3] {
         [
+            (b"#US", std::mem::take(&mut self.user_strings)),
             (b"#Strings", std::mem::take(&mut self.strings)),
             (b"#Blob", std::mem::take(&mut self.blobs)),
         ]
@@ -171,4 +204,9 @@ impl Additions {
         let fields = self.fields.iter().map(|field| (field.ty, field.columns));
         FieldMap::new(metadata, fields)
     }
+}
+
+/// Whether a text with this unit is marked (II.24.2.4): comparing it takes more than its bytes.
+fn is_special(unit: u16) -> bool {
+    unit > 0xff || matches!(unit, 0x01..=0x08 | 0x0e..=0x1f | 0x27 | 0x2d | 0x7f)
 }

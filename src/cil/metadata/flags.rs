@@ -1,4 +1,4 @@
-//! Flags of methods.
+//! Flags of methods, their parameters and type parameters.
 
 use crate::cil::metadata::schema::column;
 use crate::cil::metadata::tables::Row;
@@ -9,6 +9,18 @@ pub mod method_flag {
     pub const STATIC: u32 = 0x10;
     pub const ABSTRACT: u32 = 0x400;
     pub const PINVOKE_IMPL: u32 = 0x2000;
+}
+
+/// Flags of parameters (II.23.1.13).
+pub mod param_flag {
+    pub const IN: u32 = 1;
+    pub const OUT: u32 = 2;
+}
+
+/// Flags of type parameters (II.23.1.7).
+pub mod type_param_flag {
+    /// A ref struct may stand for it (.NET 9).
+    pub const ALLOWS_REF_STRUCT: u32 = 0x20;
 }
 
 /// How methods are implemented (II.23.1.11).

@@ -74,7 +74,8 @@ pub mod column {
         type_def { FLAGS = 0, NAME = 1, NAMESPACE = 2, EXTENDS = 3, FIELD_LIST = 4, METHOD_LIST = 5 }
         field { NAME = 1, SIGNATURE = 2 }
         method_ptr { METHOD = 0 }
-        method_def { RVA = 0, IMPL_FLAGS = 1, FLAGS = 2, NAME = 3, SIGNATURE = 4 }
+        method_def { RVA = 0, IMPL_FLAGS = 1, FLAGS = 2, NAME = 3, SIGNATURE = 4, PARAM_LIST = 5 }
+        param { FLAGS = 0, SEQUENCE = 1, NAME = 2 }
         interface_impl { CLASS = 0, INTERFACE = 1 }
         member_ref { CLASS = 0, NAME = 1, SIGNATURE = 2 }
         constant { PARENT = 1, #[cfg(test)] VALUE = 2 }
@@ -85,13 +86,17 @@ pub mod column {
         type_spec { SIGNATURE = 0 }
         field_rva { RVA = 0, FIELD = 1 }
         assembly {
-            MAJOR_VERSION = 1, MINOR_VERSION = 2, BUILD_NUMBER = 3, REVISION_NUMBER = 4, FLAGS = 5, PUBLIC_KEY = 6, NAME = 7
+            MAJOR_VERSION = 1, MINOR_VERSION = 2, BUILD_NUMBER = 3, REVISION_NUMBER = 4, FLAGS = 5, PUBLIC_KEY = 6, NAME = 7,
+            CULTURE = 8
         }
-        assembly_ref { NAME = 6 }
+        assembly_ref {
+            MAJOR_VERSION = 0, MINOR_VERSION = 1, BUILD_NUMBER = 2, REVISION_NUMBER = 3, FLAGS = 4, PUBLIC_KEY_OR_TOKEN = 5,
+            NAME = 6, CULTURE = 7
+        }
         file { FLAGS = 0, NAME = 1 }
         manifest_resource { OFFSET = 0, NAME = 2, IMPLEMENTATION = 3 }
         nested_class { NESTED = 0, ENCLOSING = 1 }
-        generic_param { NUMBER = 0, OWNER = 2, NAME = 3 }
+        generic_param { NUMBER = 0, FLAGS = 1, OWNER = 2, NAME = 3 }
         method_spec { METHOD = 0, INSTANTIATION = 1 }
         document { NAME = 0 }
         method_debug_information { DOCUMENT = 0, SEQUENCE_POINTS = 1 }

@@ -41,18 +41,19 @@ pub mod element {
 pub mod kind {
     pub const FIELD: u8 = 0x06;
     pub const LOCALS: u8 = 0x07;
+    pub const INSTANCE: u8 = 0x0a;
     pub const GENERIC: u8 = 0x10;
     pub const HAS_THIS: u8 = 0x20;
     pub const EXPLICIT_THIS: u8 = 0x40;
 }
 
 /// Deepest nesting of a type.
-const MAX_DEPTH: u32 = 64;
+pub(crate) const MAX_DEPTH: u32 = 64;
 
 /// Most parts of one signature, and most bytes of its text. Real ones stay far below; types that name each other could
 /// make text without limit.
-const MAX_PARTS: u32 = 10_000;
-const MAX_TEXT: usize = 1 << 16;
+pub(crate) const MAX_PARTS: u32 = 10_000;
+pub(crate) const MAX_TEXT: usize = 1 << 16;
 
 #[cold]
 fn wrong(what: &str) -> Error {
@@ -78,7 +79,7 @@ impl<'a> Reader<'a> {
         Reader { rest: bytes }
     }
 
-    fn u8(&mut self) -> Result<u8> {
+    pub(crate) fn u8(&mut self) -> Result<u8> {
         let (&first, rest) = self
             .rest
             .split_first()
@@ -95,8 +96,17 @@ impl<'a> Reader<'a> {
     }
 
     /// A `TypeDefOrRef` as a token.
-    fn type_token(&mut self) -> Result<u32> {
+    pub(crate) fn type_token(&mut self) -> Result<u32> {
         decode(&coded::TYPE_DEF_OR_REF, self.number()?)
+    }
+
+    /// Steps over custom modifiers.
+    pub(crate) fn skip_modifiers(&mut self) -> Result<()> {
+        while let [element::CMOD_REQD | element::CMOD_OPT, ..] = self.rest {
+            self.u8()?;
+            self.number()?;
+        }
+        Ok(())
     }
 
     /// Steps over one type, its modifiers included, and returns its bytes.
@@ -606,6 +616,11 @@ fn put_sharing<'o>(
 /// may name, a token, or 0.
 pub fn put_type_name(metadata: &Metadata<'_>, owner: u32, token: u32, out: &mut String) {
     put(metadata, owner, out, |names| names.token(token, 0));
+}
+
+/// Appends the readable form of a type of a signature.
+pub(crate) fn put_type(metadata: &Metadata<'_>, ty: &[u8], out: &mut String) {
+    put(metadata, 0, out, |names| names.ty(&mut Reader::new(ty), 0));
 }
 
 /// The same while the image's names are made; returns whether the name can be read.

@@ -16,8 +16,8 @@ pub struct Rebuilt<'a> {
     pub pieces: Pieces<'a>,
     /// Offset of the module's MVID, which is zeros.
     pub mvid: Option<usize>,
-    /// The piece with the rows of `MethodDef`, and their format.
-    methods: (usize, RowFormat),
+    /// The piece with the rows of `MethodDef` and how many it has, the piece with the rows behind them, and their format.
+    methods: (usize, usize, usize, RowFormat),
     /// The piece with the `Assembly` row, and its format.
     assembly: Option<(usize, RowFormat)>,
 }
@@ -25,12 +25,22 @@ pub struct Rebuilt<'a> {
 impl Rebuilt<'_> {
     /// Gives methods' bodies other addresses.
     pub fn set_rvas(&mut self, rvas: impl Iterator<Item = (u32, u32)>) {
-        let (piece, format) = self.methods;
+        let (old, count, new, format) = self.methods;
         let column = usize::from(format.offsets[column::method_def::RVA]);
-        let rows = self.pieces.owned(piece);
-        for (method, rva) in rvas {
-            let at = (method as usize - 1) * format.row_size() + column;
+        let mut added = Vec::new();
+        let rows = self.pieces.owned(old);
+        let put = |rows: &mut [u8], row: usize, rva: u32| {
+            let at = row * format.row_size() + column;
             rows[at..at + 4].copy_from_slice(&rva.to_le_bytes());
+        };
+        for (method, rva) in rvas {
+            match (method as usize - 1).checked_sub(count) {
+                None => put(rows, method as usize - 1, rva),
+                Some(row) => added.push((row, rva)),
+            }
+        }
+        for (row, rva) in added {
+            put(self.pieces.owned(new), row, rva);
         }
     }
 
@@ -64,7 +74,12 @@ pub fn rebuild<'a>(
     let mut rebuilt = Rebuilt {
         pieces: Pieces::default(),
         mvid: None,
-        methods: (0, RowFormat::new(table::METHOD_DEF, &widths)),
+        methods: (
+            0,
+            tables.rows(table::METHOD_DEF) as usize,
+            0,
+            RowFormat::new(table::METHOD_DEF, &widths),
+        ),
         assembly: None,
     };
     let root = &metadata.root;
@@ -171,9 +186,19 @@ fn put_tables<'a>(
         }
         let mut new = Vec::new();
         for row in additions.rows_of(number) {
-            format.put_row(row, &mut new);
+            match (number, row) {
+                // Its fields are behind all others.
+                (table::TYPE_DEF, &[a, b, c, d, fields_at, e]) => {
+                    let fields_at = fields_at + fields.added() as u32;
+                    format.put_row(&[a, b, c, d, fields_at, e], &mut new);
+                }
+                _ => format.put_row(row, &mut new),
+            }
         }
-        rebuilt.pieces.push(Piece::Owned(new));
+        let piece = rebuilt.pieces.push(Piece::Owned(new));
+        if number == table::METHOD_DEF {
+            rebuilt.methods.2 = piece;
+        }
     }
 }
 

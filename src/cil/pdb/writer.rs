@@ -58,7 +58,8 @@ pub fn seal(
     rows: &[u32; 64],
     fields: &FieldMap,
 ) -> Result<Sealed> {
-    let (mut bytes, id_at) = rebuild(pdb, &mut edits, rows, fields)?;
+    let methods = image.metadata.tables.rows(table::METHOD_DEF);
+    let (mut bytes, id_at) = rebuild(pdb, &mut edits, (rows, methods), fields)?;
     let hash = Sha256::digest(&bytes);
     let mut id = [0; 20];
     id.copy_from_slice(&hash[..20]);
@@ -155,11 +156,11 @@ fn pack(bytes: &[u8]) -> Result<Vec<u8>> {
     Ok(data)
 }
 
-/// The new file with an id of zeros, and where that lies.
+/// The new file with an id of zeros, and where that lies. `methods` are those of the old image.
 fn rebuild(
     pdb: &Pdb<'_>,
     edits: &mut Edits,
-    rows: &[u32; 64],
+    (rows, methods): (&[u32; 64], u32),
     fields: &FieldMap,
 ) -> Result<(Vec<u8>, usize)> {
     let metadata = &pdb.metadata;
@@ -180,6 +181,12 @@ fn rebuild(
             widths.rows[number] = of_assembly;
         }
     }
+    // A row for each method, of those that are new, too.
+    let new_methods = match tables.rows(table::METHOD_DEBUG_INFORMATION) == methods {
+        true => rows[usize::from(table::METHOD_DEF)].saturating_sub(methods),
+        false => 0,
+    };
+    widths.rows[usize::from(table::METHOD_DEBUG_INFORMATION)] += new_methods;
     let (added, places) = blobs(pdb, edits);
     if metadata.blobs.data().len() + added.len() > 0x1_0000 {
         widths.heaps |= heap_size::BLOB;
@@ -203,7 +210,14 @@ fn rebuild(
                 }
             }
             n if n == root.tables() => {
-                put_tables(pdb, edits, &places, &widths, fields, &mut out);
+                put_tables(
+                    pdb,
+                    edits,
+                    (&places, new_methods),
+                    &widths,
+                    fields,
+                    &mut out,
+                );
             }
             n if n == of_blobs => {
                 out.extend_from_slice(s.data);
@@ -246,11 +260,11 @@ fn blobs(pdb: &Pdb<'_>, edits: &Edits) -> (Vec<u8>, Vec<u32>) {
     (added, places)
 }
 
-/// Writes the tables stream; `places` are the indices of new blobs.
+/// Writes the tables stream; `places` are the indices of new blobs, `new_methods` methods that the PDB has no rows of.
 fn put_tables(
     pdb: &Pdb<'_>,
     edits: &mut Edits,
-    places: &[u32],
+    (places, new_methods): (&[u32], u32),
     widths: &Widths,
     fields: &FieldMap,
     out: &mut Vec<u8>,
@@ -258,14 +272,16 @@ fn put_tables(
     use column::method_debug_information::SEQUENCE_POINTS;
     use column::{custom_debug_information as information, local_scope as scope};
     let tables = &pdb.metadata.tables;
-    tables.put_header(widths.heaps, tables.row_counts(), out);
+    let mut counts = *tables.row_counts();
+    counts[usize::from(table::METHOD_DEBUG_INFORMATION)] += new_methods;
+    tables.put_header(widths.heaps, &counts, out);
     edits.points.sort_unstable();
     edits.scopes.sort_unstable();
     edits.information.sort_unstable();
     for number in 0..table::COUNT as u8 {
         let format = RowFormat::new(number, widths);
         let changes = match number {
-            table::METHOD_DEBUG_INFORMATION => !edits.points.is_empty(),
+            table::METHOD_DEBUG_INFORMATION => !edits.points.is_empty() || new_methods > 0,
             table::LOCAL_SCOPE => !edits.scopes.is_empty(),
             // Fields among its parents may have new rows.
             table::CUSTOM_DEBUG_INFORMATION => true,
@@ -290,6 +306,7 @@ fn put_tables(
                     new_rows[row as usize - 1][SEQUENCE_POINTS] =
                         blob.map_or(0, |blob| places[blob]);
                 }
+                new_rows.extend((0..new_methods).map(|_| [0; MAX_COLUMNS]));
             }
             table::LOCAL_SCOPE => {
                 for &(row, start, len) in &edits.scopes {

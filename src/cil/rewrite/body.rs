@@ -2,7 +2,7 @@
 
 use super::emit::{LONG, SHORT, Slots, put_handlers, put_load, put_store};
 use super::frame::Frame;
-use super::recipe::{Exit, Recipe, Rewritten, Signatures, Snippet};
+use super::recipe::{Exit, Own, Recipe, Rewritten, Signatures, Snippet};
 use super::walk::Scratch;
 use crate::aspect::advice::Reason;
 use crate::aspect::attempt::{Attempt, Unwoven};
@@ -31,7 +31,8 @@ impl Scratch {
         (id, maps): (u32, bool),
         signatures: &mut dyn Signatures,
     ) -> Result<Option<Frame>> {
-        Lowering::new(self, body, recipe).frame(id, maps, self, signatures)
+        let lowering = Lowering::new(self, body, (recipe, Own::default()));
+        lowering.frame(id, maps, self, signatures)
     }
 
     /// Appends the new body for the code that [`Scratch::walk`] has read, or says why there can be none;
@@ -43,8 +44,19 @@ impl Scratch {
         signatures: &mut dyn Signatures,
         out: &mut Vec<u8>,
     ) -> Attempt<Rewritten> {
+        self.rewrite_with(body, (recipe, Own::default()), signatures, out)
+    }
+
+    /// The same with hooks of one's own.
+    pub fn rewrite_with(
+        &mut self,
+        body: &Body<'_>,
+        (recipe, own): (&Recipe<'_>, Own<'_>),
+        signatures: &mut dyn Signatures,
+        out: &mut Vec<u8>,
+    ) -> Attempt<Rewritten> {
         let mark = out.len();
-        let outcome = Lowering::new(self, body, recipe).run(self, signatures, out);
+        let outcome = Lowering::new(self, body, (recipe, own)).run(self, signatures, out);
         if outcome.is_err() {
             out.truncate(mark);
         }
@@ -56,9 +68,10 @@ impl Scratch {
 pub(super) struct Lowering<'j, 'b> {
     body: &'j Body<'b>,
     recipe: &'j Recipe<'j>,
+    own: Own<'j>,
     /// There are handlers.
     protects: bool,
-    /// Some `ret` of the woven part becomes a `leave`.
+    /// Some `ret` of the woven part becomes a `leave`, or a branch where there are no handlers.
     leaves: bool,
     /// The method returns a value.
     has_result: bool,
@@ -68,17 +81,20 @@ impl<'j, 'b> Lowering<'j, 'b> {
     pub(super) fn new(
         scratch: &Scratch,
         body: &'j Body<'b>,
-        recipe: &'j Recipe<'j>,
+        (recipe, own): (&'j Recipe<'j>, Own<'j>),
     ) -> Lowering<'j, 'b> {
+        debug_assert!(own.error.is_empty() || !recipe.error.is_empty());
         let throws = scratch.last_unsafe.is_some_and(|pc| pc >= recipe.start);
         let protects =
-            !recipe.error.is_empty() && (throws || matches!(recipe.exit, Exit::ByResult { .. }));
+            !recipe.error.is_empty() && (throws || matches!(recipe.exit, Exit::OfResult(_)));
         let returns = scratch.returns.last();
+        let has_one_end = protects || !own.exit.is_empty();
         Lowering {
             body,
             recipe,
+            own,
             protects,
-            leaves: protects && returns.is_some_and(|r| r.pc >= recipe.start),
+            leaves: has_one_end && returns.is_some_and(|r| r.pc >= recipe.start),
             has_result: !is_void(recipe.result),
         }
     }
@@ -90,7 +106,8 @@ impl<'j, 'b> Lowering<'j, 'b> {
         out: &mut Vec<u8>,
     ) -> Attempt<Rewritten> {
         let (body, recipe) = (self.body, self.recipe);
-        let watches_end = self.protects || !self.exit_before_return().is_empty();
+        let watches_end =
+            self.protects || !self.own.exit.is_empty() || !self.exit_before_return().is_empty();
         if watches_end && scratch.jumps > 0 {
             return Err(Reason::JumpsAway.into());
         }
@@ -101,7 +118,7 @@ impl<'j, 'b> Lowering<'j, 'b> {
         {
             return Err(Reason::Unsupported.into());
         }
-        let slots = if self.protects || recipe.extra.1 > 0 {
+        let slots = if self.protects || recipe.extra.1 > 0 || self.own.keeps {
             self.add_locals(scratch, signatures)?
         } else {
             Slots {
@@ -209,7 +226,7 @@ impl<'j, 'b> Lowering<'j, 'b> {
     /// The hook in front of each `ret`.
     fn exit_before_return(&self) -> Snippet {
         match self.recipe.exit {
-            Exit::Always(exit) if !self.protects => exit,
+            Exit::Always(exit) if !self.protects && self.own.exit.is_empty() => exit,
             _ => Snippet::default(),
         }
     }
@@ -230,7 +247,7 @@ impl<'j, 'b> Lowering<'j, 'b> {
         let (Some(exception), true) = (exception, count < MAX_LOCALS - 1 - more) else {
             return Err(Reason::Unsupported.into());
         };
-        let keeps_result = u32::from(self.leaves && self.has_result);
+        let keeps_result = u32::from((self.leaves || self.own.keeps) && self.has_result);
         let blob = &mut scratch.signature;
         blob.clear();
         blob.push(kind::LOCALS);
@@ -254,7 +271,7 @@ impl<'j, 'b> Lowering<'j, 'b> {
     fn max_stack(&self) -> Option<u16> {
         let old = u32::from(self.body.max_stack);
         // An exception, an address and an id.
-        let mut depth = old.max(3);
+        let mut depth = old.max(3).max(self.own.max_stack);
         if !self.recipe.before.is_empty() {
             // A copy, an address and an id.
             depth = depth.max(old + 3);
@@ -273,7 +290,10 @@ impl<'j, 'b> Lowering<'j, 'b> {
         } = scratch;
         let recipe = self.recipe;
         layout.clear();
-        let enter = recipe.enter.len();
+        if !self.own.first.is_empty() {
+            layout.insert(0, Place::Prologue, self.own.first.len() as u32);
+        }
+        let enter = self.own.enter.len() as u32 + recipe.enter.len();
         if enter > 0 {
             layout.insert(recipe.start, Place::Prologue, enter);
         }
@@ -365,10 +385,15 @@ impl<'j, 'b> Lowering<'j, 'b> {
     fn end(&self, slots: Slots, scratch: &Scratch) -> u32 {
         let own = scratch.layout.start(self.body.code.len() as u32);
         if self.protects {
-            own + slots.filter_len() + slots.fault_len(self.recipe.error.len())
+            own + slots.filter_len() + slots.fault_len(self.error_len())
         } else {
             own
         }
+    }
+
+    /// Bytes that run when an exception leaves the method, behind the load of it.
+    fn error_len(&self) -> u32 {
+        self.recipe.error.len() + self.own.error.len() as u32
     }
 
     fn epilogue_len(&self, slots: Slots) -> u32 {
@@ -377,8 +402,8 @@ impl<'j, 'b> Lowering<'j, 'b> {
         }
         let load = self.result_len(slots);
         match self.recipe.exit {
-            Exit::Always(exit) => exit.len() + load + 1,
-            Exit::ByResult { yes, no } => load + SHORT + no.len() + load + 1 + yes.len() + load + 1,
+            Exit::Always(exit) => exit.len() + self.own.exit.len() as u32 + load + 1,
+            Exit::OfResult(exit) => load + exit.len() + load + 1,
         }
     }
 
@@ -405,7 +430,7 @@ impl<'j, 'b> Lowering<'j, 'b> {
         }
         let filter = layout.start(self.body.code.len() as u32);
         let try_start = layout.target(self.recipe.start);
-        let ours = slots.clauses(try_start, filter, self.recipe.error.len());
+        let ours = slots.clauses(try_start, filter, self.error_len());
         scratch.clauses.extend_from_slice(&ours);
     }
 
@@ -423,8 +448,11 @@ impl<'j, 'b> Lowering<'j, 'b> {
             let pc = change.pc as usize;
             out.extend_from_slice(&old[copied..pc]);
             copied = pc;
-            if change.prologue > 0 {
+            if change.prologue > 0 && change.pc == self.recipe.start {
+                out.extend_from_slice(self.own.enter);
                 out.extend_from_slice(self.recipe.enter.bytes());
+            } else if change.prologue > 0 {
+                out.extend_from_slice(self.own.first);
             }
             while let Some((_, snippet)) = before.next_if(|(at, _)| *at == change.pc) {
                 out.extend_from_slice(snippet.bytes());
@@ -442,11 +470,15 @@ impl<'j, 'b> Lowering<'j, 'b> {
                     put_store(out, slots.result);
                 }
                 let at = (out.len() - base) as u32;
+                let (short, long) = match self.protects {
+                    true => (op::LEAVE_S, op::LEAVE),
+                    false => (op::BR_S, op::BR),
+                };
                 if r.far {
-                    out.push(op::LEAVE as u8);
+                    out.push(long as u8);
                     out.extend_from_slice(&(end - at - LONG).to_le_bytes());
                 } else {
-                    out.extend_from_slice(&[op::LEAVE_S as u8, (end - at - SHORT) as u8]);
+                    out.extend_from_slice(&[short as u8, (end - at - SHORT) as u8]);
                 }
                 copied = pc + 1;
             } else {
@@ -493,7 +525,8 @@ impl<'j, 'b> Lowering<'j, 'b> {
     /// Appends the handlers and the common way out.
     fn put_tail(&self, slots: Slots, out: &mut Vec<u8>) {
         if self.protects {
-            put_handlers(slots, self.recipe.exception, self.recipe.error, out);
+            let error = (self.recipe.error, self.own.error);
+            put_handlers(slots, self.recipe.exception, error, out);
         }
         if !self.leaves {
             return;
@@ -504,15 +537,13 @@ impl<'j, 'b> Lowering<'j, 'b> {
             }
         };
         match self.recipe.exit {
-            Exit::Always(exit) => out.extend_from_slice(exit.bytes()),
-            Exit::ByResult { yes, no } => {
+            Exit::Always(exit) => {
+                out.extend_from_slice(exit.bytes());
+                out.extend_from_slice(self.own.exit);
+            }
+            Exit::OfResult(exit) => {
                 load(out);
-                let skip = no.len() + self.result_len(slots) + 1;
-                out.extend_from_slice(&[op::BRTRUE_S as u8, skip as u8]);
-                out.extend_from_slice(no.bytes());
-                load(out);
-                out.push(op::RET as u8);
-                out.extend_from_slice(yes.bytes());
+                out.extend_from_slice(exit.bytes());
             }
         }
         load(out);

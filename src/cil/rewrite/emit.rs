@@ -62,8 +62,13 @@ impl Slots {
     }
 }
 
-/// Appends our handlers.
-pub(super) fn put_handlers(slots: Slots, exception: u32, error: Snippet, out: &mut Vec<u8>) {
+/// Appends our handlers; `own`: what runs behind `error`.
+pub(super) fn put_handlers(
+    slots: Slots,
+    exception: u32,
+    (error, own): (Snippet, &[u8]),
+    out: &mut Vec<u8>,
+) {
     out.push(op::ISINST as u8);
     out.extend_from_slice(&exception.to_le_bytes());
     put_store(out, slots.exception);
@@ -71,6 +76,7 @@ pub(super) fn put_handlers(slots: Slots, exception: u32, error: Snippet, out: &m
     out.extend_from_slice(&[op::LDC_I4_0 as u8, prefix, end_filter, op::THROW as u8]);
     put_load(out, slots.exception);
     out.extend_from_slice(error.bytes());
+    out.extend_from_slice(own);
     out.push(op::ENDFINALLY as u8);
 }
 

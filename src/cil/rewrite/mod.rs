@@ -14,6 +14,9 @@
 //! END: exit; [ldloc r]; ret
 //! ```
 //!
+//! Hooks of one's own come outside of these: in front of `enter`, behind `exit` and behind `error`. With an exit hook
+//! among them, code without handlers has one way out, too.
+//!
 //! A filter that always declines and a fault, rather than a catch that throws again: the exception passes as
 //! if nothing were there. Its stack trace stays whole (on Mono, `rethrow` loses the frames
 //! below), filters further up run before anything is unwound, what nobody handles ends the process where
@@ -30,5 +33,5 @@ mod recipe;
 mod walk;
 
 pub use frame::{Frame, Hooks};
-pub use recipe::{Exit, Recipe, Rewritten, Signatures, Snippet};
+pub use recipe::{Exit, Own, Recipe, Rewritten, Signatures, Snippet};
 pub use walk::Scratch;

@@ -70,7 +70,7 @@ impl Snippet {
         u32::from(self.len)
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 }
@@ -80,13 +80,8 @@ impl Snippet {
 pub enum Exit {
     /// Always the same, or nothing.
     Always(Snippet),
-    /// One or the other, by the method's result, a boolean. Always with handlers.
-    ByResult {
-        /// When it returns true.
-        yes: Snippet,
-        /// When it returns false.
-        no: Snippet,
-    },
+    /// The same with the method's result on the stack, which it takes. Always with handlers.
+    OfResult(Snippet),
 }
 
 /// How to rewrite a body.
@@ -110,6 +105,23 @@ pub struct Recipe<'r> {
     pub locals: &'r [u8],
     /// The types of further locals behind them, which snippets name, and how many they are.
     pub extra: (&'r [u8], u32),
+}
+
+/// Code of hooks of one's own, outside of the recipe's: each on an empty stack, without branches.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Own<'o> {
+    /// Where the method begins, if the woven part does not begin there.
+    pub first: &'o [u8],
+    /// In front of [`Recipe::enter`].
+    pub enter: &'o [u8],
+    /// Behind [`Recipe::exit`].
+    pub exit: &'o [u8],
+    /// Behind [`Recipe::error`], which must not be empty then.
+    pub error: &'o [u8],
+    /// The depth of the stack that it needs.
+    pub max_stack: u32,
+    /// The locals of result and exception, which it may name, lie behind [`Recipe::extra`], whatever needs them.
+    pub keeps: bool,
 }
 
 /// Makes signatures for locals.

@@ -1,4 +1,6 @@
 use super::*;
+use crate::aspect::bind::ty::Language;
+use crate::aspect::bind::ty::Ty;
 use crate::cil::testing::SHAPES;
 use std::fmt::Write;
 
@@ -212,4 +214,108 @@ fn a_method_that_forwards_is_worth_a_trace() {
             ]
         );
     }
+}
+
+/// The signatures as hooks of one's own see them.
+struct Signatures(String);
+
+impl Visitor for Signatures {
+    fn enter_type(&mut self, ty: &Type<'_>) -> bool {
+        if ty.name.starts_with('<') {
+            return false;
+        }
+        let owner = ty.details.owner();
+        let scope = owner.map(|owner| match owner.ty {
+            Ty::Named(named) => format!("{} of {}", named.name, named.scope),
+            other => panic!("{other:?}"),
+        });
+        let _ = writeln!(self.0, "{}", scope.unwrap_or_else(|| ty.name.to_owned()));
+        true
+    }
+
+    fn method(&mut self, _: u32, method: &Method<'_>) {
+        let out = &mut self.0;
+        let Some(signature) = method.details.signature() else {
+            let _ = writeln!(out, "  {}: none", method.name);
+            return;
+        };
+        let _ = write!(
+            out,
+            "  {} {}",
+            signature.result.shown(Language::CSharp),
+            method.name
+        );
+        if signature.generics > 0 {
+            let _ = write!(out, "<{}>", signature.generics);
+        }
+        out.push('(');
+        if let Some(this) = signature.this {
+            let _ = write!(out, "this {}; ", this.shown(Language::CSharp));
+        }
+        for parameter in &signature.parameters {
+            let word = if parameter.out { "out " } else { "" };
+            let name = parameter.name.as_deref().unwrap_or("?");
+            let _ = write!(
+                out,
+                "{word}{} {name}, ",
+                parameter.ty.shown(Language::CSharp)
+            );
+        }
+        let _ = writeln!(out, "{})", if signature.variadic { ".." } else { "" });
+    }
+}
+
+#[test]
+fn signatures_are_shown_with_types() {
+    let image = Image::parse(SHAPES).unwrap();
+    let mut shown = Signatures(String::new());
+    scan(&image, &mut shown).unwrap();
+    insta::assert_snapshot!(shown.0, @"
+    MarkAttribute of shapes, Version=0.0.0.0, Culture=neutral, PublicKeyToken=708275ba6fe63377
+      void .ctor(this MarkAttribute; string why, )
+      string get_Why(this MarkAttribute; )
+    Acme.Shapes.IShape of shapes, Version=0.0.0.0, Culture=neutral, PublicKeyToken=708275ba6fe63377
+      double Area(this Acme.Shapes.IShape; )
+      string get_Name(this Acme.Shapes.IShape; )
+    Acme.Shapes.Shape`1
+      void .ctor(this Acme.Shapes.Shape<!0>; !0 extent, )
+      string get_Auto(this Acme.Shapes.Shape<!0>; )
+      void set_Auto(this Acme.Shapes.Shape<!0>; string value, )
+      string get_Label(this Acme.Shapes.Shape<!0>; )
+      void set_Label(this Acme.Shapes.Shape<!0>; string value, )
+      void add_Changed(this Acme.Shapes.Shape<!0>; System.EventHandler value, )
+      void remove_Changed(this Acme.Shapes.Shape<!0>; System.EventHandler value, )
+      double Area(this Acme.Shapes.Shape<!0>; )
+      int CompareTo(this Acme.Shapes.Shape<!0>; Acme.Shapes.Shape<!0> other, )
+      int Sum(ref int a, int* b, int[,] c, System.Collections.Generic.List<System.Collections.Generic.KeyValuePair<string, !0[]>> d, )
+      void Raise(this Acme.Shapes.Shape<!0>; )
+      void .cctor()
+    Acme.Shapes.Point of shapes, Version=0.0.0.0, Culture=neutral, PublicKeyToken=708275ba6fe63377
+      void .ctor(this ref Acme.Shapes.Point; int x, int y, )
+    Acme.Shapes.Steps of shapes, Version=0.0.0.0, Culture=neutral, PublicKeyToken=708275ba6fe63377
+      System.Threading.Tasks.Task<int> Later(int n, )
+      System.Collections.Generic.IEnumerable<int> Count(int to, )
+      System.Func<int, int> Adder(int n, )
+      int Guarded(string s, )
+    Acme.Shapes.Shape`1+Nested`1
+      System.Collections.Generic.Dictionary<!0, !1> Walk(this Acme.Shapes.Shape<!0, !1>; System.Func<!0, !1> make, ref !1 seed, )
+      void .ctor(this Acme.Shapes.Shape<!0, !1>; )
+      int <Walk>g__Twice|0_0(int n, ref Acme.Shapes.Shape<!0, !1> ?, )
+    Acme.Shapes.Steps+<>c__DisplayClass2_0 of shapes, Version=0.0.0.0, Culture=neutral, PublicKeyToken=708275ba6fe63377
+      void .ctor(this Acme.Shapes.Steps.<>c__DisplayClass2_0; )
+      int <Adder>b__0(this Acme.Shapes.Steps.<>c__DisplayClass2_0; int m, )
+    Acme.Shapes.Steps+<Count>d__1 of shapes, Version=0.0.0.0, Culture=neutral, PublicKeyToken=708275ba6fe63377
+      void .ctor(this Acme.Shapes.Steps.<Count>d__1; int <>1__state, )
+      void System.IDisposable.Dispose(this Acme.Shapes.Steps.<Count>d__1; )
+      bool MoveNext(this Acme.Shapes.Steps.<Count>d__1; )
+      int System.Collections.Generic.IEnumerator<System.Int32>.get_Current(this Acme.Shapes.Steps.<Count>d__1; )
+      void System.Collections.IEnumerator.Reset(this Acme.Shapes.Steps.<Count>d__1; )
+      object System.Collections.IEnumerator.get_Current(this Acme.Shapes.Steps.<Count>d__1; )
+      System.Collections.Generic.IEnumerator<int> System.Collections.Generic.IEnumerable<System.Int32>.GetEnumerator(this Acme.Shapes.Steps.<Count>d__1; )
+      System.Collections.IEnumerator System.Collections.IEnumerable.GetEnumerator(this Acme.Shapes.Steps.<Count>d__1; )
+    Acme.Shapes.Steps+<Later>d__0 of shapes, Version=0.0.0.0, Culture=neutral, PublicKeyToken=708275ba6fe63377
+      void MoveNext(this ref Acme.Shapes.Steps.<Later>d__0; )
+      void SetStateMachine(this ref Acme.Shapes.Steps.<Later>d__0; System.Runtime.CompilerServices.IAsyncStateMachine stateMachine, )
+    Acme.Shapes.Shape`1+Nested`1+<>c__DisplayClass0_0
+    ");
 }

@@ -332,6 +332,12 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
         for number in 0..self.machines.len() {
             self.add_machine(number, scratch)?;
         }
+        let is_woven = |part: &JoinedPart| !part.bodies.list.is_empty();
+        if self.parts.iter().any(is_woven) || !scratch.bodies.list.is_empty() {
+            for adapter in &self.weaver.adapters {
+                scratch.add_new_body(adapter.method, &adapter.body);
+            }
+        }
         self.parts.push(JoinedPart {
             bodies: scratch.take_bodies(),
             tokens: Tokens::Fields,

@@ -1,11 +1,15 @@
 //! From a plan to new bodies, and to what they need in tables and in the PDB.
 
+pub(crate) mod adapters;
 pub mod bodies;
 pub mod calls;
+pub(crate) mod code;
 pub mod constructor;
+pub(crate) mod import;
 pub mod join;
 pub mod machines;
 pub mod ordinary;
+pub(crate) mod own;
 pub mod part;
 pub mod references;
 pub mod runtime_async;

@@ -3,35 +3,42 @@
 
 use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::attempt::{Attempt, Unwoven};
+use crate::aspect::bind::call::Bound;
 use crate::aspect::plan::{Planned, Skipped};
 use crate::aspect::woven::{NumberedMethod, WovenType};
 use crate::cil::il::body::{self, Body};
+use crate::cil::il::insn::op;
 use crate::cil::image::Image;
 use crate::cil::metadata::additions::Additions;
 use crate::cil::metadata::blob_set::BlobSet;
 use crate::cil::metadata::flags::has_il;
 use crate::cil::metadata::flags::{impl_flag, method_flag};
+use crate::cil::metadata::heaps::put_compressed;
 use crate::cil::metadata::schema::{coded, column, table};
-use crate::cil::metadata::signature::{Descriptors, MethodSignature};
-use crate::cil::metadata::tables::{decode, token, token_row, token_table};
+use crate::cil::metadata::signature::{Descriptors, MethodSignature, element};
+use crate::cil::metadata::tables::{decode, encode, token, token_row, token_table};
 use crate::cil::pdb::{self, Pdb};
-use crate::cil::rewrite::{self, Frame, Rewritten};
+use crate::cil::rewrite::{self, Frame, Rewritten, Snippet};
 use crate::cil::symbols::{SymbolNames, SymbolNumbers};
+use crate::cil::weave::adapters::{self, Adapter};
 use crate::cil::weave::bodies::{Bodies, Content, Framed, NewBody};
 use crate::cil::weave::calls::ConstructorCalls;
 use crate::cil::weave::constructor::Calls;
+use crate::cil::weave::import::{Importer, Imports};
 use crate::cil::weave::machines::{Machine, Machines};
 use crate::cil::weave::ordinary::{self, MethodInfo, Tokens};
-use crate::cil::weave::references;
+use crate::cil::weave::own::{self, Own};
+use crate::cil::weave::references::{self, Needs, References};
 use crate::cil::weave::tokens::{self, TokenPlaces};
 use crate::error::{Error, Kind, Result};
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// Reusable buffers for weaving; one a thread.
 #[derive(Default)]
 pub struct Scratch {
     pub(crate) rewrite: rewrite::Scratch,
+    own: Own,
     /// The new bodies of the part under way.
     pub(crate) bodies: Bodies,
     pub(crate) descriptors: Descriptors,
@@ -43,6 +50,8 @@ pub struct Scratch {
 pub struct Weaver<'w, 'i, 'a> {
     pub(crate) image: &'i Image<'a>,
     pub(crate) planned: &'w [Planned],
+    /// The own hooks that methods have by their numbers.
+    bound: &'w [Arc<Bound>],
     pub(crate) source: &'i pdb::Source<'i>,
     pub(crate) pdb: Option<Pdb<'i>>,
     machines: Machines,
@@ -51,6 +60,9 @@ pub struct Weaver<'w, 'i, 'a> {
     numbers: Option<SymbolNumbers>,
     /// The hooks, or why there are none.
     pub(crate) tokens: std::result::Result<Tokens, Reason>,
+    /// What own hooks name, and the methods that they are called by.
+    imports: Imports,
+    pub(crate) adapters: Vec<Adapter>,
     /// The rows that the hooks need.
     pub(crate) additions: Additions,
 }
@@ -102,7 +114,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
     /// names.
     pub fn new(
         (image, source): (&'i Image<'a>, &'i pdb::Source<'i>),
-        planned: &'w [Planned],
+        (planned, bound): (&'w [Planned], &'w [Arc<Bound>]),
         machines: Machines,
         numbers: Option<SymbolNumbers>,
     ) -> Result<Weaver<'w, 'i, 'a>> {
@@ -110,12 +122,29 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         let advice = planned
             .iter()
             .fold(Advice::default(), |all, p| all.with(p.advice));
+        let own = || {
+            let of = |planned: &'w Planned| planned.bound.map(|place| &*bound[place as usize]);
+            planned.iter().filter_map(of)
+        };
+        let (mut imports, mut adapters) = (Imports::default(), Vec::new());
         let tokens = match image.refusal() {
             Some(reason) => Err(reason),
             None => {
-                let logical = (!machines.is_empty(), machines.has_by_runtime());
-                match references::add(image, advice, logical, &mut additions) {
-                    Ok(tokens) => Ok(tokens),
+                let has_pairs = advice.only(Advice::ALL) != Advice::default();
+                let needs = Needs {
+                    advice,
+                    logical: has_pairs && !machines.is_empty(),
+                    by_runtime: has_pairs && machines.has_by_runtime(),
+                    guard: own().any(needs_guard),
+                };
+                match references::add(image, needs, &mut additions) {
+                    Ok(references) => {
+                        if own().next().is_some() {
+                            (imports, adapters) =
+                                import(image, own(), &references, &mut additions)?;
+                        }
+                        Ok(references.tokens)
+                    }
                     Err(Unwoven::Left(reason)) => Err(reason),
                     Err(Unwoven::Failed(e)) => return Err(e),
                 }
@@ -124,6 +153,9 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         Ok(Weaver {
             image,
             planned,
+            bound,
+            imports,
+            adapters,
             source,
             pdb: source.pdb(),
             machines,
@@ -248,6 +280,10 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
             let outcome = match &self.tokens {
                 Ok(_) if in_machine => Err(Reason::InStateMachine.into()),
                 Ok(tokens) => match self.machines.of(method) {
+                    // Own hooks alone are those of ordinary methods.
+                    Some(_) if planned.advice.only(Advice::ALL) == Advice::default() => {
+                        Err(Reason::StateMachine.into())
+                    }
                     Some(machine) => {
                         part.machines.push(PlannedMachine {
                             machine,
@@ -256,7 +292,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
                         continue;
                     }
                     None => {
-                        let this = this.as_ref();
+                        let this = (number + 1, this.as_ref());
                         self.weave_method((place, method), this, tokens, (part, ty), scratch)
                     }
                 },
@@ -304,7 +340,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
     fn weave_method(
         &self,
         (place, method): (usize, u32),
-        this: Option<&ConstructorCalls<'_, '_>>,
+        (owner, this): (u32, Option<&ConstructorCalls<'_, '_>>),
         tokens: &Tokens,
         (part, ty): (&mut Part, &mut WovenType),
         scratch: &mut Scratch,
@@ -325,8 +361,33 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         };
         let body = &opened.body;
         let rewrite = &mut scratch.rewrite;
-        let recipe = ordinary::recipe(body, &shape, planned, tokens, rewrite)?;
-        let has_all = planned.advice.has(Advice::ALL);
+        let mut recipe = ordinary::recipe(body, &shape, planned, tokens, rewrite)?;
+        let mut own_code = std::mem::take(&mut scratch.own);
+        let own = match planned.bound {
+            Some(bound) => {
+                let bound = &*self.bound[bound as usize];
+                let this_type = this_type(self.image, owner, this.is_none());
+                let method = own::Method {
+                    code: body.code,
+                    start: recipe.start,
+                    signature: self.image.metadata.blobs.get(opened.signature)?,
+                    locals: opened.locals,
+                    this: (opened.flags & method_flag::STATIC == 0).then_some(&*this_type),
+                    id: planned.id,
+                    line: self.line(method),
+                    is_raw: shape.constructor.is_some() && recipe.start == 0,
+                };
+                own_code.make(&self.imports, bound, &method)?;
+                recipe.extra = own_code.extra();
+                if recipe.error.is_empty() && !bound.exception.is_empty() {
+                    // The exception lies there for the recorded pair.
+                    recipe.error = Snippet::default().op(op::POP);
+                }
+                Some(own_code.code())
+            }
+            None => None,
+        };
+        let has_all = planned.advice.has(Advice::ALL) && own.is_none();
         let frame = match has_all {
             true => {
                 let asked = (planned.id, self.pdb.is_some());
@@ -342,11 +403,12 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
             }
             None => {
                 let start = scratch.next_body();
+                let how = (&recipe, own.unwrap_or_default());
                 let Scratch {
                     rewrite, bodies, ..
                 } = &mut *scratch;
                 let rewritten =
-                    rewrite.rewrite(body, &recipe, &mut signatures, &mut bodies.bytes)?;
+                    rewrite.rewrite_with(body, how, &mut signatures, &mut bodies.bytes)?;
                 scratch.add_body(&opened, start);
                 if rewritten.locals != body.locals {
                     part.tokens
@@ -360,6 +422,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
                 rewritten
             }
         };
+        scratch.own = own_code;
         part.tail_calls += u32::from(rewritten.drops_tail_call);
         let (document, line) = self.move_lines(place, &opened, &rewritten, scratch, &mut part.pdb);
         let told = (planned.id, line);
@@ -383,6 +446,14 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         let layout = scratch.rewrite.layout();
         edits.method(pdb, (place as u32, method), layout, old_len, new);
         pdb.first_line(method).unwrap_or_default()
+    }
+
+    /// The first source line of a method, or 0.
+    fn line(&self, method: u32) -> u32 {
+        let pdb = self.pdb.as_ref();
+        pdb.and_then(|pdb| pdb.first_line(method))
+            .unwrap_or_default()
+            .1
     }
 
     /// A method's body and what of its tables weaving needs; not of one that the runtime suspends.
@@ -503,6 +574,19 @@ impl Scratch {
         });
     }
 
+    /// Adds the body of a method that is new.
+    pub(crate) fn add_new_body(&mut self, method: u32, body: &[u8]) {
+        let start = self.next_body();
+        self.bodies.bytes.extend_from_slice(body);
+        self.bodies.list.push(NewBody {
+            method,
+            content: Content::Bytes(start as u32),
+            len: body.len() as u32,
+            old_len: 0,
+            at: 0,
+        });
+    }
+
     /// Adds the new body of the method that was just read, a frame around the old code; `notes_fields`: its fields may move.
     fn add_framed(&mut self, opened: &Opened<'_>, frame: Frame, notes_fields: bool) {
         let bodies = &mut self.bodies;
@@ -538,6 +622,65 @@ pub(crate) struct Opened<'a> {
     /// Where the code lies in the input.
     code_at: usize,
     pub(crate) body: Body<'a>,
+}
+
+/// Whether hooks call the hook library, by themselves or by adapters.
+fn needs_guard(bound: &Bound) -> bool {
+    let mut calls = [&bound.enter, &bound.exit, &bound.exception]
+        .into_iter()
+        .flatten();
+    bound.keep.duration || calls.any(|call| call.adapter.is_some())
+}
+
+/// Imports what own hooks name, and adds their adapters.
+fn import<'b>(
+    image: &Image<'_>,
+    own: impl Iterator<Item = &'b Bound> + Clone,
+    references: &References,
+    additions: &mut Additions,
+) -> Result<(Imports, Vec<Adapter>)> {
+    let mut importer = Importer::new(image, references, additions)?;
+    let adapters = adapters::add(image, own.clone(), &mut importer)?;
+    for bound in own {
+        importer.bound(bound)?;
+    }
+    Ok((importer.finish(), adapters))
+}
+
+/// The type of `this` in methods of a type (a `TypeDef` row), as signatures spell it.
+fn this_type(image: &Image<'_>, ty: u32, is_value: bool) -> Vec<u8> {
+    use column::generic_param::OWNER;
+    let token = token(table::TYPE_DEF, ty);
+    let key = encode(&coded::TYPE_OR_METHOD_DEF, token).expect("types have type parameters");
+    let parameters = image
+        .metadata
+        .tables
+        .with_key(table::GENERIC_PARAM, OWNER, key);
+    // More are in no signature.
+    let parameters = parameters.take(0xffff).count() as u32;
+    let mut bytes = Vec::new();
+    if is_value {
+        bytes.push(element::BYREF);
+    }
+    if parameters > 0 {
+        bytes.push(element::GENERICINST);
+    }
+    bytes.push(match is_value {
+        true => element::VALUETYPE,
+        false => element::CLASS,
+    });
+    put_compressed(
+        &mut bytes,
+        encode(&coded::TYPE_DEF_OR_REF, token).expect("it is a type"),
+    );
+    if parameters > 0 {
+        put_compressed(&mut bytes, parameters);
+        for number in 0..parameters {
+            bytes.push(element::VAR);
+            put_compressed(&mut bytes, number);
+        }
+    }
+    bytes
 }
 
 /// Whether a type (a `TypeDef` row) is a value type, whose constructors call no other.

@@ -26,17 +26,49 @@ const CORE_LIBRARIES: [&[u8]; 4] = [
     b"System.Private.CoreLib",
 ];
 
-/// Adds the references that hooks of this advice need; `logical` are the hooks of logical calls, `by_runtime` those of
-/// methods that the runtime suspends.
+/// What woven code refers to.
+pub(crate) struct References {
+    pub tokens: Tokens,
+    /// The hook library's assembly as a scope, or 0 where nothing needs it.
+    pub runtime: u32,
+    /// The core library as a scope.
+    pub core: u32,
+}
+
+/// What of the hook library is needed.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Needs {
+    /// The hooks of ordinary methods.
+    pub advice: Advice,
+    /// Those of logical calls.
+    pub logical: bool,
+    /// Those of methods that the runtime suspends.
+    pub by_runtime: bool,
+    /// What guards hooks of one's own.
+    pub guard: bool,
+}
+
+/// Adds the references that hooks need.
 pub(crate) fn add(
     image: &Image<'_>,
-    advice: Advice,
-    (logical, by_runtime): (bool, bool),
+    needs: Needs,
     additions: &mut Additions,
-) -> Attempt<Tokens> {
-    let Some(exception) = exception(image, additions)? else {
+) -> Attempt<References> {
+    let Some((exception, core)) = exception(image, additions)? else {
         return Err(Reason::NoCoreReference.into());
     };
+    let mut references = References {
+        tokens: Tokens {
+            exception,
+            ..Tokens::default()
+        },
+        runtime: 0,
+        core,
+    };
+    let hooks = needs.advice.only(Advice::ALL) != Advice::default() || needs.logical;
+    if !hooks && !needs.guard {
+        return Ok(references);
+    }
     let key = additions.blob(&RUNTIME_KEY_TOKEN);
     let name = additions.string(RUNTIME);
     let [major, minor, build, revision] = RUNTIME_VERSION;
@@ -45,6 +77,10 @@ pub(crate) fn add(
         &[major, minor, build, revision, 0, key, name, 0, 0],
     )?;
     let scope = encode(&coded::RESOLUTION_SCOPE, assembly).expect("an AssemblyRef is a scope");
+    references.runtime = scope;
+    if !hooks {
+        return Ok(references);
+    }
     let class = additions.string("Hooks");
     let hooks = additions.row(table::TYPE_REF, &[scope, class, name])?;
     let parent = encode(&coded::MEMBER_REF_PARENT, hooks).expect("a TypeRef has members");
@@ -67,24 +103,45 @@ pub(crate) fn add(
         additions.row(table::MEMBER_REF, &[parent, name, signature])
     };
     let e: &[u8] = &exception_type;
-    Ok(Tokens {
+    let (advice, logical) = (needs.advice, needs.logical);
+    references.tokens = Tokens {
         enter: hook(advice.has(Advice::ENTER), "Enter", &[id])?,
         exit: hook(advice.has(Advice::EXIT), "Exit", &[id])?,
         error: hook(advice.has(Advice::EXCEPTION), "Error", &[e, id])?,
         begin: hook(logical, "Begin", &[call, id])?,
         resume: hook(logical, "Resume", &[call, id])?,
         suspend: hook(logical, "Suspend", &[call, id])?,
+        moved: hook(logical, "Moved", &[&[element::BOOLEAN], call, id])?,
         end: hook(logical, "End", &[call, id])?,
         fail: hook(logical, "Fail", &[e, call, id])?,
-        await_: hook(by_runtime, "Await", &[&[element::BOOLEAN], call, id])?,
-        awaited: hook(by_runtime, "Awaited", &[call, id])?,
+        await_: hook(needs.by_runtime, "Await", &[&[element::BOOLEAN], call, id])?,
+        awaited: hook(needs.by_runtime, "Awaited", &[call, id])?,
         exception,
-    })
+    };
+    Ok(references)
+}
+
+/// The `TypeRef` of a type in the namespace `System` that the assembly refers to in another.
+pub(crate) fn core_type(image: &Image<'_>, name: &[u8]) -> Option<u32> {
+    use column::type_ref::{NAME, NAMESPACE, RESOLUTION_SCOPE};
+    let strings = &image.metadata.strings;
+    let mut references = image.metadata.tables.iter(table::TYPE_REF);
+    let row = references.position(|row| {
+        strings.is(row.get(NAME), name)
+            && strings.is(row.get(NAMESPACE), b"System")
+            && is_assembly(row.get(RESOLUTION_SCOPE))
+    })?;
+    Some(token(table::TYPE_REF, row as u32 + 1))
+}
+
+fn is_assembly(scope: u32) -> bool {
+    decode(&coded::RESOLUTION_SCOPE, scope)
+        .is_ok_and(|scope| token_table(scope) == table::ASSEMBLY_REF && scope & 0xff_ffff > 0)
 }
 
 /// The `TypeRef` of `System.Exception`: the assembly's own, or a new one in the core library that
-/// the assembly refers to. Never a reference to another core library.
-fn exception(image: &Image<'_>, additions: &mut Additions) -> Result<Option<u32>> {
+/// the assembly refers to. Never a reference to another core library. Behind it, the core library as a scope.
+fn exception(image: &Image<'_>, additions: &mut Additions) -> Result<Option<(u32, u32)>> {
     use column::type_ref::{NAME, NAMESPACE, RESOLUTION_SCOPE};
     let tables = &image.metadata.tables;
     let strings = &image.metadata.strings;
@@ -94,14 +151,11 @@ fn exception(image: &Image<'_>, additions: &mut Additions) -> Result<Option<u32>
         let exception = is(row.get(NAME), b"Exception");
         if (exception || is(row.get(NAME), b"Object")) && is(row.get(NAMESPACE), b"System") {
             let scope = row.get(RESOLUTION_SCOPE);
-            let in_assembly = decode(&coded::RESOLUTION_SCOPE, scope).is_ok_and(|scope| {
-                token_table(scope) == table::ASSEMBLY_REF && scope & 0xff_ffff > 0
-            });
-            if !in_assembly {
+            if !is_assembly(scope) {
                 continue;
             }
             if exception {
-                return Ok(Some(token(table::TYPE_REF, i as u32 + 1)));
+                return Ok(Some((token(table::TYPE_REF, i as u32 + 1), scope)));
             }
             object.get_or_insert(scope);
         }
@@ -121,7 +175,6 @@ fn exception(image: &Image<'_>, additions: &mut Additions) -> Result<Option<u32>
     };
     let name = additions.string("Exception");
     let namespace = additions.string("System");
-    Ok(Some(
-        additions.row(table::TYPE_REF, &[scope, name, namespace])?,
-    ))
+    let exception = additions.row(table::TYPE_REF, &[scope, name, namespace])?;
+    Ok(Some((exception, scope)))
 }

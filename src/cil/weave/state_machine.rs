@@ -215,10 +215,8 @@ impl<'w, 'a> Weaver<'w, 'a> {
             }
             Role::MoveNext => {
                 enter = hook(self.tokens.resume);
-                exit = Exit::ByResult {
-                    yes: hook(self.tokens.suspend),
-                    no: hook(self.tokens.end),
-                };
+                // No branch on the result: coverlet would count it.
+                exit = Exit::OfResult(hook(self.tokens.moved));
                 error = hook(self.tokens.fail);
             }
             Role::Dispose => {

@@ -131,7 +131,10 @@ fn bodies(
     // Bytes of the bodies that leave, none of which is empty.
     let mut leaving = vec![0; methods.len()];
     for body in parts.iter().copied().flatten() {
-        leaving[body.method as usize - 1] = body.old_len;
+        // New methods have no old body.
+        if let Some(leaving) = leaving.get_mut(body.method as usize - 1) {
+            *leaving = body.old_len;
+        }
     }
     let mut stay = Vec::new();
     for (row, leaving) in methods.zip(leaving) {

@@ -3,6 +3,7 @@
 
 use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::attempt::{Attempt, Unwoven, settle};
+use crate::aspect::bind::call::Source;
 use crate::aspect::plan::Planned;
 use crate::dex::bodies::debug_info;
 use crate::dex::bodies::inputs::{Inputs, Member};
@@ -13,6 +14,7 @@ use crate::dex::format::file::NO_INDEX;
 use crate::dex::format::insn::{self, Remapped};
 use crate::dex::format::opcodes::op;
 use crate::dex::hooks::android_trace;
+use crate::dex::lower::own::{self, Own};
 use crate::dex::lower::{self, MethodInfo};
 use crate::error::{Error, Kind, Result};
 use rustc_hash::{FxHashMap, FxHasher};
@@ -149,6 +151,34 @@ impl Chunk {
         self.lower(inputs, member, code, planned)
     }
 
+    /// The own hooks of a planned method.
+    fn own<'j>(
+        &self,
+        inputs: &Inputs<'j, '_>,
+        code: &Code<'_>,
+        planned: &Planned,
+    ) -> Result<Option<Own<'j>>> {
+        let Some(bound) = inputs.plan.and_then(|plan| plan.bound(planned)) else {
+            return Ok(None);
+        };
+        let mut asks = false;
+        for operand in own::calls(bound).flat_map(|call| &call.operands) {
+            operand.each_source(&mut |source| asks |= *source == Source::Line);
+        }
+        let (bytes, at) = (inputs.file.bytes, code.debug_info as usize);
+        let has_lines =
+            asks && at != 0 && PcLines::read(bytes, at, insn::units(code.insns))?.is_none();
+        Ok(Some(Own {
+            bound,
+            names: inputs.own,
+            line: match has_lines {
+                true => debug_info::first_line(bytes, at)?,
+                false => 0,
+            },
+            id: planned.id,
+        }))
+    }
+
     /// Lowers a code item and moves its debug info; returns its place and its first line.
     fn lower(
         &mut self,
@@ -168,6 +198,7 @@ impl Chunk {
             returns_apart: facts.arrays.lose(returns),
             section: inputs.section(member),
             own: facts.fields.of(class),
+            hooks: self.own(inputs, code, planned)?,
         };
         let place = self.begin();
         let (scratch, hooks) = (&mut self.lower, inputs.hooks);

@@ -131,6 +131,32 @@ pub fn rewrite(
     })
 }
 
+/// The first line of the `debug_info_item` at an offset, or 0.
+pub(crate) fn first_line(file: &[u8], at: usize) -> Result<u32> {
+    let mut cursor = Cursor::at(file, at);
+    let mut line = cursor.uleb32()?;
+    let start = line;
+    for _ in 0..cursor.uleb32()? {
+        cursor.uleb32()?;
+    }
+    loop {
+        match cursor.u8()? {
+            opcode @ dbg::SPECIAL.. => {
+                let adjusted = u32::from(opcode - dbg::SPECIAL);
+                let step = dbg::LINE_BASE + (adjusted % dbg::LINE_RANGE) as i32;
+                return Ok(line.wrapping_add_signed(step));
+            }
+            dbg::ADVANCE_LINE => line = line.wrapping_add_signed(sleb32(&mut cursor)?),
+            dbg::END_SEQUENCE => return Ok(start),
+            opcode => {
+                for _ in OPERANDS[usize::from(opcode)] {
+                    cursor.uleb32()?;
+                }
+            }
+        }
+    }
+}
+
 /// Moves one `debug_info_item`.
 struct Rewriter<'a, 'r> {
     cursor: Cursor<'a>,
@@ -343,6 +369,7 @@ pub(crate) mod tests {
         let mut out = vec![];
         let info = rewrite(ITEM, 0, Moves::none(), &map(), &mut out).unwrap();
         assert_eq!((info.line, info.len), (10, ITEM.len()));
+        assert_eq!(first_line(ITEM, 0).unwrap(), 10);
         let mut expected = ITEM.to_vec();
         expected[8] = 4;
         expected.splice(2..3, [0xc9, 1]);

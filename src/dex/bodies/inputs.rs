@@ -1,7 +1,7 @@
 //! The inputs of new bodies, and the outcomes of planned methods.
 
 use crate::aspect::advice::Reason;
-use crate::aspect::plan::Planned;
+use crate::aspect::plan::{Plan, Planned};
 use crate::dex::analysis::arrays::Arrays;
 use crate::dex::analysis::own_fields::Fields;
 use crate::dex::format::file::{File, NO_INDEX};
@@ -9,6 +9,7 @@ use crate::dex::format::lookup;
 use crate::dex::format::remap::Remap;
 use crate::dex::hooks::THROWABLE;
 use crate::dex::lower::Hooks;
+use crate::dex::lower::own::Names;
 use crate::error::{Error, Result};
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,10 +22,14 @@ pub(crate) struct Inputs<'j, 'a> {
     pub file: &'j File<'a>,
     pub remap: &'j Remap,
     pub members: &'j [Member],
+    /// What the planned methods are a part of, which has their own hooks.
+    pub plan: Option<&'j Plan>,
     pub planned: &'j [Planned],
     /// New indices of the names of planned methods' sections; `NO_INDEX`, or beyond the end, for none.
     pub sections: &'j [u32],
     pub hooks: Hooks,
+    /// What own hooks name.
+    pub own: &'j Names,
     pub present: Present,
     pub facts: Facts,
     pub limits: Limits,

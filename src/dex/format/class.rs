@@ -12,6 +12,8 @@ pub(crate) mod flag {
     pub const STATIC: u32 = 0x8;
     pub const FINAL: u32 = 0x10;
     pub const BRIDGE: u32 = 0x40;
+    /// Of a method.
+    pub const VARARGS: u32 = 0x80;
     pub const INTERFACE: u32 = 0x200;
     pub const SYNTHETIC: u32 = 0x1000;
 }

@@ -21,7 +21,7 @@ use crate::dex::format::lookup;
 use crate::dex::format::lookup::compare_strings;
 use crate::dex::format::opcodes::op;
 use crate::dex::hooks::HOOKS;
-use crate::dex::ids::{self, Added, NewClass, Wanted};
+use crate::dex::ids::{self, Added, NewClass, Wanted, Wants};
 use crate::dex::lower::registers;
 use crate::error::Result;
 use std::ops::Range;
@@ -74,13 +74,13 @@ impl Near {
     }
 
     /// Adds the class with all of its methods, and the other hooks of `advice`, to a dex's tables. Also returns the places
-    /// in `hooks` of the added methods. `None` where a table has no room.
+    /// in `hooks` of the added methods, behind which `more` follows. `None` where a table has no room.
     pub fn add(
         &self,
         file: &File<'_>,
         hooks: &[(Advice, Wanted<'_>)],
         advice: Advice,
-        names: &[Vec<u8>],
+        more: Wants<'_>,
     ) -> Result<Option<(Added, Vec<usize>)>> {
         let of_library = |i: &usize| hooks[*i].1.class == HOOKS;
         let (mut places, mut others): (Vec<usize>, Vec<usize>) =
@@ -95,11 +95,17 @@ impl Near {
         }));
         wanted.extend(&goals);
         wanted.extend(others.iter().map(|&i| hooks[i].1));
-        let Some(mut added) = ids::add(file, &wanted, names)? else {
+        wanted.extend(more.methods);
+        let wants = Wants {
+            methods: &wanted,
+            ..more
+        };
+        let Some(mut added) = ids::add(file, wants)? else {
             return Ok(None);
         };
         let goals: Vec<u32> = added.methods.drain(count..2 * count).collect();
-        added.ids.class = Some(self.class(&added, &goals, &wanted));
+        added.classes.drain(count..2 * count);
+        added.ids.classes = vec![self.class(&added, &goals, &wanted)];
         places.append(&mut others);
         Ok(Some((added, places)))
     }

@@ -67,7 +67,16 @@ mod tests {
     fn with(strings: &[&str]) -> Vec<u8> {
         let dex = Dex::parse(EVERYTHING).unwrap();
         let strings: Vec<Vec<u8>> = strings.iter().map(|s| s.as_bytes().to_vec()).collect();
-        let ids = ids::add(&dex.files[0], &[], &strings).unwrap().unwrap().ids;
+        let ids = ids::add(
+            &dex.files[0],
+            ids::Wants {
+                strings: &strings,
+                ..Default::default()
+            },
+        )
+        .unwrap()
+        .unwrap()
+        .ids;
         let (mut scratch, mut out) = (Scratch::default(), Vec::new());
         scratch.copy_all(&dex.files[0], &ids, &one_by_one).unwrap();
         new_file::write(&dex.files[0], &ids, scratch.bodies(), &mut out).unwrap();

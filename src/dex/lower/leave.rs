@@ -71,7 +71,7 @@ impl Leave {
         let taken = ways.main..ways.main + ways.width.map_or(0, Width::words);
         let live = match ways.scheme {
             Scheme::Live { id, .. } => Some(id),
-            Scheme::Dead | Scheme::Moved { .. } => None,
+            Scheme::Dead | Scheme::Moved { .. } | Scheme::Block { .. } => None,
         };
         // `const/4` and a list of arguments name 16.
         let mut free =

@@ -2,6 +2,7 @@
 
 use super::branches::{Branch, Payload, Stops};
 use super::moves::Moves;
+use super::own::Own;
 use super::registers::Scheme;
 use crate::aspect::advice::Advice;
 use crate::dex::analysis::guards::{Cover, Stretch};
@@ -29,6 +30,8 @@ pub struct MethodInfo<'s> {
     pub section: u32,
     /// The fields of its class.
     pub own: OwnFields<'s>,
+    /// Its hooks that see values.
+    pub hooks: Option<Own<'s>>,
 }
 
 /// New indexes of the hooks' method ids.
@@ -107,6 +110,8 @@ pub(crate) struct Sequences {
     pub outer: Vec<u8>,
     /// Code units at the end of the enter hook that begin the section, where they are protected.
     pub begin: u32,
+    /// Code units at the start of each exit hook that our handler protects: all, or those of the pair's.
+    pub protected_exit: u32,
 }
 
 impl Sequences {
@@ -120,12 +125,14 @@ impl Sequences {
             handler,
             outer,
             begin,
+            protected_exit,
         } = self;
         for code in [prologue, enter, exit, tails, handler, outer] {
             code.clear();
         }
         apart.clear();
         *begin = 0;
+        *protected_exit = u32::MAX;
     }
 }
 

@@ -23,23 +23,34 @@ pub enum Scheme {
     Dead,
     /// The frame has one register more, `free`; the arguments are moved down at the start.
     Moved { free: u32 },
+    /// For hooks that see values: registers from `first` on become `by` higher. What they make room for, and whether the
+    /// arguments are moved down, the hooks know.
+    Block { first: u32, by: u32 },
 }
 
 impl Scheme {
     /// The new number of a register of the old code.
     #[inline]
     pub fn renumbered(self, register: u32) -> u32 {
-        match self {
-            Scheme::Live { id, spare } if register >= id => {
-                register.saturating_add(1 + u32::from(spare))
-            }
+        match self.shift() {
+            Some((first, by)) if register >= first => register.saturating_add(by),
             _ => register,
+        }
+    }
+
+    /// From which register on the old code's become higher, and by how many.
+    #[inline]
+    pub fn shift(self) -> Option<(u32, u32)> {
+        match self {
+            Scheme::Live { id, spare } => Some((id, 1 + u32::from(spare))),
+            Scheme::Block { first, by } => Some((first, by)),
+            Scheme::Dead | Scheme::Moved { .. } => None,
         }
     }
 }
 
 /// The highest register that four bits name.
-const LAST_NIBBLE: u32 = 15;
+pub const LAST_NIBBLE: u32 = 15;
 
 /// The facts that decide on the scheme.
 #[derive(Clone, Copy, Debug, Default)]
@@ -152,19 +163,20 @@ static FIELDS: [u8; 256] = {
     all
 };
 
-/// Makes the registers from `first` on one higher in the instruction at `pc`, whose length was checked. All must fit.
+/// Makes the registers from `first` on `by` higher in the instruction at `pc`, whose length was checked. All must fit.
 #[inline]
-pub fn renumber(code: &mut [u8], pc: u32, first: u32) {
+pub fn renumber(code: &mut [u8], pc: u32, (first, by): (u32, u32)) {
     let word = unit(code, pc);
+    let by = by as u16;
     let fields = FIELDS[usize::from(word & 0xff)];
     if fields == ELSEWHERE {
-        return renumber_elsewhere(code, pc, first);
+        return renumber_elsewhere(code, pc, (first, by));
     }
     // Without a branch, which processors could not predict.
     let up = |register: u16, field: u8| {
-        u16::from(fields & field != 0) & u16::from(u32::from(register) >= first)
+        by * (u16::from(fields & field != 0) & u16::from(u32::from(register) >= first))
     };
-    let a = up(word >> 8 & 15, A4) | up(word >> 8, A8);
+    let a = up(word >> 8 & 15, A4) + up(word >> 8, A8);
     let b = up(word >> 12, B4);
     set_unit(code, pc, word.wrapping_add(a << 8).wrapping_add(b << 12));
     if fields & B8 != 0 {
@@ -174,9 +186,9 @@ pub fn renumber(code: &mut [u8], pc: u32, first: u32) {
     }
 }
 
-fn renumber_elsewhere(code: &mut [u8], pc: u32, first: u32) {
+fn renumber_elsewhere(code: &mut [u8], pc: u32, (first, by): (u32, u16)) {
     let word = unit(code, pc);
-    let up = |register: u16| register.wrapping_add(u16::from(u32::from(register) >= first));
+    let up = |register: u16| register.wrapping_add(by * u16::from(u32::from(register) >= first));
     match OPS[usize::from(word & 0xff)].format {
         Format::F22x => {
             set_unit(code, pc, word & 0xff | up(word >> 8) << 8);
@@ -195,7 +207,7 @@ fn renumber_elsewhere(code: &mut [u8], pc: u32, first: u32) {
             let mut new = list;
             for i in 0..4 {
                 let register = list >> (4 * i) & 15;
-                let up = u16::from(u32::from(register) >= first) & u16::from(i < count);
+                let up = by * (u16::from(u32::from(register) >= first) & u16::from(i < count));
                 new = new.wrapping_add(up << (4 * i));
             }
             set_unit(code, pc + 2, new);
@@ -274,10 +286,15 @@ pub fn put_const_string(out: &mut Vec<u8>, register: u32, string: u32) {
     }
 }
 
-/// Appends the call of a static method; registers above 15 must be consecutive.
+/// Whether these registers can be a list of arguments; else they must be a range.
+pub fn can_be_listed(registers: &[u32]) -> bool {
+    registers.len() <= 5 && registers.iter().all(|r| *r <= LAST_NIBBLE)
+}
+
+/// Appends the call of a static method; registers that cannot be listed must be consecutive.
 pub fn put_invoke_static(out: &mut Vec<u8>, method: u16, registers: &[u32]) {
     let at = insn::units(out);
-    if registers.iter().all(|r| *r <= LAST_NIBBLE) {
+    if can_be_listed(registers) {
         put(out, &[0, method, 0]);
         set_list(out, at, op::INVOKE_STATIC, registers);
     } else {
@@ -331,6 +348,56 @@ pub fn put_move(out: &mut Vec<u8>, width: Width, to: u32, from: u32) {
     } else {
         put(out, &[opcode + 2, a, b]);
     }
+}
+
+/// Appends the smallest instruction that puts a number of 64 bits into a pair, which eight bits must name.
+pub fn put_const_wide(out: &mut Vec<u8>, register: u32, value: u64) {
+    let first = |opcode: u8| u16::from(opcode) | (register as u16) << 8;
+    let signed = value as i64;
+    let word = |n: u32| (value >> (16 * n)) as u16;
+    if i64::from(signed as i16) == signed {
+        put(out, &[first(op::CONST_WIDE_16), word(0)]);
+    } else if i64::from(signed as i32) == signed {
+        put(out, &[first(op::CONST_WIDE_32), word(0), word(1)]);
+    } else if value << 16 == 0 {
+        put(out, &[first(op::CONST_WIDE_HIGH16), word(3)]);
+    } else {
+        put(
+            out,
+            &[first(op::CONST_WIDE), word(0), word(1), word(2), word(3)],
+        );
+    }
+}
+
+/// Appends an instruction that names two registers, for which four bits must do.
+pub fn put_two(out: &mut Vec<u8>, opcode: u8, a: u32, b: u32) {
+    put(
+        out,
+        &[u16::from(opcode) | (a as u16) << 8 | (b as u16) << 12],
+    );
+}
+
+/// Appends an instruction that names three registers, for which eight bits must do.
+pub fn put_three(out: &mut Vec<u8>, opcode: u8, a: u32, b: u32, c: u32) {
+    put(
+        out,
+        &[
+            u16::from(opcode) | (a as u16) << 8,
+            b as u16 | (c as u16) << 8,
+        ],
+    );
+}
+
+/// Appends a `new-array`; four bits must name both registers.
+pub fn put_new_array(out: &mut Vec<u8>, to: u32, size: u32, ty: u32) {
+    put_two(out, op::NEW_ARRAY, to, size);
+    put(out, &[ty as u16]);
+}
+
+/// Appends an `if` of one register, which eight bits must name.
+pub fn put_if(out: &mut Vec<u8>, opcode: u8, register: u32, distance: u16) {
+    put_one(out, opcode, register);
+    put(out, &[distance]);
 }
 
 /// Appends a `goto` of the smallest form, for a target this many code units away.
@@ -435,7 +502,7 @@ mod tests {
     fn registers_are_renumbered_in_every_format() {
         let renumbered = |units: &[u16]| {
             let mut bytes = code(units);
-            renumber(&mut bytes, 0, 2);
+            renumber(&mut bytes, 0, (2, 1));
             bytes
                 .chunks_exact(2)
                 .map(|u| u16::from_le_bytes([u[0], u[1]]))

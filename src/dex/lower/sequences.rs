@@ -2,7 +2,9 @@
 
 use super::leave::Leave;
 use super::lowering::{Found, Lowering, Scratch, Sequences};
+use super::own::OwnFrame;
 use crate::aspect::advice::Advice;
+use crate::aspect::attempt::Attempt;
 use crate::dex::format::insn::{self, Insn};
 use crate::dex::format::opcodes::op;
 use crate::dex::lower::branches::{Branch, Goal};
@@ -10,7 +12,7 @@ use crate::dex::lower::registers::{self, Scheme, Width};
 
 /// The hooks at a method's ends.
 #[derive(Clone, Copy)]
-pub(super) struct Ends {
+pub(super) struct Ends<'o> {
     /// There is a hook at the returns.
     pub exits: bool,
     /// There is a handler.
@@ -23,6 +25,8 @@ pub(super) struct Ends {
     pub apart: bool,
     /// One call on both ways.
     pub leave: Option<Leave>,
+    /// The registers of own hooks, where there are any.
+    pub own: Option<&'o OwnFrame<'o>>,
 }
 
 /// The register of the return to which the others go, in the new frame.
@@ -36,8 +40,20 @@ pub(super) fn main_return(scheme: Scheme, in_place: Option<u32>, returns: &[Insn
 
 impl Lowering<'_, '_> {
     /// Writes the code of the hooks.
-    pub(super) fn build_hooks(&self, scheme: Scheme, ends: Ends, scratch: &mut Scratch) {
+    pub(super) fn build_hooks(
+        &self,
+        scheme: Scheme,
+        ends: Ends<'_>,
+        scratch: &mut Scratch,
+    ) -> Attempt<()> {
         scratch.sequences.clear();
+        if let Some(own) = ends.own {
+            self.build_own(own, ends, scratch)?;
+            return match ends.exits {
+                true => self.build_exits(scheme, ends, scratch),
+                false => Ok(()),
+            };
+        }
         let Sequences {
             prologue,
             enter,
@@ -67,8 +83,9 @@ impl Lowering<'_, '_> {
                 self.put_handler(scheme, false, outer);
             }
         }
-        if ends.exits {
-            self.build_exits(scheme, ends, scratch);
+        match ends.exits {
+            true => self.build_exits(scheme, ends, scratch),
+            false => Ok(()),
         }
     }
 
@@ -96,24 +113,39 @@ impl Lowering<'_, '_> {
                 }
                 free
             }
+            Scheme::Block { .. } => unreachable!("own hooks have their own sequences"),
         };
         registers::put_invoke_static(out, self.hooks.enter as u16, &[register]);
     }
 
     /// Writes the exit hooks and the ways to them.
-    fn build_exits(&self, scheme: Scheme, ends: Ends, scratch: &mut Scratch) {
+    fn build_exits(&self, scheme: Scheme, ends: Ends<'_>, scratch: &mut Scratch) -> Attempt<()> {
         let main = main_return(scheme, ends.in_place, &scratch.found.returns);
-        let call = self.put_exit(scheme, ends, main, &mut scratch.sequences.exit);
+        let call = self.put_exit(scheme, ends, main, &mut scratch.sequences.exit)?;
+        if ends.own.is_some() {
+            scratch.sequences.protected_exit = call;
+        }
         if ends.apart {
-            self.put_exits_apart(scheme, ends, scratch);
+            self.put_exits_apart(scheme, ends, scratch)?;
         } else {
             self.put_ways(scheme, ends, main, call, scratch);
         }
         scratch.found.branches.sort_unstable_by_key(|b| b.pc);
+        Ok(())
     }
 
-    /// Appends the exit hook of a return. Gives where in it the handler goes, if it does.
-    fn put_exit(&self, scheme: Scheme, ends: Ends, returned: u32, out: &mut Vec<u8>) -> u32 {
+    /// Appends the exit hook of a return. Gives where in it the handler goes, if it does; with own hooks, what the pair's
+    /// take.
+    fn put_exit(
+        &self,
+        scheme: Scheme,
+        ends: Ends<'_>,
+        returned: u32,
+        out: &mut Vec<u8>,
+    ) -> Attempt<u32> {
+        if let Some(own) = ends.own {
+            return self.put_own_exit(own, returned, ends.width, out);
+        }
         let hooks = self.hooks;
         let start = insn::units(out);
         if self.advice.has(Advice::SECTION) {
@@ -149,11 +181,16 @@ impl Lowering<'_, '_> {
             }
             None => {}
         }
-        call
+        Ok(call)
     }
 
     /// Gives each return but the one in place an exit hook behind the code.
-    fn put_exits_apart(&self, scheme: Scheme, ends: Ends, scratch: &mut Scratch) {
+    fn put_exits_apart(
+        &self,
+        scheme: Scheme,
+        ends: Ends<'_>,
+        scratch: &mut Scratch,
+    ) -> Attempt<()> {
         let Sequences { tails, apart, .. } = &mut scratch.sequences;
         let Found {
             returns, branches, ..
@@ -161,15 +198,23 @@ impl Lowering<'_, '_> {
         for insn in returns.iter().filter(|r| Some(r.pc) != ends.in_place) {
             let at = insn::units(tails);
             let register = scheme.renumbered(insn.a);
-            self.put_exit(scheme, ends, register, tails);
+            self.put_exit(scheme, ends, register, tails)?;
             registers::put_one(tails, insn.opcode, register);
             apart.push((at, insn::units(tails)));
             branches.push(Branch::new(*insn, Goal::Tail(at)));
         }
+        Ok(())
     }
 
     /// Has all returns go to the one exit hook, whose register is `main`, and the handler to its `call`.
-    fn put_ways(&self, scheme: Scheme, ends: Ends, main: u32, call: u32, scratch: &mut Scratch) {
+    fn put_ways(
+        &self,
+        scheme: Scheme,
+        ends: Ends<'_>,
+        main: u32,
+        call: u32,
+        scratch: &mut Scratch,
+    ) {
         let Ends {
             width,
             in_place,
@@ -232,6 +277,7 @@ impl Lowering<'_, '_> {
             Scheme::Live { id, .. } if id == 0 || self.method.is_constructor => id,
             Scheme::Live { .. } | Scheme::Dead => 0,
             Scheme::Moved { free } => free,
+            Scheme::Block { .. } => unreachable!("own hooks have their own sequences"),
         };
         if register <= 0xff {
             registers::put_const_string(out, register, self.method.section);
@@ -248,7 +294,7 @@ impl Lowering<'_, '_> {
             }
             // Else verifiers would merge the name with the local's later values, and load classes for that.
             Scheme::Live { .. } | Scheme::Dead => registers::put_const(out, register, 0),
-            Scheme::Moved { .. } => {}
+            Scheme::Moved { .. } | Scheme::Block { .. } => {}
         }
     }
 

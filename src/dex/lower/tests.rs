@@ -27,6 +27,7 @@ fn method(shorty: &str) -> MethodInfo<'_> {
         returns_apart: false,
         section: 500,
         own: OwnFields::NONE,
+        hooks: None,
     }
 }
 
@@ -38,6 +39,7 @@ const CONSTRUCTOR: MethodInfo<'static> = MethodInfo {
     returns_apart: false,
     section: 500,
     own: OwnFields::NONE,
+    hooks: None,
 };
 
 fn map() -> Remap {

@@ -29,6 +29,7 @@ impl Lowering<'_, '_> {
             handler: code,
             outer,
             begin,
+            protected_exit,
             ..
         } = &scratch.sequences;
         let outside = (
@@ -78,6 +79,10 @@ impl Lowering<'_, '_> {
         }
         for &(start, end) in exits.iter().filter(|_| !handlers.is_empty()) {
             let inside = (code_item::NO_LIST, target(Some(0)));
+            let end = end.min(start.saturating_add(*protected_exit));
+            if start == end {
+                continue;
+            }
             if self.advice.has(Advice::SECTION) {
                 let ended = start + END_SECTION;
                 add((start, ended), inside)?;

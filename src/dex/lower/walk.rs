@@ -112,7 +112,11 @@ impl Lowering<'_, '_> {
         }
         let mut calm = scratch.found.throwing.is_empty();
         let protects = Advice::EXCEPTION.with(Advice::SECTION);
-        if self.advice.only(protects) == Advice::default() || calm {
+        let own = self
+            .method
+            .hooks
+            .is_some_and(|own| !own.bound.exception.is_empty());
+        if self.advice.only(protects) == Advice::default() && !own || calm {
             return Ok(Covered { entries, calm });
         }
         if walked.locks {

@@ -53,8 +53,10 @@ struct Sources<'s, 'a> {
     class_data: Vec<u8>,
     /// Where each class's data lies in it, or `NO_INDEX`.
     class_data_at: Vec<u32>,
-    /// The same of the new class.
-    new_class_data: u32,
+    /// The same of the new classes.
+    new_class_data: Vec<u32>,
+    /// The hidden-API section.
+    hidden_api: Vec<u8>,
 }
 
 /// Appends the new dex to `out`, which holds what lies in front of it in its container. The header's
@@ -74,11 +76,38 @@ pub(crate) fn write(
         strings: Strings::read(file, ids)?,
         class_data: Vec::new(),
         class_data_at: vec![NO_INDEX; file.classes.len()],
-        new_class_data: NO_INDEX,
+        new_class_data: Vec::new(),
+        hidden_api: hidden_api(file, ids.classes.len()),
     };
     let places = Places::of(&mut sources, out.len())?;
     out.reserve(places.end - out.len());
     sources.write(&places, out)
+}
+
+/// The hidden-API section with so many more classes, of which it says nothing: its size, an offset for each class, flags.
+fn hidden_api(file: &File<'_>, classes: usize) -> Vec<u8> {
+    let Some(old) = file.hidden_api else {
+        return Vec::new();
+    };
+    let (rows, flags) = match old.split_at_checked(4 + 4 * file.classes.len()) {
+        Some((front, flags)) if classes > 0 => (&front[4..], flags),
+        _ => return old.to_vec(),
+    };
+    let added = 4 * classes;
+    let mut new = Vec::with_capacity(old.len() + added);
+    put(&mut new, (old.len() + added) as u32);
+    for row in rows.as_chunks::<4>().0 {
+        put(
+            &mut new,
+            match u32::from_le_bytes(*row) {
+                0 => 0,
+                offset => offset.wrapping_add(added as u32),
+            },
+        );
+    }
+    new.resize(new.len() + added, 0);
+    new.extend_from_slice(flags);
+    new
 }
 
 /// Completes the headers of all dexes of a file, once everything is written.
@@ -221,11 +250,7 @@ impl Sources<'_, '_> {
             (kind::PROTO_ID, file.protos.len() + ids.protos.len(), 12),
             (kind::FIELD_ID, file.fields.len(), 8),
             (kind::METHOD_ID, file.methods.len() + ids.methods.len(), 8),
-            (
-                kind::CLASS_DEF,
-                file.classes.len() + usize::from(ids.class.is_some()),
-                32,
-            ),
+            (kind::CLASS_DEF, file.classes.len() + ids.classes.len(), 32),
             (kind::CALL_SITE_ID, file.call_sites.len(), 4),
             (kind::METHOD_HANDLE, file.method_handles.len(), 8),
         ]
@@ -235,8 +260,8 @@ impl Sources<'_, '_> {
     fn count(&self, kind: u16) -> usize {
         match kind {
             kind::CODE => {
-                let new = self.ids.class.as_ref();
-                self.bodies.items.len() + new.map_or(0, |class| class.methods.len())
+                let new = self.ids.classes.iter().map(|class| class.methods.len());
+                self.bodies.items.len() + new.sum::<usize>()
             }
             kind::DEBUG_INFO => self.bodies.debug_count as usize,
             kind::TYPE_LIST => self.data.type_list_count(),
@@ -245,7 +270,7 @@ impl Sources<'_, '_> {
             kind::CLASS_DATA => {
                 let classes = self.file.classes.iter().map(ClassDef::read);
                 let old = classes.filter(|class| class.data != 0).count();
-                old + usize::from(self.ids.class.is_some())
+                old + self.ids.classes.len()
             }
             kind::ENCODED_ARRAY => self.data.arrays.len(),
             kind::ANNOTATION_SET => self.data.sets.len(),
@@ -259,10 +284,7 @@ impl Sources<'_, '_> {
     /// How many bytes a data section takes.
     fn size(&self, kind: u16) -> usize {
         match kind {
-            kind::CODE => match &self.ids.class {
-                None => self.bodies.code_size,
-                Some(class) => self.new_code() + class.code.len(),
-            },
+            kind::CODE => self.new_code(self.ids.classes.len()),
             kind::DEBUG_INFO => self.bodies.debug.len(),
             kind::TYPE_LIST => self.data.type_lists.size,
             kind::STRING_DATA => self.strings.size,
@@ -272,14 +294,17 @@ impl Sources<'_, '_> {
             kind::ANNOTATION_SET => self.data.sets.size,
             kind::ANNOTATION_SET_REF_LIST => self.data.ref_lists.size,
             kind::ANNOTATIONS_DIRECTORY => self.data.directories.size,
-            kind::HIDDENAPI => self.file.hidden_api.map_or(0, <[u8]>::len),
+            kind::HIDDENAPI => self.hidden_api.len(),
             _ => 0,
         }
     }
 
-    /// Where the new class's code lies, from the section's start.
-    fn new_code(&self) -> usize {
-        self.bodies.code_size.next_multiple_of(4)
+    /// Where the code of this many new classes ends, from the section's start; each begins at a multiple of four bytes.
+    fn new_code(&self, classes: usize) -> usize {
+        let classes = &self.ids.classes[..classes];
+        classes.iter().fold(self.bodies.code_size, |end, class| {
+            end.next_multiple_of(4) + class.code.len()
+        })
     }
 
     /// The data sections in the order in which they are to lie: as before, but that class data, whose
@@ -334,9 +359,9 @@ impl Sources<'_, '_> {
             }
             budget.spend(members.start, members.len())?;
         }
-        if let Some(class) = &self.ids.class {
-            self.new_class_data = self.class_data.len() as u32;
-            let code = code + self.new_code() as u32;
+        for (i, class) in self.ids.classes.iter().enumerate() {
+            self.new_class_data.push(self.class_data.len() as u32);
+            let code = code + self.new_code(i).next_multiple_of(4) as u32;
             for count in [0, 0, class.methods.len() as u32, 0] {
                 put_uleb32(&mut self.class_data, count);
             }
@@ -373,8 +398,9 @@ impl Sources<'_, '_> {
             match section.kind {
                 kind::CODE => {
                     self.bodies.put_code(places.offset(kind::DEBUG_INFO), out);
-                    if let Some(class) = &self.ids.class {
-                        out.resize(section.offset as usize + self.new_code(), 0);
+                    let start = section.offset as usize;
+                    for class in &self.ids.classes {
+                        out.resize(start + (out.len() - start).next_multiple_of(4), 0);
                         out.extend_from_slice(&class.code);
                     }
                 }
@@ -392,7 +418,7 @@ impl Sources<'_, '_> {
                     self.data
                         .write_directories(self.file, self.ids, bases, out)?;
                 }
-                _ => out.extend_from_slice(self.file.hidden_api.unwrap_or_default()),
+                _ => out.extend_from_slice(&self.hidden_api),
             }
         }
         out.resize(places.offset(kind::MAP_LIST) as usize, 0);
@@ -538,14 +564,14 @@ impl Sources<'_, '_> {
                 data.arrays.get(class.static_values, arrays, &mut array),
             );
         }
-        if let Some(class) = &self.ids.class {
+        for (class, data) in self.ids.classes.iter().zip(&self.new_class_data) {
             put(out, class.ty);
             put(out, class.access);
             put(out, class.superclass);
             put(out, 0);
             put(out, NO_INDEX);
             put(out, 0);
-            put(out, class_data + self.new_class_data);
+            put(out, class_data + data);
             put(out, 0);
         }
         Ok(())
@@ -636,7 +662,16 @@ mod tests {
         let mut out = Vec::new();
         let mut starts = Vec::new();
         for file in files {
-            let ids = ids::add(file, wanted, &[]).unwrap().unwrap().ids;
+            let ids = ids::add(
+                file,
+                ids::Wants {
+                    methods: wanted,
+                    ..Default::default()
+                },
+            )
+            .unwrap()
+            .unwrap()
+            .ids;
             let mut scratch = Scratch::default();
             scratch.copy_all(file, &ids, &one_by_one).unwrap();
             starts.push(out.len());
@@ -688,7 +723,15 @@ mod tests {
             // LA; Lzz/Z; [I ! ~~~ VLLJ, and J and V were there
             [6, 3, 1, 3]
         );
-        let added = ids::add(&again.files[0], &wanted, &[]).unwrap().unwrap();
+        let added = ids::add(
+            &again.files[0],
+            ids::Wants {
+                methods: &wanted,
+                ..Default::default()
+            },
+        )
+        .unwrap()
+        .unwrap();
         let (ids, found) = (added.ids, added.methods);
         assert!(ids.strings.is_empty() && ids.methods.is_empty());
         let labels: Vec<_> = found

@@ -115,7 +115,7 @@ impl<'a> Lowering<'_, 'a> {
     }
 
     /// Spells out the method's frames.
-    fn expand_frames(
+    pub(super) fn expand_frames(
         &self,
         parameters: &[Parameter<'a>],
         additions: &mut Additions,
@@ -219,10 +219,12 @@ pub(super) fn put_islands(at: u32, len: u32, scratch: &Scratch, out: &mut Vec<u8
     }
 }
 
-/// Appends the contents of a StackMapTable with the frames of the islands.
-pub(super) fn put_frames_with_islands(
+/// Appends the contents of a StackMapTable of the frames that are spelt out, with those of the islands. `compact`: frames whose
+/// locals are those of the one before do not list them.
+pub(super) fn put_spelt_frames(
     scratch: &Scratch,
     handler: Option<&HandlerFrame>,
+    compact: bool,
     out: &mut Vec<u8>,
 ) -> Result<()> {
     let Scratch {
@@ -239,7 +241,7 @@ pub(super) fn put_frames_with_islands(
         all.push((layout.start(island.at) + island.offset, &own[i]));
     }
     all.sort_by_key(|&(pc, _)| pc);
-    frames::put_full(out, all.into_iter(), layout, handler)
+    frames::put_spelt(out, all.into_iter(), layout, handler, compact)
 }
 
 fn put_i32(code: &mut [u8], at: usize, value: i32) {

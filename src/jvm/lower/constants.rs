@@ -29,8 +29,14 @@ pub struct Constants {
 /// name.
 pub const MAX_ADDITIONS: u16 = 32;
 
-/// Constants for the hooks of a class, as far as `advice` needs them; reuses existing ones.
-pub fn constants(class: &Class<'_>, advice: Advice, additions: &mut Additions) -> Constants {
+/// Constants for the hooks of a class, as far as `advice` needs them; reuses existing ones. `own_handlers`: own hooks of some
+/// method see exceptions.
+pub fn constants(
+    class: &Class<'_>,
+    advice: Advice,
+    own_handlers: bool,
+    additions: &mut Additions,
+) -> Constants {
     let mut constants = Constants::default();
     if advice.only(Advice::ALL) != Advice::default() {
         hook_constants(class, advice, additions, &mut constants);
@@ -42,7 +48,7 @@ pub fn constants(class: &Class<'_>, advice: Advice, additions: &mut Additions) -
         constants.begin_section = method(android_trace::BEGIN);
         constants.end_section = method(android_trace::END);
     }
-    if advice.only(HANDLED) != Advice::default() && class.major >= 50 {
+    if (own_handlers || advice.only(HANDLED) != Advice::default()) && class.major >= 50 {
         let name = class.pool.known(Known::Throwable);
         let known = (name != 0).then(|| class.pool.class_named(name)).flatten();
         constants.throwable = match known {

@@ -11,11 +11,12 @@ use crate::in_order::InOrder;
 use crate::pipeline::cache::{Cache, Entry};
 use crate::pipeline::context::{Context, Platform};
 use crate::pipeline::format::file_name;
-use crate::pipeline::formats::plan::plan;
+use crate::pipeline::formats::plan::{Scanned, plan};
 use crate::pipeline::ledger::ids::Claim;
 use crate::pipeline::ledger::records::Records;
 use crate::pipeline::ledger::{Ledger, Recorded};
 use crate::pipeline::outcome::{Outcome, WarningKind};
+use crate::pipeline::own::Code;
 use crate::pipeline::worker::with_worker;
 use crate::signing::strong_name::StrongNameKey;
 use crate::symbols::Writer;
@@ -332,8 +333,12 @@ impl<'i, 'a> File<'i, 'a> {
         let survey = cil::Survey::read(image);
         let base_of = |_: u32, name: &str| (cx.id_base)(name, 0);
         let part = |types: Range<u32>| {
-            let place = (Platform::DotNet, types.start);
-            plan(cx, &matcher, &base_of, place, |visitor| {
+            let scanned = Scanned {
+                platform: Platform::DotNet,
+                code: Code::Assembly,
+                first: types.start,
+            };
+            plan(cx, &matcher, &base_of, scanned, |visitor| {
                 survey.scan(types, visitor)
             })
         };
@@ -416,9 +421,12 @@ impl<'i, 'a> File<'i, 'a> {
             explain: cx.explain,
         };
         let artifact = (self.source.image, &self.pdb);
-        let methods = match cx.explain {
-            true => plan.methods.clone(),
-            false => std::mem::take(&mut plan.methods),
+        let methods = cil::Methods {
+            planned: match cx.explain {
+                true => plan.methods.clone(),
+                false => std::mem::take(&mut plan.methods),
+            },
+            bound: plan.bound.clone(),
         };
         let (woven, parts) = cil::weave_on(artifact, methods, key, &recorder, &run)?;
         let mut records = Records::default();

@@ -8,9 +8,10 @@ use crate::aspect::woven::WovenType;
 use crate::error::Result;
 use crate::jvm;
 use crate::pipeline::context::Context;
-use crate::pipeline::formats::plan::plan;
+use crate::pipeline::formats::plan::{Scanned, plan};
 use crate::pipeline::ledger::Ledger;
 use crate::pipeline::ledger::touched::Touched;
+use crate::pipeline::own::{Code, Needs};
 
 /// A class that the rules have something to say about.
 pub(crate) struct PlannedClass<'a> {
@@ -24,6 +25,8 @@ pub(crate) struct TouchedClass {
     pub(crate) bytes: Option<Vec<u8>>,
     /// It may call the hook library: sections of Android's trace alone do not.
     pub(crate) needs_library: bool,
+    /// What its own hooks need.
+    pub(crate) needs: Needs,
     pub(crate) ty: Touched,
 }
 
@@ -42,7 +45,12 @@ pub(crate) fn plan_class<'a>(
     }
     let base_of = |_: u32, type_name: &str| (cx.id_base)(type_name, 0);
     let scan = |visitor: &mut dyn Visitor| jvm::scan(&class, visitor);
-    let plan = plan(cx, matcher, &base_of, (cx.classes_on, 0), scan)?;
+    let scanned = Scanned {
+        platform: cx.classes_on,
+        code: Code::Class,
+        first: 0,
+    };
+    let plan = plan(cx, matcher, &base_of, scanned, scan)?;
     let is_touched = !plan.is_empty() || !plan.matched.is_empty();
     Ok(is_touched.then_some(PlannedClass { class, plan }))
 }
@@ -68,21 +76,28 @@ impl PlannedClass<'_> {
             }
             let unwoven = WovenType::new(0, &class.name(), "", 0);
             let mut ty = Touched::new(unwoven, plan.skipped);
-            ty.explain(&[], &plan.meant);
+            ty.explain(&[], &plan.meant, &[]);
             return Ok(Some(TouchedClass {
                 bytes: None,
                 needs_library: false,
+                needs: Needs::default(),
                 ty,
             }));
         }
         let woven = jvm::weave(&class, &plan, scratch)?;
+        let needs = match woven.bytes {
+            Some(_) => Needs::of(&plan),
+            None => Needs::default(),
+        };
         let mut ty = Touched::new(woven.ty, plan.skipped);
         if cx.explain {
-            ty.explain(&plan.methods, &plan.meant);
+            ty.explain(&plan.methods, &plan.meant, &plan.bound);
         }
         let calls = |p: &Planned| p.advice.only(Advice::ALL) != Advice::default();
         Ok(Some(TouchedClass {
-            needs_library: woven.bytes.is_some() && plan.methods.iter().any(calls),
+            needs_library: woven.bytes.is_some()
+                && (plan.methods.iter().any(calls) || !needs.adapters.is_empty()),
+            needs,
             bytes: woven.bytes,
             ty,
         }))

@@ -7,9 +7,10 @@ use crate::aspect::pointcut::ArtifactMatcher;
 use crate::dex;
 use crate::error::{Error, Result};
 use crate::pipeline::context::{Context, Platform};
-use crate::pipeline::formats::plan::plan;
+use crate::pipeline::formats::plan::{Scanned, plan};
 use crate::pipeline::ledger::Ledger;
 use crate::pipeline::ledger::touched::{Touched, complete};
+use crate::pipeline::own::{Code, Needs};
 use rayon::prelude::*;
 
 /// The class with the hooks.
@@ -34,6 +35,8 @@ pub(crate) struct WovenDex {
     pub(crate) bytes: Option<Vec<u8>>,
     /// It calls the hook library: sections of Android's trace alone do not.
     needs_library: bool,
+    /// What its own hooks need.
+    needs: Needs,
     /// The results of its types, ascending.
     types: Vec<Touched>,
 }
@@ -101,7 +104,12 @@ impl<'f> PlannedDex<'f> {
             return Ok(None);
         }
         let scan = |visitor: &mut dyn Visitor| dex::scan(&dex, visitor);
-        let plan = plan(cx, matcher, &|_, _| 0, (Platform::Android, 0), scan);
+        let scanned = Scanned {
+            platform: Platform::Android,
+            code: Code::Dex,
+            first: 0,
+        };
+        let plan = plan(cx, matcher, &|_, _| 0, scanned, scan);
         let mut plan = plan.map_err(Failed::Weave)?;
         if !plan.methods.is_empty() {
             // All ids of a file lie behind one base, in the order of its methods.
@@ -136,11 +144,14 @@ impl<'f> PlannedDex<'f> {
         let types = woven.types.into_iter();
         let mut types: Vec<_> = types.map(|ty| Touched::new(ty, vec![])).collect();
         let calls = |p: &Planned| p.advice.only(Advice::ALL) != Advice::default();
-        let needs_library = woven.bytes.is_some() && plan.methods.iter().any(calls);
+        let needs = Needs::of(&plan);
+        let needs_library =
+            woven.bytes.is_some() && (plan.methods.iter().any(calls) || !needs.adapters.is_empty());
         complete(&mut types, plan, cx.explain);
         Ok(Some(WovenDex {
             bytes: woven.bytes,
             needs_library,
+            needs,
             types,
         }))
     }
@@ -185,6 +196,8 @@ pub(crate) struct DexLibrary {
     is_there: bool,
     /// A woven dex file calls it.
     is_needed: bool,
+    /// What own hooks of woven dex files need.
+    pub(crate) needs: Needs,
 }
 
 impl DexLibrary {
@@ -193,7 +206,10 @@ impl DexLibrary {
     }
 
     pub(crate) fn look_into_woven(&mut self, woven: &[Option<WovenDex>]) {
-        self.is_needed |= woven.iter().flatten().any(|dex| dex.needs_library);
+        for dex in woven.iter().flatten() {
+            self.is_needed |= dex.needs_library;
+            self.needs.add(dex.needs.clone());
+        }
     }
 
     pub(crate) fn is_missing(&self) -> bool {

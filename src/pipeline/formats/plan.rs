@@ -1,23 +1,55 @@
 //! What to weave in an artifact, or in a part of it.
 
+use crate::aspect::bind::binder::Binder;
+use crate::aspect::bind::call::Hook;
+use crate::aspect::bind::ty::Language;
 use crate::aspect::joinpoint::Visitor;
-use crate::aspect::plan::{BaseOf, Plan, Planner};
+use crate::aspect::plan::{self, BaseOf, Plan, Planner};
 use crate::aspect::pointcut::ArtifactMatcher;
 use crate::error::Result;
 use crate::pipeline::context::{Context, Platform};
+use crate::pipeline::own::{ADAPTERS, Code};
 
-/// Scans what begins with the type `first`, and decides what to weave. `base_of` gives the ids.
+/// What is scanned.
+#[derive(Clone, Copy)]
+pub(crate) struct Scanned {
+    pub(crate) platform: Platform,
+    pub(crate) code: Code,
+    /// The number of the first type.
+    pub(crate) first: u32,
+}
+
+/// Scans some types, and decides what to weave. `base_of` gives the ids.
 pub(crate) fn plan(
     cx: &Context<'_>,
     matcher: &ArtifactMatcher<'_>,
     base_of: BaseOf<'_>,
-    (platform, first): (Platform, u32),
+    scanned: Scanned,
     scan: impl FnOnce(&mut dyn Visitor) -> Result<()>,
 ) -> Result<Plan> {
-    let mut planner = Planner::new(matcher, base_of, cx.explain).starting_at(first);
-    if platform == Platform::Android {
+    let may_reach = |hook: &Hook| cx.own.is_none_or(|own| own.may_reach(scanned.code, hook));
+    let mut planner = Planner::new(matcher, base_of, cx.explain).starting_at(scanned.first);
+    if scanned.platform == Platform::Android {
         planner = planner.on_android();
     }
+    if let Some(own) = cx.own {
+        planner = planner.with_own(plan::Own {
+            binder: Binder {
+                catalog: own.catalogs.of(scanned.code),
+                hierarchy: cx.hierarchy,
+                may_reach: &may_reach,
+                language: match scanned.code {
+                    Code::Assembly => Language::CSharp,
+                    Code::Class | Code::Dex => Language::Java,
+                },
+            },
+            artifact: matcher.artifact(),
+            adapters: ADAPTERS,
+        });
+    }
     scan(&mut planner)?;
+    if let Some(own) = cx.own {
+        own.complain(std::mem::take(&mut planner.misfits));
+    }
     Ok(planner.plan)
 }

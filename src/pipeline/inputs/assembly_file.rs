@@ -9,7 +9,6 @@ use crate::pipeline::context::Context;
 use crate::pipeline::formats::assembly::{Source, weave_assemblies};
 use crate::pipeline::job::Job;
 use crate::pipeline::ledger::Ledger;
-use crate::pipeline::library::embedded;
 use crate::pipeline::publish::paths::parent;
 use std::path::{Path, PathBuf};
 
@@ -76,8 +75,10 @@ pub(crate) fn weave_assembly(
             if let Some(pdb) = woven.pdb().filter(|_| !alone) {
                 staged.push(Staged::whole(&pdb_output, pdb, Some(&pdb_path))?);
             }
-            if cx.runtime && !alone {
-                staged.extend(stage_library(output, &job.input)?);
+            for (name, bytes) in cx.assembly_libraries() {
+                if !alone {
+                    staged.extend(stage_library(output, &job.input, name, bytes)?);
+                }
             }
             let map = ledger.end_job();
             staged.extend(job.stage_map(&mut ledger.outcome, map.as_deref())?);
@@ -99,14 +100,14 @@ pub(crate) fn weave_assembly(
     Ok(staged)
 }
 
-/// Stages the hook library beside the output, if it is not there already.
-fn stage_library(output: &Path, like: &Path) -> Result<Option<Staged>> {
-    let library = parent(output).join(embedded::DLL_NAME);
+/// Stages a library beside the output, if it is not there already.
+fn stage_library(output: &Path, like: &Path, name: &str, bytes: &[u8]) -> Result<Option<Staged>> {
+    let library = parent(output).join(name);
     let there = std::fs::read(&library);
-    if there.is_ok_and(|there| there == embedded::DLL) {
+    if there.is_ok_and(|there| there == bytes) {
         return Ok(None);
     }
-    Staged::whole(&library, embedded::DLL, Some(like)).map(Some)
+    Staged::whole(&library, bytes, Some(like)).map(Some)
 }
 
 /// Where an assembly's symbols file lies, if there is one: beside it, of its name or of the one that it asks for, or Mono's.

@@ -11,6 +11,7 @@ use crate::pipeline::ledger::ids::{Claim, KnownIds, TakenIds};
 use crate::pipeline::ledger::records::Records;
 use crate::pipeline::ledger::touched::Touched;
 use crate::pipeline::outcome::{ClassPlan, Left, LeftMethod, Outcome, WarningKind, WovenMethod};
+use crate::pipeline::own::Needs;
 use crate::symbols::{self, Symbols, Writer};
 use rayon::prelude::*;
 use std::sync::Arc;
@@ -31,6 +32,8 @@ pub(crate) struct Ledger<'j> {
     pub(crate) room: u64,
     /// Classes of the unit call the hook library.
     pub(crate) needs_library: bool,
+    /// What own hooks of the unit's classes need.
+    pub(crate) needs: Needs,
     /// The artifact that the last symbol of the unit was in.
     last_artifact: Option<String>,
     /// The map of the first finished unit, which is the job's as long as there is no other.
@@ -64,6 +67,7 @@ fn inside<'a>(input: &str, artifact: &'a str) -> &'a str {
 pub(crate) struct Interrupted {
     unit: Writer,
     needs_library: bool,
+    needs: Needs,
 }
 
 impl<'j> Ledger<'j> {
@@ -78,6 +82,7 @@ impl<'j> Ledger<'j> {
             unit: Writer::default(),
             room: 0,
             needs_library: false,
+            needs: Needs::default(),
             last_artifact: None,
             only: None,
             merged: Writer::default(),
@@ -227,11 +232,12 @@ impl<'j> Ledger<'j> {
                     .woven
                     .methods()
                     .zip(&touched.advice)
-                    .map(|(m, (advice, aspects))| WovenMethod {
+                    .map(|(m, explained)| WovenMethod {
                         method: format!("{}{}", m.name, m.descriptor),
                         id: m.id,
-                        advice: *advice,
-                        aspects: aspects.clone(),
+                        advice: explained.advice,
+                        aspects: explained.aspects.clone(),
+                        hooks: explained.hooks.clone(),
                     })
                     .collect(),
                 left: touched
@@ -285,6 +291,7 @@ impl<'j> Ledger<'j> {
         Interrupted {
             unit: std::mem::take(&mut self.unit),
             needs_library: std::mem::take(&mut self.needs_library),
+            needs: std::mem::take(&mut self.needs),
         }
     }
 
@@ -293,6 +300,7 @@ impl<'j> Ledger<'j> {
         self.last_artifact = None;
         self.unit = interrupted.unit;
         self.needs_library |= interrupted.needs_library;
+        self.needs.add(interrupted.needs);
     }
 
     /// Ends a unit: its map, with what an earlier weave of it knew, or `None` if it has no symbols.

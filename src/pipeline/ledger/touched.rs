@@ -1,19 +1,29 @@
 //! Types that the rules have something to say about.
 
 use crate::aspect::advice::Advice;
+use crate::aspect::bind::call::{Bound, ShownCall};
 use crate::aspect::plan::{Meant, Plan, Planned, Skipped};
 use crate::aspect::woven::WovenType;
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
 /// A type that the rules have something to say about.
 #[derive(Default)]
 pub(crate) struct Touched {
     /// What was woven, and which methods were meant but are left as they were.
     pub(crate) woven: WovenType,
-    /// The advice of each woven method, and its aspects; only when explaining.
-    pub(crate) advice: Vec<(Advice, Vec<u32>)>,
+    /// Why each woven method has what hooks; only when explaining.
+    pub(crate) advice: Vec<Explained>,
     /// The aspects of each method that is left; only when explaining.
     pub(crate) left_by: Vec<Vec<u32>>,
+}
+
+/// The advice of a woven method, its aspects, and its own hooks.
+#[derive(Clone, Debug)]
+pub(crate) struct Explained {
+    pub(crate) advice: Advice,
+    pub(crate) aspects: Vec<u32>,
+    pub(crate) hooks: Vec<ShownCall>,
 }
 
 impl Touched {
@@ -26,7 +36,7 @@ impl Touched {
     }
 
     /// Notes which advice each method got, and from which aspects.
-    pub(crate) fn explain(&mut self, planned: &[Planned], meant: &[Meant]) {
+    pub(crate) fn explain(&mut self, planned: &[Planned], meant: &[Meant], bound: &[Arc<Bound>]) {
         let aspects = |ty: u32, index: u32| {
             let place = meant.binary_search_by_key(&(ty, index), |m| (m.ty, m.index));
             place.map_or(vec![], |place| meant[place].aspects.clone())
@@ -34,9 +44,12 @@ impl Touched {
         let mut planned = planned.iter();
         let advice = self.woven.methods().map(|method| {
             let same = planned.find(|p| p.id == method.id);
-            same.map_or((Advice::ALL, vec![]), |p| {
-                (p.advice, aspects(p.ty, p.index))
-            })
+            let hooks = same.and_then(|p| Some(bound[p.bound? as usize].shown()));
+            Explained {
+                advice: same.map_or(Advice::ALL, |p| p.advice),
+                aspects: same.map_or(vec![], |p| aspects(p.ty, p.index)),
+                hooks: hooks.unwrap_or_default(),
+            }
         });
         self.advice = advice.collect();
         let left = self.woven.left.iter();
@@ -58,13 +71,13 @@ pub(crate) fn complete(types: &mut Vec<Touched>, plan: Plan, explain: bool) {
         if explain {
             let start = plan.methods.partition_point(|m| m.ty < number);
             let end = plan.methods.partition_point(|m| m.ty <= number);
-            ty.explain(&plan.methods[start..end], &plan.meant);
+            ty.explain(&plan.methods[start..end], &plan.meant, &plan.bound);
         }
     }
     for (number, name) in plan.skipped_types {
         if let Some(left) = skipped.remove(&number) {
             let mut ty = Touched::new(WovenType::new(number, &name, "", 0), left);
-            ty.explain(&[], &plan.meant);
+            ty.explain(&[], &plan.meant, &[]);
             types.push(ty);
         }
     }

@@ -6,6 +6,7 @@ use crate::container::stage::Staged;
 use crate::container::zip::{Archive, Codec, Method, Packed, Splicer};
 use crate::error::{Error, Kind, Result};
 use crate::symbols;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The library as a jar: package `weave.runtime`, module `weave.runtime`.
@@ -85,24 +86,28 @@ pub(crate) fn classes() -> Result<Vec<(String, Vec<u8>)>> {
     Ok(classes)
 }
 
-/// What a published application's list says of the library.
-pub(crate) fn assembly() -> Result<deps_json::Assembly<'static>> {
-    let image = cil::Image::parse(DLL).map_err(internal)?;
-    let version = image.assembly_version();
-    Ok(deps_json::Assembly {
-        name: cil::RUNTIME,
-        version: version.ok_or_else(|| internal("no version"))?,
-    })
+/// What a published application's list says of a library.
+pub(crate) fn assembly(bytes: &[u8]) -> Result<deps_json::Assembly<'_>> {
+    let image = cil::Image::parse(bytes)?;
+    let (Some(name), Some(version)) = (image.assembly_name(), image.assembly_version()) else {
+        return Err(Error::usage("a library of hooks that is no assembly"));
+    };
+    Ok(deps_json::Assembly { name, version })
 }
 
-/// The library as a jar that carries a symbols map, for places where no woven jar can carry it within reach of the library.
-pub(crate) fn jar_with_symbols(map: &[u8]) -> Result<Vec<u8>> {
+/// The library as a jar that carries a symbols map, for places where no woven jar can carry it within reach of the library,
+/// and what own hooks need.
+pub(crate) fn jar_with_symbols(map: &[u8], own: &BTreeMap<String, Vec<u8>>) -> Result<Vec<u8>> {
     let archive = Archive::open(JAR)?;
     let mut splicer = Splicer::new(&archive, Vec::with_capacity(JAR.len() + map.len() + 256));
     for _ in archive.members() {
         splicer.keep().map_err(internal)?;
     }
-    let packed = Packed::new(Method::Stored, map, &mut Codec::new());
-    splicer.add(symbols::MEMBER, &packed).map_err(internal)?;
+    let mut add = |name: &str, data: &[u8]| {
+        let packed = Packed::new(Method::Stored, data, &mut Codec::new());
+        splicer.add(name, &packed).map_err(internal)
+    };
+    add(symbols::MEMBER, map)?;
+    own.iter().try_for_each(|(name, data)| add(name, data))?;
     splicer.finish().map_err(internal)
 }

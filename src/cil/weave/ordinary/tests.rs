@@ -32,6 +32,7 @@ const TOKENS: Tokens = Tokens {
     begin: 0,
     resume: 0,
     suspend: 0,
+    moved: 0,
     end: 0,
     fail: 0,
     await_: 0,

@@ -111,11 +111,11 @@ fn classes_of_debug_builds_and_structs_of_release_builds_have_hooks() {
     <Count>d__5.MoveNext: Resume Suspend Fail End Suspend
     <Generic>d__2`1.MoveNext: Resume Suspend Fail End
     <Repeat>d__4.System.IDisposable.Dispose: Fail End
-    <Repeat>d__4.MoveNext: Resume Fail End Suspend
+    <Repeat>d__4.MoveNext: Resume Fail Moved
     <Tells>d__3.MoveNext: Resume Suspend Fail End
     <Twice>d__1.MoveNext: Resume Suspend Suspend Fail End
     <One>d__0.System.IDisposable.Dispose: End
-    <One>d__0.MoveNext: Resume Fail End Suspend
+    <One>d__0.MoveNext: Resume Fail Moved
     ");
 }
 

@@ -25,11 +25,12 @@ use crate::pipeline::library::layout::{Home, Layout, relative_url};
 use crate::pipeline::library::{Library, embedded};
 use crate::pipeline::limits::{MAX_CLASS, MAX_DEPTH, MAX_MEMBER, room_for_nested};
 use crate::pipeline::outcome::WarningKind;
+use crate::pipeline::own::Needs;
 use crate::pipeline::worker::{Worker, with_worker};
 use crate::symbols::{self, Carried};
 use rayon::prelude::*;
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::ops::Range;
 use std::sync::Mutex;
@@ -69,6 +70,7 @@ struct Item {
     /// Its place in the memory of its [`Task`].
     packed: Option<Packed<Range<usize>>>,
     needs_library: bool,
+    needs: Needs,
     touched: Touched,
 }
 
@@ -141,6 +143,7 @@ pub(crate) fn weave_archive<W: Write + Send>(
         survey: &survey,
         library: &library,
         carries_map: is_unit,
+        own: cx.own,
     };
     let mut walk = Walk {
         cx,
@@ -174,6 +177,7 @@ pub(crate) fn without_signature<W: Write + Send>(
         survey: &survey,
         library: &Library::Outer,
         carries_map: false,
+        own: None,
     };
     let mut output = Output::new(archive, &rules, label, open);
     output.keep_rest()?;
@@ -298,6 +302,7 @@ impl<W: Write + Send> Walk<'_, '_, '_, W> {
     fn write_item(&mut self, index: usize, item: Item, packed: &[u8]) -> Result<()> {
         self.ledger.record(self.spot.label, &item.touched);
         self.ledger.needs_library |= item.needs_library;
+        self.ledger.needs.add(item.needs);
         if let Some(new) = item.packed {
             self.woven();
             self.output.replace(index, &new.of(packed))?;
@@ -525,19 +530,35 @@ impl<W: Write + Send> Walk<'_, '_, '_, W> {
         self.profiles()?;
         let embed = *self.rules.library == Library::Embed;
         let needs_library = self.ledger.needs_library;
+        let here = matches!(self.rules.library, Library::Embed | Library::Absent);
+        let own = match here {
+            true => self.cx.own_members(&self.ledger.needs),
+            false => BTreeMap::new(),
+        };
         let map = match is_unit {
             true => self.ledger.end_unit(survey.earlier.as_ref()),
             false => None,
         };
         match &survey.home {
-            Home::Jar(path) if embed && needs_library => {
-                let jar =
-                    embedded::jar_with_symbols(map.as_deref().map_or(&[][..], Vec::as_slice))?;
+            Home::Jar(path) if embed && (needs_library || !own.is_empty()) => {
+                let map = map.as_deref().map_or(&[][..], Vec::as_slice);
+                let jar = embedded::jar_with_symbols(map, &own)?;
                 self.output.add(path, Method::Stored, &jar)?;
             }
             home => {
-                if embed && self.dex_library.is_missing() {
-                    self.add_dex_library()?;
+                if here {
+                    self.add_dexes(embed)?;
+                }
+                let prefix = match home {
+                    Home::Package(prefix) => prefix,
+                    Home::Jar(_) | Home::Dex(_) => "",
+                };
+                for (name, data) in &own {
+                    let name = format!("{prefix}{name}");
+                    // What the archive brings itself counts.
+                    if self.archive.find(&name).is_none() {
+                        self.output.add(&name, Method::Deflated, data)?;
+                    }
                 }
                 if let Home::Package(prefix) = home
                     && embed
@@ -598,8 +619,18 @@ impl<W: Write + Send> Walk<'_, '_, '_, W> {
         self.cx.identity.is_some() && (self.spot.depth == 0 || is_apk())
     }
 
-    /// Adds the hook library as the next dex file, if class loaders look for any here.
-    fn add_dex_library(&mut self) -> Result<()> {
+    /// Adds the hook library, if it is to be embedded and is missing, and what own hooks need, as the next dex files, if class loaders
+    /// look for any here.
+    fn add_dexes(&mut self, embed: bool) -> Result<()> {
+        let own = self.cx.own.map(|own| own.dexes(&self.dex_library.needs));
+        let library = (embed && self.dex_library.is_missing()).then(|| embedded::DEX.to_vec());
+        let dexes: Vec<Vec<u8>> = library
+            .into_iter()
+            .chain(own.into_iter().flatten())
+            .collect();
+        if dexes.is_empty() {
+            return Ok(());
+        }
         let (survey, members) = (self.rules.survey, self.archive.members());
         let folder = match survey.home {
             Home::Dex(folder) => folder,
@@ -627,8 +658,11 @@ impl<W: Write + Send> Walk<'_, '_, '_, W> {
             Some(Method::Stored) => Method::Stored,
             _ => Method::Deflated,
         };
-        let name = format!("{folder}{}", apk::dex_name(number));
-        self.output.add(&name, method, embedded::DEX)
+        for (number, dex) in (number..).zip(&dexes) {
+            let name = format!("{folder}{}", apk::dex_name(number));
+            self.output.add(&name, method, dex)?;
+        }
+        Ok(())
     }
 }
 
@@ -760,6 +794,7 @@ impl Item {
         Item {
             packed,
             needs_library: touched.needs_library,
+            needs: touched.needs,
             touched: touched.ty,
         }
     }

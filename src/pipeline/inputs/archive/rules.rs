@@ -4,13 +4,14 @@
 use crate::container::apk;
 use crate::container::jar::{Manifest, is_signature_file};
 use crate::container::zip::{Archive, Method, Packed};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::jvm::module_info;
 use crate::pipeline::format::{file_name, is_archive_name};
 use crate::pipeline::library::Library;
 use crate::pipeline::library::embedded::{HOOKS_CLASS, JAR_NAME, MODULE, PACKAGE};
 use crate::pipeline::library::layout::{Home, Layout, LayoutDetector, is_jmod, library_directory};
 use crate::pipeline::limits::MAX_CLASS;
+use crate::pipeline::own::Own;
 use crate::pipeline::worker::with_worker;
 use crate::symbols::{self, Symbols};
 use std::collections::BTreeSet;
@@ -284,6 +285,8 @@ pub(crate) struct JarRules<'s> {
     pub(crate) library: &'s Library,
     /// The archive gets a map of its own.
     pub(crate) carries_map: bool,
+    /// Hooks of one's own.
+    pub(crate) own: Option<&'s Own<'s>>,
 }
 
 /// What becomes of a member.
@@ -304,6 +307,17 @@ impl JarRules<'_> {
                 Some(manifest.to_bytes())
             }
             _ => None,
+        }
+    }
+
+    /// The packages that own hooks bring into the module that the archive is.
+    fn own_packages(&self) -> Result<BTreeSet<&str>> {
+        match (self.own, self.library) {
+            (None, _) | (_, Library::Outer) => Ok(BTreeSet::new()),
+            (Some(own), Library::Embed | Library::Absent) => Ok(own.packages()),
+            (Some(_), Library::ClassPath(_)) => Err(Error::usage(
+                "own hooks of a named module in a folder of jars are not there yet: weave its jar by itself",
+            )),
         }
     }
 
@@ -373,7 +387,13 @@ impl JarRules<'_> {
                     }
                     Library::Embed | Library::Outer => Ok(None),
                 };
-                let after = after.map_err(|e| e.in_member(member.name()))?;
+                let place = |e: Error| e.in_member(member.name());
+                let mut after = after.map_err(place)?;
+                for package in self.own_packages()? {
+                    let added =
+                        module_info::add_package(after.as_deref().unwrap_or(&before), package);
+                    after = added.map_err(place)?.or(after);
+                }
                 Ok(after.map_or(Fate::Keep, |bytes| pack(&bytes)))
             }
         }

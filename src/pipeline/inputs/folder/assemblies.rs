@@ -107,9 +107,9 @@ impl<'f> Walk<'f, '_> {
         pdbs
     }
 
-    /// Lays the hook library where the runtime looks for the references of woven assemblies, and lists it
-    /// where the host asks for it.
-    pub(super) fn add_assembly_library(&mut self) -> Result<()> {
+    /// Lays the hook library and those of own hooks where the runtime looks for the references of woven assemblies, and
+    /// lists them where the host asks for that.
+    pub(super) fn add_assembly_libraries(&mut self) -> Result<()> {
         if self.woven.assembly_directories.is_empty() {
             return Ok(());
         }
@@ -124,23 +124,34 @@ impl<'f> Walk<'f, '_> {
             let application = listed.iter().rev().find(|dir| woven.starts_with(**dir));
             homes.insert(application.map_or(woven.clone(), |dir| (*dir).to_owned()));
         }
-        let library = embedded::assembly()?;
+        let libraries = folder.cx.assembly_libraries();
         for home in &homes {
-            let name = format!("{home}{}", embedded::DLL_NAME);
-            let same = match folder.find(&name) {
-                Some(there) => read(&there.path)? == embedded::DLL,
-                None => false,
-            };
-            if !same {
-                self.staging.add(&name, embedded::DLL)?;
+            for (file, bytes) in &libraries {
+                let name = format!("{home}{file}");
+                let same = match folder.find(&name) {
+                    Some(there) => read(&there.path)? == *bytes,
+                    None => false,
+                };
+                if !same {
+                    self.staging.add(&name, bytes)?;
+                }
             }
         }
         for list in lists {
-            if homes.contains(directory(&list.name)) {
-                let added = deps_json::add(&read(&list.path)?, &library);
+            if !homes.contains(directory(&list.name)) {
+                continue;
+            }
+            let mut text = read(&list.path)?;
+            let mut changed = false;
+            for (_, bytes) in &libraries {
+                let added =
+                    embedded::assembly(bytes).and_then(|library| deps_json::add(&text, &library));
                 if let Some(bytes) = added.map_err(|e| folder.place(list, e))? {
-                    self.staging.add(&list.name, &bytes)?;
+                    (text, changed) = (bytes, true);
                 }
+            }
+            if changed {
+                self.staging.add(&list.name, &text)?;
             }
         }
         Ok(())

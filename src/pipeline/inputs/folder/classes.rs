@@ -59,6 +59,7 @@ impl<'a> Walk<'a, '_> {
             };
             self.ledger.record(folder.name, &class.ty);
             self.ledger.needs_library |= class.needs_library;
+            self.ledger.needs.add(class.needs);
             if let Some(bytes) = class.bytes {
                 self.wove_loose();
                 self.woven

@@ -45,16 +45,26 @@ impl<'a> Walk<'a, '_> {
         self.staging.write_all(&outputs)
     }
 
-    /// Adds the hook library, if woven dex files need it, as the next dex file of an app, else by its own name.
+    /// Adds the hook library, if woven dex files need it, and what own hooks need, as the next dex files of an app, else by
+    /// names of their own.
     pub(super) fn add_dex_library(&mut self) -> Result<()> {
-        if !self.woven.dex_library.is_missing() {
-            return Ok(());
-        }
+        let cx = self.folder.cx;
+        let needs = &self.woven.dex_library.needs;
+        let own = cx.own.map(|own| own.dexes(needs)).unwrap_or_default();
         let names = self.folder.found.iter().map(|f| f.name.as_str());
-        let name = match apk::free_dex_number(names) {
-            1 => "weave-runtime.dex".to_owned(),
-            n => apk::dex_name(n),
+        let mut number = apk::free_dex_number(names);
+        let is_app = number > 1;
+        let mut add = |name: String, dex: &[u8]| {
+            let next = apk::dex_name(number);
+            number += 1;
+            self.staging.add(if is_app { &next } else { &name }, dex)
         };
-        self.staging.add(&name, embedded::DEX)
+        if cx.runtime && self.woven.dex_library.is_missing() {
+            add("weave-runtime.dex".to_owned(), embedded::DEX)?;
+        }
+        for (i, dex) in own.iter().enumerate() {
+            add(format!("weave-hooks-{}.dex", i + 1), dex)?;
+        }
+        Ok(())
     }
 }

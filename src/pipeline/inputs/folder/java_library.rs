@@ -1,6 +1,6 @@
 //! What the Java classes of a folder need beside them: the hook library, the map, module descriptors.
 
-use super::Walk;
+use super::{Folder, Walk};
 use crate::error::Result;
 use crate::jvm::module_info;
 use crate::pipeline::format::{Format, file_name};
@@ -15,6 +15,7 @@ impl Walk<'_, '_> {
     /// The library jar has the names of the whole folder: class loaders that see it need not see the jars that call it.
     pub(super) fn add_library(&mut self, sharing: &BTreeSet<String>, map: &[u8]) -> Result<()> {
         let folder = self.folder;
+        let own = folder.cx.own_members(&self.ledger.needs);
         let mut roots = BTreeSet::new();
         match (folder.layout, folder.home.clone()) {
             (Layout::Bundle, Home::Jar(path)) => {
@@ -39,18 +40,21 @@ impl Walk<'_, '_> {
                     jars.insert(path);
                 }
                 for jar in jars {
-                    self.staging.add(&jar, &embedded::jar_with_symbols(map)?)?;
+                    self.staging
+                        .add(&jar, &embedded::jar_with_symbols(map, &own)?)?;
                 }
                 roots.extend(self.woven.roots.difference(sharing).cloned());
             }
             (_, Home::Jar(path)) => {
-                self.staging.add(&path, &embedded::jar_with_symbols(map)?)?;
+                self.staging
+                    .add(&path, &embedded::jar_with_symbols(map, &own)?)?;
             }
             (_, Home::Package(prefix)) => {
                 roots.insert(prefix.to_owned());
             }
             (_, Home::Dex(_)) => {}
         }
+        self.add_own(&roots)?;
         roots.retain(|root| !folder.has(&format!("{root}{}", embedded::HOOKS_CLASS)));
         if roots.is_empty() {
             return Ok(());
@@ -59,6 +63,19 @@ impl Walk<'_, '_> {
         for root in roots {
             for (name, bytes) in &classes {
                 self.staging.add(&format!("{root}{name}"), bytes)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds what own hooks need to class roots; what lies there already counts.
+    pub(super) fn add_own(&mut self, roots: &BTreeSet<String>) -> Result<()> {
+        for (name, bytes) in self.folder.cx.own_members(&self.ledger.needs) {
+            for root in roots {
+                let name = format!("{root}{name}");
+                if !self.folder.has(&name) {
+                    self.staging.add(&name, &bytes)?;
+                }
             }
         }
         Ok(())
@@ -139,6 +156,7 @@ impl Walk<'_, '_> {
                 true => module_info::add_package(&before, embedded::PACKAGE),
                 false => module_info::add_requires(&before, embedded::MODULE),
             };
+            let after = after.and_then(|after| folder.add_own_packages(&before, after));
             match after {
                 Ok(Some(after)) => self.staging.add(&found.name, &after)?,
                 Ok(None) => {}
@@ -149,6 +167,21 @@ impl Walk<'_, '_> {
             }
         }
         Ok(())
+    }
+}
+
+impl Folder<'_> {
+    /// The descriptor of a module with the packages that own hooks bring into it.
+    fn add_own_packages(
+        &self,
+        before: &[u8],
+        mut after: Option<Vec<u8>>,
+    ) -> Result<Option<Vec<u8>>> {
+        for package in self.cx.own.iter().flat_map(|own| own.packages()) {
+            let added = module_info::add_package(after.as_deref().unwrap_or(before), package)?;
+            after = added.or(after);
+        }
+        Ok(after)
     }
 }
 

@@ -284,21 +284,25 @@ impl<'a> Walk<'a, '_> {
     /// Adds the hook library and the maps, copies the rest, and puts everything in its place.
     fn finish(mut self, in_place: bool) -> Result<()> {
         let folder = self.folder;
-        if folder.cx.runtime {
-            self.add_dex_library()?;
-            self.add_assembly_library()?;
-        }
+        self.add_dex_library()?;
+        self.add_assembly_libraries()?;
         if self.woven.loose {
             self.add_loose_map()?;
         }
         let map = self.ledger.end_job();
         if self.woven.jars || self.woven.loose {
             let modules = self.modules_that_share();
-            if folder.cx.runtime && self.ledger.needs_library {
-                self.add_library(&modules, map.as_deref().map_or(&[][..], Vec::as_slice))?;
+            let needed = self.ledger.needs_library || self.ledger.needs.hooks;
+            match folder.cx.runtime {
+                true if needed => {
+                    self.add_library(&modules, map.as_deref().map_or(&[][..], Vec::as_slice))?;
+                }
+                true => {}
+                false => self.add_own(&self.woven.roots.clone())?,
             }
             self.describe_modules(&modules)?;
         }
+        folder.cx.check_own()?;
         if self.staging.is_dry() || self.ledger.refuses(folder.job.strict) {
             return Ok(());
         }

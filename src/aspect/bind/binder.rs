@@ -1,0 +1,863 @@
+//! From a call as it is written to the method that it calls, with an operand for each of its parameters.
+
+use super::call::{Adapter, Bound, Call, Convert, Dest, Hook, Keep, Operand, Source};
+use super::catalog::{Catalog, HookMethod, HookType};
+use super::convert::{Fit, Misfit as Why, convert, instantiate, is_object};
+use super::misfit::Misfit;
+use super::ty::{Language, Prim, Signature, Ty};
+use crate::aspect::pointcut::Hierarchy;
+use crate::aspect::rules::hook::{HookOperand, Word};
+use crate::aspect::rules::model::{OwnHook, OwnHooks};
+use sha2::{Digest, Sha256};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// What hooks are bound for: a method that rules match.
+#[derive(Clone, Copy)]
+pub struct Subject<'a> {
+    /// The type that declares it, in its format's spelling.
+    pub ty: &'a str,
+    pub name: &'a str,
+    pub signature: &'a Signature,
+    /// It may end long after it returned (async methods, iterators, coroutines).
+    pub is_async: bool,
+    /// The file that it is in.
+    pub artifact: &'a str,
+    /// The package of adapters (JVM, dex).
+    pub adapters: &'a str,
+}
+
+/// Binds calls; knows hooks, and which type is a subtype of which.
+#[derive(Clone, Copy)]
+pub struct Binder<'a> {
+    pub catalog: &'a Catalog,
+    pub hierarchy: &'a Hierarchy,
+    /// What the methods are written in, as far as it matters: .NET's are C#.
+    pub language: Language,
+    /// Whether what a hook calls may be woven.
+    pub may_reach: &'a (dyn Fn(&Hook) -> bool + Sync),
+}
+
+/// An aspect that meets a method: its number, its name and its hooks.
+pub type Meets<'a> = (u32, &'a str, &'a OwnHooks);
+
+/// When a hook runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum When {
+    Enter,
+    Exit,
+    Exception,
+}
+
+impl When {
+    const fn word(self) -> &'static str {
+        match self {
+            When::Enter => "enter",
+            When::Exit => "exit",
+            When::Exception => "exception",
+        }
+    }
+}
+
+/// What enter hooks of an aspect return for its other hooks, and its place in [`Keep::states`] once one asks for it.
+struct State {
+    ty: Ty,
+    /// The call that returns it, among those at the start.
+    call: usize,
+    kept: Option<u16>,
+}
+
+/// One aspect's calls for one method, on the way.
+struct Binding<'b> {
+    binder: &'b Binder<'b>,
+    subject: &'b Subject<'b>,
+    aspect: Meets<'b>,
+    when: When,
+    state: Option<State>,
+    /// Some enter hook does not fit: whether there is a state is not known.
+    enter_failed: bool,
+}
+
+/// A value that an operand may be.
+struct Value {
+    source: Source,
+    ty: Ty,
+}
+
+/// What an operand means for a method.
+enum Meant {
+    Value(Value),
+    /// A constant, which takes the type that is asked for.
+    Constant(Word),
+    /// Null or zero of any type.
+    Nothing,
+    /// All arguments.
+    Args,
+}
+
+impl Binder<'_> {
+    /// The hooks of a method that several aspects mean, in the order of the rules.
+    pub fn bind(&self, aspects: &[Meets<'_>], subject: &Subject<'_>) -> Result<Bound, Vec<Misfit>> {
+        let mut wrong = Vec::new();
+        let (mut enter, mut exit, mut exception) = (Vec::new(), Vec::new(), Vec::new());
+        let mut keep = Keep::default();
+        for &aspect in aspects {
+            let own = aspect.2;
+            let mut binding = Binding {
+                binder: self,
+                subject,
+                aspect,
+                when: When::Enter,
+                state: None,
+                enter_failed: false,
+            };
+            if subject.is_async {
+                let first = own
+                    .enter
+                    .iter()
+                    .chain(&own.exit)
+                    .chain(&own.exception)
+                    .next();
+                wrong.extend(first.map(|hook| {
+                    binding.complains(
+                        hook.name.clone(),
+                        "own hooks of a method that ends after it has returned are not there yet"
+                            .into(),
+                        "for the async method, iterator or suspend function",
+                        Some("leave them out: `exclude = { kind = \"async\" }`".into()),
+                    )
+                }));
+                continue;
+            }
+            let mut calls =
+                |hooks: &[OwnHook], when, into: &mut Vec<Call>, binding: &mut Binding<'_>| {
+                    binding.when = when;
+                    for hook in hooks {
+                        match binding.call(hook, &mut keep) {
+                            Ok(call) => {
+                                if when == When::Enter && call.hook.result != Ty::Void {
+                                    binding.state = Some(State {
+                                        ty: instantiate(&call.hook.result, &call.generics),
+                                        call: into.len(),
+                                        kept: None,
+                                    });
+                                }
+                                into.push(call);
+                            }
+                            Err(misfit) => {
+                                binding.enter_failed |= when == When::Enter;
+                                wrong.push(misfit);
+                            }
+                        }
+                    }
+                };
+            calls(&own.enter, When::Enter, &mut enter, &mut binding);
+            let (mut at_exit, mut at_exception) = (Vec::new(), Vec::new());
+            calls(&own.exit, When::Exit, &mut at_exit, &mut binding);
+            calls(
+                &own.exception,
+                When::Exception,
+                &mut at_exception,
+                &mut binding,
+            );
+            if let Some(State {
+                call,
+                kept: Some(kept),
+                ..
+            }) = binding.state
+            {
+                enter[call].dest = Dest::State(kept);
+            }
+            // Aspects nest: the first one's hooks come last at the end.
+            exit.splice(0..0, at_exit);
+            exception.splice(0..0, at_exception);
+        }
+        if !wrong.is_empty() {
+            return Err(wrong);
+        }
+        let at_end = || exit.iter().chain(&exception);
+        let mut args = Vec::new();
+        for call in at_end() {
+            for operand in &call.operands {
+                operand.each_source(&mut |source| match source {
+                    Source::Arg(n) => args.push(*n),
+                    Source::This => keep.this = true,
+                    Source::Duration => keep.duration = true,
+                    _ => {}
+                });
+            }
+        }
+        args.sort_unstable();
+        args.dedup();
+        keep.args = args.into();
+        Ok(Bound {
+            enter: enter.into(),
+            exit: exit.into(),
+            exception: exception.into(),
+            keep,
+        })
+    }
+}
+
+/// An overload that takes the operands.
+struct Candidate<'c> {
+    method: &'c HookMethod,
+    operands: Vec<(Fit, Operand)>,
+    generics: Vec<Ty>,
+}
+
+impl<'b> Binding<'b> {
+    fn complains(
+        &self,
+        span: Range<usize>,
+        title: String,
+        what: impl Into<String>,
+        help: Option<String>,
+    ) -> Misfit {
+        Misfit {
+            source: Arc::clone(&self.aspect.2.source),
+            span,
+            title,
+            what: what.into(),
+            method: self.shown_method(),
+            help,
+        }
+    }
+
+    fn call(&mut self, written: &OwnHook, keep: &mut Keep) -> Result<Call, Misfit> {
+        let call = &written.call;
+        let (ty, methods) = self.overloads(written)?;
+        let mut meant = Vec::new();
+        for (operand, place) in call.operands.iter().zip(&written.operands) {
+            meant.push(self.meant(operand, place)?);
+        }
+        let mut best: Vec<Candidate<'_>> = Vec::new();
+        let mut first_wrong = None;
+        for method in &methods {
+            match self.candidate(method, &meant) {
+                Ok(candidate) => best.push(candidate),
+                Err(wrong) => first_wrong = first_wrong.or(Some(wrong)),
+            }
+        }
+        let fits =
+            |c: &Candidate<'_>| -> Vec<Fit> { c.operands.iter().map(|(fit, _)| *fit).collect() };
+        let is_better = |a: &Candidate<'_>, b: &Candidate<'_>| {
+            let (fa, fb) = (fits(a), fits(b));
+            match fa.iter().zip(&fb).all(|(a, b)| a <= b) && fa != fb {
+                true => true,
+                // Equally near: the one whose parameters the other's take (JLS 15.12.2.5).
+                false => fa == fb && self.is_more_specific(a.method, b.method),
+            }
+        };
+        let winner = best
+            .iter()
+            .position(|a| best.iter().all(|b| std::ptr::eq(a, b) || is_better(a, b)));
+        let chosen = match (winner, &*best) {
+            (Some(winner), _) => best.swap_remove(winner),
+            (None, []) => return Err(self.nothing_fits(written, &methods, &meant, first_wrong)),
+            (None, several) => {
+                let all: Vec<String> = several.iter().map(|c| self.shown_call(c.method)).collect();
+                return Err(self.complains(
+                    written.name.clone(),
+                    format!("several `{}.{}` fit equally well", call.ty, call.method),
+                    "for",
+                    Some(format!("there are {}", all.join(", "))),
+                ));
+            }
+        };
+        let hook = Arc::new(Hook {
+            owner: ty.ty.clone(),
+            owner_is_interface: ty.is_interface,
+            name: chosen.method.name.clone(),
+            parameters: (chosen.method.signature.parameters.iter())
+                .map(|p| p.ty.clone())
+                .collect(),
+            result: chosen.method.signature.result.clone(),
+            generics: chosen.method.signature.generics,
+        });
+        let operands: Box<[Operand]> = chosen
+            .operands
+            .into_iter()
+            .map(|(_, operand)| operand)
+            .collect();
+        if let Some(state) = &mut self.state
+            && operands
+                .iter()
+                .any(|o| matches!(o.source, Source::State(_)))
+            && state.kept.is_none()
+        {
+            state.kept = Some(keep.states.len() as u16);
+            let mut states = std::mem::take(&mut keep.states).into_vec();
+            states.push(state.ty.clone());
+            keep.states = states.into();
+        }
+        let kept = self.state.as_ref().and_then(|state| state.kept);
+        let operands = (operands.into_iter())
+            .map(|operand| match operand.source {
+                Source::State(_) => Operand {
+                    source: Source::State(kept.unwrap_or_default()),
+                    ..operand
+                },
+                _ => operand,
+            })
+            .collect();
+        let guard = self.aspect.2.guard;
+        let recursion = (self.binder.may_reach)(&hook);
+        let adapter = Adapter {
+            class: adapter_class(self.subject.adapters, &hook, guard, recursion),
+            guard,
+            recursion,
+        };
+        Ok(Call {
+            adapter: (guard || recursion).then_some(adapter),
+            hook,
+            generics: chosen.generics.into(),
+            operands,
+            dest: Dest::Drop,
+        })
+    }
+
+    /// The type that a call names, and its methods of that name.
+    fn overloads(&self, written: &OwnHook) -> Result<(&'b HookType, Vec<&'b HookMethod>), Misfit> {
+        let call = &written.call;
+        let whole = format!("{}.{}", call.ty, call.method);
+        let Some(ty) = self.binder.catalog.find(&call.ty) else {
+            return Err(self.complains(
+                written.name.clone(),
+                format!("no library has a type `{}`", call.ty),
+                "for",
+                Some("hooks are looked for in what `[[library]]` names, in the input and in --reference; android takes a dex file \
+                     (`d8 --output .. hooks.jar`)".into()),
+            ));
+        };
+        let named: Vec<&HookMethod> = ty
+            .methods
+            .iter()
+            .filter(|m| *m.name == call.method)
+            .collect();
+        let public: Vec<&HookMethod> = named
+            .iter()
+            .copied()
+            .filter(|m| m.is_public && ty.is_public)
+            .collect();
+        if !public.is_empty() {
+            return Ok((ty, public));
+        }
+        let (title, help) = match named.is_empty() {
+            true => {
+                let mut names: Vec<&str> = ty
+                    .methods
+                    .iter()
+                    .filter(|m| m.is_public)
+                    .map(|m| &*m.name)
+                    .collect();
+                names.sort_unstable();
+                names.dedup();
+                names.truncate(10);
+                let help = match names.is_empty() {
+                    true => format!("`{}` has no public static method", call.ty),
+                    false => format!("there are {}", names.join(", ")),
+                };
+                (
+                    format!("`{}` has no static method `{}`", call.ty, call.method),
+                    help,
+                )
+            }
+            false => (
+                format!("`{whole}` is not public"),
+                "make type and method public".to_owned(),
+            ),
+        };
+        Err(self.complains(written.name.clone(), title, "for", Some(help)))
+    }
+
+    /// What an operand means for the method at hand.
+    fn meant(&self, operand: &HookOperand, place: &Range<usize>) -> Result<Meant, Misfit> {
+        let signature = self.subject.signature;
+        let nothing = |title: String, what: &str, help: Option<&str>| match operand.optional {
+            true => Ok(Meant::Nothing),
+            false => Err(self.complains(place.clone(), title, what, help.map(str::to_owned))),
+        };
+        let value = |source, ty| Ok(Meant::Value(Value { source, ty }));
+        let text = |text: &str| value(Source::Text(text.into()), self.string());
+        match &operand.word {
+            Word::This => match &signature.this {
+                Some(ty) => value(Source::This, ty.clone()),
+                None => nothing(
+                    "a static method has no `this`".into(),
+                    "in the static",
+                    Some("`this?` is null there"),
+                ),
+            },
+            Word::Arg(n) => match signature.parameters.get(usize::from(*n)) {
+                Some(_) => self.argument(*n, operand, place),
+                None => nothing(
+                    format!("there is no `arg({n})`"),
+                    &format!("of {} in", counted(signature.parameters.len())),
+                    Some("`?` behind it makes it null or zero there"),
+                ),
+            },
+            Word::Named(name) => {
+                let mut parameters = signature.parameters.iter();
+                match parameters.position(|p| p.name.as_deref() == Some(name)) {
+                    Some(n) => self.argument(n as u16, operand, place),
+                    None if signature.parameters.iter().all(|p| p.name.is_none())
+                        && !signature.parameters.is_empty() =>
+                    {
+                        nothing(
+                            format!("nothing names the parameter `{name}`"),
+                            "in",
+                            Some(
+                                "compile with debug information (javac -g or -parameters), or write `arg(n)`",
+                            ),
+                        )
+                    }
+                    None => nothing(
+                        format!("no parameter is named `{name}`"),
+                        "in",
+                        Some("`?` behind it makes it null or zero there"),
+                    ),
+                }
+            }
+            Word::Args => Ok(Meant::Args),
+            Word::Result => match (self.when, &signature.result) {
+                (When::Exit, Ty::Void) => nothing(
+                    "a method without a result has no `result`".into(),
+                    "in",
+                    Some("`result?` is null there"),
+                ),
+                (When::Exit, ty) => value(Source::Result, ty.clone()),
+                (when, _) => nothing(
+                    format!("`result` has no value at {}", when.word()),
+                    "in",
+                    None,
+                ),
+            },
+            Word::Exception => match self.when {
+                When::Exception => value(Source::Exception, self.throwable()),
+                when => nothing(
+                    format!("`exception` has no value at {}", when.word()),
+                    "in",
+                    None,
+                ),
+            },
+            // The error about the enter hook says enough.
+            Word::State if self.enter_failed => Ok(Meant::Nothing),
+            Word::State => match (&self.state, self.when) {
+                (Some(state), When::Exit | When::Exception) => {
+                    value(Source::State(0), state.ty.clone())
+                }
+                _ => nothing(
+                    format!(
+                        "`state` has no value: no `enter` of `{}` returns one",
+                        self.aspect.1
+                    ),
+                    "for",
+                    None,
+                ),
+            },
+            Word::Duration => match self.when {
+                When::Enter => nothing("`duration` has no value at enter".into(), "in", None),
+                _ => value(Source::Duration, Ty::Prim(Prim::I64)),
+            },
+            Word::Method => text(self.subject.name),
+            Word::Type => text(&dotted(self.subject.ty)),
+            Word::Signature => text(&self.shown_parameters(signature)),
+            Word::Artifact => text(self.subject.artifact),
+            Word::Line => value(Source::Line, Ty::Prim(Prim::I32)),
+            Word::Id => value(Source::Id, Ty::Prim(Prim::I32)),
+            Word::Null => Ok(Meant::Nothing),
+            Word::Int(_) | Word::Double(_) | Word::Text(_) | Word::Bool(_) => {
+                Ok(Meant::Constant(operand.word.clone()))
+            }
+        }
+    }
+
+    fn argument(
+        &self,
+        n: u16,
+        operand: &HookOperand,
+        place: &Range<usize>,
+    ) -> Result<Meant, Misfit> {
+        let parameter = &self.subject.signature.parameters[usize::from(n)];
+        if parameter.out && self.when != When::Exit {
+            return match operand.optional {
+                true => Ok(Meant::Nothing),
+                false => Err(self.complains(
+                    place.clone(),
+                    format!("`arg({n})` is `out`: it has no value yet"),
+                    "in",
+                    Some("read it at exit".into()),
+                )),
+            };
+        }
+        Ok(Meant::Value(Value {
+            source: Source::Arg(n),
+            ty: parameter.ty.clone(),
+        }))
+    }
+
+    fn string(&self) -> Ty {
+        self.platform("java/lang/String", "System.String")
+    }
+
+    fn object(&self) -> Ty {
+        self.platform("java/lang/Object", "System.Object")
+    }
+
+    fn throwable(&self) -> Ty {
+        self.platform("java/lang/Throwable", "System.Exception")
+    }
+
+    fn platform(&self, java: &str, dotnet: &str) -> Ty {
+        Ty::class(match self.binder.language {
+            Language::Java => java,
+            Language::CSharp => dotnet,
+        })
+    }
+
+    /// The operands for an overload; else the first that does not fit, and why.
+    fn candidate<'c>(
+        &self,
+        method: &'c HookMethod,
+        meant: &[Meant],
+    ) -> Result<Candidate<'c>, (usize, Why)> {
+        let parameters = &method.signature.parameters;
+        if parameters.len() != meant.len() {
+            return Err((usize::MAX, Why::Other));
+        }
+        let mut inferred = vec![None; usize::from(method.signature.generics)];
+        let mut operands = Vec::new();
+        for (i, (meant, parameter)) in meant.iter().zip(parameters).enumerate() {
+            operands.push(
+                self.operand(meant, &parameter.ty, &mut inferred)
+                    .map_err(|why| (i, why))?,
+            );
+        }
+        let generics: Option<Vec<Ty>> = inferred.into_iter().collect();
+        let generics = generics.ok_or((usize::MAX, Why::Other))?;
+        for (_, operand) in &mut operands {
+            operand.to = instantiate(&operand.to, &generics);
+        }
+        Ok(Candidate {
+            method,
+            operands,
+            generics,
+        })
+    }
+
+    fn operand(
+        &self,
+        meant: &Meant,
+        to: &Ty,
+        inferred: &mut Vec<Option<Ty>>,
+    ) -> Result<(Fit, Operand), Why> {
+        let operand = |source, from: &Ty, convert| Operand {
+            source,
+            from: from.clone(),
+            convert,
+            to: to.clone(),
+        };
+        match meant {
+            Meant::Nothing => match to {
+                Ty::ByRef(_) | Ty::Pointer(_) | Ty::Opaque(_) | Ty::Param { .. } => Err(Why::Other),
+                _ => Ok((Fit::Identity, operand(Source::Zero, to, Convert::Same))),
+            },
+            Meant::Constant(word) => self.constant(word, to).ok_or(Why::Other),
+            Meant::Value(value) => {
+                let (fit, how) = convert(self.binder.hierarchy, &value.ty, to, inferred)?;
+                Ok((fit, operand(value.source.clone(), &value.ty, how)))
+            }
+            Meant::Args => {
+                let object = self.object();
+                let array = Ty::Array(Arc::new(object.clone()));
+                let (fit, how) = convert(self.binder.hierarchy, &array, to, inferred)?;
+                let mut elements = Vec::new();
+                for (n, parameter) in self.subject.signature.parameters.iter().enumerate() {
+                    let element = match parameter.out && self.when != When::Exit {
+                        true => Meant::Nothing,
+                        false => Meant::Value(Value {
+                            source: Source::Arg(n as u16),
+                            ty: parameter.ty.clone(),
+                        }),
+                    };
+                    elements.push(self.operand(&element, &object, inferred)?.1);
+                }
+                Ok((fit, operand(Source::Args(elements.into()), &array, how)))
+            }
+        }
+    }
+
+    /// A constant as what is asked for.
+    fn constant(&self, word: &Word, to: &Ty) -> Option<(Fit, Operand)> {
+        let object = is_object(to);
+        let (fit, source, from, how) = match (word, to) {
+            (Word::Bool(value), Ty::Prim(Prim::Bool)) => (
+                Fit::Identity,
+                Source::Int((*value).into()),
+                to.clone(),
+                Convert::Same,
+            ),
+            (Word::Bool(value), _) if object => (
+                Fit::Boxing,
+                Source::Int((*value).into()),
+                Ty::Prim(Prim::Bool),
+                Convert::Box,
+            ),
+            (Word::Text(text), _) => {
+                let (fit, how) =
+                    convert(self.binder.hierarchy, &self.string(), to, &mut vec![]).ok()?;
+                (fit, Source::Text((**text).into()), self.string(), how)
+            }
+            (Word::Int(value), Ty::Prim(prim)) => {
+                let least = match i32::try_from(*value) {
+                    Ok(_) => Prim::I32,
+                    Err(_) => Prim::I64,
+                };
+                let fit = if *prim == least {
+                    Fit::Identity
+                } else {
+                    Fit::Widening
+                };
+                (fit, integer(*value, *prim)?, to.clone(), Convert::Same)
+            }
+            (Word::Int(value), _) if object => match i32::try_from(*value) {
+                Ok(value) => (
+                    Fit::Boxing,
+                    Source::Int(value),
+                    Ty::Prim(Prim::I32),
+                    Convert::Box,
+                ),
+                Err(_) => (
+                    Fit::Boxing,
+                    Source::Long(*value),
+                    Ty::Prim(Prim::I64),
+                    Convert::Box,
+                ),
+            },
+            (Word::Double(value), Ty::Prim(Prim::F64)) => (
+                Fit::Identity,
+                Source::Double(*value),
+                to.clone(),
+                Convert::Same,
+            ),
+            (Word::Double(value), Ty::Prim(Prim::F32)) => (
+                Fit::Widening,
+                Source::Double(*value),
+                to.clone(),
+                Convert::Same,
+            ),
+            (Word::Double(value), _) if object => (
+                Fit::Boxing,
+                Source::Double(*value),
+                Ty::Prim(Prim::F64),
+                Convert::Box,
+            ),
+            _ => return None,
+        };
+        Some((
+            fit,
+            Operand {
+                source,
+                from,
+                convert: how,
+                to: to.clone(),
+            },
+        ))
+    }
+
+    /// Whether each parameter of the one fits that of the other.
+    fn is_more_specific(&self, a: &HookMethod, b: &HookMethod) -> bool {
+        let pairs = || a.signature.parameters.iter().zip(&b.signature.parameters);
+        let fits = |from: &Ty, to: &Ty| {
+            let mut inferred = vec![None; usize::from(b.signature.generics)];
+            convert(self.binder.hierarchy, from, to, &mut inferred).is_ok()
+        };
+        pairs().all(|(a, b)| fits(&a.ty, &b.ty)) && pairs().any(|(a, b)| a.ty != b.ty)
+    }
+
+    /// No overload takes the operands.
+    fn nothing_fits(
+        &self,
+        written: &OwnHook,
+        methods: &[&HookMethod],
+        meant: &[Meant],
+        wrong: Option<(usize, Why)>,
+    ) -> Misfit {
+        let call = &written.call;
+        let types: Vec<String> = meant.iter().map(|meant| self.shown(meant)).collect();
+        let there: Vec<String> = methods.iter().map(|m| self.shown_call(m)).collect();
+        let mut help = format!("there is {}", there.join(", "));
+        let title = format!(
+            "no `{}.{}` takes ({})",
+            call.ty,
+            call.method,
+            types.join(", ")
+        );
+        let [method] = methods else {
+            return self.complains(written.name.clone(), title, "for", Some(help));
+        };
+        let (at, why) = match wrong {
+            Some((at, why)) if at < meant.len() => (at, why),
+            _ => {
+                return self.complains(written.name.clone(), title, "for", Some(help));
+            }
+        };
+        let parameter = &method.signature.parameters[at].ty;
+        let place = written.operands[at].clone();
+        match why {
+            Why::NoObject => {
+                let title = match &meant[at] {
+                    Meant::Args => "some argument cannot become an object".to_owned(),
+                    _ => format!("{} cannot become an object", article(&types[at])),
+                };
+                self.complains(
+                    place,
+                    title,
+                    "in",
+                    Some(format!("take it as what it is: {help}")),
+                )
+            }
+            Why::Unknown => self.complains(
+                place,
+                format!(
+                    "nothing says that {} is {}",
+                    article(&types[at]),
+                    article(&self.shown_type(parameter))
+                ),
+                format!("{} in", article(&types[at])),
+                Some("name the jar or assembly that has it with --reference".into()),
+            ),
+            Why::Other => {
+                let fitting = self
+                    .subject
+                    .signature
+                    .parameters
+                    .iter()
+                    .position(|p| p.ty == *parameter);
+                if let Some(n) = fitting {
+                    help.push_str(&format!(
+                        "; `arg({n})` is {}",
+                        article(&self.shown_type(parameter))
+                    ));
+                }
+                self.complains(
+                    place,
+                    title,
+                    format!("{} in", article(&types[at])),
+                    Some(help),
+                )
+            }
+        }
+    }
+
+    fn shown_type(&self, ty: &Ty) -> String {
+        ty.shown(self.binder.language)
+    }
+
+    fn shown_parameters(&self, signature: &Signature) -> String {
+        let parameters = signature.parameters.iter();
+        let types: Vec<String> = parameters.map(|p| self.shown_type(&p.ty)).collect();
+        format!("({})", types.join(", "))
+    }
+
+    fn shown_call(&self, method: &HookMethod) -> String {
+        format!(
+            "{}{}",
+            method.name,
+            self.shown_parameters(&method.signature)
+        )
+    }
+
+    fn shown_method(&self) -> String {
+        let subject = self.subject;
+        let parameters = self.shown_parameters(subject.signature);
+        format!("{}.{}{parameters}", dotted(subject.ty), subject.name)
+    }
+
+    /// An operand's type, for messages.
+    fn shown(&self, meant: &Meant) -> String {
+        match meant {
+            Meant::Value(value) => self.shown_type(&value.ty),
+            Meant::Constant(Word::Int(_)) => "int".into(),
+            Meant::Constant(Word::Double(_)) => "double".into(),
+            Meant::Constant(Word::Bool(_)) => Prim::Bool.word(self.binder.language).into(),
+            Meant::Constant(_) => self.shown_type(&self.string()),
+            Meant::Nothing => "null".into(),
+            Meant::Args => format!("{}[]", self.shown_type(&self.object())),
+        }
+    }
+}
+
+impl Operand {
+    /// Shows its source, or those of its elements.
+    pub fn each_source(&self, each: &mut dyn FnMut(&Source)) {
+        match &self.source {
+            Source::Args(elements) => elements.iter().for_each(|e| e.each_source(each)),
+            source => each(source),
+        }
+    }
+}
+
+/// An integer as a value of a primitive type, if it fits.
+fn integer(value: i64, prim: Prim) -> Option<Source> {
+    let range: (i128, i128) = match prim {
+        Prim::I8 => (i8::MIN.into(), i8::MAX.into()),
+        Prim::U8 => (0, u8::MAX.into()),
+        Prim::I16 => (i16::MIN.into(), i16::MAX.into()),
+        Prim::U16 => (0, u16::MAX.into()),
+        Prim::I32 => (i32::MIN.into(), i32::MAX.into()),
+        Prim::U32 => (0, u32::MAX.into()),
+        Prim::I64 => (i64::MIN.into(), i64::MAX.into()),
+        Prim::U64 => (0, u64::MAX.into()),
+        Prim::F32 | Prim::F64 => return Some(Source::Double(value as f64)),
+        Prim::Bool | Prim::Char | Prim::Isize | Prim::Usize => return None,
+    };
+    if !(range.0..=range.1).contains(&value.into()) {
+        return None;
+    }
+    Some(match prim {
+        Prim::I64 | Prim::U64 => Source::Long(value),
+        // An unsigned one has the bits of a signed one.
+        _ => Source::Int(value as i32),
+    })
+}
+
+/// The class of an adapter: named by the hook's method, and by a hash over all that is in it.
+fn adapter_class(package: &str, hook: &Hook, guard: bool, recursion: bool) -> Arc<str> {
+    let mut hash = Sha256::new();
+    hash.update(format!(
+        "{:?} {} {:?} {:?} {guard} {recursion}",
+        hook.owner, hook.name, hook.parameters, hook.result
+    ));
+    let digest = hash.finalize();
+    let name: String = hook
+        .name
+        .chars()
+        .filter(|c| c.is_ascii_alphanumeric())
+        .collect();
+    format!(
+        "{package}/{name}_{:02x}{:02x}{:02x}{:02x}",
+        digest[0], digest[1], digest[2], digest[3]
+    )
+    .into()
+}
+
+/// How many arguments a method has, as a phrase.
+fn counted(arguments: usize) -> String {
+    match arguments {
+        1 => "1 argument".to_owned(),
+        n => format!("{n} arguments"),
+    }
+}
+
+/// A noun with its article.
+fn article(noun: &str) -> String {
+    let an = noun.starts_with(['a', 'e', 'i', 'o', 'A', 'E', 'I', 'O']);
+    format!("{} `{noun}`", if an { "an" } else { "a" })
+}
+
+/// A type's name with dots between packages.
+fn dotted(ty: &str) -> String {
+    ty.replace('/', ".")
+}

@@ -1,0 +1,314 @@
+use super::binder::{Binder, Subject};
+use super::call::{Bound, Convert, Dest, Source};
+use super::catalog::{Catalog, HookMethod, HookType};
+use super::misfit;
+use super::ty::{Language, Parameter, Prim, Signature, Ty};
+use crate::aspect::pointcut::{Hierarchy, Matcher};
+use crate::aspect::rules::Rules;
+use std::sync::Arc;
+
+/// A signature of descriptors; names of parameters behind them: `(I n, J)V`.
+fn signature(this: Option<&str>, text: &str) -> Signature {
+    let (parameters, result) = text[1..].split_once(')').unwrap();
+    let ty = |descriptor: &str| Ty::of_descriptor(descriptor).unwrap().0;
+    Signature {
+        this: this.map(Ty::class),
+        parameters: (parameters.split(',').map(str::trim))
+            .filter(|parameter| !parameter.is_empty())
+            .map(|parameter| {
+                let (descriptor, name) = parameter.split_once(' ').unwrap_or((parameter, ""));
+                Parameter {
+                    name: (!name.is_empty()).then(|| name.into()),
+                    ty: ty(descriptor),
+                    out: false,
+                }
+            })
+            .collect(),
+        result: ty(result),
+        generics: 0,
+        variadic: false,
+    }
+}
+
+const STRING: &str = "Ljava/lang/String;";
+const OBJECT: &str = "Ljava/lang/Object;";
+
+fn catalog() -> Catalog {
+    let mut catalog = Catalog::default();
+    let methods = [
+        ("begin", format!("({OBJECT}, {STRING}){OBJECT}"), true),
+        ("end", format!("({OBJECT}, {OBJECT}, J)V"), true),
+        (
+            "failed",
+            format!("({OBJECT}, Ljava/lang/Throwable;)V"),
+            true,
+        ),
+        ("all", format!("([{OBJECT})V"), true),
+        ("mark", "()V".into(), true),
+        ("over", "(I)V".into(), true),
+        ("over", "(J)V".into(), true),
+        ("over", format!("({OBJECT})V"), true),
+        ("both", format!("(I, {OBJECT})V"), true),
+        ("both", format!("({OBJECT}, I)V"), true),
+        ("narrow", "(B, S, F, Z)V".into(), true),
+        ("hidden", "()V".into(), false),
+        ("base", "(La/Base;)V".into(), true),
+    ];
+    let ty = HookType {
+        ty: Ty::class("acme/Sql$Log"),
+        is_interface: false,
+        is_public: true,
+        methods: (methods.into_iter())
+            .map(|(name, text, is_public)| HookMethod {
+                name: name.into(),
+                is_public,
+                signature: signature(None, &text),
+            })
+            .collect(),
+    };
+    catalog.add("acme/Sql$Log".into(), ty);
+    catalog
+}
+
+/// Binds the aspects of rules for a method of `app.Db`; an error as it is shown.
+fn bind(aspects: &str, method: &Signature) -> Result<Bound, String> {
+    let text = aspects.replace("[[aspect]]", "[[aspect]]\nmatch = { type = \"**\" }");
+    let rules = Rules::parse("weave.toml", &format!("version = 1\n{text}")).unwrap();
+    let matcher = Matcher::new(rules);
+    let types = [("app/Db", "a/Base"), ("app/List", "java/util/AbstractList")];
+    let hierarchy = Hierarchy::of(
+        types
+            .map(|(ty, above)| (ty.into(), [above.into()].into()))
+            .into_iter()
+            .collect(),
+    );
+    let catalog = catalog();
+    let binder = Binder {
+        catalog: &catalog,
+        hierarchy: &hierarchy,
+        language: Language::Java,
+        may_reach: &|hook| *hook.name != *"mark",
+    };
+    let count = matcher.aspects().len() as u32;
+    let meets: Vec<_> = (0..count)
+        .filter_map(|n| matcher.own_hooks(n).map(|(name, own)| (n, name, own)))
+        .collect();
+    let subject = Subject {
+        ty: "app/Db",
+        name: "query",
+        signature: method,
+        is_async: false,
+        artifact: "app.jar",
+        adapters: "weave/hooks",
+    };
+    binder
+        .bind(&meets, &subject)
+        .map_err(|misfits| misfit::error(&misfits, false).unwrap().message().to_owned())
+}
+
+fn query() -> Signature {
+    signature(Some("app/Db"), &format!("({STRING} sql, I n)Z"))
+}
+
+/// One enter hook.
+fn enter(call: &str) -> Result<Bound, String> {
+    bind(&format!("[[aspect]]\nenter = \"{call}\""), &query())
+}
+
+fn sources(bound: &Bound) -> Vec<(Source, Convert)> {
+    let operands = bound.enter[0].operands.iter();
+    operands.map(|o| (o.source.clone(), o.convert)).collect()
+}
+
+#[test]
+fn operands_are_what_rules_name() {
+    let bound = enter("acme.Sql.Log.begin(this, sql)").unwrap();
+    assert_eq!(
+        sources(&bound),
+        [
+            (Source::This, Convert::Same),
+            (Source::Arg(0), Convert::Same)
+        ]
+    );
+    assert_eq!(bound.enter[0].dest, Dest::Drop, "nobody asks for the state");
+    assert_eq!(bound.keep, super::call::Keep::default());
+    let bound = enter("acme.Sql.Log.begin(arg(1), method)").unwrap();
+    assert_eq!(
+        sources(&bound),
+        [
+            (Source::Arg(1), Convert::Box),
+            (Source::Text("query".into()), Convert::Same)
+        ]
+    );
+    let bound = enter("acme.Sql.Log.begin(signature, type)").unwrap();
+    assert_eq!(sources(&bound)[0].0, Source::Text("(String, int)".into()));
+    assert_eq!(sources(&bound)[1].0, Source::Text("app.Db".into()));
+    let bound = enter("acme.Sql.Log.begin(arg(7)?, null)").unwrap();
+    assert_eq!(sources(&bound)[0].0, Source::Zero);
+    let bound = enter("acme.Sql$Log.narrow(1, 2, 3, true)").unwrap();
+    let constants: Vec<Source> = sources(&bound).into_iter().map(|(s, _)| s).collect();
+    assert_eq!(
+        constants,
+        [
+            Source::Int(1),
+            Source::Int(2),
+            Source::Double(3.0),
+            Source::Int(1)
+        ]
+    );
+    let bound = enter("acme.Sql.Log.all(args)").unwrap();
+    let [(Source::Args(elements), _)] = &*sources(&bound) else {
+        panic!("all arguments");
+    };
+    let how: Vec<Convert> = elements.iter().map(|e| e.convert).collect();
+    assert_eq!(how, [Convert::Same, Convert::Box]);
+}
+
+#[test]
+fn states_and_values_of_the_start_are_kept_for_hooks_at_the_end() {
+    let bound = bind(
+        "[[aspect]]
+enter = [\"acme.Sql.Log.mark()\", \"acme.Sql.Log.begin(null, sql)\"]
+exit = \"acme.Sql.Log.end(state, result, duration)\"
+exception = \"acme.Sql.Log.failed(this, exception)\"
+[[aspect]]
+enter = \"acme.Sql.Log.begin(this, sql)\"
+exit = [\"acme.Sql.Log.over(arg(1))\", \"acme.Sql.Log.end(state, arg(0), 5)\"]",
+        &query(),
+    )
+    .unwrap();
+    let dests: Vec<Dest> = bound.enter.iter().map(|call| call.dest).collect();
+    assert_eq!(dests, [Dest::Drop, Dest::State(0), Dest::State(1)]);
+    let names: Vec<&str> = bound.exit.iter().map(|call| &*call.hook.name).collect();
+    assert_eq!(names, ["over", "end", "end"], "aspects nest");
+    assert_eq!(bound.exit[1].operands[0].source, Source::State(1));
+    assert_eq!(bound.exit[2].operands[0].source, Source::State(0));
+    assert_eq!(bound.exit[2].operands[1].convert, Convert::Box);
+    assert_eq!(&*bound.keep.args, [0, 1]);
+    assert!(bound.keep.this && bound.keep.duration);
+    assert_eq!(bound.keep.states.len(), 2);
+}
+
+#[test]
+fn overloads_are_chosen_operand_by_operand() {
+    let chosen = |call: &str| enter(call).map(|bound| bound.enter[0].hook.parameters.to_vec());
+    assert_eq!(
+        chosen("acme.Sql.Log.over(n)"),
+        Ok(vec![Ty::Prim(Prim::I32)])
+    );
+    assert_eq!(
+        chosen("acme.Sql.Log.over(sql)"),
+        Ok(vec![Ty::class("java/lang/Object")])
+    );
+    assert_eq!(
+        chosen("acme.Sql.Log.over(3_000_000_000)"),
+        Ok(vec![Ty::Prim(Prim::I64)])
+    );
+    let several = chosen("acme.Sql.Log.both(n, n)").unwrap_err();
+    assert!(
+        several.contains("several `acme.Sql.Log.both` fit equally well"),
+        "{several}"
+    );
+}
+
+#[test]
+fn guards_are_adapters_that_are_named_by_what_is_in_them() {
+    let guarded = enter("acme.Sql.Log.mark()").unwrap();
+    let adapter = guarded.enter[0].adapter.clone().unwrap();
+    assert!(adapter.guard && !adapter.recursion && adapter.class.starts_with("weave/hooks/mark_"));
+    let bare = |call: &str| {
+        let rules = format!("[[aspect]]\nenter = \"{call}\"\nguard = false");
+        bind(&rules, &query()).unwrap().enter[0].adapter.clone()
+    };
+    assert_eq!(bare("acme.Sql.Log.mark()"), None, "it is called itself");
+    let flagged = bare("acme.Sql.Log.over(n)").unwrap();
+    assert!(!flagged.guard && flagged.recursion);
+    let other = enter("acme.Sql.Log.over(n)").unwrap();
+    let other = other.enter[0].adapter.clone().unwrap().class;
+    assert!(other != adapter.class && other != flagged.class);
+}
+
+#[test]
+fn what_does_not_fit_is_said_at_its_place() {
+    insta::assert_snapshot!(enter("acme.Sql.Log.begin(this, n)").unwrap_err());
+    insta::assert_snapshot!(enter("acme.Sql.begin(this)").unwrap_err());
+    let said = |call: &str| enter(call).unwrap_err().lines().next().unwrap().to_owned();
+    assert_eq!(
+        said("acme.Sql.Log.nothing()"),
+        "`acme.Sql.Log` has no static method `nothing`"
+    );
+    assert_eq!(
+        said("acme.Sql.Log.hidden()"),
+        "`acme.Sql.Log.hidden` is not public"
+    );
+    assert_eq!(said("acme.Sql.Log.over(arg(2))"), "there is no `arg(2)`");
+    assert_eq!(
+        said("acme.Sql.Log.over(size)"),
+        "no parameter is named `size`"
+    );
+    assert_eq!(
+        said("acme.Sql.Log.over(result)"),
+        "`result` has no value at enter"
+    );
+    assert_eq!(
+        said("acme.Sql.Log.over(duration)"),
+        "`duration` has no value at enter"
+    );
+    assert_eq!(
+        said("acme.Sql.Log.over()"),
+        "no `acme.Sql.Log.over` takes ()"
+    );
+    assert_eq!(
+        said("acme.Sql.Log.narrow(1000, 2, 3, true)"),
+        "no `acme.Sql.Log.narrow` takes (int, int, int, boolean)"
+    );
+    let exit = |rules: &str, method: &Signature| {
+        let said = bind(&format!("[[aspect]]\n{rules}"), method).unwrap_err();
+        said.lines().next().unwrap().to_owned()
+    };
+    assert_eq!(
+        exit("exit = \"acme.Sql.Log.over(state)\"", &query()),
+        "`state` has no value: no `enter` of `aspect 1` returns one"
+    );
+    let void = signature(None, "(La/Base; base, Lapp/List; list)V");
+    assert_eq!(
+        exit("exit = \"acme.Sql.Log.over(result)\"", &void),
+        "a method without a result has no `result`"
+    );
+    assert_eq!(
+        exit("enter = \"acme.Sql.Log.over(this)\"", &void),
+        "a static method has no `this`"
+    );
+    assert_eq!(
+        exit("enter = \"acme.Sql.Log.base(list)\"", &void),
+        "nothing says that an `app.List` is an `a.Base`"
+    );
+    assert!(bind("[[aspect]]\nenter = \"acme.Sql.Log.base(base)\"", &void).is_ok());
+    assert!(bind("[[aspect]]\nenter = \"acme.Sql.Log.base(this?)\"", &void).is_ok());
+    assert!(
+        enter("acme.Sql.Log.base(this)").is_ok(),
+        "app.Db extends a.Base"
+    );
+}
+
+#[test]
+fn an_enter_hook_that_does_not_fit_is_the_only_error_about_its_state() {
+    let said = bind(
+        "[[aspect]]
+enter = \"acme.Sql.Log.begin(this, n)\"
+exit = \"acme.Sql.Log.end(state, result, duration)\"",
+        &query(),
+    );
+    assert_eq!(said.unwrap_err().matches("error:").count(), 0);
+}
+
+#[test]
+fn dotnet_spellings_and_nested_types_are_found() {
+    let names: Vec<String> = super::catalog::spellings("a.B.C").collect();
+    assert_eq!(
+        names,
+        ["a/B/C", "a/B$C", "a$B$C", "a.B.C", "a.B+C", "a+B+C"]
+    );
+    let object = Arc::new(Ty::class("System.Object"));
+    assert_eq!(Ty::Array(object).shown(Language::CSharp), "object[]");
+}

@@ -1,0 +1,282 @@
+//! Adapters: methods that call a hook, so that what it throws does not reach the program, or that it does not call itself.
+//! They are static methods of a type of their own behind all others, so no row of another type moves.
+//!
+//! ```text
+//!     call Guard.Begin; brtrue GO; [ldloc r]; ret          only with the flag against recursion
+//! GO: .try { .try {
+//!         ldarg..; call hook; [stloc r]; leave END
+//!     } catch Exception { ldstr hook; call Guard.Failed; leave END } }       only with the guard
+//!     finally { call Guard.End; endfinally }                                 only with the flag
+//! END: [ldloc r]; ret
+//! ```
+
+use crate::aspect::bind::call::{Bound, Hook};
+use crate::aspect::bind::ty::Ty;
+use crate::cil::il::body::{self, Clause, ClauseKind};
+use crate::cil::il::insn::op;
+use crate::cil::image::Image;
+use crate::cil::metadata::heaps::put_compressed;
+use crate::cil::metadata::schema::{coded, column, table};
+use crate::cil::metadata::signature::kind;
+use crate::cil::metadata::tables::{encode, token_row};
+use crate::cil::weave::code::Code;
+use crate::cil::weave::import::{Importer, Way};
+use crate::error::Result;
+use std::sync::Arc;
+
+/// The type that has the adapters. Its name is one that no language can write.
+const TYPE: &str = "<Weave>";
+
+/// A method to be added with its body.
+pub(crate) struct Adapter {
+    /// The `MethodDef` row.
+    pub method: u32,
+    pub body: Vec<u8>,
+}
+
+/// What is adapted: a hook, and how.
+type Wanted = (String, Way, Arc<Hook>);
+
+/// The adapters that methods' hooks need, each once, in an order that does not depend on theirs.
+fn wanted<'b>(all: impl Iterator<Item = &'b Bound>) -> Vec<Wanted> {
+    let mut wanted: Vec<Wanted> = Vec::new();
+    let mut known: rustc_hash::FxHashSet<(Arc<Hook>, bool, bool)> = Default::default();
+    for bound in all {
+        for call in [&bound.enter, &bound.exit, &bound.exception]
+            .into_iter()
+            .flatten()
+        {
+            if let Some(way) = Way::of(call)
+                && known.insert((Arc::clone(&call.hook), way.guard, way.recursion))
+            {
+                wanted.push((sort_key(&call.hook), way, Arc::clone(&call.hook)));
+            }
+        }
+    }
+    wanted.sort_by(|a, b| (&a.0, a.1).cmp(&(&b.0, b.1)));
+    wanted
+}
+
+/// All that tells hooks apart, as text.
+fn sort_key(hook: &Hook) -> String {
+    let Hook {
+        owner,
+        owner_is_interface: _,
+        name,
+        parameters,
+        result,
+        generics,
+    } = hook;
+    format!("{owner:?}.{name}({parameters:?}){result:?}{generics}")
+}
+
+/// What messages call a hook: `Acme.Sql.Begin`.
+fn told(hook: &Hook) -> String {
+    let owner = match &hook.owner {
+        Ty::Named(named) => named.name.replace('+', "."),
+        _ => String::new(),
+    };
+    format!("{owner}.{}", hook.name)
+}
+
+/// Adds the adapters that hooks need: the type, its methods, and how calls name them.
+pub(crate) fn add<'b>(
+    image: &Image<'_>,
+    all: impl Iterator<Item = &'b Bound>,
+    importer: &mut Importer<'_, '_>,
+) -> Result<Vec<Adapter>> {
+    let wanted = wanted(all);
+    if wanted.is_empty() {
+        return Ok(Vec::new());
+    }
+    let owns_sorted = generic_methods_fit(image, importer);
+    let mut adapters = Vec::with_capacity(wanted.len());
+    for (_, way, hook) in &wanted {
+        if hook.generics > 0 && !owns_sorted {
+            continue;
+        }
+        importer.guard(*way)?;
+        let Some((method, signature)) = importer.for_adapter(hook)? else {
+            continue;
+        };
+        if adapters.is_empty() {
+            add_type(image, importer)?;
+        }
+        let text = Arc::from(told(hook));
+        importer.text(&text)?;
+        let body = body(hook, (method, *way), &text, importer)?;
+        let method = add_method(image, hook, (*way, &text), &signature, importer)?;
+        importer.add_method(hook, Some(*way), method);
+        adapters.push(Adapter {
+            method: token_row(method),
+            body,
+        });
+    }
+    Ok(adapters)
+}
+
+/// Whether type parameters of new methods come behind all others: their table is sorted by owner, in which methods and
+/// types alternate. Only an assembly with more types than methods can be another.
+fn generic_methods_fit(image: &Image<'_>, importer: &mut Importer<'_, '_>) -> bool {
+    let row = importer.additions().count(table::METHOD_DEF) + 1;
+    let key = encode(
+        &coded::TYPE_OR_METHOD_DEF,
+        u32::from(table::METHOD_DEF) << 24 | row,
+    );
+    let mut owners = (image.metadata.tables.iter(table::GENERIC_PARAM))
+        .map(|row| row.get(column::generic_param::OWNER));
+    !image.metadata.tables.is_sorted(table::GENERIC_PARAM) || owners.all(|owner| Some(owner) < key)
+}
+
+/// Adds the type, behind whose methods nothing else comes.
+fn add_type(image: &Image<'_>, importer: &mut Importer<'_, '_>) -> Result<()> {
+    /// Not public, abstract, sealed, initialised at any time (II.23.1.15).
+    const FLAGS: u32 = 0x80 | 0x100 | 0x10_0000;
+    let object = importer.object()?;
+    let extends = encode(&coded::TYPE_DEF_OR_REF, object).expect("it is a TypeRef");
+    let tables = &image.metadata.tables;
+    // Lists may go by way of pointers.
+    let end = |pointers, rows| match tables.rows(pointers) {
+        0 => tables.rows(rows) + 1,
+        pointers => pointers + 1,
+    };
+    let fields = end(table::FIELD_PTR, table::FIELD);
+    let methods = end(table::METHOD_PTR, table::METHOD_DEF);
+    let additions = importer.additions();
+    let name = additions.string(TYPE);
+    additions.row(table::TYPE_DEF, &[FLAGS, name, 0, extends, fields, methods])?;
+    Ok(())
+}
+
+/// Adds the method of an adapter; returns its token.
+fn add_method(
+    image: &Image<'_>,
+    hook: &Hook,
+    (way, told): (Way, &str),
+    signature: &[u8],
+    importer: &mut Importer<'_, '_>,
+) -> Result<u32> {
+    /// Of the assembly, static, hidden by signature (II.23.1.10).
+    const FLAGS: u32 = 3 | 0x10 | 0x80;
+    let tables = &image.metadata.tables;
+    let parameters = match tables.rows(table::PARAM_PTR) {
+        0 => tables.rows(table::PARAM) + 1,
+        pointers => pointers + 1,
+    };
+    let has_pointers = tables.rows(table::METHOD_PTR) > 0;
+    let additions = importer.additions();
+    // One hook may be called in several ways.
+    let name = match (way.guard, way.recursion) {
+        (true, _) => additions.string(told),
+        (false, _) => additions.string(&format!("{told} (unguarded)")),
+    };
+    let signature = additions.blob(signature);
+    let token = additions.row(
+        table::METHOD_DEF,
+        &[0, 0, FLAGS, name, signature, parameters],
+    )?;
+    if has_pointers {
+        additions.row(table::METHOD_PTR, &[token_row(token)])?;
+    }
+    let owner = encode(&coded::TYPE_OR_METHOD_DEF, token).expect("methods have type parameters");
+    for number in 0..u32::from(hook.generics) {
+        let name = additions.string(&format!("T{number}"));
+        additions.row(table::GENERIC_PARAM, &[number, 0, owner, name])?;
+    }
+    Ok(token)
+}
+
+fn body(
+    hook: &Hook,
+    (method, way): (u32, Way),
+    told: &str,
+    importer: &mut Importer<'_, '_>,
+) -> Result<Vec<u8>> {
+    let has_result = hook.result != Ty::Void;
+    let mut locals = 0;
+    if has_result {
+        let mut blob = vec![kind::LOCALS];
+        put_compressed(&mut blob, 1);
+        let put = importer.imports().put_type(&hook.result, &mut blob);
+        put.expect("it is in the hook's signature");
+        locals = importer.additions().stand_alone_sig(&blob)?;
+    }
+    let imports = importer.imports();
+    let guard = imports.guard;
+    let result = |code: &mut Code| {
+        if has_result {
+            code.load_local(0);
+        }
+        code.op(op::RET);
+    };
+    let mut code = Code::default();
+    if way.recursion {
+        code.op_u32(op::CALL, guard.begin);
+        // Over the return.
+        code.bytes(&[op::BRTRUE_S as u8, 1 + u8::from(has_result)]);
+        result(&mut code);
+    }
+    let start = code.len();
+    for argument in 0..hook.parameters.len() {
+        code.load_argument(argument as u32);
+    }
+    code.op_u32(op::CALL, method);
+    if has_result {
+        code.store_local(0);
+    }
+    const LEAVE: u32 = 5;
+    const CATCH: u32 = 5 + 5 + LEAVE;
+    const FINALLY: u32 = 5 + 1;
+    let tried = code.len() + LEAVE;
+    let caught = tried + if way.guard { CATCH } else { 0 };
+    let end = caught + if way.recursion { FINALLY } else { 0 };
+    let leave = |code: &mut Code| code.op_u32(op::LEAVE, end - (code.len() + LEAVE));
+    leave(&mut code);
+    let mut clauses = Vec::new();
+    if way.guard {
+        let text = imports.text(told).expect("it was imported");
+        code.op_u32(op::LDSTR, text);
+        code.op_u32(op::CALL, guard.failed);
+        leave(&mut code);
+        clauses.push(Clause {
+            kind: ClauseKind::Catch,
+            try_start: start,
+            try_end: tried,
+            handler_start: tried,
+            handler_end: caught,
+            class_or_filter: importer.exception(),
+        });
+    }
+    if way.recursion {
+        code.op_u32(op::CALL, guard.end);
+        code.op(op::ENDFINALLY);
+        clauses.push(Clause {
+            kind: ClauseKind::Finally,
+            try_start: start,
+            try_end: caught,
+            handler_start: caught,
+            handler_end: end,
+            class_or_filter: 0,
+        });
+    }
+    debug_assert_eq!(code.len(), end);
+    result(&mut code);
+
+    let max_stack = (hook.parameters.len() as u16).max(2);
+    let mut out = Vec::new();
+    let has_clauses = !clauses.is_empty();
+    body::put_fat_header(
+        &mut out,
+        code.len() as usize,
+        max_stack,
+        true,
+        locals,
+        has_clauses,
+    );
+    out.extend_from_slice(code.as_bytes());
+    if has_clauses {
+        out.resize(out.len().next_multiple_of(4), 0);
+        body::put_clauses(&mut out, &clauses);
+    }
+    Ok(out)
+}

@@ -1,0 +1,803 @@
+//! What hooks of one's own name, as rows of the assembly's own tables: types, methods and texts. All of it is added before
+//! threads weave with it.
+
+use crate::aspect::bind::call::{Bound, Call, Convert, Hook, Operand, Source};
+use crate::aspect::bind::ty::{Named, Prim, Ty};
+use crate::cil::image::{Image, RUNTIME};
+use crate::cil::metadata::additions::Additions;
+use crate::cil::metadata::heaps::put_compressed;
+use crate::cil::metadata::schema::{coded, column, table};
+use crate::cil::metadata::signature::{element, kind};
+use crate::cil::metadata::tables::{decode, encode, token, token_row, token_table};
+use crate::cil::scan::types as scanned;
+use crate::cil::weave::references::{self, References};
+use crate::error::Result;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// Tokens of the hook library's `Guard`; 0 for those that no hook needs.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Guard {
+    /// `bool Begin()`
+    pub begin: u32,
+    /// `void End()`
+    pub end: u32,
+    /// `void Failed(System.Exception, string)`
+    pub failed: u32,
+    /// `long Nanoseconds()`
+    pub nanoseconds: u32,
+}
+
+/// The type whose zero lies in a local: no constant is one, or it is passed by its address.
+pub(crate) fn zeroed(ty: &Ty) -> Option<&Ty> {
+    match ty {
+        Ty::ByRef(inner) => Some(inner),
+        Ty::Param { .. } => Some(ty),
+        Ty::Named(named) if named.value => Some(ty),
+        _ => None,
+    }
+}
+
+/// What is imported: threads look it up.
+#[derive(Default)]
+pub(crate) struct Imports {
+    /// Tokens of types by name, and by the assembly that defines them.
+    named: FxHashMap<Box<str>, Vec<(Box<str>, u32)>>,
+    /// Tokens of types that are no definition or reference, by their blobs.
+    specs: FxHashMap<Box<[u8]>, u32>,
+    /// Tokens of primitive types' structs.
+    primitives: [u32; 14],
+    hooks: FxHashMap<Arc<Hook>, Vec<ImportedHook>>,
+    texts: FxHashMap<Arc<str>, u32>,
+    /// The class `System.Object`.
+    pub object: u32,
+    pub guard: Guard,
+}
+
+/// How a hook is called: itself, or by an adapter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Way {
+    pub guard: bool,
+    pub recursion: bool,
+}
+
+impl Way {
+    pub fn of(call: &Call) -> Option<Way> {
+        call.adapter.as_ref().map(|adapter| Way {
+            guard: adapter.guard,
+            recursion: adapter.recursion,
+        })
+    }
+}
+
+struct ImportedHook {
+    way: Option<Way>,
+    method: u32,
+    /// Tokens of its instances, by their blobs.
+    instances: FxHashMap<Box<[u8]>, u32>,
+}
+
+const PRIMITIVES: [(Prim, u8, &str); 14] = [
+    (Prim::Bool, 0x02, "Boolean"),
+    (Prim::Char, 0x03, "Char"),
+    (Prim::I8, 0x04, "SByte"),
+    (Prim::U8, 0x05, "Byte"),
+    (Prim::I16, 0x06, "Int16"),
+    (Prim::U16, 0x07, "UInt16"),
+    (Prim::I32, 0x08, "Int32"),
+    (Prim::U32, 0x09, "UInt32"),
+    (Prim::I64, 0x0a, "Int64"),
+    (Prim::U64, 0x0b, "UInt64"),
+    (Prim::F32, 0x0c, "Single"),
+    (Prim::F64, 0x0d, "Double"),
+    (Prim::Isize, element::I, "IntPtr"),
+    (Prim::Usize, element::U, "UIntPtr"),
+];
+
+fn place_of(prim: Prim) -> usize {
+    let place = PRIMITIVES.iter().position(|(p, ..)| *p == prim);
+    place.expect("the list has all")
+}
+
+impl Imports {
+    fn named(&self, named: &Named) -> Option<u32> {
+        let same = self.named.get(&named.name)?;
+        let found = same.iter().find(|(scope, _)| *scope == named.scope)?;
+        Some(found.1)
+    }
+
+    /// Appends a type as signatures spell it; `None` where something in it has no token.
+    pub fn put_type(&self, ty: &Ty, out: &mut Vec<u8>) -> Option<()> {
+        match ty {
+            Ty::Void => out.push(element::VOID),
+            Ty::Prim(prim) => out.push(PRIMITIVES[place_of(*prim)].1),
+            Ty::Named(named) => return self.put_named(named, out),
+            Ty::Array(inner) | Ty::ByRef(inner) | Ty::Pointer(inner) => {
+                out.push(match ty {
+                    Ty::Array(_) => element::SZARRAY,
+                    Ty::ByRef(_) => element::BYREF,
+                    _ => element::PTR,
+                });
+                return self.put_type(inner, out);
+            }
+            Ty::Param { of_method, index } => {
+                out.push(if *of_method {
+                    element::MVAR
+                } else {
+                    element::VAR
+                });
+                put_compressed(out, u32::from(*index));
+            }
+            Ty::Opaque(_) => return None,
+        }
+        Some(())
+    }
+
+    fn put_named(&self, named: &Named, out: &mut Vec<u8>) -> Option<()> {
+        if let Some(element) = element_of(named) {
+            out.push(element);
+            return Some(());
+        }
+        if let (true, [inner]) = (is_array(named), &*named.args) {
+            out.push(element::ARRAY);
+            self.put_type(inner, out)?;
+            let rank = named.name.len() as u32 - 1;
+            put_compressed(out, rank);
+            put_compressed(out, 0);
+            put_compressed(out, rank);
+            out.extend((0..rank).map(|_| 0));
+            return Some(());
+        }
+        let coded = encode(&coded::TYPE_DEF_OR_REF, self.named(named)?)?;
+        if !named.args.is_empty() {
+            out.push(element::GENERICINST);
+        }
+        out.push(match named.value {
+            true => element::VALUETYPE,
+            false => element::CLASS,
+        });
+        put_compressed(out, coded);
+        if !named.args.is_empty() {
+            put_compressed(out, named.args.len() as u32);
+            for arg in &named.args {
+                self.put_type(arg, out)?;
+            }
+        }
+        Some(())
+    }
+
+    /// The token of a type.
+    pub fn type_token(&self, ty: &Ty) -> Option<u32> {
+        match ty {
+            Ty::Prim(prim) => Some(self.primitives[place_of(*prim)]).filter(|&token| token != 0),
+            Ty::Named(named) if named.args.is_empty() => self.named(named),
+            _ => {
+                let mut blob = Vec::new();
+                self.put_type(ty, &mut blob)?;
+                self.specs.get(&*blob).copied()
+            }
+        }
+    }
+
+    /// The token of what a call calls.
+    pub fn method(&self, call: &Call) -> Option<u32> {
+        let way = Way::of(call);
+        let hooks = self.hooks.get(&*call.hook)?;
+        let hook = hooks.iter().find(|hook| hook.way == way)?;
+        if call.generics.is_empty() {
+            return Some(hook.method);
+        }
+        hook.instances
+            .get(&*self.instance(&call.generics)?)
+            .copied()
+    }
+
+    /// The blob of an instance of a generic method.
+    fn instance(&self, generics: &[Ty]) -> Option<Vec<u8>> {
+        let mut blob = vec![kind::INSTANCE];
+        put_compressed(&mut blob, generics.len() as u32);
+        for ty in generics {
+            self.put_type(ty, &mut blob)?;
+        }
+        Some(blob)
+    }
+
+    /// The token of a text.
+    pub fn text(&self, text: &str) -> Option<u32> {
+        self.texts.get(text).copied()
+    }
+
+    /// The signature of a hook, as its definition and references to it have it.
+    pub fn signature(&self, hook: &Hook) -> Option<Vec<u8>> {
+        let mut blob = Vec::new();
+        match hook.generics {
+            0 => blob.push(0),
+            count => {
+                blob.push(kind::GENERIC);
+                put_compressed(&mut blob, u32::from(count));
+            }
+        }
+        put_compressed(&mut blob, hook.parameters.len() as u32);
+        self.put_type(&hook.result, &mut blob)?;
+        for parameter in &hook.parameters {
+            self.put_type(parameter, &mut blob)?;
+        }
+        Some(blob)
+    }
+}
+
+/// The byte that signatures have for a class of the core library.
+fn element_of(named: &Named) -> Option<u8> {
+    match &*named.name {
+        "System.String" => Some(element::STRING),
+        "System.Object" => Some(element::OBJECT),
+        "System.TypedReference" => Some(element::TYPEDBYREF),
+        _ => None,
+    }
+}
+
+/// Whether it stands for an array of several dimensions; see [`Ty::dimensions`].
+fn is_array(named: &Named) -> bool {
+    named.name.starts_with('[')
+}
+
+/// Public key tokens of what belongs to the platform. Its assemblies hand types on to one another.
+const PLATFORM_KEYS: [&str; 4] = [
+    "b77a5c561934e089",
+    "b03f5f7f11d50a3a",
+    "7cec85d7bea7798e",
+    "cc7b13ffcd2ddd51",
+];
+
+/// Types beside the primitive ones that every core library can name, by itself or by a forwarder.
+const CORE_TYPES: [&str; 22] = [
+    "System.Array",
+    "System.Attribute",
+    "System.DateTime",
+    "System.Decimal",
+    "System.Delegate",
+    "System.Enum",
+    "System.EventArgs",
+    "System.EventHandler",
+    "System.Exception",
+    "System.Guid",
+    "System.IDisposable",
+    "System.IFormattable",
+    "System.IntPtr",
+    "System.MulticastDelegate",
+    "System.Nullable`1",
+    "System.Object",
+    "System.String",
+    "System.TimeSpan",
+    "System.Type",
+    "System.UIntPtr",
+    "System.ValueType",
+    "System.Void",
+];
+
+fn simple_name(scope: &str) -> &str {
+    scope.split(',').next().unwrap_or_default().trim()
+}
+
+fn key_token(scope: &str) -> &str {
+    let key = scope.rsplit_once("PublicKeyToken=");
+    key.map_or("", |(_, key)| key.trim())
+}
+
+fn is_platform(scope: &str) -> bool {
+    PLATFORM_KEYS.contains(&key_token(scope))
+}
+
+/// Adds what hooks name.
+pub(crate) struct Importer<'m, 'a> {
+    image: &'m Image<'a>,
+    additions: &'m mut Additions,
+    imports: Imports,
+    /// The display name of the assembly itself.
+    own: String,
+    /// The display names of the assemblies that it refers to, with their tokens; added ones, too.
+    assemblies: Vec<(String, u32)>,
+    /// Types that the assembly refers to: by full name, the assembly's place above and the token.
+    references: FxHashMap<String, Vec<(usize, u32)>>,
+    /// Its own types, by full name.
+    definitions: FxHashMap<String, u32>,
+    /// The `TypeRef` of the hook library's class, once it is needed.
+    guard: u32,
+    with: &'m References,
+}
+
+impl<'m, 'a> Importer<'m, 'a> {
+    pub fn new(
+        image: &'m Image<'a>,
+        with: &'m References,
+        additions: &'m mut Additions,
+    ) -> Result<Importer<'m, 'a>> {
+        use column::type_ref::RESOLUTION_SCOPE;
+        let metadata = &image.metadata;
+        let tables = &metadata.tables;
+        let mut assemblies = Vec::new();
+        for row in 1..=tables.rows(table::ASSEMBLY_REF) {
+            let name = scanned::reference_name(image, row).unwrap_or_default();
+            assemblies.push((name, token(table::ASSEMBLY_REF, row)));
+        }
+        let mut references: FxHashMap<String, Vec<(usize, u32)>> = FxHashMap::default();
+        for row in 1..=tables.rows(table::TYPE_REF) {
+            let ty = token(table::TYPE_REF, row);
+            let mut scope = ty;
+            // Nested types lie in others.
+            for _ in 0..64 {
+                if token_table(scope) != table::TYPE_REF {
+                    break;
+                }
+                scope = tables
+                    .row(table::TYPE_REF, token_row(scope))
+                    .and_then(|row| decode(&coded::RESOLUTION_SCOPE, row.get(RESOLUTION_SCOPE)))
+                    .unwrap_or(0);
+            }
+            if token_table(scope) == table::ASSEMBLY_REF
+                && let Some(name) = metadata.types().name(ty)
+            {
+                let assembly = token_row(scope) as usize - 1;
+                let same = references.entry(name.to_owned()).or_default();
+                same.push((assembly, ty));
+            }
+        }
+        let core = decode(&coded::RESOLUTION_SCOPE, with.core)?;
+        let exception = references.entry("System.Exception".to_owned()).or_default();
+        if exception.is_empty() && token_table(core) == table::ASSEMBLY_REF {
+            exception.push((token_row(core) as usize - 1, with.tokens.exception));
+        }
+        let mut definitions = FxHashMap::default();
+        for row in 1..=tables.rows(table::TYPE_DEF) {
+            let ty = token(table::TYPE_DEF, row);
+            if let Some(name) = metadata.types().name(ty) {
+                definitions.entry(name.to_owned()).or_insert(ty);
+            }
+        }
+        Ok(Importer {
+            image,
+            additions,
+            imports: Imports::default(),
+            own: scanned::own_name(image)?,
+            assemblies,
+            references,
+            definitions,
+            guard: 0,
+            with,
+        })
+    }
+
+    /// All that was imported.
+    pub fn finish(self) -> Imports {
+        self.imports
+    }
+
+    pub fn imports(&self) -> &Imports {
+        &self.imports
+    }
+
+    /// The class `System.Exception`.
+    pub fn exception(&self) -> u32 {
+        self.with.tokens.exception
+    }
+
+    pub fn additions(&mut self) -> &mut Additions {
+        self.additions
+    }
+
+    /// Imports what a method's hooks name, the methods of adapters left out.
+    pub fn bound(&mut self, bound: &Bound) -> Result<()> {
+        for ty in &bound.keep.states {
+            self.ty(ty)?;
+        }
+        if bound.keep.duration {
+            self.nanoseconds()?;
+        }
+        for call in [&bound.enter, &bound.exit, &bound.exception]
+            .into_iter()
+            .flatten()
+        {
+            if call.adapter.is_none() {
+                self.hook(&call.hook)?;
+            }
+            self.instance(call)?;
+            for operand in &call.operands {
+                self.operand(operand)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn operand(&mut self, operand: &Operand) -> Result<()> {
+        match &operand.source {
+            Source::Args(operands) => {
+                self.object()?;
+                for operand in operands {
+                    self.operand(operand)?;
+                }
+            }
+            Source::Text(text) => self.text(text)?,
+            Source::Duration => self.nanoseconds()?,
+            Source::Zero => {
+                if let Some(ty) = zeroed(&operand.to) {
+                    self.ty(ty)?;
+                    self.token(ty)?;
+                }
+            }
+            _ => {}
+        }
+        let inner = match &operand.from {
+            Ty::ByRef(inner) => inner,
+            other => other,
+        };
+        match operand.convert {
+            Convert::Same | Convert::Widen(..) => Ok(()),
+            Convert::Box => self.token(&operand.from),
+            Convert::Load | Convert::LoadBox => self.token(inner),
+        }
+    }
+
+    /// The class `System.Object`.
+    pub fn object(&mut self) -> Result<u32> {
+        if self.imports.object == 0 {
+            self.imports.object = self.core("Object")?;
+        }
+        Ok(self.imports.object)
+    }
+
+    /// A type of the core library in the namespace `System`, by the reference to it that is there, or by a new one beside
+    /// `System.Exception`.
+    fn core(&mut self, name: &str) -> Result<u32> {
+        let known = references::core_type(self.image, name.as_bytes());
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let name = self.additions.string(name);
+        let namespace = self.additions.string("System");
+        let columns = [self.with.core, name, namespace];
+        self.additions.row(table::TYPE_REF, &columns)
+    }
+
+    /// Makes sure that a type can be spelt in signatures.
+    fn ty(&mut self, ty: &Ty) -> Result<()> {
+        match ty {
+            Ty::Named(named) => {
+                for arg in &named.args {
+                    self.ty(arg)?;
+                }
+                if element_of(named).is_none() && !is_array(named) {
+                    self.named(named)?;
+                }
+                Ok(())
+            }
+            Ty::Array(inner) | Ty::ByRef(inner) | Ty::Pointer(inner) => self.ty(inner),
+            Ty::Void | Ty::Prim(_) | Ty::Param { .. } | Ty::Opaque(_) => Ok(()),
+        }
+    }
+
+    /// Makes sure that a type has a token.
+    fn token(&mut self, ty: &Ty) -> Result<()> {
+        match ty {
+            Ty::Prim(prim) => {
+                let place = place_of(*prim);
+                if self.imports.primitives[place] == 0 {
+                    self.imports.primitives[place] = self.core(PRIMITIVES[place].2)?;
+                }
+                Ok(())
+            }
+            Ty::Named(named) if named.args.is_empty() => match element_of(named) {
+                Some(element) if element != element::TYPEDBYREF => {
+                    let name = &named.name["System.".len()..];
+                    if self.imports.named(named).is_none() {
+                        let token = self.core(name)?;
+                        self.remember(named, token);
+                    }
+                    Ok(())
+                }
+                _ => self.named(named),
+            },
+            Ty::Void | Ty::ByRef(_) | Ty::Opaque(_) => Ok(()),
+            _ => {
+                self.ty(ty)?;
+                let mut blob = Vec::new();
+                if self.imports.put_type(ty, &mut blob).is_some()
+                    && !self.imports.specs.contains_key(&*blob)
+                {
+                    let index = self.additions.blob(&blob);
+                    let token = self.additions.row(table::TYPE_SPEC, &[index])?;
+                    self.imports.specs.insert(blob.into(), token);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn remember(&mut self, named: &Named, token: u32) {
+        let same = self.imports.named.entry(named.name.clone()).or_default();
+        same.push((named.scope.clone(), token));
+    }
+
+    /// A type by its name: a definition or a reference that is there, or a new reference.
+    fn named(&mut self, named: &Named) -> Result<()> {
+        if self.imports.named(named).is_some() {
+            return Ok(());
+        }
+        let token = match *named.scope == self.own || named.scope.is_empty() {
+            true => self.definitions.get(&*named.name).copied(),
+            false => Some(self.reference(&named.name, &named.scope)?),
+        };
+        if let Some(token) = token {
+            self.remember(named, token);
+        }
+        Ok(())
+    }
+
+    /// The `TypeRef` of a type of another assembly.
+    fn reference(&mut self, name: &str, scope: &str) -> Result<u32> {
+        let same = self.references.get(name).map_or(&[][..], |same| same);
+        let by = |fits: &dyn Fn(&str) -> bool| {
+            let found = same.iter().find(|(at, _)| fits(&self.assemblies[*at].0));
+            found.map(|&(_, token)| token)
+        };
+        let known = by(&|other| other == scope)
+            .or_else(|| by(&|other| simple_name(other) == simple_name(scope)))
+            .or_else(|| by(&|other| is_platform(scope) && is_platform(other)));
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let (outer, nested) = match name.rsplit_once('+') {
+            Some((outer, nested)) => (Some(outer), nested),
+            None => (None, name),
+        };
+        let (at, coded, namespace, simple) = match outer {
+            Some(outer) => {
+                let outer_token = self.reference(outer, scope)?;
+                let same = &self.references[outer];
+                let at = same.iter().find(|(_, token)| *token == outer_token);
+                let at = at.map_or(0, |&(at, _)| at);
+                let coded = encode(&coded::RESOLUTION_SCOPE, outer_token);
+                (at, coded, "", nested)
+            }
+            None => {
+                let at = self.assembly(name, scope)?;
+                let coded = encode(&coded::RESOLUTION_SCOPE, self.assemblies[at].1);
+                let (namespace, simple) = nested.rsplit_once('.').unwrap_or(("", nested));
+                (at, coded, namespace, simple)
+            }
+        };
+        let simple = self.additions.string(simple);
+        let namespace = match namespace {
+            "" => 0,
+            namespace => self.additions.string(namespace),
+        };
+        let coded = coded.expect("both are scopes");
+        let token = (self.additions).row(table::TYPE_REF, &[coded, simple, namespace])?;
+        let same = self.references.entry(name.to_owned()).or_default();
+        same.push((at, token));
+        Ok(token)
+    }
+
+    /// The place of the assembly that a type of this name and scope is to be referred to in.
+    fn assembly(&mut self, name: &str, scope: &str) -> Result<usize> {
+        if is_platform(scope) && CORE_TYPES.binary_search(&name).is_ok() {
+            let core = decode(&coded::RESOLUTION_SCOPE, self.with.core)?;
+            let mut assemblies = self.assemblies.iter();
+            if let Some(core) = assemblies.position(|(_, token)| *token == core) {
+                return Ok(core);
+            }
+        }
+        let same = self.assemblies.iter().position(|(other, _)| {
+            simple_name(other).eq_ignore_ascii_case(simple_name(scope))
+                && key_token(other) == key_token(scope)
+        });
+        if let Some(same) = same {
+            return Ok(same);
+        }
+        let row = assembly_row(scope, self.additions);
+        let token = self.additions.row(table::ASSEMBLY_REF, &row)?;
+        self.assemblies.push((scope.to_owned(), token));
+        Ok(self.assemblies.len() - 1)
+    }
+
+    /// Makes sure that a hook that is called itself has a token.
+    pub fn hook(&mut self, hook: &Arc<Hook>) -> Result<()> {
+        if self.imported(hook, None).is_some() {
+            return Ok(());
+        }
+        if let Some(method) = self.method(hook)? {
+            self.add_method(hook, None, method);
+        }
+        Ok(())
+    }
+
+    /// The token of a hook's own method.
+    fn method(&mut self, hook: &Hook) -> Result<Option<u32>> {
+        let Ty::Named(owner) = &hook.owner else {
+            return Ok(None);
+        };
+        for ty in hook.parameters.iter().chain([&hook.result]) {
+            self.ty(ty)?;
+        }
+        self.token(&hook.owner)?;
+        let (Some(parent), Some(signature)) = (
+            self.imports.type_token(&hook.owner),
+            self.imports.signature(hook),
+        ) else {
+            return Ok(None);
+        };
+        if token_table(parent) == table::TYPE_DEF {
+            return Ok(self.definition(token_row(parent), hook));
+        }
+        debug_assert!(owner.args.is_empty());
+        let parent = encode(&coded::MEMBER_REF_PARENT, parent).expect("a TypeRef has members");
+        let name = self.additions.string(&hook.name);
+        let signature = self.additions.blob(&signature);
+        self.additions
+            .row(table::MEMBER_REF, &[parent, name, signature])
+            .map(Some)
+    }
+
+    /// A hook that the assembly itself declares.
+    fn definition(&self, ty: u32, hook: &Hook) -> Option<u32> {
+        use column::method_def::{NAME, SIGNATURE};
+        let metadata = &self.image.metadata;
+        let mut positions = metadata.method_positions(ty).ok()?;
+        positions.find_map(|position| {
+            let number = metadata.method_at(position).ok()?;
+            let row = metadata.tables.row(table::METHOD_DEF, number).ok()?;
+            if !(metadata.strings).is(row.get(NAME), hook.name.as_bytes()) {
+                return None;
+            }
+            let found = scanned::signature(self.image, number, row.get(SIGNATURE))?;
+            let is_same = found.this.is_none()
+                && found.generics == hook.generics
+                && found.result == hook.result
+                && (found.parameters.iter().map(|p| &p.ty)).eq(hook.parameters.iter());
+            is_same.then(|| token(table::METHOD_DEF, number))
+        })
+    }
+
+    fn imported(&mut self, hook: &Hook, way: Option<Way>) -> Option<&mut ImportedHook> {
+        let hooks = self.imports.hooks.get_mut(hook)?;
+        hooks.iter_mut().find(|hook| hook.way == way)
+    }
+
+    /// Notes the method that stands for a hook.
+    pub fn add_method(&mut self, hook: &Arc<Hook>, way: Option<Way>, method: u32) {
+        let hooks = self.imports.hooks.entry(Arc::clone(hook)).or_default();
+        hooks.push(ImportedHook {
+            way,
+            method,
+            instances: FxHashMap::default(),
+        });
+    }
+
+    /// Makes sure that the instance of a generic method that a call calls has a token.
+    fn instance(&mut self, call: &Call) -> Result<()> {
+        if call.generics.is_empty() {
+            return Ok(());
+        }
+        for ty in &call.generics {
+            self.ty(ty)?;
+        }
+        let Some(blob) = self.imports.instance(&call.generics) else {
+            return Ok(());
+        };
+        let Some(hook) = self.imported(&call.hook, Way::of(call)) else {
+            return Ok(());
+        };
+        if hook.instances.contains_key(&*blob) {
+            return Ok(());
+        }
+        let method = hook.method;
+        let token = self.instance_of(method, &blob)?;
+        let hook = self.imported(&call.hook, Way::of(call)).expect("it was");
+        hook.instances.insert(blob.into(), token);
+        Ok(())
+    }
+
+    fn instance_of(&mut self, method: u32, blob: &[u8]) -> Result<u32> {
+        let method = encode(&coded::METHOD_DEF_OR_REF, method).expect("it is a method");
+        let blob = self.additions.blob(blob);
+        self.additions.row(table::METHOD_SPEC, &[method, blob])
+    }
+
+    /// What an adapter of a hook calls: for a generic one, the instance over the adapter's own type parameters. And the
+    /// hook's signature.
+    pub fn for_adapter(&mut self, hook: &Arc<Hook>) -> Result<Option<(u32, Vec<u8>)>> {
+        self.hook(hook)?;
+        let Some(method) = self.imported(hook, None).map(|hook| hook.method) else {
+            return Ok(None);
+        };
+        let signature = self.imports.signature(hook).expect("it was imported");
+        if hook.generics == 0 {
+            return Ok(Some((method, signature)));
+        }
+        let own: Vec<Ty> = (0..hook.generics)
+            .map(|index| Ty::Param {
+                of_method: true,
+                index,
+            })
+            .collect();
+        let blob = self.imports.instance(&own).expect("they need no tokens");
+        Ok(Some((self.instance_of(method, &blob)?, signature)))
+    }
+
+    /// Makes sure that a text has a token.
+    pub fn text(&mut self, text: &Arc<str>) -> Result<()> {
+        if !self.imports.texts.contains_key(text) {
+            let token = self.additions.user_string(text)?;
+            self.imports.texts.insert(Arc::clone(text), token);
+        }
+        Ok(())
+    }
+
+    fn nanoseconds(&mut self) -> Result<()> {
+        if self.imports.guard.nanoseconds == 0 {
+            let token = self.of_guard("Nanoseconds", &[0, 0, element::I8])?;
+            self.imports.guard.nanoseconds = token;
+        }
+        Ok(())
+    }
+
+    /// Imports what adapters call of the hook library.
+    pub fn guard(&mut self, way: Way) -> Result<()> {
+        if way.guard && self.imports.guard.failed == 0 {
+            let mut signature = vec![0, 2, element::VOID, element::CLASS];
+            let exception = encode(&coded::TYPE_DEF_OR_REF, self.with.tokens.exception);
+            put_compressed(&mut signature, exception.expect("it is a TypeRef"));
+            signature.push(element::STRING);
+            self.imports.guard.failed = self.of_guard("Failed", &signature)?;
+        }
+        if way.recursion && self.imports.guard.begin == 0 {
+            let begin = self.of_guard("Begin", &[0, 0, element::BOOLEAN])?;
+            let end = self.of_guard("End", &[0, 0, element::VOID])?;
+            (self.imports.guard.begin, self.imports.guard.end) = (begin, end);
+        }
+        Ok(())
+    }
+
+    fn of_guard(&mut self, name: &str, signature: &[u8]) -> Result<u32> {
+        if self.guard == 0 {
+            let class = self.additions.string("Guard");
+            let namespace = self.additions.string(RUNTIME);
+            let columns = [self.with.runtime, class, namespace];
+            self.guard = self.additions.row(table::TYPE_REF, &columns)?;
+        }
+        let parent = encode(&coded::MEMBER_REF_PARENT, self.guard).expect("a TypeRef has members");
+        let name = self.additions.string(name);
+        let signature = self.additions.blob(signature);
+        self.additions
+            .row(table::MEMBER_REF, &[parent, name, signature])
+    }
+}
+
+/// The columns of an `AssemblyRef` with this display name.
+fn assembly_row(scope: &str, additions: &mut Additions) -> [u32; 9] {
+    let part = |name: &str| {
+        let part = scope
+            .split(',')
+            .find_map(|part| part.trim().strip_prefix(name));
+        part.unwrap_or_default()
+    };
+    let mut version = part("Version=")
+        .split('.')
+        .map(|part| part.parse::<u16>().unwrap_or(0).into());
+    let mut number = || version.next().unwrap_or(0);
+    let [major, minor, build, revision] = [number(), number(), number(), number()];
+    let token: Vec<u8> = key_token(scope)
+        .as_bytes()
+        .chunks_exact(2)
+        .map_while(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok())
+        .collect();
+    let key = match token.len() {
+        8 => additions.blob(&token),
+        _ => 0,
+    };
+    let name = additions.string(simple_name(scope));
+    let culture = match part("Culture=") {
+        "" | "neutral" => 0,
+        culture => additions.string(culture),
+    };
+    [major, minor, build, revision, 0, key, name, culture, 0]
+}

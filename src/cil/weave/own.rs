@@ -1,0 +1,522 @@
+//! Hooks of one's own in an ordinary method: their calls as code, and what must live through the body for them.
+
+use crate::aspect::advice::Reason;
+use crate::aspect::bind::call::{Bound, Call, Convert, Dest, Operand, Source};
+use crate::aspect::bind::ty::{Prim, Ty};
+use crate::cil::il::insn::{self, op};
+use crate::cil::metadata::heaps::compressed;
+use crate::cil::metadata::signature::{MethodSignature, Reader, element, kind};
+use crate::cil::rewrite;
+use crate::cil::weave::code::Code;
+use crate::cil::weave::import::{Imports, zeroed};
+
+/// Facts of a method beside its hooks.
+pub(crate) struct Method<'m> {
+    pub code: &'m [u8],
+    /// Where its woven part begins.
+    pub start: u32,
+    /// Its signature, and that of its locals; empty where it has none.
+    pub signature: &'m [u8],
+    pub locals: &'m [u8],
+    /// The type of its `this`, as signatures spell it.
+    pub this: Option<&'m [u8]>,
+    pub id: u32,
+    pub line: u32,
+    /// It is a constructor whose woven part begins before it has called another one.
+    pub is_raw: bool,
+}
+
+/// Code and locals of one method's own hooks; reusable.
+#[derive(Default)]
+pub(crate) struct Own {
+    first: Code,
+    enter: Code,
+    exit: Code,
+    error: Code,
+    /// The types of new locals, and how many they are.
+    locals: Vec<u8>,
+    count: u32,
+    max_stack: u32,
+}
+
+impl Own {
+    /// Makes the code of a method's hooks.
+    pub fn make(
+        &mut self,
+        imports: &Imports,
+        bound: &Bound,
+        method: &Method<'_>,
+    ) -> Result<(), Reason> {
+        self.first.clear();
+        self.enter.clear();
+        self.exit.clear();
+        self.error.clear();
+        self.locals.clear();
+        (self.count, self.max_stack) = (0, 0);
+        let made = Lowering::new(self, imports, bound, method).and_then(Lowering::run);
+        made.ok_or(Reason::Unsupported)
+    }
+
+    /// The types of further locals, and how many they are.
+    pub fn extra(&self) -> (&[u8], u32) {
+        (&self.locals, self.count)
+    }
+
+    pub fn code(&self) -> rewrite::Own<'_> {
+        rewrite::Own {
+            first: self.first.as_bytes(),
+            enter: self.enter.as_bytes(),
+            exit: self.exit.as_bytes(),
+            error: self.error.as_bytes(),
+            max_stack: self.max_stack,
+            keeps: true,
+        }
+    }
+}
+
+/// Where code goes.
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    /// Where the method begins, if its woven part does not begin there.
+    First,
+    Enter,
+    Exit,
+    Error,
+}
+
+struct Lowering<'l> {
+    own: &'l mut Own,
+    imports: &'l Imports,
+    bound: &'l Bound,
+    method: &'l Method<'l>,
+    /// The parameters' types, without `this`.
+    parameters: Vec<&'l [u8]>,
+    has_result: bool,
+    /// The arguments, `this` included, that the body may overwrite.
+    overwritten: Vec<bool>,
+    /// The local that keeps an argument.
+    kept: Vec<Option<u32>>,
+    /// The local of the first state, and that of the start time.
+    states: u32,
+    time: u32,
+    /// The locals of zeros, in the order in which the calls have them, and how many are used.
+    zeros: Vec<u32>,
+    used: usize,
+    /// How many locals there are so far; behind all of them come result and exception.
+    locals: u32,
+    place: Place,
+    depth: u32,
+}
+
+impl<'l> Lowering<'l> {
+    fn new(
+        own: &'l mut Own,
+        imports: &'l Imports,
+        bound: &'l Bound,
+        method: &'l Method<'l>,
+    ) -> Option<Lowering<'l>> {
+        let parsed = MethodSignature::parse(method.signature).ok()?;
+        let mut reader = Reader::new(parsed.parameters);
+        let parameters = (0..parsed.count).map(|_| reader.skip_type().ok());
+        let parameters: Vec<&[u8]> = parameters.collect::<Option<_>>()?;
+        let locals = match method.locals {
+            [] => 0,
+            [kind::LOCALS, rest @ ..] => compressed(rest)?.0,
+            _ => return None,
+        };
+        let arguments = parameters.len() + usize::from(method.this.is_some());
+        Some(Lowering {
+            own,
+            imports,
+            bound,
+            method,
+            parameters,
+            has_result: !parsed.is_void(),
+            overwritten: overwritten(method.code, arguments)?,
+            kept: vec![None; arguments],
+            states: locals,
+            time: 0,
+            zeros: Vec::new(),
+            used: 0,
+            locals,
+            place: Place::Enter,
+            depth: 0,
+        })
+    }
+
+    /// Makes all of it; `None` where something is not known.
+    fn run(mut self) -> Option<()> {
+        let bound = self.bound;
+        let is_late = self.method.start > 0;
+        let calls = [
+            (Place::Enter, &bound.enter),
+            (Place::Exit, &bound.exit),
+            (Place::Error, &bound.exception),
+        ];
+        let operands = |calls: &'l [Call]| calls.iter().flat_map(|call| &*call.operands);
+        if self.method.is_raw && operands(&bound.enter).any(names_this) {
+            return None;
+        }
+        for ty in &bound.keep.states {
+            self.add_local_of(ty)?;
+        }
+        if bound.keep.duration {
+            self.time = self.add_local(&[element::I8]);
+        }
+        for (place, calls) in calls {
+            for operand in operands(calls) {
+                self.reserve(operand, is_late || place != Place::Enter)?;
+            }
+        }
+        self.place = if is_late { Place::First } else { Place::Enter };
+        for argument in 0..self.kept.len() {
+            if let Some(local) = self.kept[argument] {
+                self.pushes(1);
+                self.code().load_argument(argument as u32);
+                self.stores(local);
+            }
+        }
+        self.place = Place::Enter;
+        if bound.keep.duration {
+            self.nanoseconds()?;
+            self.stores(self.time);
+        }
+        for (place, calls) in calls {
+            self.place = place;
+            for call in calls {
+                self.call(call)?;
+            }
+        }
+        Some(())
+    }
+
+    fn add_local(&mut self, ty: &[u8]) -> u32 {
+        self.own.locals.extend_from_slice(ty);
+        self.own.count += 1;
+        self.locals += 1;
+        self.locals - 1
+    }
+
+    fn add_local_of(&mut self, ty: &Ty) -> Option<u32> {
+        let mut bytes = Vec::new();
+        self.imports.put_type(ty, &mut bytes)?;
+        Some(self.add_local(&bytes))
+    }
+
+    /// Gives an operand the locals that it needs; `is_late`: it is read when the body may have run.
+    fn reserve(&mut self, operand: &Operand, is_late: bool) -> Option<()> {
+        match &operand.source {
+            Source::Args(operands) => {
+                for operand in operands {
+                    self.reserve(operand, is_late)?;
+                }
+            }
+            Source::This | Source::Arg(_) => {
+                let argument = self.argument(&operand.source)?;
+                if is_late && self.overwritten[argument] && self.kept[argument].is_none() {
+                    let this = self.method.this;
+                    let ty = match this {
+                        Some(this) if argument == 0 => this,
+                        _ => self.parameters[argument - usize::from(this.is_some())],
+                    };
+                    self.kept[argument] = Some(self.add_local(ty));
+                }
+            }
+            Source::Zero => {
+                if let Some(ty) = zeroed(&operand.to) {
+                    let local = self.add_local_of(ty)?;
+                    self.zeros.push(local);
+                }
+            }
+            _ => {}
+        }
+        Some(())
+    }
+
+    /// The number of an argument.
+    fn argument(&self, source: &Source) -> Option<usize> {
+        let this = usize::from(self.method.this.is_some());
+        let argument = match source {
+            Source::Arg(number) => usize::from(*number) + this,
+            _ if this == 1 => 0,
+            _ => return None,
+        };
+        (argument < self.kept.len()).then_some(argument)
+    }
+
+    fn code(&mut self) -> &mut Code {
+        match self.place {
+            Place::First => &mut self.own.first,
+            Place::Enter => &mut self.own.enter,
+            Place::Exit => &mut self.own.exit,
+            Place::Error => &mut self.own.error,
+        }
+    }
+
+    /// Notes that the next instructions push so many values.
+    fn pushes(&mut self, count: u32) {
+        self.depth += count;
+        self.own.max_stack = self.own.max_stack.max(self.depth);
+    }
+
+    fn pops(&mut self, count: u32) {
+        self.depth -= count;
+    }
+
+    fn stores(&mut self, local: u32) {
+        self.code().store_local(local);
+        self.pops(1);
+    }
+
+    fn nanoseconds(&mut self) -> Option<()> {
+        let method = self.imports.guard.nanoseconds;
+        self.pushes(1);
+        self.code().op_u32(op::CALL, method);
+        (method != 0).then_some(())
+    }
+
+    fn call(&mut self, call: &Call) -> Option<()> {
+        let method = self.imports.method(call)?;
+        for operand in &call.operands {
+            self.operand(operand)?;
+        }
+        self.code().op_u32(op::CALL, method);
+        self.pops(call.operands.len() as u32);
+        if call.hook.result == Ty::Void {
+            return Some(());
+        }
+        self.pushes(1);
+        match call.dest {
+            Dest::Drop => {
+                self.code().op(op::POP);
+                self.pops(1);
+            }
+            Dest::State(number) => self.stores(self.states + u32::from(number)),
+        }
+        Some(())
+    }
+
+    fn operand(&mut self, operand: &Operand) -> Option<()> {
+        let imports = self.imports;
+        let ty = match operand.convert {
+            Convert::Same => &operand.to,
+            _ => &operand.from,
+        };
+        match &operand.source {
+            Source::Args(operands) => return self.array(operands),
+            Source::Zero => return self.zero(&operand.to),
+            Source::Duration => {
+                self.nanoseconds()?;
+                self.pushes(1);
+                let time = self.time;
+                self.code().load_local(time);
+                self.code().op(op::SUB);
+                self.pops(1);
+                return self.convert(operand);
+            }
+            _ => {}
+        }
+        self.pushes(1);
+        let (id, line) = (self.method.id as i32, self.method.line as i32);
+        let result = self.locals;
+        let exception = result + u32::from(self.has_result);
+        match &operand.source {
+            Source::This | Source::Arg(_) => {
+                let argument = self.argument(&operand.source)?;
+                match self.kept[argument] {
+                    Some(local) => self.code().load_local(local),
+                    None => self.code().load_argument(argument as u32),
+                }
+            }
+            Source::Result if !self.has_result => return None,
+            Source::Result => self.code().load_local(result),
+            Source::Exception => self.code().load_local(exception),
+            Source::State(number) => {
+                let local = self.states + u32::from(*number);
+                self.code().load_local(local);
+            }
+            Source::Id => number(self.code(), ty, id.into()),
+            Source::Line => number(self.code(), ty, line.into()),
+            Source::Text(text) => {
+                let text = imports.text(text)?;
+                self.code().op_u32(op::LDSTR, text);
+            }
+            Source::Int(value) => number(self.code(), ty, (*value).into()),
+            Source::Long(value) => number(self.code(), ty, *value),
+            Source::Double(value) => match ty {
+                Ty::Prim(Prim::F32) => self.code().float(*value as f32),
+                _ => self.code().double(*value),
+            },
+            Source::Args(_) | Source::Zero | Source::Duration => unreachable!("they returned"),
+        }
+        self.convert(operand)
+    }
+
+    /// A new array of objects.
+    fn array(&mut self, operands: &[Operand]) -> Option<()> {
+        let object = self.imports.object;
+        self.pushes(1);
+        self.code().int(operands.len() as i32);
+        self.code().op_u32(op::NEWARR, object);
+        for (place, operand) in operands.iter().enumerate() {
+            self.pushes(2);
+            self.code().op(op::DUP);
+            self.code().int(place as i32);
+            self.operand(operand)?;
+            self.code().op(op::STELEM_REF);
+            self.pops(3);
+        }
+        (object != 0).then_some(())
+    }
+
+    /// Null, or zero of a type.
+    fn zero(&mut self, ty: &Ty) -> Option<()> {
+        self.pushes(1);
+        if let Some(of) = zeroed(ty) {
+            let local = *self.zeros.get(self.used)?;
+            self.used += 1;
+            self.code().load_local_address(local);
+            let token = self.imports.type_token(of)?;
+            self.code().op_u32(op::INITOBJ, token);
+            match ty {
+                Ty::ByRef(_) => self.code().load_local_address(local),
+                _ => self.code().load_local(local),
+            }
+            return Some(());
+        }
+        match ty {
+            Ty::Prim(_) => number(self.code(), ty, 0),
+            Ty::Pointer(_) => {
+                self.code().int(0);
+                self.code().op(op::CONV_U);
+            }
+            Ty::Void | Ty::Opaque(_) => return None,
+            _ => self.code().op(op::LDNULL),
+        }
+        Some(())
+    }
+
+    /// Makes of the value on the stack what the hook takes.
+    fn convert(&mut self, operand: &Operand) -> Option<()> {
+        let imports = self.imports;
+        match operand.convert {
+            Convert::Same => {}
+            Convert::Widen(from, to) => widen(self.code(), from, to),
+            Convert::Box => {
+                let token = imports.type_token(&operand.from)?;
+                self.code().op_u32(op::BOX, token);
+            }
+            Convert::Load | Convert::LoadBox => {
+                let Ty::ByRef(inner) = &operand.from else {
+                    return None;
+                };
+                match load(inner) {
+                    Some(opcode) => self.code().op(opcode),
+                    None => {
+                        let token = imports.type_token(inner)?;
+                        self.code().op_u32(op::LDOBJ, token);
+                    }
+                }
+                if operand.convert == Convert::LoadBox && !inner.is_reference() {
+                    let token = imports.type_token(inner)?;
+                    self.code().op_u32(op::BOX, token);
+                }
+            }
+        }
+        Some(())
+    }
+}
+
+fn names_this(operand: &Operand) -> bool {
+    match &operand.source {
+        Source::This => true,
+        Source::Args(operands) => operands.iter().any(names_this),
+        _ => false,
+    }
+}
+
+/// The arguments that code stores to or takes the address of; `None` where the code cannot be read.
+fn overwritten(code: &[u8], arguments: usize) -> Option<Vec<bool>> {
+    let mut overwritten = vec![false; arguments];
+    let mut pc = 0;
+    while (pc as usize) < code.len() {
+        let insn = insn::at(code, pc).ok()?;
+        let operand = &code[..insn.end() as usize];
+        let argument = match insn.opcode {
+            op::STARG_S | op::LDARGA_S => operand.last().map(|&number| number.into()),
+            op::STARG | op::LDARGA => operand
+                .last_chunk()
+                .map(|number| u16::from_le_bytes(*number)),
+            _ => None,
+        };
+        if let Some(argument) = argument {
+            *overwritten.get_mut(usize::from(argument))? = true;
+        }
+        pc = insn.end();
+    }
+    Some(overwritten)
+}
+
+/// A number as a constant of a type.
+fn number(code: &mut Code, ty: &Ty, value: i64) {
+    match ty {
+        Ty::Prim(Prim::I64 | Prim::U64) => code.long(value),
+        Ty::Prim(Prim::F32) => code.float(value as f32),
+        Ty::Prim(Prim::F64) => code.double(value as f64),
+        Ty::Prim(Prim::Isize | Prim::Usize) => {
+            code.int(value as i32);
+            code.op(op::CONV_I);
+        }
+        _ => match i32::try_from(value) {
+            Ok(value) => code.int(value),
+            Err(_) => code.long(value),
+        },
+    }
+}
+
+/// The instruction that loads what a managed pointer points to, where it needs no token.
+fn load(ty: &Ty) -> Option<u16> {
+    Some(match ty {
+        Ty::Prim(prim) => match prim {
+            Prim::Bool | Prim::U8 => op::LDIND_U1,
+            Prim::I8 => op::LDIND_I1,
+            Prim::Char | Prim::U16 => op::LDIND_U2,
+            Prim::I16 => op::LDIND_I2,
+            Prim::I32 => op::LDIND_I4,
+            Prim::U32 => op::LDIND_U4,
+            Prim::I64 | Prim::U64 => op::LDIND_I8,
+            Prim::F32 => op::LDIND_R4,
+            Prim::F64 => op::LDIND_R8,
+            Prim::Isize | Prim::Usize => op::LDIND_I,
+        },
+        Ty::Pointer(_) => op::LDIND_I,
+        ty if ty.is_reference() => op::LDIND_REF,
+        _ => return None,
+    })
+}
+
+/// Widens a number. Those below 32 bits are 32 bits on the stack.
+fn widen(code: &mut Code, from: Prim, to: Prim) {
+    let is_signed = matches!(
+        from,
+        Prim::I8 | Prim::I16 | Prim::I32 | Prim::I64 | Prim::Isize
+    );
+    // Smaller ones are not negative as 32 bits.
+    let is_large_unsigned = matches!(from, Prim::U32 | Prim::U64 | Prim::Usize);
+    match to {
+        Prim::I64 | Prim::U64 if is_signed => code.op(op::CONV_I8),
+        Prim::I64 | Prim::U64 => code.op(op::CONV_U8),
+        Prim::Isize | Prim::Usize if is_signed => code.op(op::CONV_I),
+        Prim::Isize | Prim::Usize => code.op(op::CONV_U),
+        Prim::F32 | Prim::F64 => {
+            if is_large_unsigned {
+                code.op(op::CONV_R_UN);
+            }
+            code.op(match to {
+                Prim::F32 => op::CONV_R4,
+                _ => op::CONV_R8,
+            });
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,627 @@
+//! Hooks of one's own: what their calls name, and the adapters through which they are called.
+//!
+//! A dex gets the adapters that its methods call, each a class:
+//!
+//! ```text
+//!     public final synthetic class weave.hooks.begin_1f2e3d4c {
+//!         public static synthetic Object call(Object o, String s) {
+//!             if (!Guard.begin()) return null;
+//!             Object r = null;
+//!             try { r = Sql.begin(o, s); } catch (Throwable t) { Guard.failed(t, "acme.Sql.begin"); }
+//!             Guard.end();
+//!             return r;
+//!         }
+//!     }
+//! ```
+//!
+//! All that is in it names the class, so of two in one app either serves.
+
+use crate::aspect::bind::call::{Adapter, Convert, Hook, Operand, Source};
+use crate::aspect::bind::ty::{Prim, Ty};
+use crate::aspect::plan::{Plan, Planned};
+use crate::bytes::{modified_utf8, put_uleb32};
+use crate::dex::format::class::{ClassDef, flag};
+use crate::dex::format::code_item;
+use crate::dex::format::file::File;
+use crate::dex::format::insn;
+use crate::dex::format::opcodes::op;
+use crate::dex::hooks::THROWABLE;
+use crate::dex::ids::{Added, NewClass, Wanted, Wants};
+use crate::dex::lower::own::{BOXED, Names, calls};
+use crate::dex::lower::registers::{self, Width};
+use crate::error::Result;
+use rustc_hash::FxHashSet;
+use std::sync::Arc;
+
+/// Descriptor of the class that adapters report to.
+const GUARD: &[u8] = b"Lweave/runtime/Guard;";
+const OBJECT: &[u8] = b"Ljava/lang/Object;";
+const OBJECTS: &[u8] = b"[Ljava/lang/Object;";
+const STRING: &[u8] = b"Ljava/lang/String;";
+
+const BEGIN: Wanted<'static> = Wanted {
+    class: GUARD,
+    name: b"begin",
+    parameters: &[],
+    returns: b"Z",
+};
+const END: Wanted<'static> = Wanted {
+    class: GUARD,
+    name: b"end",
+    parameters: &[],
+    returns: b"V",
+};
+const FAILED: Wanted<'static> = Wanted {
+    class: GUARD,
+    name: b"failed",
+    parameters: &[THROWABLE, STRING],
+    returns: b"V",
+};
+const NANO_TIME: Wanted<'static> = Wanted {
+    class: b"Ljava/lang/System;",
+    name: b"nanoTime",
+    parameters: &[],
+    returns: b"J",
+};
+
+/// What the own hooks of a dex's planned methods name, each once, in the order in which they come.
+#[derive(Default)]
+pub(crate) struct Needs {
+    hooks: Vec<Arc<Hook>>,
+    adapters: Vec<(Arc<Hook>, Adapter)>,
+    texts: Vec<Arc<str>>,
+    boxed: Vec<Prim>,
+    nano_time: bool,
+    objects: bool,
+}
+
+/// A method with its descriptors.
+struct Method {
+    class: Vec<u8>,
+    name: Vec<u8>,
+    parameters: Vec<Vec<u8>>,
+    returns: Vec<u8>,
+}
+
+impl Needs {
+    /// What planned methods need.
+    pub fn of(plan: &Plan, planned: &[Planned]) -> Needs {
+        let mut needs = Needs::default();
+        let mut hooks = FxHashSet::default();
+        let mut adapters: FxHashSet<&str> = FxHashSet::default();
+        let mut texts: FxHashSet<&str> = FxHashSet::default();
+        for bound in planned.iter().filter_map(|planned| plan.bound(planned)) {
+            needs.nano_time |= bound.keep.duration;
+            for call in calls(bound) {
+                match &call.adapter {
+                    Some(adapter) => {
+                        if adapters.insert(&adapter.class) {
+                            needs
+                                .adapters
+                                .push((Arc::clone(&call.hook), adapter.clone()));
+                        }
+                    }
+                    None => {
+                        if hooks.insert(&call.hook) {
+                            needs.hooks.push(Arc::clone(&call.hook));
+                        }
+                    }
+                }
+                let mut operands: Vec<&Operand> = call.operands.iter().collect();
+                while let Some(operand) = operands.pop() {
+                    if let (Convert::Box, Ty::Prim(prim)) = (operand.convert, &operand.from)
+                        && !needs.boxed.contains(prim)
+                    {
+                        needs.boxed.push(*prim);
+                    }
+                    match &operand.source {
+                        Source::Args(elements) => {
+                            needs.objects = true;
+                            operands.extend(elements);
+                        }
+                        Source::Text(text) if texts.insert(text) => {
+                            needs.texts.push(Arc::clone(text));
+                        }
+                        _ => {}
+                    }
+                }
+            }
+        }
+        needs
+    }
+
+    /// Has `add` look for what is needed, and adds the classes of adapters to what it found.
+    pub fn add(
+        &self,
+        file: &File<'_>,
+        names: &[Vec<u8>],
+        add: impl FnOnce(Wants<'_>) -> Result<Option<(Added, Vec<usize>)>>,
+    ) -> Result<Option<(Added, Vec<usize>, Names)>> {
+        let methods = self.methods();
+        let parameters: Vec<Vec<&[u8]>> = (methods.iter())
+            .map(|method| method.parameters.iter().map(Vec::as_slice).collect())
+            .collect();
+        let mut wanted: Vec<Wanted<'_>> = (methods.iter().zip(&parameters))
+            .map(|(method, parameters)| Wanted {
+                class: &method.class,
+                name: &method.name,
+                parameters,
+                returns: &method.returns,
+            })
+            .collect();
+        let guards = self.adapters.iter().any(|(_, adapter)| adapter.guard);
+        let flags = self.adapters.iter().any(|(_, adapter)| adapter.recursion);
+        wanted.extend(self.nano_time.then_some(NANO_TIME));
+        wanted.extend(guards.then_some(FAILED));
+        wanted.extend(flags.then_some([BEGIN, END]).into_iter().flatten());
+        let mut types: Vec<&[u8]> = Vec::new();
+        types.extend(self.objects.then_some(OBJECTS));
+        types.extend((!self.adapters.is_empty()).then_some(OBJECT));
+        let mut strings = names.to_vec();
+        strings.extend(self.texts.iter().map(|text| modified_utf8(text)));
+        strings.extend((self.adapters.iter()).map(|(hook, _)| modified_utf8(&shown(hook))));
+        let found = add(Wants {
+            methods: &wanted,
+            types: &types,
+            strings: &strings,
+        })?;
+        let Some((mut added, places)) = found else {
+            return Ok(None);
+        };
+        let mut found = added.methods[places.len()..].iter().copied();
+        let mut next = || found.next().expect("one for each wanted method");
+        let mut all = Names::default();
+        for hook in &self.hooks {
+            all.hooks.insert(Arc::clone(hook), next());
+        }
+        let mut called = Vec::with_capacity(self.adapters.len());
+        for (_, adapter) in &self.adapters {
+            let own = next();
+            called.push((own, next()));
+            all.adapters.insert(Arc::clone(&adapter.class), own);
+        }
+        for prim in &self.boxed {
+            let place = BOXED.iter().position(|(boxed, _)| boxed == prim);
+            let method = next();
+            if let Some(place) = place {
+                all.boxes[place] = method;
+            }
+        }
+        if self.nano_time {
+            all.nano_time = next();
+        }
+        let mut guard = Guard::default();
+        if guards {
+            guard.failed = next();
+        }
+        if flags {
+            (guard.begin, guard.end) = (next(), next());
+        }
+        if self.objects {
+            all.objects = added.types[0];
+        }
+        let strings = &added.strings[names.len()..];
+        let (texts, shown) = strings.split_at(self.texts.len());
+        for (text, &string) in self.texts.iter().zip(texts) {
+            all.texts.insert(Arc::clone(text), string);
+        }
+        let mut classes = Vec::new();
+        // Methods of adapters come behind those of hooks, a pair each: its own and the hook.
+        let first = places.len() + self.hooks.len();
+        for (i, ((hook, adapter), &name)) in self.adapters.iter().zip(shown).enumerate() {
+            let ty = added.classes[first + 2 * i];
+            if defines(file, &added, ty) {
+                continue;
+            }
+            let (own, goal) = called[i];
+            let mut code = Vec::new();
+            put_adapter(hook, adapter, goal, &guard, name, &mut code);
+            classes.push(NewClass {
+                ty,
+                access: flag::PUBLIC | flag::FINAL | flag::SYNTHETIC,
+                superclass: *added.types.last().expect("adapters want that of objects"),
+                methods: vec![(own, flag::PUBLIC | flag::STATIC | flag::SYNTHETIC, 0)],
+                code,
+            });
+        }
+        added.ids.classes.append(&mut classes);
+        Ok(Some((added, places, all)))
+    }
+
+    /// The methods that calls name: hooks, adapters each with its hook, those that make boxes.
+    fn methods(&self) -> Vec<Method> {
+        let mut methods: Vec<Method> = self.hooks.iter().map(|hook| of_hook(hook)).collect();
+        for (hook, adapter) in &self.adapters {
+            let goal = of_hook(hook);
+            methods.push(Method {
+                class: modified_utf8(&format!("L{};", adapter.class)),
+                name: b"call".to_vec(),
+                parameters: goal.parameters.clone(),
+                returns: goal.returns.clone(),
+            });
+            methods.push(goal);
+        }
+        for prim in &self.boxed {
+            let boxed = BOXED.iter().find(|(boxed, _)| boxed == prim);
+            let class = boxed.map_or("Ljava/lang/Integer;", |(_, class)| class);
+            methods.push(Method {
+                class: class.into(),
+                name: b"valueOf".to_vec(),
+                parameters: vec![descriptor(&Ty::Prim(*prim))],
+                returns: class.into(),
+            });
+        }
+        methods
+    }
+}
+
+fn of_hook(hook: &Hook) -> Method {
+    Method {
+        class: descriptor(&hook.owner),
+        name: modified_utf8(&hook.name),
+        parameters: hook.parameters.iter().map(descriptor).collect(),
+        returns: descriptor(&hook.result),
+    }
+}
+
+fn descriptor(ty: &Ty) -> Vec<u8> {
+    let mut text = String::new();
+    ty.put_descriptor(&mut text);
+    modified_utf8(&text)
+}
+
+/// A hook as messages show it.
+fn shown(hook: &Hook) -> String {
+    let owner = hook.owner.name().unwrap_or_default();
+    format!("{}.{}", owner.replace('/', "."), hook.name)
+}
+
+/// Whether a dex defines a class already, by its new index.
+fn defines(file: &File<'_>, added: &Added, ty: u32) -> bool {
+    let types = &added.ids.remap.types;
+    types.binary_search(&ty).is_ok_and(|old| {
+        let mut classes = file.classes.iter().map(ClassDef::read);
+        classes.any(|class| class.ty == old as u32)
+    })
+}
+
+/// New indices of the methods of [`GUARD`].
+#[derive(Default)]
+struct Guard {
+    begin: u32,
+    end: u32,
+    failed: u32,
+}
+
+/// Appends the code item of an adapter, which calls `goal`; `name` is the string that names the hook.
+fn put_adapter(
+    hook: &Hook,
+    adapter: &Adapter,
+    goal: u32,
+    guard: &Guard,
+    name: u32,
+    out: &mut Vec<u8>,
+) {
+    /// A result or an exception, and the hook's name.
+    const LOCALS: u32 = 2;
+    let width = match &hook.result {
+        Ty::Void => None,
+        ty => Some(Width::of(descriptor(ty)[0])),
+    };
+    let ins: u32 = (hook.parameters.iter())
+        .map(|ty| Width::of(descriptor(ty)[0]).words())
+        .sum();
+    let mut code = Vec::new();
+    let call = |code: &mut Vec<u8>, method: u32, passed: &[u32]| {
+        let start = insn::units(code);
+        registers::put_invoke_static(code, method as u16, passed);
+        (start, insn::units(code))
+    };
+    let give = |code: &mut Vec<u8>| {
+        registers::put_one(
+            code,
+            match width {
+                None => op::RETURN_VOID,
+                Some(Width::Single) => op::RETURN,
+                Some(Width::Wide) => op::RETURN_WIDE,
+                Some(Width::Object) => op::RETURN_OBJECT,
+            },
+            0,
+        );
+    };
+    let give_zero = |code: &mut Vec<u8>| {
+        match width {
+            None => {}
+            Some(Width::Wide) => registers::put_const_wide(code, 0, 0),
+            Some(_) => registers::put_const(code, 0, 0),
+        }
+        give(code);
+    };
+    let end = |code: &mut Vec<u8>, fragile: &mut Vec<(u32, u32)>| {
+        if adapter.recursion {
+            fragile.push(call(code, guard.end, &[]));
+        }
+    };
+    // Calls of the library, which may fail themselves at the end of the stack or of memory: then the result is zero, too.
+    let mut fragile = Vec::new();
+    let mut tries: Vec<((u32, u32), u32)> = Vec::new();
+    if adapter.recursion {
+        fragile.push(call(&mut code, guard.begin, &[]));
+        registers::put_one(&mut code, op::MOVE_RESULT, 0);
+        let mut zero = Vec::new();
+        give_zero(&mut zero);
+        registers::put_if(&mut code, op::IF_NEZ, 0, 2 + insn::units(&zero) as u16);
+        code.extend_from_slice(&zero);
+    }
+    let passed: Vec<u32> = (LOCALS..LOCALS + ins).collect();
+    let hooked = call(&mut code, goal, &passed);
+    if let Some(width) = width {
+        let opcode = match width {
+            Width::Single => op::MOVE_RESULT,
+            Width::Wide => op::MOVE_RESULT_WIDE,
+            Width::Object => op::MOVE_RESULT_OBJECT,
+        };
+        registers::put_one(&mut code, opcode, 0);
+    }
+    end(&mut code, &mut fragile);
+    give(&mut code);
+    tries.push((hooked, insn::units(&code)));
+    registers::put_one(&mut code, op::MOVE_EXCEPTION, 0);
+    if adapter.guard {
+        registers::put_const_string(&mut code, 1, name);
+        let told = call(&mut code, guard.failed, &[0, 1]);
+        end(&mut code, &mut fragile);
+        give_zero(&mut code);
+        tries.push((told, insn::units(&code)));
+        registers::put_one(&mut code, op::MOVE_EXCEPTION, 0);
+        let distance = told.1 as i32 - insn::units(&code) as i32;
+        registers::put_goto(&mut code, distance);
+        if !fragile.is_empty() {
+            let failed = insn::units(&code);
+            registers::put_one(&mut code, op::MOVE_EXCEPTION, 0);
+            give_zero(&mut code);
+            tries.extend(fragile.into_iter().map(|range| (range, failed)));
+        }
+    } else {
+        end(&mut code, &mut fragile);
+        registers::put_one(&mut code, op::THROW, 0);
+    }
+    tries.sort_unstable();
+    let begin = out.len();
+    let outs = ins.max(2) as u16;
+    let counts = [(LOCALS + ins) as u16, ins as u16, outs, tries.len() as u16];
+    code_item::put_header(out, counts, insn::units(&code));
+    out.extend_from_slice(&code);
+    code_item::align(out, begin);
+    // The lists of handlers: how many, then for each that it catches all (a size of 0), and where.
+    let mut lists = vec![tries.len() as u8];
+    for ((start, end), handler) in tries {
+        out.extend_from_slice(&start.to_le_bytes());
+        out.extend_from_slice(&((end - start) as u16).to_le_bytes());
+        out.extend_from_slice(&(lists.len() as u16).to_le_bytes());
+        lists.push(0);
+        put_uleb32(&mut lists, handler);
+    }
+    out.extend_from_slice(&lists);
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::aspect::advice::Advice;
+    use crate::aspect::bind::call::{Adapter, Bound, Dest, Source};
+    use crate::aspect::bind::ty::{Prim, Signature, Ty};
+    use crate::dex::Dex;
+    use crate::dex::format::class::{ClassDef, Members};
+    use crate::dex::format::code_item::Code;
+    use crate::dex::format::insn;
+    use crate::dex::format::opcodes::op;
+    use crate::dex::testing::{call, own_everywhere, same, show, takes_objects, takes_types};
+    use crate::dex::verify::verify;
+    use crate::dex::weave::{Scratch, Woven, one_by_one, weave};
+    use std::sync::Arc;
+
+    const SHAPES: &[u8] = include_bytes!("../../../tests/dex/verify.dex");
+    /// It has hidden-API data.
+    const EVERYTHING: &[u8] = include_bytes!("../../../tests/dex/everything.dex");
+    const RETURNS: &[u8] = include_bytes!("../../../tests/dex/returns.dex");
+    const LIBRARY: &[u8] = include_bytes!("../../../runtime/java/weave-runtime.dex");
+
+    /// Weaves everything with own hooks.
+    fn woven(
+        bytes: &[u8],
+        advice: Advice,
+        hooked: &dyn Fn(&Signature) -> Bound,
+        near: usize,
+    ) -> Woven {
+        let dex = Dex::parse(bytes).unwrap();
+        let plan = own_everywhere(&dex, advice, hooked);
+        let mut scratch = Scratch::default().near_from(near);
+        weave(&dex, &plan, &mut scratch, &one_by_one).unwrap()
+    }
+
+    fn left(woven: &Woven) -> Vec<String> {
+        let left = woven.types.iter().flat_map(|ty| &ty.left);
+        left.map(|left| format!("{}: {}", left.method, left.reason))
+            .collect()
+    }
+
+    #[test]
+    fn every_method_takes_hooks_that_take_everything() {
+        for bytes in [SHAPES, EVERYTHING, RETURNS, LIBRARY] {
+            let pair = woven(bytes, Advice::ALL, &|_| Bound::default(), usize::MAX);
+            for hooked in [takes_objects, takes_types] {
+                for advice in [
+                    Advice::default(),
+                    Advice::ALL,
+                    Advice::ALL.with(Advice::SECTION),
+                ] {
+                    for near in [1, usize::MAX] {
+                        let new = woven(bytes, advice, &hooked, near);
+                        verify(new.bytes.as_ref().unwrap()).assert_sound();
+                        assert_eq!(left(&new), left(&pair));
+                    }
+                }
+            }
+        }
+    }
+
+    /// The methods of the classes that were added for adapters: their code, and the names of what it calls.
+    fn adapters(bytes: &[u8]) -> String {
+        let dex = Dex::parse(bytes).unwrap();
+        let mut told = String::new();
+        for file in &dex.files {
+            for row in file.classes {
+                let class = ClassDef::read(row);
+                if !file
+                    .type_name(class.ty)
+                    .unwrap()
+                    .starts_with("weave/hooks/")
+                {
+                    continue;
+                }
+                let mut members = Members::read(file, class.data).unwrap();
+                while let Some(method) = members.next().unwrap() {
+                    let code = Code::read(bytes, method.code as usize).unwrap();
+                    told += &format!("{}\n", file.method_label(method.id));
+                    told += &show(&bytes[code.offset..][..code.size().unwrap()]);
+                    for insn in insn::each(code.insns).map(Result::unwrap) {
+                        if insn.opcode == op::INVOKE_STATIC {
+                            told += &format!("  {} {}\n", insn.pc, file.method_label(insn.index()));
+                        }
+                    }
+                }
+            }
+        }
+        told
+    }
+
+    #[test]
+    fn adapters_catch_what_hooks_throw_and_keep_a_threads_hooks_apart() {
+        let of = |guard: bool, recursion: bool| {
+            let hooked = |_: &Signature| {
+                let operands = vec![same(Source::Long(5), &Ty::Prim(Prim::I64))];
+                let mut hook = call("begin", operands, Ty::Prim(Prim::F64), Dest::Drop, false);
+                hook.adapter = Some(Adapter {
+                    class: "weave/hooks/begin_1".into(),
+                    guard,
+                    recursion,
+                });
+                Bound {
+                    enter: [hook].into(),
+                    ..Bound::default()
+                }
+            };
+            let new = woven(SHAPES, Advice::default(), &hooked, 1).bytes.unwrap();
+            verify(&new).assert_sound();
+            // Indices of methods and strings are not what this is about.
+            let told = adapters(&new);
+            let lines = told
+                .lines()
+                .map(|line| line.split('@').next().unwrap().trim_end_matches([' ', ',']));
+            lines.collect::<Vec<_>>().join("\n")
+        };
+        insta::assert_snapshot!(of(true, true), @"
+        weave/hooks/begin_1.call(J)D
+        registers 4 ins 2 outs 2
+           0 invoke-static
+           3 move-result v0
+           4 if-nez v0, -> 9
+           6 const-wide/16 v0, #0x0
+           8 return-wide v0
+           9 invoke-static v2, v3
+          12 move-result-wide v0
+          13 invoke-static
+          16 return-wide v0
+          17 move-exception v0
+          18 const-string v1
+          20 invoke-static v0, v1
+          23 invoke-static
+          26 const-wide/16 v0, #0x0
+          28 return-wide v0
+          29 move-exception v0
+          30 goto -> 23
+          31 move-exception v0
+          32 const-wide/16 v0, #0x0
+          34 return-wide v0
+        try 0..3 all -> 31
+        try 9..12 all -> 17
+        try 13..16 all -> 31
+        try 20..23 all -> 29
+        try 23..26 all -> 31
+          0 weave/runtime/Guard.begin()Z
+          9 acme/Own.begin(J)D
+          13 weave/runtime/Guard.end()V
+          20 weave/runtime/Guard.failed(Ljava/lang/Throwable;Ljava/lang/String;)V
+          23 weave/runtime/Guard.end()V
+        ");
+        insta::assert_snapshot!(of(true, false), @"
+        weave/hooks/begin_1.call(J)D
+        registers 4 ins 2 outs 2
+           0 invoke-static v2, v3
+           3 move-result-wide v0
+           4 return-wide v0
+           5 move-exception v0
+           6 const-string v1
+           8 invoke-static v0, v1
+          11 const-wide/16 v0, #0x0
+          13 return-wide v0
+          14 move-exception v0
+          15 goto -> 11
+        try 0..3 all -> 5
+        try 8..11 all -> 14
+          0 acme/Own.begin(J)D
+          8 weave/runtime/Guard.failed(Ljava/lang/Throwable;Ljava/lang/String;)V
+        ");
+        insta::assert_snapshot!(of(false, true), @"
+        weave/hooks/begin_1.call(J)D
+        registers 4 ins 2 outs 2
+           0 invoke-static
+           3 move-result v0
+           4 if-nez v0, -> 9
+           6 const-wide/16 v0, #0x0
+           8 return-wide v0
+           9 invoke-static v2, v3
+          12 move-result-wide v0
+          13 invoke-static
+          16 return-wide v0
+          17 move-exception v0
+          18 invoke-static
+          21 throw v0
+        try 9..12 all -> 17
+          0 weave/runtime/Guard.begin()Z
+          9 acme/Own.begin(J)D
+          13 weave/runtime/Guard.end()V
+          18 weave/runtime/Guard.end()V
+        ");
+    }
+
+    #[test]
+    fn what_calls_an_adapter_is_woven_already() {
+        let first = woven(SHAPES, Advice::default(), &takes_objects, 1)
+            .bytes
+            .unwrap();
+        let dex = Dex::parse(&first).unwrap();
+        let mut plan = own_everywhere(&dex, Advice::default(), &takes_objects);
+        // Not the adapters themselves, which come last.
+        plan.methods.truncate(plan.methods.len() - 3);
+        let again = weave(&dex, &plan, &mut Scratch::default(), &one_by_one).unwrap();
+        assert!(again.bytes.is_none());
+        assert!(
+            left(&again)
+                .iter()
+                .all(|left| left.ends_with("woven already"))
+        );
+        // Another hook's adapter comes beside those.
+        plan.bound = vec![Arc::new(takes_types(&Signature {
+            this: None,
+            parameters: [].into(),
+            result: Ty::Void,
+            generics: 0,
+            variadic: false,
+        }))];
+        plan.methods.truncate(1);
+        let beside = weave(&dex, &plan, &mut Scratch::default(), &one_by_one).unwrap();
+        assert_eq!(left(&beside), [""; 0]);
+        assert_eq!(adapters(&beside.bytes.unwrap()).matches("call(").count(), 3);
+    }
+}

@@ -1,0 +1,1049 @@
+//! Hooks of one's own: what they take has a register wherever they are called, and their results live through the body.
+//!
+//! ```text
+//!     move.. vK, vA                                arguments that the body overwrites
+//!     <operands>; invoke-static A.begin; move-result vS
+//!     ...                                          the pair's enter hook, the body, the pair's exit hook
+//!     <operands>; invoke-static A.end; return vR
+//!     move-exception vE; ..; <operands>; invoke-static A.failed; throw vE
+//! ```
+//!
+//! Small frames get a block of registers between locals and arguments ([`Scheme::Block`]). Others grow by the block and by
+//! the arguments once more: those come in at the end and stay there as they were, and the start of the body copies them to
+//! where its code has them.
+//!
+//! ```text
+//!     locals | block | arguments                   small: all below 16
+//!     locals | arguments | block | arguments as they came in
+//! ```
+//!
+//! A block holds some registers to work in, and what is kept: each of one type all along, so verifiers have nothing to
+//! merge.
+
+use super::lowering::{Lowering, Scratch, Sequences};
+use super::registers::{self, LAST_NIBBLE, Scheme, Width};
+use super::sequences::Ends;
+use crate::aspect::advice::{Advice, Reason};
+use crate::aspect::attempt::Attempt;
+use crate::aspect::bind::call::{Bound, Call, Convert, Dest, Hook, Operand, Source};
+use crate::aspect::bind::ty::{Prim, Ty};
+use crate::dex::format::insn;
+use crate::dex::format::opcodes::op;
+use crate::error::Result;
+use rustc_hash::FxHashMap;
+use std::cell::Cell;
+use std::sync::Arc;
+
+/// The own hooks of a method.
+#[derive(Clone, Copy, Debug)]
+pub struct Own<'s> {
+    pub bound: &'s Bound,
+    pub names: &'s Names,
+    /// The method's first source line, or 0.
+    pub line: u32,
+    /// The method's id, of which the pair's hooks may get a part.
+    pub id: u32,
+}
+
+/// New indices of what own hooks name.
+#[derive(Debug, Default)]
+pub struct Names {
+    /// The methods that call hooks, by their classes.
+    pub adapters: FxHashMap<Arc<str>, u32>,
+    /// Hooks that are called themselves.
+    pub hooks: FxHashMap<Arc<Hook>, u32>,
+    pub texts: FxHashMap<Arc<str>, u32>,
+    /// `valueOf` of the boxes of [`BOXED`].
+    pub boxes: [u32; 8],
+    /// `System.nanoTime()`.
+    pub nano_time: u32,
+    /// The type of arrays of objects.
+    pub objects: u32,
+}
+
+/// The primitive types, with their boxes.
+pub(crate) const BOXED: [(Prim, &str); 8] = [
+    (Prim::Bool, "Ljava/lang/Boolean;"),
+    (Prim::Char, "Ljava/lang/Character;"),
+    (Prim::I8, "Ljava/lang/Byte;"),
+    (Prim::I16, "Ljava/lang/Short;"),
+    (Prim::I32, "Ljava/lang/Integer;"),
+    (Prim::I64, "Ljava/lang/Long;"),
+    (Prim::F32, "Ljava/lang/Float;"),
+    (Prim::F64, "Ljava/lang/Double;"),
+];
+
+impl Names {
+    /// The method that a call invokes.
+    pub fn called(&self, call: &Call) -> Option<u32> {
+        match &call.adapter {
+            Some(adapter) => self.adapters.get(&adapter.class).copied(),
+            None => self.hooks.get(&call.hook).copied(),
+        }
+    }
+
+    fn box_of(&self, prim: Prim) -> Option<u32> {
+        let place = BOXED.iter().position(|(boxed, _)| *boxed == prim)?;
+        Some(self.boxes[place])
+    }
+}
+
+/// How a value of a type is moved.
+fn width(ty: &Ty) -> Width {
+    match ty {
+        Ty::Prim(Prim::I64 | Prim::F64) => Width::Wide,
+        Ty::Prim(_) | Ty::Void => Width::Single,
+        _ => Width::Object,
+    }
+}
+
+/// The registers that a value of a type takes.
+fn words(ty: &Ty) -> u32 {
+    match ty {
+        Ty::Void => 0,
+        ty => width(ty).words(),
+    }
+}
+
+/// The registers that the operands of a call take.
+fn words_of(call: &Call) -> u32 {
+    call.operands.iter().map(|operand| words(&operand.to)).sum()
+}
+
+fn is_small(ty: &Ty) -> bool {
+    matches!(ty, Ty::Prim(Prim::Bool | Prim::Char | Prim::I8 | Prim::I16))
+}
+
+/// Whether an operand is passed in the register in which its value is. What is returned as less than an int may be any int
+/// for verifiers, so it is narrowed first.
+fn is_direct(operand: &Operand) -> bool {
+    let has_register = match operand.source {
+        Source::This | Source::Arg(_) | Source::Exception | Source::State(_) => true,
+        Source::Result => !is_small(&operand.to),
+        _ => false,
+    };
+    let is_same = match operand.convert {
+        Convert::Same => true,
+        Convert::Widen(_, to) => matches!(to, Prim::I16 | Prim::I32),
+        _ => false,
+    };
+    has_register && is_same
+}
+
+/// Where hooks are called, and what is free there.
+struct Site {
+    /// Four registers that four bits name.
+    temps: Option<u32>,
+    /// They were used.
+    used: Cell<bool>,
+    /// A register that eight bits name.
+    one: u32,
+    /// The returned value.
+    result: Option<u32>,
+    exception: Option<u32>,
+    /// The call's place among those at the start.
+    call: Option<usize>,
+}
+
+/// The registers of a method with own hooks.
+pub(super) struct OwnFrame<'s> {
+    own: Own<'s>,
+    pub scheme: Scheme,
+    pub registers: u16,
+    pub outs: u16,
+    /// The frame grows by the arguments, too.
+    grows: bool,
+    /// Four registers that four bits name, if the block has them.
+    temps: Option<u32>,
+    /// Registers for operands.
+    work: u32,
+    /// Where `this` is as it was at the start.
+    this: u32,
+    /// Where arguments are as they were at the start.
+    args: Vec<u32>,
+    states: Vec<u32>,
+    start: Option<u32>,
+    /// What leaves the method, in the handler.
+    exception: u32,
+    /// Operands of enter hooks that are made at the start of the code: call, operand, register.
+    prepared: Vec<(usize, usize, u32)>,
+    /// What the start of the code keeps: to, from.
+    saved: Vec<(Width, u32, u32)>,
+}
+
+/// The facts that decide on a frame.
+pub(super) struct OwnNeeds {
+    /// Some operand reaches over the border between locals and arguments.
+    pub straddles: bool,
+    /// There is a handler.
+    pub errs: bool,
+}
+
+/// An argument, or `this`.
+struct Argument {
+    width: Width,
+    /// Its register in the old code.
+    at: u32,
+    /// The code overwrites it, or verifiers take it for another type than at the start.
+    is_lost: bool,
+}
+
+/// Registers that are handed out one by one.
+struct Block(u32);
+
+impl Block {
+    fn take(&mut self, words: u32) -> u32 {
+        let at = self.0;
+        self.0 += words;
+        at
+    }
+}
+
+/// From how many registers on the body's own serve as those that four bits name.
+const MANY: u32 = 13;
+/// Registers that work takes for what is as wide as an array, its index and an element.
+const TEMPS: u32 = 4;
+
+impl<'s> Lowering<'s, '_> {
+    /// The registers for own hooks.
+    pub(super) fn own_frame(&self, own: Own<'s>, needs: &OwnNeeds) -> Attempt<OwnFrame<'s>> {
+        let arguments = self.arguments()?;
+        match self.small_frame(own, needs, &arguments) {
+            Some(frame) => Ok(frame),
+            None => self.grown_frame(own, needs, &arguments),
+        }
+    }
+
+    /// `this`, if there is one, and the arguments.
+    fn arguments(&self) -> Attempt<Vec<Argument>> {
+        let mut arguments = Vec::new();
+        let mut at = self.code.locals();
+        let this = (!self.method.is_static).then_some(b'L');
+        let parameters = self.method.shorty.get(1..).unwrap_or(&[]);
+        for letter in this.iter().chain(parameters) {
+            let width = Width::of(*letter);
+            arguments.push(Argument {
+                width,
+                at,
+                is_lost: false,
+            });
+            at += width.words();
+        }
+        if at != u32::from(self.code.registers) {
+            return Err(Reason::Unsupported.into());
+        }
+        for insn in insn::each(self.code.insns) {
+            let insn = insn?;
+            let written = match insn.opcode {
+                // The value stays, but not its type.
+                op::CHECK_CAST => insn.a..insn.a + 1,
+                _ => insn.written(),
+            };
+            if written.end <= self.code.locals() || written.is_empty() {
+                continue;
+            }
+            for argument in &mut arguments {
+                let end = argument.at + argument.width.words();
+                argument.is_lost |= argument.at < written.end && written.start < end;
+            }
+        }
+        Ok(arguments)
+    }
+
+    /// Which arguments hooks read where the body may have overwritten them; `this` counts as one.
+    fn read_late(&self, own: Own<'_>, count: usize) -> Vec<bool> {
+        let mut read = vec![false; count];
+        let before = usize::from(!self.method.is_static);
+        // Constructors run code in front of the enter hooks.
+        let enter = match self.method.is_constructor {
+            true => &own.bound.enter[..],
+            false => &[],
+        };
+        for call in (enter.iter().chain(&own.bound.exit)).chain(&own.bound.exception) {
+            for operand in &call.operands {
+                operand.each_source(&mut |source| {
+                    let place = match source {
+                        Source::This => 0,
+                        Source::Arg(n) => before + usize::from(*n),
+                        _ => return,
+                    };
+                    if let Some(read) = read.get_mut(place) {
+                        *read = true;
+                    }
+                });
+            }
+        }
+        read
+    }
+
+    fn calls_pair(&self) -> bool {
+        self.advice.only(Advice::ALL.with(Advice::SECTION)) != Advice::default()
+    }
+
+    /// A frame whose registers all fit four bits, if there is room.
+    fn small_frame(
+        &self,
+        own: Own<'s>,
+        needs: &OwnNeeds,
+        arguments: &[Argument],
+    ) -> Option<OwnFrame<'s>> {
+        let locals = self.code.locals();
+        let mut block = Block(locals);
+        // Only arrays, and what is computed before it is converted.
+        let needs_temps = |operand: &Operand| match (&operand.source, operand.convert) {
+            (Source::Args(_), _) | (Source::Duration, Convert::Widen(..)) => true,
+            (_, Convert::Box) => !is_direct(&unboxed(operand)),
+            _ => false,
+        };
+        let temps = calls(own.bound).any(|call| call.operands.iter().any(needs_temps));
+        let temps = temps.then(|| block.take(2));
+        let work = (calls(own.bound).map(|call| match words_of(call) {
+            0..=5 => {
+                let computed = call.operands.iter().filter(|o| !is_direct(o));
+                computed.map(|operand| words(&operand.to)).sum()
+            }
+            many => many,
+        }))
+        .max()
+        .unwrap_or(0)
+        .max(u32::from(self.calls_pair()));
+        let work = block.take(work);
+        let states = states(own.bound, &mut block);
+        let start = own.bound.keep.duration.then(|| block.take(2));
+        let exception = match locals {
+            0 if needs.errs => block.take(1),
+            _ => 0,
+        };
+        let late = self.read_late(own, arguments.len());
+        let mut saved = Vec::new();
+        for (argument, _) in arguments
+            .iter()
+            .zip(late)
+            .filter(|(a, late)| a.is_lost && *late)
+        {
+            saved.push((
+                argument.width,
+                block.take(argument.width.words()),
+                argument.at,
+            ));
+        }
+        let by = block.0 - locals;
+        let registers = u32::from(self.code.registers) + by;
+        if registers > LAST_NIBBLE + 1 || needs.straddles {
+            return None;
+        }
+        let mut homes: Vec<u32> = Vec::with_capacity(arguments.len());
+        for argument in arguments {
+            let saved = saved.iter().find(|(_, _, from)| *from == argument.at);
+            homes.push(saved.map_or(argument.at + by, |(_, to, _)| *to));
+        }
+        for (_, _, from) in &mut saved {
+            *from += by;
+        }
+        let this = match self.method.is_static {
+            true => 0,
+            false => homes.remove(0),
+        };
+        Some(OwnFrame {
+            own,
+            scheme: Scheme::Block { first: locals, by },
+            registers: registers as u16,
+            outs: self.own_outs(own.bound),
+            grows: false,
+            temps,
+            work,
+            this,
+            args: homes,
+            states,
+            start,
+            exception,
+            prepared: Vec::new(),
+            saved,
+        })
+    }
+
+    /// A frame with the arguments at its end as they came in.
+    fn grown_frame(
+        &self,
+        own: Own<'s>,
+        needs: &OwnNeeds,
+        arguments: &[Argument],
+    ) -> Attempt<OwnFrame<'s>> {
+        let old = u32::from(self.code.registers);
+        let mut block = Block(old);
+        let temps = (old < MANY).then(|| block.take(TEMPS));
+        let exception = match old {
+            0 if needs.errs => block.take(1),
+            MANY.. => TEMPS,
+            _ => 0,
+        };
+        // What is wide before it is boxed takes one more.
+        let work = calls(own.bound).map(words_of).max().unwrap_or(0) + 1;
+        let work = block.take(work);
+        let states = states(own.bound, &mut block);
+        let start = own.bound.keep.duration.then(|| block.take(2));
+        let mut prepared = Vec::new();
+        if self.method.is_constructor && temps.is_none() {
+            // Behind the call of the other constructor the body's registers are in use.
+            for (c, call) in own.bound.enter.iter().enumerate() {
+                for (o, operand) in call.operands.iter().enumerate() {
+                    let is_made = match (&operand.source, operand.convert) {
+                        (Source::Args(_), _) => true,
+                        (Source::Arg(_), Convert::Widen(..)) => !is_direct(operand),
+                        _ => false,
+                    };
+                    if is_made {
+                        prepared.push((c, o, block.take(words(&operand.to))));
+                    }
+                }
+            }
+        }
+        let top = block.0;
+        let registers = top + u32::from(self.code.ins);
+        let by = top - self.code.locals();
+        let mut homes: Vec<u32> = arguments.iter().map(|argument| argument.at + by).collect();
+        let this = match self.method.is_static {
+            true => 0,
+            false => homes.remove(0),
+        };
+        Ok(OwnFrame {
+            own,
+            scheme: Scheme::Dead,
+            registers: u16::try_from(registers).map_err(|_| Reason::Unsupported)?,
+            outs: self.own_outs(own.bound),
+            grows: true,
+            temps,
+            work,
+            this,
+            args: homes,
+            states,
+            start,
+            exception,
+            prepared,
+            saved: arguments
+                .iter()
+                .map(|argument| (argument.width, argument.at, argument.at + by))
+                .collect(),
+        })
+    }
+
+    fn own_outs(&self, bound: &Bound) -> u16 {
+        let most = calls(bound).map(words_of).max().unwrap_or(0);
+        // The pair's hooks take two words at most, and so do those that make boxes.
+        most.max(2) as u16
+    }
+
+    /// Writes the code of the hooks at the start, and the handlers.
+    pub(super) fn build_own(
+        &self,
+        frame: &OwnFrame<'_>,
+        ends: Ends<'_>,
+        scratch: &mut Scratch,
+    ) -> Attempt<()> {
+        let Sequences {
+            prologue,
+            enter,
+            handler,
+            outer,
+            begin,
+            ..
+        } = &mut scratch.sequences;
+        let section = self.advice.has(Advice::SECTION);
+        let error_hook = ends.errs && self.advice.has(Advice::EXCEPTION);
+        let moves = |out: &mut Vec<u8>| {
+            for &(width, to, from) in &frame.saved {
+                registers::put_move(out, width, to, from);
+            }
+        };
+        let many = frame.grows && frame.temps.is_none();
+        if self.method.is_constructor || !frame.grows {
+            let site = frame.site(many.then_some(0));
+            frame.prepare(&site, prologue)?;
+            site.forget(many, prologue);
+            moves(prologue);
+        }
+        // The arguments are not yet where the body has them.
+        let is_free = many && !self.method.is_constructor;
+        let mut site = frame.site(is_free.then_some(0));
+        if let Some(start) = frame.start {
+            frame.put_time(start, &site, enter)?;
+        }
+        for (i, call) in frame.own.bound.enter.iter().enumerate() {
+            site.call = Some(i);
+            frame.call(call, &site, enter)?;
+        }
+        site.call = None;
+        if self.advice.has(Advice::ENTER) {
+            let id = site.eight(site.one, 1)?;
+            registers::put_const(enter, id, self.id);
+            registers::put_invoke_static(enter, self.hooks.enter as u16, &[id]);
+        }
+        site.forget(is_free, enter);
+        if frame.grows && !self.method.is_constructor {
+            moves(enter);
+        }
+        if section {
+            let entered = insn::units(enter);
+            let name = frame.site(None).eight(frame.work, 1)?;
+            registers::put_const_string(enter, name, self.method.section);
+            registers::put_invoke_static(enter, self.hooks.begin as u16, &[name]);
+            if ends.errs {
+                *begin = insn::units(enter) - entered;
+            }
+        }
+        if ends.errs {
+            self.put_own_handler(frame, section, error_hook, handler)?;
+            if section {
+                self.put_own_handler(frame, false, error_hook, outer)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends a handler, with the end of the section or without.
+    fn put_own_handler(
+        &self,
+        frame: &OwnFrame<'_>,
+        ends_section: bool,
+        error_hook: bool,
+        out: &mut Vec<u8>,
+    ) -> Attempt<()> {
+        let exception = frame.exception;
+        let many = frame.grows && frame.temps.is_none();
+        let mut site = frame.site(many.then_some(0));
+        site.exception = Some(exception);
+        registers::put_one(out, op::MOVE_EXCEPTION, exception);
+        if ends_section {
+            registers::put_invoke_static(out, self.hooks.end as u16, &[]);
+        }
+        if error_hook {
+            let id = if many { exception + 1 } else { site.one };
+            registers::put_const(out, id, self.id);
+            registers::put_invoke_static(out, self.hooks.error as u16, &[exception, id]);
+        }
+        for call in &frame.own.bound.exception {
+            frame.call(call, &site, out)?;
+        }
+        registers::put_one(out, op::THROW, exception);
+        Ok(())
+    }
+
+    /// Appends the exit hooks of a return. Gives how many code units the pair's take, which lie in front.
+    pub(super) fn put_own_exit(
+        &self,
+        frame: &OwnFrame<'_>,
+        returned: u32,
+        width: Option<Width>,
+        out: &mut Vec<u8>,
+    ) -> Attempt<u32> {
+        let start = insn::units(out);
+        let many = frame.grows && frame.temps.is_none();
+        let taken = returned..returned + width.map_or(0, Width::words);
+        let is_free = |from: &u32| !(*from..*from + TEMPS).any(|r| taken.contains(&r));
+        let temps = [0, TEMPS, 2 * TEMPS].into_iter().find(is_free);
+        let mut site = frame.site(temps.filter(|_| many));
+        site.result = width.map(|_| returned);
+        if self.advice.has(Advice::SECTION) {
+            registers::put_invoke_static(out, self.hooks.end as u16, &[]);
+        }
+        if self.advice.has(Advice::EXIT) {
+            let id = site.eight(site.one, 1)?;
+            registers::put_const(out, id, self.id);
+            registers::put_invoke_static(out, self.hooks.exit as u16, &[id]);
+        }
+        let pair = insn::units(out) - start;
+        for call in &frame.own.bound.exit {
+            frame.call(call, &site, out)?;
+        }
+        Ok(pair)
+    }
+
+    /// Whether own hooks are called in code already.
+    pub(super) fn calls_own(&self, own: Own<'_>) -> Result<bool> {
+        let called: Vec<u32> = (calls(own.bound).filter(|call| call.adapter.is_some()))
+            .filter_map(|call| own.names.called(call))
+            .collect();
+        for insn in insn::each(self.code.insns) {
+            let insn = insn?;
+            if matches!(insn.opcode, op::INVOKE_STATIC | op::INVOKE_STATIC_RANGE) {
+                let new = self.remap.methods.get(insn.index() as usize);
+                if new.is_some_and(|new| called.contains(new)) {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// All calls of a method's own hooks.
+pub(crate) fn calls(bound: &Bound) -> impl Iterator<Item = &Call> {
+    (bound.enter.iter().chain(&bound.exit)).chain(&bound.exception)
+}
+
+fn states(bound: &Bound, block: &mut Block) -> Vec<u32> {
+    let states = bound.keep.states.iter();
+    states.map(|ty| block.take(words(ty))).collect()
+}
+
+/// An operand that is boxed, before it is.
+fn unboxed(operand: &Operand) -> Operand {
+    Operand {
+        convert: Convert::Same,
+        to: operand.from.clone(),
+        ..operand.clone()
+    }
+}
+
+impl Site {
+    /// That register, if eight bits name it, or one for the time being.
+    fn eight(&self, register: u32, words: u32) -> Attempt<u32> {
+        match register + words - 1 {
+            0..=0xff => Ok(register),
+            _ => self.temp(0),
+        }
+    }
+
+    /// One of the registers that four bits name.
+    fn temp(&self, number: u32) -> Attempt<u32> {
+        self.used.set(true);
+        let temps = self.temps.ok_or(Reason::Unsupported)?;
+        Ok(temps + number)
+    }
+
+    /// Has verifiers forget what the body's registers held, which they would merge with what comes.
+    fn forget(&self, is_body: bool, out: &mut Vec<u8>) {
+        if let Some(temps) = self.temps.filter(|_| is_body && self.used.get()) {
+            (temps..temps + TEMPS).for_each(|r| registers::put_const(out, r, 0));
+        }
+    }
+}
+
+impl OwnFrame<'_> {
+    /// A place for calls; `temps` are registers of the body that are free.
+    fn site(&self, temps: Option<u32>) -> Site {
+        Site {
+            temps: temps.or(self.temps),
+            used: Cell::new(false),
+            one: temps
+                .or(self.temps.filter(|_| self.grows))
+                .unwrap_or(self.work),
+            result: None,
+            exception: None,
+            call: None,
+        }
+    }
+
+    /// The register of an operand's value, if it has one.
+    fn register(&self, source: &Source, site: &Site) -> Option<u32> {
+        match source {
+            Source::This => Some(self.this),
+            Source::Arg(n) => self.args.get(usize::from(*n)).copied(),
+            Source::Result => site.result,
+            Source::Exception => site.exception,
+            Source::State(n) => self.states.get(usize::from(*n)).copied(),
+            _ => None,
+        }
+    }
+
+    /// Makes the operands that are made at the start of the code.
+    fn prepare(&self, site: &Site, out: &mut Vec<u8>) -> Attempt<()> {
+        for &(call, operand, to) in &self.prepared {
+            let operand = &self.own.bound.enter[call].operands[operand];
+            self.put_operand(operand, to, site, out)?;
+        }
+        Ok(())
+    }
+
+    /// Appends a call.
+    fn call(&self, call: &Call, site: &Site, out: &mut Vec<u8>) -> Attempt<()> {
+        let method = self.own.names.called(call).ok_or(Reason::Unsupported)?;
+        // Where each operand is, as far as it is anywhere.
+        let mut places = Vec::with_capacity(call.operands.len());
+        for (i, operand) in call.operands.iter().enumerate() {
+            let prepared = (self.prepared.iter()).find(|p| (Some(p.0), p.1) == (site.call, i));
+            places.push(match prepared {
+                Some(&(_, _, register)) => Some(register),
+                None if is_direct(operand) => {
+                    let register = self.register(&operand.source, site);
+                    Some(register.ok_or(Reason::Unsupported)?)
+                }
+                None => None,
+            });
+        }
+        let spread = |places: &[Option<u32>]| {
+            let mut next = self.work;
+            let mut all = Vec::new();
+            for (operand, place) in call.operands.iter().zip(places) {
+                let words = words(&operand.to);
+                let first = place.unwrap_or(next);
+                next += if place.is_none() { words } else { 0 };
+                all.extend(first..first + words);
+            }
+            all
+        };
+        let mut passed = spread(&places);
+        let is_range = || passed.windows(2).all(|w| w[0] + 1 == w[1]);
+        let fits = registers::can_be_listed(&passed) || is_range();
+        if !fits {
+            passed = spread(&vec![None; places.len()]);
+        }
+        let mut to = self.work;
+        for (operand, place) in call.operands.iter().zip(&places) {
+            match place {
+                Some(_) if fits => continue,
+                Some(from) => registers::put_move(out, width(&operand.to), to, *from),
+                None => self.put_operand(operand, to, site, out)?,
+            }
+            to += words(&operand.to);
+        }
+        registers::put_invoke_static(out, method as u16, &passed);
+        if let Dest::State(n) = call.dest {
+            let state = *self.states.get(usize::from(n)).ok_or(Reason::Unsupported)?;
+            self.put_result(&call.hook.result, state, site, out)?;
+        }
+        Ok(())
+    }
+
+    /// Appends the move of a call's result.
+    fn put_result(&self, ty: &Ty, to: u32, site: &Site, out: &mut Vec<u8>) -> Attempt<()> {
+        let width = width(ty);
+        let opcode = match width {
+            Width::Single => op::MOVE_RESULT,
+            Width::Wide => op::MOVE_RESULT_WIDE,
+            Width::Object => op::MOVE_RESULT_OBJECT,
+        };
+        let at = site.eight(to, width.words())?;
+        registers::put_one(out, opcode, at);
+        put_move_to(out, width, to, at);
+        Ok(())
+    }
+
+    fn put_time(&self, to: u32, site: &Site, out: &mut Vec<u8>) -> Attempt<()> {
+        registers::put_invoke_static(out, self.own.names.nano_time as u16, &[]);
+        self.put_result(&Ty::Prim(Prim::I64), to, site, out)
+    }
+
+    /// Appends what puts an operand into a register.
+    fn put_operand(
+        &self,
+        operand: &Operand,
+        to: u32,
+        site: &Site,
+        out: &mut Vec<u8>,
+    ) -> Attempt<()> {
+        match (&operand.source, operand.convert) {
+            (Source::Args(elements), Convert::Same) => self.put_array(elements, to, site, out),
+            (_, Convert::Same) => self.put_value(operand, &operand.to, to, site, out),
+            (_, Convert::Widen(_, wide)) => self.put_widened(operand, wide, to, site, out),
+            (_, Convert::Box) => self.put_boxed(operand, to, site, out),
+            (_, Convert::Load | Convert::LoadBox) => Err(Reason::Unsupported.into()),
+        }
+    }
+
+    /// Appends a new array with these elements.
+    fn put_array(
+        &self,
+        elements: &[Operand],
+        to: u32,
+        site: &Site,
+        out: &mut Vec<u8>,
+    ) -> Attempt<()> {
+        let (index, element) = (site.temp(0)?, site.temp(1)?);
+        let array = if to <= LAST_NIBBLE { to } else { site.temp(2)? };
+        registers::put_const(out, index, elements.len() as u32);
+        registers::put_new_array(out, array, index, self.own.names.objects);
+        for (i, operand) in elements.iter().enumerate() {
+            let direct = match operand.source {
+                // The array is made of nulls.
+                Source::Zero => continue,
+                _ if is_direct(operand) => self.register(&operand.source, site),
+                _ => None,
+            };
+            let value = match direct {
+                Some(register @ 0..=0xff) => register,
+                Some(register) => {
+                    registers::put_move(out, Width::Object, element, register);
+                    element
+                }
+                None if operand.convert == Convert::Box => {
+                    let register = self.register(&operand.source, site);
+                    self.put_box(
+                        operand,
+                        register.ok_or(Reason::Unsupported)?,
+                        element,
+                        site,
+                        out,
+                    )?;
+                    element
+                }
+                None => return Err(Reason::Unsupported.into()),
+            };
+            registers::put_const(out, index, i as u32);
+            registers::put_three(out, op::APUT_OBJECT, value, array, index);
+        }
+        put_move_to(out, Width::Object, to, array);
+        Ok(())
+    }
+
+    /// Appends what makes an object of a primitive value in a register.
+    fn put_box(
+        &self,
+        operand: &Operand,
+        value: u32,
+        to: u32,
+        site: &Site,
+        out: &mut Vec<u8>,
+    ) -> Attempt<()> {
+        let Ty::Prim(prim) = operand.from else {
+            return Err(Reason::Unsupported.into());
+        };
+        let method = self.own.names.box_of(prim).ok_or(Reason::Unsupported)?;
+        let passed: Vec<u32> = (value..value + words(&operand.from)).collect();
+        registers::put_invoke_static(out, method as u16, &passed);
+        self.put_result(&operand.to, to, site, out)
+    }
+
+    fn put_boxed(&self, operand: &Operand, to: u32, site: &Site, out: &mut Vec<u8>) -> Attempt<()> {
+        let plain = unboxed(operand);
+        let value = match is_direct(&plain) {
+            true => (self.register(&operand.source, site)).ok_or(Reason::Unsupported)?,
+            false => {
+                // Where operands are computed there is room for a pair, except in small frames.
+                let at = if site.temps.is_some() {
+                    site.temp(0)?
+                } else {
+                    to
+                };
+                self.put_value(&plain, &operand.from, at, site, out)?;
+                at
+            }
+        };
+        self.put_box(operand, value, to, site, out)
+    }
+
+    /// Appends what widens a primitive value.
+    fn put_widened(
+        &self,
+        operand: &Operand,
+        wide: Prim,
+        to: u32,
+        site: &Site,
+        out: &mut Vec<u8>,
+    ) -> Attempt<()> {
+        let Ty::Prim(from) = operand.from else {
+            return Err(Reason::Unsupported.into());
+        };
+        let whole = match operand.source {
+            Source::Id => Some(self.own.id as i32),
+            Source::Line => Some(self.own.line as i32),
+            Source::Int(value) => Some(value),
+            _ => None,
+        };
+        if let Some(value) = whole {
+            return self.put_number(Number::Int(value.into()), wide, to, site, out);
+        }
+        let from_words = words(&operand.from);
+        let to_words = words(&Ty::Prim(wide));
+        let opcode = match (from, wide) {
+            (Prim::I64, Prim::F32) => op::LONG_TO_FLOAT,
+            (Prim::I64, Prim::F64) => op::LONG_TO_DOUBLE,
+            (Prim::F32, Prim::F64) => op::FLOAT_TO_DOUBLE,
+            (_, Prim::I64) => op::INT_TO_LONG,
+            (_, Prim::F32) => op::INT_TO_FLOAT,
+            (_, Prim::F64) => op::INT_TO_DOUBLE,
+            // What is less than an int, and a returned one.
+            _ => {
+                let register = (self.register(&operand.source, site)).ok_or(Reason::Unsupported)?;
+                return self.put_narrowed(wide, register, to, site, out);
+            }
+        };
+        let value = match self.register(&operand.source, site) {
+            Some(register) => register,
+            None => {
+                let at = site.temp(0)?;
+                self.put_value(&unboxed(operand), &operand.from, at, site, out)?;
+                at
+            }
+        };
+        let fits = |register: u32, words: u32| register + words - 1 <= LAST_NIBBLE;
+        let value = match fits(value, from_words) {
+            true => value,
+            false => {
+                let at = site.temp(0)?;
+                registers::put_move(out, width(&operand.from), at, value);
+                at
+            }
+        };
+        let at = if fits(to, to_words) {
+            to
+        } else {
+            site.temp(2)?
+        };
+        registers::put_two(out, opcode, at, value);
+        put_move_to(out, width(&Ty::Prim(wide)), to, at);
+        Ok(())
+    }
+
+    /// Appends what makes of any int one that verifiers take for a smaller type.
+    fn put_narrowed(
+        &self,
+        prim: Prim,
+        from: u32,
+        to: u32,
+        site: &Site,
+        out: &mut Vec<u8>,
+    ) -> Attempt<()> {
+        let opcode = match prim {
+            Prim::I8 => op::INT_TO_BYTE,
+            Prim::Char => op::INT_TO_CHAR,
+            Prim::I16 => op::INT_TO_SHORT,
+            Prim::Bool => {
+                let tested = match from {
+                    0..=0xff => from,
+                    _ => {
+                        let at = site.temp(1)?;
+                        registers::put_move(out, Width::Single, at, from);
+                        at
+                    }
+                };
+                let at = site.eight(to, 1)?;
+                registers::put_const(out, at, 1);
+                let mut zero = Vec::new();
+                registers::put_const(&mut zero, at, 0);
+                let behind = 2 + insn::units(&zero) as u16;
+                registers::put_if(out, op::IF_NEZ, tested, behind);
+                out.extend_from_slice(&zero);
+                put_move_to(out, Width::Single, to, at);
+                return Ok(());
+            }
+            _ => {
+                registers::put_move(out, Width::Single, to, from);
+                return Ok(());
+            }
+        };
+        if to <= LAST_NIBBLE && from <= LAST_NIBBLE {
+            registers::put_two(out, opcode, to, from);
+            return Ok(());
+        }
+        let at = site.temp(0)?;
+        registers::put_move(out, Width::Single, at, from);
+        registers::put_two(out, opcode, at, at);
+        registers::put_move(out, Width::Single, to, at);
+        Ok(())
+    }
+
+    /// Appends what puts a value as it is into a register; `ty` is its type.
+    fn put_value(
+        &self,
+        operand: &Operand,
+        ty: &Ty,
+        to: u32,
+        site: &Site,
+        out: &mut Vec<u8>,
+    ) -> Attempt<()> {
+        let number = match &operand.source {
+            Source::Id => Number::Int(i64::from(self.own.id as i32)),
+            Source::Line => Number::Int(self.own.line.into()),
+            Source::Int(value) => Number::Int((*value).into()),
+            Source::Long(value) => Number::Int(*value),
+            Source::Double(value) => Number::Double(*value),
+            Source::Zero => Number::Int(0),
+            Source::Text(text) => {
+                let string = self.own.names.texts.get(text).ok_or(Reason::Unsupported)?;
+                let at = site.eight(to, 1)?;
+                registers::put_const_string(out, at, *string);
+                put_move_to(out, Width::Object, to, at);
+                return Ok(());
+            }
+            Source::Duration => return self.put_duration(to, site, out),
+            Source::Args(_) => return Err(Reason::Unsupported.into()),
+            source => {
+                let register = self.register(source, site).ok_or(Reason::Unsupported)?;
+                return match ty {
+                    Ty::Prim(prim) if matches!(source, Source::Result) && is_small(ty) => {
+                        self.put_narrowed(*prim, register, to, site, out)
+                    }
+                    _ => {
+                        registers::put_move(out, width(ty), to, register);
+                        Ok(())
+                    }
+                };
+            }
+        };
+        let prim = match ty {
+            Ty::Prim(prim) => *prim,
+            // Null.
+            _ => Prim::I32,
+        };
+        self.put_number(number, prim, to, site, out)
+    }
+
+    fn put_duration(&self, to: u32, site: &Site, out: &mut Vec<u8>) -> Attempt<()> {
+        let start = self.start.ok_or(Reason::Unsupported)?;
+        let at = site.eight(to, 2)?;
+        self.put_time(at, site, out)?;
+        let start = match start + 1 {
+            0..=0xff => start,
+            _ => {
+                let low = site.temp(2)?;
+                registers::put_move(out, Width::Wide, low, start);
+                low
+            }
+        };
+        registers::put_three(out, op::SUB_LONG, at, at, start);
+        put_move_to(out, Width::Wide, to, at);
+        Ok(())
+    }
+
+    /// Appends what puts a number of a type into a register.
+    fn put_number(
+        &self,
+        number: Number,
+        prim: Prim,
+        to: u32,
+        site: &Site,
+        out: &mut Vec<u8>,
+    ) -> Attempt<()> {
+        let width = width(&Ty::Prim(prim));
+        let at = site.eight(to, width.words())?;
+        match prim {
+            Prim::I64 => registers::put_const_wide(out, at, number.int() as u64),
+            Prim::F64 => registers::put_const_wide(out, at, number.double().to_bits()),
+            Prim::F32 => registers::put_const(out, at, (number.double() as f32).to_bits()),
+            _ => registers::put_const(out, at, number.int() as u32),
+        }
+        put_move_to(out, width, to, at);
+        Ok(())
+    }
+}
+
+/// A number that takes the type that is asked for.
+#[derive(Clone, Copy)]
+enum Number {
+    Int(i64),
+    Double(f64),
+}
+
+impl Number {
+    fn int(self) -> i64 {
+        match self {
+            Number::Int(value) => value,
+            Number::Double(value) => value as i64,
+        }
+    }
+
+    fn double(self) -> f64 {
+        match self {
+            Number::Int(value) => value as f64,
+            Number::Double(value) => value,
+        }
+    }
+}
+
+/// Appends a move, unless the value is there.
+fn put_move_to(out: &mut Vec<u8>, width: Width, to: u32, from: u32) {
+    if to != from {
+        registers::put_move(out, width, to, from);
+    }
+}

@@ -1,0 +1,258 @@
+//! Adapters: classes whose one method calls a hook, so that no woven method needs a handler for what hooks throw.
+//!
+//! ```text
+//!       [invokestatic Guard.begin; ifne S; zero; xreturn]
+//!     S: arguments; invokestatic hook; [xstore; invokestatic Guard.end; xload]; xreturn
+//!     H: ldc name; invokestatic Guard.failed; [invokestatic Guard.end]; zero; xreturn
+//! ```
+//!
+//! At the end of the stack or of memory the calls of `Guard` may fail themselves. Then the result is zero, too.
+
+use crate::aspect::bind::call::{Adapter, Hook};
+use crate::bytes::modified_utf8;
+use crate::jvm::emit::{self, Kind, Snippet};
+use crate::jvm::frames::{Added, put_added};
+use crate::jvm::insn::op;
+use crate::jvm::pool::{Additions, tag};
+
+/// The class of the hook library that adapters call, in internal form.
+const GUARD: &str = "weave/runtime/Guard";
+
+/// Java 8: static methods of interfaces can be called (JVMS 4.9.1).
+const MAJOR: u16 = 52;
+
+const PUBLIC_FINAL_SUPER_SYNTHETIC: u16 = 0x1031;
+const PUBLIC_STATIC: u16 = 0x0009;
+
+/// What is thrown where the library's own calls fail. Where the library is missing, that is said as for all other hooks.
+const FAILURE: &[u8] = b"java/lang/VirtualMachineError";
+
+/// Constants of an adapter.
+struct Constants {
+    begin: u16,
+    end: u16,
+    failed: u16,
+    throwable: u16,
+    failure: u16,
+}
+
+/// The code of an adapter under construction.
+struct Code {
+    out: Snippet,
+    /// The exception table: start, end, handler, type.
+    tries: Vec<[u16; 4]>,
+    frames: Vec<Added>,
+}
+
+/// The class file of an adapter.
+pub fn adapter(hook: &Hook, adapter: &Adapter) -> Vec<u8> {
+    let mut additions = Additions::fresh();
+    let class = |additions: &mut Additions, name: &[u8]| {
+        let name = additions.shared_utf8(name);
+        additions.shared(tag::CLASS, &name.to_be_bytes())
+    };
+    let this = class(&mut additions, &modified_utf8(&adapter.class));
+    let object = class(&mut additions, b"java/lang/Object");
+    let descriptor = emit::descriptor(&hook.parameters, &hook.result);
+    let called = {
+        let tag = match hook.owner_is_interface {
+            true => tag::INTERFACE_METHODREF,
+            false => tag::METHODREF,
+        };
+        let owner = class(&mut additions, &emit::class_name(&hook.owner));
+        additions.shared_method(tag, owner, &modified_utf8(&hook.name), &descriptor)
+    };
+    let guard = class(&mut additions, GUARD.as_bytes());
+    let mut of_guard = |name: &str, descriptor: &str| {
+        let (name, descriptor) = (name.as_bytes(), descriptor.as_bytes());
+        additions.shared_method(tag::METHODREF, guard, name, descriptor)
+    };
+    let constants = Constants {
+        begin: of_guard("begin", "()Z"),
+        end: of_guard("end", "()V"),
+        failed: of_guard("failed", "(Ljava/lang/Throwable;Ljava/lang/String;)V"),
+        throwable: class(&mut additions, b"java/lang/Throwable"),
+        failure: class(&mut additions, FAILURE),
+    };
+    let mut code = Code {
+        out: Snippet::default(),
+        tries: Vec::new(),
+        frames: Vec::new(),
+    };
+    let words: u32 = hook.parameters.iter().map(emit::words).sum();
+    code.build(
+        hook,
+        adapter,
+        called,
+        words as u16,
+        &constants,
+        &mut additions,
+    );
+    let max_locals = words + emit::words(&hook.result);
+    let attribute = code.attribute(max_locals as u16, &constants, &mut additions);
+    let name = additions.shared_utf8(b"call");
+    let descriptor = additions.shared_utf8(&descriptor);
+
+    let mut out = vec![0xca, 0xfe, 0xba, 0xbe, 0, 0];
+    let mut put = |n: u16| out.extend_from_slice(&n.to_be_bytes());
+    put(MAJOR);
+    put(additions.count());
+    out.extend_from_slice(additions.bytes());
+    let mut put = |n: u16| out.extend_from_slice(&n.to_be_bytes());
+    // No interfaces, no fields, one method with one attribute.
+    let class = [PUBLIC_FINAL_SUPER_SYNTHETIC, this, object, 0, 0, 1];
+    let method = [PUBLIC_STATIC, name, descriptor, 1];
+    class.into_iter().chain(method).for_each(&mut put);
+    out.extend_from_slice(&attribute);
+    out.extend_from_slice(&[0, 0]);
+    out
+}
+
+impl Code {
+    fn pc(&self) -> u16 {
+        self.out.len() as u16
+    }
+
+    /// A handler begins, with the exception on the stack.
+    fn handler(&mut self) -> u16 {
+        let pc = self.pc();
+        self.frames.push(Added { pc, thrown: true });
+        self.out.restart(1);
+        pc
+    }
+
+    fn zero(&mut self, hook: &Hook) {
+        self.out.zero(&hook.result);
+        self.out.xreturn(&hook.result);
+    }
+
+    fn build(
+        &mut self,
+        hook: &Hook,
+        adapter: &Adapter,
+        called: u16,
+        result: u16,
+        constants: &Constants,
+        additions: &mut Additions,
+    ) {
+        // The ranges in which failures of the library's own calls give zero.
+        let mut fragile = Vec::new();
+        if adapter.recursion {
+            self.out.call(constants.begin, 0, 1);
+            fragile.push((0, self.pc()));
+            let size = 3 + if emit::words(&hook.result) == 0 { 1 } else { 2 };
+            self.out.indexed(op::IFNE, size, 1, 0);
+            self.zero(hook);
+            self.frames.push(Added {
+                pc: self.pc(),
+                thrown: false,
+            });
+            self.out.restart(0);
+        }
+        let start = self.pc();
+        let mut slot = 0;
+        for parameter in &hook.parameters {
+            if let Some(kind) = Kind::of(parameter) {
+                self.out.load(kind, slot);
+                slot += kind.words() as u16;
+            }
+        }
+        self.out
+            .call(called, u32::from(slot), emit::words(&hook.result));
+        let kind = Kind::of(&hook.result);
+        if adapter.recursion
+            && let Some(kind) = kind
+        {
+            self.out.store(kind, result);
+        }
+        let end = self.pc();
+        if adapter.recursion {
+            self.out.call(constants.end, 0, 0);
+            fragile.push((end, self.pc()));
+            if let Some(kind) = kind {
+                self.out.load(kind, result);
+            }
+        }
+        self.out.xreturn(&hook.result);
+        if adapter.guard {
+            let handler = self.handler();
+            self.tries.push([start, end, handler, 0]);
+            let Some(owner) = hook.owner.name() else {
+                unreachable!("classes of the JVM have names")
+            };
+            let name = format!("{}.{}", owner.replace('/', "."), hook.name);
+            self.out.string(&name, additions);
+            self.out.call(constants.failed, 2, 0);
+            let told = self.pc();
+            if adapter.recursion {
+                self.out.call(constants.end, 0, 0);
+                fragile.push((told, self.pc()));
+            }
+            self.zero(hook);
+            let untold = self.handler();
+            self.tries.push([handler, told, untold, constants.failure]);
+            self.out.pop(1);
+            if adapter.recursion {
+                let from = self.pc();
+                self.out.call(constants.end, 0, 0);
+                fragile.push((from, self.pc()));
+            }
+            self.zero(hook);
+            if adapter.recursion {
+                let stopped = self.handler();
+                self.tries.push([handler, told, stopped, 0]);
+                self.out.call(constants.end, 0, 0);
+                self.out.op(op::ATHROW, 1, 0);
+            }
+        } else if adapter.recursion {
+            let handler = self.handler();
+            self.tries.push([start, end, handler, 0]);
+            self.out.call(constants.end, 0, 0);
+            self.out.op(op::ATHROW, 1, 0);
+        }
+        if adapter.guard && !fragile.is_empty() {
+            let handler = self.handler();
+            for (from, to) in fragile {
+                self.tries.push([from, to, handler, constants.failure]);
+            }
+            self.out.pop(1);
+            self.zero(hook);
+        }
+    }
+
+    /// The Code attribute.
+    fn attribute(
+        &self,
+        max_locals: u16,
+        constants: &Constants,
+        additions: &mut Additions,
+    ) -> Vec<u8> {
+        let mut body = Vec::new();
+        body.extend_from_slice(&(self.out.deepest() as u16).to_be_bytes());
+        body.extend_from_slice(&max_locals.to_be_bytes());
+        body.extend_from_slice(&self.out.len().to_be_bytes());
+        body.extend_from_slice(self.out.bytes());
+        body.extend_from_slice(&(self.tries.len() as u16).to_be_bytes());
+        for n in self.tries.as_flattened() {
+            body.extend_from_slice(&n.to_be_bytes());
+        }
+        if self.frames.is_empty() {
+            body.extend_from_slice(&[0, 0]);
+        } else {
+            let name = additions.shared_utf8(b"StackMapTable");
+            let mut map = Vec::new();
+            put_added(&mut map, &self.frames, constants.throwable);
+            body.extend_from_slice(&[0, 1]);
+            put_attribute(&mut body, name, &map);
+        }
+        let mut out = Vec::new();
+        put_attribute(&mut out, additions.shared_utf8(b"Code"), &body);
+        out
+    }
+}
+
+fn put_attribute(out: &mut Vec<u8>, name: u16, data: &[u8]) {
+    out.extend_from_slice(&name.to_be_bytes());
+    out.extend_from_slice(&(data.len() as u32).to_be_bytes());
+    out.extend_from_slice(data);
+}

@@ -1,0 +1,560 @@
+//! Own hooks: where they find the values that they take, and their calls.
+//!
+//! ```text
+//!     [load argument; store saved]..  [invokestatic nanoTime; lstore time]  operands; invokestatic; [store state]    at the start
+//!     [store result]; operands; invokestatic; [pop]; [load result]                                 before each return
+//!     astore exception; operands; invokestatic; [pop]; aload exception; athrow                      in the handler
+//! ```
+//!
+//! All variables lie behind the method's own. Those that live through the body (saved arguments, the time, states) come
+//! first, and frames list them; what holds a result or an exception lives within a snippet alone.
+
+use crate::aspect::advice::Reason;
+use crate::aspect::attempt::Attempt;
+use crate::aspect::bind::call::{Bound, Call, Convert, Dest, Operand, Source};
+use crate::aspect::bind::ty::{Prim, Ty};
+use crate::bytes::modified_utf8;
+use crate::error::Result;
+use crate::jvm::class::Class;
+use crate::jvm::constructor::Initialisation;
+use crate::jvm::emit::{self, Kind, Snippet};
+use crate::jvm::frames::{FullFrame, VerificationType, item};
+use crate::jvm::insn::{self, op};
+use crate::jvm::parameters::Parameter;
+use crate::jvm::pool::{Additions, tag};
+
+/// Most words of locals that are listed in all frames of a method.
+const MAX_LISTED: usize = 4 << 20;
+
+/// What is known of a method with own hooks.
+pub(super) struct Facts<'f, 'a> {
+    pub class: &'f Class<'a>,
+    pub bound: &'f Bound,
+    pub is_static: bool,
+    pub max_locals: u16,
+    pub insns: &'f [u8],
+    /// A constructor's.
+    pub initialisation: Option<&'f Initialisation>,
+    /// `this`, where there is one, and the parameters.
+    pub parameters: &'f [Parameter<'a>],
+    /// All frames list the parameters with their types.
+    pub frames_keep: bool,
+    /// The first letter of the result's descriptor.
+    pub result: u8,
+}
+
+/// `this` or an argument.
+#[derive(Clone, Copy)]
+struct Value {
+    kind: Kind,
+    /// Its own variable.
+    slot: u16,
+    /// The body stores into that, in a constructor behind the call of another one.
+    overwritten: bool,
+    /// A constructor does in front of that call.
+    overwritten_early: bool,
+    /// A variable that keeps what it was at the start.
+    saved: Option<u16>,
+    /// It is saved at the very start, in front of a constructor's call of another one.
+    is_early: bool,
+}
+
+/// A method's own hooks, and the variables that they use.
+pub(super) struct Own<'f> {
+    bound: &'f Bound,
+    is_static: bool,
+    is_constructor: bool,
+    values: Vec<Value>,
+    states: Vec<(Kind, u16)>,
+    time: Option<u16>,
+    result: Option<Kind>,
+    /// Of the result or the exception.
+    last: u16,
+    /// The types of what frames list behind the method's own variables.
+    pub kept: Vec<VerificationType>,
+    /// How many of them are set at the very start of a constructor; the others are behind its call of another one.
+    pub early: usize,
+    /// The first variable that is not the method's own.
+    first: u16,
+    /// One more than the last variable.
+    pub max_locals: u16,
+}
+
+/// How many constants the calls of a method's own hooks add at most.
+pub(super) fn constants_needed(bound: &Bound) -> usize {
+    /// A class with its name, two names, a pair, the reference.
+    const METHOD: usize = 6;
+    fn operand(one: &Operand) -> usize {
+        let own = match &one.source {
+            Source::Args(all) => 2 + all.len() + all.iter().map(operand).sum::<usize>(),
+            _ => 2,
+        };
+        own + usize::from(one.convert == Convert::Box) * METHOD
+    }
+    let calls = [&bound.enter, &bound.exit, &bound.exception];
+    let calls: usize = (calls.into_iter().flatten())
+        .map(|call| METHOD + call.operands.iter().map(operand).sum::<usize>())
+        .sum();
+    calls + METHOD + 2 * bound.keep.states.len() + usize::from(super::MAX_PARAMETER_CONSTANTS)
+}
+
+/// Whether what the call throws reaches the program.
+pub(super) fn may_throw(call: &Call) -> bool {
+    !call.adapter.as_ref().is_some_and(|adapter| adapter.guard)
+}
+
+fn takes(calls: &[Call], wanted: impl Fn(&Source) -> bool + Copy) -> bool {
+    fn any(operands: &[Operand], wanted: impl Fn(&Source) -> bool + Copy) -> bool {
+        operands.iter().any(|operand| match &operand.source {
+            Source::Args(all) => any(all, wanted),
+            source => wanted(source),
+        })
+    }
+    calls.iter().any(|call| any(&call.operands, wanted))
+}
+
+impl<'f> Own<'f> {
+    /// Gives everything its variable.
+    pub fn new(facts: &Facts<'f, '_>, additions: &mut Additions) -> Attempt<Own<'f>> {
+        let bound = facts.bound;
+        let mut own = Own {
+            bound,
+            is_static: facts.is_static,
+            is_constructor: facts.initialisation.is_some(),
+            values: values(facts)?,
+            states: Vec::new(),
+            time: None,
+            result: Kind::of_letter(facts.result),
+            last: 0,
+            kept: Vec::new(),
+            early: 0,
+            first: facts.max_locals,
+            max_locals: facts.max_locals,
+        };
+        own.save(facts, additions)?;
+        if bound.keep.duration {
+            own.time = Some(own.variable(Kind::LONG)?);
+            own.kept.push((item::LONG, 0));
+        }
+        for ty in &bound.keep.states {
+            let kind = Kind::of(ty).ok_or(Reason::Unsupported)?;
+            let slot = own.variable(kind)?;
+            own.states.push((kind, slot));
+            own.kept.push(verification_type(ty, facts.class, additions));
+        }
+        own.last = own.max_locals;
+        let words = match (bound.exit.is_empty(), bound.exception.is_empty()) {
+            (true, true) => 0,
+            (true, false) => 1,
+            _ => own.result.map_or(1, Kind::words),
+        };
+        own.max_locals = grown(own.max_locals, words)?;
+        Ok(own)
+    }
+
+    fn variable(&mut self, kind: Kind) -> Attempt<u16> {
+        let slot = self.max_locals;
+        self.max_locals = grown(slot, kind.words())?;
+        Ok(slot)
+    }
+
+    /// Chooses what is saved: what the body overwrites, or what its frames do not list.
+    fn save(&mut self, facts: &Facts<'_, '_>, additions: &mut Additions) -> Attempt<()> {
+        let bound = self.bound;
+        let first_argument = usize::from(!facts.is_static);
+        let mut at_end = vec![false; self.values.len()];
+        if bound.keep.this && !facts.is_static {
+            at_end[0] = true;
+        }
+        for &n in &bound.keep.args {
+            let argument = at_end.get_mut(first_argument + usize::from(n));
+            *argument.ok_or(Reason::Unsupported)? = true;
+        }
+        let at_start = |n: usize| match n.checked_sub(first_argument) {
+            None => takes(&bound.enter, |source| *source == Source::This),
+            Some(n) => takes(
+                &bound.enter,
+                |s| matches!(s, Source::Arg(a) if usize::from(*a) == n),
+            ),
+        };
+        let listed = |value: &Value| facts.frames_keep && !value.overwritten_early;
+        let mut late = Vec::new();
+        for (n, at_end) in at_end.into_iter().enumerate() {
+            let value = self.values[n];
+            let is_object = n < first_argument;
+            if self.is_constructor && !listed(&value) && (at_end || at_start(n)) {
+                // An object cannot be saved before it is initialised.
+                if is_object
+                    && (value.overwritten_early
+                        || !facts.initialisation.is_some_and(|i| i.straight))
+                {
+                    return Err(Reason::Unsupported.into());
+                }
+                if !is_object {
+                    self.values[n].saved = Some(self.variable(value.kind)?);
+                    self.values[n].is_early = true;
+                    self.kept
+                        .push(parameter_type(&facts.parameters[n], facts.class, additions));
+                    continue;
+                }
+            }
+            if at_end && (!listed(&value) || value.overwritten) {
+                late.push(n);
+            }
+        }
+        self.early = self.kept.len();
+        for n in late {
+            self.values[n].saved = Some(self.variable(self.values[n].kind)?);
+            self.kept
+                .push(parameter_type(&facts.parameters[n], facts.class, additions));
+        }
+        Ok(())
+    }
+
+    /// Whether a parameter, `this` first, keeps its type and value to the end of the body.
+    pub fn is_untouched(&self, n: usize) -> bool {
+        !self.values[n].overwritten && !self.values[n].overwritten_early
+    }
+
+    pub fn has_exit(&self) -> bool {
+        !self.bound.exit.is_empty()
+    }
+
+    pub fn has_exception(&self) -> bool {
+        !self.bound.exception.is_empty()
+    }
+
+    /// What an exit hook throws reaches the program.
+    pub fn exit_may_throw(&self) -> bool {
+        self.bound.exit.iter().any(may_throw)
+    }
+
+    /// What an enter hook throws reaches the program.
+    pub fn enter_may_throw(&self) -> bool {
+        self.bound.enter.iter().any(may_throw)
+    }
+
+    /// Lists what is kept behind a frame's own locals, so much as lives there; `None` where that is nonsense.
+    pub fn list(&self, locals: &mut Vec<VerificationType>, live: usize) -> Option<()> {
+        if live == 0 {
+            return Some(());
+        }
+        let wide = |&&(tag, _): &&VerificationType| matches!(tag, item::LONG | item::DOUBLE);
+        let words = locals.len() + locals.iter().filter(wide).count();
+        let missing = usize::from(self.first).checked_sub(words)?;
+        locals.resize(locals.len() + missing, (item::TOP, 0));
+        locals.extend_from_slice(&self.kept[..live]);
+        Some(())
+    }
+
+    /// The same for all frames of a method.
+    pub fn list_all(
+        &self,
+        frames: &mut [FullFrame],
+        initialisation: Option<&Initialisation>,
+    ) -> Attempt<()> {
+        if frames.len() * (usize::from(self.first) + self.kept.len()) > MAX_LISTED {
+            return Err(Reason::Unsupported.into());
+        }
+        for frame in frames {
+            let live = match initialisation {
+                Some(i) if !i.is_initialised(frame.pc) => self.early,
+                _ => self.kept.len(),
+            };
+            self.list(&mut frame.locals, live)
+                .ok_or(Reason::Unsupported)?;
+        }
+        Ok(())
+    }
+
+    /// Saves what a constructor overwrites in front of its call of another one.
+    pub fn put_early(&self, out: &mut Snippet) {
+        self.put_saves(true, out);
+    }
+
+    fn put_saves(&self, early: bool, out: &mut Snippet) {
+        for value in &self.values {
+            if let Some(saved) = value.saved
+                && value.is_early == early
+            {
+                out.load(value.kind, value.slot);
+                out.store(value.kind, saved);
+            }
+        }
+    }
+
+    /// What comes in front of the pair's enter hook.
+    pub fn put_enter(&self, put: &mut Put<'_, '_>) -> Attempt<()> {
+        self.put_saves(false, put.out);
+        if let Some(slot) = self.time {
+            put.nano_time();
+            put.out.store(Kind::LONG, slot);
+        }
+        (self.bound.enter.iter()).try_for_each(|call| self.call(call, true, put))
+    }
+
+    /// What comes behind the pair's exit hook.
+    pub fn put_exit(&self, put: &mut Put<'_, '_>) -> Attempt<()> {
+        let result = (self.result).filter(|_| takes(&self.bound.exit, |s| *s == Source::Result));
+        if let Some(kind) = result {
+            put.out.store(kind, self.last);
+        }
+        (self.bound.exit.iter()).try_for_each(|call| self.call(call, false, put))?;
+        if let Some(kind) = result {
+            put.out.load(kind, self.last);
+        }
+        Ok(())
+    }
+
+    /// What comes behind the pair's error hook; the exception is on the stack before and after.
+    pub fn put_exception(&self, put: &mut Put<'_, '_>) -> Attempt<()> {
+        put.out.store(Kind::REFERENCE, self.last);
+        (self.bound.exception.iter()).try_for_each(|call| self.call(call, false, put))?;
+        put.out.load(Kind::REFERENCE, self.last);
+        Ok(())
+    }
+
+    fn call(&self, call: &Call, at_start: bool, put: &mut Put<'_, '_>) -> Attempt<()> {
+        let hook = &*call.hook;
+        for operand in &call.operands {
+            self.operand(operand, at_start, put)?;
+        }
+        let (owner, name, tag) = match &call.adapter {
+            Some(adapter) => (modified_utf8(&adapter.class), "call", tag::METHODREF),
+            None if hook.owner_is_interface => {
+                // JVMS 4.9.1: older classes cannot.
+                if put.class.major < 52 {
+                    return Err(Reason::Unsupported.into());
+                }
+                (
+                    emit::class_name(&hook.owner),
+                    &*hook.name,
+                    tag::INTERFACE_METHODREF,
+                )
+            }
+            None => (emit::class_name(&hook.owner), &*hook.name, tag::METHODREF),
+        };
+        let descriptor = emit::descriptor(&hook.parameters, &hook.result);
+        let owner = put.additions.class(&put.class.pool, &owner);
+        let method = (put.additions).shared_method(tag, owner, &modified_utf8(name), &descriptor);
+        let taken = hook.parameters.iter().map(emit::words).sum();
+        let given = emit::words(&hook.result);
+        put.out.call(method, taken, given);
+        match call.dest {
+            Dest::Drop => put.out.pop(given),
+            Dest::State(n) => {
+                let (kind, slot) = *self.states.get(usize::from(n)).ok_or(Reason::Unsupported)?;
+                put.out.store(kind, slot);
+            }
+        }
+        Ok(())
+    }
+
+    fn operand(&self, operand: &Operand, at_start: bool, put: &mut Put<'_, '_>) -> Attempt<()> {
+        let Operand {
+            source,
+            from,
+            convert,
+            to,
+        } = operand;
+        match source {
+            Source::This | Source::Arg(_) => {
+                let n = match source {
+                    Source::Arg(n) => usize::from(*n) + usize::from(!self.is_static),
+                    _ => 0,
+                };
+                let value = self.values.get(n).ok_or(Reason::Unsupported)?;
+                let saved = value.saved.filter(|_| !at_start || value.is_early);
+                put.out.load(value.kind, saved.unwrap_or(value.slot));
+            }
+            Source::Args(all) => {
+                put.out.int(all.len() as i32, put.additions);
+                let object = put.additions.class(&put.class.pool, b"java/lang/Object");
+                put.out.indexed(op::ANEWARRAY, object, 1, 1);
+                for (i, element) in all.iter().enumerate() {
+                    put.out.op(op::DUP, 1, 2);
+                    put.out.int(i as i32, put.additions);
+                    self.operand(element, at_start, put)?;
+                    put.out.op(op::AASTORE, 3, 0);
+                }
+            }
+            Source::Result => put
+                .out
+                .load(self.result.ok_or(Reason::Unsupported)?, self.last),
+            Source::Exception => put.out.load(Kind::REFERENCE, self.last),
+            Source::State(n) => {
+                let (kind, slot) = *self
+                    .states
+                    .get(usize::from(*n))
+                    .ok_or(Reason::Unsupported)?;
+                put.out.load(kind, slot);
+            }
+            Source::Duration => {
+                put.nano_time();
+                put.out
+                    .load(Kind::LONG, self.time.ok_or(Reason::Unsupported)?);
+                put.out.op(op::LSUB, 4, 2);
+            }
+            Source::Id => put.out.int(put.id as i32, put.additions),
+            Source::Line => put.out.int(i32::from(put.line), put.additions),
+            Source::Text(text) => {
+                put.out.string(text, put.additions);
+            }
+            Source::Int(_) | Source::Long(_) | Source::Double(_) => {
+                return put.number(operand);
+            }
+            Source::Zero => {
+                put.out.zero(to);
+                return Ok(());
+            }
+        }
+        put.convert(from, *convert);
+        Ok(())
+    }
+}
+
+/// Where instructions go, and what they are made of.
+pub(super) struct Put<'p, 'a> {
+    pub class: &'p Class<'a>,
+    pub additions: &'p mut Additions,
+    pub out: &'p mut Snippet,
+    pub id: u32,
+    /// The method's first source line, or 0.
+    pub line: u16,
+}
+
+impl Put<'_, '_> {
+    fn nano_time(&mut self) {
+        let system = self.additions.class(&self.class.pool, b"java/lang/System");
+        let method = self
+            .additions
+            .shared_method(tag::METHODREF, system, b"nanoTime", b"()J");
+        self.out.call(method, 0, 2);
+    }
+
+    /// A number of the type that it comes to.
+    fn number(&mut self, operand: &Operand) -> Attempt<()> {
+        let wanted = match (operand.convert, &operand.from, &operand.to) {
+            (Convert::Widen(_, to), ..) => to,
+            (Convert::Box, Ty::Prim(from), _) => *from,
+            (_, _, Ty::Prim(to)) => *to,
+            _ => return Err(Reason::Unsupported.into()),
+        };
+        let (int, double) = match operand.source {
+            Source::Int(n) => (i64::from(n), f64::from(n)),
+            Source::Long(n) => (n, n as f64),
+            Source::Double(d) => (d as i64, d),
+            _ => unreachable!("the caller has a number"),
+        };
+        match wanted {
+            Prim::I64 | Prim::U64 => self.out.long(int, self.additions),
+            Prim::F32 => {
+                // Not by way of a double, which would round twice.
+                let float = match operand.source {
+                    Source::Double(d) => d as f32,
+                    _ => int as f32,
+                };
+                self.out.float(float, self.additions);
+            }
+            Prim::F64 => self.out.double(double, self.additions),
+            _ => self.out.int(int as i32, self.additions),
+        }
+        if operand.convert == Convert::Box {
+            self.convert(&operand.from, Convert::Box);
+        }
+        Ok(())
+    }
+
+    fn convert(&mut self, from: &Ty, convert: Convert) {
+        match (convert, from) {
+            (Convert::Widen(from, to), _) => self.out.widen(from, to),
+            (Convert::Box, Ty::Prim(prim)) => {
+                let name = emit::box_class(*prim);
+                let descriptor = emit::descriptor(&[from.clone()], &Ty::class(name));
+                let class = self.additions.class(&self.class.pool, name.as_bytes());
+                let method =
+                    (self.additions).shared_method(tag::METHODREF, class, b"valueOf", &descriptor);
+                self.out.call(method, emit::words(from), 1);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn grown(slots: u16, words: u32) -> Attempt<u16> {
+    u16::try_from(u32::from(slots) + words).map_err(|_| Reason::Unsupported.into())
+}
+
+fn values(facts: &Facts<'_, '_>) -> Result<Vec<Value>> {
+    let mut slot = 0u16;
+    let mut values: Vec<Value> = (facts.parameters.iter())
+        .map(|parameter| {
+            let kind = kind(parameter.tag);
+            let own = slot;
+            slot = slot.saturating_add(kind.words() as u16);
+            Value {
+                kind,
+                slot: own,
+                overwritten: false,
+                overwritten_early: false,
+                saved: None,
+                is_early: false,
+            }
+        })
+        .collect();
+    let mut pc = 0;
+    while (pc as usize) < facts.insns.len() {
+        let insn = insn::at(facts.insns, pc)?;
+        if let Some((first, words)) = insn::written(facts.insns, insn)
+            && first < u32::from(slot)
+        {
+            let is_early = facts.initialisation.is_some_and(|i| !i.is_initialised(pc));
+            for value in &mut values {
+                let own = u32::from(value.slot);
+                if own < first + words && first < own + value.kind.words() {
+                    value.overwritten |= !is_early;
+                    value.overwritten_early |= is_early;
+                }
+            }
+        }
+        pc += insn.len;
+    }
+    Ok(values)
+}
+
+/// By a tag of a verification type.
+fn kind(tag: u8) -> Kind {
+    let letter = match tag {
+        item::LONG => b'J',
+        item::FLOAT => b'F',
+        item::DOUBLE => b'D',
+        item::OBJECT => b'L',
+        _ => b'I',
+    };
+    Kind::of_letter(letter).expect("not void")
+}
+
+/// A parameter as a verification type.
+pub(super) fn parameter_type(
+    parameter: &Parameter<'_>,
+    class: &Class<'_>,
+    additions: &mut Additions,
+) -> VerificationType {
+    match parameter.ty {
+        Some(_) => (parameter.tag, additions.class(&class.pool, parameter.name)),
+        None => (parameter.tag, 0),
+    }
+}
+
+fn verification_type(ty: &Ty, class: &Class<'_>, additions: &mut Additions) -> VerificationType {
+    match ty {
+        Ty::Prim(Prim::I64 | Prim::U64) => (item::LONG, 0),
+        Ty::Prim(Prim::F32) => (item::FLOAT, 0),
+        Ty::Prim(Prim::F64) => (item::DOUBLE, 0),
+        Ty::Prim(_) => (item::INTEGER, 0),
+        _ => (
+            item::OBJECT,
+            additions.class(&class.pool, &emit::class_name(ty)),
+        ),
+    }
+}

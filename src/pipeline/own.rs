@@ -1,0 +1,266 @@
+//! Hooks of one's own: what rules call, what of it goes into the output, and calls that do not fit.
+
+use crate::aspect::bind::call::{Adapter, Bound, Hook};
+use crate::aspect::bind::catalog::{Catalog, HookType};
+use crate::aspect::bind::misfit::{self, Misfit};
+use crate::aspect::bind::reach::{LibraryType, Reach};
+use crate::aspect::plan::Plan;
+use crate::container::folder;
+use crate::container::input::Input;
+use crate::container::zip::{Archive, Method};
+use crate::error::{Error, Result};
+use crate::jvm;
+use crate::pipeline::format::{Format, file_name};
+use crate::pipeline::limits::MAX_MEMBER;
+use crate::pipeline::worker::with_worker;
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::IsTerminal;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The package of adapters.
+pub(crate) const ADAPTERS: &str = "weave/hooks";
+
+/// What is declared in classes, dex files and assemblies: hooks of the one cannot be called from the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Code {
+    Class,
+    Dex,
+    Assembly,
+}
+
+/// What hooks there are, by the format of those who call them.
+#[derive(Default)]
+pub(crate) struct Catalogs([Catalog; 3]);
+
+impl Catalogs {
+    pub(crate) fn of(&self, code: Code) -> &Catalog {
+        &self.0[code as usize]
+    }
+
+    pub(crate) fn add_library_type(&mut self, name: &str) {
+        self.0
+            .iter_mut()
+            .for_each(|catalog| catalog.add_library_type(name));
+    }
+
+    pub(crate) fn add(&mut self, code: Code, name: Box<str>, ty: HookType) {
+        self.0[code as usize].add(name, ty);
+    }
+}
+
+/// The own hooks of a job.
+pub(crate) struct Own<'a> {
+    pub(crate) catalogs: Catalogs,
+    pub(crate) embedded: Embedded,
+    /// What hooks of class files reach.
+    reach: Reach<'a>,
+    /// Whether hooks may reach woven code, as far as that was asked.
+    reached: Mutex<FxHashMap<Hook, bool>>,
+    /// Calls that do not fit, in no order.
+    misfits: Mutex<Vec<Misfit>>,
+}
+
+/// The libraries that go into the output.
+#[derive(Default)]
+pub(crate) struct Embedded {
+    /// Members of jars and folders: path and data.
+    pub(crate) classes: BTreeMap<String, Vec<u8>>,
+    pub(crate) dexes: Vec<Vec<u8>>,
+    /// File name and data.
+    pub(crate) assemblies: BTreeMap<String, Vec<u8>>,
+}
+
+impl<'a> Own<'a> {
+    pub(crate) fn new(catalogs: Catalogs, embedded: Embedded, reach: Reach<'a>) -> Own<'a> {
+        Own {
+            catalogs,
+            embedded,
+            reach,
+            reached: Mutex::default(),
+            misfits: Mutex::default(),
+        }
+    }
+
+    /// Whether what a hook calls may be woven. That is followed in class files.
+    pub(crate) fn may_reach(&self, code: Code, hook: &Hook) -> bool {
+        let (Code::Class, Some(owner)) = (code, hook.owner.name()) else {
+            return true;
+        };
+        let mut reached = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(&known) = reached.get(hook) {
+            return known;
+        }
+        let mut descriptor = "(".to_owned();
+        hook.parameters
+            .iter()
+            .for_each(|ty| ty.put_descriptor(&mut descriptor));
+        descriptor.push(')');
+        hook.result.put_descriptor(&mut descriptor);
+        let may = self.reach.why(owner, &hook.name, &descriptor).is_some();
+        reached.insert(hook.clone(), may);
+        may
+    }
+
+    /// Notes calls that do not fit.
+    pub(crate) fn complain(&self, misfits: Vec<Misfit>) {
+        /// More tell nobody more; they cost memory.
+        const MOST: usize = 100_000;
+        let mut all = self.misfits.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() < MOST {
+            all.extend(misfits);
+        }
+    }
+
+    /// What a class path needs for classes that need this: adapters, and the libraries that are embedded. Path and data,
+    /// ascending.
+    pub(crate) fn members(&self, needs: &Needs) -> BTreeMap<String, Vec<u8>> {
+        let mut members = BTreeMap::new();
+        if needs.hooks {
+            members.extend(self.embedded.classes.clone());
+        }
+        for (class, (hook, adapter)) in &needs.adapters {
+            members.insert(format!("{class}.class"), jvm::adapter(hook, adapter));
+        }
+        members
+    }
+
+    /// What goes beside dex files that need this.
+    pub(crate) fn dexes(&self, needs: &Needs) -> Vec<Vec<u8>> {
+        match needs.hooks {
+            true => self.embedded.dexes.clone(),
+            false => Vec::new(),
+        }
+    }
+
+    /// The packages of all that [`Own::members`] may give, with slashes.
+    pub(crate) fn packages(&self) -> BTreeSet<&str> {
+        let classes = self.embedded.classes.keys();
+        let packages = classes.filter_map(|name| {
+            let class = name.ends_with(".class").then_some(name)?;
+            Some(class.rsplit_once('/')?.0)
+        });
+        packages.chain([ADAPTERS]).collect()
+    }
+
+    /// The error for calls that do not fit, if there are any: nothing half-bound is written.
+    pub(crate) fn check(&self) -> Result<()> {
+        let mut all = self.misfits.lock().unwrap_or_else(PoisonError::into_inner);
+        all.sort_by(|a, b| {
+            let key = |m: &Misfit| (m.source.name.clone(), m.span.start, m.span.end);
+            key(a).cmp(&key(b)).then_with(|| a.method.cmp(&b.method))
+        });
+        let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        misfit::error(&all, colour).map_or(Ok(()), Err)
+    }
+}
+
+/// What woven code needs beside it for its own hooks.
+#[derive(Clone, Default)]
+pub(crate) struct Needs {
+    /// Some method has own hooks.
+    pub(crate) hooks: bool,
+    /// The adapters that are called, by their classes.
+    pub(crate) adapters: BTreeMap<Arc<str>, (Arc<Hook>, Adapter)>,
+}
+
+impl Needs {
+    /// What the methods of a plan need.
+    pub(crate) fn of(plan: &Plan) -> Needs {
+        let mut needs = Needs::default();
+        for bound in &plan.bound {
+            needs.hooks = true;
+            needs.see(bound);
+        }
+        needs
+    }
+
+    fn see(&mut self, bound: &Bound) {
+        let calls = (bound.enter.iter().chain(&bound.exit)).chain(&bound.exception);
+        for call in calls {
+            if let Some(adapter) = &call.adapter
+                && !self.adapters.contains_key(&adapter.class)
+            {
+                let made = (Arc::clone(&call.hook), adapter.clone());
+                self.adapters.insert(Arc::clone(&adapter.class), made);
+            }
+        }
+    }
+
+    pub(crate) fn add(&mut self, other: Needs) {
+        self.hooks |= other.hooks;
+        self.adapters.extend(other.adapters);
+    }
+}
+
+/// The class files among the members of libraries, for what hooks reach. One that cannot be read is not known.
+pub(crate) fn library_types(embedded: &Embedded) -> FxHashMap<Box<str>, LibraryType> {
+    let classes = embedded
+        .classes
+        .iter()
+        .filter(|(name, _)| name.ends_with(".class"));
+    let read = classes.filter_map(|(_, bytes)| {
+        let class = jvm::Class::parse(bytes).ok()?;
+        Some((Box::from(&*class.name()), jvm::library_type(&class).ok()?))
+    });
+    read.collect()
+}
+
+impl Embedded {
+    /// Reads a library.
+    pub(crate) fn add(&mut self, path: &Path) -> Result<()> {
+        if path.is_dir() {
+            for file in folder::list(path)?.files {
+                let bytes =
+                    std::fs::read(&file.path).map_err(|e| Error::io("read", &file.path, e))?;
+                if is_part(&file.name) {
+                    self.classes.insert(file.name, bytes);
+                }
+            }
+            return Ok(());
+        }
+        let input = Input::open(path)?;
+        let name = path.display().to_string();
+        let place = |e: Error| e.in_artifact(name.clone());
+        match Format::of(&input) {
+            Format::Zip => {
+                let archive = Archive::open(&input).map_err(place)?;
+                for member in archive.members() {
+                    if !is_part(member.name()) || matches!(member.method(), Method::Other(_)) {
+                        continue;
+                    }
+                    let mut bytes = Vec::new();
+                    with_worker(|w| member.read(&mut w.codec, MAX_MEMBER, &mut bytes))
+                        .map_err(|e| place(e.in_member(member.name())))?;
+                    match member.name().ends_with(".dex") {
+                        true => self.dexes.push(bytes),
+                        false => drop(self.classes.insert(member.name().to_owned(), bytes)),
+                    }
+                }
+            }
+            Format::Class => {
+                let class = jvm::Class::parse(&input).map_err(place)?;
+                self.classes
+                    .insert(format!("{}.class", class.name()), input.to_vec());
+            }
+            Format::Dex => self.dexes.push(input.to_vec()),
+            Format::Pe => {
+                let file = path.file_name().unwrap_or_default().to_string_lossy();
+                self.assemblies.insert(file.into_owned(), input.to_vec());
+            }
+            Format::Other => {
+                return Err(place(Error::usage(
+                    "no library of hooks: a jar, a folder of classes, an assembly or a dex file",
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a member of a library goes along: its classes and resources, not what is said of the jar itself.
+fn is_part(name: &str) -> bool {
+    let about = name.starts_with("META-INF/") && !name.starts_with("META-INF/services/");
+    !name.ends_with('/') && !about && file_name(name) != "module-info.class"
+}

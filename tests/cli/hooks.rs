@@ -1,0 +1,272 @@
+//! Own hooks: what a user of the command notices. Which values they see is shown by `tests/harness/hooks.py`.
+
+use crate::support::World;
+
+const LOG: &str = r#"
+package acme;
+
+public final class Log {
+    public static Object begin(String method, Object argument) {
+        System.out.println("> " + method + " " + argument);
+        return method;
+    }
+
+    public static void end(Object state, Object result) {
+        System.out.println("< " + state + " " + result);
+    }
+
+    public static void bad(String method) {
+        throw new IllegalStateException("no");
+    }
+}
+"#;
+
+const RULES: &str = r#"version = 1
+
+[[library]]
+path = "hooks.jar"
+
+[[aspect]]
+name = "log"
+match = { type = "com.acme.Main", method = "fail" }
+enter = "acme.Log.begin(method, arg(0))"
+exception = "acme.Log.end(state, exception)"
+"#;
+
+/// What the program prints with these rules.
+const PRINTED: &str = "fib 13
+> fail 2
+> fail 1
+> fail 0
+< fail java.lang.IllegalStateException: deep
+< fail java.lang.IllegalStateException: deep
+< fail java.lang.IllegalStateException: deep
+caught deep at line 16
+";
+
+/// The program as a jar, and a library of hooks beside it.
+fn world() -> World {
+    let world = World::with_jar();
+    world.write("src/acme/Log.java", LOG);
+    let options = ["--release", "8", "-Xlint:-options", "-d", "hooks"];
+    world.tool("javac", &[&options[..], &["src/acme/Log.java"]].concat());
+    world.tool("jar", &["cf", "hooks.jar", "-C", "hooks", "."]);
+    world.write("weave.toml", RULES);
+    world
+}
+
+fn printed(world: &World, class_path: &str) -> String {
+    world
+        .tool("java", &["-cp", class_path, "com.acme.Main"])
+        .out
+}
+
+#[test]
+fn a_woven_jar_carries_the_hooks_and_calls_them() {
+    let world = world();
+    world.wove(&["app.jar", "out.jar"]);
+    assert_eq!(printed(&world, "out.jar"), PRINTED);
+    assert!(
+        !world.at("run.wtrace").exists(),
+        "nothing is recorded unless the aspect says so"
+    );
+    world.wove(&["app.jar", "again.jar"]);
+    assert_eq!(world.read("out.jar"), world.read("again.jar"));
+    world.wove(&["app.jar", "one.jar", "--jobs", "1"]);
+    assert_eq!(world.read("out.jar"), world.read("one.jar"));
+    // With `advice` the calls are recorded as well.
+    world.write(
+        "weave.toml",
+        format!("{RULES}advice = [\"enter\", \"exit\", \"exception\"]\n"),
+    );
+    world.wove(&["app.jar", "both.jar"]);
+    assert_eq!(printed(&world, "both.jar"), PRINTED);
+    let report = world.wove(&["report", "run.wtrace", "--json"]).out;
+    assert!(report.contains("com.acme.Main.fail(int)"), "{report}");
+}
+
+#[test]
+fn folders_and_libraries_of_all_kinds() {
+    let world = world();
+    world.wove(&["classes", "out"]);
+    assert_eq!(printed(&world, "out"), PRINTED);
+    assert!(world.files("out").contains(&"acme/Log.class".to_owned()));
+    world.write("weave.toml", RULES.replace("hooks.jar", "hooks"));
+    world.wove(&["app.jar", "folder.jar"]);
+    assert_eq!(printed(&world, "folder.jar"), PRINTED);
+    // What is there already is not embedded.
+    let there = RULES.replace(
+        "path = \"hooks.jar\"",
+        "path = \"hooks.jar\"\nembed = false",
+    );
+    world.write("weave.toml", there);
+    world.wove(&["app.jar", "bare.jar"]);
+    assert!(
+        !world
+            .names("bare.jar")
+            .contains(&"acme/Log.class".to_owned())
+    );
+    assert_eq!(
+        printed(&world, "bare.jar:hooks.jar").replace(';', ":"),
+        PRINTED
+    );
+    // The hooks may be in the input itself, which then needs no library.
+    world.tool("jar", &["uf", "app.jar", "-C", "hooks", "."]);
+    world.write(
+        "weave.toml",
+        RULES.replace("[[library]]\npath = \"hooks.jar\"\n", ""),
+    );
+    world.wove(&["app.jar", "own.jar"]);
+    assert_eq!(printed(&world, "own.jar"), PRINTED);
+}
+
+#[test]
+fn a_bundle_of_jars_shares_one_library_jar() {
+    let world = world();
+    world.write("lib/app.jar", world.read("app.jar"));
+    world.wove(&["lib", "out"]);
+    assert_eq!(world.files("out"), ["app.jar", "weave-runtime.jar"]);
+    assert_eq!(printed(&world, "out/app.jar"), PRINTED);
+    // Without the hook library in the output, what the hooks need lies in each jar, and the library on the class path.
+    world.wove(&["lib", "bare", "--no-runtime"]);
+    world.wove(&["runtime", "weave-runtime.jar"]);
+    assert_eq!(printed(&world, "bare/app.jar:weave-runtime.jar"), PRINTED);
+}
+
+#[test]
+fn a_named_module_gets_the_packages_of_its_hooks() {
+    let world = world();
+    world.write("module-info.java", "module com.acme { exports com.acme; }");
+    let options = ["-d", "classes", "--patch-module", "com.acme=classes"];
+    world.tool("javac", &[&options[..], &["module-info.java"]].concat());
+    let entry = [
+        "--create",
+        "--file",
+        "app.jar",
+        "--main-class",
+        "com.acme.Main",
+    ];
+    world.tool("jar", &[&entry[..], &["-C", "classes", "."]].concat());
+    world.wove(&["app.jar", "out.jar"]);
+    let ran = world.tool("java", &["-p", "out.jar", "-m", "com.acme"]);
+    assert_eq!(ran.out, PRINTED);
+}
+
+#[test]
+fn a_hook_that_does_not_fit_is_an_error_at_the_rule_and_nothing_is_written() {
+    let world = world();
+    world.write("weave.toml", RULES.replace("arg(0)", "arg(1)"));
+    world.write("out.jar", "before");
+    let ran = world.weave(&["app.jar", "out.jar"]);
+    assert_eq!(ran.status, 2);
+    insta::assert_snapshot!(ran.err, @r#"
+    error: there is no `arg(1)`
+     --> weave.toml:9:33
+      |
+    9 | enter = "acme.Log.begin(method, arg(1))"
+      |                                 ^^^^^^ of 1 argument in com.acme.Main.fail(int)
+      |
+      = help: `?` behind it makes it null or zero there
+    "#);
+    assert_eq!(world.read("out.jar"), b"before");
+    let ran = world.weave(&["app.jar", "out.jar", "--message-format", "msbuild"]);
+    let first = "weave.toml(9,33): error WV0003: there is no `arg(1)`: of 1 argument in com.acme.Main.fail(int)";
+    assert!(ran.err.starts_with(first), "{}", ran.err);
+    // A folder is not touched either, and a plan says the same.
+    assert_eq!(world.weave(&["classes", "out"]).status, 2);
+    assert!(!world.at("out").exists());
+    assert_eq!(world.weave(&["plan", "app.jar"]).status, 2);
+}
+
+#[test]
+fn wrong_libraries_and_keys_are_told_by_line_and_column() {
+    let world = world();
+    let said = |rules: String| {
+        world.write("weave.toml", rules);
+        let ran = world.weave(&["app.jar", "out.jar", "--message-format", "msbuild"]);
+        assert_eq!(ran.status, 2, "{}", ran.err);
+        ran.err.lines().next().unwrap_or_default().to_owned()
+    };
+    let missing = said(RULES.replace("hooks.jar", "no.jar"));
+    assert!(
+        missing.starts_with("weave.toml(4,8): error WV0003: "),
+        "{missing}"
+    );
+    let text = said(RULES.replace(
+        "enter = \"acme.Log.begin(method, arg(0))\"",
+        "enter = \"begin()\"",
+    ));
+    assert!(
+        text.starts_with("weave.toml(9,10): error WV0003: bad call in `enter`"),
+        "{text}"
+    );
+    let guard = said(RULES.replace("enter = \"acme.Log.begin(method, arg(0))\"\nexception = \"acme.Log.end(state, exception)\"", "guard = false"));
+    assert!(
+        guard.contains("`guard` is about hooks of one's own"),
+        "{guard}"
+    );
+    world.write("notes.txt", "hello");
+    let text = said(RULES.replace("hooks.jar", "notes.txt"));
+    assert!(text.contains("no library of hooks"), "{text}");
+}
+
+#[test]
+fn what_a_hook_throws_stays_away_from_the_program() {
+    let world = world();
+    let bad = RULES.replace("acme.Log.begin(method, arg(0))", "acme.Log.bad(method)");
+    let bad = bad.replace("exception = \"acme.Log.end(state, exception)\"\n", "");
+    world.write("weave.toml", &bad);
+    world.wove(&["app.jar", "out.jar"]);
+    let ran = world.tool("java", &["-cp", "out.jar", "com.acme.Main"]);
+    assert_eq!(ran.out, crate::support::PRINTED);
+    assert_eq!(
+        ran.err.matches("hook acme.Log.bad failed").count(),
+        1,
+        "{}",
+        ran.err
+    );
+    world.write("weave.toml", format!("{bad}guard = false\n"));
+    world.wove(&["app.jar", "bare.jar"]);
+    let ran = world.tool("java", &["-cp", "bare.jar", "com.acme.Main"]);
+    assert_eq!(ran.out, "fib 13\ncaught no at line 15\n");
+}
+
+#[test]
+fn a_plan_shows_the_calls_as_they_are_bound() {
+    let world = world();
+    let plan = world.wove(&["plan", "app.jar", "--details"]).out;
+    insta::assert_snapshot!(plan, @r"
+    app.jar
+      com.acme.Main
+        + fail(int)  [own]
+            enter: acme.Log.begin(String, Object) gets 'fail', arg(0) boxed
+            exception: acme.Log.end(Object, Object) gets state, exception
+
+    rules: weave.toml
+    1 method of 1 class in 1 artifact would be woven
+            1 by aspect `log`
+    ");
+    let plan = world.wove(&["plan", "app.jar", "--json"]).out;
+    let json: serde_json::Value = serde_json::from_str(&plan).unwrap();
+    let hooks = &json["classes"][0]["woven"][0]["hooks"];
+    assert_eq!(hooks[0]["hook"], "acme.Log.begin(String, Object)");
+    assert_eq!(
+        hooks[0]["operands"],
+        serde_json::json!(["'fail'", "arg(0) boxed"])
+    );
+    assert_eq!(hooks[1]["when"], "exception");
+    assert_eq!(hooks[1]["guard"], true);
+}
+
+#[test]
+fn a_depfile_lists_the_libraries() {
+    let world = world();
+    world.wove(&["app.jar", "out.jar", "--depfile", "out.d"]);
+    let list = String::from_utf8(world.read("out.d")).unwrap();
+    assert!(list.contains("hooks.jar"), "{list}");
+    assert_eq!(
+        world.weave(&["app.jar", "hooks.jar"]).status,
+        2,
+        "an output onto a library"
+    );
+}

@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""Weaves assemblies with own hooks that take everything, and has CoreCLR's JIT and Mono's verifier judge them.
+
+    check_own_hooks.py [--everyday | --full | --everything] [--only SET]...
+
+Sets are those of check_dotnet.py. Every method but those with state machines gets hooks that take `this`, all arguments, result, exception, state and duration, by adapters or not
+(examples/own_hooks.rs); none may fail to compile or to verify that did not fail unwoven.
+"""
+
+import argparse
+import os
+import pathlib
+import shutil
+
+import check_dotnet
+import corpora
+import dotnet
+import sdk
+from check_dotnet import Set, assemblies, listed, sets
+from lib import ROOT, WORK, Score, cpu, fresh, main, run
+
+EVERYDAY = {
+    "roslyn": ["Microsoft.Build.dll", "CommandLine.dll", "Azure.Core.dll", "System.Composition.Hosting.dll"],
+    "fsharp": ["FSharp.Core.dll"],
+    "core8": ["System.Linq.dll", "System.Collections.dll", "System.Net.Http.dll", "System.Text.Json.dll", "System.Reflection.Metadata.dll",
+              "Microsoft.VisualBasic.Core.dll"],
+    "core31": ["System.Net.Http.dll", "System.Linq.Expressions.dll"],
+    "sdk": ["System.Linq.dll", "System.Text.Json.dll", "System.Net.Http.dll"],
+    "mono": ["4.5/System.dll", "4.5/System.Core.dll", "4.5/mcs.exe"],
+}
+
+
+# Mono's verifier refuses instances over arrays of generic types, in code of Mono's own compiler, too.
+check_dotnet.UNVERIFIABLE += tuple(f"Error: Invalid generic method instantiation of method {name}" for name in
+                                   (".<Weave>::Acme.All.One", "Acme.All::One"))
+
+
+def newest(scope):
+    """The set of the SDK's own runtime."""
+    home = dotnet.fetch() / "core10"
+    if not home.exists():
+        found = sdk.find().dotnet.parent
+
+        def copy(folder):
+            shutil.copy(found / "dotnet", folder)
+            for name in ("host", "shared/Microsoft.NETCore.App"):
+                shutil.copytree(found / name, folder / name)
+
+        dotnet.into(home, copy)
+    dotnet.VERSIONS["core10"] = f"{sdk.MAJOR}.0.0"
+    root = dotnet.framework("core10")
+    return Set("sdk", root, EVERYDAY["sdk"] if scope == "--everyday" else assemblies(root), "core10")
+
+
+def example():
+    """The weaver that binds by hand."""
+    run(["cargo", "build", "-q", *([] if os.environ.get("WEAVE_DEBUG") else ["--release"]), "--example", "own_hooks"], cwd=ROOT)
+    return ROOT / "target" / ("debug" if os.environ.get("WEAVE_DEBUG") else "release") / "examples" / "own_hooks"
+
+
+def library(folder):
+    """The hooks, for all runtimes."""
+    api = dotnet.mono_libraries() / "4.7.2-api"
+    made = folder / "All.dll"
+    run([*dotnet.csc(), "-nologo", "-nostdlib", "-optimize", "-target:library", f"-r:{api / 'mscorlib.dll'}", f"-out:{made}",
+         ROOT / "tests/dotnet/own/All.cs"])
+    return made
+
+
+def weave_all(score, group, weaver):
+    """Weaves a set, once on its own and once more for the same bytes."""
+    used = cpu()
+    pairs = [(group.root / name, group.woven / name) for name in group.names]
+    for _, to in pairs:
+        to.parent.mkdir(parents=True, exist_ok=True)
+    told = run([weaver, listed(f"own-{group.name}", [f"{a}\t{b}" for a, b in pairs])]).stdout.splitlines()
+    methods, left, failed = 0, {}, []
+    for (source, _), line in zip(pairs, told):
+        path, count, rest = line.split("\t")
+        name = str(pathlib.Path(path).relative_to(group.root))
+        if count == "error":
+            failed.append(f"{name}: {rest}")
+            continue
+        methods += int(count)
+        for entry in rest.split():
+            why, n = entry.rsplit("=", 1)
+            left[why] = left.get(why, 0) + int(n)
+        group.told[name] = {"methods": int(count)}
+    print(*[f"     {f}" for f in failed], sep="\n", end="\n" if failed else "")
+    unexpected = {why: n for why, n in left.items() if why in ("unsupported", "code-too-large")}
+    score.check(f"{group.name}: own hooks are woven", not failed and len(told) == len(pairs) and not unexpected,
+                f"{methods} methods of {len(group.told)} assemblies, left {left} ({cpu() - used:.0f} s of CPU)")
+
+
+def body():
+    args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    corpora.add_scopes(args)
+    args.add_argument("--only", action="append", default=[], choices=sorted(EVERYDAY))
+    args = args.parse_args()
+    score, weaver = Score(), example()
+    fresh(WORK / "dotnet")
+    check_dotnet.BESIDE = [library(fresh(WORK / "dotnet" / "own"))]
+    chosen = [s for s in sets(args.scope) if not args.only or s.name in args.only]
+    if not args.only or "sdk" in args.only:
+        chosen.append(newest(args.scope))
+    for group in chosen:
+        if args.scope == "--everyday":
+            group.names = EVERYDAY[group.name]
+        weave_all(score, group, weaver)
+        group.told = {name: told for name, told in group.told.items() if told["methods"]}
+        if group.host:
+            check_dotnet.jit(score, group, check_dotnet.QUICK, "quickly")
+        else:
+            check_dotnet.mono(score, group)
+    return score.finish("own hooks")
+
+
+if __name__ == "__main__":
+    main(body)

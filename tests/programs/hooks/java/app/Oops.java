@@ -1,0 +1,7 @@
+package app;
+
+public class Oops extends RuntimeException {
+    public Oops(String message) {
+        super(message);
+    }
+}

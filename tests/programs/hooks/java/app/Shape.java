@@ -1,0 +1,5 @@
+package app;
+
+public interface Shape<T> {
+    int area(T of);
+}
