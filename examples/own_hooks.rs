@@ -115,7 +115,11 @@ fn everything(signature: &Signature, number: usize) -> Bound {
     // A value as it is, to a hook that takes any type.
     let generic = |source: Source, ty: &Ty, dest| Call {
         generics: [ty.clone()].into(),
-        ..call(hook("One", &[OWN], OWN), vec![same(source, ty.clone())], dest)
+        ..call(
+            hook("One", &[OWN], OWN),
+            vec![same(source, ty.clone())],
+            dest,
+        )
     };
     let this = || match &signature.this {
         Some(ty) => boxed(Source::This, ty),
@@ -149,10 +153,18 @@ fn everything(signature: &Signature, number: usize) -> Bound {
     }
     let end = [object(), object(), objects(), object(), LONG];
     let result = boxed(Source::Result, &signature.result);
-    exit.push(call(hook("End", &end, Ty::Void), at_end(result), Dest::Drop));
+    exit.push(call(
+        hook("End", &end, Ty::Void),
+        at_end(result),
+        Dest::Drop,
+    ));
     let failed = [object(), object(), objects(), exception(), LONG];
     let thrown = same(Source::Exception, exception());
-    let failed = call(hook("Failed", &failed, Ty::Void), at_end(thrown), Dest::Drop);
+    let failed = call(
+        hook("Failed", &failed, Ty::Void),
+        at_end(thrown),
+        Dest::Drop,
+    );
     Bound {
         enter: enter.into(),
         exit: exit.into(),

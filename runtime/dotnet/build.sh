@@ -39,9 +39,9 @@ for name in System.Collections System.Console System.IO.FileSystem.DriveInfo Sys
 done
 library net8.0 $references src/net8.0/*.cs
 
-# The compiler lists the internal ones, too.
-public=$(sed -n 's/^ *public .*\(class\|struct\|interface\|enum\|delegate [^ ]*\) \([A-Za-z]*\).*/\2/p' src/*.cs | sort -u | tr '\n' '|')
-awk -v names="[TMPFE]:Weave[.]Runtime[.](${public%|})[.\"(]" '
+# The compiler lists all members: those of public types that are public themselves count.
+names() { sed -n "s/^ *public $1/\\1/p" src/*.cs | sort -u | tr '\n' '|' | sed 's/|$//'; }
+awk -v names="Weave[.]Runtime[.]($(names 'static class \([A-Za-z]*\).*'))([.]($(names 'static [A-Za-z]* \([A-Za-z]*\)(.*'))[(\"]|\")" '
     /<member / { kept = $0 ~ names; inside = 1 }
     !inside || kept { print }
     /<\/member>/ { inside = 0 }' "$out/netstandard2.0/documents.xml" >"$out/netstandard2.0/Weave.Runtime.xml"

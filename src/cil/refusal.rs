@@ -25,13 +25,15 @@ impl Image<'_> {
         if self.assembly_name() == Some(RUNTIME) {
             return Some(Reason::Runtime);
         }
-        if tables
+        // What has own hooks alone may not name the library.
+        let calls_library = tables
             .iter(table::ASSEMBLY_REF)
-            .any(|row| is_hooks(row.get(column::assembly_ref::NAME)))
-        {
+            .any(|row| is_hooks(row.get(column::assembly_ref::NAME)));
+        if calls_library || self.symbols().is_some() {
             return Some(Reason::AlreadyWoven);
         }
-        is_build_tool(&self.metadata).then_some(Reason::BuildTool)
+        let is_compiler = (self.assembly_name()).is_some_and(|name| COMPILERS.contains(&name));
+        (!is_compiler && is_build_tool(&self.metadata)).then_some(Reason::BuildTool)
     }
 }
 
@@ -58,6 +60,12 @@ const LOADED_BY_MSBUILD: [(&[u8], &[u8]); 4] = [
     (b"Microsoft.Build.Utilities", b"Task"),
     (b"Microsoft.Build.Utilities", b"ToolTask"),
     (b"Microsoft.Build.Utilities", b"AppDomainIsolatedTask"),
+];
+
+/// The compilers have an analyzer each, and load the others: who weaves them puts the hook library beside them.
+const COMPILERS: [&str; 2] = [
+    "Microsoft.CodeAnalysis.CSharp",
+    "Microsoft.CodeAnalysis.VisualBasic",
 ];
 
 /// Whether a type of the assembly is an analyzer, a source generator or a task of MSBuild. Their hosts load the assembly

@@ -3,6 +3,7 @@
 import filecmp
 import os
 import re
+import signal
 import subprocess
 import sys
 
@@ -35,6 +36,8 @@ class Builds:
 
     #: What each command begins with.
     prefix = ["nice"]
+    #: After so many seconds a command hangs, however busy the machine is.
+    limit = 3600
 
     def __init__(self):
         self.score = lib.Score()
@@ -42,9 +45,18 @@ class Builds:
 
     def call(self, command, **environment):
         command = self.prefix + [str(c) for c in command]
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-                              env=dict(os.environ, **environment))
-        self.output, self.status = done.stdout, done.returncode
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                              env=dict(os.environ, **environment), start_new_session=True) as process:
+            try:
+                self.output, _ = process.communicate(timeout=self.limit)
+            except BaseException as ended:
+                # What it has started holds its output, too.
+                os.killpg(process.pid, signal.SIGKILL)
+                self.output, _ = process.communicate()
+                if not isinstance(ended, subprocess.TimeoutExpired):
+                    raise
+                self.output += f"\nit was ended after {self.limit} s\n"
+        self.status = process.returncode
 
     def has(self, *lines):
         """Whether the last build told all of this (regular expressions)."""

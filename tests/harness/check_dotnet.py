@@ -50,6 +50,8 @@ EVERYDAY = {
 }
 
 
+#: Roslyn's own assemblies, which have analyzers, too.
+COMPILERS = ("Microsoft.CodeAnalysis.dll", "Microsoft.CodeAnalysis.CSharp.dll", "Microsoft.CodeAnalysis.VisualBasic.dll")
 #: Of the .NET SDK: too much for every day.
 SDK = ("core10", "aspnet10", "roslyn10")
 
@@ -230,6 +232,10 @@ def second_reader(score, group):
             wrong.append(f"     {name}: {bodies} methods with code, {steps} of state machines; weave tells {report['methods']} woven,"
                          f" {report['left']} left; {woven[name][2]} call hooks")
     print(*wrong[:SHOWN], sep="\n", end="\n" if wrong else "")
+    compilers = [n for n in names if pathlib.PurePath(n).name in COMPILERS]
+    if compilers:
+        taken = [n for n in compilers if "build-tool" in group.told[n]["left"]]
+        score.check(f"{group.name}: the compilers are not taken for what they load", not taken, ", ".join(taken or compilers))
     growth = 100 * (sum(w[3] for w in woven.values()) / max(1, sum(c[3] for c in counts.values())) - 1)
     score.check(f"{group.name}: every method with code is woven or left with a reason", not wrong,
                 f"{methods} methods, {hooked} call hooks; left: {reasons}; bodies grow by {growth:.0f} %")

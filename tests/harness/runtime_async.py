@@ -53,7 +53,7 @@ FORMS = {"machines": "", "runtime": "runtime-async=on"}
 
 
 def call(command, env, **options):
-    return subprocess.run([str(part) for part in command], env=env, text=True, capture_output=True, timeout=600, **options)
+    return subprocess.run([str(part) for part in command], env=env, text=True, capture_output=True, timeout=3600, **options)
 
 
 def build(name, features, configuration, env):
