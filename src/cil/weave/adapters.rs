@@ -165,10 +165,11 @@ fn add_method(
     };
     let has_pointers = tables.rows(table::METHOD_PTR) > 0;
     let additions = importer.additions();
-    // One hook may be called in several ways.
+    // One hook may be called in several ways, and no two methods of a type are of one name and signature.
     let name = match (way.guard, way.recursion) {
-        (true, _) => additions.string(told),
-        (false, _) => additions.string(&format!("{told} (unguarded)")),
+        (true, true) => additions.string(told),
+        (true, false) => additions.string(&format!("{told} (guard)")),
+        (false, _) => additions.string(&format!("{told} (flag)")),
     };
     let signature = additions.blob(signature);
     let token = additions.row(

@@ -520,3 +520,6 @@ fn widen(code: &mut Code, from: Prim, to: Prim) {
         _ => {}
     }
 }
+
+#[cfg(test)]
+mod tests;

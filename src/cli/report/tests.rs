@@ -123,6 +123,30 @@ fn the_exceptions() {
 }
 
 #[test]
+fn exceptions_are_counted_by_type_and_place() {
+    let mut chunk = Chunk::records(1, 0, 0).enter(0, 1);
+    for order in 0..300 {
+        chunk = (chunk.enter(1, 2))
+            .exception("a.NotFound", &format!("order {order} not found"))
+            .error(1, 2);
+    }
+    chunk = (chunk.enter(1, 2))
+        .exception("a.NotFound", "no shop")
+        .error(1, 2);
+    let builder = TraceBuilder::new("", 1, 0).symbols(&shop_symbols(), 65_504, &[]);
+    let traces = [("a.wtrace", builder.push(chunk.exit(1, 1)).bytes())];
+    let text = shown(&traces, "--exceptions");
+    for line in [
+        "301 throws of 1 kind, by type and place:",
+        "301 × a.NotFound",
+        "300 × order # not found",
+        "  1 × no shop",
+    ] {
+        assert!(text.contains(line), "{text}");
+    }
+}
+
+#[test]
 fn json() {
     insta::assert_snapshot!(shop_shown("--json --tree --thread worker-*"));
 }

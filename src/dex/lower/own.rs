@@ -74,7 +74,7 @@ pub(crate) const BOXED: [(Prim, &str); 8] = [
 ];
 
 impl Names {
-    /// The method that a call invokes.
+    /// The method that a call invokes; none where the tables had no room for it.
     pub fn called(&self, call: &Call) -> Option<u32> {
         match &call.adapter {
             Some(adapter) => self.adapters.get(&adapter.class).copied(),
