@@ -27,7 +27,8 @@ use crate::dex::format::insn;
 use crate::dex::format::opcodes::op;
 use crate::dex::hooks::THROWABLE;
 use crate::dex::ids::{Added, NewClass, Wanted, Wants};
-use crate::dex::lower::own::{BOXED, Names, calls};
+use crate::dex::lower::own::calls;
+use crate::dex::lower::own_frame::{BOXED, Names};
 use crate::dex::lower::registers::{self, Width};
 use crate::error::Result;
 use rustc_hash::FxHashSet;
@@ -407,7 +408,7 @@ fn put_adapter(
 
 #[cfg(test)]
 mod tests {
-    use crate::aspect::advice::Advice;
+    use crate::aspect::advice::{Advice, Reason};
     use crate::aspect::bind::call::{Adapter, Bound, Dest, Source};
     use crate::aspect::bind::ty::{Prim, Signature, Ty};
     use crate::dex::Dex;
@@ -623,5 +624,31 @@ mod tests {
         let beside = weave(&dex, &plan, &mut Scratch::default(), &one_by_one).unwrap();
         assert_eq!(left(&beside), [""; 0]);
         assert_eq!(adapters(&beside.bytes.unwrap()).matches("call(").count(), 3);
+    }
+
+    #[test]
+    fn hooks_that_the_tables_have_no_room_for_leave_their_methods_alone() {
+        let dex = Dex::parse(SHAPES).unwrap();
+        let many = |_: &Signature| {
+            let hook = |n: u32| call(&format!("h{n}"), vec![], Ty::Void, Dest::Drop, false);
+            Bound {
+                enter: (0..0x1_0000).map(hook).collect(),
+                ..Bound::default()
+            }
+        };
+        let mut plan = own_everywhere(&dex, Advice::ALL, &|_| Bound::default());
+        let signature = Signature {
+            this: None,
+            parameters: [].into(),
+            result: Ty::Void,
+            generics: 0,
+            variadic: false,
+        };
+        plan.bound[3] = Arc::new(many(&signature));
+        let woven = weave(&dex, &plan, &mut Scratch::default(), &one_by_one).unwrap();
+        verify(woven.bytes.as_ref().unwrap()).assert_sound();
+        let full = Reason::PoolFull;
+        let left = woven.types.iter().flat_map(|ty| &ty.left);
+        assert_eq!(left.filter(|left| left.reason == full).count(), 1);
     }
 }
