@@ -31,12 +31,14 @@ impl Visitor for Everything {
         self.types += 1;
         ty.details.annotations(&mut |_| ());
         ty.details.supertypes(&mut |_| ());
+        let _ = ty.details.owner();
         true
     }
     fn method(&mut self, index: u32, method: &Method<'_>) {
         method.details.annotations(&mut |_| ());
         method.details.parameters(&mut |_| ());
         method.details.returns(&mut |_| ());
+        let _ = (method.details.signature(), method.details.is_callable());
         self.methods.push(Planned {
             ty: self.types - 1,
             index,

@@ -10,7 +10,7 @@ use crate::cil::metadata::schema::{coded, column, table};
 use crate::cil::metadata::signature::{element, kind};
 use crate::cil::metadata::tables::{decode, encode, token, token_row, token_table};
 use crate::cil::scan::types as scanned;
-use crate::cil::weave::references::{self, References};
+use crate::cil::weave::references;
 use crate::error::Result;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ pub(crate) fn zeroed(ty: &Ty) -> Option<&Ty> {
 #[derive(Default)]
 pub(crate) struct Imports {
     /// Tokens of types by name, and by the assembly that defines them.
-    named: FxHashMap<Box<str>, Vec<(Box<str>, u32)>>,
+    named: FxHashMap<Box<str>, FxHashMap<Box<str>, u32>>,
     /// Tokens of types that are no definition or reference, by their blobs.
     specs: FxHashMap<Box<[u8]>, u32>,
     /// Tokens of primitive types' structs.
@@ -101,9 +101,7 @@ fn place_of(prim: Prim) -> usize {
 
 impl Imports {
     fn named(&self, named: &Named) -> Option<u32> {
-        let same = self.named.get(&named.name)?;
-        let found = same.iter().find(|(scope, _)| *scope == named.scope)?;
-        Some(found.1)
+        self.named.get(&named.name)?.get(&named.scope).copied()
     }
 
     /// Appends a type as signatures spell it; `None` where something in it has no token.
@@ -288,6 +286,22 @@ fn is_platform(scope: &str) -> bool {
     PLATFORM_KEYS.contains(&key_token(scope))
 }
 
+/// The `TypeRef`s of one name.
+#[derive(Default)]
+struct References {
+    /// The assembly's place and the token.
+    list: Vec<(usize, u32)>,
+    /// The same; of several the first.
+    by_place: FxHashMap<usize, u32>,
+}
+
+impl References {
+    fn add(&mut self, place: usize, token: u32) {
+        self.list.push((place, token));
+        self.by_place.entry(place).or_insert(token);
+    }
+}
+
 /// Adds what hooks name.
 pub(crate) struct Importer<'m, 'a> {
     image: &'m Image<'a>,
@@ -297,19 +311,21 @@ pub(crate) struct Importer<'m, 'a> {
     own: String,
     /// The display names of the assemblies that it refers to, with their tokens; added ones, too.
     assemblies: Vec<(String, u32)>,
-    /// Types that the assembly refers to: by full name, the assembly's place above and the token.
-    references: FxHashMap<String, Vec<(usize, u32)>>,
+    /// The place of each display name among them.
+    places: FxHashMap<String, usize>,
+    /// Types that the assembly refers to, by full name.
+    references: FxHashMap<String, References>,
     /// Its own types, by full name.
     definitions: FxHashMap<String, u32>,
     /// The `TypeRef` of the hook library's class, once it is needed.
     guard: u32,
-    with: &'m References,
+    with: &'m references::References,
 }
 
 impl<'m, 'a> Importer<'m, 'a> {
     pub fn new(
         image: &'m Image<'a>,
-        with: &'m References,
+        with: &'m references::References,
         additions: &'m mut Additions,
     ) -> Result<Importer<'m, 'a>> {
         use column::type_ref::RESOLUTION_SCOPE;
@@ -320,7 +336,16 @@ impl<'m, 'a> Importer<'m, 'a> {
             let name = scanned::reference_name(image, row).unwrap_or_default();
             assemblies.push((name, token(table::ASSEMBLY_REF, row)));
         }
-        let mut references: FxHashMap<String, Vec<(usize, u32)>> = FxHashMap::default();
+        let mut places = FxHashMap::default();
+        for (place, (name, _)) in assemblies.iter().enumerate() {
+            places.entry(name.clone()).or_insert(place);
+        }
+        let place = |scope: u32| {
+            let place = token_row(scope).checked_sub(1)? as usize;
+            let is_there = token_table(scope) == table::ASSEMBLY_REF && place < assemblies.len();
+            is_there.then_some(place)
+        };
+        let mut references: FxHashMap<String, References> = FxHashMap::default();
         for row in 1..=tables.rows(table::TYPE_REF) {
             let ty = token(table::TYPE_REF, row);
             let mut scope = ty;
@@ -334,18 +359,17 @@ impl<'m, 'a> Importer<'m, 'a> {
                     .and_then(|row| decode(&coded::RESOLUTION_SCOPE, row.get(RESOLUTION_SCOPE)))
                     .unwrap_or(0);
             }
-            if token_table(scope) == table::ASSEMBLY_REF
+            if let Some(assembly) = place(scope)
                 && let Some(name) = metadata.types().name(ty)
             {
-                let assembly = token_row(scope) as usize - 1;
                 let same = references.entry(name.to_owned()).or_default();
-                same.push((assembly, ty));
+                same.add(assembly, ty);
             }
         }
         let core = decode(&coded::RESOLUTION_SCOPE, with.core)?;
         let exception = references.entry("System.Exception".to_owned()).or_default();
-        if exception.is_empty() && token_table(core) == table::ASSEMBLY_REF {
-            exception.push((token_row(core) as usize - 1, with.tokens.exception));
+        if let (true, Some(core)) = (exception.list.is_empty(), place(core)) {
+            exception.add(core, with.tokens.exception);
         }
         let mut definitions = FxHashMap::default();
         for row in 1..=tables.rows(table::TYPE_DEF) {
@@ -360,6 +384,7 @@ impl<'m, 'a> Importer<'m, 'a> {
             imports: Imports::default(),
             own: scanned::own_name(image)?,
             assemblies,
+            places,
             references,
             definitions,
             guard: 0,
@@ -514,7 +539,7 @@ impl<'m, 'a> Importer<'m, 'a> {
 
     fn remember(&mut self, named: &Named, token: u32) {
         let same = self.imports.named.entry(named.name.clone()).or_default();
-        same.push((named.scope.clone(), token));
+        same.insert(named.scope.clone(), token);
     }
 
     /// A type by its name: a definition or a reference that is there, or a new reference.
@@ -534,12 +559,14 @@ impl<'m, 'a> Importer<'m, 'a> {
 
     /// The `TypeRef` of a type of another assembly.
     fn reference(&mut self, name: &str, scope: &str) -> Result<u32> {
-        let same = self.references.get(name).map_or(&[][..], |same| same);
+        let same = self.references.get(name);
         let by = |fits: &dyn Fn(&str) -> bool| {
-            let found = same.iter().find(|(at, _)| fits(&self.assemblies[*at].0));
+            let mut same = same?.list.iter();
+            let found = same.find(|(at, _)| fits(&self.assemblies[*at].0));
             found.map(|&(_, token)| token)
         };
-        let known = by(&|other| other == scope)
+        let known = (self.places.get(scope))
+            .and_then(|place| same?.by_place.get(place).copied())
             .or_else(|| by(&|other| simple_name(other) == simple_name(scope)))
             .or_else(|| by(&|other| is_platform(scope) && is_platform(other)));
         if let Some(known) = known {
@@ -552,7 +579,7 @@ impl<'m, 'a> Importer<'m, 'a> {
         let (at, coded, namespace, simple) = match outer {
             Some(outer) => {
                 let outer_token = self.reference(outer, scope)?;
-                let same = &self.references[outer];
+                let same = &self.references[outer].list;
                 let at = same.iter().find(|(_, token)| *token == outer_token);
                 let at = at.map_or(0, |&(at, _)| at);
                 let coded = encode(&coded::RESOLUTION_SCOPE, outer_token);
@@ -573,7 +600,7 @@ impl<'m, 'a> Importer<'m, 'a> {
         let coded = coded.expect("both are scopes");
         let token = (self.additions).row(table::TYPE_REF, &[coded, simple, namespace])?;
         let same = self.references.entry(name.to_owned()).or_default();
-        same.push((at, token));
+        same.add(at, token);
         Ok(token)
     }
 
@@ -595,6 +622,7 @@ impl<'m, 'a> Importer<'m, 'a> {
         }
         let row = assembly_row(scope, self.additions);
         let token = self.additions.row(table::ASSEMBLY_REF, &row)?;
+        self.places.insert(scope.to_owned(), self.assemblies.len());
         self.assemblies.push((scope.to_owned(), token));
         Ok(self.assemblies.len() - 1)
     }

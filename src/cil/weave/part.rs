@@ -3,7 +3,7 @@
 
 use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::attempt::{Attempt, Unwoven};
-use crate::aspect::bind::call::Bound;
+use crate::aspect::bind::call::{Bound, Operand, Source};
 use crate::aspect::plan::{Planned, Skipped};
 use crate::aspect::woven::{NumberedMethod, WovenType};
 use crate::cil::il::body::{self, Body};
@@ -632,6 +632,14 @@ fn needs_guard(bound: &Bound) -> bool {
     bound.keep.duration || calls.any(|call| call.adapter.is_some())
 }
 
+/// How many values an operand is made of.
+fn count(operand: &Operand) -> usize {
+    match &operand.source {
+        Source::Args(operands) => 1 + operands.len(),
+        _ => 1,
+    }
+}
+
 /// Imports what own hooks name, and adds their adapters.
 fn import<'b>(
     image: &Image<'_>,
@@ -639,6 +647,21 @@ fn import<'b>(
     references: &References,
     additions: &mut Additions,
 ) -> Result<(Imports, Vec<Adapter>)> {
+    // Signatures are shared: a small file can have many long ones.
+    let most = image.bytes.len() + (1 << 20);
+    let mut operands = 0;
+    for bound in own.clone() {
+        let calls = [&bound.enter, &bound.exit, &bound.exception]
+            .into_iter()
+            .flatten();
+        operands += calls
+            .flat_map(|call| &call.operands)
+            .map(count)
+            .sum::<usize>();
+        if operands > most {
+            return Err(Error::new(Kind::NotDone, "own hooks take too many values"));
+        }
+    }
     let mut importer = Importer::new(image, references, additions)?;
     let adapters = adapters::add(image, own.clone(), &mut importer)?;
     for bound in own {
