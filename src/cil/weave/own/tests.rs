@@ -1,9 +1,7 @@
 //! What becomes of methods with hooks of one's own.
 
 use crate::aspect::advice::{Advice, Reason};
-use crate::aspect::bind::call::{
-    Adapter, Bound, Call, Convert, Dest, Hook, Keep, Operand, Source,
-};
+use crate::aspect::bind::call::{Adapter, Bound, Call, Convert, Dest, Hook, Keep, Operand, Source};
 use crate::aspect::bind::ty::{Named, Prim, Signature, Ty};
 use crate::aspect::joinpoint::{Method, Type, Visitor};
 use crate::aspect::plan::{Plan, Planned};
@@ -213,7 +211,12 @@ fn values_are_converted_and_kept() {
                 vec![
                     same(Source::State(0), LONG),
                     operand(Source::Result, INT, Convert::Box, object()),
-                    operand(Source::Duration, LONG, Convert::Widen(Prim::I64, Prim::F64), DOUBLE),
+                    operand(
+                        Source::Duration,
+                        LONG,
+                        Convert::Widen(Prim::I64, Prim::F64),
+                        DOUBLE,
+                    ),
                 ],
                 Ty::Void,
                 Dest::Drop,
@@ -339,12 +342,17 @@ fn adapters_are_methods_of_a_type_behind_all_others() {
     assert!(fields > before.metadata.tables.rows(table::FIELD));
     assert_eq!(row.get(column::type_def::FIELD_LIST), fields + 1);
     let methods = image.metadata.method_positions(types).unwrap();
-    assert_eq!(methods.start, before.metadata.tables.rows(table::METHOD_DEF) + 1);
+    assert_eq!(
+        methods.start,
+        before.metadata.tables.rows(table::METHOD_DEF) + 1
+    );
     let shown: Vec<String> = methods.map(|row| shown(&image, row)).collect();
     insta::assert_snapshot!(shown.join("\n"), @"");
     // Sorted by owner (II.22.20).
     let owners = tables.iter(table::GENERIC_PARAM);
-    let owners: Vec<u32> = owners.map(|row| row.get(column::generic_param::OWNER)).collect();
+    let owners: Vec<u32> = owners
+        .map(|row| row.get(column::generic_param::OWNER))
+        .collect();
     assert!(owners.is_sorted());
     assert_eq!(image.refusal(), Some(Reason::AlreadyWoven));
 }
@@ -373,7 +381,10 @@ fn what_needs_no_hook_library_does_not_name_it() {
         .map(|name| image.metadata.strings.text(name).unwrap())
         .collect();
     assert!(names.iter().any(|name| name == "Acme.Hooks"), "{names:?}");
-    assert!(!names.iter().any(|name| name == "Weave.Runtime"), "{names:?}");
+    assert!(
+        !names.iter().any(|name| name == "Weave.Runtime"),
+        "{names:?}"
+    );
     // It is woven all the same.
     assert_eq!(image.refusal(), Some(Reason::AlreadyWoven));
 }
@@ -382,7 +393,12 @@ fn what_needs_no_hook_library_does_not_name_it() {
 fn a_hook_may_be_of_the_assembly_itself() {
     let scope = "shapes, Version=0.0.0.0, Culture=neutral, PublicKeyToken=708275ba6fe63377";
     let bind = |_: &str, method: &str, _: &Signature| {
-        let call = call("Guarded", vec![same(Source::Zero, string())], INT, Dest::Drop);
+        let call = call(
+            "Guarded",
+            vec![same(Source::Zero, string())],
+            INT,
+            Dest::Drop,
+        );
         let hook = Hook {
             owner: named("Acme.Shapes.Steps", scope),
             ..(*call.hook).clone()
@@ -433,7 +449,12 @@ fn the_pdb_has_a_row_for_each_adapter() {
 fn what_has_no_name_leaves_the_method() {
     let bind = |_: &str, method: &str, _: &Signature| {
         let opaque = Ty::Opaque("method*".into());
-        let call = call("Take", vec![same(Source::Zero, opaque)], Ty::Void, Dest::Drop);
+        let call = call(
+            "Take",
+            vec![same(Source::Zero, opaque)],
+            Ty::Void,
+            Dest::Drop,
+        );
         (method == "Guarded").then(|| Bound {
             enter: [call].into(),
             ..Bound::default()
