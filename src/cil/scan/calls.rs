@@ -166,11 +166,10 @@ fn method(image: &Image<'_>, opcode: u16, token: u32, add: &mut dyn FnMut(Callee
         return Ok(());
     }
     let definition = signature::definition(metadata, owner).unwrap_or(owner);
-    if !matches!(
-        token_table(definition),
-        table::TYPE_DEF | table::TYPE_REF
-    ) {
-        add(Callee::Unknown(format!("calls {name}, which is not known").into()));
+    if !matches!(token_table(definition), table::TYPE_DEF | table::TYPE_REF) {
+        add(Callee::Unknown(
+            format!("calls {name}, which is not known").into(),
+        ));
         return Ok(());
     }
     let owner = type_name(image, definition)?;
@@ -185,7 +184,9 @@ fn method(image: &Image<'_>, opcode: u16, token: u32, add: &mut dyn FnMut(Callee
         }
         return Ok(());
     }
-    let row = metadata.tables.row(table::TYPE_DEF, token_row(definition))?;
+    let row = metadata
+        .tables
+        .row(table::TYPE_DEF, token_row(definition))?;
     let is_interface = row.get(column::type_def::FLAGS) & type_flag::INTERFACE != 0;
     add(Callee::Type(owner.as_str().into()));
     add(callee(
@@ -307,18 +308,32 @@ fn is_inert(image: &Image<'_>, owner: &str, name: &str, signature: &[u8]) -> Res
         "System.String" => {
             let is_known = matches!(
                 name,
-                ".ctor" | "Concat" | "Equals" | "GetHashCode" | "Insert" | "IsNullOrEmpty" | "IsNullOrWhiteSpace" | "PadLeft"
-                    | "PadRight" | "Remove" | "Replace" | "Substring" | "ToString" | "Trim" | "get_Chars" | "get_Length"
-                    | "op_Equality" | "op_Inequality"
+                ".ctor"
+                    | "Concat"
+                    | "Equals"
+                    | "GetHashCode"
+                    | "Insert"
+                    | "IsNullOrEmpty"
+                    | "IsNullOrWhiteSpace"
+                    | "PadLeft"
+                    | "PadRight"
+                    | "Remove"
+                    | "Replace"
+                    | "Substring"
+                    | "ToString"
+                    | "Trim"
+                    | "get_Chars"
+                    | "get_Length"
+                    | "op_Equality"
+                    | "op_Inequality"
             );
             is_known && takes_inert(image, signature, &[])?
         }
         "System.Text.StringBuilder" => match name {
             // Numbers are written as the culture has it.
             "Append" | "AppendLine" => takes_inert(image, signature, &NUMBERS)?,
-            ".ctor" | "Clear" | "Remove" | "ToString" | "get_Chars" | "get_Length" | "set_Length" => {
-                takes_inert(image, signature, &[])?
-            }
+            ".ctor" | "Clear" | "Remove" | "ToString" | "get_Chars" | "get_Length"
+            | "set_Length" => takes_inert(image, signature, &[])?,
             _ => false,
         },
         "System.Boolean" | "System.Char" | "System.Int32" | "System.Int64" => {
@@ -378,11 +393,17 @@ mod tests {
             "Acme.Shapes.Shape`1.Sum calls System.Collections.Generic.List`1.get_Count"
         );
         let guarded = why("Acme.Shapes.Steps", "Guarded").unwrap();
-        assert_eq!(guarded, "Acme.Shapes.Steps.Guarded calls System.Int32.Parse");
+        assert_eq!(
+            guarded,
+            "Acme.Shapes.Steps.Guarded calls System.Int32.Parse"
+        );
         let adder = why("Acme.Shapes.Steps", "Adder").unwrap();
         assert_eq!(adder, "Acme.Shapes.Steps.Adder makes a delegate");
         let compared = why("Acme.Shapes.Shape`1", "CompareTo").unwrap();
-        assert!(compared.starts_with("Acme.Shapes.Shape`1.CompareTo "), "{compared}");
+        assert!(
+            compared.starts_with("Acme.Shapes.Shape`1.CompareTo "),
+            "{compared}"
+        );
         assert!(why("Acme.Nobody", "at").is_some());
     }
 }
