@@ -17,7 +17,7 @@ import corpora
 import dotnet
 import sdk
 from check_dotnet import Set, assemblies, listed, sets
-from lib import ROOT, WORK, Score, cpu, fresh, main, run
+from lib import ROOT, WORK, Score, cpu, fresh, main, run, weave_binary
 
 EVERYDAY = {
     "roslyn": ["Microsoft.Build.dll", "CommandLine.dll", "Azure.Core.dll", "System.Composition.Hosting.dll"],
@@ -72,6 +72,27 @@ def library(folder):
     return made
 
 
+def program(score, folder):
+    """A program with what only .NET has, on each runtime: by-ref, structs, generics, hooks of its own."""
+    api, sources = dotnet.mono_libraries() / "4.7.2-api", ROOT / "tests/dotnet/own"
+    plain, woven = fresh(folder / "plain"), fresh(folder / "woven")
+    base = [*dotnet.csc(), "-nologo", "-nostdlib", "-unsafe", f"-r:{api / 'mscorlib.dll'}"]
+    run([*base, "-optimize", "-target:library", f"-out:{folder / 'hooks.dll'}", sources / "Hooks.cs"])
+    (folder / "weave.toml").write_text((sources / "rules.toml").read_text().replace("LIBRARY", "hooks.dll"))
+    for how in ([], ["-optimize"]):
+        run([*base, *how, "-debug:portable", f"-out:{plain / 'app.exe'}", sources / "Program.cs"])
+        run([weave_binary(), "-q", "--strict", "--rules", folder / "weave.toml", plain / "app.exe", woven / "app.exe"])
+        newest("--everyday")
+        hosts = {"CoreCLR 8": dotnet.host("core8"), "CoreCLR 10": dotnet.host("core10"), "Mono": ["mono"]}
+        for name, host in hosts.items():
+            done = run([*host, woven / "app.exe"], check=False, env={**os.environ, "WEAVE_TRACE": "off"})
+            expected = (sources / "expected.txt").read_text()
+            good = done.returncode == 0 and done.stdout == expected and not done.stderr
+            score.check(f"program {' '.join(how) or 'not optimised'} on {name}", good, f"{len(expected.splitlines())} lines")
+            if not good:
+                print(f"exit {done.returncode}\n{done.stdout}\n{done.stderr[-2000:]}")
+
+
 def weave_all(score, group, weaver):
     """Weaves a set, once on its own and once more for the same bytes."""
     used = cpu()
@@ -105,6 +126,8 @@ def body():
     args = args.parse_args()
     score, weaver = Score(), example()
     fresh(WORK / "dotnet")
+    if not args.only:
+        program(score, fresh(WORK / "dotnet" / "program"))
     check_dotnet.BESIDE = [library(fresh(WORK / "dotnet" / "own"))]
     chosen = [s for s in sets(args.scope) if not args.only or s.name in args.only]
     if not args.only or "sdk" in args.only:

@@ -119,6 +119,7 @@ impl Visitor for Collector<'_> {
         if let (Some((_, ty)), Some(signature)) =
             (self.types.last_mut(), method.details.signature())
             && signature.this.is_none()
+            && method.details.is_callable()
         {
             ty.methods.push(HookMethod {
                 name: method.name.into(),

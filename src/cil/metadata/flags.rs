@@ -27,6 +27,8 @@ pub mod param_flag {
 
 /// Flags of type parameters (II.23.1.7).
 pub mod type_param_flag {
+    /// Constraints: a class, a struct, a constructor without parameters.
+    pub const CONSTRAINTS: u32 = 0x1c;
     /// A ref struct may stand for it (.NET 9).
     pub const ALLOWS_REF_STRUCT: u32 = 0x20;
 }
