@@ -5,6 +5,7 @@ use crate::aspect::bind::catalog::{Catalog, HookType};
 use crate::aspect::bind::misfit::{self, Misfit};
 use crate::aspect::bind::reach::{LibraryType, Reach};
 use crate::aspect::plan::Plan;
+use crate::cil;
 use crate::container::folder;
 use crate::container::input::Input;
 use crate::container::zip::{Archive, Method};
@@ -54,7 +55,7 @@ impl Catalogs {
 pub(crate) struct Own<'a> {
     pub(crate) catalogs: Catalogs,
     pub(crate) embedded: Embedded,
-    /// What hooks of class files reach.
+    /// What hooks of class files and assemblies reach.
     reach: Reach<'a>,
     /// Whether hooks may reach woven code, as far as that was asked.
     reached: Mutex<FxHashMap<Hook, bool>>,
@@ -83,21 +84,23 @@ impl<'a> Own<'a> {
         }
     }
 
-    /// Whether what a hook calls may be woven. That is followed in class files.
+    /// Whether what a hook calls may be woven. That is followed in class files and in assemblies.
     pub(crate) fn may_reach(&self, code: Code, hook: &Hook) -> bool {
-        let (Code::Class, Some(owner)) = (code, hook.owner.name()) else {
+        let (Code::Class | Code::Assembly, Some(owner)) = (code, hook.owner.name()) else {
             return true;
         };
         let mut reached = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(&known) = reached.get(hook) {
             return known;
         }
-        let mut descriptor = "(".to_owned();
-        hook.parameters
-            .iter()
-            .for_each(|ty| ty.put_descriptor(&mut descriptor));
-        descriptor.push(')');
-        hook.result.put_descriptor(&mut descriptor);
+        let mut descriptor = String::new();
+        if code == Code::Class {
+            descriptor.push('(');
+            let parameters = hook.parameters.iter();
+            parameters.for_each(|ty| ty.put_descriptor(&mut descriptor));
+            descriptor.push(')');
+            hook.result.put_descriptor(&mut descriptor);
+        }
         let may = self.reach.why(owner, &hook.name, &descriptor).is_some();
         reached.insert(hook.clone(), may);
         may
@@ -194,7 +197,7 @@ impl Needs {
     }
 }
 
-/// The class files among the members of libraries, for what hooks reach. One that cannot be read is not known.
+/// The classes and the assemblies of libraries, for what hooks reach. One that cannot be read is not known.
 pub(crate) fn library_types(embedded: &Embedded) -> FxHashMap<Box<str>, LibraryType> {
     let classes = embedded
         .classes
@@ -204,7 +207,11 @@ pub(crate) fn library_types(embedded: &Embedded) -> FxHashMap<Box<str>, LibraryT
         let class = jvm::Class::parse(bytes).ok()?;
         Some((Box::from(&*class.name()), jvm::library_type(&class).ok()?))
     });
-    read.collect()
+    let assemblies = embedded.assemblies.values().filter_map(|bytes| {
+        let image = cil::Image::parse(bytes).ok()?;
+        cil::library_types(&image).ok()
+    });
+    read.chain(assemblies.flatten()).collect()
 }
 
 impl Embedded {
