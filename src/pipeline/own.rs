@@ -8,12 +8,14 @@ use crate::aspect::plan::Plan;
 use crate::container::folder;
 use crate::container::input::Input;
 use crate::container::zip::{Archive, Method};
+use crate::dex;
 use crate::error::{Error, Result};
 use crate::jvm;
 use crate::pipeline::format::{Format, file_name};
 use crate::pipeline::limits::MAX_MEMBER;
 use crate::pipeline::worker::with_worker;
 use rustc_hash::FxHashMap;
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::IsTerminal;
 use std::path::Path;
@@ -194,7 +196,8 @@ impl Needs {
     }
 }
 
-/// The class files among the members of libraries, for what hooks reach. One that cannot be read is not known.
+/// The classes of libraries, for what hooks reach. Those of a file that cannot be read are not known. Of two with one name
+/// either may be the one that runs.
 pub(crate) fn library_types(embedded: &Embedded) -> FxHashMap<Box<str>, LibraryType> {
     let classes = embedded
         .classes
@@ -204,7 +207,17 @@ pub(crate) fn library_types(embedded: &Embedded) -> FxHashMap<Box<str>, LibraryT
         let class = jvm::Class::parse(bytes).ok()?;
         Some((Box::from(&*class.name()), jvm::library_type(&class).ok()?))
     });
-    read.collect()
+    let mut types: FxHashMap<Box<str>, LibraryType> = read.collect();
+    for bytes in &embedded.dexes {
+        let read = dex::Dex::parse(bytes).and_then(|dex| dex::library_types(&dex));
+        for (name, ty) in read.unwrap_or_default() {
+            match types.entry(name) {
+                Entry::Vacant(entry) => drop(entry.insert(ty)),
+                Entry::Occupied(mut entry) => entry.get_mut().join(ty),
+            }
+        }
+    }
+    types
 }
 
 impl Embedded {
