@@ -452,6 +452,14 @@ fn a_class_is_woven_once_and_only_if_its_version_is_known() {
     let (again, left) = woven(&once);
     assert!(again.is_none());
     assert_eq!(left, [("run(I)I".to_owned(), Reason::AlreadyWoven)]);
+    // Own hooks that are called by adapters show, too.
+    let dir = tempfile::tempdir().unwrap();
+    let bind: Bind<'_> = &|s| everything_of(s, STYLES[2]);
+    let own = |bytes: &[u8]| woven_with(bytes, Advice::OWN, Some(bind), dir.path());
+    let once = own(&with_run("Own", OLD, 1, 1, vec![26, 172]).finish()).0;
+    let (again, left) = own(&once.unwrap());
+    assert!(again.is_none());
+    assert_eq!(left, [("run(I)I".to_owned(), Reason::AlreadyWoven)]);
     let newest = with_run("Newest", NEWEST_MAJOR, 1, 1, vec![26, 172]);
     assert!(woven(&newest.finish()).0.is_some());
     let (bytes, left) = woven(&with_run("Next", NEWEST_MAJOR + 1, 1, 1, vec![26, 172]).finish());

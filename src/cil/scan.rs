@@ -423,6 +423,7 @@ fn annotations(image: &Image<'_>, parent: u32, each: EachName<'_>) {
     });
 }
 
+pub mod calls;
 #[cfg(test)]
 mod tests;
 pub(crate) mod types;

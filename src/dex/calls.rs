@@ -66,7 +66,9 @@ fn library_type(file: &File<'_>, class: &ClassDef, budget: &mut Limits) -> Resul
         supertypes.push(file.type_name(u16_at(row, 0).into())?.into());
     }
     // Interfaces could share one list.
-    budget.items.spend(class.interfaces as usize, 2 * supertypes.len())?;
+    budget
+        .items
+        .spend(class.interfaces as usize, 2 * supertypes.len())?;
     let mut methods = Vec::new();
     if class.data != 0 {
         let mut members = Members::read(file, class.data)?;
@@ -218,7 +220,7 @@ mod tests {
             }
             told += "\n";
         }
-        insta::assert_snapshot!(told, @"
+        insta::assert_snapshot!(told, @r#"
         <clinit>()V
         <init>(J)V
           Exact java/lang/Object.<init>()V
@@ -233,7 +235,7 @@ mod tests {
         run()V
           Type("java/lang/System")
           Virtual java/io/PrintStream.println(Ljava/lang/Object;)V
-        ");
+        "#);
     }
 
     #[test]

@@ -29,6 +29,7 @@ mod leave;
 mod lowering;
 pub(crate) mod moves;
 pub(crate) mod own;
+pub(crate) mod own_frame;
 pub(crate) mod registers;
 mod sequences;
 #[cfg(test)]
@@ -52,7 +53,7 @@ use crate::edit::Place;
 use crate::error::Result;
 use leave::{Leave, Ways};
 use lowering::{Found, Lowering, Protected, Sequences};
-use own::{OwnFrame, OwnNeeds};
+use own_frame::{OwnFrame, OwnNeeds};
 use registers::{Needs, Scheme, Width};
 use sequences::{Ends, main_return};
 use walk::Walked;

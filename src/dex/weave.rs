@@ -21,7 +21,7 @@ use crate::dex::hooks::{HOOKS, THROWABLE};
 use crate::dex::ids::class_checksums;
 use crate::dex::ids::{self, Added, Ids, Wanted, Wants};
 use crate::dex::lower::Hooks;
-use crate::dex::lower::own::Names as OwnNames;
+use crate::dex::lower::own_frame::Names as OwnNames;
 use crate::dex::write::file as new_file;
 use crate::error::{Error, Result};
 use std::sync::atomic::AtomicUsize;

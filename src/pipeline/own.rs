@@ -5,6 +5,7 @@ use crate::aspect::bind::catalog::{Catalog, HookType};
 use crate::aspect::bind::misfit::{self, Misfit};
 use crate::aspect::bind::reach::{LibraryType, Reach};
 use crate::aspect::plan::Plan;
+use crate::cil;
 use crate::container::folder;
 use crate::container::input::Input;
 use crate::container::zip::{Archive, Method};
@@ -56,7 +57,7 @@ impl Catalogs {
 pub(crate) struct Own<'a> {
     pub(crate) catalogs: Catalogs,
     pub(crate) embedded: Embedded,
-    /// What hooks of class files reach.
+    /// What hooks of class files and assemblies reach.
     reach: Reach<'a>,
     /// Whether hooks may reach woven code, as far as that was asked.
     reached: Mutex<FxHashMap<Hook, bool>>,
@@ -85,21 +86,23 @@ impl<'a> Own<'a> {
         }
     }
 
-    /// Whether what a hook calls may be woven. That is followed in class files.
+    /// Whether what a hook calls may be woven. That is followed in class files and in assemblies.
     pub(crate) fn may_reach(&self, code: Code, hook: &Hook) -> bool {
-        let (Code::Class, Some(owner)) = (code, hook.owner.name()) else {
+        let (Code::Class | Code::Assembly, Some(owner)) = (code, hook.owner.name()) else {
             return true;
         };
         let mut reached = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(&known) = reached.get(hook) {
             return known;
         }
-        let mut descriptor = "(".to_owned();
-        hook.parameters
-            .iter()
-            .for_each(|ty| ty.put_descriptor(&mut descriptor));
-        descriptor.push(')');
-        hook.result.put_descriptor(&mut descriptor);
+        let mut descriptor = String::new();
+        if code == Code::Class {
+            descriptor.push('(');
+            let parameters = hook.parameters.iter();
+            parameters.for_each(|ty| ty.put_descriptor(&mut descriptor));
+            descriptor.push(')');
+            hook.result.put_descriptor(&mut descriptor);
+        }
         let may = self.reach.why(owner, &hook.name, &descriptor).is_some();
         reached.insert(hook.clone(), may);
         may
@@ -196,7 +199,7 @@ impl Needs {
     }
 }
 
-/// The classes of libraries, for what hooks reach. Those of a file that cannot be read are not known. Of two with one name
+/// The types of libraries, for what hooks reach. Those of a file that cannot be read are not known. Of two with one name
 /// either may be the one that runs.
 pub(crate) fn library_types(embedded: &Embedded) -> FxHashMap<Box<str>, LibraryType> {
     let classes = embedded
@@ -207,14 +210,19 @@ pub(crate) fn library_types(embedded: &Embedded) -> FxHashMap<Box<str>, LibraryT
         let class = jvm::Class::parse(bytes).ok()?;
         Some((Box::from(&*class.name()), jvm::library_type(&class).ok()?))
     });
-    let mut types: FxHashMap<Box<str>, LibraryType> = read.collect();
-    for bytes in &embedded.dexes {
-        let read = dex::Dex::parse(bytes).and_then(|dex| dex::library_types(&dex));
-        for (name, ty) in read.unwrap_or_default() {
-            match types.entry(name) {
-                Entry::Vacant(entry) => drop(entry.insert(ty)),
-                Entry::Occupied(mut entry) => entry.get_mut().join(ty),
-            }
+    let assemblies = embedded.assemblies.values().filter_map(|bytes| {
+        let image = cil::Image::parse(bytes).ok()?;
+        cil::library_types(&image).ok()
+    });
+    let dexes = embedded.dexes.iter().filter_map(|bytes| {
+        let dex = dex::Dex::parse(bytes).ok()?;
+        dex::library_types(&dex).ok()
+    });
+    let mut types: FxHashMap<Box<str>, LibraryType> = FxHashMap::default();
+    for (name, ty) in read.chain(assemblies.flatten()).chain(dexes.flatten()) {
+        match types.entry(name) {
+            Entry::Vacant(entry) => drop(entry.insert(ty)),
+            Entry::Occupied(mut entry) => entry.get_mut().join(ty),
         }
     }
     types

@@ -253,8 +253,9 @@ impl<'w> Walk<'w, '_> {
                         continue;
                     }
                     // Constructors of exceptions call the second.
-                    let run =
-                        |m: &&LibraryMethod| matches!(&*m.name, "<clinit>" | "fillInStackTrace");
+                    let run = |m: &&LibraryMethod| {
+                        matches!(&*m.name, "<clinit>" | "fillInStackTrace" | ".cctor")
+                    };
                     for method in ty.methods.iter().filter(run) {
                         let Some(calls) = &method.calls else {
                             return Err(format!("initialises {}", shown(name)));

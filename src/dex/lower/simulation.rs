@@ -792,10 +792,10 @@ fn check_own(seed: u64, decisions: u64, advice: Advice, choice: u32) {
     let program = program(seed);
     let code = Code::read(&program.item, 0).unwrap();
     let bound = own_hooks(&program, choice);
-    let mut names = own::Names {
+    let mut names = own_frame::Names {
         nano_time: TIME,
         objects: 7,
-        ..own::Names::default()
+        ..own_frame::Names::default()
     };
     for call in own::calls(&bound) {
         let number = call.hook.name.parse().unwrap();
@@ -812,7 +812,7 @@ fn check_own(seed: u64, decisions: u64, advice: Advice, choice: u32) {
         returns_apart: seed.is_multiple_of(3),
         section: SECTION,
         own: OwnFields::NONE,
-        hooks: Some(own::Own {
+        hooks: Some(own_frame::Own {
             bound: &bound,
             names: &names,
             line: 12,

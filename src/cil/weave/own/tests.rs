@@ -266,12 +266,140 @@ fn values_are_converted_and_kept() {
     };
     let (out, left) = woven((SHAPES, None), Advice::default(), 99, &bind);
     assert_eq!(left, []);
-    insta::assert_snapshot!(shown_methods(&out.image, &["Guarded(", "Sum("]), @"");
+    insta::assert_snapshot!(shown_methods(&out.image, &["Guarded(", "Sum("]), @r#"
+    Sum(System.Int32&, System.Int32*, System.Int32[,], System.Collections.Generic.List<System.Collections.Generic.KeyValuePair<System.String,T[]>>)System.Int32
+    fat maxstack 8 init locals 11000009
+       0 ldc.i4.3
+       1 newarr 0100000d
+       6 dup
+       7 ldc.i4.0
+       8 ldarg.0
+       9 ldind.i4
+      10 box 01000030
+      15 stelem.ref
+      16 dup
+      17 ldc.i4.1
+      18 ldnull
+      19 stelem.ref
+      20 dup
+      21 ldc.i4.2
+      22 ldarg.2
+      23 stelem.ref
+      24 call 0a000044
+      29 ldarg.0
+      30 ldind.i4
+      31 ldarg.0
+      32 ldstr 7000001c
+      37 ldc.i4.7
+      38 conv.i8
+      39 ldc.r4 3f000000
+      44 ldnull
+      45 ldloca.s 00
+      47 initobj 01000030
+      53 ldloca.s 00
+      55 ldc.i4.0
+      56 call 0a000045
+      61 ldarg.0
+      62 ldind.i4
+      63 ldarg.1
+      64 ldind.i4
+      65 add
+      66 ldarg.2
+      67 ldc.i4.0
+      68 ldc.i4.0
+      69 call 0a000022
+      74 add
+      75 ldarg.3
+      76 callvirt 0a000023
+      81 add
+      82 ldsfld 0a000024
+      87 ldc.i4.3
+      88 ldelem.u1
+      89 add
+      90 ldsfld 0a000025
+      95 ldc.i4.0
+      96 ldelem.i8
+      97 conv.i4
+      98 add
+      99 ret
+    locals [07, 03, 08, 08, 12, 80, 95]
+
+    Guarded(System.String)System.Int32
+    fat maxstack 4 init locals 1100000a
+       0 call 0a000046
+       5 stloc.2
+       6 ldarg.0
+       7 call 0a000047
+      12 stloc.1
+      13 ldarg.0
+      14 call 0a00002d
+      19 stloc.0
+      20 leave.s 68
+      22 isinst 01000031
+      27 dup
+      28 brtrue.s 34
+      30 pop
+      31 ldc.i4.0
+      32 br.s 50
+      34 callvirt 0a00002e
+      39 callvirt 0a00002f
+      44 ldc.i4.3
+      45 cgt
+      47 ldc.i4.0
+      48 cgt.un
+      50 endfilter
+      52 pop
+      53 ldc.i4.m1
+      54 stloc.0
+      55 leave.s 68
+      57 ldstr 70000017
+      62 call 0a000030
+      67 endfinally
+      68 ldloc.0
+      69 stloc.3
+      70 leave.s 100
+      72 isinst 01000025
+      77 stloc.s 04
+      79 ldc.i4.0
+      80 endfilter
+      82 throw
+      83 ldloc.s 04
+      85 pop
+      86 ldloc.s 04
+      88 ldc.i4 01020301
+      93 call 0a000049
+      98 pop
+      99 endfinally
+     100 ldloc.1
+     101 ldloc.3
+     102 box 01000030
+     107 call 0a000046
+     112 ldloc.2
+     113 sub
+     114 conv.r8
+     115 call 0a000048
+     120 ldloc.3
+     121 ret
+    try 13..22 filter 22 52..57
+    try 13..57 finally 57..68
+    try 13..72 filter 72 82..83
+    try 13..83 fault 83..100
+    locals [07, 05, 08, 0a, 0a, 08, 12, 80, 95]
+    "#);
 }
 
 #[test]
-fn arguments_are_those_of_the_start() {
-    // Structs whose methods are called have their address taken; so has what a closure stores.
+fn arguments_that_code_may_change_are_known() {
+    // ldarga.s 1; pop; ldarg.2; starg 3; ret
+    let code = [0x0f, 1, 0x26, 0x04, 0xfe, 0x0b, 3, 0, 0x2a];
+    let known = super::overwritten(&code, 4);
+    assert_eq!(known, Some(vec![false, true, false, true]));
+    assert_eq!(super::overwritten(&code, 3), None);
+    assert_eq!(super::overwritten(&code[..6], 4), None);
+}
+
+#[test]
+fn constructors_have_hooks_behind_the_call_of_another_one() {
     let bind = |ty: &str, method: &str, signature: &Signature| {
         let is_meant = ty == "Acme.Shapes.Point" || ty == "Acme.Shapes.Shape`1";
         (is_meant && (method == ".ctor" || method == "CompareTo")).then(|| {
@@ -298,11 +426,86 @@ fn arguments_are_those_of_the_start() {
     };
     let (out, left) = woven((SHAPES, None), Advice::ENTER, 99, &bind);
     assert_eq!(left, []);
-    let image = Image::parse(&out.image).unwrap();
-    let _ = image;
     insta::assert_snapshot!(
         shown_methods(&out.image, &[".ctor(T)", "CompareTo(", ".ctor(System.Int32, System.Int32)"]),
-        @""
+        @r#"
+    .ctor(T)System.Void
+    fat maxstack 8 init locals 11000009
+       0 ldarg.0
+       1 ldstr 7000000d
+       6 stfld 0a000018
+      11 ldarg.0
+      12 call 0a000019
+      17 ldarg.0
+      18 ldarg.1
+      19 box 1b00000f
+      24 call 0a00004b
+      29 ldc.i4 01020300
+      34 call 0a000044
+      39 ldarg.0
+      40 ldarg.1
+      41 stfld 0a00001a
+      46 br.s 48
+      48 ldarg.0
+      49 ldarg.1
+      50 box 1b00000f
+      55 call 0a00004b
+      60 ret
+    locals [07, 01, 12, 80, 95]
+
+    CompareTo(Acme.Shapes.Shape<T>)System.Int32
+    fat maxstack 3 init locals 1100000a
+       0 ldarg.0
+       1 ldarg.1
+       2 call 0a00004b
+       7 ldc.i4 01020301
+      12 call 0a000044
+      17 ldarg.0
+      18 callvirt 0a000020
+      23 stloc.0
+      24 ldloca.s 00
+      26 ldarg.1
+      27 callvirt 0a000020
+      32 call 0a000021
+      37 stloc.1
+      38 br.s 40
+      40 ldarg.0
+      41 ldarg.1
+      42 call 0a00004b
+      47 ldloc.1
+      48 ret
+    locals [07, 03, 0d, 08, 12, 80, 95]
+
+    .ctor(System.Int32, System.Int32)System.Void
+    fat maxstack 8 init locals 11000009
+       0 ldarg.0
+       1 ldobj 02000005
+       6 box 02000005
+      11 ldarg.1
+      12 box 01000030
+      17 ldarg.2
+      18 box 01000030
+      23 call 0a00004c
+      28 ldc.i4 01020302
+      33 call 0a000044
+      38 ldarg.0
+      39 ldarg.1
+      40 stfld 04000008
+      45 ldarg.0
+      46 ldarg.2
+      47 stfld 04000009
+      52 br.s 54
+      54 ldarg.0
+      55 ldobj 02000005
+      60 box 02000005
+      65 ldarg.1
+      66 box 01000030
+      71 ldarg.2
+      72 box 01000030
+      77 call 0a00004c
+      82 ret
+    locals [07, 01, 12, 80, 95]
+    "#
     );
 }
 
@@ -347,7 +550,69 @@ fn adapters_are_methods_of_a_type_behind_all_others() {
         before.metadata.tables.rows(table::METHOD_DEF) + 1
     );
     let shown: Vec<String> = methods.map(|row| shown(&image, row)).collect();
-    insta::assert_snapshot!(shown.join("\n"), @"");
+    insta::assert_snapshot!(shown.join("\n"), @r#"
+    Acme.Log.Plain (flag)(System.Int32)System.Void
+    fat maxstack 2 init
+       0 call 0a00004d
+       5 brtrue.s 8
+       7 ret
+       8 ldarg.0
+       9 call 0a00004f
+      14 leave 25
+      19 call 0a00004e
+      24 endfinally
+      25 ret
+    try 8..19 finally 19..25
+
+    Acme.Log.Plain (guard)(System.Int32)System.Void
+    fat maxstack 2 init
+       0 ldarg.0
+       1 call 0a00004f
+       6 leave 26
+      11 ldstr 7000001c
+      16 call 0a000050
+      21 leave 26
+      26 ret
+    try 0..11 catch 01000025 11..26
+
+    Acme.Log.Plain(System.Int32)System.Void
+    fat maxstack 2 init
+       0 call 0a00004d
+       5 brtrue.s 8
+       7 ret
+       8 ldarg.0
+       9 call 0a00004f
+      14 leave 40
+      19 ldstr 7000001c
+      24 call 0a000050
+      29 leave 40
+      34 call 0a00004e
+      39 endfinally
+      40 ret
+    try 8..19 catch 01000025 19..34
+    try 8..34 finally 34..40
+
+    Acme.Log.Seen(T0)T0
+    fat maxstack 2 init locals 11000009
+       0 call 0a00004d
+       5 brtrue.s 9
+       7 ldloc.0
+       8 ret
+       9 ldarg.0
+      10 call 2b000004
+      15 stloc.0
+      16 leave 42
+      21 ldstr 7000003a
+      26 call 0a000050
+      31 leave 42
+      36 call 0a00004e
+      41 endfinally
+      42 ldloc.0
+      43 ret
+    try 9..21 catch 01000025 21..36
+    try 9..36 finally 36..42
+    locals [07, 01, 1e, 00]
+    "#);
     // Sorted by owner (II.22.20).
     let owners = tables.iter(table::GENERIC_PARAM);
     let owners: Vec<u32> = owners
