@@ -86,7 +86,7 @@ impl<'a> Own<'a> {
         }
     }
 
-    /// Whether what a hook calls may be woven. That is followed in class files and in assemblies.
+    /// Whether what a hook calls may be woven.
     pub(crate) fn may_reach(&self, code: Code, hook: &Hook) -> bool {
         let Some(owner) = hook.owner.name() else {
             return true;
