@@ -15,11 +15,11 @@ pub mod aspect {
             pub use crate::aspect::bind::reach::{LibraryType, Reach};
         }
         pub mod ty {
-            pub use crate::aspect::bind::ty::{Parameter, Prim, Signature, Ty};
+            pub use crate::aspect::bind::ty::{Named, Parameter, Prim, Signature, Ty};
         }
     }
     pub mod joinpoint {
-        pub use crate::aspect::joinpoint::{Method, Type, Visitor};
+        pub use crate::aspect::joinpoint::{Kinds, Method, Type, Visitor};
     }
     pub mod plan {
         pub use crate::aspect::plan::{Plan, Planned, id_base};

@@ -14,7 +14,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("in_order", &["error"]),
     ("mapping", &["error"]),
     ("edit", &["bytes", "error"]),
-    ("aspect", &["bytes", "dotnet_names", "error", "mapping"]),
+    (
+        "aspect",
+        &["bytes", "dotnet_names", "error", "mapping", "printable"],
+    ),
     ("import", &["aspect", "error"]),
     ("container", &["bytes", "error", "signing"]),
     ("jvm", &["aspect", "bytes", "edit", "error"]),

@@ -124,4 +124,4 @@ macro_rules! targets {
     };
 }
 
-targets!(cil class dex pdb symbols trace zip);
+targets!(cil class dex pdb rules symbols trace zip);

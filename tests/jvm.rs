@@ -9,37 +9,35 @@ mod class_file;
 mod everything;
 #[path = "support/jdk.rs"]
 mod jdk;
+#[path = "support/own_hooks.rs"]
+mod own_hooks;
 
 use jdk::jdk;
 
 use class_file::{ClassFile, Code};
 use everything::everything;
+use own_hooks::{Style, everything as everything_of, same};
+use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 use weave::internals::aspect::advice::{Advice, Reason};
+use weave::internals::aspect::bind::call::{Bound, Call, Dest, Hook, Keep, Operand, Source};
+use weave::internals::aspect::bind::reach::{LibraryType, Reach};
+use weave::internals::aspect::bind::ty::{Prim, Signature, Ty};
 use weave::internals::aspect::{advice, joinpoint, plan};
-use weave::internals::jvm::{Class, NEWEST_MAJOR, Scratch, scan, weave};
+use weave::internals::jvm::{Class, NEWEST_MAJOR, Scratch, adapter, library_type, scan, weave};
 
 /// The woven class, and the methods left with their reasons.
 fn woven(bytes: &[u8]) -> (Option<Vec<u8>>, Vec<(String, Reason)>) {
-    let class = Class::parse(bytes).unwrap();
-    let id = |_, index, _: &joinpoint::Method<'_>| Some(0x5eed_0000 + index);
-    let plan = everything(Advice::ALL, id, |visitor| scan(&class, visitor).unwrap());
-    let woven = weave(&class, &plan, &mut Scratch::default()).unwrap();
-    let left = woven
-        .ty
-        .left
-        .into_iter()
-        .map(|l| (l.method, l.reason))
-        .collect();
-    (woven.bytes, left)
+    woven_with(bytes, Advice::ALL, None, Path::new(""))
 }
 
 /// Runs all classes of a folder; returns standard output and the calls that hooks counted.
-fn run(harness: &Path, classes: &Path) -> (String, BTreeMap<String, u32>) {
+fn run(classes: &Path) -> (String, BTreeMap<String, u32>) {
     let out = jdk("java")
         .args(["-Xverify:all", "-cp"])
-        .arg(harness)
+        .arg(harness())
         .arg("Run")
         .arg(classes)
         .output()
@@ -55,47 +53,120 @@ fn run(harness: &Path, classes: &Path) -> (String, BTreeMap<String, u32>) {
     (String::from_utf8(out.stdout).unwrap(), calls)
 }
 
-/// Compiles the harness.
-fn harness(dir: &Path) {
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/jvm");
-    let status = jdk("javac")
-        .arg("-d")
-        .arg(dir)
-        .args([
-            sources.join("Run.java"),
-            sources.join("weave/runtime/Hooks.java"),
-        ])
-        .status()
-        .expect("a JDK is installed");
-    assert!(status.success());
+/// The folder of the harness, compiled once.
+fn harness() -> &'static Path {
+    static HARNESS: OnceLock<PathBuf> = OnceLock::new();
+    HARNESS.get_or_init(|| {
+        let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("jvm-harness");
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/jvm");
+        let status = jdk("javac")
+            .arg("-d")
+            .arg(&out)
+            .args([
+                sources.join("Run.java"),
+                sources.join("acme/All.java"),
+                sources.join("weave/runtime/Guard.java"),
+                sources.join("weave/runtime/Hooks.java"),
+            ])
+            .status()
+            .expect("a JDK is installed");
+        assert!(status.success());
+        out
+    })
 }
 
 /// Weaves all classes, runs both sides, compares; returns the calls of each class.
 fn judge(classes: &[(&str, Vec<u8>)]) -> BTreeMap<String, u32> {
     let dir = tempfile::tempdir().unwrap();
-    let (old, new, bin) = (
-        dir.path().join("old"),
-        dir.path().join("new"),
-        dir.path().join("bin"),
-    );
+    let (old, new) = (dir.path().join("old"), dir.path().join("new"));
     for folder in [&old, &new] {
         std::fs::create_dir(folder).unwrap();
     }
-    harness(&bin);
     for (name, bytes) in classes {
         std::fs::write(old.join(format!("{name}.class")), bytes).unwrap();
         let (woven, left) = woven(bytes);
         assert_eq!(left, [], "{name}");
         std::fs::write(new.join(format!("{name}.class")), woven.unwrap()).unwrap();
     }
-    let (expected, _) = run(&bin, &old);
-    let (actual, calls) = run(&bin, &new);
+    let (expected, _) = run(&old);
+    let (actual, calls) = run(&new);
     assert_eq!(actual, expected);
     assert!(
         !expected.contains("Error"),
         "the inputs themselves must verify: {expected}"
     );
+    for (i, style) in STYLES.into_iter().enumerate() {
+        let is_paired = i % 2 == 0;
+        let pair = if is_paired {
+            Advice::ALL
+        } else {
+            Advice::default()
+        };
+        let bind: Bind<'_> = &|s| everything_of(s, style);
+        for (name, bytes) in classes {
+            let (bytes, left) = woven_with(bytes, pair.with(Advice::OWN), Some(bind), &new);
+            assert_eq!(left, [], "{name}");
+            std::fs::write(new.join(format!("{name}.class")), bytes.unwrap()).unwrap();
+        }
+        let (actual, own) = run(&new);
+        assert_eq!(actual, expected, "{style:?}");
+        assert!(own.values().all(|&n| (n > 0) == is_paired), "{own:?}");
+    }
     calls
+}
+
+/// Hooks that are called themselves, and by adapters; that keep everything, and nothing.
+const STYLES: [Style; 4] = {
+    [
+        Style {
+            guarded: None,
+            keeps: true,
+        },
+        Style {
+            guarded: None,
+            keeps: false,
+        },
+        Style {
+            guarded: Some(false),
+            keeps: true,
+        },
+        Style {
+            guarded: Some(true),
+            keeps: true,
+        },
+    ]
+};
+
+/// Makes own hooks of a method's signature.
+type Bind<'b> = &'b dyn Fn(&Signature) -> Bound;
+
+/// The class woven with advice and own hooks, whose adapters go into a folder; and the methods left with their reasons.
+fn woven_with(
+    bytes: &[u8],
+    advice: Advice,
+    bind: Option<Bind<'_>>,
+    adapters: &Path,
+) -> (Option<Vec<u8>>, Vec<(String, Reason)>) {
+    let class = Class::parse(bytes).unwrap();
+    let id = |_, index, _: &joinpoint::Method<'_>| Some(0x5eed_0000 + index);
+    let mut plan = everything(advice, id, |visitor| scan(&class, visitor).unwrap());
+    if let Some(bind) = bind {
+        own_hooks::bind(
+            &mut plan,
+            |visitor| scan(&class, visitor).unwrap(),
+            |_, signature| bind(signature),
+        );
+        for call in plan.bound.iter().flat_map(|bound| own_hooks::calls(bound)) {
+            if let Some(made) = &call.adapter {
+                let path = adapters.join(format!("{}.class", made.class));
+                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+                std::fs::write(path, adapter(&call.hook, made)).unwrap();
+            }
+        }
+    }
+    let woven = weave(&class, &plan, &mut Scratch::default()).unwrap();
+    let left = woven.ty.left.into_iter().map(|l| (l.method, l.reason));
+    (woven.bytes, left.collect())
 }
 
 const OLD: u16 = 49;
@@ -381,6 +452,14 @@ fn a_class_is_woven_once_and_only_if_its_version_is_known() {
     let (again, left) = woven(&once);
     assert!(again.is_none());
     assert_eq!(left, [("run(I)I".to_owned(), Reason::AlreadyWoven)]);
+    // Own hooks that are called by adapters show, too.
+    let dir = tempfile::tempdir().unwrap();
+    let bind: Bind<'_> = &|s| everything_of(s, STYLES[2]);
+    let own = |bytes: &[u8]| woven_with(bytes, Advice::OWN, Some(bind), dir.path());
+    let once = own(&with_run("Own", OLD, 1, 1, vec![26, 172]).finish()).0;
+    let (again, left) = own(&once.unwrap());
+    assert!(again.is_none());
+    assert_eq!(left, [("run(I)I".to_owned(), Reason::AlreadyWoven)]);
     let newest = with_run("Newest", NEWEST_MAJOR, 1, 1, vec![26, 172]);
     assert!(woven(&newest.finish()).0.is_some());
     let (bytes, left) = woven(&with_run("Next", NEWEST_MAJOR + 1, 1, 1, vec![26, 172]).finish());
@@ -624,4 +703,386 @@ fn templates_that_agents_copy_are_left() {
     assert!(bytes.is_some(), "the other methods are woven");
     let expected = ["start()J", "end(J)V"].map(|m| (m.to_owned(), Reason::Template));
     assert_eq!(left, expected);
+}
+
+/// Compiles a source of `tests/jvm`, and reads its classes.
+fn compiled(source: &str, options: &[&str]) -> Vec<(String, Vec<u8>)> {
+    let dir = tempfile::tempdir().unwrap();
+    let status = jdk("javac")
+        .args(options)
+        .arg("-d")
+        .arg(dir.path())
+        .arg(
+            Path::new(env!("CARGO_MANIFEST_DIR"))
+                .join("tests/jvm")
+                .join(source),
+        )
+        .status()
+        .expect("a JDK is installed");
+    assert!(status.success());
+    let mut classes: Vec<(String, Vec<u8>)> = std::fs::read_dir(dir.path())
+        .unwrap()
+        .map(|entry| {
+            let path = entry.unwrap().path();
+            let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+            (name, std::fs::read(path).unwrap())
+        })
+        .collect();
+    classes.sort();
+    classes
+}
+
+#[test]
+fn own_hooks_see_what_was_there_at_the_start_in_all_shapes_that_javac_makes() {
+    for options in [&["--release", "11", "-g"][..], &["--release", "17"]] {
+        let classes = compiled("Shapes.java", options);
+        assert!(classes.len() > 5);
+        // Abstract methods of nested types are left: their classes are taken as they are.
+        let dir = tempfile::tempdir().unwrap();
+        let (old, new) = (dir.path().join("old"), dir.path().join("new"));
+        std::fs::create_dir(&old).unwrap();
+        std::fs::create_dir(&new).unwrap();
+        for (name, bytes) in &classes {
+            std::fs::write(old.join(format!("{name}.class")), bytes).unwrap();
+        }
+        let (expected, _) = run(&old);
+        for style in STYLES {
+            for (name, bytes) in &classes {
+                let bind: Bind<'_> = &|s| everything_of(s, style);
+                let (woven, left) =
+                    woven_with(bytes, Advice::OWN.with(Advice::ALL), Some(bind), &new);
+                assert_eq!(left, [], "{name}");
+                std::fs::write(
+                    new.join(format!("{name}.class")),
+                    woven.as_ref().unwrap_or(bytes),
+                )
+                .unwrap();
+            }
+            assert_eq!(run(&new).0, expected, "{style:?}");
+        }
+    }
+}
+
+/// A class that is `acme.Bad`: its hooks throw, or print.
+const BAD: &str = "package acme; public class Bad {\n\
+    public static void exit(int n) { System.out.print(\"exit \"); if (n == 0) throw new IllegalStateException(\"hook\"); }\n\
+    public static void exception(Throwable t) { System.out.print(\"exception \"); }\n\
+    public static long enter(int n) { if (n == 3) throw new IllegalStateException(\"early\"); return n; } }";
+
+#[test]
+fn what_an_exit_hook_throws_is_caught_by_nobody_unless_it_is_guarded() {
+    let classes = compiled("Tried.java", &["--release", "11", "-g"]);
+    let dir = tempfile::tempdir().unwrap();
+    let new = dir.path().join("new");
+    std::fs::create_dir(&new).unwrap();
+    let source = dir.path().join("Bad.java");
+    std::fs::write(&source, BAD).unwrap();
+    assert!(
+        jdk("javac")
+            .arg("-d")
+            .arg(&new)
+            .arg(source)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let told = |guarded: Option<bool>| {
+        let call = |name: &str, operand: Operand, result: Ty| {
+            let hook = Arc::new(Hook {
+                owner: Ty::class("acme/Bad"),
+                owner_is_interface: false,
+                name: name.into(),
+                parameters: [operand.to.clone()].into(),
+                result,
+                generics: 0,
+            });
+            Call {
+                adapter: guarded.map(|recursion| own_hooks::adapter(&hook, true, recursion)),
+                hook,
+                generics: [].into(),
+                operands: [operand].into(),
+                dest: Dest::Drop,
+            }
+        };
+        let number = || same(Source::Arg(0), Ty::Prim(Prim::I32));
+        let thrown = || same(Source::Exception, Ty::class("java/lang/Throwable"));
+        let bind = |signature: &Signature| match signature.parameters.len() {
+            // Of `called` alone.
+            2 => Bound {
+                enter: [call("enter", number(), Ty::Prim(Prim::I64))].into(),
+                exit: [call("exit", number(), Ty::Void)].into(),
+                exception: [call("exception", thrown(), Ty::Void)].into(),
+                keep: Keep {
+                    args: [0].into(),
+                    ..Keep::default()
+                },
+            },
+            _ => Bound::default(),
+        };
+        for (name, bytes) in &classes {
+            let (woven, _) = woven_with(bytes, Advice::OWN.with(Advice::ALL), Some(&bind), &new);
+            let path = new.join(format!("{name}.class"));
+            std::fs::write(path, woven.as_ref().unwrap_or(bytes)).unwrap();
+        }
+        let mut java = jdk("java");
+        let out = java.args(["-Xverify:all", "-cp"]).arg(harness());
+        let out = out.arg("Run").arg(&new).output().unwrap();
+        let err = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert!(err.ends_with("verdict: \n"), "{err}");
+        (String::from_utf8(out.stdout).unwrap(), err)
+    };
+    let (direct, _) = told(None);
+    let expected = [
+        "exit hook",
+        "exception aother body",
+        "exit a",
+        "early",
+        "Tried 0 0 0 0",
+    ];
+    assert_eq!(direct.lines().collect::<Vec<_>>(), expected);
+    let (guarded, err) = told(Some(false));
+    let expected = [
+        "exit ",
+        "exception aother body",
+        "exit a",
+        "exit a",
+        "Tried 0 0 0 0",
+    ];
+    assert_eq!(guarded.lines().collect::<Vec<_>>(), expected);
+    for hook in ["enter", "exit"] {
+        let failed = format!("hook acme.Bad.{hook} failed: java.lang.IllegalStateException");
+        assert_eq!(err.matches(&failed).count(), 1, "{err}");
+    }
+}
+
+#[test]
+fn own_hooks_that_do_not_fit_the_limits_are_left() {
+    let style = STYLES[0];
+    let bind: Bind<'_> = &|s| everything_of(s, style);
+    let left =
+        |class: ClassFile| woven_with(&class.finish(), Advice::OWN, Some(bind), Path::new("")).1;
+    let code = vec![26, 172];
+    let full = with_run("Locals", OLD, 1, 65_532, code.clone());
+    assert_eq!(left(full), [("run(I)I".to_owned(), Reason::Unsupported)]);
+    let room = with_run("Room", OLD, 1, 65_520, code.clone());
+    assert_eq!(left(room), []);
+    let mut pool = with_run("Pool", OLD, 1, 1, code);
+    pool.fill_pool(65_300);
+    assert_eq!(left(pool), [("run(I)I".to_owned(), Reason::PoolFull)]);
+    let mut insns = vec![0; 65_480];
+    insns.extend_from_slice(&[26, 172]);
+    let long = with_run("Long", OLD, 1, 1, insns);
+    assert_eq!(left(long), [("run(I)I".to_owned(), Reason::CodeTooLarge)]);
+}
+
+/// A library of hooks whose reach is asked for: `whole` ones reach nothing woven.
+const LIBRARY: &str = r#"package acme;
+import java.util.*;
+import java.util.concurrent.atomic.*;
+public class Reaches {
+    static final AtomicLong COUNT = new AtomicLong();
+    static class Base { long twice() { return 2 * more(); } long more() { return 1; } }
+    static final class Deep extends Base { @Override long more() { return COUNT.get() + Wide.ONE; } }
+    static class Wide { static final long ONE = Long.parseLong("1"); private static int own() { return 1; } }
+    enum Kind { A, B; static final Kind LAST = B; }
+    static class Oops extends RuntimeException { Oops(String why) { super(why); } }
+    public static long whole1(String text, int n) { COUNT.incrementAndGet(); return new Deep().twice() + text.length() + n; }
+    public static String whole2(int n, String s) { StringBuilder b = new StringBuilder(); return b.append(n).append(s).toString() + n + s; }
+    public static Object whole3(Object o, long d) { if (o == null) throw new Oops("n"); Objects.requireNonNull(o); return o.getClass() == String.class ? Kind.LAST.name() : System.nanoTime() - d; }
+    public static int whole4(int[] all) { int[] c = all.clone(); System.arraycopy(all, 0, c, 0, 1); return Wide.own() + Math.max(c[0], 1); }
+    public static void part1(Object o) { System.out.println(o); }
+    public static String part2(Object o) { return "it is " + o; }
+    public static int part3(Map<String, String> m) { return m.size(); }
+    public static Object part4(Runnable r) { return (Runnable) () -> r.run(); }
+    public static void part5(Object o) { o.hashCode(); }
+    public static Object part6(String name) throws Exception { return Class.forName(name); }
+    public static String part7(Object o) { return String.valueOf(o); }
+    public static native void part8();
+    public static long part9(Open o) { return o.more(); }
+    public static long part10() { return Late.N; }
+    static class Late { static final long N = new ArrayList<String>().size(); }
+    static class Open { long more() { return 1; } }
+}
+"#;
+
+/// Names and descriptors of a class's methods.
+struct Names<'n>(&'n mut Vec<(String, String)>);
+
+impl joinpoint::Visitor for Names<'_> {
+    fn enter_type(&mut self, _: &joinpoint::Type<'_>) -> bool {
+        true
+    }
+    fn method(&mut self, _: u32, method: &joinpoint::Method<'_>) {
+        let (name, descriptor) = (method.name.to_owned(), method.descriptor.to_owned());
+        self.0.push((name, descriptor));
+    }
+}
+
+#[test]
+fn hooks_that_stay_in_their_library_are_told_from_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let source = dir.path().join("Reaches.java");
+    std::fs::write(&source, LIBRARY).unwrap();
+    for release in ["8", "17"] {
+        let out = dir.path().join(release);
+        let mut javac = jdk("javac");
+        let javac = javac
+            .args(["--release", release, "-Xlint:-options", "-d"])
+            .arg(&out)
+            .arg(&source);
+        assert!(javac.status().expect("a JDK is installed").success());
+        let mut types = FxHashMap::<Box<str>, LibraryType>::default();
+        let mut hooks = vec![];
+        for entry in std::fs::read_dir(out.join("acme")).unwrap() {
+            let bytes = std::fs::read(entry.unwrap().path()).unwrap();
+            let class = Class::parse(&bytes).unwrap();
+            if class.name() == "acme/Reaches" {
+                scan(&class, &mut Names(&mut hooks)).unwrap();
+            }
+            types.insert((&*class.name()).into(), library_type(&class).unwrap());
+        }
+        // The program has a subclass of a class of the library's.
+        let open: Box<str> = "acme/Reaches$Open".into();
+        let program = [("app/Opened", std::slice::from_ref(&open))];
+        let reach = Reach::new(&types, program.into_iter());
+        let mut told = BTreeMap::new();
+        for (name, descriptor) in &hooks {
+            if let Some(why) = reach.why("acme/Reaches", name, descriptor) {
+                told.insert(name.as_str(), why);
+            }
+        }
+        let parts: Vec<String> = (1..=10).map(|n| format!("part{n}")).collect();
+        let mut expected: Vec<&str> = parts.iter().map(String::as_str).collect();
+        expected.sort();
+        let found: Vec<&str> = told
+            .keys()
+            .copied()
+            .filter(|n| !n.starts_with('<') && !n.starts_with("lambda"))
+            .collect();
+        assert_eq!(found, expected, "{told:#?}");
+        assert_eq!(
+            told["part1"],
+            "acme.Reaches.part1 calls java.io.PrintStream.println"
+        );
+        assert_eq!(
+            told["part9"],
+            "acme.Reaches.part9 calls acme.Reaches.Open.more, which app.Opened may override"
+        );
+        assert_eq!(
+            told["part10"],
+            "acme.Reaches.Late.<clinit> calls java.util.ArrayList.<init>"
+        );
+    }
+}
+
+/// Methods whose signatures are asked for.
+const SIGNATURES: &str = "import java.util.*; public class Signatures<T> {\n\
+    enum Kind { A; Kind() {} Kind(int weight) {} }\n\
+    class Inner { Inner(long wide, String text) {} }\n\
+    record Point(int x, double y) {}\n\
+    interface Shape { int area(long scale, T_[] of); }\n\
+    static class T_ {}\n\
+    static void many(long a, int b, double c, T_ d, int[][] e, String... rest) {}\n\
+    T same(T value) { int local = 1; Runnable r = () -> System.out.println(value + \"\" + local); return value; }\n\
+    Object local(int captured) { class Local { Local(byte own) { own += captured; } } return new Local((byte) 1); }\n\
+    Signatures(boolean b, char c, short s, float f) {} }";
+
+#[test]
+fn signatures_have_types_and_the_names_that_classes_give() {
+    let dir = tempfile::tempdir().unwrap();
+    let source = dir.path().join("Signatures.java");
+    std::fs::write(&source, SIGNATURES).unwrap();
+    let told = |options: &[&str]| {
+        let out = dir.path().join(options.concat().replace(':', ""));
+        let mut javac = jdk("javac");
+        let javac = javac.args(options).arg("-d").arg(&out).arg(&source);
+        assert!(javac.status().expect("a JDK is installed").success());
+        let mut told = BTreeMap::new();
+        for entry in std::fs::read_dir(out).unwrap() {
+            let bytes = std::fs::read(entry.unwrap().path()).unwrap();
+            let class = Class::parse(&bytes).unwrap();
+            let mut methods = vec![];
+            scan(&class, &mut Shown(&mut methods)).unwrap();
+            for (name, shown) in methods {
+                told.entry(format!("{}.{name}", class.name()))
+                    .or_insert(vec![])
+                    .push(shown);
+            }
+        }
+        told
+    };
+    let named = told(&["-g"]);
+    let of = |of: &BTreeMap<String, Vec<String>>, name: &str| of[name].join("; ");
+    let many = "(J a, I b, D c, LSignatures$T_; d, [[I e, [LString; rest)V variadic";
+    assert_eq!(of(&named, "Signatures.many"), many);
+    assert_eq!(
+        of(&named, "Signatures.same"),
+        "LSignatures;.(LObject; value)LObject;"
+    );
+    assert_eq!(
+        of(&named, "Signatures.<init>"),
+        "LSignatures;.(Z b, C c, S s, F f)V"
+    );
+    assert_eq!(
+        of(&named, "Signatures$Point.<init>"),
+        "LSignatures$Point;.(I x, D y)V"
+    );
+    // No body, no variables.
+    assert_eq!(
+        of(&named, "Signatures$Shape.area"),
+        "LSignatures$Shape;.(J, [LSignatures$T_;)I"
+    );
+    let listed = told(&["-g:none", "-parameters"]);
+    assert_eq!(of(&listed, "Signatures.many"), many);
+    assert_eq!(
+        of(&listed, "Signatures$Shape.area"),
+        "LSignatures$Shape;.(J scale, [LSignatures$T_; of)I"
+    );
+    // What the compiler adds counts, as in the descriptor.
+    assert_eq!(
+        of(&listed, "Signatures$Inner.<init>"),
+        "LSignatures$Inner;.(LSignatures; this$0, J wide, LString; text)V"
+    );
+    assert_eq!(
+        of(&listed, "Signatures$Kind.<init>"),
+        "LSignatures$Kind;.(LString; $enum$name, I $enum$ordinal)V; \
+         LSignatures$Kind;.(LString; $enum$name, I $enum$ordinal, I weight)V"
+    );
+    assert_eq!(
+        of(&listed, "Signatures$1Local.<init>"),
+        "LSignatures$1Local;.(LSignatures; this$0, B own, I val$captured)V"
+    );
+    let bare = told(&["-g:none"]);
+    assert_eq!(
+        of(&bare, "Signatures.many"),
+        "(J, I, D, LSignatures$T_;, [[I, [LString;)V variadic"
+    );
+}
+
+/// Names and signatures of a class's methods.
+struct Shown<'n>(&'n mut Vec<(String, String)>);
+
+impl joinpoint::Visitor for Shown<'_> {
+    fn enter_type(&mut self, _: &joinpoint::Type<'_>) -> bool {
+        true
+    }
+    fn method(&mut self, _: u32, method: &joinpoint::Method<'_>) {
+        let signature = method.details.signature().unwrap();
+        let of = |ty: &Ty| {
+            let mut text = String::new();
+            ty.put_descriptor(&mut text);
+            text.replace("java/lang/", "")
+        };
+        let this = signature
+            .this
+            .map_or(String::new(), |ty| format!("{}.", of(&ty)));
+        let parameters = signature.parameters.iter().map(|p| match &p.name {
+            Some(name) => format!("{} {name}", of(&p.ty)),
+            None => of(&p.ty),
+        });
+        let parameters = parameters.collect::<Vec<_>>().join(", ");
+        let variadic = if signature.variadic { " variadic" } else { "" };
+        let shown = format!("{this}({parameters}){}{variadic}", of(&signature.result));
+        self.0.push((method.name.to_owned(), shown));
+    }
 }

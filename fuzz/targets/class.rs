@@ -2,7 +2,10 @@
 
 use super::everything::Everything;
 use weave::internals::aspect::advice::{Advice, Reason};
-use weave::internals::jvm::{Class, Scratch, module_info, scan, weave};
+use weave::internals::jvm::{Class, Scratch, library_type, module_info, scan, weave};
+
+#[path = "../../tests/support/own_hooks.rs"]
+mod own_hooks;
 
 pub fn run(bytes: &[u8]) {
     let _ = module_info::add_requires(bytes, "weave.runtime");
@@ -16,6 +19,8 @@ pub fn run(bytes: &[u8]) {
     }
     let plan = visitor.plan();
     let mut scratch = Scratch::default();
+    let _ = library_type(&class);
+    own(&class, &mut scratch);
     let Ok(woven) = weave(&class, &plan, &mut scratch) else {
         return;
     };
@@ -27,6 +32,32 @@ pub fn run(bytes: &[u8]) {
         let woven_once = |index| !woven.ty.left.iter().any(|l| l.index == index);
         for left in again.ty.left.iter().filter(|l| woven_once(l.index)) {
             assert_eq!(left.reason, Reason::AlreadyWoven);
+        }
+    }
+}
+
+/// The same with own hooks that take everything: called themselves or by adapters, with the recorded pair or without.
+fn own(class: &Class<'_>, scratch: &mut Scratch) {
+    for (guarded, advice) in [
+        (None, Advice::OWN.with(Advice::ALL)),
+        (Some(true), Advice::OWN),
+    ] {
+        let mut visitor = Everything::with(advice);
+        scan(class, &mut visitor).expect("it was scanned before");
+        let mut plan = visitor.plan();
+        let style = |index: u32| own_hooks::Style {
+            guarded,
+            keeps: index % 4 != 3,
+        };
+        own_hooks::bind(
+            &mut plan,
+            |visitor| scan(class, visitor).expect("it was scanned before"),
+            |index, signature| own_hooks::everything(signature, style(index)),
+        );
+        if let Ok(woven) = weave(class, &plan, scratch)
+            && let Some(new) = woven.bytes
+        {
+            Class::parse(&new).expect("what was woven reads again");
         }
     }
 }

@@ -6,6 +6,7 @@ pub mod class;
 pub mod dex;
 mod everything;
 pub mod pdb;
+pub mod rules;
 pub mod seeds;
 pub mod symbols;
 pub mod trace;

@@ -9,7 +9,9 @@ use weave::internals::container::zip::{Archive, Codec};
 use weave::internals::symbols::{MAGIC, VERSION, pack};
 
 /// Targets that have seeds.
-pub const TARGETS: [&str; 7] = ["cil", "class", "dex", "pdb", "symbols", "trace", "zip"];
+pub const TARGETS: [&str; 8] = [
+    "cil", "class", "dex", "pdb", "rules", "symbols", "trace", "zip",
+];
 
 /// Largest class that is a seed.
 const CLASS: u64 = 20_000;
@@ -20,6 +22,11 @@ pub fn of(target: &str) -> Vec<(String, Vec<u8>)> {
         "cil" => files("tests/dotnet/fixtures", ".dll"),
         "pdb" => files("tests/dotnet/fixtures", ".pdb"),
         "dex" => files("tests/dex", ".dex"),
+        "rules" => [
+            files("rules", ".toml"),
+            files("tests/programs/hooks", ".toml"),
+        ]
+        .concat(),
         "class" => classes(),
         "symbols" => vec![(
             "map".to_owned(),

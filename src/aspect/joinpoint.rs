@@ -142,6 +142,10 @@ pub trait MethodDetails {
     fn returns(&self, each: EachName<'_>);
     /// All of it, for hooks that take values; none where it cannot be read.
     fn signature(&self) -> Option<Signature>;
+    /// Whether all that calls of it must respect is in its signature, so that it can be called as a hook.
+    fn is_callable(&self) -> bool {
+        true
+    }
 }
 
 /// A type that declares methods.

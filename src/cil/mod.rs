@@ -25,6 +25,7 @@ pub mod write;
 
 pub use assembly::{Methods, Recorder, Woven, weave, weave_on};
 pub use image::{Image, is_assembly, is_native};
+pub use scan::calls::library_types;
 pub use scan::{Survey, scan};
 pub use symbols::SymbolNames;
 pub use warning::Warning;

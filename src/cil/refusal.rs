@@ -25,10 +25,11 @@ impl Image<'_> {
         if self.assembly_name() == Some(RUNTIME) {
             return Some(Reason::Runtime);
         }
-        if tables
+        // What has own hooks alone may not name the library.
+        let calls_library = tables
             .iter(table::ASSEMBLY_REF)
-            .any(|row| is_hooks(row.get(column::assembly_ref::NAME)))
-        {
+            .any(|row| is_hooks(row.get(column::assembly_ref::NAME)));
+        if calls_library || self.symbols().is_some() {
             return Some(Reason::AlreadyWoven);
         }
         let is_compiler = (self.assembly_name()).is_some_and(|name| COMPILERS.contains(&name));

@@ -408,6 +408,10 @@ impl MethodDetails for MethodView<'_, '_> {
     fn signature(&self) -> Option<Signature> {
         types::signature(self.image, self.number, self.signature)
     }
+
+    fn is_callable(&self) -> bool {
+        types::is_callable(self.image, self.number, self.signature)
+    }
 }
 
 /// The attributes of a token, each by its class's name and as C# writes it in brackets.
@@ -423,6 +427,7 @@ fn annotations(image: &Image<'_>, parent: u32, each: EachName<'_>) {
     });
 }
 
+pub mod calls;
 #[cfg(test)]
 mod tests;
 pub(crate) mod types;

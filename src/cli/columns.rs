@@ -5,8 +5,9 @@ use crate::trace::units::method_start;
 use anstyle::Style;
 use std::io::{self, Write};
 
-/// Narrowest that a name is cut to.
+/// Narrowest that a name is cut to as long as a column can be left out for it, and at all.
 const NARROW: usize = 24;
+const NARROWEST: usize = 8;
 
 /// A cell, and how it looks where the terminal has colours.
 pub(in crate::cli) struct Cell {
@@ -39,6 +40,8 @@ impl Cell {
 pub(in crate::cli) struct Columns {
     heads: Vec<&'static str>,
     rows: Vec<(Vec<Cell>, String)>,
+    /// Heads that may be left out on a narrow terminal, in this order.
+    spare: &'static [&'static str],
 }
 
 impl Columns {
@@ -46,7 +49,14 @@ impl Columns {
         Columns {
             heads,
             rows: Vec::new(),
+            spare: &[],
         }
+    }
+
+    /// Figures are never cut: these columns are left out where there is no room, in this order.
+    pub(in crate::cli) fn spare(mut self, heads: &'static [&'static str]) -> Columns {
+        self.spare = heads;
+        self
     }
 
     pub(in crate::cli) fn row(&mut self, cells: Vec<Cell>, last: String) {
@@ -67,32 +77,51 @@ impl Columns {
                 cells.max().unwrap_or(0).max(head.chars().count())
             })
             .collect();
-        let used: usize = widths.iter().map(|w| w + 2).sum();
-        for (head, width) in self.heads.iter().zip(&widths) {
-            let head = Cell::styled((*head).to_owned(), HEAD);
-            head.write(out, *width, screen)?;
+        let mut used: usize = widths.iter().map(|w| w + 2).sum();
+        let mut left_out = Vec::new();
+        for spare in self.spare {
+            if screen.width.is_none_or(|width| used + NARROW <= width) {
+                break;
+            }
+            if let Some(i) = self.heads.iter().position(|head| head == spare) {
+                used -= widths[i] + 2;
+                left_out.push(i);
+            }
+        }
+        let shown: Vec<usize> = (0..widths.len())
+            .filter(|i| !left_out.contains(i))
+            .collect();
+        for &i in &shown {
+            let head = Cell::styled(self.heads[i].to_owned(), HEAD);
+            head.write(out, widths[i], screen)?;
             write!(out, "  ")?;
         }
         Cell::styled(last.to_owned(), HEAD).write(out, 0, screen)?;
         writeln!(out)?;
         for (cells, name) in &self.rows {
-            for (cell, width) in cells.iter().zip(&widths) {
-                cell.write(out, *width, screen)?;
+            for &i in &shown {
+                cells[i].write(out, widths[i], screen)?;
                 write!(out, "  ")?;
             }
             match screen.width {
                 Some(width) => {
-                    writeln!(out, "{}", cut(name, width.saturating_sub(used).max(NARROW)))?
+                    let room = width.saturating_sub(used).max(NARROWEST);
+                    writeln!(out, "{}", cut(name, room))?;
                 }
                 None => writeln!(out, "{name}")?,
             }
+        }
+        if !left_out.is_empty() {
+            left_out.sort_unstable();
+            let names: Vec<&str> = left_out.iter().map(|&i| self.heads[i]).collect();
+            writeln!(out, "left out for want of room: {}", names.join(", "))?;
         }
         Ok(())
     }
 }
 
 /// A method's name in so many characters: packages shrink to letters, then parameters to `(…)`,
-/// then the front goes.
+/// then the middle goes.
 pub(in crate::cli) fn cut_method(name: &str, room: usize) -> String {
     let fits = |s: &str| s.chars().count() <= room;
     if fits(name) {
@@ -119,8 +148,19 @@ pub(in crate::cli) fn cut_method(name: &str, room: usize) -> String {
     if fits(&short) {
         return short;
     }
-    let skip = short.chars().count() - room.saturating_sub(1);
-    ['…'].into_iter().chain(short.chars().skip(skip)).collect()
+    cut_middle(&short, room)
+}
+
+/// Text in so many characters: the middle goes, more of the front than of the end.
+pub(in crate::cli) fn cut_middle(text: &str, room: usize) -> String {
+    let len = text.chars().count();
+    if len <= room {
+        return text.to_owned();
+    }
+    let kept = room.saturating_sub(1);
+    let front = kept / 3;
+    let end = text.chars().skip(len - (kept - front));
+    text.chars().take(front).chain(['…']).chain(end).collect()
 }
 
 /// Text in so many characters: the end goes.
@@ -145,8 +185,9 @@ mod tests {
         assert_eq!(cut_method(name, 38), "c.a.s.Orders.place(int, String)");
         assert_eq!(cut_method(name, 25), "c.a.s.Orders.place(…)");
         assert_eq!(cut_method(name, 18), "c.a.s.Orders.place");
-        assert_eq!(cut_method(name, 10), "…ers.place");
-        assert_eq!(cut_method("[0x00000001]", 5), "…001]");
+        assert_eq!(cut_method(name, 10), "c.a….place");
+        assert_eq!(cut_method("[0x00000001]", 5), "[…01]");
+        assert_eq!(cut_middle("http-nio-8080-exec-12", 12), "htt…-exec-12");
         assert_eq!(cut_method("main(int, int)", 7), "main(…)");
         assert_eq!(
             cut_method("Acme.Shop.Order..ctor(int)", 20),

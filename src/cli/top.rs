@@ -1,5 +1,6 @@
 //! `weave top`: what a running process does, on the terminal.
 
+use super::columns::{cut_method, cut_middle};
 use super::full_screen::{self, failed};
 use super::{DONE, traces};
 use crate::error::{Error, Kind, Result};
@@ -227,9 +228,9 @@ impl App {
         }
         let header = tail.header();
         let (recent, busy) = self.live.recent();
-        let wall = SystemTime::UNIX_EPOCH
-            .elapsed()
-            .map_or(0, |t| t.as_nanos() as u64);
+        let as_of = (tail.as_of())
+            .and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok())
+            .map_or(0, |time| time.as_nanos() as u64);
         self.status = Status {
             command: printable(&header.command),
             pid: header.pid,
@@ -237,7 +238,7 @@ impl App {
             behind,
             now: match tail.is_done() {
                 true => tail.end(),
-                false => wall.saturating_sub(header.origin).max(tail.end()),
+                false => as_of.saturating_sub(header.origin).max(self.live.last()),
             },
             interval: self.live.interval(),
             recent,
@@ -354,13 +355,14 @@ impl App {
     }
 
     fn draw(&mut self, frame: &mut Frame) {
+        let head_lines = self.head(frame.area().width);
         let rows = [
-            Constraint::Length(2),
+            Constraint::Length(head_lines.len() as u16),
             Constraint::Min(3),
             Constraint::Length(1),
         ];
         let [head, body, foot] = Layout::vertical(rows).areas(frame.area());
-        frame.render_widget(self.head(), head);
+        frame.render_widget(Paragraph::new(head_lines), head);
         match self.view {
             View::Methods => self.draw_methods(frame, body),
             View::Threads => self.draw_threads(frame, body),
@@ -383,7 +385,8 @@ impl App {
         }
     }
 
-    fn head(&self) -> Paragraph<'static> {
+    /// What runs, and how: no fact is cut.
+    fn head(&self, width: u16) -> Vec<Line<'static>> {
         let status = &self.status;
         let state = match status {
             _ if self.held => "held",
@@ -392,39 +395,42 @@ impl App {
             _ => "running",
         };
         let bold = Style::new().add_modifier(Modifier::BOLD);
-        let mut rates = format!(
-            "{} calls/s   {} errors/s   {} threads in calls   {} since the start",
-            count(status.recent.calls * 1_000_000_000 / status.interval.max(1)),
-            count(status.recent.errors * 1_000_000_000 / status.interval.max(1)),
-            count(status.busy as u64),
-            duration(status.now),
-        );
+        let mut facts = vec![
+            format!(
+                "{} calls/s",
+                count(status.recent.calls * 1_000_000_000 / status.interval.max(1))
+            ),
+            format!(
+                "{} errors/s",
+                count(status.recent.errors * 1_000_000_000 / status.interval.max(1))
+            ),
+            format!("{} threads in calls", count(status.busy as u64)),
+            format!("{} since the start", duration(status.now)),
+        ];
         if status.lost > 0 {
-            rates += &format!("   {} records lost", count(status.lost));
+            facts.push(format!("{} records lost", count(status.lost)));
         }
         if status.missing > 0 {
-            rates += &format!("   {} missing", counted(status.missing, "segment"));
+            facts.push(format!("{} missing", counted(status.missing, "segment")));
         }
         if status.full {
-            rates += " (the trace is full: weave collect takes from it)";
+            facts.push("the trace is full: weave collect takes from it".to_owned());
         }
-        Paragraph::new(vec![
-            Line::from(format!(
-                "weave top  {state}  pid {}  {}",
-                status.pid, status.command
-            ))
-            .style(bold),
-            Line::from(rates),
-        ])
-    }
-
-    /// The head of a column, marked where it sorts.
-    fn title(&self, text: &'static str, sort: Sort) -> Cell<'static> {
-        let style = match self.sort == sort {
-            true => Style::new().add_modifier(Modifier::REVERSED),
-            false => Style::new(),
-        };
-        Cell::from(format!("{text:>9}")).style(style)
+        let first = format!("weave top  {state}  pid {}  {}", status.pid, status.command);
+        let mut lines = vec![first, String::new()];
+        for fact in facts {
+            let line = lines.last_mut().expect("there are two");
+            if line.is_empty() {
+                *line = fact;
+            } else if line.chars().count() + 3 + fact.chars().count() <= usize::from(width) {
+                *line += &format!("   {fact}");
+            } else {
+                lines.push(fact);
+            }
+        }
+        let mut lines: Vec<Line> = lines.into_iter().map(Line::from).collect();
+        lines[0] = std::mem::take(&mut lines[0]).style(bold);
+        lines
     }
 
     fn draw_methods(&mut self, frame: &mut Frame, area: Rect) {
@@ -437,42 +443,38 @@ impl App {
                 percent(n, interval)
             }
         };
-        let rows: Vec<Row> = (self.methods.iter().filter(|row| self.fits(&row.name)))
-            .map(|row| {
-                let cells = [
-                    part(row.recent.own),
-                    part(row.recent.total),
-                    rate(row.recent.calls),
-                    rate(row.recent.errors),
-                    count(row.sum.calls),
-                    duration(mean(&row.sum)),
-                    duration(row.longest),
-                    row.now.to_string(),
-                ];
-                let cells = cells.map(|text| Cell::from(format!("{text:>9}")));
-                Row::new(cells.into_iter().chain([Cell::from(row.name.clone())]))
-            })
+        let columns: [MethodColumn; 8] = [
+            ("self", Some(Sort::Own), |row| row.recent.own),
+            ("total", Some(Sort::Total), |row| row.recent.total),
+            ("calls/s", Some(Sort::Calls), |row| row.recent.calls),
+            ("errors/s", Some(Sort::Errors), |row| row.recent.errors),
+            ("calls", None, |row| row.sum.calls),
+            ("mean", Some(Sort::Mean), |row| mean(&row.sum)),
+            ("longest", Some(Sort::Longest), |row| row.longest),
+            ("now", None, |row| u64::from(row.now)),
+        ];
+        let text = |head: &str, n: u64| match head {
+            "self" | "total" => part(n),
+            "calls/s" | "errors/s" => rate(n),
+            "mean" | "longest" => duration(n),
+            _ => count(n),
+        };
+        let shown: Vec<&MethodRow> = (self.methods.iter())
+            .filter(|row| self.fits(&row.name))
             .collect();
-        let header = Row::new([
-            self.title("self", Sort::Own),
-            self.title("total", Sort::Total),
-            self.title("calls/s", Sort::Calls),
-            self.title("errors/s", Sort::Errors),
-            Cell::from(format!("{:>9}", "calls")),
-            self.title("mean", Sort::Mean),
-            self.title("longest", Sort::Longest),
-            Cell::from(format!("{:>9}", "now")),
-            match self.sort {
-                Sort::Name => {
-                    Cell::from("method").style(Style::new().add_modifier(Modifier::REVERSED))
-                }
-                _ => Cell::from("method"),
-            },
-        ]);
-        let widths = [Constraint::Length(9); 8]
-            .into_iter()
-            .chain([Constraint::Min(20)]);
-        self.table(frame, area, rows, header, widths.collect());
+        let of_each = columns.map(|(head, sort, value)| {
+            let cells = shown.iter().map(|row| text(head, value(row))).collect();
+            Figures { head, sort, cells }
+        });
+        // What is left out first.
+        let order = [
+            "now", "calls", "mean", "total", "longest", "errors/s", "calls/s",
+        ];
+        let (figures, room) = fitting(of_each.into(), &order, self.sort, area.width);
+        let names = shown.iter().map(|row| vec![cut_method(&row.name, room)]);
+        let names = names.collect();
+        let heads = vec![("method", Some(Sort::Name), room)];
+        self.table(frame, area, &figures, heads, names);
     }
 
     fn draw_threads(&mut self, frame: &mut Frame, area: Rect) {
@@ -483,26 +485,38 @@ impl App {
                 self.fits(&row.name) || inside.is_some_and(|name| self.fits(&name))
             })
             .collect();
-        let rows: Vec<Row> = (shown.iter())
+        let part = |n| percent(n, interval);
+        let rate = |n: u64| count(n * 1_000_000_000 / interval.max(1));
+        let figures = vec![
+            Figures {
+                head: "self",
+                sort: Some(Sort::Own),
+                cells: shown.iter().map(|row| part(row.recent.own)).collect(),
+            },
+            Figures {
+                head: "calls/s",
+                sort: Some(Sort::Calls),
+                cells: shown.iter().map(|row| rate(row.recent.calls)).collect(),
+            },
+            Figures {
+                head: "errors",
+                sort: Some(Sort::Errors),
+                cells: shown.iter().map(|row| count(row.sum.errors)).collect(),
+            },
+        ];
+        let (figures, room) = fitting(figures, &["errors", "calls/s"], self.sort, area.width);
+        // Names of threads take a third.
+        let longest = shown.iter().map(|row| row.name.chars().count()).max();
+        let for_thread = longest.unwrap_or(0).clamp(6, 30).min((room / 3).max(6));
+        let for_call = room.saturating_sub(for_thread + 1);
+        let names = (shown.iter())
             .map(|row| {
-                let inside = match row.stack.last() {
-                    Some(&(method, start)) => format!(
-                        "{} for {}",
-                        self.live.name(method),
-                        duration(self.status.now.saturating_sub(start))
-                    ),
-                    None => String::new(),
-                };
-                Row::new([
-                    format!("{:>9}", percent(row.recent.own, interval)),
-                    format!(
-                        "{:>9}",
-                        count(row.recent.calls * 1_000_000_000 / interval.max(1))
-                    ),
-                    format!("{:>9}", count(row.sum.errors)),
-                    row.name.clone(),
-                    inside,
-                ])
+                let inside = row.stack.last().map_or(String::new(), |&(method, start)| {
+                    let open = duration(self.status.now.saturating_sub(start));
+                    let room = for_call.saturating_sub(open.chars().count() + 5);
+                    format!("{} for {open}", cut_method(&self.live.name(method), room))
+                });
+                vec![cut_middle(&row.name, for_thread), inside]
             })
             .collect();
         let chosen = self
@@ -523,44 +537,99 @@ impl App {
         let title = shown
             .get(chosen)
             .map_or(String::new(), |row| format!(" stack of {} ", row.name));
-        let header = Row::new([
-            self.title("self", Sort::Own),
-            self.title("calls/s", Sort::Calls),
-            self.title("errors", Sort::Errors),
-            Cell::from("thread"),
-            Cell::from("in"),
-        ]);
-        let number = Constraint::Length(9);
-        let widths = vec![
-            number,
-            number,
-            number,
-            Constraint::Max(30),
-            Constraint::Min(20),
-        ];
+        let heads = vec![("thread", None, for_thread), ("in", None, for_call)];
         let halves = [Constraint::Fill(1), Constraint::Fill(1)];
         let [above, below] = Layout::vertical(halves).areas(area);
-        self.table(frame, above, rows, header, widths);
+        self.table(frame, above, &figures, heads, names);
         let stack = Paragraph::new(stack).block(Block::bordered().title(title));
         frame.render_widget(stack, below);
     }
 
+    /// Figures, then texts that fit their rooms already.
     fn table(
         &mut self,
         frame: &mut Frame,
         area: Rect,
-        rows: Vec<Row<'_>>,
-        header: Row<'_>,
-        widths: Vec<Constraint>,
+        figures: &[Figures],
+        texts: Vec<(&'static str, Option<Sort>, usize)>,
+        names: Vec<Vec<String>>,
     ) {
-        let last = rows.len().saturating_sub(1);
+        let last = names.len().saturating_sub(1);
         self.selected
             .select(Some(self.selected.selected().unwrap_or(0).min(last)));
-        let table = Table::new(rows, widths)
-            .header(header.style(Style::new().add_modifier(Modifier::BOLD)))
+        let marked = |text: String, sort: Option<Sort>| match sort == Some(self.sort) {
+            true => Cell::from(text).style(Style::new().add_modifier(Modifier::REVERSED)),
+            false => Cell::from(text),
+        };
+        let right = |text: &str, width: usize| format!("{text:>width$}");
+        let heads = (figures
+            .iter()
+            .map(|f| marked(right(f.head, f.width()), f.sort)))
+        .chain(
+            texts
+                .iter()
+                .map(|&(head, sort, _)| marked(head.to_owned(), sort)),
+        );
+        let header = Row::new(heads).style(Style::new().add_modifier(Modifier::BOLD));
+        let rows = names.into_iter().enumerate().map(|(i, names)| {
+            let cells = figures
+                .iter()
+                .map(|f| Cell::from(right(&f.cells[i], f.width())));
+            Row::new(cells.chain(names.into_iter().map(Cell::from)))
+        });
+        let widths = (figures.iter().map(Figures::width))
+            .chain(texts.iter().map(|text| text.2))
+            .map(|width| Constraint::Length(width as u16));
+        let widths: Vec<Constraint> = widths.collect();
+        let table = Table::new(rows.collect::<Vec<_>>(), widths)
+            .header(header)
             .row_highlight_style(Style::new().add_modifier(Modifier::REVERSED));
         frame.render_stateful_widget(table, area, &mut self.selected);
     }
+}
+
+/// A head, what it sorts by, and a method's number.
+type MethodColumn = (&'static str, Option<Sort>, fn(&MethodRow) -> u64);
+
+/// A column of figures.
+struct Figures {
+    head: &'static str,
+    sort: Option<Sort>,
+    cells: Vec<String>,
+}
+
+impl Figures {
+    fn width(&self) -> usize {
+        let cells = self.cells.iter().map(|cell| cell.chars().count());
+        cells
+            .chain([self.head.len(), FIGURE])
+            .max()
+            .unwrap_or(FIGURE)
+    }
+}
+
+/// Narrowest that a column of figures and a name become.
+const FIGURE: usize = 7;
+const NAME: usize = 24;
+
+/// The columns that a width has room for beside a name, and the room for that. They go in this order; that by which rows are
+/// sorted stays.
+fn fitting(
+    mut figures: Vec<Figures>,
+    order: &[&str],
+    sort: Sort,
+    width: u16,
+) -> (Vec<Figures>, usize) {
+    let width = usize::from(width);
+    let used = |figures: &[Figures]| figures.iter().map(|f| f.width() + 1).sum::<usize>();
+    for head in order {
+        if used(&figures) + NAME <= width {
+            break;
+        }
+        figures.retain(|f| f.head != *head || f.sort == Some(sort));
+    }
+    let room = width.saturating_sub(used(&figures));
+    (figures, room)
 }
 
 fn mean(counts: &Counts) -> u64 {
@@ -607,11 +676,15 @@ mod tests {
     }
 
     fn lines(app: &mut App) -> Vec<String> {
-        let mut terminal = Terminal::new(TestBackend::new(120, 12)).unwrap();
+        lines_of(app, 120)
+    }
+
+    fn lines_of(app: &mut App, width: u16) -> Vec<String> {
+        let mut terminal = Terminal::new(TestBackend::new(width, 12)).unwrap();
         terminal.draw(|frame| app.draw(frame)).unwrap();
         let buffer = terminal.backend().buffer();
         let row = |y| {
-            (0..120)
+            (0..width)
                 .map(|x| buffer[(x, y)].symbol())
                 .collect::<String>()
         };
@@ -654,6 +727,42 @@ mod tests {
             "{shown:#?}"
         );
         assert!(!app.key(KeyEvent::new(KeyCode::Char('q'), KeyModifiers::NONE)));
+    }
+
+    #[test]
+    fn figures_are_whole_on_a_narrow_terminal() {
+        let mut app = app();
+        app.methods = vec![row(
+            "com.acme.shop.orders.Orders.place()",
+            1_234_567_890,
+            900_000_000,
+            600,
+        )];
+        app.status.missing = 2;
+        for (width, heads) in [(120, "calls"), (80, "errors/s"), (60, "calls/s")] {
+            let mut shown = lines_of(&mut app, width);
+            let told = shown.iter().any(|line| line.contains("2 segments missing"));
+            assert!(told, "{shown:#?}");
+            let head = shown
+                .iter()
+                .position(|line| line.contains(heads) && line.contains("self"));
+            shown.drain(..head.unwrap() - 2);
+            let words: Vec<&str> = shown[3].split_whitespace().collect();
+            assert!(
+                words.contains(&"90.0%") && words.contains(&"1,234,567,890"),
+                "{shown:#?}"
+            );
+            assert!(shown[3].contains("place"), "{shown:#?}");
+        }
+        // The column that sorts stays.
+        press(&mut app, "m");
+        let shown = lines_of(&mut app, 60);
+        assert!(
+            shown
+                .iter()
+                .any(|line| line.contains("mean") && line.contains("self")),
+            "{shown:#?}"
+        );
     }
 
     #[test]

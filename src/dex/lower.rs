@@ -29,6 +29,7 @@ mod leave;
 mod lowering;
 pub(crate) mod moves;
 pub(crate) mod own;
+pub(crate) mod own_frame;
 pub(crate) mod registers;
 mod sequences;
 #[cfg(test)]
@@ -52,7 +53,7 @@ use crate::edit::Place;
 use crate::error::Result;
 use leave::{Leave, Ways};
 use lowering::{Found, Lowering, Protected, Sequences};
-use own::{OwnFrame, OwnNeeds};
+use own_frame::{OwnFrame, OwnNeeds};
 use registers::{Needs, Scheme, Width};
 use sequences::{Ends, main_return};
 use walk::Walked;
@@ -138,10 +139,13 @@ impl Lowering<'_, '_> {
         if !scratch.tries.is_empty() {
             code_item::list_starts(code, &mut scratch.list_starts)?;
         }
-        if let Some(own) = self.method.hooks
-            && self.calls_own(own)?
-        {
-            return Err(Reason::AlreadyWoven.into());
+        if let Some(own) = self.method.hooks {
+            if own::calls(own.bound).any(|call| own.names.called(call).is_none()) {
+                return Err(Reason::PoolFull.into());
+            }
+            if self.calls_own(own)? {
+                return Err(Reason::AlreadyWoven.into());
+            }
         }
         let walked = self.walk(scratch)?;
         let covered = self.cover(walked, scratch)?;

@@ -21,7 +21,7 @@ use crate::dex::hooks::{HOOKS, THROWABLE};
 use crate::dex::ids::class_checksums;
 use crate::dex::ids::{self, Added, Ids, Wanted, Wants};
 use crate::dex::lower::Hooks;
-use crate::dex::lower::own::Names as OwnNames;
+use crate::dex::lower::own_frame::Names as OwnNames;
 use crate::dex::write::file as new_file;
 use crate::error::{Error, Result};
 use std::sync::atomic::AtomicUsize;
@@ -203,14 +203,21 @@ fn add_hooks(
     names: &[Vec<u8>],
     near: usize,
 ) -> Result<Option<(Added, Hooks, OwnNames)>> {
+    let mut base = 0;
+    let mut add = |own: own::Needs| {
+        own.add(file, names, |more| {
+            add_pair(file, plan.planned, near, &mut base, more)
+        })
+    };
     let own = match plan.whole {
         Some(whole) => own::Needs::of(whole, plan.planned),
         None => own::Needs::default(),
     };
-    let mut base = 0;
-    let found = own.add(file, names, |more| {
-        add_pair(file, plan.planned, near, &mut base, more)
-    })?;
+    let mut found = add(own)?;
+    if found.is_none() && plan.planned.iter().any(|p| p.bound.is_some()) {
+        // Methods with own hooks are left, the others may do with less.
+        found = add(own::Needs::default())?;
+    }
     Ok(found.map(|(added, places, own)| {
         let mut indices = [None; 7];
         for (place, &index) in places.into_iter().zip(&added.methods) {

@@ -24,8 +24,8 @@ const MAJOR: u16 = 52;
 const PUBLIC_FINAL_SUPER_SYNTHETIC: u16 = 0x1031;
 const PUBLIC_STATIC: u16 = 0x0009;
 
-/// What can be thrown where the library's own calls fail, but for what another thread throws to stop this one.
-const FAILURES: [&[u8]; 2] = [b"java/lang/VirtualMachineError", b"java/lang/LinkageError"];
+/// What is thrown where the library's own calls fail. Where the library is missing, that is said as for all other hooks.
+const FAILURE: &[u8] = b"java/lang/VirtualMachineError";
 
 /// Constants of an adapter.
 struct Constants {
@@ -33,7 +33,7 @@ struct Constants {
     end: u16,
     failed: u16,
     throwable: u16,
-    failures: [u16; 2],
+    failure: u16,
 }
 
 /// The code of an adapter under construction.
@@ -72,7 +72,7 @@ pub fn adapter(hook: &Hook, adapter: &Adapter) -> Vec<u8> {
         end: of_guard("end", "()V"),
         failed: of_guard("failed", "(Ljava/lang/Throwable;Ljava/lang/String;)V"),
         throwable: class(&mut additions, b"java/lang/Throwable"),
-        failures: FAILURES.map(|name| class(&mut additions, name)),
+        failure: class(&mut additions, FAILURE),
     };
     let mut code = Code {
         out: Snippet::default(),
@@ -190,9 +190,7 @@ impl Code {
             }
             self.zero(hook);
             let untold = self.handler();
-            for failure in constants.failures {
-                self.tries.push([handler, told, untold, failure]);
-            }
+            self.tries.push([handler, told, untold, constants.failure]);
             self.out.pop(1);
             if adapter.recursion {
                 let from = self.pc();
@@ -215,9 +213,7 @@ impl Code {
         if adapter.guard && !fragile.is_empty() {
             let handler = self.handler();
             for (from, to) in fragile {
-                for failure in constants.failures {
-                    self.tries.push([from, to, handler, failure]);
-                }
+                self.tries.push([from, to, handler, constants.failure]);
             }
             self.out.pop(1);
             self.zero(hook);

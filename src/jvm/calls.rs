@@ -114,7 +114,10 @@ fn is_concatenation(class: &Class<'_>, index: u16) -> Result<bool> {
         let mut cursor = Cursor::new(a.data);
         let count = cursor.be_u16()?;
         if bootstrap >= count {
-            return Err(Error::malformed(a.offset(), "a bootstrap method that is not there"));
+            return Err(Error::malformed(
+                a.offset(),
+                "a bootstrap method that is not there",
+            ));
         }
         for n in 0..count {
             let handle = cursor.be_u16()?;

@@ -134,6 +134,9 @@ fn signature_of(class: &Class<'_>, method: &MethodInfo) -> Option<Signature> {
     let mut parameters = Vec::new();
     while !rest.starts_with(')') {
         let (ty, behind) = Ty::of_descriptor(rest)?;
+        if ty == Ty::Void {
+            return None;
+        }
         parameters.push(Parameter {
             name: None,
             ty,
@@ -141,7 +144,9 @@ fn signature_of(class: &Class<'_>, method: &MethodInfo) -> Option<Signature> {
         });
         rest = behind;
     }
-    let (result, _) = Ty::of_descriptor(&rest[1..])?;
+    let (result, "") = Ty::of_descriptor(&rest[1..])? else {
+        return None;
+    };
     let is_static = method.access & flag::STATIC != 0;
     // Names are not checked by HotSpot: wrong ones are as good as none.
     let _ = put_names(class, method, is_static, &mut parameters);

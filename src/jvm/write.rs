@@ -8,8 +8,9 @@ use crate::error::Result;
 use crate::jvm::class::Class;
 use crate::jvm::foundation;
 use crate::jvm::lower::{self, MAX_ADDITIONS, Wanted};
-use crate::jvm::pool::Additions;
+use crate::jvm::pool::{Additions, tag};
 use crate::jvm::scan;
+use rustc_hash::FxHashSet;
 
 /// Newest class file version that is woven: Java 27 is 71 (JVMS 4.1-A), and one more, since new
 /// versions rarely change what the weaver touches. Newer classes are left as they are.
@@ -50,7 +51,7 @@ pub struct Woven {
 /// Weaves the planned methods of a class.
 pub fn weave(class: &Class<'_>, plan: &Plan, scratch: &mut Scratch) -> Result<Woven> {
     let mut ty = WovenType::new(0, &class.name(), &class.source_file(), plan.methods.len());
-    if let Some(reason) = refusal(class, ty.name()) {
+    if let Some(reason) = refusal(class, ty.name(), plan) {
         ty.left.extend(plan.methods.iter().map(|p| {
             let has_code = class.methods[p.index as usize].code.is_some();
             skipped(class, p, if has_code { reason } else { Reason::NoBody })
@@ -63,18 +64,31 @@ pub fn weave(class: &Class<'_>, plan: &Plan, scratch: &mut Scratch) -> Result<Wo
 }
 
 /// Why no method of a class is woven, if so.
-fn refusal(class: &Class<'_>, name: &str) -> Option<Reason> {
+fn refusal(class: &Class<'_>, name: &str, plan: &Plan) -> Option<Reason> {
     if class.major > NEWEST_MAJOR {
         Some(Reason::NewerVersion)
     } else if foundation::is_foundation(name.as_bytes()) {
         Some(Reason::Foundation)
-    } else if class.is_woven() {
+    } else if class.is_woven() || calls_adapters(class, plan) {
         Some(Reason::AlreadyWoven)
     } else if class.pool.count() > u16::MAX - MAX_ADDITIONS {
         Some(Reason::PoolFull)
     } else {
         None
     }
+}
+
+/// Whether a class calls an adapter that the plan has for it: it has these own hooks already.
+fn calls_adapters(class: &Class<'_>, plan: &Plan) -> bool {
+    let bound = plan.bound.iter();
+    let calls = bound.flat_map(|b| b.enter.iter().chain(&b.exit).chain(&b.exception));
+    let adapters: FxHashSet<&[u8]> = calls
+        .filter_map(|call| Some(call.adapter.as_ref()?.class.as_bytes()))
+        .collect();
+    !adapters.is_empty()
+        && (1..class.pool.count())
+            .filter(|&index| class.pool.tag(index) == Some(tag::CLASS))
+            .any(|index| (class.pool.class_name(index)).is_ok_and(|name| adapters.contains(name)))
 }
 
 fn skipped(class: &Class<'_>, planned: &Planned, reason: Reason) -> Skipped {

@@ -36,7 +36,7 @@ pub(crate) struct Context<'j> {
     pub(crate) dry: bool,
     pub(crate) runtime: bool,
     /// Hooks of one's own.
-    pub(crate) own: Option<&'j Own>,
+    pub(crate) own: Option<&'j Own<'j>>,
     /// How well changed members are packed.
     pub(crate) effort: Effort,
     /// Who signs the output anew. If set, removing old signatures needs no warning.

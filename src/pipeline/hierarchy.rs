@@ -55,8 +55,11 @@ pub(crate) fn build(
     let mut hierarchy = Hierarchy::default();
     let mut catalogs = Catalogs::default();
     let wanted: Wanted = matcher.hook_types().flat_map(spellings).collect();
-    let mut add = |found: Found| {
+    let mut add = |found: Found, is_library: bool| {
         for (name, supertypes) in found.supertypes {
+            if is_library {
+                catalogs.add_library_type(&name);
+            }
             hierarchy.supertypes.entry(name).or_insert(supertypes);
         }
         for (code, name, ty) in found.hooks {
@@ -74,7 +77,7 @@ pub(crate) fn build(
                 message: "there is no such file or folder".into(),
             }]));
         }
-        add(of_path(&library.path, &wanted)?);
+        add(of_path(&library.path, &wanted)?, true);
     }
     for (i, path) in std::iter::once(input)
         .chain(references.iter().map(PathBuf::as_path))
@@ -87,7 +90,7 @@ pub(crate) fn build(
             );
             return Err(Error::usage(what));
         }
-        add(of_path(path, &wanted)?);
+        add(of_path(path, &wanted)?, false);
     }
     Ok((hierarchy, catalogs))
 }

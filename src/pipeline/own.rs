@@ -3,15 +3,20 @@
 use crate::aspect::bind::call::{Adapter, Bound, Hook};
 use crate::aspect::bind::catalog::{Catalog, HookType};
 use crate::aspect::bind::misfit::{self, Misfit};
+use crate::aspect::bind::reach::{LibraryType, Reach};
 use crate::aspect::plan::Plan;
+use crate::cil;
 use crate::container::folder;
 use crate::container::input::Input;
 use crate::container::zip::{Archive, Method};
+use crate::dex;
 use crate::error::{Error, Result};
 use crate::jvm;
 use crate::pipeline::format::{Format, file_name};
 use crate::pipeline::limits::MAX_MEMBER;
 use crate::pipeline::worker::with_worker;
+use rustc_hash::FxHashMap;
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::IsTerminal;
 use std::path::Path;
@@ -37,15 +42,25 @@ impl Catalogs {
         &self.0[code as usize]
     }
 
+    pub(crate) fn add_library_type(&mut self, name: &str) {
+        self.0
+            .iter_mut()
+            .for_each(|catalog| catalog.add_library_type(name));
+    }
+
     pub(crate) fn add(&mut self, code: Code, name: Box<str>, ty: HookType) {
         self.0[code as usize].add(name, ty);
     }
 }
 
 /// The own hooks of a job.
-pub(crate) struct Own {
+pub(crate) struct Own<'a> {
     pub(crate) catalogs: Catalogs,
     pub(crate) embedded: Embedded,
+    /// What hooks of class files and assemblies reach.
+    reach: Reach<'a>,
+    /// Whether hooks may reach woven code, as far as that was asked.
+    reached: Mutex<FxHashMap<Hook, bool>>,
     /// Calls that do not fit, in no order.
     misfits: Mutex<Vec<Misfit>>,
 }
@@ -60,13 +75,37 @@ pub(crate) struct Embedded {
     pub(crate) assemblies: BTreeMap<String, Vec<u8>>,
 }
 
-impl Own {
-    pub(crate) fn new(catalogs: Catalogs, embedded: Embedded) -> Own {
+impl<'a> Own<'a> {
+    pub(crate) fn new(catalogs: Catalogs, embedded: Embedded, reach: Reach<'a>) -> Own<'a> {
         Own {
             catalogs,
             embedded,
+            reach,
+            reached: Mutex::default(),
             misfits: Mutex::default(),
         }
+    }
+
+    /// Whether what a hook calls may be woven.
+    pub(crate) fn may_reach(&self, code: Code, hook: &Hook) -> bool {
+        let Some(owner) = hook.owner.name() else {
+            return true;
+        };
+        let mut reached = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(&known) = reached.get(hook) {
+            return known;
+        }
+        let mut descriptor = String::new();
+        if code != Code::Assembly {
+            descriptor.push('(');
+            let parameters = hook.parameters.iter();
+            parameters.for_each(|ty| ty.put_descriptor(&mut descriptor));
+            descriptor.push(')');
+            hook.result.put_descriptor(&mut descriptor);
+        }
+        let may = self.reach.why(owner, &hook.name, &descriptor).is_some();
+        reached.insert(hook.clone(), may);
+        may
     }
 
     /// Notes calls that do not fit.
@@ -158,6 +197,35 @@ impl Needs {
         self.hooks |= other.hooks;
         self.adapters.extend(other.adapters);
     }
+}
+
+/// The types of libraries, for what hooks reach. Those of a file that cannot be read are not known. Of two with one name
+/// either may be the one that runs.
+pub(crate) fn library_types(embedded: &Embedded) -> FxHashMap<Box<str>, LibraryType> {
+    let classes = embedded
+        .classes
+        .iter()
+        .filter(|(name, _)| name.ends_with(".class"));
+    let read = classes.filter_map(|(_, bytes)| {
+        let class = jvm::Class::parse(bytes).ok()?;
+        Some((Box::from(&*class.name()), jvm::library_type(&class).ok()?))
+    });
+    let assemblies = embedded.assemblies.values().filter_map(|bytes| {
+        let image = cil::Image::parse(bytes).ok()?;
+        cil::library_types(&image).ok()
+    });
+    let dexes = embedded.dexes.iter().filter_map(|bytes| {
+        let dex = dex::Dex::parse(bytes).ok()?;
+        dex::library_types(&dex).ok()
+    });
+    let mut types: FxHashMap<Box<str>, LibraryType> = FxHashMap::default();
+    for (name, ty) in read.chain(assemblies.flatten()).chain(dexes.flatten()) {
+        match types.entry(name) {
+            Entry::Vacant(entry) => drop(entry.insert(ty)),
+            Entry::Occupied(mut entry) => entry.get_mut().join(ty),
+        }
+    }
+    types
 }
 
 impl Embedded {

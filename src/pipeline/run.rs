@@ -1,5 +1,6 @@
 //! Running a job: one file or a folder.
 
+use crate::aspect::bind::reach::Reach;
 use crate::aspect::pointcut::Hierarchy;
 use crate::container::folder;
 use crate::error::{Error, Kind, Result};
@@ -11,7 +12,7 @@ use crate::pipeline::job::{Job, Meter, Progress, artifact_name, check_paths, rea
 use crate::pipeline::ledger::Ledger;
 use crate::pipeline::ledger::ids::KnownIds;
 use crate::pipeline::outcome::Outcome;
-use crate::pipeline::own::{Catalogs, Embedded, Own};
+use crate::pipeline::own::{Catalogs, Embedded, Own, library_types};
 use crate::pipeline::publish::staged_folder::remove_stale;
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
@@ -42,16 +43,22 @@ fn run_here(job: &Job, metadata: &Metadata, progress: Progress<'_>) -> Result<Ou
         true => hierarchy::build(&job.matcher, &job.input, &job.references)?,
         false => (Hierarchy::default(), Catalogs::default()),
     };
-    let own = match job.matcher.has_own_hooks() {
-        true => {
-            let mut embedded = Embedded::default();
-            for library in job.matcher.libraries().iter().filter(|l| l.embed) {
-                embedded.add(&library.path)?;
-            }
-            Some(Own::new(catalogs, embedded))
-        }
-        false => None,
-    };
+    let (mut embedded, mut there) = (Embedded::default(), Embedded::default());
+    for library in job.matcher.libraries() {
+        let into = if library.embed {
+            &mut embedded
+        } else {
+            &mut there
+        };
+        into.add(&library.path)?;
+    }
+    let mut types = library_types(&there);
+    types.extend(library_types(&embedded));
+    let own = job.matcher.has_own_hooks().then(|| {
+        let supertypes = hierarchy.supertypes.iter();
+        let reach = Reach::new(&types, supertypes.map(|(ty, above)| (&**ty, &**above)));
+        Own::new(catalogs, embedded, reach)
+    });
     let cx = Context {
         matcher: &job.matcher,
         hierarchy: &hierarchy,

@@ -5,9 +5,10 @@ use super::logical::Caller;
 use super::methods::MethodIx;
 use super::replay::Thrown;
 use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Most different exceptions; messages with numbers in them can be any number.
+/// Most types with their places, most ways, and most messages: they can be any number.
 const MAX_KINDS: usize = 10_000;
 /// Most ways that wait to be joined; the oldest are counted as they are.
 const MAX_WAYS: usize = if cfg!(test) { 1 << 6 } else { 1 << 14 };
@@ -29,16 +30,87 @@ pub struct Path {
     pub caught: Option<MethodIx>,
 }
 
-/// An exception and its ways, the most frequent first.
+/// The exceptions of a type that were thrown in a method.
 #[derive(Clone, Debug)]
 pub struct Exception {
     pub type_name: String,
-    /// Its message, or empty.
-    pub message: String,
-    /// How often it was thrown.
+    /// The innermost woven method that they left.
+    pub thrown: MethodIx,
+    /// How often they were thrown.
     pub count: u64,
-    /// Where from and how far, with how often.
+    /// Their messages, with how often: those that differ in numbers alone are one, with `#` for each number.
+    pub messages: Vec<(String, u64)>,
+    /// Throws with still other messages.
+    pub further_messages: u64,
+    /// How far they got, with how often.
     pub paths: Vec<(Path, u64)>,
+}
+
+impl Exception {
+    /// The message, or the most frequent of them.
+    pub fn message(&self) -> &str {
+        self.messages.first().map_or("", |(message, _)| message)
+    }
+}
+
+/// What is counted of a type and a method.
+#[derive(Debug, Default)]
+struct Kind {
+    count: u64,
+    paths: FxHashMap<Path, u64>,
+    /// By the message without its numbers.
+    messages: FxHashMap<Box<str>, Message>,
+    further_messages: u64,
+}
+
+#[derive(Debug)]
+struct Message {
+    /// As it was first.
+    text: Box<str>,
+    is_one: bool,
+    count: u64,
+}
+
+/// How long an id at the beginning of a text is: hexadecimal digits, with dashes or not.
+fn id(text: &str) -> usize {
+    let end = text.find(|c: char| !c.is_ascii_hexdigit() && c != '-');
+    let id = text[..end.unwrap_or(text.len())].trim_end_matches('-');
+    let goes_on = text[id.len()..].starts_with(|c: char| c.is_alphanumeric());
+    let is_id = id.len() >= 8 && !id.starts_with('-') && id.bytes().any(|b| b.is_ascii_digit());
+    if is_id && !goes_on { id.len() } else { 0 }
+}
+
+/// A message with `#` for each number and each id in it.
+fn without_numbers(message: &str) -> String {
+    let mut out = String::with_capacity(message.len());
+    let mut rest = message;
+    while let Some(first) = rest.chars().next() {
+        let id = id(rest);
+        if id > 0 {
+            out.push('#');
+            rest = &rest[id..];
+            continue;
+        }
+        let end = rest.find(|c: char| !c.is_ascii_alphanumeric());
+        let word = &rest[..end.unwrap_or(rest.len()).max(first.len_utf8())];
+        let mut in_number = false;
+        for c in word.chars() {
+            if !c.is_ascii_digit() {
+                out.push(c);
+            } else if !in_number {
+                out.push('#');
+            }
+            in_number = c.is_ascii_digit();
+        }
+        rest = &rest[word.len()..];
+    }
+    // Of a number its groups and its fraction.
+    for pair in ["#,#", "#.#"] {
+        while out.contains(pair) {
+            out = out.replace(pair, "#");
+        }
+    }
+    out
 }
 
 /// Gathers exceptions, a thread at a time.
@@ -47,8 +119,10 @@ pub struct Exception {
 /// who awaits may come later than those of both ends: until the trace is through such ways wait to be joined.
 #[derive(Debug, Default)]
 pub struct Exceptions {
-    kinds: FxHashMap<(Box<str>, Box<str>), FxHashMap<Path, u64>>,
-    entries: usize,
+    kinds: FxHashMap<(Box<str>, MethodIx), Kind>,
+    /// Ways and messages in all.
+    paths: usize,
+    messages: usize,
     further: u64,
     current: UnderWay,
     /// Ways that are not counted yet, by a number of their own.
@@ -263,14 +337,36 @@ impl Exceptions {
         }
     }
 
-    fn count(&mut self, key: Name, path: Path) {
-        if let Some(n) = self.kinds.get_mut(&key).and_then(|k| k.get_mut(&path)) {
-            *n += 1;
-        } else if self.entries < MAX_KINDS {
-            self.entries += 1;
-            self.kinds.entry(key).or_default().insert(path, 1);
-        } else {
+    fn count(&mut self, (type_name, message): Name, path: Path) {
+        let key = (type_name, path.thrown);
+        if !self.kinds.contains_key(&key) && self.kinds.len() >= MAX_KINDS {
             self.further += 1;
+            return;
+        }
+        let kind = self.kinds.entry(key).or_default();
+        kind.count += 1;
+        if let Some(n) = kind.paths.get_mut(&path) {
+            *n += 1;
+        } else if self.paths < MAX_KINDS {
+            self.paths += 1;
+            kind.paths.insert(path, 1);
+        }
+        let folded = without_numbers(&message);
+        if let Some(known) = kind.messages.get_mut(&*folded) {
+            known.count += 1;
+            known.is_one &= known.text == message;
+        } else if self.messages < MAX_KINDS {
+            self.messages += 1;
+            let (is_one, count) = (true, 1);
+            let text = message;
+            let new = Message {
+                text,
+                is_one,
+                count,
+            };
+            kind.messages.insert(folded.into(), new);
+        } else {
+            kind.further_messages += 1;
         }
     }
 
@@ -281,13 +377,21 @@ impl Exceptions {
         let mut all: Vec<Exception> = self
             .kinds
             .into_iter()
-            .map(|((type_name, message), paths)| {
-                let mut paths: Vec<_> = paths.into_iter().collect();
-                paths.sort_unstable_by_key(|&(path, n)| (std::cmp::Reverse(n), path));
+            .map(|((type_name, thrown), kind)| {
+                let mut paths: Vec<_> = kind.paths.into_iter().collect();
+                paths.sort_unstable_by_key(|&(path, n)| (Reverse(n), path));
+                let messages = kind.messages.into_iter().map(|(folded, message)| {
+                    let text = if message.is_one { message.text } else { folded };
+                    (text.into(), message.count)
+                });
+                let mut messages: Vec<(String, u64)> = messages.collect();
+                messages.sort_unstable_by(|a, b| (b.1, &a.0).cmp(&(a.1, &b.0)));
                 Exception {
                     type_name: type_name.into(),
-                    message: message.into(),
-                    count: paths.iter().map(|p| p.1).sum(),
+                    thrown,
+                    count: kind.count,
+                    messages,
+                    further_messages: kind.further_messages,
                     paths,
                 }
             })
@@ -295,7 +399,8 @@ impl Exceptions {
         all.sort_unstable_by(|a, b| {
             (b.count.cmp(&a.count))
                 .then_with(|| a.type_name.cmp(&b.type_name))
-                .then_with(|| a.message.cmp(&b.message))
+                .then_with(|| a.message().cmp(b.message()))
+                .then_with(|| a.thrown.cmp(&b.thrown))
         });
         (all, self.further)
     }
@@ -330,7 +435,7 @@ mod tests {
             left,
             caught,
         };
-        assert_eq!((all[0].count, &*all[0].message), (3, "m"));
+        assert_eq!((all[0].count, all[0].message()), (3, "m"));
         assert_eq!(
             all[0].paths,
             [(path(3, 2, Some(1)), 2), (path(3, 3, None), 1)]
@@ -338,18 +443,51 @@ mod tests {
         assert_eq!(all[1].type_name, UNKNOWN);
     }
 
-    #[test]
-    fn different_messages_are_bounded() {
+    fn thrown(messages: impl Iterator<Item = String>) -> Vec<Exception> {
         let mut e = Exceptions::default();
-        for i in 0..MAX_KINDS + 10 {
-            let message = i.to_string();
+        for message in messages {
             let thrown = Thrown {
                 details: Some(("T", &message)),
                 ..Thrown::default()
             };
             e.error(1, &thrown, None);
         }
-        let (all, further) = e.finish();
-        assert_eq!((all.len(), further), (MAX_KINDS, 10));
+        e.finish().0
+    }
+
+    #[test]
+    fn messages_that_differ_in_numbers_are_one() {
+        let orders = (0..15_000).map(|i| format!("order {i} not found"));
+        let all = thrown(orders.chain(["no stock of 7".to_owned()]));
+        assert_eq!((all.len(), all[0].count), (1, 15_001));
+        let text = |text: &str, n| (text.to_owned(), n);
+        let expected = [text("order # not found", 15_000), text("no stock of 7", 1)];
+        assert_eq!(all[0].messages, expected);
+        for (message, folded) in [
+            ("-12,345.67 of x2y", "-# of x#y"),
+            ("id 550e8400-e29b-41d4-a716-446655440000!", "id #!"),
+            ("at café 3", "at café #"),
+            ("deadbeef01", "#"),
+            ("", ""),
+        ] {
+            let got = without_numbers(message);
+            assert_eq!(got, folded);
+        }
+    }
+
+    #[test]
+    fn different_messages_are_bounded() {
+        let word = |mut n: usize| {
+            let mut word = String::new();
+            while n > 0 {
+                word.push((b'g' + (n % 16) as u8) as char);
+                n /= 16;
+            }
+            word
+        };
+        let all = thrown((0..MAX_KINDS + 10).map(word));
+        let e = &all[0];
+        assert_eq!((e.messages.len(), e.further_messages), (MAX_KINDS, 10));
+        assert_eq!((all.len(), e.count), (1, MAX_KINDS as u64 + 10));
     }
 }

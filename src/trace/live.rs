@@ -82,6 +82,7 @@ pub struct Live {
     sums: Sums,
     interval: u64,
     missing: u64,
+    last: u64,
 }
 
 #[derive(Default)]
@@ -132,6 +133,7 @@ impl Default for Live {
             sums: Sums::default(),
             interval: 0,
             missing: 0,
+            last: 0,
         }
     }
 }
@@ -173,6 +175,11 @@ impl Live {
     /// Segments that were not there: overwritten, or taken by another consumer.
     pub fn missing(&self) -> u64 {
         self.missing
+    }
+
+    /// Time of the last record that was read.
+    pub fn last(&self) -> u64 {
+        self.last
     }
 
     /// All methods that were called or are open.
@@ -237,6 +244,7 @@ impl Live {
         self.sums.thread = known.counts;
         self.replay.turn_to(&mut run);
         act(&mut self.replay, &mut self.methods, &mut self.sums);
+        self.last = self.last.max(self.replay.last());
         self.replay.turn_to(&mut run);
         if let Some(known) = self.sums.threads.get_mut(&thread) {
             known.counts = self.sums.thread;

@@ -253,6 +253,11 @@ impl Replay {
         }
     }
 
+    /// Time of the last record of the thread at hand.
+    pub fn last(&self) -> u64 {
+        self.run.tally.last
+    }
+
     /// There are new names: ids are looked up again. No thread may be at hand.
     pub fn forget_names(&mut self) {
         self.rows.clear();

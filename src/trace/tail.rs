@@ -26,7 +26,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// Bytes that one turn looks at or reads: a consumer's heartbeat must not wait for long.
 const TURN: usize = if cfg!(test) { 1 << 10 } else { 4 << 20 };
@@ -101,6 +101,8 @@ pub struct Tail {
     is_last: bool,
     is_done: bool,
     copy: Vec<u8>,
+    /// When the look before began, and the one under way.
+    begun: [Option<SystemTime>; 2],
     last_time: u64,
     /// Samples that the reader has not got yet.
     readings: Vec<Reading>,
@@ -219,6 +221,7 @@ impl Tail {
             is_last: false,
             is_done: false,
             copy: Vec::new(),
+            begun: [None; 2],
             last_time: 0,
             readings: Vec::new(),
             records: 0,
@@ -252,6 +255,11 @@ impl Tail {
     /// The time of the last record that was seen, or of the orderly end.
     pub fn end(&self) -> u64 {
         self.header.end.max(self.last_time)
+    }
+
+    /// What has been read is what there was at this time at least: it is read a look after it was seen.
+    pub fn as_of(&self) -> Option<SystemTime> {
+        self.begun[0]
     }
 
     /// Records that were seen.
@@ -374,6 +382,7 @@ impl Tail {
         }
         let count = len.div_ceil(CHUNK as u64) as usize;
         self.chunks.resize(count, Seen::default());
+        self.begun = [self.begun[1], Some(SystemTime::now())];
         self.look += 1;
         self.next = Some(1);
         self.grown = false;
@@ -1007,6 +1016,23 @@ mod tests {
                 .any(|t| t.is_ok())
         });
         assert!(begins);
+    }
+
+    #[test]
+    fn what_is_read_is_of_the_look_before() {
+        let dir = tempfile::tempdir().unwrap();
+        let process = Process::start(dir.path(), 2);
+        let mut tail = Tail::open(&process.path, Role::Onlooker).unwrap();
+        let mut kept = Kept::default();
+        let mut times = vec![SystemTime::now()];
+        for look in 1..=3 {
+            while tail.looks() < look || tail.next.is_some() {
+                tail.turn(&mut kept).unwrap();
+            }
+            times.push(SystemTime::now());
+        }
+        let as_of = tail.as_of().unwrap();
+        assert!(times[1] <= as_of && as_of <= times[2]);
     }
 
     #[test]

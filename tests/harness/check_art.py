@@ -6,7 +6,8 @@
 The judge is ART 11 as Debian packages it (art/build.sh), which loads the dex files of an apk, links their classes and verifies
 their methods: as dex2oat does, and as a device does, where nothing is left for later. The apks are made of the dex files
 of check_dex.py, of those in tests/dex, and of generated methods. What is refused woven must have been refused unwoven,
-with each choice of advice, sections of Android's trace among it (everyday: of the apks, two choices).
+with each choice of advice, sections of Android's trace and own hooks that take everything among it (everyday: of the apks,
+three choices).
 
 What it cannot see: hooks that are well typed and wrong, and what other versions of ART think.
 """
@@ -37,7 +38,26 @@ CHOICES = {
 }
 CHOICES["sections"] = ['hooks = "android-trace"']
 CHOICES["sections within hooks"] = ['hooks = "android-trace"', ""]
-CHOICES_EVERYDAY = ["enter+exit+exception", "sections within hooks"]
+# Hooks of tests/dex/hooks.
+OWN = [
+    'enter = "acme.All.begin(this?, args)"',
+    'exit = "acme.All.end(this?, args, result?, state, duration)"',
+    'exception = "acme.All.failed(this?, args, exception, state, duration)"',
+]
+NARROW = [
+    'enter = "acme.All.start(signature, id, line)"',
+    'exit = "acme.All.returned(state, result?, duration)"',
+    'exception = "acme.All.thrown(exception, state)"',
+]
+# They do not fit methods that go on after they have returned.
+OWN.append("exclude = { kind = 'async' }")
+NARROW.append("exclude = { kind = 'async' }")
+CHOICES["own hooks"] = ["\n".join(OWN)]
+CHOICES["own hooks without a guard"] = ["\n".join([*NARROW, "guard = false"])]
+CHOICES["own hooks around the pair and sections"] = [
+    "\n".join([*OWN, "advice = ['enter', 'exit', 'exception']"]), "\n".join(NARROW), 'hooks = "android-trace"'
+]
+CHOICES_EVERYDAY = ["enter+exit+exception", "sections within hooks", "own hooks around the pair and sections"]
 GENERATED, GENERATED_EVERYDAY = 4000, 400
 SHOWN = 20
 
@@ -92,6 +112,8 @@ def woven(apk, choice, folder):
     """An apk woven by one choice of advice."""
     rules = folder / "rules.toml"
     texts = [f"[[aspect]]\nname = 'aspect{i}'\n{line}\n{EVERY_METHOD}" for i, line in enumerate(CHOICES[choice])]
+    if "own" in choice:
+        texts.insert(0, "[[library]]\npath = 'hooks.dex'\n")
     rules.write_text("version = 1\n" + "\n".join(texts))
     out = folder / f"woven-{apk.name}"
     run([weave_binary(), "-q", "--rules", rules, apk, out])
@@ -110,6 +132,9 @@ def compare(score, apk, choices, folder):
             wrong += [f"{mode}: {kind} {name}: {found.findings[kind, name][:600]}" for kind, name in sorted(new)]
             if found.classes < plain[mode].classes:
                 wrong.append(f"{mode}: {found.classes} classes, {plain[mode].classes} before")
+        if "own" in choice:
+            told = run([weave_binary(), "verify", after], check=False)
+            wrong += [f"weave verify: {told.stdout[-600:]}{told.stderr[-300:]}"] if told.returncode else []
         for line in wrong[:SHOWN]:
             print(f"     {line}")
         detail = f"{plain['device'].classes} classes, {plain['device'].methods} methods, {len(plain['device'].refused())} classes refused unwoven"
@@ -259,6 +284,7 @@ def body():
     score, folder = Score(), fresh(WORK / "art")
     judged(score, folder)
     tests = ROOT / "tests" / "dex"
+    run(["smali", "assemble", "-a", "26", "-o", folder / "hooks.dex", tests / "hooks"])
     small = {name: [tests / f"{name}.dex"] for name in ("returns", "verify", "everything")}
     small["generated"] = [generate(folder, GENERATED_EVERYDAY if everyday else GENERATED)]
     for name, dexes in small.items():

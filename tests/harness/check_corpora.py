@@ -7,7 +7,9 @@ For every artifact:
 - rules that match nothing give the same bytes;
 - `pack:all` weaves every method that has code, or says why not;
 - on each judging JDK, no class fails to link that did not fail unwoven;
-- `weave verify` accepts it, unwoven and woven.
+- `weave verify` accepts it, unwoven and woven;
+- with own hooks that take everything (tests/jvm/acme/All.java) instead, the same methods are woven but for `suspend` functions and those
+  whose code would be too large, `weave verify` accepts them, and no class fails to link either. The JDKs have none: java.base sees no library.
 """
 
 import argparse
@@ -35,6 +37,18 @@ OPENS = [
 ORDERS = 4
 # How many findings of a kind are printed.
 SHOWN = 40
+PAIR = """version = 1
+[[aspect]]
+name = "everything"
+match = { type = "**", method = "*", min-size = 0, kind = ["method", "constructor", "static-init", "accessor", "bridge", "synthetic", "lambda"] }
+exclude = { kind = "async" }
+"""
+OWN = PAIR + """enter = "acme.All.begin(this?, args)"
+exit = "acme.All.end(state, this?, args, result?, duration)"
+exception = "acme.All.failed(state, this?, args, exception, duration)"
+[[library]]
+path = "all.jar"
+"""
 NOTHING = 'version = 1\n[[aspect]]\nname = "nothing"\nmatch = { type = "no.such.Type" }\n'
 
 
@@ -94,14 +108,14 @@ def link_unwoven(version, home, root, artifacts, jdk, fallback):
     return failing, linked
 
 
-def judge(score, version, home, root, woven, artifacts, jdk, fallback):
+def judge(score, version, home, root, woven, artifacts, jdk, fallback, how=""):
     """No class fails that did not fail unwoven, and none fails by another error.
 
     A class that lacks several others may name another of them: HotSpot verifies methods in the order in which their
     names lie in memory, and the first error counts. So messages are not compared, kinds of errors are. Where
     kinds differ, both sides are linked in other orders, which move names, until they agree.
     """
-    what = f"JDK {version} links {'its own classes' if jdk else f'{len(artifacts)} artifacts'}"
+    what = f"JDK {version} links {'its own classes' if jdk else f'{len(artifacts)} artifacts'}{how}"
     used = cpu()
     before, linked_before = link_unwoven(version, home, root, artifacts, jdk, fallback)
     after, linked = link(home, woven, artifacts, jdk, fallback, root)
@@ -132,6 +146,44 @@ def count(root, artifacts):
     out = run([java, "-Xshare:auto", "-cp", WORK / "oracle", "Methods", "--root", root, "--list", listed]).stdout
     rows = (line.split("\t") for line in out.splitlines())
     return {row[0]: tuple(int(n) for n in row[1:]) for row in rows}
+
+
+def own_hooks(weave, score, root, names, paths, judging):
+    """The same with own hooks that take everything."""
+    classes, folder = fresh(WORK / "own-library"), fresh(WORK / "own")
+    home = oldest_jdk()
+    run([home / "bin" / "javac", "--release", "8", "-Xlint:-options", "-d", classes, ROOT / "tests" / "jvm" / "acme" / "All.java"])
+    run([home / "bin" / "jar", "cf", WORK / "all.jar", "-C", classes, "."])
+    rules, twin = WORK / "own.toml", WORK / "pair.toml"
+    rules.write_text(OWN)
+    twin.write_text(PAIR)
+    failed, refused, different, methods, used = [], [], [], 0, cpu()
+    for name in names:
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        done = run([weave, "--rules", rules, "--json", root / name, target], check=False)
+        if done.returncode != 0 or not target.exists():
+            failed.append(name)
+            print(f"     {name}: exit {done.returncode} {done.stderr.strip()[:300]}")
+            continue
+        report = json.loads(done.stdout)
+        pair = json.loads(run([weave, "--rules", twin, "--json", root / name, WORK / "pair.jar"]).stdout)
+        methods += report["methods"]
+        large = report["left"].get("code-too-large", 0) - pair["left"].get("code-too-large", 0)
+        if report["methods"] + large != pair["methods"]:
+            different.append(name)
+            print(f"     {name}: {pair['methods']} methods with the pair, {report['methods']} with own hooks; left {report['left']}")
+        done = run([weave, "verify", target], check=False)
+        if done.returncode != 0:
+            refused.append(name)
+            print(f"     {name}, own hooks: {(done.stdout + done.stderr).strip()[-400:]}")
+    score.check("own hooks that take everything are woven", not failed, f"{methods} methods ({cpu() - used:.0f} s of CPU)")
+    score.check("in all methods that get the pair, but for those that become too large", not different, f"{len(names)} artifacts")
+    score.check("weave verify accepts them", not refused, f"{len(names) - len(failed)} artifacts")
+    woven = [name for name in names if name not in failed]
+    for version, home in sorted(judging.items()):
+        if woven:
+            judge(score, version, home, root, folder, woven, False, paths, " with own hooks")
 
 
 def body():
@@ -219,6 +271,7 @@ def body():
             judge(score, version, home, root, WORK / "woven", [own[version].name], True, [])
         if woven:
             judge(score, version, home, root, WORK / "woven", woven, False, paths)
+    own_hooks(weave, score, root, woven, paths, judging)
     return score.finish("corpora")
 
 

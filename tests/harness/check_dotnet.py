@@ -34,6 +34,8 @@ from lib import CACHE, JOBS, ROOT, WORK, Score, cpu, fresh, main, run, weave_bin
 RUNTIME = ROOT / "runtime" / "dotnet" / "Weave.Runtime.dll"
 WOVEN = WORK / "dotnet" / "woven"
 SHOWN = 30
+# Assemblies that woven ones refer to beside the hook library.
+BESIDE = []
 NOTHING = 'version = 1\n[[aspect]]\nname = "nothing"\nmatch = { type = "no.such.Type" }\n'
 
 # The quick part: large ones, ones with all that C# has, and odd ones (netmodules, facades, Visual Basic's library).
@@ -312,7 +314,8 @@ def app(name, label):
     """A copy of an oracle's assembly with the hook library beside it."""
     folder = fresh(WORK / "dotnet" / label)
     shutil.copy(dotnet.oracle(name), folder)
-    shutil.copy(RUNTIME, folder)
+    for path in [RUNTIME, *BESIDE]:
+        shutil.copy(path, folder)
     return folder / f"{name}.dll"
 
 
@@ -423,8 +426,9 @@ def mono(score, group):
 
     def one(name):
         # Its own folder's assemblies go before the installed ones, woven or not, and the hook library is found.
-        before = complaints(group.root / name, [RUNTIME.parent])
-        after = complaints(group.woven / name, [RUNTIME.parent])
+        search = [RUNTIME.parent, *(path.parent for path in BESIDE)]
+        before = complaints(group.root / name, search)
+        after = complaints(group.woven / name, search)
         return before, {key: told for key, told in after.items() if key not in before}
 
     new, known = {}, 0

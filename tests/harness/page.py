@@ -94,6 +94,12 @@ def everywhere(score, what, look, told):
     page.keyboard.press("d")
     look.settle()
     before = look.hash()
+    for _ in range(40):
+        page.keyboard.press("w")
+    look.settle()
+    ticks = page.locator("main .draw").first.get_attribute("data-ticks").split("|")
+    score.check(f"{what}: ticks differ however near they are", len(ticks) > 1 and len(set(ticks)) == len(ticks), str(ticks))
+    before = look.hash()
     score.check(f"{what}: keys zoom and pan", {"t0", "t1", "sel"} <= before.keys(), str(before))
     again = Looked(page.context.browser, pathlib.Path(page.url.partition("#")[0].removeprefix("file://")), page.evaluate("location.hash"))
     score.check(f"{what}: an address leads to what was seen", again.hash() == before and again.page.locator("#picked").inner_text() == picked, str(again.hash()))

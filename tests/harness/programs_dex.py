@@ -4,10 +4,12 @@
     programs_dex.py [--everyday | --full | --everything] [--only NAME]...
 
 Names: rhino, jython; the first is run every day. dx makes a dex file of each one's jar, which is woven with every method;
-enjarify makes a jar of that again, and of the unwoven one, and a JVM runs both, verifying all of it.
+enjarify makes a jar of that again, and of the unwoven one, and a JVM runs both, verifying all of it. The same with own hooks in
+every method that take all there is (tests/programs/hooks): what they get at a method's end is what they got at its start.
 """
 
 import os
+import re
 import shutil
 import zipfile
 
@@ -23,19 +25,41 @@ RULES = """version = 1
 match = { type = "**", min-size = 0, kind = ["method", "constructor", "accessor", "bridge", "synthetic", "lambda", "static-init"] }
 """
 
+OWN = """
+[[library]]
+path = "own.dex"
+"""
+OWN_HOOKS = """
+enter = "acme.All.begin(this?, args)"
+exit = "acme.All.end(this?, args, result?, state, duration)"
+exception = "acme.All.failed(this?, args, exception, state, duration)"
+"""
+
+
+def to_dex(source, target):
+    """A jar, or a folder of classes, as a dex file."""
+    (dx,) = corpora.maven([DX])
+    # Strict, dx refuses classes that lie elsewhere than their package says.
+    run([oldest_jdk() / "bin" / "java", "-cp", dx, "com.android.dx.command.Main", "--dex", "--no-strict", "--min-sdk-version=26",
+         f"--output={target}", source])
+
 
 def compare(score, name, folder, library, arguments, at_least):
     """Takes a library through dx, weave and enjarify, and runs it with `arguments` both ways."""
     java, weave = oldest_jdk() / "bin" / "java", weave_binary()
-    (jar,), (dx,) = corpora.maven([library]), corpora.maven([DX])
-    plain, woven = folder / "plain.dex", folder / "woven.dex"
-    # Strict, dx refuses classes that lie elsewhere than their package says.
-    run([java, "-cp", dx, "com.android.dx.command.Main", "--dex", "--no-strict", "--min-sdk-version=26", f"--output={plain}", jar])
-    rules = folder / "all.toml"
+    (jar,) = corpora.maven([library])
+    plain, woven, owned = folder / "plain.dex", folder / "woven.dex", folder / "owned.dex"
+    to_dex(jar, plain)
+    hooks = fresh(folder / "hooks")
+    run([java.with_name("javac"), "--release", "8", "-Xlint:-options", "-d", hooks, PROGRAMS / "hooks/java/acme/All.java"])
+    to_dex(hooks, folder / "own.dex")
+    rules, own_rules = folder / "all.toml", folder / "own.toml"
     rules.write_text(RULES)
-    run([weave, "-q", "--strict", "--rules", rules, plain, woven])
-    verified = run([weave, "verify", woven], check=False)
-    score.check(f"{name}: weave verify", verified.returncode == 0, verified.stdout[-300:])
+    own_rules.write_text(RULES.replace("[[aspect]]", f"{OWN}[[aspect]]{OWN_HOOKS}"))
+    for by, out in ((rules, woven), (own_rules, owned)):
+        run([weave, "-q", "--strict", "--rules", by, plain, out])
+        verified = run([weave, "verify", out], check=False)
+        score.check(f"{name}: weave verify of {out.stem}", verified.returncode == 0, verified.stdout[-300:])
     runtime = folder / "weave-runtime.jar"
     run([weave, "runtime", runtime])
     # For what is no class there is no place in dex files.
@@ -44,22 +68,28 @@ def compare(score, name, folder, library, arguments, at_least):
         for member in source.namelist():
             if not member.endswith((".class", "/", "MANIFEST.MF")):
                 out.writestr(member, source.read(member))
-    jars = {w: check_dex.translated(w, w.with_suffix(".jar")) for w in (plain, woven)}
+    jars = {w: check_dex.translated(w, w.with_suffix(".jar")) for w in (plain, woven, owned)}
 
     def ran(which, env):
-        path = os.pathsep.join(map(str, [jars[which], rest, runtime]))
+        path = os.pathsep.join(map(str, [jars[which], rest, runtime, hooks]))
         # enjarify's frames are far larger than they need be.
         return run([java, "-Xverify:all", "-Xss64m", "-cp", path, *arguments], check=False, env=env, cwd=folder)
 
     before = ran(plain, dict(os.environ))
     trace = folder / f"{name}.wtrace"
-    for how, env in (("tracing off", environment("off")), ("traced", environment(trace))):
-        after = ran(woven, env)
+    off = environment("off")
+    for which, how, env in ((woven, "tracing off", off), (woven, "traced", environment(trace)), (owned, "own hooks", off)):
+        after = ran(which, env)
         same = (before.returncode, before.stdout) == (after.returncode, after.stdout) and before.returncode == 0
         good = same and len(before.stdout.splitlines()) >= 8
         score.check(f"{name}: the same output, {how}", good, f"{len(before.stdout)} characters, exit {after.returncode}")
         if not good:
             print(f"unwoven: {before.stdout[-600:]}{before.stderr[-900:]}\nwoven:   {after.stdout[-600:]}{after.stderr[-900:]}")
+    told = re.search(r"own hooks: (\d+) begun, (\d+) ended, (\d+) failed, (\d+) wrong", after.stderr)
+    begun, ended, failed, wrong = map(int, told.groups()) if told else (0, 0, 0, 0)
+    # `System.exit` never returns.
+    good = begun >= at_least and wrong == 0 and 0 <= begun - ended - failed < 100
+    score.check(f"{name}: own hooks get at the end what they got at the start", good, told and told[0])
     # The names lie in the map beside the dex file, where a program does not look.
     balanced(score, name, trace, at_least, named=False)
 

@@ -6,6 +6,8 @@ use weave::internals::aspect::bind::call::{
     Adapter, Bound, Call, Convert, Dest, Hook, Keep, Operand, Source,
 };
 use weave::internals::aspect::bind::ty::{Prim, Signature, Ty};
+use weave::internals::aspect::joinpoint::{Method, Type, Visitor};
+use weave::internals::aspect::plan::Plan;
 
 /// The class of the hooks that take everything: `begin(Object, Object[])Object`, `end(Object, Object, Object[], Object, long)`,
 /// `failed(Object, Object, Object[], Throwable, long)`.
@@ -60,8 +62,41 @@ pub fn adapter(hook: &Hook, guard: bool, recursion: bool) -> Adapter {
     }
 }
 
+/// The signatures of a class's methods.
+struct Signatures(Vec<Option<Signature>>);
+
+impl Visitor for Signatures {
+    fn enter_type(&mut self, _: &Type<'_>) -> bool {
+        true
+    }
+    fn method(&mut self, _: u32, method: &Method<'_>) {
+        self.0.push(method.details.signature());
+    }
+}
+
+/// Gives the planned methods of a class own hooks, made of their indices and signatures.
+pub fn bind(
+    plan: &mut Plan,
+    scan: impl FnOnce(&mut dyn Visitor),
+    mut bound: impl FnMut(u32, &Signature) -> Bound,
+) {
+    let mut signatures = Signatures(Vec::new());
+    scan(&mut signatures);
+    for planned in &mut plan.methods {
+        if let Some(Some(signature)) = signatures.0.get(planned.index as usize) {
+            planned.bound = Some(plan.bound.len() as u32);
+            plan.bound.push(Arc::new(bound(planned.index, signature)));
+        }
+    }
+}
+
+/// All calls of a method's own hooks.
+pub fn calls(bound: &Bound) -> impl Iterator<Item = &Call> {
+    (bound.enter.iter().chain(&bound.exit)).chain(&bound.exception)
+}
+
 /// Which hooks, and how they are called.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Style {
     /// None: the hooks are called themselves. Else whether the adapters keep a thread's hooks apart.
     pub guarded: Option<bool>,
@@ -91,16 +126,34 @@ pub fn everything(signature: &Signature, style: Style) -> Bound {
         dest,
     };
     let begin = hook("begin", &[object(), array.clone()], object());
-    let enter = call(begin, vec![this(), arguments()], if style.keeps { Dest::State(0) } else { Dest::Drop });
+    let enter = call(
+        begin,
+        vec![this(), arguments()],
+        if style.keeps {
+            Dest::State(0)
+        } else {
+            Dest::Drop
+        },
+    );
     let result = match &signature.result {
         Ty::Void => same(Source::Zero, object()),
         ty => boxed(Source::Result, ty.clone()),
     };
     let (exit, exception) = if style.keeps {
-        let end = hook("end", &[object(), object(), array.clone(), object(), long.clone()], Ty::Void);
+        let end = hook(
+            "end",
+            &[object(), object(), array.clone(), object(), long.clone()],
+            Ty::Void,
+        );
         let failed = hook(
             "failed",
-            &[object(), object(), array.clone(), throwable.clone(), long.clone()],
+            &[
+                object(),
+                object(),
+                array.clone(),
+                throwable.clone(),
+                long.clone(),
+            ],
             Ty::Void,
         );
         let kept = |seen: Operand| {

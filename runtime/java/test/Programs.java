@@ -15,6 +15,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
 import weave.runtime.Access;
+import weave.runtime.Guard;
 import weave.runtime.Hooks;
 
 /** Small programs as if woven, each run in a process of its own. The last line of each says what its trace must hold. */
@@ -42,6 +43,137 @@ public final class Programs {
     }
 
     static void nothing() {}
+
+    /** What adapters of own hooks do, in a process that is traced or not; the trace has one call. */
+    static void guard() throws Exception {
+        Hooks.enter(1);
+        Hooks.exit(1);
+        guardAlone();
+    }
+
+    /** Some hooks fail 1,010 times in all. */
+    static void guardAlone() throws Exception {
+        flags();
+        List<Thread> threads = new ArrayList<>();
+        threads.add(new Thread(Programs::flags));
+        try {
+            Object builder = Thread.class.getMethod("ofVirtual").invoke(null);
+            Method unstarted = Class.forName("java.lang.Thread$Builder").getMethod("unstarted", Runnable.class);
+            threads.add((Thread) unstarted.invoke(builder, (Runnable) Programs::flags));
+        } catch (NoSuchMethodException before21) {
+            // platform threads only
+        }
+        Guard.begin();
+        for (Thread thread : threads) {
+            thread.start();
+            thread.join();
+        }
+        Guard.end();
+        for (int i = 0; i < 1_000; i++) {
+            Guard.failed(new IllegalStateException("no " + i), "acme.Sql.begin");
+        }
+        for (int i = 0; i < 3; i++) {
+            Guard.failed(new RuntimeException() {
+                @Override
+                public String toString() {
+                    throw new IllegalStateException();
+                }
+            }, "acme.Sql.unruly");
+            Guard.failed(new RuntimeException("x".repeat(2_000)), "acme.Sql.long");
+        }
+        Guard.failed(new RuntimeException() {
+            @Override
+            public String toString() {
+                Guard.failed(this, "acme.Sql.again");
+                return "again";
+            }
+        }, "acme.Sql.again");
+        Guard.failed(new OutOfMemoryError("all"), "acme.Sql.memory");
+        Guard.failed(new StackOverflowError(), "acme.Sql.stack");
+        boolean passed = false;
+        try {
+            Guard.failed((Throwable) Class.forName("java.lang.ThreadDeath").getConstructor().newInstance(), "acme.Sql.stopped");
+        } catch (ClassNotFoundException newer) {
+            passed = true;
+        } catch (Error stop) {
+            passed = stop.getClass().getName().equals("java.lang.ThreadDeath");
+        }
+        if (!passed) {
+            throw new AssertionError("what stops a thread must pass");
+        }
+    }
+
+    private static void flags() {
+        for (int i = 0; i < 3; i++) {
+            if (!Guard.begin() || Guard.begin()) {
+                throw new AssertionError("one hook at a time");
+            }
+            Guard.end();
+        }
+    }
+
+    /** More hooks fail than are told. */
+    static void guardMany() {
+        for (int i = 0; i < 3_000; i++) {
+            Guard.failed(new IllegalStateException("no"), "acme.Sql.hook" + i);
+        }
+    }
+
+    /** Hooks that begin, end and fail where the stack ends. */
+    static void guardOverflow() throws Exception {
+        Runnable storm = () -> {
+            for (int i = 0; i < 40; i++) {
+                try {
+                    guarded(i % 7);
+                    throw new AssertionError();
+                } catch (StackOverflowError expected) {
+                    // again
+                }
+                if (!Guard.begin()) {
+                    throw new AssertionError("a flag stays behind after overflow " + i);
+                }
+                Guard.end();
+            }
+        };
+        Throwable[] thrown = new Throwable[1];
+        for (int i = 0; i < 3; i++) {
+            Thread thread = new Thread(null, () -> {
+                try {
+                    storm.run();
+                } catch (Throwable t) {
+                    thrown[0] = t;
+                }
+            }, "storm", 512 << 10);
+            thread.start();
+            thread.join();
+        }
+        if (thrown[0] != null) {
+            throw new AssertionError(thrown[0]);
+        }
+    }
+
+    private static final RuntimeException FAILURE = new IllegalStateException("no");
+
+    /** As an adapter does. */
+    private static int guarded(int n) {
+        boolean begun = false;
+        try {
+            begun = Guard.begin();
+        } catch (VirtualMachineError deep) {
+            // without the hook
+        }
+        if (begun) {
+            if (n % 3 == 0) {
+                try {
+                    Guard.failed(FAILURE, "acme.Sql.deep");
+                } catch (VirtualMachineError deep) {
+                    // not counted
+                }
+            }
+            Guard.end();
+        }
+        return guarded(n + 1) + 1;
+    }
 
     /**
      * Several threads, interrupted 200 times a second each while the file grows: as fast as they can, but no faster than

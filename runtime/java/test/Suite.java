@@ -65,6 +65,8 @@ public final class Suite {
         test("stack overflow", Suite::overflow);
         test("both ways out in one call", Suite::leaves);
         test("enter and exit in one call", Suite::leaf);
+        test("own hooks that fail", Suite::guard);
+        test("own hooks at the end of the stack", Suite::guardOverflow);
         test("woven host", Suite::wovenHost);
         test("two class loaders", Suite::loaders);
         test("symbols", Suite::symbols);
@@ -630,6 +632,31 @@ public final class Suite {
         // One hook that fails can lose two records.
         check(2 * t.failures >= t.lost, "failures " + t.failures + ", lost " + t.lost);
         check(t.events() > 10_000, "records " + t.events());
+    }
+
+    private static void guard(Path folder) throws Exception {
+        Result r = finish(folder, command(folder, "guard"));
+        String said = "; the program runs on, and this hook's next failures are not shown\n";
+        List<String> told = r.err.lines().map(l -> l.replaceFirst("^weave: hook (acme\\.Sql\\.\\w+) failed: ", "$1 ")).toList();
+        equal(List.of("acme.Sql.begin", "acme.Sql.unruly", "acme.Sql.long", "acme.Sql.again", "acme.Sql.memory", "acme.Sql.stack"),
+            told.stream().map(l -> l.substring(0, l.indexOf(' '))).toList(), "hooks that are told, once each");
+        check(r.err.startsWith("weave: hook acme.Sql.begin failed: java.lang.IllegalStateException: no 0" + said), r.err);
+        check(told.get(1).startsWith("acme.Sql.unruly Programs$") && told.get(2).length() < 1_200, r.err);
+        TraceReader t = new TraceReader(folder.resolve("t.wtrace"));
+        equal(1_010L, t.failures, "failures");
+        equal(2L, t.events(), "records");
+        Files.delete(folder.resolve("t.wtrace"));
+        // Without a call in the trace there is none; nor with tracing off. The error stream is the same.
+        equal(r.err, finish(folder, command(folder, "guardAlone")).err, "what is told without a trace");
+        equal(r.err, finish(folder, command(folder, "guard", "-Dweave.trace=off")).err, "what is told with tracing off");
+        check(list(folder).stream().noneMatch(p -> p.toString().endsWith(".wtrace")), "no trace");
+        equal(1_000L, finish(folder, command(folder, "guardMany")).err.lines().count(), "hooks that are told");
+    }
+
+    private static void guardOverflow(Path folder) throws Exception {
+        for (String compiler : List.of("-Xint", "-XX:TieredStopAtLevel=1", "default")) {
+            finish(folder, command(folder, "guardOverflow", "-Dweave.trace=off", compiler));
+        }
     }
 
     private static void wovenHost(Path folder) throws Exception {

@@ -28,11 +28,14 @@ pub struct Subject<'a> {
 }
 
 /// Binds calls; knows hooks, and which type is a subtype of which.
+#[derive(Clone, Copy)]
 pub struct Binder<'a> {
     pub catalog: &'a Catalog,
     pub hierarchy: &'a Hierarchy,
     /// What the methods are written in, as far as it matters: .NET's are C#.
     pub language: Language,
+    /// Whether what a hook calls may be woven.
+    pub may_reach: &'a (dyn Fn(&Hook) -> bool + Sync),
 }
 
 /// An aspect that meets a method: its number, its name and its hooks.
@@ -299,8 +302,7 @@ impl<'b> Binding<'b> {
             })
             .collect();
         let guard = self.aspect.2.guard;
-        // Nothing proves yet that what the hook calls has no hooks itself.
-        let recursion = true;
+        let recursion = (self.binder.may_reach)(&hook);
         let adapter = Adapter {
             class: adapter_class(self.subject.adapters, &hook, guard, recursion),
             guard,

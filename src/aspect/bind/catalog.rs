@@ -8,6 +8,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 #[derive(Debug, Default)]
 pub struct Catalog {
     types: FxHashMap<Box<str>, HookType>,
+    /// All types of the libraries that rules name.
+    libraries: FxHashSet<Box<str>>,
 }
 
 /// A type that declares hooks.
@@ -38,9 +40,14 @@ impl Catalog {
         spellings(written).find_map(|name| self.types.get(&*name))
     }
 
-    /// Whether a type declares hooks that rules call: rules do not weave it.
+    /// Notes that a library has a type.
+    pub fn add_library_type(&mut self, name: &str) {
+        self.libraries.insert(name.into());
+    }
+
+    /// Whether a type declares hooks that rules call, or is of a library of such: rules do not weave it.
     pub fn has(&self, name: &str) -> bool {
-        self.types.contains_key(name)
+        self.types.contains_key(name) || self.libraries.contains(name)
     }
 }
 
@@ -112,6 +119,7 @@ impl Visitor for Collector<'_> {
         if let (Some((_, ty)), Some(signature)) =
             (self.types.last_mut(), method.details.signature())
             && signature.this.is_none()
+            && method.details.is_callable()
         {
             ty.methods.push(HookMethod {
                 name: method.name.into(),

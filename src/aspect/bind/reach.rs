@@ -52,6 +52,40 @@ pub struct LibraryType {
     pub methods: Vec<LibraryMethod>,
 }
 
+impl LibraryType {
+    /// This type or another one of its name, of which nobody knows which runs.
+    pub fn join(&mut self, other: LibraryType) {
+        let mut supertypes = std::mem::take(&mut self.supertypes).into_vec();
+        for ty in other.supertypes {
+            if !supertypes.contains(&ty) {
+                supertypes.push(ty);
+            }
+        }
+        self.supertypes = supertypes.into();
+        let mut others = other.methods;
+        for known in &mut self.methods {
+            let same =
+                |m: &LibraryMethod| (&m.name, &m.descriptor) == (&known.name, &known.descriptor);
+            let Some(at) = others.iter().position(same) else {
+                // The other inherits it, from whomever.
+                known.calls = None;
+                continue;
+            };
+            let method = others.swap_remove(at);
+            known.is_abstract &= method.is_abstract;
+            known.is_final &= method.is_final;
+            known.calls = match (known.calls.take(), method.calls) {
+                (Some(calls), Some(more)) => Some([calls, more].concat().into()),
+                _ => None,
+            };
+        }
+        for method in &mut others {
+            method.calls = None;
+        }
+        self.methods.append(&mut others);
+    }
+}
+
 /// The types of libraries, and who extends them.
 pub struct Reach<'a> {
     types: &'a FxHashMap<Box<str>, LibraryType>,
@@ -147,7 +181,10 @@ impl<'w> Walk<'w, '_> {
                     false => Err(format!("calls {}.{name}", shown(ty))),
                 };
             };
-            let found = ty.methods.iter().find(|m| *m.name == *name && *m.descriptor == *descriptor);
+            let found = ty
+                .methods
+                .iter()
+                .find(|m| *m.name == *name && *m.descriptor == *descriptor);
             match found {
                 Some(method) if !method.is_abstract => {
                     let Some(calls) = &method.calls else {
@@ -184,7 +221,11 @@ impl<'w> Walk<'w, '_> {
                 continue;
             }
             let Some((_, library)) = self.reach.types.get_key_value(ty) else {
-                return Err(format!("calls {}.{name}, which {} may override", shown(owner), shown(ty)));
+                return Err(format!(
+                    "calls {}.{name}, which {} may override",
+                    shown(owner),
+                    shown(ty)
+                ));
             };
             let mut declared = library.methods.iter();
             let method = declared.find(|m| *m.name == *name && *m.descriptor == *descriptor);
@@ -212,12 +253,15 @@ impl<'w> Walk<'w, '_> {
                         continue;
                     }
                     // Constructors of exceptions call the second.
-                    let run = |m: &&LibraryMethod| matches!(&*m.name, "<clinit>" | "fillInStackTrace");
+                    let run = |m: &&LibraryMethod| {
+                        matches!(&*m.name, "<clinit>" | "fillInStackTrace" | ".cctor")
+                    };
                     for method in ty.methods.iter().filter(run) {
                         let Some(calls) = &method.calls else {
                             return Err(format!("initialises {}", shown(name)));
                         };
-                        self.work.push(((name, &method.name, &method.descriptor), calls));
+                        self.work
+                            .push(((name, &method.name, &method.descriptor), calls));
                     }
                     at.extend(ty.supertypes.iter().map(|s| &**s));
                 }
@@ -266,15 +310,29 @@ const NOT: [(&str, &str); 4] = [
 
 /// Final or static methods of Java's that only look at the identity of the objects that they get.
 const METHODS: [(&str, &[&str]); 11] = [
-    ("java/lang/Object", &["<init>", "getClass", "notify", "notifyAll"]),
+    (
+        "java/lang/Object",
+        &["<init>", "getClass", "notify", "notifyAll"],
+    ),
     ("java/lang/Enum", &["<init>", "name", "ordinal"]),
     (
         "java/lang/System",
-        &["arraycopy", "currentTimeMillis", "identityHashCode", "nanoTime"],
+        &[
+            "arraycopy",
+            "currentTimeMillis",
+            "identityHashCode",
+            "nanoTime",
+        ],
     ),
     (
         "java/lang/Thread",
-        &["currentThread", "getName", "onSpinWait", "threadId", "yield"],
+        &[
+            "currentThread",
+            "getName",
+            "onSpinWait",
+            "threadId",
+            "yield",
+        ],
     ),
     ("java/util/Objects", &["requireNonNull"]),
     ("java/util/concurrent/atomic/AtomicBoolean", ATOMIC),
@@ -317,7 +375,10 @@ fn is_inert(owner: &str, name: &str, descriptor: &str) -> bool {
     if owner.starts_with('[') {
         return name == "clone";
     }
-    if METHODS.iter().any(|(ty, names)| *ty == owner && names.contains(&name)) {
+    if METHODS
+        .iter()
+        .any(|(ty, names)| *ty == owner && names.contains(&name))
+    {
         // The other `requireNonNull` takes who makes a message.
         return !descriptor.contains("Supplier");
     }
@@ -331,10 +392,7 @@ fn is_inert(owner: &str, name: &str, descriptor: &str) -> bool {
 
 /// Whether all parameters of a method's descriptor (JVMS 4.3.3) are values whose own methods run nobody's code.
 pub fn takes_inert(descriptor: &str) -> bool {
-    let Some((parameters, _)) = descriptor
-        .strip_prefix('(')
-        .and_then(|d| d.split_once(')'))
-    else {
+    let Some((parameters, _)) = descriptor.strip_prefix('(').and_then(|d| d.split_once(')')) else {
         return false;
     };
     let mut rest = parameters;
@@ -363,4 +421,54 @@ pub fn takes_inert(descriptor: &str) -> bool {
         };
     }
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn method(name: &str, calls: &[&str]) -> LibraryMethod {
+        let call = |name: &&str| Callee::Method {
+            owner: "java/lang/Math".into(),
+            name: (*name).into(),
+            descriptor: "()V".into(),
+            how: How::Exact,
+        };
+        LibraryMethod {
+            name: name.into(),
+            descriptor: "()V".into(),
+            calls: Some(calls.iter().map(call).collect()),
+            is_abstract: false,
+            is_final: true,
+        }
+    }
+
+    #[test]
+    fn of_two_types_with_one_name_either_may_run() {
+        let ty = |methods| LibraryType {
+            supertypes: ["java/lang/Object".into()].into(),
+            methods,
+        };
+        let mut both = ty(vec![method("a", &["abs"]), method("b", &[])]);
+        let mut other = ty(vec![method("c", &[]), method("a", &["max"])]);
+        other.methods[1].calls = Some([Callee::Unknown("runs who knows what".into())].into());
+        both.join(other);
+        let types = FxHashMap::from_iter([("A".into(), both)]);
+        let reach = Reach::new(&types, std::iter::empty());
+        assert_eq!(
+            reach.why("A", "a", "()V").unwrap(),
+            "A.a runs who knows what"
+        );
+        for only in ["b", "c"] {
+            let why = reach.why("A", only, "()V").unwrap();
+            assert_eq!(why, format!("calls A.{only}, which is native"));
+        }
+        let mut both = ty(vec![method("a", &["abs"])]);
+        both.join(ty(vec![method("a", &["max"])]));
+        let types = FxHashMap::from_iter([("A".into(), both)]);
+        assert_eq!(
+            Reach::new(&types, std::iter::empty()).why("A", "a", "()V"),
+            None
+        );
+    }
 }

@@ -87,6 +87,7 @@ fn bind(aspects: &str, method: &Signature) -> Result<Bound, String> {
         catalog: &catalog,
         hierarchy: &hierarchy,
         language: Language::Java,
+        may_reach: &|hook| *hook.name != *"mark",
     };
     let count = matcher.aspects().len() as u32;
     let meets: Vec<_> = (0..count)
@@ -214,19 +215,17 @@ fn overloads_are_chosen_operand_by_operand() {
 fn guards_are_adapters_that_are_named_by_what_is_in_them() {
     let guarded = enter("acme.Sql.Log.mark()").unwrap();
     let adapter = guarded.enter[0].adapter.clone().unwrap();
-    assert!(adapter.guard && adapter.class.starts_with("weave/hooks/mark_"));
-    let bare = bind(
-        "[[aspect]]\nenter = \"acme.Sql.Log.mark()\"\nguard = false",
-        &query(),
-    )
-    .unwrap();
-    let other = bare.enter[0].adapter.clone().unwrap();
-    assert!(!other.guard && other.class != adapter.class);
+    assert!(adapter.guard && !adapter.recursion && adapter.class.starts_with("weave/hooks/mark_"));
+    let bare = |call: &str| {
+        let rules = format!("[[aspect]]\nenter = \"{call}\"\nguard = false");
+        bind(&rules, &query()).unwrap().enter[0].adapter.clone()
+    };
+    assert_eq!(bare("acme.Sql.Log.mark()"), None, "it is called itself");
+    let flagged = bare("acme.Sql.Log.over(n)").unwrap();
+    assert!(!flagged.guard && flagged.recursion);
     let other = enter("acme.Sql.Log.over(n)").unwrap();
-    assert_ne!(
-        other.enter[0].adapter.as_ref().unwrap().class,
-        adapter.class
-    );
+    let other = other.enter[0].adapter.clone().unwrap().class;
+    assert!(other != adapter.class && other != flagged.class);
 }
 
 #[test]

@@ -224,6 +224,11 @@ impl Ty {
         match self {
             Ty::Void => out.push_str("void"),
             Ty::Prim(prim) => out.push_str(prim.word(language)),
+            // An array of several dimensions.
+            Ty::Named(named) if named.name.starts_with('[') => {
+                (named.args.iter()).for_each(|element| element.put(language, out));
+                out.push_str(&named.name);
+            }
             Ty::Named(named) => {
                 let name = named.name.replace(['/', '+'], ".");
                 out.push_str(match &*name {

@@ -126,8 +126,8 @@ const REASONS: [Reason; 5] = [
     Reason::Excluded,
 ];
 
-/// The hook library's own package, which is never woven: JVM and dex, .NET.
-const RUNTIME: [&[u8]; 2] = [b"weave.runtime.", b"Weave.Runtime."];
+/// The packages of the hook library and of adapters, which are never woven: JVM and dex, .NET.
+const RUNTIME: [&[u8]; 3] = [b"weave.runtime.", b"weave.hooks.", b"Weave.Runtime."];
 
 /// One table of a rule, on the way from artifact to method.
 #[derive(Clone, Copy)]

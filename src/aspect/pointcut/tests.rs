@@ -239,7 +239,11 @@ fn what_is_skipped_unless_named() {
     );
     f.has_body = false;
     assert_eq!(verdict(&[any], &f), Verdict::Skip(Reason::NoBody));
-    for own in ["weave/runtime/Hooks", "Weave.Runtime.Hooks"] {
+    for own in [
+        "weave/runtime/Hooks",
+        "weave/hooks/begin_1f2e3d4c",
+        "Weave.Runtime.Hooks",
+    ] {
         assert_eq!(verdict(&[any], &fake(own, "enter")), Verdict::Unmatched);
     }
 }

@@ -88,9 +88,16 @@ fn the_starter_files_parse() {
             .lines()
             .map(|line| match line.strip_prefix("# ") {
                 Some(code)
-                    if ["[[", "name = ", "match = ", "advice = "]
-                        .iter()
-                        .any(|key| code.starts_with(key)) =>
+                    if [
+                        "[[",
+                        "name = ",
+                        "match = ",
+                        "advice = ",
+                        "path = ",
+                        "enter = ",
+                    ]
+                    .iter()
+                    .any(|key| code.starts_with(key)) =>
                 {
                     code
                 }
@@ -99,7 +106,7 @@ fn the_starter_files_parse() {
             .flat_map(|line| [line, "\n"])
             .collect();
         let rules = Rules::parse(name, &switched_on).unwrap();
-        assert_eq!(rules.aspects.len(), 6, "{name}");
+        assert_eq!(rules.aspects.len(), 7, "{name}");
     }
 }
 

@@ -57,6 +57,9 @@ pub mod op {
     pub const THROW: u16 = 0x7a;
     pub const LDFLD: u16 = 0x7b;
     pub const LDFLDA: u16 = 0x7c;
+    pub const LDSFLD: u16 = 0x7e;
+    pub const LDSFLDA: u16 = 0x7f;
+    pub const STSFLD: u16 = 0x80;
     pub const BOX: u16 = 0x8c;
     pub const NEWARR: u16 = 0x8d;
     pub const STELEM_REF: u16 = 0xa2;
@@ -65,6 +68,8 @@ pub mod op {
     pub const LEAVE: u16 = 0xdd;
     pub const LEAVE_S: u16 = 0xde;
     pub const CONV_U: u16 = 0xe0;
+    pub const LDFTN: u16 = 0xfe06;
+    pub const LDVIRTFTN: u16 = 0xfe07;
     pub const LDARG: u16 = 0xfe09;
     pub const LDARGA: u16 = 0xfe0a;
     pub const STARG: u16 = 0xfe0b;

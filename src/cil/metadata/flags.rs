@@ -1,4 +1,4 @@
-//! Flags of methods, their parameters and type parameters.
+//! Flags of types, methods, their parameters and type parameters.
 
 use crate::cil::metadata::schema::column;
 use crate::cil::metadata::tables::Row;
@@ -7,8 +7,16 @@ use crate::cil::metadata::tables::Row;
 pub mod method_flag {
     pub const ACCESS: u32 = 7;
     pub const STATIC: u32 = 0x10;
+    pub const FINAL: u32 = 0x20;
+    pub const VIRTUAL: u32 = 0x40;
     pub const ABSTRACT: u32 = 0x400;
     pub const PINVOKE_IMPL: u32 = 0x2000;
+}
+
+/// Flags of types (II.23.1.15).
+pub mod type_flag {
+    pub const INTERFACE: u32 = 0x20;
+    pub const SEALED: u32 = 0x100;
 }
 
 /// Flags of parameters (II.23.1.13).
@@ -19,6 +27,8 @@ pub mod param_flag {
 
 /// Flags of type parameters (II.23.1.7).
 pub mod type_param_flag {
+    /// Constraints: a class, a struct, a constructor without parameters.
+    pub const CONSTRAINTS: u32 = 0x1c;
     /// A ref struct may stand for it (.NET 9).
     pub const ALLOWS_REF_STRUCT: u32 = 0x20;
 }

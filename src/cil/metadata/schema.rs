@@ -97,6 +97,7 @@ pub mod column {
         manifest_resource { OFFSET = 0, NAME = 2, IMPLEMENTATION = 3 }
         nested_class { NESTED = 0, ENCLOSING = 1 }
         generic_param { NUMBER = 0, FLAGS = 1, OWNER = 2, NAME = 3 }
+        generic_param_constraint { OWNER = 0 }
         method_spec { METHOD = 0, INSTANTIATION = 1 }
         document { NAME = 0 }
         method_debug_information { DOCUMENT = 0, SEQUENCE_POINTS = 1 }

@@ -210,7 +210,14 @@ fn rebuild(
                 }
             }
             n if n == root.tables() => {
-                put_tables(pdb, edits, (&places, new_methods), &widths, fields, &mut out);
+                put_tables(
+                    pdb,
+                    edits,
+                    (&places, new_methods),
+                    &widths,
+                    fields,
+                    &mut out,
+                );
             }
             n if n == of_blobs => {
                 out.extend_from_slice(s.data);

@@ -262,6 +262,7 @@ impl Visitor for Signatures {
             );
         }
         let _ = writeln!(out, "{})", if signature.variadic { ".." } else { "" });
+        assert!(method.details.is_callable(), "{}", method.name);
     }
 }
 

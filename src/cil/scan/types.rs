@@ -63,6 +63,27 @@ pub(crate) fn signature(image: &Image<'_>, method: u32, blob: u32) -> Option<Sig
     read_signature(image, method, blob).ok()
 }
 
+/// Whether a signature says all that callers must respect: its types have words, and any type serves as a type argument.
+pub(super) fn is_callable(image: &Image<'_>, method: u32, blob: u32) -> bool {
+    use column::generic_param::{FLAGS, OWNER};
+    let Some(signature) = signature(image, method, blob) else {
+        return false;
+    };
+    let parameters = signature.parameters.iter().map(|p| &p.ty);
+    if (parameters.chain([&signature.result])).any(|ty| matches!(ty, Ty::Opaque(_))) {
+        return false;
+    }
+    let method = token(table::METHOD_DEF, method);
+    let key = encode(&coded::TYPE_OR_METHOD_DEF, method).expect("methods have type parameters");
+    let tables = &image.metadata.tables;
+    let mut own = tables.with_key(table::GENERIC_PARAM, OWNER, key);
+    own.all(|(number, row)| {
+        let owner = column::generic_param_constraint::OWNER;
+        let mut constraints = tables.with_key(table::GENERIC_PARAM_CONSTRAINT, owner, number);
+        row.get(FLAGS) & type_param_flag::CONSTRAINTS == 0 && constraints.next().is_none()
+    })
+}
+
 fn read_signature(image: &Image<'_>, method: u32, blob: &[u8]) -> Result<Signature> {
     /// Calling conventions (II.23.2.1).
     const CONVENTION: u8 = 0x0f;

@@ -42,7 +42,10 @@ fn wanted<'b>(all: impl Iterator<Item = &'b Bound>) -> Vec<Wanted> {
     let mut wanted: Vec<Wanted> = Vec::new();
     let mut known: rustc_hash::FxHashSet<(Arc<Hook>, bool, bool)> = Default::default();
     for bound in all {
-        for call in [&bound.enter, &bound.exit, &bound.exception].into_iter().flatten() {
+        for call in [&bound.enter, &bound.exit, &bound.exception]
+            .into_iter()
+            .flatten()
+        {
             if let Some(way) = Way::of(call)
                 && known.insert((Arc::clone(&call.hook), way.guard, way.recursion))
             {
@@ -116,7 +119,10 @@ pub(crate) fn add<'b>(
 /// types alternate. Only an assembly with more types than methods can be another.
 fn generic_methods_fit(image: &Image<'_>, importer: &mut Importer<'_, '_>) -> bool {
     let row = importer.additions().count(table::METHOD_DEF) + 1;
-    let key = encode(&coded::TYPE_OR_METHOD_DEF, u32::from(table::METHOD_DEF) << 24 | row);
+    let key = encode(
+        &coded::TYPE_OR_METHOD_DEF,
+        u32::from(table::METHOD_DEF) << 24 | row,
+    );
     let mut owners = (image.metadata.tables.iter(table::GENERIC_PARAM))
         .map(|row| row.get(column::generic_param::OWNER));
     !image.metadata.tables.is_sorted(table::GENERIC_PARAM) || owners.all(|owner| Some(owner) < key)
@@ -159,10 +165,11 @@ fn add_method(
     };
     let has_pointers = tables.rows(table::METHOD_PTR) > 0;
     let additions = importer.additions();
-    // One hook may be called in several ways.
+    // One hook may be called in several ways, and no two methods of a type are of one name and signature.
     let name = match (way.guard, way.recursion) {
-        (true, _) => additions.string(told),
-        (false, _) => additions.string(&format!("{told} (unguarded)")),
+        (true, true) => additions.string(told),
+        (true, false) => additions.string(&format!("{told} (guard)")),
+        (false, _) => additions.string(&format!("{told} (flag)")),
     };
     let signature = additions.blob(signature);
     let token = additions.row(
@@ -259,7 +266,14 @@ fn body(
     let max_stack = (hook.parameters.len() as u16).max(2);
     let mut out = Vec::new();
     let has_clauses = !clauses.is_empty();
-    body::put_fat_header(&mut out, code.len() as usize, max_stack, true, locals, has_clauses);
+    body::put_fat_header(
+        &mut out,
+        code.len() as usize,
+        max_stack,
+        true,
+        locals,
+        has_clauses,
+    );
     out.extend_from_slice(code.as_bytes());
     if has_clauses {
         out.resize(out.len().next_multiple_of(4), 0);

@@ -187,7 +187,9 @@ impl Imports {
         if call.generics.is_empty() {
             return Some(hook.method);
         }
-        hook.instances.get(&*self.instance(&call.generics)?).copied()
+        hook.instances
+            .get(&*self.instance(&call.generics)?)
+            .copied()
     }
 
     /// The blob of an instance of a generic method.
@@ -391,7 +393,10 @@ impl<'m, 'a> Importer<'m, 'a> {
         if bound.keep.duration {
             self.nanoseconds()?;
         }
-        for call in [&bound.enter, &bound.exit, &bound.exception].into_iter().flatten() {
+        for call in [&bound.enter, &bound.exit, &bound.exception]
+            .into_iter()
+            .flatten()
+        {
             if call.adapter.is_none() {
                 self.hook(&call.hook)?;
             }
@@ -431,7 +436,6 @@ impl<'m, 'a> Importer<'m, 'a> {
             Convert::Load | Convert::LoadBox => self.token(inner),
         }
     }
-
 
     /// The class `System.Object`.
     pub fn object(&mut self) -> Result<u32> {
@@ -771,7 +775,9 @@ impl<'m, 'a> Importer<'m, 'a> {
 /// The columns of an `AssemblyRef` with this display name.
 fn assembly_row(scope: &str, additions: &mut Additions) -> [u32; 9] {
     let part = |name: &str| {
-        let part = scope.split(',').find_map(|part| part.trim().strip_prefix(name));
+        let part = scope
+            .split(',')
+            .find_map(|part| part.trim().strip_prefix(name));
         part.unwrap_or_default()
     };
     let mut version = part("Version=")

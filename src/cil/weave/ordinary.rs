@@ -72,8 +72,11 @@ pub fn recipe<'r>(
     let mut woven_already = false;
     let mut initialised = None;
     let looks_at_calls = shape.constructor.is_some() || !shape.hooks.is_empty();
+    // The F# compiler calls constructors by `callvirt`. It matters where hooks look at `this`.
+    let or_virtual = planned.bound.is_some();
     let walked = scratch.walk(body, |insn, _| {
-        if !looks_at_calls || insn.opcode != op::CALL {
+        let is_call = insn.opcode == op::CALL || or_virtual && insn.opcode == op::CALLVIRT;
+        if !looks_at_calls || !is_call {
             return;
         }
         if let Some(calls) = shape.constructor

@@ -444,7 +444,9 @@ fn overwritten(code: &[u8], arguments: usize) -> Option<Vec<bool>> {
         let operand = &code[..insn.end() as usize];
         let argument = match insn.opcode {
             op::STARG_S | op::LDARGA_S => operand.last().map(|&number| number.into()),
-            op::STARG | op::LDARGA => operand.last_chunk().map(|number| u16::from_le_bytes(*number)),
+            op::STARG | op::LDARGA => operand
+                .last_chunk()
+                .map(|number| u16::from_le_bytes(*number)),
             _ => None,
         };
         if let Some(argument) = argument {
@@ -518,3 +520,6 @@ fn widen(code: &mut Code, from: Prim, to: Prim) {
         _ => {}
     }
 }
+
+#[cfg(test)]
+mod tests;

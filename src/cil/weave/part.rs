@@ -7,10 +7,10 @@ use crate::aspect::bind::call::Bound;
 use crate::aspect::plan::{Planned, Skipped};
 use crate::aspect::woven::{NumberedMethod, WovenType};
 use crate::cil::il::body::{self, Body};
+use crate::cil::il::insn::op;
 use crate::cil::image::Image;
 use crate::cil::metadata::additions::Additions;
 use crate::cil::metadata::blob_set::BlobSet;
-use crate::cil::il::insn::op;
 use crate::cil::metadata::flags::has_il;
 use crate::cil::metadata::flags::{impl_flag, method_flag};
 use crate::cil::metadata::heaps::put_compressed;
@@ -140,7 +140,8 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
                 match references::add(image, needs, &mut additions) {
                     Ok(references) => {
                         if own().next().is_some() {
-                            (imports, adapters) = import(image, own(), &references, &mut additions)?;
+                            (imports, adapters) =
+                                import(image, own(), &references, &mut additions)?;
                         }
                         Ok(references.tokens)
                     }
@@ -450,7 +451,9 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
     /// The first source line of a method, or 0.
     fn line(&self, method: u32) -> u32 {
         let pdb = self.pdb.as_ref();
-        pdb.and_then(|pdb| pdb.first_line(method)).unwrap_or_default().1
+        pdb.and_then(|pdb| pdb.first_line(method))
+            .unwrap_or_default()
+            .1
     }
 
     /// A method's body and what of its tables weaving needs; not of one that the runtime suspends.
@@ -623,7 +626,9 @@ pub(crate) struct Opened<'a> {
 
 /// Whether hooks call the hook library, by themselves or by adapters.
 fn needs_guard(bound: &Bound) -> bool {
-    let mut calls = [&bound.enter, &bound.exit, &bound.exception].into_iter().flatten();
+    let mut calls = [&bound.enter, &bound.exit, &bound.exception]
+        .into_iter()
+        .flatten();
     bound.keep.duration || calls.any(|call| call.adapter.is_some())
 }
 
@@ -647,7 +652,10 @@ fn this_type(image: &Image<'_>, ty: u32, is_value: bool) -> Vec<u8> {
     use column::generic_param::OWNER;
     let token = token(table::TYPE_DEF, ty);
     let key = encode(&coded::TYPE_OR_METHOD_DEF, token).expect("types have type parameters");
-    let parameters = image.metadata.tables.with_key(table::GENERIC_PARAM, OWNER, key);
+    let parameters = image
+        .metadata
+        .tables
+        .with_key(table::GENERIC_PARAM, OWNER, key);
     // More are in no signature.
     let parameters = parameters.take(0xffff).count() as u32;
     let mut bytes = Vec::new();

@@ -114,7 +114,15 @@ struct Exception<'a> {
     type_name: &'a str,
     message: &'a str,
     count: u64,
+    messages: Vec<Message<'a>>,
+    further_messages: u64,
     paths: Vec<Path<'a>>,
+}
+
+#[derive(Serialize)]
+struct Message<'a> {
+    message: &'a str,
+    count: u64,
 }
 
 #[derive(Serialize)]
@@ -274,8 +282,15 @@ impl View<'_> {
         (self.analysis.exceptions.iter())
             .map(|e| Exception {
                 type_name: &e.type_name,
-                message: &e.message,
+                message: e.message(),
                 count: e.count,
+                messages: (e.messages.iter())
+                    .map(|(message, count)| Message {
+                        message,
+                        count: *count,
+                    })
+                    .collect(),
+                further_messages: e.further_messages,
                 paths: (e.paths.iter())
                     .map(|(path, n)| Path {
                         count: *n,

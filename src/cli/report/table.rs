@@ -1,7 +1,7 @@
 //! What is shown as lines: the header, the methods, the threads, the exceptions.
 
 use super::{Sort, View};
-use crate::cli::columns::{Cell, Columns, cut_end, cut_method};
+use crate::cli::columns::{Cell, Columns, cut_end, cut_method, cut_middle};
 use crate::cli::terminal::{BAD, DIM, HOT};
 use crate::error::Error;
 use crate::printable::printable;
@@ -15,6 +15,9 @@ use std::io::{self, Write};
 
 /// Share of all self time from which a method stands out.
 const HOT_PERCENT: f64 = 10.0;
+
+/// Messages of an exception that are shown.
+const MESSAGES: usize = 10;
 
 /// Traces that the header names; the rest are counted.
 const PROCESSES: usize = 20;
@@ -203,7 +206,9 @@ impl View<'_> {
         let cut = rows.iter().any(|&i| stats[i].cut > 0);
         heads.extend(cut.then_some("cut"));
         heads.extend(open.then_some("open"));
-        let mut columns = Columns::new(heads);
+        let mut columns = Columns::new(heads).spare(&[
+            "min", "p90", "total%", "p50", "active", "running", "open", "p99", "self%",
+        ]);
         let known = |ns: Option<u64>| ns.map_or("-".to_owned(), duration);
         let shown = self.limit(rows.len());
         for &i in &rows[..shown] {
@@ -264,7 +269,8 @@ impl View<'_> {
         if lost {
             heads.extend(["lost", "gaps"]);
         }
-        let mut columns = Columns::new(heads);
+        let mut columns =
+            Columns::new(heads).spare(&["from", "to", "records", "kind", "busy%", "calls"]);
         let shown = self.limit(analysis.threads.len());
         for t in &analysis.threads[..shown] {
             let kind = match (t.flags & THREAD_VIRTUAL, t.flags & THREAD_DAEMON) {
@@ -298,7 +304,7 @@ impl View<'_> {
             columns.row(cells.into_iter().map(Cell::from).collect(), name);
         }
         writeln!(out)?;
-        columns.write(out, "name", self.screen, cut_end)?;
+        columns.write(out, "name", self.screen, cut_middle)?;
         rest(out, analysis.threads.len() - shown, "thread")
     }
 
@@ -318,35 +324,70 @@ impl View<'_> {
         }
         let shown = self.limit(wanted.len());
         let all: u64 = wanted.iter().map(|e| e.count).sum();
+        if all > 0 {
+            let kinds = counted(wanted.len() as u64, "kind");
+            writeln!(
+                out,
+                "{} of {kinds}, by type and place:",
+                counted(all, "throw")
+            )?;
+        }
         let digits = count(all).len();
+        let indent = " ".repeat(digits + 3);
+        let width = |used: usize| self.screen.width.map(|w| w.saturating_sub(used).max(24));
+        let fitting = |i: u32, used: usize| {
+            let label = &self.labels[i as usize];
+            width(digits + 3 + used).map_or(label.clone(), |room| cut_method(label, room))
+        };
+        let words = |text: &str, used: usize| {
+            let text = printable(text);
+            width(digits + 3 + used).map_or(text.clone(), |room| cut_middle(&text, room))
+        };
         for e in &wanted[..shown] {
-            let mut text = printable(&e.type_name);
-            if !e.message.is_empty() {
-                text = format!("{text}: {}", printable(&e.message));
-            }
-            if let Some(width) = self.screen.width {
-                text = cut_end(&text, width.saturating_sub(digits + 3).max(24));
-            }
-            writeln!(out, "{:>digits$} × {text}", count(e.count))?;
+            let one = match &e.messages[..] {
+                [(message, _)] if e.further_messages == 0 && !message.is_empty() => {
+                    format!("{}: {message}", e.type_name)
+                }
+                _ => e.type_name.clone(),
+            };
+            writeln!(out, "{:>digits$} × {}", count(e.count), words(&one, 0))?;
+            writeln!(out, "{indent}thrown in  {}", fitting(e.thrown, 11))?;
             for (path, n) in &e.paths {
-                let indent = " ".repeat(digits + 3);
-                let label = |i: u32| self.labels[i as usize].as_str();
-                let times = if e.paths.len() > 1 {
-                    format!("  ({} ×)", count(*n))
-                } else {
-                    String::new()
+                let times = match e.paths.len() > 1 {
+                    true => format!("  ({} ×)", count(*n)),
+                    false => String::new(),
                 };
-                writeln!(out, "{indent}thrown in  {}{times}", label(path.thrown))?;
+                let room = 11 + times.chars().count();
                 if path.left != path.thrown {
-                    writeln!(out, "{indent}  up to    {}", label(path.left))?;
+                    writeln!(out, "{indent}  up to    {}", fitting(path.left, 11))?;
                 }
                 match path.caught {
-                    Some(by) => writeln!(out, "{indent}  caught   in or below {}", label(by))?,
-                    None => writeln!(out, "{indent}  caught   by no woven method")?,
+                    Some(by) => {
+                        let by = fitting(by, room + 12);
+                        writeln!(out, "{indent}  caught   in or below {by}{times}")?;
+                    }
+                    None => writeln!(out, "{indent}  caught   by no woven method{times}")?,
+                }
+            }
+            if e.messages.len() > 1 || e.further_messages > 0 {
+                for (message, n) in e.messages.iter().take(MESSAGES) {
+                    let times = format!("{:>digits$} × ", count(*n));
+                    let room = times.chars().count() + 2;
+                    let message = match &**message {
+                        "" => "(no message)".to_owned(),
+                        text => words(text, room),
+                    };
+                    writeln!(out, "{indent}  {times}{message}")?;
+                }
+                let further = e.messages.iter().skip(MESSAGES).map(|m| m.1).sum::<u64>();
+                let further = further + e.further_messages;
+                if further > 0 {
+                    let throws = counted(further, "throw");
+                    writeln!(out, "{indent}  {throws} with still other messages")?;
                 }
             }
         }
-        rest(out, wanted.len() - shown, "exception")?;
+        rest(out, wanted.len() - shown, "kind")?;
         if analysis.further_exceptions > 0 {
             let n = counted(analysis.further_exceptions, "throw");
             writeln!(out, "{n} of still other exceptions are not listed")?;

@@ -64,6 +64,39 @@ fn the_table_on_a_narrow_terminal() {
 }
 
 #[test]
+fn tables_fit_the_terminal_and_no_figure_is_cut() {
+    for (width, options) in [
+        (100, ""),
+        (80, ""),
+        (72, ""),
+        (80, "--threads"),
+        (60, "--threads"),
+    ] {
+        let wide = shop_shown(options);
+        let (text, result) = run(&[("a.wtrace", shop().bytes())], options, Some(width));
+        result.unwrap();
+        let table = text.split("\n\n").nth(1).unwrap();
+        assert!(
+            table.lines().all(|line| line.chars().count() <= width),
+            "{text}"
+        );
+        let words: Vec<&str> = wide.split_whitespace().collect();
+        for figure in table
+            .lines()
+            .skip(1)
+            .flat_map(|line| line.split_whitespace())
+        {
+            let is_figure = figure.starts_with(|c: char| c.is_ascii_digit());
+            assert!(!is_figure || words.contains(&figure), "{figure}: {text}");
+        }
+        assert!(
+            width > 80 || table.contains("left out for want of room: "),
+            "{text}"
+        );
+    }
+}
+
+#[test]
 fn the_tree() {
     insta::assert_snapshot!(shop_shown("--tree"));
     insta::assert_snapshot!(shop_shown("--tree --depth 2 --min-percent 8"));
@@ -87,6 +120,30 @@ fn what_the_process_used() {
 #[test]
 fn the_exceptions() {
     insta::assert_snapshot!(shop_shown("--exceptions"));
+}
+
+#[test]
+fn exceptions_are_counted_by_type_and_place() {
+    let mut chunk = Chunk::records(1, 0, 0).enter(0, 1);
+    for order in 0..300 {
+        chunk = (chunk.enter(1, 2))
+            .exception("a.NotFound", &format!("order {order} not found"))
+            .error(1, 2);
+    }
+    chunk = (chunk.enter(1, 2))
+        .exception("a.NotFound", "no shop")
+        .error(1, 2);
+    let builder = TraceBuilder::new("", 1, 0).symbols(&shop_symbols(), 65_504, &[]);
+    let traces = [("a.wtrace", builder.push(chunk.exit(1, 1)).bytes())];
+    let text = shown(&traces, "--exceptions");
+    for line in [
+        "301 throws of 1 kind, by type and place:",
+        "301 × a.NotFound",
+        "300 × order # not found",
+        "  1 × no shop",
+    ] {
+        assert!(text.contains(line), "{text}");
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::dex::format::lookup;
 use crate::dex::format::remap::Remap;
 use crate::dex::hooks::THROWABLE;
 use crate::dex::lower::Hooks;
-use crate::dex::lower::own::Names;
+use crate::dex::lower::own_frame::Names;
 use crate::error::{Error, Result};
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -27,7 +27,8 @@ use crate::dex::format::insn;
 use crate::dex::format::opcodes::op;
 use crate::dex::hooks::THROWABLE;
 use crate::dex::ids::{Added, NewClass, Wanted, Wants};
-use crate::dex::lower::own::{BOXED, Names, calls};
+use crate::dex::lower::own::calls;
+use crate::dex::lower::own_frame::{BOXED, Names};
 use crate::dex::lower::registers::{self, Width};
 use crate::error::Result;
 use rustc_hash::FxHashSet;
@@ -407,58 +408,247 @@ fn put_adapter(
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::aspect::advice::Advice;
-    use crate::aspect::bind::call::Bound;
-    use crate::aspect::bind::ty::Signature;
-    use crate::aspect::woven::WovenType;
-    use crate::dex::testing::{own_everywhere, show, takes_objects, takes_types};
+    use crate::aspect::advice::{Advice, Reason};
+    use crate::aspect::bind::call::{Adapter, Bound, Dest, Source};
+    use crate::aspect::bind::ty::{Prim, Signature, Ty};
+    use crate::dex::Dex;
+    use crate::dex::format::class::{ClassDef, Members};
+    use crate::dex::format::code_item::Code;
+    use crate::dex::format::insn;
+    use crate::dex::format::opcodes::op;
+    use crate::dex::testing::{call, own_everywhere, same, show, takes_objects, takes_types};
     use crate::dex::verify::verify;
-    use crate::dex::weave::{Scratch, one_by_one, weave};
-    use crate::dex::{Dex, format::class::Members, format::code_item::Code};
+    use crate::dex::weave::{Scratch, Woven, one_by_one, weave};
+    use std::sync::Arc;
 
-    const FILES: [&[u8]; 4] = [
-        include_bytes!("../../../tests/dex/verify.dex"),
-        include_bytes!("../../../tests/dex/everything.dex"),
-        include_bytes!("../../../tests/dex/returns.dex"),
-        include_bytes!("../../../runtime/java/weave-runtime.dex"),
-    ];
+    const SHAPES: &[u8] = include_bytes!("../../../tests/dex/verify.dex");
+    /// It has hidden-API data.
+    const EVERYTHING: &[u8] = include_bytes!("../../../tests/dex/everything.dex");
+    const RETURNS: &[u8] = include_bytes!("../../../tests/dex/returns.dex");
+    const LIBRARY: &[u8] = include_bytes!("../../../runtime/java/weave-runtime.dex");
 
-    /// Weaves everything with own hooks: the file, and how many methods are left.
+    /// Weaves everything with own hooks.
     fn woven(
         bytes: &[u8],
         advice: Advice,
         hooked: &dyn Fn(&Signature) -> Bound,
         near: usize,
-    ) -> (Vec<u8>, usize) {
+    ) -> Woven {
         let dex = Dex::parse(bytes).unwrap();
         let plan = own_everywhere(&dex, advice, hooked);
         let mut scratch = Scratch::default().near_from(near);
-        let woven = weave(&dex, &plan, &mut scratch, &one_by_one).unwrap();
-        let left = woven.types.iter().flat_map(|ty: &WovenType| &ty.left);
-        let left = left.inspect(|left| println!("{} {}", left.method, left.reason));
-        let left = left.count();
-        (woven.bytes.unwrap(), left)
+        weave(&dex, &plan, &mut scratch, &one_by_one).unwrap()
+    }
+
+    fn left(woven: &Woven) -> Vec<String> {
+        let left = woven.types.iter().flat_map(|ty| &ty.left);
+        left.map(|left| format!("{}: {}", left.method, left.reason))
+            .collect()
     }
 
     #[test]
     fn every_method_takes_hooks_that_take_everything() {
-        let all = Advice::ALL;
-        for bytes in FILES {
-            let plain = verify(bytes);
+        for bytes in [SHAPES, EVERYTHING, RETURNS, LIBRARY] {
+            let pair = woven(bytes, Advice::ALL, &|_| Bound::default(), usize::MAX);
             for hooked in [takes_objects, takes_types] {
-                for advice in [Advice::default(), all, all.with(Advice::SECTION)] {
+                for advice in [
+                    Advice::default(),
+                    Advice::ALL,
+                    Advice::ALL.with(Advice::SECTION),
+                ] {
                     for near in [1, usize::MAX] {
-                        let (new, left) = woven(bytes, advice, &hooked, near);
-                        let verdict = verify(&new);
-                        let told: Vec<String> =
-                            verdict.failures.iter().map(ToString::to_string).collect();
-                        assert_eq!(told, [""; 0]);
-                        assert!(verdict.methods >= plain.methods);
-                        assert!(left * 20 < plain.methods as usize, "{left}");
+                        let new = woven(bytes, advice, &hooked, near);
+                        verify(new.bytes.as_ref().unwrap()).assert_sound();
+                        assert_eq!(left(&new), left(&pair));
                     }
                 }
             }
         }
+    }
+
+    /// The methods of the classes that were added for adapters: their code, and the names of what it calls.
+    fn adapters(bytes: &[u8]) -> String {
+        let dex = Dex::parse(bytes).unwrap();
+        let mut told = String::new();
+        for file in &dex.files {
+            for row in file.classes {
+                let class = ClassDef::read(row);
+                if !file
+                    .type_name(class.ty)
+                    .unwrap()
+                    .starts_with("weave/hooks/")
+                {
+                    continue;
+                }
+                let mut members = Members::read(file, class.data).unwrap();
+                while let Some(method) = members.next().unwrap() {
+                    let code = Code::read(bytes, method.code as usize).unwrap();
+                    told += &format!("{}\n", file.method_label(method.id));
+                    told += &show(&bytes[code.offset..][..code.size().unwrap()]);
+                    for insn in insn::each(code.insns).map(Result::unwrap) {
+                        if insn.opcode == op::INVOKE_STATIC {
+                            told += &format!("  {} {}\n", insn.pc, file.method_label(insn.index()));
+                        }
+                    }
+                }
+            }
+        }
+        told
+    }
+
+    #[test]
+    fn adapters_catch_what_hooks_throw_and_keep_a_threads_hooks_apart() {
+        let of = |guard: bool, recursion: bool| {
+            let hooked = |_: &Signature| {
+                let operands = vec![same(Source::Long(5), &Ty::Prim(Prim::I64))];
+                let mut hook = call("begin", operands, Ty::Prim(Prim::F64), Dest::Drop, false);
+                hook.adapter = Some(Adapter {
+                    class: "weave/hooks/begin_1".into(),
+                    guard,
+                    recursion,
+                });
+                Bound {
+                    enter: [hook].into(),
+                    ..Bound::default()
+                }
+            };
+            let new = woven(SHAPES, Advice::default(), &hooked, 1).bytes.unwrap();
+            verify(&new).assert_sound();
+            // Indices of methods and strings are not what this is about.
+            let told = adapters(&new);
+            let lines = told
+                .lines()
+                .map(|line| line.split('@').next().unwrap().trim_end_matches([' ', ',']));
+            lines.collect::<Vec<_>>().join("\n")
+        };
+        insta::assert_snapshot!(of(true, true), @"
+        weave/hooks/begin_1.call(J)D
+        registers 4 ins 2 outs 2
+           0 invoke-static
+           3 move-result v0
+           4 if-nez v0, -> 9
+           6 const-wide/16 v0, #0x0
+           8 return-wide v0
+           9 invoke-static v2, v3
+          12 move-result-wide v0
+          13 invoke-static
+          16 return-wide v0
+          17 move-exception v0
+          18 const-string v1
+          20 invoke-static v0, v1
+          23 invoke-static
+          26 const-wide/16 v0, #0x0
+          28 return-wide v0
+          29 move-exception v0
+          30 goto -> 23
+          31 move-exception v0
+          32 const-wide/16 v0, #0x0
+          34 return-wide v0
+        try 0..3 all -> 31
+        try 9..12 all -> 17
+        try 13..16 all -> 31
+        try 20..23 all -> 29
+        try 23..26 all -> 31
+          0 weave/runtime/Guard.begin()Z
+          9 acme/Own.begin(J)D
+          13 weave/runtime/Guard.end()V
+          20 weave/runtime/Guard.failed(Ljava/lang/Throwable;Ljava/lang/String;)V
+          23 weave/runtime/Guard.end()V
+        ");
+        insta::assert_snapshot!(of(true, false), @"
+        weave/hooks/begin_1.call(J)D
+        registers 4 ins 2 outs 2
+           0 invoke-static v2, v3
+           3 move-result-wide v0
+           4 return-wide v0
+           5 move-exception v0
+           6 const-string v1
+           8 invoke-static v0, v1
+          11 const-wide/16 v0, #0x0
+          13 return-wide v0
+          14 move-exception v0
+          15 goto -> 11
+        try 0..3 all -> 5
+        try 8..11 all -> 14
+          0 acme/Own.begin(J)D
+          8 weave/runtime/Guard.failed(Ljava/lang/Throwable;Ljava/lang/String;)V
+        ");
+        insta::assert_snapshot!(of(false, true), @"
+        weave/hooks/begin_1.call(J)D
+        registers 4 ins 2 outs 2
+           0 invoke-static
+           3 move-result v0
+           4 if-nez v0, -> 9
+           6 const-wide/16 v0, #0x0
+           8 return-wide v0
+           9 invoke-static v2, v3
+          12 move-result-wide v0
+          13 invoke-static
+          16 return-wide v0
+          17 move-exception v0
+          18 invoke-static
+          21 throw v0
+        try 9..12 all -> 17
+          0 weave/runtime/Guard.begin()Z
+          9 acme/Own.begin(J)D
+          13 weave/runtime/Guard.end()V
+          18 weave/runtime/Guard.end()V
+        ");
+    }
+
+    #[test]
+    fn what_calls_an_adapter_is_woven_already() {
+        let first = woven(SHAPES, Advice::default(), &takes_objects, 1)
+            .bytes
+            .unwrap();
+        let dex = Dex::parse(&first).unwrap();
+        let mut plan = own_everywhere(&dex, Advice::default(), &takes_objects);
+        // Not the adapters themselves, which come last.
+        plan.methods.truncate(plan.methods.len() - 3);
+        let again = weave(&dex, &plan, &mut Scratch::default(), &one_by_one).unwrap();
+        assert!(again.bytes.is_none());
+        assert!(
+            left(&again)
+                .iter()
+                .all(|left| left.ends_with("woven already"))
+        );
+        // Another hook's adapter comes beside those.
+        plan.bound = vec![Arc::new(takes_types(&Signature {
+            this: None,
+            parameters: [].into(),
+            result: Ty::Void,
+            generics: 0,
+            variadic: false,
+        }))];
+        plan.methods.truncate(1);
+        let beside = weave(&dex, &plan, &mut Scratch::default(), &one_by_one).unwrap();
+        assert_eq!(left(&beside), [""; 0]);
+        assert_eq!(adapters(&beside.bytes.unwrap()).matches("call(").count(), 3);
+    }
+
+    #[test]
+    fn hooks_that_the_tables_have_no_room_for_leave_their_methods_alone() {
+        let dex = Dex::parse(SHAPES).unwrap();
+        let many = |_: &Signature| {
+            let hook = |n: u32| call(&format!("h{n}"), vec![], Ty::Void, Dest::Drop, false);
+            Bound {
+                enter: (0..0x1_0000).map(hook).collect(),
+                ..Bound::default()
+            }
+        };
+        let mut plan = own_everywhere(&dex, Advice::ALL, &|_| Bound::default());
+        let signature = Signature {
+            this: None,
+            parameters: [].into(),
+            result: Ty::Void,
+            generics: 0,
+            variadic: false,
+        };
+        plan.bound[3] = Arc::new(many(&signature));
+        let woven = weave(&dex, &plan, &mut Scratch::default(), &one_by_one).unwrap();
+        verify(woven.bytes.as_ref().unwrap()).assert_sound();
+        let full = Reason::PoolFull;
+        let left = woven.types.iter().flat_map(|ty| &ty.left);
+        assert_eq!(left.filter(|left| left.reason == full).count(), 1);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::branches::{Branch, Payload, Stops};
 use super::moves::Moves;
-use super::own::Own;
+use super::own_frame::Own;
 use super::registers::Scheme;
 use crate::aspect::advice::Advice;
 use crate::dex::analysis::guards::{Cover, Stretch};

@@ -21,72 +21,17 @@
 //! merge.
 
 use super::lowering::{Lowering, Scratch, Sequences};
+use super::own_frame::{Own, OwnFrame, OwnNeeds};
 use super::registers::{self, LAST_NIBBLE, Scheme, Width};
 use super::sequences::Ends;
 use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::attempt::Attempt;
-use crate::aspect::bind::call::{Bound, Call, Convert, Dest, Hook, Operand, Source};
+use crate::aspect::bind::call::{Bound, Call, Convert, Dest, Operand, Source};
 use crate::aspect::bind::ty::{Prim, Ty};
 use crate::dex::format::insn;
 use crate::dex::format::opcodes::op;
 use crate::error::Result;
-use rustc_hash::FxHashMap;
 use std::cell::Cell;
-use std::sync::Arc;
-
-/// The own hooks of a method.
-#[derive(Clone, Copy, Debug)]
-pub struct Own<'s> {
-    pub bound: &'s Bound,
-    pub names: &'s Names,
-    /// The method's first source line, or 0.
-    pub line: u32,
-    /// The method's id, of which the pair's hooks may get a part.
-    pub id: u32,
-}
-
-/// New indices of what own hooks name.
-#[derive(Debug, Default)]
-pub struct Names {
-    /// The methods that call hooks, by their classes.
-    pub adapters: FxHashMap<Arc<str>, u32>,
-    /// Hooks that are called themselves.
-    pub hooks: FxHashMap<Arc<Hook>, u32>,
-    pub texts: FxHashMap<Arc<str>, u32>,
-    /// `valueOf` of the boxes of [`BOXED`].
-    pub boxes: [u32; 8],
-    /// `System.nanoTime()`.
-    pub nano_time: u32,
-    /// The type of arrays of objects.
-    pub objects: u32,
-}
-
-/// The primitive types, with their boxes.
-pub(crate) const BOXED: [(Prim, &str); 8] = [
-    (Prim::Bool, "Ljava/lang/Boolean;"),
-    (Prim::Char, "Ljava/lang/Character;"),
-    (Prim::I8, "Ljava/lang/Byte;"),
-    (Prim::I16, "Ljava/lang/Short;"),
-    (Prim::I32, "Ljava/lang/Integer;"),
-    (Prim::I64, "Ljava/lang/Long;"),
-    (Prim::F32, "Ljava/lang/Float;"),
-    (Prim::F64, "Ljava/lang/Double;"),
-];
-
-impl Names {
-    /// The method that a call invokes.
-    pub fn called(&self, call: &Call) -> Option<u32> {
-        match &call.adapter {
-            Some(adapter) => self.adapters.get(&adapter.class).copied(),
-            None => self.hooks.get(&call.hook).copied(),
-        }
-    }
-
-    fn box_of(&self, prim: Prim) -> Option<u32> {
-        let place = BOXED.iter().position(|(boxed, _)| *boxed == prim)?;
-        Some(self.boxes[place])
-    }
-}
 
 /// How a value of a type is moved.
 fn width(ty: &Ty) -> Width {
@@ -143,40 +88,6 @@ struct Site {
     exception: Option<u32>,
     /// The call's place among those at the start.
     call: Option<usize>,
-}
-
-/// The registers of a method with own hooks.
-pub(super) struct OwnFrame<'s> {
-    own: Own<'s>,
-    pub scheme: Scheme,
-    pub registers: u16,
-    pub outs: u16,
-    /// The frame grows by the arguments, too.
-    grows: bool,
-    /// Four registers that four bits name, if the block has them.
-    temps: Option<u32>,
-    /// Registers for operands.
-    work: u32,
-    /// Where `this` is as it was at the start.
-    this: u32,
-    /// Where arguments are as they were at the start.
-    args: Vec<u32>,
-    states: Vec<u32>,
-    start: Option<u32>,
-    /// What leaves the method, in the handler.
-    exception: u32,
-    /// Operands of enter hooks that are made at the start of the code: call, operand, register.
-    prepared: Vec<(usize, usize, u32)>,
-    /// What the start of the code keeps: to, from.
-    saved: Vec<(Width, u32, u32)>,
-}
-
-/// The facts that decide on a frame.
-pub(super) struct OwnNeeds {
-    /// Some operand reaches over the border between locals and arguments.
-    pub straddles: bool,
-    /// There is a handler.
-    pub errs: bool,
 }
 
 /// An argument, or `this`.

@@ -2,7 +2,7 @@
 
 use super::leave::Leave;
 use super::lowering::{Found, Lowering, Scratch, Sequences};
-use super::own::OwnFrame;
+use super::own_frame::OwnFrame;
 use crate::aspect::advice::Advice;
 use crate::aspect::attempt::Attempt;
 use crate::dex::format::insn::{self, Insn};

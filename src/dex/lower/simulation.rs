@@ -3,12 +3,15 @@
 
 use super::tests::{HOOKS, LEAF, LEAVE};
 use super::*;
+use crate::aspect::bind::call::{Bound, Call, Convert, Dest, Keep, Operand, Source};
+use crate::aspect::bind::ty::{Prim, Ty};
 use crate::dex::analysis::own_fields::OwnFields;
 use crate::dex::format::code_item::{Handler, Try};
 use crate::dex::format::insn::{Insn, units};
 use crate::dex::format::opcodes::THROW;
-use crate::dex::testing::Body;
+use crate::dex::testing::{Body, as_object, call as own_call, object, same};
 use proptest::prelude::*;
+use std::sync::Arc;
 
 const MOVE_16: u8 = 0x03;
 const MOVE_WIDE_16: u8 = 0x06;
@@ -32,6 +35,8 @@ enum Event {
     Error(u64, u64),
     Begin(u64),
     End,
+    /// One of one's own hooks: which, and what it gets. What an array holds follows it.
+    Own(u32, Vec<u64>),
     /// A hook that could not be called, which, where, and whether some handler protects the call.
     Failed(u32, u32, bool),
     Returned(Vec<u64>),
@@ -261,7 +266,34 @@ fn program(seed: u64) -> Program {
 }
 
 fn is_inserted(insn: Insn) -> bool {
-    is_hook(insn) || insn.opcode == op::CONST_STRING
+    is_hook(insn)
+        || is_call(insn) && insn.index() >= OWN
+        || matches!(
+            insn.opcode,
+            op::CONST_STRING | op::NEW_ARRAY | op::APUT_OBJECT
+        )
+}
+
+fn is_call(insn: Insn) -> bool {
+    matches!(insn.opcode, op::INVOKE_STATIC | op::INVOKE_STATIC_RANGE)
+}
+
+/// The first of one's own hooks.
+const OWN: u32 = 200;
+/// `System.nanoTime()`.
+const TIME: u32 = 300;
+/// What makes boxes.
+const BOXES: u32 = 310;
+/// From this number on values are arrays.
+const ARRAYS: u64 = 1 << 40;
+/// What one of one's own hooks returns, and the upper half of it.
+const RETURNED: u64 = 80_000;
+/// The upper half of a time, and of a widened number.
+const UPPER: u64 = 77;
+
+/// What boxes make of a value.
+fn boxed(words: &[u64]) -> u64 {
+    words.iter().fold(1 << 36, |all, word| all ^ (word << 8))
 }
 
 fn is_hook(insn: Insn) -> bool {
@@ -284,6 +316,9 @@ fn run(item: &[u8], seed: u64, failing: usize) -> Vec<Event> {
     let mut exception = None;
     let mut steps = 0;
     let mut hooks = 0;
+    let mut result = [0; 2];
+    let mut clock = 0;
+    let mut arrays: Vec<Vec<u64>> = vec![];
     'run: loop {
         let insn = insn::at(code.insns, pc).unwrap();
         assert!(!insn.is_payload, "runs into data at {pc}");
@@ -313,7 +348,31 @@ fn run(item: &[u8], seed: u64, failing: usize) -> Vec<Event> {
         match insn.opcode {
             op::NOP => {}
             op::CONST_4 | op::CONST_16 | op::CONST => registers[a] = insn.value as u32 as u64,
-            op::CONST_WIDE_16 => registers[a..a + 2].fill(0),
+            op::CONST_WIDE_16..=op::CONST_WIDE_HIGH16 => {
+                let value = insn.value as u64;
+                registers[a..a + 2].copy_from_slice(&[value & 0xffff_ffff, value >> 32]);
+            }
+            op::MOVE_RESULT | op::MOVE_RESULT_OBJECT => registers[a] = result[0],
+            op::MOVE_RESULT_WIDE => registers[a..a + 2].copy_from_slice(&result),
+            op::INT_TO_LONG => {
+                let value = registers[b];
+                registers[a..a + 2].copy_from_slice(&[value, UPPER]);
+            }
+            op::SUB_LONG => {
+                let other = insn.c as usize;
+                assert_eq!([registers[b + 1], registers[other + 1]], [UPPER; 2]);
+                let value = registers[b] - registers[other];
+                registers[a..a + 2].copy_from_slice(&[value, UPPER]);
+            }
+            op::NEW_ARRAY => {
+                let size = registers[b] as usize;
+                registers[a] = ARRAYS + arrays.len() as u64;
+                arrays.push(vec![0; size]);
+            }
+            op::APUT_OBJECT => {
+                let array = (registers[b] - ARRAYS) as usize;
+                arrays[array][registers[insn.c as usize] as usize] = registers[a];
+            }
             op::CONST_STRING => registers[a] = insn.index().into(),
             op::MOVE..=MOVE_16 | op::MOVE_OBJECT..=op::MOVE_OBJECT_16 => {
                 registers[a] = registers[b];
@@ -333,6 +392,34 @@ fn run(item: &[u8], seed: u64, failing: usize) -> Vec<Event> {
                 let mut all = vec![next];
                 insn::switch_targets(code.insns, insn, |t| all.push(t)).unwrap();
                 next = all[random.below(all.len() as u64) as usize];
+            }
+            op::INVOKE_STATIC | op::INVOKE_STATIC_RANGE if insn.index() >= OWN => {
+                assert!(passed.len() <= usize::from(code.outs));
+                match insn.index() {
+                    TIME => {
+                        clock += 10;
+                        result = [clock, UPPER];
+                    }
+                    BOXES.. => result[0] = boxed(&passed),
+                    hook if hooks == failing => {
+                        let protected = crate::dex::analysis::flow::find(&tries, pc).is_some();
+                        events.push(Event::Failed(hook, pc, protected));
+                        thrown = Some(FAILURE);
+                    }
+                    hook => {
+                        let mut seen = vec![];
+                        for value in passed {
+                            seen.push(value);
+                            if value >= ARRAYS {
+                                seen.extend(&arrays[(value - ARRAYS) as usize]);
+                            }
+                        }
+                        events.push(Event::Own(hook, seen));
+                        let value = RETURNED + u64::from(hook);
+                        result = [value, value + 1];
+                    }
+                }
+                hooks += usize::from(insn.index() < TIME);
             }
             op::INVOKE_STATIC | op::INVOKE_STATIC_RANGE if is_hook(insn) => {
                 assert!(passed.len() <= usize::from(code.outs));
@@ -435,8 +522,7 @@ fn check(seed: u64, decisions: u64, advice: Advice) {
         )
     };
     let mut insns = insn::each(woven.insns).map(Result::unwrap);
-    let is_call = |i: &Insn| matches!(i.opcode, op::INVOKE_STATIC | op::INVOKE_STATIC_RANGE);
-    let is_leaf = insns.any(|i| !i.is_payload && is_call(&i) && i.index() == LEAF);
+    let is_leaf = insns.any(|i| !i.is_payload && is_call(i) && i.index() == LEAF);
     let id = u64::from(ID);
     let begin = Event::Begin(SECTION.into());
     // Our handlers come last; there are none in code that cannot throw.
@@ -547,8 +633,278 @@ fn check_failure(events: &[Event], advice: Advice, handler: Option<u32>) {
     }
 }
 
+/// Own hooks by their numbers, which are their names, too: some of those that take all that there is.
+fn own_hooks(program: &Program, choice: u32) -> Bound {
+    let long = Ty::Prim(Prim::I64);
+    let of = |letter: &u8| match letter {
+        b'I' => Ty::Prim(Prim::I32),
+        b'J' => Ty::Prim(Prim::I64),
+        _ => object(),
+    };
+    let types: Vec<Ty> = program.shorty[1..].iter().map(of).collect();
+    let each = || (0u16..).zip(&types).map(|(n, ty)| (Source::Arg(n), ty));
+    let this = || {
+        let this = program.is_constructor.then_some(Source::This);
+        same(this.unwrap_or(Source::Zero), &object())
+    };
+    let all = || -> Vec<Operand> {
+        let args = each().map(|(source, ty)| same(source, ty));
+        std::iter::once(this()).chain(args).collect()
+    };
+    let array = || {
+        let elements = each().map(|(source, ty)| as_object(source, ty)).collect();
+        same(Source::Args(elements), &Ty::Array(Arc::new(object())))
+    };
+    let wider = || {
+        let first = each().find(|(_, ty)| **ty == Ty::Prim(Prim::I32));
+        first.map(|(source, ty)| Operand {
+            convert: Convert::Widen(Prim::I32, Prim::I64),
+            to: Ty::Prim(Prim::I64),
+            ..same(source, ty)
+        })
+    };
+    let result = || match program.shorty[0] {
+        b'V' => None,
+        letter => Some((Source::Result, of(&letter))),
+    };
+    let states = [long.clone(), object()];
+    let state = |n: u16| same(Source::State(n), &states[usize::from(n)]);
+    let duration = same(Source::Duration, &long);
+    let thrown = same(Source::Exception, &Ty::class("java/lang/Throwable"));
+    let hook = |number: u32, operands: Vec<Operand>, ty: &Ty, dest| {
+        let call = own_call(&number.to_string(), operands, ty.clone(), dest, false);
+        (choice >> (number - OWN) & 1 == 1 || dest != Dest::Drop).then_some(call)
+    };
+    let with = |parts: [Vec<Operand>; 3]| parts.concat();
+    let enter = [
+        hook(OWN, all(), &states[0], Dest::State(0)),
+        hook(OWN + 1, vec![array()], &states[1], Dest::State(1)),
+        hook(
+            OWN + 2,
+            with([vec![array()], wider().into_iter().collect(), vec![this()]]),
+            &Ty::Void,
+            Dest::Drop,
+        ),
+    ];
+    let seen = result().map(|(source, ty)| same(source, &ty));
+    let as_one = result().map(|(source, ty)| as_object(source, &ty));
+    let exit = [
+        hook(OWN + 3, seen.into_iter().collect(), &Ty::Void, Dest::Drop),
+        hook(
+            OWN + 4,
+            with([vec![state(0)], all(), vec![duration.clone()]]),
+            &Ty::Void,
+            Dest::Drop,
+        ),
+        hook(
+            OWN + 5,
+            with([as_one.into_iter().collect(), vec![array()], vec![state(1)]]),
+            &Ty::Void,
+            Dest::Drop,
+        ),
+    ];
+    let exception = [
+        hook(
+            OWN + 6,
+            vec![thrown.clone(), state(1)],
+            &Ty::Void,
+            Dest::Drop,
+        ),
+        hook(
+            OWN + 7,
+            with([all(), vec![thrown, duration], wider().into_iter().collect()]),
+            &Ty::Void,
+            Dest::Drop,
+        ),
+        hook(
+            OWN + 8,
+            vec![as_object(Source::Duration, &long), array()],
+            &Ty::Void,
+            Dest::Drop,
+        ),
+    ];
+    let some = |calls: [Option<Call>; 3]| calls.into_iter().flatten().collect();
+    Bound {
+        enter: some(enter),
+        exit: some(exit),
+        exception: some(exception),
+        keep: Keep {
+            args: (0..types.len() as u16).collect(),
+            this: program.is_constructor,
+            states: states.into(),
+            duration: true,
+        },
+    }
+}
+
+/// What a hook gets, as far as it is known: times are not.
+fn expected(program: &Program, call: &Call, end: Option<&Event>) -> Vec<Option<u64>> {
+    let mut at = 500 + u64::from(program.is_constructor);
+    let args: Vec<Vec<u64>> = program.shorty[1..]
+        .iter()
+        .map(|letter| {
+            let first = at;
+            at += u64::from(Width::of(*letter).words());
+            (first..at).collect()
+        })
+        .collect();
+    let mut all = vec![];
+    for operand in &call.operands {
+        let plain: Vec<Option<u64>> = match (&operand.source, end) {
+            (Source::This, _) => vec![Some(500)],
+            (Source::Zero, _) => vec![Some(0)],
+            (Source::Arg(n), _) => args[usize::from(*n)].iter().copied().map(Some).collect(),
+            (Source::Args(elements), _) => {
+                let boxed = |(arg, element): (&Vec<u64>, &Operand)| match element.convert {
+                    Convert::Box => boxed(arg),
+                    _ => arg[0],
+                };
+                let elements = args.iter().zip(elements).map(boxed).map(Some);
+                std::iter::once(None).chain(elements).collect()
+            }
+            (Source::State(0), _) => {
+                let value = RETURNED + u64::from(OWN);
+                vec![Some(value), Some(value + 1)]
+            }
+            (Source::State(_), _) => vec![Some(RETURNED + u64::from(OWN) + 1)],
+            (Source::Result, Some(Event::Returned(value))) => {
+                value.iter().copied().map(Some).collect()
+            }
+            (Source::Exception, Some(Event::Threw(thrown))) => vec![Some(*thrown)],
+            (Source::Duration, _) if operand.convert == Convert::Box => vec![None],
+            (Source::Duration, _) => vec![None, Some(UPPER)],
+            (source, end) => panic!("{source:?} {end:?}"),
+        };
+        match operand.convert {
+            Convert::Widen(..) => all.extend([plain[0], Some(UPPER)]),
+            Convert::Box if operand.source == Source::Result => {
+                let words: Vec<u64> = plain.into_iter().flatten().collect();
+                all.push(Some(boxed(&words)));
+            }
+            _ => all.extend(plain),
+        }
+    }
+    all
+}
+
+/// Own hooks run in order, around the pair, and see the values.
+fn check_own(seed: u64, decisions: u64, advice: Advice, choice: u32) {
+    let program = program(seed);
+    let code = Code::read(&program.item, 0).unwrap();
+    let bound = own_hooks(&program, choice);
+    let mut names = own_frame::Names {
+        nano_time: TIME,
+        objects: 7,
+        ..own_frame::Names::default()
+    };
+    for call in own::calls(&bound) {
+        let number = call.hook.name.parse().unwrap();
+        names.hooks.insert(Arc::clone(&call.hook), number);
+    }
+    for (n, index) in (0..).zip(&mut names.boxes) {
+        *index = BOXES + n;
+    }
+    let method = MethodInfo {
+        shorty: &program.shorty,
+        is_static: !program.is_constructor,
+        is_constructor: program.is_constructor,
+        throwable: Some(THROWABLE),
+        returns_apart: seed.is_multiple_of(3),
+        section: SECTION,
+        own: OwnFields::NONE,
+        hooks: Some(own_frame::Own {
+            bound: &bound,
+            names: &names,
+            line: 12,
+            id: ID,
+        }),
+    };
+    let planned = Planned {
+        ty: 0,
+        index: 0,
+        id: ID,
+        advice: advice.with(Advice::OWN),
+        bound: Some(0),
+    };
+    let mut out = vec![];
+    let map = Remap::identity([1000; 5]);
+    let mut scratch = Scratch::default();
+    lower(&code, method, &planned, HOOKS, &map, &mut scratch, &mut out).unwrap();
+    let woven = Code::read(&out, 0).unwrap();
+    assert_eq!(woven.size().unwrap(), out.len());
+    let is_plain = |e: &&Event| {
+        matches!(
+            e,
+            Event::Call(..) | Event::Returned(_) | Event::Threw(_) | Event::Endless
+        )
+    };
+    let is_own = |e: &&Event| matches!(e, Event::Own(..));
+    for seed in decisions..decisions + 4 {
+        let before = run(&program.item, seed, usize::MAX);
+        let after = run(&out, seed, usize::MAX);
+        let plain: Vec<&Event> = after.iter().filter(is_plain).collect();
+        assert_eq!(
+            before.iter().collect::<Vec<_>>(),
+            plain,
+            "the same as before"
+        );
+        // What is thrown in front of the enter hook is not the method's.
+        if program.is_constructor && matches!(after[..], [Event::Call(..), Event::Threw(_)]) {
+            continue;
+        }
+        let end = after.last();
+        let at_end = match end {
+            Some(Event::Returned(_)) => &bound.exit[..],
+            Some(Event::Threw(_)) => &bound.exception[..],
+            _ => &[],
+        };
+        let own: Vec<&Event> = after.iter().filter(is_own).collect();
+        let calls: Vec<&Call> = bound.enter.iter().chain(at_end).collect();
+        assert_eq!(own.len(), calls.len(), "{after:?}");
+        for (event, call) in own.iter().zip(&calls) {
+            let Event::Own(number, seen) = event else {
+                unreachable!("filtered")
+            };
+            assert_eq!(number.to_string(), *call.hook.name);
+            let expected = expected(&program, call, end);
+            assert_eq!(seen.len(), expected.len(), "{event:?} {expected:?}");
+            for (value, known) in seen.iter().zip(&expected) {
+                assert!(
+                    known.is_none_or(|known| known == *value),
+                    "{event:?} {expected:?}"
+                );
+            }
+        }
+        // Own hooks lie outside of all others, and those at the start in front of the body.
+        let hooks: Vec<usize> = (0..after.len()).filter(|i| is_own(&&after[*i])).collect();
+        let first = usize::from(program.is_constructor);
+        let entered: Vec<usize> = (first..first + bound.enter.len()).collect();
+        let ended: Vec<usize> = (after.len() - 1 - at_end.len()..after.len() - 1).collect();
+        assert_eq!(hooks, [entered, ended].concat(), "{after:?}");
+        // What one of them throws is the end.
+        let order: Vec<&Event> = (after.iter()).filter(|e| !is_plain(e)).collect();
+        for (failing, _) in order.iter().enumerate().filter(|(_, e)| is_own(e)) {
+            let failed = run(&out, seed, failing);
+            let [.., Event::Failed(_, _, protected), Event::Threw(FAILURE)] = failed[..] else {
+                panic!("{failed:?}");
+            };
+            assert!(!protected, "{failed:?}");
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(250))]
+    #[test]
+    fn own_hooks_see_the_values_around_the_pair(
+        seed: u64,
+        decisions: u64,
+        hooks in 0u8..16,
+        choice in 0u32..512,
+    ) {
+        check_own(seed, decisions, Advice(hooks), choice);
+    }
+
     #[test]
     fn woven_bodies_do_the_same_and_enter_and_leave_once(seed: u64, decisions: u64) {
         check(seed, decisions, Advice::ALL);

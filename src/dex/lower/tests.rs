@@ -2,8 +2,11 @@
 
 use super::*;
 use crate::aspect::attempt::settle;
+use crate::aspect::bind::call::{Bound, Dest, Keep, Source};
+use crate::aspect::bind::ty::{Prim, Ty};
 use crate::dex::analysis::own_fields::OwnFields;
-use crate::dex::testing::{Body, show};
+use crate::dex::testing::{Body, as_object, call as own_call, object, same, show};
+use std::sync::Arc;
 
 pub(super) const LEAVE: u32 = 105;
 pub(super) const LEAF: u32 = 106;
@@ -866,5 +869,221 @@ fn returns_that_stay_apart_have_hooks_of_their_own() {
     try 21..25 all -> 40
     try 25..28 all -> 32
     try 28..32 all -> 40
+    ");
+}
+
+/// Lowers with own hooks, which are numbered by their names.
+fn lowered_own(body: &Body, method: MethodInfo<'_>, advice: Advice, bound: &Bound) -> String {
+    let bytes = body.bytes();
+    let code = Code::read(&bytes, 0).unwrap();
+    let mut names = own_frame::Names {
+        boxes: [310, 311, 312, 313, 314, 315, 316, 317],
+        nano_time: 300,
+        objects: 50,
+        ..own_frame::Names::default()
+    };
+    for call in own::calls(bound) {
+        let number = call.hook.name.parse().unwrap();
+        names.hooks.insert(call.hook.clone(), number);
+    }
+    let hooks = Some(own_frame::Own {
+        bound,
+        names: &names,
+        line: 12,
+        id: 0x1234_5678,
+    });
+    let planned = Planned {
+        ty: 0,
+        index: 0,
+        id: 0x1234_5678,
+        advice: advice.with(Advice::OWN),
+        bound: Some(0),
+    };
+    let mut out = vec![];
+    let method = MethodInfo { hooks, ..method };
+    let mut scratch = Scratch::default();
+    let lowered = lower(
+        &code,
+        method,
+        &planned,
+        HOOKS,
+        &map(),
+        &mut scratch,
+        &mut out,
+    );
+    settle(lowered).unwrap().unwrap();
+    show(&out)
+}
+
+/// A state from the first argument, which a hook at each end gets with the argument: 200, 201, 202.
+fn with_state() -> Bound {
+    let int = Ty::Prim(Prim::I32);
+    let arg = || same(Source::Arg(0), &int);
+    let state = || same(Source::State(0), &object());
+    let thrown = same(Source::Exception, &object());
+    let hook = |name, operands, ty, dest| own_call(name, operands, ty, dest, false);
+    Bound {
+        enter: [hook("200", vec![arg()], object(), Dest::State(0))].into(),
+        exit: [hook("201", vec![state(), arg()], Ty::Void, Dest::Drop)].into(),
+        exception: [hook(
+            "202",
+            vec![thrown, state(), arg()],
+            Ty::Void,
+            Dest::Drop,
+        )]
+        .into(),
+        keep: Keep {
+            args: [0].into(),
+            states: [object()].into(),
+            ..Keep::default()
+        },
+    }
+}
+
+#[test]
+fn what_own_hooks_need_lies_between_locals_and_arguments() {
+    // add-int/lit8 v1, v1, 1; invoke-static {v1}; return-void
+    let body = Body::new(2, 1, &[0x01d8, 0x0101, 0x1071, 1, 1, 0x000e]);
+    insta::assert_snapshot!(lowered_own(&body, method("VI"), Advice::default(), &with_state()), @"
+    registers 4 ins 1 outs 3
+       0 move v2, v3
+       1 invoke-static v2, @200
+       4 move-result-object v1
+       5 add-int/lit8 v3, v3, #0x1
+       7 invoke-static v3, @1
+      10 invoke-static v1, v2, @201
+      13 return-void
+      14 move-exception v0
+      15 invoke-static v0, v1, v2, @202
+      18 throw v0
+    try 5..10 all -> 14
+    ");
+    // The pair lies within, and only its exit hook is protected.
+    insta::assert_snapshot!(lowered_own(&body, method("VI"), Advice::ALL, &with_state()), @"
+    registers 5 ins 1 outs 3
+       0 move v3, v4
+       1 invoke-static v3, @200
+       4 move-result-object v2
+       5 const v1, #0x12345678
+       8 invoke-static v1, @100
+      11 add-int/lit8 v4, v4, #0x1
+      13 invoke-static v4, @1
+      16 const v1, #0x12345678
+      19 invoke-static v1, @101
+      22 invoke-static v2, v3, @201
+      25 return-void
+      26 move-exception v0
+      27 const v1, #0x12345678
+      30 invoke-static v0, v1, @102
+      33 invoke-static v0, v2, v3, @202
+      36 throw v0
+    try 11..22 all -> 26
+    ");
+}
+
+#[test]
+fn own_hooks_of_large_frames_take_the_arguments_as_they_came_in() {
+    // invoke-static {v15}; return-void
+    let body = Body::new(16, 1, &[0x1071, 1, 15, 0x000e]);
+    insta::assert_snapshot!(lowered_own(&body, method("VI"), Advice::default(), &with_state()), @"
+    registers 22 ins 1 outs 3
+       0 invoke-static/range v21, @200
+       3 move-result-object v20
+       4 move/from16 v15, v21
+       6 invoke-static v15, @1
+       9 invoke-static/range v20, v21, @201
+      12 return-void
+      13 move-exception v4
+      14 move-object/from16 v16, v4
+      16 move-object/from16 v17, v20
+      18 move/from16 v18, v21
+      20 invoke-static/range v16, v17, v18, @202
+      23 throw v4
+    try 6..9 all -> 13
+    ");
+}
+
+#[test]
+fn what_is_returned_as_less_than_an_int_is_narrowed_for_own_hooks() {
+    for (letter, prim) in [("Z", Prim::Bool), ("B", Prim::I8), ("C", Prim::Char)] {
+        let of = Ty::Prim(prim);
+        let operands = vec![same(Source::Result, &of), as_object(Source::Result, &of)];
+        let bound = Bound {
+            exit: [own_call("201", operands, Ty::Void, Dest::Drop, false)].into(),
+            ..Bound::default()
+        };
+        // return v0
+        let body = Body::new(1, 1, &[0x000f]);
+        let told = lowered_own(
+            &body,
+            method(&format!("{letter}I")),
+            Advice::default(),
+            &bound,
+        );
+        match letter {
+            "Z" => insta::assert_snapshot!(told, @"
+            registers 5 ins 1 outs 2
+               0 const/4 v2, #0x1
+               1 if-nez v4, -> 4
+               3 const/4 v2, #0x0
+               4 const/4 v0, #0x1
+               5 if-nez v4, -> 8
+               7 const/4 v0, #0x0
+               8 invoke-static v0, @310
+              11 move-result-object v3
+              12 invoke-static v2, v3, @201
+              15 return v4
+            "),
+            "B" => assert_eq!(told.matches("int-to-byte").count(), 2, "{told}"),
+            _ => assert_eq!(told.matches("int-to-char").count(), 2, "{told}"),
+        }
+    }
+}
+
+#[test]
+fn arrays_for_own_hooks_of_constructors_are_made_where_registers_are_free() {
+    let elements = vec![as_object(Source::Arg(0), &Ty::Prim(Prim::I64))];
+    let array = same(
+        Source::Args(elements.into()),
+        &Ty::Array(Arc::new(object())),
+    );
+    let this = same(Source::This, &object());
+    let bound = Bound {
+        enter: [own_call(
+            "200",
+            vec![this, array],
+            Ty::Void,
+            Dest::Drop,
+            false,
+        )]
+        .into(),
+        ..Bound::default()
+    };
+    // invoke-direct {v13}; return-void
+    let body = Body::new(16, 3, &[0x1070, 1, 13, 0x000e]);
+    let constructor = MethodInfo {
+        shorty: b"VJ",
+        ..CONSTRUCTOR
+    };
+    insta::assert_snapshot!(lowered_own(&body, constructor, Advice::default(), &bound), @"
+    registers 23 ins 3 outs 2
+       0 const/4 v0, #0x1
+       1 new-array v2, v0, @50
+       3 invoke-static/range v21, v22, @315
+       6 move-result-object v1
+       7 const/4 v0, #0x0
+       8 aput-object v1, v2, v0
+      10 move-object/from16 v19, v2
+      12 const/4 v0, #0x0
+      13 const/4 v1, #0x0
+      14 const/4 v2, #0x0
+      15 const/4 v3, #0x0
+      16 move-object/from16 v13, v20
+      18 move-wide/from16 v14, v21
+      20 invoke-direct v13, @1
+      23 move-object/from16 v16, v20
+      25 move-object/from16 v17, v19
+      27 invoke-static/range v16, v17, @200
+      30 return-void
     ");
 }

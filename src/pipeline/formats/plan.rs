@@ -1,6 +1,7 @@
 //! What to weave in an artifact, or in a part of it.
 
 use crate::aspect::bind::binder::Binder;
+use crate::aspect::bind::call::Hook;
 use crate::aspect::bind::ty::Language;
 use crate::aspect::joinpoint::Visitor;
 use crate::aspect::plan::{self, BaseOf, Plan, Planner};
@@ -26,6 +27,7 @@ pub(crate) fn plan(
     scanned: Scanned,
     scan: impl FnOnce(&mut dyn Visitor) -> Result<()>,
 ) -> Result<Plan> {
+    let may_reach = |hook: &Hook| cx.own.is_none_or(|own| own.may_reach(scanned.code, hook));
     let mut planner = Planner::new(matcher, base_of, cx.explain).starting_at(scanned.first);
     if scanned.platform == Platform::Android {
         planner = planner.on_android();
@@ -35,6 +37,7 @@ pub(crate) fn plan(
             binder: Binder {
                 catalog: own.catalogs.of(scanned.code),
                 hierarchy: cx.hierarchy,
+                may_reach: &may_reach,
                 language: match scanned.code {
                     Code::Assembly => Language::CSharp,
                     Code::Class | Code::Dex => Language::Java,

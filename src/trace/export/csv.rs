@@ -75,7 +75,7 @@ impl<'a> Csv<'a> {
             &thread_name,
             row.kind,
             &number(row.span.map(|s| s.id)),
-            &number(row.span.and_then(|s| s.parent)),
+            &number(row.parent),
             &number(row.span.map(|s| u64::from(s.depth))),
             &number(row.logical),
             &type_name,

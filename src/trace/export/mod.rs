@@ -176,6 +176,8 @@ pub struct End<'a> {
 pub struct Logical {
     /// Its number in the trace.
     pub call: u64,
+    /// The exported call that began it.
+    pub parent: Option<u64>,
     /// Number of its method.
     pub method: usize,
     /// When it began, in nanoseconds since the trace's origin.

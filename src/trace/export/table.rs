@@ -10,6 +10,7 @@ pub struct Row<'a> {
     /// `call`, `piece` (of a logical call) or `logical` (a whole logical call, on no thread).
     pub kind: &'a str,
     pub span: Option<&'a Span>,
+    pub parent: Option<u64>,
     pub logical: Option<u64>,
     pub start: u64,
     pub duration: u64,
@@ -63,6 +64,7 @@ pub fn call<'a>(span: &'a Span, end: &End<'a>) -> Row<'a> {
             "call"
         },
         span: Some(span),
+        parent: span.parent,
         logical: span.piece.map(|(call, _)| call),
         start: span.start,
         duration: end.time - span.start,
@@ -76,6 +78,7 @@ pub fn logical(logical: &Logical) -> Row<'_> {
     Row {
         kind: "logical",
         span: None,
+        parent: logical.parent,
         logical: Some(logical.call),
         start: logical.start,
         duration: logical.end - logical.start,

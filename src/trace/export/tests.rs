@@ -178,6 +178,37 @@ fn the_pieces_of_a_logical_call_follow_one_another() {
 }
 
 #[test]
+fn a_logical_call_has_the_call_that_began_it_as_its_parent() {
+    // main begins 77 by its first piece, and 78 in a call that is too short to be exported.
+    let traces = shop_with([
+        Chunk::records(1, 0, 100)
+            .enter(0, 1)
+            .resume(10, 2, 77, true)
+            .exit(10, 2)
+            .enter(5, 4)
+            .begin(3, 78, 126)
+            .exit(2, 4)
+            .exit(50, 1),
+        Chunk::records(2, 0, 90)
+            .enter(0, 4)
+            .exit(5, 4)
+            .resume(200, 2, 77, false)
+            .end(30, 2, 77)
+            .resume(1, 3, 78, true)
+            .end(30, 3, 78),
+    ]);
+    let selection = Selection {
+        min: 5,
+        ..Selection::default()
+    };
+    let rows = rows(&selection, &traces);
+    let row = |start: &str| rows.iter().find(|row| row.starts_with(start)).unwrap();
+    assert!(row("call 1 ").contains(" main "), "{rows:#?}");
+    assert!(row("logical  1  place ").contains(" exit"), "{rows:#?}");
+    assert!(row("logical  1  take 126 ").contains(" exit"), "{rows:#?}");
+}
+
+#[test]
 fn times_never_step_back_in_a_profile_and_calls_nest() {
     let (bytes, _) = export(
         Format::Speedscope,

@@ -70,6 +70,7 @@ pub fn walk(
         next: first_id,
         last: 0,
         logical: FxHashMap::default(),
+        begun: Vec::new(),
         counts: Counts::default(),
         failed: None,
     };
@@ -176,6 +177,8 @@ struct Walk<'a> {
     next: u64,
     last: u64,
     logical: FxHashMap<u64, Logical>,
+    /// Logical calls that the thread has begun in no exported call that has ended, and when.
+    begun: Vec<(u64, u64)>,
     counts: Counts,
     failed: Option<io::Error>,
 }
@@ -252,6 +255,7 @@ impl Walk<'_> {
         }
         let known = self.logical.entry(call).or_insert(Logical {
             call,
+            parent: None,
             method,
             start: time,
             end: time,
@@ -262,9 +266,16 @@ impl Walk<'_> {
         Some(known)
     }
 
+    fn is_parent(&mut self, call: u64, span: u64) {
+        if let Some(logical) = self.logical.get_mut(&call) {
+            logical.parent.get_or_insert(span);
+        }
+    }
+
     fn end_thread(&mut self) {
         self.flush(false);
         self.open.clear();
+        self.begun.clear();
         self.exception = None;
         let result = self.sink.end_thread(self.last);
         self.note(result);
@@ -315,17 +326,21 @@ impl Visitor for Walk<'_> {
         }
         if frame.node.is_none() {
             let late = self.selection.from.is_none_or(|from| time > from);
-            if !self.wanted[method] || !late {
-                return false;
+            if self.wanted[method] && late {
+                self.open(stack);
             }
-            self.open(stack);
         }
-        if stack.last().and_then(|f| f.node) != Some(OPENED) {
-            return false;
-        }
-        let Some(span) = self.open.pop() else {
+        let is_open = stack.last().and_then(|f| f.node) == Some(OPENED);
+        let span = if is_open { self.open.pop() } else { None };
+        let Some(span) = span else {
             return false;
         };
+        while let Some((_, begun)) = self.begun.pop_if(|&mut (time, _)| time >= span.start) {
+            self.is_parent(begun, span.id);
+        }
+        if let (Some((call, true)), Some(parent)) = (span.piece, span.parent) {
+            self.is_parent(call, parent);
+        }
         self.pending = Some(Closed {
             span,
             row: call.method,
@@ -336,9 +351,12 @@ impl Visitor for Walk<'_> {
         true
     }
 
-    fn begin(&mut self, method: MethodIx, call: u64, time: u64, _: &[Frame]) {
+    fn begin(&mut self, method: MethodIx, call: u64, time: u64, stack: &[Frame]) {
         let method = method as usize;
-        self.logical(method, call, time);
+        let is_kept = self.logical(method, call, time).is_some();
+        if is_kept && !stack.is_empty() && self.begun.len() < MAX_LOGICAL {
+            self.begun.push((time, call));
+        }
     }
 
     fn complete(&mut self, method: MethodIx, call: u64, time: u64, how: Outcome) {

@@ -15,14 +15,44 @@ use super::tree::Tree;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use libdeflater::{CompressionLvl, Compressor};
+use rustc_hash::FxHashSet;
 use serde::Serialize;
 use serde_json::{Value, json};
+use std::cmp::Reverse;
 use std::io::{self, Write};
 
-/// Most nodes of a call tree that a page shows.
-const MAX_NODES: usize = 50_000;
-/// Smallest share of all time that a node has.
-const MIN_SHARE: f64 = 0.000_05;
+/// Nodes of a call tree that a page shows, and their callers.
+const MAX_NODES: usize = if cfg!(test) { 64 } else { 100_000 };
+
+/// Which nodes a page shows: of each method the longest path that fails, and the longest of all; then other paths that fail, then
+/// those that took longest.
+fn kept(tree: &Tree, visible: &[bool]) -> Vec<bool> {
+    let nodes = tree.nodes();
+    let mut order: Vec<usize> = (0..nodes.len()).filter(|&i| visible[i]).collect();
+    order.sort_by_key(|&i| Reverse(nodes[i].total));
+    let mut failing: Vec<usize> = order.clone();
+    failing.retain(|&i| nodes[i].errors > 0);
+    let one_a_method = |of: &[usize]| {
+        let mut seen = FxHashSet::default();
+        let mut one = of.to_vec();
+        one.retain(|&i| seen.insert(nodes[i].method));
+        one
+    };
+    let first = [one_a_method(&failing), one_a_method(&order), failing, order].concat();
+    let (mut kept, mut count) = (vec![false; nodes.len()], 0);
+    for i in first {
+        if count >= MAX_NODES {
+            break;
+        }
+        let mut at = Some(i);
+        while let Some(i) = at.filter(|&i| !kept[i]) {
+            kept[i] = true;
+            count += 1;
+            at = nodes[i].parent.map(|p| p as usize);
+        }
+    }
+    kept
+}
 
 /// A call tree as columns: per node its parent (or -1), name and numbers. `more` names further numbers of each node.
 pub fn tree(
@@ -33,20 +63,11 @@ pub fn tree(
     more: &[(&str, &dyn Fn(usize) -> u64)],
 ) -> Value {
     let nodes = tree.nodes();
-    let least = (tree.total() as f64 * MIN_SHARE) as u64;
-    let mut totals: Vec<u64> = nodes.iter().map(|n| n.total).collect();
-    let bound = match totals.len() > MAX_NODES {
-        true => *totals.select_nth_unstable_by(MAX_NODES, |a, b| b.cmp(a)).1 + 1,
-        false => 0,
-    };
+    let shown = self::kept(tree, visible);
     let mut place: Vec<i64> = vec![-1; nodes.len()];
-    let mut kept: Vec<usize> = Vec::new();
-    for (i, node) in nodes.iter().enumerate() {
-        let caller = node.parent.is_none_or(|p| place[p as usize] >= 0);
-        if caller && visible[i] && node.total >= least.max(bound) {
-            place[i] = kept.len() as i64;
-            kept.push(i);
-        }
+    let kept: Vec<usize> = (0..nodes.len()).filter(|&i| shown[i]).collect();
+    for (at, &i) in kept.iter().enumerate() {
+        place[i] = at as i64;
     }
     let column = |of: &dyn Fn(usize) -> u64| -> Value { kept.iter().map(|&i| of(i)).collect() };
     let parents: Vec<i64> = (kept.iter())

@@ -20,6 +20,12 @@
       if (value < 999.5 || name === 's') return value.toFixed(value < 9.995 ? 2 : value < 99.95 ? 1 : 0) + ' ' + name;
     }
   }
+  // A moment, to be told from one that is `step` later.
+  function moment(ns, step) {
+    const [unit, name] = ns >= 999.5e6 ? [1e9, 's'] : ns >= 999.5e3 ? [1e6, 'ms'] : ns >= 1e3 ? [1e3, 'µs'] : [1, 'ns'];
+    const digits = Math.ceil(Math.log10(unit / Math.max(1, step)) - 1e-9);
+    return (ns / unit).toFixed(Math.min(9, Math.max(0, digits))) + ' ' + name;
+  }
   const counted = (n, noun) => `${count(n)} ${noun}${n === 1 ? '' : 's'}`;
   const percent = (part, whole) => whole ? (part * 100 / whole).toFixed(1) + '%' : '0.0%';
   const shortName = label => {
@@ -430,15 +436,17 @@
       pen.strokeStyle = colours.line;
       pen.fillStyle = colours.dim;
       const raw = (until - from) / Math.max(2, w / 110), unit = 10 ** Math.floor(Math.log10(raw));
-      const step = [1, 2, 5, 10].map(f => f * unit).find(s => s >= raw);
+      const step = Math.max(1, [1, 2, 5, 10].map(f => f * unit).find(s => s >= raw)), ticks = [];
       pen.lineWidth = 1;
       pen.beginPath();
       for (let t = Math.ceil(from / step) * step; t < until; t += step) {
         const x = Math.round((t - from) * scale) + .5;
         pen.moveTo(x, AXIS - 8);
         pen.lineTo(x, AXIS - 2);
-        pen.fillText(time(Math.round(t)), x + 3, 9);
+        ticks.push(moment(Math.round(t), step));
+        pen.fillText(ticks.at(-1), x + 3, 9);
       }
+      draw.dataset.ticks = ticks.join('|');
       pen.moveTo(0, AXIS - 2.5);
       pen.lineTo(w, AXIS - 2.5);
       pen.stroke();
@@ -464,7 +472,7 @@
     };
     function describe({ group, call }) {
       const [start, duration] = spanOf({ group, call }), lines = [meta.names[nameOf(group, call)]];
-      lines.push(`${time(duration)}, from ${time(start)} on`);
+      lines.push(`${time(duration)}, from ${moment(start, (until - from) / 1000)} on`);
       const flags = group.track ? group.track.flags[call] : data.logical.flags[call];
       if (flags & 3) lines.push(OUTCOMES[flags & 3]);
       const thrown = group.track ? group.track.exception.get(call) : undefined;
@@ -805,8 +813,14 @@
           link.style.cssText = 'color:var(--mark);cursor:pointer';
           list.append(make('li', {}, `${count(path.count)} × thrown in `, link, path.left === path.thrown_in ? '' : `, up to ${path.left}`, path.caught_in ? `, caught in or below ${path.caught_in}` : ', caught by no woven method'));
         }
-        return make('div', { className: 'exception' }, make('h3', {}, make('span', { className: 'bad', textContent: count(e.count) + ' × ' }), e.type + (e.message ? ': ' + e.message : '')), list);
+        if (e.messages.length > 1) {
+          for (const m of e.messages.slice(0, 10)) list.append(make('li', {}, `${count(m.count)} × ${m.message || '(no message)'}`));
+          const further = e.messages.slice(10).reduce((sum, m) => sum + m.count, 0);
+          if (further) list.append(make('li', {}, `${count(further)} × still other messages`));
+        }
+        return make('div', { className: 'exception' }, make('h3', {}, make('span', { className: 'bad', textContent: count(e.count) + ' × ' }), e.type + (e.messages.length === 1 && e.message ? ': ' + e.message : '')), list);
       }));
+      if (kept.length) node.prepend(make('p', { className: 'word', textContent: `${count(kept.reduce((sum, e) => sum + e.count, 0))} throws, by type and place` }));
       if (!kept.length) node.append(make('p', { className: 'word', textContent: 'No exceptions left a woven method.' }));
       if (meta.unlisted_exceptions) node.append(make('p', { className: 'word', textContent: `${count(meta.unlisted_exceptions)} throws of still other exceptions are not listed` }));
       $('found').textContent = term ? `${count(kept.length)} of ${count(meta.exceptions.length)}` : '';

@@ -204,3 +204,71 @@ fn a_page_is_one_file_that_no_name_breaks_out_of() {
     );
     assert_eq!(meta["timeline"]["tracks"][0]["name"], "thread 1");
 }
+
+/// The labels of the nodes that a page's tree has.
+fn tree_of(trace: &Trace) -> (Vec<String>, u64) {
+    let mut analyzer = crate::trace::Analyzer::new(crate::trace::Options {
+        tree: true,
+        ..Default::default()
+    });
+    analyzer.add(trace);
+    let a = analyzer.finish();
+    let mut calls = Calls::new(10, trace.end());
+    let visible = vec![true; a.tree.nodes().len()];
+    let value = tree(&a.tree, &visible, &mut calls, &a.methods.labels(), &[]);
+    let names = value["name"].as_array().unwrap().iter();
+    let names = names.map(|name| calls.names()[name.as_u64().unwrap() as usize].clone());
+    let names: Vec<String> = names.collect();
+    let parents = value["parent"].as_array().unwrap().iter();
+    for (i, parent) in parents.enumerate() {
+        assert!(parent.as_i64().unwrap() < i as i64);
+    }
+    (names, value["left_out"].as_u64().unwrap())
+}
+
+#[test]
+fn what_fails_is_in_the_tree_however_long_others_wait() {
+    // A pool waits for an hour; a request fails in no time.
+    let waits = Chunk::records(1, 0, 0)
+        .enter(0, 4)
+        .time(3_600_000_000_000)
+        .exit(0, 4);
+    let fails = (Chunk::records(2, 0, 0).enter(0, 1).enter(1, 2).enter(1, 3))
+        .exception("E", "")
+        .error(5, 3)
+        .error(1, 2)
+        .exit(1, 1);
+    let builder = TraceBuilder::new("", 1, 0).symbols(&shop_symbols(), 65_504, &[]);
+    let trace = Trace::from_bytes("t", builder.push(waits).push(fails).bytes()).unwrap();
+    let (names, left_out) = tree_of(&trace);
+    assert_eq!((names.len(), left_out), (4, 0));
+    // Of too many paths: a hundred that take long, one that fails.
+    let mut chunk = Chunk::records(1, 0, 0);
+    for id in 100..200 {
+        chunk = chunk
+            .enter(1, 4)
+            .enter(1, id)
+            .enter(1, 5)
+            .exit(1_000, 5)
+            .exit(1, id)
+            .exit(1, 4);
+    }
+    chunk = chunk
+        .enter(1, 6)
+        .enter(1, 5)
+        .exception("E", "")
+        .error(1, 5)
+        .exit(1, 6);
+    let builder = TraceBuilder::new("", 1, 0).symbols(&shop_symbols(), 65_504, &[]);
+    let trace = Trace::from_bytes("t", builder.push(chunk).bytes()).unwrap();
+    let (names, left_out) = tree_of(&trace);
+    assert!(
+        names.len() <= MAX_NODES + 2 && left_out > 100,
+        "{}",
+        names.len()
+    );
+    assert!(
+        names.iter().any(|name| name.contains("compareTo")),
+        "{names:?}"
+    );
+}

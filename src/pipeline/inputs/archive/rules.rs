@@ -286,7 +286,7 @@ pub(crate) struct JarRules<'s> {
     /// The archive gets a map of its own.
     pub(crate) carries_map: bool,
     /// Hooks of one's own.
-    pub(crate) own: Option<&'s Own>,
+    pub(crate) own: Option<&'s Own<'s>>,
 }
 
 /// What becomes of a member.

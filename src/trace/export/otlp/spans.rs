@@ -130,11 +130,21 @@ struct Logical {
     start: u64,
     last: u64,
     trace: TraceId,
+    /// The logical call whose trace it is of.
+    root: Option<u64>,
     parent: Option<SpanId>,
     /// It was seen to begin.
     begun: bool,
     over: bool,
     failed: bool,
+}
+
+/// Where a logical call began.
+struct Origin {
+    start: u64,
+    trace: TraceId,
+    root: Option<u64>,
+    parent: Option<SpanId>,
 }
 
 /// What belongs to one thread.
@@ -170,6 +180,9 @@ struct Spans {
     lane: Lane,
     lanes: FxHashMap<u32, Lane>,
     logical: FxHashMap<u64, Logical>,
+    /// Where logical calls began, if the trace was read for that before.
+    origins: FxHashMap<u64, Origin>,
+    is_learning: bool,
     ended: VecDeque<u64>,
     /// Spans of the call that ended last: an exception may still come.
     pending: Vec<Pending>,
@@ -203,6 +216,8 @@ impl Session {
                 lane: Lane::default(),
                 lanes: FxHashMap::default(),
                 logical: FxHashMap::default(),
+                origins: FxHashMap::default(),
+                is_learning: false,
                 ended: VecDeque::new(),
                 pending: Vec::new(),
                 held: FxHashMap::default(),
@@ -226,13 +241,11 @@ impl Session {
         Reader::symbols(self, trace.symbols());
         self.readings.extend_from_slice(trace.readings());
         let order = trace.in_order();
+        if trace.has_logical_calls() {
+            self.learn(trace, &order);
+        }
         for (done, &(_, thread, at)) in order.iter().enumerate() {
-            let thread = &trace.threads()[thread];
-            let segment = trace.segments(thread)[at];
-            let name = trace.thread_name(thread.number);
-            self.with(thread.number, name, |replay, methods, spans| {
-                replay.segment(trace, &segment, methods, spans);
-            });
+            self.segment(trace, thread, at);
             if done % 64 == 0 {
                 progress(done as f64 / order.len() as f64);
             }
@@ -241,6 +254,56 @@ impl Session {
             }
         }
         self.finish(trace.end(), emit)
+    }
+
+    fn segment(&mut self, trace: &Trace, thread: usize, at: usize) {
+        let thread = &trace.threads()[thread];
+        let segment = trace.segments(thread)[at];
+        let name = trace.thread_name(thread.number);
+        self.with(thread.number, name, |replay, methods, spans| {
+            replay.segment(trace, &segment, methods, spans);
+        });
+    }
+
+    /// Reads a whole trace for where logical calls began: pieces of a call may lie in segments that are read before that of
+    /// its begin.
+    fn learn(&mut self, trace: &Trace, order: &[(u64, usize, usize)]) {
+        self.spans.is_learning = true;
+        for &(_, thread, at) in order {
+            self.segment(trace, thread, at);
+        }
+        self.end_threads(trace.end());
+        self.spans.is_learning = false;
+        self.spans.lanes.clear();
+        let origins = self.spans.logical.drain().map(|(call, logical)| {
+            let Logical {
+                start,
+                trace,
+                root,
+                parent,
+                ..
+            } = logical;
+            let origin = Origin {
+                start,
+                trace,
+                root,
+                parent,
+            };
+            (call, origin)
+        });
+        self.spans.origins = origins.collect();
+        self.spans.find_roots();
+    }
+
+    /// Ends what is open.
+    fn end_threads(&mut self, end: u64) {
+        let mut threads: Vec<u32> = self.runs.keys().copied().collect();
+        threads.sort_unstable();
+        for thread in threads {
+            self.with(thread, None, |replay, _, spans| {
+                replay.end_at(end, spans);
+            });
+        }
     }
 
     /// Sends what is ready, if it is at least so much; false if nobody takes more.
@@ -272,13 +335,7 @@ impl Session {
 
     /// Nothing more comes: ends what is open, and sends the rest.
     pub fn finish(&mut self, end: u64, emit: &mut dyn FnMut(Batch) -> bool) -> bool {
-        let mut threads: Vec<u32> = self.runs.keys().copied().collect();
-        threads.sort_unstable();
-        for thread in threads {
-            self.with(thread, None, |replay, _, spans| {
-                replay.end_at(end, spans);
-            });
-        }
+        self.end_threads(end);
         self.spans.finish(end);
         self.drain(1, emit) && self.measure(end, emit)
     }
@@ -605,9 +662,32 @@ impl Spans {
     }
 
     fn logical_trace(&self, call: u64) -> TraceId {
-        match self.logical.get(&call) {
-            Some(logical) => logical.trace,
-            None => xxh3_128(&self.key(4, call, 0, 0)).max(1).to_be_bytes(),
+        match (self.origins.get(&call), self.logical.get(&call)) {
+            (Some(origin), _) => origin.trace,
+            (None, Some(logical)) => logical.trace,
+            (None, None) => xxh3_128(&self.key(4, call, 0, 0)).max(1).to_be_bytes(),
+        }
+    }
+
+    /// A logical call that began in a piece of another is of that one's trace.
+    fn find_roots(&mut self) {
+        let mut calls: Vec<u64> = self.origins.keys().copied().collect();
+        calls.sort_unstable();
+        for call in calls {
+            // The way to one whose trace is known; damaged traces have circles.
+            let (mut way, mut at) = (Vec::new(), call);
+            while let Some(origin) = self.origins.get_mut(&at)
+                && let Some(root) = origin.root.take()
+            {
+                way.push(at);
+                at = root;
+            }
+            let trace = self.logical_trace(at);
+            for call in way {
+                if let Some(origin) = self.origins.get_mut(&call) {
+                    origin.trace = trace;
+                }
+            }
         }
     }
 
@@ -659,11 +739,26 @@ impl Spans {
         if self.logical.len() >= MAX_LOGICAL || self.logical.contains_key(&call) {
             return;
         }
+        if let Some(origin) = self.origins.get(&call) {
+            let logical = Logical {
+                method,
+                start: origin.start,
+                last: time,
+                trace: origin.trace,
+                root: None,
+                parent: origin.parent,
+                begun: true,
+                over: false,
+                failed: false,
+            };
+            self.logical.insert(call, logical);
+            return;
+        }
         let trace = match stack {
             [] => self.logical_trace(call),
             stack => self.trace_id(stack),
         };
-        let nearest = self.nearest(stack);
+        let nearest = self.nearest(stack).filter(|_| self.lane.wanted);
         let parent = nearest.map(|depth| self.span_id(&stack[depth], depth));
         if let Some(depth) = nearest {
             let at = self.lane.begun.partition_point(|(d, _)| *d <= depth);
@@ -674,6 +769,7 @@ impl Spans {
             start: time,
             last: time,
             trace,
+            root: stack.first().and_then(|f| f.piece).map(|p| p.call),
             parent,
             begun,
             over: false,
@@ -861,8 +957,19 @@ impl Visitor for Spans {
         };
         let time = call.start.saturating_add(call.total);
         self.reach(call.method, Some(frame.id));
+        if self.is_learning {
+            if let Some(piece) = call.piece.filter(|piece| piece.first) {
+                self.begin_logical(call.method, piece.call, call.start, around, true);
+            }
+            if self.lane.wanted && !self.lane.begun.is_empty() {
+                self.hand_up(stack, self.fits(stack, time));
+            }
+            return true;
+        }
         if let Some(piece) = call.piece {
-            self.begin_logical(call.method, piece.call, call.start, around, piece.first);
+            // Who resumes it has not begun it.
+            let began = if piece.first { around } else { &[] };
+            self.begin_logical(call.method, piece.call, call.start, began, piece.first);
             let mut late = None;
             if let Some(logical) = self.logical.get_mut(&piece.call) {
                 logical.last = logical.last.max(time);
@@ -926,6 +1033,9 @@ impl Visitor for Spans {
     }
 
     fn complete(&mut self, method: MethodIx, call: u64, time: u64, outcome: Outcome) {
+        if self.is_learning {
+            return;
+        }
         // Where a piece of it ended last, that waits for its exception as well.
         if self.pending.first().is_none_or(|p| p.method != method) {
             self.flush(None);
@@ -934,6 +1044,9 @@ impl Visitor for Spans {
     }
 
     fn error(&mut self, method: MethodIx, thrown: &Thrown<'_>) {
+        if self.is_learning {
+            return;
+        }
         if let Some((type_name, message)) = thrown.details {
             self.lane.exception = Some((type_name.to_owned(), message.to_owned()));
         }

@@ -95,6 +95,51 @@ fn calls_become_spans_in_their_callers() {
 }
 
 #[test]
+fn logical_calls_are_of_the_trace_that_began_them_whichever_thread_is_read_first() {
+    // Thread 2 is read first; main is a call of thread 1, and begins place, which begins take.
+    let trace = trace(
+        TraceBuilder::new("shop", 1, 0)
+            .symbols(&shop_symbols(), 1_000, &[])
+            .push(
+                Chunk::records(1, 0, 100)
+                    .enter(0, 1)
+                    .resume(10, 2, 77, true)
+                    .resume(10, 3, 78, true)
+                    .exit(10, 3)
+                    .exit(10, 2)
+                    .exit(50, 1),
+            )
+            .push(
+                Chunk::records(2, 0, 90)
+                    .enter(0, 4)
+                    .exit(5, 4)
+                    .resume(200, 3, 78, false)
+                    .enter(5, 4)
+                    .exit(5, 4)
+                    .end(30, 3, 78)
+                    .resume(1, 2, 77, false)
+                    .end(30, 2, 77),
+            ),
+    );
+    let spans = spans(&sent(&trace, all()));
+    let whole = |name: &str| {
+        let of = |s: &&Span| s.name == name && value(&s.attributes, "thread.id").is_none();
+        spans.iter().find(of).unwrap()
+    };
+    let main = spans.iter().find(|s| s.name.ends_with("main")).unwrap();
+    let (place, take) = (whole("com.acme.Orders.place"), whole("com.acme.Stock.take"));
+    assert_eq!(place.parent_span_id, main.span_id);
+    let parent = spans.iter().find(|s| s.span_id == take.parent_span_id);
+    assert_eq!(parent.unwrap().name, place.name);
+    let others: Vec<&Span> = (spans.iter())
+        .filter(|s| s.trace_id != main.trace_id)
+        .collect();
+    assert_eq!(others.len(), 1, "the first call of thread 2: {others:#?}");
+    let origin = trace.header().origin;
+    assert_eq!(place.start_time_unix_nano, origin + 110);
+}
+
+#[test]
 fn what_is_short_or_deep_is_no_span_and_counts_all_the_same() {
     let trace = trace(shop());
     let mut options = all();

@@ -169,7 +169,7 @@ impl Rows {
         self.place.push(self.places.len() as u32 - 1);
         self.kind.push(word(row.kind));
         self.id.put(row.span.map(|s| signed(s.id)));
-        (self.parent).put(row.span.and_then(|s| s.parent).map(signed));
+        self.parent.put(row.parent.map(signed));
         self.depth.push(row.span.map_or(0, |s| s.depth + 1));
         self.logical.put(row.logical.map(signed));
         self.method.push(method as u32);

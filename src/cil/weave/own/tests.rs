@@ -1,0 +1,733 @@
+//! What becomes of methods with hooks of one's own.
+
+use crate::aspect::advice::{Advice, Reason};
+use crate::aspect::bind::call::{Adapter, Bound, Call, Convert, Dest, Hook, Keep, Operand, Source};
+use crate::aspect::bind::ty::{Named, Prim, Signature, Ty};
+use crate::aspect::joinpoint::{Method, Type, Visitor};
+use crate::aspect::plan::{Plan, Planned};
+use crate::cil::image::Image;
+use crate::cil::metadata::schema::{column, table};
+use crate::cil::metadata::tables::{token, token_row};
+use crate::cil::pdb::Source as Debugging;
+use crate::cil::testing::{SHAPES, Whole, text, whole};
+use crate::cil::{scan, weave};
+use std::fmt::Write;
+use std::sync::Arc;
+
+const LIBRARY: &str = "Acme.Hooks, Version=1.2.3.4, Culture=neutral, PublicKeyToken=null";
+const CORE: &str = "mscorlib, Version=4.0.0.0, Culture=neutral, PublicKeyToken=b77a5c561934e089";
+
+const INT: Ty = Ty::Prim(Prim::I32);
+const LONG: Ty = Ty::Prim(Prim::I64);
+const DOUBLE: Ty = Ty::Prim(Prim::F64);
+/// The type parameter of a generic hook, and of a method.
+const OWN: Ty = Ty::Param {
+    of_method: true,
+    index: 0,
+};
+
+fn named(name: &str, scope: &str) -> Ty {
+    Ty::Named(Arc::new(Named {
+        name: name.into(),
+        scope: scope.into(),
+        value: false,
+        by_ref_like: false,
+        args: Box::default(),
+    }))
+}
+
+fn object() -> Ty {
+    named("System.Object", "")
+}
+
+fn string() -> Ty {
+    named("System.String", "")
+}
+
+fn exception() -> Ty {
+    named("System.Exception", CORE)
+}
+
+fn operand(source: Source, from: Ty, convert: Convert, to: Ty) -> Operand {
+    Operand {
+        source,
+        from,
+        convert,
+        to,
+    }
+}
+
+fn same(source: Source, ty: Ty) -> Operand {
+    operand(source, ty.clone(), Convert::Same, ty)
+}
+
+/// A call of `Acme.Log.NAME` whose parameters are what the operands become.
+fn call(name: &str, operands: Vec<Operand>, result: Ty, dest: Dest) -> Call {
+    Call {
+        hook: Arc::new(Hook {
+            owner: named("Acme.Log", LIBRARY),
+            owner_is_interface: false,
+            name: name.into(),
+            parameters: operands.iter().map(|o| o.to.clone()).collect(),
+            result,
+            generics: 0,
+        }),
+        generics: Box::default(),
+        operands: operands.into(),
+        dest,
+        adapter: None,
+    }
+}
+
+fn adapted(guard: bool, recursion: bool, call: Call) -> Call {
+    let adapter = Adapter {
+        class: "".into(),
+        guard,
+        recursion,
+    };
+    Call {
+        adapter: Some(adapter),
+        ..call
+    }
+}
+
+/// A call of the generic hook `T Acme.Log.Seen<T>(T)`.
+fn generic(source: Source, ty: &Ty, dest: Dest) -> Call {
+    let seen = call("Seen", vec![same(source, OWN)], OWN, dest);
+    let hook = Hook {
+        generics: 1,
+        ..(*seen.hook).clone()
+    };
+    let seen = Call {
+        hook: Arc::new(hook),
+        generics: [ty.clone()].into(),
+        ..seen
+    };
+    adapted(true, true, seen)
+}
+
+/// Binds hooks for a method, which it is shown with its type's name, its own and its signature.
+type Bind<'b> = &'b dyn Fn(&str, &str, &Signature) -> Option<Bound>;
+
+struct Planner<'b> {
+    bind: Bind<'b>,
+    advice: Advice,
+    ty: String,
+    types: u32,
+    plan: Plan,
+}
+
+impl Visitor for Planner<'_> {
+    fn enter_type(&mut self, ty: &Type<'_>) -> bool {
+        ty.name.clone_into(&mut self.ty);
+        self.types += 1;
+        true
+    }
+
+    fn method(&mut self, index: u32, method: &Method<'_>) {
+        let Some(signature) = method.details.signature().filter(|_| method.has_body) else {
+            return;
+        };
+        let Some(bound) = (self.bind)(&self.ty, method.name, &signature) else {
+            return;
+        };
+        let place = self.plan.bound.len() as u32;
+        self.plan.bound.push(Arc::new(bound));
+        self.plan.methods.push(Planned {
+            ty: self.types - 1,
+            index,
+            id: 0x0102_0300 + place,
+            advice: self.advice.with(Advice::OWN),
+            bound: Some(place),
+        });
+    }
+}
+
+/// Weaves an assembly in parts of so many methods; also returns why methods are left.
+fn woven(
+    (bytes, pdb): (&[u8], Option<&[u8]>),
+    advice: Advice,
+    methods: usize,
+    bind: Bind<'_>,
+) -> (Whole, Vec<(String, Reason)>) {
+    let image = Image::parse(bytes).unwrap();
+    let mut planner = Planner {
+        bind,
+        advice,
+        ty: String::new(),
+        types: 0,
+        plan: Plan::default(),
+    };
+    scan(&image, &mut planner).unwrap();
+    let source = Debugging::of(&image, pdb);
+    let (woven, types) = weave((&image, &source), planner.plan, None, methods).unwrap();
+    let left = types.into_iter().flat_map(|ty| ty.left);
+    let left = left.map(|left| (left.method, left.reason)).collect();
+    (whole(woven.write(Arc::default()).unwrap()).unwrap(), left)
+}
+
+/// The code and the locals of a method.
+fn shown(image: &Image<'_>, number: u32) -> String {
+    let tables = &image.metadata.tables;
+    let row = tables.row(table::METHOD_DEF, number).unwrap();
+    let (_, body) = image.body(row.get(column::method_def::RVA)).unwrap();
+    let mut shown = image.metadata.method_label(number);
+    let _ = write!(shown, "\n{}", text(&body));
+    if body.locals != 0 {
+        let row = tables.row(table::STAND_ALONE_SIG, token_row(body.locals));
+        let blob = image.metadata.blobs.get(row.unwrap().get(0)).unwrap();
+        let _ = writeln!(shown, "locals {blob:02x?}");
+    }
+    shown
+}
+
+/// The same of the methods of some names.
+fn shown_methods(bytes: &[u8], names: &[&str]) -> String {
+    let image = Image::parse(bytes).unwrap();
+    let rows = 1..=image.metadata.tables.rows(table::METHOD_DEF);
+    let is_wanted = |row: &u32| {
+        let label = image.metadata.method_label(*row);
+        names.iter().any(|name| label.starts_with(name))
+    };
+    rows.filter(is_wanted)
+        .map(|row| shown(&image, row))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+#[test]
+fn values_are_converted_and_kept() {
+    let bind = |_: &str, method: &str, signature: &Signature| match method {
+        "Guarded" => Some(Bound {
+            enter: [call(
+                "Begin",
+                vec![same(Source::Arg(0), string())],
+                LONG,
+                Dest::State(0),
+            )]
+            .into(),
+            exit: [call(
+                "End",
+                vec![
+                    same(Source::State(0), LONG),
+                    operand(Source::Result, INT, Convert::Box, object()),
+                    operand(
+                        Source::Duration,
+                        LONG,
+                        Convert::Widen(Prim::I64, Prim::F64),
+                        DOUBLE,
+                    ),
+                ],
+                Ty::Void,
+                Dest::Drop,
+            )]
+            .into(),
+            exception: [call(
+                "Failed",
+                vec![same(Source::Exception, exception()), same(Source::Id, INT)],
+                string(),
+                Dest::Drop,
+            )]
+            .into(),
+            keep: Keep {
+                states: [LONG].into(),
+                duration: true,
+                ..Keep::default()
+            },
+        }),
+        "Sum" => {
+            let types: Vec<&Ty> = signature.parameters.iter().map(|p| &p.ty).collect();
+            let arguments = vec![
+                operand(Source::Arg(0), types[0].clone(), Convert::LoadBox, object()),
+                same(Source::Zero, object()),
+                operand(Source::Arg(2), types[2].clone(), Convert::Same, object()),
+            ];
+            let array = Ty::Array(Arc::new(object()));
+            let take = |operands| call("Take", operands, Ty::Void, Dest::Drop);
+            Some(Bound {
+                enter: [
+                    take(vec![same(Source::Args(arguments.into()), array)]),
+                    take(vec![
+                        operand(Source::Arg(0), types[0].clone(), Convert::Load, INT),
+                        same(Source::Arg(0), types[0].clone()),
+                        same(Source::Text("it's \u{e9}".into()), string()),
+                        same(Source::Int(7), LONG),
+                        same(Source::Double(0.5), Ty::Prim(Prim::F32)),
+                        same(Source::Zero, types[3].clone()),
+                        same(Source::Zero, Ty::ByRef(Arc::new(INT))),
+                        same(Source::Line, INT),
+                    ]),
+                ]
+                .into(),
+                ..Bound::default()
+            })
+        }
+        _ => None,
+    };
+    let (out, left) = woven((SHAPES, None), Advice::default(), 99, &bind);
+    assert_eq!(left, []);
+    insta::assert_snapshot!(shown_methods(&out.image, &["Guarded(", "Sum("]), @r#"
+    Sum(System.Int32&, System.Int32*, System.Int32[,], System.Collections.Generic.List<System.Collections.Generic.KeyValuePair<System.String,T[]>>)System.Int32
+    fat maxstack 8 init locals 11000009
+       0 ldc.i4.3
+       1 newarr 0100000d
+       6 dup
+       7 ldc.i4.0
+       8 ldarg.0
+       9 ldind.i4
+      10 box 01000030
+      15 stelem.ref
+      16 dup
+      17 ldc.i4.1
+      18 ldnull
+      19 stelem.ref
+      20 dup
+      21 ldc.i4.2
+      22 ldarg.2
+      23 stelem.ref
+      24 call 0a000044
+      29 ldarg.0
+      30 ldind.i4
+      31 ldarg.0
+      32 ldstr 7000001c
+      37 ldc.i4.7
+      38 conv.i8
+      39 ldc.r4 3f000000
+      44 ldnull
+      45 ldloca.s 00
+      47 initobj 01000030
+      53 ldloca.s 00
+      55 ldc.i4.0
+      56 call 0a000045
+      61 ldarg.0
+      62 ldind.i4
+      63 ldarg.1
+      64 ldind.i4
+      65 add
+      66 ldarg.2
+      67 ldc.i4.0
+      68 ldc.i4.0
+      69 call 0a000022
+      74 add
+      75 ldarg.3
+      76 callvirt 0a000023
+      81 add
+      82 ldsfld 0a000024
+      87 ldc.i4.3
+      88 ldelem.u1
+      89 add
+      90 ldsfld 0a000025
+      95 ldc.i4.0
+      96 ldelem.i8
+      97 conv.i4
+      98 add
+      99 ret
+    locals [07, 03, 08, 08, 12, 80, 95]
+
+    Guarded(System.String)System.Int32
+    fat maxstack 4 init locals 1100000a
+       0 call 0a000046
+       5 stloc.2
+       6 ldarg.0
+       7 call 0a000047
+      12 stloc.1
+      13 ldarg.0
+      14 call 0a00002d
+      19 stloc.0
+      20 leave.s 68
+      22 isinst 01000031
+      27 dup
+      28 brtrue.s 34
+      30 pop
+      31 ldc.i4.0
+      32 br.s 50
+      34 callvirt 0a00002e
+      39 callvirt 0a00002f
+      44 ldc.i4.3
+      45 cgt
+      47 ldc.i4.0
+      48 cgt.un
+      50 endfilter
+      52 pop
+      53 ldc.i4.m1
+      54 stloc.0
+      55 leave.s 68
+      57 ldstr 70000017
+      62 call 0a000030
+      67 endfinally
+      68 ldloc.0
+      69 stloc.3
+      70 leave.s 100
+      72 isinst 01000025
+      77 stloc.s 04
+      79 ldc.i4.0
+      80 endfilter
+      82 throw
+      83 ldloc.s 04
+      85 pop
+      86 ldloc.s 04
+      88 ldc.i4 01020301
+      93 call 0a000049
+      98 pop
+      99 endfinally
+     100 ldloc.1
+     101 ldloc.3
+     102 box 01000030
+     107 call 0a000046
+     112 ldloc.2
+     113 sub
+     114 conv.r8
+     115 call 0a000048
+     120 ldloc.3
+     121 ret
+    try 13..22 filter 22 52..57
+    try 13..57 finally 57..68
+    try 13..72 filter 72 82..83
+    try 13..83 fault 83..100
+    locals [07, 05, 08, 0a, 0a, 08, 12, 80, 95]
+    "#);
+}
+
+#[test]
+fn arguments_that_code_may_change_are_known() {
+    // ldarga.s 1; pop; ldarg.2; starg 3; ret
+    let code = [0x0f, 1, 0x26, 0x04, 0xfe, 0x0b, 3, 0, 0x2a];
+    let known = super::overwritten(&code, 4);
+    assert_eq!(known, Some(vec![false, true, false, true]));
+    assert_eq!(super::overwritten(&code, 3), None);
+    assert_eq!(super::overwritten(&code[..6], 4), None);
+}
+
+#[test]
+fn constructors_have_hooks_behind_the_call_of_another_one() {
+    let bind = |ty: &str, method: &str, signature: &Signature| {
+        let is_meant = ty == "Acme.Shapes.Point" || ty == "Acme.Shapes.Shape`1";
+        (is_meant && (method == ".ctor" || method == "CompareTo")).then(|| {
+            let this = signature.this.clone().unwrap();
+            let this = match &this {
+                Ty::ByRef(_) => operand(Source::This, this.clone(), Convert::LoadBox, object()),
+                _ => operand(Source::This, this.clone(), Convert::Same, object()),
+            };
+            let arguments = (0..).zip(&signature.parameters);
+            let arguments = arguments.map(|(n, p)| match &p.ty {
+                ty if ty.is_reference() => {
+                    operand(Source::Arg(n), ty.clone(), Convert::Same, object())
+                }
+                ty => operand(Source::Arg(n), ty.clone(), Convert::Box, object()),
+            });
+            let operands: Vec<Operand> = [this].into_iter().chain(arguments).collect();
+            let seen = |operands| call("Seen", operands, Ty::Void, Dest::Drop);
+            Bound {
+                enter: [seen(operands.clone())].into(),
+                exit: [seen(operands)].into(),
+                ..Bound::default()
+            }
+        })
+    };
+    let (out, left) = woven((SHAPES, None), Advice::ENTER, 99, &bind);
+    assert_eq!(left, []);
+    insta::assert_snapshot!(
+        shown_methods(&out.image, &[".ctor(T)", "CompareTo(", ".ctor(System.Int32, System.Int32)"]),
+        @r#"
+    .ctor(T)System.Void
+    fat maxstack 8 init locals 11000009
+       0 ldarg.0
+       1 ldstr 7000000d
+       6 stfld 0a000018
+      11 ldarg.0
+      12 call 0a000019
+      17 ldarg.0
+      18 ldarg.1
+      19 box 1b00000f
+      24 call 0a00004b
+      29 ldc.i4 01020300
+      34 call 0a000044
+      39 ldarg.0
+      40 ldarg.1
+      41 stfld 0a00001a
+      46 br.s 48
+      48 ldarg.0
+      49 ldarg.1
+      50 box 1b00000f
+      55 call 0a00004b
+      60 ret
+    locals [07, 01, 12, 80, 95]
+
+    CompareTo(Acme.Shapes.Shape<T>)System.Int32
+    fat maxstack 3 init locals 1100000a
+       0 ldarg.0
+       1 ldarg.1
+       2 call 0a00004b
+       7 ldc.i4 01020301
+      12 call 0a000044
+      17 ldarg.0
+      18 callvirt 0a000020
+      23 stloc.0
+      24 ldloca.s 00
+      26 ldarg.1
+      27 callvirt 0a000020
+      32 call 0a000021
+      37 stloc.1
+      38 br.s 40
+      40 ldarg.0
+      41 ldarg.1
+      42 call 0a00004b
+      47 ldloc.1
+      48 ret
+    locals [07, 03, 0d, 08, 12, 80, 95]
+
+    .ctor(System.Int32, System.Int32)System.Void
+    fat maxstack 8 init locals 11000009
+       0 ldarg.0
+       1 ldobj 02000005
+       6 box 02000005
+      11 ldarg.1
+      12 box 01000030
+      17 ldarg.2
+      18 box 01000030
+      23 call 0a00004c
+      28 ldc.i4 01020302
+      33 call 0a000044
+      38 ldarg.0
+      39 ldarg.1
+      40 stfld 04000008
+      45 ldarg.0
+      46 ldarg.2
+      47 stfld 04000009
+      52 br.s 54
+      54 ldarg.0
+      55 ldobj 02000005
+      60 box 02000005
+      65 ldarg.1
+      66 box 01000030
+      71 ldarg.2
+      72 box 01000030
+      77 call 0a00004c
+      82 ret
+    locals [07, 01, 12, 80, 95]
+    "#
+    );
+}
+
+/// Generic hooks and others, by adapters of all kinds.
+fn mixed(_: &str, _: &str, signature: &Signature) -> Option<Bound> {
+    let first = (signature.parameters.first())
+        .filter(|p| matches!(p.ty, Ty::Param { .. } | Ty::Prim(_)) || p.ty.is_reference());
+    let first = first.map(|p| generic(Source::Arg(0), &p.ty, Dest::Drop));
+    let plain = call("Plain", vec![same(Source::Id, INT)], Ty::Void, Dest::Drop);
+    Some(Bound {
+        enter: first.into_iter().chain([plain.clone()]).collect(),
+        exit: [
+            adapted(true, false, plain.clone()),
+            adapted(false, true, plain.clone()),
+        ]
+        .into(),
+        exception: [adapted(true, true, plain)].into(),
+        keep: Keep::default(),
+    })
+}
+
+#[test]
+fn adapters_are_methods_of_a_type_behind_all_others() {
+    let (out, _) = woven((SHAPES, None), Advice::ALL, 99, &mixed);
+    let before = Image::parse(SHAPES).unwrap();
+    let image = Image::parse(&out.image).unwrap();
+    let tables = &image.metadata.tables;
+    let types = tables.rows(table::TYPE_DEF);
+    assert_eq!(types, before.metadata.tables.rows(table::TYPE_DEF) + 1);
+    let mut name = String::new();
+    let all = image.metadata.types();
+    all.put_name(&image.metadata, types, &mut name).unwrap();
+    assert_eq!(name, "<Weave>");
+    // The state machines of SHAPES get fields, which move those behind.
+    let row = tables.row(table::TYPE_DEF, types).unwrap();
+    let fields = tables.rows(table::FIELD);
+    assert!(fields > before.metadata.tables.rows(table::FIELD));
+    assert_eq!(row.get(column::type_def::FIELD_LIST), fields + 1);
+    let methods = image.metadata.method_positions(types).unwrap();
+    assert_eq!(
+        methods.start,
+        before.metadata.tables.rows(table::METHOD_DEF) + 1
+    );
+    let shown: Vec<String> = methods.map(|row| shown(&image, row)).collect();
+    insta::assert_snapshot!(shown.join("\n"), @r#"
+    Acme.Log.Plain (flag)(System.Int32)System.Void
+    fat maxstack 2 init
+       0 call 0a00004d
+       5 brtrue.s 8
+       7 ret
+       8 ldarg.0
+       9 call 0a00004f
+      14 leave 25
+      19 call 0a00004e
+      24 endfinally
+      25 ret
+    try 8..19 finally 19..25
+
+    Acme.Log.Plain (guard)(System.Int32)System.Void
+    fat maxstack 2 init
+       0 ldarg.0
+       1 call 0a00004f
+       6 leave 26
+      11 ldstr 7000001c
+      16 call 0a000050
+      21 leave 26
+      26 ret
+    try 0..11 catch 01000025 11..26
+
+    Acme.Log.Plain(System.Int32)System.Void
+    fat maxstack 2 init
+       0 call 0a00004d
+       5 brtrue.s 8
+       7 ret
+       8 ldarg.0
+       9 call 0a00004f
+      14 leave 40
+      19 ldstr 7000001c
+      24 call 0a000050
+      29 leave 40
+      34 call 0a00004e
+      39 endfinally
+      40 ret
+    try 8..19 catch 01000025 19..34
+    try 8..34 finally 34..40
+
+    Acme.Log.Seen(T0)T0
+    fat maxstack 2 init locals 11000009
+       0 call 0a00004d
+       5 brtrue.s 9
+       7 ldloc.0
+       8 ret
+       9 ldarg.0
+      10 call 2b000004
+      15 stloc.0
+      16 leave 42
+      21 ldstr 7000003a
+      26 call 0a000050
+      31 leave 42
+      36 call 0a00004e
+      41 endfinally
+      42 ldloc.0
+      43 ret
+    try 9..21 catch 01000025 21..36
+    try 9..36 finally 36..42
+    locals [07, 01, 1e, 00]
+    "#);
+    // Sorted by owner (II.22.20).
+    let owners = tables.iter(table::GENERIC_PARAM);
+    let owners: Vec<u32> = owners
+        .map(|row| row.get(column::generic_param::OWNER))
+        .collect();
+    assert!(owners.is_sorted());
+    assert_eq!(image.refusal(), Some(Reason::AlreadyWoven));
+}
+
+#[test]
+fn parts_do_not_show() {
+    let make = |methods| woven((SHAPES, None), Advice::ALL, methods, &mixed).0.image;
+    let whole = make(usize::MAX);
+    assert!(make(1) == whole && make(5) == whole);
+}
+
+#[test]
+fn what_needs_no_hook_library_does_not_name_it() {
+    let bind = |_: &str, _: &str, _: &Signature| {
+        let plain = call("Plain", vec![], Ty::Void, Dest::Drop);
+        Some(Bound {
+            enter: [plain].into(),
+            ..Bound::default()
+        })
+    };
+    let (out, _) = woven((SHAPES, None), Advice::default(), 99, &bind);
+    let image = Image::parse(&out.image).unwrap();
+    let names = image.metadata.tables.iter(table::ASSEMBLY_REF);
+    let names: Vec<_> = names
+        .map(|row| row.get(column::assembly_ref::NAME))
+        .map(|name| image.metadata.strings.text(name).unwrap())
+        .collect();
+    assert!(names.iter().any(|name| name == "Acme.Hooks"), "{names:?}");
+    assert!(
+        !names.iter().any(|name| name == "Weave.Runtime"),
+        "{names:?}"
+    );
+    // It is woven all the same.
+    assert_eq!(image.refusal(), Some(Reason::AlreadyWoven));
+}
+
+#[test]
+fn a_hook_may_be_of_the_assembly_itself() {
+    let scope = "shapes, Version=0.0.0.0, Culture=neutral, PublicKeyToken=708275ba6fe63377";
+    let bind = |_: &str, method: &str, _: &Signature| {
+        let call = call(
+            "Guarded",
+            vec![same(Source::Zero, string())],
+            INT,
+            Dest::Drop,
+        );
+        let hook = Hook {
+            owner: named("Acme.Shapes.Steps", scope),
+            ..(*call.hook).clone()
+        };
+        (method == "get_Why").then(|| Bound {
+            enter: [Call {
+                hook: Arc::new(hook),
+                ..call
+            }]
+            .into(),
+            ..Bound::default()
+        })
+    };
+    let (out, left) = woven((SHAPES, None), Advice::default(), 99, &bind);
+    assert_eq!(left, []);
+    let image = Image::parse(&out.image).unwrap();
+    let rows = 1..=image.metadata.tables.rows(table::METHOD_DEF);
+    let guarded = rows
+        .into_iter()
+        .find(|&row| image.metadata.method_label(row).starts_with("Guarded("))
+        .unwrap();
+    let called = format!("call {:08x}", token(table::METHOD_DEF, guarded));
+    let shown = shown_methods(&out.image, &["get_Why("]);
+    assert!(shown.contains(&called), "{shown}");
+}
+
+#[test]
+fn the_pdb_has_a_row_for_each_adapter() {
+    let image = include_bytes!("../../../../tests/dotnet/fixtures/steps-debug.dll");
+    let pdb = include_bytes!("../../../../tests/dotnet/fixtures/steps-debug.pdb");
+    let (out, _) = woven((image, Some(pdb)), Advice::ALL, 99, &mixed);
+    let rows = |bytes: &[u8], table| {
+        let metadata = crate::cil::metadata::Metadata::parse(bytes).unwrap();
+        metadata.tables.rows(table)
+    };
+    let methods = |bytes: &[u8]| {
+        let image = Image::parse(bytes).unwrap();
+        image.metadata.tables.rows(table::METHOD_DEF)
+    };
+    let information = table::METHOD_DEBUG_INFORMATION;
+    assert_eq!(rows(pdb, information), methods(image));
+    let after = out.pdb.unwrap();
+    assert!(methods(&out.image) > methods(image));
+    assert_eq!(rows(&after, information), methods(&out.image));
+}
+
+#[test]
+fn what_has_no_name_leaves_the_method() {
+    let bind = |_: &str, method: &str, _: &Signature| {
+        let opaque = Ty::Opaque("method*".into());
+        let call = call(
+            "Take",
+            vec![same(Source::Zero, opaque)],
+            Ty::Void,
+            Dest::Drop,
+        );
+        (method == "Guarded").then(|| Bound {
+            enter: [call].into(),
+            ..Bound::default()
+        })
+    };
+    let image = Image::parse(SHAPES).unwrap();
+    let (out, left) = woven((SHAPES, None), Advice::default(), 99, &bind);
+    assert_eq!(left.len(), 1);
+    assert_eq!(left[0].1, Reason::Unsupported);
+    drop((image, out));
+}

@@ -1,0 +1,95 @@
+//! What own hooks of a method name, and where its registers are: the frame that [`super::own`] makes and puts calls into.
+
+use super::registers::{Scheme, Width};
+use crate::aspect::bind::call::{Bound, Call, Hook};
+use crate::aspect::bind::ty::Prim;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// The own hooks of a method.
+#[derive(Clone, Copy, Debug)]
+pub struct Own<'s> {
+    pub bound: &'s Bound,
+    pub names: &'s Names,
+    /// The method's first source line, or 0.
+    pub line: u32,
+    /// The method's id, of which the pair's hooks may get a part.
+    pub id: u32,
+}
+
+/// New indices of what own hooks name.
+#[derive(Debug, Default)]
+pub struct Names {
+    /// The methods that call hooks, by their classes.
+    pub adapters: FxHashMap<Arc<str>, u32>,
+    /// Hooks that are called themselves.
+    pub hooks: FxHashMap<Arc<Hook>, u32>,
+    pub texts: FxHashMap<Arc<str>, u32>,
+    /// `valueOf` of the boxes of [`BOXED`].
+    pub boxes: [u32; 8],
+    /// `System.nanoTime()`.
+    pub nano_time: u32,
+    /// The type of arrays of objects.
+    pub objects: u32,
+}
+
+/// The primitive types, with their boxes.
+pub(crate) const BOXED: [(Prim, &str); 8] = [
+    (Prim::Bool, "Ljava/lang/Boolean;"),
+    (Prim::Char, "Ljava/lang/Character;"),
+    (Prim::I8, "Ljava/lang/Byte;"),
+    (Prim::I16, "Ljava/lang/Short;"),
+    (Prim::I32, "Ljava/lang/Integer;"),
+    (Prim::I64, "Ljava/lang/Long;"),
+    (Prim::F32, "Ljava/lang/Float;"),
+    (Prim::F64, "Ljava/lang/Double;"),
+];
+
+impl Names {
+    /// The method that a call invokes; none where the tables had no room for it.
+    pub fn called(&self, call: &Call) -> Option<u32> {
+        match &call.adapter {
+            Some(adapter) => self.adapters.get(&adapter.class).copied(),
+            None => self.hooks.get(&call.hook).copied(),
+        }
+    }
+
+    pub(super) fn box_of(&self, prim: Prim) -> Option<u32> {
+        let place = BOXED.iter().position(|(boxed, _)| *boxed == prim)?;
+        Some(self.boxes[place])
+    }
+}
+
+/// The registers of a method with own hooks.
+pub(super) struct OwnFrame<'s> {
+    pub(super) own: Own<'s>,
+    pub scheme: Scheme,
+    pub registers: u16,
+    pub outs: u16,
+    /// The frame grows by the arguments, too.
+    pub(super) grows: bool,
+    /// Four registers that four bits name, if the block has them.
+    pub(super) temps: Option<u32>,
+    /// Registers for operands.
+    pub(super) work: u32,
+    /// Where `this` is as it was at the start.
+    pub(super) this: u32,
+    /// Where arguments are as they were at the start.
+    pub(super) args: Vec<u32>,
+    pub(super) states: Vec<u32>,
+    pub(super) start: Option<u32>,
+    /// What leaves the method, in the handler.
+    pub(super) exception: u32,
+    /// Operands of enter hooks that are made at the start of the code: call, operand, register.
+    pub(super) prepared: Vec<(usize, usize, u32)>,
+    /// What the start of the code keeps: to, from.
+    pub(super) saved: Vec<(Width, u32, u32)>,
+}
+
+/// The facts that decide on a frame.
+pub(super) struct OwnNeeds {
+    /// Some operand reaches over the border between locals and arguments.
+    pub straddles: bool,
+    /// There is a handler.
+    pub errs: bool,
+}

@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+"""Weaves assemblies with own hooks that take everything, and has CoreCLR's JIT and Mono's verifier judge them.
+
+    check_own_hooks.py [--everyday | --full | --everything] [--only SET]...
+
+Sets are those of check_dotnet.py. Every method but those with state machines gets hooks that take `this`, all arguments, result, exception, state and duration, by adapters or not
+(examples/own_hooks.rs); none may fail to compile or to verify that did not fail unwoven.
+"""
+
+import argparse
+import os
+import pathlib
+import shutil
+
+import check_dotnet
+import corpora
+import dotnet
+import sdk
+from check_dotnet import Set, assemblies, listed, sets
+from lib import ROOT, WORK, Score, cpu, fresh, main, run, weave_binary
+
+EVERYDAY = {
+    "roslyn": ["Microsoft.Build.dll", "CommandLine.dll", "Azure.Core.dll", "System.Composition.Hosting.dll"],
+    "fsharp": ["FSharp.Core.dll"],
+    "core8": ["System.Linq.dll", "System.Collections.dll", "System.Net.Http.dll", "System.Text.Json.dll", "System.Reflection.Metadata.dll",
+              "Microsoft.VisualBasic.Core.dll"],
+    "core31": ["System.Net.Http.dll", "System.Linq.Expressions.dll"],
+    "sdk": ["System.Linq.dll", "System.Text.Json.dll", "System.Net.Http.dll"],
+    "mono": ["4.5/System.dll", "4.5/System.Core.dll", "4.5/mcs.exe"],
+}
+
+
+# Mono's verifier refuses instances over arrays of generic types, and over private types of a type two levels up, in code of Mono's own
+# compiler, too.
+check_dotnet.UNVERIFIABLE += (
+    "Error: Invalid generic method instantiation of method .<Weave>::Acme.All.One",
+    "Error: Invalid generic method instantiation of method Acme.All::One",
+    "Not Verifiable: Method <Weave>:Acme.All.One",
+    "Not Verifiable: Method Acme.All:One",
+)
+
+
+def newest(scope):
+    """The set of the SDK's own runtime."""
+    home = dotnet.fetch() / "core10"
+    if not home.exists():
+        found = sdk.find().dotnet.parent
+
+        def copy(folder):
+            shutil.copy(found / "dotnet", folder)
+            for name in ("host", "shared/Microsoft.NETCore.App"):
+                shutil.copytree(found / name, folder / name)
+
+        dotnet.into(home, copy)
+    dotnet.VERSIONS["core10"] = f"{sdk.MAJOR}.0.0"
+    root = dotnet.framework("core10")
+    return Set("sdk", root, EVERYDAY["sdk"] if scope == "--everyday" else assemblies(root), "core10")
+
+
+def example():
+    """The weaver that binds by hand."""
+    run(["cargo", "build", "-q", *([] if os.environ.get("WEAVE_DEBUG") else ["--release"]), "--example", "own_hooks"], cwd=ROOT)
+    return ROOT / "target" / ("debug" if os.environ.get("WEAVE_DEBUG") else "release") / "examples" / "own_hooks"
+
+
+def library(folder):
+    """The hooks, for all runtimes."""
+    api = dotnet.mono_libraries() / "4.7.2-api"
+    made = folder / "All.dll"
+    run([*dotnet.csc(), "-nologo", "-nostdlib", "-optimize", "-target:library", f"-r:{api / 'mscorlib.dll'}", f"-out:{made}",
+         ROOT / "tests/dotnet/own/All.cs"])
+    return made
+
+
+def program(score, folder):
+    """A program with what only .NET has, on each runtime: by-ref, structs, generics, hooks of its own."""
+    api, sources = dotnet.mono_libraries() / "4.7.2-api", ROOT / "tests/dotnet/own"
+    plain, woven = fresh(folder / "plain"), fresh(folder / "woven")
+    base = [*dotnet.csc(), "-nologo", "-nostdlib", "-unsafe", f"-r:{api / 'mscorlib.dll'}"]
+    run([*base, "-optimize", "-target:library", f"-out:{folder / 'hooks.dll'}", sources / "Hooks.cs"])
+    (folder / "weave.toml").write_text((sources / "rules.toml").read_text().replace("LIBRARY", "hooks.dll"))
+    for how in ([], ["-optimize"]):
+        run([*base, *how, "-debug:portable", f"-out:{plain / 'app.exe'}", sources / "Program.cs"])
+        run([weave_binary(), "-q", "--strict", "--rules", folder / "weave.toml", plain / "app.exe", woven / "app.exe"])
+        newest("--everyday")
+        hosts = {"CoreCLR 8": dotnet.host("core8"), "CoreCLR 10": dotnet.host("core10"), "Mono": ["mono"]}
+        for name, host in hosts.items():
+            done = run([*host, woven / "app.exe"], check=False, env={**os.environ, "WEAVE_TRACE": "off"})
+            expected = (sources / "expected.txt").read_text()
+            good = done.returncode == 0 and done.stdout == expected and not done.stderr
+            score.check(f"program {' '.join(how) or 'not optimised'} on {name}", good, f"{len(expected.splitlines())} lines")
+            if not good:
+                print(f"exit {done.returncode}\n{done.stdout}\n{done.stderr[-2000:]}")
+
+
+def weave_all(score, group, weaver):
+    """Weaves a set, once on its own and once more for the same bytes."""
+    used = cpu()
+    pairs = [(group.root / name, group.woven / name) for name in group.names]
+    for _, to in pairs:
+        to.parent.mkdir(parents=True, exist_ok=True)
+    told = run([weaver, listed(f"own-{group.name}", [f"{a}\t{b}" for a, b in pairs])]).stdout.splitlines()
+    methods, left, failed = 0, {}, []
+    for (source, _), line in zip(pairs, told):
+        path, count, rest = line.split("\t")
+        name = str(pathlib.Path(path).relative_to(group.root))
+        if count == "error":
+            failed.append(f"{name}: {rest}")
+            continue
+        methods += int(count)
+        for entry in rest.split():
+            why, n = entry.rsplit("=", 1)
+            left[why] = left.get(why, 0) + int(n)
+        group.told[name] = {"methods": int(count)}
+    print(*[f"     {f}" for f in failed], sep="\n", end="\n" if failed else "")
+    # Constructors that call another one in no place that hooks can begin behind.
+    unexpected = 10_000 * sum(n for why, n in left.items() if why in ("unsupported", "code-too-large")) > methods
+    score.check(f"{group.name}: own hooks are woven", not failed and len(told) == len(pairs) and not unexpected,
+                f"{methods} methods of {len(group.told)} assemblies, left {left} ({cpu() - used:.0f} s of CPU)")
+
+
+def body():
+    args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    corpora.add_scopes(args)
+    args.add_argument("--only", action="append", default=[], choices=sorted(EVERYDAY))
+    args = args.parse_args()
+    score, weaver = Score(), example()
+    fresh(WORK / "dotnet")
+    if not args.only:
+        program(score, fresh(WORK / "dotnet" / "program"))
+    check_dotnet.BESIDE = [library(fresh(WORK / "dotnet" / "own"))]
+    chosen = [s for s in sets(args.scope) if not args.only or s.name in args.only]
+    if not args.only or "sdk" in args.only:
+        chosen.append(newest(args.scope))
+    for group in chosen:
+        if args.scope == "--everyday":
+            group.names = EVERYDAY[group.name]
+        weave_all(score, group, weaver)
+        group.told = {name: told for name, told in group.told.items() if told["methods"]}
+        if group.host:
+            check_dotnet.jit(score, group, check_dotnet.QUICK, "quickly")
+        else:
+            check_dotnet.mono(score, group)
+    return score.finish("own hooks")
+
+
+if __name__ == "__main__":
+    main(body)
