@@ -19,8 +19,8 @@ use everything::everything;
 use own_hooks::{Style, everything as everything_of, same};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 use weave::internals::aspect::advice::{Advice, Reason};
 use weave::internals::aspect::bind::call::{Bound, Call, Dest, Hook, Keep, Operand, Source};
 use weave::internals::aspect::bind::reach::{LibraryType, Reach};
@@ -34,10 +34,10 @@ fn woven(bytes: &[u8]) -> (Option<Vec<u8>>, Vec<(String, Reason)>) {
 }
 
 /// Runs all classes of a folder; returns standard output and the calls that hooks counted.
-fn run(harness: &Path, classes: &Path) -> (String, BTreeMap<String, u32>) {
+fn run(classes: &Path) -> (String, BTreeMap<String, u32>) {
     let out = jdk("java")
         .args(["-Xverify:all", "-cp"])
-        .arg(harness)
+        .arg(harness())
         .arg("Run")
         .arg(classes)
         .output()
@@ -53,43 +53,43 @@ fn run(harness: &Path, classes: &Path) -> (String, BTreeMap<String, u32>) {
     (String::from_utf8(out.stdout).unwrap(), calls)
 }
 
-/// Compiles the harness.
-fn harness(dir: &Path) {
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/jvm");
-    let status = jdk("javac")
-        .arg("-d")
-        .arg(dir)
-        .args([
-            sources.join("Run.java"),
-            sources.join("acme/All.java"),
-            sources.join("weave/runtime/Guard.java"),
-            sources.join("weave/runtime/Hooks.java"),
-        ])
-        .status()
-        .expect("a JDK is installed");
-    assert!(status.success());
+/// The folder of the harness, compiled once.
+fn harness() -> &'static Path {
+    static HARNESS: OnceLock<PathBuf> = OnceLock::new();
+    HARNESS.get_or_init(|| {
+        let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("jvm-harness");
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/jvm");
+        let status = jdk("javac")
+            .arg("-d")
+            .arg(&out)
+            .args([
+                sources.join("Run.java"),
+                sources.join("acme/All.java"),
+                sources.join("weave/runtime/Guard.java"),
+                sources.join("weave/runtime/Hooks.java"),
+            ])
+            .status()
+            .expect("a JDK is installed");
+        assert!(status.success());
+        out
+    })
 }
 
 /// Weaves all classes, runs both sides, compares; returns the calls of each class.
 fn judge(classes: &[(&str, Vec<u8>)]) -> BTreeMap<String, u32> {
     let dir = tempfile::tempdir().unwrap();
-    let (old, new, bin) = (
-        dir.path().join("old"),
-        dir.path().join("new"),
-        dir.path().join("bin"),
-    );
+    let (old, new) = (dir.path().join("old"), dir.path().join("new"));
     for folder in [&old, &new] {
         std::fs::create_dir(folder).unwrap();
     }
-    harness(&bin);
     for (name, bytes) in classes {
         std::fs::write(old.join(format!("{name}.class")), bytes).unwrap();
         let (woven, left) = woven(bytes);
         assert_eq!(left, [], "{name}");
         std::fs::write(new.join(format!("{name}.class")), woven.unwrap()).unwrap();
     }
-    let (expected, _) = run(&bin, &old);
-    let (actual, calls) = run(&bin, &new);
+    let (expected, _) = run(&old);
+    let (actual, calls) = run(&new);
     assert_eq!(actual, expected);
     assert!(
         !expected.contains("Error"),
@@ -104,11 +104,11 @@ fn judge(classes: &[(&str, Vec<u8>)]) -> BTreeMap<String, u32> {
         };
         let bind: Bind<'_> = &|s| everything_of(s, style);
         for (name, bytes) in classes {
-            let (bytes, left) = woven_with(bytes, pair.with(Advice::OWN), Some(bind), &bin);
+            let (bytes, left) = woven_with(bytes, pair.with(Advice::OWN), Some(bind), &new);
             assert_eq!(left, [], "{name}");
             std::fs::write(new.join(format!("{name}.class")), bytes.unwrap()).unwrap();
         }
-        let (actual, own) = run(&bin, &new);
+        let (actual, own) = run(&new);
         assert_eq!(actual, expected, "{style:?}");
         assert!(own.values().all(|&n| (n > 0) == is_paired), "{own:?}");
     }
@@ -739,23 +739,18 @@ fn own_hooks_see_what_was_there_at_the_start_in_all_shapes_that_javac_makes() {
         assert!(classes.len() > 5);
         // Abstract methods of nested types are left: their classes are taken as they are.
         let dir = tempfile::tempdir().unwrap();
-        let (old, new, bin) = (
-            dir.path().join("old"),
-            dir.path().join("new"),
-            dir.path().join("bin"),
-        );
+        let (old, new) = (dir.path().join("old"), dir.path().join("new"));
         std::fs::create_dir(&old).unwrap();
         std::fs::create_dir(&new).unwrap();
-        harness(&bin);
         for (name, bytes) in &classes {
             std::fs::write(old.join(format!("{name}.class")), bytes).unwrap();
         }
-        let (expected, _) = run(&bin, &old);
+        let (expected, _) = run(&old);
         for style in STYLES {
             for (name, bytes) in &classes {
                 let bind: Bind<'_> = &|s| everything_of(s, style);
                 let (woven, left) =
-                    woven_with(bytes, Advice::OWN.with(Advice::ALL), Some(bind), &bin);
+                    woven_with(bytes, Advice::OWN.with(Advice::ALL), Some(bind), &new);
                 assert_eq!(left, [], "{name}");
                 std::fs::write(
                     new.join(format!("{name}.class")),
@@ -763,7 +758,7 @@ fn own_hooks_see_what_was_there_at_the_start_in_all_shapes_that_javac_makes() {
                 )
                 .unwrap();
             }
-            assert_eq!(run(&bin, &new).0, expected, "{style:?}");
+            assert_eq!(run(&new).0, expected, "{style:?}");
         }
     }
 }
@@ -778,15 +773,14 @@ const BAD: &str = "package acme; public class Bad {\n\
 fn what_an_exit_hook_throws_is_caught_by_nobody_unless_it_is_guarded() {
     let classes = compiled("Tried.java", &["--release", "11", "-g"]);
     let dir = tempfile::tempdir().unwrap();
-    let (new, bin) = (dir.path().join("new"), dir.path().join("bin"));
+    let new = dir.path().join("new");
     std::fs::create_dir(&new).unwrap();
-    harness(&bin);
     let source = dir.path().join("Bad.java");
     std::fs::write(&source, BAD).unwrap();
     assert!(
         jdk("javac")
             .arg("-d")
-            .arg(&bin)
+            .arg(&new)
             .arg(source)
             .status()
             .unwrap()
@@ -826,12 +820,12 @@ fn what_an_exit_hook_throws_is_caught_by_nobody_unless_it_is_guarded() {
             _ => Bound::default(),
         };
         for (name, bytes) in &classes {
-            let (woven, _) = woven_with(bytes, Advice::OWN.with(Advice::ALL), Some(&bind), &bin);
+            let (woven, _) = woven_with(bytes, Advice::OWN.with(Advice::ALL), Some(&bind), &new);
             let path = new.join(format!("{name}.class"));
             std::fs::write(path, woven.as_ref().unwrap_or(bytes)).unwrap();
         }
         let mut java = jdk("java");
-        let out = java.args(["-Xverify:all", "-cp"]).arg(&bin);
+        let out = java.args(["-Xverify:all", "-cp"]).arg(harness());
         let out = out.arg("Run").arg(&new).output().unwrap();
         let err = String::from_utf8_lossy(&out.stderr).into_owned();
         assert!(err.ends_with("verdict: \n"), "{err}");
@@ -873,7 +867,7 @@ fn own_hooks_that_do_not_fit_the_limits_are_left() {
     let room = with_run("Room", OLD, 1, 65_520, code.clone());
     assert_eq!(left(room), []);
     let mut pool = with_run("Pool", OLD, 1, 1, code);
-    pool.fill_pool(64_900);
+    pool.fill_pool(65_300);
     assert_eq!(left(pool), [("run(I)I".to_owned(), Reason::PoolFull)]);
     let mut insns = vec![0; 65_480];
     insns.extend_from_slice(&[26, 172]);

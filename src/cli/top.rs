@@ -443,7 +443,7 @@ impl App {
                 percent(n, interval)
             }
         };
-        let columns: [(&str, Option<Sort>, fn(&MethodRow) -> u64); 8] = [
+        let columns: [MethodColumn; 8] = [
             ("self", Some(Sort::Own), |row| row.recent.own),
             ("total", Some(Sort::Total), |row| row.recent.total),
             ("calls/s", Some(Sort::Calls), |row| row.recent.calls),
@@ -587,6 +587,9 @@ impl App {
         frame.render_stateful_widget(table, area, &mut self.selected);
     }
 }
+
+/// A head, what it sorts by, and a method's number.
+type MethodColumn = (&'static str, Option<Sort>, fn(&MethodRow) -> u64);
 
 /// A column of figures.
 struct Figures {

@@ -7,6 +7,7 @@
 //!
 //! - `format`: the file's tables, classes, code items and instructions; old to new indices
 //! - `scan`: methods as join points
+//! - `calls`: what methods call
 //! - `ids`: new rows of the tables, and what follows from them
 //! - `analysis`: facts of a body: flow, monitors, constructors, own fields, arrays
 //! - `lower`: advice to instructions, one code item at a time
@@ -18,6 +19,7 @@
 
 mod analysis;
 mod bodies;
+mod calls;
 mod format;
 mod hooks;
 mod ids;
@@ -29,6 +31,7 @@ mod verify;
 mod weave;
 mod write;
 
+pub use calls::library_types;
 pub use format::file::Dex;
 pub use ids::numbers::first_numbers;
 pub use ids::profile_remap::ProfileRemap;

@@ -9,12 +9,14 @@ use crate::cil;
 use crate::container::folder;
 use crate::container::input::Input;
 use crate::container::zip::{Archive, Method};
+use crate::dex;
 use crate::error::{Error, Result};
 use crate::jvm;
 use crate::pipeline::format::{Format, file_name};
 use crate::pipeline::limits::MAX_MEMBER;
 use crate::pipeline::worker::with_worker;
 use rustc_hash::FxHashMap;
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::IsTerminal;
 use std::path::Path;
@@ -84,9 +86,9 @@ impl<'a> Own<'a> {
         }
     }
 
-    /// Whether what a hook calls may be woven. That is followed in class files and in assemblies.
+    /// Whether what a hook calls may be woven.
     pub(crate) fn may_reach(&self, code: Code, hook: &Hook) -> bool {
-        let (Code::Class | Code::Assembly, Some(owner)) = (code, hook.owner.name()) else {
+        let Some(owner) = hook.owner.name() else {
             return true;
         };
         let mut reached = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
@@ -94,7 +96,7 @@ impl<'a> Own<'a> {
             return known;
         }
         let mut descriptor = String::new();
-        if code == Code::Class {
+        if code != Code::Assembly {
             descriptor.push('(');
             let parameters = hook.parameters.iter();
             parameters.for_each(|ty| ty.put_descriptor(&mut descriptor));
@@ -197,7 +199,8 @@ impl Needs {
     }
 }
 
-/// The classes and the assemblies of libraries, for what hooks reach. One that cannot be read is not known.
+/// The types of libraries, for what hooks reach. Those of a file that cannot be read are not known. Of two with one name
+/// either may be the one that runs.
 pub(crate) fn library_types(embedded: &Embedded) -> FxHashMap<Box<str>, LibraryType> {
     let classes = embedded
         .classes
@@ -211,7 +214,18 @@ pub(crate) fn library_types(embedded: &Embedded) -> FxHashMap<Box<str>, LibraryT
         let image = cil::Image::parse(bytes).ok()?;
         cil::library_types(&image).ok()
     });
-    read.chain(assemblies.flatten()).collect()
+    let dexes = embedded.dexes.iter().filter_map(|bytes| {
+        let dex = dex::Dex::parse(bytes).ok()?;
+        dex::library_types(&dex).ok()
+    });
+    let mut types: FxHashMap<Box<str>, LibraryType> = FxHashMap::default();
+    for (name, ty) in read.chain(assemblies.flatten()).chain(dexes.flatten()) {
+        match types.entry(name) {
+            Entry::Vacant(entry) => drop(entry.insert(ty)),
+            Entry::Occupied(mut entry) => entry.get_mut().join(ty),
+        }
+    }
+    types
 }
 
 impl Embedded {

@@ -13,6 +13,9 @@ public final class Run {
         Arrays.sort(files);
         try (URLClassLoader loader = new URLClassLoader(new URL[] {folder.toURI().toURL()})) {
             for (String file : files) {
+                if (!file.endsWith(".class")) {
+                    continue; // adapters, which the loader finds
+                }
                 Class<?> c;
                 Method run;
                 try {

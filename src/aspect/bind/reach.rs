@@ -52,6 +52,40 @@ pub struct LibraryType {
     pub methods: Vec<LibraryMethod>,
 }
 
+impl LibraryType {
+    /// This type or another one of its name, of which nobody knows which runs.
+    pub fn join(&mut self, other: LibraryType) {
+        let mut supertypes = std::mem::take(&mut self.supertypes).into_vec();
+        for ty in other.supertypes {
+            if !supertypes.contains(&ty) {
+                supertypes.push(ty);
+            }
+        }
+        self.supertypes = supertypes.into();
+        let mut others = other.methods;
+        for known in &mut self.methods {
+            let same =
+                |m: &LibraryMethod| (&m.name, &m.descriptor) == (&known.name, &known.descriptor);
+            let Some(at) = others.iter().position(same) else {
+                // The other inherits it, from whomever.
+                known.calls = None;
+                continue;
+            };
+            let method = others.swap_remove(at);
+            known.is_abstract &= method.is_abstract;
+            known.is_final &= method.is_final;
+            known.calls = match (known.calls.take(), method.calls) {
+                (Some(calls), Some(more)) => Some([calls, more].concat().into()),
+                _ => None,
+            };
+        }
+        for method in &mut others {
+            method.calls = None;
+        }
+        self.methods.append(&mut others);
+    }
+}
+
 /// The types of libraries, and who extends them.
 pub struct Reach<'a> {
     types: &'a FxHashMap<Box<str>, LibraryType>,
@@ -387,4 +421,54 @@ pub fn takes_inert(descriptor: &str) -> bool {
         };
     }
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn method(name: &str, calls: &[&str]) -> LibraryMethod {
+        let call = |name: &&str| Callee::Method {
+            owner: "java/lang/Math".into(),
+            name: (*name).into(),
+            descriptor: "()V".into(),
+            how: How::Exact,
+        };
+        LibraryMethod {
+            name: name.into(),
+            descriptor: "()V".into(),
+            calls: Some(calls.iter().map(call).collect()),
+            is_abstract: false,
+            is_final: true,
+        }
+    }
+
+    #[test]
+    fn of_two_types_with_one_name_either_may_run() {
+        let ty = |methods| LibraryType {
+            supertypes: ["java/lang/Object".into()].into(),
+            methods,
+        };
+        let mut both = ty(vec![method("a", &["abs"]), method("b", &[])]);
+        let mut other = ty(vec![method("c", &[]), method("a", &["max"])]);
+        other.methods[1].calls = Some([Callee::Unknown("runs who knows what".into())].into());
+        both.join(other);
+        let types = FxHashMap::from_iter([("A".into(), both)]);
+        let reach = Reach::new(&types, std::iter::empty());
+        assert_eq!(
+            reach.why("A", "a", "()V").unwrap(),
+            "A.a runs who knows what"
+        );
+        for only in ["b", "c"] {
+            let why = reach.why("A", only, "()V").unwrap();
+            assert_eq!(why, format!("calls A.{only}, which is native"));
+        }
+        let mut both = ty(vec![method("a", &["abs"])]);
+        both.join(ty(vec![method("a", &["max"])]));
+        let types = FxHashMap::from_iter([("A".into(), both)]);
+        assert_eq!(
+            Reach::new(&types, std::iter::empty()).why("A", "a", "()V"),
+            None
+        );
+    }
 }

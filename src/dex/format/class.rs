@@ -15,6 +15,7 @@ pub(crate) mod flag {
     /// Of a method.
     pub const VARARGS: u32 = 0x80;
     pub const INTERFACE: u32 = 0x200;
+    pub const ABSTRACT: u32 = 0x400;
     pub const SYNTHETIC: u32 = 0x1000;
 }
 

@@ -876,17 +876,17 @@ fn returns_that_stay_apart_have_hooks_of_their_own() {
 fn lowered_own(body: &Body, method: MethodInfo<'_>, advice: Advice, bound: &Bound) -> String {
     let bytes = body.bytes();
     let code = Code::read(&bytes, 0).unwrap();
-    let mut names = own::Names {
+    let mut names = own_frame::Names {
         boxes: [310, 311, 312, 313, 314, 315, 316, 317],
         nano_time: 300,
         objects: 50,
-        ..own::Names::default()
+        ..own_frame::Names::default()
     };
     for call in own::calls(bound) {
         let number = call.hook.name.parse().unwrap();
         names.hooks.insert(call.hook.clone(), number);
     }
-    let hooks = Some(own::Own {
+    let hooks = Some(own_frame::Own {
         bound,
         names: &names,
         line: 12,

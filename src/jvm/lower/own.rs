@@ -470,7 +470,7 @@ impl Put<'_, '_> {
             (Convert::Widen(from, to), _) => self.out.widen(from, to),
             (Convert::Box, Ty::Prim(prim)) => {
                 let name = emit::box_class(*prim);
-                let descriptor = emit::descriptor(&[from.clone()], &Ty::class(name));
+                let descriptor = emit::descriptor(std::slice::from_ref(from), &Ty::class(name));
                 let class = self.additions.class(&self.class.pool, name.as_bytes());
                 let method =
                     (self.additions).shared_method(tag::METHODREF, class, b"valueOf", &descriptor);
