@@ -1,7 +1,7 @@
 //! What is around methods, read before anything is woven: the supertypes of all types of the input and its references, for rules
 //! with `extends`, and the types whose methods rules call as hooks.
 
-use crate::aspect::bind::catalog::{Collector, HookType, spellings};
+use crate::aspect::bind::catalog::{Collector, HookType, Supertypes, spellings};
 use crate::aspect::pointcut::{Hierarchy, Matcher};
 use crate::cil;
 use crate::container::folder;
@@ -21,8 +21,7 @@ use std::path::{Path, PathBuf};
 /// What was found in a file.
 #[derive(Default)]
 struct Found {
-    /// Types and the names of their direct supertypes.
-    supertypes: Vec<(Box<str>, Box<[Box<str>]>)>,
+    supertypes: Vec<Supertypes>,
     /// Types whose methods rules call as hooks.
     hooks: Vec<(Code, Box<str>, HookType)>,
 }

@@ -179,6 +179,16 @@ fn a_hook_that_does_not_fit_is_an_error_at_the_rule_and_nothing_is_written() {
 }
 
 #[test]
+fn a_class_file_alone_has_no_place_for_adapters() {
+    let world = world();
+    let class = "classes/com/acme/Main.class";
+    let ran = world.weave(&[class, "out/com/acme/Main.class", "--rules", "weave.toml"]);
+    assert_eq!(ran.status, 2);
+    assert!(ran.err.contains("weave its folder or jar"), "{}", ran.err);
+    assert!(!world.at("out/com/acme/Main.class").exists());
+}
+
+#[test]
 fn wrong_libraries_and_keys_are_told_by_line_and_column() {
     let world = world();
     let said = |rules: String| {

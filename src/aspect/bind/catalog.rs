@@ -69,11 +69,13 @@ pub fn spellings(written: &str) -> impl Iterator<Item = String> {
     all.into_iter()
 }
 
+/// A type and the names of its direct supertypes.
+pub type Supertypes = (Box<str>, Box<[Box<str>]>);
+
 /// Collects the static methods of wanted types, and the supertypes of all.
 pub struct Collector<'w> {
     wanted: &'w FxHashSet<String>,
-    /// Types and the names of their direct supertypes.
-    pub supertypes: Vec<(Box<str>, Box<[Box<str>]>)>,
+    pub supertypes: Vec<Supertypes>,
     /// The wanted types.
     pub types: Vec<(Box<str>, HookType)>,
 }
