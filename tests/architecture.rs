@@ -245,8 +245,8 @@ const ORDERS: &[(&str, &[&str])] = &[
     (
         "dex",
         &[
-            "format", "scan", "ids", "analysis", "lower", "hooks", "bodies", "write", "weave",
-            "verify",
+            "format", "scan", "calls", "ids", "analysis", "lower", "hooks", "bodies", "write",
+            "weave", "verify",
         ],
     ),
     (

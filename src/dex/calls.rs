@@ -239,21 +239,21 @@ mod tests {
     }
 
     #[test]
-    fn methods_that_share_code_without_end_are_refused() {
+    fn what_is_shared_without_end_is_refused() {
         let dex = Dex::parse(EVERYTHING).unwrap();
         let file = &dex.files[0];
-        let with_code = (file.classes.iter())
-            .map(ClassDef::read)
-            .max_by_key(|class| class.data)
-            .unwrap();
-        let mut budget = Limits::new(file);
-        let told = (0..1000).find_map(|_| library_type(file, &with_code, &mut budget).err());
-        assert!(told.unwrap().to_string().contains("items overlap"));
-        let mut budget = Limits {
+        let types = |limits: &mut Limits| {
+            let mut classes = file.classes.iter().map(ClassDef::read);
+            classes.find_map(|class| library_type(file, &class, limits).err())
+        };
+        let mut limits = Limits::new(file);
+        let told = (0..1000).find_map(|_| types(&mut limits)).unwrap();
+        assert!(told.to_string().contains("items overlap"), "{told}");
+        let mut limits = Limits {
             names: 20,
             ..Limits::new(file)
         };
-        let told = library_type(file, &with_code, &mut budget).err().unwrap();
+        let told = types(&mut limits).unwrap();
         assert!(told.to_string().contains("share names"), "{told}");
     }
 }

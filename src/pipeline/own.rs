@@ -86,9 +86,9 @@ impl<'a> Own<'a> {
         }
     }
 
-    /// Whether what a hook calls may be woven. That is followed in class files and in assemblies.
+    /// Whether what a hook calls may be woven.
     pub(crate) fn may_reach(&self, code: Code, hook: &Hook) -> bool {
-        let (Code::Class | Code::Assembly, Some(owner)) = (code, hook.owner.name()) else {
+        let Some(owner) = hook.owner.name() else {
             return true;
         };
         let mut reached = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
@@ -96,7 +96,7 @@ impl<'a> Own<'a> {
             return known;
         }
         let mut descriptor = String::new();
-        if code == Code::Class {
+        if code != Code::Assembly {
             descriptor.push('(');
             let parameters = hook.parameters.iter();
             parameters.for_each(|ty| ty.put_descriptor(&mut descriptor));
