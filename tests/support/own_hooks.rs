@@ -171,7 +171,7 @@ pub fn everything(signature: &Signature, style: Style) -> Bound {
         )
     } else {
         let end = hook("end", &[object()], object());
-        let failed = hook("failed", &[throwable.clone()], long.clone());
+        let failed = hook("failed", std::slice::from_ref(&throwable), long.clone());
         (
             call(end, vec![result], Dest::Drop),
             call(failed, vec![same(Source::Exception, throwable)], Dest::Drop),
