@@ -10,7 +10,6 @@ Sets are those of check_dotnet.py. Every method but those with state machines ge
 import argparse
 import os
 import pathlib
-import shutil
 
 import check_dotnet
 import corpora
@@ -42,19 +41,8 @@ check_dotnet.UNVERIFIABLE += (
 
 def newest(scope):
     """The set of the SDK's own runtime."""
-    home = dotnet.fetch() / "core10"
-    if not home.exists():
-        found = sdk.find().dotnet.parent
-
-        def copy(folder):
-            shutil.copy(found / "dotnet", folder)
-            for name in ("host", "shared/Microsoft.NETCore.App"):
-                shutil.copytree(found / name, folder / name)
-
-        dotnet.into(home, copy)
-    dotnet.VERSIONS["core10"] = f"{sdk.MAJOR}.0.0"
-    root = dotnet.framework("core10")
-    return Set("sdk", root, EVERYDAY["sdk"] if scope == "--everyday" else assemblies(root), "core10")
+    root = sdk.find().framework()
+    return Set("sdk", root, EVERYDAY["sdk"] if scope == "--everyday" else assemblies(root), check_dotnet.host("sdk"))
 
 
 def example():
@@ -82,8 +70,7 @@ def program(score, folder):
     for how in ([], ["-optimize"]):
         run([*base, *how, "-debug:portable", f"-out:{plain / 'app.exe'}", sources / "Program.cs"])
         run([weave_binary(), "-q", "--strict", "--rules", folder / "weave.toml", plain / "app.exe", woven / "app.exe"])
-        newest("--everyday")
-        hosts = {"CoreCLR 8": dotnet.host("core8"), "CoreCLR 10": dotnet.host("core10"), "Mono": ["mono"]}
+        hosts = {"CoreCLR 8": dotnet.host("core8"), "CoreCLR 10": check_dotnet.host("sdk").command, "Mono": ["mono"]}
         for name, host in hosts.items():
             done = run([*host, woven / "app.exe"], check=False, env={**os.environ, "WEAVE_TRACE": "off"})
             expected = (sources / "expected.txt").read_text()
@@ -129,7 +116,8 @@ def body():
     if not args.only:
         program(score, fresh(WORK / "dotnet" / "program"))
     check_dotnet.BESIDE = [library(fresh(WORK / "dotnet" / "own"))]
-    chosen = [s for s in sets(args.scope) if not args.only or s.name in args.only]
+    named = [name for name in args.only if name != "sdk"]
+    chosen = sets(args.scope, named) if named or not args.only else []
     if not args.only or "sdk" in args.only:
         chosen.append(newest(args.scope))
     for group in chosen:
