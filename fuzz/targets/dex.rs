@@ -30,7 +30,7 @@ pub fn run(bytes: &[u8]) {
         let dex = Dex::parse(&new).expect("what was woven reads again");
         let mut visitor = Everything::with(Advice::ALL.with(Advice::SECTION));
         scan(&dex, &mut visitor).expect("and is scanned");
-        // Code that was copied unread may be told to be malformed now that it is looked through for hooks.
+        // Hooks are looked for in code that was only copied before, so its faults are errors now.
         let Ok(again) = weave(&dex, &visitor.plan(), &mut scratch, &one_by_one) else {
             return;
         };
