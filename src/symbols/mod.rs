@@ -21,6 +21,8 @@ use std::sync::Arc;
 pub const MAGIC: [u8; 4] = *b"WSYM";
 /// Version of the layout.
 pub const VERSION: u16 = 1;
+/// Version of a map that names values: readers of version 1 do not know [`TAG_VALUES`].
+const VERSION_WITH_VALUES: u16 = 2;
 /// Where artifacts that are not packed into others carry their map (an apk, the library's jar). In a jar or folder of classes
 /// this member only names the map ([`Carried`]); earlier versions left the map itself there.
 pub const MEMBER: &str = "META-INF/weave/symbols";
@@ -91,6 +93,10 @@ const TAG_NUMBERED_METHODS: u8 = 5;
 const TAG_MORE_NAMES: u8 = 6;
 const TAG_NUMBERED_NAME: u8 = 7;
 const TAG_NUMBERED_DESCRIPTOR: u8 = 8;
+const TAG_VALUES: u8 = 9;
+
+/// Most values that a method records.
+const MAX_VALUES: usize = 1 << 16;
 
 /// Most bytes of names at one time.
 const MAX_NAMES: usize = 64 << 20;
@@ -225,6 +231,8 @@ pub struct Writer {
     /// What the next numbers in this block count from.
     last: Last,
     count: u32,
+    /// Names of values are in it.
+    has_values: bool,
 }
 
 /// The last numbers in a block, or 0.
@@ -331,6 +339,18 @@ impl Writer {
         }
     }
 
+    /// The names of the values that a method records, in the order of their numbers.
+    pub fn values(&mut self, id: u32, names: &[impl AsRef<str>]) {
+        self.has_values = true;
+        self.payload.push(TAG_VALUES);
+        put_uleb32(&mut self.payload, id);
+        put_uleb32(&mut self.payload, names.len() as u32);
+        for name in names {
+            self.str(name.as_ref());
+        }
+        self.end_block_if_full();
+    }
+
     fn end_block_if_full(&mut self) {
         if self.payload.len() >= BLOCK {
             self.end_block();
@@ -390,6 +410,7 @@ impl Writer {
         let word = |at: usize| u32::from_le_bytes(header[at..at + 4].try_into().expect("four"));
         self.count = self.count.saturating_add(word(8));
         self.block_count = self.block_count.saturating_add(word(12));
+        self.has_values |= header[4..6] == VERSION_WITH_VALUES.to_le_bytes();
         self.blocks.push(blocks.to_vec());
     }
 
@@ -400,6 +421,7 @@ impl Writer {
         self.blocks.append(&mut other.blocks);
         self.block_count += other.block_count;
         self.count += other.count;
+        self.has_values |= other.has_values;
     }
 
     /// All of `symbols`, sorted, so that the same map gives the same bytes.
@@ -428,6 +450,10 @@ impl Writer {
                 self.ty(&symbol.type_name, &symbol.file);
             }
             self.method(id, &symbol.method, &symbol.descriptor, symbol.line);
+            let values = symbols.values(id);
+            if !values.is_empty() {
+                self.values(id, values);
+            }
             last = Some(symbol);
         }
     }
@@ -443,7 +469,11 @@ impl Writer {
         let blocks: usize = self.blocks.iter().map(Vec::len).sum();
         let mut out = Vec::with_capacity(HEADER + blocks);
         out.extend_from_slice(&MAGIC);
-        out.extend_from_slice(&VERSION.to_le_bytes());
+        let version = match self.has_values {
+            true => VERSION_WITH_VALUES,
+            false => VERSION,
+        };
+        out.extend_from_slice(&version.to_le_bytes());
         out.extend_from_slice(&0u16.to_le_bytes());
         out.extend_from_slice(&self.count.to_le_bytes());
         out.extend_from_slice(&self.block_count.to_le_bytes());
@@ -522,6 +552,10 @@ impl Numbered {
 #[derive(Debug, Default)]
 pub struct Symbols {
     by_id: FxHashMap<u32, Symbol>,
+    /// The names of the values that methods record.
+    values: FxHashMap<u32, Arc<[Arc<str>]>>,
+    /// About how much memory those take.
+    values_size: usize,
     collisions: Vec<Collision>,
 }
 
@@ -546,10 +580,12 @@ impl Symbols {
             return Err(Error::malformed(0, "not a symbols map"));
         }
         let version = header.le_u16()?;
-        if version != VERSION {
+        if version != VERSION && version != VERSION_WITH_VALUES {
             return Err(Error::new(
                 Kind::Unsupported,
-                format!("symbols map of version {version}; this weave reads {VERSION}"),
+                format!(
+                    "symbols map of version {version}; this weave reads {VERSION} and {VERSION_WITH_VALUES}"
+                ),
             ));
         }
         header.le_u16()?;
@@ -653,6 +689,19 @@ impl Symbols {
                         self.add_method(last.id, place, method, descriptor, line);
                     }
                 }
+                TAG_VALUES => {
+                    let id = cursor.uleb32()?;
+                    let mut names = Vec::new();
+                    for _ in 0..cursor.uleb32()? {
+                        let name = text(&mut cursor)?;
+                        self.values_size += name.len() + NUMBERED;
+                        if names.len() > MAX_VALUES || self.values_size > MAX_NAMES {
+                            return Err(Error::malformed(at, "too many values in a symbols map"));
+                        }
+                        names.push(name.into());
+                    }
+                    self.values.entry(id).or_insert_with(|| names.into());
+                }
                 tag => {
                     return Err(Error::malformed(
                         at,
@@ -689,6 +738,9 @@ impl Symbols {
         for (id, symbol) in other.by_id {
             self.insert(id, symbol);
         }
+        for (id, names) in other.values {
+            self.values.entry(id).or_insert(names);
+        }
         let room = MAX_COLLISIONS.saturating_sub(self.collisions.len());
         self.collisions
             .extend(other.collisions.into_iter().take(room));
@@ -723,6 +775,11 @@ impl Symbols {
     /// What an id stands for.
     pub fn get(&self, id: u32) -> Option<&Symbol> {
         self.by_id.get(&id)
+    }
+
+    /// The names of the values that a method records, in the order of their numbers.
+    pub fn values(&self, id: u32) -> &[Arc<str>] {
+        self.values.get(&id).map_or(&[], |names| names)
     }
 
     /// A name to show for an id: the method's full name, or the bare id.
@@ -781,6 +838,41 @@ mod tests {
         assert_eq!(symbols.get(9).unwrap().parameters(), "()");
         assert_eq!(symbols.name(1), "[0x00000001]");
         assert_eq!(symbols.len(), 2);
+    }
+
+    #[test]
+    fn values_have_names() {
+        let mut one = Writer::default();
+        one.artifact("app.jar");
+        one.ty("com/acme/Db", "Db.java");
+        one.values(7, &["arg(0)", "result"]);
+        one.method(7, "query", "(Ljava/lang/String;)I", 12);
+        let mut whole = Writer::default();
+        whole.append(&mut one);
+        let mut carrying = Writer::default();
+        carrying.append_map(&whole.finish());
+        let map = carrying.finish();
+        assert_eq!(map[4], 2, "a reader of version 1 is told");
+        let mut symbols = Symbols::default();
+        symbols.add(&map).unwrap();
+        let mut again = Writer::default();
+        again.symbols(&symbols);
+        let mut merged = Symbols::default();
+        let mut copy = Symbols::default();
+        copy.add(&again.finish()).unwrap();
+        merged.merge(copy);
+        let names: Vec<&str> = merged.values(7).iter().map(|name| &**name).collect();
+        assert_eq!(names, ["arg(0)", "result"]);
+        assert!(merged.values(8).is_empty());
+        assert_eq!(sample()[4], 1, "without values nothing changes");
+    }
+
+    #[test]
+    fn hostile_lists_of_values_take_no_memory_out_of_proportion() {
+        let mut map = Writer::default();
+        map.values(7, &vec![""; MAX_VALUES + 2]);
+        let error = Symbols::default().add(&map.finish()).unwrap_err();
+        assert!(error.to_string().contains("too many values"), "{error}");
     }
 
     #[test]
