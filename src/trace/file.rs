@@ -42,6 +42,7 @@ pub struct Trace {
     readings: Vec<Reading>,
     records: u64,
     logical: bool,
+    values: bool,
     last: u64,
     notes: Notes,
 }
@@ -187,6 +188,7 @@ impl Trace {
             readings,
             records: index.records,
             logical: index.logical,
+            values: index.values,
             last: index.last,
             notes: index.notes,
         })
@@ -225,6 +227,11 @@ impl Trace {
     /// Whether there are logical calls.
     pub fn has_logical_calls(&self) -> bool {
         self.logical
+    }
+
+    /// Whether calls have values.
+    pub fn has_values(&self) -> bool {
+        self.values
     }
 
     /// When the trace ended: the orderly end, else the last record.
@@ -440,6 +447,7 @@ struct Index {
     readings_left_out: u64,
     records: u64,
     logical: bool,
+    values: bool,
     last: u64,
     /// Skipped records by type.
     unknown: BTreeMap<u8, u64>,
@@ -611,6 +619,7 @@ impl Index {
                 self.names.insert(thread, ThreadName { name, flags });
             }
             Escape::Sample { time, values } => self.sample(time, values),
+            Escape::Value { .. } => self.values = true,
             Escape::Unknown(ty) => *self.unknown.entry(ty).or_default() += 1,
             _ => {}
         }

@@ -64,6 +64,8 @@ pub const ESCAPE_END: u8 = 6;
 pub const ESCAPE_UNHANDLED: u8 = 7;
 /// Escape type: what the process used at one time ("Samples").
 pub const ESCAPE_SAMPLE: u8 = 8;
+/// Escape type: a value of a call ("Values").
+pub const ESCAPE_VALUE: u8 = 9;
 
 /// Escape type: the next call record is of a logical call ("Logical calls").
 pub const ESCAPE_LOGICAL: u8 = 16;
@@ -81,6 +83,13 @@ pub const THREAD_VIRTUAL: u32 = 1;
 pub const THREAD_DAEMON: u32 = 2;
 /// THREAD flag: the hook library's own, which has samples and no records.
 pub const THREAD_OWN: u32 = 4;
+
+/// VALUE flag: the text is cut.
+pub const VALUE_CUT: u8 = 1;
+/// VALUE flag: parts of it are masked.
+pub const VALUE_MASKED: u8 = 2;
+/// VALUE flag: it is of the end of the call.
+pub const VALUE_OF_END: u8 = 4;
 
 /// Header flag: the process ended in an orderly way.
 pub const FLAG_ORDERLY: u32 = 1;
@@ -283,6 +292,12 @@ pub enum Escape<'a> {
         /// Words: the metric's number in the low byte, the value in the others.
         values: &'a [u8],
     },
+    /// A value of the next call of a method, or of the end of the one at hand.
+    Value {
+        /// Method id.
+        id: u32,
+        value: RawValue<'a>,
+    },
     /// The next call record is of a logical call.
     Logical {
         /// [`LOGICAL_FIRST`] and others.
@@ -312,6 +327,71 @@ pub enum Escape<'a> {
     },
     /// A type that this reader does not know, or a payload too short for its type.
     Unknown(u8),
+}
+
+/// A value as it lies in the trace.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RawValue<'a> {
+    /// Its number in the method's list.
+    pub number: u16,
+    /// [`VALUE_CUT`] and others.
+    pub flags: u8,
+    pub data: RawData<'a>,
+}
+
+/// What a value is. Texts are UTF-16 units, which may be lone surrogates.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum RawData<'a> {
+    Null,
+    Integer(i64),
+    Unsigned(u64),
+    Double(f64),
+    Float(f32),
+    Boolean(bool),
+    Char(u16),
+    Text(&'a [u8]),
+    /// Text that stands for an object.
+    Object(&'a [u8]),
+    /// Why there is no value.
+    Missing(&'a [u8]),
+}
+
+impl<'a> RawValue<'a> {
+    /// `None` for a kind that this reader does not know, or a payload too short for its kind.
+    fn read(payload: &'a [u8]) -> Option<RawValue<'a>> {
+        let mut c = Cursor::new(payload);
+        let head = c.le_u64().ok()?;
+        let kind = head as u8;
+        let data = match kind {
+            1 => RawData::Null,
+            2..=7 => {
+                let word = c.le_u64().ok()?;
+                match kind {
+                    2 => RawData::Integer(word as i64),
+                    3 => RawData::Unsigned(word),
+                    4 => RawData::Double(f64::from_bits(word)),
+                    5 => RawData::Float(f32::from_bits(word as u32)),
+                    6 => RawData::Boolean(word != 0),
+                    _ => RawData::Char(word as u16),
+                }
+            }
+            8..=10 => {
+                let units = (head >> 32) as usize;
+                let text = c.take(units.checked_mul(2)?).ok()?;
+                match kind {
+                    8 => RawData::Text(text),
+                    9 => RawData::Object(text),
+                    _ => RawData::Missing(text),
+                }
+            }
+            _ => return None,
+        };
+        Some(RawValue {
+            number: (head >> 16) as u16,
+            flags: (head >> 8) as u8,
+            data,
+        })
+    }
 }
 
 /// Decodes the words of one chunk or segment.
@@ -468,6 +548,10 @@ impl<'a> Decoder<'a> {
                 time: c.le_u64().ok()?,
                 values: &payload[8..],
             },
+            ESCAPE_VALUE => Escape::Value {
+                id: argument,
+                value: RawValue::read(payload)?,
+            },
             ESCAPE_LOGICAL => Escape::Logical {
                 flags: argument,
                 call: c.le_u64().ok()?,
@@ -587,6 +671,60 @@ mod tests {
                     failed: true
                 }),
                 Record::Escape(Escape::Lost(3)),
+            ]
+        );
+    }
+
+    #[test]
+    fn values_decode_and_what_is_none_is_unknown() {
+        let text = |head: u64| vec![head, 0x0064_0063_0062_0061, 0xd800];
+        let (short, long) = (text(5 << 32 | 7 << 16 | 3 << 8 | 8), text(9 << 32 | 8));
+        let mut chunk = Chunk::records(1, 0, 0)
+            .value(3, 0, false, 2, u64::MAX)
+            .value(3, 1, true, 5, u64::from(1.5f32.to_bits()))
+            .escape(9, 3, &short);
+        // A text longer than its payload or than any, a kind of the future and that is none, no data, nothing.
+        for payload in [
+            &long[..],
+            &[u64::MAX << 32 | 8, 0],
+            &[11, 0],
+            &[0, 0],
+            &[2],
+            &[],
+        ] {
+            chunk = chunk.escape(9, 3, payload);
+        }
+        let bytes = chunk.bytes();
+        let mut d = Decoder::new(&bytes[CHUNK_HEADER..], 0);
+        let mut seen = Vec::new();
+        while let Some(Record::Escape(escape)) = d.next() {
+            seen.push(match escape {
+                Escape::Value { id: 3, value } => Some(value),
+                Escape::Unknown(ESCAPE_VALUE) => None,
+                other => panic!("{other:?}"),
+            });
+        }
+        assert!(!d.damaged());
+        let value = |number, flags, data| {
+            Some(RawValue {
+                number,
+                flags,
+                data,
+            })
+        };
+        let units = [0x61, 0, 0x62, 0, 0x63, 0, 0x64, 0, 0, 0xd8];
+        assert_eq!(
+            seen,
+            [
+                value(0, 0, RawData::Integer(-1)),
+                value(1, VALUE_OF_END, RawData::Float(1.5)),
+                value(7, VALUE_CUT | VALUE_MASKED, RawData::Text(&units)),
+                None,
+                None,
+                None,
+                None,
+                None,
+                None,
             ]
         );
     }

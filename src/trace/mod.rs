@@ -33,6 +33,7 @@ pub mod summary;
 pub mod tail;
 pub mod tree;
 pub mod units;
+pub mod values;
 
 #[cfg(test)]
 pub(crate) mod testing;

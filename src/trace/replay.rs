@@ -4,6 +4,7 @@ use super::file::{Segment, Trace};
 use super::format::{CallKind, Decoder, Escape, LOGICAL_FIRST, Record};
 use super::logical::Piece;
 use super::methods::{Method, MethodIx, Methods};
+use super::values::{Kept, Value};
 use crate::symbols::Symbols;
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
@@ -79,6 +80,14 @@ pub struct Thrown<'a> {
 pub trait Visitor {
     /// A method comes up for the first time; its row may be new.
     fn method(&mut self, _row: MethodIx, _method: &Method) {}
+
+    /// Whether it wants the values of calls.
+    fn wants_values(&self) -> bool {
+        false
+    }
+
+    /// The values of the call that ends next, if it has any.
+    fn values(&mut self, _values: Vec<Value>) {}
 
     /// A call ends; it is the last of `stack`, the calls around it are before it. Returns whether it counts: else its own
     /// time is its caller's.
@@ -159,6 +168,8 @@ pub struct Run {
     way: usize,
     /// An exception ended the process here; the host may unwind what has ended already.
     unwinds: bool,
+    /// Values of its calls, once there are any.
+    values: Option<Box<Kept>>,
     tally: Tally,
 }
 
@@ -171,6 +182,13 @@ impl Run {
     /// Records of the thread are missing here.
     pub fn miss(&mut self) {
         self.silent = true;
+        self.miss_values();
+    }
+
+    fn miss_values(&mut self) {
+        if let Some(values) = &mut self.values {
+            values.miss();
+        }
     }
 
     #[inline]
@@ -290,6 +308,7 @@ impl Replay {
         }
         (self.run.over, self.run.silent, self.run.unwinds) = (0, false, false);
         (self.run.way, self.run.next_segment) = (0, 0);
+        self.run.values = None;
         std::mem::take(&mut self.run.tally)
     }
 
@@ -302,13 +321,15 @@ impl Replay {
         visitor: &mut impl Visitor,
     ) {
         let mut copy = std::mem::take(&mut self.copy);
-        self.run.silent |= segment.number() != self.run.next_segment;
+        if segment.number() != self.run.next_segment {
+            self.run.miss();
+        }
         self.run.next_segment = segment.number().wrapping_add(1);
         match trace.decode(segment, &mut copy) {
             Some(records) => self.records(records, trace.symbols(), methods, visitor),
             None => {
                 self.run.tally.overtaken += 1;
-                self.run.silent = true;
+                self.run.miss();
             }
         }
         self.copy = copy;
@@ -333,6 +354,11 @@ impl Replay {
                         Some(top) if kind != CallKind::Enter && top.id == id => top.method,
                         _ => self.row(id, symbols, methods, visitor),
                     };
+                    if let Some(values) = &mut self.run.values
+                        && kind != CallKind::Enter
+                    {
+                        values.exit(id);
+                    }
                     match kind {
                         CallKind::Enter => self.enter(method, id, time, logical),
                         CallKind::Exit => {
@@ -360,7 +386,13 @@ impl Replay {
             Escape::Exception { type_name, message } => next.details = Some((type_name, message)),
             Escape::Lost(n) => {
                 self.run.tally.lost = self.run.tally.lost.saturating_add(n);
-                self.run.silent |= n > 0;
+                if n > 0 {
+                    self.run.miss();
+                }
+            }
+            Escape::Value { id, value } if visitor.wants_values() => {
+                let kept = self.run.values.get_or_insert_default();
+                kept.wait(id, &value, symbols.values(id));
             }
             Escape::Logical { flags, call } => next.logical = Some((flags, call)),
             Escape::Begin { id, call, time } => {
@@ -398,7 +430,11 @@ impl Replay {
 
     #[inline]
     fn enter(&mut self, method: MethodIx, id: u32, time: u64, logical: Option<(u32, u64)>) {
-        if self.run.stack.len() < self.max_depth && self.run.over == 0 {
+        let fits = self.run.stack.len() < self.max_depth && self.run.over == 0;
+        if let Some(values) = &mut self.run.values {
+            values.enter(id, fits.then_some(self.run.stack.len()));
+        }
+        if fits {
             let piece = logical.map(|(flags, call)| Piece {
                 call,
                 first: flags & LOGICAL_FIRST != 0,
@@ -469,6 +505,7 @@ impl Replay {
     ) {
         self.run.tally.last = self.run.tally.last.max(time);
         (self.run.over, self.run.silent, self.run.unwinds) = (0, false, true);
+        self.run.miss_values();
         visitor.unhandled(details);
         while let Some(&Frame { method, piece, .. }) = self.run.stack.last() {
             self.pop(time, Outcome::Error, visitor);
@@ -576,8 +613,15 @@ impl Replay {
             piece: frame.piece,
         };
         // How long a logical call takes its pieces do not tell: they are always kept.
-        let counts = (total >= self.min || frame.piece.is_some())
-            && visitor.call(&call, &mut self.run.stack);
+        let long = total >= self.min || frame.piece.is_some();
+        if let Some(kept) = &mut self.run.values {
+            let ended = matches!(outcome, Outcome::Exit | Outcome::Error);
+            let values = kept.leave(self.run.stack.len() - 1, ended);
+            if long && !values.is_empty() {
+                visitor.values(values);
+            }
+        }
+        let counts = long && visitor.call(&call, &mut self.run.stack);
         if let [.., caller, _] = self.run.stack.as_mut_slice() {
             // Of a call that does not count, what is lost is not the caller's either.
             let others = if counts {

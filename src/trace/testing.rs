@@ -89,6 +89,29 @@ impl Chunk {
         self.escape(8, 0, &payload)
     }
 
+    /// A value of one word (kinds 2 to 7), or null (kind 1).
+    pub(crate) fn value(self, id: u32, number: u16, of_end: bool, kind: u64, word: u64) -> Chunk {
+        let head = u64::from(number) << 16 | u64::from(of_end) << 10 | kind;
+        let payload = [head, word];
+        self.escape(9, id, if kind == 1 { &payload[..1] } else { &payload })
+    }
+
+    /// A value that is a string.
+    pub(crate) fn text_value(self, id: u32, number: u16, of_end: bool, value: &str) -> Chunk {
+        self.value_of_text(id, number, 8 | u64::from(of_end) << 10, value)
+    }
+
+    /// A text with its kind and flags.
+    pub(crate) fn value_of_text(self, id: u32, number: u16, kind: u64, value: &str) -> Chunk {
+        let units: Vec<u16> = value.encode_utf16().collect();
+        let mut payload = vec![(units.len() as u64) << 32 | u64::from(number) << 16 | kind];
+        payload.extend(units.chunks(4).map(|part| {
+            let units = part.iter().rev();
+            units.fold(0, |word, &unit| word << 16 | u64::from(unit))
+        }));
+        self.escape(9, id, &payload)
+    }
+
     /// A piece of a logical call begins.
     pub(crate) fn resume(self, delta: u64, id: u32, call: u64, first: bool) -> Chunk {
         self.escape(16, u32::from(first), &[call]).enter(delta, id)
@@ -216,6 +239,46 @@ pub(crate) fn shop_symbols() -> Vec<u8> {
     w.method(6, "compareTo", "(Lcom/acme/Orders$Order;)I", 60);
     w.method(7, "compareTo", "(Lcom/other/Orders$Order;)I", 70);
     w.finish()
+}
+
+/// A map whose `place` records `arg(1)`, and `take` the name `item` and its result.
+pub(crate) fn valued_symbols() -> Vec<u8> {
+    let mut w = symbols::Writer::default();
+    w.append_map(&shop_symbols());
+    w.values(2, &["arg(1)"]);
+    w.values(3, &["item", "result"]);
+    w.finish()
+}
+
+/// Orders of three things, with values of all kinds and of none, and a call that fails.
+pub(crate) fn valued() -> TraceBuilder {
+    const MS: u64 = 1_000_000;
+    let mut chunk = Chunk::records(1, 0, MS)
+        .thread(1, 0, "main")
+        .enter(0, 1);
+    for (number, item) in (1..).zip(["tea", "coffee", "tea", "milk\n=1+1"]) {
+        chunk = chunk
+            .text_value(2, 0, false, &format!("SELECT {item} FROM orders WHERE id = {number}"))
+            .enter(1_000, 2)
+            .text_value(3, 0, false, item)
+            .enter(1_000, 3);
+        chunk = match number {
+            4 => chunk
+                .value_of_text(3, 1, 10 | 4 << 8, "toString threw")
+                .exception("java.lang.IllegalStateException", "out of stock: 7")
+                .error(MS, 3)
+                .error(1_000, 2),
+            _ => chunk
+                .value(3, 1, true, 2, 10 * number)
+                .exit(number * MS, 3)
+                .exit(1_000, 2),
+        };
+    }
+    // No values: they found no room.
+    let chunk = chunk.enter(MS, 3).exit(MS, 3).exit(MS, 1);
+    TraceBuilder::new("java -jar shop.jar", 4711, 20 * MS)
+        .symbols(&valued_symbols(), 65_504, &[])
+        .push(chunk)
 }
 
 /// A small program: recursion, exceptions that are caught and that leave the thread, a shared
