@@ -1,6 +1,7 @@
 //! Columns, and names cut to the width of a terminal.
 
 use super::terminal::{HEAD, Screen};
+use crate::trace::methods::split_label;
 use crate::trace::units::method_start;
 use anstyle::Style;
 use std::io::{self, Write};
@@ -151,6 +152,20 @@ pub(in crate::cli) fn cut_method(name: &str, room: usize) -> String {
     cut_middle(&short, room)
 }
 
+/// A method and what is known of its calls in so many characters: the method shrinks first, down to a third.
+pub(in crate::cli) fn cut_labelled(text: &str, room: usize) -> String {
+    let (method, Some(more)) = split_label(text) else {
+        return cut_method(text, room);
+    };
+    if text.chars().count() <= room {
+        return text.to_owned();
+    }
+    let left = room.saturating_sub(more.chars().count() + 2);
+    let method = cut_method(method, left.max(room / 3));
+    let left = room.saturating_sub(method.chars().count() + 2);
+    format!("{method}  {}", cut_end(more, left))
+}
+
 /// Text in so many characters: the middle goes, more of the front than of the end.
 pub(in crate::cli) fn cut_middle(text: &str, room: usize) -> String {
     let len = text.chars().count();
@@ -198,5 +213,13 @@ mod tests {
             "A.S.Order..ctor(…)"
         );
         assert_eq!(cut_end("abcdef", 4), "abc…");
+        let call = "com.acme.shop.Orders.place(int)  sql=\"SELECT 1 FROM orders\"";
+        assert_eq!(cut_labelled(call, 99), call);
+        assert_eq!(
+            cut_labelled(call, 50),
+            "c.a.s.Orders.place  sql=\"SELECT 1 FROM orders\""
+        );
+        assert_eq!(cut_labelled(call, 36), "c.a….place(…)  sql=\"SELECT 1 FROM …");
+        assert_eq!(cut_labelled(name, 18), "c.a.s.Orders.place");
     }
 }

@@ -17,7 +17,9 @@ use crate::printable::printable;
 use crate::trace::diff::{Comparison, Costs, Judgement, Runs, Side, compare};
 use crate::trace::flame::{Form, Look, Picture};
 use crate::trace::methods::Method;
+use crate::trace::query::Query;
 use crate::trace::units::{self, count, duration};
+use crate::trace::values::Condition;
 use crate::trace::{Options, pattern};
 use limits::Limit;
 use std::cmp::Reverse;
@@ -38,6 +40,7 @@ const LIMIT: usize = 30;
   weave diff --before old-*.wtrace --after new-*.wtrace
   weave diff old/ new/ --fail-on 'self>+10%'         exit status 1 if a method is that much slower
   weave diff old/ new/ --format markdown             for a pull request
+  weave diff old/ new/ --by sql                      a row for each value that rules `record`
   weave diff old.wtrace new.wtrace --flame diff.svg  a differential flame graph
 
 Exit status: 0 done; 1 a limit of --fail-on is broken.")]
@@ -89,6 +92,14 @@ pub struct DiffArgs {
     /// Only methods whose name has this in it, or fits it as a whole with * and ?
     #[arg(long, value_name = "PATTERN")]
     filter: Option<String>,
+
+    /// A row for each method and value of this name; rules ask for values with `record`
+    #[arg(long, value_name = "NAME", conflicts_with = "flame")]
+    by: Option<String>,
+
+    /// Only calls that have a value that fits: 'sql=*orders*', 'result=12'; may be repeated: all must fit
+    #[arg(long = "where", value_name = "NAME=PATTERN", conflicts_with = "flame")]
+    conditions: Vec<Condition>,
 
     /// Only threads of this name (as --filter) or number
     #[arg(long, value_name = "NAME|N")]
@@ -188,12 +199,18 @@ fn diff(args: &DiffArgs, out: &mut dyn Write, screen: Screen) -> Result<u8> {
             min: args.min.unwrap_or(0),
             thread: args.thread.clone(),
             tree: args.flame.is_some(),
+            query: Query {
+                by: args.by.clone(),
+                conditions: args.conditions.clone(),
+                ..Query::default()
+            },
         },
         mappings: &mappings,
         symbols: &args.symbols,
     };
     let (before, after) = (side(&before, &reading)?, side(&after, &reading)?);
     let wants = |method: &Method| match &args.filter {
+        _ if method.of_value().is_some() != args.by.is_some() => false,
         None => true,
         Some(p) => pattern::matches(p, &method.full_name()) || pattern::matches(p, &method.name()),
     };
@@ -218,6 +235,7 @@ fn diff(args: &DiffArgs, out: &mut dyn Write, screen: Screen) -> Result<u8> {
         sides: [&before, &after],
         rows,
         wanted,
+        by: args.by.as_deref(),
         limits: &args.fail_on,
         limit,
         screen,
@@ -322,6 +340,8 @@ struct View<'a> {
     rows: Vec<usize>,
     /// Per row of the comparison: whether `--filter` takes it.
     wanted: Vec<bool>,
+    /// The value of which each has a row of its own.
+    by: Option<&'a str>,
     limits: &'a [Limit],
     limit: usize,
     screen: Screen,

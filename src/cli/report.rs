@@ -1,5 +1,6 @@
 //! `weave report`: shows what traces recorded.
 
+mod calls;
 mod json;
 mod page;
 mod process;
@@ -11,11 +12,16 @@ use crate::cli::rules::read_mapping;
 use crate::cli::terminal::{Screen, Showing, written};
 use crate::cli::traces;
 use crate::error::{Error, Kind, Result};
+use crate::mapping::Mapping;
 use crate::pipeline::{Access, Output, maps_of};
 use crate::printable::printable;
+use crate::trace::methods::{Method, split_label};
+use crate::trace::query::{Query, Wants};
+use crate::trace::values::Condition;
 use crate::trace::{Analysis, Analyzer, Options, flame, pattern, units};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Rows shown unless `--limit` says otherwise.
 const LIMIT: usize = 30;
@@ -30,6 +36,8 @@ const LIMIT: usize = 30;
   weave report a.wtrace --filter 'com.acme.*' --min 5ms
   weave report a.wtrace --tree --thread main         the call tree of a thread
   weave report a.wtrace --exceptions --threads
+  weave report a.wtrace --calls --where 'sql=*orders*'   the slowest such calls, one by one
+  weave report a.wtrace --by sql                     a row for each value that rules `record`
   weave report a.wtrace --flame flame.svg            open it in a browser
   weave report a.wtrace --html a.html                a page with all of it and a timeline
   weave report new.wtrace --compare old.wtrace --html a.html")]
@@ -53,6 +61,10 @@ pub struct ReportArgs {
     /// Show the exceptions: how often, thrown where, and how far they got
     #[arg(long, help_heading = "Views")]
     pub exceptions: bool,
+
+    /// Show single calls, the slowest first, with their values
+    #[arg(long, help_heading = "Views")]
+    pub calls: bool,
 
     /// Write a flame graph for a browser (.svg or .html)
     #[arg(long, value_name = "FILE", help_heading = "Views")]
@@ -79,6 +91,14 @@ pub struct ReportArgs {
     /// Write everything as JSON, for programs (docs/report.md has the schema)
     #[arg(long, help_heading = "Views")]
     pub json: bool,
+
+    /// In the table, a row for each method and value of this name; rules ask for values with `record`
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["calls", "tree", "threads", "process", "exceptions", "flame", "html"])]
+    pub by: Option<String>,
+
+    /// Only calls that have a value that fits: 'sql=*orders*', 'result=12'; may be repeated: all must fit
+    #[arg(long = "where", value_name = "NAME=PATTERN", conflicts_with_all = ["tree", "threads", "exceptions", "flame", "html"])]
+    pub conditions: Vec<Condition>,
 
     /// What the table is sorted by
     #[arg(long, value_enum, default_value_t = Sort::Own)]
@@ -175,10 +195,12 @@ pub fn report(args: &ReportArgs, out: &mut dyn Write, screen: Screen) -> Result<
     let mappings = (args.mapping.iter())
         .map(|path| read_mapping(path))
         .collect::<Result<Vec<_>>>()?;
+    let mappings = Arc::new(mappings);
     let mut analyzer = Analyzer::new(Options {
         min: args.min.unwrap_or(0),
         thread: args.thread.clone(),
         tree: args.tree || args.flame.is_some() || args.html.is_some(),
+        query: query(args, &mappings),
     });
     let mut failed = Vec::new();
     let mut kept = Vec::new();
@@ -205,7 +227,7 @@ pub fn report(args: &ReportArgs, out: &mut dyn Write, screen: Screen) -> Result<
         return Err(failed.swap_remove(0));
     }
     let mut analysis = analyzer.finish();
-    for mapping in &mappings {
+    for mapping in mappings.iter() {
         analysis.restore_names(mapping);
     }
     let view = View::new(args, analysis, screen);
@@ -229,6 +251,32 @@ pub fn report(args: &ReportArgs, out: &mut dyn Write, screen: Screen) -> Result<
     ))
 }
 
+/// What is asked of single calls.
+fn query(args: &ReportArgs, mappings: &Arc<Vec<Mapping>>) -> Query {
+    let wants = args.filter.clone().map(|filter| {
+        let mappings = Arc::clone(mappings);
+        Wants(Arc::new(move |method: &Method| {
+            let method = method.restored(&mappings);
+            fits(&filter, &printable(&method.full_name()), &method)
+        }))
+    });
+    let calls = match args.limit.unwrap_or(if args.json { 0 } else { LIMIT }) {
+        0 => calls::MOST,
+        n => n,
+    };
+    Query {
+        conditions: args.conditions.clone(),
+        by: args.by.clone(),
+        calls: args.calls.then_some(calls),
+        wants,
+    }
+}
+
+/// Whether `--filter` takes a method.
+fn fits(filter: &str, label: &str, method: &Method) -> bool {
+    pattern::matches(filter, label) || pattern::matches(filter, &method.name())
+}
+
 /// What is shown, and how.
 struct View<'a> {
     args: &'a ReportArgs,
@@ -245,7 +293,8 @@ impl<'a> View<'a> {
         let wanted = (analysis.methods.rows().iter().zip(&labels))
             .map(|(method, label)| match &args.filter {
                 None => true,
-                Some(p) => pattern::matches(p, label) || pattern::matches(p, &method.name()),
+                Some(p) if method.of_value().is_some() => fits(p, split_label(label).0, method),
+                Some(p) => fits(p, label, method),
             })
             .collect();
         View {
@@ -281,7 +330,11 @@ impl<'a> View<'a> {
         if args.exceptions {
             self.exceptions(out)?;
         }
+        if args.calls {
+            self.calls(out)?;
+        }
         if !(args.threads
+            || args.calls
             || args.process
             || args.tree
             || args.exceptions

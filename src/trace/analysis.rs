@@ -3,16 +3,20 @@
 use super::exceptions::{Exception, Exceptions, UnderWay};
 use super::file::{Thread, Trace};
 use super::format::{FLAG_ORDERLY, Header};
-use super::logical::{Caller, LogicalCalls};
-use super::methods::{MethodIx, Methods};
+use super::logical::{Caller, LogicalCall, LogicalCalls, On};
+use super::methods::{Method, MethodIx, Methods};
 use super::metrics::{self, Series};
 use super::notes::Notes;
 use super::pattern;
+use super::query::{Asked, Found, Listed, Query};
 use super::replay::{Call, Frame, Outcome, Replay, Run, Tally, Thrown, Visitor};
 use super::summary::Stats;
 use super::tree::Tree;
 use super::units::counted;
+use super::values::Value;
 use crate::mapping::Mapping;
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// What to sum up.
 #[derive(Clone, Debug, Default)]
@@ -24,6 +28,8 @@ pub struct Options {
     pub thread: Option<String>,
     /// Whether the call tree is wanted.
     pub tree: bool,
+    /// What is asked of single calls.
+    pub query: Query,
 }
 
 /// A trace that was summed up.
@@ -93,6 +99,14 @@ pub struct Analysis {
     pub further_exceptions: u64,
     /// The call tree; empty unless asked for.
     pub tree: Tree,
+    /// The calls that were asked for, the slowest first.
+    pub calls: Vec<Listed>,
+    /// Calls of which those are the slowest.
+    pub fitting: u64,
+    /// Own time of calls that do not count because their values do not fit.
+    pub left_out_own: u64,
+    /// Names of values that calls had, if more was asked of them.
+    pub value_names: BTreeSet<Arc<str>>,
 }
 
 /// Sums up one trace after the other.
@@ -111,6 +125,9 @@ struct Sums {
     tree: Option<Tree>,
     exceptions: Exceptions,
     logical: LogicalCalls,
+    /// What is asked of single calls, and the values of the next.
+    asked: Option<Box<Asked>>,
+    values: Vec<Value>,
     /// What ended the process at hand.
     unhandled: Vec<String>,
     /// Of the thread at hand.
@@ -120,6 +137,7 @@ struct Sums {
 /// What is summed up of a thread by itself.
 #[derive(Clone, Copy, Default)]
 struct ThreadSums {
+    number: u32,
     /// It is looked at; else only for the logical calls that were on others too.
     wanted: bool,
     calls: u64,
@@ -136,6 +154,20 @@ struct Waiting {
 }
 
 impl Visitor for Sums {
+    fn method(&mut self, row: MethodIx, method: &Method) {
+        if let Some(asked) = &mut self.asked {
+            asked.method(row, method);
+        }
+    }
+
+    fn wants_values(&self) -> bool {
+        self.asked.is_some()
+    }
+
+    fn values(&mut self, values: Vec<Value>) {
+        self.values = values;
+    }
+
     #[inline]
     fn call(&mut self, call: &Call, stack: &mut [Frame]) -> bool {
         if let Some(piece) = call.piece {
@@ -143,7 +175,11 @@ impl Visitor for Sums {
                 [around @ .., _] if piece.first => caller_of(around),
                 _ => None,
             };
-            self.logical.piece(piece, call, caller, self.thread.wanted);
+            self.logical.piece(piece, call, caller, self.thread.on());
+            if !self.values.is_empty() {
+                let values = std::mem::take(&mut self.values);
+                self.logical.values(piece.call, values);
+            }
             if let Some(caller) = caller {
                 self.exceptions.adopt(piece.call, caller);
             }
@@ -157,9 +193,13 @@ impl Visitor for Sums {
             }
         } else {
             if !self.thread.wanted {
+                self.values.clear();
                 return true;
             }
-            self.plain(call);
+            self.thread.calls += 1;
+            if self.asked.is_none() || self.counts(call) {
+                self.plain(call);
+            }
         }
         if stack.len() == 1 {
             self.thread.busy = self.thread.busy.saturating_add(call.total);
@@ -173,7 +213,7 @@ impl Visitor for Sums {
     fn begin(&mut self, method: MethodIx, call: u64, time: u64, stack: &[Frame]) {
         let caller = caller_of(stack);
         self.logical
-            .begin(method, call, time, caller, self.thread.wanted);
+            .begin(method, call, time, caller, self.thread.on());
         if let Some(caller) = caller {
             self.exceptions.adopt(call, caller);
         }
@@ -181,7 +221,7 @@ impl Visitor for Sums {
 
     fn complete(&mut self, method: MethodIx, call: u64, time: u64, outcome: Outcome) {
         self.logical
-            .complete(method, call, time, outcome, self.thread.wanted);
+            .complete(method, call, time, outcome, self.thread.on());
     }
 
     fn error(&mut self, method: MethodIx, thrown: &Thrown<'_>) {
@@ -189,9 +229,18 @@ impl Visitor for Sums {
             let awaits = thrown.call.and_then(|call| self.logical.caller(call));
             self.exceptions.error(method, thrown, awaits);
         }
+        if let Some(asked) = &mut self.asked
+            && let Some(exception) = asked.error(method, self.thread.number, thrown)
+            && let Some(call) = thrown.call
+        {
+            self.logical.exception(call, exception);
+        }
     }
 
     fn unhandled(&mut self, details: Option<(&str, &str)>) {
+        if let (Some(asked), Some(details)) = (&mut self.asked, details) {
+            asked.thrown(self.thread.number, details);
+        }
         self.unhandled.push(match details {
             Some((type_name, "")) => format!(": {type_name}"),
             Some((type_name, message)) => format!(": {type_name}: {message}"),
@@ -233,6 +282,28 @@ fn caller_of(stack: &[Frame]) -> Option<Caller> {
     })
 }
 
+fn add_logical(stats: &mut Vec<Stats>, asked: &mut Option<Box<Asked>>, mut call: LogicalCall) {
+    if let Some(asked) = asked
+        && !asked.logical(&mut call)
+    {
+        return;
+    }
+    let row = call.method as usize;
+    if stats.len() <= row {
+        stats.resize_with(row + 1, Stats::default);
+    }
+    stats[row].add_logical(&call);
+}
+
+impl ThreadSums {
+    fn on(&self) -> On {
+        On {
+            thread: self.number,
+            wanted: self.wanted,
+        }
+    }
+}
+
 impl Sums {
     #[inline]
     fn plain(&mut self, call: &Call) {
@@ -241,7 +312,36 @@ impl Sums {
             self.stats.resize_with(row + 1, Stats::default);
         }
         self.stats[row].add(call);
-        self.thread.calls += 1;
+    }
+
+    /// Whether a call counts, of which more is asked.
+    #[inline(never)]
+    fn counts(&mut self, call: &Call) -> bool {
+        let values = std::mem::take(&mut self.values);
+        let asked = self.asked.as_mut();
+        asked.is_none_or(|asked| asked.call(call, self.thread.number, values))
+    }
+
+    /// Nothing of logical calls from before this time will come.
+    fn settle(&mut self, time: u64, min: u64) {
+        let Sums {
+            logical,
+            stats,
+            asked,
+            ..
+        } = self;
+        logical.settle(time, min, &mut |call| add_logical(stats, asked, call));
+    }
+
+    /// Nothing of logical calls will come any more.
+    fn finish_logical(&mut self, min: u64) -> u64 {
+        let Sums {
+            logical,
+            stats,
+            asked,
+            ..
+        } = self;
+        logical.finish(min, &mut |call| add_logical(stats, asked, call))
     }
 }
 
@@ -252,7 +352,9 @@ impl Analysis {
     /// Methods that no symbols map names, and their calls.
     pub fn unnamed(&self) -> (u64, u64) {
         let calls = (self.methods.rows().iter().zip(&self.stats))
-            .filter(|(method, stats)| method.symbol().is_none() && stats.calls > 0)
+            .filter(|(method, stats)| {
+                method.symbol().is_none() && method.of_value().is_none() && stats.calls > 0
+            })
             .map(|(_, stats)| stats.calls);
         calls.fold((0, 0), |(n, sum), calls| (n + 1, sum + calls))
     }
@@ -279,6 +381,8 @@ impl Analyzer {
                 tree: options.tree.then(Tree::default),
                 exceptions: Exceptions::default(),
                 logical: LogicalCalls::default(),
+                asked: Asked::new(&options.query),
+                values: Vec::new(),
                 unhandled: Vec::new(),
                 thread: ThreadSums::default(),
             },
@@ -290,6 +394,9 @@ impl Analyzer {
 
     pub fn add(&mut self, trace: &Trace) {
         let first = self.threads.len();
+        if let Some(asked) = &mut self.sums.asked {
+            asked.trace(self.processes.len());
+        }
         if trace.has_logical_calls() {
             self.in_turns(trace);
         } else {
@@ -308,8 +415,7 @@ impl Analyzer {
             sum.too_deep += tally.too_deep;
             sum.overtaken += tally.overtaken;
         }
-        let Sums { logical, stats, .. } = &mut self.sums;
-        let left_out = logical.finish(self.options.min, stats);
+        let left_out = self.sums.finish_logical(self.options.min);
         for (n, noun, what) in [
             (sum.unopened, "exit", "without an enter, skipped"),
             (
@@ -367,6 +473,7 @@ impl Analyzer {
                 continue;
             }
             self.sums.thread = ThreadSums {
+                number: thread.number,
                 wanted: true,
                 ..ThreadSums::default()
             };
@@ -388,10 +495,10 @@ impl Analyzer {
         let mut ended: Vec<Option<ThreadStats>> = vec![None; threads.len()];
         for (start, number, at) in trace.in_order() {
             let (thread, segments) = (&threads[number], trace.segments(&threads[number]));
-            let Sums { logical, stats, .. } = &mut self.sums;
-            logical.settle(start, self.options.min, stats);
+            self.sums.settle(start, self.options.min);
             let mut turn = waiting[number].take().unwrap_or_else(|| {
                 let mut turn = Box::<Waiting>::default();
+                turn.sums.number = thread.number;
                 turn.sums.wanted = self.wants(trace, thread);
                 turn
             });
@@ -453,10 +560,22 @@ impl Analyzer {
         &self.sums.stats
     }
 
+    /// The numbers of the rows by value so far, which come behind those of all methods.
+    pub fn stats_by_value(&self) -> &[Stats] {
+        self.sums.asked.as_ref().map_or(&[], |asked| asked.stats())
+    }
+
     /// The sum.
     pub fn finish(mut self) -> Analysis {
         let rows = self.methods.rows().len();
         self.sums.stats.resize_with(rows, Stats::default);
+        let found = match self.sums.asked.take() {
+            Some(asked) => asked.finish(&self.methods),
+            None => Found::default(),
+        };
+        let (by_value, stats): (Vec<_>, Vec<_>) = found.rows.into_iter().unzip();
+        self.methods.add_rows(by_value.into_iter());
+        self.sums.stats.extend(stats);
         self.sums.stats.iter_mut().for_each(Stats::settle);
         let (exceptions, further_exceptions) = self.sums.exceptions.finish();
         Analysis {
@@ -467,6 +586,10 @@ impl Analyzer {
             exceptions,
             further_exceptions,
             tree: self.sums.tree.unwrap_or_default(),
+            calls: found.calls,
+            fitting: found.fitting,
+            left_out_own: found.left_out,
+            value_names: found.names,
         }
     }
 }

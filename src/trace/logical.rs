@@ -5,8 +5,9 @@
 //! end: only those that are open are kept, some 80 bytes each.
 
 use super::methods::MethodIx;
+use super::query::Described;
 use super::replay::{Call, Outcome};
-use super::summary::Stats;
+use super::values::Value;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -14,6 +15,9 @@ use std::collections::BinaryHeap;
 /// Most calls that are kept at once. The calls of real programs are far fewer; a damaged trace
 /// could begin one with every record.
 const MAX_CALLS: usize = if cfg!(test) { 1 << 12 } else { 1 << 21 };
+
+/// Most values of all of them that are kept at once.
+const MAX_VALUES: usize = 1 << 20;
 
 /// Which logical call a frame is a piece of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,8 +29,13 @@ pub struct Piece {
 }
 
 /// A logical call that is over, or as much of it as the trace has.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct LogicalCall {
+    pub method: MethodIx,
+    /// The thread of its first record.
+    pub thread: u32,
+    /// When it began, or the first that is known of it.
+    pub begin: u64,
     /// Nanoseconds from begin to end.
     pub total: u64,
     /// Of these, on threads.
@@ -39,6 +48,18 @@ pub struct LogicalCall {
     pub begun: bool,
     /// How it ended; `None` if it did not, and was not running when the trace ended.
     pub outcome: Option<Outcome>,
+    /// What it ended with, if that was asked for.
+    pub exception: Option<Described>,
+    /// Those of all its pieces, if they were asked for.
+    pub values: Vec<Value>,
+}
+
+/// On which thread a record of a logical call is.
+#[derive(Clone, Copy)]
+pub struct On {
+    pub thread: u32,
+    /// The thread is looked at.
+    pub wanted: bool,
 }
 
 /// Who began a logical call.
@@ -64,6 +85,9 @@ struct State {
     active: u64,
     own: u64,
     pieces: u64,
+    thread: u32,
+    exception: Option<Described>,
+    values: Vec<Value>,
 }
 
 /// The logical calls of a trace that are under way.
@@ -73,6 +97,8 @@ pub struct LogicalCalls {
     /// Those that have ended, with when: pieces of them may still come.
     ended: BinaryHeap<Reverse<(u64, u64)>>,
     left_out: u64,
+    /// Values that are kept.
+    values: usize,
 }
 
 impl LogicalCalls {
@@ -83,9 +109,9 @@ impl LogicalCalls {
         call: u64,
         time: u64,
         caller: Option<Caller>,
-        wanted: bool,
+        on: On,
     ) {
-        if let Some(state) = self.state(method, call, time, wanted) {
+        if let Some(state) = self.state(method, call, time, on) {
             state.begun = true;
             state.caller = caller;
         }
@@ -103,9 +129,9 @@ impl LogicalCalls {
         call: u64,
         time: u64,
         outcome: Outcome,
-        wanted: bool,
+        on: On,
     ) {
-        let Some(state) = self.state(method, call, time, wanted) else {
+        let Some(state) = self.state(method, call, time, on) else {
             return;
         };
         if matches!(state.outcome, None | Some(Outcome::Running)) {
@@ -115,8 +141,8 @@ impl LogicalCalls {
     }
 
     /// A piece of a call is over.
-    pub fn piece(&mut self, piece: Piece, call: &Call, caller: Option<Caller>, wanted: bool) {
-        let Some(state) = self.state(call.method, piece.call, call.start, wanted) else {
+    pub fn piece(&mut self, piece: Piece, call: &Call, caller: Option<Caller>, on: On) {
+        let Some(state) = self.state(call.method, piece.call, call.start, on) else {
             return;
         };
         if piece.first && !state.begun {
@@ -132,12 +158,29 @@ impl LogicalCalls {
         }
     }
 
+    /// Values that belong to a call.
+    pub fn values(&mut self, call: u64, values: Vec<Value>) {
+        if let Some(state) = self.calls.get_mut(&call)
+            && self.values + values.len() <= MAX_VALUES
+        {
+            self.values += values.len();
+            state.values.extend(values);
+        }
+    }
+
+    /// What a call has ended with.
+    pub fn exception(&mut self, call: u64, exception: Described) {
+        if let Some(state) = self.calls.get_mut(&call) {
+            state.exception.get_or_insert(exception);
+        }
+    }
+
     fn state(
         &mut self,
         method: MethodIx,
         call: u64,
         time: u64,
-        wanted: bool,
+        on: On,
     ) -> Option<&mut State> {
         if self.calls.len() >= MAX_CALLS && !self.calls.contains_key(&call) {
             self.left_out += 1;
@@ -154,47 +197,51 @@ impl LogicalCalls {
             active: 0,
             own: 0,
             pieces: 0,
+            thread: on.thread,
+            exception: None,
+            values: Vec::new(),
         });
-        state.wanted |= wanted;
+        state.wanted |= on.wanted;
         state.begin = state.begin.min(time);
         state.last = state.last.max(time);
         Some(state)
     }
 
-    /// Nothing from before this time will come: adds the calls that ended by then, if of at least
-    /// `min` nanoseconds, to their methods' numbers, and forgets them.
-    pub fn settle(&mut self, time: u64, min: u64, stats: &mut Vec<Stats>) {
+    /// Nothing from before this time will come: hands out the calls that ended by then, if of at least
+    /// `min` nanoseconds, and forgets them.
+    pub fn settle(&mut self, time: u64, min: u64, over: &mut dyn FnMut(LogicalCall)) {
         while let Some(&Reverse((end, call))) = self.ended.peek()
             && end < time
         {
             self.ended.pop();
             if let Some(state) = self.calls.remove(&call) {
-                add(&state, min, stats);
+                self.values -= state.values.len();
+                hand_out(state, min, over);
             }
         }
     }
 
     /// Nothing will come any more: does the same with all calls. Returns how many records were
     /// left out because too many calls were open.
-    pub fn finish(&mut self, min: u64, stats: &mut Vec<Stats>) -> u64 {
+    pub fn finish(&mut self, min: u64, over: &mut dyn FnMut(LogicalCall)) -> u64 {
         self.ended.clear();
+        self.values = 0;
         for state in std::mem::take(&mut self.calls).into_values() {
-            add(&state, min, stats);
+            hand_out(state, min, over);
         }
         std::mem::take(&mut self.left_out)
     }
 }
 
-fn add(state: &State, min: u64, stats: &mut Vec<Stats>) {
+fn hand_out(state: State, min: u64, over: &mut dyn FnMut(LogicalCall)) {
     let total = state.last - state.begin;
     if !state.wanted || total < min {
         return;
     }
-    let row = state.method as usize;
-    if stats.len() <= row {
-        stats.resize_with(row + 1, Stats::default);
-    }
-    stats[row].add_logical(&LogicalCall {
+    over(LogicalCall {
+        method: state.method,
+        thread: state.thread,
+        begin: state.begin,
         total,
         // Pieces do not overlap in a sound trace.
         active: state.active.min(total),
@@ -202,12 +249,20 @@ fn add(state: &State, min: u64, stats: &mut Vec<Stats>) {
         pieces: state.pieces,
         begun: state.begun,
         outcome: state.outcome,
+        exception: state.exception,
+        values: state.values,
     });
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trace::summary::Stats;
+
+    const ON: On = On {
+        thread: 1,
+        wanted: true,
+    };
 
     fn piece(call: u64, first: bool, start: u64, total: u64) -> (Piece, Call) {
         let call = Piece { call, first };
@@ -225,34 +280,34 @@ mod tests {
 
     #[test]
     fn a_call_is_forgotten_when_nothing_of_it_can_come() {
-        let (mut calls, mut stats) = (LogicalCalls::default(), Vec::new());
+        let (mut calls, mut stats) = (LogicalCalls::default(), Stats::default());
         for call in 1..=10 {
             let (p, over) = piece(call, true, call * 100, 10);
-            calls.piece(p, &over, None, true);
-            calls.complete(0, call, call * 100 + 50, Outcome::Exit, true);
+            calls.piece(p, &over, None, ON);
+            calls.complete(0, call, call * 100 + 50, Outcome::Exit, ON);
         }
         // A piece that comes late, from another thread.
         let (p, over) = piece(10, false, 1_020, 20);
-        calls.piece(p, &over, None, true);
-        calls.settle(950, 0, &mut stats);
+        calls.piece(p, &over, None, ON);
+        calls.settle(950, 0, &mut |call| stats.add_logical(&call));
         assert_eq!(calls.calls.len(), 2, "the last two ended at 950 and 1050");
-        assert_eq!((stats[0].calls, stats[0].total), (8, 8 * 50));
-        calls.settle(u64::MAX, 0, &mut stats);
+        assert_eq!((stats.calls, stats.total), (8, 8 * 50));
+        calls.settle(u64::MAX, 0, &mut |call| stats.add_logical(&call));
         assert_eq!((calls.calls.len(), calls.ended.len()), (0, 0));
-        let l = stats[0].logical;
+        let l = stats.logical;
         assert_eq!((l.calls, l.pieces, l.active, l.open), (10, 11, 120, 0));
-        assert_eq!(calls.finish(0, &mut stats), 0);
+        assert_eq!(calls.finish(0, &mut |call| stats.add_logical(&call)), 0);
     }
 
     #[test]
     fn calls_that_are_open_at_once_are_bounded() {
-        let (mut calls, mut stats) = (LogicalCalls::default(), Vec::new());
+        let (mut calls, mut stats) = (LogicalCalls::default(), Stats::default());
         for call in 0..MAX_CALLS as u64 + 10 {
-            calls.begin(0, call, call, None, true);
+            calls.begin(0, call, call, None, ON);
         }
-        calls.complete(0, 5, 100, Outcome::Exit, true);
+        calls.complete(0, 5, 100, Outcome::Exit, ON);
         assert_eq!(calls.calls.len(), MAX_CALLS);
-        assert_eq!(calls.finish(0, &mut stats), 10);
-        assert_eq!(stats[0].logical.open, MAX_CALLS as u64 - 1);
+        assert_eq!(calls.finish(0, &mut |call| stats.add_logical(&call)), 10);
+        assert_eq!(stats.logical.open, MAX_CALLS as u64 - 1);
     }
 }

@@ -3,6 +3,7 @@
 use crate::mapping::Mapping;
 use crate::printable::printable;
 use crate::symbols::{Symbol, Symbols};
+use super::values::Value;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -22,6 +23,39 @@ pub enum Method {
     Unknown(u32),
     /// All further ids that no map explains.
     Others,
+    /// Of a method, the calls that have a certain value.
+    OfValue(Box<OfValue>),
+}
+
+/// A method and a value that some of its calls have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OfValue {
+    pub method: Method,
+    /// The value as JSON; `None` for all values that have no row of their own.
+    pub json: Option<serde_json::Value>,
+    /// The value in one line.
+    pub shown: String,
+}
+
+impl OfValue {
+    pub fn new(method: Method, value: Option<Value>) -> OfValue {
+        OfValue {
+            method,
+            json: value.as_ref().map(Value::json),
+            shown: value.map_or_else(|| "others".to_owned(), |value| value.shown()),
+        }
+    }
+}
+
+/// What stands between a method and its value in a label.
+const BETWEEN: &str = "  ";
+
+/// A label's method, and its value if it has one.
+pub fn split_label(label: &str) -> (&str, Option<&str>) {
+    match label.split_once(BETWEEN) {
+        Some((method, value)) => (method, Some(value)),
+        None => (label, None),
+    }
 }
 
 impl Method {
@@ -31,6 +65,7 @@ impl Method {
             Method::Known(symbol) => symbol.name() + &symbol.place(),
             Method::Unknown(id) => format!("[{id:#010x}]"),
             Method::Others => "[other unknown ids]".to_owned(),
+            Method::OfValue(of) => of.method.name(),
         }
     }
 
@@ -38,6 +73,7 @@ impl Method {
     pub fn full_name(&self) -> String {
         match self {
             Method::Known(symbol) => symbol.name() + &symbol.parameters() + &symbol.place(),
+            Method::OfValue(of) => of.method.full_name(),
             _ => self.name(),
         }
     }
@@ -46,6 +82,35 @@ impl Method {
     pub fn symbol(&self) -> Option<&Symbol> {
         match self {
             Method::Known(symbol) => Some(symbol),
+            Method::OfValue(of) => of.method.symbol(),
+            _ => None,
+        }
+    }
+
+    fn symbol_mut(&mut self) -> Option<&mut Symbol> {
+        match self {
+            Method::Known(symbol) => Some(symbol),
+            Method::OfValue(of) => of.method.symbol_mut(),
+            _ => None,
+        }
+    }
+
+    /// The method with the names that obfuscated programs had before.
+    pub fn restored(&self, mappings: &[Mapping]) -> Method {
+        let mut one = Methods {
+            rows: vec![self.clone()],
+            ..Methods::default()
+        };
+        for mapping in mappings {
+            one.restore_names(mapping);
+        }
+        one.rows.swap_remove(0)
+    }
+
+    /// The value that its calls have, if it stands for those alone.
+    pub fn of_value(&self) -> Option<&OfValue> {
+        match self {
+            Method::OfValue(of) => Some(of),
             _ => None,
         }
     }
@@ -99,7 +164,7 @@ impl Methods {
         let mut class = None;
         let mut of = None;
         for i in order {
-            let Method::Known(symbol) = &mut self.rows[i] else {
+            let Some(symbol) = self.rows[i].symbol_mut() else {
                 continue;
             };
             if of.as_ref() != Some(&symbol.type_name) {
@@ -118,6 +183,11 @@ impl Methods {
         }
     }
 
+    /// Adds rows that no id resolves to.
+    pub(super) fn add_rows(&mut self, rows: impl Iterator<Item = Method>) {
+        self.rows.extend(rows);
+    }
+
     pub fn rows(&self) -> &[Method] {
         &self.rows
     }
@@ -133,13 +203,17 @@ impl Methods {
 pub fn labels(methods: &[Method]) -> Vec<String> {
     let mut labels: Vec<String> = methods.iter().map(|m| printable(&m.full_name())).collect();
     let mut seen: FxHashMap<&str, u32> = FxHashMap::default();
-    for label in &labels {
-        *seen.entry(label).or_default() += 1;
+    for (label, method) in labels.iter().zip(methods) {
+        *seen.entry(label).or_default() += u32::from(method.of_value().is_none());
     }
     let twice: Vec<bool> = labels.iter().map(|l| seen[l.as_str()] > 1).collect();
     for ((label, method), twice) in labels.iter_mut().zip(methods).zip(twice) {
-        if let (true, Method::Known(symbol)) = (twice, method) {
+        if let (true, Some(symbol)) = (twice, method.symbol()) {
             *label = printable(&(symbol.compilers_name() + &symbol.descriptor));
+        }
+        if let Some(of) = method.of_value() {
+            *label += BETWEEN;
+            *label += &of.shown;
         }
     }
     labels

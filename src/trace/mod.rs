@@ -28,6 +28,7 @@ pub mod metrics;
 pub mod notes;
 pub mod page;
 pub mod pattern;
+pub mod query;
 pub mod replay;
 pub mod summary;
 pub mod tail;

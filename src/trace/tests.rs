@@ -552,6 +552,7 @@ fn of_one_thread_the_calls_are_whole_that_were_on_it() {
             thread: Some(thread.to_owned()),
             tree: true,
             min,
+            ..Options::default()
         });
         analyzer.add(&Trace::from_bytes("t", bytes.clone()).unwrap());
         analyzer.finish()

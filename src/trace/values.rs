@@ -250,6 +250,8 @@ impl Kept {
         for values in std::mem::take(&mut self.pending).into_values() {
             self.forget(&values);
         }
+        let stale = std::mem::take(&mut self.ending);
+        self.forget(&stale);
         self.waiting = 0;
     }
 

@@ -2,6 +2,7 @@
 
 use super::limits::Limit;
 use crate::trace::diff::{Comparison, Numbers, Power, Row, Side, Sums};
+use crate::trace::methods::{OfValue, split_label};
 use serde_json::{Value, json};
 
 /// Version of the schema: fields may be added without a new one.
@@ -69,8 +70,9 @@ fn row(of: &Comparison, row: &Row) -> Value {
         }
         _ => None,
     };
-    json!({
-        "label": row.label,
+    let of_value = row.method.of_value();
+    let mut value = json!({
+        "label": of_value.map_or(&*row.label, |_| split_label(&row.label).0),
         "type": symbol.map(|s| &*s.type_name),
         "method": symbol.map(|s| &*s.method),
         "descriptor": symbol.map(|s| &*s.descriptor),
@@ -80,7 +82,13 @@ fn row(of: &Comparison, row: &Row) -> Value {
         "self_change_percent": change,
         "p": row.p,
         "differs": of.differs(row),
-    })
+    });
+    match of_value {
+        None => {}
+        Some(OfValue { json: None, .. }) => value["other_values"] = true.into(),
+        Some(OfValue { json: Some(json), .. }) => value["value"] = json.clone(),
+    }
+    value
 }
 
 fn numbers(n: &Numbers) -> Value {

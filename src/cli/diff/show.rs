@@ -1,7 +1,7 @@
 //! A comparison for people: on a terminal, or as Markdown for a pull request.
 
 use super::View;
-use crate::cli::columns::{Cell, Columns, cut_method};
+use crate::cli::columns::{Cell, Columns, cut_labelled};
 use crate::cli::terminal::{BAD, GOOD, HOT};
 use crate::printable::printable;
 use crate::trace::diff::{Numbers, Power, Row, Side, Sums};
@@ -134,6 +134,13 @@ impl View<'_> {
         lines
     }
 
+    fn last_column(&self) -> String {
+        match self.by {
+            Some(name) => format!("method  {}", printable(name)),
+            None => "method".to_owned(),
+        }
+    }
+
     pub(super) fn text(&self, out: &mut dyn Write) -> io::Result<()> {
         let of = &self.comparison;
         writeln!(out, "before  {}", self.side(self.sides[0]))?;
@@ -181,10 +188,12 @@ impl View<'_> {
             cells.extend(errors.then(|| number.into()));
             columns.row(cells, row.label.clone());
         }
-        columns.write(out, "method", self.screen, cut_method)?;
+        let last = self.last_column();
+        columns.write(out, &last, self.screen, cut_labelled)?;
         let hidden = self.rows.len().saturating_sub(self.limit);
         if hidden > 0 {
-            let hidden = counted(hidden as u64, "method");
+            let noun = if self.by.is_some() { "row" } else { "method" };
+            let hidden = counted(hidden as u64, noun);
             writeln!(out, "and {hidden} more (--limit 0 shows all)")?;
         }
         if !self.limits.is_empty() {

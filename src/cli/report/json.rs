@@ -1,8 +1,10 @@
 //! The report as JSON; `docs/report.md` has the schema.
 
 use super::View;
+use super::calls::Call;
 use crate::error::Error;
 use crate::trace::format::{THREAD_DAEMON, THREAD_VIRTUAL};
+use crate::trace::methods::split_label;
 use crate::trace::metrics::{Series, Unit};
 use serde::Serialize;
 use std::io::{self, Write};
@@ -22,6 +24,10 @@ pub(super) struct Report<'a> {
     unlisted_exceptions: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     tree: Option<Vec<Node<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    calls: Option<Vec<Call<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unlisted_calls: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -60,6 +66,10 @@ struct Metric {
 #[derive(Serialize)]
 struct Method<'a> {
     label: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<&'a serde_json::Value>,
+    #[serde(skip_serializing_if = "is_false")]
+    other_values: bool,
     #[serde(rename = "type")]
     type_name: Option<&'a str>,
     method: Option<&'a str>,
@@ -168,6 +178,11 @@ fn metric(series: &Series) -> Metric {
     }
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde hands it so
+fn is_false(b: &bool) -> bool {
+    !b
+}
+
 fn is_zero(n: &u64) -> bool {
     *n == 0
 }
@@ -175,9 +190,14 @@ fn is_zero(n: &u64) -> bool {
 impl View<'_> {
     pub(super) fn json(&self, out: &mut dyn Write, failed: &[Error]) -> io::Result<()> {
         let rows = self.rows();
+        let calls = self.args.calls.then(|| self.json_calls());
         let report = Report {
             threads: Some(self.json_threads()),
             tree: self.args.tree.then(|| self.json_nodes()),
+            unlisted_calls: calls
+                .as_ref()
+                .map(|calls| self.analysis.fitting - calls.len() as u64),
+            calls,
             ..self.document(&rows[..self.limit(rows.len())], failed)
         };
         serde_json::to_writer_pretty(&mut *out, &report)?;
@@ -195,6 +215,8 @@ impl View<'_> {
             exceptions: self.json_exceptions(),
             unlisted_exceptions: self.analysis.further_exceptions,
             tree: None,
+            calls: None,
+            unlisted_calls: None,
         }
     }
 
@@ -226,12 +248,14 @@ impl View<'_> {
     }
 
     fn json_method(&self, i: usize) -> Method<'_> {
-        let (s, symbol) = (
-            &self.analysis.stats[i],
-            self.analysis.methods.rows()[i].symbol(),
-        );
+        let method = &self.analysis.methods.rows()[i];
+        let (s, symbol) = (&self.analysis.stats[i], method.symbol());
+        let of_value = method.of_value();
+        let label = self.label(i as u32);
         Method {
-            label: self.label(i as u32),
+            label: of_value.map_or(label, |_| split_label(label).0),
+            value: of_value.and_then(|of| of.json.as_ref()),
+            other_values: of_value.is_some_and(|of| of.json.is_none()),
             type_name: symbol.map(|s| &*s.type_name),
             method: symbol.map(|s| &*s.method),
             descriptor: symbol.map(|s| &*s.descriptor),

@@ -80,6 +80,7 @@ impl View<'_> {
                 min: args.min.unwrap_or(0),
                 thread: args.thread.clone(),
                 tree: true,
+                ..Options::default()
             },
             mappings,
             symbols: &args.symbols,

@@ -1,15 +1,17 @@
 //! What is shown as lines: the header, the methods, the threads, the exceptions.
 
 use super::{Sort, View};
-use crate::cli::columns::{Cell, Columns, cut_end, cut_method, cut_middle};
+use crate::cli::columns::{Cell, Columns, cut_end, cut_labelled, cut_method, cut_middle};
 use crate::cli::terminal::{BAD, DIM, HOT};
 use crate::error::Error;
 use crate::printable::printable;
 use crate::trace::analysis::Process;
 use crate::trace::exceptions::Path;
 use crate::trace::format::{POLICY_BLOCK, POLICY_DROP, POLICY_RING, THREAD_DAEMON, THREAD_VIRTUAL};
+use crate::trace::methods::split_label;
 use crate::trace::pattern;
 use crate::trace::units::{count, counted, date, date_and_ms, duration, percent, share};
+use rustc_hash::FxHashSet;
 use std::cmp::Reverse;
 use std::io::{self, Write};
 
@@ -150,8 +152,11 @@ impl View<'_> {
     /// The rows of the table: methods that were called and are wanted, sorted.
     pub(super) fn rows(&self) -> Vec<usize> {
         let stats = &self.analysis.stats;
+        let by = self.args.by.is_some();
+        let methods = self.analysis.methods.rows();
         let mut rows: Vec<usize> = (0..stats.len())
             .filter(|&i| stats[i].calls >= self.args.min_calls.max(1) && self.wanted[i])
+            .filter(|&i| methods[i].of_value().is_some() == by)
             .collect();
         let key = |i: usize| {
             let s = &stats[i];
@@ -172,6 +177,13 @@ impl View<'_> {
     pub(super) fn table(&self, out: &mut dyn Write) -> io::Result<()> {
         let stats = &self.analysis.stats;
         let rows = self.rows();
+        if rows.is_empty() && (self.args.by.is_some() || !self.args.conditions.is_empty()) {
+            match &self.args.by {
+                Some(name) => writeln!(out, "\nno call looked at has a value `{}`", printable(name))?,
+                None => writeln!(out, "\nno call looked at fits --where")?,
+            }
+            return self.known_values(out);
+        }
         if rows.is_empty() {
             return match &self.args.filter {
                 Some(p) if !stats.is_empty() => writeln!(
@@ -187,7 +199,12 @@ impl View<'_> {
                 _ => writeln!(out, "\nno calls to show"),
             };
         }
-        let busy = (stats.iter()).fold(0u64, |sum, s| sum.saturating_add(s.own));
+        let methods = self.analysis.methods.rows();
+        let busy = (stats.iter().zip(methods))
+            .filter(|(_, method)| method.of_value().is_none())
+            .fold(self.analysis.left_out_own, |sum, (s, _)| {
+                sum.saturating_add(s.own)
+            });
         let whole = (self.analysis.threads.iter()).fold(0u64, |sum, t| sum.saturating_add(t.busy));
         let errors = rows.iter().any(|&i| stats[i].errors > 0);
         let running = rows.iter().any(|&i| stats[i].running > 0);
@@ -245,8 +262,34 @@ impl View<'_> {
             columns.row(cells, self.labels[i].clone());
         }
         writeln!(out)?;
-        columns.write(out, "method", self.screen, cut_method)?;
-        rest(out, rows.len() - shown, "method")
+        let Some(name) = &self.args.by else {
+            columns.write(out, "method", self.screen, cut_method)?;
+            return rest(out, rows.len() - shown, "method");
+        };
+        let name = printable(name);
+        columns.write(out, &format!("method  {name}"), self.screen, cut_labelled)?;
+        rest(out, rows.len() - shown, "row")?;
+        self.without_value(out, &name)
+    }
+
+    /// Says how many methods `--by` leaves out.
+    fn without_value(&self, out: &mut dyn Write, name: &str) -> io::Result<()> {
+        let methods = self.analysis.methods.rows();
+        let with: FxHashSet<&str> = (methods.iter().zip(&self.labels))
+            .filter(|(method, _)| method.of_value().is_some())
+            .map(|(_, label)| split_label(label).0)
+            .collect();
+        let without = (0..methods.len()).filter(|&i| {
+            self.analysis.stats[i].calls > 0
+                && self.wanted[i]
+                && methods[i].of_value().is_none()
+                && !with.contains(&*self.labels[i])
+        });
+        match without.count() as u64 {
+            0 => Ok(()),
+            1 => writeln!(out, "1 method has no value `{name}` and is left out"),
+            n => writeln!(out, "{} methods have no value `{name}` and are left out", count(n)),
+        }
     }
 
     pub(super) fn threads(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -402,7 +445,7 @@ impl View<'_> {
 }
 
 /// Says how many rows `--limit` left out.
-fn rest(out: &mut dyn Write, hidden: usize, noun: &str) -> io::Result<()> {
+pub(super) fn rest(out: &mut dyn Write, hidden: usize, noun: &str) -> io::Result<()> {
     if hidden > 0 {
         let plural = if hidden == 1 { "" } else { "s" };
         let hidden = count(hidden as u64);

@@ -55,8 +55,9 @@ impl Sums {
 /// Sums up the runs of a side.
 pub struct Runs {
     analyzer: Analyzer,
-    sums: Vec<Vec<Sums>>,
-    last: Vec<Sums>,
+    sums: Vec<[Vec<Sums>; 2]>,
+    /// At the end of the run before: methods, and rows by value.
+    last: [Vec<Sums>; 2],
 }
 
 /// A side: all its runs in one, and the sums of each.
@@ -65,6 +66,8 @@ pub struct Side {
     pub analysis: Analysis,
     /// Per run, per row of the analysis.
     sums: Vec<Vec<Sums>>,
+    /// So many rows are of methods; those behind them are by value.
+    methods: usize,
 }
 
 impl Runs {
@@ -73,7 +76,7 @@ impl Runs {
         Runs {
             analyzer: Analyzer::new(options),
             sums: Vec::new(),
-            last: Vec::new(),
+            last: Default::default(),
         }
     }
 
@@ -84,13 +87,14 @@ impl Runs {
 
     /// The run at hand is complete.
     pub fn end_run(&mut self) {
-        let now: Vec<Sums> = self.analyzer.stats().iter().map(Sums::of).collect();
-        self.last.resize(now.len(), Sums::default());
-        let run = now
-            .iter()
-            .zip(&self.last)
-            .map(|(now, last)| now.since(*last));
-        self.sums.push(run.collect());
+        let now = [self.analyzer.stats(), self.analyzer.stats_by_value()];
+        let now = now.map(|stats| stats.iter().map(Sums::of).collect::<Vec<_>>());
+        let run = [0, 1].map(|kind| {
+            self.last[kind].resize(now[kind].len(), Sums::default());
+            let run = now[kind].iter().zip(&self.last[kind]);
+            run.map(|(now, last)| now.since(*last)).collect()
+        });
+        self.sums.push(run);
         self.last = now;
     }
 
@@ -100,9 +104,18 @@ impl Runs {
         for mapping in mappings {
             analysis.restore_names(mapping);
         }
+        let methods = (analysis.methods.rows().iter())
+            .take_while(|method| method.of_value().is_none())
+            .count();
+        let sums = self.sums.into_iter().map(|[mut run, by_value]| {
+            run.resize(methods, Sums::default());
+            run.extend(by_value);
+            run
+        });
         Side {
+            sums: sums.collect(),
             analysis,
-            sums: self.sums,
+            methods,
         }
     }
 }
@@ -233,6 +246,7 @@ impl Comparison {
 fn key(method: &Method) -> String {
     match method {
         Method::Known(s) => format!("{}\n{}\n{}", s.type_name, s.method, s.descriptor),
+        Method::OfValue(of) => format!("{}\n{}\n{:?}", key(&of.method), of.shown, of.json),
         _ => method.name(),
     }
 }
@@ -293,7 +307,7 @@ impl Side {
     fn all(&self) -> Numbers {
         let sum = |run: &Vec<Sums>| {
             let mut all = Sums::default();
-            for method in run {
+            for method in &run[..self.methods] {
                 all.calls = all.calls.saturating_add(method.calls);
                 all.own = all.own.saturating_add(method.own);
                 all.errors = all.errors.saturating_add(method.errors);
