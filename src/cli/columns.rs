@@ -219,7 +219,10 @@ mod tests {
             cut_labelled(call, 50),
             "c.a.s.Orders.place  sql=\"SELECT 1 FROM orders\""
         );
-        assert_eq!(cut_labelled(call, 36), "c.a….place(…)  sql=\"SELECT 1 FROM …");
+        assert_eq!(
+            cut_labelled(call, 36),
+            "c.a….place(…)  sql=\"SELECT 1 FROM …"
+        );
         assert_eq!(cut_labelled(name, 18), "c.a.s.Orders.place");
     }
 }

@@ -123,14 +123,7 @@ impl LogicalCalls {
     }
 
     /// A call is over: its last piece ended, or it ended between two pieces.
-    pub fn complete(
-        &mut self,
-        method: MethodIx,
-        call: u64,
-        time: u64,
-        outcome: Outcome,
-        on: On,
-    ) {
+    pub fn complete(&mut self, method: MethodIx, call: u64, time: u64, outcome: Outcome, on: On) {
         let Some(state) = self.state(method, call, time, on) else {
             return;
         };
@@ -175,13 +168,7 @@ impl LogicalCalls {
         }
     }
 
-    fn state(
-        &mut self,
-        method: MethodIx,
-        call: u64,
-        time: u64,
-        on: On,
-    ) -> Option<&mut State> {
+    fn state(&mut self, method: MethodIx, call: u64, time: u64, on: On) -> Option<&mut State> {
         if self.calls.len() >= MAX_CALLS && !self.calls.contains_key(&call) {
             self.left_out += 1;
             return None;

@@ -1,9 +1,9 @@
 //! The methods of an analysis: rows that stand for one name, whichever file and id it came from.
 
+use super::values::Value;
 use crate::mapping::Mapping;
 use crate::printable::printable;
 use crate::symbols::{Symbol, Symbols};
-use super::values::Value;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 

@@ -304,7 +304,12 @@ impl Asked {
     }
 
     /// An exception left a method: returns it where it ends a logical call.
-    pub fn error(&mut self, method: MethodIx, thread: u32, thrown: &Thrown<'_>) -> Option<Described> {
+    pub fn error(
+        &mut self,
+        method: MethodIx,
+        thread: u32,
+        thrown: &Thrown<'_>,
+    ) -> Option<Described> {
         self.query.calls?;
         if let Some(details) = thrown.details {
             self.thrown(thread, details);

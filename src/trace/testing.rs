@@ -253,12 +253,15 @@ pub(crate) fn valued_symbols() -> Vec<u8> {
 /// Orders of three things, with values of all kinds and of none, and a call that fails.
 pub(crate) fn valued() -> TraceBuilder {
     const MS: u64 = 1_000_000;
-    let mut chunk = Chunk::records(1, 0, MS)
-        .thread(1, 0, "main")
-        .enter(0, 1);
+    let mut chunk = Chunk::records(1, 0, MS).thread(1, 0, "main").enter(0, 1);
     for (number, item) in (1..).zip(["tea", "coffee", "tea", "milk\n=1+1"]) {
         chunk = chunk
-            .text_value(2, 0, false, &format!("SELECT {item} FROM orders WHERE id = {number}"))
+            .text_value(
+                2,
+                0,
+                false,
+                &format!("SELECT {item} FROM orders WHERE id = {number}"),
+            )
             .enter(1_000, 2)
             .text_value(3, 0, false, item)
             .enter(1_000, 3);

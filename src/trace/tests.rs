@@ -1,7 +1,8 @@
 //! Whole traces: order, pairing, what is torn, damaged or hostile.
 
 use super::format::{CHUNK, THREAD_DAEMON, THREAD_OWN};
-use super::testing::{Chunk, TraceBuilder, shop, shop_symbols};
+use super::query::Query;
+use super::testing::{Chunk, TraceBuilder, shop, shop_symbols, valued, valued_symbols};
 use super::*;
 use proptest::prelude::*;
 
@@ -18,6 +19,202 @@ fn analyze(bytes: Vec<u8>) -> Analysis {
 fn trace(chunks: impl IntoIterator<Item = Chunk>) -> Analysis {
     let start = TraceBuilder::new("", 1, 1_000).symbols(&shop_symbols(), 65_504, &[]);
     analyze(chunks.into_iter().fold(start, TraceBuilder::push).bytes())
+}
+
+/// The calls of a trace with their values, in the order in which they began.
+fn calls_with_values(chunks: impl IntoIterator<Item = Chunk>) -> Vec<String> {
+    let start = TraceBuilder::new("", 1, 1_000).symbols(&valued_symbols(), 65_504, &[]);
+    let bytes = chunks.into_iter().fold(start, TraceBuilder::push).bytes();
+    let mut calls = ask(
+        &Trace::from_bytes("t", bytes).unwrap(),
+        Query {
+            calls: Some(1_000),
+            ..Query::default()
+        },
+    );
+    calls.calls.sort_by_key(|call| (call.thread, call.start));
+    let shown = (calls.calls.iter()).map(|call| {
+        let name = calls.methods.rows()[call.method as usize].name();
+        let name = name.rsplit('.').next().unwrap_or_default();
+        format!("{name} {}", values::shown(&call.values))
+            .trim_end()
+            .to_owned()
+    });
+    shown.collect()
+}
+
+fn ask(trace: &Trace, query: Query) -> Analysis {
+    let mut analyzer = Analyzer::new(Options {
+        query,
+        ..Options::default()
+    });
+    analyzer.add(trace);
+    analyzer.finish()
+}
+
+/// What holds of values, whatever the trace.
+fn check_values(trace: &Trace) {
+    let by = |name: &str, conditions: &[&str]| {
+        let conditions = conditions.iter().map(|c| c.parse().unwrap()).collect();
+        let by = Some(name.to_owned());
+        ask(
+            trace,
+            Query {
+                conditions,
+                by,
+                ..Query::default()
+            },
+        )
+    };
+    let count = |a: &Analysis, by_value: bool| -> u64 {
+        let rows = a.methods.rows().iter().zip(&a.stats);
+        let rows = rows.filter(|(m, _)| m.of_value().is_some() == by_value);
+        rows.map(|(_, s)| s.calls).sum()
+    };
+    let plain = ask(trace, Query::default());
+    for name in ["item", "result", "value 0"] {
+        let a = by(name, &[]);
+        assert_eq!(count(&a, false), count(&plain, false));
+        assert!(count(&a, true) <= count(&a, false));
+        // All that have the value: no more and no fewer.
+        let with = by(name, &[&format!("{name}=*")]);
+        assert_eq!(count(&with, false), count(&a, true));
+        assert_eq!(count(&with, true), count(&a, true));
+    }
+    let a = ask(
+        trace,
+        Query {
+            calls: Some(3),
+            ..Query::default()
+        },
+    );
+    assert_eq!(a.fitting, count(&plain, false));
+    assert_eq!(a.calls.len() as u64, a.fitting.min(3));
+    assert!(
+        a.calls
+            .is_sorted_by_key(|call| std::cmp::Reverse(call.total))
+    );
+    let longest = plain.stats.iter().map(|s| s.max).max().unwrap_or(0);
+    assert!(a.calls.first().is_none_or(|call| call.total >= longest));
+}
+
+#[test]
+fn values_find_their_calls() {
+    // A nested call of the same method, records of others between a value and its record, a number that comes twice.
+    let calls = calls_with_values([Chunk::records(1, 0, 0)
+        .text_value(3, 0, false, "first")
+        .text_value(3, 0, false, "outer")
+        .enter(1, 4)
+        .exit(1, 4)
+        .enter(1, 3)
+        .text_value(3, 0, false, "inner")
+        .enter(1, 3)
+        .value(3, 1, true, 2, 1)
+        .exit(1, 3)
+        .value(3, 1, true, 1, 0)
+        .enter(1, 4)
+        .exit(1, 4)
+        .error(1, 3)
+        .enter(1, 3)
+        .exit(1, 3)]);
+    assert_eq!(
+        calls,
+        [
+            "fib",
+            "take item=\"outer\" result=null",
+            "take item=\"inner\" result=1",
+            "fib",
+            "take"
+        ]
+    );
+}
+
+#[test]
+fn values_go_on_in_the_next_segment_and_belong_to_nothing_where_one_is_missing() {
+    let value = |segment| Chunk::records(1, segment, 10).text_value(3, 0, false, "tea");
+    let call = |segment| Chunk::records(1, segment, 20).enter(1, 3).exit(1, 3);
+    assert_eq!(
+        calls_with_values([value(0), call(1)]),
+        ["take item=\"tea\""]
+    );
+    assert_eq!(calls_with_values([value(0), call(2)]), ["take"]);
+    assert_eq!(
+        calls_with_values([value(0).lost(1).enter(1, 3).exit(1, 3)]),
+        ["take"]
+    );
+    // Of a call whose end is lost, and of one that runs on, what is known of their start.
+    let open = Chunk::records(1, 0, 0)
+        .text_value(2, 0, false, "SELECT")
+        .enter(1, 2)
+        .text_value(3, 0, false, "tea")
+        .enter(1, 3);
+    assert_eq!(
+        calls_with_values([open]),
+        ["place arg(1)=\"SELECT\"", "take item=\"tea\""]
+    );
+    let lost = Chunk::records(1, 0, 0)
+        .enter(1, 2)
+        .text_value(3, 0, false, "tea")
+        .enter(1, 3)
+        .value(3, 1, true, 2, 4)
+        .value(2, 0, true, 2, 5)
+        .exit(1, 2)
+        .exit(1, 3);
+    assert_eq!(
+        calls_with_values([lost]),
+        ["place arg(1)=5", "take item=\"tea\""]
+    );
+}
+
+#[test]
+fn a_logical_call_has_the_values_of_its_pieces() {
+    let calls = calls_with_values([
+        Chunk::records(1, 0, 0)
+            .enter(0, 1)
+            .text_value(3, 0, false, "tea")
+            .resume(1, 3, 10, true)
+            .exit(1, 3)
+            .exit(1, 1),
+        Chunk::records(2, 0, 100)
+            .resume(0, 3, 10, false)
+            .value(3, 1, true, 2, 4)
+            .end(5, 3, 10),
+    ]);
+    assert_eq!(calls, ["main", "take item=\"tea\" result=4"]);
+}
+
+#[test]
+fn rows_by_value_are_bounded() {
+    let mut chunk = Chunk::records(1, 0, 0);
+    for n in 0..150 {
+        chunk = chunk.value(3, 0, false, 2, n).enter(1, 3).exit(1, 3);
+        chunk = chunk.value(3, 0, false, 2, n % 7).enter(1, 3).exit(1, 3);
+    }
+    let start = TraceBuilder::new("", 1, 1_000).symbols(&valued_symbols(), 65_504, &[]);
+    let trace = Trace::from_bytes("t", start.push(chunk).bytes()).unwrap();
+    let by = Some("item".to_owned());
+    let a = ask(
+        &trace,
+        Query {
+            by,
+            ..Query::default()
+        },
+    );
+    let rows: Vec<_> = (a.methods.labels().into_iter().zip(&a.stats))
+        .map(|(label, s)| (label, s.calls))
+        .collect();
+    assert_eq!(
+        rows.len(),
+        1 + 100 + 1,
+        "the method, its values, and the others"
+    );
+    assert_eq!(rows[0].1, 300);
+    assert_eq!(rows[1], ("com.acme.Stock.take(int)  0".to_owned(), 23));
+    assert_eq!(
+        rows[101],
+        ("com.acme.Stock.take(int)  others".to_owned(), 50)
+    );
+    check_values(&trace);
 }
 
 /// Name, calls, total, self of each method in the order of first sight.
@@ -329,6 +526,7 @@ fn check(bytes: Vec<u8>) {
     let Ok(trace) = Trace::from_bytes("t", bytes) else {
         return;
     };
+    check_values(&trace);
     let mut analyzer = Analyzer::new(Options {
         tree: true,
         ..Options::default()
@@ -597,12 +795,13 @@ proptest! {
     fn damaged_traces_never_panic(
         damage in prop::collection::vec((0usize..16, 0usize..500, any::<u8>()), 1..8)
     ) {
-        let mut bytes = shop().bytes();
-        let chunks = bytes.len() / CHUNK;
-        for (chunk, at, value) in damage {
-            bytes[chunk % chunks * CHUNK + at] = value;
+        for mut bytes in [shop().bytes(), valued().bytes()] {
+            let chunks = bytes.len() / CHUNK;
+            for &(chunk, at, value) in &damage {
+                bytes[chunk % chunks * CHUNK + at] = value;
+            }
+            check(bytes);
         }
-        check(bytes);
     }
 
     #[test]

@@ -198,10 +198,12 @@ impl Condition {
     /// Whether a call with these values fulfils it. A number is compared as a whole: `12` does not fit 112.
     pub fn holds(&self, values: &[Value]) -> bool {
         let mut named = values.iter().filter(|v| *v.name == *self.name);
-        named.any(|value| match value.is_text() || self.pattern.contains(['*', '?']) {
-            true => pattern::matches(&self.pattern, &value.text()),
-            false => *self.pattern == *value.text(),
-        })
+        named.any(
+            |value| match value.is_text() || self.pattern.contains(['*', '?']) {
+                true => pattern::matches(&self.pattern, &value.text()),
+                false => *self.pattern == *value.text(),
+            },
+        )
     }
 }
 
@@ -287,7 +289,10 @@ impl Kept {
 
 /// In the order of their numbers; of several of one number the last.
 fn one_of_each(mut values: Vec<Value>) -> Vec<Value> {
-    if values.windows(2).all(|pair| pair[0].number < pair[1].number) {
+    if values
+        .windows(2)
+        .all(|pair| pair[0].number < pair[1].number)
+    {
         return values;
     }
     values.reverse();
@@ -330,11 +335,7 @@ mod tests {
             (RawData::Float(f32::INFINITY), "inf", "\"inf\""),
             (RawData::Boolean(true), "true", "true"),
             (RawData::Char(0xd800), "'\u{fffd}'", "\"\u{fffd}\""),
-            (
-                RawData::Text(&lone),
-                "\"A\u{fffd}\\n\"",
-                "\"A\u{fffd}\\n\"",
-            ),
+            (RawData::Text(&lone), "\"A\u{fffd}\\n\"", "\"A\u{fffd}\\n\""),
             (RawData::Object(&lone[..2]), "A", "\"A\""),
             (RawData::Missing(&lone[..2]), "(A)", "{\"missing\":\"A\"}"),
         ] {
@@ -345,7 +346,10 @@ mod tests {
 
     #[test]
     fn conditions_take_patterns_for_text_and_whole_numbers() {
-        let text: Vec<u8> = "SELECT * FROM orders".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let text: Vec<u8> = "SELECT * FROM orders"
+            .encode_utf16()
+            .flat_map(u16::to_le_bytes)
+            .collect();
         let values = [
             value(0, RawData::Text(&text)),
             value(1, RawData::Integer(112)),

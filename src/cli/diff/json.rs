@@ -86,7 +86,9 @@ fn row(of: &Comparison, row: &Row) -> Value {
     match of_value {
         None => {}
         Some(OfValue { json: None, .. }) => value["other_values"] = true.into(),
-        Some(OfValue { json: Some(json), .. }) => value["value"] = json.clone(),
+        Some(OfValue {
+            json: Some(json), ..
+        }) => value["value"] = json.clone(),
     }
     value
 }

@@ -1,7 +1,7 @@
 //! What people see, over traces made for the purpose.
 
 use super::*;
-use crate::trace::testing::{Chunk, TraceBuilder, shop, shop_symbols};
+use crate::trace::testing::{Chunk, TraceBuilder, shop, shop_symbols, valued_symbols};
 use clap::Parser;
 
 #[derive(Parser)]
@@ -225,4 +225,47 @@ fn names_cannot_steer_what_shows_them() {
     assert!(!shown(sides, &[]).0.contains('\x1b'));
     let (text, _) = shown(sides, &["--format", "markdown"]);
     assert!(text.contains("| x.&lt;b&gt;\\|\\`\\@all.a"), "{text}");
+}
+
+#[test]
+fn rows_by_value() {
+    let run = |tea: u64, milk: bool| {
+        let chunk = Chunk::records(1, 0, 0).enter(0, 2);
+        let chunk = chunk
+            .text_value(3, 0, false, "tea")
+            .enter(0, 3)
+            .exit(tea, 3);
+        let chunk = match milk {
+            true => chunk
+                .text_value(3, 0, false, "milk")
+                .enter(0, 3)
+                .exit(1_000, 3),
+            false => chunk.enter(0, 3).exit(500, 3),
+        };
+        TraceBuilder::new("java -jar shop.jar", 1, 0)
+            .symbols(&valued_symbols(), 65_504, &[])
+            .push(chunk.exit(2_000, 2))
+            .bytes()
+    };
+    let sides: [&[_]; 2] = [
+        &[run(10_000, false), run(12_000, false)],
+        &[run(15_000, true), run(15_000, false)],
+    ];
+    insta::assert_snapshot!(shown(sides, &["--by", "item"]).0);
+    let (text, _) = shown(
+        sides,
+        &["--by", "item", "--where", "item=tea", "--format", "json"],
+    );
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let rows = json["methods"].as_array().unwrap();
+    assert_eq!(rows.len(), 1, "{text}");
+    assert_eq!(
+        (&rows[0]["label"], &rows[0]["value"]),
+        (&"com.acme.Stock.take(int)".into(), &"tea".into())
+    );
+    assert_eq!(rows[0]["before"]["self_ns"], 11_000);
+    assert_eq!(
+        json["all"]["before"]["self_ns"], 11_000,
+        "only calls that fit count"
+    );
 }

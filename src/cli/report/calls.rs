@@ -58,9 +58,8 @@ impl View<'_> {
     fn thread_of(&self, call: &Listed) -> &str {
         // Threads are in the order of traces and numbers.
         let threads = &self.analysis.threads;
-        let at = threads.binary_search_by_key(&(call.process, call.thread), |t| {
-            (t.process, t.number)
-        });
+        let at =
+            threads.binary_search_by_key(&(call.process, call.thread), |t| (t.process, t.number));
         at.map_or("", |at| threads[at].name.as_str())
     }
 
@@ -134,7 +133,10 @@ impl View<'_> {
     pub(super) fn known_values(&self, out: &mut dyn Write) -> io::Result<()> {
         let names = &self.analysis.value_names;
         match names.is_empty() {
-            true => writeln!(out, "no call looked at has values: rules ask for them with `record`"),
+            true => writeln!(
+                out,
+                "no call looked at has values: rules ask for them with `record`"
+            ),
             false => {
                 let names: Vec<String> = names.iter().map(|name| printable(name)).collect();
                 writeln!(out, "values of these names were seen: {}", names.join(", "))

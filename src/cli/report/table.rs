@@ -179,7 +179,9 @@ impl View<'_> {
         let rows = self.rows();
         if rows.is_empty() && (self.args.by.is_some() || !self.args.conditions.is_empty()) {
             match &self.args.by {
-                Some(name) => writeln!(out, "\nno call looked at has a value `{}`", printable(name))?,
+                Some(name) => {
+                    writeln!(out, "\nno call looked at has a value `{}`", printable(name))?
+                }
                 None => writeln!(out, "\nno call looked at fits --where")?,
             }
             return self.known_values(out);
@@ -288,7 +290,11 @@ impl View<'_> {
         match without.count() as u64 {
             0 => Ok(()),
             1 => writeln!(out, "1 method has no value `{name}` and is left out"),
-            n => writeln!(out, "{} methods have no value `{name}` and are left out", count(n)),
+            n => writeln!(
+                out,
+                "{} methods have no value `{name}` and are left out",
+                count(n)
+            ),
         }
     }
 

@@ -1,7 +1,7 @@
 //! What people see, over traces made for the purpose.
 
 use super::*;
-use crate::trace::testing::{Chunk, TraceBuilder, shop, shop_symbols, shop_with_samples};
+use crate::trace::testing::{Chunk, TraceBuilder, shop, shop_symbols, shop_with_samples, valued};
 use clap::Parser;
 
 #[derive(Parser)]
@@ -508,4 +508,106 @@ fn traces_of_one_process_are_told_apart_and_later_runs_named() {
         text.contains("note: a later run wrote ") && text.contains("a-2.wtrace"),
         "{text}"
     );
+}
+
+fn valued_shown(args: &str) -> String {
+    shown(&[("valued.wtrace", valued().bytes())], args)
+}
+
+#[test]
+fn single_calls_and_their_values() {
+    insta::assert_snapshot!(valued_shown("--calls"));
+    insta::assert_snapshot!(shop_shown("--calls --limit 4"));
+    let (text, result) = run(
+        &[("valued.wtrace", valued().bytes())],
+        "--calls --filter take --min 2ms",
+        Some(72),
+    );
+    result.unwrap();
+    assert!(
+        text.lines().skip(3).all(|line| line.chars().count() <= 72),
+        "{text}"
+    );
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn single_calls_that_fit() {
+    let listed = |args: &str| {
+        let json: serde_json::Value =
+            serde_json::from_str(&valued_shown(&format!("--calls --json {args}"))).unwrap();
+        let calls = json["calls"].as_array().unwrap();
+        let calls = calls.iter().map(|call| call["values"].to_string());
+        calls.collect::<Vec<_>>()
+    };
+    let tea = [
+        r#"{"item":"tea","result":30}"#,
+        r#"{"item":"tea","result":10}"#,
+    ];
+    assert_eq!(listed("--where item=tea"), tea);
+    assert_eq!(listed("--where item=tea --where result=3?"), tea[..1]);
+    assert_eq!(listed("--where result=1"), [""; 0]);
+    assert_eq!(listed("--filter Stock --min 3ms"), tea[..1]);
+    assert_eq!(listed("--filter Stock --limit 1"), tea[..1]);
+    assert_eq!(listed("--where arg(1)=*coffee* --where item=*"), [""; 0]);
+    let text = valued_shown("--calls --where nothing=*");
+    assert!(
+        text.ends_with("values of these names were seen: arg(1), item, result\n"),
+        "{text}"
+    );
+    let text = shop_shown("--calls --where nothing=*");
+    assert!(
+        text.ends_with("no call looked at has values: rules ask for them with `record`\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn single_calls_as_json() {
+    let json: serde_json::Value =
+        serde_json::from_str(&valued_shown("--calls --json --filter take --limit 2")).unwrap();
+    assert_eq!(json["unlisted_calls"], 3);
+    insta::assert_snapshot!(serde_json::to_string_pretty(&json["calls"]).unwrap());
+}
+
+#[test]
+fn logical_calls_are_listed_as_one() {
+    let text = shown(&[("a.wtrace", awaits())], "--calls");
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn a_row_for_each_value() {
+    insta::assert_snapshot!(valued_shown("--by item"));
+    insta::assert_snapshot!(valued_shown("--where item=tea"));
+    let json: serde_json::Value =
+        serde_json::from_str(&valued_shown("--by result --json --sort name")).unwrap();
+    let rows = json["methods"].as_array().unwrap().iter();
+    let rows: Vec<_> = rows
+        .map(|row| (row["label"].as_str().unwrap(), row["value"].to_string()))
+        .collect();
+    let label = "com.acme.Stock.take(int)";
+    let missing = r#"{"missing":"toString threw"}"#;
+    assert_eq!(
+        rows,
+        [missing, "10", "20", "30"].map(|value| (label, value.to_owned()))
+    );
+    let text = valued_shown("--by nothing");
+    assert!(
+        text.contains("no call looked at has a value `nothing`"),
+        "{text}"
+    );
+}
+
+#[test]
+fn views_that_know_no_values_are_refused() {
+    for args in [
+        &["--calls", "--by", "sql"][..],
+        &["--by", "sql", "--tree"],
+        &["--where", "sql=*", "--tree"],
+        &["--where", "sql"],
+    ] {
+        let line = ["report", "a.wtrace"].iter().chain(args);
+        assert!(Cli::try_parse_from(line).is_err(), "{args:?}");
+    }
 }
