@@ -7,7 +7,9 @@ use weave::internals::trace::diff::{Judgement, Runs, compare};
 use weave::internals::trace::export::{Format, Selection, Weight, otlp, processes, walk};
 use weave::internals::trace::format::{CHUNK, MAGIC, VERSION};
 use weave::internals::trace::page::{self, Calls};
-use weave::internals::trace::{Analyzer, Options, Trace, flame};
+use weave::internals::trace::query::Query;
+use weave::internals::trace::values::{json, shown};
+use weave::internals::trace::{Analysis, Analyzer, Options, Trace, flame};
 
 pub fn run(data: &[u8]) {
     let _ = Trace::from_bytes("raw", data.to_vec());
@@ -31,6 +33,7 @@ pub fn run(data: &[u8]) {
     export(&trace);
     show(&trace);
     diff(&trace);
+    ask(&trace);
     let mut analyzer = Analyzer::new(Options {
         tree: true,
         ..Options::default()
@@ -48,6 +51,38 @@ pub fn run(data: &[u8]) {
         &|_| true,
     )
     .unwrap();
+}
+
+/// Single calls, and sums by a value, of which few rows are kept.
+fn ask(trace: &Trace) {
+    let find = |query: Query| {
+        let mut analyzer = Analyzer::new(Options {
+            query,
+            ..Options::default()
+        });
+        analyzer.add(trace);
+        analyzer.finish()
+    };
+    let calls = |a: &Analysis, by_value: bool| -> u64 {
+        let rows = a.methods.rows().iter().zip(&a.stats);
+        let rows = rows.filter(|(method, _)| method.of_value().is_some() == by_value);
+        rows.map(|(_, stats)| stats.calls).sum()
+    };
+    let listed = find(Query {
+        calls: Some(7),
+        ..Query::default()
+    });
+    assert_eq!(listed.calls.len() as u64, listed.fitting.min(7));
+    for call in &listed.calls {
+        let _ = (shown(&call.values), json(&call.values));
+    }
+    let by = find(Query {
+        by: Some("value 0".to_owned()),
+        conditions: vec!["value 0=*".parse().unwrap()],
+        ..Query::default()
+    });
+    assert_eq!(calls(&by, true), calls(&by, false));
+    assert!(calls(&by, true) <= listed.fitting);
 }
 
 /// Every format takes what the trace yields.

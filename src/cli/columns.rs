@@ -217,11 +217,11 @@ mod tests {
         assert_eq!(cut_labelled(call, 99), call);
         assert_eq!(
             cut_labelled(call, 50),
-            "c.a.s.Orders.place  sql=\"SELECT 1 FROM orders\""
+            "c.a.s.Orders.place(…)  sql=\"SELECT 1 FROM orders\""
         );
         assert_eq!(
             cut_labelled(call, 36),
-            "c.a….place(…)  sql=\"SELECT 1 FROM …"
+            "c.a…rs.place  sql=\"SELECT 1 FROM or…"
         );
         assert_eq!(cut_labelled(name, 18), "c.a.s.Orders.place");
     }

@@ -3,6 +3,7 @@
 
 use super::{End, Logical, Named, Process, Sink, Span, Thread};
 use crate::trace::metrics::Series;
+use crate::trace::values;
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
@@ -145,6 +146,7 @@ impl Sink for Chrome<'_> {
         if let Some((call, _)) = span.piece {
             args.insert("logical call".to_owned(), json!(call));
         }
+        args.extend(values::json(end.values));
         if !args.is_empty() {
             write!(self.out, ",\"args\":{}", Value::Object(args))?;
         }
@@ -154,7 +156,9 @@ impl Sink for Chrome<'_> {
     fn logical(&mut self, logical: &Logical, _: &Named) -> io::Result<()> {
         self.tid = 0;
         let id = format!("{:#x}-{:#x}", self.pid, logical.call);
-        let args = format!(",\"args\":{}", json!({"outcome": logical.outcome}));
+        let mut args = values::json(&logical.values);
+        args.insert("outcome".to_owned(), json!(logical.outcome));
+        let args = format!(",\"args\":{}", Value::Object(args));
         let kind = |phase| format!("\"ph\":\"{phase}\",\"id\":\"{id}\"");
         self.instant(logical.method, &kind('b'), logical.start, "")?;
         self.instant(logical.method, &kind('e'), logical.end, &args)

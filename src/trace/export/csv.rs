@@ -91,7 +91,7 @@ impl<'a> Csv<'a> {
             row.outcome,
             &exception,
             &message,
-            "",
+            &row.values().unwrap_or_default(),
         ])?;
         Ok(())
     }

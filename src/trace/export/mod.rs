@@ -27,6 +27,7 @@ pub use walk::{Counts, processes, walk};
 use super::file::Trace;
 use super::methods::Method;
 use super::metrics::Series;
+use super::values::Value;
 use crate::symbols::Symbol;
 use std::io::{self, Write};
 
@@ -170,6 +171,8 @@ pub struct End<'a> {
     pub outcome: &'static str,
     /// The exception that it ended with, as far as the trace describes it: type and message.
     pub exception: Option<(&'a str, &'a str)>,
+    /// The values that rules asked for.
+    pub values: &'a [Value],
 }
 
 /// A logical call from its begin to its end.
@@ -186,6 +189,8 @@ pub struct Logical {
     pub end: u64,
     /// As [`End::outcome`].
     pub outcome: &'static str,
+    /// Those of all its pieces.
+    pub values: Vec<Value>,
 }
 
 /// Writes a format.

@@ -6,6 +6,7 @@
 
 use super::{End, Logical, Named, Process, Sink, Span, Thread};
 use crate::trace::metrics::{Series, Unit};
+use crate::trace::values::{Data, Value};
 use prost::Message;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -51,10 +52,19 @@ struct TrackEvent {
 struct DebugAnnotation {
     #[prost(uint64, tag = "1")]
     name_iid: u64,
+    #[prost(bool, optional, tag = "2")]
+    bool_value: Option<bool>,
     #[prost(uint64, optional, tag = "3")]
     uint_value: Option<u64>,
+    #[prost(int64, optional, tag = "4")]
+    int_value: Option<i64>,
+    #[prost(double, optional, tag = "5")]
+    double_value: Option<f64>,
     #[prost(string, optional, tag = "6")]
     string_value: Option<String>,
+    /// In place of `name_iid`.
+    #[prost(string, optional, tag = "10")]
+    name: Option<String>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -438,6 +448,23 @@ fn number(name_iid: u64, value: u64) -> DebugAnnotation {
     }
 }
 
+/// A value; its name is written out, since it comes from the trace.
+fn value(value: &Value) -> DebugAnnotation {
+    let mut annotation = DebugAnnotation {
+        name: Some(value.name.to_string()),
+        ..DebugAnnotation::default()
+    };
+    match value.data {
+        Data::Boolean(b) => annotation.bool_value = Some(b),
+        Data::Integer(n) => annotation.int_value = Some(n),
+        Data::Unsigned(n) => annotation.uint_value = Some(n),
+        Data::Double(n) => annotation.double_value = Some(n),
+        Data::Float(n) => annotation.double_value = Some(n.into()),
+        _ => annotation.string_value = Some(value.text().into_owned()),
+    }
+    annotation
+}
+
 fn outcome(outcome: &str) -> Vec<DebugAnnotation> {
     match outcome {
         "exit" => Vec::new(),
@@ -534,6 +561,7 @@ impl Sink for Perfetto<'_> {
             annotations.push(text(EXCEPTION_TYPE, type_name));
             annotations.push(text(EXCEPTION_MESSAGE, message));
         }
+        annotations.extend(end.values.iter().map(value));
         self.end(end.time, self.track, annotations)
     }
 
@@ -550,7 +578,8 @@ impl Sink for Perfetto<'_> {
             name: "logical calls".to_owned(),
             ..TrackDescriptor::default()
         })?;
-        let annotations = vec![number(LOGICAL_CALL, logical.call)];
+        let mut annotations = vec![number(LOGICAL_CALL, logical.call)];
+        annotations.extend(logical.values.iter().map(value));
         let method = (logical.method, method);
         self.begin(logical.start, track, method, None, annotations)?;
         self.open

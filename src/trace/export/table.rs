@@ -3,6 +3,7 @@
 use super::{End, Logical, Named, Process, Span, Thread};
 use crate::dotnet_names;
 use crate::symbols::Symbol;
+use crate::trace::values::{self, Value};
 
 /// A row: what was called, where, when, how it ended.
 #[derive(Default)]
@@ -17,6 +18,15 @@ pub struct Row<'a> {
     pub own: Option<u64>,
     pub outcome: &'a str,
     pub exception: Option<(&'a str, &'a str)>,
+    pub values: &'a [Value],
+}
+
+impl Row<'_> {
+    /// The values as a JSON object.
+    pub fn values(&self) -> Option<String> {
+        let values = Some(self.values).filter(|values| !values.is_empty())?;
+        serde_json::to_string(&values::json(values)).ok()
+    }
 }
 
 /// What the rows at hand have in common.
@@ -71,6 +81,7 @@ pub fn call<'a>(span: &'a Span, end: &End<'a>) -> Row<'a> {
         own: Some(end.own),
         outcome: end.outcome,
         exception: end.exception,
+        values: end.values,
     }
 }
 
@@ -85,6 +96,7 @@ pub fn logical(logical: &Logical) -> Row<'_> {
         own: None,
         outcome: logical.outcome,
         exception: None,
+        values: &logical.values,
     }
 }
 

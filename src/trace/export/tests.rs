@@ -2,7 +2,7 @@
 
 use super::{Counts, Format, Selection, Weight, processes, walk};
 use crate::trace::Trace;
-use crate::trace::testing::{Chunk, TraceBuilder, shop, shop_symbols, shop_with_samples};
+use crate::trace::testing::{Chunk, TraceBuilder, shop, shop_symbols, shop_with_samples, valued};
 use bytes::Bytes;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
@@ -422,6 +422,7 @@ fn a_parquet_file_has_the_rows_of_the_csv() {
     let traces = [
         Trace::from_bytes("b.wtrace", shop().bytes()).unwrap(),
         pieces,
+        Trace::from_bytes("c.wtrace", valued().bytes()).unwrap(),
     ];
     let all = Selection::default();
     let rows = parquet_rows(export(Format::Parquet, &all, &traces).0);
@@ -433,7 +434,37 @@ fn a_parquet_file_has_the_rows_of_the_csv() {
     };
     assert!(rows.len() > 8 && of(5).contains(&"logical") && of(11).contains(&"[0x000003e7]"));
     assert!(of(21).contains(&"java.io.IOException"));
+    assert!(of(23).contains(&r#"{"item":"tea","result":10}"#));
+    assert!(of(23).contains(&r#"{"item":"milk\n=1+1","result":{"missing":"toString threw"}}"#));
 }
+
+#[test]
+fn calls_have_their_values_in_each_viewer() {
+    let traces = open(valued().bytes());
+    let (bytes, _) = export(Format::Chrome, &Selection::default(), &traces);
+    let json: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+    let events = json["traceEvents"].as_array().unwrap().iter();
+    let args: Vec<String> = (events
+        .filter(|e| e["ph"] == "X" && e["name"] == "com.acme.Stock.take(int)"))
+    .map(|e| e["args"].to_string())
+    .collect();
+    assert_eq!(
+        args,
+        [
+            r#"{"item":"tea","result":10}"#,
+            r#"{"item":"coffee","result":20}"#,
+            r#"{"item":"tea","result":30}"#,
+            r#"{"outcome":"error","exception.type":"java.lang.IllegalStateException","exception.message":"out of stock: 7","item":"milk\n=1+1","result":{"missing":"toString threw"}}"#,
+            "null",
+        ]
+    );
+    let (bytes, _) = export(Format::Perfetto, &Selection::default(), &traces);
+    // A debug annotation: its name (field 10), then an integer (4), or a text (6) before it.
+    let has = |bytes: &[u8], part: &[u8]| bytes.windows(part.len()).any(|window| window == part);
+    assert!(has(&bytes, b"\x20\x0a\x52\x06result"));
+    assert!(has(&bytes, b"\x32\x03tea\x52\x04item"));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -441,7 +472,7 @@ proptest! {
     fn any_words_export_in_every_format(
         words in prop::collection::vec(any::<u64>().prop_map(|w| {
             // Few ids and small types, so that calls nest and escapes are known.
-            w & 0x0000_0007_0000_00ff | (w >> 40 & 0x13) << 2
+            w & 0x0000_0007_0000_00ff | (w >> 40 & 0x1b) << 2
         }), 0..200),
         from in prop::option::of(0u64..500),
         min in 0u64..20,

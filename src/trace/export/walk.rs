@@ -9,11 +9,15 @@ use crate::trace::methods::{Method, MethodIx, Methods};
 use crate::trace::metrics::{self, Reading};
 use crate::trace::pattern;
 use crate::trace::replay::{Call, Frame, Outcome, Replay, Thrown, Visitor};
+use crate::trace::values::Value;
 use rustc_hash::FxHashMap;
 use std::io;
 
 /// Logical calls that are kept at once, some 60 bytes each.
 const MAX_LOGICAL: usize = if cfg!(test) { 1 << 10 } else { 1 << 21 };
+
+/// Most values of logical calls that are kept at once.
+const MAX_VALUES: usize = 1 << 20;
 
 /// What was exported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -71,6 +75,8 @@ pub fn walk(
         last: 0,
         logical: FxHashMap::default(),
         begun: Vec::new(),
+        values: Vec::new(),
+        logical_values: 0,
         counts: Counts::default(),
         failed: None,
     };
@@ -162,6 +168,7 @@ struct Closed {
     time: u64,
     own: u64,
     outcome: Outcome,
+    values: Vec<Value>,
 }
 
 struct Walk<'a> {
@@ -179,6 +186,10 @@ struct Walk<'a> {
     logical: FxHashMap<u64, Logical>,
     /// Logical calls that the thread has begun in no exported call that has ended, and when.
     begun: Vec<(u64, u64)>,
+    /// Of the call that ends next.
+    values: Vec<Value>,
+    /// Values that logical calls have.
+    logical_values: usize,
     counts: Counts,
     failed: Option<io::Error>,
 }
@@ -212,6 +223,7 @@ impl Walk<'_> {
                 Some((type_name, message)) if with_exception => Some((type_name, message)),
                 _ => None,
             },
+            values: &closed.values,
         };
         self.last = self.last.max(closed.time);
         let named = &self.names[closed.span.method];
@@ -260,6 +272,7 @@ impl Walk<'_> {
             start: time,
             end: time,
             outcome: outcome(Outcome::Running),
+            values: Vec::new(),
         });
         known.start = known.start.min(time);
         known.end = known.end.max(time);
@@ -313,8 +326,17 @@ impl Visitor for Walk<'_> {
         }
     }
 
+    fn wants_values(&self) -> bool {
+        true
+    }
+
+    fn values(&mut self, values: Vec<Value>) {
+        self.values = values;
+    }
+
     fn call(&mut self, call: &Call, stack: &mut [Frame]) -> bool {
         self.flush(false);
+        let values = std::mem::take(&mut self.values);
         let Some(frame) = stack.last().copied() else {
             return false;
         };
@@ -322,7 +344,13 @@ impl Visitor for Walk<'_> {
         let time = call.start.saturating_add(call.total);
         if let Some(piece) = call.piece {
             self.logical(method, piece.call, call.start);
-            self.logical(method, piece.call, time);
+            let room = self.logical_values + values.len() <= MAX_VALUES;
+            if let Some(logical) = self.logical(method, piece.call, time)
+                && room
+            {
+                logical.values.extend_from_slice(&values);
+                self.logical_values += values.len();
+            }
         }
         if frame.node.is_none() {
             let late = self.selection.from.is_none_or(|from| time > from);
@@ -347,6 +375,7 @@ impl Visitor for Walk<'_> {
             time,
             own: call.own,
             outcome: call.outcome,
+            values,
         });
         true
     }

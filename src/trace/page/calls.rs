@@ -4,8 +4,11 @@
 //! that is kept has its callers.
 
 use crate::trace::export::{End, Logical, Named, Process, Sink, Span, Thread};
+use crate::trace::file::cut;
+use crate::trace::values::{self, Value};
 use rustc_hash::FxHashMap;
 use std::io;
+use std::rc::Rc;
 
 /// Parts of the time of which a page is told how busy a thread was where calls are left out.
 const BUCKETS: usize = 1_024;
@@ -14,12 +17,17 @@ const BUSY_THREADS: usize = 500;
 /// Exceptions that a page names; calls left by further ones show none.
 const EXCEPTIONS: usize = 10_000;
 
+/// Bytes of values that a page shows, and of those of a call. Of more, those of the longest calls are shown.
+pub(super) const VALUES: usize = if cfg!(test) { 1_000 } else { 16 << 20 };
+const VALUES_OF_A_CALL: usize = 400;
+
 /// A call that is not over.
 const OPEN: u64 = u64::MAX;
 
 /// What a call's flags say, beside how it ended.
 const HAS_LOGICAL: u8 = 4;
 const HAS_EXCEPTION: u8 = 8;
+const HAS_VALUES: u8 = 16;
 
 struct Call {
     start: u64,
@@ -30,6 +38,7 @@ struct Call {
     outcome: u8,
     logical: Option<u32>,
     exception: Option<u32>,
+    values: Option<u32>,
 }
 
 /// The calls of a thread, in the order in which they began.
@@ -77,6 +86,30 @@ pub struct Calls {
     by_logical: FxHashMap<u64, u32>,
     exceptions: Vec<(String, String)>,
     by_exception: FxHashMap<(String, String), u32>,
+    values: Values,
+    /// Of calls shorter than this, the values are left out.
+    least_with_values: u64,
+}
+
+/// Values in one line; equal ones have one number.
+#[derive(Default)]
+struct Values {
+    texts: Vec<Rc<str>>,
+    numbers: FxHashMap<Rc<str>, u32>,
+    bytes: usize,
+}
+
+impl Values {
+    fn number(&mut self, text: &str) -> u32 {
+        if let Some(&known) = self.numbers.get(text) {
+            return known;
+        }
+        let (text, new) = (Rc::<str>::from(text), self.texts.len() as u32);
+        self.bytes += text.len();
+        self.texts.push(Rc::clone(&text));
+        self.numbers.insert(text, new);
+        new
+    }
 }
 
 fn outcome(name: &str) -> u8 {
@@ -108,6 +141,8 @@ impl Calls {
             by_logical: FxHashMap::default(),
             exceptions: Vec::new(),
             by_exception: FxHashMap::default(),
+            values: Values::default(),
+            least_with_values: 0,
         }
     }
 
@@ -116,6 +151,7 @@ impl Calls {
         if self.kept > self.most {
             self.shrink();
         }
+        self.forget_values();
         self.tracks.retain_mut(|track| {
             track.calls.shrink_to_fit();
             !track.calls.is_empty()
@@ -161,6 +197,11 @@ impl Calls {
     /// Exceptions: type and message.
     pub fn exceptions(&self) -> &[(String, String)] {
         &self.exceptions
+    }
+
+    /// Values of calls, each call's in one line.
+    pub(super) fn values(&self) -> &[Rc<str>] {
+        &self.values.texts
     }
 
     /// Calls kept, calls in all, and how long a call is at least that is kept.
@@ -218,6 +259,44 @@ impl Calls {
         self.tracks.extend(at_hand);
     }
 
+    /// Forgets the values of calls that are left out, and where those of the others take too much room, those of the
+    /// shorter half.
+    fn forget_values(&mut self) {
+        loop {
+            let old = std::mem::take(&mut self.values);
+            let mut durations = Vec::new();
+            for call in self.tracks.iter_mut().flat_map(|t| &mut t.calls) {
+                if call.duration < self.least_with_values {
+                    call.values = None;
+                } else if let Some(number) = call.values {
+                    call.values = Some(self.values.number(&old.texts[number as usize]));
+                    durations.push(call.duration);
+                }
+            }
+            if self.values.bytes <= VALUES {
+                return;
+            }
+            let middle = durations.len() / 2;
+            let (_, &mut median, _) = durations.select_nth_unstable(middle);
+            self.least_with_values = median.saturating_add(1);
+        }
+    }
+
+    /// The number of what a call's values are, and of it as much as a page shows.
+    fn number_of(&mut self, values: &[Value], duration: u64) -> Option<u32> {
+        if values.is_empty() || duration < self.least_with_values {
+            return None;
+        }
+        if self.values.bytes > 2 * VALUES {
+            self.forget_values();
+        }
+        let line = values::shown(values);
+        Some(match line.len() > VALUES_OF_A_CALL {
+            true => (self.values).number(&format!("{}…", cut(&line, VALUES_OF_A_CALL))),
+            false => self.values.number(&line),
+        })
+    }
+
     fn busy(&mut self, start: u64, duration: u64) {
         let Some(track) = self.tracks.last_mut().filter(|t| !t.busy.is_empty()) else {
             return;
@@ -264,11 +343,12 @@ impl Calls {
             for call in calls {
                 let logical = call.logical.map_or(0, |_| HAS_LOGICAL);
                 let exception = call.exception.map_or(0, |_| HAS_EXCEPTION);
-                out.push(call.outcome | logical | exception);
+                let values = call.values.map_or(0, |_| HAS_VALUES);
+                out.push(call.outcome | logical | exception | values);
             }
             for one in calls
                 .iter()
-                .flat_map(|c| [c.logical, c.exception])
+                .flat_map(|c| [c.logical, c.exception, c.values])
                 .flatten()
             {
                 put(&mut out, u64::from(one));
@@ -356,6 +436,7 @@ impl Sink for Calls {
             outcome: 0,
             logical,
             exception: None,
+            values: None,
         });
         self.kept += 1;
         self.all += 1;
@@ -387,6 +468,10 @@ impl Sink for Calls {
         if span.depth == 0 {
             self.busy(start, duration);
         }
+        let values = match duration < self.least {
+            true => None,
+            false => self.number_of(end.values, duration),
+        };
         let (Some(at), Some(track)) = (self.open.pop(), self.tracks.last_mut()) else {
             return Ok(());
         };
@@ -397,7 +482,8 @@ impl Sink for Calls {
             return Ok(());
         }
         let call = &mut track.calls[at];
-        (call.duration, call.outcome, call.exception) = (duration, outcome(end.outcome), exception);
+        (call.duration, call.outcome) = (duration, outcome(end.outcome));
+        (call.exception, call.values) = (exception, values);
         Ok(())
     }
 

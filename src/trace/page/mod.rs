@@ -99,6 +99,8 @@ struct Meta<'a> {
     title: &'a str,
     names: &'a [String],
     thrown: &'a [(String, String)],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    values: Vec<&'a str>,
     timeline: Timeline<'a>,
 }
 
@@ -137,6 +139,7 @@ pub fn write(out: &mut dyn Write, title: &str, report: &Value, calls: &Calls) ->
         title,
         names: calls.names(),
         thrown: calls.exceptions(),
+        values: calls.values().iter().map(|text| &**text).collect(),
         timeline: Timeline {
             calls: kept,
             all_calls,

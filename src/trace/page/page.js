@@ -64,9 +64,11 @@
       t.flags = column(n, Uint8Array, () => bytes[at++]);
       t.logical = new Map();
       t.exception = new Map();
+      t.values = new Map();
       for (let i = 0; i < n; i++) {
         if (t.flags[i] & 4) t.logical.set(i, number());
         if (t.flags[i] & 8) t.exception.set(i, number());
+        if (t.flags[i] & 16) t.values.set(i, number());
       }
       return t;
     });
@@ -477,6 +479,8 @@
       if (flags & 3) lines.push(OUTCOMES[flags & 3]);
       const thrown = group.track ? group.track.exception.get(call) : undefined;
       if (thrown !== undefined) lines.push(meta.thrown[thrown].filter(Boolean).join(': '));
+      const values = group.track ? group.track.values.get(call) : undefined;
+      if (values !== undefined) lines.push(meta.values[values]);
       return lines;
     }
     function pick(found, scroll) {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::trace::Trace;
 use crate::trace::export::{Selection, processes, walk};
-use crate::trace::testing::{Chunk, TraceBuilder, shop, shop_symbols};
+use crate::trace::testing::{Chunk, TraceBuilder, shop, shop_symbols, valued, valued_symbols};
 use libdeflater::Decompressor;
 
 fn calls(traces: &[Trace], most: usize) -> Calls {
@@ -185,24 +185,23 @@ fn a_page_is_one_file_that_no_name_breaks_out_of() {
     assert_eq!(page.matches("</script>").count(), 3);
     assert!(page.contains("<title>&lt;/title&gt;{{meta}} · weave</title>"));
     assert!(!page.contains("alert(1)") && !page.contains("http://") && !page.contains("https://"));
-    let block = page
-        .split("id=\"meta\">")
-        .nth(1)
-        .unwrap()
-        .split('<')
-        .next()
-        .unwrap();
-    let packed = STANDARD.decode(block).unwrap();
-    let mut bytes = vec![0; 10_000];
-    let size = Decompressor::new()
-        .deflate_decompress(&packed, &mut bytes)
-        .unwrap();
-    let meta: Value = serde_json::from_slice(&bytes[..size]).unwrap();
+    let meta = meta(&page);
     assert_eq!(
         meta["names"][0],
         "x.T.</script><script>alert(1)//{{calls}}()"
     );
     assert_eq!(meta["timeline"]["tracks"][0]["name"], "thread 1");
+}
+
+/// What a page's script finds beside the calls.
+fn meta(page: &str) -> Value {
+    let block = page.split("id=\"meta\">").nth(1).unwrap();
+    let packed = STANDARD.decode(block.split('<').next().unwrap()).unwrap();
+    let mut bytes = vec![0; 10_000];
+    let size = Decompressor::new()
+        .deflate_decompress(&packed, &mut bytes)
+        .unwrap();
+    serde_json::from_slice(&bytes[..size]).unwrap()
 }
 
 /// The labels of the nodes that a page's tree has.
@@ -271,4 +270,63 @@ fn what_fails_is_in_the_tree_however_long_others_wait() {
         names.iter().any(|name| name.contains("compareTo")),
         "{names:?}"
     );
+}
+
+#[test]
+fn calls_have_their_values() {
+    let traces = [Trace::from_bytes("a.wtrace", valued().bytes()).unwrap()];
+    let calls = calls(&traces, 1_000);
+    let values: Vec<&str> = calls.values().iter().map(|text| &**text).collect();
+    assert_eq!(values.len(), 8);
+    assert!(
+        values.contains(&"item=\"milk\\n=1+1\" result=(toString threw)"),
+        "{values:?}"
+    );
+    let with = first_track(&calls)
+        .iter()
+        .filter(|row| row[4] & 16 != 0)
+        .count();
+    assert_eq!(with, 8);
+    let page = |calls: &Calls| {
+        let mut page = Vec::new();
+        write(&mut page, "", &json!({}), calls).unwrap();
+        meta(&String::from_utf8(page).unwrap())
+    };
+    assert_eq!(page(&calls)["values"].as_array().unwrap().len(), 8);
+    let traces = [Trace::from_bytes("a.wtrace", shop().bytes()).unwrap()];
+    assert!(
+        page(&self::calls(&traces, 1_000)).get("values").is_none(),
+        "nothing more where there are none"
+    );
+}
+
+#[test]
+fn of_too_many_values_those_of_the_longest_calls_are_kept() {
+    let chunk = (0..400).fold(Chunk::records(1, 0, 0), |chunk, i| {
+        let text = format!("{i:03} {}", "x".repeat(26));
+        chunk.text_value(3, 0, false, &text).enter(10, 3).exit(i, 3)
+    });
+    let trace = TraceBuilder::new("", 1, 0)
+        .symbols(&valued_symbols(), 65_504, &[])
+        .push(chunk);
+    let calls = self::calls(
+        &[Trace::from_bytes("a.wtrace", trace.bytes()).unwrap()],
+        1_000,
+    );
+    let bytes: usize = calls.values().iter().map(|text| text.len()).sum();
+    assert!(
+        (calls::VALUES / 4..=calls::VALUES).contains(&bytes),
+        "{bytes}"
+    );
+    let rows = first_track(&calls);
+    assert_eq!(rows.len(), 400);
+    let shortest = rows
+        .iter()
+        .filter(|row| row[4] & 16 != 0)
+        .map(|row| row[1])
+        .min()
+        .unwrap();
+    let longer = rows.iter().filter(|row| row[1] >= shortest);
+    assert!(longer.clone().all(|row| row[4] & 16 != 0));
+    assert_eq!(longer.count(), calls.values().len());
 }

@@ -4,7 +4,7 @@ use prost::{Message, Oneof};
 
 #[derive(Clone, PartialEq, Message)]
 pub struct AnyValue {
-    #[prost(oneof = "Value", tags = "1, 3")]
+    #[prost(oneof = "Value", tags = "1, 2, 3, 4")]
     pub value: Option<Value>,
 }
 
@@ -12,8 +12,12 @@ pub struct AnyValue {
 pub enum Value {
     #[prost(string, tag = "1")]
     Text(String),
+    #[prost(bool, tag = "2")]
+    Boolean(bool),
     #[prost(int64, tag = "3")]
     Number(i64),
+    #[prost(double, tag = "4")]
+    Double(f64),
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -318,7 +322,7 @@ pub fn number(key: &str, value: u64) -> KeyValue {
     attribute(key, Value::Number(value as i64))
 }
 
-fn attribute(key: &str, value: Value) -> KeyValue {
+pub fn attribute(key: &str, value: Value) -> KeyValue {
     KeyValue {
         key: key.to_owned(),
         value: Some(AnyValue { value: Some(value) }),

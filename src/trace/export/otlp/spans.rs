@@ -5,7 +5,7 @@
 
 use super::proto::{
     Event, Gauge, Histogram, HistogramPoint, KeyValue, Link, LogRecord, Metric, NumberPoint,
-    Resource, Span, Status, Sum, number, text,
+    Resource, Span, Status, Sum, Value, attribute, number, text,
 };
 use super::{BATCH, Batch, METHODS, Options, logs_request, metrics_request, spans_request};
 use crate::mapping::Mapping;
@@ -19,6 +19,7 @@ use crate::trace::methods::{Method, MethodIx, Methods};
 use crate::trace::metrics::{Reading, Unit, metric_of};
 use crate::trace::replay::{Call, Frame, Outcome, Replay, Run, Thrown, Visitor};
 use crate::trace::tail::Reader;
+use crate::trace::values::{self, Data};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, VecDeque};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
@@ -27,6 +28,8 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 const MAX_LOGICAL: usize = 1 << 20;
 /// Logical calls that have ended and are still known: pieces of them may come late.
 const ENDED: usize = 1 << 12;
+/// Most values of logical calls that are kept at once.
+const MAX_VALUES: usize = 1 << 20;
 /// Upper bounds of the histograms' buckets, in nanoseconds: 1, 2.5 and 5 of each power of ten, from 1 µs to 100 s.
 const BOUNDS: [u64; 25] = bounds();
 /// `Span.SpanKind` and `Status.StatusCode`.
@@ -137,6 +140,7 @@ struct Logical {
     begun: bool,
     over: bool,
     failed: bool,
+    values: Vec<values::Value>,
 }
 
 /// Where a logical call began.
@@ -186,6 +190,10 @@ struct Spans {
     ended: VecDeque<u64>,
     /// Spans of the call that ended last: an exception may still come.
     pending: Vec<Pending>,
+    /// Of the call that ends next.
+    values: Vec<values::Value>,
+    /// Values that logical calls have.
+    logical_values: usize,
     /// Spans of logical calls that have ended before their first piece came: when they began is not known yet.
     held: FxHashMap<u64, Span>,
     spans: Vec<Span>,
@@ -220,6 +228,8 @@ impl Session {
                 is_learning: false,
                 ended: VecDeque::new(),
                 pending: Vec::new(),
+                values: Vec::new(),
+                logical_values: 0,
                 held: FxHashMap::default(),
                 spans: Vec::new(),
                 logs: Vec::new(),
@@ -750,6 +760,7 @@ impl Spans {
                 begun: true,
                 over: false,
                 failed: false,
+                values: Vec::new(),
             };
             self.logical.insert(call, logical);
             return;
@@ -774,6 +785,7 @@ impl Spans {
             begun,
             over: false,
             failed: false,
+            values: Vec::new(),
         };
         self.logical.insert(call, logical);
     }
@@ -904,6 +916,8 @@ impl Spans {
         logical.last = logical.last.max(time);
         let (method, start, end) = (logical.method, logical.start, logical.last);
         let (trace, parent, begun) = (logical.trace, logical.parent, logical.begun);
+        let values = std::mem::take(&mut logical.values);
+        self.logical_values -= values.len();
         self.ended.push_back(call);
         if self.ended.len() > ENDED
             && let Some(oldest) = self.ended.pop_front()
@@ -924,6 +938,7 @@ impl Spans {
             span.span_id = self.logical_id(call).to_vec();
             span.parent_span_id = parent.map_or_else(Vec::new, |id| id.to_vec());
             span.attributes.push(number("weave.logical_call", call));
+            span.attributes.extend(values.iter().map(value));
             let held = (!begun && how != Outcome::Running).then_some(call);
             self.pending.push(Pending { span, method, held });
         }
@@ -948,9 +963,32 @@ impl Spans {
     }
 }
 
+/// A value as an attribute: what OTLP has no number for is text.
+fn value(value: &values::Value) -> KeyValue {
+    let key = format!("weave.value.{}", value.name);
+    let typed = match value.data {
+        Data::Boolean(b) => Value::Boolean(b),
+        Data::Integer(n) => Value::Number(n),
+        Data::Unsigned(n) if n <= i64::MAX as u64 => Value::Number(n as i64),
+        Data::Double(n) => Value::Double(n),
+        Data::Float(n) => Value::Double(n.into()),
+        _ => Value::Text(value.text().into_owned()),
+    };
+    attribute(&key, typed)
+}
+
 impl Visitor for Spans {
+    fn wants_values(&self) -> bool {
+        !self.is_learning && self.options.spans
+    }
+
+    fn values(&mut self, values: Vec<values::Value>) {
+        self.values = values;
+    }
+
     fn call(&mut self, call: &Call, stack: &mut [Frame]) -> bool {
         self.flush(None);
+        let values = std::mem::take(&mut self.values);
         let stack = &*stack;
         let Some((frame, around)) = stack.split_last() else {
             return true;
@@ -974,6 +1012,10 @@ impl Visitor for Spans {
             if let Some(logical) = self.logical.get_mut(&piece.call) {
                 logical.last = logical.last.max(time);
                 logical.start = logical.start.min(call.start);
+                if !logical.over && self.logical_values + values.len() <= MAX_VALUES {
+                    self.logical_values += values.len();
+                    logical.values.extend_from_slice(&values);
+                }
                 // Another thread may resume a call before the record that suspends it is written.
                 if piece.first && !std::mem::replace(&mut logical.begun, true) && logical.over {
                     late = Some((logical.start, logical.last - logical.start, logical.failed));
@@ -1009,6 +1051,7 @@ impl Visitor for Spans {
             .map(|depth| self.span_id(&stack[depth], depth));
         self.on_thread(&mut span);
         span.attributes.push(number("weave.self_time_ns", call.own));
+        span.attributes.extend(values.iter().map(value));
         if let Some(piece) = call.piece {
             let whole = self.logical_id(piece.call);
             parent = parent.or(Some(whole));

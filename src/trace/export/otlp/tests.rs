@@ -3,7 +3,9 @@
 use super::proto::{MetricsRequest, Span, TraceRequest, Value};
 use super::*;
 use crate::trace::Trace;
-use crate::trace::testing::{Chunk, TraceBuilder, shop, shop_symbols, shop_with_samples};
+use crate::trace::testing::{
+    Chunk, TraceBuilder, shop, shop_symbols, shop_with_samples, valued, valued_symbols,
+};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -348,6 +350,60 @@ fn ids_are_the_same_each_time_and_differ_for_calls_too_short_for_the_clock() {
 }
 
 #[test]
+fn spans_have_the_values_of_their_calls() {
+    let spans = spans(&sent(&trace(valued()), all()));
+    let takes: Vec<&Span> = spans
+        .iter()
+        .filter(|s| s.name == "com.acme.Stock.take")
+        .collect();
+    let of = |name| {
+        let values = takes.iter().map(|span| value(&span.attributes, name));
+        values.collect::<Vec<_>>()
+    };
+    let text = |text: &str| Some(Value::Text(text.to_owned()));
+    assert_eq!(
+        of("weave.value.item"),
+        [
+            text("tea"),
+            text("coffee"),
+            text("tea"),
+            text("milk\n=1+1"),
+            None
+        ]
+    );
+    let number = |n| Some(Value::Number(n));
+    assert_eq!(
+        of("weave.value.result"),
+        [
+            number(10),
+            number(20),
+            number(30),
+            text("toString threw"),
+            None
+        ]
+    );
+    // A logical call has those of its pieces.
+    let chunk = Chunk::records(1, 0, 5)
+        .text_value(3, 0, false, "tea")
+        .resume(0, 3, 7, true)
+        .exit(5, 3)
+        .resume(5, 3, 7, false)
+        .value(3, 1, true, 6, 1)
+        .end(5, 3, 7);
+    let builder = TraceBuilder::new("shop", 1, 50).symbols(&valued_symbols(), 65_504, &[]);
+    let spans = self::spans(&sent(&trace(builder.push(chunk)), all()));
+    let whole = spans
+        .iter()
+        .find(|s| s.end_time_unix_nano - s.start_time_unix_nano == 15)
+        .unwrap();
+    assert_eq!(value(&whole.attributes, "weave.value.item"), text("tea"));
+    assert_eq!(
+        value(&whole.attributes, "weave.value.result"),
+        Some(Value::Boolean(true))
+    );
+}
+
+#[test]
 fn ids_without_names_keep_their_ids() {
     let chunk = Chunk::records(1, 0, 5)
         .enter(0, 8)
@@ -366,13 +422,14 @@ proptest! {
     /// Damage in any place is no trap.
     #[test]
     fn hostile_traces_are_no_trap(places in proptest::collection::vec((0usize..1 << 20, any::<u8>()), 1..60)) {
-        let mut bytes = shop().bytes();
-        let len = bytes.len();
-        for (at, byte) in places {
-            bytes[84 + at % (len - 84)] = byte;
-        }
-        if let Ok(trace) = Trace::from_bytes("t", bytes) {
-            sent(&trace, all());
+        for mut bytes in [shop().bytes(), valued().bytes()] {
+            let len = bytes.len();
+            for &(at, byte) in &places {
+                bytes[84 + at % (len - 84)] = byte;
+            }
+            if let Ok(trace) = Trace::from_bytes("t", bytes) {
+                sent(&trace, all());
+            }
         }
     }
 }

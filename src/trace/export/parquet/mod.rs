@@ -29,7 +29,7 @@ const GROUP: usize = if cfg!(test) { 4 } else { 1 << 17 };
 /// Groups that are encoded while calls are read. Rows of a group take 10 MB.
 const UNDER_WAY: usize = 2;
 
-/// The columns. Times are nanoseconds; `values` has room for arguments and results, as JSON.
+/// The columns. Times are nanoseconds; `values` has arguments and results, as JSON.
 const SCHEMA: &str = "message call {
     required binary trace (UTF8);
     required binary command (UTF8);

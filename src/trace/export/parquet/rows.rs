@@ -138,6 +138,7 @@ pub struct Rows {
     outcome: Vec<u32>,
     exception_type: Column<ByteArray>,
     exception_message: Column<ByteArray>,
+    values: Column<ByteArray>,
 }
 
 /// Numbers are signed in the file; times and numbers of calls stay far below 2^63 in a sound trace.
@@ -179,6 +180,8 @@ impl Rows {
         self.outcome.push(word(row.outcome));
         (self.exception_type).put(row.exception.map(|(ty, _)| ty.into()));
         (self.exception_message).put(row.exception.map(|(_, text)| text.into()));
+        self.values
+            .put(row.values().map(|text| text.into_bytes().into()));
     }
 
     pub fn clear(&mut self) {
@@ -197,6 +200,7 @@ impl Rows {
             outcome,
             exception_type,
             exception_message,
+            values,
         } = self;
         for numbers in [place, kind, depth, method, outcome] {
             numbers.clear();
@@ -208,8 +212,9 @@ impl Rows {
         for column in [id, parent, logical, own] {
             column.clear();
         }
-        exception_type.clear();
-        exception_message.clear();
+        for texts in [exception_type, exception_message, values] {
+            texts.clear();
+        }
     }
 }
 
@@ -258,8 +263,7 @@ impl Encoder<'_> {
             "outcome" => self.words(number, &rows.outcome),
             "exception_type" => self.messages(number, &rows.exception_type),
             "exception_message" => self.messages(number, &rows.exception_message),
-            // Reserved.
-            _ => self.texts(number, &rows.kind, |_| None),
+            _ => self.messages(number, &rows.values),
         }
     }
 
