@@ -7,6 +7,7 @@ Written apart from the weaver's reader, so that the two can disagree.
 """
 
 import argparse
+import json
 import re
 import struct
 import sys
@@ -18,7 +19,10 @@ CHUNK = 65536
 HEADER = struct.Struct("<8sHHIQQIIQQQQQI")
 RECORDS, SYMBOLS = 1, 2
 ESCAPE, ENTER, EXIT, ERROR = 0, 1, 2, 3
-TIME, SEGMENT, THREAD, EXCEPTION, LOST, UNHANDLED, SAMPLE = 1, 2, 3, 4, 5, 7, 8
+TIME, SEGMENT, THREAD, EXCEPTION, LOST, UNHANDLED, SAMPLE, VALUE = 1, 2, 3, 4, 5, 7, 8, 9
+# Flags of values.
+CUT, OF_END = 1, 4
+NONE = {}
 # Flag of the thread of the library itself.
 OWN = 4
 LOGICAL, BEGIN, COMPLETE = 16, 17, 18
@@ -68,6 +72,8 @@ class Trace:
         self.logical = {}  # number -> Call
         self.pieces = Counter()  # id -> how many of the enters are pieces of logical calls
         self.last_pieces = Counter()  # id -> how many of the exits and errors end logical calls
+        self.value_names = {}  # id -> names of the values that it records
+        self.values = Counter()  # (id, values of a call or piece as JSON) -> how often
         self.open = {}  # thread -> ids of calls still open
         self.deepest = 0
 
@@ -103,6 +109,41 @@ def leb128(data, at):
 def text(data, at):
     length, at = leb128(data, at)
     return data[at : at + length].decode(), at + length
+
+
+def value(words):
+    """A VALUE's number, whether it is of the end, and what it is, as JSON has it; None for an unknown kind."""
+    head = words[0]
+    kind, flags, number, length = head & 0xFF, head >> 8 & 0xFF, head >> 16 & 0xFFFF, head >> 32
+    one, data = (words[1] if len(words) > 1 else 0), words[1:].tobytes()
+    if kind == 1:
+        what = None
+    elif kind == 2:
+        what = one - (one >> 63 << 64)
+    elif kind == 3:
+        what = one
+    elif kind in (4, 5):
+        form, size = ("<d", 8) if kind == 4 else ("<f", 4)
+        (what,) = struct.unpack(form, data[:size])
+        if what != what or what in (float("inf"), float("-inf")):
+            what = {"nan": "NaN"}.get(str(what), str(what))
+        elif kind == 5:
+            # The shortest number that is this float.
+            digits = (float(f"{what:.{n}g}") for n in range(1, 18))
+            what = next(d for d in digits if struct.pack(form, d) == data[:size])
+    elif kind == 6:
+        what = bool(one)
+    elif kind in (7, 8, 9, 10):
+        units = data[:2] if kind == 7 else data[: 2 * length]
+        if kind != 7 and len(units) != 2 * length:
+            return None
+        # Halves of characters by themselves are replaced, as everywhere.
+        what = re.sub("[\ud800-\udfff]", "\ufffd", units.decode("utf-16-le", "surrogatepass"))
+        what += "…" if kind != 7 and flags & CUT else ""
+        what = {"missing": what} if kind == 10 else what
+    else:
+        return None
+    return number, bool(flags & OF_END), what
 
 
 def named_whole(descriptor, names):
@@ -167,6 +208,16 @@ def read_symbols(trace, data):
                 name, at = text(block, at)
                 last[tag] += step
                 numbered[tag, last[tag]] = name if tag == 7 else named_whole(name, names)
+            elif tag == 9:
+                of, at = leb128(block, at)
+                number, at = leb128(block, at)
+                listed = []
+                for _ in range(number):
+                    name, at = text(block, at)
+                    listed.append(name)
+                trace.value_names.setdefault(of, listed)
+                if struct.unpack_from("<H", data, 4) != (2,):
+                    trace.problems.append("a symbols map of version 1 names values")
             else:
                 trace.problems.append(f"a symbols map has tag {tag}")
                 return
@@ -200,8 +251,23 @@ def read_thread(trace, thread, segments):
     # Of each open call its id, and its number and its begin if it is a piece of a logical call.
     stack, pending, logical, ended = [], None, None, False
     calls, exits, errors = trace.calls, trace.exits, trace.errors
-    for number in numbers:
+    # Values by method, and whether they are of the end; and those of the calls on the stack.
+    waiting, values = defaultdict(dict), []
+
+    def leaves(method):
+        """A call of the method ends: its values are known."""
+        of_call = values.pop()
+        if waiting:
+            of_call = of_call | waiting.pop((method, True), {})
+        if of_call:
+            names = trace.value_names.get(method, [])
+            named = {(names[n] if n < len(names) else f"value {n}"): of_call[n] for n in sorted(of_call)}
+            trace.values[method, json.dumps(named)] += 1
+
+    for before, number in zip([None, *numbers], numbers):
         clock, words = segments[number]
+        if before is not None and number != before + 1:
+            waiting.clear()
         at = 0
         while at < len(words):
             word = words[at]
@@ -210,6 +276,7 @@ def read_thread(trace, thread, segments):
                 clock += word >> 2 & 0x3FFFFFFF
             if kind == ENTER:
                 calls[method] += 1
+                values.append(waiting.pop((method, False), NONE) if waiting else NONE)
                 if logical:
                     flags, call = logical
                     trace.pieces[method] += 1
@@ -236,6 +303,7 @@ def read_thread(trace, thread, segments):
                     trace.problems.append(f"thread {thread}, segment {number}: {method:#x} leaves, but is not innermost")
                     return
                 _, call, piece = stack.pop()
+                leaves(method)
                 if call is not None:
                     one = trace.logical[call]
                     one.pieces[piece] = (one.pieces[piece][0], clock, thread)
@@ -279,8 +347,10 @@ def read_thread(trace, thread, segments):
                     # Its calls end here; the host may unwind them afterwards.
                     trace.unhandled.append(pending)
                     ended = True
+                    waiting.clear()
                     for method, _, _ in reversed(stack):
                         errors[method] += 1
+                        leaves(method)
                         if pending:
                             trace.exceptions[pending] += 1
                             trace.thrown_by[(method, *pending)] += 1
@@ -288,10 +358,20 @@ def read_thread(trace, thread, segments):
                     stack, pending = [], None
                 elif escape == SAMPLE:
                     trace.samples.append((payload[0], {value & 0xFF: value >> 8 for value in payload[1:]}))
+                elif escape == VALUE:
+                    known = value(payload)
+                    if known is None:
+                        trace.problems.append(f"thread {thread}: a value of {method:#x} is none: {payload[0]:#x}")
+                    else:
+                        waiting[method, known[1]][known[0]] = known[2]
                 elif escape == LOST:
+                    waiting.clear()
                     trace.problems.append(f"thread {thread}: {payload[0]} records lost")
                 at += size
             at += 1
+    waiting.clear()
+    for method, _, _ in reversed(stack):
+        leaves(method)
     if stack:
         trace.open[thread] = [method for method, _, _ in stack]
 

@@ -63,6 +63,10 @@ class Expected:
         self.logical = len(trace.logical)
         self.threads = set(trace.threads.values())
         self.exceptions = set(trace.exceptions)
+        self.values = Counter()
+        for (method, values), n in trace.values.items():
+            (name,) = trace.named({method: 1})
+            self.values[f"{name} {values}"] += n
 
     @staticmethod
     def names(trace, counts):
@@ -212,6 +216,13 @@ def table(score, what, path, expected):
     rows = rows_of(path)
     calls = Counter(check_trace.folded(f"{r['type']}.{r['method']}") for r in rows if r["kind"] != "logical")
     score.counts(f"{what}: calls", calls, expected.calls)
+    values = Counter()
+    for row in rows:
+        if row["values"] and row["kind"] != "logical":
+            name = check_trace.folded(f"{row['type']}.{row['method']}")
+            values[f"{name} {json.dumps(json.loads(row['values']))}"] += 1
+    if values or expected.values:
+        score.counts(f"{what}: values", values, expected.values)
     by_id = {r["id"]: r for r in rows if r["id"]}
 
     def inside(row):
