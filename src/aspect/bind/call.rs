@@ -5,13 +5,25 @@ use std::fmt;
 use std::sync::Arc;
 
 /// The own hooks of a method, in the order in which they run: at enter as in the rules, at exit and exception in
-/// reverse. All of them lie outside of the recorded pair (at enter in front of it, then behind it).
+/// reverse. All of them lie outside of the recorded pair (at enter in front of it, then behind it), except for those that
+/// record values, which come right in front of its hooks.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bound {
     pub enter: Box<[Call]>,
     pub exit: Box<[Call]>,
     pub exception: Box<[Call]>,
+    /// How many of the first calls at exit and at exception record values.
+    pub records: Ends,
+    /// The names of the values, by their numbers.
+    pub values: Box<[Arc<str>]>,
     pub keep: Keep,
+}
+
+/// How many calls there are at the end of a method.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ends {
+    pub exit: usize,
+    pub exception: usize,
 }
 
 /// What must live through the body, for hooks at its end.
@@ -149,6 +161,16 @@ pub struct ShownCall {
 }
 
 impl Bound {
+    /// The calls at exit in front of the pair's hook, and those behind it.
+    pub fn exits(&self) -> (&[Call], &[Call]) {
+        self.exit.split_at(self.records.exit)
+    }
+
+    /// The same at exception.
+    pub fn exceptions(&self) -> (&[Call], &[Call]) {
+        self.exception.split_at(self.records.exception)
+    }
+
     /// All calls, in the order in which they run.
     pub fn shown(&self) -> Vec<ShownCall> {
         let of = |when, calls: &[Call]| -> Vec<ShownCall> {

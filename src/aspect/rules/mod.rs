@@ -2,6 +2,7 @@
 
 mod diagnostics;
 pub mod hook;
+pub mod mask;
 pub mod model;
 mod parse;
 mod words;
