@@ -63,7 +63,7 @@ namespace Weave.Runtime
             {
                 text.Append("(").Append(collection.Count.ToString(CultureInfo.InvariantCulture)).Append(")");
             }
-            else
+            else if (!(v is ValueType)) // a copy of its own each time
             {
                 text.Append("@").Append(RuntimeHelpers.GetHashCode(v).ToString("x", CultureInfo.InvariantCulture));
             }

@@ -81,8 +81,38 @@ pub enum Recorded {
     Call(HookCall),
 }
 
-/// Reads a value that is recorded.
-pub fn parse_recorded(text: &str) -> Result<Recorded, PatternError> {
+/// Reads a value that is recorded, with the name that a rule gives it: `sql = arg(0)`.
+pub fn parse_recorded(text: &str) -> Result<(Option<&str>, Recorded), PatternError> {
+    let mut reader = Reader { text, at: 0 };
+    reader.spaces();
+    let name = reader.takes_while(|c| in_word(c) || c == '-');
+    reader.spaces();
+    if name.is_empty() || !reader.takes('=') {
+        return Ok((None, recorded(text)?));
+    }
+    let at = reader.at;
+    match recorded(&text[at..]) {
+        Ok(value) => Ok((Some(name), value.shifted(at))),
+        Err(e) => Err(e.shifted(at)),
+    }
+}
+
+impl Recorded {
+    /// The same, further behind in its text.
+    fn shifted(mut self, by: usize) -> Recorded {
+        let shift = |place: &mut Range<usize>| *place = place.start + by..place.end + by;
+        match &mut self {
+            Recorded::Operand(operand) | Recorded::Text(operand) => shift(&mut operand.place),
+            Recorded::Call(call) => {
+                shift(&mut call.name);
+                (call.operands.iter_mut()).for_each(|operand| shift(&mut operand.place));
+            }
+        }
+        self
+    }
+}
+
+fn recorded(text: &str) -> Result<Recorded, PatternError> {
     let mut reader = Reader { text, at: 0 };
     reader.spaces();
     let start = reader.at;
@@ -398,27 +428,25 @@ mod tests {
         };
         assert_eq!(
             parse_recorded(" arg(0)? "),
-            Ok(Recorded::Operand(operand(Word::Arg(0), true, 1..8)))
+            Ok((None, Recorded::Operand(operand(Word::Arg(0), true, 1..8))))
         );
         assert_eq!(
             parse_recorded("string( sql )"),
-            Ok(Recorded::Text(operand(
-                Word::Named("sql".into()),
-                false,
-                8..11
-            )))
+            Ok((
+                None,
+                Recorded::Text(operand(Word::Named("sql".into()), false, 8..11))
+            ))
         );
         // A parameter may be called so.
         assert_eq!(
             parse_recorded("string"),
-            Ok(Recorded::Operand(operand(
-                Word::Named("string".into()),
-                false,
-                0..6
-            )))
+            Ok((
+                None,
+                Recorded::Operand(operand(Word::Named("string".into()), false, 0..6))
+            ))
         );
         assert!(
-            matches!(parse_recorded("acme.Sql.text(this)"), Ok(Recorded::Call(call)) if call.method == "text")
+            matches!(parse_recorded("acme.Sql.text(this)"), Ok((None, Recorded::Call(call))) if call.method == "text")
         );
         let wrong = |text: &str| {
             let e = parse_recorded(text).unwrap_err();
@@ -429,6 +457,7 @@ mod tests {
             ("duration".into(), "this is not recorded".into())
         );
         assert_eq!(wrong("12").1, "this is not recorded");
+        assert_eq!(wrong("a = 12").0, "12");
         assert_eq!(wrong("string(sql").1, "expected `)`");
         assert_eq!(
             wrong("arg(0) arg(1)"),

@@ -487,7 +487,7 @@ impl<'t> Parser<'t> {
         let mut records = Vec::new();
         for text in self.strings("record", value) {
             match hook::parse_recorded(text.value) {
-                Ok(value) => {
+                Ok((name, value)) => {
                     let operands = match &value {
                         Recorded::Operand(operand) | Recorded::Text(operand) => {
                             vec![self.inside(&text, &operand.place)]
@@ -496,7 +496,7 @@ impl<'t> Parser<'t> {
                             .map(|o| self.inside(&text, &o.place))
                             .collect(),
                     };
-                    let name = text.value.trim();
+                    let name = name.unwrap_or(text.value.trim());
                     records.push(OwnRecord {
                         name: name.strip_suffix('?').unwrap_or(name).into(),
                         value,
