@@ -115,19 +115,10 @@ impl Binder<'_> {
                 state: None,
                 enter_failed: false,
             };
-            if subject.is_async {
-                let hooks = own.enter.iter().chain(&own.exit).chain(&own.exception);
-                let hooks = hooks.map(|hook| &hook.name);
-                let first = hooks.chain(own.record.iter().map(|r| &r.span)).next();
-                wrong.extend(first.map(|place| {
-                    binding.complains(
-                        place.clone(),
-                        "own hooks and values of a method that ends after it has returned are not there yet"
-                            .into(),
-                        "for the async method, iterator or suspend function",
-                        Some("leave them out: `exclude = { kind = \"async\" }`".into()),
-                    )
-                }));
+            if subject.is_async
+                && let Some(misfit) = binding.ends_later()
+            {
+                wrong.push(misfit);
                 continue;
             }
             let mut calls =
@@ -249,6 +240,43 @@ impl<'b> Binding<'b> {
             method: self.shown_method(),
             help,
         }
+    }
+
+    /// What cannot be done in a method that may end long after it has returned: all but recording what an async method of .NET
+    /// is called with.
+    fn ends_later(&self) -> Option<Misfit> {
+        let own = self.aspect.2;
+        let hooks = own.enter.iter().chain(&own.exit).chain(&own.exception);
+        let hook = hooks.map(|hook| &hook.name).next();
+        let begins_at_once = self.binder.language == Language::CSharp
+            && !(self.subject.signature.result.name())
+                .is_some_and(|name| name.starts_with("System.Collections."));
+        let is_late = |record: &&OwnRecord| match &record.value {
+            Recorded::Operand(operand) | Recorded::Text(operand) => {
+                !begins_at_once || self.when_known(&operand.word) != When::Enter
+            }
+            Recorded::Call(_) => !begins_at_once,
+        };
+        let place = match hook {
+            Some(place) => place,
+            None => &own.record.iter().find(is_late)?.span,
+        };
+        let (title, what) = match hook {
+            Some(_) => (
+                "own hooks of a method that ends after it has returned are not there yet",
+                "for the async method, iterator or suspend function",
+            ),
+            None if begins_at_once => (
+                "of a method that ends after it has returned, only what it is called with is recorded yet",
+                "for the async method",
+            ),
+            None => (
+                "values of iterators and suspend functions are not recorded yet",
+                "for",
+            ),
+        };
+        let help = "leave them out: `exclude = { kind = \"async\" }`";
+        Some(self.complains(place.clone(), title.into(), what, Some(help.into())))
     }
 
     fn call(&mut self, written: &OwnHook, keep: &mut Keep) -> Result<Call, Misfit> {
