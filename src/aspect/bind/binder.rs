@@ -1,6 +1,6 @@
 //! From a call as it is written to the method that it calls, with an operand for each of its parameters.
 
-use super::call::{Adapter, Bound, Call, Convert, Dest, Ends, Hook, Keep, Operand, Source};
+use super::call::{Adapter, Bound, Call, Convert, Counts, Dest, Hook, Keep, Operand, Source};
 use super::catalog::{Catalog, HookMethod, HookType};
 use super::convert::{Fit, Misfit as Why, convert, instantiate, is_object};
 use super::misfit::Misfit;
@@ -172,7 +172,8 @@ impl Binder<'_> {
         if !wrong.is_empty() {
             return Err(wrong);
         }
-        let ends = Ends {
+        let counts = Counts {
+            enter: records.enter.len(),
             exit: records.exit.len(),
             exception: records.exception.len(),
         };
@@ -198,7 +199,7 @@ impl Binder<'_> {
             enter: enter.into(),
             exit: exit.into(),
             exception: exception.into(),
-            records: ends,
+            records: counts,
             values: records.names.into(),
             keep,
         })
