@@ -71,7 +71,7 @@ fn every_pack_parses() {
     );
     assert_eq!(
         Rules::pack("x").unwrap_err().to_string(),
-        "no rules pack is named `x`; there are default, all, public-api, kotlin"
+        "no rules pack is named `x`; there are default, all, public-api, kotlin, jdbc, adonet"
     );
 }
 
@@ -361,7 +361,7 @@ error: unknown key `exlude` in an aspect
 6 | exlude = { type = "C" }
   | ^^^^^^ did you mean `exclude`?
   |
-  = help: expected `name`, `match`, `exclude`, `advice`, `hooks`, `enter`, `exit`, `exception` or `guard`
+  = help: expected `name`, `match`, `exclude`, `advice`, `hooks`, `enter`, `exit`, `exception`, `guard`, `record`, `mask` or `limit`
 "#);
 }
 
