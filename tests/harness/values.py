@@ -8,10 +8,14 @@ that was written from the format page alone (runtime/dotnet/test/reader.py). Jav
 threads as well; dex files are made by dx, woven, and made a jar again by enjarify; C# runs on CoreCLR 8, Mono and CoreCLR 10.
 """
 
+import csv
+import json
 import os
 import sys
+from collections import Counter
 
 import check_dex
+import check_trace
 import corpora
 import dotnet
 import hooks
@@ -53,9 +57,21 @@ def compare(score, name, done, plain, trace):
     ours = shown(trace)
     expected = (SOURCES / "expected.txt").read_text().splitlines()
     score.check(f"{name}: the same values", ours == expected, f"{len(ours)} lines")
+    exported(score, name, trace)
     if ours != expected:
         first = next((i for i, (a, b) in enumerate(zip(ours, expected)) if a != b), min(len(ours), len(expected)))
         print(f"from line {first + 1} on:\n" + "\n".join(ours[first:first + 4]) + "\nexpected:\n" + "\n".join(expected[first:first + 4]))
+
+
+def exported(score, name, trace):
+    """What `weave export` says of the calls' values, by another reader of traces."""
+    table, wanted, found = trace.with_suffix(".csv"), Counter(), Counter()
+    run([weave_binary(), "export", "-q", trace, "--to", "csv", "-o", table])
+    for (_, values), n in check_trace.read(trace, named=False).values.items():
+        wanted[values] += n
+    with table.open(newline="") as file:
+        found.update(json.dumps(json.loads(row["values"])) for row in csv.DictReader(file) if row["values"] and row["kind"] != "logical")
+    score.check(f"{name}: the same values in a table", found == wanted and bool(found), f"{sum(found.values())} of {sum(wanted.values())} calls")
 
 
 def classes(folder):
