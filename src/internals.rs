@@ -86,7 +86,7 @@ pub mod symbols {
 }
 
 pub mod trace {
-    pub use crate::trace::{Analyzer, Options, Trace, flame};
+    pub use crate::trace::{Analysis, Analyzer, Options, Trace, flame};
     pub mod export {
         pub use crate::trace::export::{Format, Selection, Weight, processes, walk};
         pub mod otlp {
@@ -98,6 +98,12 @@ pub mod trace {
     }
     pub mod page {
         pub use crate::trace::page::{Calls, write};
+    }
+    pub mod query {
+        pub use crate::trace::query::Query;
+    }
+    pub mod values {
+        pub use crate::trace::values::{json, shown};
     }
     pub mod format {
         pub use crate::trace::format::{CHUNK, MAGIC, VERSION};
