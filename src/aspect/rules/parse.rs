@@ -422,7 +422,7 @@ impl<'t> Parser<'t> {
         }
         for key in ["mask", "limit"] {
             if let Some((key, _)) = table.get_key_value(key)
-                && own.record.is_empty()
+                && !table.contains_key("record")
             {
                 self.report(
                     key.span(),
@@ -512,13 +512,13 @@ impl<'t> Parser<'t> {
 
     fn mask(&mut self, value: &Value<'t>) -> Option<Mask> {
         let texts = self.strings("mask", value);
+        let mut all = Vec::new();
         for text in &texts {
-            if let Err(e) = Mask::new(&[text.value]) {
-                self.bad_pattern("mask", text, e);
-                return None;
+            match Mask::new(&[text.value]) {
+                Ok(_) => all.push(text.value),
+                Err(e) => self.bad_pattern("mask", text, e),
             }
         }
-        let all: Vec<&str> = texts.iter().map(|text| text.value).collect();
         if all.is_empty() {
             return None;
         }
