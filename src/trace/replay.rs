@@ -185,6 +185,13 @@ impl Run {
         self.miss_values();
     }
 
+    /// Whether there are values whose call is still to come.
+    pub fn has_waiting_values(&self) -> bool {
+        self.values
+            .as_ref()
+            .is_some_and(|values| values.is_waiting())
+    }
+
     fn miss_values(&mut self) {
         if let Some(values) = &mut self.values {
             values.miss();

@@ -247,6 +247,11 @@ impl Kept {
         self.bytes -= values.iter().map(Value::size).sum::<usize>();
     }
 
+    /// Whether any wait.
+    pub fn is_waiting(&self) -> bool {
+        self.waiting > 0
+    }
+
     /// Records are missing here: what waits belongs to nothing.
     pub fn miss(&mut self) {
         for values in std::mem::take(&mut self.pending).into_values() {

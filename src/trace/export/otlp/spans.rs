@@ -401,7 +401,7 @@ impl Session {
         self.replay.turn_to(&mut run);
         self.spans.flush(None);
         let lane = std::mem::take(&mut self.spans.lane);
-        if !run.stack().is_empty() {
+        if !run.stack().is_empty() || run.has_waiting_values() {
             self.runs.insert(thread, run);
             self.spans.lanes.insert(thread, lane);
         }

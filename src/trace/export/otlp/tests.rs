@@ -382,6 +382,14 @@ fn spans_have_the_values_of_their_calls() {
             None
         ]
     );
+    // The chunk ends between a value and its call, and no other call is open.
+    let next = Chunk::records(1, 1, 9).enter(0, 3).exit(5, 3);
+    let builder = TraceBuilder::new("shop", 1, 50)
+        .symbols(&valued_symbols(), 65_504, &[])
+        .push(Chunk::records(1, 0, 5).text_value(3, 0, false, "tea"))
+        .push(next);
+    let over = self::spans(&sent(&trace(builder), all()));
+    assert_eq!(value(&over[0].attributes, "weave.value.item"), text("tea"));
     // A logical call has those of its pieces.
     let chunk = Chunk::records(1, 0, 5)
         .text_value(3, 0, false, "tea")
