@@ -136,6 +136,9 @@ enum View {
     Processes,
 }
 
+/// A call that is open: its method, and for how long.
+type Open = (String, u64);
+
 /// A thread of one of the processes.
 struct ThreadOf {
     process: usize,
@@ -579,9 +582,9 @@ impl App {
             let calls = of.row.stack.iter();
             let calls =
                 calls.map(|&(method, start)| (live.name(method), now.saturating_sub(start)));
-            calls.collect::<Vec<(String, u64)>>()
+            calls.collect::<Vec<Open>>()
         };
-        let shown: Vec<(&ThreadRow, String, Vec<(String, u64)>)> = (self.threads.iter())
+        let shown: Vec<(&ThreadRow, String, Vec<Open>)> = (self.threads.iter())
             .map(|of| (&of.row, self.name_of(of), stack_of(of)))
             .filter(|(_, name, stack)| {
                 self.fits(name) || stack.last().is_some_and(|(name, _)| self.fits(name))
