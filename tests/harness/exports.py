@@ -57,13 +57,13 @@ class Expected:
 
     def __init__(self, path):
         trace = check_trace.read(path)
+        self.origin = int.from_bytes(pathlib.Path(path).read_bytes()[16:24], "little")
         self.calls = self.names(trace, trace.calls)
         # An outcome counts calls that were left by an exception, whole or piece.
         self.errors = sum(trace.errors.values())
         self.logical = len(trace.logical)
         self.threads = set(trace.threads.values())
         self.exceptions = set(trace.exceptions)
-        self.origin = int.from_bytes(pathlib.Path(path).read_bytes()[16:24], "little")
 
     @staticmethod
     def names(trace, counts):
