@@ -1,4 +1,4 @@
-//! `weave top`: what a running process does, on the terminal.
+//! `weave top`: what running processes do, on the terminal.
 
 use super::columns::{cut_method, cut_middle};
 use super::full_screen::{self, failed};
@@ -15,6 +15,7 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::Line;
 use ratatui::widgets::{Block, Cell, Clear, Paragraph, Row, Table, TableState, Wrap};
 use ratatui::{Frame, Terminal, backend::Backend};
+use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,18 +26,19 @@ const BUSY: Duration = Duration::from_millis(50);
 /// Pause between two looks at the trace.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Show what a running program does: its hottest methods, errors, threads and their stacks
+/// Show what running programs do: their hottest methods, errors, threads and their stacks
 ///
-/// Reads the trace while it is written, and changes nothing: the program never waits. The keys are on the help page (?).
+/// Reads traces while they are written, and changes nothing: programs never wait. The keys are on the help page (?).
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   weave top weave-4711.wtrace
   weave top 4711                      the trace that process 4711 writes
+  weave top 4711 4712 traces/         several processes: their methods together, and each by itself
   weave top 4711 --filter 'com.acme.*' --sort errors")]
 pub struct TopArgs {
-    /// A trace that is being written, or the id of the process that writes it
-    #[arg(value_name = "TRACE|PID")]
-    trace: PathBuf,
+    /// Traces that are being written, ids of processes that write one, or folders of which all *.wtrace are read
+    #[arg(value_name = "TRACE|PID", required = true)]
+    traces: Vec<PathBuf>,
 
     /// Time between two pictures
     #[arg(short, long, value_name = "DURATION", default_value = "1s", value_parser = parse_duration)]
@@ -82,7 +84,7 @@ const SORTS: [Sort; 7] = [
 ];
 
 const HELP: &str = "\
-Tab, 1, 2        methods, threads
+Tab, 1, 2, 3     methods, threads, processes
 up, down, j, k   choose a row; PgUp, PgDn, Home, End
 left, right      sort by the column before, behind
 s t c e m l n    sort by self, total, calls, errors, mean, longest, name
@@ -97,24 +99,55 @@ one thread. A call counts when it ends; stacks show those that are open.";
 
 /// Runs the subcommand until the user has seen enough.
 pub fn run(args: &TopArgs) -> Result<u8> {
-    let path = traces::live(&args.trace)?;
-    let mut tail = Tail::open(&path, Role::Onlooker)?;
+    let mut tails = Vec::new();
+    for path in paths(&args.traces)? {
+        tails.push(Tail::open(&path, Role::Onlooker)?);
+    }
     if !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal() {
         let what = "top needs a terminal; weave report shows a trace without one";
         return Err(Error::new(Kind::NotDone, what));
     }
-    full_screen::show(|terminal, stop| App::new(args).watch(&mut tail, terminal, stop))?;
+    let mut app = App::new(args, tails.len());
+    full_screen::show(|terminal, stop| app.watch(&mut tails, terminal, stop))?;
     Ok(DONE)
+}
+
+/// The traces that arguments name, each once.
+fn paths(args: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    let mut paths: Vec<PathBuf> = Vec::new();
+    for arg in args {
+        let named = match arg.is_dir() {
+            true => traces::files(std::slice::from_ref(arg))?.concat(),
+            false => vec![traces::live(arg)?],
+        };
+        for path in named {
+            if !paths.contains(&path) {
+                paths.push(path);
+            }
+        }
+    }
+    Ok(paths)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum View {
     Methods,
     Threads,
+    Processes,
+}
+
+/// A call that is open: its method, and for how long.
+type Open = (String, u64);
+
+/// A thread of one of the processes.
+struct ThreadOf {
+    process: usize,
+    row: ThreadRow,
 }
 
 struct App {
-    live: Live,
+    /// One a process.
+    lives: Vec<Live>,
     delay: Duration,
     view: View,
     sort: Sort,
@@ -126,12 +159,15 @@ struct App {
     held: bool,
     selected: TableState,
     methods: Vec<MethodRow>,
-    threads: Vec<ThreadRow>,
-    status: Status,
+    threads: Vec<ThreadOf>,
+    /// One a process.
+    statuses: Vec<Status>,
+    /// The processes in the order in which they are shown.
+    order: Vec<usize>,
 }
 
-/// What the head of the picture says of the process.
-#[derive(Default)]
+/// What is said of a process.
+#[derive(Clone, Default)]
 struct Status {
     command: String,
     pid: u64,
@@ -148,9 +184,9 @@ struct Status {
 }
 
 impl App {
-    fn new(args: &TopArgs) -> App {
+    fn new(args: &TopArgs, processes: usize) -> App {
         App {
-            live: Live::default(),
+            lives: (0..processes).map(|_| Live::default()).collect(),
             delay: Duration::from_nanos(args.delay).max(Duration::from_millis(100)),
             view: View::Methods,
             sort: args.sort,
@@ -162,13 +198,18 @@ impl App {
             selected: TableState::default().with_selected(0),
             methods: Vec::new(),
             threads: Vec::new(),
-            status: Status::default(),
+            statuses: vec![Status::default(); processes],
+            order: (0..processes).collect(),
         }
+    }
+
+    fn tick(&mut self, interval: u64) {
+        self.lives.iter_mut().for_each(|live| live.tick(interval));
     }
 
     fn watch<B: Backend>(
         &mut self,
-        tail: &mut Tail,
+        tails: &mut [Tail],
         terminal: &mut Terminal<B>,
         stop: &AtomicBool,
     ) -> Result<()>
@@ -182,21 +223,25 @@ impl App {
             let begun = Instant::now();
             let mut turn = Turn::default();
             while begun.elapsed() < BUSY {
-                turn = tail.turn(&mut self.live)?;
+                turn = Turn::default();
+                for (tail, live) in tails.iter_mut().zip(&mut self.lives) {
+                    turn.more |= tail.turn(live)?.more;
+                }
                 if !turn.more {
                     break;
                 }
             }
-            if behind && !turn.more && (tail.looks() >= 3 || tail.is_done()) {
+            let all_seen = tails.iter().all(|t| t.looks() >= 3 || t.is_done());
+            if behind && !turn.more && all_seen {
                 behind = false;
-                self.live.tick(0);
-                self.live.tick(0);
+                self.tick(0);
+                self.tick(0);
                 ticked = Instant::now();
-                self.look(tail, behind);
+                self.look(tails, behind);
             } else if ticked.elapsed() >= self.delay {
-                self.live.tick(ticked.elapsed().as_nanos() as u64);
+                self.tick(ticked.elapsed().as_nanos() as u64);
                 ticked = Instant::now();
-                self.look(tail, behind);
+                self.look(tails, behind);
             }
             terminal
                 .draw(|frame| self.draw(frame))
@@ -222,34 +267,50 @@ impl App {
     }
 
     /// Takes a new picture, unless the old one is held.
-    fn look(&mut self, tail: &Tail, behind: bool) {
+    fn look(&mut self, tails: &[Tail], behind: bool) {
         if self.held {
             return;
         }
-        let header = tail.header();
-        let (recent, busy) = self.live.recent();
-        let as_of = (tail.as_of())
-            .and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok())
-            .map_or(0, |time| time.as_nanos() as u64);
-        self.status = Status {
-            command: printable(&header.command),
-            pid: header.pid,
-            ended: tail.is_done(),
-            behind,
-            now: match tail.is_done() {
-                true => tail.end(),
-                false => as_of.saturating_sub(header.origin).max(self.live.last()),
-            },
-            interval: self.live.interval(),
-            recent,
-            busy,
-            lost: header.lost,
-            missing: self.live.missing(),
-            full: header.policy != 0 && header.lost > 0 && header.consumer == 0,
-        };
-        self.methods = self.live.methods();
-        self.threads = self.live.threads();
+        let statuses = tails.iter().zip(&self.lives);
+        self.statuses = statuses
+            .map(|(tail, live)| Status::of(tail, live, behind))
+            .collect();
+        self.methods = together(self.lives.iter().map(Live::methods));
+        self.threads = (self.lives.iter().enumerate())
+            .flat_map(|(process, live)| {
+                let rows = live.threads().into_iter();
+                rows.map(move |row| ThreadOf { process, row })
+            })
+            .collect();
         self.arrange();
+    }
+
+    /// All processes in one.
+    fn whole(&self) -> Status {
+        let mut whole = Status {
+            ended: true,
+            ..Status::default()
+        };
+        for status in &self.statuses {
+            whole.ended &= status.ended;
+            whole.behind |= status.behind;
+            whole.full |= status.full;
+            whole.now = whole.now.max(status.now);
+            whole.interval = status.interval;
+            whole.recent.add(&status.recent);
+            whole.busy += status.busy;
+            whole.lost = whole.lost.saturating_add(status.lost);
+            whole.missing = whole.missing.saturating_add(status.missing);
+        }
+        whole
+    }
+
+    /// How a thread is called: of several processes with the process' id.
+    fn name_of(&self, thread: &ThreadOf) -> String {
+        match self.statuses.len() {
+            1 => thread.row.name.clone(),
+            _ => format!("{} {}", self.statuses[thread.process].pid, thread.row.name),
+        }
     }
 
     fn arrange(&mut self) {
@@ -268,16 +329,32 @@ impl App {
             if reversed { order.reverse() } else { order }
         });
         self.threads.sort_by(|a, b| {
-            let key = |row: &ThreadRow| match sort {
-                Sort::Calls => (row.recent.calls, row.sum.calls),
-                Sort::Errors => (row.recent.errors, row.sum.errors),
-                _ => (row.recent.own, row.sum.own),
+            let key = |of: &ThreadOf| match sort {
+                Sort::Calls => (of.row.recent.calls, of.row.sum.calls),
+                Sort::Errors => (of.row.recent.errors, of.row.sum.errors),
+                _ => (of.row.recent.own, of.row.sum.own),
             };
             let order = match sort {
-                Sort::Name => a.name.cmp(&b.name),
+                Sort::Name => a.row.name.cmp(&b.row.name),
                 _ => key(b).cmp(&key(a)),
             };
-            let order = order.then_with(|| a.number.cmp(&b.number));
+            let place = |of: &ThreadOf| (of.process, of.row.number);
+            let order = order.then_with(|| place(a).cmp(&place(b)));
+            if reversed { order.reverse() } else { order }
+        });
+        let statuses = &self.statuses;
+        self.order = (0..statuses.len()).collect();
+        self.order.sort_by(|&a, &b| {
+            let key = |i: usize| match sort {
+                Sort::Calls => statuses[i].recent.calls,
+                Sort::Errors => statuses[i].recent.errors,
+                _ => statuses[i].recent.own,
+            };
+            let order = match sort {
+                Sort::Name => statuses[a].command.cmp(&statuses[b].command),
+                _ => key(b).cmp(&key(a)),
+            };
+            let order = order.then_with(|| a.cmp(&b));
             if reversed { order.reverse() } else { order }
         });
     }
@@ -320,11 +397,18 @@ impl App {
             KeyCode::Char('/') => self.typing = true,
             KeyCode::Esc => self.filter.clear(),
             KeyCode::Char(' ') => self.held = !self.held,
-            KeyCode::Char('z') => self.live.zero(),
+            KeyCode::Char('z') => self.lives.iter_mut().for_each(Live::zero),
             KeyCode::Char('1') => self.show(View::Methods),
             KeyCode::Char('2') => self.show(View::Threads),
-            KeyCode::Tab | KeyCode::BackTab => self.show(match self.view {
+            KeyCode::Char('3') => self.show(View::Processes),
+            KeyCode::Tab => self.show(match self.view {
                 View::Methods => View::Threads,
+                View::Threads if self.statuses.len() > 1 => View::Processes,
+                View::Threads | View::Processes => View::Methods,
+            }),
+            KeyCode::BackTab => self.show(match self.view {
+                View::Methods if self.statuses.len() > 1 => View::Processes,
+                View::Methods | View::Processes => View::Threads,
                 View::Threads => View::Methods,
             }),
             KeyCode::Up | KeyCode::Char('k') => self.selected.select_previous(),
@@ -366,6 +450,7 @@ impl App {
         match self.view {
             View::Methods => self.draw_methods(frame, body),
             View::Threads => self.draw_threads(frame, body),
+            View::Processes => self.draw_processes(frame, body),
         }
         let keys = match (self.typing, self.filter.is_empty()) {
             (true, _) => format!("filter: {}_", self.filter),
@@ -387,7 +472,7 @@ impl App {
 
     /// What runs, and how: no fact is cut.
     fn head(&self, width: u16) -> Vec<Line<'static>> {
-        let status = &self.status;
+        let status = &self.whole();
         let state = match status {
             _ if self.held => "held",
             Status { ended: true, .. } => "ended",
@@ -416,7 +501,19 @@ impl App {
         if status.full {
             facts.push("the trace is full: weave collect takes from it".to_owned());
         }
-        let first = format!("weave top  {state}  pid {}  {}", status.pid, status.command);
+        let first = match &self.statuses[..] {
+            [one] => format!("weave top  {state}  pid {}  {}", one.pid, one.command),
+            many => {
+                let running = many.iter().filter(|status| !status.ended).count();
+                let state = match state {
+                    "running" if running < many.len() => format!("{running} running"),
+                    state => state.to_owned(),
+                };
+                let pids: Vec<String> = many.iter().map(|s| s.pid.to_string()).collect();
+                let processes = format!("{} processes", many.len());
+                format!("weave top  {state}  {processes}: {}", pids.join(" "))
+            }
+        };
         let mut lines = vec![first, String::new()];
         for fact in facts {
             let line = lines.last_mut().expect("there are two");
@@ -434,7 +531,7 @@ impl App {
     }
 
     fn draw_methods(&mut self, frame: &mut Frame, area: Rect) {
-        let interval = self.status.interval;
+        let interval = self.whole().interval;
         let rate = |n: u64| count(n * 1_000_000_000 / interval.max(1));
         let part = |n: u64| {
             if interval == 0 {
@@ -478,11 +575,19 @@ impl App {
     }
 
     fn draw_threads(&mut self, frame: &mut Frame, area: Rect) {
-        let interval = self.status.interval;
-        let shown: Vec<&ThreadRow> = (self.threads.iter())
-            .filter(|row| {
-                let inside = row.stack.last().map(|&(method, _)| self.live.name(method));
-                self.fits(&row.name) || inside.is_some_and(|name| self.fits(&name))
+        let interval = self.whole().interval;
+        // What calls a thread has open, the outermost first, and for how long.
+        let stack_of = |of: &ThreadOf| {
+            let (live, now) = (&self.lives[of.process], self.statuses[of.process].now);
+            let calls = of.row.stack.iter();
+            let calls =
+                calls.map(|&(method, start)| (live.name(method), now.saturating_sub(start)));
+            calls.collect::<Vec<Open>>()
+        };
+        let shown: Vec<(&ThreadRow, String, Vec<Open>)> = (self.threads.iter())
+            .map(|of| (&of.row, self.name_of(of), stack_of(of)))
+            .filter(|(_, name, stack)| {
+                self.fits(name) || stack.last().is_some_and(|(name, _)| self.fits(name))
             })
             .collect();
         let part = |n| percent(n, interval);
@@ -491,32 +596,38 @@ impl App {
             Figures {
                 head: "self",
                 sort: Some(Sort::Own),
-                cells: shown.iter().map(|row| part(row.recent.own)).collect(),
+                cells: shown.iter().map(|(row, ..)| part(row.recent.own)).collect(),
             },
             Figures {
                 head: "calls/s",
                 sort: Some(Sort::Calls),
-                cells: shown.iter().map(|row| rate(row.recent.calls)).collect(),
+                cells: shown
+                    .iter()
+                    .map(|(row, ..)| rate(row.recent.calls))
+                    .collect(),
             },
             Figures {
                 head: "errors",
                 sort: Some(Sort::Errors),
-                cells: shown.iter().map(|row| count(row.sum.errors)).collect(),
+                cells: shown
+                    .iter()
+                    .map(|(row, ..)| count(row.sum.errors))
+                    .collect(),
             },
         ];
         let (figures, room) = fitting(figures, &["errors", "calls/s"], self.sort, area.width);
         // Names of threads take a third.
-        let longest = shown.iter().map(|row| row.name.chars().count()).max();
+        let longest = shown.iter().map(|(_, name, _)| name.chars().count()).max();
         let for_thread = longest.unwrap_or(0).clamp(6, 30).min((room / 3).max(6));
         let for_call = room.saturating_sub(for_thread + 1);
         let names = (shown.iter())
-            .map(|row| {
-                let inside = row.stack.last().map_or(String::new(), |&(method, start)| {
-                    let open = duration(self.status.now.saturating_sub(start));
+            .map(|(_, name, stack)| {
+                let inside = stack.last().map_or(String::new(), |(method, open)| {
+                    let open = duration(*open);
                     let room = for_call.saturating_sub(open.chars().count() + 5);
-                    format!("{} for {open}", cut_method(&self.live.name(method), room))
+                    format!("{} for {open}", cut_method(method, room))
                 });
-                vec![cut_middle(&row.name, for_thread), inside]
+                vec![cut_middle(name, for_thread), inside]
             })
             .collect();
         let chosen = self
@@ -526,23 +637,56 @@ impl App {
             .min(shown.len().saturating_sub(1));
         let stack: Vec<Line> = match shown.get(chosen) {
             None => Vec::new(),
-            Some(row) if row.stack.is_empty() => vec![Line::from("no call is open")],
-            Some(row) => (row.stack.iter().rev())
-                .map(|&(method, start)| {
-                    let open = duration(self.status.now.saturating_sub(start));
-                    Line::from(format!("{open:>9}  {}", self.live.name(method)))
-                })
+            Some((.., stack)) if stack.is_empty() => vec![Line::from("no call is open")],
+            Some((.., stack)) => (stack.iter().rev())
+                .map(|(method, open)| Line::from(format!("{:>9}  {method}", duration(*open))))
                 .collect(),
         };
         let title = shown
             .get(chosen)
-            .map_or(String::new(), |row| format!(" stack of {} ", row.name));
+            .map_or(String::new(), |(_, name, _)| format!(" stack of {name} "));
         let heads = vec![("thread", None, for_thread), ("in", None, for_call)];
         let halves = [Constraint::Fill(1), Constraint::Fill(1)];
         let [above, below] = Layout::vertical(halves).areas(area);
         self.table(frame, above, &figures, heads, names);
         let stack = Paragraph::new(stack).block(Block::bordered().title(title));
         frame.render_widget(stack, below);
+    }
+
+    /// Each process by itself.
+    fn draw_processes(&mut self, frame: &mut Frame, area: Rect) {
+        let shown: Vec<&Status> = (self.order.iter().map(|&i| &self.statuses[i]))
+            .filter(|s| self.fits(&s.command) || self.fits(&s.pid.to_string()))
+            .collect();
+        let rate = |s: &Status, n: u64| count(n * 1_000_000_000 / s.interval.max(1));
+        let of = |head, sort, text: &dyn Fn(&Status) -> String| Figures {
+            head,
+            sort,
+            cells: shown.iter().map(|s| text(s)).collect(),
+        };
+        let figures = vec![
+            of("pid", None, &|s| s.pid.to_string()),
+            of("self", Some(Sort::Own), &|s| {
+                percent(s.recent.own, s.interval)
+            }),
+            of("calls/s", Some(Sort::Calls), &|s| rate(s, s.recent.calls)),
+            of("errors/s", Some(Sort::Errors), &|s| {
+                rate(s, s.recent.errors)
+            }),
+            of("threads", None, &|s| count(s.busy as u64)),
+            of("lost", None, &|s| count(s.lost)),
+            of("since", None, &|s| duration(s.now)),
+        ];
+        let order = ["since", "lost", "threads", "errors/s", "calls/s"];
+        let (figures, room) = fitting(figures, &order, self.sort, area.width);
+        let names = (shown.iter())
+            .map(|s| {
+                let ended = if s.ended { "ended: " } else { "" };
+                vec![cut_middle(&format!("{ended}{}", s.command), room)]
+            })
+            .collect();
+        let heads = vec![("command", Some(Sort::Name), room)];
+        self.table(frame, area, &figures, heads, names);
     }
 
     /// Figures, then texts that fit their rooms already.
@@ -632,6 +776,51 @@ fn fitting(
     (figures, room)
 }
 
+impl Status {
+    fn of(tail: &Tail, live: &Live, behind: bool) -> Status {
+        let header = tail.header();
+        let (recent, busy) = live.recent();
+        let as_of = (tail.as_of())
+            .and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok())
+            .map_or(0, |time| time.as_nanos() as u64);
+        Status {
+            command: printable(&header.command),
+            pid: header.pid,
+            ended: tail.is_done(),
+            behind,
+            now: match tail.is_done() {
+                true => tail.end(),
+                false => as_of.saturating_sub(header.origin).max(live.last()),
+            },
+            interval: live.interval(),
+            recent,
+            busy,
+            lost: header.lost,
+            missing: live.missing(),
+            full: header.policy != 0 && header.lost > 0 && header.consumer == 0,
+        }
+    }
+}
+
+/// The methods of several processes: those of one name are one.
+fn together(processes: impl Iterator<Item = Vec<MethodRow>>) -> Vec<MethodRow> {
+    let mut all: BTreeMap<String, MethodRow> = BTreeMap::new();
+    for row in processes.flatten() {
+        match all.get_mut(&row.name) {
+            None => {
+                all.insert(row.name.clone(), row);
+            }
+            Some(known) => {
+                known.sum.add(&row.sum);
+                known.recent.add(&row.recent);
+                known.longest = known.longest.max(row.longest);
+                known.now += row.now;
+            }
+        }
+    }
+    all.into_values().collect()
+}
+
 fn mean(counts: &Counts) -> u64 {
     counts.total / counts.calls.max(1)
 }
@@ -639,6 +828,7 @@ fn mean(counts: &Counts) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trace::testing::{Chunk, TraceBuilder, shop_symbols};
     use ratatui::backend::TestBackend;
 
     fn row(name: &str, calls: u64, own: u64, errors: u64) -> MethodRow {
@@ -659,13 +849,13 @@ mod tests {
 
     fn app() -> App {
         let args = TopArgs {
-            trace: PathBuf::new(),
+            traces: vec![PathBuf::new()],
             delay: 1_000_000_000,
             filter: None,
             sort: Sort::Own,
         };
-        let mut app = App::new(&args);
-        app.status.interval = 1_000_000_000;
+        let mut app = App::new(&args, 1);
+        app.statuses[0].interval = 1_000_000_000;
         app.methods = vec![
             row("a.Slow.run()", 10, 900_000_000, 0),
             row("a.Often.get()", 5_000, 1_000_000, 0),
@@ -729,6 +919,82 @@ mod tests {
         assert!(!app.key(KeyEvent::new(KeyCode::Char('q'), KeyModifiers::NONE)));
     }
 
+    /// What `top` shows of traces whose processes have ended.
+    fn of_traces(traces: Vec<Vec<u8>>) -> App {
+        let dir = tempfile::tempdir().unwrap();
+        for (i, bytes) in traces.iter().enumerate() {
+            std::fs::write(dir.path().join(format!("{i}.wtrace")), bytes).unwrap();
+        }
+        let paths = paths(&[dir.path().to_owned(), dir.path().join("0.wtrace")]).unwrap();
+        assert_eq!(paths.len(), traces.len(), "each trace once");
+        let tails = paths.iter().map(|path| Tail::open(path, Role::Onlooker));
+        let mut tails: Vec<Tail> = tails.collect::<Result<_>>().unwrap();
+        let args = TopArgs {
+            traces: Vec::new(),
+            delay: 1_000_000_000,
+            filter: None,
+            sort: Sort::Calls,
+        };
+        let mut app = App::new(&args, tails.len());
+        for (tail, live) in tails.iter_mut().zip(&mut app.lives) {
+            while !tail.is_done() {
+                tail.turn(live).unwrap();
+            }
+        }
+        app.tick(1_000_000_000);
+        app.look(&tails, false);
+        app
+    }
+
+    #[test]
+    fn methods_of_several_processes_are_one_and_processes_have_a_view() {
+        let trace = |command: &str, pid, calls: u64| {
+            let mut chunk = Chunk::records(1, 0, 0).thread(1, 0, "worker").enter(1, 1);
+            for _ in 0..calls {
+                chunk = chunk.enter(1, 3).exit(1, 3);
+            }
+            TraceBuilder::new(command, pid, 1_000)
+                .symbols(&shop_symbols(), 65_504, &[])
+                .push(chunk.exit(1, 1))
+                .bytes()
+        };
+        let mut app = of_traces(vec![
+            trace("shop --east", 71, 5),
+            trace("shop --west", 72, 8),
+        ]);
+        let shown = lines(&mut app);
+        let has = |line: &str, words: &[&str]| words.iter().all(|word| line.contains(word));
+        assert!(
+            has(&shown[0], &["ended", "2 processes: 71 72"]),
+            "{shown:#?}"
+        );
+        assert!(has(&shown[1], &["15 calls/s"]), "{shown:#?}");
+        assert!(has(&shown[3], &[" 13 ", "Stock.take(int)"]), "{shown:#?}");
+        assert!(has(&shown[4], &[" 2 ", "Main.main"]), "{shown:#?}");
+        press(&mut app, "2");
+        let shown = lines(&mut app);
+        assert!(
+            has(&shown[3], &["72 worker"]) && has(&shown[4], &["71 worker"]),
+            "{shown:#?}"
+        );
+        press(&mut app, "3");
+        let shown = lines(&mut app);
+        assert!(
+            has(&shown[3], &["72", " 9 ", "ended: shop --west"]),
+            "{shown:#?}"
+        );
+        assert!(
+            has(&shown[4], &["71", " 6 ", "ended: shop --east"]),
+            "{shown:#?}"
+        );
+        press(&mut app, "/east\n");
+        let shown = lines(&mut app);
+        assert!(
+            has(&shown[3], &["71"]) && shown[4].trim().is_empty(),
+            "{shown:#?}"
+        );
+    }
+
     #[test]
     fn figures_are_whole_on_a_narrow_terminal() {
         let mut app = app();
@@ -738,7 +1004,7 @@ mod tests {
             900_000_000,
             600,
         )];
-        app.status.missing = 2;
+        app.statuses[0].missing = 2;
         for (width, heads) in [(120, "calls"), (80, "errors/s"), (60, "calls/s")] {
             let mut shown = lines_of(&mut app, width);
             let told = shown.iter().any(|line| line.contains("2 segments missing"));

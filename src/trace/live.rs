@@ -35,7 +35,8 @@ impl Counts {
         }
     }
 
-    fn add(&mut self, other: &Counts) {
+    /// Adds those of another method, thread or process.
+    pub fn add(&mut self, other: &Counts) {
         self.calls += other.calls;
         self.errors += other.errors;
         self.total = self.total.saturating_add(other.total);

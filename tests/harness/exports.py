@@ -57,6 +57,7 @@ class Expected:
 
     def __init__(self, path):
         trace = check_trace.read(path)
+        self.origin = int.from_bytes(pathlib.Path(path).read_bytes()[16:24], "little")
         self.calls = self.names(trace, trace.calls)
         # An outcome counts calls that were left by an exception, whole or piece.
         self.errors = sum(trace.errors.values())
@@ -86,10 +87,18 @@ def perfetto(score, what, path, expected):
     names, clocks, open_slices, tracks, faults = {}, {}, {}, {}, []
     calls, errors, flows = Counter(), 0, Counter()
     thread_names, logical_tracks = set(), set()
-    for packet in trace.packet:
+    snapshot, *packets = trace.packet
+    told = {clock.clock_id: clock.timestamp for clock in snapshot.clock_snapshot.clocks}
+    primary = snapshot.clock_snapshot.primary_trace_clock
+    wall = told.pop(primary, None)
+    own = next(iter(told), None)
+    score.check(f"{what}: a clock whose zero is the trace's origin", primary == 1 and wall == expected.origin and told == {own: 0} and own >= 128, str(snapshot)[:300])
+    for packet in packets:
         sequence, event = packet.trusted_packet_sequence_id, packet.track_event
         if packet.sequence_flags & 1:
             names[sequence] = {}
+            if packet.trace_packet_defaults.timestamp_clock_id != own:
+                faults.append(f"sequence {sequence} has another clock")
         elif sequence not in names:
             faults.append(f"sequence {sequence} begins without its state cleared")
         for name in packet.interned_data.event_names:

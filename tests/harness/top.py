@@ -206,7 +206,41 @@ def body():
     finally:
         terminal.close()
         program.kill()
+    check_several(score, fresh(folder / "several"))
     return score.finish("top")
+
+
+def check_several(score, folder):
+    """Two processes by their ids: methods together, threads and processes by the id."""
+    programs = []
+    for name in ("a", "b"):
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("WEAVE_TRACE")} | {"WEAVE_TRACE": str(folder / f"{name}.wtrace")}
+        programs.append(subprocess.Popen(compiled(folder, "Busy", BUSY), env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+        programs[-1].stdout.readline()
+    first, second = (str(program.pid) for program in programs)
+    until("the traces", lambda: all((folder / f"{name}.wtrace").exists() for name in ("a", "b")))
+    terminal = Terminal(folder, [weave_binary(), "top", first, second, "--delay", "500ms"])
+    try:
+        def shows(name, condition):
+            good, screen = terminal.until(condition)
+            return score.check(name, good, "" if good else "\n" + "\n".join(screen))
+
+        shows("several processes: the head", lambda s: "running" in s[0] and f"2 processes: {first} {second}" in s[0])
+        # Each of the two has a thread in the call that waits. Mean and longest are two words each.
+        shows("several processes: a method is one row", lambda s: sum("[0x00000003]" in line for line in s) == 1 and number(s, "[0x00000003]", 9) == 2)
+        terminal.keys("2")
+        shows("several processes: threads", lambda s: all(line_of(s, f"{pid} waiting-one") is not None for pid in (first, second)))
+        terminal.keys("3")
+        shows("several processes: each by itself", lambda s: all(number(s[2:], f"{pid} ", 2) > 0 for pid in (first, second)))
+        programs[0].stdin.close()
+        programs[0].wait(PATIENCE)
+        shows("several processes: one has ended", lambda s: "1 running" in s[0] and line_of(s, "ended: ") is not None)
+        terminal.keys("q")
+    finally:
+        terminal.close()
+        for program in programs:
+            program.kill()
+            program.wait()
 
 
 if __name__ == "__main__":

@@ -11,9 +11,12 @@ use prost::Message;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io::{self, Write};
+use xxhash_rust::xxh3::xxh3_64;
 
 #[derive(Clone, PartialEq, Message)]
 struct TracePacket {
+    #[prost(message, optional, tag = "6")]
+    clock_snapshot: Option<ClockSnapshot>,
     #[prost(uint64, optional, tag = "8")]
     timestamp: Option<u64>,
     #[prost(uint32, tag = "10")]
@@ -24,8 +27,33 @@ struct TracePacket {
     interned_data: Option<InternedData>,
     #[prost(uint32, tag = "13")]
     sequence_flags: u32,
+    #[prost(message, optional, tag = "59")]
+    trace_packet_defaults: Option<TracePacketDefaults>,
     #[prost(message, optional, tag = "60")]
     track_descriptor: Option<TrackDescriptor>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct TracePacketDefaults {
+    #[prost(uint32, tag = "58")]
+    timestamp_clock_id: u32,
+}
+
+/// What several clocks show at one moment.
+#[derive(Clone, PartialEq, Message)]
+struct ClockSnapshot {
+    #[prost(message, repeated, tag = "1")]
+    clocks: Vec<Clock>,
+    #[prost(uint32, tag = "2")]
+    primary_trace_clock: u32,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Clock {
+    #[prost(uint32, tag = "1")]
+    clock_id: u32,
+    #[prost(uint64, optional, tag = "2")]
+    timestamp: Option<u64>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -153,6 +181,10 @@ const UNIT_SIZE_BYTES: u32 = 3;
 /// `TracePacket.SequenceFlags`.
 const SEQ_INCREMENTAL_STATE_CLEARED: u32 = 1;
 const SEQ_NEEDS_INCREMENTAL_STATE: u32 = 2;
+/// `BuiltinClock`: nanoseconds since 1970. Traces know no other clock of the machine.
+const CLOCK_REALTIME: u32 = 1;
+/// Numbers of clocks of one's own that all sequences know begin here. They are to be hashes of a name.
+const FIRST_CLOCK: u32 = 128;
 /// `Trace.packet`, length-delimited.
 const PACKET: u8 = 1 << 3 | 2;
 
@@ -258,6 +290,8 @@ pub struct Perfetto<'a> {
     sequence: u32,
     /// No packet of the sequence was written yet.
     fresh: bool,
+    /// The clock of all events: nanoseconds since the first trace's origin. None before the first trace.
+    clock: Option<u32>,
     offset: u64,
     pid: i32,
     /// Uuids of tracks: they are given in order.
@@ -281,6 +315,7 @@ impl<'a> Perfetto<'a> {
             buffer: Vec::new(),
             sequence: 0,
             fresh: true,
+            clock: None,
             offset: 0,
             pid: 0,
             last_track: 0,
@@ -325,13 +360,41 @@ impl<'a> Perfetto<'a> {
             });
             let interned = packet.interned_data.get_or_insert_default();
             interned.debug_annotation_names = names.collect();
+            packet.trace_packet_defaults = self
+                .clock
+                .map(|timestamp_clock_id| TracePacketDefaults { timestamp_clock_id });
         }
+        self.write(&packet)
+    }
+
+    fn write(&mut self, packet: &TracePacket) -> io::Result<()> {
         self.buffer.clear();
         self.buffer.push(PACKET);
         packet
             .encode_length_delimited(&mut self.buffer)
             .map_err(io::Error::other)?;
         self.out.write_all(&self.buffer)
+    }
+
+    /// Says what the clock of all events is, by what the wall clock showed at its zero: so a viewer can lay the events over those of
+    /// the system, which tell the wall clock, too.
+    fn clock(&mut self, origin: u64) -> io::Result<()> {
+        let name = [b"weave", &origin.to_le_bytes()[..]].concat();
+        let id = FIRST_CLOCK + (xxh3_64(&name) as u32 >> 1);
+        self.clock = Some(id);
+        let at = |clock_id, timestamp| Clock {
+            clock_id,
+            timestamp: Some(timestamp),
+        };
+        self.next_sequence();
+        self.write(&TracePacket {
+            clock_snapshot: Some(ClockSnapshot {
+                clocks: vec![at(id, 0), at(CLOCK_REALTIME, origin)],
+                primary_trace_clock: CLOCK_REALTIME,
+            }),
+            trusted_packet_sequence_id: self.sequence,
+            ..TracePacket::default()
+        })
     }
 
     /// Writes an event that has nothing but its time, its track and maybe a name. The sequence has begun.
@@ -480,6 +543,9 @@ impl Sink for Perfetto<'_> {
         self.pid = process.pid as i32;
         self.flows = (process.number as u64) << 48;
         self.interned.clear();
+        if self.clock.is_none() {
+            self.clock(process.trace.header().origin.saturating_sub(self.offset))?;
+        }
         self.next_sequence();
         self.process_track = self.next_track();
         let command = &process.trace.header().command;
@@ -596,6 +662,64 @@ impl Sink for Perfetto<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trace::Trace;
+    use crate::trace::export::{Selection, processes, walk};
+    use crate::trace::testing::shop;
+
+    #[derive(Clone, PartialEq, Message)]
+    struct Packets {
+        #[prost(message, repeated, tag = "1")]
+        packet: Vec<TracePacket>,
+    }
+
+    #[test]
+    fn all_times_are_of_one_clock_whose_zero_is_known_as_wall_clock_time() {
+        const LATER: u64 = 5_000;
+        let mut second = shop().bytes();
+        let origin = u64::from_le_bytes(second[16..24].try_into().unwrap());
+        second[16..24].copy_from_slice(&(origin + LATER).to_le_bytes());
+        let traces = [shop().bytes(), second].map(|b| Trace::from_bytes("a", b).unwrap());
+        let mut out = Vec::new();
+        let mut sink: Box<Perfetto> = Box::new(Perfetto::new(Box::new(&mut out)));
+        for process in processes(&traces) {
+            let all = Selection::default();
+            walk(&process, &[], &all, &mut *sink, 1, &mut |_| {}).unwrap();
+        }
+        sink.finish().unwrap();
+
+        let packets = Packets::decode(&*out).unwrap().packet;
+        let snapshot = packets[0].clock_snapshot.clone().unwrap();
+        let told = |i: usize| (snapshot.clocks[i].clock_id, snapshot.clocks[i].timestamp);
+        assert_eq!(
+            (told(0).1, told(1)),
+            (Some(0), (CLOCK_REALTIME, Some(origin)))
+        );
+        assert_eq!(snapshot.primary_trace_clock, CLOCK_REALTIME);
+        let (mut known, mut first) = (std::collections::BTreeSet::new(), Vec::new());
+        for packet in &packets[1..] {
+            let sequence = packet.trusted_packet_sequence_id;
+            if let Some(defaults) = &packet.trace_packet_defaults {
+                assert_eq!(defaults.timestamp_clock_id, told(0).0);
+                known.insert(sequence);
+            }
+            assert!(
+                known.contains(&sequence),
+                "sequence {sequence} has no clock"
+            );
+            if packet
+                .track_descriptor
+                .as_ref()
+                .is_some_and(|d| d.process.is_some())
+            {
+                first.push(u64::MAX);
+            }
+            if let (Some(time), Some(first)) = (packet.timestamp, first.last_mut()) {
+                *first = time.min(*first);
+            }
+        }
+        // `main` begins after a millisecond.
+        assert_eq!(first, [1_000_000, 1_000_000 + LATER]);
+    }
 
     /// What a short packet replaces.
     fn long(time: u64, sequence: u32, track: u64, name: Option<Name>) -> Vec<u8> {
