@@ -32,6 +32,7 @@ pub mod replay;
 pub mod summary;
 pub mod tail;
 pub mod tree;
+pub mod tune;
 pub mod units;
 
 #[cfg(test)]
