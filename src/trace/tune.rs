@@ -1,6 +1,6 @@
 //! Which methods' records cost more than they tell, and what is left without them.
 
-use super::analysis::Analysis;
+use super::analysis::{Analysis, Process, ThreadStats};
 use super::methods::Method;
 use super::summary::Stats;
 use std::cmp::Reverse;
@@ -230,12 +230,14 @@ fn pair_of(stats: &[Stats]) -> Option<u64> {
     PAIRS.contains(&pair).then_some(pair)
 }
 
-/// The program's time with its hooks. CPU samples are of the whole run: where records are missing, only calls tell.
+/// The program's time with its hooks. CPU samples are of the whole run: where records are missing, only calls tell. The first
+/// sample comes after a while, so that of short runs they say little.
 fn time_of(analysis: &Analysis) -> (u64, TimeFrom) {
-    let cpu = |p: &super::analysis::Process| {
+    let cpu = |p: &Process| {
         let whole = p.lost == 0 && p.missing == 0 && p.header.overwritten == 0;
-        let series = p.metrics.iter().find(|s| s.metric.name == CPU);
-        series.and_then(|s| s.total).filter(|_| whole)
+        let series = p.metrics.iter().find(|s| s.metric.name == CPU)?;
+        let known = whole && series.points.len() >= SAMPLES;
+        known.then_some((series.mean * (p.end as f64 / 1e9)) as u64)
     };
     let sum = (analysis.processes.iter()).try_fold(0u64, |sum, p| Some(sum.saturating_add(cpu(p)?)));
     match sum {
@@ -247,13 +249,16 @@ fn time_of(analysis: &Analysis) -> (u64, TimeFrom) {
     }
 }
 
+/// Samples of a process that say how much CPU time it takes: some seconds of them.
+const SAMPLES: usize = 5;
+
 /// The metric of the processes' CPU time.
 const CPU: &str = "process.cpu.time";
 
 /// The time that the records cover, all processes together.
 fn span_of(analysis: &Analysis) -> u64 {
     let spans = (0..analysis.processes.len()).map(|process| {
-        let of = |t: &&super::analysis::ThreadStats| t.process == process && t.tally.records > 0;
+        let of = |t: &&ThreadStats| t.process == process && t.tally.records > 0;
         let threads = || analysis.threads.iter().filter(of);
         let first = threads().map(|t| t.tally.first).min().unwrap_or(0);
         let last = threads().map(|t| t.tally.last).max().unwrap_or(0);
