@@ -15,10 +15,14 @@ use crate::cli::terminal::{BAD, Screen, Showing, written};
 use crate::cli::{DONE, NOT_DONE, note, traces};
 use crate::dotnet_names;
 use crate::error::{Error, Kind, Result};
+use crate::mapping::Mapping;
 use crate::pipeline::{Access, Output, maps_of};
 use crate::printable::printable;
 use crate::symbols::Symbol;
-use crate::trace::tune::{Load, PairFrom, TimeFrom, Tuning, Why, Wishes, mean, records, tune, weight};
+use crate::trace::methods::Method;
+use crate::trace::tune::{
+    Load, PairFrom, TimeFrom, Tuning, Why, Wishes, mean, records, tune, weight,
+};
 use crate::trace::units::{bytes, count, counted, duration, parse_duration, percent, share};
 use crate::trace::{Analysis, Analyzer, Options};
 use entry::{Entry, Parts};
@@ -93,7 +97,10 @@ pub struct TuneArgs {
 
 fn parse_percent(text: &str) -> std::result::Result<f64, String> {
     let number = text.trim().trim_end_matches('%').trim_end();
-    let number = number.parse().ok().filter(|n: &f64| n.is_finite() && *n >= 0.0);
+    let number = number
+        .parse()
+        .ok()
+        .filter(|n: &f64| n.is_finite() && *n >= 0.0);
     number.ok_or_else(|| "expected a share in percent: 5%, 0.5%".to_owned())
 }
 
@@ -120,13 +127,17 @@ pub fn run(args: &TuneArgs) -> Result<u8> {
 }
 
 fn show(args: &TuneArgs, out: &mut dyn Write, screen: Screen) -> Result<u8> {
-    let (analysis, failed) = analyse(args)?;
-    let advised = Advised::new(args, analysis);
+    let (analysis, symbols, failed) = analyse(args)?;
+    let advised = Advised::new(args, analysis, symbols);
     let file = match &args.write {
         Some(path) if advised.tuning.reached => Some(advised.write(path)?),
         _ => None,
     };
-    written(advised.show(out, screen, &failed, file.as_ref()).and_then(|()| out.flush()))?;
+    written(
+        advised
+            .show(out, screen, &failed, file.as_ref())
+            .and_then(|()| out.flush()),
+    )?;
     if !failed.is_empty() {
         let text = format!("{} of the traces could not be read", failed.len());
         return Err(Error::new(Kind::NotDone, text));
@@ -138,7 +149,8 @@ fn show(args: &TuneArgs, out: &mut dyn Write, screen: Screen) -> Result<u8> {
     Ok(NOT_DONE)
 }
 
-fn analyse(args: &TuneArgs) -> Result<(Analysis, Vec<Error>)> {
+/// The sum of all traces, and of each row the names that rules are about.
+fn analyse(args: &TuneArgs) -> Result<(Analysis, Vec<Option<Symbol>>, Vec<Error>)> {
     let files = traces::files(&args.traces)?;
     if let Some(path) = &args.write {
         let outputs = [("--write", path.as_path())];
@@ -168,10 +180,27 @@ fn analyse(args: &TuneArgs) -> Result<(Analysis, Vec<Error>)> {
         return Err(failed.swap_remove(0));
     }
     let mut analysis = analyzer.finish();
+    let symbol = |row: &Method| Some(as_rules_see(row.symbol()?.clone(), &mappings));
+    let symbols = analysis.methods.rows().iter().map(symbol).collect();
     for mapping in &mappings {
         analysis.restore_names(mapping);
     }
-    Ok((analysis, failed))
+    Ok((analysis, symbols, failed))
+}
+
+/// A method by the names that rules are about. Of one that an optimiser moved from another class, that is the class where it is
+/// now; reports name the other one.
+fn as_rules_see(mut symbol: Symbol, mappings: &[Mapping]) -> Symbol {
+    for mapping in mappings {
+        if let Some(class) = mapping.class(&symbol.type_name) {
+            if let Some(method) = class.method(&symbol.method, &symbol.descriptor) {
+                symbol.method = method.name.into();
+            }
+            symbol.type_name = class.name().replace('.', "/").into();
+        }
+        symbol.descriptor = mapping.descriptor(&symbol.descriptor).into();
+    }
+    symbol
 }
 
 /// What to leave out, and how rules say it.
@@ -179,6 +208,8 @@ struct Advised<'a> {
     args: &'a TuneArgs,
     analysis: Analysis,
     labels: Vec<String>,
+    /// Of each row, as rules see it.
+    symbols: Vec<Option<Symbol>>,
     tuning: Tuning,
     /// Of each row in `tuning.out`, in that order.
     entries: Vec<Entry>,
@@ -197,12 +228,14 @@ struct Written {
 }
 
 impl<'a> Advised<'a> {
-    fn new(args: &'a TuneArgs, analysis: Analysis) -> Advised<'a> {
+    fn new(
+        args: &'a TuneArgs,
+        analysis: Analysis,
+        symbols: Vec<Option<Symbol>>,
+    ) -> Advised<'a> {
         let labels = analysis.methods.labels();
-        let symbols = analysis.methods.rows().iter().map(|row| row.symbol());
-        let parts: Vec<Option<Parts<'_>>> = symbols
-            .map(|symbol| symbol.and_then(Parts::of))
-            .collect();
+        let parts = symbols.iter().map(|symbol| Parts::of(symbol.as_ref()?));
+        let parts: Vec<Option<Parts<'_>>> = parts.collect();
         let wishes = Wishes {
             pair: args.pair_cost,
             below: args.below,
@@ -228,6 +261,7 @@ impl<'a> Advised<'a> {
             args,
             analysis,
             labels,
+            symbols,
             tuning,
             entries,
         }
@@ -250,7 +284,7 @@ impl<'a> Advised<'a> {
         let mut own: Vec<String> = Vec::new();
         let mut untaken = 0;
         for (&row, entry) in self.tuning.out.iter().zip(&self.entries) {
-            let Some(symbol) = self.analysis.methods.rows()[row].symbol() else {
+            let Some(symbol) = &self.symbols[row] else {
                 continue;
             };
             let mut is_taken = false;
@@ -296,14 +330,17 @@ impl<'a> Advised<'a> {
         let left = self.tuning.after;
         let mut missed = Vec::new();
         if let Some(most) = self.args.overhead.filter(|&most| left.overhead > most) {
-            missed.push(format!("an overhead of {:.1}%, not {most}%", left.overhead));
+            missed.push(format!(
+                "the overhead is {:.1}%, not {most}%",
+                left.overhead
+            ));
         }
         if let Some(most) = self.args.rate.filter(|&most| left.rate > most) {
             let (left, most) = (count(left.rate as u64), count(most as u64));
-            missed.push(format!("{left} records a second, not {most}"));
+            missed.push(format!("there are {left} records a second, not {most}"));
         }
         format!(
-            "without all methods of less than {} a call there are {} left; a larger --below takes more methods",
+            "the target is out of reach: without all methods of less than {} a call, {}; a larger --below takes more methods",
             duration(self.tuning.below),
             missed.join(" and "),
         )
@@ -396,7 +433,10 @@ impl<'a> Advised<'a> {
                 duration(mean(stats)),
                 stats.quantile(0.99).map_or("-".to_owned(), duration),
             ];
-            columns.row(cells.into_iter().map(Cell::from).collect(), self.labels[row].clone());
+            columns.row(
+                cells.into_iter().map(Cell::from).collect(),
+                self.labels[row].clone(),
+            );
         }
         writeln!(out)?;
         columns.write(out, "to leave out", screen, cut_method)?;
@@ -429,13 +469,13 @@ impl<'a> Advised<'a> {
             ];
             columns.row(cells, name);
         };
-        row(tuning.before, "as recorded".to_owned(), false);
+        row(tuning.before, "all of it".to_owned(), false);
         if !tuning.out.is_empty() {
             let methods = counted(tuning.out.len() as u64, "method");
             row(tuning.after, format!("without {methods}"), true);
         }
         writeln!(out)?;
-        columns.write(out, "", screen, cut_end)
+        columns.write(out, "recorded", screen, cut_end)
     }
 
     fn kept(&self, out: &mut dyn Write, screen: Screen) -> io::Result<()> {
@@ -446,8 +486,14 @@ impl<'a> Advised<'a> {
         if rows.is_empty() {
             return Ok(());
         }
-        let mut columns = Columns::new(vec!["records", "of the rest", "self a call", "p99", "since"])
-            .spare(&["p99", "of the rest", "self a call"]);
+        let mut columns = Columns::new(vec![
+            "records",
+            "of the rest",
+            "self a call",
+            "p99",
+            "since",
+        ])
+        .spare(&["p99", "of the rest", "self a call"]);
         let shown = self.limit(rows.len());
         for &(row, why) in &rows[..shown] {
             let stats = &self.analysis.stats[row];
@@ -459,7 +505,10 @@ impl<'a> Advised<'a> {
                 stats.quantile(0.99).map_or("-".to_owned(), duration),
                 word(why).to_owned(),
             ];
-            columns.row(cells.into_iter().map(Cell::from).collect(), self.labels[row].clone());
+            columns.row(
+                cells.into_iter().map(Cell::from).collect(),
+                self.labels[row].clone(),
+            );
         }
         writeln!(out)?;
         columns.write(out, "stays", screen, cut_method)?;
@@ -480,8 +529,8 @@ impl<'a> Advised<'a> {
         };
         writeln!(
             out,
-            "\nA pair of hooks is taken to cost {}, {from} (--pair-cost). Overhead is the share of the program's {of} without the \
-             hooks' own, {}.",
+            "\nA pair of hooks costs {}, {from} (--pair-cost).\n\
+             The overhead is the hooks' cost as a share of the program's {of} without it, {}.",
             duration(tuning.pair),
             duration(tuning.time),
         )?;
@@ -525,7 +574,10 @@ fn more(out: &mut dyn Write, hidden: usize) -> io::Result<()> {
 /// What was written.
 fn told(out: &mut dyn Write, path: &Path, file: &Written) -> io::Result<()> {
     let (path, names) = (path.display(), |names: &[String]| {
-        let names: Vec<String> = names.iter().map(|name| format!("`{}`", printable(name))).collect();
+        let names: Vec<String> = names
+            .iter()
+            .map(|name| format!("`{}`", printable(name)))
+            .collect();
         names.join(", ")
     });
     match (file.added, file.is_new) {
@@ -549,7 +601,10 @@ fn told(out: &mut dyn Write, path: &Path, file: &Written) -> io::Result<()> {
     }
     if file.untaken > 0 {
         let methods = counted(file.untaken as u64, "method");
-        writeln!(out, "note: no aspect of {path} could leave out {methods} of these")?;
+        writeln!(
+            out,
+            "note: no aspect of {path} could leave out {methods} of these"
+        )?;
     }
     Ok(())
 }
@@ -599,7 +654,9 @@ fn check(source: &str, before: &Rules, text: &str) -> Result<()> {
         true => Ok(()),
         false => Err(Error::new(
             Kind::NotDone,
-            format!("{source} cannot be added to without changing what else it says; it stays as it is"),
+            format!(
+                "{source} cannot be added to without changing what else it says; it stays as it is"
+            ),
         )),
     }
 }

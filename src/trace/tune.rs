@@ -239,7 +239,8 @@ fn time_of(analysis: &Analysis) -> (u64, TimeFrom) {
         let known = whole && series.points.len() >= SAMPLES;
         known.then_some((series.mean * (p.end as f64 / 1e9)) as u64)
     };
-    let sum = (analysis.processes.iter()).try_fold(0u64, |sum, p| Some(sum.saturating_add(cpu(p)?)));
+    let sum =
+        (analysis.processes.iter()).try_fold(0u64, |sum, p| Some(sum.saturating_add(cpu(p)?)));
     match sum {
         Some(ns) if ns > 0 => (ns, TimeFrom::Cpu),
         _ => {

@@ -55,15 +55,15 @@ def circle(score, what, folder, weave, execute, out, stay):
     before = rules.read_bytes()
     failed = run([*tune, "--rate", "1/s", "--write", rules], check=False)
     score.check(f"{what}: a target out of reach is status 1, and nothing is written",
-                failed.returncode == 1 and "records a second, not 1" in failed.stderr and rules.read_bytes() == before, failed.stderr)
+                failed.returncode == 1 and "records a second, not 1;" in failed.stderr and rules.read_bytes() == before, failed.stderr.strip())
     told = json.loads(run([*tune, "--json", "--write", rules]).stdout)
     tuned = rules.read_bytes()
     left_out = {(m["type"].replace("/", "."), m["method"], m["descriptor"]) for m in told["methods"]}
     score.check(f"{what}: the tiny methods are left out, and no others", left_out == out, str(sorted(left_out ^ out)))
-    score.check(f"{what}: it knows how many records there are", told["before"]["records"] == records(first), str(told["before"]))
+    score.check(f"{what}: it knows how many records there are", told["before"]["records"] == records(first), str(told["before"]["records"]))
 
     again = run([*tune, "--write", rules])
-    score.check(f"{what}: once more changes nothing", rules.read_bytes() == tuned and "already" in again.stdout, again.stdout[-300:])
+    score.check(f"{what}: once more changes nothing", rules.read_bytes() == tuned and "already" in again.stdout, again.stdout.splitlines()[-1])
     other = folder / "other.toml"
     other.write_text(RULES)
     run([*tune, "--write", other])
@@ -75,12 +75,12 @@ def circle(score, what, folder, weave, execute, out, stay):
 
     weave(rules, "second")
     same = execute("second", folder / "second.wtrace")
-    score.check(f"{what}: the program does the same", printed == same and printed, same[-300:])
+    score.check(f"{what}: the program does the same", printed == same and printed, same.strip()[-300:])
     second = check_trace.read(folder / "second.wtrace")
     score.check(f"{what}: as many records are left as it said", records(second) == told["after"]["records"] > 0,
                 f"{records(first)}, then {records(second)}, told {told['after']['records']}")
     score.check(f"{what}: all other methods are there", methods(second) == methods(first) - out and methods(second) >= stay,
-                str(sorted(methods(first) - out ^ methods(second))))
+                str(sorted((methods(first) - out ^ methods(second)) | (stay - methods(second)))))
     score.check(f"{what}: a whole, balanced trace", not second.problems and second.orderly, str(second.problems))
     plan = json.loads(run([binary, "plan", "--details", "--json", "--rules", rules, folder / "in"]).stdout)
     excluded = sum(1 for c in plan["classes"] for m in c["left"] if m["reason"] == "excluded")
@@ -117,18 +117,18 @@ def java(score, place):
 
 
 def dotnet_(score, place):
-    grid = "(System.Collections.Generic.Dictionary<T, System.Collections.Generic.List<System.Int32>>, System.Int32[,])System.Int32"
+    grid = "(System.Collections.Generic.Dictionary<T,System.Collections.Generic.List<System.Int32>>, System.Int32[,])System.Int32"
     out = {
         ("Shop.Program", "Mix", "(System.Int32)System.Int32"),
         ("Shop.Program", "Add", "(System.Int32)System.Int32"),
         ("Shop.Pair`1", ".ctor", "(T)System.Void"),
         ("Shop.Pair`1", "Sum", grid),
         ("Shop.Pair`1+Inner", "Twice", "(System.Int32&)System.Int32"),
-        ("Shop.Program+<>c", "<Main>b__6_0", "(System.Int32)System.Int32"),
+        ("Shop.Program+<>c", "<Main>b__7_0", "(System.Int32)System.Int32"),
     }
     stay = {
         ("Shop.Program", "Mix", "(System.Int64)System.Int32"),
-        ("Shop.Program", "<Place>g__Add|4_0", "(System.Int32)System.Int32"),
+        ("Shop.Program", "<Place>g__Add|5_0", "(System.Int32)System.Int32"),
         ("Shop.Program", "Risky", "(System.Int32)System.Int32"),
         ("Shop.Program", "Work", "(System.Int32)System.Int32"),
     }

@@ -174,9 +174,14 @@ fn type_pattern(name: &str, in_list: bool) -> String {
         return name;
     }
     let common = String::from_utf8_lossy(&common_form(name.as_bytes())).into_owned();
-    let has_package = common.split('<').next().is_some_and(|bare| bare.contains('.'));
+    let has_package = common
+        .split('<')
+        .next()
+        .is_some_and(|bare| bare.contains('.'));
     let is_plain = |c: char| c.is_alphanumeric() || "_.$+`<>,&-[]".contains(c);
-    let plain = name.chars().all(|c| is_plain(c) || c == ' ' && name.contains('<'))
+    let plain = name
+        .chars()
+        .all(|c| is_plain(c) || c == ' ' && name.contains('<'))
         && !name.starts_with('[')
         && !name.ends_with(['.', '+'])
         && !name.contains("..")

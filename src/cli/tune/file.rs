@@ -5,7 +5,8 @@ use crate::error::{Error, Result};
 use toml_edit::{Array, DocumentMut, InlineTable, Item, TableLike, Value};
 
 /// In front of what stands in the file of `weave tune`.
-const MARK: &str = "# By `weave tune`: called often, and too short to tell what their records cost.";
+const MARK: &str =
+    "# By `weave tune`: called often, and too short to tell what their records cost.";
 
 /// How entries are indented.
 const INDENT: &str = "    ";
@@ -125,14 +126,26 @@ fn insert(array: &mut Array, entry: &Entry) {
     let first = array.iter().position(|value| prefix(value).contains(MARK));
     let start = first.unwrap_or(array.len());
     let place = (start..array.len())
-        .find(|&i| array.get(i).and_then(entry_of).is_some_and(|other| other > *entry))
+        .find(|&i| {
+            array
+                .get(i)
+                .and_then(entry_of)
+                .is_some_and(|other| other > *entry)
+        })
         .unwrap_or(array.len());
     let mut value = value_of(entry);
     let plain = format!("\n{INDENT}");
     let mut own = plain.clone();
     if place == array.len() {
         // A comment behind the last element stays there.
-        let trailing = array.trailing().as_str().unwrap_or_default().trim_end().to_owned();
+        let mut trailing = String::new();
+        if let Some(last) = place.checked_sub(1).and_then(|last| array.get_mut(last)) {
+            let suffix = last.decor().suffix().and_then(|s| s.as_str());
+            trailing += suffix.unwrap_or_default();
+            last.decor_mut().set_suffix("");
+        }
+        trailing += array.trailing().as_str().unwrap_or_default();
+        trailing.truncate(trailing.trim_end().len());
         own = trailing + &plain;
         if first.is_none() {
             own = own + MARK + &plain;

@@ -94,7 +94,10 @@ impl Advised<'_> {
             ("p99_ns", json!(stats.quantile(0.99))),
             ("errors", json!(stats.errors)),
         ];
-        fields.map(|(key, value)| (key.to_owned(), value)).into_iter().collect()
+        fields
+            .map(|(key, value)| (key.to_owned(), value))
+            .into_iter()
+            .collect()
     }
 }
 

@@ -44,7 +44,11 @@ fn busy() -> Vec<u8> {
         .symbols(&map(), 60, &[])
         .push(pairs(2, 25, main));
     for segment in 1..3 {
-        trace = trace.push(pairs(2, 25, Chunk::records(1, segment, u64::from(segment) * 300_000)));
+        trace = trace.push(pairs(
+            2,
+            25,
+            Chunk::records(1, segment, u64::from(segment) * 300_000),
+        ));
     }
     trace = trace.push(pairs(4, 60, Chunk::records(1, 3, 900_000)));
     let mut last = Chunk::records(1, 4, 2_000_000);
@@ -65,12 +69,14 @@ fn run_in(
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.wtrace");
     std::fs::write(&path, busy()).unwrap();
+    std::fs::write(dir.path().join("mapping.txt"), MAPPING).unwrap();
     let file = dir.path().join("weave.toml");
     if let Some(rules) = rules {
         std::fs::write(&file, rules).unwrap();
     }
     let place = |word: &str| match word {
         "FILE" => file.display().to_string(),
+        "MAPPING" => dir.path().join("mapping.txt").display().to_string(),
         word => word.to_owned(),
     };
     let line = ["tune".to_owned(), path.display().to_string()].into_iter();
@@ -94,8 +100,13 @@ fn json_of(args: &str) -> serde_json::Value {
 
 fn names(list: &serde_json::Value) -> Vec<&str> {
     let all = list.as_array().unwrap().iter();
-    all.map(|m| m["label"].as_str().unwrap().trim_start_matches("com.acme.Shop."))
-        .collect()
+    all.map(|m| {
+        m["label"]
+            .as_str()
+            .unwrap()
+            .trim_start_matches("com.acme.Shop.")
+    })
+    .collect()
 }
 
 #[test]
@@ -126,14 +137,31 @@ fn what_is_left_is_counted() {
     assert_eq!(told["after"]["bytes"], (recorded - 4 * FILL * 2) * 8);
     assert_eq!(told["pair_cost_ns"], 50);
     assert_eq!(told["pair_cost_from"], "traces");
-    let why: Vec<_> = told["kept"].as_array().unwrap().iter().map(|m| &m["since"]).collect();
+    let why: Vec<_> = told["kept"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|m| &m["since"])
+        .collect();
     assert_eq!(
         names(&told["kept"]),
-        ["slow()", "risky()", "outer()", "main(String[])", "tiny(long)"]
+        [
+            "slow()",
+            "risky()",
+            "outer()",
+            "main(String[])",
+            "tiny(long)"
+        ]
     );
     assert_eq!(
         why,
-        ["own time", "exceptions", "what it calls", "own time", "few records"]
+        [
+            "own time",
+            "exceptions",
+            "what it calls",
+            "own time",
+            "few records"
+        ]
     );
 }
 
@@ -165,7 +193,10 @@ fn a_target_out_of_reach_writes_nothing() {
 #[test]
 fn a_larger_limit_takes_more() {
     let told = json_of("--below 10us");
-    assert_eq!(names(&told["methods"]), ["tiny(int)", "small()", "slow()", "outer()"]);
+    assert_eq!(
+        names(&told["methods"]),
+        ["tiny(int)", "small()", "slow()", "outer()"]
+    );
     let told = json_of("--below 0ns");
     assert_eq!(names(&told["methods"]), [""; 0]);
 }
@@ -175,8 +206,14 @@ fn a_file_that_is_not_there_is_made() {
     let (text, result, file) = run_in("--write FILE", None, None);
     assert_eq!(result.unwrap(), DONE);
     let file = file.unwrap();
-    assert!(text.contains("weave.toml: pack:default, 2 methods left out of `default`"), "{text}");
-    assert!(file.contains(r#"{ type = "com.acme.Shop", method = "tiny", params = "int" },"#), "{file}");
+    assert!(
+        text.contains("weave.toml: pack:default, 2 methods left out of `default`"),
+        "{text}"
+    );
+    assert!(
+        file.contains(r#"{ type = "com.acme.Shop", method = "tiny", params = "int" },"#),
+        "{file}"
+    );
     assert!(!file.contains("long"), "{file}");
     let (text, _, again) = run_in("--write FILE", None, Some(&file));
     assert_eq!(again.unwrap(), file);
@@ -209,15 +246,48 @@ advice = "enter"
     assert_eq!(result.unwrap(), DONE);
     let file = file.unwrap();
     let parts: Vec<&str> = file.split("[[aspect]]").skip(1).collect();
-    let excluded: Vec<usize> = parts.iter().map(|part| part.matches("params = ").count()).collect();
+    let excluded: Vec<usize> = parts
+        .iter()
+        .map(|part| part.matches("params = ").count())
+        .collect();
     assert_eq!(excluded, [2, 1, 0, 0, 0], "{file}");
-    assert!(text.contains("2 methods left out of `shop`, `tiny ones`"), "{text}");
+    assert!(
+        text.contains("2 methods left out of `shop`, `tiny ones`"),
+        "{text}"
+    );
     assert!(text.contains("`own` calls hooks of its own"), "{text}");
 
     let elsewhere = "version = 1\n[[aspect]]\nmatch = { type = \"org.**\" }\n";
     let (text, result, file) = run_in("--write FILE", None, Some(elsewhere));
     assert_eq!((result.unwrap(), file.as_deref()), (DONE, Some(elsewhere)));
-    assert!(text.contains("no aspect of DIR/weave.toml could leave out 2 methods"), "{text}");
+    assert!(
+        text.contains("no aspect of DIR/weave.toml could leave out 2 methods"),
+        "{text}"
+    );
+}
+
+/// What the program was before; `small` came from another class.
+const MAPPING: &str = "org.acme.Till -> com.acme.Shop:
+    int count(int) -> tiny
+    void org.acme.Drawer.close() -> small
+";
+
+#[test]
+fn rules_are_about_original_names() {
+    let rules = "version = 1\n[[aspect]]\nmatch = { type = \"org.acme.*\" }\n";
+    let args = "--mapping MAPPING --write FILE";
+    let (text, result, file) = run_in(args, None, Some(rules));
+    assert_eq!(result.unwrap(), DONE);
+    assert!(text.contains("org.acme.Till.count(int)"), "{text}");
+    assert!(text.contains("org.acme.Drawer.close()"), "{text}");
+    // `weave --mapping` looks for a method in the class where it is now.
+    let file = file.unwrap();
+    for entry in [
+        r#"{ type = "org.acme.Till", method = "count", params = "int" },"#,
+        r#"{ type = "org.acme.Till", method = "close", params = "" },"#,
+    ] {
+        assert!(file.contains(entry), "{file}");
+    }
 }
 
 #[test]

@@ -96,7 +96,10 @@ fn methods_of_dotnet() {
     ] {
         let mut params = params;
         params[place] = other;
-        assert!(!means(&of, "Acme.Pair`1+Inner", ".ctor", &params), "{other}");
+        assert!(
+            !means(&of, "Acme.Pair`1+Inner", ".ctor", &params),
+            "{other}"
+        );
     }
 }
 

@@ -77,7 +77,7 @@ fn lines_keep_their_ends_and_the_file_its_mark() {
 
 #[test]
 fn aspects_in_one_line() {
-    let text = "version = 1\naspect = [{ match = { type = \"**\" } }, { match = { type = \"b.*\" }, exclude = [] }]\n";
+    let text = "version = 1\naspect = [{ match = { type = \"**\" } }, { match = { type = \"b.*\" }, exclude = [{ type = \"b.B\" }] }]\n";
     let merged = merged(text, &["a.A"]);
     assert_eq!(merged.matches(MARK).count(), 2, "{merged}");
 }
