@@ -228,11 +228,7 @@ struct Written {
 }
 
 impl<'a> Advised<'a> {
-    fn new(
-        args: &'a TuneArgs,
-        analysis: Analysis,
-        symbols: Vec<Option<Symbol>>,
-    ) -> Advised<'a> {
+    fn new(args: &'a TuneArgs, analysis: Analysis, symbols: Vec<Option<Symbol>>) -> Advised<'a> {
         let labels = analysis.methods.labels();
         let parts = symbols.iter().map(|symbol| Parts::of(symbol.as_ref()?));
         let parts: Vec<Option<Parts<'_>>> = parts.collect();

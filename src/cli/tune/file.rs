@@ -85,19 +85,16 @@ fn put<'e>(
     if aspect.get("exclude").is_none() {
         aspect.insert("exclude", Item::Value(Value::Array(Array::new())));
     }
-    match aspect.get_mut("exclude") {
-        Some(Item::Value(value)) => {
-            if let Value::InlineTable(one) = value {
-                *value = Value::Array(list_of(one));
-            }
-            if let Value::Array(array) = value {
-                for entry in &new {
-                    insert(array, entry);
-                }
-                return Ok(new);
-            }
+    if let Some(Item::Value(value)) = aspect.get_mut("exclude") {
+        if let Value::InlineTable(one) = value {
+            *value = Value::Array(list_of(one));
         }
-        _ => {}
+        if let Value::Array(array) = value {
+            for entry in &new {
+                insert(array, entry);
+            }
+            return Ok(new);
+        }
     }
     Err(Error::usage(format!(
         "{source}: {named} has an `exclude` in a form that cannot be added to; write it as `exclude = [{{ .. }}]`"
