@@ -2,6 +2,7 @@
 
 use super::entry::Entry;
 use crate::error::{Error, Result};
+use std::collections::{BTreeSet, VecDeque};
 use toml_edit::{Array, DocumentMut, InlineTable, Item, TableLike, Value};
 
 /// In front of what stands in the file of `weave tune`.
@@ -37,8 +38,15 @@ pub fn merge(source: &str, text: &str, wanted: &[Vec<&Entry>]) -> Result<Merged>
     }
     added.sort_unstable();
     added.dedup();
+    // The crate writes LF whatever was there.
     let mut out = document.to_string();
-    if text.matches('\n').count() == text.matches("\r\n").count() {
+    let lines = [text.matches('\n').count(), text.matches("\r\n").count()];
+    if lines[1] > 0 && lines[1] < lines[0] {
+        return Err(Error::usage(format!(
+            "{source}: some lines end with CR LF, some with LF, and all would be made alike; do that first"
+        )));
+    }
+    if lines[1] > 0 {
         out = out.replace("\r\n", "\n").replace('\n', "\r\n");
     }
     if bare.len() < text.len() {
@@ -70,12 +78,12 @@ fn put<'e>(
     aspect: &mut dyn TableLike,
     entries: &[&'e Entry],
 ) -> Result<Vec<&'e Entry>> {
-    let there: Vec<Entry> = match aspect.get("exclude") {
+    let there: BTreeSet<Entry> = match aspect.get("exclude") {
         Some(Item::Value(Value::Array(array))) => array.iter().filter_map(entry_of).collect(),
         Some(Item::Value(one)) => entry_of(one).into_iter().collect(),
-        _ => Vec::new(),
+        _ => BTreeSet::new(),
     };
-    let new = entries.iter().filter(|entry| !there.contains(entry));
+    let new = entries.iter().filter(|&&entry| !there.contains(entry));
     let new: Vec<&Entry> = new.copied().collect();
     if new.is_empty() {
         return Ok(new);
@@ -90,9 +98,7 @@ fn put<'e>(
             *value = Value::Array(list_of(one));
         }
         if let Value::Array(array) = value {
-            for entry in &new {
-                insert(array, entry);
-            }
+            insert(array, &new);
             return Ok(new);
         }
     }
@@ -114,49 +120,59 @@ fn list_of(one: &mut InlineTable) -> Array {
     array
 }
 
-/// Puts an entry at its place behind the mark, which is made if it is not there.
-fn insert(array: &mut Array, entry: &Entry) {
-    let prefix = |value: &Value| {
-        let prefix = value.decor().prefix().and_then(|p| p.as_str());
-        prefix.unwrap_or_default().to_owned()
-    };
-    let first = array.iter().position(|value| prefix(value).contains(MARK));
-    let start = first.unwrap_or(array.len());
-    let place = (start..array.len())
-        .find(|&i| {
-            array
-                .get(i)
-                .and_then(entry_of)
-                .is_some_and(|other| other > *entry)
-        })
-        .unwrap_or(array.len());
-    let mut value = value_of(entry);
+/// Puts entries, which are sorted, at their places behind the mark, which is made if it is not there.
+fn insert(array: &mut Array, entries: &[&Entry]) {
     let plain = format!("\n{INDENT}");
-    let mut own = plain.clone();
-    if place == array.len() {
-        // A comment behind the last element stays there.
-        let mut trailing = String::new();
-        if let Some(last) = place.checked_sub(1).and_then(|last| array.get_mut(last)) {
-            let suffix = last.decor().suffix().and_then(|s| s.as_str());
-            trailing += suffix.unwrap_or_default();
-            last.decor_mut().set_suffix("");
+    let mut first = array.iter().position(|value| prefix(value).contains(MARK));
+    let mut place = first.unwrap_or(array.len());
+    let mut there: VecDeque<Option<Entry>> = array.iter().skip(place).map(entry_of).collect();
+    for entry in entries {
+        while let Some(other) = there.front() {
+            if other.as_ref().is_some_and(|other| other > *entry) {
+                break;
+            }
+            there.pop_front();
+            place += 1;
         }
-        trailing += array.trailing().as_str().unwrap_or_default();
-        trailing.truncate(trailing.trim_end().len());
-        own = trailing + &plain;
-        if first.is_none() {
-            own = own + MARK + &plain;
+        let mut own = plain.clone();
+        if place == array.len() {
+            own = end_of(array) + &plain;
+            if first.is_none() {
+                own = own + MARK + &plain;
+                first = Some(place);
+            }
+        } else if Some(place) == first
+            && let Some(next) = array.get_mut(place)
+        {
+            own = prefix(next);
+            next.decor_mut().set_prefix(&plain);
         }
-        array.set_trailing("\n");
-        array.set_trailing_comma(true);
-    } else if Some(place) == first
-        && let Some(next) = array.get_mut(place)
-    {
-        own = prefix(next);
-        next.decor_mut().set_prefix(plain);
+        let mut value = value_of(entry);
+        value.decor_mut().set_prefix(own);
+        array.insert_formatted(place, value);
+        place += 1;
     }
-    value.decor_mut().set_prefix(own);
-    array.insert_formatted(place, value);
+}
+
+fn prefix(value: &Value) -> String {
+    let prefix = value.decor().prefix().and_then(|p| p.as_str());
+    prefix.unwrap_or_default().to_owned()
+}
+
+/// Takes what stands behind the last element, comments too: it comes in front of the next one, behind a comma.
+fn end_of(array: &mut Array) -> String {
+    let mut end = String::new();
+    let last = array.len().checked_sub(1);
+    if let Some(last) = last.and_then(|last| array.get_mut(last)) {
+        let suffix = last.decor().suffix().and_then(|s| s.as_str());
+        end += suffix.unwrap_or_default();
+        last.decor_mut().set_suffix("");
+    }
+    end += array.trailing().as_str().unwrap_or_default();
+    end.truncate(end.trim_end().len());
+    array.set_trailing("\n");
+    array.set_trailing_comma(true);
+    end
 }
 
 fn value_of(entry: &Entry) -> Value {

@@ -76,6 +76,36 @@ fn lines_keep_their_ends_and_the_file_its_mark() {
 }
 
 #[test]
+fn lines_of_both_ends_are_left_alone() {
+    let text = PLAIN.replace("only one\n", "only one\r\n");
+    let a = entry("a.A", "m");
+    assert!(merge("weave.toml", &text, &[vec![&a]]).is_err());
+    assert_eq!(merge("weave.toml", &text, &[vec![]]).unwrap().text, text);
+}
+
+#[test]
+fn all_else_stays() {
+    let text = format!(
+        "{}\n\n[[library]] # of ours\npath = 'hooks.jar'\n\n[[aspect]]\n  name = 'other'\n  match.type = \"b.**\" # dotted\n# none",
+        PLAIN.replace("# The end.\n", "# The end.")
+    );
+    let entries = [entry("a.A", "m")];
+    let wanted = [vec![&entries[0]], vec![]];
+    let merged = merge("weave.toml", &text, &wanted).unwrap().text;
+    let (head, rest) = merged.split_once("exclude = [\n").unwrap();
+    let end = rest.split_once("\n]\n").unwrap().1;
+    assert_eq!(format!("{head}{end}"), text);
+}
+
+#[test]
+fn as_many_as_a_file_can_have() {
+    let types: Vec<String> = (0..9_000).map(|i| format!("a.T{i:05}")).collect();
+    let even: Vec<&str> = types.iter().step_by(2).map(|ty| &**ty).collect();
+    let all: Vec<&str> = types.iter().map(|ty| &**ty).collect();
+    assert_eq!(merged(&merged(PLAIN, &even), &all), merged(PLAIN, &all));
+}
+
+#[test]
 fn aspects_in_one_line() {
     let text = "version = 1\naspect = [{ match = { type = \"**\" } }, { match = { type = \"b.*\" }, exclude = [{ type = \"b.B\" }] }]\n";
     let merged = merged(text, &["a.A"]);
