@@ -256,14 +256,22 @@ const SAMPLES: usize = 5;
 /// The metric of the processes' CPU time.
 const CPU: &str = "process.cpu.time";
 
-/// The time that the records cover, all processes together.
+/// The time that the records take, all processes together. What is kept of more has its share of the time, wherever it lies: a
+/// ring may hold a few old records of one thread and the last seconds of another.
 fn span_of(analysis: &Analysis) -> u64 {
-    let spans = (0..analysis.processes.len()).map(|process| {
-        let of = |t: &&ThreadStats| t.process == process && t.tally.records > 0;
+    let spans = analysis.processes.iter().enumerate().map(|(number, p)| {
+        let of = |t: &&ThreadStats| t.process == number && t.tally.records > 0;
         let threads = || analysis.threads.iter().filter(of);
-        let first = threads().map(|t| t.tally.first).min().unwrap_or(0);
-        let last = threads().map(|t| t.tally.last).max().unwrap_or(0);
-        last.saturating_sub(first)
+        let (first, last) = match p.lost {
+            0 => (
+                threads().map(|t| t.tally.first).min().unwrap_or(0),
+                threads().map(|t| t.tally.last).max().unwrap_or(0),
+            ),
+            _ => (0, p.end),
+        };
+        let all = p.records.saturating_add(p.lost).max(1);
+        let span = u128::from(last.saturating_sub(first)) * u128::from(p.records) / u128::from(all);
+        u64::try_from(span).unwrap_or(u64::MAX)
     });
     spans.fold(0, u64::saturating_add)
 }

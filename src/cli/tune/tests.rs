@@ -60,6 +60,14 @@ fn busy() -> Vec<u8> {
     trace.push(last.exit(3_000_000, 1)).bytes()
 }
 
+/// The same, but that half of all records are lost.
+fn half() -> Vec<u8> {
+    let mut bytes = busy();
+    let lost = 2 + 4 * FILL * 2 + 500 * 8 + 2 + 2;
+    bytes[48..56].copy_from_slice(&lost.to_le_bytes());
+    bytes
+}
+
 /// What is printed and what comes of it, with `weave.toml` in the folder where a text is given, and that file afterwards.
 fn run_in(
     args: &str,
@@ -188,6 +196,33 @@ fn a_target_out_of_reach_writes_nothing() {
     assert_eq!(file.as_deref(), Some(rules));
     let (_, result, file) = run_in("--rate 1 --write FILE", None, None);
     assert_eq!((result.unwrap(), file), (NOT_DONE, None));
+}
+
+#[test]
+fn what_is_lost_counts_in_the_rate() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.wtrace");
+    std::fs::write(&path, half()).unwrap();
+    let line = ["tune", path.to_str().unwrap(), "--json"];
+    let args = Cli::try_parse_from(line).unwrap().tune;
+    let mut out = Vec::new();
+    show(&args, &mut out, Screen::default()).unwrap();
+    let told: serde_json::Value = serde_json::from_slice(&out).unwrap();
+    let records = told["before"]["records"].as_u64().unwrap();
+    // The process ran for 10 ms.
+    let rate = told["before"]["records_per_second"].as_f64().unwrap();
+    assert!(
+        (rate - records as f64 * 2.0 * 100.0).abs() < 1_000.0,
+        "{rate}"
+    );
+    let args = Cli::try_parse_from(&line[..2]).unwrap().tune;
+    let mut out = Vec::new();
+    show(&args, &mut out, Screen::default()).unwrap();
+    assert!(
+        String::from_utf8(out)
+            .unwrap()
+            .contains("records are missing")
+    );
 }
 
 #[test]
