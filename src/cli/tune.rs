@@ -272,6 +272,7 @@ impl<'a> Advised<'a> {
                 let text = text.map_err(|e| Error::usage(format!("{shown} is not UTF-8: {e}")))?;
                 (text, false)
             }
+            // What `weave` does without rules.
             Err(e) if e.kind() == io::ErrorKind::NotFound => (PACKS[0].1.to_owned(), true),
             Err(e) => return Err(Error::io("read", path, e)),
         };
@@ -306,7 +307,7 @@ impl<'a> Advised<'a> {
         own.dedup();
         let merged = file::merge(&shown, &text, &wanted)?;
         check(&shown, &rules, &merged.text)?;
-        if merged.added > 0 || is_new {
+        if merged.added > 0 {
             let access = if is_new { Access::New } else { Access::Usual };
             Output::put(path, merged.text.as_bytes(), access)?;
         }
@@ -577,7 +578,7 @@ fn told(out: &mut dyn Write, path: &Path, file: &Written) -> io::Result<()> {
         names.join(", ")
     });
     match (file.added, file.is_new) {
-        (0, true) => writeln!(out, "{path} is new: pack:default.")?,
+        (0, true) => writeln!(out, "{path} is not made: there is nothing to put into it.")?,
         (0, false) if file.aspects.is_empty() => writeln!(out, "{path} stays as it is.")?,
         (0, false) => writeln!(out, "{path} leaves all of them out already.")?,
         (n, is_new) => writeln!(

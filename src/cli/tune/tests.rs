@@ -253,6 +253,9 @@ fn a_file_that_is_not_there_is_made() {
     let (text, _, again) = run_in("--write FILE", None, Some(&file));
     assert_eq!(again.unwrap(), file);
     assert!(text.contains("leaves all of them out already"), "{text}");
+    let (text, result, file) = run_in("--below 0ns --write FILE", None, None);
+    assert_eq!((result.unwrap(), file), (DONE, None));
+    assert!(text.contains("weave.toml is not made"), "{text}");
 }
 
 #[test]
