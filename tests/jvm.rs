@@ -816,6 +816,7 @@ fn what_an_exit_hook_throws_is_caught_by_nobody_unless_it_is_guarded() {
                     args: [0].into(),
                     ..Keep::default()
                 },
+                ..Bound::default()
             },
             _ => Bound::default(),
         };

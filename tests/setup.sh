@@ -30,6 +30,8 @@ python3 -m pip --version >/dev/null 2>&1 || lacking="$lacking python3-pip"
 [ -e /usr/include/zlib.h ] || lacking="$lacking zlib1g-dev"
 # flamegraph.pl, on no PATH.
 [ -e /usr/share/perl5/Devel/NYTProf/flamegraph.pl ] || lacking="$lacking libdevel-nytprof-perl"
+# On no PATH, either.
+ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || lacking="$lacking postgresql"
 # What the tests under another locale are made from.
 [ -e /usr/share/i18n/locales/tr_TR ] || lacking="$lacking locales"
 [ -n "$lacking" ] || exit 0

@@ -6,6 +6,7 @@ use crate::aspect::bind::call::Bound;
 use crate::aspect::bind::misfit::Misfit;
 use crate::aspect::joinpoint::{Kinds, Method, Type, Visitor};
 use crate::aspect::pointcut::{ArtifactMatcher, Matched, TypeMatcher, Verdict};
+use rustc_hash::FxHashMap;
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
 
@@ -84,6 +85,15 @@ impl Plan {
     /// The own hooks of a method that is planned.
     pub fn bound(&self, planned: &Planned) -> Option<&Bound> {
         planned.bound.map(|place| &*self.bound[place as usize])
+    }
+
+    /// The methods that record values, by their ids.
+    pub fn values(&self) -> FxHashMap<u32, Arc<Bound>> {
+        let bound = |planned: &Planned| Some((planned.id, &self.bound[planned.bound? as usize]));
+        let own = self.methods.iter().filter_map(bound);
+        own.filter(|(_, bound)| !bound.values.is_empty())
+            .map(|(id, bound)| (id, Arc::clone(bound)))
+            .collect()
     }
 
     /// Adds the plan of the types behind these.

@@ -306,6 +306,7 @@ pub fn takes_objects(signature: &Signature) -> Bound {
             states: [object()].into(),
             duration: true,
         },
+        ..Bound::default()
     }
 }
 
@@ -422,5 +423,6 @@ pub fn takes_types(signature: &Signature) -> Bound {
             states: states.into(),
             duration: true,
         },
+        ..Bound::default()
     }
 }

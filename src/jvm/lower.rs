@@ -234,6 +234,12 @@ impl<'a> Lowering<'_, 'a> {
             exit.call(constants.end_section, 0, 0);
             handler.call(constants.end_section, 0, 0);
         }
+        if let Some(own) = own {
+            let (values, _) = own.bound().exits();
+            own.put_exit(values, &mut self.put_into(exit, line, additions))?;
+            let (values, _) = own.bound().exceptions();
+            own.put_exception(values, &mut self.put_into(handler, line, additions))?;
+        }
         if advice.only(Advice::ALL) != Advice::default() {
             let id = match own {
                 Some(_) => additions.shared(tag::INTEGER, &self.planned.id.to_be_bytes()),
@@ -261,12 +267,10 @@ impl<'a> Lowering<'_, 'a> {
         }
         *exit_pair = exit.len();
         if let Some(own) = own {
-            if own.has_exit() {
-                own.put_exit(&mut self.put_into(exit, line, additions))?;
-            }
-            if own.has_exception() {
-                own.put_exception(&mut self.put_into(handler, line, additions))?;
-            }
+            let (_, hooks) = own.bound().exits();
+            own.put_exit(hooks, &mut self.put_into(exit, line, additions))?;
+            let (_, hooks) = own.bound().exceptions();
+            own.put_exception(hooks, &mut self.put_into(handler, line, additions))?;
         }
         if !handler.is_empty() {
             handler.op(op::ATHROW, 1, 0);

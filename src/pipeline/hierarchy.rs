@@ -1,6 +1,7 @@
 //! What is around methods, read before anything is woven: the supertypes of all types of the input and its references, for rules
 //! with `extends`, and the types whose methods rules call as hooks.
 
+use crate::aspect::bind::binder::VALUES;
 use crate::aspect::bind::catalog::{Collector, HookType, Supertypes, spellings};
 use crate::aspect::pointcut::{Hierarchy, Matcher};
 use crate::cil;
@@ -11,6 +12,7 @@ use crate::dex;
 use crate::error::{Error, Finding, Result};
 use crate::jvm::{self, Class};
 use crate::pipeline::format::{Format, is_archive_name};
+use crate::pipeline::library::embedded::{self, is_of_runtime};
 use crate::pipeline::limits::{MAX_CLASS, MAX_DEPTH, MAX_MEMBER, room_for_nested};
 use crate::pipeline::own::{Catalogs, Code};
 use crate::pipeline::worker::with_worker;
@@ -53,7 +55,9 @@ pub(crate) fn build(
 ) -> Result<(Hierarchy, Catalogs)> {
     let mut hierarchy = Hierarchy::default();
     let mut catalogs = Catalogs::default();
-    let wanted: Wanted = matcher.hook_types().flat_map(spellings).collect();
+    let own = matcher.hook_types();
+    let values = VALUES.into_iter().filter(|_| matcher.records_values());
+    let wanted: Wanted = own.chain(values).flat_map(spellings).collect();
     let mut add = |found: Found, is_library: bool| {
         for (name, supertypes) in found.supertypes {
             if is_library {
@@ -65,6 +69,11 @@ pub(crate) fn build(
             catalogs.add(code, name, ty);
         }
     };
+    if wanted.iter().any(|name| is_of_runtime(name)) {
+        for library in [embedded::JAR, embedded::DEX, embedded::DLL] {
+            add(of_bytes(library, &wanted), false);
+        }
+    }
     for library in matcher.libraries() {
         if !library.path.exists() {
             let what = format!(
@@ -110,18 +119,21 @@ fn of_path(path: &Path, wanted: &Wanted) -> Result<Found> {
 }
 
 fn of_file(path: &Path, wanted: &Wanted) -> Result<Found> {
-    let input = Input::open(path)?;
-    Ok(match Format::of(&input) {
-        Format::Class => of_class(&input, wanted).unwrap_or_default(),
-        // One that cannot be read has no supertypes here. If it is the input, weaving it reports the error.
-        Format::Zip => Archive::open(&input).map_or_else(
+    Ok(of_bytes(&Input::open(path)?, wanted))
+}
+
+/// A file that cannot be read has no types here. If it is the input, weaving it reports the error.
+fn of_bytes(bytes: &[u8], wanted: &Wanted) -> Found {
+    match Format::of(bytes) {
+        Format::Class => of_class(bytes, wanted).unwrap_or_default(),
+        Format::Zip => Archive::open(bytes).map_or_else(
             |_| Found::default(),
-            |a| of_archive(&a, 0, &mut room_for_nested(input.len()), wanted),
+            |a| of_archive(&a, 0, &mut room_for_nested(bytes.len()), wanted),
         ),
-        Format::Pe => of_assembly(&input, wanted).unwrap_or_default(),
-        Format::Dex => of_dex(&input, wanted).unwrap_or_default(),
+        Format::Pe => of_assembly(bytes, wanted).unwrap_or_default(),
+        Format::Dex => of_dex(bytes, wanted).unwrap_or_default(),
         Format::Other => Found::default(),
-    })
+    }
 }
 
 fn of_assembly(bytes: &[u8], wanted: &Wanted) -> Result<Found> {

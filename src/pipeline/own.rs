@@ -13,6 +13,7 @@ use crate::dex;
 use crate::error::{Error, Result};
 use crate::jvm;
 use crate::pipeline::format::{Format, file_name};
+use crate::pipeline::library::embedded::{self, is_of_runtime};
 use crate::pipeline::limits::MAX_MEMBER;
 use crate::pipeline::worker::with_worker;
 use rustc_hash::FxHashMap;
@@ -166,6 +167,8 @@ impl<'a> Own<'a> {
 pub(crate) struct Needs {
     /// Some method has own hooks.
     pub(crate) hooks: bool,
+    /// Some method calls the hook library itself: it records values, or a rule names a hook there.
+    library: bool,
     /// The adapters that are called, by their classes.
     pub(crate) adapters: BTreeMap<Arc<str>, (Arc<Hook>, Adapter)>,
 }
@@ -184,6 +187,7 @@ impl Needs {
     fn see(&mut self, bound: &Bound) {
         let calls = (bound.enter.iter().chain(&bound.exit)).chain(&bound.exception);
         for call in calls {
+            self.library |= call.hook.owner.name().is_some_and(is_of_runtime);
             if let Some(adapter) = &call.adapter
                 && !self.adapters.contains_key(&adapter.class)
             {
@@ -193,7 +197,13 @@ impl Needs {
         }
     }
 
+    /// Whether the code calls the hook library, apart from the recorded pair.
+    pub(crate) fn calls_library(&self) -> bool {
+        self.library || !self.adapters.is_empty()
+    }
+
     pub(crate) fn add(&mut self, other: Needs) {
+        self.library |= other.library;
         self.hooks |= other.hooks;
         self.adapters.extend(other.adapters);
     }
@@ -229,6 +239,15 @@ pub(crate) fn library_types(embedded: &Embedded) -> FxHashMap<Box<str>, LibraryT
 }
 
 impl Embedded {
+    /// The hook library.
+    pub(crate) fn runtime() -> Result<Embedded> {
+        Ok(Embedded {
+            classes: embedded::classes()?.into_iter().collect(),
+            dexes: vec![embedded::DEX.to_vec()],
+            assemblies: BTreeMap::from([(embedded::DLL_NAME.to_owned(), embedded::DLL.to_vec())]),
+        })
+    }
+
     /// Reads a library.
     pub(crate) fn add(&mut self, path: &Path) -> Result<()> {
         if path.is_dir() {

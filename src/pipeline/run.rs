@@ -11,9 +11,11 @@ use crate::pipeline::inputs::folder::weave_folder;
 use crate::pipeline::job::{Job, Meter, Progress, artifact_name, check_paths, read_maps};
 use crate::pipeline::ledger::Ledger;
 use crate::pipeline::ledger::ids::KnownIds;
+use crate::pipeline::library::embedded::is_of_runtime;
 use crate::pipeline::outcome::Outcome;
 use crate::pipeline::own::{Catalogs, Embedded, Own, library_types};
 use crate::pipeline::publish::staged_folder::remove_stale;
+use rustc_hash::FxHashMap;
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
@@ -52,7 +54,12 @@ fn run_here(job: &Job, metadata: &Metadata, progress: Progress<'_>) -> Result<Ou
         };
         into.add(&library.path)?;
     }
-    let mut types = library_types(&there);
+    let calls_runtime = job.matcher.hook_types().any(is_of_runtime);
+    let mut types = match calls_runtime {
+        true => library_types(&Embedded::runtime()?),
+        false => FxHashMap::default(),
+    };
+    types.extend(library_types(&there));
     types.extend(library_types(&embedded));
     let own = job.matcher.has_own_hooks().then(|| {
         let supertypes = hierarchy.supertypes.iter();

@@ -190,5 +190,6 @@ pub fn everything(signature: &Signature, style: Style) -> Bound {
             },
             false => Keep::default(),
         },
+        ..Bound::default()
     }
 }

@@ -168,6 +168,7 @@ fn everything(signature: &Signature, number: usize) -> Bound {
             states: states.into(),
             duration: true,
         },
+        ..Bound::default()
     }
 }
 

@@ -39,6 +39,7 @@ namespace System
         public const int MaxValue = 0x7FFFFFFF;
         public override string ToString() { throw null; }
         public string ToString(IFormatProvider provider) { throw null; }
+        public string ToString(string format, IFormatProvider provider) { throw null; }
     }
 
     public struct Int64
@@ -139,6 +140,9 @@ namespace System
     {
         public int Length { get { throw null; } }
         public static void Copy(Array from, Array to, int length) { throw null; }
+        public int Rank { get { throw null; } }
+        public int GetLowerBound(int dimension) { throw null; }
+        public object GetValue(int index) { throw null; }
     }
 
     public abstract class Delegate
@@ -160,6 +164,7 @@ namespace System
     public struct RuntimeTypeHandle { }
     public interface IDisposable { void Dispose(); }
     public interface IFormatProvider { }
+    public interface IFormattable { string ToString(string format, IFormatProvider provider); }
     public class EventArgs { }
     public delegate void EventHandler(object sender, EventArgs e);
 
@@ -269,6 +274,7 @@ namespace System.Collections
     }
 
     public interface IEnumerable { IEnumerator GetEnumerator(); }
+    public interface ICollection { int Count { get; } }
 }
 
 namespace System.Diagnostics
@@ -497,6 +503,7 @@ namespace System.Runtime.CompilerServices
 
     public static class RuntimeHelpers
     {
+        public static int GetHashCode(object o) { throw null; }
 #if NET8_0_OR_GREATER
         public static bool TryEnsureSufficientExecutionStack() { throw null; }
 #else
@@ -556,6 +563,15 @@ namespace System.Security
 
 namespace System.Text
 {
+    public sealed class StringBuilder
+    {
+        public StringBuilder() { }
+        public int Length { get { throw null; } }
+        public StringBuilder Append(string text) { throw null; }
+        public StringBuilder Append(string text, int index, int count) { throw null; }
+        public string ToString(int index, int length) { throw null; }
+    }
+
     public abstract class Encoding
     {
         public static Encoding UTF8 { get { throw null; } }

@@ -34,14 +34,30 @@ namespace Weave.Runtime
         internal const int End = 6;
         internal const int Unhandled = 7;
         internal const int Sample = 8;
+        internal const int Value = 9;
         internal const int Logical = 16;
         internal const int Begin = 17;
         internal const int Complete = 18;
 
-        /// <summary>Of a LOGICAL escape: the segment that begins is the call's first.</summary>
+        /// <summary>Kinds of values.</summary>
+        internal const int Null = 1;
+        internal const int Signed = 2;
+        internal const int Unsigned = 3;
+        internal const int Double = 4;
+        internal const int Float = 5;
+        internal const int Boolean = 6;
+        internal const int Unit = 7;
+        internal const int Text = 8;
+        internal const int Other = 9;
+        internal const int Note = 10;
+        /// <summary>Flags of values.</summary>
+        internal const int Cut = 1 << 8;
+        internal const int Masked = 2 << 8;
+
         /// <summary>Flag of the library's own thread.</summary>
         internal const int Own = 4;
 
+        /// <summary>Of a LOGICAL escape: the segment that begins is the call's first.</summary>
         internal const int First = 1;
         /// <summary>Of a LOGICAL escape: the segment that ends is the call's last.</summary>
         internal const int Last = 2;

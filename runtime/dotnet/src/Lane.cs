@@ -206,6 +206,197 @@ namespace Weave.Runtime
             return thrown == null || e == null || !thrown.TryGetTarget(out known) || known != e;
         }
 
+        /// <summary>A value of one word. <c>first</c> is that in front of it.</summary>
+        internal void Value(long first, long data, int id)
+        {
+            long* word = At;
+            if (word + 3 < end)
+            {
+                word[2] = data;
+                word[1] = first;
+                Volatile.Write(ref word[0], Format.Escape(Format.Value, 2, id));
+                At = word + 3;
+            }
+            else
+            {
+                long[] escape = { Format.Escape(Format.Value, 2, id), first, data };
+                Slow(Format.None, id, Clock.Now(), Plain, 0, null, escape);
+            }
+        }
+
+        /// <summary>A value: what stands for it in the trace, as far as the limit goes.</summary>
+        internal void Value(object v, int kind, int place, int limit, string mask, int id)
+        {
+            if (Busy)
+            {
+                return;
+            }
+            long first = (uint)place;
+            string text = v as string;
+            if (v == null)
+            {
+                Text(first | Format.Null, "", 0, id);
+                return;
+            }
+            if (text != null)
+            {
+                first |= Format.Text;
+            }
+            else if (kind == Format.Other)
+            {
+                text = Said(v);
+                first |= (uint)(text == null ? Format.Note : Format.Other);
+                text = text ?? v.GetType().ToString() + ".ToString failed";
+            }
+            else if (Number(v, first, id))
+            {
+                return;
+            }
+            else
+            {
+                try
+                {
+                    text = Texts.Of(v, limit);
+                }
+                catch (Exception) // a collection that another thread changes
+                {
+                    text = v.GetType().ToString();
+                }
+                first |= Format.Other;
+            }
+            if (mask != null)
+            {
+                string masked = Mask.Apply(mask, text, limit);
+                first |= (uint)(ReferenceEquals(masked, text) ? 0 : Format.Masked);
+                text = masked;
+            }
+            int length = text.Length;
+            if (length > limit)
+            {
+                length = limit;
+                first |= Format.Cut;
+            }
+            Text(first, text, length, id);
+        }
+
+        /// <summary>Records an object that is a number, a truth value or a unit of text; else does nothing.</summary>
+        private bool Number(object v, long first, int id)
+        {
+            if (v is int)
+            {
+                Value(first | Format.Signed, (int)v, id);
+            }
+            else if (v is long)
+            {
+                Value(first | Format.Signed, (long)v, id);
+            }
+            else if (v is double)
+            {
+                double d = (double)v;
+                Value(first | Format.Double, *(long*)&d, id);
+            }
+            else if (v is bool)
+            {
+                Value(first | Format.Boolean, (bool)v ? 1 : 0, id);
+            }
+            else if (v is short)
+            {
+                Value(first | Format.Signed, (short)v, id);
+            }
+            else if (v is byte)
+            {
+                Value(first | Format.Unsigned, (byte)v, id);
+            }
+            else if (v is uint)
+            {
+                Value(first | Format.Unsigned, (uint)v, id);
+            }
+            else if (v is ulong)
+            {
+                Value(first | Format.Unsigned, (long)(ulong)v, id);
+            }
+            else if (v is float)
+            {
+                float f = (float)v;
+                Value(first | Format.Float, *(uint*)&f, id);
+            }
+            else if (v is char)
+            {
+                Value(first | Format.Unit, (char)v, id);
+            }
+            else
+            {
+                return false;
+            }
+            return true;
+        }
+
+        private void Text(long first, string text, int length, int id)
+        {
+            int payload = 1 + ((length + 3) >> 2);
+            first |= (long)length << 32;
+            long* word = At;
+            if (word + payload + 1 < end)
+            {
+                long* to = word + 2;
+                for (int from = 0; from < length; from += 4)
+                {
+                    *to++ = Units(text, from, length);
+                }
+                word[1] = first;
+                Volatile.Write(ref word[0], Format.Escape(Format.Value, payload, id));
+                At = word + 1 + payload;
+            }
+            else
+            {
+                var escape = new long[1 + payload];
+                escape[0] = Format.Escape(Format.Value, payload, id);
+                escape[1] = first;
+                for (int from = 0, to = 2; from < length; from += 4, to++)
+                {
+                    escape[to] = Units(text, from, length);
+                }
+                Slow(Format.None, id, Clock.Now(), Plain, 0, null, escape);
+            }
+        }
+
+        /// <summary>Up to four units of a text as a word.</summary>
+        private static long Units(string text, int from, int length)
+        {
+            if (from + 4 <= length)
+            {
+                return text[from] | (long)text[from + 1] << 16 | (long)text[from + 2] << 32 | (long)text[from + 3] << 48;
+            }
+            long word = 0;
+            for (int i = length - 1; i >= from; i--)
+            {
+                word = word << 16 | text[i];
+            }
+            return word;
+        }
+
+        /// <summary>What an object says of itself; null if it throws. What is woven is not recorded meanwhile.</summary>
+        private static string Said(object v)
+        {
+            if (!Stack.HasRoom())
+            {
+                return null;
+            }
+            Lane lane = Recorder.Mute();
+            try
+            {
+                return v.ToString() ?? "null";
+            }
+            catch (Exception)
+            {
+                return null;
+            }
+            finally
+            {
+                Recorder.Restore(lane);
+            }
+        }
+
         /// <summary>Writes what the process uses. For the library's own thread, which has no other records.</summary>
         internal void Sample(long[] escape)
         {
@@ -217,8 +408,9 @@ namespace Weave.Runtime
         /// <param name="kind">Of the record; or BEGIN or COMPLETE, escapes that are records of their own.</param>
         /// <param name="mark">What the LOGICAL escape says; of COMPLETE, the outcome.</param>
         /// <param name="news">An exception that is not known yet, or null.</param>
+        /// <param name="value">The escape of a value, which comes alone.</param>
         [MethodImpl(MethodImplOptions.NoInlining)]
-        private void Slow(int kind, int id, long now, int mark, long call, Exception news)
+        private void Slow(int kind, int id, long now, int mark, long call, Exception news, long[] value = null)
         {
             if (Busy)
             {
@@ -235,7 +427,7 @@ namespace Weave.Runtime
                 try
                 {
                     bool room = Stack.HasRoom();
-                    long[] details = news == null ? Nothing : Format.ExceptionEscape(news, room);
+                    long[] details = value ?? (news == null ? Nothing : Format.ExceptionEscape(news, room));
                     if (Write(kind, id, now, mark, call, details, room) && news != null)
                     {
                         thrown.SetTarget(news);
@@ -243,10 +435,13 @@ namespace Weave.Runtime
                 }
                 catch (Exception)
                 {
-                    Interlocked.Increment(ref Failed);
-                    Interlocked.Increment(ref Untold);
-                    lost++;
-                    Tell();
+                    if (value == null)
+                    {
+                        Interlocked.Increment(ref Failed);
+                        Interlocked.Increment(ref Untold);
+                        lost++;
+                        Tell();
+                    }
                 }
                 end = limit;
                 Busy = false;

@@ -38,6 +38,16 @@ namespace Weave.Runtime
             lane.Error(e, id, now);
         }
 
+        /// <summary>Records an object; as <see cref="Format.Other"/>: what its <c>ToString</c> says.</summary>
+        internal static void Value(object v, int kind, int place, int limit, string mask, int id)
+        {
+            Lane lane = current ?? Make();
+            if (lane != Runtime.Lane.Mute)
+            {
+                lane.Value(v, kind, place, limit, mask, id);
+            }
+        }
+
         /// <summary>This thread's lane; <see cref="Lane.Mute"/> where nothing is to be recorded.</summary>
         [MethodImpl(MethodImplOptions.AggressiveInlining)]
         internal static Lane Lane()

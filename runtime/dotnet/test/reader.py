@@ -5,6 +5,7 @@ What does not hold ends the test with an AssertionError.
 
 import struct
 import time
+import zlib
 from array import array
 from collections import namedtuple
 
@@ -15,8 +16,106 @@ HEADER = struct.Struct("<8sHHIQQIIQQQQQI")
 
 # `thrown` are the details of a new exception, `logical` the flags and the number of a logical call.
 Event = namedtuple("Event", "kind id time thrown logical")
+# A value: its number, what it is, and whether it is cut, masked and of the end.
+Value = namedtuple("Value", "number value cut masked end")
 # What a logical call does: begin, resume, suspend, end, fail.
 Step = namedtuple("Step", "time what thread id")
+
+
+def value(payload):
+    """A VALUE escape."""
+    kind, flags, number, length = struct.unpack("<BBHI", payload[:1].tobytes())
+    data = payload[1:].tobytes()
+    if kind in (8, 9, 10):
+        assert len(data) == (2 * length + 7) // 8 * 8, "a text fills its words"
+        text = data[: 2 * length].decode("utf-16-le", "surrogatepass")
+        what = {8: ascii, 9: lambda text: ascii(text)[1:-1], 10: lambda text: "!" + ascii(text)[1:-1]}[kind](text)
+    elif kind == 1:
+        assert not data
+        what = "null"
+    else:
+        assert len(data) == 8 and length == 0
+        # Signed, unsigned, double, float, boolean, a unit of UTF-16.
+        what = {
+            2: lambda: str(struct.unpack("<q", data)[0]), 3: lambda: str(struct.unpack("<Q", data)[0]),
+            4: lambda: str(struct.unpack("<d", data)[0]), 5: lambda: str(struct.unpack("<f4x", data)[0]),
+            6: lambda: ("false", "true")[struct.unpack("<Q", data)[0]], 7: lambda: ascii(data[:2].decode("utf-16-le", "surrogatepass")),
+        }[kind]()
+    return Value(number, what, bool(flags & 1), bool(flags & 2), bool(flags & 4))
+
+
+class Names:
+    """What symbols maps say of ids: methods' names, and those of their values."""
+
+    def __init__(self, maps):
+        self.methods, self.values, self.versions = {}, {}, set()
+        for data in maps:
+            magic, version, zero, self.count, blocks = struct.unpack_from("<4sHHII", data)
+            assert magic == b"WSYM" and zero == 0
+            self.versions.add(version)
+            at, self.numbered = 16, {}
+            for _ in range(blocks):
+                length, crc, packed = struct.unpack_from("<III", data, at)
+                payload = zlib.decompress(data[at + 12 : at + 12 + packed], -15)
+                assert len(payload) == length and zlib.crc32(payload) == crc
+                self.block(payload)
+                at += 12 + packed
+
+    def block(self, data):
+        at, last, numbers = 0, 0, {7: 0, 8: 0}
+
+        def number():
+            nonlocal at
+            value = shift = 0
+            while True:
+                byte = data[at]
+                at += 1
+                value |= (byte & 127) << shift
+                shift += 7
+                if byte < 128:
+                    return value & 0xFFFFFFFF
+
+        def text():
+            nonlocal at
+            length = number()
+            at += length
+            return data[at - length : at]
+
+        while at < len(data):
+            tag = data[at]
+            at += 1
+            if tag in (1, 2):
+                for _ in range(tag):
+                    text()
+            elif tag == 3:
+                last = (last + number()) & 0xFFFFFFFF
+                self.methods[last] = text().decode()
+                text()
+                number()
+            elif tag in (4, 6):
+                if tag == 4:
+                    self.numbered = {}
+                for _ in range(number()):
+                    text()
+            elif tag == 5:
+                first = (last + number()) & 0xFFFFFFFF
+                count = number()
+                for i in range(count):
+                    name = number()
+                    number()
+                    number()
+                    self.methods[first + i] = self.numbered[name].decode()
+                last = first + count - 1
+            elif tag in (7, 8):
+                numbers[tag] = (numbers[tag] + number()) & 0xFFFFFFFF
+                name = text()
+                if tag == 7:
+                    self.numbered[numbers[7]] = name
+            elif tag == 9:
+                method = number()
+                self.values[method] = [text().decode() for _ in range(number())]
+            else:
+                assert False, f"tag {tag}"
 
 
 class Thread:
@@ -25,9 +124,21 @@ class Thread:
         self.flags = 0
         self.segments = {}
         self.lost = 0
+        self.values = []  # (segment, how many events of it come before, the method, the value)
 
     def all(self):
         return [e for n in sorted(self.segments) for e in self.segments[n]]
+
+    def valued(self):
+        """The enter, exit and error records with the values in front of each: of its method, and of the call's start or end."""
+        waiting, values = [], sorted(self.values, key=lambda v: v[:2])
+        for number in sorted(self.segments):
+            for place, event in enumerate(self.segments[number]):
+                while values and values[0][:2] <= (number, place):
+                    waiting.append(values.pop(0)[2:])
+                mine = [v for method, v in waiting if method == event.id and v.end == (event.kind != ENTER)]
+                waiting = [(method, v) for method, v in waiting if v not in mine]
+                yield event, mine
 
     def events(self):
         return sum(len(s) for s in self.segments.values())
@@ -82,6 +193,7 @@ class Trace:
         words = array("Q", data[32:])
         thread, events, clock = self.segment(owner, number), [], start
         thread.segments[number] = events
+        segment = number
         who, thrown, logical, at = owner, None, None, 0
         while at < len(words) and words[at]:
             word = words[at]
@@ -106,7 +218,7 @@ class Trace:
                 clock = payload[0]
             elif escape == 2:
                 assert size == 2
-                who, events, clock = argument, [], payload[1]
+                who, segment, events, clock = argument, payload[0], [], payload[1]
                 thread = self.segment(who, payload[0])
                 thread.segments[payload[0]] = events
             elif escape == 3:
@@ -128,6 +240,8 @@ class Trace:
                 thrown = None
             elif escape == 8:
                 self.samples.append((payload[0], {word & 0xFF: word >> 8 for word in payload[1:]}))
+            elif escape == 9:
+                thread.values.append((segment, len(events), argument, value(payload)))
             elif escape == 16:
                 logical = (argument, payload[0])
             elif escape == 17:

@@ -17,6 +17,7 @@ import java.util.concurrent.locks.LockSupport;
 import weave.runtime.Access;
 import weave.runtime.Guard;
 import weave.runtime.Hooks;
+import weave.runtime.Values;
 
 /** Small programs as if woven, each run in a process of its own. The last line of each says what its trace must hold. */
 public final class Programs {
@@ -889,6 +890,43 @@ public final class Programs {
         }
         Hooks.leave(thrown, 5);
         return result;
+    }
+
+    static void values() {
+        for (int i = 0; i < 100_000; i++) {
+            String text = String.valueOf((char) ('a' + i % 26)).repeat(i % 140);
+            Values.value(text, 0, 128, null, 5);
+            Values.value(i, 1 << 16, 128, null, 5);
+            Hooks.enter(5);
+            Values.value(i % 2 == 1, 2 << 16 | 4 << 8, 128, null, 5);
+            Hooks.exit(5);
+        }
+    }
+
+    static void valuesOverflow() {
+        for (int i = 0; i < 8; i++) {
+            try {
+                deepValues(0);
+                throw new AssertionError();
+            } catch (StackOverflowError expected) {
+                // again
+            }
+        }
+        Hooks.enter(8);
+        Hooks.exit(8);
+    }
+
+    private static final String DEEP = "deep".repeat(10);
+
+    private static void deepValues(int n) {
+        Values.value(DEEP, 0, 128, null, 1);
+        Hooks.enter(1);
+        try {
+            deepValues(n + 1);
+        } finally {
+            Values.value(n, 1 << 16 | 4 << 8, 128, null, 1);
+            Hooks.exit(1);
+        }
     }
 
     static void overflow() throws Exception {

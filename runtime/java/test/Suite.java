@@ -65,6 +65,8 @@ public final class Suite {
         test("stack overflow", Suite::overflow);
         test("both ways out in one call", Suite::leaves);
         test("enter and exit in one call", Suite::leaf);
+        test("values", Suite::values);
+        test("values at the end of the stack", Suite::valuesOverflow);
         test("own hooks that fail", Suite::guard);
         test("own hooks at the end of the stack", Suite::guardOverflow);
         test("woven host", Suite::wovenHost);
@@ -632,6 +634,38 @@ public final class Suite {
         // One hook that fails can lose two records.
         check(2 * t.failures >= t.lost, "failures " + t.failures + ", lost " + t.lost);
         check(t.events() > 10_000, "records " + t.events());
+    }
+
+    /** Each value is in front of its record, wherever chunks end. */
+    private static void values(Path folder) throws Exception {
+        TraceReader t = run(folder, "values");
+        t.allBalanced();
+        List<TraceReader.Event> events = t.named("main").all();
+        List<List<TraceReader.Value>> values = t.named("main").values();
+        equal(2 * 100_000, events.size(), "records");
+        for (int i = 0; i < 100_000; i++) {
+            int length = i % 140;
+            String text = String.valueOf((char) ('a' + i % 26)).repeat(Math.min(length, 128));
+            equal(List.of(new TraceReader.Value(5, 8, length > 128 ? 1 : 0, 0, text, 0), new TraceReader.Value(5, 2, 0, 1, "", i)),
+                values.get(2 * i), "values in front of enter " + i);
+            equal(List.of(new TraceReader.Value(5, 6, 4, 2, "", i % 2)), values.get(2 * i + 1), "values in front of exit " + i);
+        }
+        check(t.lost == 0 && t.failures == 0, "nothing lost");
+    }
+
+    /** What could not be written leaves nothing behind. */
+    private static void valuesOverflow(Path folder) throws Exception {
+        for (String compiler : List.of("-Xint", "-XX:TieredStopAtLevel=1", "-XX:+TieredCompilation")) {
+            TraceReader t = run(folder, "valuesOverflow", "-Xss512k", compiler);
+            TraceReader.LogicalThread main = t.named("main");
+            List<TraceReader.Event> events = main.all();
+            check(events.stream().allMatch(e -> e.id() == 1 || e.id() == 8), "only ids that exist");
+            check(main.values().stream().flatMap(List::stream).allMatch(v -> v.id() == 1
+                && (v.kind() == 8 ? v.text().equals("deep".repeat(10)) : v.kind() == 2)), "only values that exist");
+            equal(8, events.get(events.size() - 1).id(), "the thread goes on to be recorded");
+            check(events.size() > 10_000, "records " + events.size());
+            Files.delete(folder.resolve("t.wtrace"));
+        }
     }
 
     private static void guard(Path folder) throws Exception {

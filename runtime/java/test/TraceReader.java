@@ -13,8 +13,14 @@ import java.util.TreeMap;
 final class TraceReader {
     record Event(int kind, int id, long time, String type, String message) {}
 
-    /** A segment; {@code lost} holds, for each LOST escape, the event it precedes and the count. */
-    record Segment(List<Event> events, List<long[]> lost) {}
+    /** A value; {@code text} of those that are texts, else {@code word}. */
+    record Value(int id, int kind, int flags, int number, String text, long word) {}
+
+    /**
+     * A segment; {@code lost} holds, for each LOST escape, the event it precedes and the count; {@code values} what it has of those in front of
+     * each event, or of its end.
+     */
+    record Segment(List<Event> events, List<long[]> lost, Map<Integer, List<Value>> values) {}
 
     static final class LogicalThread {
         String name;
@@ -23,6 +29,22 @@ final class TraceReader {
 
         long lost() {
             return segments.values().stream().flatMap(s -> s.lost.stream()).mapToLong(l -> l[1]).sum();
+        }
+
+        /** The values in front of each event. */
+        List<List<Value>> values() {
+            List<List<Value>> all = new ArrayList<>();
+            List<Value> before = new ArrayList<>();
+            for (Segment s : segments.values()) {
+                for (int i = 0; i <= s.events.size(); i++) {
+                    before.addAll(s.values.getOrDefault(i, List.of()));
+                    if (i < s.events.size()) {
+                        all.add(before);
+                        before = new ArrayList<>();
+                    }
+                }
+            }
+            return all;
         }
 
         long events() {
@@ -158,6 +180,17 @@ final class TraceReader {
                     }
                     samples.add(sample);
                 }
+                case 9 -> {
+                    int kind = b.get(p + 8) & 0xFF;
+                    int length = b.getInt(p + 12);
+                    int words = kind >= 8 ? (2 * length + 7) / 8 : kind == 1 ? 0 : 1;
+                    check(kind >= 1 && kind <= 10 && payload == 1 + words, "VALUE of kind " + kind + " has " + payload + " words");
+                    byte[] text = new byte[kind >= 8 ? 2 * length : 0];
+                    b.get(p + 16, text);
+                    segment.values.computeIfAbsent(segment.events.size(), n -> new ArrayList<>()).add(new Value(argument, kind,
+                        b.get(p + 9) & 0xFF, b.getShort(p + 10) & 0xFFFF, new String(text, StandardCharsets.UTF_16LE),
+                        kind < 8 && words == 1 ? b.getLong(p + 16) : 0));
+                }
                 case 6 -> check(payload == 0 && (p + 8 >= at + 65536 || b.getLong(p + 8) == 0), "END ends the data");
                 default -> check(false, "escape " + (word >>> 2 & 0x3F) + " at " + p);
             }
@@ -167,7 +200,7 @@ final class TraceReader {
     }
 
     private static Segment segment(LogicalThread thread, int number) {
-        Segment segment = new Segment(new ArrayList<>(), new ArrayList<>());
+        Segment segment = new Segment(new ArrayList<>(), new ArrayList<>(), new TreeMap<>());
         check(thread.segments.put(number, segment) == null, "segment " + number + " twice");
         return segment;
     }

@@ -1,13 +1,13 @@
 //! From a call as it is written to the method that it calls, with an operand for each of its parameters.
 
-use super::call::{Adapter, Bound, Call, Convert, Dest, Hook, Keep, Operand, Source};
+use super::call::{Adapter, Bound, Call, Convert, Counts, Dest, Hook, Keep, Operand, Source};
 use super::catalog::{Catalog, HookMethod, HookType};
 use super::convert::{Fit, Misfit as Why, convert, instantiate, is_object};
 use super::misfit::Misfit;
 use super::ty::{Language, Prim, Signature, Ty};
 use crate::aspect::pointcut::Hierarchy;
-use crate::aspect::rules::hook::{HookOperand, Word};
-use crate::aspect::rules::model::{OwnHook, OwnHooks};
+use crate::aspect::rules::hook::{HookCall, HookOperand, Recorded, Word};
+use crate::aspect::rules::model::{OwnHook, OwnHooks, OwnRecord};
 use sha2::{Digest, Sha256};
 use std::ops::Range;
 use std::sync::Arc;
@@ -78,6 +78,9 @@ struct Binding<'b> {
     enter_failed: bool,
 }
 
+/// Of a state whose place in [`Keep::states`] is not known yet.
+const UNPLACED: u16 = u16::MAX;
+
 /// A value that an operand may be.
 struct Value {
     source: Source,
@@ -100,6 +103,7 @@ impl Binder<'_> {
     pub fn bind(&self, aspects: &[Meets<'_>], subject: &Subject<'_>) -> Result<Bound, Vec<Misfit>> {
         let mut wrong = Vec::new();
         let (mut enter, mut exit, mut exception) = (Vec::new(), Vec::new(), Vec::new());
+        let mut records = Records::default();
         let mut keep = Keep::default();
         for &aspect in aspects {
             let own = aspect.2;
@@ -111,22 +115,10 @@ impl Binder<'_> {
                 state: None,
                 enter_failed: false,
             };
-            if subject.is_async {
-                let first = own
-                    .enter
-                    .iter()
-                    .chain(&own.exit)
-                    .chain(&own.exception)
-                    .next();
-                wrong.extend(first.map(|hook| {
-                    binding.complains(
-                        hook.name.clone(),
-                        "own hooks of a method that ends after it has returned are not there yet"
-                            .into(),
-                        "for the async method, iterator or suspend function",
-                        Some("leave them out: `exclude = { kind = \"async\" }`".into()),
-                    )
-                }));
+            if subject.is_async
+                && let Some(misfit) = binding.ends_later()
+            {
+                wrong.push(misfit);
                 continue;
             }
             let mut calls =
@@ -160,6 +152,11 @@ impl Binder<'_> {
                 &mut at_exception,
                 &mut binding,
             );
+            for record in &own.record {
+                if let Err(misfit) = binding.record(record, &mut records, &mut keep) {
+                    wrong.push(misfit);
+                }
+            }
             if let Some(State {
                 call,
                 kept: Some(kept),
@@ -175,6 +172,14 @@ impl Binder<'_> {
         if !wrong.is_empty() {
             return Err(wrong);
         }
+        let counts = Counts {
+            enter: records.enter.len(),
+            exit: records.exit.len(),
+            exception: records.exception.len(),
+        };
+        enter.append(&mut records.enter);
+        exit.splice(0..0, records.exit);
+        exception.splice(0..0, records.exception);
         let at_end = || exit.iter().chain(&exception);
         let mut args = Vec::new();
         for call in at_end() {
@@ -194,10 +199,24 @@ impl Binder<'_> {
             enter: enter.into(),
             exit: exit.into(),
             exception: exception.into(),
+            records: counts,
+            values: records.names.into(),
             keep,
         })
     }
 }
+
+/// The calls that record a method's values.
+#[derive(Default)]
+struct Records {
+    enter: Vec<Call>,
+    exit: Vec<Call>,
+    exception: Vec<Call>,
+    names: Vec<Arc<str>>,
+}
+
+/// The hook library's class that records values.
+pub const VALUES: [&str; 2] = ["weave.runtime.Values", "Weave.Runtime.Values"];
 
 /// An overload that takes the operands.
 struct Candidate<'c> {
@@ -224,17 +243,188 @@ impl<'b> Binding<'b> {
         }
     }
 
+    /// What cannot be done in a method that may end long after it has returned: all but recording what an async method of .NET
+    /// is called with.
+    fn ends_later(&self) -> Option<Misfit> {
+        let own = self.aspect.2;
+        let hooks = own.enter.iter().chain(&own.exit).chain(&own.exception);
+        let hook = hooks.map(|hook| &hook.name).next();
+        let begins_at_once = self.binder.language == Language::CSharp
+            && !(self.subject.signature.result.name())
+                .is_some_and(|name| name.starts_with("System.Collections."));
+        let is_late = |record: &&OwnRecord| match &record.value {
+            Recorded::Operand(operand) | Recorded::Text(operand) => {
+                !begins_at_once || self.when_known(&operand.word) != When::Enter
+            }
+            Recorded::Call(_) => !begins_at_once,
+        };
+        let place = match hook {
+            Some(place) => place,
+            None => &own.record.iter().find(is_late)?.span,
+        };
+        let (title, what) = match hook {
+            Some(_) => (
+                "own hooks of a method that ends after it has returned are not there yet",
+                "for the async method, iterator or suspend function",
+            ),
+            None if begins_at_once => (
+                "of a method that ends after it has returned, only what it is called with is recorded yet",
+                "for the async method",
+            ),
+            None => (
+                "values of iterators and suspend functions are not recorded yet",
+                "for",
+            ),
+        };
+        let help = "leave them out: `exclude = { kind = \"async\" }`";
+        Some(self.complains(place.clone(), title.into(), what, Some(help.into())))
+    }
+
     fn call(&mut self, written: &OwnHook, keep: &mut Keep) -> Result<Call, Misfit> {
-        let call = &written.call;
-        let (ty, methods) = self.overloads(written)?;
         let mut meant = Vec::new();
-        for (operand, place) in call.operands.iter().zip(&written.operands) {
+        for (operand, place) in written.call.operands.iter().zip(&written.operands) {
             meant.push(self.meant(operand, place)?);
         }
+        self.call_with(written, &meant, keep)
+    }
+
+    /// The call that records a value. It needs no adapter: the hook library throws nothing.
+    fn record(
+        &mut self,
+        record: &OwnRecord,
+        records: &mut Records,
+        keep: &mut Keep,
+    ) -> Result<(), Misfit> {
+        let own = self.aspect.2;
+        let mut made = Vec::new();
+        let value = match &record.value {
+            Recorded::Operand(operand) | Recorded::Text(operand) => {
+                self.when = self.when_known(&operand.word);
+                self.meant(operand, &record.operands[0])?
+            }
+            Recorded::Call(call) => {
+                self.when = When::Enter;
+                let (call, value) = self.recorded_call(call, record, keep)?;
+                made.push(call);
+                value
+            }
+        };
+        if matches!(value, Meant::Nothing) {
+            return Ok(());
+        }
+        let number = records.names.len() as i64;
+        let end = i64::from(self.when != When::Enter);
+        let [java, dotnet] = VALUES;
+        let library = match self.binder.language {
+            Language::Java => java,
+            Language::CSharp => dotnet,
+        };
+        let method = match (&record.value, self.binder.language) {
+            (Recorded::Text(_), Language::Java) => "text",
+            (Recorded::Text(_), Language::CSharp) => "Text",
+            (_, Language::Java) => "value",
+            (_, Language::CSharp) => "Value",
+        };
+        let written = OwnHook {
+            call: HookCall {
+                ty: library.to_owned(),
+                method: method.to_owned(),
+                name: 0..0,
+                operands: Vec::new(),
+            },
+            name: record.span.clone(),
+            operands: vec![record.span.clone(); 5],
+        };
+        // As the trace has it: the flag of the end, and the number.
+        let place = Meant::Constant(Word::Int(number << 16 | end << 10));
+        let limit = Meant::Constant(Word::Int(own.limit.into()));
+        let mask = match &own.mask {
+            Some(mask) => Meant::Constant(Word::Text(mask.table.to_string())),
+            None => Meant::Nothing,
+        };
+        let id = Meant::Value(Value {
+            source: Source::Id,
+            ty: Ty::Prim(Prim::I32),
+        });
+        let meant = [value, place, limit, mask, id];
+        let mut call = (self.call_with(&written, &meant, keep)).map_err(|misfit| Misfit {
+            title: match misfit.title.contains("cannot become") {
+                true => misfit.title,
+                false => format!("{} cannot be recorded", article(&self.shown(&meant[0]))),
+            },
+            help: None,
+            ..misfit
+        })?;
+        call.adapter = None;
+        made.push(call);
+        records.names.push(Arc::clone(&record.name));
+        match self.when {
+            When::Enter => records.enter.append(&mut made),
+            When::Exit => records.exit.append(&mut made),
+            When::Exception => records.exception.append(&mut made),
+        }
+        Ok(())
+    }
+
+    /// When a word has a value that is recorded: as early as it can be.
+    fn when_known(&self, word: &Word) -> When {
+        let parameters = &self.subject.signature.parameters;
+        let named = |name: &String| {
+            let mut all = parameters.iter();
+            all.find(|p| p.name.as_deref() == Some(name))
+        };
+        let parameter = match word {
+            Word::Result => return When::Exit,
+            Word::Exception => return When::Exception,
+            Word::Arg(n) => parameters.get(usize::from(*n)),
+            Word::Named(name) => named(name),
+            _ => None,
+        };
+        match parameter.is_some_and(|parameter| parameter.out) {
+            true => When::Exit,
+            false => When::Enter,
+        }
+    }
+
+    /// A call whose result is recorded, and that result.
+    fn recorded_call(
+        &mut self,
+        call: &HookCall,
+        record: &OwnRecord,
+        keep: &mut Keep,
+    ) -> Result<(Call, Meant), Misfit> {
+        let written = OwnHook {
+            call: call.clone(),
+            name: record.span.clone(),
+            operands: record.operands.clone(),
+        };
+        let mut call = self.call(&written, keep)?;
+        let ty = instantiate(&call.hook.result, &call.generics);
+        if ty == Ty::Void {
+            let title = format!("`{}` returns nothing", call.hook.name);
+            return Err(self.complains(record.span.clone(), title, "for", None));
+        }
+        let place = keep.states.len() as u16;
+        let mut states = std::mem::take(&mut keep.states).into_vec();
+        states.push(ty.clone());
+        keep.states = states.into();
+        call.dest = Dest::State(place);
+        let source = Source::State(place);
+        Ok((call, Meant::Value(Value { source, ty })))
+    }
+
+    fn call_with(
+        &mut self,
+        written: &OwnHook,
+        meant: &[Meant],
+        keep: &mut Keep,
+    ) -> Result<Call, Misfit> {
+        let call = &written.call;
+        let (ty, methods) = self.overloads(written)?;
         let mut best: Vec<Candidate<'_>> = Vec::new();
         let mut first_wrong = None;
         for method in &methods {
-            match self.candidate(method, &meant) {
+            match self.candidate(method, meant) {
                 Ok(candidate) => best.push(candidate),
                 Err(wrong) => first_wrong = first_wrong.or(Some(wrong)),
             }
@@ -254,7 +444,7 @@ impl<'b> Binding<'b> {
             .position(|a| best.iter().all(|b| std::ptr::eq(a, b) || is_better(a, b)));
         let chosen = match (winner, &*best) {
             (Some(winner), _) => best.swap_remove(winner),
-            (None, []) => return Err(self.nothing_fits(written, &methods, &meant, first_wrong)),
+            (None, []) => return Err(self.nothing_fits(written, &methods, meant, first_wrong)),
             (None, several) => {
                 let all: Vec<String> = several.iter().map(|c| self.shown_call(c.method)).collect();
                 return Err(self.complains(
@@ -283,7 +473,7 @@ impl<'b> Binding<'b> {
         if let Some(state) = &mut self.state
             && operands
                 .iter()
-                .any(|o| matches!(o.source, Source::State(_)))
+                .any(|o| matches!(o.source, Source::State(UNPLACED)))
             && state.kept.is_none()
         {
             state.kept = Some(keep.states.len() as u16);
@@ -294,7 +484,7 @@ impl<'b> Binding<'b> {
         let kept = self.state.as_ref().and_then(|state| state.kept);
         let operands = (operands.into_iter())
             .map(|operand| match operand.source {
-                Source::State(_) => Operand {
+                Source::State(UNPLACED) => Operand {
                     source: Source::State(kept.unwrap_or_default()),
                     ..operand
                 },
@@ -445,7 +635,7 @@ impl<'b> Binding<'b> {
             Word::State if self.enter_failed => Ok(Meant::Nothing),
             Word::State => match (&self.state, self.when) {
                 (Some(state), When::Exit | When::Exception) => {
-                    value(Source::State(0), state.ty.clone())
+                    value(Source::State(UNPLACED), state.ty.clone())
                 }
                 _ => nothing(
                     format!(

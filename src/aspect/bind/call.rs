@@ -5,13 +5,26 @@ use std::fmt;
 use std::sync::Arc;
 
 /// The own hooks of a method, in the order in which they run: at enter as in the rules, at exit and exception in
-/// reverse. All of them lie outside of the recorded pair (at enter in front of it, then behind it).
+/// reverse. All of them lie outside of the recorded pair (at enter in front of it, then behind it), except for those that
+/// record values, which come right in front of its hooks.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bound {
     pub enter: Box<[Call]>,
     pub exit: Box<[Call]>,
     pub exception: Box<[Call]>,
+    /// How many of the calls record values: the last ones at enter, the first ones at the end.
+    pub records: Counts,
+    /// The names of the values, by their numbers.
+    pub values: Box<[Arc<str>]>,
     pub keep: Keep,
+}
+
+/// How many calls there are of each sort.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub enter: usize,
+    pub exit: usize,
+    pub exception: usize,
 }
 
 /// What must live through the body, for hooks at its end.
@@ -136,9 +149,9 @@ pub enum Dest {
 /// A bound call, for people and programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShownCall {
-    /// `enter`, `exit` or `exception`.
+    /// `enter`, `exit`, `exception` or `record`.
     pub when: &'static str,
-    /// The hook with the types of its parameters: `acme.Sql.begin(Object, String)`.
+    /// The hook with the types of its parameters: `acme.Sql.begin(Object, String)`; of a value its name.
     pub hook: String,
     /// What each parameter gets: `this`, `arg(0) boxed`.
     pub operands: Vec<String>,
@@ -149,24 +162,65 @@ pub struct ShownCall {
 }
 
 impl Bound {
+    /// The calls at exit in front of the pair's hook, and those behind it.
+    pub fn exits(&self) -> (&[Call], &[Call]) {
+        self.exit.split_at(self.records.exit)
+    }
+
+    /// The same at exception.
+    pub fn exceptions(&self) -> (&[Call], &[Call]) {
+        self.exception.split_at(self.records.exception)
+    }
+
     /// All calls, in the order in which they run.
     pub fn shown(&self) -> Vec<ShownCall> {
         let of = |when, calls: &[Call]| -> Vec<ShownCall> {
             calls.iter().map(|call| call.shown(when)).collect()
         };
-        let mut all = of("enter", &self.enter);
-        all.extend(of("exit", &self.exit));
-        all.extend(of("exception", &self.exception));
+        let enters = self.enter.split_at(self.enter.len() - self.records.enter);
+        let mut all = of("enter", enters.0);
+        all.extend(of("exit", self.exits().1));
+        all.extend(of("exception", self.exceptions().1));
+        let values = enters.1.iter().chain(self.exits().0);
+        let mut made = None;
+        for call in values.chain(self.exceptions().0) {
+            if let Dest::State(_) = call.dest {
+                made = Some(call.shown("enter").hook);
+            } else {
+                all.push(call.shown_record(&self.values, made.take()));
+            }
+        }
         all
     }
 }
 
 impl Call {
-    fn shown(&self, when: &'static str) -> ShownCall {
-        let language = match &self.hook.owner {
+    /// A call of the hook library that records a value; `made`: what gives it, if another call does.
+    fn shown_record(&self, names: &[Arc<str>], made: Option<String>) -> ShownCall {
+        let number = match self.operands.get(1).map(|place| &place.source) {
+            Some(Source::Int(place)) => (place >> 16) as usize,
+            _ => usize::MAX,
+        };
+        let value = self.operands.first();
+        let shown = value.map(|value| value.shown(self.language()));
+        ShownCall {
+            when: "record",
+            hook: names.get(number).map_or("?", |name| name).to_owned(),
+            operands: made.or(shown).into_iter().collect(),
+            guard: true,
+            recursion: false,
+        }
+    }
+
+    fn language(&self) -> Language {
+        match &self.hook.owner {
             Ty::Named(owner) if !owner.scope.is_empty() => Language::CSharp,
             _ => Language::Java,
-        };
+        }
+    }
+
+    fn shown(&self, when: &'static str) -> ShownCall {
+        let language = self.language();
         let types: Vec<String> = (self.operands.iter())
             .map(|operand| operand.to.shown(language))
             .collect();

@@ -67,6 +67,20 @@ fn catalog() -> Catalog {
             .collect(),
     };
     catalog.add("acme/Sql$Log".into(), ty);
+    let values = ["Z", "C", "I", "J", "F", "D", STRING, OBJECT];
+    let method = |name: &str, value: &str| HookMethod {
+        name: name.into(),
+        is_public: true,
+        signature: signature(None, &format!("({value}, I, I, {STRING}, I)V")),
+    };
+    let overloads = values.iter().map(|value| method("value", value));
+    let ty = HookType {
+        ty: Ty::class("weave/runtime/Values"),
+        is_interface: false,
+        is_public: true,
+        methods: overloads.chain([method("text", OBJECT)]).collect(),
+    };
+    catalog.add("weave/runtime/Values".into(), ty);
     catalog
 }
 
@@ -300,6 +314,181 @@ exit = \"acme.Sql.Log.end(state, result, duration)\"",
         &query(),
     );
     assert_eq!(said.unwrap_err().matches("error:").count(), 0);
+}
+
+#[test]
+fn recorded_values_come_right_in_front_of_the_pair() {
+    let rules = "[[aspect]]
+enter = \"acme.Sql.Log.mark()\"
+exit = \"acme.Sql.Log.over(0)\"
+record = [\"sql\", \"count = n\", \"string(this)\", \"result\", \"arg(7)?\"]
+limit = 7
+[[aspect]]
+enter = \"acme.Sql.Log.mark()\"
+exit = \"acme.Sql.Log.mark()\"
+record = \"exception\"";
+    let bound = bind(rules, &query()).unwrap();
+    let names: Vec<&str> = bound.values.iter().map(|name| &**name).collect();
+    assert_eq!(
+        names,
+        ["sql", "count", "string(this)", "result", "exception"]
+    );
+    let called = |calls: &[super::call::Call]| -> Vec<String> {
+        let shown = |call: &super::call::Call| {
+            let value = call.operands.first().map(|o| o.source.to_string());
+            format!("{} {}", call.hook.name, value.unwrap_or_default())
+        };
+        calls.iter().map(shown).collect()
+    };
+    assert_eq!(
+        called(&bound.enter),
+        [
+            "mark ",
+            "mark ",
+            "value arg(0)",
+            "value arg(1)",
+            "text this"
+        ]
+    );
+    assert_eq!(called(bound.exits().0), ["value result"]);
+    assert_eq!(called(bound.exits().1), ["mark ", "over 0"]);
+    assert_eq!(called(bound.exceptions().0), ["value exception"]);
+    assert!(bound.exceptions().1.is_empty());
+    // The number of the value, the flag of the end; the limit; no mask; the id.
+    let last = &bound.exits().0[0];
+    let rest: Vec<&Source> = last.operands[1..].iter().map(|o| &o.source).collect();
+    let place = 3 << 16 | 4 << 8;
+    assert_eq!(
+        rest,
+        [
+            &Source::Int(place),
+            &Source::Int(7),
+            &Source::Zero,
+            &Source::Id
+        ]
+    );
+    assert!(last.adapter.is_none(), "the hook library throws nothing");
+    let shown: Vec<String> = bound.shown().iter().map(ToString::to_string).collect();
+    assert_eq!(
+        shown[4..],
+        [
+            "record: sql gets arg(0)",
+            "record: count gets arg(1)",
+            "record: string(this) gets this",
+            "record: result gets result",
+            "record: exception gets exception"
+        ]
+    );
+}
+
+#[test]
+fn what_a_call_returns_is_recorded() {
+    let bound = bind(
+        "[[aspect]]\nrecord = \"row = acme.Sql.Log.begin(this, sql)\"",
+        &query(),
+    )
+    .unwrap();
+    assert_eq!(bound.enter[0].dest, Dest::State(0));
+    assert!(bound.enter[0].adapter.is_some(), "it is guarded");
+    assert_eq!(bound.enter[1].operands[0].source, Source::State(0));
+    assert_eq!(
+        bound.shown()[0].to_string(),
+        "record: row gets acme.Sql$Log.begin(Object, String)"
+    );
+    let said = |record: &str, method: &Signature| {
+        let said = bind(&format!("[[aspect]]\nrecord = \"{record}\""), method).unwrap_err();
+        said.lines().next().unwrap().to_owned()
+    };
+    assert_eq!(
+        said("acme.Sql.Log.mark()", &query()),
+        "`mark` returns nothing"
+    );
+    assert_eq!(
+        said("acme.Sql.Log.begin(result, sql)", &query()),
+        "`result` has no value at enter"
+    );
+    assert_eq!(
+        said("result", &signature(None, "()V")),
+        "a method without a result has no `result`"
+    );
+    assert_eq!(said("name", &query()), "no parameter is named `name`");
+}
+
+#[test]
+fn an_async_method_of_dotnet_records_what_it_is_called_with() {
+    let hierarchy = Hierarchy::default();
+    let (mut catalog, base) = (Catalog::default(), Ty::class("System.Object"));
+    let value = |ty: Ty| Parameter {
+        name: Some("key".into()),
+        ty,
+        out: false,
+    };
+    let int = || Ty::Prim(Prim::I32);
+    let parameters = [
+        base.clone(),
+        int(),
+        int(),
+        Ty::class("System.String"),
+        int(),
+    ];
+    catalog.add(
+        "Weave.Runtime.Values".into(),
+        HookType {
+            ty: Ty::class("Weave.Runtime.Values"),
+            is_interface: false,
+            is_public: true,
+            methods: vec![HookMethod {
+                name: "Value".into(),
+                is_public: true,
+                signature: Signature {
+                    this: None,
+                    parameters: parameters.into_iter().map(value).collect(),
+                    result: Ty::Void,
+                    generics: 0,
+                    variadic: false,
+                },
+            }],
+        },
+    );
+    let bound = |record: &str, returns: &str| {
+        let rules =
+            format!("version = 1\n[[aspect]]\nmatch = {{ type = \"**\" }}\nrecord = \"{record}\"");
+        let matcher = Matcher::new(Rules::parse("weave.toml", &rules).unwrap());
+        let (name, own) = matcher.own_hooks(0).unwrap();
+        let signature = Signature {
+            this: None,
+            parameters: [value(base.clone())].into(),
+            result: Ty::class(returns),
+            generics: 0,
+            variadic: false,
+        };
+        let subject = Subject {
+            ty: "App.Db",
+            name: "Query",
+            signature: &signature,
+            is_async: true,
+            artifact: "App.dll",
+            adapters: "",
+        };
+        let binder = Binder {
+            catalog: &catalog,
+            hierarchy: &hierarchy,
+            language: Language::CSharp,
+            may_reach: &|_| true,
+        };
+        let bound = binder.bind(&[(0, name, own)], &subject);
+        bound.map_err(|wrong| wrong[0].title.clone())
+    };
+    let task = "System.Threading.Tasks.Task";
+    assert_eq!(bound("key", task).unwrap().enter.len(), 1);
+    assert_eq!(
+        bound("result", task).unwrap_err(),
+        "of a method that ends after it has returned, only what it is called with is recorded yet"
+    );
+    assert_eq!(
+        bound("key", "System.Collections.Generic.IEnumerable").unwrap_err(),
+        "values of iterators and suspend functions are not recorded yet"
+    );
 }
 
 #[test]

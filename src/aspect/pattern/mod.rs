@@ -39,7 +39,7 @@ pub struct PatternError {
 }
 
 impl PatternError {
-    fn new(span: Range<usize>, message: impl Into<String>) -> PatternError {
+    pub fn new(span: Range<usize>, message: impl Into<String>) -> PatternError {
         PatternError {
             message: message.into(),
             span,
@@ -47,13 +47,13 @@ impl PatternError {
         }
     }
 
-    fn help(mut self, help: impl Into<String>) -> PatternError {
+    pub fn help(mut self, help: impl Into<String>) -> PatternError {
         self.help = Some(help.into());
         self
     }
 
     /// The same error in a text that has `offset` bytes in front of the pattern.
-    fn shifted(mut self, offset: usize) -> PatternError {
+    pub fn shifted(mut self, offset: usize) -> PatternError {
         self.span = self.span.start + offset..self.span.end + offset;
         self
     }
@@ -289,6 +289,19 @@ fn check(text: &str, names: Names) -> Result<(), PatternError> {
     Ok(())
 }
 
+/// What is wrong with a regular expression, and where in it.
+pub fn not_a_regex(e: &regex_syntax::Error, text: &str) -> PatternError {
+    let (span, what) = match e {
+        regex_syntax::Error::Parse(e) => (*e.span(), e.kind().to_string()),
+        regex_syntax::Error::Translate(e) => (*e.span(), e.kind().to_string()),
+        _ => return PatternError::new(0..text.len(), e.to_string()),
+    };
+    PatternError::new(
+        span.start.offset..span.end.offset,
+        format!("not a regex: {what}"),
+    )
+}
+
 fn compile_regex(text: &str) -> Result<meta::Regex, PatternError> {
     let whole = 0..text.len();
     if text.is_empty() {
@@ -306,17 +319,7 @@ fn compile_regex(text: &str) -> Result<meta::Regex, PatternError> {
         .nest_limit(MAX_REGEX_NESTING)
         .build()
         .parse(text)
-        .map_err(|e| {
-            let (span, what) = match &e {
-                regex_syntax::Error::Parse(e) => (*e.span(), e.kind().to_string()),
-                regex_syntax::Error::Translate(e) => (*e.span(), e.kind().to_string()),
-                _ => return PatternError::new(whole.clone(), e.to_string()),
-            };
-            PatternError::new(
-                span.start.offset..span.end.offset,
-                format!("not a regex: {what}"),
-            )
-        })?;
+        .map_err(|e| not_a_regex(&e, text))?;
     // The whole name must match, as with the other patterns.
     let hir = Hir::concat(vec![Hir::look(Look::Start), hir, Hir::look(Look::End)]);
     meta::Builder::new()

@@ -214,8 +214,16 @@ impl Matcher {
             .aspects
             .iter()
             .filter_map(|aspect| aspect.own.as_deref());
-        own.flat_map(|own| own.enter.iter().chain(&own.exit).chain(&own.exception))
-            .map(|hook| &*hook.call.ty)
+        own.flat_map(|own| own.calls().map(|call| &*call.ty))
+    }
+
+    /// Whether some aspect records values.
+    pub fn records_values(&self) -> bool {
+        let mut own = self
+            .aspects
+            .iter()
+            .filter_map(|aspect| aspect.own.as_deref());
+        own.any(|own| !own.record.is_empty())
     }
 
     /// Where hooks are.

@@ -70,6 +70,95 @@ pub const WORDS: [(&str, Word); 13] = [
     ("null", Word::Null),
 ];
 
+/// A value that is recorded in the trace.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Recorded {
+    /// `arg(0)`, `result?`, a parameter's name.
+    Operand(HookOperand),
+    /// `string(arg(0))`: what its `toString` says.
+    Text(HookOperand),
+    /// What a static method returns.
+    Call(HookCall),
+}
+
+/// Reads a value that is recorded, with the name that a rule gives it: `sql = arg(0)`.
+pub fn parse_recorded(text: &str) -> Result<(Option<&str>, Recorded), PatternError> {
+    let mut reader = Reader { text, at: 0 };
+    reader.spaces();
+    let name = reader.takes_while(|c| in_word(c) || c == '-');
+    reader.spaces();
+    if name.is_empty() || !reader.takes('=') {
+        return Ok((None, recorded(text)?));
+    }
+    let at = reader.at;
+    match recorded(&text[at..]) {
+        Ok(value) => Ok((Some(name), value.shifted(at))),
+        Err(e) => Err(e.shifted(at)),
+    }
+}
+
+impl Recorded {
+    /// The same, further behind in its text.
+    fn shifted(mut self, by: usize) -> Recorded {
+        let shift = |place: &mut Range<usize>| *place = place.start + by..place.end + by;
+        match &mut self {
+            Recorded::Operand(operand) | Recorded::Text(operand) => shift(&mut operand.place),
+            Recorded::Call(call) => {
+                shift(&mut call.name);
+                (call.operands.iter_mut()).for_each(|operand| shift(&mut operand.place));
+            }
+        }
+        self
+    }
+}
+
+fn recorded(text: &str) -> Result<Recorded, PatternError> {
+    let mut reader = Reader { text, at: 0 };
+    reader.spaces();
+    let start = reader.at;
+    let name = reader.dotted().to_owned();
+    reader.spaces();
+    let is_call = reader.rest().starts_with('(');
+    if is_call && name.contains('.') {
+        return parse(text).map(Recorded::Call);
+    }
+    let is_text = is_call && name == "string";
+    match is_text {
+        true => drop(reader.takes('(')),
+        false => reader.at = start,
+    }
+    reader.spaces();
+    let operand = reader.operand()?;
+    let is_value = matches!(
+        operand.word,
+        Word::This | Word::Args | Word::Arg(_) | Word::Named(_) | Word::Result | Word::Exception
+    );
+    if !is_value {
+        return Err(wrong(
+            operand.place,
+            "this is not recorded",
+            "`this`, `arg(n)`, a parameter's name, `args`, `result`, `exception`, `string(..)` of one, or a call that returns a value",
+        ));
+    }
+    reader.spaces();
+    if is_text && !reader.takes(')') {
+        let place = reader.here(reader.at..reader.at + 1);
+        return Err(wrong(place, "expected `)`", "`string(arg(0))`"));
+    }
+    reader.spaces();
+    if reader.at < text.len() {
+        return Err(wrong(
+            reader.at..text.len(),
+            "something follows the value",
+            "several values are a list: `[\"arg(0)\", \"result\"]`",
+        ));
+    }
+    Ok(match is_text {
+        true => Recorded::Text(operand),
+        false => Recorded::Operand(operand),
+    })
+}
+
 /// Reads a call.
 pub fn parse(text: &str) -> Result<HookCall, PatternError> {
     let mut reader = Reader { text, at: 0 };
@@ -331,6 +420,52 @@ mod tests {
     }
 
     #[test]
+    fn recorded_values_are_read() {
+        let operand = |word, optional, place| HookOperand {
+            word,
+            optional,
+            place,
+        };
+        assert_eq!(
+            parse_recorded(" arg(0)? "),
+            Ok((None, Recorded::Operand(operand(Word::Arg(0), true, 1..8))))
+        );
+        assert_eq!(
+            parse_recorded("string( sql )"),
+            Ok((
+                None,
+                Recorded::Text(operand(Word::Named("sql".into()), false, 8..11))
+            ))
+        );
+        // A parameter may be called so.
+        assert_eq!(
+            parse_recorded("string"),
+            Ok((
+                None,
+                Recorded::Operand(operand(Word::Named("string".into()), false, 0..6))
+            ))
+        );
+        assert!(
+            matches!(parse_recorded("acme.Sql.text(this)"), Ok((None, Recorded::Call(call))) if call.method == "text")
+        );
+        let wrong = |text: &str| {
+            let e = parse_recorded(text).unwrap_err();
+            (text[e.span].to_owned(), e.message)
+        };
+        assert_eq!(
+            wrong("duration"),
+            ("duration".into(), "this is not recorded".into())
+        );
+        assert_eq!(wrong("12").1, "this is not recorded");
+        assert_eq!(wrong("a = 12").0, "12");
+        assert_eq!(wrong("string(sql").1, "expected `)`");
+        assert_eq!(
+            wrong("arg(0) arg(1)"),
+            ("arg(1)".into(), "something follows the value".into())
+        );
+    }
+
+    #[test]
     fn what_is_wrong_has_a_place() {
         let place = |text: &str| {
             let e = parse(text).unwrap_err();
@@ -357,7 +492,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_is_a_call_or_an_error_in_it(text in ".{0,40}|[a-z.(),?'@ 0-9]{0,30}") {
-            if let Err(e) = parse(&text) {
+            for e in [parse(&text).err(), parse_recorded(&text).err()].into_iter().flatten() {
                 prop_assert!(e.span.end <= text.len() && text.is_char_boundary(e.span.start) && text.is_char_boundary(e.span.end));
             }
         }

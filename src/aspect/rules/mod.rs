@@ -2,6 +2,7 @@
 
 mod diagnostics;
 pub mod hook;
+pub mod mask;
 pub mod model;
 mod parse;
 mod words;
@@ -27,11 +28,13 @@ pub const SCHEMA: &str = include_str!("../../../rules/schema.json");
 pub const PACK_PREFIX: &str = "pack:";
 
 /// The ready-made rules of `/rules`: name and text.
-pub const PACKS: [(&str, &str); 4] = [
+pub const PACKS: [(&str, &str); 6] = [
     ("default", include_str!("../../../rules/default.toml")),
     ("all", include_str!("../../../rules/all.toml")),
     ("public-api", include_str!("../../../rules/public-api.toml")),
     ("kotlin", include_str!("../../../rules/kotlin.toml")),
+    ("jdbc", include_str!("../../../rules/jdbc.toml")),
+    ("adonet", include_str!("../../../rules/adonet.toml")),
 ];
 
 /// One rules file, or several together. None match nothing.

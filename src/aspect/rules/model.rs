@@ -1,6 +1,7 @@
 //! What a rules file says, checked and with its patterns compiled.
 
-use super::hook::HookCall;
+use super::hook::{HookCall, Recorded};
+use super::mask::Mask;
 use crate::aspect::advice::Advice;
 use crate::aspect::joinpoint::{Access, Kinds};
 use crate::aspect::pattern::NameSet;
@@ -50,15 +51,43 @@ pub struct OwnHooks {
     pub enter: Vec<OwnHook>,
     pub exit: Vec<OwnHook>,
     pub exception: Vec<OwnHook>,
+    /// The values that are recorded in the trace.
+    pub record: Vec<OwnRecord>,
+    /// The longest text of them that is kept, in UTF-16 units.
+    pub limit: u16,
+    /// What of their texts is not kept.
+    pub mask: Option<Mask>,
     /// What they throw does not reach the program.
     pub guard: bool,
     /// The file that they stand in.
     pub source: Arc<Source>,
 }
 
+/// How much of a text is kept that a rule sets no limit for, in UTF-16 units.
+pub const DEFAULT_LIMIT: u16 = 128;
+
+/// The most that a rule may ask for: the hook libraries write a text in one piece.
+pub const MAX_LIMIT: u16 = 1024;
+
 impl OwnHooks {
+    /// There is neither a hook nor a value.
     pub fn is_empty(&self) -> bool {
-        self.enter.is_empty() && self.exit.is_empty() && self.exception.is_empty()
+        !self.has_hooks() && self.record.is_empty()
+    }
+
+    /// There is a hook, which is more than a value in the trace.
+    pub fn has_hooks(&self) -> bool {
+        !(self.enter.is_empty() && self.exit.is_empty() && self.exception.is_empty())
+    }
+
+    /// All that is called, those of values included.
+    pub fn calls(&self) -> impl Iterator<Item = &HookCall> {
+        let hooks = self.enter.iter().chain(&self.exit).chain(&self.exception);
+        let values = self.record.iter().filter_map(|record| match &record.value {
+            Recorded::Call(call) => Some(call),
+            _ => None,
+        });
+        hooks.map(|hook| &hook.call).chain(values)
     }
 }
 
@@ -68,6 +97,9 @@ impl Default for OwnHooks {
             enter: Vec::new(),
             exit: Vec::new(),
             exception: Vec::new(),
+            record: Vec::new(),
+            limit: DEFAULT_LIMIT,
+            mask: None,
             guard: true,
             source: Arc::default(),
         }
@@ -80,6 +112,18 @@ pub struct OwnHook {
     pub call: HookCall,
     /// Type and method.
     pub name: Range<usize>,
+    pub operands: Vec<Range<usize>>,
+}
+
+/// A value that is recorded, and where in the file its parts stand.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OwnRecord {
+    /// As the rule writes it: `arg(0)`.
+    pub name: Arc<str>,
+    pub value: Recorded,
+    /// All of it.
+    pub span: Range<usize>,
+    /// The operands of a call; else the one operand.
     pub operands: Vec<Range<usize>>,
 }
 

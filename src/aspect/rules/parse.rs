@@ -1,10 +1,11 @@
 //! From TOML to [`Aspect`]s, with the place of everything that is wrong.
 
 use super::diagnostics::Diagnostic;
-use super::hook;
+use super::hook::{self, Recorded};
+use super::mask::Mask;
 use super::model::{
     ACCESS_WORDS, ADVICE_WORDS, AccessSet, Aspect, HOOKS_WORDS, KIND_WORDS, KindSet, Library,
-    OwnHook, OwnHooks, Selector,
+    MAX_LIMIT, OwnHook, OwnHooks, OwnRecord, Selector,
 };
 use super::words::nearest;
 use crate::aspect::advice::Advice;
@@ -26,7 +27,7 @@ const MAX_FILE: usize = 1 << 20;
 
 pub(super) const FILE_KEYS: [&str; 3] = ["version", "library", "aspect"];
 pub(super) const LIBRARY_KEYS: [&str; 2] = ["path", "embed"];
-pub(super) const ASPECT_KEYS: [&str; 9] = [
+pub(super) const ASPECT_KEYS: [&str; 12] = [
     "name",
     "match",
     "exclude",
@@ -36,6 +37,9 @@ pub(super) const ASPECT_KEYS: [&str; 9] = [
     "exit",
     "exception",
     "guard",
+    "record",
+    "mask",
+    "limit",
 ];
 pub(super) const SELECTOR_KEYS: [&str; 12] = [
     "artifact",
@@ -381,6 +385,9 @@ impl<'t> Parser<'t> {
                 "enter" => own.enter = self.calls("enter", value),
                 "exit" => own.exit = self.calls("exit", value),
                 "exception" => own.exception = self.calls("exception", value),
+                "record" => own.record = self.records(value),
+                "mask" => own.mask = self.mask(value),
+                "limit" => own.limit = self.limit(value).unwrap_or(own.limit),
                 "guard" => match value.get_ref() {
                     DeValue::Boolean(guard) => own.guard = *guard,
                     _ => self.wrong_type(value, "`guard`", "true or false"),
@@ -413,9 +420,28 @@ impl<'t> Parser<'t> {
             }
             aspect.advice = hooks;
         }
+        for key in ["mask", "limit"] {
+            if let Some((key, _)) = table.get_key_value(key)
+                && !table.contains_key("record")
+            {
+                self.report(
+                    key.span(),
+                    format!("`{}` is about values", key.get_ref()),
+                    "the aspect records none: `record`",
+                );
+            }
+        }
+        if !own.record.is_empty() && aspect.advice.has(Advice::SECTION) {
+            self.report(
+                span.clone(),
+                "Android's trace takes no values",
+                "leave out `record`, or `hooks`",
+            );
+        }
         if !own.is_empty() {
-            // An aspect with hooks of its own records the calls only if it says so.
-            aspect.advice = match table.contains_key("advice") || table.contains_key("hooks") {
+            // An aspect with hooks of its own records the calls only if it says so, or records values.
+            let says = |key| table.contains_key(key);
+            aspect.advice = match says("advice") || says("hooks") || !own.record.is_empty() {
                 true => aspect.advice.with(Advice::OWN),
                 false => Advice::OWN,
             };
@@ -455,6 +481,67 @@ impl<'t> Parser<'t> {
             }
         }
         calls
+    }
+
+    fn records(&mut self, value: &Value<'t>) -> Vec<OwnRecord> {
+        let mut records = Vec::new();
+        for text in self.strings("record", value) {
+            match hook::parse_recorded(text.value) {
+                Ok((name, value)) => {
+                    let operands = match &value {
+                        Recorded::Operand(operand) | Recorded::Text(operand) => {
+                            vec![self.inside(&text, &operand.place)]
+                        }
+                        Recorded::Call(call) => (call.operands.iter())
+                            .map(|o| self.inside(&text, &o.place))
+                            .collect(),
+                    };
+                    let name = name.unwrap_or(text.value.trim());
+                    records.push(OwnRecord {
+                        name: name.strip_suffix('?').unwrap_or(name).into(),
+                        value,
+                        span: self.inside(&text, &(0..text.value.len())),
+                        operands,
+                    });
+                }
+                Err(e) => self.bad_pattern("record", &text, e),
+            }
+        }
+        records
+    }
+
+    fn mask(&mut self, value: &Value<'t>) -> Option<Mask> {
+        let texts = self.strings("mask", value);
+        let mut all = Vec::new();
+        for text in &texts {
+            match Mask::new(&[text.value]) {
+                Ok(_) => all.push(text.value),
+                Err(e) => self.bad_pattern("mask", text, e),
+            }
+        }
+        if all.is_empty() {
+            return None;
+        }
+        match Mask::new(&all) {
+            Ok(mask) => Some(mask),
+            Err(e) => {
+                self.report(value.span(), e.message, "all of them together");
+                None
+            }
+        }
+    }
+
+    fn limit(&mut self, value: &Value<'t>) -> Option<u16> {
+        let limit = match value.get_ref() {
+            DeValue::Integer(number) => number.as_str().parse().ok(),
+            _ => None,
+        };
+        let limit = limit.filter(|limit| (1..=MAX_LIMIT).contains(limit));
+        if limit.is_none() {
+            let expected = format!("a number from 1 to {MAX_LIMIT}, of UTF-16 units");
+            self.wrong_type(value, "`limit`", &expected);
+        }
+        limit
     }
 
     fn selectors(&mut self, what: &str, value: &Value<'t>) -> Vec<Selector> {

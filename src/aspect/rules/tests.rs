@@ -71,7 +71,7 @@ fn every_pack_parses() {
     );
     assert_eq!(
         Rules::pack("x").unwrap_err().to_string(),
-        "no rules pack is named `x`; there are default, all, public-api, kotlin"
+        "no rules pack is named `x`; there are default, all, public-api, kotlin, jdbc, adonet"
     );
 }
 
@@ -361,7 +361,93 @@ error: unknown key `exlude` in an aspect
 6 | exlude = { type = "C" }
   | ^^^^^^ did you mean `exclude`?
   |
-  = help: expected `name`, `match`, `exclude`, `advice`, `hooks`, `enter`, `exit`, `exception` or `guard`
+  = help: expected `name`, `match`, `exclude`, `advice`, `hooks`, `enter`, `exit`, `exception`, `guard`, `record`, `mask` or `limit`
+"#);
+}
+
+#[test]
+fn values_that_are_recorded() {
+    let rules = Rules::parse(
+        "weave.toml",
+        r#"version = 1
+[[aspect]]
+match = { type = "A" }
+record = ["sql = arg(0)", "result?"]
+mask = ['re:password=\S+', "token=*"]
+limit = 1000
+"#,
+    )
+    .unwrap();
+    let aspect = &rules.aspects[0];
+    let own = aspect.own.as_ref().unwrap();
+    let names: Vec<&str> = own.record.iter().map(|record| &*record.name).collect();
+    assert_eq!(names, ["sql", "result"]);
+    assert_eq!(
+        (own.limit, own.mask.is_some(), own.has_hooks()),
+        (1000, true, false)
+    );
+    // The call is recorded, too: values belong to one.
+    assert!(aspect.advice.has(Advice::ALL) && aspect.advice.has(Advice::OWN));
+    assert_snapshot!(wrong(r#"version = 1
+[[aspect]]
+match = { type = "A" }
+record = ["arg(0) arg(1)", "duration", "arg(x)"]
+mask = ["*", 're:a(b']
+limit = 2000
+[[aspect]]
+name = "two"
+match = { type = "A" }
+limit = 5
+"#), @r#"
+bad pattern in `record`
+ --> weave.toml:4:19
+  |
+4 | record = ["arg(0) arg(1)", "duration", "arg(x)"]
+  |                   ^^^^^^ something follows the value
+  |
+  = help: several values are a list: `["arg(0)", "result"]`
+
+error: bad pattern in `record`
+ --> weave.toml:4:29
+  |
+4 | record = ["arg(0) arg(1)", "duration", "arg(x)"]
+  |                             ^^^^^^^^ this is not recorded
+  |
+  = help: `this`, `arg(n)`, a parameter's name, `args`, `result`, `exception`, `string(..)` of one, or a call that returns a value
+
+error: bad pattern in `record`
+ --> weave.toml:4:41
+  |
+4 | record = ["arg(0) arg(1)", "duration", "arg(x)"]
+  |                                         ^^^^^ expected the number of an argument, from 0
+  |
+  = help: `arg(0)` is the first one, without `this`
+
+error: bad pattern in `mask`
+ --> weave.toml:5:10
+  |
+5 | mask = ["*", 're:a(b']
+  |          ^ the mask matches the empty text
+  |
+  = help: write what must be there: `\S+`, not `\S*`
+
+error: bad pattern in `mask`
+ --> weave.toml:5:19
+  |
+5 | mask = ["*", 're:a(b']
+  |                   ^ not a regex: unclosed group
+
+error: `limit` is a number from 1 to 1024, of UTF-16 units
+ --> weave.toml:6:9
+  |
+6 | limit = 2000
+  |         ^^^^ expected a number from 1 to 1024, of UTF-16 units, found an integer
+
+error: `limit` is about values
+  --> weave.toml:10:1
+   |
+10 | limit = 5
+   | ^^^^^ the aspect records none: `record`
 "#);
 }
 

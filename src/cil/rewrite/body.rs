@@ -83,12 +83,12 @@ impl<'j, 'b> Lowering<'j, 'b> {
         body: &'j Body<'b>,
         (recipe, own): (&'j Recipe<'j>, Own<'j>),
     ) -> Lowering<'j, 'b> {
-        debug_assert!(own.error.is_empty() || !recipe.error.is_empty());
+        debug_assert!(own.error_len() == 0 || !recipe.error.is_empty());
         let throws = scratch.last_unsafe.is_some_and(|pc| pc >= recipe.start);
         let protects =
             !recipe.error.is_empty() && (throws || matches!(recipe.exit, Exit::OfResult(_)));
         let returns = scratch.returns.last();
-        let has_one_end = protects || !own.exit.is_empty();
+        let has_one_end = protects || own.exit_len() > 0;
         Lowering {
             body,
             recipe,
@@ -107,7 +107,7 @@ impl<'j, 'b> Lowering<'j, 'b> {
     ) -> Attempt<Rewritten> {
         let (body, recipe) = (self.body, self.recipe);
         let watches_end =
-            self.protects || !self.own.exit.is_empty() || !self.exit_before_return().is_empty();
+            self.protects || self.own.exit_len() > 0 || !self.exit_before_return().is_empty();
         if watches_end && scratch.jumps > 0 {
             return Err(Reason::JumpsAway.into());
         }
@@ -226,7 +226,7 @@ impl<'j, 'b> Lowering<'j, 'b> {
     /// The hook in front of each `ret`.
     fn exit_before_return(&self) -> Snippet {
         match self.recipe.exit {
-            Exit::Always(exit) if !self.protects && self.own.exit.is_empty() => exit,
+            Exit::Always(exit) if !self.protects && self.own.exit_len() == 0 => exit,
             _ => Snippet::default(),
         }
     }
@@ -393,7 +393,7 @@ impl<'j, 'b> Lowering<'j, 'b> {
 
     /// Bytes that run when an exception leaves the method, behind the load of it.
     fn error_len(&self) -> u32 {
-        self.recipe.error.len() + self.own.error.len() as u32
+        self.recipe.error.len() + self.own.error_len()
     }
 
     fn epilogue_len(&self, slots: Slots) -> u32 {
@@ -402,7 +402,7 @@ impl<'j, 'b> Lowering<'j, 'b> {
         }
         let load = self.result_len(slots);
         match self.recipe.exit {
-            Exit::Always(exit) => exit.len() + self.own.exit.len() as u32 + load + 1,
+            Exit::Always(exit) => exit.len() + self.own.exit_len() + load + 1,
             Exit::OfResult(exit) => load + exit.len() + load + 1,
         }
     }
@@ -525,8 +525,8 @@ impl<'j, 'b> Lowering<'j, 'b> {
     /// Appends the handlers and the common way out.
     fn put_tail(&self, slots: Slots, out: &mut Vec<u8>) {
         if self.protects {
-            let error = (self.recipe.error, self.own.error);
-            put_handlers(slots, self.recipe.exception, error, out);
+            let (exception, error) = (self.recipe.exception, self.recipe.error);
+            put_handlers(slots, exception, error, self.own.error, out);
         }
         if !self.leaves {
             return;
@@ -538,8 +538,9 @@ impl<'j, 'b> Lowering<'j, 'b> {
         };
         match self.recipe.exit {
             Exit::Always(exit) => {
+                out.extend_from_slice(self.own.exit.0);
                 out.extend_from_slice(exit.bytes());
-                out.extend_from_slice(self.own.exit);
+                out.extend_from_slice(self.own.exit.1);
             }
             Exit::OfResult(exit) => {
                 load(out);

@@ -62,11 +62,12 @@ impl Slots {
     }
 }
 
-/// Appends our handlers; `own`: what runs behind `error`.
+/// Appends our handlers; `before`, `behind`: what runs around `error`, which has the exception on the stack.
 pub(super) fn put_handlers(
     slots: Slots,
     exception: u32,
-    (error, own): (Snippet, &[u8]),
+    error: Snippet,
+    (before, behind): (&[u8], &[u8]),
     out: &mut Vec<u8>,
 ) {
     out.push(op::ISINST as u8);
@@ -74,9 +75,10 @@ pub(super) fn put_handlers(
     put_store(out, slots.exception);
     let [prefix, end_filter] = op::ENDFILTER.to_be_bytes();
     out.extend_from_slice(&[op::LDC_I4_0 as u8, prefix, end_filter, op::THROW as u8]);
+    out.extend_from_slice(before);
     put_load(out, slots.exception);
     out.extend_from_slice(error.bytes());
-    out.extend_from_slice(own);
+    out.extend_from_slice(behind);
     out.push(op::ENDFINALLY as u8);
 }
 

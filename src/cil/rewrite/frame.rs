@@ -108,7 +108,13 @@ impl Frame {
         // 28 bytes at most.
         let over = self.handlers_end() - self.own_end();
         tail.extend_from_slice(&[op::LEAVE_S as u8, over as u8]);
-        put_handlers(slots, hooks.exception, (hook(hooks.error), &[]), &mut tail);
+        put_handlers(
+            slots,
+            hooks.exception,
+            hook(hooks.error),
+            (&[], &[]),
+            &mut tail,
+        );
         tail.extend_from_slice(hook(hooks.exit).bytes());
         if self.has_result {
             put_load(&mut tail, slots.result);

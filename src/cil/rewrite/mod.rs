@@ -14,8 +14,8 @@
 //! END: exit; [ldloc r]; ret
 //! ```
 //!
-//! Hooks of one's own come outside of these: in front of `enter`, behind `exit` and behind `error`. With an exit hook
-//! among them, code without handlers has one way out, too.
+//! Hooks of one's own come outside of these: in front of `enter`, behind `exit` and behind `error`. What records values comes
+//! in front of all three. With an exit hook among them, code without handlers has one way out, too.
 //!
 //! A filter that always declines and a fault, rather than a catch that throws again: the exception passes as
 //! if nothing were there. Its stack trace stays whole (on Mono, `rethrow` loses the frames

@@ -107,21 +107,32 @@ pub struct Recipe<'r> {
     pub extra: (&'r [u8], u32),
 }
 
-/// Code of hooks of one's own, outside of the recipe's: each on an empty stack, without branches.
+/// Code of hooks of one's own, outside of the recipe's, and code that records values, right in front of the recipe's: each
+/// on an empty stack, without branches.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Own<'o> {
     /// Where the method begins, if the woven part does not begin there.
     pub first: &'o [u8],
     /// In front of [`Recipe::enter`].
     pub enter: &'o [u8],
-    /// Behind [`Recipe::exit`].
-    pub exit: &'o [u8],
-    /// Behind [`Recipe::error`], which must not be empty then.
-    pub error: &'o [u8],
+    /// In front of [`Recipe::exit`], and behind it.
+    pub exit: (&'o [u8], &'o [u8]),
+    /// In front of [`Recipe::error`], which must not be empty then, and behind it.
+    pub error: (&'o [u8], &'o [u8]),
     /// The depth of the stack that it needs.
     pub max_stack: u32,
     /// The locals of result and exception, which it may name, lie behind [`Recipe::extra`], whatever needs them.
     pub keeps: bool,
+}
+
+impl Own<'_> {
+    pub(super) fn exit_len(&self) -> u32 {
+        (self.exit.0.len() + self.exit.1.len()) as u32
+    }
+
+    pub(super) fn error_len(&self) -> u32 {
+        (self.error.0.len() + self.error.1.len()) as u32
+    }
 }
 
 /// Makes signatures for locals.

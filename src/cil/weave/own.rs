@@ -31,8 +31,9 @@ pub(crate) struct Method<'m> {
 pub(crate) struct Own {
     first: Code,
     enter: Code,
-    exit: Code,
-    error: Code,
+    /// What records values at the end, and hooks there.
+    exit: [Code; 2],
+    error: [Code; 2],
     /// The types of new locals, and how many they are.
     locals: Vec<u8>,
     count: u32,
@@ -49,8 +50,7 @@ impl Own {
     ) -> Result<(), Reason> {
         self.first.clear();
         self.enter.clear();
-        self.exit.clear();
-        self.error.clear();
+        (self.exit.iter_mut().chain(&mut self.error)).for_each(Code::clear);
         self.locals.clear();
         (self.count, self.max_stack) = (0, 0);
         let made = Lowering::new(self, imports, bound, method).and_then(Lowering::run);
@@ -66,8 +66,8 @@ impl Own {
         rewrite::Own {
             first: self.first.as_bytes(),
             enter: self.enter.as_bytes(),
-            exit: self.exit.as_bytes(),
-            error: self.error.as_bytes(),
+            exit: (self.exit[0].as_bytes(), self.exit[1].as_bytes()),
+            error: (self.error[0].as_bytes(), self.error[1].as_bytes()),
             max_stack: self.max_stack,
             keeps: true,
         }
@@ -80,8 +80,9 @@ enum Place {
     /// Where the method begins, if its woven part does not begin there.
     First,
     Enter,
-    Exit,
-    Error,
+    /// In front of the pair's hook, or behind it.
+    Exit(usize),
+    Error(usize),
 }
 
 struct Lowering<'l> {
@@ -148,10 +149,13 @@ impl<'l> Lowering<'l> {
     fn run(mut self) -> Option<()> {
         let bound = self.bound;
         let is_late = self.method.start > 0;
-        let calls = [
+        let (exits, exceptions) = (bound.exits(), bound.exceptions());
+        let calls: [(Place, &[Call]); 5] = [
             (Place::Enter, &bound.enter),
-            (Place::Exit, &bound.exit),
-            (Place::Error, &bound.exception),
+            (Place::Exit(0), exits.0),
+            (Place::Exit(1), exits.1),
+            (Place::Error(0), exceptions.0),
+            (Place::Error(1), exceptions.1),
         ];
         let operands = |calls: &'l [Call]| calls.iter().flat_map(|call| &*call.operands);
         if self.method.is_raw && operands(&bound.enter).any(names_this) {
@@ -248,8 +252,8 @@ impl<'l> Lowering<'l> {
         match self.place {
             Place::First => &mut self.own.first,
             Place::Enter => &mut self.own.enter,
-            Place::Exit => &mut self.own.exit,
-            Place::Error => &mut self.own.error,
+            Place::Exit(side) => &mut self.own.exit[side],
+            Place::Error(side) => &mut self.own.error[side],
         }
     }
 

@@ -25,7 +25,7 @@ use crate::cil::weave::bodies::{Bodies, Content, Framed, NewBody};
 use crate::cil::weave::calls::ConstructorCalls;
 use crate::cil::weave::constructor::Calls;
 use crate::cil::weave::import::{Importer, Imports};
-use crate::cil::weave::machines::{Machine, Machines};
+use crate::cil::weave::machines::{Machine, Machines, Sort};
 use crate::cil::weave::ordinary::{self, MethodInfo, Tokens};
 use crate::cil::weave::own::{self, Own};
 use crate::cil::weave::references::{self, Needs, References};
@@ -81,6 +81,15 @@ pub struct Part {
     pub(crate) left: Vec<u32>,
     /// Methods whose tail calls became ordinary calls.
     pub(crate) tail_calls: u32,
+}
+
+/// What is woven of a method, which is a place in the plan and a `MethodDef` row.
+#[derive(Clone, Copy)]
+enum What {
+    /// All of it.
+    Method(usize, u32),
+    /// What records the values at the start of an async method. The rest is in its state machine.
+    Values(usize, u32),
 }
 
 /// A method with a state machine: [`Joiner`](crate::cil::weave::join::Joiner) weaves it.
@@ -284,16 +293,34 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
                     Some(_) if planned.advice.only(Advice::ALL) == Advice::default() => {
                         Err(Reason::StateMachine.into())
                     }
+                    // Values are recorded where the method begins, in front of its first piece: an iterator begins later.
+                    Some(machine) if planned.bound.is_some() && machine.sort != Sort::Async => {
+                        Err(Reason::StateMachine.into())
+                    }
                     Some(machine) => {
-                        part.machines.push(PlannedMachine {
-                            machine,
-                            planned: place,
-                        });
-                        continue;
+                        let this = (number + 1, this.as_ref());
+                        let values = match planned.bound {
+                            Some(_) => {
+                                let what = What::Values(place, method);
+                                self.weave_method(what, this, tokens, (part, ty), scratch)
+                            }
+                            None => Ok(0),
+                        };
+                        match values {
+                            Ok(_) => {
+                                part.machines.push(PlannedMachine {
+                                    machine,
+                                    planned: place,
+                                });
+                                continue;
+                            }
+                            Err(e) => Err(e),
+                        }
                     }
                     None => {
                         let this = (number + 1, this.as_ref());
-                        self.weave_method((place, method), this, tokens, (part, ty), scratch)
+                        let what = What::Method(place, method);
+                        self.weave_method(what, this, tokens, (part, ty), scratch)
                     }
                 },
                 Err(reason) => Err((*reason).into()),
@@ -339,14 +366,21 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
     /// Weaves a method into a part; returns the document of its first line.
     fn weave_method(
         &self,
-        (place, method): (usize, u32),
+        what: What,
         (owner, this): (u32, Option<&ConstructorCalls<'_, '_>>),
         tokens: &Tokens,
         (part, ty): (&mut Part, &mut WovenType),
         scratch: &mut Scratch,
     ) -> Attempt<u32> {
+        let (What::Method(place, method) | What::Values(place, method)) = what;
         let opened = self.open(method)?;
-        let planned = &self.planned[place];
+        let planned = &match what {
+            What::Method(..) => self.planned[place],
+            What::Values(..) => Planned {
+                advice: Advice::OWN,
+                ..self.planned[place]
+            },
+        };
         let is_constructor = opened.flags & method_flag::STATIC == 0
             && self.image.metadata.strings.is(opened.name, b".ctor");
         let shape = MethodInfo {
@@ -425,8 +459,10 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         scratch.own = own_code;
         part.tail_calls += u32::from(rewritten.drops_tail_call);
         let (document, line) = self.move_lines(place, &opened, &rewritten, scratch, &mut part.pdb);
-        let told = (planned.id, line);
-        self.record(ty, told, &opened, &mut scratch.descriptors)?;
+        if let What::Method(..) = what {
+            let told = (planned.id, line);
+            self.record(ty, told, &opened, &mut scratch.descriptors)?;
+        }
         Ok(document)
     }
 

@@ -427,12 +427,16 @@ impl<'s> Lowering<'s, '_> {
         if ends_section {
             registers::put_invoke_static(out, self.hooks.end as u16, &[]);
         }
+        let (values, hooks) = frame.own.bound.exceptions();
+        for call in values {
+            frame.call(call, &site, out)?;
+        }
         if error_hook {
             let id = if many { exception + 1 } else { site.one };
             registers::put_const(out, id, self.id);
             registers::put_invoke_static(out, self.hooks.error as u16, &[exception, id]);
         }
-        for call in &frame.own.bound.exception {
+        for call in hooks {
             frame.call(call, &site, out)?;
         }
         registers::put_one(out, op::THROW, exception);
@@ -457,13 +461,17 @@ impl<'s> Lowering<'s, '_> {
         if self.advice.has(Advice::SECTION) {
             registers::put_invoke_static(out, self.hooks.end as u16, &[]);
         }
+        let (values, hooks) = frame.own.bound.exits();
+        for call in values {
+            frame.call(call, &site, out)?;
+        }
         if self.advice.has(Advice::EXIT) {
             let id = site.eight(site.one, 1)?;
             registers::put_const(out, id, self.id);
             registers::put_invoke_static(out, self.hooks.exit as u16, &[id]);
         }
         let pair = insn::units(out) - start;
-        for call in &frame.own.bound.exit {
+        for call in hooks {
             frame.call(call, &site, out)?;
         }
         Ok(pair)

@@ -734,6 +734,7 @@ fn own_hooks(program: &Program, choice: u32) -> Bound {
             states: states.into(),
             duration: true,
         },
+        ..Bound::default()
     }
 }
 

@@ -937,6 +937,7 @@ fn with_state() -> Bound {
             states: [object()].into(),
             ..Keep::default()
         },
+        ..Bound::default()
     }
 }
 

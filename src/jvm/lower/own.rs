@@ -216,17 +216,18 @@ impl<'f> Own<'f> {
         !self.values[n].overwritten && !self.values[n].overwritten_early
     }
 
-    pub fn has_exit(&self) -> bool {
-        !self.bound.exit.is_empty()
+    pub fn bound(&self) -> &'f Bound {
+        self.bound
     }
 
-    pub fn has_exception(&self) -> bool {
-        !self.bound.exception.is_empty()
+    /// Whether hooks come behind the pair's exit hook.
+    pub fn has_exit(&self) -> bool {
+        !self.bound.exits().1.is_empty()
     }
 
     /// What an exit hook throws reaches the program.
     pub fn exit_may_throw(&self) -> bool {
-        self.bound.exit.iter().any(may_throw)
+        self.bound.exits().1.iter().any(may_throw)
     }
 
     /// What an enter hook throws reaches the program.
@@ -293,23 +294,26 @@ impl<'f> Own<'f> {
         (self.bound.enter.iter()).try_for_each(|call| self.call(call, true, put))
     }
 
-    /// What comes behind the pair's exit hook.
-    pub fn put_exit(&self, put: &mut Put<'_, '_>) -> Attempt<()> {
-        let result = (self.result).filter(|_| takes(&self.bound.exit, |s| *s == Source::Result));
+    /// What comes at exit: in front of the pair's hook, or behind it.
+    pub fn put_exit(&self, calls: &[Call], put: &mut Put<'_, '_>) -> Attempt<()> {
+        let result = (self.result).filter(|_| takes(calls, |s| *s == Source::Result));
         if let Some(kind) = result {
             put.out.store(kind, self.last);
         }
-        (self.bound.exit.iter()).try_for_each(|call| self.call(call, false, put))?;
+        (calls.iter()).try_for_each(|call| self.call(call, false, put))?;
         if let Some(kind) = result {
             put.out.load(kind, self.last);
         }
         Ok(())
     }
 
-    /// What comes behind the pair's error hook; the exception is on the stack before and after.
-    pub fn put_exception(&self, put: &mut Put<'_, '_>) -> Attempt<()> {
+    /// The same at exception; the exception is on the stack before and after.
+    pub fn put_exception(&self, calls: &[Call], put: &mut Put<'_, '_>) -> Attempt<()> {
+        if calls.is_empty() {
+            return Ok(());
+        }
         put.out.store(Kind::REFERENCE, self.last);
-        (self.bound.exception.iter()).try_for_each(|call| self.call(call, false, put))?;
+        (calls.iter()).try_for_each(|call| self.call(call, false, put))?;
         put.out.load(Kind::REFERENCE, self.last);
         Ok(())
     }

@@ -421,6 +421,7 @@ impl<'i, 'a> File<'i, 'a> {
             explain: cx.explain,
         };
         let artifact = (self.source.image, &self.pdb);
+        let values = plan.values();
         let methods = cil::Methods {
             planned: match cx.explain {
                 true => plan.methods.clone(),
@@ -433,6 +434,7 @@ impl<'i, 'a> File<'i, 'a> {
         for part in parts {
             records.append(part);
         }
+        records.add_values(values);
         records.complete(plan, cx.explain);
         Ok((woven, records))
     }

@@ -89,14 +89,16 @@ impl PlannedClass<'_> {
             Some(_) => Needs::of(&plan),
             None => Needs::default(),
         };
+        let values = plan.values();
         let mut ty = Touched::new(woven.ty, plan.skipped);
+        ty.note_values(&values);
         if cx.explain {
             ty.explain(&plan.methods, &plan.meant, &plan.bound);
         }
         let calls = |p: &Planned| p.advice.only(Advice::ALL) != Advice::default();
         Ok(Some(TouchedClass {
             needs_library: woven.bytes.is_some()
-                && (plan.methods.iter().any(calls) || !needs.adapters.is_empty()),
+                && (plan.methods.iter().any(calls) || needs.calls_library()),
             needs,
             bytes: woven.bytes,
             ty,

@@ -146,7 +146,9 @@ impl<'f> PlannedDex<'f> {
         let calls = |p: &Planned| p.advice.only(Advice::ALL) != Advice::default();
         let needs = Needs::of(&plan);
         let needs_library =
-            woven.bytes.is_some() && (plan.methods.iter().any(calls) || !needs.adapters.is_empty());
+            woven.bytes.is_some() && (plan.methods.iter().any(calls) || needs.calls_library());
+        let values = plan.values();
+        types.iter_mut().for_each(|ty| ty.note_values(&values));
         complete(&mut types, plan, cx.explain);
         Ok(Some(WovenDex {
             bytes: woven.bytes,

@@ -191,6 +191,9 @@ impl<'j> Ledger<'j> {
             for m in touched.woven.methods() {
                 self.unit.method(m.id, m.name, m.descriptor, m.line);
             }
+            for (id, bound) in &touched.values {
+                self.unit.values(*id, &bound.values);
+            }
             self.pack_symbols();
             self.outcome.classes += 1;
             self.outcome.methods += touched.woven.methods().len() as u64;

@@ -1,9 +1,12 @@
 //! The results of an artifact of many types: symbols, which any thread packs, and what the outcome reports.
 
+use crate::aspect::bind::call::Bound;
 use crate::aspect::plan::Plan;
 use crate::aspect::woven::WovenType;
 use crate::pipeline::ledger::touched::{Touched, complete};
 use crate::symbols::Writer;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
 /// The records of some types. Names take more memory than code, so only names that the outcome reports are kept.
 #[derive(Default)]
@@ -64,6 +67,15 @@ impl Records {
                 Ok(place) => self.touched[place].woven.merge(touched.woven),
                 Err(place) => self.touched.insert(place, touched),
             }
+        }
+    }
+
+    /// Adds the names of the values that methods record.
+    pub(crate) fn add_values(&mut self, values: FxHashMap<u32, Arc<Bound>>) {
+        let mut values: Vec<_> = values.into_iter().collect();
+        values.sort_unstable_by_key(|(id, _)| *id);
+        for (id, bound) in values {
+            self.symbols.values(id, &bound.values);
         }
     }
 

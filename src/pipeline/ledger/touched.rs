@@ -12,6 +12,8 @@ use std::sync::Arc;
 pub(crate) struct Touched {
     /// What was woven, and which methods were meant but are left as they were.
     pub(crate) woven: WovenType,
+    /// The names of the values that woven methods record.
+    pub(crate) values: Vec<(u32, Arc<Bound>)>,
     /// Why each woven method has what hooks; only when explaining.
     pub(crate) advice: Vec<Explained>,
     /// The aspects of each method that is left; only when explaining.
@@ -32,6 +34,17 @@ impl Touched {
         Touched {
             woven,
             ..Touched::default()
+        }
+    }
+
+    /// Notes which of its woven methods record values.
+    pub(crate) fn note_values(&mut self, values: &FxHashMap<u32, Arc<Bound>>) {
+        if !values.is_empty() {
+            let woven = self.woven.methods().filter_map(|method| {
+                let bound = values.get(&method.id)?;
+                Some((method.id, Arc::clone(bound)))
+            });
+            self.values = woven.collect();
         }
     }
 

@@ -33,6 +33,13 @@ pub(crate) const MODULE: &str = "weave.runtime";
 /// A class that is in every version of the library.
 pub(crate) const HOOKS_CLASS: &str = "weave/runtime/Hooks.class";
 
+/// Whether a type is the library's, as artifacts or as rules write its name.
+pub(crate) fn is_of_runtime(name: &str) -> bool {
+    ["weave/runtime/", "weave.runtime.", "Weave.Runtime."]
+        .iter()
+        .any(|package| name.starts_with(package))
+}
+
 /// Writes the library as a file: for Android if it is named `.dex`, for .NET if `.dll`, else as a jar.
 pub fn write_runtime(path: &Path) -> Result<()> {
     let named = |suffix: &str| {

@@ -234,6 +234,7 @@ fn values_are_converted_and_kept() {
                 duration: true,
                 ..Keep::default()
             },
+            ..Bound::default()
         }),
         "Sum" => {
             let types: Vec<&Ty> = signature.parameters.iter().map(|p| &p.ty).collect();
@@ -524,6 +525,7 @@ fn mixed(_: &str, _: &str, signature: &Signature) -> Option<Bound> {
         .into(),
         exception: [adapted(true, true, plain)].into(),
         keep: Keep::default(),
+        ..Bound::default()
     })
 }
 

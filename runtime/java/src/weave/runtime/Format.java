@@ -32,6 +32,21 @@ final class Format {
     static final int LOST = 5;
     static final int END = 6;
     static final int SAMPLE = 8;
+    static final int VALUE = 9;
+
+    /** Kinds of values. */
+    static final int NULL = 1;
+    static final int SIGNED = 2;
+    static final int DOUBLE = 4;
+    static final int FLOAT = 5;
+    static final int BOOLEAN = 6;
+    static final int UNIT = 7;
+    static final int STRING = 8;
+    static final int OTHER = 9;
+    static final int NOTE = 10;
+    /** Flags of values. */
+    static final int CUT = 1 << 8;
+    static final int MASKED = 2 << 8;
 
     /** Flag of the library's own thread. */
     static final int OWN = 4;

@@ -189,6 +189,46 @@ public final class Hooks {
         }
     }
 
+    /** A value of one word, for {@link Values}. */
+    static void value(int kind, long word, int place, int id) {
+        if ((ready || prime()) && Switch.ON) {
+            Lane lane = null;
+            try {
+                lane = Switch.LANES.lane();
+                lane.value(place & 0xFFFF_FFFFL | kind, word, id);
+            } catch (Throwable failure) {
+                // The stack may have no room left for a call: fields only. A value is not counted as lost.
+                if (lane != null && !lane.busy) {
+                    lane.fault |= failure instanceof InternalError;
+                    lane.end = 0;
+                }
+                if (deaths && failure instanceof ThreadDeath) {
+                    throw (ThreadDeath) failure;
+                }
+            }
+        }
+    }
+
+    /** The same for an object; as {@link Format#OTHER}: what its {@code toString} says. */
+    static void value(Object v, int kind, int place, int limit, String mask, int id) {
+        if ((ready || prime()) && Switch.ON) {
+            Lane lane = null;
+            try {
+                lane = Switch.LANES.lane();
+                lane.value(v, kind, place, limit, mask, id);
+            } catch (Throwable failure) {
+                // The stack may have no room left for a call: fields only. A value is not counted as lost.
+                if (lane != null && !lane.busy) {
+                    lane.fault |= failure instanceof InternalError;
+                    lane.end = 0;
+                }
+                if (deaths && failure instanceof ThreadDeath) {
+                    throw (ThreadDeath) failure;
+                }
+            }
+        }
+    }
+
     /**
      * Initialises what the hooks need, if the stack has room for it; else a later hook does. A class whose initialiser
      * fails can never be used again.

@@ -111,7 +111,7 @@ final class Lane extends Cursor {
         if (word < end && gap >>> Format.GAP_BITS == 0 && (kind != Format.ENTER || store.names.known(id))) {
             write(word, (long) id << 32 | gap << 2 | kind, now);
         } else {
-            slow(kind, id, now, null);
+            slow(kind, id, now, null, NOTHING);
         }
     }
 
@@ -133,8 +133,149 @@ final class Lane extends Cursor {
         if (known != null && known.get() == t) {
             record(Format.ERROR, id, now);
         } else {
-            slow(Format.ERROR, id, now, t);
+            slow(Format.ERROR, id, now, t, NOTHING);
         }
+    }
+
+    /** A value of one word. {@code first} is that in front of it. */
+    void value(long first, long data, int id) {
+        int word = at;
+        if (word + 2 < end) {
+            torn = true;
+            end = 0;
+            words.put(word + 2, data);
+            valued(word, 2, first, id);
+        } else if (!busy) {
+            slow(Format.NONE, id, System.nanoTime(), null, new long[] {Format.escape(Format.VALUE, 2, id), first, data});
+        }
+    }
+
+    /** A value: what stands for it in the trace, as far as the limit goes. */
+    void value(Object v, int kind, int place, int limit, String mask, int id) {
+        if (busy) {
+            return;
+        }
+        long first = place & 0xFFFF_FFFFL;
+        String text;
+        if (v == null) {
+            text(first | Format.NULL, "", 0, id);
+            return;
+        } else if (v instanceof String) {
+            text = (String) v;
+            first |= Format.STRING;
+        } else if (kind == Format.OTHER) {
+            text = said(v);
+            first |= text == null ? Format.NOTE : Format.OTHER;
+            text = text == null ? note(v) : text;
+        } else {
+            if (v instanceof Integer || v instanceof Long || v instanceof Short || v instanceof Byte) {
+                value(first | Format.SIGNED, ((Number) v).longValue(), id);
+                return;
+            } else if (v instanceof Double) {
+                value(first | Format.DOUBLE, Double.doubleToRawLongBits((Double) v), id);
+                return;
+            } else if (v instanceof Float) {
+                value(first | Format.FLOAT, Float.floatToRawIntBits((Float) v) & 0xFFFF_FFFFL, id);
+                return;
+            } else if (v instanceof Boolean) {
+                value(first | Format.BOOLEAN, (Boolean) v ? 1 : 0, id);
+                return;
+            } else if (v instanceof Character) {
+                value(first | Format.UNIT, (Character) v, id);
+                return;
+            }
+            text = Texts.of(v, limit);
+            first |= Format.OTHER;
+        }
+        if (mask != null) {
+            String masked = Mask.apply(mask, text, limit);
+            first |= masked != text ? Format.MASKED : 0;
+            text = masked;
+        }
+        int length = text.length();
+        if (length > limit) {
+            length = limit;
+            first |= Format.CUT;
+        }
+        text(first, text, length, id);
+    }
+
+    private void text(long first, String text, int length, int id) {
+        int payload = 1 + (length + 3 >> 2);
+        int word = at;
+        first |= (long) length << 32;
+        if (word + payload < end) {
+            torn = true;
+            end = 0;
+            LongBuffer chunk = words;
+            for (int from = 0, to = word + 2; from < length; from += 4, to++) {
+                chunk.put(to, units(text, from, length));
+            }
+            valued(word, payload, first, id);
+        } else {
+            long[] escape = new long[1 + payload];
+            escape[0] = Format.escape(Format.VALUE, payload, id);
+            escape[1] = first;
+            for (int from = 0, to = 2; from < length; from += 4, to++) {
+                escape[to] = units(text, from, length);
+            }
+            slow(Format.NONE, id, System.nanoTime(), null, escape);
+        }
+    }
+
+    /** Up to four units of a text as a word. */
+    private static long units(String text, int from, int length) {
+        if (from + 4 <= length) {
+            return text.charAt(from) | (long) text.charAt(from + 1) << 16 | (long) text.charAt(from + 2) << 32
+                | (long) text.charAt(from + 3) << 48;
+        }
+        long word = 0;
+        for (int i = length - 1; i >= from; i--) {
+            word = word << 16 | text.charAt(i);
+        }
+        return word;
+    }
+
+    /** Ends a value whose data is written: its first words, and then all of it is there. */
+    private void valued(int word, int payload, long first, int id) {
+        LongBuffer chunk = words;
+        chunk.put(word + 1, first);
+        Fence.release();
+        long header = Format.escape(Format.VALUE, payload, id);
+        chunk.put(word, header);
+        int behind = word + 1 + payload;
+        if (fence != 0 || chunk.get(word) != header || chunk.get(behind) != 0) {
+            try {
+                store.fault();
+            } finally {
+                settle();
+            }
+            return;
+        }
+        at = behind;
+        torn = false;
+        end = limit;
+    }
+
+    /** What an object says of itself; null if it throws. What is woven is not recorded meanwhile. */
+    private String said(Object v) {
+        int stop = end;
+        busy = true;
+        end = 0;
+        try {
+            String text = v.toString();
+            return text == null ? "null" : text;
+        } catch (Throwable failure) {
+            Host.pass(failure);
+            return null;
+        } finally {
+            end = stop;
+            busy = false;
+        }
+    }
+
+    private static String note(Object v) {
+        return v.getClass().getName() + ".toString failed";
     }
 
     /** Writes what the process uses. For the library's own thread, which has no other records. */
@@ -142,8 +283,7 @@ final class Lane extends Cursor {
         busy = true;
         try {
             if (!store.faulted) {
-                // It does not set the clock.
-                write(this, Format.NONE, 0, owner == number ? last : System.nanoTime(), escape);
+                write(this, Format.NONE, 0, System.nanoTime(), escape);
             }
         } catch (InternalError fault) {
             store.fault();
@@ -153,8 +293,8 @@ final class Lane extends Cursor {
         }
     }
 
-    /** Anything that needs more than one word: a new chunk, an escape, a shared slot. */
-    private void slow(int kind, int id, long now, Throwable news) {
+    /** Anything that needs more than one word: a new chunk, an escape, a shared slot. {@code value} is one, or nothing. */
+    private void slow(int kind, int id, long now, Throwable news, long[] value) {
         if (busy) {
             return;
         }
@@ -165,10 +305,12 @@ final class Lane extends Cursor {
                 store.fault();
             }
             if (store.faulted) {
-                ended(); // and no more: each word that is gone takes microseconds
+                if (kind != Format.NONE) {
+                    ended(); // and no more: each word that is gone takes microseconds
+                }
                 return;
             }
-            long[] details = NOTHING;
+            long[] details = value;
             WeakReference<Throwable> reference = null;
             if (news != null) {
                 if (now - store.speechlessUntil < 0) {
@@ -183,7 +325,7 @@ final class Lane extends Cursor {
                     throw full;
                 }
             }
-            if (kind == Format.ENTER && !store.names.known(id)) {
+            if (kind <= Format.ENTER && !store.names.known(id)) {
                 store.names.ask(id, this, now);
             }
             boolean written;
@@ -193,7 +335,7 @@ final class Lane extends Cursor {
                 Thread self = Thread.currentThread();
                 Slots.Slot slot = store.slots.acquire(seat, self);
                 if (slot == null) {
-                    written = lose();
+                    written = kind != Format.NONE && lose();
                 } else {
                     seat = slot.index;
                     try {
@@ -235,7 +377,9 @@ final class Lane extends Cursor {
         if (c.owner == number && c.at + need <= c.limit) {
             word = c.at;
             gap = now - c.last;
-            if (gap >>> Format.GAP_BITS != 0) {
+            if (kind == Format.NONE) {
+                now = c.last; // it does not set the clock
+            } else if (gap >>> Format.GAP_BITS != 0) {
                 gap = 0;
                 word = c.put(word, Format.TIME, store.time(now));
             }

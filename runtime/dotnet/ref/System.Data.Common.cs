@@ -1,0 +1,7 @@
+namespace System.Data
+{
+    public interface IDbCommand
+    {
+        string CommandText { get; set; }
+    }
+}

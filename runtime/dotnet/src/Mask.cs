@@ -1,0 +1,72 @@
+using System;
+using System.Diagnostics;
+using System.Text;
+
+namespace Weave.Runtime
+{
+    /// <summary>Replaces what a text must not tell. Which that is says a table that was compiled when the program was woven.</summary>
+    [DebuggerStepThrough]
+    internal static class Mask
+    {
+        /// <summary>How far a match is followed: one that goes on there takes the rest of the text. So a text of any length takes bounded time.</summary>
+        private const int Window = 4096;
+        /// <summary>The table begins with how many classes of units there are and the class of each of ASCII and of all others.</summary>
+        private const int Head = 130;
+        private const string Instead = "***";
+
+        /// <summary>The text with each longest match replaced, up to <c>limit</c> units and a few more; the text itself if there is none.</summary>
+        internal static string Apply(string table, string text, int limit)
+        {
+            int classes = table[0];
+            StringBuilder masked = null;
+            int kept = 0;
+            for (int at = 0; at < text.Length && (masked == null ? at : masked.Length + at - kept) <= limit;)
+            {
+                int end = End(table, classes, text, at);
+                if (end == at)
+                {
+                    at++;
+                    continue;
+                }
+                if (masked == null)
+                {
+                    masked = new StringBuilder();
+                }
+                masked.Append(text, kept, at - kept).Append(Instead);
+                at = end;
+                kept = end;
+            }
+            if (masked == null)
+            {
+                return text;
+            }
+            int rest = Math.Min(text.Length - kept, Math.Max(0, limit + 1 - masked.Length));
+            return masked.Append(text, kept, rest).ToString();
+        }
+
+        /// <summary>Where the longest match from a place on ends, or that place.</summary>
+        private static int End(string table, int classes, string text, int from)
+        {
+            int row = Head;
+            int end = from;
+            for (int at = from; at < text.Length; at++)
+            {
+                if (at - from == Window)
+                {
+                    return text.Length;
+                }
+                int next = table[row + 1 + table[1 + Math.Min((int)text[at], 128)]];
+                if (next == 0)
+                {
+                    break;
+                }
+                row = Head + (next - 1) * (classes + 1);
+                if (table[row] == 1)
+                {
+                    end = at + 1;
+                }
+            }
+            return end;
+        }
+    }
+}

@@ -1,0 +1,112 @@
+using System;
+using System.Collections;
+using System.Diagnostics;
+using System.Globalization;
+using System.Runtime.CompilerServices;
+using System.Text;
+
+namespace Weave.Runtime
+{
+    /// <summary>Objects as texts, without running code of the program's.</summary>
+    [DebuggerStepThrough]
+    internal static class Texts
+    {
+        /// <summary>A text, of which no more than so many units are asked for, and maybe a few more.</summary>
+        internal static string Of(object v, int limit)
+        {
+            var text = new StringBuilder();
+            Put(v, limit, 2, text);
+            return text.ToString();
+        }
+
+        private static void Put(object v, int limit, int depth, StringBuilder text)
+        {
+            if (v == null)
+            {
+                text.Append("null");
+                return;
+            }
+            string s = v as string;
+            if (s != null)
+            {
+                text.Append(s, 0, s.Length <= limit ? s.Length : limit + 1);
+                return;
+            }
+            Array array = v as Array;
+            if (array != null && array.Rank == 1 && depth > 0)
+            {
+                text.Append("[");
+                int first = array.GetLowerBound(0);
+                for (int i = 0; i < array.Length && text.Length <= limit; i++)
+                {
+                    text.Append(i == 0 ? "" : ", ");
+                    Put(array.GetValue(first + i), limit, depth - 1, text);
+                }
+                text.Append("]");
+                return;
+            }
+            string name = v.GetType().ToString();
+            if (v is Enum)
+            {
+                text.Append(v.ToString());
+                return;
+            }
+            string plain = Plain(v, name, limit);
+            if (plain != null)
+            {
+                text.Append(plain);
+                return;
+            }
+            text.Append(name);
+            ICollection collection = v as ICollection;
+            if (collection != null && array == null && name.StartsWith("System.Collections.", StringComparison.Ordinal))
+            {
+                text.Append("(").Append(collection.Count.ToString(CultureInfo.InvariantCulture)).Append(")");
+            }
+            else if (!(v is ValueType)) // a copy of its own each time
+            {
+                text.Append("@").Append(RuntimeHelpers.GetHashCode(v).ToString("x", CultureInfo.InvariantCulture));
+            }
+        }
+
+        /// <summary>What a type of the platform says of itself, if that tells more than its name and runs no other code; else null.</summary>
+        private static string Plain(object v, string name, int limit)
+        {
+            switch (name)
+            {
+                case "System.DateTime":
+                case "System.DateTimeOffset":
+                case "System.DateOnly":
+                case "System.TimeOnly":
+                    return ((IFormattable)v).ToString("o", CultureInfo.InvariantCulture);
+                case "System.SByte":
+                case "System.Byte":
+                case "System.Int16":
+                case "System.UInt16":
+                case "System.Int32":
+                case "System.UInt32":
+                case "System.Int64":
+                case "System.UInt64":
+                case "System.Single":
+                case "System.Double":
+                case "System.Decimal":
+                case "System.TimeSpan":
+                case "System.Guid":
+                case "System.Numerics.BigInteger":
+                    return ((IFormattable)v).ToString(null, CultureInfo.InvariantCulture);
+                case "System.Boolean":
+                    return (bool)v ? "true" : "false";
+                case "System.Char":
+                case "System.Uri":
+                case "System.Version":
+                case "System.RuntimeType":
+                    return v.ToString();
+                case "System.Text.StringBuilder":
+                    var builder = (StringBuilder)v;
+                    return builder.ToString(0, builder.Length <= limit ? builder.Length : limit + 1);
+                default:
+                    return null;
+            }
+        }
+    }
+}

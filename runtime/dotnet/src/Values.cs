@@ -1,0 +1,134 @@
+using System;
+using System.Diagnostics;
+using System.Runtime.CompilerServices;
+
+namespace Weave.Runtime
+{
+    /// <summary>
+    /// What woven code calls to record values, right in front of the hook that begins or ends a call. <c>place</c> says which value of
+    /// the method it is, and whether it is of the call's end; <c>limit</c> is the longest text that is kept, in UTF-16 units;
+    /// <c>mask</c> is a table of what is not kept, or null.
+    /// </summary>
+    /// <remarks>Nothing here changes what the program does, or throws. Only <see cref="Text"/> runs code of the program's.</remarks>
+    [DebuggerStepThrough]
+    public static class Values
+    {
+        /// <summary>Records a value.</summary>
+        public static void Value(bool v, int place, int limit, string mask, int id)
+        {
+            Word(Format.Boolean, v ? 1 : 0, place, id);
+        }
+
+        /// <summary>Records a value.</summary>
+        public static void Value(char v, int place, int limit, string mask, int id)
+        {
+            Word(Format.Unit, v, place, id);
+        }
+
+        /// <summary>Records a value.</summary>
+        public static void Value(sbyte v, int place, int limit, string mask, int id)
+        {
+            Word(Format.Signed, v, place, id);
+        }
+
+        /// <summary>Records a value.</summary>
+        public static void Value(byte v, int place, int limit, string mask, int id)
+        {
+            Word(Format.Unsigned, v, place, id);
+        }
+
+        /// <summary>Records a value.</summary>
+        public static void Value(short v, int place, int limit, string mask, int id)
+        {
+            Word(Format.Signed, v, place, id);
+        }
+
+        /// <summary>Records a value.</summary>
+        public static void Value(ushort v, int place, int limit, string mask, int id)
+        {
+            Word(Format.Unsigned, v, place, id);
+        }
+
+        /// <summary>Records a value.</summary>
+        public static void Value(int v, int place, int limit, string mask, int id)
+        {
+            Word(Format.Signed, v, place, id);
+        }
+
+        /// <summary>Records a value.</summary>
+        public static void Value(uint v, int place, int limit, string mask, int id)
+        {
+            Word(Format.Unsigned, v, place, id);
+        }
+
+        /// <summary>Records a value.</summary>
+        public static void Value(long v, int place, int limit, string mask, int id)
+        {
+            Word(Format.Signed, v, place, id);
+        }
+
+        /// <summary>Records a value.</summary>
+        public static void Value(ulong v, int place, int limit, string mask, int id)
+        {
+            Word(Format.Unsigned, (long)v, place, id);
+        }
+
+        /// <summary>Records a value.</summary>
+        public static void Value(float v, int place, int limit, string mask, int id)
+        {
+            Word(Format.Float, Bits(v), place, id);
+        }
+
+        /// <summary>Records a value.</summary>
+        public static void Value(double v, int place, int limit, string mask, int id)
+        {
+            Word(Format.Double, Bits(v), place, id);
+        }
+
+        /// <summary>Records a value.</summary>
+        public static void Value(string v, int place, int limit, string mask, int id)
+        {
+            if (Switch.On)
+            {
+                Recorder.Value(v, Format.Text, place, limit, mask, id);
+            }
+        }
+
+        /// <summary>Records a value.</summary>
+        public static void Value(object v, int place, int limit, string mask, int id)
+        {
+            if (Switch.On)
+            {
+                Recorder.Value(v, Format.Text, place, limit, mask, id);
+            }
+        }
+
+        /// <summary>Records what an object's <c>ToString</c> says. While that runs, its thread records nothing.</summary>
+        public static void Text(object v, int place, int limit, string mask, int id)
+        {
+            if (Switch.On)
+            {
+                Recorder.Value(v, Format.Other, place, limit, mask, id);
+            }
+        }
+
+        private static unsafe long Bits(float v)
+        {
+            return *(uint*)&v;
+        }
+
+        private static unsafe long Bits(double v)
+        {
+            return *(long*)&v;
+        }
+
+        [MethodImpl(MethodImplOptions.AggressiveInlining)]
+        private static void Word(int kind, long word, int place, int id)
+        {
+            if (Switch.On)
+            {
+                Recorder.Lane().Value((long)(uint)place | (long)(uint)kind, word, id);
+            }
+        }
+    }
+}

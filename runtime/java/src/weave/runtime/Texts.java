@@ -1,0 +1,87 @@
+package weave.runtime;
+
+import java.lang.reflect.Array;
+import java.util.Collection;
+import java.util.Map;
+
+/** Objects as texts, without running code of the program's. */
+final class Texts {
+    /** Classes of the platform whose texts tell more than their names; none of them runs other code for it. */
+    private static final String[] PLAIN = {
+        "java.time.", "java.math.Big", "java.util.UUID", "java.util.Date", "java.util.Locale", "java.util.Currency",
+        "java.net.URI", "java.io.File", "java.lang.Class", "java.lang.StringBu", "java.sql.Date",
+        "java.sql.Time", "java.util.concurrent.atomic.AtomicInteger", "java.util.concurrent.atomic.AtomicLong",
+        "java.util.concurrent.atomic.AtomicBoolean", "java.lang.Byte", "java.lang.Short", "java.lang.Integer", "java.lang.Long",
+        "java.lang.Float", "java.lang.Double", "java.lang.Boolean", "java.lang.Character", "java.lang.String",
+        "java.util.concurrent.TimeUnit",
+    };
+
+    private Texts() {}
+
+    /** A text, of which no more than so many units are asked for, and maybe a few more. */
+    static String of(Object v, int limit) {
+        StringBuilder text = new StringBuilder();
+        put(v, limit, 2, text);
+        return text.toString();
+    }
+
+    private static void put(Object v, int limit, int depth, StringBuilder text) {
+        if (v == null) {
+            text.append("null");
+            return;
+        }
+        Class<?> type = v.getClass();
+        if (type.isArray() && depth > 0) {
+            text.append('[');
+            int length = Array.getLength(v);
+            for (int i = 0; i < length && text.length() <= limit; i++) {
+                text.append(i == 0 ? "" : ", ");
+                put(Array.get(v, i), limit, depth - 1, text);
+            }
+            text.append(']');
+            return;
+        }
+        String name = type.getName();
+        if (v instanceof Enum) {
+            text.append(((Enum<?>) v).name());
+        } else if (isPlain(name)) {
+            String whole = v instanceof CharSequence ? start((CharSequence) v, limit) : v.toString();
+            text.append(whole);
+        } else {
+            text.append(name);
+            int size = size(v, name);
+            if (size >= 0) {
+                text.append('(').append(size).append(')');
+            } else {
+                text.append('@').append(Integer.toHexString(System.identityHashCode(v)));
+            }
+        }
+    }
+
+    private static String start(CharSequence text, int limit) {
+        return text.length() <= limit ? text.toString() : text.subSequence(0, limit + 1).toString();
+    }
+
+    /** No class loader but the platform's own defines classes of java.*. A class inside one of the platform's may lead to the program's. */
+    private static boolean isPlain(String name) {
+        if (!name.startsWith("java.") || name.indexOf('$') >= 0) {
+            return false;
+        }
+        for (String plain : PLAIN) {
+            if (name.startsWith(plain)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** How many elements a collection of the platform has; -1 for anything else. Its views may ask a collection of the program's. */
+    private static int size(Object v, String name) {
+        boolean own = name.startsWith("java.util.") && (name.indexOf('$') < 0
+            || name.startsWith("java.util.ImmutableCollections$") || name.startsWith("java.util.Arrays$"));
+        if (own && v instanceof Collection) {
+            return ((Collection<?>) v).size();
+        }
+        return own && v instanceof Map ? ((Map<?, ?>) v).size() : -1;
+    }
+}

@@ -1,0 +1,49 @@
+package weave.runtime;
+
+/**
+ * What woven code calls to record values, right in front of the hook that begins or ends a call. {@code place} says which value
+ * of the method it is, and whether it is of the call's end; {@code limit} is the longest text that is kept, in UTF-16 units;
+ * {@code mask} is a table of what is not kept, or null.
+ *
+ * <p>Nothing here changes what the program does or throws anything of its own. Only {@link #text} runs code of the program's.
+ */
+public final class Values {
+    private Values() {}
+
+    public static void value(boolean v, int place, int limit, String mask, int id) {
+        Hooks.value(Format.BOOLEAN, v ? 1 : 0, place, id);
+    }
+
+    public static void value(char v, int place, int limit, String mask, int id) {
+        Hooks.value(Format.UNIT, v, place, id);
+    }
+
+    public static void value(int v, int place, int limit, String mask, int id) {
+        Hooks.value(Format.SIGNED, v, place, id);
+    }
+
+    public static void value(long v, int place, int limit, String mask, int id) {
+        Hooks.value(Format.SIGNED, v, place, id);
+    }
+
+    public static void value(float v, int place, int limit, String mask, int id) {
+        Hooks.value(Format.FLOAT, Float.floatToRawIntBits(v) & 0xFFFF_FFFFL, place, id);
+    }
+
+    public static void value(double v, int place, int limit, String mask, int id) {
+        Hooks.value(Format.DOUBLE, Double.doubleToRawLongBits(v), place, id);
+    }
+
+    public static void value(String v, int place, int limit, String mask, int id) {
+        Hooks.value(v, Format.STRING, place, limit, mask, id);
+    }
+
+    public static void value(Object v, int place, int limit, String mask, int id) {
+        Hooks.value(v, Format.STRING, place, limit, mask, id);
+    }
+
+    /** The same for what the object's {@code toString} says. While that runs, its thread records nothing. */
+    public static void text(Object v, int place, int limit, String mask, int id) {
+        Hooks.value(v, Format.OTHER, place, limit, mask, id);
+    }
+}
