@@ -63,7 +63,7 @@ step() {
         elsewhere) python3 tests/harness/elsewhere.py ;;
         runtime) ./runtime/java/test.sh && ./runtime/dotnet/test.sh ;;
         oracles) both python3 tests/harness/test_oracles.py -- python3 tests/harness/test_oracles_dotnet.py ;;
-        sample) release && both python3 tests/harness/sample.py -- both python3 tests/harness/sample_dotnet.py -- both python3 tests/harness/exports.py -- both python3 tests/harness/otlp.py "$scope" -- both python3 tests/harness/top.py -- both python3 tests/harness/page.py -- both python3 tests/harness/hooks.py -- both python3 tests/harness/values.py -- python3 tests/harness/diff.py ;;
+        sample) release && both python3 tests/harness/sample.py -- both python3 tests/harness/sample_dotnet.py -- both python3 tests/harness/exports.py -- both python3 tests/harness/otlp.py "$scope" -- both python3 tests/harness/top.py -- both python3 tests/harness/page.py -- both python3 tests/harness/hooks.py -- both python3 tests/harness/values.py -- both python3 tests/harness/diff.py -- python3 tests/harness/tune.py ;;
         android) release && both python3 tests/harness/sample_android.py -- both python3 tests/harness/check_dex.py $scope -- both python3 tests/harness/check_art.py $scope -- python3 tests/harness/programs_dex.py $scope ;;
         dotnet) release && both python3 tests/harness/check_dotnet.py $scope -- both python3 tests/harness/check_own_hooks.py $scope -- python3 tests/harness/programs_dotnet.py $scope ;;
         sdk) release && both python3 tests/harness/msbuild.py "$([ "$scope" = --everyday ] && echo --everyday || echo --full)" -- both python3 tests/harness/databases.py --only adonet -- python3 tests/harness/runtime_async.py $scope ;;

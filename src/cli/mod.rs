@@ -21,6 +21,7 @@ mod sign;
 mod terminal;
 mod top;
 mod traces;
+mod tune;
 mod verify;
 mod weave;
 
@@ -66,6 +67,7 @@ struct Cli {
 enum Command {
     Plan(plan::PlanArgs),
     Report(report::ReportArgs),
+    Tune(tune::TuneArgs),
     Collect(collect::CollectArgs),
     Top(top::TopArgs),
     Verify(verify::VerifyArgs),
@@ -92,6 +94,7 @@ pub fn main() -> ExitCode {
         None => weave::run(&cli.weave),
         Some(Command::Plan(args)) => plan::run(args),
         Some(Command::Report(args)) => report::run(args).map(|()| DONE),
+        Some(Command::Tune(args)) => tune::run(args),
         Some(Command::Collect(args)) => collect::run(args),
         Some(Command::Top(args)) => top::run(args),
         Some(Command::Verify(args)) => verify::run(args),

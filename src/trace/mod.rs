@@ -33,6 +33,7 @@ pub mod replay;
 pub mod summary;
 pub mod tail;
 pub mod tree;
+pub mod tune;
 pub mod units;
 pub mod values;
 

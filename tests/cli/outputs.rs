@@ -98,6 +98,8 @@ fn a_report_never_takes_the_place_of_what_it_is_made_of() {
     refused(&world, &args, ["--flame", "--html"]);
     let args = ["diff", "run.wtrace", "a.svg", "--flame", "a.svg"];
     refused(&world, &args, ["a.svg", "--flame"]);
+    let args = ["tune", "run.wtrace", "--write", "./run.wtrace"];
+    refused(&world, &args, ["run.wtrace", "--write"]);
 }
 
 #[test]

@@ -1,0 +1,211 @@
+//! Entries put into a rules file, of which nothing else changes.
+
+use super::entry::Entry;
+use crate::error::{Error, Result};
+use std::collections::{BTreeSet, VecDeque};
+use toml_edit::{Array, DocumentMut, InlineTable, Item, TableLike, Value};
+
+/// In front of what stands in the file of `weave tune`.
+const MARK: &str =
+    "# By `weave tune`: called often, and too short to tell what their records cost.";
+
+/// How entries are indented.
+const INDENT: &str = "    ";
+
+/// What came of putting entries into a file.
+pub struct Merged {
+    pub text: String,
+    /// Entries that were not there, each counted once.
+    pub added: usize,
+}
+
+/// Puts entries into a file: `wanted` has, for each of its aspects, those that it is to have, sorted.
+pub fn merge(source: &str, text: &str, wanted: &[Vec<&Entry>]) -> Result<Merged> {
+    let bare = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut document: DocumentMut = bare
+        .parse()
+        .map_err(|e| Error::usage(format!("{source}: {e}")))?;
+    let mut added: Vec<&Entry> = Vec::new();
+    for (aspect, entries) in aspects(&mut document).into_iter().zip(wanted) {
+        let new = put(source, aspect, entries)?;
+        added.extend(new);
+    }
+    if added.is_empty() {
+        return Ok(Merged {
+            text: text.to_owned(),
+            added: 0,
+        });
+    }
+    added.sort_unstable();
+    added.dedup();
+    // The crate writes LF whatever was there.
+    let mut out = document.to_string();
+    let lines = [text.matches('\n').count(), text.matches("\r\n").count()];
+    if lines[1] > 0 && lines[1] < lines[0] {
+        return Err(Error::usage(format!(
+            "{source}: some lines end with CR LF, some with LF, and all would be made alike; do that first"
+        )));
+    }
+    if lines[1] > 0 {
+        out = out.replace("\r\n", "\n").replace('\n', "\r\n");
+    }
+    if bare.len() < text.len() {
+        out.insert(0, '\u{feff}');
+    }
+    Ok(Merged {
+        text: out,
+        added: added.len(),
+    })
+}
+
+fn aspects(document: &mut DocumentMut) -> Vec<&mut dyn TableLike> {
+    match document.get_mut("aspect") {
+        Some(Item::ArrayOfTables(tables)) => {
+            let tables = tables.iter_mut().map(|table| table as &mut dyn TableLike);
+            tables.collect()
+        }
+        Some(Item::Value(Value::Array(array))) => {
+            let tables = array.iter_mut().filter_map(Value::as_inline_table_mut);
+            tables.map(|table| table as &mut dyn TableLike).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Puts entries into an aspect; returns those that were not there.
+fn put<'e>(
+    source: &str,
+    aspect: &mut dyn TableLike,
+    entries: &[&'e Entry],
+) -> Result<Vec<&'e Entry>> {
+    let there: BTreeSet<Entry> = match aspect.get("exclude") {
+        Some(Item::Value(Value::Array(array))) => array.iter().filter_map(entry_of).collect(),
+        Some(Item::Value(one)) => entry_of(one).into_iter().collect(),
+        _ => BTreeSet::new(),
+    };
+    let new = entries.iter().filter(|&&entry| !there.contains(entry));
+    let new: Vec<&Entry> = new.copied().collect();
+    if new.is_empty() {
+        return Ok(new);
+    }
+    let name = aspect.get("name").and_then(Item::as_str);
+    let named = name.map_or_else(|| "an aspect".to_owned(), |name| format!("aspect `{name}`"));
+    if aspect.get("exclude").is_none() {
+        aspect.insert("exclude", Item::Value(Value::Array(Array::new())));
+    }
+    if let Some(Item::Value(value)) = aspect.get_mut("exclude") {
+        if let Value::InlineTable(one) = value {
+            *value = Value::Array(list_of(one));
+        }
+        if let Value::Array(array) = value {
+            insert(array, &new);
+            return Ok(new);
+        }
+    }
+    Err(Error::usage(format!(
+        "{source}: {named} has an `exclude` in a form that cannot be added to; write it as `exclude = [{{ .. }}]`"
+    )))
+}
+
+/// A list of the one table, which keeps its text.
+fn list_of(one: &mut InlineTable) -> Array {
+    let mut array = Array::new();
+    *array.decor_mut() = one.decor().clone();
+    let mut table = one.clone();
+    table.decor_mut().set_prefix(format!("\n{INDENT}"));
+    table.decor_mut().set_suffix("");
+    array.push_formatted(Value::InlineTable(table));
+    array.set_trailing("\n");
+    array.set_trailing_comma(true);
+    array
+}
+
+/// Puts entries, which are sorted, at their places behind the mark, which is made if it is not there.
+fn insert(array: &mut Array, entries: &[&Entry]) {
+    let plain = format!("\n{INDENT}");
+    let mut first = array.iter().position(|value| prefix(value).contains(MARK));
+    let mut place = first.unwrap_or(array.len());
+    let mut there: VecDeque<Option<Entry>> = array.iter().skip(place).map(entry_of).collect();
+    for entry in entries {
+        while let Some(other) = there.front() {
+            if other.as_ref().is_some_and(|other| other > *entry) {
+                break;
+            }
+            there.pop_front();
+            place += 1;
+        }
+        let mut own = plain.clone();
+        if place == array.len() {
+            own = end_of(array) + &plain;
+            if first.is_none() {
+                own = own + MARK + &plain;
+                first = Some(place);
+            }
+        } else if Some(place) == first
+            && let Some(next) = array.get_mut(place)
+        {
+            own = prefix(next);
+            next.decor_mut().set_prefix(&plain);
+        }
+        let mut value = value_of(entry);
+        value.decor_mut().set_prefix(own);
+        array.insert_formatted(place, value);
+        place += 1;
+    }
+}
+
+fn prefix(value: &Value) -> String {
+    let prefix = value.decor().prefix().and_then(|p| p.as_str());
+    prefix.unwrap_or_default().to_owned()
+}
+
+/// Takes what stands behind the last element, comments too: it comes in front of the next one, behind a comma.
+fn end_of(array: &mut Array) -> String {
+    let mut end = String::new();
+    let last = array.len().checked_sub(1);
+    if let Some(last) = last.and_then(|last| array.get_mut(last)) {
+        let suffix = last.decor().suffix().and_then(|s| s.as_str());
+        end += suffix.unwrap_or_default();
+        last.decor_mut().set_suffix("");
+    }
+    end += array.trailing().as_str().unwrap_or_default();
+    end.truncate(end.trim_end().len());
+    array.set_trailing("\n");
+    array.set_trailing_comma(true);
+    end
+}
+
+fn value_of(entry: &Entry) -> Value {
+    let mut table = InlineTable::new();
+    for (key, values) in entry.keys() {
+        let value = match values[..] {
+            [one] => Value::from(one),
+            _ => Value::Array(values.iter().copied().collect()),
+        };
+        table.insert(key, value);
+    }
+    table.fmt();
+    Value::InlineTable(table)
+}
+
+/// What a table says, if it has the keys of an entry and no others.
+fn entry_of(value: &Value) -> Option<Entry> {
+    let table = value.as_inline_table()?;
+    let text = |key: &str| table.get(key)?.as_str().map(str::to_owned);
+    let entry = Entry {
+        ty: text("type")?,
+        method: match table.get("method")? {
+            Value::Array(all) => all
+                .iter()
+                .map(|m| m.as_str().map(str::to_owned))
+                .collect::<Option<_>>()?,
+            one => vec![one.as_str()?.to_owned()],
+        },
+        params: text("params")?,
+        returns: text("returns"),
+    };
+    (entry.keys().len() == table.len()).then_some(entry)
+}
+
+#[cfg(test)]
+mod tests;
