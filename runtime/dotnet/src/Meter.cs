@@ -27,6 +27,10 @@ namespace Weave.Runtime
         private readonly int interval;
         private readonly long[] values = new long[Most];
         private int count;
+        /// <summary>1 while a sample is taken.</summary>
+        private int taking;
+        /// <summary>Null before the first sample.</summary>
+        private Lane lane;
 
         /// <param name="interval">In milliseconds.</param>
         internal Meter(Store store, int interval)
@@ -43,7 +47,6 @@ namespace Weave.Runtime
         private void Run()
         {
             Recorder.Mute();
-            Lane lane = null;
             long next = Clock.Now();
             while (true)
             {
@@ -51,20 +54,43 @@ namespace Weave.Runtime
                 {
                     next = Math.Max(next + interval * 1000000L, Clock.Now());
                     Thread.Sleep((int)Math.Min((next - Clock.Now()) / 1000000 + 1, interval));
-                    long[] sample = Sample();
-                    if (lane == null)
-                    {
-                        lane = store.Lane(Thread.CurrentThread);
-                    }
-                    if (lane != null)
-                    {
-                        lane.Sample(sample);
-                    }
+                    Take(true);
                 }
                 catch (Exception)
                 {
                     // then the next time
                 }
+            }
+        }
+
+        /// <summary>
+        /// The process ends: takes one more sample, unless one is being taken. A process that ended before its first sample has none.
+        /// </summary>
+        internal void Last()
+        {
+            Take(false);
+        }
+
+        private void Take(bool first)
+        {
+            if (Interlocked.CompareExchange(ref taking, 1, 0) != 0)
+            {
+                return;
+            }
+            try
+            {
+                if (lane == null && first)
+                {
+                    lane = store.Lane(Thread.CurrentThread);
+                }
+                if (lane != null)
+                {
+                    lane.Sample(Sample());
+                }
+            }
+            finally
+            {
+                Volatile.Write(ref taking, 0);
             }
         }
 

@@ -17,6 +17,8 @@ namespace Weave.Runtime
         /// <summary>Null if there is no trace.</summary>
         private static volatile Store store;
         private static Symbols symbols;
+        /// <summary>Null if there are no samples.</summary>
+        private static Meter meter;
 
         /// <summary>
         /// A lane for this thread; <see cref="Runtime.Lane.Mute"/> if there is no trace; null if the trace is not open yet: to open
@@ -185,7 +187,8 @@ namespace Weave.Runtime
                 symbols.Start();
                 if (s.Interval > 0)
                 {
-                    new Meter(s, s.Interval).Start();
+                    meter = new Meter(s, s.Interval);
+                    meter.Start();
                 }
             }
             catch (Exception)
@@ -213,6 +216,10 @@ namespace Weave.Runtime
             try
             {
                 symbols.Wait(SymbolsPatience);
+                if (meter != null)
+                {
+                    meter.Last();
+                }
                 store.End();
                 GrowthStopped(store);
             }

@@ -237,7 +237,8 @@ public final class Suite {
     }
 
     private static void samples(Path folder) throws Exception {
-        TraceReader t = run(folder, "busy", "-Dweave.trace.sample=20");
+        // So seldom that none comes by chance between the last record and the end.
+        TraceReader t = run(folder, "busy", "-Dweave.trace.sample=300");
         t.allBalanced();
         equal(1, t.threads.size(), "the library's own thread is none of the program's");
         check(t.samples.size() >= 4, t.samples.size() + " samples");
@@ -255,6 +256,8 @@ public final class Suite {
         Map<Integer, Long> last = t.samples.get(t.samples.size() - 1);
         check(last.get(1) - first.get(1) > 1_000_000, "CPU time grows: " + first + last);
         check(last.get(5) > first.get(5), "collections are counted: " + first + last);
+        long ended = t.named("main").all().stream().mapToLong(TraceReader.Event::time).max().orElseThrow();
+        check(last.get(0) >= ended, "the last sample is of the process's end: " + last.get(0) + " of " + ended);
         Files.delete(folder.resolve("t.wtrace"));
         equal(List.of(), run(folder, "busy", "-Dweave.trace.sample=off").samples, "samples when off");
     }

@@ -11,6 +11,7 @@ import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.locks.ReentrantLock;
 
 /**
  * The daemon thread that writes down, again and again, what the process uses. Beans of the platform are asked by
@@ -44,6 +45,11 @@ final class Meter implements Runnable {
     private boolean beans = true;
     private boolean counters = true;
 
+    /** Held by who takes a sample. */
+    private final ReentrantLock turn = new ReentrantLock();
+    /** Null before the first sample. */
+    private Lane lane;
+
     Meter(Store store, long interval) {
         this.store = store;
         this.interval = interval;
@@ -59,7 +65,6 @@ final class Meter implements Runnable {
     @Override
     public void run() {
         Switch.LANES.mute();
-        Lane lane = null;
         long next = System.nanoTime() + interval;
         while (!store.faulted) {
             try {
@@ -71,14 +76,39 @@ final class Meter implements Runnable {
                 }
                 next = Math.max(next + interval, System.nanoTime());
                 Switch.LANES.mute(); // again and again: somebody may clear all threads' locals
-                long[] sample = sample();
-                if (lane == null) {
-                    lane = store.lane(Thread.currentThread());
-                    lane.own = true;
+                turn.lock();
+                try {
+                    take();
+                } finally {
+                    turn.unlock();
                 }
-                lane.sample(sample);
             } catch (Throwable t) {
                 next = System.nanoTime() + interval; // then the next time
+            }
+        }
+    }
+
+    private void take() {
+        long[] sample = sample();
+        if (lane == null) {
+            lane = store.lane(Thread.currentThread());
+            lane.own = true;
+        }
+        lane.sample(sample);
+    }
+
+    /**
+     * The process ends: takes one more sample, unless one is being taken. A process that ended before its first sample has none, and
+     * does not wait for one.
+     */
+    void last() {
+        if (turn.tryLock()) {
+            try {
+                if (lane != null) {
+                    take();
+                }
+            } finally {
+                turn.unlock();
             }
         }
     }

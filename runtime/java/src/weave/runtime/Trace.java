@@ -14,6 +14,8 @@ final class Trace {
     private static volatile boolean tried;
     /** Null if there is no trace. */
     static volatile Store store;
+    /** Null if there are no samples. */
+    private static volatile Meter meter;
 
     private Trace() {}
 
@@ -108,7 +110,8 @@ final class Trace {
         }
         try {
             if (store.settings.sample > 0) {
-                new Meter(store, store.settings.sample).start();
+                meter = new Meter(store, store.settings.sample);
+                meter.start();
             }
         } catch (Throwable noThread) {
             Host.pass(noThread); // else the trace has no samples
@@ -130,6 +133,13 @@ final class Trace {
             Switch.LANES.mute();
             store.names.join(SYMBOLS_PATIENCE);
         } catch (Throwable interrupted) {
+            // then without
+        }
+        try {
+            if (meter != null) {
+                meter.last();
+            }
+        } catch (Throwable notThere) {
             // then without
         }
         try {
