@@ -18,7 +18,8 @@ use crate::trace::diff::{Comparison, Costs, Judgement, Runs, Side, compare};
 use crate::trace::flame::{Form, Look, Picture};
 use crate::trace::methods::Method;
 use crate::trace::units::{self, count, duration};
-use crate::trace::{Options, pattern};
+use crate::trace::window::parse_moment;
+use crate::trace::{Moment, Options, Roots, Window, pattern};
 use limits::Limit;
 use std::cmp::Reverse;
 use std::io::Write;
@@ -97,6 +98,14 @@ pub struct DiffArgs {
     /// Only calls at least this long (5ms, 250us, 1.5s); the time of shorter ones counts as their callers' own
     #[arg(long, value_name = "DURATION", value_parser = units::parse_duration)]
     min: Option<u64>,
+
+    /// Only what ran after this: a time since each trace's start (1.5s), before its end (-10s), or a clock's (14:03:20)
+    #[arg(long, value_name = "TIME", value_parser = parse_moment, allow_hyphen_values = true)]
+    from: Option<Moment>,
+
+    /// Only what ran before this; calls that go on count as running
+    #[arg(long, value_name = "TIME", value_parser = parse_moment, allow_hyphen_values = true)]
+    until: Option<Moment>,
 
     /// The mapping.txt of an obfuscated program (ProGuard, R8): original names are shown; may be repeated
     #[arg(long, value_name = "FILE")]
@@ -188,6 +197,11 @@ fn diff(args: &DiffArgs, out: &mut dyn Write, screen: Screen) -> Result<u8> {
             min: args.min.unwrap_or(0),
             thread: args.thread.clone(),
             tree: args.flame.is_some(),
+            window: Window {
+                from: args.from,
+                until: args.until,
+            },
+            roots: Roots::default(),
         },
         mappings: &mappings,
         symbols: &args.symbols,

@@ -5,13 +5,15 @@ use super::file::{Thread, Trace};
 use super::format::{FLAG_ORDERLY, Header};
 use super::logical::{Caller, LogicalCalls};
 use super::methods::{MethodIx, Methods};
-use super::metrics::{self, Series};
+use super::metrics::{self, Reading, Series};
 use super::notes::Notes;
 use super::pattern;
 use super::replay::{Call, Frame, Outcome, Replay, Run, Tally, Thrown, Visitor};
+use super::roots::Roots;
 use super::summary::Stats;
 use super::tree::Tree;
 use super::units::counted;
+use super::window::{Part, Window};
 use crate::mapping::Mapping;
 
 /// What to sum up.
@@ -24,6 +26,10 @@ pub struct Options {
     pub thread: Option<String>,
     /// Whether the call tree is wanted.
     pub tree: bool,
+    /// Only this part of each trace.
+    pub window: Window,
+    /// If there are any, only what runs in and below them.
+    pub roots: Roots,
 }
 
 /// A trace that was summed up.
@@ -33,6 +39,8 @@ pub struct Process {
     pub header: Header,
     /// When it ended, in nanoseconds since its origin.
     pub end: u64,
+    /// What of it was looked at, if that is not all.
+    pub part: Option<Part>,
     pub threads: u64,
     /// Enter, exit and error records in it, and begins and ends of logical calls.
     pub records: u64,
@@ -52,6 +60,12 @@ impl Process {
     /// Whether it ended in an orderly way.
     pub fn orderly(&self) -> bool {
         self.header.flags & FLAG_ORDERLY != 0
+    }
+
+    /// How much of its time was looked at.
+    pub fn looked_at(&self) -> u64 {
+        let part = self.part.unwrap_or(Part::WHOLE);
+        part.until.min(self.end).saturating_sub(part.from)
     }
 }
 
@@ -111,6 +125,9 @@ struct Sums {
     tree: Option<Tree>,
     exceptions: Exceptions,
     logical: LogicalCalls,
+    /// What is looked at.
+    part: Part,
+    has_roots: bool,
     /// What ended the process at hand.
     unhandled: Vec<String>,
     /// Of the thread at hand.
@@ -138,16 +155,19 @@ struct Waiting {
 impl Visitor for Sums {
     #[inline]
     fn call(&mut self, call: &Call, stack: &mut [Frame]) -> bool {
+        let wanted = self.is_wanted(stack);
         if let Some(piece) = call.piece {
             let caller = match stack {
                 [around @ .., _] if piece.first => caller_of(around),
                 _ => None,
             };
-            self.logical.piece(piece, call, caller, self.thread.wanted);
+            self.logical
+                .piece(piece, call, caller, wanted, self.part);
             if let Some(caller) = caller {
                 self.exceptions.adopt(piece.call, caller);
             }
-            if !self.thread.wanted {
+            let end = call.start.saturating_add(call.took);
+            if !wanted || !self.part.has(call.start, end) {
                 return true;
             }
             if piece.first {
@@ -156,11 +176,13 @@ impl Visitor for Sums {
                 self.thread.resumed += 1;
             }
         } else {
-            if !self.thread.wanted {
+            if !wanted {
                 return true;
             }
             self.plain(call);
         }
+        let root = stack.last().map_or(0, |f| f.root as usize);
+        let stack = &mut stack[root.saturating_sub(1)..];
         if stack.len() == 1 {
             self.thread.busy = self.thread.busy.saturating_add(call.total);
         }
@@ -171,17 +193,17 @@ impl Visitor for Sums {
     }
 
     fn begin(&mut self, method: MethodIx, call: u64, time: u64, stack: &[Frame]) {
-        let caller = caller_of(stack);
-        self.logical
-            .begin(method, call, time, caller, self.thread.wanted);
+        let (caller, wanted) = (caller_of(stack), self.is_wanted(stack));
+        self.logical.begin(method, call, time, caller, wanted);
         if let Some(caller) = caller {
             self.exceptions.adopt(call, caller);
         }
     }
 
     fn complete(&mut self, method: MethodIx, call: u64, time: u64, outcome: Outcome) {
-        self.logical
-            .complete(method, call, time, outcome, self.thread.wanted);
+        // With roots its begin and its pieces tell.
+        let wanted = self.thread.wanted && !self.has_roots;
+        self.logical.complete(method, call, time, outcome, wanted);
     }
 
     fn error(&mut self, method: MethodIx, thrown: &Thrown<'_>) {
@@ -199,6 +221,14 @@ impl Visitor for Sums {
             None => String::new(),
         });
     }
+}
+
+/// What the process used in a part of its trace.
+fn within(trace: &Trace, part: Part) -> Vec<Reading> {
+    let readings = trace.readings().iter();
+    (readings.filter(|r| part.from <= r.time && r.time < part.until))
+        .copied()
+        .collect()
 }
 
 /// The names of artifacts in a trace's symbols, the first few.
@@ -234,6 +264,12 @@ fn caller_of(stack: &[Frame]) -> Option<Caller> {
 }
 
 impl Sums {
+    /// Whether the last call of a stack is looked at.
+    #[inline]
+    fn is_wanted(&self, stack: &[Frame]) -> bool {
+        self.thread.wanted && (!self.has_roots || stack.last().is_some_and(|f| f.root > 0))
+    }
+
     #[inline]
     fn plain(&mut self, call: &Call) {
         let row = call.method as usize;
@@ -272,13 +308,15 @@ impl Analyzer {
     /// An analysis without traces.
     pub fn new(options: Options) -> Analyzer {
         Analyzer {
-            replay: Replay::new(options.min),
+            replay: Replay::new(options.min).with_roots(&options.roots),
             methods: Methods::default(),
             sums: Sums {
                 stats: Vec::new(),
                 tree: options.tree.then(Tree::default),
                 exceptions: Exceptions::default(),
                 logical: LogicalCalls::default(),
+                part: Part::WHOLE,
+                has_roots: !options.roots.is_empty(),
                 unhandled: Vec::new(),
                 thread: ThreadSums::default(),
             },
@@ -290,6 +328,8 @@ impl Analyzer {
 
     pub fn add(&mut self, trace: &Trace) {
         let first = self.threads.len();
+        let (origin, end) = (trace.header().origin, trace.end());
+        self.sums.part = self.options.window.of(origin, end);
         if trace.has_logical_calls() {
             self.in_turns(trace);
         } else {
@@ -308,8 +348,14 @@ impl Analyzer {
             sum.too_deep += tally.too_deep;
             sum.overtaken += tally.overtaken;
         }
-        let Sums { logical, stats, .. } = &mut self.sums;
-        let left_out = logical.finish(self.options.min, stats);
+        let Sums {
+            logical,
+            stats,
+            part,
+            ..
+        } = &mut self.sums;
+        let part = *part;
+        let left_out = logical.finish(self.options.min, part, stats);
         for (n, noun, what) in [
             (sum.unopened, "exit", "without an enter, skipped"),
             (
@@ -349,11 +395,12 @@ impl Analyzer {
         self.processes.push(Process {
             file: trace.name().to_owned(),
             header: trace.header().clone(),
-            end: trace.end(),
+            end,
+            part: (self.options.window.is_bounded()).then_some(part),
             threads: trace.threads().len() as u64,
             records: trace.records(),
             lost: trace.header().lost.max(sum.lost),
-            metrics: metrics::series(trace.readings()),
+            metrics: metrics::series(&within(trace, part)),
             artifacts: artifacts(trace),
             missing: missing.fold(sum.overtaken, u64::saturating_add),
             notes,
@@ -362,6 +409,7 @@ impl Analyzer {
 
     fn one_by_one(&mut self, trace: &Trace) {
         self.replay.next_trace(false);
+        self.replay.look_at(self.sums.part);
         for thread in trace.threads() {
             if !self.wants(trace, thread) {
                 continue;
@@ -382,14 +430,20 @@ impl Analyzer {
     /// All threads, a segment at a time in the order of time: logical calls go from one to another.
     fn in_turns(&mut self, trace: &Trace) {
         self.replay.next_trace(true);
+        self.replay.look_at(self.sums.part);
         let threads = trace.threads();
         let mut waiting: Vec<Option<Box<Waiting>>> = Vec::new();
         waiting.resize_with(threads.len(), || None);
         let mut ended: Vec<Option<ThreadStats>> = vec![None; threads.len()];
         for (start, number, at) in trace.in_order() {
             let (thread, segments) = (&threads[number], trace.segments(&threads[number]));
-            let Sums { logical, stats, .. } = &mut self.sums;
-            logical.settle(start, self.options.min, stats);
+            let Sums {
+                logical,
+                stats,
+                part,
+                ..
+            } = &mut self.sums;
+            logical.settle(start, self.options.min, *part, stats);
             let mut turn = waiting[number].take().unwrap_or_else(|| {
                 let mut turn = Box::<Waiting>::default();
                 turn.sums.wanted = self.wants(trace, thread);

@@ -7,6 +7,7 @@
 use super::methods::MethodIx;
 use super::replay::{Call, Outcome};
 use super::summary::Stats;
+use super::window::Part;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -27,8 +28,10 @@ pub struct Piece {
 /// A logical call that is over, or as much of it as the trace has.
 #[derive(Clone, Copy, Debug)]
 pub struct LogicalCall {
-    /// Nanoseconds from begin to end.
+    /// Nanoseconds from begin to end, of these only what lies in the part of the trace that is looked at.
     pub total: u64,
+    /// Nanoseconds from begin to end, or to the end of that part.
+    pub took: u64,
     /// Of these, on threads.
     pub active: u64,
     /// Of these, not in calls that it made.
@@ -55,7 +58,7 @@ struct State {
     /// It was seen to begin, so that `begin` is right.
     begun: bool,
     caller: Option<Caller>,
-    /// A record of it is on a thread that is looked at.
+    /// A record of it is on a thread that is looked at, below a root if there are such.
     wanted: bool,
     outcome: Option<Outcome>,
     begin: u64,
@@ -115,7 +118,15 @@ impl LogicalCalls {
     }
 
     /// A piece of a call is over.
-    pub fn piece(&mut self, piece: Piece, call: &Call, caller: Option<Caller>, wanted: bool) {
+    pub fn piece(
+        &mut self,
+        piece: Piece,
+        call: &Call,
+        caller: Option<Caller>,
+        wanted: bool,
+        part: Part,
+    ) {
+        let inside = part.has(call.start, call.start.saturating_add(call.took));
         let Some(state) = self.state(call.method, piece.call, call.start, wanted) else {
             return;
         };
@@ -125,8 +136,8 @@ impl LogicalCalls {
         state.begun |= piece.first;
         state.active = state.active.saturating_add(call.total);
         state.own = state.own.saturating_add(call.own);
-        state.pieces += 1;
-        state.last = state.last.max(call.start.saturating_add(call.total));
+        state.pieces += u64::from(inside);
+        state.last = state.last.max(call.start.saturating_add(call.took));
         if call.outcome == Outcome::Running {
             state.outcome.get_or_insert(Outcome::Running);
         }
@@ -163,31 +174,32 @@ impl LogicalCalls {
 
     /// Nothing from before this time will come: adds the calls that ended by then, if of at least
     /// `min` nanoseconds, to their methods' numbers, and forgets them.
-    pub fn settle(&mut self, time: u64, min: u64, stats: &mut Vec<Stats>) {
+    pub fn settle(&mut self, time: u64, min: u64, part: Part, stats: &mut Vec<Stats>) {
         while let Some(&Reverse((end, call))) = self.ended.peek()
             && end < time
         {
             self.ended.pop();
             if let Some(state) = self.calls.remove(&call) {
-                add(&state, min, stats);
+                add(&state, min, part, stats);
             }
         }
     }
 
     /// Nothing will come any more: does the same with all calls. Returns how many records were
     /// left out because too many calls were open.
-    pub fn finish(&mut self, min: u64, stats: &mut Vec<Stats>) -> u64 {
+    pub fn finish(&mut self, min: u64, part: Part, stats: &mut Vec<Stats>) -> u64 {
         self.ended.clear();
         for state in std::mem::take(&mut self.calls).into_values() {
-            add(&state, min, stats);
+            add(&state, min, part, stats);
         }
         std::mem::take(&mut self.left_out)
     }
 }
 
-fn add(state: &State, min: u64, stats: &mut Vec<Stats>) {
-    let total = state.last - state.begin;
-    if !state.wanted || total < min {
+fn add(state: &State, min: u64, part: Part, stats: &mut Vec<Stats>) {
+    let total = part.clip(state.last) - part.clip(state.begin);
+    let took = state.last.min(part.until).saturating_sub(state.begin);
+    if !state.wanted || took < min || !part.has(state.begin, state.last) {
         return;
     }
     let row = state.method as usize;
@@ -196,12 +208,14 @@ fn add(state: &State, min: u64, stats: &mut Vec<Stats>) {
     }
     stats[row].add_logical(&LogicalCall {
         total,
+        took,
         // Pieces do not overlap in a sound trace.
         active: state.active.min(total),
         own: state.own,
         pieces: state.pieces,
         begun: state.begun,
-        outcome: state.outcome,
+        // What ends later runs, or waits, at the end of the part.
+        outcome: state.outcome.filter(|_| state.last <= part.until),
     });
 }
 
@@ -215,6 +229,7 @@ mod tests {
             method: 0,
             start,
             total,
+            took: total,
             own: total,
             outermost: true,
             outcome: Outcome::Exit,
@@ -228,20 +243,20 @@ mod tests {
         let (mut calls, mut stats) = (LogicalCalls::default(), Vec::new());
         for call in 1..=10 {
             let (p, over) = piece(call, true, call * 100, 10);
-            calls.piece(p, &over, None, true);
+            calls.piece(p, &over, None, true, Part::WHOLE);
             calls.complete(0, call, call * 100 + 50, Outcome::Exit, true);
         }
         // A piece that comes late, from another thread.
         let (p, over) = piece(10, false, 1_020, 20);
-        calls.piece(p, &over, None, true);
-        calls.settle(950, 0, &mut stats);
+        calls.piece(p, &over, None, true, Part::WHOLE);
+        calls.settle(950, 0, Part::WHOLE, &mut stats);
         assert_eq!(calls.calls.len(), 2, "the last two ended at 950 and 1050");
         assert_eq!((stats[0].calls, stats[0].total), (8, 8 * 50));
-        calls.settle(u64::MAX, 0, &mut stats);
+        calls.settle(u64::MAX, 0, Part::WHOLE, &mut stats);
         assert_eq!((calls.calls.len(), calls.ended.len()), (0, 0));
         let l = stats[0].logical;
         assert_eq!((l.calls, l.pieces, l.active, l.open), (10, 11, 120, 0));
-        assert_eq!(calls.finish(0, &mut stats), 0);
+        assert_eq!(calls.finish(0, Part::WHOLE, &mut stats), 0);
     }
 
     #[test]
@@ -252,7 +267,7 @@ mod tests {
         }
         calls.complete(0, 5, 100, Outcome::Exit, true);
         assert_eq!(calls.calls.len(), MAX_CALLS);
-        assert_eq!(calls.finish(0, &mut stats), 10);
+        assert_eq!(calls.finish(0, Part::WHOLE, &mut stats), 10);
         assert_eq!(stats[0].logical.open, MAX_CALLS as u64 - 1);
     }
 }

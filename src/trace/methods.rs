@@ -118,6 +118,18 @@ impl Methods {
         }
     }
 
+    /// One method with the name that it had before.
+    pub fn restored(method: &Method, mappings: &[Mapping]) -> Method {
+        let mut one = Methods {
+            rows: vec![method.clone()],
+            ..Methods::default()
+        };
+        for mapping in mappings {
+            one.restore_names(mapping);
+        }
+        one.rows.swap_remove(0)
+    }
+
     pub fn rows(&self) -> &[Method] {
         &self.rows
     }

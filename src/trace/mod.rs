@@ -29,10 +29,12 @@ pub mod notes;
 pub mod page;
 pub mod pattern;
 pub mod replay;
+pub mod roots;
 pub mod summary;
 pub mod tail;
 pub mod tree;
 pub mod units;
+pub mod window;
 
 #[cfg(test)]
 pub(crate) mod testing;
@@ -41,3 +43,5 @@ mod tests;
 
 pub use analysis::{Analysis, Analyzer, Options};
 pub use file::Trace;
+pub use roots::Roots;
+pub use window::{Moment, Window};
