@@ -25,6 +25,8 @@ namespace Weave.Runtime
 
         private readonly Store store;
         private readonly int interval;
+        /// <summary>There is a sample: what it takes is loaded, and the end of the process need not wait for that.</summary>
+        private volatile bool begun;
         private readonly long[] values = new long[Most];
         private int count;
 
@@ -59,12 +61,23 @@ namespace Weave.Runtime
                     if (lane != null)
                     {
                         lane.Sample(sample);
+                        begun = true;
                     }
                 }
                 catch (Exception)
                 {
                     // then the next time
                 }
+            }
+        }
+
+        /// <summary>One more sample, by the thread that ends the trace.</summary>
+        internal void Last()
+        {
+            Lane lane = begun ? store.Lane(Thread.CurrentThread) : null;
+            if (lane != null)
+            {
+                lane.Sample(new Meter(store, 0).Sample()); // the other thread may be about to take one
             }
         }
 

@@ -17,6 +17,7 @@ namespace Weave.Runtime
         /// <summary>Null if there is no trace.</summary>
         private static volatile Store store;
         private static Symbols symbols;
+        private static Meter meter;
 
         /// <summary>
         /// A lane for this thread; <see cref="Runtime.Lane.Mute"/> if there is no trace; null if the trace is not open yet: to open
@@ -185,7 +186,8 @@ namespace Weave.Runtime
                 symbols.Start();
                 if (s.Interval > 0)
                 {
-                    new Meter(s, s.Interval).Start();
+                    meter = new Meter(s, s.Interval);
+                    meter.Start();
                 }
             }
             catch (Exception)
@@ -212,6 +214,10 @@ namespace Weave.Runtime
             Lane lane = Recorder.Mute();
             try
             {
+                if (meter != null)
+                {
+                    meter.Last();
+                }
                 symbols.Wait(SymbolsPatience);
                 store.End();
                 GrowthStopped(store);

@@ -41,6 +41,9 @@ final class Meter implements Runnable {
     private final long[] values = new long[MOST];
     private int count;
 
+    /** There is a sample: what it takes is loaded, and the end of the process need not wait for that. */
+    private volatile boolean begun;
+
     private boolean beans = true;
     private boolean counters = true;
 
@@ -77,9 +80,19 @@ final class Meter implements Runnable {
                     lane.own = true;
                 }
                 lane.sample(sample);
+                begun = true;
             } catch (Throwable t) {
                 next = System.nanoTime() + interval; // then the next time
             }
+        }
+    }
+
+    /** One more sample, by the thread that ends the trace. */
+    void last() {
+        if (begun) {
+            Lane lane = store.lane(Thread.currentThread());
+            lane.own = true;
+            lane.sample(new Meter(store, 0).sample()); // the other thread may be about to take one
         }
     }
 

@@ -106,9 +106,10 @@ final class Trace {
         if (Switch.COLLECTIBLE) {
             return; // a shutdown hook or a thread would hold the library for good; the trace only does not say when it ended
         }
+        final Meter meter = store.settings.sample > 0 ? new Meter(store, store.settings.sample) : null;
         try {
-            if (store.settings.sample > 0) {
-                new Meter(store, store.settings.sample).start();
+            if (meter != null) {
+                meter.start();
             }
         } catch (Throwable noThread) {
             Host.pass(noThread); // else the trace has no samples
@@ -117,7 +118,7 @@ final class Trace {
             Runtime.getRuntime().addShutdownHook(Host.daemon(new Runnable() {
                 @Override
                 public void run() {
-                    end(store);
+                    end(store, meter);
                 }
             }, "weave-end"));
         } catch (Throwable shutdownInProgress) {
@@ -125,9 +126,16 @@ final class Trace {
         }
     }
 
-    private static void end(Store store) {
+    private static void end(Store store, Meter meter) {
         try {
             Switch.LANES.mute();
+            if (meter != null) {
+                meter.last();
+            }
+        } catch (Throwable noMemory) {
+            // then without
+        }
+        try {
             store.names.join(SYMBOLS_PATIENCE);
         } catch (Throwable interrupted) {
             // then without
