@@ -869,7 +869,9 @@ impl Spans {
     /// The spans of the call that ended last are complete; `exception` is what it ended with.
     fn flush(&mut self, exception: Option<(&str, &str)>) {
         let Options { events, logs, .. } = self.options;
-        for pending in std::mem::take(&mut self.pending) {
+        // Of a logical call and its piece the call tells of the exception.
+        let teller = self.pending.iter().rposition(|p| p.span.status.is_some());
+        for (at, pending) in std::mem::take(&mut self.pending).into_iter().enumerate() {
             let mut span = pending.span;
             if let Some((type_name, message)) = exception.filter(|_| span.status.is_some()) {
                 let described = [
@@ -881,7 +883,8 @@ impl Spans {
                     message.clone_into(&mut status.message);
                 }
                 // Once, where it was thrown, or where it comes to the first span.
-                let is_new = !std::mem::replace(&mut self.lane.is_told, true);
+                let is_new =
+                    Some(at) == teller && !std::mem::replace(&mut self.lane.is_told, true);
                 if logs && is_new {
                     self.logs.push(LogRecord {
                         time_unix_nano: span.end_time_unix_nano,
