@@ -6,11 +6,13 @@ use super::{DONE, NOT_DONE, traces};
 use crate::error::{Error, Kind, Result};
 use crate::pipeline::maps_of;
 use crate::printable::printable;
-use crate::trace::{Moment, Trace};
 use crate::trace::export::Selection;
-use crate::trace::export::otlp::{self, Batch, Config, Kind as SpanKind, Options, Protocol, Sender, Sent};
+use crate::trace::export::otlp::{
+    self, Batch, Config, Kind as SpanKind, Options, Protocol, Sender, Sent,
+};
 use crate::trace::tail::{Role, Tail};
 use crate::trace::units::{count, counted, parse_duration, parse_size};
+use crate::trace::{Moment, Trace};
 use indicatif::ProgressBar;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;

@@ -161,8 +161,7 @@ impl Visitor for Sums {
                 [around @ .., _] if piece.first => caller_of(around),
                 _ => None,
             };
-            self.logical
-                .piece(piece, call, caller, wanted, self.part);
+            self.logical.piece(piece, call, caller, wanted, self.part);
             if let Some(caller) = caller {
                 self.exceptions.adopt(piece.call, caller);
             }

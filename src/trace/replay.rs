@@ -445,8 +445,7 @@ impl Replay {
                 let thrown = Thrown {
                     details: borrowed(&details),
                     call: Some(call),
-                    outside: !self.part.has_end(time)
-                        || !self.takes(call),
+                    outside: !self.part.has_end(time) || !self.takes(call),
                     ..Thrown::default()
                 };
                 visitor.error(method, &thrown);
@@ -708,7 +707,8 @@ impl Replay {
             piece: frame.piece,
         };
         // How long a logical call takes its pieces do not tell: they are always kept.
-        let counts = ((call.took >= self.min && part.has(frame.start, end)) || frame.piece.is_some())
+        let counts = ((call.took >= self.min && part.has(frame.start, end))
+            || frame.piece.is_some())
             && visitor.call(&call, &mut self.run.stack);
         if let [.., caller, _] = self.run.stack.as_mut_slice() {
             // Of a call that does not count, what is lost is not the caller's either.

@@ -979,7 +979,10 @@ fn below_a_root_depth_and_recursion_start_anew() {
         )
         .bytes();
     let a = looked_at(&bytes, Window::default(), &["*Main.main*"]);
-    let expected = [row("Stock.take", 1, 100, 100), row("Main.main", 2, 300, 200)];
+    let expected = [
+        row("Stock.take", 1, 100, 100),
+        row("Main.main", 2, 300, 200),
+    ];
     assert_eq!(rows(&a), expected);
     let nodes: Vec<(u32, u64)> = (a.tree.nodes().iter())
         .map(|n| (n.depth, n.total))
@@ -1022,8 +1025,15 @@ fn logical_calls_are_cut_at_a_window_and_stay_below_their_root() {
     assert_eq!((a.stats[1].min, a.stats[1].logical.open), (Some(290), 1));
     let a = looked_at(&bytes, Window::default(), &["Main.main"]);
     let place = &a.stats[1];
-    assert_eq!((place.calls, place.total, place.logical.pieces), (1, 290, 2));
-    let take = a.methods.rows().iter().position(|m| m.name().ends_with("take"));
+    assert_eq!(
+        (place.calls, place.total, place.logical.pieces),
+        (1, 290, 2)
+    );
+    let take = a
+        .methods
+        .rows()
+        .iter()
+        .position(|m| m.name().ends_with("take"));
     assert_eq!(a.stats[take.unwrap()].calls, 1);
 }
 

@@ -236,7 +236,10 @@ mod tests {
         assert_eq!(moment(1_500_000_000, 2_000_000_000), "1.50 s");
         assert_eq!(moment(24_600_000_519, 519_000), "24.600001 s");
         assert_eq!(moment(90_000_000_000, 600_000_000_000), "90 s");
-        assert_eq!((moment(0, 5), moment(999, 5)), ("0 ns".into(), "999 ns".into()));
+        assert_eq!(
+            (moment(0, 5), moment(999, 5)),
+            ("0 ns".into(), "999 ns".into())
+        );
     }
 
     #[test]

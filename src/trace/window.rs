@@ -209,7 +209,10 @@ fn offset(utc: u64) -> Option<i64> {
     let mut of: libc::tm = unsafe { std::mem::zeroed() };
     // SAFETY: as above; the call is the one that threads may make.
     let done = unsafe { libc::localtime_r(&raw const seconds, &raw mut of) };
-    (!done.is_null()).then_some(i64::from(of.tm_gmtoff))
+    // It is narrower on other systems.
+    #[allow(clippy::useless_conversion)]
+    let ahead = i64::from(of.tm_gmtoff);
+    (!done.is_null()).then_some(ahead)
 }
 
 #[cfg(all(not(unix), not(test)))]

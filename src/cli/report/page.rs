@@ -77,7 +77,12 @@ impl View<'_> {
     }
 
     /// Adds the comparison with the traces before.
-    fn compare(&self, meta: &mut Value, calls: &mut Calls, mappings: &Arc<Vec<Mapping>>) -> Result<()> {
+    fn compare(
+        &self,
+        meta: &mut Value,
+        calls: &mut Calls,
+        mappings: &Arc<Vec<Mapping>>,
+    ) -> Result<()> {
         let args = self.args;
         let reading = diff::Reading {
             options: args.options(mappings),

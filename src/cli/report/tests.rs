@@ -514,9 +514,18 @@ fn traces_of_one_process_are_told_apart_and_later_runs_named() {
 fn a_window_and_roots_are_told_and_count() {
     insta::assert_snapshot!(shop_shown("--from 5ms --until 12ms"));
     let text = shop_shown("--from 15:01:53.005 --until -108ms --threads");
-    assert!(text.contains("  only from 5.00 ms to 12.00 ms (7.00 ms)\n"), "{text}");
+    assert!(
+        text.contains("  only from 5.00 ms to 12.00 ms (7.00 ms)\n"),
+        "{text}"
+    );
     let text = shop_shown("--from 10s");
-    assert!(text.contains("only from 10.0 s on: the trace ends at 120 ms"), "{text}");
+    assert!(
+        text.contains("only from 10.0 s on: the trace ends at 120 ms"),
+        "{text}"
+    );
     let text = shop_shown("--root *.place --tree");
-    assert!(!text.contains("Main.main") && text.contains("Orders.place"), "{text}");
+    assert!(
+        !text.contains("Main.main") && text.contains("Orders.place"),
+        "{text}"
+    );
 }

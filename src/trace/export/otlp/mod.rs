@@ -20,8 +20,8 @@ use super::Selection;
 use crate::mapping::Mapping;
 use crate::trace::format::Header;
 use prost::Message;
-use sha1::{Digest, Sha1};
 use proto::{KeyValue, Metric, Resource, Scope, text};
+use sha1::{Digest, Sha1};
 
 /// The conventions that names of attributes follow.
 const SCHEMA: &str = "https://opentelemetry.io/schemas/1.44.0";
@@ -127,7 +127,14 @@ fn instance(header: &Header) -> String {
     id[6] = id[6] & 0x0f | 0x50;
     id[8] = id[8] & 0x3f | 0x80;
     let hex = format!("{:032x}", u128::from_be_bytes(id));
-    [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
+    [
+        &hex[..8],
+        &hex[8..12],
+        &hex[12..16],
+        &hex[16..20],
+        &hex[20..],
+    ]
+    .join("-")
 }
 
 fn scope() -> Scope {

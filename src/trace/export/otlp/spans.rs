@@ -752,8 +752,7 @@ impl Spans {
 
     fn in_window(&self, start: u64, end: u64) -> bool {
         let Selection { from, until, .. } = self.options.selection;
-        from.is_none_or(|from| end > from)
-            && until.is_none_or(|until| start < until)
+        from.is_none_or(|from| end > from) && until.is_none_or(|until| start < until)
     }
 
     /// A logical call is seen for the first time: what of the thread began it is below.
@@ -883,8 +882,7 @@ impl Spans {
                     message.clone_into(&mut status.message);
                 }
                 // Once, where it was thrown, or where it comes to the first span.
-                let is_new =
-                    Some(at) == teller && !std::mem::replace(&mut self.lane.is_told, true);
+                let is_new = Some(at) == teller && !std::mem::replace(&mut self.lane.is_told, true);
                 if logs && is_new {
                     self.logs.push(LogRecord {
                         time_unix_nano: span.end_time_unix_nano,

@@ -2,8 +2,8 @@
 
 use super::proto::{MetricsRequest, Span, TraceRequest, Value};
 use super::*;
-use crate::trace::Trace;
 use crate::trace::Roots;
+use crate::trace::Trace;
 use crate::trace::testing::{Chunk, TraceBuilder, shop, shop_symbols, shop_with_samples};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -81,7 +81,11 @@ fn calls_become_spans_in_their_callers() {
     let Some(Value::Text(id)) = id else {
         panic!("{resource:?}")
     };
-    assert_eq!((id.len(), &id[14..15]), (36, "5"), "a UUID of version 5: {id}");
+    assert_eq!(
+        (id.len(), &id[14..15]),
+        (36, "5"),
+        "a UUID of version 5: {id}"
+    );
     for span in spans.iter().filter(|s| !s.parent_span_id.is_empty()) {
         let parent = by_id[&*span.parent_span_id];
         assert_eq!(parent.trace_id, span.trace_id);
@@ -139,7 +143,11 @@ fn roots_are_traces_of_their_own() {
     let roots: Vec<&Span> = (all_spans.iter())
         .filter(|s| s.parent_span_id.is_empty())
         .collect();
-    assert!(roots.iter().all(|s| s.name.ends_with("place") && s.kind == 2));
+    assert!(
+        roots
+            .iter()
+            .all(|s| s.name.ends_with("place") && s.kind == 2)
+    );
     assert_eq!(roots.len(), 2);
     for span in &all_spans {
         assert_eq!(span.status.as_ref().unwrap().code, 2);
