@@ -114,6 +114,7 @@ fn export(trace: &Trace) {
         metrics: true,
         events: true,
         logs: true,
+        root_kind: otlp::Kind::Server,
         resource: Vec::new(),
     };
     let mut session = otlp::session(trace.header(), options, Vec::new());

@@ -20,7 +20,8 @@ use crate::trace::methods::Method;
 use crate::trace::query::Query;
 use crate::trace::units::{self, count, duration};
 use crate::trace::values::Condition;
-use crate::trace::{Options, pattern};
+use crate::trace::window::parse_moment;
+use crate::trace::{Moment, Options, Roots, Window, pattern};
 use limits::Limit;
 use std::cmp::Reverse;
 use std::io::Write;
@@ -108,6 +109,14 @@ pub struct DiffArgs {
     /// Only calls at least this long (5ms, 250us, 1.5s); the time of shorter ones counts as their callers' own
     #[arg(long, value_name = "DURATION", value_parser = units::parse_duration)]
     min: Option<u64>,
+
+    /// Only what ran after this: a time since each trace's start (1.5s), before its end (-10s), or a clock's (14:03:20)
+    #[arg(long, value_name = "TIME", value_parser = parse_moment, allow_hyphen_values = true)]
+    from: Option<Moment>,
+
+    /// Only what ran before this; calls that go on count as running
+    #[arg(long, value_name = "TIME", value_parser = parse_moment, allow_hyphen_values = true)]
+    until: Option<Moment>,
 
     /// The mapping.txt of an obfuscated program (ProGuard, R8): original names are shown; may be repeated
     #[arg(long, value_name = "FILE")]
@@ -204,6 +213,11 @@ fn diff(args: &DiffArgs, out: &mut dyn Write, screen: Screen) -> Result<u8> {
                 conditions: args.conditions.clone(),
                 ..Query::default()
             },
+            window: Window {
+                from: args.from,
+                until: args.until,
+            },
+            roots: Roots::default(),
         },
         mappings: &mappings,
         symbols: &args.symbols,

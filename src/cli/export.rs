@@ -5,10 +5,12 @@ use super::{DONE, otlp, traces};
 use crate::error::{Error, Result};
 use crate::pipeline::{Access, Output, on_any_thread};
 use crate::trace::export::{self, Counts, Format, Selection, Weight};
-use crate::trace::{Trace, units};
+use crate::trace::window::parse_moment;
+use crate::trace::{Moment, Roots, Trace, Window, units};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Write what traces recorded in the format of another tool.
 ///
@@ -39,13 +41,18 @@ pub struct ExportArgs {
     #[arg(long, value_enum, default_value_t = By::Own, value_name = "WEIGHT")]
     weight: By,
 
-    /// Only calls that run after this time since the trace's start (2s, 150ms)
-    #[arg(long, value_name = "TIME", value_parser = units::parse_duration, help_heading = "Selection")]
-    from: Option<u64>,
+    /// Only calls that run after this: a time since the trace's start (1.5s), before its end (-10s), or a clock's (14:03:20)
+    #[arg(long, value_name = "TIME", value_parser = parse_moment, allow_hyphen_values = true, help_heading = "Selection")]
+    from: Option<Moment>,
 
-    /// Only calls that began before this time since the trace's start
-    #[arg(long, value_name = "TIME", value_parser = units::parse_duration, help_heading = "Selection")]
-    until: Option<u64>,
+    /// Only calls that began before this
+    #[arg(long, value_name = "TIME", value_parser = parse_moment, allow_hyphen_values = true, help_heading = "Selection")]
+    until: Option<Moment>,
+
+    /// Only the outermost calls of these methods (as --filter) and what runs below them, each a trace of its own in OTLP;
+    /// may be repeated
+    #[arg(long, value_name = "PATTERN", help_heading = "Selection")]
+    root: Vec<String>,
 
     /// Only calls at least this long (5ms, 250us)
     #[arg(long, value_name = "DURATION", value_parser = units::parse_duration, help_heading = "Selection")]
@@ -125,10 +132,19 @@ impl ExportArgs {
         })
     }
 
-    pub(super) fn selection(&self) -> Selection {
-        Selection {
+    pub(super) fn window(&self) -> Window {
+        Window {
             from: self.from,
             until: self.until,
+        }
+    }
+
+    /// What is exported of any trace; the window is one of each trace.
+    pub(super) fn selection(&self) -> Selection {
+        Selection {
+            roots: Roots::new(&self.root, Arc::default()),
+            from: None,
+            until: None,
             min: self.min.unwrap_or(0),
             depth: self.depth,
             thread: self.thread.clone(),
@@ -197,6 +213,8 @@ fn write<'a>(
     let selection = args.selection();
     for process in export::processes(traces) {
         let before = process.number as f64;
+        let (header, end) = (process.trace.header(), process.trace.end());
+        let selection = selection.within(&args.window(), header.origin, end);
         let counts = export::walk(
             &process,
             mappings,

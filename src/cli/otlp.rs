@@ -6,11 +6,13 @@ use super::{DONE, NOT_DONE, traces};
 use crate::error::{Error, Kind, Result};
 use crate::pipeline::maps_of;
 use crate::printable::printable;
-use crate::trace::Trace;
 use crate::trace::export::Selection;
-use crate::trace::export::otlp::{self, Batch, Config, Options, Protocol, Sender, Sent};
+use crate::trace::export::otlp::{
+    self, Batch, Config, Kind as SpanKind, Options, Protocol, Sender, Sent,
+};
 use crate::trace::tail::{Role, Tail};
 use crate::trace::units::{count, counted, parse_duration, parse_size};
+use crate::trace::{Moment, Trace};
 use indicatif::ProgressBar;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
@@ -55,6 +57,10 @@ pub struct OtlpArgs {
     #[arg(long, value_name = "NAME")]
     service: Option<String>,
 
+    /// What the spans of --root are
+    #[arg(long, value_enum, value_name = "KIND", default_value_t = RootKind::Server)]
+    root_kind: RootKind,
+
     /// Send while the program runs, until it ends; takes one trace or process id
     #[arg(long)]
     follow: bool,
@@ -81,6 +87,16 @@ enum By {
     Grpc,
 }
 
+/// Span kinds, as OpenTelemetry names them.
+#[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+enum RootKind {
+    Internal,
+    Server,
+    Client,
+    Producer,
+    Consumer,
+}
+
 #[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 enum What {
     /// Spans
@@ -94,6 +110,22 @@ enum What {
 fn pair(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
     Ok((name.trim().to_owned(), value.trim().to_owned()))
+}
+
+/// The name of this machine, on which a process that is followed runs.
+fn host_name() -> Option<(String, String)> {
+    #[cfg(unix)]
+    let name = {
+        let mut name = [0u8; 256];
+        // SAFETY: the call writes at most so many bytes there; the last stays zero.
+        let failed = unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len() - 1) };
+        let end = name.iter().position(|&b| b == 0).unwrap_or(0);
+        (failed == 0).then(|| String::from_utf8_lossy(&name[..end]).into_owned())
+    };
+    #[cfg(not(unix))]
+    let name = environment("COMPUTERNAME");
+    let name = name.filter(|name| !name.is_empty())?;
+    Some(("host.name".to_owned(), name))
 }
 
 fn environment(name: &str) -> Option<String> {
@@ -158,6 +190,13 @@ impl OtlpArgs {
             metrics: self.signals.contains(&What::Metrics),
             events: !opted("logs") || opted("logs/dup"),
             logs: self.signals.contains(&What::Logs) || opted("logs") || opted("logs/dup"),
+            root_kind: match self.root_kind {
+                RootKind::Internal => SpanKind::Internal,
+                RootKind::Server => SpanKind::Server,
+                RootKind::Client => SpanKind::Client,
+                RootKind::Producer => SpanKind::Producer,
+                RootKind::Consumer => SpanKind::Consumer,
+            },
             resource,
         })
     }
@@ -242,7 +281,10 @@ impl Job<'_> {
             false => ProgressBar::hidden(),
         };
         for (number, trace) in all.iter().enumerate() {
-            let mut session = otlp::session(trace.header(), options.clone(), self.mappings()?);
+            let (header, mut options) = (trace.header(), options.clone());
+            options.selection =
+                (options.selection).within(&self.args.window(), header.origin, trace.end());
+            let mut session = otlp::session(header, options, self.mappings()?);
             let share = |part: f64| (number as f64 + part) * 1_000.0 / all.len() as f64;
             let done = session.whole(trace, &mut |batch| self.wait_and_push(batch), &mut |part| {
                 bar.set_position(share(part) as u64);
@@ -268,6 +310,17 @@ impl Job<'_> {
                     .map_err(|e| e.in_artifact(map.display().to_string()))?;
             }
         }
+        let mut options = options;
+        let window = self.args.window();
+        if let (Some(Moment::BeforeEnd(_)), _) | (_, Some(Moment::BeforeEnd(_))) =
+            (window.from, window.until)
+        {
+            return Err(Error::usage(
+                "--follow does not know the trace's end: --from and --until take times since its start, or a clock's",
+            ));
+        }
+        options.selection = (options.selection).within(&window, tail.header().origin, tail.end());
+        options.resource.splice(0..0, host_name());
         let mut session = otlp::session(tail.header(), options, self.mappings()?);
         // The program goes on, whatever the Collector does: what finds no room is counted.
         let mut push = |batch| {

@@ -18,7 +18,8 @@ use crate::printable::printable;
 use crate::trace::methods::{Method, split_label};
 use crate::trace::query::{Query, Wants};
 use crate::trace::values::Condition;
-use crate::trace::{Analysis, Analyzer, Options, flame, pattern, units};
+use crate::trace::window::parse_moment;
+use crate::trace::{Analysis, Analyzer, Moment, Options, Roots, Window, flame, pattern, units};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -120,6 +121,18 @@ pub struct ReportArgs {
     #[arg(long, value_name = "DURATION", value_parser = units::parse_duration)]
     pub min: Option<u64>,
 
+    /// Only what ran after this: a time since the trace's start (1.5s), before its end (-10s), or a clock's (14:03:20)
+    #[arg(long, value_name = "TIME", value_parser = parse_moment, allow_hyphen_values = true)]
+    pub from: Option<Moment>,
+
+    /// Only what ran before this; calls that go on count as running
+    #[arg(long, value_name = "TIME", value_parser = parse_moment, allow_hyphen_values = true)]
+    pub until: Option<Moment>,
+
+    /// Only what runs in and below the outermost calls of these methods (as --filter); may be repeated
+    #[arg(long, value_name = "PATTERN")]
+    pub root: Vec<String>,
+
     /// Deepest level of the tree
     #[arg(long, value_name = "N", default_value_t = 40)]
     pub depth: u32,
@@ -166,6 +179,25 @@ pub enum Sort {
 }
 
 impl ReportArgs {
+    /// How traces are summed up.
+    fn options(&self, mappings: &Arc<Vec<Mapping>>) -> Options {
+        Options {
+            min: self.min.unwrap_or(0),
+            thread: self.thread.clone(),
+            tree: self.tree || self.flame.is_some() || self.html.is_some(),
+            window: self.window(),
+            roots: Roots::new(&self.root, Arc::clone(mappings)),
+            query: query(self, mappings),
+        }
+    }
+
+    fn window(&self) -> Window {
+        Window {
+            from: self.from,
+            until: self.until,
+        }
+    }
+
     fn check_outputs(&self, files: &[Vec<PathBuf>]) -> Result<()> {
         let outputs = [("--flame", &self.flame), ("--html", &self.html)];
         let outputs = outputs.map(|(option, path)| Some((option, path.as_deref()?)));
@@ -196,12 +228,7 @@ pub fn report(args: &ReportArgs, out: &mut dyn Write, screen: Screen) -> Result<
         .map(|path| read_mapping(path))
         .collect::<Result<Vec<_>>>()?;
     let mappings = Arc::new(mappings);
-    let mut analyzer = Analyzer::new(Options {
-        min: args.min.unwrap_or(0),
-        thread: args.thread.clone(),
-        tree: args.tree || args.flame.is_some() || args.html.is_some(),
-        query: query(args, &mappings),
-    });
+    let mut analyzer = Analyzer::new(args.options(&mappings));
     let mut failed = Vec::new();
     let mut kept = Vec::new();
     for parts in &files {

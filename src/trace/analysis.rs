@@ -5,15 +5,17 @@ use super::file::{Thread, Trace};
 use super::format::{FLAG_ORDERLY, Header};
 use super::logical::{Caller, LogicalCall, LogicalCalls, On};
 use super::methods::{Method, MethodIx, Methods};
-use super::metrics::{self, Series};
+use super::metrics::{self, Reading, Series};
 use super::notes::Notes;
 use super::pattern;
 use super::query::{Asked, Found, Listed, Query};
 use super::replay::{Call, Frame, Outcome, Replay, Run, Tally, Thrown, Visitor};
+use super::roots::Roots;
 use super::summary::Stats;
 use super::tree::Tree;
 use super::units::counted;
 use super::values::Value;
+use super::window::{Part, Window};
 use crate::mapping::Mapping;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -30,6 +32,10 @@ pub struct Options {
     pub tree: bool,
     /// What is asked of single calls.
     pub query: Query,
+    /// Only this part of each trace.
+    pub window: Window,
+    /// If there are any, only what runs in and below them.
+    pub roots: Roots,
 }
 
 /// A trace that was summed up.
@@ -39,6 +45,8 @@ pub struct Process {
     pub header: Header,
     /// When it ended, in nanoseconds since its origin.
     pub end: u64,
+    /// What of it was looked at, if that is not all.
+    pub part: Option<Part>,
     pub threads: u64,
     /// Enter, exit and error records in it, and begins and ends of logical calls.
     pub records: u64,
@@ -58,6 +66,12 @@ impl Process {
     /// Whether it ended in an orderly way.
     pub fn orderly(&self) -> bool {
         self.header.flags & FLAG_ORDERLY != 0
+    }
+
+    /// How much of its time was looked at.
+    pub fn looked_at(&self) -> u64 {
+        let part = self.part.unwrap_or(Part::WHOLE);
+        part.until.min(self.end).saturating_sub(part.from)
     }
 }
 
@@ -128,6 +142,9 @@ struct Sums {
     /// What is asked of single calls, and the values of the next.
     asked: Option<Box<Asked>>,
     values: Vec<Value>,
+    /// What is looked at.
+    part: Part,
+    has_roots: bool,
     /// What ended the process at hand.
     unhandled: Vec<String>,
     /// Of the thread at hand.
@@ -170,12 +187,14 @@ impl Visitor for Sums {
 
     #[inline]
     fn call(&mut self, call: &Call, stack: &mut [Frame]) -> bool {
+        let wanted = self.is_wanted(stack);
         if let Some(piece) = call.piece {
             let caller = match stack {
                 [around @ .., _] if piece.first => caller_of(around),
                 _ => None,
             };
-            self.logical.piece(piece, call, caller, self.thread.on());
+            self.logical
+                .piece(piece, call, caller, self.thread.on(wanted), self.part);
             if !self.values.is_empty() {
                 let values = std::mem::take(&mut self.values);
                 self.logical.values(piece.call, values);
@@ -183,7 +202,8 @@ impl Visitor for Sums {
             if let Some(caller) = caller {
                 self.exceptions.adopt(piece.call, caller);
             }
-            if !self.thread.wanted {
+            let end = call.start.saturating_add(call.took);
+            if !wanted || !self.part.has(call.start, end) {
                 return true;
             }
             if piece.first {
@@ -192,7 +212,7 @@ impl Visitor for Sums {
                 self.thread.resumed += 1;
             }
         } else {
-            if !self.thread.wanted {
+            if !wanted {
                 self.values.clear();
                 return true;
             }
@@ -201,6 +221,8 @@ impl Visitor for Sums {
                 self.plain(call);
             }
         }
+        let root = stack.last().map_or(0, |f| f.root as usize);
+        let stack = &mut stack[root.saturating_sub(1)..];
         if stack.len() == 1 {
             self.thread.busy = self.thread.busy.saturating_add(call.total);
         }
@@ -211,17 +233,19 @@ impl Visitor for Sums {
     }
 
     fn begin(&mut self, method: MethodIx, call: u64, time: u64, stack: &[Frame]) {
-        let caller = caller_of(stack);
+        let (caller, wanted) = (caller_of(stack), self.is_wanted(stack));
         self.logical
-            .begin(method, call, time, caller, self.thread.on());
+            .begin(method, call, time, caller, self.thread.on(wanted));
         if let Some(caller) = caller {
             self.exceptions.adopt(call, caller);
         }
     }
 
     fn complete(&mut self, method: MethodIx, call: u64, time: u64, outcome: Outcome) {
+        // With roots its begin and its pieces tell.
+        let wanted = self.thread.wanted && !self.has_roots;
         self.logical
-            .complete(method, call, time, outcome, self.thread.on());
+            .complete(method, call, time, outcome, self.thread.on(wanted));
     }
 
     fn error(&mut self, method: MethodIx, thrown: &Thrown<'_>) {
@@ -248,6 +272,14 @@ impl Visitor for Sums {
             None => String::new(),
         });
     }
+}
+
+/// What the process used in a part of its trace.
+fn within(trace: &Trace, part: Part) -> Vec<Reading> {
+    let readings = trace.readings().iter();
+    (readings.filter(|r| part.from <= r.time && r.time < part.until))
+        .copied()
+        .collect()
 }
 
 /// The names of artifacts in a trace's symbols, the first few.
@@ -296,15 +328,21 @@ fn add_logical(stats: &mut Vec<Stats>, asked: &mut Option<Box<Asked>>, mut call:
 }
 
 impl ThreadSums {
-    fn on(&self) -> On {
+    fn on(&self, wanted: bool) -> On {
         On {
             thread: self.number,
-            wanted: self.wanted,
+            wanted,
         }
     }
 }
 
 impl Sums {
+    /// Whether the last call of a stack is looked at.
+    #[inline]
+    fn is_wanted(&self, stack: &[Frame]) -> bool {
+        self.thread.wanted && (!self.has_roots || stack.last().is_some_and(|f| f.root > 0))
+    }
+
     #[inline]
     fn plain(&mut self, call: &Call) {
         let row = call.method as usize;
@@ -328,9 +366,12 @@ impl Sums {
             logical,
             stats,
             asked,
+            part,
             ..
         } = self;
-        logical.settle(time, min, &mut |call| add_logical(stats, asked, call));
+        logical.settle(time, min, *part, &mut |call| {
+            add_logical(stats, asked, call)
+        });
     }
 
     /// Nothing of logical calls will come any more.
@@ -339,9 +380,10 @@ impl Sums {
             logical,
             stats,
             asked,
+            part,
             ..
         } = self;
-        logical.finish(min, &mut |call| add_logical(stats, asked, call))
+        logical.finish(min, *part, &mut |call| add_logical(stats, asked, call))
     }
 }
 
@@ -374,7 +416,7 @@ impl Analyzer {
     /// An analysis without traces.
     pub fn new(options: Options) -> Analyzer {
         Analyzer {
-            replay: Replay::new(options.min),
+            replay: Replay::new(options.min).with_roots(&options.roots),
             methods: Methods::default(),
             sums: Sums {
                 stats: Vec::new(),
@@ -383,6 +425,8 @@ impl Analyzer {
                 logical: LogicalCalls::default(),
                 asked: Asked::new(&options.query),
                 values: Vec::new(),
+                part: Part::WHOLE,
+                has_roots: !options.roots.is_empty(),
                 unhandled: Vec::new(),
                 thread: ThreadSums::default(),
             },
@@ -397,6 +441,8 @@ impl Analyzer {
         if let Some(asked) = &mut self.sums.asked {
             asked.trace(self.processes.len());
         }
+        let (origin, end) = (trace.header().origin, trace.end());
+        self.sums.part = self.options.window.of(origin, end);
         if trace.has_logical_calls() {
             self.in_turns(trace);
         } else {
@@ -416,6 +462,7 @@ impl Analyzer {
             sum.overtaken += tally.overtaken;
         }
         let left_out = self.sums.finish_logical(self.options.min);
+        let part = self.sums.part;
         for (n, noun, what) in [
             (sum.unopened, "exit", "without an enter, skipped"),
             (
@@ -455,11 +502,12 @@ impl Analyzer {
         self.processes.push(Process {
             file: trace.name().to_owned(),
             header: trace.header().clone(),
-            end: trace.end(),
+            end,
+            part: (self.options.window.is_bounded()).then_some(part),
             threads: trace.threads().len() as u64,
             records: trace.records(),
             lost: trace.header().lost.max(sum.lost),
-            metrics: metrics::series(trace.readings()),
+            metrics: metrics::series(&within(trace, part)),
             artifacts: artifacts(trace),
             missing: missing.fold(sum.overtaken, u64::saturating_add),
             notes,
@@ -468,6 +516,7 @@ impl Analyzer {
 
     fn one_by_one(&mut self, trace: &Trace) {
         self.replay.next_trace(false);
+        self.replay.look_at(self.sums.part);
         for thread in trace.threads() {
             if !self.wants(trace, thread) {
                 continue;
@@ -489,6 +538,7 @@ impl Analyzer {
     /// All threads, a segment at a time in the order of time: logical calls go from one to another.
     fn in_turns(&mut self, trace: &Trace) {
         self.replay.next_trace(true);
+        self.replay.look_at(self.sums.part);
         let threads = trace.threads();
         let mut waiting: Vec<Option<Box<Waiting>>> = Vec::new();
         waiting.resize_with(threads.len(), || None);

@@ -147,6 +147,8 @@ struct Way {
     awaited: Option<u64>,
     orphan: Option<u64>,
     head: Option<u64>,
+    /// It was thrown in what is looked at.
+    counts: bool,
 }
 
 /// The exception that is on its way through the methods of a thread.
@@ -184,7 +186,7 @@ impl Exceptions {
             None => {
                 let name = name.or_else(|| self.current.last.clone());
                 let name = name.unwrap_or_else(|| (UNKNOWN.into(), "".into()));
-                self.begin(name, method, thrown.call)
+                self.begin(name, method, thrown)
             }
         };
         self.current.way = Some(id);
@@ -242,6 +244,7 @@ impl Exceptions {
             if let Some(way) = self.ways.get_mut(&outer) {
                 way.path.thrown = inner.path.thrown;
                 way.head = inner.head;
+                way.counts = inner.counts;
                 if let Some(call) = inner.head {
                     self.heads.insert(call, outer);
                 }
@@ -257,7 +260,8 @@ impl Exceptions {
     }
 
     /// An exception is seen for the first time.
-    fn begin(&mut self, name: Name, method: MethodIx, call: Option<u64>) -> u64 {
+    fn begin(&mut self, name: Name, method: MethodIx, thrown: &Thrown<'_>) -> u64 {
+        let call = thrown.call;
         if self.ways.len() >= MAX_WAYS
             && let Some((&oldest, _)) = self.ways.first_key_value()
         {
@@ -276,6 +280,7 @@ impl Exceptions {
             awaited: None,
             orphan: None,
             head: call,
+            counts: !thrown.outside,
         };
         self.ways.insert(id, way);
         if let Some(call) = call {
@@ -303,7 +308,7 @@ impl Exceptions {
 
     /// A way is as long as it will be.
     fn close(&mut self, id: u64) {
-        if let Some(way) = self.take(id) {
+        if let Some(way) = self.take(id).filter(|way| way.counts) {
             self.count(way.name, way.path);
         }
     }

@@ -8,6 +8,7 @@ use super::methods::MethodIx;
 use super::query::Described;
 use super::replay::{Call, Outcome};
 use super::values::Value;
+use super::window::Part;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -36,8 +37,10 @@ pub struct LogicalCall {
     pub thread: u32,
     /// When it began, or the first that is known of it.
     pub begin: u64,
-    /// Nanoseconds from begin to end.
+    /// Nanoseconds from begin to end, of these only what lies in the part of the trace that is looked at.
     pub total: u64,
+    /// Nanoseconds from begin to end, or to the end of that part.
+    pub took: u64,
     /// Of these, on threads.
     pub active: u64,
     /// Of these, not in calls that it made.
@@ -76,7 +79,7 @@ struct State {
     /// It was seen to begin, so that `begin` is right.
     begun: bool,
     caller: Option<Caller>,
-    /// A record of it is on a thread that is looked at.
+    /// A record of it is on a thread that is looked at, below a root if there are such.
     wanted: bool,
     outcome: Option<Outcome>,
     begin: u64,
@@ -134,7 +137,8 @@ impl LogicalCalls {
     }
 
     /// A piece of a call is over.
-    pub fn piece(&mut self, piece: Piece, call: &Call, caller: Option<Caller>, on: On) {
+    pub fn piece(&mut self, piece: Piece, call: &Call, caller: Option<Caller>, on: On, part: Part) {
+        let inside = part.has(call.start, call.start.saturating_add(call.took));
         let Some(state) = self.state(call.method, piece.call, call.start, on) else {
             return;
         };
@@ -144,8 +148,8 @@ impl LogicalCalls {
         state.begun |= piece.first;
         state.active = state.active.saturating_add(call.total);
         state.own = state.own.saturating_add(call.own);
-        state.pieces += 1;
-        state.last = state.last.max(call.start.saturating_add(call.total));
+        state.pieces += u64::from(inside);
+        state.last = state.last.max(call.start.saturating_add(call.took));
         if call.outcome == Outcome::Running {
             state.outcome.get_or_insert(Outcome::Running);
         }
@@ -196,33 +200,34 @@ impl LogicalCalls {
 
     /// Nothing from before this time will come: hands out the calls that ended by then, if of at least
     /// `min` nanoseconds, and forgets them.
-    pub fn settle(&mut self, time: u64, min: u64, over: &mut dyn FnMut(LogicalCall)) {
+    pub fn settle(&mut self, time: u64, min: u64, part: Part, over: &mut dyn FnMut(LogicalCall)) {
         while let Some(&Reverse((end, call))) = self.ended.peek()
             && end < time
         {
             self.ended.pop();
             if let Some(state) = self.calls.remove(&call) {
                 self.values -= state.values.len();
-                hand_out(state, min, over);
+                hand_out(state, min, part, over);
             }
         }
     }
 
     /// Nothing will come any more: does the same with all calls. Returns how many records were
     /// left out because too many calls were open.
-    pub fn finish(&mut self, min: u64, over: &mut dyn FnMut(LogicalCall)) -> u64 {
+    pub fn finish(&mut self, min: u64, part: Part, over: &mut dyn FnMut(LogicalCall)) -> u64 {
         self.ended.clear();
         self.values = 0;
         for state in std::mem::take(&mut self.calls).into_values() {
-            hand_out(state, min, over);
+            hand_out(state, min, part, over);
         }
         std::mem::take(&mut self.left_out)
     }
 }
 
-fn hand_out(state: State, min: u64, over: &mut dyn FnMut(LogicalCall)) {
-    let total = state.last - state.begin;
-    if !state.wanted || total < min {
+fn hand_out(state: State, min: u64, part: Part, over: &mut dyn FnMut(LogicalCall)) {
+    let total = part.clip(state.last) - part.clip(state.begin);
+    let took = state.last.min(part.until).saturating_sub(state.begin);
+    if !state.wanted || took < min || !part.has(state.begin, state.last) {
         return;
     }
     over(LogicalCall {
@@ -230,12 +235,14 @@ fn hand_out(state: State, min: u64, over: &mut dyn FnMut(LogicalCall)) {
         thread: state.thread,
         begin: state.begin,
         total,
+        took,
         // Pieces do not overlap in a sound trace.
         active: state.active.min(total),
         own: state.own,
         pieces: state.pieces,
         begun: state.begun,
-        outcome: state.outcome,
+        // What ends later runs, or waits, at the end of the part.
+        outcome: state.outcome.filter(|_| state.last <= part.until),
         exception: state.exception,
         values: state.values,
     });
@@ -257,6 +264,7 @@ mod tests {
             method: 0,
             start,
             total,
+            took: total,
             own: total,
             outermost: true,
             outcome: Outcome::Exit,
@@ -270,20 +278,23 @@ mod tests {
         let (mut calls, mut stats) = (LogicalCalls::default(), Stats::default());
         for call in 1..=10 {
             let (p, over) = piece(call, true, call * 100, 10);
-            calls.piece(p, &over, None, ON);
+            calls.piece(p, &over, None, ON, Part::WHOLE);
             calls.complete(0, call, call * 100 + 50, Outcome::Exit, ON);
         }
         // A piece that comes late, from another thread.
         let (p, over) = piece(10, false, 1_020, 20);
-        calls.piece(p, &over, None, ON);
-        calls.settle(950, 0, &mut |call| stats.add_logical(&call));
+        calls.piece(p, &over, None, ON, Part::WHOLE);
+        calls.settle(950, 0, Part::WHOLE, &mut |call| stats.add_logical(&call));
         assert_eq!(calls.calls.len(), 2, "the last two ended at 950 and 1050");
         assert_eq!((stats.calls, stats.total), (8, 8 * 50));
-        calls.settle(u64::MAX, 0, &mut |call| stats.add_logical(&call));
+        calls.settle(u64::MAX, 0, Part::WHOLE, &mut |call| {
+            stats.add_logical(&call);
+        });
         assert_eq!((calls.calls.len(), calls.ended.len()), (0, 0));
         let l = stats.logical;
         assert_eq!((l.calls, l.pieces, l.active, l.open), (10, 11, 120, 0));
-        assert_eq!(calls.finish(0, &mut |call| stats.add_logical(&call)), 0);
+        let left_out = calls.finish(0, Part::WHOLE, &mut |call| stats.add_logical(&call));
+        assert_eq!(left_out, 0);
     }
 
     #[test]
@@ -294,7 +305,8 @@ mod tests {
         }
         calls.complete(0, 5, 100, Outcome::Exit, ON);
         assert_eq!(calls.calls.len(), MAX_CALLS);
-        assert_eq!(calls.finish(0, &mut |call| stats.add_logical(&call)), 10);
+        let left_out = calls.finish(0, Part::WHOLE, &mut |call| stats.add_logical(&call));
+        assert_eq!(left_out, 10);
         assert_eq!(stats.logical.open, MAX_CALLS as u64 - 1);
     }
 }

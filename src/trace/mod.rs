@@ -30,12 +30,14 @@ pub mod page;
 pub mod pattern;
 pub mod query;
 pub mod replay;
+pub mod roots;
 pub mod summary;
 pub mod tail;
 pub mod tree;
 pub mod tune;
 pub mod units;
 pub mod values;
+pub mod window;
 
 #[cfg(test)]
 pub(crate) mod testing;
@@ -44,3 +46,5 @@ mod tests;
 
 pub use analysis::{Analysis, Analyzer, Options};
 pub use file::Trace;
+pub use roots::Roots;
+pub use window::{Moment, Window};

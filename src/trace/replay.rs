@@ -4,9 +4,11 @@ use super::file::{Segment, Trace};
 use super::format::{CallKind, Decoder, Escape, LOGICAL_FIRST, Record};
 use super::logical::Piece;
 use super::methods::{Method, MethodIx, Methods};
+use super::roots::Roots;
 use super::values::{Kept, Value};
+use super::window::Part;
 use crate::symbols::Symbols;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
 
 /// Most calls open at once in a thread. The deepest stacks of real programs are far below; a
@@ -15,6 +17,9 @@ const MAX_DEPTH: usize = 1 << 20;
 
 /// The same where threads are replayed in turns: each turn costs as much as calls are open.
 const MAX_DEPTH_IN_TURNS: usize = 1 << 16;
+
+/// Most logical calls of a trace that are known to have begun below a root.
+const MAX_BELOW: usize = 1 << 22;
 
 /// A call that is open.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +35,17 @@ pub struct Frame {
     pub inner: u64,
     /// Which logical call it is a piece of, if it is one.
     pub piece: Option<Piece>,
+    /// How many calls deep the root around it lies, itself included; 0 without one.
+    pub root: u32,
+}
+
+/// The calls of a stack from the last one's root on: none if that has no root.
+#[inline]
+pub fn from_root(stack: &[Frame]) -> &[Frame] {
+    match stack.last().map_or(0, |f| f.root as usize) {
+        0 => &[],
+        root => &stack[root - 1..],
+    }
 }
 
 /// How a call ended.
@@ -51,9 +67,11 @@ pub struct Call {
     pub method: MethodIx,
     /// When it was entered.
     pub start: u64,
-    /// Nanoseconds from enter to end.
+    /// Nanoseconds from enter to end, of these only what lies in the part of the trace that is looked at.
     pub total: u64,
-    /// Of these, not in calls that it made.
+    /// Nanoseconds from enter to end, or to the end of that part.
+    pub took: u64,
+    /// Of the total, not in calls that it made.
     pub own: u64,
     /// No other call of the method is open around it.
     pub outermost: bool,
@@ -74,6 +92,8 @@ pub struct Thrown<'a> {
     pub caller: Option<MethodIx>,
     /// The logical call that it ends.
     pub call: Option<u64>,
+    /// It is not in the part of the trace that is looked at.
+    pub outside: bool,
 }
 
 /// Takes what a replay finds.
@@ -179,6 +199,16 @@ impl Run {
         &self.stack
     }
 
+    /// Whether the last call of the stack has none of its method around it from its root on.
+    #[inline]
+    fn is_outermost_below_root(&self) -> bool {
+        let Some((top, around)) = self.stack.split_last().filter(|(top, _)| top.root > 1) else {
+            return false;
+        };
+        let around = around.get(top.root as usize - 1..).unwrap_or(&[]);
+        around.iter().all(|frame| frame.method != top.method)
+    }
+
     /// Records of the thread are missing here.
     pub fn miss(&mut self) {
         self.silent = true;
@@ -199,9 +229,9 @@ impl Run {
     }
 
     #[inline]
-    fn record(&mut self, time: u64) {
+    fn record(&mut self, time: u64, part: Part) {
         if self.silent {
-            self.cut(time);
+            self.cut(time, part);
         }
         if self.tally.records == 0 {
             self.tally.first = time;
@@ -213,16 +243,20 @@ impl Run {
 
     /// Records are missing up to this time: it is nobody's own, and calls that were open may have ended meanwhile.
     #[cold]
-    fn cut(&mut self, until: u64) {
-        let from = self.tally.last;
+    fn cut(&mut self, until: u64, part: Part) {
+        let (from, until) = (part.clip(self.tally.last), part.clip(until));
         for at in self.cuts.len()..self.stack.len() {
             let frame = &self.stack[at];
             let end = self.stack.get(at + 1).map_or(from, |inner| inner.start);
-            let own = end.saturating_sub(frame.start).saturating_sub(frame.inner);
-            self.cuts.push(Cut { time: from, own });
+            let whole = part.clip(end).saturating_sub(part.clip(frame.start));
+            let own = whole.saturating_sub(frame.inner);
+            self.cuts.push(Cut {
+                time: self.tally.last,
+                own,
+            });
         }
         if let Some(top) = self.stack.last_mut() {
-            let gap = until.saturating_sub(from.max(top.start));
+            let gap = until.saturating_sub(from.max(part.clip(top.start)));
             top.inner = top.inner.saturating_add(gap);
         }
     }
@@ -240,6 +274,12 @@ pub struct Replay {
     copy: Vec<u8>,
     min: u64,
     max_depth: usize,
+    part: Part,
+    roots: Roots,
+    /// Of each row, whether a call of it is a root.
+    is_root: Vec<bool>,
+    /// Logical calls of the trace that began below a root.
+    below: FxHashSet<u64>,
 }
 
 impl Replay {
@@ -253,13 +293,30 @@ impl Replay {
             copy: Vec::new(),
             min,
             max_depth: MAX_DEPTH,
+            part: Part::WHOLE,
+            roots: Roots::default(),
+            is_root: Vec::new(),
+            below: FxHashSet::default(),
         }
+    }
+
+    /// Calls of these methods are roots.
+    pub fn with_roots(mut self, roots: &Roots) -> Replay {
+        self.roots = roots.clone();
+        self
+    }
+
+    /// Of the trace at hand only this part is looked at.
+    pub fn look_at(&mut self, part: Part) {
+        self.part = part;
     }
 
     /// Forgets the ids of the trace before. Whether threads take turns in this one: see
     /// [`Replay::turn_to`].
     pub fn next_trace(&mut self, in_turns: bool) {
         self.rows.clear();
+        self.below.clear();
+        self.part = Part::WHOLE;
         self.max_depth = if in_turns {
             MAX_DEPTH_IN_TURNS
         } else {
@@ -354,7 +411,7 @@ impl Replay {
         while let Some(record) = records.next() {
             match record {
                 Record::Call { kind, time, id } => {
-                    self.run.record(time);
+                    self.run.record(time, self.part);
                     let logical = next.logical.take();
                     // Most exits are of the innermost call, whose row needs no looking up.
                     let method = match self.run.stack.last() {
@@ -403,8 +460,11 @@ impl Replay {
             }
             Escape::Logical { flags, call } => next.logical = Some((flags, call)),
             Escape::Begin { id, call, time } => {
-                self.run.record(time);
+                self.run.record(time, self.part);
                 let method = self.row(id, symbols, methods, visitor);
+                if self.run.stack.last().is_some_and(|f| f.root > 0) {
+                    self.is_below(call);
+                }
                 visitor.begin(method, call, time, &self.run.stack);
             }
             Escape::Complete {
@@ -413,7 +473,7 @@ impl Replay {
                 time,
                 failed,
             } => {
-                self.run.record(time);
+                self.run.record(time, self.part);
                 let method = self.row(id, symbols, methods, visitor);
                 if !failed {
                     visitor.complete(method, call, time, Outcome::Exit);
@@ -424,6 +484,7 @@ impl Replay {
                 let thrown = Thrown {
                     details: borrowed(&details),
                     call: Some(call),
+                    outside: !self.part.has_end(time) || !self.takes(call),
                     ..Thrown::default()
                 };
                 visitor.error(method, &thrown);
@@ -465,7 +526,7 @@ impl Replay {
         visitor: &mut impl Visitor,
     ) {
         let is_error = outcome == Outcome::Error;
-        let mut popped = false;
+        let (mut popped, mut is_looked_at) = (false, self.roots.is_empty());
         if self.run.over > 0 {
             self.run.over -= 1;
         } else if !self.is_open(method, logical) {
@@ -481,6 +542,7 @@ impl Replay {
                 self.run.tally.unclosed += 1;
                 self.pop(time, Outcome::Lost, visitor);
             }
+            is_looked_at = self.is_looked_at();
             self.pop(time, outcome, visitor);
             popped = true;
         }
@@ -495,6 +557,7 @@ impl Replay {
                 again: popped && details.is_none() && open >= self.run.way,
                 caller: self.run.stack.last().map(|f| f.method),
                 call: logical.map(|(_, call)| call),
+                outside: !is_looked_at || !self.part.has_end(time),
             };
             visitor.error(method, &thrown);
             self.run.way = open;
@@ -515,6 +578,7 @@ impl Replay {
         self.run.miss_values();
         visitor.unhandled(details);
         while let Some(&Frame { method, piece, .. }) = self.run.stack.last() {
+            let is_looked_at = self.is_looked_at();
             self.pop(time, Outcome::Error, visitor);
             if let Some(piece) = piece {
                 visitor.complete(method, piece.call, time, Outcome::Error);
@@ -523,6 +587,7 @@ impl Replay {
             let thrown = Thrown {
                 details: details.take(),
                 caller,
+                outside: !is_looked_at || !self.part.has_end(time),
                 ..Thrown::default()
             };
             visitor.error(method, &thrown);
@@ -540,6 +605,48 @@ impl Replay {
                     .iter()
                     .rev()
                     .any(|f| ends(f, method, logical)))
+    }
+
+    /// Which root a call begins that has none around it.
+    #[cold]
+    fn root(&self, method: MethodIx, piece: Option<Piece>) -> u32 {
+        let is_below = piece.is_some_and(|p| self.below.contains(&p.call));
+        match is_below || self.is_root[method as usize] {
+            true => self.run.stack.len() as u32 + 1,
+            false => 0,
+        }
+    }
+
+    /// Whether the last call of the stack is below a root, if there are such.
+    #[inline]
+    fn is_looked_at(&self) -> bool {
+        self.roots.is_empty() || self.run.stack.last().is_some_and(|f| f.root > 0)
+    }
+
+    /// Whether a logical call began in or below a root, or all are looked at.
+    pub fn takes(&self, call: u64) -> bool {
+        self.roots.is_empty() || self.below.contains(&call)
+    }
+
+    /// Reads a trace for the logical calls that begin below roots: pieces of a call may lie in threads that are replayed before
+    /// that of its begin.
+    pub fn learn(&mut self, trace: &Trace, methods: &mut Methods, visitor: &mut impl Visitor) {
+        let most = std::mem::replace(&mut self.max_depth, MAX_DEPTH_IN_TURNS);
+        let mut runs: Vec<Run> = Vec::new();
+        runs.resize_with(trace.threads().len(), Run::default);
+        for (_, number, at) in trace.in_order() {
+            let thread = &trace.threads()[number];
+            self.turn_to(&mut runs[number]);
+            self.segment(trace, &trace.segments(thread)[at], methods, visitor);
+            self.turn_to(&mut runs[number]);
+        }
+        self.max_depth = most;
+    }
+
+    fn is_below(&mut self, call: u64) {
+        if self.below.len() < MAX_BELOW {
+            self.below.insert(call);
+        }
     }
 
     /// Whether the trace at hand has a record of this id.
@@ -571,6 +678,10 @@ impl Replay {
         }
         if self.active.len() <= row as usize {
             self.active.resize(row as usize + 1, 0);
+            self.is_root.resize(row as usize + 1, false);
+        }
+        if !self.roots.is_empty() {
+            self.is_root[row as usize] = self.roots.takes(&methods.rows()[row as usize]);
         }
         row
     }
@@ -578,6 +689,14 @@ impl Replay {
     #[inline]
     fn push(&mut self, method: MethodIx, id: u32, start: u64, piece: Option<Piece>) {
         self.active[method as usize] += 1;
+        let root = match self.run.stack.last() {
+            _ if self.roots.is_empty() => 0,
+            Some(around) if around.root > 0 => around.root,
+            _ => self.root(method, piece),
+        };
+        if let Some(piece) = piece.filter(|p| p.first && root > 0) {
+            self.is_below(piece.call);
+        }
         self.run.stack.push(Frame {
             method,
             id,
@@ -585,6 +704,7 @@ impl Replay {
             start,
             inner: 0,
             piece,
+            root,
         });
     }
 
@@ -595,7 +715,9 @@ impl Replay {
         };
         let active = &mut self.active[frame.method as usize];
         *active -= 1;
-        let whole = time.saturating_sub(frame.start);
+        let part = self.part;
+        let (start, mut end) = (part.clip(frame.start), time);
+        let whole = part.clip(time).saturating_sub(start);
         let mut total = whole;
         let mut own = total.saturating_sub(frame.inner);
         let cut = match self.run.cuts.len() == self.run.stack.len() {
@@ -605,7 +727,11 @@ impl Replay {
         if let Some(cut) = cut {
             // Without a record of its end, it is known up to the gap.
             match outcome {
-                Outcome::Lost => (total, own) = (cut.time.saturating_sub(frame.start), cut.own),
+                Outcome::Lost => {
+                    end = cut.time;
+                    total = part.clip(end).saturating_sub(start);
+                    own = cut.own;
+                }
                 Outcome::Running => own = own.min(cut.own),
                 Outcome::Exit | Outcome::Error => {}
             }
@@ -614,13 +740,18 @@ impl Replay {
             method: frame.method,
             start: frame.start,
             total,
+            took: end.min(part.until).saturating_sub(frame.start),
             own,
-            outermost: *active == 0,
-            outcome,
+            outermost: *active == 0 || self.run.is_outermost_below_root(),
+            // What ends later runs at the end of the part.
+            outcome: match outcome {
+                Outcome::Exit | Outcome::Error if end > part.until => Outcome::Running,
+                outcome => outcome,
+            },
             piece: frame.piece,
         };
         // How long a logical call takes its pieces do not tell: they are always kept.
-        let long = total >= self.min || frame.piece.is_some();
+        let long = (call.took >= self.min && part.has(frame.start, end)) || frame.piece.is_some();
         if let Some(kept) = &mut self.run.values {
             let ended = matches!(outcome, Outcome::Exit | Outcome::Error);
             let values = kept.leave(self.run.stack.len() - 1, ended);

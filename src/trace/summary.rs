@@ -60,7 +60,7 @@ impl Stats {
         if call.outermost {
             self.total = self.total.saturating_add(call.total);
         }
-        self.over(call.total, call.outcome);
+        self.over(call.took, call.outcome);
     }
 
     pub fn add_logical(&mut self, call: &LogicalCall) {
@@ -76,7 +76,7 @@ impl Stats {
         match call.outcome {
             Some(Outcome::Error) if !call.begun => self.errors += 1,
             Some(Outcome::Exit) if !call.begun => {}
-            Some(outcome) => self.over(call.total, outcome),
+            Some(outcome) => self.over(call.took, outcome),
             None => logical.open += 1,
         }
     }
@@ -178,6 +178,7 @@ mod tests {
                 method: 0,
                 start: 0,
                 total,
+                took: total,
                 own: total,
                 outermost: true,
                 outcome: Outcome::Exit,

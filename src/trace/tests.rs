@@ -1098,3 +1098,162 @@ fn too_many_samples_are_left_out_and_said() {
         ["976 readings of the process left out: too many"]
     );
 }
+
+fn looked_at(bytes: &[u8], window: Window, roots: &[&str]) -> Analysis {
+    let roots: Vec<String> = roots.iter().map(|&r| r.to_owned()).collect();
+    let mut analyzer = Analyzer::new(Options {
+        tree: true,
+        window,
+        roots: Roots::new(&roots, Default::default()),
+        ..Options::default()
+    });
+    analyzer.add(&Trace::from_bytes("t", bytes.to_vec()).unwrap());
+    analyzer.finish()
+}
+
+fn between(from: u64, until: u64) -> Window {
+    Window {
+        from: Some(Moment::Since(from)),
+        until: Some(Moment::Since(until)),
+    }
+}
+
+#[test]
+fn of_a_window_only_what_lies_in_it_counts() {
+    let bytes = TraceBuilder::new("", 1, 1_000)
+        .symbols(&shop_symbols(), 65_504, &[])
+        .push(
+            // main 100 to 900; place 200 to 400 and 500 to 800, take 600 to 700 by an exception.
+            Chunk::records(1, 0, 100)
+                .enter(0, 1)
+                .enter(100, 2)
+                .exit(200, 2)
+                .enter(100, 2)
+                .enter(100, 3)
+                .exception("T", "")
+                .error(100, 3)
+                .exit(100, 2)
+                .exit(100, 1),
+        )
+        .bytes();
+    let a = looked_at(&bytes, between(300, 650), &[]);
+    let expected = [
+        row("Main.main", 1, 350, 100),
+        row("Orders.place", 2, 250, 200),
+        row("Stock.take", 1, 50, 50),
+    ];
+    assert_eq!(rows(&a), expected);
+    // One place ended in the window, after 200 ns; what goes on runs.
+    let place = &a.stats[1];
+    assert_eq!((place.running, place.min, place.max), (1, Some(200), 200));
+    assert_eq!((place.errors, a.exceptions.len()), (0, 0));
+    assert_eq!(a.threads[0].busy, 350);
+    assert_eq!(a.tree.total(), 350);
+    let a = looked_at(&bytes, between(650, 5_000), &[]);
+    assert_eq!((a.stats[2].errors, a.exceptions[0].count), (1, 1));
+    assert_eq!(a.stats[1].calls, 1);
+    let a = looked_at(&bytes, between(2_000, 5_000), &[]);
+    assert!(a.stats.iter().all(|s| s.calls == 0) && a.tree.nodes().is_empty());
+}
+
+#[test]
+fn below_a_root_depth_and_recursion_start_anew() {
+    let bytes = TraceBuilder::new("", 1, 1_000)
+        .symbols(&shop_symbols(), 65_504, &[])
+        .push(
+            // take calls main, which is the root, which calls take and itself; another take is below none.
+            Chunk::records(1, 0, 0)
+                .enter(0, 3)
+                .enter(100, 1)
+                .enter(100, 3)
+                .exception("T", "")
+                .error(100, 3)
+                .enter(0, 1)
+                .exit(50, 1)
+                .exit(50, 1)
+                .exception("U", "")
+                .error(100, 3)
+                .enter(100, 3)
+                .exit(100, 3),
+        )
+        .bytes();
+    let a = looked_at(&bytes, Window::default(), &["*Main.main*"]);
+    let expected = [
+        row("Stock.take", 1, 100, 100),
+        row("Main.main", 2, 300, 200),
+    ];
+    assert_eq!(rows(&a), expected);
+    let nodes: Vec<(u32, u64)> = (a.tree.nodes().iter())
+        .map(|n| (n.depth, n.total))
+        .collect();
+    assert_eq!(nodes, [(0, 300), (1, 100), (1, 50)]);
+    assert_eq!((a.threads[0].calls, a.threads[0].busy), (3, 300));
+    let thrown: Vec<&str> = a.exceptions.iter().map(|e| &*e.type_name).collect();
+    assert_eq!(thrown, ["T"]);
+}
+
+#[test]
+fn logical_calls_are_cut_at_a_window_and_stay_below_their_root() {
+    // main begins place on thread 1 at 110; place goes on in thread 2 from 300 to 400. A second place has no root.
+    let bytes = TraceBuilder::new("", 1, 1_000)
+        .symbols(&shop_symbols(), 65_504, &[])
+        .push(
+            Chunk::records(1, 0, 100)
+                .enter(0, 1)
+                .resume(10, 2, 77, true)
+                .exit(40, 2)
+                .exit(50, 1)
+                .resume(10, 2, 78, true)
+                .exit(10, 2),
+        )
+        .push(
+            Chunk::records(2, 0, 300)
+                .resume(0, 2, 77, false)
+                .enter(10, 3)
+                .exit(10, 3)
+                .end(80, 2, 77)
+                .resume(10, 2, 78, false)
+                .end(10, 2, 78),
+        )
+        .bytes();
+    let a = looked_at(&bytes, between(140, 350), &[]);
+    let place = &a.stats[1];
+    assert_eq!((place.calls, place.total), (2, 210 + 140));
+    assert_eq!((place.logical.open, place.min), (2, None));
+    let a = looked_at(&bytes, between(140, 405), &[]);
+    assert_eq!((a.stats[1].min, a.stats[1].logical.open), (Some(290), 1));
+    let a = looked_at(&bytes, Window::default(), &["Main.main"]);
+    let place = &a.stats[1];
+    assert_eq!(
+        (place.calls, place.total, place.logical.pieces),
+        (1, 290, 2)
+    );
+    let take = a
+        .methods
+        .rows()
+        .iter()
+        .position(|m| m.name().ends_with("take"));
+    assert_eq!(a.stats[take.unwrap()].calls, 1);
+}
+
+proptest! {
+    /// Windows that meet share out all times and all calls that ended.
+    #[test]
+    fn windows_that_meet_make_the_whole(cut in 0u64..120_000_000) {
+        let bytes = shop().bytes();
+        let whole = looked_at(&bytes, Window::default(), &[]);
+        let parts = [between(0, cut), between(cut, u64::MAX)].map(|w| looked_at(&bytes, w, &[]));
+        let sum = |a: &Analysis, of: fn(&summary::Stats) -> u64| a.stats.iter().map(of).sum::<u64>();
+        for of in [
+            (|s: &summary::Stats| s.own) as fn(&summary::Stats) -> u64,
+            |s| s.total,
+            |s| s.errors,
+            |s| s.calls - s.running,
+        ] {
+            prop_assert_eq!(sum(&whole, of), parts.iter().map(|a| sum(a, of)).sum::<u64>());
+        }
+        let thrown = |a: &Analysis| a.exceptions.iter().map(|e| e.count).sum::<u64>();
+        prop_assert_eq!(thrown(&whole), parts.iter().map(thrown).sum::<u64>());
+        prop_assert_eq!(whole.tree.total(), parts.iter().map(|a| a.tree.total()).sum::<u64>());
+    }
+}

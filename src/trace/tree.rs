@@ -192,12 +192,14 @@ mod tests {
                 start: 0,
                 inner: 0,
                 piece: None,
+                root: 0,
             })
             .collect();
         let call = Call {
             method: *methods.last().unwrap(),
             start: 0,
             total,
+            took: total,
             own: total,
             outermost: true,
             outcome: Outcome::Exit,

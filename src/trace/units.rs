@@ -28,6 +28,23 @@ pub fn duration(ns: u64) -> String {
     }
 }
 
+/// A time since a trace's start, to be told from one that is a hundredth of `window` later: `1.500 s`.
+pub fn moment(ns: u64, window: u64) -> String {
+    let (unit, name): (u64, _) = match ns {
+        999_500_000.. => (1_000_000_000, "s"),
+        999_500.. => (1_000_000, "ms"),
+        1_000.. => (1_000, "µs"),
+        _ => return format!("{ns} ns"),
+    };
+    let step = (window / 100).max(1);
+    let mut digits = 0;
+    while digits < 9 && unit / 10u64.pow(digits) > step {
+        digits += 1;
+    }
+    let digits = digits as usize;
+    format!("{:.digits$} {name}", ns as f64 / unit as f64)
+}
+
 /// A size in the unit that fits, three digits: `12.3 MB`. Units are powers of 1,000.
 pub fn bytes(n: u64) -> String {
     let units = ["kB", "MB", "GB", "TB", "PB", "EB"];
@@ -211,6 +228,17 @@ mod tests {
                 "2h 01m",
                 "5124095h 34m"
             ]
+        );
+    }
+
+    #[test]
+    fn moments_have_the_digits_that_a_window_takes() {
+        assert_eq!(moment(1_500_000_000, 2_000_000_000), "1.50 s");
+        assert_eq!(moment(24_600_000_519, 519_000), "24.600001 s");
+        assert_eq!(moment(90_000_000_000, 600_000_000_000), "90 s");
+        assert_eq!(
+            (moment(0, 5), moment(999, 5)),
+            ("0 ns".into(), "999 ns".into())
         );
     }
 

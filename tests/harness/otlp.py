@@ -233,7 +233,7 @@ def check_trace_at_rest(score, folder, trace):
         failed = [s for s in on_threads if s.get("status", {}).get("code") == 2]
         errors = sum(expected.errors.values())
         score.check(f"{what}: exceptions", len(failed) == errors, f"{len(failed)} of {errors}")
-        events = {(a["exception.type"], a.get("exception.message", "")) for s in failed for a in map(attributes, s.get("events", []))}
+        events = {(a["exception.type"], a.get("exception.message", "")) for s in spans for a in map(attributes, s.get("events", []))}
         score.check(f"{what}: exceptions as events", events == set(expected.exceptions), str(events ^ set(expected.exceptions))[:300])
         logs = {(a["exception.type"], a.get("exception.message", "")) for a in map(attributes, collector.logs())}
         score.check(f"{what}: exceptions as logs", logs == set(expected.exceptions), str(logs ^ set(expected.exceptions))[:300])

@@ -142,6 +142,8 @@ def everywhere(score, what, look, told):
     else:
         score.check(f"{what}: there is no view of logical calls", page.locator("#by").is_disabled())
 
+    in_range(score, what, look, told, box, first)
+
     look.tab("tree")
     lines = len(look.rows())
     page.keyboard.press("ArrowDown")
@@ -184,6 +186,53 @@ def everywhere(score, what, look, told):
     page.keyboard.press("1")
     score.check(f"{what}: numbers go to views", look.page.locator("[data-view=methods]").get_attribute("aria-selected") == "true")
     score.check(f"{what}: no complaint, no network", *look.quiet())
+
+
+def shown(ns):
+    """A time as the page shows it."""
+    if ns < 1000:
+        return f"{ns} ns"
+    unit, name = next((u, n) for u, n in ((1e3, "µs"), (1e6, "ms"), (1e9, "s")) if ns / u < 999.5 or n == "s")
+    value = ns / unit
+    return f"{value:.{2 if value < 9.995 else 1 if value < 99.95 else 0}f} {name}"
+
+
+def in_range(score, what, look, told, box, first):
+    """A dragged range of the timeline is what `weave report` tells of it, and goes away again."""
+    page = look.page
+    page.keyboard.press("0")
+    page.keyboard.down("Shift")
+    page.mouse.move(box["x"] + 250, box["y"] + first + 8)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 500, box["y"] + first + 8)
+    page.mouse.move(box["x"] + 700, box["y"] + first + 8)
+    page.mouse.up()
+    page.keyboard.up("Shift")
+    look.settle()
+    page.screenshot(path=WORK / "page" / f"{what}-range.png")
+    chosen = look.hash()
+    score.check(f"{what}: Shift and a drag choose a range", {"r0", "r1"} <= chosen.keys() and page.locator("#range").is_visible(), str(chosen))
+    look.tab("methods")
+    page.screenshot(path=WORK / "page" / f"{what}-range-methods.png")
+    exact = "shorter than" not in page.inner_text("#ranged")
+    if exact and len(told["traces"]) == 1:
+        trace = told["traces"][0]["file"]
+        part = json.loads(run([weave_binary(), "report", trace, "--from", f"{chosen['r0']}ns", "--until", f"{chosen['r1']}ns", "--json", "--tree"]).stdout)
+        if page.locator("main tbody button").count():
+            page.click("main tbody button")
+        expected = {m["label"]: (shown(m["self_ns"]), shown(m["total_ns"]), f"{m['calls']:,}") for m in part["methods"] if m["calls"]}
+        cells = [line.split("\t") for line in look.rows()]
+        seen = {cell[10]: (cell[0], cell[2], cell[3]) for cell in cells}
+        off = {k: (seen.get(k), expected.get(k)) for k in seen.keys() | expected.keys() if seen.get(k) != expected.get(k)}
+        score.check(f"{what}: the range's table is the report's", expected and not off, f"{len(expected)} methods; {list(off.items())[:3]}")
+    rows = len(look.rows())
+    look.tab("tree")
+    lines = look.rows()
+    look.tab("flame")
+    score.check(f"{what}: tree and flame graph of the range", len(lines) > 0 and look.drawn() > 0, f"{len(lines)} lines, {look.drawn()} boxes")
+    page.click("#range")
+    look.tab("methods")
+    score.check(f"{what}: a click shows all again", "r0" not in look.hash() and len(look.rows()) >= rows and not page.locator("#range").is_visible(), f"{rows}, then {len(look.rows())}")
 
 
 def compared(score, browser, folder, before, after):

@@ -10,6 +10,7 @@ everything recorded, which is what `check_trace.py` then judges.
 """
 
 import filecmp
+import http.client
 import json
 import os
 import pathlib
@@ -23,9 +24,11 @@ import urllib.error
 import urllib.request
 import xml.etree.ElementTree as xml
 import zipfile
+from collections import Counter
 
 import check_trace
 import corpora
+import otlp
 from lib import CORPORA, ROOT, WORK, fresh, judges, main, oldest_jdk, run, weave_binary
 
 PROGRAMS = ROOT / "tests" / "programs"
@@ -303,8 +306,25 @@ SPANS = json.dumps([
 ]).encode()
 
 
-def served(jar, folder, env):
-    """What a Zipkin server answers to the same questions, then ended by a signal."""
+# Questions of one connection, of which each tenth is a wrong one that a controller answers by an exception.
+REQUESTS = 1_000
+
+
+def busy(port):
+    """Asks a server very often; how many answers of each status."""
+    statuses = Counter()
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+    for n in range(REQUESTS):
+        connection.request("GET", "/api/v2/trace/no-hex" if n % 10 == 0 else "/api/v2/services")
+        answer = connection.getresponse()
+        answer.read()
+        statuses[answer.status] += 1
+    connection.close()
+    return statuses
+
+
+def served(jar, folder, env, more=None):
+    """What a Zipkin server answers to the same questions, then ended by a signal; `more` asks before that."""
     port = free_port()
     command = [oldest_jdk() / "bin" / "java", "-Xmx512m", "-jar", jar, "--armeria.ports[0].ip=127.0.0.1",
                f"--armeria.ports[0].port={port}", "--armeria.ports[0].protocols[0]=http"]
@@ -317,6 +337,8 @@ def served(jar, folder, env):
         # The server stores them in its own time.
         answers.append(ask(f"{base}/api/v2/trace/000000000000000a", whole=lambda body: body.count('"id":') == 39))
         answers.append(ask(f"{base}/api/v2/services"))
+        if more:
+            more(port)
     finally:
         server.send_signal(signal.SIGTERM)
         try:
@@ -334,12 +356,54 @@ def boot(score, folder):
     woven = weave(plain, folder / "zipkin.jar")
     trace = folder / "boot.wtrace"
     before = served(plain, folder, dict(os.environ))
-    after = served(woven, folder, environment(trace))
+    statuses = Counter()
+    after = served(woven, folder, environment(trace), lambda port: statuses.update(busy(port)))
     good = before == after and before[0][0] == 200 and '"call 39"' in str(before[2][1]).replace("\\", "")
     score.check("boot: the server gives the same answers", good, f"{[status for status, _ in after]}")
     if not good:
         print(f"unwoven: {str(before)[:800]}\nwoven: {str(after)[:800]}\n{(folder / 'server.log').read_text()[-2500:]}")
+    if trace.exists():
+        requests(score, folder, trace, statuses)
     balanced(score, "boot", trace, 100_000)
+
+
+def requests(score, folder, trace, statuses):
+    """Each request is a trace of its own at a real Collector, with the controller's method as its root."""
+    found = check_trace.read(trace, running=True, most_open=MOST_OPEN)
+    controller = "zipkin2.server.internal.ZipkinQueryApiV2"
+    asked = {name: n for name, n in found.named(found.calls).items() if name in (f"{controller}.getServiceNames", f"{controller}.getTrace")}
+    failed = found.named(found.errors)
+    collector = otlp.Collector(fresh(folder / "collector"))
+    otlp.export(trace, collector, "http/protobuf", "--root", f"{controller}.get*", "--min", "0", "--depth", "1000", "--signals", "traces", "-q")
+    collector.stop()
+    spans = collector.spans()
+    roots = [span for span in spans if not span.get("parentSpanId")]
+    names = Counter(span["name"] for span in roots)
+    traces = {span["traceId"] for span in spans}
+    score.check(f"boot: {REQUESTS} requests and more are that many traces", sum(asked.values()) >= REQUESTS and len(traces) == len(roots) == sum(asked.values()),
+                f"{sum(asked.values())} calls, {len(roots)} roots, {len(traces)} traces of {len(spans)} spans, answers {dict(statuses)}")
+    score.check("boot: each has its controller's method as its root, a server's", names == Counter(asked) and all(span["kind"] == 2 for span in roots), str(names))
+    ids = {span["spanId"]: span for span in spans}
+    children = [span for span in spans if span.get("parentSpanId")]
+    inside = all(
+        (around := ids.get(span["parentSpanId"])) and around["traceId"] == span["traceId"]
+        and int(around["startTimeUnixNano"]) <= int(span["startTimeUnixNano"]) <= int(span["endTimeUnixNano"]) <= int(around["endTimeUnixNano"])
+        for span in children if "weave.logical_call" not in otlp.attributes(span))
+    score.check("boot: children lie in parents of their trace", children and inside, f"{len(children)} children")
+    wrong = Counter(span["name"] for span in roots if span.get("status", {}).get("code") == 2)
+    score.check("boot: requests that failed have the status, and their exception once", wrong == Counter({n: failed[n] for n in asked if failed.get(n)}) and wrong.total() >= REQUESTS // 10
+                and all(sum(len(s.get("events", [])) for s in of) >= 1 for of in by_trace(spans, {r["traceId"] for r in roots if r.get("status", {}).get("code") == 2})), str(wrong))
+    resource = spans[0]["resource"]
+    score.check("boot: the resource follows the conventions", resource["telemetry.sdk.language"] == "java" and len(resource["service.instance.id"]) == 36, str(resource)[:300])
+
+
+def by_trace(spans, traces):
+    """The spans of each of these traces."""
+    groups = {trace: [] for trace in traces}
+    for span in spans:
+        if span["traceId"] in groups:
+            groups[span["traceId"]].append(span)
+    return groups.values()
 
 
 def junit(score, folder):

@@ -30,6 +30,13 @@ pub(super) struct Report<'a> {
     unlisted_calls: Option<u64>,
 }
 
+/// The part of a trace that was looked at.
+#[derive(Serialize)]
+struct Window {
+    from_ns: u64,
+    until_ns: u64,
+}
+
 #[derive(Serialize)]
 struct Trace<'a> {
     file: &'a str,
@@ -47,6 +54,8 @@ struct Trace<'a> {
     stack_short_records: u64,
     hook_failures: u64,
     notes: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    window: Option<Window>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     metrics: Vec<Metric>,
 }
@@ -242,6 +251,10 @@ impl View<'_> {
                 stack_short_records: p.header.stack_short,
                 hook_failures: p.header.failures,
                 notes: p.notes.lines(),
+                window: p.part.map(|part| Window {
+                    from_ns: part.from,
+                    until_ns: part.until.min(p.end),
+                }),
                 metrics: p.metrics.iter().map(metric).collect(),
             })
             .collect()

@@ -10,16 +10,17 @@ use crate::trace::diff::{Judgement, compare};
 use crate::trace::export::{self, Selection};
 use crate::trace::metrics::Series;
 use crate::trace::page::{self, Calls};
-use crate::trace::{Options, Trace};
+use crate::trace::{Roots, Trace};
 use serde_json::{Value, json};
 use std::path::Path;
+use std::sync::Arc;
 
 impl View<'_> {
     pub(super) fn write_page(
         &self,
         path: &Path,
         traces: &[Trace],
-        mappings: &[Mapping],
+        mappings: &Arc<Vec<Mapping>>,
         failed: &[Error],
     ) -> Result<()> {
         let args = self.args;
@@ -34,9 +35,12 @@ impl View<'_> {
             min: args.min.unwrap_or(0),
             thread: args.thread.clone(),
             filter: args.filter.clone(),
+            roots: Roots::new(&args.root, Arc::default()),
             ..Selection::default()
         };
         for process in &processes {
+            let header = process.trace.header();
+            let selection = selection.within(&args.window(), header.origin, process.trace.end());
             export::walk(process, mappings, &selection, &mut calls, 1, &mut |_| {})
                 .map_err(failure)?;
         }
@@ -73,15 +77,15 @@ impl View<'_> {
     }
 
     /// Adds the comparison with the traces before.
-    fn compare(&self, meta: &mut Value, calls: &mut Calls, mappings: &[Mapping]) -> Result<()> {
+    fn compare(
+        &self,
+        meta: &mut Value,
+        calls: &mut Calls,
+        mappings: &Arc<Vec<Mapping>>,
+    ) -> Result<()> {
         let args = self.args;
         let reading = diff::Reading {
-            options: Options {
-                min: args.min.unwrap_or(0),
-                thread: args.thread.clone(),
-                tree: true,
-                ..Options::default()
-            },
+            options: args.options(mappings),
             mappings,
             symbols: &args.symbols,
         };

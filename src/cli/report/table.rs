@@ -10,7 +10,8 @@ use crate::trace::exceptions::Path;
 use crate::trace::format::{POLICY_BLOCK, POLICY_DROP, POLICY_RING, THREAD_DAEMON, THREAD_VIRTUAL};
 use crate::trace::methods::split_label;
 use crate::trace::pattern;
-use crate::trace::units::{count, counted, date, date_and_ms, duration, percent, share};
+use crate::trace::units::{count, counted, date, date_and_ms, duration, moment, percent, share};
+use crate::trace::window::{Part, local};
 use rustc_hash::FxHashSet;
 use std::cmp::Reverse;
 use std::io::{self, Write};
@@ -61,6 +62,9 @@ impl View<'_> {
             None => writeln!(out, "{command}")?,
         }
         writeln!(out, "  {}", self.facts(number, p).join(" · "))?;
+        if let Some(part) = p.part {
+            writeln!(out, "  {}", window(part, p.end))?;
+        }
         self.losses(out, p)?;
         if p.header.failures > 0 {
             let failures = counted(p.header.failures, "failure");
@@ -80,10 +84,13 @@ impl View<'_> {
                 true => date_and_ms(p.header.origin),
                 false => date(p.header.origin),
             },
+        ];
+        facts.extend(local(p.header.origin).map(|time| format!("here {time}")));
+        facts.extend([
             duration(p.end),
             counted(p.threads, "thread"),
             counted(p.records, "record"),
-        ];
+        ]);
         if twins {
             facts.insert(0, format!("trace {number}"));
             let file = p.file.rsplit(['/', '\\']).next().unwrap_or(&p.file);
@@ -331,7 +338,7 @@ impl View<'_> {
                 t.number.to_string(),
                 kind.to_owned(),
                 duration(t.busy),
-                percent(t.busy, analysis.processes[t.process].end),
+                percent(t.busy, analysis.processes[t.process].looked_at()),
                 count(t.calls),
                 count(t.tally.records),
                 duration(t.tally.first),
@@ -447,6 +454,25 @@ impl View<'_> {
     /// Whether a method of an exception's way fits `--filter`.
     pub(super) fn touches(&self, path: &Path) -> bool {
         self.wanted[path.thrown as usize] || self.wanted[path.left as usize]
+    }
+}
+
+/// Says what of a trace is looked at.
+fn window(part: Part, end: u64) -> String {
+    let until = part.until.min(end);
+    let shown = |time| moment(time, until.saturating_sub(part.from));
+    match part.from < until || (part.from == 0 && end == 0) {
+        true => format!(
+            "only from {} to {} ({})",
+            shown(part.from),
+            shown(until),
+            duration(until - part.from)
+        ),
+        false => format!(
+            "only from {} on: the trace ends at {}",
+            duration(part.from),
+            duration(end)
+        ),
     }
 }
 

@@ -611,3 +611,22 @@ fn views_that_know_no_values_are_refused() {
         assert!(Cli::try_parse_from(line).is_err(), "{args:?}");
     }
 }
+#[test]
+fn a_window_and_roots_are_told_and_count() {
+    insta::assert_snapshot!(shop_shown("--from 5ms --until 12ms"));
+    let text = shop_shown("--from 15:01:53.005 --until -108ms --threads");
+    assert!(
+        text.contains("  only from 5.00 ms to 12.00 ms (7.00 ms)\n"),
+        "{text}"
+    );
+    let text = shop_shown("--from 10s");
+    assert!(
+        text.contains("only from 10.0 s on: the trace ends at 120 ms"),
+        "{text}"
+    );
+    let text = shop_shown("--root *.place --tree");
+    assert!(
+        !text.contains("Main.main") && text.contains("Orders.place"),
+        "{text}"
+    );
+}

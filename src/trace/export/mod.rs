@@ -27,7 +27,9 @@ pub use walk::{Counts, processes, walk};
 use super::file::Trace;
 use super::methods::Method;
 use super::metrics::Series;
+use super::roots::Roots;
 use super::values::Value;
+use super::window::Window;
 use crate::symbols::Symbol;
 use std::io::{self, Write};
 
@@ -94,6 +96,8 @@ impl Format {
 /// Which calls are exported.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
+    /// If there are any, only roots and what runs below them.
+    pub roots: Roots,
     /// Only calls that run after this time: nanoseconds since the trace's origin.
     pub from: Option<u64>,
     /// Only calls that began before this time.
@@ -106,6 +110,18 @@ pub struct Selection {
     pub thread: Option<String>,
     /// Only methods whose name fits this pattern; the time of others counts as their caller's own.
     pub filter: Option<String>,
+}
+
+impl Selection {
+    /// The same, in a window of a trace of these times.
+    pub fn within(&self, window: &Window, origin: u64, end: u64) -> Selection {
+        let part = window.of(origin, end);
+        Selection {
+            from: window.from.map(|_| part.from),
+            until: window.until.map(|_| part.until),
+            ..self.clone()
+        }
+    }
 }
 
 /// The process that a trace is of.

@@ -78,10 +78,16 @@ pub fn walk(
         values: Vec::new(),
         logical_values: 0,
         counts: Counts::default(),
+        is_learning: false,
         failed: None,
     };
-    let mut replay = Replay::new(selection.min);
+    let mut replay = Replay::new(selection.min).with_roots(&selection.roots);
     replay.next_trace(false);
+    if !selection.roots.is_empty() && trace.has_logical_calls() {
+        walk.is_learning = true;
+        replay.learn(trace, &mut methods, &mut walk);
+        walk.is_learning = false;
+    }
     let all: usize = trace
         .threads()
         .iter()
@@ -120,7 +126,7 @@ pub fn walk(
             return Err(failure);
         }
     }
-    walk.end_process()?;
+    walk.end_process(&replay)?;
     Ok(walk.counts)
 }
 
@@ -191,6 +197,8 @@ struct Walk<'a> {
     /// Values that logical calls have.
     logical_values: usize,
     counts: Counts,
+    /// Nothing is written yet.
+    is_learning: bool,
     failed: Option<io::Error>,
 }
 
@@ -238,6 +246,7 @@ impl Walk<'_> {
             let method = frame.method as usize;
             let depth = self.open.len() as u32;
             let fits = self.wanted[method]
+                && (self.selection.roots.is_empty() || frame.root > 0)
                 && self.selection.depth.is_none_or(|most| depth < most)
                 && self.selection.until.is_none_or(|until| frame.start < until);
             frame.node = Some(if fits { OPENED } else { LEFT_OUT });
@@ -294,7 +303,7 @@ impl Walk<'_> {
         self.note(result);
     }
 
-    fn end_process(&mut self) -> io::Result<()> {
+    fn end_process(&mut self, replay: &Replay) -> io::Result<()> {
         let mut all: Vec<Logical> = std::mem::take(&mut self.logical).into_values().collect();
         all.sort_unstable_by_key(|l| (l.start, l.call));
         let Selection {
@@ -302,6 +311,7 @@ impl Walk<'_> {
         } = *self.selection;
         for logical in &all {
             let fits = self.wanted[logical.method]
+                && replay.takes(logical.call)
                 && logical.end - logical.start >= min
                 && from.is_none_or(|from| logical.end > from)
                 && until.is_none_or(|until| logical.start < until);
@@ -335,6 +345,9 @@ impl Visitor for Walk<'_> {
     }
 
     fn call(&mut self, call: &Call, stack: &mut [Frame]) -> bool {
+        if self.is_learning {
+            return true;
+        }
         self.flush(false);
         let values = std::mem::take(&mut self.values);
         let Some(frame) = stack.last().copied() else {
@@ -381,6 +394,9 @@ impl Visitor for Walk<'_> {
     }
 
     fn begin(&mut self, method: MethodIx, call: u64, time: u64, stack: &[Frame]) {
+        if self.is_learning {
+            return;
+        }
         let method = method as usize;
         let is_kept = self.logical(method, call, time).is_some();
         if is_kept && !stack.is_empty() && self.begun.len() < MAX_LOGICAL {
@@ -389,6 +405,9 @@ impl Visitor for Walk<'_> {
     }
 
     fn complete(&mut self, method: MethodIx, call: u64, time: u64, how: Outcome) {
+        if self.is_learning {
+            return;
+        }
         let method = method as usize;
         if let Some(logical) = self.logical(method, call, time) {
             logical.outcome = outcome(how);
@@ -396,6 +415,9 @@ impl Visitor for Walk<'_> {
     }
 
     fn error(&mut self, method: MethodIx, thrown: &Thrown<'_>) {
+        if self.is_learning {
+            return;
+        }
         let details = thrown.details;
         if let Some((type_name, message)) = details {
             self.exception = Some((type_name.to_owned(), message.to_owned()));

@@ -179,6 +179,106 @@
     return low;
   }
 
+  // ---- a range of the timeline ----
+  let shown = null;   // what table, tree and flame graph are of, if a range is chosen
+  const all = () => shown || meta;
+  const quantile = (sorted, share) => sorted.length ? sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] : null;
+  // As `weave report --from --until` counts: clipped times, calls that run in the range, durations of those that end in it.
+  function ranged(a, b) {
+    const methods = new Map(), tree = { parent: [], name: [], calls: [], self: [], total: [], errors: [] }, places = [new Map()];
+    const details = new Map(meta.methods.map(m => [m.label, m]));
+    const runs = (start, end) => start < b && (end > a || start >= a);
+    const clip = (start, end) => Math.max(0, Math.min(end, b) - Math.max(start, a));
+    const of = name => {
+      let row = methods.get(name);
+      if (!row) {
+        const { label, source, line } = details.get(meta.names[name]) || { label: meta.names[name] };
+        methods.set(name, row = { label, source, line, self_ns: 0, total_ns: 0, calls: 0, errors: 0, ended: [] });
+      }
+      return row;
+    };
+    const counts = (row, start, end, outcome) => {
+      row.calls++;
+      if (end > b || outcome > 1) return;
+      row.ended.push(end - start);
+      if (outcome === 1) row.errors++;
+    };
+    const child = (parent, name) => {
+      const known = places[parent + 1], at = known.get(name);
+      if (at !== undefined) return at;
+      const node = tree.parent.length;
+      known.set(name, node);
+      places.push(new Map());
+      tree.parent.push(parent);
+      tree.name.push(name);
+      for (const key of ['calls', 'self', 'total', 'errors']) tree[key].push(0);
+      return node;
+    };
+    for (const track of data.tracks) {
+      const nodes = [], names = [];
+      for (let i = 0; i < track.n && track.start[i] < b; i++) {
+        const start = track.start[i], end = start + track.duration[i];
+        if (!runs(start, end)) continue;
+        const depth = track.depth[i], name = track.name[i], outcome = track.flags[i] & 3, row = of(name), time = clip(start, end);
+        // What ended as the range begins is not in it, though a call of no time in it may be.
+        if (depth && nodes[depth - 1] === undefined) continue;
+        nodes.length = names.length = depth;
+        const around = depth ? nodes[depth - 1] : -1, node = child(around, name);
+        tree.total[node] += time;
+        tree.self[node] += time;
+        tree.calls[node]++;
+        if (end <= b && outcome === 1) tree.errors[node]++;
+        row.self_ns += time;
+        if (depth) {
+          tree.self[around] -= time;
+          of(names[depth - 1]).self_ns -= time;
+        }
+        // A logical call counts as one, below.
+        if (!track.logical.has(i)) {
+          counts(row, start, end, outcome);
+          if (!names.includes(name)) row.total_ns += time;
+        }
+        nodes.push(node);
+        names.push(name);
+      }
+    }
+    const { logical } = data;
+    for (let i = 0; i < logical.n; i++) {
+      const start = logical.start[i], end = start + logical.duration[i];
+      if (!runs(start, end)) continue;
+      const row = of(logical.name[i]);
+      counts(row, start, end, logical.flags[i] & 3);
+      row.total_ns += clip(start, end);
+    }
+    const rows = [...methods.values()];
+    for (const row of rows) {
+      const ended = row.ended.sort((x, y) => x - y);
+      [row.min_ns, row.p50_ns, row.p90_ns, row.p99_ns, row.max_ns] = [0, .5, .9, .99, 1].map(share => quantile(ended, share));
+    }
+    return { methods: rows.sort((x, y) => y.self_ns - x.self_ns), tree };
+  }
+  function setRange(a, b) {
+    delete state.open;
+    delete state.node;
+    if (b > a) [state.r0, state.r1] = [Math.round(a), Math.round(b)];
+    else delete state.r0, delete state.r1;
+    showRange();
+    save();
+  }
+  function showRange() {
+    const a = +state.r0, b = +state.r1, is = b > a, was = $('range').textContent;
+    $('range').hidden = !is;
+    $('range').textContent = is ? `${moment(a, (b - a) / 100)} to ${moment(b, (b - a) / 100)} ✕` : '';
+    if ($('range').textContent === was) return;
+    shown = is ? ranged(a, b) : null;
+    Object.assign(views, { methods: methodsView(), tree: treeView(), flame: flameView() });
+  }
+
+  // In UTC, and as a clock here shows it.
+  function started(t) {
+    const date = new Date(t.started_unix_ns / 1e6);
+    return date.toISOString() + (date.getTimezoneOffset() ? ` · here ${date.toLocaleString('sv-SE')}` : '');
+  }
   // Several traces of one process: of several class loaders, or of one started again under its number.
   const hasTwin = t => meta.traces.some(other => other !== t && other.pid === t.pid && other.command === t.command);
   const processOf = t => hasTwin(t) ? `trace ${meta.traces.indexOf(t) + 1}` : `pid ${t.pid}`;
@@ -190,13 +290,15 @@
       const [first, last] = hasTwin(t) ? [`${processOf(t)} · `, t.artifacts.map(name => ` · ${name}`).join('')] : ['', ''];
       box.append(make('p', {}, make('b', { textContent: t.command || '(command not recorded)' })));
       const lost = t.lost_records + t.overwritten_chunks + t.missing_segments;
-      box.append(make('p', { className: 'dim', textContent: `${first}pid ${t.pid} · ${new Date(t.started_unix_ns / 1e6).toISOString()} · ${time(t.wall_ns)} · ${counted(t.threads, 'thread')} · ${counted(t.records, 'record')} · ${t.file.split(/[/\\]/).pop()}${last}` }));
+      box.append(make('p', { className: 'dim', textContent: `${first}pid ${t.pid} · ${started(t)} · ${time(t.wall_ns)} · ${counted(t.threads, 'thread')} · ${counted(t.records, 'record')} · ${t.file.split(/[/\\]/).pop()}${last}` }));
       if (lost) box.append(make('p', { className: 'bad', textContent: `LOST: ${count(t.lost_records)} records, ${count(t.overwritten_chunks)} chunks overwritten, ${count(t.missing_segments)} segments missing` }));
       for (const note of t.notes) box.append(make('p', { className: 'dim', textContent: 'note: ' + note }));
     }
     if (meta.traces.length > 20) box.append(make('p', { textContent: `and ${meta.traces.length - 20} more traces` }));
     const line = meta.timeline;
-    if (line.calls < line.all_calls)
+    if (shown)
+      box.append(make('p', { id: 'ranged', textContent: `Only what ran from ${moment(+state.r0, (state.r1 - state.r0) / 100)} to ${moment(+state.r1, (state.r1 - state.r0) / 100)} (${time(state.r1 - state.r0)})` + (line.calls < line.all_calls ? `, as far as the timeline shows it: the time of calls shorter than ${time(line.least_ns)} counts as their callers' own.` : '.') }));
+    else if (line.calls < line.all_calls)
       box.append(make('p', { id: 'reduced', textContent: `The timeline shows ${count(line.calls)} of ${count(line.all_calls)} calls: those of ${time(line.least_ns)} and more. Numbers count all calls.` }));
     return box;
   }
@@ -242,7 +344,7 @@
     return { node: make('table', {}, make('thead', {}, head), body), fill };
   }
   function methodsView() {
-    const whole = meta.methods.reduce((sum, m) => sum + m.self_ns, 0);
+    const { methods } = all(), whole = methods.reduce((sum, m) => sum + m.self_ns, 0);
     const plain = (_, n) => n == null ? '-' : count(n), span = (_, ns) => time(ns);
     const columns = [
       ['self', 'self', m => m.self_ns, span],
@@ -261,7 +363,7 @@
         return link;
       }],
     ];
-    const grid = table(meta.methods, columns);
+    const grid = table(methods, columns);
     return { title: 'Methods', node: make('div', {}, facts(), grid.node), draw: grid.fill };
   }
 
@@ -316,7 +418,7 @@
     return rows;
   }
   function timelineView() {
-    const draw = make('div', { className: 'draw' }), detail = make('div', { className: 'detail', textContent: 'Click a call. Drag to pan; w and s zoom; / searches.' });
+    const draw = make('div', { className: 'draw' }), detail = make('div', { className: 'detail', textContent: 'Click a call. Drag to pan, Shift and drag for a range; w and s zoom; / searches.' });
     const by = make('button', { id: 'by' }), words = make('span', { className: 'dim' });
     const fit = make('button', { textContent: 'All', title: '0' });
     const node = make('div', { className: 'stage' }, make('div', { className: 'tools' }, by, fit, words), draw, detail);
@@ -435,6 +537,16 @@
     function axis(pen, w, scale) {
       pen.fillStyle = colours.back;
       pen.fillRect(0, 0, w, AXIS - 2);
+      const range = choosing || (shown ? [+state.r0, +state.r1] : null);
+      if (range) {
+        const x = (range[0] - from) * scale, right = (range[1] - from) * scale;
+        pen.fillStyle = colours.mark;
+        pen.globalAlpha = .35;
+        pen.fillRect(x, 0, right - x, AXIS - 2);
+        pen.globalAlpha = .1;
+        pen.fillRect(x, AXIS, right - x, draw.clientHeight);
+        pen.globalAlpha = 1;
+      }
       pen.strokeStyle = colours.line;
       pen.fillStyle = colours.dim;
       const raw = (until - from) / Math.max(2, w / 110), unit = 10 ** Math.floor(Math.log10(raw));
@@ -533,14 +645,25 @@
     }
     by.onclick = () => mode(state.by === 'logical' ? 'thread' : 'logical');
     fit.onclick = () => { from = 0; until = end; keep(); };
-    let drag = null;
-    box.node.onpointerdown = e => { drag = { x: e.clientX, y: e.clientY, from, until, top: y, moved: false }; box.node.setPointerCapture(e.pointerId); };
+    let drag = null, choosing = null;
+    const momentAt = e => from + (e.clientX - box.node.getBoundingClientRect().left) * (until - from) / width;
+    box.node.onpointerdown = e => {
+      const range = e.shiftKey || e.clientY - box.node.getBoundingClientRect().top < AXIS ? momentAt(e) : null;
+      drag = { x: e.clientX, y: e.clientY, from, until, top: y, moved: false, range };
+      box.node.setPointerCapture(e.pointerId);
+    };
     box.node.onpointermove = e => {
       if (!drag) { const found = at(e); hint(e, !found || found.head ? '' : found.words || describe(found).join('\n')); return; }
       const dx = e.clientX - drag.x, dy = e.clientY - drag.y;
       drag.moved ||= Math.abs(dx) + Math.abs(dy) > 4;
       if (!drag.moved) return;
       hint(e, '');
+      if (drag.range !== null) {
+        const ends = [drag.range, momentAt(e)].map(t => Math.min(Math.max(t, 0), end)).sort((a, b) => a - b);
+        choosing = ends;
+        box.draw();
+        return;
+      }
       const shift = dx * (drag.until - drag.from) / width;
       from = drag.from - shift;
       until = drag.until - shift;
@@ -550,6 +673,7 @@
     box.node.onpointerup = e => {
       const moved = drag && drag.moved;
       drag = null;
+      if (choosing) { const [a, b] = choosing; choosing = null; setRange(a, b); box.draw(); return; }
       if (moved) return;
       const found = at(e);
       if (found && found.head) {
@@ -612,6 +736,7 @@
         else if (e.key === 's' || e.key === '-') zoom(1 / .7);
         else if (e.key === 'ArrowUp' || e.key === 'ArrowDown') { y += e.key === 'ArrowUp' ? -60 : 60; keep(); }
         else if (e.key === 'l') by.click();
+        else if (e.key === 'r') { setRange(Math.max(0, from), Math.min(end, until)); box.draw(); }
         else if (e.key === 'n' || e.key === 'N') next(e.key === 'n' ? 1 : -1);
         else if ((e.key === 'f' || e.key === 'Enter') && picked) zoomTo(picked);
         else if (e.key === 'Escape' || e.key === '0') { pick(null); fit.click(); }
@@ -631,7 +756,7 @@
     return { roots, children, whole: roots.reduce((sum, i) => sum + tree.total[i], 0) };
   }
   function treeView() {
-    const tree = meta.tree, { roots, children, whole } = family(tree), open = new Set();
+    const { tree } = all(), { roots, children, whole } = family(tree), open = new Set();
     const body = make('tbody'), heads = ['total', 'total%', 'self', 'calls', 'errors', 'method'];
     const node = make('div', {}, make('table', {}, make('thead', {}, make('tr', {}, ...heads.map(h => make('th', { textContent: h })))), body));
     let lines = [], at = 0, takes = null;
@@ -790,7 +915,7 @@
     return { button, name };
   }
   function flameView() {
-    const tree = meta.tree, detail = make('div', { className: 'detail', textContent: 'Width is time. Click a box to zoom, Esc shows all.' });
+    const { tree } = all(), detail = make('div', { className: 'detail', textContent: 'Width is time. Click a box to zoom, Esc shows all.' });
     const style = styleButton(() => graph.box.draw());
     const node = make('div', { className: 'stage' }, make('div', { className: 'tools' }, style.button));
     const say = (i, whole) => `total ${time(tree.total[i])} (${percent(tree.total[i], whole)}), self ${time(tree.self[i])}, ${counted(tree.calls[i], 'call')}` + (tree.errors[i] ? `, ${count(tree.errors[i])} left by an exception` : '');
@@ -878,6 +1003,7 @@
   // ---- all of it ----
   function apply() {
     search();
+    showRange();
     $('search').value = state.q;
     const next = views[state.view];
     $('found').textContent = '';
@@ -904,11 +1030,13 @@
     if (e.key === '/') { $('search').focus(); $('search').select(); }
     else if (e.key === '?') $('help').showModal();
     else if (e.key === 't') $('theme').click();
+    else if (e.key === 'R') $('range').click();
     else if (names[+e.key - 1]) go(names[+e.key - 1]);
     else return;
     e.preventDefault();
   });
   $('search').oninput = e => { state.q = e.target.value; search(); save(); view.draw(); };
+  $('range').onclick = () => { setRange(0, 0); apply(); };
   $('keys').onclick = () => $('help').showModal();
   $('theme').onclick = () => theme(document.documentElement.dataset.theme === 'dark' ? 'light' : 'dark');
   window.addEventListener('hashchange', () => { if (!quiet) { load(); apply(); } });

@@ -21,6 +21,7 @@ use crate::mapping::Mapping;
 use crate::trace::format::Header;
 use prost::Message;
 use proto::{KeyValue, Metric, Resource, Scope, text};
+use sha1::{Digest, Sha1};
 
 /// The conventions that names of attributes follow.
 const SCHEMA: &str = "https://opentelemetry.io/schemas/1.44.0";
@@ -42,8 +43,27 @@ pub struct Options {
     pub events: bool,
     /// Exceptions are log records.
     pub logs: bool,
+    /// What spans of roots are.
+    pub root_kind: Kind,
     /// `service.name` and other attributes of what is exported.
     pub resource: Vec<(String, String)>,
+}
+
+/// `Span.SpanKind`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Kind {
+    Internal,
+    #[default]
+    Server,
+    Client,
+    Producer,
+    Consumer,
+}
+
+impl Kind {
+    fn number(self) -> i32 {
+        self as i32 + 1
+    }
 }
 
 /// A request that waits to be sent.
@@ -71,7 +91,15 @@ fn resource(header: &Header, named: &[(String, String)]) -> Resource {
         "" => "unknown_service".to_owned(),
         program => format!("unknown_service:{program}"),
     };
+    let language = match program {
+        "java" | "javaw" | "java.exe" | "javaw.exe" => "java",
+        "dotnet" | "dotnet.exe" => "dotnet",
+        // What reads the trace and sends it.
+        _ => "rust",
+    };
     let mut attributes: Vec<KeyValue> = vec![
+        text("service.instance.id", instance(header)),
+        text("telemetry.sdk.language", language),
         text("service.name", service),
         proto::number("process.pid", header.pid),
         text("process.command_line", header.command.as_str()),
@@ -84,6 +112,29 @@ fn resource(header: &Header, named: &[(String, String)]) -> Resource {
     }
     attributes.sort_by(|a, b| a.key.cmp(&b.key));
     Resource { attributes }
+}
+
+/// A version 5 UUID of a process, which any export of its trace has, in the namespace that the conventions give.
+fn instance(header: &Header) -> String {
+    const NAMESPACE: u128 = 0x4d63009a_8d0f_11ee_aad7_4c796ed8e320;
+    let hash = Sha1::new()
+        .chain_update(NAMESPACE.to_be_bytes())
+        .chain_update(header.origin.to_le_bytes())
+        .chain_update(header.pid.to_le_bytes())
+        .finalize();
+    let mut id = [0; 16];
+    id.copy_from_slice(&hash[..16]);
+    id[6] = id[6] & 0x0f | 0x50;
+    id[8] = id[8] & 0x3f | 0x80;
+    let hex = format!("{:032x}", u128::from_be_bytes(id));
+    [
+        &hex[..8],
+        &hex[8..12],
+        &hex[12..16],
+        &hex[16..20],
+        &hex[20..],
+    ]
+    .join("-")
 }
 
 fn scope() -> Scope {

@@ -17,7 +17,7 @@ use crate::trace::file::{ThreadName, Trace};
 use crate::trace::format::{Decoder, Header};
 use crate::trace::methods::{Method, MethodIx, Methods};
 use crate::trace::metrics::{Reading, Unit, metric_of};
-use crate::trace::replay::{Call, Frame, Outcome, Replay, Run, Thrown, Visitor};
+use crate::trace::replay::{Call, Frame, Outcome, Replay, Run, Thrown, Visitor, from_root};
 use crate::trace::tail::Reader;
 use crate::trace::values::{self, Data};
 use rustc_hash::FxHashMap;
@@ -117,6 +117,7 @@ impl Count {
 /// What is known of a method.
 struct Known {
     wanted: bool,
+    is_root: bool,
     /// Type and method, as it is, and fit to be shown.
     full_name: String,
     name: String,
@@ -138,6 +139,8 @@ struct Logical {
     parent: Option<SpanId>,
     /// It was seen to begin.
     begun: bool,
+    /// It is exported: it is a root, or began below one, or there are none.
+    below: bool,
     over: bool,
     failed: bool,
     values: Vec<values::Value>,
@@ -149,6 +152,7 @@ struct Origin {
     trace: TraceId,
     root: Option<u64>,
     parent: Option<SpanId>,
+    below: bool,
 }
 
 /// What belongs to one thread.
@@ -158,8 +162,9 @@ struct Lane {
     name: String,
     named: bool,
     wanted: bool,
-    /// The exception on its way.
+    /// The exception on its way, and whether a span has it as an event.
     exception: Option<(String, String)>,
+    is_told: bool,
     /// Logical calls that calls of the stack have begun: how deep the call is, and which.
     begun: Vec<(usize, u64)>,
     /// The span that ended last, and how many before it had its id: calls too short for the clock.
@@ -208,7 +213,7 @@ impl Session {
         mappings: Vec<Mapping>,
         resource: Resource,
     ) -> Session {
-        let mut replay = Replay::new(0);
+        let mut replay = Replay::new(0).with_roots(&options.selection.roots);
         replay.next_trace(true);
         let identity = [header.origin.to_le_bytes(), header.pid.to_le_bytes()].concat();
         Session {
@@ -291,6 +296,7 @@ impl Session {
                 trace,
                 root,
                 parent,
+                below,
                 ..
             } = logical;
             let origin = Origin {
@@ -298,6 +304,7 @@ impl Session {
                 trace,
                 root,
                 parent,
+                below,
             };
             (call, origin)
         });
@@ -596,6 +603,7 @@ impl Spans {
         }
         self.known[row] = Some(Known {
             wanted: wants(&self.options.selection, &named),
+            is_root: self.options.selection.roots.takes(&named.method),
             name: printable(&full_name),
             full_name,
             attributes,
@@ -720,7 +728,9 @@ impl Spans {
         let Some(frame) = stack.last() else {
             return false;
         };
+        let is_root = stack.len() == 1 && self.is_root(frame.method);
         self.in_window(frame.start, time)
+            && self.is_long(frame.start, time, is_root)
             && self.is_wanted(frame)
             && self.options.selection.depth.is_none_or(|most| {
                 stack.len() <= most as usize
@@ -728,13 +738,31 @@ impl Spans {
             })
     }
 
+    fn has_roots(&self) -> bool {
+        !self.options.selection.roots.is_empty()
+    }
+
+    fn is_root(&self, method: MethodIx) -> bool {
+        let known = self.known.get(method as usize);
+        known.is_some_and(|known| known.as_ref().is_some_and(|known| known.is_root))
+    }
+
+    /// What of a stack is looked at: with roots, from the root on.
+    fn looked_at<'a>(&self, stack: &'a [Frame]) -> &'a [Frame] {
+        match self.has_roots() {
+            true => from_root(stack),
+            false => stack,
+        }
+    }
+
+    /// A root is a span however short it is.
+    fn is_long(&self, start: u64, end: u64, is_root: bool) -> bool {
+        is_root || end.saturating_sub(start) >= self.options.selection.min
+    }
+
     fn in_window(&self, start: u64, end: u64) -> bool {
-        let Selection {
-            from, until, min, ..
-        } = self.options.selection;
-        end.saturating_sub(start) >= min
-            && from.is_none_or(|from| end > from)
-            && until.is_none_or(|until| start < until)
+        let Selection { from, until, .. } = self.options.selection;
+        from.is_none_or(|from| end > from) && until.is_none_or(|until| start < until)
     }
 
     /// A logical call is seen for the first time: what of the thread began it is below.
@@ -758,6 +786,7 @@ impl Spans {
                 root: None,
                 parent: origin.parent,
                 begun: true,
+                below: origin.below,
                 over: false,
                 failed: false,
                 values: Vec::new(),
@@ -765,6 +794,8 @@ impl Spans {
             self.logical.insert(call, logical);
             return;
         }
+        let is_root = self.is_root(method);
+        let below = !self.has_roots() || !stack.is_empty();
         let trace = match stack {
             [] => self.logical_trace(call),
             stack => self.trace_id(stack),
@@ -783,6 +814,7 @@ impl Spans {
             root: stack.first().and_then(|f| f.piece).map(|p| p.call),
             parent,
             begun,
+            below: below || is_root,
             over: false,
             failed: false,
             values: Vec::new(),
@@ -848,7 +880,9 @@ impl Spans {
     /// The spans of the call that ended last are complete; `exception` is what it ended with.
     fn flush(&mut self, exception: Option<(&str, &str)>) {
         let Options { events, logs, .. } = self.options;
-        for pending in std::mem::take(&mut self.pending) {
+        // Of a logical call and its piece the call tells of the exception.
+        let teller = self.pending.iter().rposition(|p| p.span.status.is_some());
+        for (at, pending) in std::mem::take(&mut self.pending).into_iter().enumerate() {
             let mut span = pending.span;
             if let Some((type_name, message)) = exception.filter(|_| span.status.is_some()) {
                 let described = [
@@ -859,7 +893,9 @@ impl Spans {
                 if let Some(status) = &mut span.status {
                     message.clone_into(&mut status.message);
                 }
-                if logs {
+                // Once, where it was thrown, or where it comes to the first span.
+                let is_new = Some(at) == teller && !std::mem::replace(&mut self.lane.is_told, true);
+                if logs && is_new {
                     self.logs.push(LogRecord {
                         time_unix_nano: span.end_time_unix_nano,
                         observed_time_unix_nano: span.end_time_unix_nano,
@@ -871,7 +907,7 @@ impl Spans {
                         event_name: "exception".to_owned(),
                     });
                 }
-                if events {
+                if events && is_new {
                     span.events.push(Event {
                         time_unix_nano: span.end_time_unix_nano,
                         name: "exception".to_owned(),
@@ -918,6 +954,7 @@ impl Spans {
         let (trace, parent, begun) = (logical.trace, logical.parent, logical.begun);
         let values = std::mem::take(&mut logical.values);
         self.logical_values -= values.len();
+        let below = logical.below;
         self.ended.push_back(call);
         if self.ended.len() > ENDED
             && let Some(oldest) = self.ended.pop_front()
@@ -926,14 +963,18 @@ impl Spans {
             self.release(oldest, None);
         }
         let known = self.reach(method, None);
-        if !known.wanted {
+        if !known.wanted || !below {
             return;
         }
+        let is_root = known.is_root && parent.is_none();
         if begun && how != Outcome::Running {
             known.count.add(end - start, how == Outcome::Error);
         }
-        if self.in_window(start, end) {
+        if self.in_window(start, end) && self.is_long(start, end, is_root) {
             let mut span = self.span(method, start, end, how);
+            if is_root {
+                span.kind = self.options.root_kind.number();
+            }
             span.trace_id = trace.to_vec();
             span.span_id = self.logical_id(call).to_vec();
             span.parent_span_id = parent.map_or_else(Vec::new, |id| id.to_vec());
@@ -989,17 +1030,19 @@ impl Visitor for Spans {
     fn call(&mut self, call: &Call, stack: &mut [Frame]) -> bool {
         self.flush(None);
         let values = std::mem::take(&mut self.values);
-        let stack = &*stack;
-        let Some((frame, around)) = stack.split_last() else {
+        let Some(&frame) = stack.last() else {
             return true;
         };
+        let frame = &frame;
+        let stack = self.looked_at(stack);
+        let around = stack.split_last().map_or(stack, |(_, around)| around);
         let time = call.start.saturating_add(call.total);
         self.reach(call.method, Some(frame.id));
         if self.is_learning {
             if let Some(piece) = call.piece.filter(|piece| piece.first) {
                 self.begin_logical(call.method, piece.call, call.start, around, true);
             }
-            if self.lane.wanted && !self.lane.begun.is_empty() {
+            if self.lane.wanted && !self.lane.begun.is_empty() && !stack.is_empty() {
                 self.hand_up(stack, self.fits(stack, time));
             }
             return true;
@@ -1008,8 +1051,10 @@ impl Visitor for Spans {
             // Who resumes it has not begun it.
             let began = if piece.first { around } else { &[] };
             self.begin_logical(call.method, piece.call, call.start, began, piece.first);
+            let is_below = !stack.is_empty();
             let mut late = None;
             if let Some(logical) = self.logical.get_mut(&piece.call) {
+                logical.below |= is_below;
                 logical.last = logical.last.max(time);
                 logical.start = logical.start.min(call.start);
                 if !logical.over && self.logical_values + values.len() <= MAX_VALUES {
@@ -1029,7 +1074,7 @@ impl Visitor for Spans {
                 self.release(piece.call, Some(start));
             }
         }
-        if !self.lane.wanted {
+        if !self.lane.wanted || stack.is_empty() {
             return true;
         }
         let exported = self.fits(stack, time);
@@ -1049,6 +1094,9 @@ impl Visitor for Spans {
         let mut parent = self
             .nearest(around)
             .map(|depth| self.span_id(&stack[depth], depth));
+        if around.is_empty() && call.piece.is_none() && self.is_root(call.method) {
+            span.kind = self.options.root_kind.number();
+        }
         self.on_thread(&mut span);
         span.attributes.push(number("weave.self_time_ns", call.own));
         span.attributes.extend(values.iter().map(value));
@@ -1072,6 +1120,7 @@ impl Visitor for Spans {
     }
 
     fn begin(&mut self, method: MethodIx, call: u64, time: u64, stack: &[Frame]) {
+        let stack = self.looked_at(stack);
         self.begin_logical(method, call, time, stack, true);
     }
 
@@ -1093,6 +1142,9 @@ impl Visitor for Spans {
         if let Some((type_name, message)) = thrown.details {
             self.lane.exception = Some((type_name.to_owned(), message.to_owned()));
         }
+        if thrown.details.is_some() || thrown.again {
+            self.lane.is_told = false;
+        }
         if self.pending.iter().any(|p| p.method == method) {
             let exception = self.lane.exception.take();
             self.flush(exception.as_ref().map(|(t, m)| (&**t, &**m)));
@@ -1103,6 +1155,7 @@ impl Visitor for Spans {
     fn unhandled(&mut self, details: Option<(&str, &str)>) {
         if let Some((type_name, message)) = details {
             self.lane.exception = Some((type_name.to_owned(), message.to_owned()));
+            self.lane.is_told = false;
         }
     }
 }

@@ -2,14 +2,16 @@
 
 use super::proto::{MetricsRequest, Span, TraceRequest, Value};
 use super::*;
+use crate::trace::Roots;
 use crate::trace::Trace;
 use crate::trace::testing::{
     Chunk, TraceBuilder, shop, shop_symbols, shop_with_samples, valued, valued_symbols,
 };
 use proptest::prelude::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 fn all() -> Options {
@@ -19,6 +21,7 @@ fn all() -> Options {
         metrics: true,
         events: true,
         logs: true,
+        root_kind: Kind::default(),
         resource: Vec::new(),
     }
 }
@@ -63,10 +66,28 @@ fn calls_become_spans_in_their_callers() {
     assert_eq!(fails.len(), 4);
     for span in &fails {
         assert_eq!(span.status.as_ref().unwrap().code, 2);
-        assert_eq!((span.events.len(), &*span.events[0].name), (1, "exception"));
-        let ty = value(&span.events[0].attributes, "exception.type").unwrap();
-        assert_eq!(value(&span.attributes, "error.type"), Some(ty));
+        let ty = value(&span.attributes, "error.type");
+        for event in &span.events {
+            assert_eq!(value(&event.attributes, "exception.type"), ty);
+        }
     }
+    // Once each, where they were thrown.
+    let told: Vec<&str> = (fails.iter())
+        .flat_map(|s| s.events.iter().map(move |e| (s, e)))
+        .inspect(|(_, event)| assert_eq!(event.name, "exception"))
+        .map(|(span, _)| &*span.name)
+        .collect();
+    assert_eq!(told, ["com.acme.Stock.take"; 2]);
+    let resource = resource(trace.header(), &[]);
+    let id = value(&resource.attributes, "service.instance.id");
+    let Some(Value::Text(id)) = id else {
+        panic!("{resource:?}")
+    };
+    assert_eq!(
+        (id.len(), &id[14..15]),
+        (36, "5"),
+        "a UUID of version 5: {id}"
+    );
     for span in spans.iter().filter(|s| !s.parent_span_id.is_empty()) {
         let parent = by_id[&*span.parent_span_id];
         assert_eq!(parent.trace_id, span.trace_id);
@@ -94,6 +115,108 @@ fn calls_become_spans_in_their_callers() {
     traces.sort_unstable();
     traces.dedup();
     assert_eq!(traces.len(), 3);
+}
+
+#[test]
+fn roots_are_traces_of_their_own() {
+    // Two requests in a worker's loop (main): place is the root, calls itself, and take throws through both. fib is beside them.
+    let request = |chunk: Chunk| {
+        chunk
+            .enter(10, 2)
+            .enter(10, 2)
+            .enter(10, 3)
+            .exception("T", "why")
+            .error(10, 3)
+            .error(10, 2)
+            .error(10, 2)
+    };
+    let chunk = Chunk::records(1, 0, 0).enter(0, 1).enter(10, 4).exit(10, 4);
+    let trace = trace(
+        TraceBuilder::new("shop", 1, 0)
+            .symbols(&shop_symbols(), 1_000, &[])
+            .push(request(request(chunk)).exit(10, 1)),
+    );
+    let mut options = all();
+    options.selection.roots = Roots::new(&["*.Orders.place".to_owned()], Arc::default());
+    let batches = sent(&trace, options.clone());
+    let all_spans = spans(&batches);
+    let traces: BTreeSet<&[u8]> = all_spans.iter().map(|s| &*s.trace_id).collect();
+    assert_eq!((traces.len(), all_spans.len()), (2, 6));
+    let roots: Vec<&Span> = (all_spans.iter())
+        .filter(|s| s.parent_span_id.is_empty())
+        .collect();
+    assert!(
+        roots
+            .iter()
+            .all(|s| s.name.ends_with("place") && s.kind == 2)
+    );
+    assert_eq!(roots.len(), 2);
+    for span in &all_spans {
+        assert_eq!(span.status.as_ref().unwrap().code, 2);
+        let thrown_here = span.name.ends_with("take");
+        assert_eq!(span.events.len(), usize::from(thrown_here), "{span:?}");
+        assert_eq!(span.kind == 2, span.parent_span_id.is_empty());
+    }
+    let request = MetricsRequest::decode(&*batches.last().unwrap().body).unwrap();
+    let calls = &request.resource_metrics[0].scope_metrics[0].metrics[0];
+    let points = &calls.sum.as_ref().unwrap().data_points;
+    assert_eq!(points.iter().map(|p| p.as_int.unwrap()).sum::<i64>(), 6);
+    // The root is a span however short it is, and depth counts from it.
+    options.selection.min = 1_000_000;
+    assert_eq!(spans(&sent(&trace, options.clone())).len(), 2);
+    (options.selection.min, options.selection.depth) = (0, Some(2));
+    options.root_kind = Kind::Consumer;
+    let two = spans(&sent(&trace, options));
+    assert_eq!(two.len(), 4);
+    // What threw is no span: the exception is on the first that it comes to.
+    let events: Vec<usize> = two.iter().map(|s| s.events.len()).collect();
+    assert_eq!(events, [1, 0, 1, 0]);
+    assert_eq!(two.iter().filter(|s| s.kind == 5).count(), 2);
+}
+
+#[test]
+fn a_logical_call_may_be_a_root_and_what_it_begins_is_of_its_trace() {
+    // place is a root in the loop of main, and begins take, which goes on in thread 2; so does a take without a root.
+    let trace = trace(
+        TraceBuilder::new("shop", 1, 0)
+            .symbols(&shop_symbols(), 1_000, &[])
+            .push(
+                Chunk::records(1, 0, 100)
+                    .enter(0, 1)
+                    .resume(10, 2, 77, true)
+                    .resume(10, 3, 78, true)
+                    .exit(10, 3)
+                    .exit(10, 2)
+                    .resume(10, 3, 79, true)
+                    .exit(10, 3)
+                    .exit(50, 1),
+            )
+            .push(
+                Chunk::records(2, 0, 90)
+                    .enter(0, 4)
+                    .exit(5, 4)
+                    .resume(200, 3, 78, false)
+                    .enter(5, 4)
+                    .exit(5, 4)
+                    .end(30, 3, 78)
+                    .resume(1, 3, 79, false)
+                    .end(10, 3, 79)
+                    .resume(1, 2, 77, false)
+                    .end(30, 2, 77),
+            ),
+    );
+    let mut options = all();
+    options.selection.roots = Roots::new(&["*.place".to_owned()], Arc::default());
+    let spans = spans(&sent(&trace, options));
+    let traces: BTreeSet<&[u8]> = spans.iter().map(|s| &*s.trace_id).collect();
+    assert_eq!(traces.len(), 1, "{spans:#?}");
+    let roots: Vec<&Span> = (spans.iter())
+        .filter(|s| s.parent_span_id.is_empty())
+        .collect();
+    assert_eq!((roots.len(), roots[0].kind), (1, 2), "{roots:#?}");
+    assert!(roots[0].name.ends_with("place"));
+    // Two wholes, two pieces of each, and fib below take.
+    assert_eq!(spans.len(), 2 + 4 + 1);
 }
 
 #[test]

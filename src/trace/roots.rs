@@ -1,0 +1,45 @@
+//! Where traces of their own begin: `--root`.
+
+use super::methods::Method;
+use super::pattern;
+use crate::mapping::Mapping;
+use std::sync::Arc;
+
+/// Methods whose outermost calls are roots; without patterns there are none, and all calls are looked at.
+#[derive(Clone, Default)]
+pub struct Roots {
+    patterns: Arc<[String]>,
+    /// Names that methods had before, where they are not restored yet.
+    mappings: Arc<Vec<Mapping>>,
+}
+
+impl std::fmt::Debug for Roots {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.patterns.fmt(f)
+    }
+}
+
+impl Roots {
+    /// Methods whose names fit one of these patterns.
+    pub fn new(patterns: &[String], mappings: Arc<Vec<Mapping>>) -> Roots {
+        Roots {
+            patterns: patterns.into(),
+            mappings,
+        }
+    }
+
+    /// Whether nothing is a root.
+    pub fn is_empty(&self) -> bool {
+        self.patterns.is_empty()
+    }
+
+    /// Whether a call of this method is a root, if none is around it.
+    pub fn takes(&self, method: &Method) -> bool {
+        if self.patterns.is_empty() {
+            return false;
+        }
+        let method = method.restored(&self.mappings);
+        let (name, full) = (method.name(), method.full_name());
+        (self.patterns.iter()).any(|p| pattern::matches(p, &name) || pattern::matches(p, &full))
+    }
+}
