@@ -90,7 +90,7 @@ pub mod trace {
     pub mod export {
         pub use crate::trace::export::{Format, Selection, Weight, processes, walk};
         pub mod otlp {
-            pub use crate::trace::export::otlp::{Options, session};
+            pub use crate::trace::export::otlp::{Kind, Options, session};
         }
     }
     pub mod diff {
