@@ -70,14 +70,14 @@ def same_tree(one, two):
 MOST_OPEN = 1_000
 
 
-def balanced(score, name, trace, at_least, named=True):
+def balanced(score, name, trace, at_least, named=True, found=None):
     """The trace is there, holds a program's worth of calls, and they pair up.
 
     Calls may be open at the end: `System.exit` never returns, and daemon threads are cut off.
     """
     if not trace.exists():
         return score.check(f"{name}: a trace is written", False)
-    found = check_trace.read(trace, running=True, named=named, most_open=MOST_OPEN)
+    found = found or check_trace.read(trace, running=True, named=named, most_open=MOST_OPEN)
     calls, left = sum(found.calls.values()), sum(map(len, found.open.values()))
     score.check(
         f"{name}: the trace is balanced",
@@ -362,14 +362,15 @@ def boot(score, folder):
     score.check("boot: the server gives the same answers", good, f"{[status for status, _ in after]}")
     if not good:
         print(f"unwoven: {str(before)[:800]}\nwoven: {str(after)[:800]}\n{(folder / 'server.log').read_text()[-2500:]}")
+    found = None
     if trace.exists():
-        requests(score, folder, trace, statuses)
-    balanced(score, "boot", trace, 100_000)
+        found = check_trace.read(trace, running=True, most_open=MOST_OPEN)
+        requests(score, folder, trace, found, statuses)
+    balanced(score, "boot", trace, 100_000, found=found)
 
 
-def requests(score, folder, trace, statuses):
+def requests(score, folder, trace, found, statuses):
     """Each request is a trace of its own at a real Collector, with the controller's method as its root."""
-    found = check_trace.read(trace, running=True, most_open=MOST_OPEN)
     controller = "zipkin2.server.internal.ZipkinQueryApiV2"
     asked = {name: n for name, n in found.named(found.calls).items() if name in (f"{controller}.getServiceNames", f"{controller}.getTrace")}
     failed = found.named(found.errors)
@@ -392,7 +393,7 @@ def requests(score, folder, trace, statuses):
     score.check("boot: children lie in parents of their trace", children and inside, f"{len(children)} children")
     wrong = Counter(span["name"] for span in roots if span.get("status", {}).get("code") == 2)
     score.check("boot: requests that failed have the status, and their exception once", wrong == Counter({n: failed[n] for n in asked if failed.get(n)}) and wrong.total() >= REQUESTS // 10
-                and all(sum(len(s.get("events", [])) for s in of) >= 1 for of in by_trace(spans, {r["traceId"] for r in roots if r.get("status", {}).get("code") == 2})), str(wrong))
+                and all(sum(len(s.get("events", [])) for s in of) == 1 for of in by_trace(spans, {r["traceId"] for r in roots if r.get("status", {}).get("code") == 2})), str(wrong))
     resource = spans[0]["resource"]
     score.check("boot: the resource follows the conventions", resource["telemetry.sdk.language"] == "java" and len(resource["service.instance.id"]) == 36, str(resource)[:300])
 

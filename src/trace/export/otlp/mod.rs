@@ -94,6 +94,9 @@ fn resource(header: &Header, named: &[(String, String)]) -> Resource {
     let language = match program {
         "java" | "javaw" | "java.exe" | "javaw.exe" => "java",
         "dotnet" | "dotnet.exe" => "dotnet",
+        // Hosts that tell what they run.
+        jar if jar.ends_with(".jar") => "java",
+        assembly if assembly.ends_with(".dll") => "dotnet",
         // What reads the trace and sends it.
         _ => "rust",
     };
