@@ -180,6 +180,11 @@ fn diff(args: &DiffArgs, out: &mut dyn Write, screen: Screen) -> Result<u8> {
     if args.min_percent.is_nan() || args.min_percent < 0.0 {
         return Err(Error::usage("--min-percent takes a share in percent"));
     }
+    let window = Window {
+        from: args.from,
+        until: args.until,
+    };
+    window.check()?;
     let named = |one: &Option<PathBuf>, more: &[PathBuf], side: &str| {
         let all: Vec<PathBuf> = one.iter().chain(more).cloned().collect();
         match all.is_empty() {
@@ -213,10 +218,7 @@ fn diff(args: &DiffArgs, out: &mut dyn Write, screen: Screen) -> Result<u8> {
                 conditions: args.conditions.clone(),
                 ..Query::default()
             },
-            window: Window {
-                from: args.from,
-                until: args.until,
-            },
+            window,
             roots: Roots::default(),
         },
         mappings: &mappings,

@@ -219,6 +219,7 @@ pub fn run(args: &ReportArgs) -> Result<()> {
 
 /// Writes the report.
 pub fn report(args: &ReportArgs, out: &mut dyn Write, screen: Screen) -> Result<()> {
+    args.window().check()?;
     let files = traces::files(&args.traces)?;
     args.check_outputs(&files)?;
     let maps = (args.symbols.iter())

@@ -7,7 +7,7 @@
 use super::methods::MethodIx;
 use super::query::Described;
 use super::replay::{Call, Outcome};
-use super::values::Value;
+use super::values::{self, Value};
 use super::window::Part;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
@@ -16,9 +16,6 @@ use std::collections::BinaryHeap;
 /// Most calls that are kept at once. The calls of real programs are far fewer; a damaged trace
 /// could begin one with every record.
 const MAX_CALLS: usize = if cfg!(test) { 1 << 12 } else { 1 << 21 };
-
-/// Most values of all of them that are kept at once.
-const MAX_VALUES: usize = 1 << 20;
 
 /// Which logical call a frame is a piece of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,7 +97,7 @@ pub struct LogicalCalls {
     /// Those that have ended, with when: pieces of them may still come.
     ended: BinaryHeap<Reverse<(u64, u64)>>,
     left_out: u64,
-    /// Values that are kept.
+    /// About how much memory values take.
     values: usize,
 }
 
@@ -158,9 +155,9 @@ impl LogicalCalls {
     /// Values that belong to a call.
     pub fn values(&mut self, call: u64, values: Vec<Value>) {
         if let Some(state) = self.calls.get_mut(&call)
-            && self.values + values.len() <= MAX_VALUES
+            && self.values + values::size(&values) <= values::MAX_LOGICAL
         {
-            self.values += values.len();
+            self.values += values::size(&values);
             state.values.extend(values);
         }
     }
@@ -206,7 +203,7 @@ impl LogicalCalls {
         {
             self.ended.pop();
             if let Some(state) = self.calls.remove(&call) {
-                self.values -= state.values.len();
+                self.values -= values::size(&state.values);
                 hand_out(state, min, part, over);
             }
         }

@@ -745,7 +745,9 @@ impl Replay {
             outermost: *active == 0 || self.run.is_outermost_below_root(),
             // What ends later runs at the end of the part.
             outcome: match outcome {
-                Outcome::Exit | Outcome::Error if end > part.until => Outcome::Running,
+                Outcome::Exit | Outcome::Error | Outcome::Lost if end > part.until => {
+                    Outcome::Running
+                }
                 outcome => outcome,
             },
             piece: frame.piece,

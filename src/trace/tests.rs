@@ -1111,6 +1111,38 @@ fn looked_at(bytes: &[u8], window: Window, roots: &[&str]) -> Analysis {
     analyzer.finish()
 }
 
+proptest! {
+    #[test]
+    fn windows_that_meet_make_the_whole_where_records_are_lost(
+        records in prop::collection::vec((0u32..12, 0u64..100, 1u32..5), 0..200),
+        cut in 1u64..20_000,
+    ) {
+        let mut chunk = Chunk::records(1, 0, 100);
+        for (kind, delta, id) in records {
+            chunk = match kind {
+                0..5 => chunk.enter(delta, id),
+                5..9 => chunk.exit(delta, id),
+                9 => chunk.error(delta, id),
+                10 => chunk.exception("a.E", "").error(delta, id),
+                _ => chunk.lost(1),
+            };
+        }
+        let last = Chunk::records(1, 2, 15_000).exit(5, 1).exit(5, 2);
+        let bytes = TraceBuilder::new("", 1, 0)
+            .symbols(&shop_symbols(), 65_504, &[])
+            .push(chunk)
+            .push(last)
+            .bytes();
+        let whole = looked_at(&bytes, Window::default(), &[]);
+        let parts = [between(0, cut), between(cut, u64::MAX)].map(|w| looked_at(&bytes, w, &[]));
+        let sum = |a: &Analysis, of: fn(&summary::Stats) -> u64| a.stats.iter().map(of).sum::<u64>();
+        let all: [fn(&summary::Stats) -> u64; 3] = [|s| s.own, |s| s.total, |s| s.errors];
+        for of in all {
+            prop_assert_eq!(sum(&whole, of), parts.iter().map(|a| sum(a, of)).sum::<u64>());
+        }
+    }
+}
+
 fn between(from: u64, until: u64) -> Window {
     Window {
         from: Some(Moment::Since(from)),

@@ -12,9 +12,17 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 /// Most values of a thread that wait for their records. Each comes right before its own in a sound trace.
-const MAX_PENDING: usize = 1 << 16;
+const MAX_PENDING: usize = 1 << 12;
 /// About how many bytes all values of a thread take at once.
-const MAX_BYTES: usize = if cfg!(test) { 1 << 16 } else { 64 << 20 };
+const MAX_BYTES: usize = if cfg!(test) { 1 << 16 } else { 8 << 20 };
+
+/// About how many bytes the values of logical calls take that are kept at once.
+pub(super) const MAX_LOGICAL: usize = MAX_BYTES;
+
+/// About how much memory values take.
+pub(super) fn size(values: &[Value]) -> usize {
+    values.iter().map(Value::size).sum()
+}
 
 /// A value of a call.
 #[derive(Clone, Debug, PartialEq)]
@@ -128,11 +136,7 @@ impl Value {
             Data::Integer(n) => json!(n),
             Data::Unsigned(n) => json!(n),
             Data::Double(n) => double(*n).unwrap_or_else(|| json!(self.text())),
-            // The shortest text of a float is that of another double.
-            Data::Float(n) => match self.text().parse() {
-                Ok(short) if n.is_finite() => double(short).unwrap_or_default(),
-                _ => json!(self.text()),
-            },
+            Data::Float(n) => double(widened(*n)).unwrap_or_else(|| json!(self.text())),
             Data::Boolean(b) => json!(b),
             Data::Missing(why) => json!({ "missing": why }),
             Data::Char(_) | Data::Text(_) | Data::Object(_) => json!(self.text()),
@@ -146,6 +150,11 @@ impl Value {
             Data::Text(_) | Data::Object(_) | Data::Missing(_)
         )
     }
+}
+
+/// The double with the shortest text of a float: 0.1 for 0.1.
+pub(super) fn widened(n: f32) -> f64 {
+    format!("{n:?}").parse().unwrap_or_else(|_| n.into())
 }
 
 fn character(unit: u16) -> char {
@@ -244,7 +253,7 @@ impl Kept {
     }
 
     fn forget(&mut self, values: &[Value]) {
-        self.bytes -= values.iter().map(Value::size).sum::<usize>();
+        self.bytes -= size(values);
     }
 
     /// Whether any wait.

@@ -1,6 +1,7 @@
 //! The part of a trace that is looked at: `--from` and `--until`.
 
 use super::units::{date, parse_duration};
+use crate::error::{Error, Result};
 
 const SECOND: u64 = 1_000_000_000;
 const DAY: u64 = 86_400 * SECOND;
@@ -66,6 +67,20 @@ impl Window {
         self.from.is_some() || self.until.is_some()
     }
 
+    /// An error where nothing can lie between its bounds, whatever the trace.
+    pub fn check(&self) -> Result<()> {
+        let empty = match (self.from, self.until) {
+            (Some(Moment::Since(from)), Some(Moment::Since(until)))
+            | (Some(Moment::Utc(from)), Some(Moment::Utc(until))) => from >= until,
+            (Some(Moment::BeforeEnd(from)), Some(Moment::BeforeEnd(until))) => from <= until,
+            _ => false,
+        };
+        match empty {
+            true => Err(Error::usage("--until is not behind --from")),
+            false => Ok(()),
+        }
+    }
+
     /// The part of a trace of these times.
     pub fn of(&self, origin: u64, end: u64) -> Part {
         let at = |moment: Moment| moment.of(origin, end);
@@ -99,7 +114,7 @@ impl Moment {
 
 /// Reads a moment: a duration since the trace's start (`1.5s`), before its end (`-10s`), or a clock's time
 /// (`14:03:20`, `2026-11-24T14:03:20.5+01:00`), which is of this machine's zone if it names none.
-pub fn parse_moment(text: &str) -> Result<Moment, String> {
+pub fn parse_moment(text: &str) -> std::result::Result<Moment, String> {
     let text = text.trim();
     if !text.contains(':') {
         return match text.strip_prefix('-') {

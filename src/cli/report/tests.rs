@@ -624,6 +624,11 @@ fn a_window_and_roots_are_told_and_count() {
         text.contains("only from 10.0 s on: the trace ends at 120 ms"),
         "{text}"
     );
+    for args in ["--from 2s --until 1s", "--from -1s --until -2s"] {
+        let (_, result) = run(&[("shop.wtrace", shop().bytes())], args, None);
+        let said = result.unwrap_err().to_string();
+        assert_eq!(said, "--until is not behind --from");
+    }
     let text = shop_shown("--root *.place --tree");
     assert!(
         !text.contains("Main.main") && text.contains("Orders.place"),

@@ -146,7 +146,9 @@ impl Sink for Chrome<'_> {
         if let Some((call, _)) = span.piece {
             args.insert("logical call".to_owned(), json!(call));
         }
-        args.extend(values::json(end.values));
+        if !end.values.is_empty() {
+            args.insert("values".to_owned(), values::json(end.values).into());
+        }
         if !args.is_empty() {
             write!(self.out, ",\"args\":{}", Value::Object(args))?;
         }
@@ -156,8 +158,11 @@ impl Sink for Chrome<'_> {
     fn logical(&mut self, logical: &Logical, _: &Named) -> io::Result<()> {
         self.tid = 0;
         let id = format!("{:#x}-{:#x}", self.pid, logical.call);
-        let mut args = values::json(&logical.values);
+        let mut args = serde_json::Map::new();
         args.insert("outcome".to_owned(), json!(logical.outcome));
+        if !logical.values.is_empty() {
+            args.insert("values".to_owned(), values::json(&logical.values).into());
+        }
         let args = format!(",\"args\":{}", Value::Object(args));
         let kind = |phase| format!("\"ph\":\"{phase}\",\"id\":\"{id}\"");
         self.instant(logical.method, &kind('b'), logical.start, "")?;

@@ -6,7 +6,7 @@
 
 use super::{End, Logical, Named, Process, Sink, Span, Thread};
 use crate::trace::metrics::{Series, Unit};
-use crate::trace::values::{Data, Value};
+use crate::trace::values::{self, Data, Value};
 use prost::Message;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -522,7 +522,7 @@ fn value(value: &Value) -> DebugAnnotation {
         Data::Integer(n) => annotation.int_value = Some(n),
         Data::Unsigned(n) => annotation.uint_value = Some(n),
         Data::Double(n) => annotation.double_value = Some(n),
-        Data::Float(n) => annotation.double_value = Some(n.into()),
+        Data::Float(n) => annotation.double_value = Some(values::widened(n)),
         _ => annotation.string_value = Some(value.text().into_owned()),
     }
     annotation

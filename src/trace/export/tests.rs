@@ -451,10 +451,10 @@ fn calls_have_their_values_in_each_viewer() {
     assert_eq!(
         args,
         [
-            r#"{"item":"tea","result":10}"#,
-            r#"{"item":"coffee","result":20}"#,
-            r#"{"item":"tea","result":30}"#,
-            r#"{"outcome":"error","exception.type":"java.lang.IllegalStateException","exception.message":"out of stock: 7","item":"milk\n=1+1","result":{"missing":"toString threw"}}"#,
+            r#"{"values":{"item":"tea","result":10}}"#,
+            r#"{"values":{"item":"coffee","result":20}}"#,
+            r#"{"values":{"item":"tea","result":30}}"#,
+            r#"{"outcome":"error","exception.type":"java.lang.IllegalStateException","exception.message":"out of stock: 7","values":{"item":"milk\n=1+1","result":{"missing":"toString threw"}}}"#,
             "null",
         ]
     );

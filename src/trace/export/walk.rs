@@ -9,15 +9,12 @@ use crate::trace::methods::{Method, MethodIx, Methods};
 use crate::trace::metrics::{self, Reading};
 use crate::trace::pattern;
 use crate::trace::replay::{Call, Frame, Outcome, Replay, Thrown, Visitor};
-use crate::trace::values::Value;
+use crate::trace::values::{self, Value};
 use rustc_hash::FxHashMap;
 use std::io;
 
 /// Logical calls that are kept at once, some 60 bytes each.
 const MAX_LOGICAL: usize = if cfg!(test) { 1 << 10 } else { 1 << 21 };
-
-/// Most values of logical calls that are kept at once.
-const MAX_VALUES: usize = 1 << 20;
 
 /// What was exported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -357,12 +354,13 @@ impl Visitor for Walk<'_> {
         let time = call.start.saturating_add(call.total);
         if let Some(piece) = call.piece {
             self.logical(method, piece.call, call.start);
-            let room = self.logical_values + values.len() <= MAX_VALUES;
+            let size = values::size(&values);
+            let room = self.logical_values + size <= values::MAX_LOGICAL;
             if let Some(logical) = self.logical(method, piece.call, time)
                 && room
             {
                 logical.values.extend_from_slice(&values);
-                self.logical_values += values.len();
+                self.logical_values += size;
             }
         }
         if frame.node.is_none() {

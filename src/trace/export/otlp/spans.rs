@@ -28,8 +28,6 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 const MAX_LOGICAL: usize = 1 << 20;
 /// Logical calls that have ended and are still known: pieces of them may come late.
 const ENDED: usize = 1 << 12;
-/// Most values of logical calls that are kept at once.
-const MAX_VALUES: usize = 1 << 20;
 /// Upper bounds of the histograms' buckets, in nanoseconds: 1, 2.5 and 5 of each power of ten, from 1 µs to 100 s.
 const BOUNDS: [u64; 25] = bounds();
 /// `Span.SpanKind` and `Status.StatusCode`.
@@ -953,7 +951,7 @@ impl Spans {
         let (method, start, end) = (logical.method, logical.start, logical.last);
         let (trace, parent, begun) = (logical.trace, logical.parent, logical.begun);
         let values = std::mem::take(&mut logical.values);
-        self.logical_values -= values.len();
+        self.logical_values -= values::size(&values);
         let below = logical.below;
         self.ended.push_back(call);
         if self.ended.len() > ENDED
@@ -1012,7 +1010,7 @@ fn value(value: &values::Value) -> KeyValue {
         Data::Integer(n) => Value::Number(n),
         Data::Unsigned(n) if n <= i64::MAX as u64 => Value::Number(n as i64),
         Data::Double(n) => Value::Double(n),
-        Data::Float(n) => Value::Double(n.into()),
+        Data::Float(n) => Value::Double(values::widened(n)),
         _ => Value::Text(value.text().into_owned()),
     };
     attribute(&key, typed)
@@ -1057,8 +1055,9 @@ impl Visitor for Spans {
                 logical.below |= is_below;
                 logical.last = logical.last.max(time);
                 logical.start = logical.start.min(call.start);
-                if !logical.over && self.logical_values + values.len() <= MAX_VALUES {
-                    self.logical_values += values.len();
+                let size = values::size(&values);
+                if !logical.over && self.logical_values + size <= values::MAX_LOGICAL {
+                    self.logical_values += size;
                     logical.values.extend_from_slice(&values);
                 }
                 // Another thread may resume a call before the record that suspends it is written.
