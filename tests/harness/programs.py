@@ -307,7 +307,7 @@ SPANS = json.dumps([
 
 
 # Questions of one connection, of which each tenth is a wrong one that a controller answers by an exception.
-REQUESTS = 1_000
+REQUESTS = 200
 
 
 def busy(port):
