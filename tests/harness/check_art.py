@@ -49,13 +49,14 @@ NARROW = [
     'exit = "acme.All.returned(state, result?, duration)"',
     'exception = "acme.All.thrown(exception, state)"',
 ]
+VALUES = 'record = ["this?", "args", "arg(0)?", "arg(1)?", "result?", "exception"]'
 # They do not fit methods that go on after they have returned.
 OWN.append("exclude = { kind = 'async' }")
 NARROW.append("exclude = { kind = 'async' }")
 CHOICES["own hooks"] = ["\n".join(OWN)]
 CHOICES["own hooks without a guard"] = ["\n".join([*NARROW, "guard = false"])]
 CHOICES["own hooks around the pair and sections"] = [
-    "\n".join([*OWN, "advice = ['enter', 'exit', 'exception']"]), "\n".join(NARROW), 'hooks = "android-trace"'
+    "\n".join([*OWN, "advice = ['enter', 'exit', 'exception']"]), "\n".join([*NARROW, VALUES]), 'hooks = "android-trace"'
 ]
 CHOICES_EVERYDAY = ["enter+exit+exception", "sections within hooks", "own hooks around the pair and sections"]
 GENERATED, GENERATED_EVERYDAY = 4000, 400

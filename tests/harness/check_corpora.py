@@ -46,6 +46,8 @@ exclude = { kind = "async" }
 OWN = PAIR + """enter = "acme.All.begin(this?, args)"
 exit = "acme.All.end(state, this?, args, result?, duration)"
 exception = "acme.All.failed(state, this?, args, exception, duration)"
+record = ["this?", "args", "arg(0)?", "arg(1)?", "result?", "exception"]
+mask = ["password=*"]
 [[library]]
 path = "all.jar"
 """
