@@ -212,10 +212,17 @@ namespace Weave.Runtime
             long* word = At;
             if (word + 3 < end)
             {
-                word[2] = data;
-                word[1] = first;
-                Volatile.Write(ref word[0], Format.Escape(Format.Value, 2, id));
-                At = word + 3;
+                // An abort of the thread waits for the end of a finally: what is half written would be taken for records.
+                try
+                {
+                }
+                finally
+                {
+                    word[2] = data;
+                    word[1] = first;
+                    Volatile.Write(ref word[0], Format.Escape(Format.Value, 2, id));
+                    At = word + 3;
+                }
             }
             else
             {
@@ -338,14 +345,20 @@ namespace Weave.Runtime
             long* word = At;
             if (word + payload + 1 < end)
             {
-                long* to = word + 2;
-                for (int from = 0; from < length; from += 4)
+                try
                 {
-                    *to++ = Units(text, from, length);
                 }
-                word[1] = first;
-                Volatile.Write(ref word[0], Format.Escape(Format.Value, payload, id));
-                At = word + 1 + payload;
+                finally
+                {
+                    long* to = word + 2;
+                    for (int from = 0; from < length; from += 4)
+                    {
+                        *to++ = Units(text, from, length);
+                    }
+                    word[1] = first;
+                    Volatile.Write(ref word[0], Format.Escape(Format.Value, payload, id));
+                    At = word + 1 + payload;
+                }
             }
             else
             {

@@ -703,6 +703,21 @@ public static class Programs
         Hooks.End(ref call[0], 31);
     }
 
+    private static readonly string Aborted = new string('v', 100);
+
+    /// <summary>Calls with values, of all lengths.</summary>
+    private static void ManyValues()
+    {
+        for (int i = 0; i < 40_000; i++)
+        {
+            Values.Value(new string((char)('a' + i % 26), i % 140), 0, 128, null, 5);
+            Values.Value(i, 1 << 16, 128, null, 5);
+            Hooks.Enter(5);
+            Values.Value(i % 2 == 1, 2 << 16 | 4 << 8, 128, null, 5);
+            Hooks.Exit(5);
+        }
+    }
+
     /// <summary>Aborts threads again and again, where the host can do that.</summary>
     private static void Aborts()
     {
@@ -714,6 +729,9 @@ public static class Programs
                 {
                     Caught(2, new ApplicationException("again"));
                     Calls(5);
+                    Values.Value(Aborted, 0, 128, null, 1);
+                    Values.Value(7L, 1 << 16, 128, null, 1);
+                    Calls(1);
                 }
             });
             t.Start();

@@ -673,6 +673,19 @@ def test_awaits(folder):
     equal([(31, ["resume", "suspend"] * 10 + ["resume", "end"])] * 50, t.steps(), "what the calls did")
 
 
+def test_values(folder):
+    """Each value is in front of its record, wherever chunks end."""
+    t = run(folder, "ManyValues")
+    t.all_balanced()
+    calls = iter(t.named("main").valued())
+    for i in range(40_000):
+        text = chr(ord("a") + i % 26) * min(i % 140, 128)
+        begun = [reader.Value(0, ascii(text), i % 140 > 128, False, False), reader.Value(1, str(i), False, False, False)]
+        equal(begun, next(calls)[1], f"values in front of enter {i}")
+        equal([reader.Value(2, ("false", "true")[i % 2], False, False, True)], next(calls)[1], f"values in front of exit {i}")
+    equal((0, 0), (t.lost, t.failures), "nothing lost")
+
+
 def test_aborts(folder):
     if not MONO:
         raise NotRun("CoreCLR aborts no thread")
