@@ -3,7 +3,7 @@
 use super::exceptions::{Exception, Exceptions, UnderWay};
 use super::file::{Thread, Trace};
 use super::format::{FLAG_ORDERLY, Header};
-use super::logical::{Caller, LogicalCall, LogicalCalls, On};
+use super::logical::{Caller, LogicalCall, LogicalCalls, On, Piece};
 use super::methods::{Method, MethodIx, Methods};
 use super::metrics::{self, Reading, Series};
 use super::notes::Notes;
@@ -185,31 +185,12 @@ impl Visitor for Sums {
         self.values = values;
     }
 
-    #[inline]
+    #[inline(always)]
     fn call(&mut self, call: &Call, stack: &mut [Frame]) -> bool {
         let wanted = self.is_wanted(stack);
         if let Some(piece) = call.piece {
-            let caller = match stack {
-                [around @ .., _] if piece.first => caller_of(around),
-                _ => None,
-            };
-            self.logical
-                .piece(piece, call, caller, self.thread.on(wanted), self.part);
-            if !self.values.is_empty() {
-                let values = std::mem::take(&mut self.values);
-                self.logical.values(piece.call, values);
-            }
-            if let Some(caller) = caller {
-                self.exceptions.adopt(piece.call, caller);
-            }
-            let end = call.start.saturating_add(call.took);
-            if !wanted || !self.part.has(call.start, end) {
+            if !self.piece(piece, call, stack, wanted) {
                 return true;
-            }
-            if piece.first {
-                self.thread.calls += 1;
-            } else {
-                self.thread.resumed += 1;
             }
         } else {
             if !wanted {
@@ -221,8 +202,13 @@ impl Visitor for Sums {
                 self.plain(call);
             }
         }
-        let root = stack.last().map_or(0, |f| f.root as usize);
-        let stack = &mut stack[root.saturating_sub(1)..];
+        let stack = match self.has_roots {
+            true => {
+                let root = stack.last().map_or(0, |f| f.root as usize);
+                &mut stack[root.saturating_sub(1)..]
+            }
+            false => stack,
+        };
         if stack.len() == 1 {
             self.thread.busy = self.thread.busy.saturating_add(call.total);
         }
@@ -341,6 +327,33 @@ impl Sums {
     #[inline]
     fn is_wanted(&self, stack: &[Frame]) -> bool {
         self.thread.wanted && (!self.has_roots || stack.last().is_some_and(|f| f.root > 0))
+    }
+
+    /// A piece of a logical call ends; whether it is looked at.
+    #[inline(never)]
+    fn piece(&mut self, piece: Piece, call: &Call, stack: &[Frame], wanted: bool) -> bool {
+        let caller = match stack {
+            [around @ .., _] if piece.first => caller_of(around),
+            _ => None,
+        };
+        self.logical
+            .piece(piece, call, caller, self.thread.on(wanted), self.part);
+        if !self.values.is_empty() {
+            let values = std::mem::take(&mut self.values);
+            self.logical.values(piece.call, values);
+        }
+        if let Some(caller) = caller {
+            self.exceptions.adopt(piece.call, caller);
+        }
+        let end = call.start.saturating_add(call.took);
+        if !wanted || !self.part.has(call.start, end) {
+            return false;
+        }
+        match piece.first {
+            true => self.thread.calls += 1,
+            false => self.thread.resumed += 1,
+        }
+        true
     }
 
     #[inline]

@@ -478,6 +478,9 @@ impl<'a> Decoder<'a> {
         calls as u64
     }
 
+    // Next to all records are calls, whose loop keeps its registers so.
+    #[cold]
+    #[inline(never)]
     fn escape(&mut self, word: u64) -> Option<Record<'a>> {
         if word == 0 {
             return None;

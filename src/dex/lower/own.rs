@@ -148,6 +148,9 @@ impl<'s> Lowering<'s, '_> {
             let written = match insn.opcode {
                 // The value stays, but not its type.
                 op::CHECK_CAST => insn.a..insn.a + 1,
+                // Where returns share their hooks, the others move what they return there.
+                op::RETURN | op::RETURN_OBJECT => insn.a..insn.a + 1,
+                op::RETURN_WIDE => insn.a..insn.a + 2,
                 _ => insn.written(),
             };
             if written.end <= self.code.locals() || written.is_empty() {
