@@ -852,7 +852,7 @@ mod tests {
         let mut carrying = Writer::default();
         carrying.append_map(&whole.finish());
         let map = carrying.finish();
-        assert_eq!(map[4], 2, "a reader of version 1 is told");
+        assert_eq!(map[4], 2, "a reader of version 1 refuses the map");
         let mut symbols = Symbols::default();
         symbols.add(&map).unwrap();
         let mut again = Writer::default();

@@ -15,7 +15,7 @@ use std::sync::Arc;
 const MAX_ROWS: usize = if cfg!(test) { 100 } else { 10_000 };
 const MAX_TEXT: usize = 64 << 20;
 
-/// Names of values that are told where none fits.
+/// Most names of values that a report lists where no call has the one that was asked for.
 const MAX_NAMES: usize = 20;
 
 /// What is asked of single calls.

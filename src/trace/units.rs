@@ -28,7 +28,7 @@ pub fn duration(ns: u64) -> String {
     }
 }
 
-/// A time since a trace's start, to be told from one that is a hundredth of `window` later: `1.500 s`.
+/// A time since a trace's start (`1.500 s`), with so many digits that a time later by a hundredth of `window` reads differently.
 pub fn moment(ns: u64, window: u64) -> String {
     let (unit, name): (u64, _) = match ns {
         999_500_000.. => (1_000_000_000, "s"),

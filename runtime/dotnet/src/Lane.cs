@@ -263,7 +263,8 @@ namespace Weave.Runtime
             {
                 try
                 {
-                    text = Texts.Of(v, limit);
+                    // What is masked may go on behind the limit.
+                    text = Texts.Of(v, mask == null ? limit : limit + Mask.Window);
                 }
                 catch (Exception) // a collection that another thread changes
                 {

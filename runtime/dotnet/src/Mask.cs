@@ -9,7 +9,7 @@ namespace Weave.Runtime
     internal static class Mask
     {
         /// <summary>How far a match is followed: one that goes on there takes the rest of the text. So a text of any length takes bounded time.</summary>
-        private const int Window = 4096;
+        internal const int Window = 4096;
         /// <summary>The table begins with how many classes of units there are and the class of each of ASCII and of all others.</summary>
         private const int Head = 130;
         private const string Instead = "***";

@@ -285,7 +285,15 @@ impl<'b> Binding<'b> {
         for (operand, place) in written.call.operands.iter().zip(&written.operands) {
             meant.push(self.meant(operand, place)?);
         }
-        self.call_with(written, &meant, keep)
+        let mut call = self.call_with(written, &meant, keep)?;
+        let guard = self.aspect.2.guard;
+        let recursion = (self.binder.may_reach)(&call.hook);
+        call.adapter = (guard || recursion).then(|| Adapter {
+            class: adapter_class(self.subject.adapters, &call.hook, guard, recursion),
+            guard,
+            recursion,
+        });
+        Ok(call)
     }
 
     /// The call that records a value. It needs no adapter: the hook library throws nothing.
@@ -339,7 +347,10 @@ impl<'b> Binding<'b> {
         let place = Meant::Constant(Word::Int(number << 16 | end << 10));
         let limit = Meant::Constant(Word::Int(own.limit.into()));
         let mask = match &own.mask {
-            Some(mask) => Meant::Constant(Word::Text(mask.table.to_string())),
+            Some(mask) => Meant::Value(Value {
+                source: Source::Text(Arc::clone(&mask.table)),
+                ty: self.string(),
+            }),
             None => Meant::Nothing,
         };
         let id = Meant::Value(Value {
@@ -347,7 +358,7 @@ impl<'b> Binding<'b> {
             ty: Ty::Prim(Prim::I32),
         });
         let meant = [value, place, limit, mask, id];
-        let mut call = (self.call_with(&written, &meant, keep)).map_err(|misfit| Misfit {
+        let call = (self.call_with(&written, &meant, keep)).map_err(|misfit| Misfit {
             title: match misfit.title.contains("cannot become") {
                 true => misfit.title,
                 false => format!("{} cannot be recorded", article(&self.shown(&meant[0]))),
@@ -355,7 +366,6 @@ impl<'b> Binding<'b> {
             help: None,
             ..misfit
         })?;
-        call.adapter = None;
         made.push(call);
         records.names.push(Arc::clone(&record.name));
         match self.when {
@@ -413,6 +423,7 @@ impl<'b> Binding<'b> {
         Ok((call, Meant::Value(Value { source, ty })))
     }
 
+    /// The call of the overload that fits best, without an adapter.
     fn call_with(
         &mut self,
         written: &OwnHook,
@@ -491,15 +502,8 @@ impl<'b> Binding<'b> {
                 _ => operand,
             })
             .collect();
-        let guard = self.aspect.2.guard;
-        let recursion = (self.binder.may_reach)(&hook);
-        let adapter = Adapter {
-            class: adapter_class(self.subject.adapters, &hook, guard, recursion),
-            guard,
-            recursion,
-        };
         Ok(Call {
-            adapter: (guard || recursion).then_some(adapter),
+            adapter: None,
             hook,
             generics: chosen.generics.into(),
             operands,

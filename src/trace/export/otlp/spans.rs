@@ -878,7 +878,7 @@ impl Spans {
     /// The spans of the call that ended last are complete; `exception` is what it ended with.
     fn flush(&mut self, exception: Option<(&str, &str)>) {
         let Options { events, logs, .. } = self.options;
-        // Of a logical call and its piece the call tells of the exception.
+        // The exception is an event of the logical call, not of its last piece.
         let teller = self.pending.iter().rposition(|p| p.span.status.is_some());
         for (at, pending) in std::mem::take(&mut self.pending).into_iter().enumerate() {
             let mut span = pending.span;

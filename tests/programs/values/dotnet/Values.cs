@@ -1,4 +1,5 @@
 using System;
+using System.Text;
 using System.Threading;
 
 namespace app
@@ -119,6 +120,8 @@ namespace app
             objects("password=x", new int[] {1, 2, 3}, new string[] {"a", null}, Colour.GREEN);
             objects(12, null, new string[0], 1.5);
             objects(new object[] {1, new object[] {true, 'c', 2L}}, new int[300], null, Colour.RED);
+            // What is masked begins in front of the limit and ends behind it.
+            objects(new StringBuilder("0123456789 0123456789 password=secret"), null, null, null);
             say("" + order(new Order(7)));
             order(null);
             order(new Order(-1));

@@ -184,7 +184,7 @@ final class Lane extends Cursor {
                 value(first | Format.UNIT, (Character) v, id);
                 return;
             }
-            text = Texts.of(v, limit);
+            text = Texts.of(v, mask == null ? limit : limit + Mask.WINDOW); // what is masked may go on behind the limit
             first |= Format.OTHER;
         }
         if (mask != null) {

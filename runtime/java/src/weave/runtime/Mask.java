@@ -3,7 +3,7 @@ package weave.runtime;
 /** Replaces what a text must not tell. Which that is says a table that was compiled when the program was woven. */
 final class Mask {
     /** How far a match is followed: one that goes on there takes the rest of the text. So a text of any length takes bounded time. */
-    private static final int WINDOW = 4_096;
+    static final int WINDOW = 4_096;
     /** The table begins with how many classes of units there are and the class of each of ASCII and of all others. */
     private static final int HEAD = 130;
     private static final String INSTEAD = "***";

@@ -107,6 +107,8 @@ public final class Values {
         objects("password=x", new int[] {1, 2, 3}, new String[] {"a", null}, Colour.GREEN);
         objects(12, null, new String[0], 1.5);
         objects(new Object[] {1, new Object[] {true, 'c', 2L}}, new int[300], null, Colour.RED);
+        // What is masked begins in front of the limit and ends behind it.
+        objects(new StringBuilder("0123456789 0123456789 password=secret"), null, null, null);
         say("" + order(new Order(7)));
         order(null);
         order(new Order(-1));
