@@ -248,7 +248,7 @@ public static class Programs
     /// <summary>Calculates, allocates, collects and throws for a second.</summary>
     private static void Busy()
     {
-        DateTime end = DateTime.UtcNow.AddSeconds(1);
+        DateTime end = DateTime.UtcNow.AddSeconds(int.Parse(Environment.GetEnvironmentVariable("SECONDS") ?? "1"));
         while (DateTime.UtcNow < end)
         {
             Calls(1000);
