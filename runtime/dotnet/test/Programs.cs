@@ -732,6 +732,11 @@ public static class Programs
                     Values.Value(Aborted, 0, 128, null, 1);
                     Values.Value(7L, 1 << 16, 128, null, 1);
                     Calls(1);
+                    for (long call = 0, n = 0; n < 200; n++)
+                    {
+                        Hooks.Resume(ref call, 3);
+                        Hooks.Suspend(ref call, 3);
+                    }
                 }
             });
             t.Start();
