@@ -275,9 +275,11 @@ public final class Programs {
         long before = collections(collectors);
         Object[] full = fill();
         long filled = collections(collectors);
+        long began = System.nanoTime();
         for (int i = 0; i < 3_000; i++) {
             caught(1, all[i & 1]);
         }
+        long took = System.nanoTime() - began;
         long after = collections(collectors);
         if (full[0] == null || filled == before) {
             throw new AssertionError("the heap is not full");
@@ -285,7 +287,7 @@ public final class Programs {
         full = null;
         Thread.sleep(1_000);
         caught(1, all[0]);
-        System.out.println(after - filled);
+        System.out.println((after - filled) + " " + took / 1_000_000);
     }
 
     private static long collections(java.lang.management.GarbageCollectorMXBean[] collectors) {
