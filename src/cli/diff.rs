@@ -249,6 +249,7 @@ fn diff(args: &DiffArgs, out: &mut dyn Write, screen: Screen) -> Result<u8> {
     let view = View {
         comparison,
         sides: [&before, &after],
+        window: window.shown(),
         rows,
         wanted,
         by: args.by.as_deref(),
@@ -352,6 +353,8 @@ pub(super) fn comparison_json(of: &Comparison, sides: [&Side; 2]) -> serde_json:
 struct View<'a> {
     comparison: Comparison,
     sides: [&'a Side; 2],
+    /// What of each trace is looked at, if that is not all.
+    window: Option<String>,
     /// Rows in their order.
     rows: Vec<usize>,
     /// Per row of the comparison: whether `--filter` takes it.

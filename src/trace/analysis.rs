@@ -11,7 +11,7 @@ use super::pattern;
 use super::query::{Asked, Found, Listed, Query};
 use super::replay::{Call, Frame, Outcome, Replay, Run, Tally, Thrown, Visitor};
 use super::roots::Roots;
-use super::summary::Stats;
+use super::summary::{Spread, Stats};
 use super::tree::Tree;
 use super::units::counted;
 use super::values::Value;
@@ -136,6 +136,7 @@ pub struct Analyzer {
 /// What a replay adds to.
 struct Sums {
     stats: Vec<Stats>,
+    in_runs: bool,
     tree: Option<Tree>,
     exceptions: Exceptions,
     logical: LogicalCalls,
@@ -300,7 +301,12 @@ fn caller_of(stack: &[Frame]) -> Option<Caller> {
     })
 }
 
-fn add_logical(stats: &mut Vec<Stats>, asked: &mut Option<Box<Asked>>, mut call: LogicalCall) {
+fn add_logical(
+    stats: &mut Vec<Stats>,
+    asked: &mut Option<Box<Asked>>,
+    in_runs: bool,
+    mut call: LogicalCall,
+) {
     if let Some(asked) = asked
         && !asked.logical(&mut call)
     {
@@ -308,7 +314,7 @@ fn add_logical(stats: &mut Vec<Stats>, asked: &mut Option<Box<Asked>>, mut call:
     }
     let row = call.method as usize;
     if stats.len() <= row {
-        stats.resize_with(row + 1, Stats::default);
+        stats.resize_with(row + 1, || Stats::new(in_runs));
     }
     stats[row].add_logical(&call);
 }
@@ -360,7 +366,7 @@ impl Sums {
     fn plain(&mut self, call: &Call) {
         let row = call.method as usize;
         if self.stats.len() <= row {
-            self.stats.resize_with(row + 1, Stats::default);
+            (self.stats).resize_with(row + 1, || Stats::new(self.in_runs));
         }
         self.stats[row].add(call);
     }
@@ -379,11 +385,12 @@ impl Sums {
             logical,
             stats,
             asked,
+            in_runs,
             part,
             ..
         } = self;
         logical.settle(time, min, *part, &mut |call| {
-            add_logical(stats, asked, call)
+            add_logical(stats, asked, *in_runs, call)
         });
     }
 
@@ -393,10 +400,13 @@ impl Sums {
             logical,
             stats,
             asked,
+            in_runs,
             part,
             ..
         } = self;
-        logical.finish(min, *part, &mut |call| add_logical(stats, asked, call))
+        logical.finish(min, *part, &mut |call| {
+            add_logical(stats, asked, *in_runs, call)
+        })
     }
 }
 
@@ -433,6 +443,7 @@ impl Analyzer {
             methods: Methods::default(),
             sums: Sums {
                 stats: Vec::new(),
+                in_runs: false,
                 tree: options.tree.then(Tree::default),
                 exceptions: Exceptions::default(),
                 logical: LogicalCalls::default(),
@@ -447,6 +458,22 @@ impl Analyzer {
             threads: Vec::new(),
             options,
         }
+    }
+
+    /// The analysis, in which [`Analyzer::end_run`] tells how the calls of a run spread.
+    pub fn in_runs(mut self) -> Analyzer {
+        self.sums.in_runs = true;
+        if let Some(asked) = &mut self.sums.asked {
+            asked.in_runs();
+        }
+        self
+    }
+
+    /// How the calls of the run at hand spread: of each row, and of each row by value.
+    pub fn end_run(&mut self) -> [Vec<Spread>; 2] {
+        let by_value = (self.sums.asked.as_mut()).map_or(&mut [][..], |asked| asked.stats_mut());
+        [&mut self.sums.stats[..], by_value]
+            .map(|stats| stats.iter_mut().map(Stats::end_run).collect())
     }
 
     pub fn add(&mut self, trace: &Trace) {
