@@ -133,6 +133,10 @@ pub struct ReportArgs {
     #[arg(long, value_name = "PATTERN")]
     pub root: Vec<String>,
 
+    /// The same of the methods that rules call roots (`root = true`)
+    #[arg(long)]
+    pub rule_roots: bool,
+
     /// Deepest level of the tree
     #[arg(long, value_name = "N", default_value_t = 40)]
     pub depth: u32,
@@ -186,7 +190,7 @@ impl ReportArgs {
             thread: self.thread.clone(),
             tree: self.tree || self.flame.is_some() || self.html.is_some(),
             window: self.window(),
-            roots: Roots::new(&self.root, Arc::clone(mappings)),
+            roots: Roots::new(&self.root, Arc::clone(mappings)).with_rules(self.rule_roots),
             query: query(self, mappings),
         }
     }

@@ -302,8 +302,13 @@ impl Replay {
 
     /// Calls of these methods are roots.
     pub fn with_roots(mut self, roots: &Roots) -> Replay {
-        self.roots = roots.clone();
+        self.set_roots(roots);
         self
+    }
+
+    /// Calls of these methods are roots from now on.
+    pub fn set_roots(&mut self, roots: &Roots) {
+        self.roots = roots.clone();
     }
 
     /// Of the trace at hand only this part is looked at.

@@ -93,7 +93,9 @@ def body():
     told = json.loads(done.stdout)
     differ = [m["method"] for m in told["methods"] if m["differs"]]
     tests = methods(told)["price"]["tests"]
-    score.check("five percent more in one method are found", differ[:1] == ["price"] and told["test"]["pairs"] == RUNS, f"{differ} {({name: f'{p:.2g}' for name, p in tests.items()})}")
+    least = min(told["methods"], key=lambda m: m["tests"].get("p50", 1))["method"]
+    # Others may differ as well: what runs before it changes how well a processor guesses the branches of a method.
+    score.check("five percent more in one method are found", "price" in differ and least == "price" and told["test"]["pairs"] == RUNS, f"{differ} {({name: f'{p:.2g}' for name, p in tests.items()})}")
     broken = [one["label"] for limit in told["limits"] for one in limit["broken"]]
     score.check("p50>+3% fails on it alone", done.returncode == 1 and broken == ["Work.price(long, int)"], str(broken))
 
