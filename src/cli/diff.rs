@@ -21,7 +21,7 @@ use crate::trace::query::Query;
 use crate::trace::units::{self, count, duration};
 use crate::trace::values::Condition;
 use crate::trace::window::parse_moment;
-use crate::trace::{Moment, Options, Roots, Window, pattern};
+use crate::trace::{Excludes, Moment, Options, Roots, Window, pattern};
 use limits::Limit;
 use std::cmp::Reverse;
 use std::io::Write;
@@ -220,6 +220,7 @@ fn diff(args: &DiffArgs, out: &mut dyn Write, screen: Screen) -> Result<u8> {
             },
             window,
             roots: Roots::default(),
+            excludes: Excludes::default(),
         },
         mappings: &mappings,
         symbols: &args.symbols,

@@ -3,6 +3,7 @@
 use super::exceptions::{Exception, Exceptions, UnderWay};
 use super::file::{Thread, Trace};
 use super::format::{FLAG_ORDERLY, Header};
+use super::idle::Excludes;
 use super::logical::{Caller, LogicalCall, LogicalCalls, On, Piece};
 use super::methods::{Method, MethodIx, Methods};
 use super::metrics::{self, Reading, Series};
@@ -36,6 +37,8 @@ pub struct Options {
     pub window: Window,
     /// If there are any, only what runs in and below them.
     pub roots: Roots,
+    /// Methods whose time does not count.
+    pub excludes: Excludes,
 }
 
 /// A trace that was summed up.
@@ -439,7 +442,9 @@ impl Analyzer {
     /// An analysis without traces.
     pub fn new(options: Options) -> Analyzer {
         Analyzer {
-            replay: Replay::new(options.min).with_roots(&options.roots),
+            replay: Replay::new(options.min)
+                .with_roots(&options.roots)
+                .without(&options.excludes),
             methods: Methods::default(),
             sums: Sums {
                 stats: Vec::new(),
