@@ -21,6 +21,9 @@ impl Advice {
     /// Hooks of one's own, whenever they run.
     pub const OWN: Advice = Advice(16);
 
+    /// Calls of the method begin a trace of their own. It goes into the symbols map and no further.
+    pub const ROOT: Advice = Advice(64);
+
     /// Both sets together.
     #[must_use]
     pub const fn with(self, other: Advice) -> Advice {

@@ -425,7 +425,7 @@ impl<'i, 'a> File<'i, 'a> {
             explain: cx.explain,
         };
         let artifact = (self.source.image, &self.pdb);
-        let values = plan.values();
+        let (values, roots) = (plan.values(), plan.root_ids());
         let methods = cil::Methods {
             planned: match cx.explain {
                 true => plan.methods.clone(),
@@ -439,6 +439,7 @@ impl<'i, 'a> File<'i, 'a> {
             records.append(part);
         }
         records.add_values(values);
+        records.add_roots(&roots);
         records.complete(plan, cx.explain);
         Ok((woven, records))
     }

@@ -197,6 +197,9 @@ impl<'j> Ledger<'j> {
             for (id, bound) in &touched.values {
                 self.unit.values(*id, &bound.values);
             }
+            for id in &touched.roots {
+                self.unit.root(*id);
+            }
             self.pack_symbols();
             self.outcome.classes += 1;
             self.outcome.methods += touched.woven.methods().len() as u64;
