@@ -21,10 +21,19 @@ impl Advice {
     /// Hooks of one's own, whenever they run.
     pub const OWN: Advice = Advice(16);
 
+    /// Hooks of one's own at calls that the method makes, which has none itself.
+    pub const CALLS: Advice = Advice(32);
+
     /// Both sets together.
     #[must_use]
     pub const fn with(self, other: Advice) -> Advice {
         Advice(self.0 | other.0)
+    }
+
+    /// What is in this set and not in the other.
+    #[must_use]
+    pub const fn without(self, other: Advice) -> Advice {
+        Advice(self.0 & !other.0)
     }
 
     /// What is in this set and in the other.
@@ -96,6 +105,12 @@ pub enum Reason {
     UnreadableBody,
     /// Nothing in the assembly says where `System.Exception` is.
     NoCoreReference,
+    /// A call that a rule means: of a super or private method, which only the class itself can make.
+    CallOfSuper,
+    /// A call of what is not public, so that nobody else can make it.
+    CallOfHidden,
+    /// A call of a method that looks at who calls it.
+    CallerSensitive,
 }
 
 impl Reason {
@@ -128,6 +143,9 @@ impl Reason {
             Reason::BuildTool => "build-tool",
             Reason::UnreadableBody => "unreadable-body",
             Reason::NoCoreReference => "no-core-reference",
+            Reason::CallOfSuper => "call-of-super",
+            Reason::CallOfHidden => "call-of-hidden",
+            Reason::CallerSensitive => "caller-sensitive",
         }
     }
 
@@ -185,6 +203,9 @@ impl fmt::Display for Reason {
             Reason::CoreLibrary => "the core library, on which the hook library stands",
             Reason::UnreadableBody => "its body cannot be read (encrypted by an obfuscator?)",
             Reason::NoCoreReference => "the assembly refers to no core library",
+            Reason::CallOfSuper => "a call of a super or private method stays as it is",
+            Reason::CallOfHidden => "a call of what is not known to be public stays as it is",
+            Reason::CallerSensitive => "a call of a method that looks at its caller stays as it is",
         })
     }
 }

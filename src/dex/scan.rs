@@ -403,7 +403,7 @@ mod tests {
     fn a_type_shows_its_static_methods_as_hooks() {
         let told = |bytes: &[u8], name: &str| {
             let wanted = FxHashSet::from_iter([name.to_owned()]);
-            let mut collector = Collector::new(&wanted);
+            let mut collector = Collector::new(&wanted, false);
             scan(&Dex::parse(bytes).unwrap(), &mut collector).unwrap();
             let (_, ty) = collector.types.pop().unwrap();
             let mut told = format!(

@@ -1,9 +1,10 @@
 //! Hooks of one's own: what rules call, what of it goes into the output, and calls that do not fit.
 
-use crate::aspect::bind::call::{Adapter, Bound, Hook};
-use crate::aspect::bind::catalog::{Catalog, HookType};
+use crate::aspect::bind::call::{Adapter, Call, Hook};
+use crate::aspect::bind::catalog::{Catalog, Declared, HookType};
 use crate::aspect::bind::misfit::{self, Misfit};
 use crate::aspect::bind::reach::{LibraryType, Reach};
+use crate::aspect::bind::site::Redirect;
 use crate::aspect::plan::Plan;
 use crate::cil;
 use crate::container::folder;
@@ -47,6 +48,10 @@ impl Catalogs {
         self.0
             .iter_mut()
             .for_each(|catalog| catalog.add_library_type(name));
+    }
+
+    pub(crate) fn declare(&mut self, code: Code, name: Box<str>, declared: Declared) {
+        self.0[code as usize].declare(name, declared);
     }
 
     pub(crate) fn add(&mut self, code: Code, name: Box<str>, ty: HookType) {
@@ -121,7 +126,7 @@ impl<'a> Own<'a> {
 
     /// What a class path needs for classes that need this: adapters, and the libraries that are embedded. Path and data,
     /// ascending.
-    pub(crate) fn members(&self, needs: &Needs) -> BTreeMap<String, Vec<u8>> {
+    pub(crate) fn members(&self, needs: &Needs) -> Result<BTreeMap<String, Vec<u8>>> {
         let mut members = BTreeMap::new();
         if needs.hooks {
             members.extend(self.embedded.classes.clone());
@@ -129,7 +134,12 @@ impl<'a> Own<'a> {
         for (class, (hook, adapter)) in &needs.adapters {
             members.insert(format!("{class}.class"), jvm::adapter(hook, adapter));
         }
-        members
+        for redirect in needs.redirects.values() {
+            if let Some((class, bytes)) = jvm::redirect_class(redirect)? {
+                members.insert(format!("{class}.class"), bytes);
+            }
+        }
+        Ok(members)
     }
 
     /// What goes beside dex files that need this.
@@ -171,6 +181,8 @@ pub(crate) struct Needs {
     library: bool,
     /// The adapters that are called, by their classes.
     pub(crate) adapters: BTreeMap<Arc<str>, (Arc<Hook>, Adapter)>,
+    /// What is called instead of methods, by its classes.
+    pub(crate) redirects: BTreeMap<Arc<str>, Arc<Redirect>>,
 }
 
 impl Needs {
@@ -179,13 +191,21 @@ impl Needs {
         let mut needs = Needs::default();
         for bound in &plan.bound {
             needs.hooks = true;
-            needs.see(bound);
+            needs.see(bound.all());
+        }
+        for redirect in &plan.redirects {
+            needs.hooks = true;
+            needs.see(redirect.calls());
+            if let Some(class) = &redirect.class {
+                needs
+                    .redirects
+                    .insert(Arc::clone(class), Arc::clone(redirect));
+            }
         }
         needs
     }
 
-    fn see(&mut self, bound: &Bound) {
-        let calls = (bound.enter.iter().chain(&bound.exit)).chain(&bound.exception);
+    fn see<'c>(&mut self, calls: impl Iterator<Item = &'c Call>) {
         for call in calls {
             self.library |= call.hook.owner.name().is_some_and(is_of_runtime);
             if let Some(adapter) = &call.adapter
@@ -206,6 +226,7 @@ impl Needs {
         self.library |= other.library;
         self.hooks |= other.hooks;
         self.adapters.extend(other.adapters);
+        self.redirects.extend(other.redirects);
     }
 }
 

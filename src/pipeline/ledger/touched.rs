@@ -2,9 +2,12 @@
 
 use crate::aspect::advice::Advice;
 use crate::aspect::bind::call::{Bound, ShownCall};
+use crate::aspect::bind::site::Redirect;
 use crate::aspect::plan::{Meant, Plan, Planned, Skipped};
 use crate::aspect::woven::WovenType;
+use crate::error::Result;
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A type that the rules have something to say about.
@@ -14,10 +17,20 @@ pub(crate) struct Touched {
     pub(crate) woven: WovenType,
     /// The names of the values that woven methods record.
     pub(crate) values: Vec<(u32, Arc<Bound>)>,
+    /// What its methods call instead of others.
+    pub(crate) calls: Vec<TouchedCall>,
     /// Why each woven method has what hooks; only when explaining.
     pub(crate) advice: Vec<Explained>,
     /// The aspects of each method that is left; only when explaining.
     pub(crate) left_by: Vec<Vec<u32>>,
+}
+
+/// What a method calls instead of another, and how often.
+pub(crate) struct TouchedCall {
+    /// Name and descriptor of the method that calls.
+    pub(crate) method: String,
+    pub(crate) redirect: Arc<Redirect>,
+    pub(crate) times: u64,
 }
 
 /// The advice of a woven method, its aspects, and its own hooks.
@@ -46,6 +59,27 @@ impl Touched {
             });
             self.values = woven.collect();
         }
+    }
+
+    /// Notes the calls that are redirected. `describe` gives a method's name and descriptor.
+    pub(crate) fn note_calls(
+        &mut self,
+        plan: &Plan,
+        describe: impl Fn(u32) -> Result<(String, String)>,
+    ) -> Result<()> {
+        let mut counts: BTreeMap<(u32, u32), u64> = BTreeMap::new();
+        for call in &plan.calls {
+            *counts.entry((call.index, call.redirect)).or_default() += 1;
+        }
+        for ((index, redirect), times) in counts {
+            let (name, descriptor) = describe(index)?;
+            self.calls.push(TouchedCall {
+                method: format!("{name}{descriptor}"),
+                redirect: Arc::clone(&plan.redirects[redirect as usize]),
+                times,
+            });
+        }
+        Ok(())
     }
 
     /// Notes which advice each method got, and from which aspects.

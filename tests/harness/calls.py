@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""Own hooks at calls: a program whose calls of the platform are replaced or surrounded, and whole libraries with a hook at each such call.
+
+    calls.py [--only NAME]...
+
+Names: program, suite. `program`: tests/programs/calls on the oldest and the newest JDK; the lines that it prints are in expected.txt.
+`suite`: each call of a method of `java.**` in commons-codec, its tests and what they use goes through a method that calls a
+hook first. The same tests must pass as unwoven, and HotSpot must verify all classes.
+"""
+
+import os
+import re
+
+import check_corpora
+import corpora
+from lib import ROOT, fresh, judges, main, oldest_jdk, run, weave_binary
+from suites import CODEC, JUNIT, verdicts
+
+SOURCES = ROOT / "tests" / "programs" / "calls"
+ENVIRONMENT = {**os.environ, "WEAVE_TRACE": "off"}
+EACH_CALL = """version = 1
+[[library]]
+path = "each.jar"
+[[aspect]]
+name = "each"
+at = { call = { type = "java.**" } }
+before = "acme.Each.call(method)"
+"""
+
+
+def jar(folder, name, sources):
+    """Sources as a jar."""
+    bin_, out = oldest_jdk() / "bin", fresh(folder / name)
+    run([bin_ / "javac", "-g", "--release", "8", "-Xlint:-options", "-d", out, *sources])
+    run([bin_ / "jar", "cf", folder / f"{name}.jar", "-C", out, "."])
+    return folder / f"{name}.jar"
+
+
+def program(score, folder):
+    app = jar(folder, "app", sorted((SOURCES / "java/app").glob("*.java")))
+    library = jar(folder, "hooks", sorted((SOURCES / "java/acme").glob("Audit.java")))
+    (folder / "weave.toml").write_text((SOURCES / "rules.toml").read_text().replace("LIBRARY", library.name))
+    woven, expected = folder / "woven.jar", (SOURCES / "expected.txt").read_text()
+    run([weave_binary(), "-q", "--strict", "--rules", folder / "weave.toml", app, woven])
+    for version, home in judges().items():
+        done = run([home / "bin" / "java", "-Xverify:all", "-cp", woven, "app.Calls"], check=False, env=ENVIRONMENT)
+        told = [line for line in done.stderr.splitlines() if "acme.Audit.bad failed" in line]
+        good = done.returncode == 0 and done.stdout == expected and len(told) == 1
+        score.check(f"program on {version}: the same lines", good, f"{len(expected.splitlines())} lines")
+        if not good:
+            print(f"exit {done.returncode}\n{done.stdout}\n{done.stderr[-1500:]}")
+    again = folder / "again.jar"
+    run([weave_binary(), "-q", "--rules", folder / "weave.toml", app, again])
+    score.check("program: the same bytes once more", woven.read_bytes() == again.read_bytes(), "")
+    told = run([weave_binary(), "plan", "--summary", "--rules", folder / "weave.toml", app]).stdout
+    score.check("program: what is left is told", len(re.findall(r"left: a call of", told)) == 3, told[-300:])
+
+
+def suite(score, folder):
+    packages = ["org.apache.commons.codec.binary", "org.apache.commons.codec.net"]
+    common = [f"org.junit.jupiter:junit-jupiter:{JUNIT}", "org.junit.platform:junit-platform-console:1.10.2",
+              "org.mockito:mockito-core:5.14.2", "org.mockito:mockito-junit-jupiter:5.14.2"]
+    plain = corpora.resolved("commons-codec", [*CODEC, *common], JUNIT)
+    jar(folder, "each", [SOURCES / "java/acme/Each.java"])
+    (folder / "weave.toml").write_text(EACH_CALL)
+    told = run([weave_binary(), "--rules", folder / "weave.toml", plain, folder / "woven"]).stderr
+    calls = re.search(r"redirected ([\d,]+) calls", told)
+    score.check("suite: calls are redirected", bool(calls) and int(calls[1].replace(",", "")) > 20_000, told[-400:])
+    every = [part for p in packages for part in ("--select-package", p)]
+    for version, home in sorted(judges().items()):
+        before = verdicts(home, plain, folder / "reports", every, dict(os.environ))
+        after = verdicts(home, folder / "woven", folder / "reports", every, ENVIRONMENT)
+        differ = {test: (what, after.get(test)) for test, what in before.items() if after.get(test) != what}
+        score.check(f"suite on {version}: the same tests pass", not differ and sum(v == "passed" for v in before.values()) > 700,
+                    f"{len(before)} tests, {dict(list(differ.items())[:5])}")
+
+
+EVERY = {"program": program, "suite": suite}
+
+
+if __name__ == "__main__":
+    main(lambda: corpora.run_chosen(__doc__, EVERY, set(), "calls"))
