@@ -107,6 +107,10 @@ pub enum Reason {
     NoCoreReference,
     /// A call that a rule means: of a super or private method, which only the class itself can make.
     CallOfSuper,
+    /// A call of that very method of an object (.NET): of a base type's, or of a struct's.
+    CallOfExact,
+    /// A call of a generic method, or of a method of a generic type (.NET).
+    CallOfGeneric,
     /// A call of what is not public, so that nobody else can make it.
     CallOfHidden,
     /// A call of a method that looks at who calls it.
@@ -144,6 +148,8 @@ impl Reason {
             Reason::UnreadableBody => "unreadable-body",
             Reason::NoCoreReference => "no-core-reference",
             Reason::CallOfSuper => "call-of-super",
+            Reason::CallOfExact => "call-of-exact",
+            Reason::CallOfGeneric => "call-of-generic",
             Reason::CallOfHidden => "call-of-hidden",
             Reason::CallerSensitive => "caller-sensitive",
         }
@@ -204,6 +210,10 @@ impl fmt::Display for Reason {
             Reason::UnreadableBody => "its body cannot be read (encrypted by an obfuscator?)",
             Reason::NoCoreReference => "the assembly refers to no core library",
             Reason::CallOfSuper => "a call of a super or private method stays as it is",
+            Reason::CallOfExact => "a call of a base type's or a struct's method stays as it is",
+            Reason::CallOfGeneric => {
+                "a call of a generic method or of a generic type's method stays as it is"
+            }
             Reason::CallOfHidden => "a call of what is not known to be public stays as it is",
             Reason::CallerSensitive => "a call of a method that looks at its caller stays as it is",
         })

@@ -324,7 +324,7 @@ impl Planner<'_> {
             if meant.is_empty() {
                 return;
             }
-            match callee(site, &self.name, &visible) {
+            match callee(site, &self.name, own.binder.language, &visible) {
                 Err(reason) => {
                     left.push(reason);
                     for (aspect, ..) in meant {
@@ -415,13 +415,22 @@ impl Planner<'_> {
 }
 
 /// What a call calls, if others can call it as well.
-fn callee(site: &CallSite<'_>, caller: &str, visible: &Visible<'_>) -> Result<Callee, Reason> {
+fn callee(
+    site: &CallSite<'_>,
+    caller: &str,
+    language: Language,
+    visible: &Visible<'_>,
+) -> Result<Callee, Reason> {
     let named = Named {
         owner: site.ty,
         name: site.method,
         descriptor: site.descriptor,
         how: site.how?,
     };
+    if language == Language::CSharp {
+        // An assembly says of itself who sees what.
+        return site.details.callee().ok_or(Reason::Unsupported);
+    }
     if visible.is_caller_sensitive(named) {
         return Err(Reason::CallerSensitive);
     }

@@ -61,6 +61,7 @@ impl CallDetails for Named<'_> {
             how: self.how,
             parameters: parameters.into(),
             result,
+            reference: 0,
         })
     }
 }

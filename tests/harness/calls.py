@@ -3,16 +3,20 @@
 
     calls.py [--only NAME]...
 
-Names: program, suite. `program`: tests/programs/calls on the oldest and the newest JDK; the lines that it prints are in expected.txt.
+Names: program, dotnet, suite, roslyn. `program`: tests/programs/calls in Java on the oldest and the newest JDK; the lines that it prints are in
+expected.txt. `dotnet`: one in C# on CoreCLR and Mono, compiled with and without optimisation; expected_dotnet.txt.
 `suite`: each call of a method of `java.**` in commons-codec, its tests and what they use goes through a method that calls a
-hook first. The same tests must pass as unwoven, and HotSpot must verify all classes.
+hook first. The same tests must pass as unwoven, and HotSpot must verify all classes. `roslyn`: the same with each call of `System.**` in the C#
+compiler, which must make the same assembly of the same sources; every method must compile as unwoven (slow: not among the everyday ones).
 """
 
 import os
 import re
+import shutil
 
-import check_corpora
+import check_dotnet
 import corpora
+import dotnet
 from lib import ROOT, fresh, judges, main, oldest_jdk, run, weave_binary
 from suites import CODEC, JUNIT, verdicts
 
@@ -53,7 +57,28 @@ def program(score, folder):
     run([weave_binary(), "-q", "--rules", folder / "weave.toml", app, again])
     score.check("program: the same bytes once more", woven.read_bytes() == again.read_bytes(), "")
     told = run([weave_binary(), "plan", "--summary", "--rules", folder / "weave.toml", app]).stdout
-    score.check("program: what is left is told", len(re.findall(r"left: a call of", told)) == 3, told[-300:])
+    score.check("program: what is left is told", len(re.findall(r"\d left: a call of", told)) == 3, told[-300:])
+
+
+def dotnet_(score, folder):
+    api, sources = dotnet.mono_libraries() / "4.7.2-api", SOURCES / "dotnet"
+    base = [*dotnet.csc(), "-nologo", "-nostdlib", f"-r:{api / 'mscorlib.dll'}"]
+    run([*base, "-optimize", "-target:library", f"-out:{folder / 'hooks.dll'}", sources / "Audit.cs"])
+    (folder / "weave.toml").write_text((SOURCES / "dotnet.toml").read_text().replace("LIBRARY", "hooks.dll"))
+    expected = (SOURCES / "expected_dotnet.txt").read_text()
+    for how in ("-optimize-", "-optimize"):
+        plain, woven = fresh(folder / "plain"), fresh(folder / "woven")
+        run([*base, how, "-debug:portable", f"-out:{plain / 'app.exe'}", sources / "Calls.cs"])
+        run([weave_binary(), "-q", "--strict", "--rules", folder / "weave.toml", plain / "app.exe", woven / "app.exe"])
+        for name, host in {"CoreCLR 8": dotnet.host("core8"), "Mono": ["mono"]}.items():
+            done = run([*host, woven / "app.exe"], check=False, env=ENVIRONMENT)
+            told = [line for line in done.stderr.splitlines() if "Acme.Audit.Bad failed" in line]
+            good = done.returncode == 0 and done.stdout == expected and len(told) == 1
+            score.check(f"dotnet {how} on {name}: the same lines", good, f"{len(expected.splitlines())} lines")
+            if not good:
+                print(f"exit {done.returncode}\n{done.stdout}\n{done.stderr[-2500:]}")
+        verified = run([weave_binary(), "verify", woven / "app.exe"], check=False)
+        score.check(f"dotnet {how}: weave verify", verified.returncode == 0, verified.stdout[-300:])
 
 
 def suite(score, folder):
@@ -75,8 +100,41 @@ def suite(score, folder):
                     f"{len(before)} tests, {dict(list(differ.items())[:5])}")
 
 
-EVERY = {"program": program, "suite": suite}
+EACH_SYSTEM_CALL = """version = 1
+[[library]]
+path = "each.dll"
+[[aspect]]
+name = "each"
+at = { call = { type = "System.**" } }
+before = "Acme.Each.Call(method)"
+"""
+
+
+def roslyn(score, folder):
+    api = dotnet.mono_libraries() / "4.7.2-api"
+    run([*dotnet.csc(), "-nologo", "-nostdlib", "-optimize", "-target:library", f"-r:{api / 'mscorlib.dll'}", f"-out:{folder / 'each.dll'}",
+         SOURCES / "dotnet" / "Each.cs"])
+    (folder / "weave.toml").write_text(EACH_SYSTEM_CALL)
+    plain, woven = folder / "plain", folder / "woven"
+    shutil.copytree(dotnet.compiler().parent, plain)
+    told = run([weave_binary(), "--rules", folder / "weave.toml", plain, woven]).stderr
+    calls = re.search(r"redirected ([\d,]+) calls", told)
+    score.check("roslyn: calls are redirected", bool(calls) and int(calls[1].replace(",", "")) > 9_000, told[-400:])
+    made = {}
+    for which in (plain, woven):
+        out = fresh(folder / f"out-{which.name}") / "out.exe"
+        done = run([*dotnet.host("core8"), which / "csc.dll", "-nologo", "-deterministic", "-nostdlib", f"-r:{api / 'mscorlib.dll'}", f"-out:{out}",
+                    SOURCES / "dotnet" / "Calls.cs", SOURCES / "dotnet" / "Audit.cs"], check=False, env=ENVIRONMENT)
+        made[which.name] = out.read_bytes() if out.exists() else done.stdout[-500:] + done.stderr[-1500:]
+    score.check("roslyn: the same assembly", isinstance(made["woven"], bytes) and made["plain"] == made["woven"],
+                f"{len(made['woven'])} bytes" if isinstance(made["woven"], bytes) else made["woven"])
+    group = check_dotnet.Set("calls", plain, list(dotnet.COMPILER), check_dotnet.host("core8"))
+    group.woven, group.told = woven, {name: {"methods": 1} for name in dotnet.COMPILER}
+    check_dotnet.jit(score, group, check_dotnet.QUICK, "quickly")
+
+
+EVERY = {"program": program, "dotnet": dotnet_, "suite": suite, "roslyn": roslyn}
 
 
 if __name__ == "__main__":
-    main(lambda: corpora.run_chosen(__doc__, EVERY, set(), "calls"))
+    main(lambda: corpora.run_chosen(__doc__, EVERY, {"roslyn"}, "calls"))

@@ -15,6 +15,8 @@ pub struct Callee {
     pub how: CallHow,
     pub parameters: Box<[Ty]>,
     pub result: Ty,
+    /// The token by which the caller names it (.NET).
+    pub reference: u32,
 }
 
 /// What is called instead: a static method that takes the target, where there is one, and the arguments.
@@ -73,7 +75,11 @@ impl Callee {
     }
 
     /// `java.io.File.renameTo(java.io.File)`
-    pub fn shown(&self, language: Language) -> String {
+    pub fn shown(&self) -> String {
+        let language = match self.reference {
+            0 => Language::Java,
+            _ => Language::CSharp,
+        };
         let parameters = self.parameters.iter();
         let parameters: Vec<String> = parameters.map(|ty| ty.shown(language)).collect();
         format!(

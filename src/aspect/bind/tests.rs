@@ -529,6 +529,7 @@ fn bind_call(aspects: &str, how: CallHow, text: &str) -> Result<Redirect, String
         how,
         parameters: of.parameters.iter().map(|p| p.ty.clone()).collect(),
         result: of.result,
+        reference: 0,
     };
     let subject = Subject {
         ty: "java/util/Map",

@@ -120,13 +120,15 @@ pub struct Matched(Vec<u32>);
 const WOVEN: u32 = 1 << 31;
 
 /// The reasons for which a pointcut leaves a method out.
-const REASONS: [Reason; 9] = [
+const REASONS: [Reason; 11] = [
     Reason::NoBody,
     Reason::Kind,
     Reason::Trivial,
     Reason::Small,
     Reason::Excluded,
     Reason::CallOfSuper,
+    Reason::CallOfExact,
+    Reason::CallOfGeneric,
     Reason::CallOfHidden,
     Reason::CallerSensitive,
     Reason::Unsupported,

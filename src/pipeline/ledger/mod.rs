@@ -4,7 +4,6 @@ pub(crate) mod ids;
 pub(crate) mod records;
 pub(crate) mod touched;
 
-use crate::aspect::bind::ty::Language;
 use crate::aspect::plan::{Plan, Planned};
 use crate::aspect::pointcut::Matched;
 use crate::error::{Error, Result};
@@ -214,6 +213,7 @@ impl<'j> Ledger<'j> {
         }
         self.outcome.classes += records.classes.len() as u64;
         self.outcome.methods += records.methods;
+        self.outcome.calls += records.calls;
         for touched in &records.touched {
             self.tell(artifact, touched);
         }
@@ -252,7 +252,7 @@ impl<'j> Ledger<'j> {
                 calls: (touched.calls.iter())
                     .map(|call| RedirectedCall {
                         method: call.method.clone(),
-                        callee: call.redirect.callee.shown(Language::Java),
+                        callee: call.redirect.callee.shown(),
                         times: call.times,
                         hooks: call.redirect.shown(),
                     })

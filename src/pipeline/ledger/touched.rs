@@ -3,7 +3,7 @@
 use crate::aspect::advice::Advice;
 use crate::aspect::bind::call::{Bound, ShownCall};
 use crate::aspect::bind::site::Redirect;
-use crate::aspect::plan::{Meant, Plan, Planned, Skipped};
+use crate::aspect::plan::{Meant, Plan, Planned, Redirected, Skipped};
 use crate::aspect::woven::WovenType;
 use crate::error::Result;
 use rustc_hash::FxHashMap;
@@ -31,6 +31,27 @@ pub(crate) struct TouchedCall {
     pub(crate) method: String,
     pub(crate) redirect: Arc<Redirect>,
     pub(crate) times: u64,
+}
+
+/// The calls of one type that are redirected. `describe` gives a method's name and descriptor.
+pub(crate) fn touched_calls(
+    calls: &[Redirected],
+    redirects: &[Arc<Redirect>],
+    describe: impl Fn(u32) -> Result<(String, String)>,
+) -> Result<Vec<TouchedCall>> {
+    let mut counts: BTreeMap<(u32, u32), u64> = BTreeMap::new();
+    for call in calls {
+        *counts.entry((call.index, call.redirect)).or_default() += 1;
+    }
+    let told = counts.into_iter().map(|((index, redirect), times)| {
+        let (name, descriptor) = describe(index)?;
+        Ok(TouchedCall {
+            method: format!("{name}{descriptor}"),
+            redirect: Arc::clone(&redirects[redirect as usize]),
+            times,
+        })
+    });
+    told.collect()
 }
 
 /// The advice of a woven method, its aspects, and its own hooks.
@@ -67,18 +88,7 @@ impl Touched {
         plan: &Plan,
         describe: impl Fn(u32) -> Result<(String, String)>,
     ) -> Result<()> {
-        let mut counts: BTreeMap<(u32, u32), u64> = BTreeMap::new();
-        for call in &plan.calls {
-            *counts.entry((call.index, call.redirect)).or_default() += 1;
-        }
-        for ((index, redirect), times) in counts {
-            let (name, descriptor) = describe(index)?;
-            self.calls.push(TouchedCall {
-                method: format!("{name}{descriptor}"),
-                redirect: Arc::clone(&plan.redirects[redirect as usize]),
-                times,
-            });
-        }
+        self.calls = touched_calls(&plan.calls, &plan.redirects, describe)?;
         Ok(())
     }
 
