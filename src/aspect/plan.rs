@@ -4,7 +4,7 @@ use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::bind::binder::{Binder, Meets, Subject};
 use crate::aspect::bind::call::Bound;
 use crate::aspect::bind::misfit::Misfit;
-use crate::aspect::bind::site::{Callee, Redirect};
+use crate::aspect::bind::site::{Callee, Redirect, Replacement};
 use crate::aspect::bind::ty::Language;
 use crate::aspect::bind::visible::{Named, Visible};
 use crate::aspect::joinpoint::{CallSite, Kinds, Method, Type, Visitor};
@@ -116,6 +116,11 @@ impl Plan {
             .collect()
     }
 
+    /// How many types the scan has shown.
+    pub fn types(&self) -> u32 {
+        self.types
+    }
+
     /// Leaves a planned call as it is.
     pub fn leave_call(&mut self, call: Redirected, method: String, reason: Reason) {
         self.calls.retain(|planned| *planned != call);
@@ -184,6 +189,8 @@ pub struct Own<'a> {
     pub artifact: &'a str,
     /// The package of adapters (JVM, dex).
     pub adapters: &'a str,
+    /// Dex files are planned.
+    pub is_dex: bool,
 }
 
 /// Makes a [`Plan`] while a backend's scan walks an artifact.
@@ -346,7 +353,12 @@ impl Planner<'_> {
                                 adapters: own.adapters,
                                 is_call: true,
                             };
-                            let place = match own.binder.bind_call(&meant, &subject, &key.0) {
+                            let bound = own.binder.bind_call(&meant, &subject, &key.0);
+                            let bound = bound.and_then(|redirect| match own.is_dex {
+                                true => as_it_is(redirect, &meant),
+                                false => Ok(redirect),
+                            });
+                            let place = match bound {
                                 Ok(redirect) => {
                                     plan.redirects.push(Arc::new(redirect));
                                     Some(plan.redirects.len() as u32 - 1)
@@ -411,6 +423,24 @@ impl Planner<'_> {
             method: format!("{}{}", method.name, method.descriptor),
             reason,
         });
+    }
+}
+
+/// In dex files nothing converts what a hook in the place of a call takes and returns.
+fn as_it_is(redirect: Redirect, meant: &[Meets<'_>]) -> Result<Redirect, Vec<Misfit>> {
+    let converts = |replace: &Replacement| !replace.takes_over(&redirect.callee);
+    let written = (meant.iter()).find_map(|(_, _, own)| Some((own.replace.as_ref()?, own)));
+    match (written, redirect.replace.as_ref().is_some_and(converts)) {
+        (Some((written, own)), true) => Err(vec![Misfit {
+            source: Arc::clone(&own.source),
+            span: written.name.clone(),
+            title: "in dex files a hook in the place of a call must take and return just what that does"
+                .into(),
+            what: "of".into(),
+            method: redirect.callee.shown(),
+            help: Some("`target, args..` are the operands; or use `before` and `after`".into()),
+        }]),
+        _ => Ok(redirect),
     }
 }
 

@@ -2,13 +2,14 @@
 
 use crate::aspect::bind::ty::{Parameter, Signature, Ty};
 use crate::aspect::joinpoint::{
-    Access, EachName, Kinds, Method, MethodDetails, Owner, Shape, Type, TypeDetails, Visitor,
+    Access, EachCall, EachName, Kinds, Method, MethodDetails, Owner, Shape, Type, TypeDetails, Visitor,
 };
 use crate::bytes::{Cursor, mutf8, u32_at};
 use crate::dex::format::class::{self, Budget, ClassDef, Members, flag};
-use crate::dex::format::code_item;
+use crate::dex::format::code_item::{self, Code};
 use crate::dex::format::descriptors::Descriptors;
 use crate::dex::format::file::{Dex, File, NO_INDEX};
+use crate::dex::sites;
 use crate::error::{Error, Result};
 use std::cell::Cell;
 
@@ -284,6 +285,19 @@ impl MethodDetails for Details<'_, '_, '_> {
         if let Ok(descriptor) = returns {
             self.class.show_type(&mutf8(descriptor), each);
         }
+    }
+
+    fn calls(&self, each: EachCall<'_>) -> bool {
+        let class = self.class;
+        if self.method.code != 0
+            && let Ok(code) = Code::read(class.file.bytes, self.method.code as usize)
+        {
+            let allows = |bytes: usize| class.patience.allows(bytes);
+            let show = |descriptor: &str, each: EachName<'_>| class.show_type(descriptor, each);
+            // Code that cannot be read ends the list: weaving it reports that.
+            let _ = sites::each_call(class.file, &code, &allows, &show, each);
+        }
+        true
     }
 
     fn signature(&self) -> Option<Signature> {

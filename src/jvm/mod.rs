@@ -30,7 +30,6 @@ mod write;
 pub use adapter::adapter;
 pub use calls::library_type;
 pub use class::Class;
-pub use redirect::redirect_class;
+pub use redirect::{redirect, redirect_class};
 pub use scan::scan;
-pub use sites::redirect;
 pub use write::{NEWEST_MAJOR, Scratch, Woven, weave};

@@ -1,4 +1,8 @@
-//! Classes whose one method is called in the place of another: it calls that, or a hook, with hooks around.
+//! Calls of other methods in the places of calls, and the classes that these methods are in.
+//!
+//! A call is redirected where it stands: `invokestatic` takes the same words from the stack, and what an `invokeinterface` is
+//! longer becomes `nop`. So nothing in the method moves. The method that is called instead calls the other, or a hook, with hooks
+//! around:
 //!
 //! ```text
 //!     [hooks]; target; arguments; invokevirtual callee; [hooks]; xreturn
@@ -11,16 +15,98 @@ use crate::aspect::attempt::{Attempt, settle};
 use crate::aspect::bind::site::Redirect;
 use crate::aspect::bind::ty::Ty;
 use crate::aspect::joinpoint::CallHow;
-use crate::aspect::plan::{Plan, Planned};
+use crate::aspect::plan::{Plan, Planned, Redirected};
 use crate::bytes::modified_utf8;
 use crate::error::{Error, Kind as ErrorKind, Result};
 use crate::jvm::adapter::{class_file, put_attribute};
 use crate::jvm::class::Class;
 use crate::jvm::emit::{self, Kind, Snippet};
+use crate::jvm::foundation;
 use crate::jvm::insn::op;
 use crate::jvm::lower;
 use crate::jvm::pool::{Additions, tag};
-use crate::jvm::write::{Scratch, weave};
+use crate::jvm::write::{NEWEST_MAJOR, Scratch, weave};
+
+/// Most constants that a redirected call adds: those of a method, and its class's two.
+const MAX_ADDITIONS: u16 = 6;
+
+/// A class with redirected calls.
+pub struct WithRedirects {
+    pub bytes: Vec<u8>,
+    /// The calls that stay as they are, and why.
+    pub left: Vec<(Redirected, Reason)>,
+}
+
+/// Redirects the planned calls of a class; `None` where none can be.
+pub fn redirect(class: &Class<'_>, plan: &Plan) -> Result<WithRedirects> {
+    let mut out = WithRedirects {
+        bytes: Vec::new(),
+        left: Vec::new(),
+    };
+    let reason = match () {
+        () if class.major > NEWEST_MAJOR => Some(Reason::NewerVersion),
+        () if foundation::is_foundation(class.name().as_bytes()) => Some(Reason::Foundation),
+        () => None,
+    };
+    if let Some(reason) = reason {
+        out.left = plan.calls.iter().map(|&call| (call, reason)).collect();
+        return Ok(out);
+    }
+    let mut additions = Additions::default();
+    additions.reset(&class.pool);
+    let mut rest = class.bytes[class.pool.end()..].to_vec();
+    for &call in &plan.calls {
+        let method = &class.methods[call.index as usize];
+        let Some(code) = class.code(method)? else {
+            continue;
+        };
+        if additions.room() < MAX_ADDITIONS {
+            out.left.push((call, Reason::PoolFull));
+            continue;
+        }
+        let redirect = &plan.redirects[call.redirect as usize];
+        let called = called(class, redirect, &mut additions);
+        let at = code.offset + call.at as usize - class.pool.end();
+        let len = match rest[at] {
+            op::INVOKEINTERFACE => 5,
+            _ => 3,
+        };
+        rest[at] = op::INVOKESTATIC;
+        rest[at + 1..at + 3].copy_from_slice(&called.to_be_bytes());
+        rest[at + 3..at + len].fill(op::NOP);
+    }
+    if out.left.len() < plan.calls.len() {
+        let pool = &class.bytes[10..class.pool.end()];
+        out.bytes.extend_from_slice(&class.bytes[..8]);
+        out.bytes
+            .extend_from_slice(&additions.count().to_be_bytes());
+        out.bytes.extend_from_slice(pool);
+        out.bytes.extend_from_slice(additions.bytes());
+        out.bytes.extend_from_slice(&rest);
+    }
+    Ok(out)
+}
+
+/// The constant of the method that is called instead.
+fn called(class: &Class<'_>, redirect: &Redirect, additions: &mut Additions) -> u16 {
+    let (owner, name, descriptor) = match (&redirect.class, &redirect.replace) {
+        (None, Some(replace)) => {
+            let hook = &replace.call.hook;
+            (
+                emit::class_name(&hook.owner),
+                &*hook.name,
+                emit::descriptor(&hook.parameters, &hook.result),
+            )
+        }
+        (class, _) => (
+            modified_utf8(class.as_deref().unwrap_or_default()),
+            "call",
+            emit::descriptor(&redirect.callee.taken(), &redirect.callee.result),
+        ),
+    };
+    let owner = additions.class(&class.pool, &owner);
+    additions.shared_method(tag::METHODREF, owner, &modified_utf8(name), &descriptor)
+}
 
 /// The class that a redirected call needs, if it needs one: its name and its bytes.
 pub fn redirect_class(redirect: &Redirect) -> Result<Option<(&str, Vec<u8>)>> {

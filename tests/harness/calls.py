@@ -3,8 +3,8 @@
 
     calls.py [--only NAME]...
 
-Names: program, dotnet, suite, roslyn. `program`: tests/programs/calls in Java on the oldest and the newest JDK; the lines that it prints are in
-expected.txt. `dotnet`: one in C# on CoreCLR and Mono, compiled with and without optimisation; expected_dotnet.txt.
+Names: program, dex, dotnet, suite, roslyn. `program`: tests/programs/calls in Java on the oldest and the newest JDK; the lines that it prints are in
+expected.txt. `dex`: the same but for hooks that convert, made a jar again by enjarify. `dotnet`: one in C# on CoreCLR and Mono, compiled with and without optimisation; expected_dotnet.txt.
 `suite`: each call of a method of `java.**` in commons-codec, its tests and what they use goes through a method that calls a
 hook first. The same tests must pass as unwoven, and HotSpot must verify all classes. `roslyn`: the same with each call of `System.**` in the C#
 compiler, which must make the same assembly of the same sources; every method must compile as unwoven (slow: not among the everyday ones).
@@ -14,9 +14,11 @@ import os
 import re
 import shutil
 
+import check_dex
 import check_dotnet
 import corpora
 import dotnet
+from hooks import DX
 from lib import ROOT, fresh, judges, main, oldest_jdk, run, weave_binary
 from suites import CODEC, JUNIT, verdicts
 
@@ -47,9 +49,11 @@ def program(score, folder):
     woven, expected = folder / "woven.jar", (SOURCES / "expected.txt").read_text()
     run([weave_binary(), "-q", "--strict", "--rules", folder / "weave.toml", app, woven])
     for version, home in judges().items():
-        done = run([home / "bin" / "java", "-Xverify:all", "-cp", woven, "app.Calls"], check=False, env=ENVIRONMENT)
+        java = [home / "bin" / "java", "-Xverify:all", "-cp", woven]
+        done = run([*java, "app.Calls"], check=False, env=ENVIRONMENT)
+        more = run([*java, "app.Lambdas"], check=False, env=ENVIRONMENT)
         told = [line for line in done.stderr.splitlines() if "acme.Audit.bad failed" in line]
-        good = done.returncode == 0 and done.stdout == expected and len(told) == 1
+        good = done.returncode == more.returncode == 0 and done.stdout + more.stdout == expected and len(told) == 1
         score.check(f"program on {version}: the same lines", good, f"{len(expected.splitlines())} lines")
         if not good:
             print(f"exit {done.returncode}\n{done.stdout}\n{done.stderr[-1500:]}")
@@ -58,6 +62,36 @@ def program(score, folder):
     score.check("program: the same bytes once more", woven.read_bytes() == again.read_bytes(), "")
     told = run([weave_binary(), "plan", "--summary", "--rules", folder / "weave.toml", app]).stdout
     score.check("program: what is left is told", len(re.findall(r"\d left: a call of", told)) == 3, told[-300:])
+
+
+def dex(score, folder):
+    app = jar(folder, "app", sorted((SOURCES / "java/app").glob("Calls.java")))
+    library = jar(folder, "hooks", [SOURCES / "java/acme/Audit.java"])
+    java = oldest_jdk() / "bin" / "java"
+    (dx,) = corpora.maven([DX])
+    for name, classes in (("app", app), ("hooks", library)):
+        run([java, "-cp", dx, "com.android.dx.command.Main", "--dex", "--min-sdk-version=26", f"--output={folder / name}.dex", classes])
+    # Those whose hooks take and return what the calls do, or lie around them.
+    text = (SOURCES / "rules.toml").read_text()
+    head, *aspects = text.split("[[aspect]]")
+    text = "[[aspect]]".join([head, *(a for a in aspects if not re.search(r'name = "(sleep|pow)"', a))])
+    lines = {}
+    for kind, source, hooks in (("jar", app, library.name), ("dex", folder / "app.dex", "hooks.dex")):
+        (folder / "weave.toml").write_text(text.replace("LIBRARY", hooks))
+        woven = folder / f"woven.{kind}"
+        run([weave_binary(), "-q", "--strict", "--rules", folder / "weave.toml", source, woven])
+        path = [woven]
+        if kind == "dex":
+            verified = run([weave_binary(), "verify", woven], check=False)
+            score.check("dex: weave verify", verified.returncode == 0, verified.stdout[-300:])
+            runtime = folder / "weave-runtime.jar"
+            run([weave_binary(), "runtime", runtime])
+            path = [check_dex.translated(woven, folder / "translated.jar"), library, runtime]
+        done = run([java, "-Xverify:all", "-cp", os.pathsep.join(map(str, path)), "app.Calls"], check=False, env=ENVIRONMENT)
+        lines[kind] = (done.returncode, done.stdout, done.stderr)
+    score.check("dex: the same lines as of classes", lines["dex"] == lines["jar"] and lines["jar"][0] == 0, f"{len(lines['jar'][1].splitlines())} lines")
+    if lines["dex"] != lines["jar"]:
+        print(*lines["dex"], sep="\n")
 
 
 def dotnet_(score, folder):
@@ -133,7 +167,7 @@ def roslyn(score, folder):
     check_dotnet.jit(score, group, check_dotnet.QUICK, "quickly")
 
 
-EVERY = {"program": program, "dotnet": dotnet_, "suite": suite, "roslyn": roslyn}
+EVERY = {"program": program, "dex": dex, "dotnet": dotnet_, "suite": suite, "roslyn": roslyn}
 
 
 if __name__ == "__main__":

@@ -250,7 +250,7 @@ impl Binder<'_> {
 
 impl Replacement {
     /// Whether the hook can be called as it is: it takes what the call has on the stack, and returns what the call does.
-    fn takes_over(&self, callee: &Callee) -> bool {
+    pub fn takes_over(&self, callee: &Callee) -> bool {
         let Call { hook, operands, .. } = &self.call;
         let in_order = |(n, operand): (usize, &Operand)| {
             operand.source == Source::Arg(n as u16) && operand.convert == Convert::Same

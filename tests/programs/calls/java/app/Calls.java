@@ -7,8 +7,6 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
-import java.util.function.Function;
-import java.util.function.Supplier;
 
 public class Calls {
     static void say(String text) {
@@ -99,10 +97,6 @@ public class Calls {
         say("sub " + "abcdef".substring(1, 3) + "abcdef".substring(4));
         say("wide " + wide(1, 2.5)[0] + " " + compared(3, 2.5));
         say("locked " + locked(list));
-        Supplier<String> lambda = () -> "lambda".concat("!");
-        say(lambda.get());
-        Function<String, Integer> reference = String::length;
-        say("reference " + reference.apply("four"));
         say(TEXT);
         say("name " + new Derived().name() + " " + new Derived().open());
         Own own = new Own();
@@ -112,7 +106,7 @@ public class Calls {
         say("own " + own);
         say("class " + Class.forName("app.Calls").getSimpleName());
         int[] copy = new int[] {1, 2}.clone();
-        say("array " + copy.length + " " + new Derived().clone().getClass().getSimpleName());
+        say("array " + copy.length + " " + new Derived().clone().getClass().getName());
         try {
             Collections.<String>emptyList().get(3);
         } catch (IndexOutOfBoundsException e) {
