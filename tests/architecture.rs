@@ -245,8 +245,8 @@ const ORDERS: &[(&str, &[&str])] = &[
     (
         "dex",
         &[
-            "format", "scan", "calls", "ids", "analysis", "lower", "hooks", "bodies", "write",
-            "weave", "verify",
+            "format", "sites", "scan", "calls", "ids", "analysis", "lower", "hooks", "bodies",
+            "write", "weave", "redirect", "verify",
         ],
     ),
     (
@@ -261,6 +261,7 @@ const ORDERS: &[(&str, &[&str])] = &[
             "attributes",
             "calls",
             "module_info",
+            "sites",
             "scan",
             "simulation",
             "frames",
@@ -271,6 +272,7 @@ const ORDERS: &[(&str, &[&str])] = &[
             "android_trace",
             "lower",
             "write",
+            "redirect",
             "verify",
         ],
     ),

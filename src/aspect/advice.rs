@@ -21,6 +21,9 @@ impl Advice {
     /// Hooks of one's own, whenever they run.
     pub const OWN: Advice = Advice(16);
 
+    /// Hooks of one's own at calls that the method makes, which has none itself.
+    pub const CALLS: Advice = Advice(32);
+
     /// Calls of the method begin a trace of their own. It goes into the symbols map and no further.
     pub const ROOT: Advice = Advice(64);
 
@@ -28,6 +31,12 @@ impl Advice {
     #[must_use]
     pub const fn with(self, other: Advice) -> Advice {
         Advice(self.0 | other.0)
+    }
+
+    /// What is in this set and not in the other.
+    #[must_use]
+    pub const fn without(self, other: Advice) -> Advice {
+        Advice(self.0 & !other.0)
     }
 
     /// What is in this set and in the other.
@@ -99,6 +108,16 @@ pub enum Reason {
     UnreadableBody,
     /// Nothing in the assembly says where `System.Exception` is.
     NoCoreReference,
+    /// A call that a rule means: of a super or private method, which only the class itself can make.
+    CallOfSuper,
+    /// A call of that very method of an object (.NET): of a base type's, or of a struct's.
+    CallOfExact,
+    /// A call of a generic method, or of a method of a generic type (.NET).
+    CallOfGeneric,
+    /// A call of what is not public, so that nobody else can make it.
+    CallOfHidden,
+    /// A call of a method that looks at who calls it.
+    CallerSensitive,
 }
 
 impl Reason {
@@ -131,6 +150,11 @@ impl Reason {
             Reason::BuildTool => "build-tool",
             Reason::UnreadableBody => "unreadable-body",
             Reason::NoCoreReference => "no-core-reference",
+            Reason::CallOfSuper => "call-of-super",
+            Reason::CallOfExact => "call-of-exact",
+            Reason::CallOfGeneric => "call-of-generic",
+            Reason::CallOfHidden => "call-of-hidden",
+            Reason::CallerSensitive => "caller-sensitive",
         }
     }
 
@@ -188,6 +212,13 @@ impl fmt::Display for Reason {
             Reason::CoreLibrary => "the core library, on which the hook library stands",
             Reason::UnreadableBody => "its body cannot be read (encrypted by an obfuscator?)",
             Reason::NoCoreReference => "the assembly refers to no core library",
+            Reason::CallOfSuper => "a call of a super or private method stays as it is",
+            Reason::CallOfExact => "a call of a base type's or a struct's method stays as it is",
+            Reason::CallOfGeneric => {
+                "a call of a generic method or of a generic type's method stays as it is"
+            }
+            Reason::CallOfHidden => "a call of what is not known to be public stays as it is",
+            Reason::CallerSensitive => "a call of a method that looks at its caller stays as it is",
         })
     }
 }

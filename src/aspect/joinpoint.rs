@@ -3,6 +3,8 @@
 //! A backend's `scan` fills these views. What costs decoding (annotations, supertypes,
 //! parameter types) sits behind a trait and is asked for only by rules that need it.
 
+use crate::aspect::advice::Reason;
+use crate::aspect::bind::site::Callee;
 use crate::aspect::bind::ty::{Signature, Ty};
 
 /// Visibility of a type or method, in terms common to the three formats.
@@ -142,11 +144,53 @@ pub trait MethodDetails {
     fn returns(&self, each: EachName<'_>);
     /// All of it, for hooks that take values; none where it cannot be read.
     fn signature(&self) -> Option<Signature>;
+    /// The calls that it makes, in the order of its code; `false` where they are not known for the format.
+    fn calls(&self, _: EachCall<'_>) -> bool {
+        false
+    }
     /// Whether all that calls of it must respect is in its signature, so that it can be called as a hook.
     fn is_callable(&self) -> bool {
         true
     }
 }
+
+/// A call that a method makes.
+pub struct CallSite<'a> {
+    /// Where it stands, in the format's own count.
+    pub at: u32,
+    /// The type that it names, in the format's own spelling.
+    pub ty: &'a str,
+    pub method: &'a str,
+    /// Parameters and result, where the format writes them as text.
+    pub descriptor: &'a str,
+    /// How it calls, or why it must stay as it is.
+    pub how: Result<CallHow, Reason>,
+    pub details: &'a dyn CallDetails,
+}
+
+/// How a call finds its method.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CallHow {
+    /// It is a static one.
+    Static,
+    /// The object has it, or what its class inherits.
+    Virtual,
+    /// The same, of an interface.
+    Interface,
+    /// That very one of the object (.NET: `call`).
+    Exact,
+}
+
+/// What of a call is decoded on request only.
+pub trait CallDetails {
+    /// The declared types of the parameters, in order.
+    fn parameters(&self, each: EachName<'_>);
+    /// What is called; none where it has no such signature that others can call it by.
+    fn callee(&self) -> Option<Callee>;
+}
+
+/// Receives calls one by one.
+pub type EachCall<'f> = &'f mut dyn FnMut(&CallSite<'_>);
 
 /// A type that declares methods.
 pub struct Type<'a> {

@@ -1,11 +1,15 @@
 //! The plan: which methods of one artifact get which advice and which id, and why others do not.
 
 use crate::aspect::advice::{Advice, Reason};
-use crate::aspect::bind::binder::{Binder, Subject};
+use crate::aspect::bind::binder::{Binder, Meets, Subject};
 use crate::aspect::bind::call::Bound;
 use crate::aspect::bind::misfit::Misfit;
-use crate::aspect::joinpoint::{Kinds, Method, Type, Visitor};
+use crate::aspect::bind::site::{Callee, Redirect, Replacement};
+use crate::aspect::bind::ty::Language;
+use crate::aspect::bind::visible::{Named, Visible};
+use crate::aspect::joinpoint::{CallSite, Kinds, Method, Type, Visitor};
 use crate::aspect::pointcut::{ArtifactMatcher, Matched, TypeMatcher, Verdict};
+use crate::aspect::rules::model::At;
 use rustc_hash::FxHashMap;
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
@@ -38,6 +42,18 @@ pub struct Skipped {
     pub reason: Reason,
 }
 
+/// A call that is redirected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Redirected {
+    /// The type and the method that make it, numbered as in [`Planned`].
+    pub ty: u32,
+    pub index: u32,
+    /// Where it stands in the method's code, as the format counts.
+    pub at: u32,
+    /// What is called instead: the place in [`Plan::redirects`].
+    pub redirect: u32,
+}
+
 /// The aspects that mean a method.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Meant {
@@ -66,6 +82,10 @@ pub struct Plan {
     pub bound: Vec<Arc<Bound>>,
     /// The methods whose calls begin a trace, by type and index.
     pub roots: Vec<(u32, u32)>,
+    /// The calls that are redirected, ascending.
+    pub calls: Vec<Redirected>,
+    /// What is called instead, each once.
+    pub redirects: Vec<Arc<Redirect>>,
     /// The number of the type that the scan shows next.
     types: u32,
 }
@@ -81,7 +101,7 @@ impl Plan {
 
     /// Whether no rule has anything to say about the artifact.
     pub fn is_empty(&self) -> bool {
-        self.methods.is_empty() && self.skipped.is_empty()
+        self.methods.is_empty() && self.skipped.is_empty() && self.calls.is_empty()
     }
 
     /// The own hooks of a method that is planned.
@@ -109,12 +129,34 @@ impl Plan {
         ids
     }
 
+    /// How many types the scan has shown.
+    pub fn types(&self) -> u32 {
+        self.types
+    }
+
+    /// Leaves a planned call as it is.
+    pub fn leave_call(&mut self, call: Redirected, method: String, reason: Reason) {
+        self.calls.retain(|planned| *planned != call);
+        self.skipped.push(Skipped {
+            ty: call.ty,
+            index: call.index,
+            method,
+            reason,
+        });
+    }
+
     /// Adds the plan of the types behind these.
     pub fn append(&mut self, mut next: Plan) {
         let before = self.bound.len() as u32;
         for planned in &mut next.methods {
             planned.bound = planned.bound.map(|place| before + place);
         }
+        let before = self.redirects.len() as u32;
+        for call in &mut next.calls {
+            call.redirect += before;
+        }
+        self.calls.append(&mut next.calls);
+        self.redirects.append(&mut next.redirects);
         self.bound.append(&mut next.bound);
         self.methods.append(&mut next.methods);
         self.skipped.append(&mut next.skipped);
@@ -161,6 +203,8 @@ pub struct Own<'a> {
     pub artifact: &'a str,
     /// The package of adapters (JVM, dex).
     pub adapters: &'a str,
+    /// Dex files are planned.
+    pub is_dex: bool,
 }
 
 /// Makes a [`Plan`] while a backend's scan walks an artifact.
@@ -176,6 +220,8 @@ pub struct Planner<'a> {
     name: String,
     /// What binds own hooks.
     own: Option<Own<'a>>,
+    /// What is called instead of methods that aspects mean; none where something does not fit.
+    redirects: FxHashMap<(Callee, Vec<u32>), Option<u32>>,
     /// Own hooks that do not fit.
     pub misfits: Vec<Misfit>,
     /// The plan so far.
@@ -197,6 +243,7 @@ impl<'a> Planner<'a> {
             current: None,
             name: String::new(),
             own: None,
+            redirects: FxHashMap::default(),
             misfits: Vec::new(),
             plan: Plan::default(),
         }
@@ -239,6 +286,7 @@ impl Planner<'_> {
         matcher.each_aspect(method, &mut |aspect, said| {
             if said.is_ok()
                 && let Some((name, hooks)) = self.matcher.matcher().own_hooks(aspect)
+                && hooks.at.is_none()
             {
                 meets.push((aspect, name, hooks));
             }
@@ -251,6 +299,7 @@ impl Planner<'_> {
             is_async: method.kinds.intersects(Kinds::ASYNC),
             artifact: own.artifact,
             adapters: own.adapters,
+            is_call: false,
         };
         match own.binder.bind(&meets, &subject) {
             Ok(bound) => {
@@ -263,6 +312,176 @@ impl Planner<'_> {
             }
         }
     }
+}
+
+impl Planner<'_> {
+    /// Plans the calls of a method that aspects of calls take.
+    fn calls(&mut self, index: u32, method: &Method<'_>) {
+        let (Some(own), Some((_, matcher))) = (&self.own, &self.current) else {
+            return;
+        };
+        let mut meets: Vec<(Meets<'_>, &At)> = Vec::new();
+        matcher.each_aspect(method, &mut |aspect, said| {
+            if said.is_ok()
+                && let Some((name, hooks)) = self.matcher.matcher().own_hooks(aspect)
+                && let Some(at) = &hooks.at
+            {
+                meets.push(((aspect, name, hooks), at));
+            }
+        });
+        let visible = Visible {
+            catalog: own.binder.catalog,
+            hierarchy: own.binder.hierarchy,
+        };
+        let ty = self.plan.types - 1;
+        let mut left = Vec::new();
+        let (plan, redirects, misfits) = (&mut self.plan, &mut self.redirects, &mut self.misfits);
+        let are_known = method.details.calls(&mut |site| {
+            let means = |at: &At| matcher.means_call(at, site);
+            let meant: Vec<Meets<'_>> = (meets.iter())
+                .filter(|(_, at)| means(at))
+                .map(|(meets, _)| *meets)
+                .collect();
+            if meant.is_empty() {
+                return;
+            }
+            match callee(site, &self.name, own.binder.language, &visible) {
+                Err(reason) => {
+                    left.push(reason);
+                    for (aspect, ..) in meant {
+                        plan.matched.note_left(aspect, reason);
+                    }
+                }
+                Ok(callee) => {
+                    let aspects: Vec<u32> = meant.iter().map(|(aspect, ..)| *aspect).collect();
+                    let key = (callee, aspects);
+                    let redirect = match redirects.get(&key) {
+                        Some(&known) => known,
+                        None => {
+                            let subject = Subject {
+                                ty: site.ty,
+                                name: site.method,
+                                signature: &key.0.signature(),
+                                is_async: false,
+                                artifact: own.artifact,
+                                adapters: own.adapters,
+                                is_call: true,
+                            };
+                            let bound = own.binder.bind_call(&meant, &subject, &key.0);
+                            let bound = bound.and_then(|redirect| match own.is_dex {
+                                true => as_it_is(redirect, &meant),
+                                false => Ok(redirect),
+                            });
+                            let place = match bound {
+                                Ok(redirect) => {
+                                    plan.redirects.push(Arc::new(redirect));
+                                    Some(plan.redirects.len() as u32 - 1)
+                                }
+                                Err(wrong) => {
+                                    misfits.extend(wrong);
+                                    None
+                                }
+                            };
+                            redirects.insert(key, place);
+                            place
+                        }
+                    };
+                    if let Some(redirect) = redirect {
+                        plan.calls.push(Redirected {
+                            ty,
+                            index,
+                            at: site.at,
+                            redirect,
+                        });
+                        for (aspect, ..) in meant {
+                            plan.matched.note_woven(aspect);
+                        }
+                    }
+                }
+            }
+        });
+        if !are_known {
+            for ((_, _, hooks), at) in meets {
+                misfits.push(Misfit {
+                    source: Arc::clone(&hooks.source),
+                    span: at.span.clone(),
+                    title: match own.binder.language {
+                        Language::Java => "calls in dex files cannot have hooks yet".into(),
+                        Language::CSharp => "calls in assemblies cannot have hooks yet".into(),
+                    },
+                    what: "which such a file has: the calls of".into(),
+                    method: format!("{}.{}", self.name.replace('/', "."), method.name),
+                    help: Some(
+                        "leave the file out: `match = { artifact = \"!..\" }`; class files can"
+                            .into(),
+                    ),
+                });
+            }
+        }
+        for reason in left {
+            self.skip(ty, index, method, reason);
+        }
+    }
+
+    /// Notes what is left, when explaining.
+    fn skip(&mut self, ty: u32, index: u32, method: &Method<'_>, reason: Reason) {
+        if !self.explain {
+            return;
+        }
+        if self.plan.skipped_types.last().is_none_or(|(t, _)| *t != ty) {
+            self.plan.skipped_types.push((ty, self.name.clone()));
+        }
+        self.plan.skipped.push(Skipped {
+            ty,
+            index,
+            method: format!("{}{}", method.name, method.descriptor),
+            reason,
+        });
+    }
+}
+
+/// In dex files nothing converts what a hook in the place of a call takes and returns.
+fn as_it_is(redirect: Redirect, meant: &[Meets<'_>]) -> Result<Redirect, Vec<Misfit>> {
+    let converts = |replace: &Replacement| !replace.takes_over(&redirect.callee);
+    let written = (meant.iter()).find_map(|(_, _, own)| Some((own.replace.as_ref()?, own)));
+    match (written, redirect.replace.as_ref().is_some_and(converts)) {
+        (Some((written, own)), true) => Err(vec![Misfit {
+            source: Arc::clone(&own.source),
+            span: written.name.clone(),
+            title: "in dex files a hook in the place of a call must take and return just what that does"
+                .into(),
+            what: "of".into(),
+            method: redirect.callee.shown(),
+            help: Some("`target, args..` are the operands; or use `before` and `after`".into()),
+        }]),
+        _ => Ok(redirect),
+    }
+}
+
+/// What a call calls, if others can call it as well.
+fn callee(
+    site: &CallSite<'_>,
+    caller: &str,
+    language: Language,
+    visible: &Visible<'_>,
+) -> Result<Callee, Reason> {
+    let named = Named {
+        owner: site.ty,
+        name: site.method,
+        descriptor: site.descriptor,
+        how: site.how?,
+    };
+    if language == Language::CSharp {
+        // An assembly says of itself who sees what.
+        return site.details.callee().ok_or(Reason::Unsupported);
+    }
+    if visible.is_caller_sensitive(named) {
+        return Err(Reason::CallerSensitive);
+    }
+    if !visible.is_public(caller, named) {
+        return Err(Reason::CallOfHidden);
+    }
+    site.details.callee().ok_or(Reason::CallOfHidden)
 }
 
 impl Visitor for Planner<'_> {
@@ -297,10 +516,22 @@ impl Visitor for Planner<'_> {
             return;
         };
         let (ty, base) = (self.plan.types - 1, *base);
+        let mut has_calls = false;
         let verdict = matcher.method(method, &mut self.plan.matched);
         if matches!(verdict, Verdict::Weave(advice) if advice.has(Advice::ROOT)) {
             self.plan.roots.push((ty, index));
         }
+        let verdict = match verdict {
+            Verdict::Weave(advice) if advice.has(Advice::CALLS) => {
+                self.calls(index, method);
+                has_calls = true;
+                match advice.without(Advice::CALLS) {
+                    Advice(0) => Verdict::Unmatched,
+                    advice => Verdict::Weave(advice),
+                }
+            }
+            verdict => verdict,
+        };
         let verdict = match verdict {
             Verdict::Weave(advice) => match advice.only(self.hooks) {
                 Advice(0) => Verdict::Skip(Reason::OnlyAndroid),
@@ -319,7 +550,7 @@ impl Visitor for Planner<'_> {
         let Some((_, matcher)) = &self.current else {
             return;
         };
-        if self.explain && verdict != Verdict::Unmatched {
+        if self.explain && (has_calls || verdict != Verdict::Unmatched) {
             let (mut taken, mut left) = (Vec::new(), Vec::new());
             matcher.each_aspect(method, &mut |aspect, said| match said {
                 Ok(advice) if advice.only(self.hooks) != Advice::default() => taken.push(aspect),
@@ -331,17 +562,7 @@ impl Visitor for Planner<'_> {
         match verdict {
             Verdict::Unmatched => {}
             Verdict::Skip(reason) => {
-                if self.explain {
-                    if self.plan.skipped_types.last().is_none_or(|(t, _)| *t != ty) {
-                        self.plan.skipped_types.push((ty, self.name.clone()));
-                    }
-                    self.plan.skipped.push(Skipped {
-                        ty,
-                        index,
-                        method: format!("{}{}", method.name, method.descriptor),
-                        reason,
-                    });
-                }
+                self.skip(ty, index, method, reason);
             }
             Verdict::Weave(advice) => self.plan.methods.push(Planned {
                 ty,

@@ -1,10 +1,15 @@
 //! The steps of a weave: threads weave the methods in parts, [`Joiner`] joins the parts in their order, so that the file
 //! does not depend on the threads, and the file is laid out. Each step makes a type from the one before: [`Weaver`], [`Joined`](crate::cil::weave::join::Joined), [`Woven`], [`Written`].
 
+use crate::aspect::advice::Reason;
 use crate::aspect::bind::call::Bound;
-use crate::aspect::plan::{Plan, Planned};
+use crate::aspect::bind::site::Redirect;
+use crate::aspect::plan::{Plan, Planned, Redirected};
 use crate::aspect::woven::WovenType;
+use crate::bytes::put_le_u32;
+use crate::cil::il::insn::op;
 use crate::cil::image::Image;
+use crate::cil::metadata::schema::{column, table};
 use crate::cil::pdb;
 use crate::cil::run::{POISONED, Run, both, gather, here};
 use crate::cil::symbols::{SymbolNames, SymbolNumbers};
@@ -23,6 +28,8 @@ use std::sync::{Arc, Mutex};
 pub struct Methods {
     pub planned: Vec<Planned>,
     pub bound: Vec<Arc<Bound>>,
+    /// What is called instead of methods. The image has these calls already, as [`redirect`] makes them.
+    pub redirects: Vec<Arc<Redirect>>,
 }
 
 impl From<Vec<Planned>> for Methods {
@@ -30,6 +37,7 @@ impl From<Vec<Planned>> for Methods {
         Methods {
             planned,
             bound: Vec::new(),
+            redirects: Vec::new(),
         }
     }
 }
@@ -39,6 +47,7 @@ impl From<Plan> for Methods {
         Methods {
             planned: plan.methods,
             bound: plan.bound,
+            redirects: plan.redirects,
         }
     }
 }
@@ -75,6 +84,52 @@ pub fn weave_on<'i, 'a, R: Recorder>(
     weave_in_parts((image, source), methods, key, recorder, (PART, run))
 }
 
+/// The image with redirected calls: they have the tokens of methods that a weave of the same methods adds.
+pub struct WithRedirects {
+    /// None: all calls stay.
+    pub bytes: Option<Vec<u8>>,
+    /// The calls that stay as they are, and why.
+    pub left: Vec<(Redirected, Reason)>,
+}
+
+/// Redirects calls of an image that is woven then. Calls keep their places, so nothing in a method moves.
+pub fn redirect(
+    (image, source): (&Image<'_>, &pdb::Source<'_>),
+    methods: &Methods,
+    calls: &[Redirected],
+) -> Result<WithRedirects> {
+    let all = (&methods.planned[..], &methods.bound[..]);
+    let machines = Machines::read(image);
+    let weaver = Weaver::new((image, source), all, &methods.redirects, machines, None)?;
+    let mut out = WithRedirects {
+        bytes: None,
+        left: Vec::new(),
+    };
+    for call in calls {
+        let token = match (&weaver.tokens, weaver.redirects.get(call.redirect as usize)) {
+            (Err(reason), _) => Err(*reason),
+            (Ok(_), Some(token)) => *token,
+            (Ok(_), None) => Err(Reason::Unsupported),
+        };
+        let token = match token {
+            Ok(token) => token,
+            Err(reason) => {
+                out.left.push((*call, reason));
+                continue;
+            }
+        };
+        let positions = image.metadata.method_positions(call.ty + 1)?;
+        let method = image.metadata.method_at(positions.start + call.index)?;
+        let row = image.metadata.tables.row(table::METHOD_DEF, method)?;
+        let (at, body) = image.body(row.get(column::method_def::RVA))?;
+        let at = at + body.code_offset + call.at as usize;
+        let bytes = out.bytes.get_or_insert_with(|| image.bytes.to_vec());
+        bytes[at] = op::CALL as u8;
+        put_le_u32(bytes, at + 1, token);
+    }
+    Ok(out)
+}
+
 /// The same in parts of so many methods.
 pub(crate) fn weave_in_parts<'i, 'a, R: Recorder>(
     (image, source): (&'i Image<'a>, &'i pdb::Source<'i>),
@@ -90,7 +145,7 @@ pub(crate) fn weave_in_parts<'i, 'a, R: Recorder>(
         || Ok(takes_numbers.then(|| SymbolNumbers::read(&image.metadata))),
     )?;
     let all = (&planned.planned[..], &planned.bound[..]);
-    let weaver = Weaver::new((image, source), all, machines, numbers)?;
+    let weaver = Weaver::new((image, source), all, &planned.redirects, machines, numbers)?;
     let (joined, records) = weave_and_join(&weaver, recorder, (methods, run))?;
     // The next step needs more memory than these.
     drop(weaver);

@@ -2,7 +2,8 @@
 
 use crate::aspect::bind::ty::Signature;
 use crate::aspect::joinpoint::{
-    Access, EachName, Kinds, Method, MethodDetails, Owner, Shape, Type, TypeDetails, Visitor,
+    Access, EachCall, EachName, Kinds, Method, MethodDetails, Owner, Shape, Type, TypeDetails,
+    Visitor,
 };
 use crate::cil::il::insn::op;
 use crate::cil::image::Image;
@@ -409,6 +410,12 @@ impl MethodDetails for MethodView<'_, '_> {
         types::signature(self.image, self.number, self.signature)
     }
 
+    fn calls(&self, each: EachCall<'_>) -> bool {
+        // A body that cannot be read stays as it is.
+        let _ = sites::each_call(self.image, self.number, each);
+        true
+    }
+
     fn is_callable(&self) -> bool {
         types::is_callable(self.image, self.number, self.signature)
     }
@@ -428,6 +435,7 @@ fn annotations(image: &Image<'_>, parent: u32, each: EachName<'_>) {
 }
 
 pub mod calls;
+mod sites;
 #[cfg(test)]
 mod tests;
 pub(crate) mod types;

@@ -1,6 +1,7 @@
 //! `weave plan`: what would be woven, and why the rest is not.
 
 use crate::aspect::advice::{Advice, Reason};
+use crate::aspect::bind::call::ShownCall;
 use crate::aspect::plan::id_base;
 use crate::cli::weave::run_with_progress;
 use crate::cli::{DONE, print, rules, show};
@@ -15,7 +16,7 @@ use std::path::PathBuf;
 ///
 /// Does everything that weaving does, but writes nothing. Shows for each artifact how many methods would get hooks and how many
 /// are left out. With --details or --filter, a line with + is a method that would get hooks; one with - is a method that
-/// some rule matches and that is left out, with the reason. Methods that no rule matches are not shown. Where there are several aspects, each line
+/// some rule matches and that is left out, with the reason; one with > is a method that calls something, where that call would be redirected. Methods that no rule matches are not shown. Where there are several aspects, each line
 /// names those that match the method.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
@@ -111,15 +112,18 @@ fn retain(outcome: &mut Outcome, text: &str) {
         let has = |method: &str| show::method(&class.type_name, method).0.contains(text);
         class.woven.retain(|woven| has(&woven.method));
         class.left.retain(|left| has(&left.method));
+        class.calls.retain(|call| has(&call.method));
     }
     outcome
         .explained
-        .retain(|c| !c.woven.is_empty() || !c.left.is_empty());
+        .retain(|c| !c.woven.is_empty() || !c.calls.is_empty() || !c.left.is_empty());
     outcome.left = BTreeMap::new();
     for left in outcome.explained.iter().flat_map(|c| &c.left) {
         *outcome.left.entry(left.reason).or_default() += 1;
     }
-    let woven = || outcome.explained.iter().filter(|c| !c.woven.is_empty());
+    let calls = outcome.explained.iter().flat_map(|c| &c.calls);
+    outcome.calls = calls.map(|call| call.times).sum();
+    let woven = || (outcome.explained.iter()).filter(|c| has_hooks(c));
     outcome.methods = woven().map(|c| c.woven.len() as u64).sum();
     outcome.classes = woven().count() as u64;
     let mut artifacts: Vec<&str> = woven().map(|c| c.artifact.as_str()).collect();
@@ -182,6 +186,13 @@ fn listing(outcome: &Outcome, source: &str, listed: &Listed) -> String {
         show::count(outcome.classes, "class", "classes"),
         show::count(outcome.artifacts, "artifact", "artifacts"),
     );
+    if outcome.calls > 0 {
+        let (calls, s) = (
+            show::thousands(outcome.calls),
+            if outcome.calls == 1 { "" } else { "s" },
+        );
+        let _ = writeln!(out, "{calls:>9} call{s} redirected");
+    }
     for taken in taken(outcome).iter().filter(|taken| taken.methods > 0) {
         let methods = show::thousands(taken.methods);
         let _ = writeln!(out, "{methods:>9} by aspect `{}`", taken.aspect);
@@ -197,6 +208,11 @@ fn listing(outcome: &Outcome, source: &str, listed: &Listed) -> String {
     out
 }
 
+/// Whether something of a class would change.
+fn has_hooks(class: &ClassPlan) -> bool {
+    !class.woven.is_empty() || !class.calls.is_empty()
+}
+
 /// An artifact a line: methods that would be woven, their classes, methods that are left.
 fn list_artifacts(out: &mut String, classes: &[ClassPlan]) {
     if classes.is_empty() {
@@ -205,7 +221,7 @@ fn list_artifacts(out: &mut String, classes: &[ClassPlan]) {
     let _ = writeln!(out, "  methods  classes     left  artifact");
     for classes in classes.chunk_by(|a, b| a.artifact == b.artifact) {
         let woven = classes.iter().map(|c| c.woven.len() as u64).sum();
-        let with_hooks = classes.iter().filter(|c| !c.woven.is_empty()).count();
+        let with_hooks = classes.iter().filter(|c| has_hooks(c)).count();
         let left = classes.iter().map(|c| c.left.len() as u64).sum();
         let _ = writeln!(
             out,
@@ -271,6 +287,21 @@ fn list_class(out: &mut String, class: &ClassPlan, all: &[String]) {
             let _ = writeln!(out, "        {}", printable(&hook.to_string()));
         }
     }
+    for call in &class.calls {
+        let (_, short) = show::method(&class.type_name, &call.method);
+        let times = match call.times {
+            1 => String::new(),
+            n => format!(", {} times", show::thousands(n)),
+        };
+        let _ = writeln!(
+            out,
+            "    > {short} calls {}{times}",
+            printable(&call.callee)
+        );
+        for hook in &call.hooks {
+            let _ = writeln!(out, "        {}", printable(&hook.to_string()));
+        }
+    }
     for left in &class.left {
         let (_, short) = show::method(&class.type_name, &left.method);
         let by = by(&left.aspects);
@@ -279,6 +310,15 @@ fn list_class(out: &mut String, class: &ClassPlan, all: &[String]) {
 }
 
 fn json(outcome: &Outcome, source: &str, only_summary: bool) -> serde_json::Value {
+    let hooks = |hooks: &[ShownCall]| {
+        let hook = |hook: &ShownCall| {
+            serde_json::json!({
+                "when": hook.when, "hook": hook.hook, "operands": hook.operands,
+                "guard": hook.guard, "recursion": hook.recursion,
+            })
+        };
+        hooks.iter().map(hook).collect::<Vec<_>>()
+    };
     let class = |c: &ClassPlan| {
         serde_json::json!({
             "artifact": c.artifact,
@@ -286,10 +326,10 @@ fn json(outcome: &Outcome, source: &str, only_summary: bool) -> serde_json::Valu
             "woven": c.woven.iter().map(|woven| serde_json::json!({
                 "method": woven.method, "id": woven.id, "advice": advice_words(woven.advice),
                 "aspects": names(&woven.aspects, &outcome.aspects),
-                "hooks": woven.hooks.iter().map(|hook| serde_json::json!({
-                    "when": hook.when, "hook": hook.hook, "operands": hook.operands,
-                    "guard": hook.guard, "recursion": hook.recursion,
-                })).collect::<Vec<_>>(),
+                "hooks": hooks(&woven.hooks),
+            })).collect::<Vec<_>>(),
+            "calls": c.calls.iter().map(|call| serde_json::json!({
+                "method": call.method, "callee": call.callee, "times": call.times, "hooks": hooks(&call.hooks),
             })).collect::<Vec<_>>(),
             "left": c.left.iter().map(|left| serde_json::json!({
                 "method": left.method, "reason": left.reason.code(),
@@ -300,6 +340,7 @@ fn json(outcome: &Outcome, source: &str, only_summary: bool) -> serde_json::Valu
     let mut value = serde_json::json!({
         "rules": source,
         "methods": outcome.methods,
+        "calls": outcome.calls,
         "woven_classes": outcome.classes,
         "artifacts": outcome.artifacts,
         "left": outcome.left.iter().map(|(r, n)| (r.code().to_owned(), (*n).into()))

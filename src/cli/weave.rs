@@ -313,6 +313,10 @@ fn summary(outcome: &Outcome, input: &Path, output: &Path, verbose: bool) -> Str
         show::count(outcome.classes, "class", "classes"),
         show::count(outcome.artifacts, "artifact", "artifacts"),
     );
+    if outcome.calls > 0 {
+        let calls = show::count(outcome.calls, "call", "calls");
+        result += &format!(", and redirected {calls}");
+    }
     if !outcome.left.is_empty() {
         let total = outcome.left.values().sum();
         result += &format!(
@@ -332,6 +336,7 @@ fn json(outcome: &Outcome, extends: bool) -> serde_json::Value {
         "output": outcome.output.as_ref().map(|p| p.display().to_string()),
         "symbols": outcome.symbols.as_ref().map(|p| p.display().to_string()),
         "methods": outcome.methods,
+        "calls": outcome.calls,
         "classes": outcome.classes,
         "artifacts": outcome.artifacts,
         "cached": outcome.cached,

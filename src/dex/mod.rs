@@ -6,6 +6,7 @@
 //! Each module uses those above it (`tests/architecture.rs`):
 //!
 //! - `format`: the file's tables, classes, code items and instructions; old to new indices
+//! - `sites`: the calls that methods make
 //! - `scan`: methods as join points
 //! - `calls`: what methods call
 //! - `ids`: new rows of the tables, and what follows from them
@@ -15,6 +16,7 @@
 //! - `bodies`: all code items of a file with their debug info, chunk by chunk
 //! - `write`: the new file around them
 //! - `weave`: from a plan to a file
+//! - `redirect`: other calls in the places of calls
 //! - `verify`: ART's rules, and that hooks come in pairs
 
 mod analysis;
@@ -24,7 +26,9 @@ mod format;
 mod hooks;
 mod ids;
 mod lower;
+mod redirect;
 mod scan;
+mod sites;
 #[cfg(test)]
 mod testing;
 mod verify;
@@ -35,6 +39,7 @@ pub use calls::library_types;
 pub use format::file::Dex;
 pub use ids::numbers::first_numbers;
 pub use ids::profile_remap::ProfileRemap;
+pub use redirect::redirect;
 pub use scan::scan;
 pub use verify::{checksums, verify};
 pub use weave::{Run, Scratch, Woven, one_by_one, weave};

@@ -2,13 +2,15 @@
 
 use crate::aspect::bind::ty::{Parameter, Signature, Ty};
 use crate::aspect::joinpoint::{
-    Access, EachName, Kinds, Method, MethodDetails, Owner, Shape, Type, TypeDetails, Visitor,
+    Access, EachCall, EachName, Kinds, Method, MethodDetails, Owner, Shape, Type, TypeDetails,
+    Visitor,
 };
 use crate::bytes::{Cursor, mutf8, u32_at};
 use crate::dex::format::class::{self, Budget, ClassDef, Members, flag};
-use crate::dex::format::code_item;
+use crate::dex::format::code_item::{self, Code};
 use crate::dex::format::descriptors::Descriptors;
 use crate::dex::format::file::{Dex, File, NO_INDEX};
+use crate::dex::sites;
 use crate::error::{Error, Result};
 use std::cell::Cell;
 
@@ -286,6 +288,19 @@ impl MethodDetails for Details<'_, '_, '_> {
         }
     }
 
+    fn calls(&self, each: EachCall<'_>) -> bool {
+        let class = self.class;
+        if self.method.code != 0
+            && let Ok(code) = Code::read(class.file.bytes, self.method.code as usize)
+        {
+            let allows = |bytes: usize| class.patience.allows(bytes);
+            let show = |descriptor: &str, each: EachName<'_>| class.show_type(descriptor, each);
+            // Code that cannot be read ends the list: weaving it reports that.
+            let _ = sites::each_call(class.file, &code, &allows, &show, each);
+        }
+        true
+    }
+
     fn signature(&self) -> Option<Signature> {
         let class = self.class;
         let (_, returns, list) = class.file.proto(self.proto).ok()?;
@@ -403,7 +418,7 @@ mod tests {
     fn a_type_shows_its_static_methods_as_hooks() {
         let told = |bytes: &[u8], name: &str| {
             let wanted = FxHashSet::from_iter([name.to_owned()]);
-            let mut collector = Collector::new(&wanted);
+            let mut collector = Collector::new(&wanted, false);
             scan(&Dex::parse(bytes).unwrap(), &mut collector).unwrap();
             let (_, ty) = collector.types.pop().unwrap();
             let mut told = format!(

@@ -395,7 +395,6 @@ impl Scratch {
         self.build(file, &ids.remap, FilePlan::default(), calls, run)
     }
 
-    #[cfg(test)]
     pub(crate) fn bodies(&mut self) -> &mut Bodies {
         &mut self.bodies
     }

@@ -93,7 +93,16 @@ pub fn adapter(hook: &Hook, adapter: &Adapter) -> Vec<u8> {
     let attribute = code.attribute(max_locals as u16, &constants, &mut additions);
     let name = additions.shared_utf8(b"call");
     let descriptor = additions.shared_utf8(&descriptor);
+    class_file([this, object], [name, descriptor], &attribute, &additions)
+}
 
+/// A class of one static method: its own class and `Object`, the method's name and descriptor, and its Code attribute.
+pub(super) fn class_file(
+    [this, object]: [u16; 2],
+    [name, descriptor]: [u16; 2],
+    attribute: &[u8],
+    additions: &Additions,
+) -> Vec<u8> {
     let mut out = vec![0xca, 0xfe, 0xba, 0xbe, 0, 0];
     let mut put = |n: u16| out.extend_from_slice(&n.to_be_bytes());
     put(MAJOR);
@@ -104,7 +113,7 @@ pub fn adapter(hook: &Hook, adapter: &Adapter) -> Vec<u8> {
     let class = [PUBLIC_FINAL_SUPER_SYNTHETIC, this, object, 0, 0, 1];
     let method = [PUBLIC_STATIC, name, descriptor, 1];
     class.into_iter().chain(method).for_each(&mut put);
-    out.extend_from_slice(&attribute);
+    out.extend_from_slice(attribute);
     out.extend_from_slice(&[0, 0]);
     out
 }
@@ -250,7 +259,7 @@ impl Code {
     }
 }
 
-fn put_attribute(out: &mut Vec<u8>, name: u16, data: &[u8]) {
+pub(super) fn put_attribute(out: &mut Vec<u8>, name: u16, data: &[u8]) {
     out.extend_from_slice(&name.to_be_bytes());
     out.extend_from_slice(&(data.len() as u32).to_be_bytes());
     out.extend_from_slice(data);

@@ -129,6 +129,16 @@ impl Snippet {
         self.indexed(op::INVOKESTATIC, method, pops, pushes);
     }
 
+    /// Appends `invokeinterface method`, which takes so many words with its object.
+    pub fn interface(&mut self, method: u16, pops: u8, pushes: u32) {
+        let [high, low] = method.to_be_bytes();
+        self.put(
+            &[op::INVOKEINTERFACE, high, low, pops, 0],
+            pops.into(),
+            pushes,
+        );
+    }
+
     fn variable(
         &mut self,
         (general, short): (u8, u8),

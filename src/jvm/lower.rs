@@ -22,6 +22,7 @@ pub use constants::{Constants, MAX_ADDITIONS, constants};
 use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::attempt::Attempt;
 use crate::aspect::bind::call::Bound;
+use crate::aspect::bind::site::Replacement;
 use crate::aspect::plan::Planned;
 use crate::edit::{Layout, Place};
 use crate::error::{Error, Result};
@@ -187,6 +188,43 @@ pub fn lower(
 /// How many constants a method of these own hooks adds at most, besides [`MAX_ADDITIONS`].
 pub fn constants_needed(bound: Option<&Bound>) -> usize {
     bound.map_or(0, own::constants_needed)
+}
+
+/// Appends the call of a hook in place of a method, in the one method of a class, which has the same parameters; its result
+/// is converted. Returns the method's number of variables.
+pub fn put_replacement(
+    class: &Class<'_>,
+    replace: &Replacement,
+    additions: &mut Additions,
+    out: &mut Snippet,
+) -> Attempt<u16> {
+    let method = &class.methods[0];
+    let code = class.code(method)?.ok_or(Reason::NoBody)?;
+    let descriptor = class.pool.utf8(method.descriptor)?;
+    let parameters = parameters::parameters(class, descriptor, true)?;
+    let bound = Bound::default();
+    let facts = Facts {
+        class,
+        bound: &bound,
+        is_static: true,
+        max_locals: code.max_locals,
+        insns: code.insns,
+        initialisation: None,
+        parameters: &parameters,
+        frames_keep: true,
+        result: b'V',
+    };
+    let own = Own::new(&facts, additions)?;
+    let mut put = Put {
+        class,
+        additions,
+        out,
+        id: 0,
+        line: 0,
+    };
+    own.put_call(&replace.call, true, &mut put)?;
+    put.convert(&replace.result, replace.convert);
+    Ok(own.max_locals.max(code.max_locals))
 }
 
 fn tables<'a>(class: &Class<'a>, code: &Code<'a>) -> Result<Tables<'a>> {

@@ -2,7 +2,8 @@
 
 use crate::aspect::bind::ty::{Parameter, Prim, Signature, Ty};
 use crate::aspect::joinpoint::{
-    Access, EachName, Kinds, Method, MethodDetails, Owner, Shape, Type, TypeDetails, Visitor,
+    Access, EachCall, EachName, Kinds, Method, MethodDetails, Owner, Shape, Type, TypeDetails,
+    Visitor,
 };
 use crate::bytes::{Cursor, mutf8};
 use crate::error::Result;
@@ -10,6 +11,7 @@ use crate::jvm::class::{Class, MethodInfo, attributes, flag};
 use crate::jvm::insn::op;
 use crate::jvm::pool::Known;
 use crate::jvm::signature;
+use crate::jvm::sites;
 
 /// Shows the class and, if the visitor wants them, its methods.
 pub fn scan(class: &Class<'_>, visitor: &mut dyn Visitor) -> Result<()> {
@@ -124,6 +126,12 @@ impl MethodDetails for Details<'_, '_> {
 
     fn signature(&self) -> Option<Signature> {
         signature_of(self.class, self.method)
+    }
+
+    fn calls(&self, each: EachCall<'_>) -> bool {
+        // A method that cannot be read ends here: weaving it reports that.
+        let _ = sites::each_call(self.class, self.method, each);
+        true
     }
 }
 

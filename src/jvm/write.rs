@@ -48,6 +48,16 @@ pub struct Woven {
     pub ty: WovenType,
 }
 
+impl Woven {
+    /// A class of which no method is woven.
+    pub fn nothing(class: &Class<'_>) -> Woven {
+        Woven {
+            bytes: None,
+            ty: WovenType::new(0, &class.name(), &class.source_file(), 0),
+        }
+    }
+}
+
 /// Weaves the planned methods of a class.
 pub fn weave(class: &Class<'_>, plan: &Plan, scratch: &mut Scratch) -> Result<Woven> {
     let mut ty = WovenType::new(0, &class.name(), &class.source_file(), plan.methods.len());

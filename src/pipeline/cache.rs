@@ -11,7 +11,7 @@
 use crate::aspect::pointcut::{Hierarchy, Matched};
 use crate::container::input::Input;
 use crate::container::stage::Staged;
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::pipeline::ledger::Recorded;
 use crate::pipeline::ledger::ids::Claim;
 use crate::pipeline::outcome::Outcome;
@@ -136,7 +136,8 @@ impl Cache {
             artifact: artifact.map(|bytes| bytes.len() as u64),
             beside: beside.map(|bytes| bytes.len() as u64),
         };
-        let header = serde_json::to_vec(&header).expect("a header is JSON");
+        let header = serde_json::to_vec(&header)
+            .map_err(|e| Error::new(Kind::Unsupported, format!("the cache: {e}")))?;
         let claims: Vec<u8> = claims.iter().flat_map(|word| word.to_le_bytes()).collect();
         let length = (header.len() as u64).to_le_bytes();
         let mut parts: Vec<&[u8]> = vec![&length, &header, &claims];

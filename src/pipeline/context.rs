@@ -56,8 +56,9 @@ impl Context<'_> {
     }
 
     /// What own hooks need beside the classes of a class path.
-    pub(crate) fn own_members(&self, needs: &Needs) -> BTreeMap<String, Vec<u8>> {
-        self.own.map(|own| own.members(needs)).unwrap_or_default()
+    pub(crate) fn own_members(&self, needs: &Needs) -> Result<BTreeMap<String, Vec<u8>>> {
+        self.own
+            .map_or(Ok(BTreeMap::new()), |own| own.members(needs))
     }
 
     /// What is laid beside woven assemblies: file name and data.

@@ -2,7 +2,7 @@
 //! with `extends`, and the types whose methods rules call as hooks.
 
 use crate::aspect::bind::binder::VALUES;
-use crate::aspect::bind::catalog::{Collector, HookType, Supertypes, spellings};
+use crate::aspect::bind::catalog::{Collector, Declared, HookType, Supertypes, spellings};
 use crate::aspect::pointcut::{Hierarchy, Matcher};
 use crate::cil;
 use crate::container::folder;
@@ -26,17 +26,21 @@ struct Found {
     supertypes: Vec<Supertypes>,
     /// Types whose methods rules call as hooks.
     hooks: Vec<(Code, Box<str>, HookType)>,
+    declared: Vec<(Code, Box<str>, Declared)>,
 }
 
 impl Found {
     fn add(&mut self, other: Found) {
         self.supertypes.extend(other.supertypes);
         self.hooks.extend(other.hooks);
+        self.declared.extend(other.declared);
     }
 
     fn collected(code: Code, collector: Collector<'_>) -> Found {
         let hooks = collector.types.into_iter();
+        let declared = collector.declared.into_iter();
         Found {
+            declared: declared.map(|(name, ty)| (code, name, ty)).collect(),
             supertypes: collector.supertypes,
             hooks: hooks.map(|(name, ty)| (code, name, ty)).collect(),
         }
@@ -44,7 +48,11 @@ impl Found {
 }
 
 /// What is looked for: the types that rules call, as artifacts may spell them.
-type Wanted = FxHashSet<String>;
+struct Wanted {
+    types: FxHashSet<String>,
+    /// What all types declare, for rules about calls.
+    all: bool,
+}
 
 /// Reads the input, then the references; of two types of one name the first counts. Hooks are looked for in the libraries
 /// before that.
@@ -57,7 +65,10 @@ pub(crate) fn build(
     let mut catalogs = Catalogs::default();
     let own = matcher.hook_types();
     let values = VALUES.into_iter().filter(|_| matcher.records_values());
-    let wanted: Wanted = own.chain(values).flat_map(spellings).collect();
+    let wanted = Wanted {
+        types: own.chain(values).flat_map(spellings).collect(),
+        all: matcher.has_calls(),
+    };
     let mut add = |found: Found, is_library: bool| {
         for (name, supertypes) in found.supertypes {
             if is_library {
@@ -68,8 +79,11 @@ pub(crate) fn build(
         for (code, name, ty) in found.hooks {
             catalogs.add(code, name, ty);
         }
+        for (code, name, ty) in found.declared {
+            catalogs.declare(code, name, ty);
+        }
     };
-    if wanted.iter().any(|name| is_of_runtime(name)) {
+    if wanted.types.iter().any(|name| is_of_runtime(name)) {
         for library in [embedded::JAR, embedded::DEX, embedded::DLL] {
             add(of_bytes(library, &wanted), false);
         }
@@ -137,7 +151,7 @@ fn of_bytes(bytes: &[u8], wanted: &Wanted) -> Found {
 }
 
 fn of_assembly(bytes: &[u8], wanted: &Wanted) -> Result<Found> {
-    let mut collector = Collector::new(wanted);
+    let mut collector = Collector::new(&wanted.types, wanted.all);
     cil::scan(&cil::Image::parse(bytes)?, &mut collector)?;
     Ok(Found::collected(Code::Assembly, collector))
 }
@@ -148,13 +162,13 @@ fn of_class(bytes: &[u8], wanted: &Wanted) -> Option<Found> {
     if class.is_module() {
         return None;
     }
-    let mut collector = Collector::new(wanted);
+    let mut collector = Collector::new(&wanted.types, wanted.all);
     jvm::scan(&class, &mut collector).ok()?;
     Some(Found::collected(Code::Class, collector))
 }
 
 fn of_dex(bytes: &[u8], wanted: &Wanted) -> Result<Found> {
-    let mut collector = Collector::new(wanted);
+    let mut collector = Collector::new(&wanted.types, wanted.all);
     dex::scan(&dex::Dex::parse(bytes)?, &mut collector)?;
     Ok(Found::collected(Code::Dex, collector))
 }

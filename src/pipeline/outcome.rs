@@ -13,6 +13,9 @@ use std::path::PathBuf;
 pub struct Outcome {
     /// Methods that got hooks.
     pub methods: u64,
+    /// Calls that were redirected.
+    #[serde(skip)]
+    pub calls: u64,
     /// Classes that were changed.
     pub classes: u64,
     /// Artifacts (class files, jars, nested jars) that hold woven classes.
@@ -68,6 +71,8 @@ pub struct ClassPlan {
     pub type_name: String,
     /// The methods woven.
     pub woven: Vec<WovenMethod>,
+    /// The calls that are redirected.
+    pub calls: Vec<RedirectedCall>,
     /// The methods that some rule matches and that are left.
     pub left: Vec<LeftMethod>,
 }
@@ -84,6 +89,19 @@ pub struct WovenMethod {
     /// The aspects that take it: places in [`Outcome::aspects`].
     pub aspects: Vec<u32>,
     /// Its own hooks, in the order in which they run.
+    pub hooks: Vec<ShownCall>,
+}
+
+/// What a method calls instead of another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RedirectedCall {
+    /// Name and descriptor of the method that calls.
+    pub method: String,
+    /// What it called: `java.io.File.delete()`.
+    pub callee: String,
+    /// In how many places.
+    pub times: u64,
+    /// The hooks that are called instead or as well.
     pub hooks: Vec<ShownCall>,
 }
 
@@ -167,7 +185,7 @@ pub struct Warning {
 impl Outcome {
     /// Whether anything was woven.
     pub fn changed(&self) -> bool {
-        self.methods > 0
+        self.methods > 0 || self.calls > 0
     }
 
     /// Whether `--strict` makes this a failure.
@@ -191,6 +209,7 @@ impl Outcome {
     /// Adds the result of one more artifact.
     pub(crate) fn add(&mut self, other: Outcome) {
         self.methods += other.methods;
+        self.calls += other.calls;
         self.classes += other.classes;
         self.artifacts += other.artifacts;
         self.cached += other.cached;

@@ -1,9 +1,10 @@
 //! Hooks of one's own: what rules call, what of it goes into the output, and calls that do not fit.
 
-use crate::aspect::bind::call::{Adapter, Bound, Hook};
-use crate::aspect::bind::catalog::{Catalog, HookType};
+use crate::aspect::bind::call::{Adapter, Call, Hook};
+use crate::aspect::bind::catalog::{Catalog, Declared, HookType};
 use crate::aspect::bind::misfit::{self, Misfit};
 use crate::aspect::bind::reach::{LibraryType, Reach};
+use crate::aspect::bind::site::Redirect;
 use crate::aspect::plan::Plan;
 use crate::cil;
 use crate::container::folder;
@@ -17,7 +18,7 @@ use crate::pipeline::library::embedded::{self, is_of_runtime};
 use crate::pipeline::limits::MAX_MEMBER;
 use crate::pipeline::worker::with_worker;
 use rustc_hash::FxHashMap;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::IsTerminal;
@@ -48,6 +49,10 @@ impl Catalogs {
         self.0
             .iter_mut()
             .for_each(|catalog| catalog.add_library_type(name));
+    }
+
+    pub(crate) fn declare(&mut self, code: Code, name: Box<str>, declared: Declared) {
+        self.0[code as usize].declare(name, declared);
     }
 
     pub(crate) fn add(&mut self, code: Code, name: Box<str>, ty: HookType) {
@@ -130,15 +135,15 @@ impl<'a> Own<'a> {
 
     /// What a class path needs for classes that need this: adapters, and the libraries that are embedded. Path and data,
     /// ascending.
-    pub(crate) fn members(&self, needs: &Needs) -> BTreeMap<String, Vec<u8>> {
+    pub(crate) fn members(&self, needs: &Needs) -> Result<BTreeMap<String, Vec<u8>>> {
         let mut members = BTreeMap::new();
         if needs.hooks {
             members.extend(self.embedded.classes.clone());
         }
-        for (class, adapter) in &needs.adapters {
-            members.insert(format!("{class}.class"), adapter.class());
+        for (class, made) in needs.adapters.iter().chain(&needs.redirects) {
+            members.insert(format!("{class}.class"), made.bytes()?);
         }
-        members
+        Ok(members)
     }
 
     /// What goes beside dex files that need this.
@@ -164,6 +169,9 @@ impl<'a> Own<'a> {
         for catalog in &self.catalogs.0 {
             for (name, ty) in catalog.types() {
                 update(format!("{name} {ty:?}").as_bytes());
+            }
+            for (name, declared) in catalog.all_declared() {
+                update(format!("{name} {declared:?}").as_bytes());
             }
             update(b"");
         }
@@ -206,36 +214,41 @@ pub(crate) struct Needs {
     /// Some method calls the hook library itself: it records values, or a rule names a hook there.
     library: bool,
     /// The adapters that are called, by their classes.
-    pub(crate) adapters: BTreeMap<Box<str>, ClassAdapter>,
+    pub(crate) adapters: BTreeMap<Box<str>, MadeClass>,
+    /// What is called instead of methods, by its classes.
+    pub(crate) redirects: BTreeMap<Box<str>, MadeClass>,
 }
 
-/// An adapter of class files.
-#[derive(Clone, Serialize, Deserialize)]
-#[serde(from = "Vec<u8>", into = "Vec<u8>")]
-pub(crate) enum ClassAdapter {
-    Bound(Arc<Hook>, Adapter),
+/// A class that weaving makes.
+#[derive(Clone, Deserialize)]
+#[serde(from = "Vec<u8>")]
+pub(crate) enum MadeClass {
+    Adapter(Arc<Hook>, Adapter),
+    Redirect(Arc<Redirect>),
     /// As it was made before.
-    Class(Vec<u8>),
+    Known(Vec<u8>),
 }
 
-impl ClassAdapter {
-    fn class(&self) -> Vec<u8> {
+impl MadeClass {
+    fn bytes(&self) -> Result<Vec<u8>> {
         match self {
-            ClassAdapter::Bound(hook, adapter) => jvm::adapter(hook, adapter),
-            ClassAdapter::Class(bytes) => bytes.clone(),
+            MadeClass::Adapter(hook, adapter) => Ok(jvm::adapter(hook, adapter)),
+            MadeClass::Redirect(redirect) => jvm::redirect_class(redirect),
+            MadeClass::Known(bytes) => Ok(bytes.clone()),
         }
     }
 }
 
-impl From<Vec<u8>> for ClassAdapter {
-    fn from(bytes: Vec<u8>) -> ClassAdapter {
-        ClassAdapter::Class(bytes)
+impl From<Vec<u8>> for MadeClass {
+    fn from(bytes: Vec<u8>) -> MadeClass {
+        MadeClass::Known(bytes)
     }
 }
 
-impl From<ClassAdapter> for Vec<u8> {
-    fn from(adapter: ClassAdapter) -> Vec<u8> {
-        adapter.class()
+impl Serialize for MadeClass {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let bytes = self.bytes().map_err(serde::ser::Error::custom)?;
+        bytes.serialize(serializer)
     }
 }
 
@@ -245,19 +258,26 @@ impl Needs {
         let mut needs = Needs::default();
         for bound in &plan.bound {
             needs.hooks = true;
-            needs.see(bound);
+            needs.see(bound.all());
+        }
+        for redirect in &plan.redirects {
+            needs.hooks = true;
+            needs.see(redirect.calls());
+            if let Some(class) = &redirect.class {
+                let made = MadeClass::Redirect(Arc::clone(redirect));
+                needs.redirects.insert((**class).into(), made);
+            }
         }
         needs
     }
 
-    fn see(&mut self, bound: &Bound) {
-        let calls = (bound.enter.iter().chain(&bound.exit)).chain(&bound.exception);
+    fn see<'c>(&mut self, calls: impl Iterator<Item = &'c Call>) {
         for call in calls {
             self.library |= call.hook.owner.name().is_some_and(is_of_runtime);
             if let Some(adapter) = &call.adapter
                 && !self.adapters.contains_key(&*adapter.class)
             {
-                let bound = ClassAdapter::Bound(Arc::clone(&call.hook), adapter.clone());
+                let bound = MadeClass::Adapter(Arc::clone(&call.hook), adapter.clone());
                 self.adapters.insert((*adapter.class).into(), bound);
             }
         }
@@ -272,6 +292,7 @@ impl Needs {
         self.library |= other.library;
         self.hooks |= other.hooks;
         self.adapters.extend(other.adapters);
+        self.redirects.extend(other.redirects);
     }
 }
 

@@ -4,6 +4,7 @@ use super::call::{Adapter, Bound, Call, Convert, Counts, Dest, Hook, Keep, Opera
 use super::catalog::{Catalog, HookMethod, HookType};
 use super::convert::{Fit, Misfit as Why, convert, instantiate, is_object};
 use super::misfit::Misfit;
+use super::site::{Callee, Redirect, Replacement};
 use super::ty::{Language, Prim, Signature, Ty};
 use crate::aspect::pointcut::Hierarchy;
 use crate::aspect::rules::hook::{HookCall, HookOperand, Recorded, Word};
@@ -25,6 +26,8 @@ pub struct Subject<'a> {
     pub artifact: &'a str,
     /// The package of adapters (JVM, dex).
     pub adapters: &'a str,
+    /// It is called. Hooks lie in a static method in its place, which takes the target and the arguments.
+    pub is_call: bool,
 }
 
 /// Binds calls; knows hooks, and which type is a subtype of which.
@@ -206,6 +209,60 @@ impl Binder<'_> {
     }
 }
 
+impl Binder<'_> {
+    /// What is called instead of a method that several aspects mean. `subject` is that method.
+    pub fn bind_call(
+        &self,
+        aspects: &[Meets<'_>],
+        subject: &Subject<'_>,
+        callee: &Callee,
+    ) -> Result<Redirect, Vec<Misfit>> {
+        let (replacing, around): (Vec<Meets<'_>>, Vec<Meets<'_>>) =
+            (aspects.iter()).partition(|(_, _, own)| own.replace.is_some());
+        let bound = match around.is_empty() {
+            true => None,
+            false => Some(Arc::new(self.bind(&around, subject)?)),
+        };
+        let mut replace = None;
+        for aspect in replacing {
+            let mut binding = Binding {
+                binder: self,
+                subject,
+                aspect,
+                when: When::Enter,
+                state: None,
+                enter_failed: false,
+            };
+            if replace.is_some() {
+                return Err(vec![binding.replaces_too()]);
+            }
+            replace = Some(binding.replacement(callee).map_err(|misfit| vec![misfit])?);
+        }
+        let is_direct = bound.is_none() && (replace.as_ref()).is_some_and(|r| r.takes_over(callee));
+        Ok(Redirect {
+            class: (!is_direct).then(|| redirect_class(subject.adapters, callee, &replace, &bound)),
+            callee: callee.clone(),
+            replace,
+            bound,
+        })
+    }
+}
+
+impl Replacement {
+    /// Whether the hook can be called as it is: it takes what the call has on the stack, and returns what the call does.
+    pub fn takes_over(&self, callee: &Callee) -> bool {
+        let Call { hook, operands, .. } = &self.call;
+        let in_order = |(n, operand): (usize, &Operand)| {
+            operand.source == Source::Arg(n as u16) && operand.convert == Convert::Same
+        };
+        operands.len() == callee.taken().len()
+            && operands.iter().enumerate().all(in_order)
+            && hook.result == callee.result
+            && hook.generics == 0
+            && !hook.owner_is_interface
+    }
+}
+
 /// The calls that record a method's values.
 #[derive(Default)]
 struct Records {
@@ -280,12 +337,86 @@ impl<'b> Binding<'b> {
         Some(self.complains(place.clone(), title.into(), what, Some(help.into())))
     }
 
-    fn call(&mut self, written: &OwnHook, keep: &mut Keep) -> Result<Call, Misfit> {
+    /// The call without an adapter.
+    fn plain_call(&mut self, written: &OwnHook, keep: &mut Keep) -> Result<Call, Misfit> {
         let mut meant = Vec::new();
+        let mut places = Vec::new();
         for (operand, place) in written.call.operands.iter().zip(&written.operands) {
+            if operand.word == Word::EachArg {
+                for n in 0..self.subject.signature.parameters.len() {
+                    meant.push(self.argument(n as u16, operand, place)?);
+                    places.push(place.clone());
+                }
+                continue;
+            }
             meant.push(self.meant(operand, place)?);
+            places.push(place.clone());
         }
-        let mut call = self.call_with(written, &meant, keep)?;
+        if places.len() == written.operands.len() {
+            return self.call_with(written, &meant, keep);
+        }
+        let written = OwnHook {
+            operands: places,
+            ..written.clone()
+        };
+        self.call_with(&written, &meant, keep)
+    }
+
+    /// What is called in the place of the subject.
+    fn replacement(&mut self, callee: &Callee) -> Result<Replacement, Misfit> {
+        let own = self.aspect.2;
+        let written = own.replace.as_ref().expect("the caller has looked");
+        let call = self.plain_call(written, &mut Keep::default())?;
+        let result = instantiate(&call.hook.result, &call.generics);
+        let how = match (&callee.result, &result) {
+            (Ty::Void, _) => Ok(Convert::Same),
+            (_, Ty::Void) => Err(Why::Other),
+            (to, from) => convert(self.binder.hierarchy, from, to, &mut vec![]).map(|(_, how)| how),
+        };
+        match how {
+            Ok(convert) => Ok(Replacement {
+                call,
+                convert,
+                result,
+            }),
+            Err(why) => {
+                let returns = match &result {
+                    Ty::Void => "nothing".to_owned(),
+                    ty => article(&self.shown_type(ty)),
+                };
+                let wanted = article(&self.shown_type(&callee.result));
+                let help = match why {
+                    Why::Unknown => {
+                        "name the jar or assembly that has the type with --reference".to_owned()
+                    }
+                    _ => format!("let it return {wanted}"),
+                };
+                Err(self.complains(
+                    written.name.clone(),
+                    format!(
+                        "`{}.{}` returns {returns}",
+                        written.call.ty, written.call.method
+                    ),
+                    format!("where {wanted} is expected, of"),
+                    Some(help),
+                ))
+            }
+        }
+    }
+
+    /// Another aspect replaces the call already.
+    fn replaces_too(&self) -> Misfit {
+        let written = self.aspect.2.replace.as_ref();
+        self.complains(
+            written.map_or(0..0, |written| written.name.clone()),
+            "two aspects replace the same call".into(),
+            "of",
+            Some("narrow `at` or `match` of one of them".into()),
+        )
+    }
+
+    fn call(&mut self, written: &OwnHook, keep: &mut Keep) -> Result<Call, Misfit> {
+        let mut call = self.plain_call(written, keep)?;
         let guard = self.aspect.2.guard;
         let recursion = (self.binder.may_reach)(&call.hook);
         call.adapter = (guard || recursion).then(|| Adapter {
@@ -581,7 +712,42 @@ impl<'b> Binding<'b> {
         };
         let value = |source, ty| Ok(Meant::Value(Value { source, ty }));
         let text = |text: &str| value(Source::Text(text.into()), self.string());
+        let is_call = self.subject.is_call;
         match &operand.word {
+            Word::This | Word::Line | Word::Id if is_call => {
+                let word = match operand.word {
+                    Word::This => "this",
+                    Word::Line => "line",
+                    _ => "id",
+                };
+                Err(self.complains(
+                    place.clone(),
+                    format!("`{word}` of the method that calls is not there yet at a call"),
+                    "of",
+                    Some("at a call there are `target`, `args`, `arg(n)`, `result`, `method`, `type`, `signature`".into()),
+                ))
+            }
+            Word::Target if !is_call => Err(self.complains(
+                place.clone(),
+                "`target` is the object whose method is called".into(),
+                "there is no call, but the method",
+                Some("the method's own object is `this`; calls are named with `at`".into()),
+            )),
+            Word::Target => match &signature.this {
+                Some(ty) => value(Source::Arg(0), ty.clone()),
+                None => nothing(
+                    "a static method has no `target`".into(),
+                    "of the static",
+                    Some("`target?` is null there"),
+                ),
+            },
+            // It stands for several operands.
+            Word::EachArg => Err(self.complains(
+                place.clone(),
+                "`args..` is no value".into(),
+                "in",
+                Some("`args` is an array of them".into()),
+            )),
             Word::This => match &signature.this {
                 Some(ty) => value(Source::This, ty.clone()),
                 None => nothing(
@@ -628,16 +794,16 @@ impl<'b> Binding<'b> {
                     Some("`result?` is null there"),
                 ),
                 (When::Exit, ty) => value(Source::Result, ty.clone()),
-                (when, _) => nothing(
-                    format!("`result` has no value at {}", when.word()),
+                _ => nothing(
+                    format!("`result` has no value {}", self.moment()),
                     "in",
                     None,
                 ),
             },
             Word::Exception => match self.when {
                 When::Exception => value(Source::Exception, self.throwable()),
-                when => nothing(
-                    format!("`exception` has no value at {}", when.word()),
+                _ => nothing(
+                    format!("`exception` has no value {}", self.moment()),
                     "in",
                     None,
                 ),
@@ -658,7 +824,11 @@ impl<'b> Binding<'b> {
                 ),
             },
             Word::Duration => match self.when {
-                When::Enter => nothing("`duration` has no value at enter".into(), "in", None),
+                When::Enter => nothing(
+                    format!("`duration` has no value {}", self.moment()),
+                    "in",
+                    None,
+                ),
                 _ => value(Source::Duration, Ty::Prim(Prim::I64)),
             },
             Word::Method => text(self.subject.name),
@@ -693,9 +863,24 @@ impl<'b> Binding<'b> {
             };
         }
         Ok(Meant::Value(Value {
-            source: Source::Arg(n),
+            source: self.argument_source(n),
             ty: parameter.ty.clone(),
         }))
+    }
+
+    /// Behind the target, where the hooks lie in a method that takes that first.
+    fn argument_source(&self, n: u16) -> Source {
+        let is_behind = self.subject.is_call && self.subject.signature.this.is_some();
+        Source::Arg(n + u16::from(is_behind))
+    }
+
+    /// When the hook at hand runs.
+    fn moment(&self) -> String {
+        match (self.subject.is_call, self.when) {
+            (true, When::Enter) => "in front of the call".into(),
+            (true, _) => "behind the call".into(),
+            (false, when) => format!("at {}", when.word()),
+        }
     }
 
     fn string(&self) -> Ty {
@@ -778,7 +963,7 @@ impl<'b> Binding<'b> {
                     let element = match parameter.out && self.when != When::Exit {
                         true => Meant::Nothing,
                         false => Meant::Value(Value {
-                            source: Source::Arg(n as u16),
+                            source: self.argument_source(n as u16),
                             ty: parameter.ty.clone(),
                         }),
                     };
@@ -1042,6 +1227,24 @@ fn adapter_class(package: &str, hook: &Hook, guard: bool, recursion: bool) -> Ar
         digest[0], digest[1], digest[2], digest[3]
     )
     .into()
+}
+
+/// The class of the method that is called instead: named by the callee, and by a hash over all that is in it.
+fn redirect_class(
+    package: &str,
+    callee: &Callee,
+    replace: &Option<Replacement>,
+    bound: &Option<Arc<Bound>>,
+) -> Arc<str> {
+    /// Names of methods may be of any length.
+    const LONGEST: usize = 40;
+    let mut hash = Sha256::new();
+    hash.update(format!("{callee:?} {replace:?} {bound:?}"));
+    let digest = hash.finalize();
+    let name = callee.name.chars().filter(char::is_ascii_alphanumeric);
+    let name: String = name.take(LONGEST).collect();
+    let digits: String = digest[..8].iter().map(|b| format!("{b:02x}")).collect();
+    format!("{package}/call_{name}_{digits}").into()
 }
 
 /// How many arguments a method has, as a phrase.

@@ -162,6 +162,11 @@ pub struct ShownCall {
 }
 
 impl Bound {
+    /// All calls, by when they run.
+    pub fn all(&self) -> impl Iterator<Item = &Call> {
+        (self.enter.iter().chain(&self.exit)).chain(&self.exception)
+    }
+
     /// The calls at exit in front of the pair's hook, and those behind it.
     pub fn exits(&self) -> (&[Call], &[Call]) {
         self.exit.split_at(self.records.exit)
@@ -219,7 +224,7 @@ impl Call {
         }
     }
 
-    fn shown(&self, when: &'static str) -> ShownCall {
+    pub fn shown(&self, when: &'static str) -> ShownCall {
         let language = self.language();
         let types: Vec<String> = (self.operands.iter())
             .map(|operand| operand.to.shown(language))

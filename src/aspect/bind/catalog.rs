@@ -2,7 +2,8 @@
 
 use super::ty::{Signature, Ty};
 use crate::aspect::joinpoint::{Access, Method, Type, Visitor};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
+use std::hash::BuildHasher;
 
 /// The types that own hooks are looked for in, with their static methods.
 #[derive(Debug, Default)]
@@ -10,6 +11,30 @@ pub struct Catalog {
     types: FxHashMap<Box<str>, HookType>,
     /// All types of the libraries that rules name.
     libraries: FxHashSet<Box<str>>,
+    /// What types declare, where rules are about calls.
+    declared: FxHashMap<Box<str>, Declared>,
+}
+
+/// What a type declares, for those who call it.
+#[derive(Clone, Debug, Default)]
+pub struct Declared {
+    pub is_public: bool,
+    /// Its methods, by hashes of name and descriptor, ascending, and whether they are public.
+    methods: Vec<(u64, bool)>,
+}
+
+impl Declared {
+    /// Whether a method of it is public; `None`: it declares none of that name.
+    pub fn method(&self, name: &str, descriptor: &str) -> Option<bool> {
+        let hash = FxBuildHasher.hash_one((name, descriptor));
+        let place = self.methods.binary_search_by_key(&hash, |&(hash, _)| hash);
+        place.ok().map(|place| self.methods[place].1)
+    }
+
+    fn add(&mut self, name: &str, descriptor: &str, is_public: bool) {
+        let hash = FxBuildHasher.hash_one((name, descriptor));
+        self.methods.push((hash, is_public));
+    }
 }
 
 /// A type that declares hooks.
@@ -29,10 +54,26 @@ pub struct HookMethod {
     pub signature: Signature,
 }
 
+fn ascending<V>(map: &FxHashMap<Box<str>, V>) -> impl Iterator<Item = (&str, &V)> {
+    let mut all: Vec<_> = map.iter().map(|(name, value)| (&**name, value)).collect();
+    all.sort_unstable_by_key(|(name, _)| *name);
+    all.into_iter()
+}
+
 impl Catalog {
     /// Adds a type; of two with one name the first counts.
     pub fn add(&mut self, name: Box<str>, ty: HookType) {
         self.types.entry(name).or_insert(ty);
+    }
+
+    /// Adds what a type declares; of two with one name the first counts.
+    pub fn declare(&mut self, name: Box<str>, mut declared: Declared) {
+        declared.methods.sort_unstable();
+        self.declared.entry(name).or_insert(declared);
+    }
+
+    pub fn declared(&self, name: &str) -> Option<&Declared> {
+        self.declared.get(name)
     }
 
     /// The type that rules call so.
@@ -47,9 +88,12 @@ impl Catalog {
 
     /// The types that declare hooks, by name.
     pub fn types(&self) -> impl Iterator<Item = (&str, &HookType)> {
-        let mut all: Vec<_> = self.types.iter().map(|(name, ty)| (&**name, ty)).collect();
-        all.sort_unstable_by_key(|(name, _)| *name);
-        all.into_iter()
+        ascending(&self.types)
+    }
+
+    /// What types declare, ascending.
+    pub fn all_declared(&self) -> impl Iterator<Item = (&str, &Declared)> {
+        ascending(&self.declared)
     }
 
     /// Whether a type declares hooks that rules call, or is of a library of such: rules do not weave it.
@@ -82,15 +126,23 @@ pub type Supertypes = (Box<str>, Box<[Box<str>]>);
 /// Collects the static methods of wanted types, and the supertypes of all.
 pub struct Collector<'w> {
     wanted: &'w FxHashSet<String>,
+    /// What types declare is collected, too.
+    all: bool,
+    pub declared: Vec<(Box<str>, Declared)>,
+    /// The type under way is wanted.
+    is_wanted: bool,
     pub supertypes: Vec<Supertypes>,
     /// The wanted types.
     pub types: Vec<(Box<str>, HookType)>,
 }
 
 impl<'w> Collector<'w> {
-    pub fn new(wanted: &'w FxHashSet<String>) -> Collector<'w> {
+    pub fn new(wanted: &'w FxHashSet<String>, all: bool) -> Collector<'w> {
         Collector {
             wanted,
+            all,
+            declared: Vec::new(),
+            is_wanted: false,
             supertypes: Vec::new(),
             types: Vec::new(),
         }
@@ -99,7 +151,7 @@ impl<'w> Collector<'w> {
 
 impl Visitor for Collector<'_> {
     fn wants_descriptors(&self) -> bool {
-        false
+        self.all
     }
 
     fn enter_type(&mut self, ty: &Type<'_>) -> bool {
@@ -111,7 +163,15 @@ impl Visitor for Collector<'_> {
             true => ty.details.owner(),
             false => None,
         };
-        let Some(owner) = owner else { return false };
+        if self.all {
+            let declared = Declared {
+                is_public: ty.access == Access::Public,
+                methods: Vec::new(),
+            };
+            self.declared.push((ty.name.into(), declared));
+        }
+        self.is_wanted = owner.is_some();
+        let Some(owner) = owner else { return self.all };
         self.types.push((
             ty.name.into(),
             HookType {
@@ -125,6 +185,16 @@ impl Visitor for Collector<'_> {
     }
 
     fn method(&mut self, _: u32, method: &Method<'_>) {
+        if let Some((_, declared)) = self.declared.last_mut() {
+            declared.add(
+                method.name,
+                method.descriptor,
+                method.access == Access::Public,
+            );
+        }
+        if !self.is_wanted {
+            return;
+        }
         if let (Some((_, ty)), Some(signature)) =
             (self.types.last_mut(), method.details.signature())
             && signature.this.is_none()

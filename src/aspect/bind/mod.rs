@@ -8,7 +8,9 @@ pub mod catalog;
 pub mod convert;
 pub mod misfit;
 pub mod reach;
+pub mod site;
 pub mod ty;
+pub mod visible;
 
 #[cfg(test)]
 mod tests;

@@ -283,7 +283,7 @@ fn is_platform(name: &str) -> bool {
 }
 
 /// Final types of Java's whose methods run nobody's code, whatever inert arguments they get.
-const FINAL: [&str; 14] = [
+pub(super) const FINAL: [&str; 14] = [
     "java/lang/Boolean",
     "java/lang/Byte",
     "java/lang/Character",

@@ -2,7 +2,9 @@ use super::binder::{Binder, Subject};
 use super::call::{Bound, Convert, Dest, Source};
 use super::catalog::{Catalog, HookMethod, HookType};
 use super::misfit;
+use super::site::{Callee, Redirect};
 use super::ty::{Language, Parameter, Prim, Signature, Ty};
+use crate::aspect::joinpoint::CallHow;
 use crate::aspect::pointcut::{Hierarchy, Matcher};
 use crate::aspect::rules::Rules;
 use std::sync::Arc;
@@ -114,6 +116,7 @@ fn bind(aspects: &str, method: &Signature) -> Result<Bound, String> {
         is_async: false,
         artifact: "app.jar",
         adapters: "weave/hooks",
+        is_call: false,
     };
     binder
         .bind(&meets, &subject)
@@ -474,6 +477,7 @@ fn an_async_method_of_dotnet_records_what_it_is_called_with() {
             is_async: true,
             artifact: "App.dll",
             adapters: "",
+            is_call: false,
         };
         let binder = Binder {
             catalog: &catalog,
@@ -510,4 +514,149 @@ fn dotnet_spellings_and_nested_types_are_found() {
     );
     let object = Arc::new(Ty::class("System.Object"));
     assert_eq!(Ty::Array(object).shown(Language::CSharp), "object[]");
+}
+
+/// Binds aspects of calls for a call of a method of `java.util.Map`; an error as it is shown.
+fn bind_call(aspects: &str, how: CallHow, text: &str) -> Result<Redirect, String> {
+    let at = "[[aspect]]\nat = { call = { type = \"Map\" } }";
+    let text_of_rules = format!("version = 1\n{}", aspects.replace("[[aspect]]", at));
+    let matcher = Matcher::new(Rules::parse("weave.toml", &text_of_rules).unwrap());
+    let (catalog, hierarchy) = (catalog(), Hierarchy::default());
+    let binder = Binder {
+        catalog: &catalog,
+        hierarchy: &hierarchy,
+        language: Language::Java,
+        may_reach: &|_| false,
+    };
+    let meets: Vec<_> = (0..matcher.aspects().len() as u32)
+        .filter_map(|n| matcher.own_hooks(n).map(|(name, own)| (n, name, own)))
+        .collect();
+    let of = signature(None, text);
+    let callee = Callee {
+        owner: Ty::class("java/util/Map"),
+        owner_is_interface: true,
+        name: "get".into(),
+        how,
+        parameters: of.parameters.iter().map(|p| p.ty.clone()).collect(),
+        result: of.result,
+        reference: 0,
+    };
+    let subject = Subject {
+        ty: "java/util/Map",
+        name: "get",
+        signature: &callee.signature(),
+        is_async: false,
+        artifact: "app.jar",
+        adapters: "weave/hooks",
+        is_call: true,
+    };
+    binder
+        .bind_call(&meets, &subject, &callee)
+        .map_err(|misfits| misfit::error(&misfits, false).unwrap().message().to_owned())
+}
+
+#[test]
+fn a_call_is_replaced_by_the_hook_itself_where_that_takes_and_returns_the_same() {
+    let text = format!("({STRING}){OBJECT}");
+    let direct = bind_call(
+        "[[aspect]]\nreplace = \"acme.Sql.Log.begin(target, args..)\"",
+        CallHow::Interface,
+        &text,
+    )
+    .unwrap();
+    assert_eq!(direct.class, None);
+    let shown: Vec<String> = direct.shown().iter().map(|call| call.to_string()).collect();
+    assert_eq!(
+        shown,
+        ["replace: acme.Sql$Log.begin(Object, String) gets target, arg(0)"]
+    );
+    // In another order, or with another result, by way of a method that converts.
+    for (replace, text) in [
+        ("acme.Sql.Log.begin(arg(0), method)", text.as_str()),
+        ("acme.Sql.Log.mark()", "()V"),
+        ("acme.Sql.Log.begin(target, 'a')", "()V"),
+    ] {
+        let aspect = format!("[[aspect]]\nreplace = \"{replace}\"");
+        let bound = bind_call(&aspect, CallHow::Interface, text).unwrap();
+        assert!(
+            bound.class.unwrap().starts_with("weave/hooks/call_get_"),
+            "{replace}"
+        );
+    }
+}
+
+#[test]
+fn hooks_around_a_call_take_its_target_and_arguments() {
+    let bound = bind_call(
+        "[[aspect]]
+before = \"acme.Sql.Log.begin(target, type)\"
+after = \"acme.Sql.Log.end(state, result, duration)\"",
+        CallHow::Interface,
+        &format!("({STRING}){OBJECT}"),
+    )
+    .unwrap();
+    let around = bound.bound.as_ref().unwrap();
+    assert_eq!(
+        around.enter[0].operands[0].source,
+        Source::Arg(0),
+        "the first of the method in its place"
+    );
+    assert_eq!(around.exit[0].operands[1].source, Source::Result);
+    let whens: Vec<&str> = bound.shown().iter().map(|call| call.when).collect();
+    assert_eq!(whens, ["before", "after"]);
+    let fixed = bind_call(
+        "[[aspect]]\nbefore = \"acme.Sql.Log.begin(target?, arg(0))\"",
+        CallHow::Static,
+        &format!("({STRING}){OBJECT}"),
+    )
+    .unwrap();
+    let operands = &fixed.bound.as_ref().unwrap().enter[0].operands;
+    assert_eq!(
+        (&operands[0].source, &operands[1].source),
+        (&Source::Zero, &Source::Arg(0))
+    );
+}
+
+#[test]
+fn calls_that_do_not_fit_are_told_at_the_rule() {
+    let wrong = |aspect: &str, how, text: &str| {
+        bind_call(&format!("[[aspect]]\n{aspect}"), how, text).unwrap_err()
+    };
+    let virtually = CallHow::Interface;
+    assert_eq!(
+        wrong("before = \"acme.Sql.Log.all(this)\"", virtually, "()V"),
+        "`this` of the method that calls is not there yet at a call
+ --> weave.toml:4:28
+  |
+4 | before = \"acme.Sql.Log.all(this)\"
+  |                            ^^^^ of java.util.Map.get()
+  |
+  = help: at a call there are `target`, `args`, `arg(n)`, `result`, `method`, `type`, `signature`"
+    );
+    assert_eq!(
+        wrong("replace = \"acme.Sql.Log.mark()\"", virtually, "()I"),
+        "`acme.Sql.Log.mark` returns nothing
+ --> weave.toml:4:12
+  |
+4 | replace = \"acme.Sql.Log.mark()\"
+  |            ^^^^^^^^^^^^^^^^^ where an `int` is expected, of java.util.Map.get()
+  |
+  = help: let it return an `int`"
+    );
+    let first = |aspect: &str, how| wrong(aspect, how, "()V").lines().next().unwrap().to_owned();
+    assert_eq!(
+        first("after = \"acme.Sql.Log.over(target)\"", CallHow::Static),
+        "a static method has no `target`"
+    );
+    assert_eq!(
+        first("before = \"acme.Sql.Log.over(result)\"", virtually),
+        "`result` has no value in front of the call"
+    );
+    let twice = "replace = \"acme.Sql.Log.mark()\"\n[[aspect]]\nreplace = \"acme.Sql.Log.mark()\"";
+    assert_eq!(first(twice, virtually), "two aspects replace the same call");
+    let target = enter("acme.Sql.Log.all(target)").unwrap_err();
+    assert!(
+        target.starts_with("`target` is the object whose method is called"),
+        "{target}"
+    );
 }

@@ -7,11 +7,11 @@ mod prefilter;
 mod restored;
 
 use crate::aspect::advice::{Advice, Reason};
-use crate::aspect::joinpoint::{Kinds, Method, Type};
+use crate::aspect::joinpoint::{CallSite, Kinds, Method, Type};
 use crate::aspect::pattern::name::Name;
 use crate::aspect::pattern::{Hits, NameSet};
 use crate::aspect::rules::Rules;
-use crate::aspect::rules::model::{Aspect, KindFit, Library, OwnHooks, Selector};
+use crate::aspect::rules::model::{Aspect, At, KindFit, Library, OwnHooks, Selector};
 use crate::dotnet_names::{self, Shown};
 use crate::error::Place;
 use crate::mapping::{self, Mapping};
@@ -94,6 +94,8 @@ pub struct Idle {
     pub aspect: String,
     /// Where it stands.
     pub place: Place,
+    /// It is about calls.
+    pub calls: bool,
     /// Why the methods that it matched were left out; none if it matched no method at all.
     pub reasons: Vec<Reason>,
 }
@@ -118,12 +120,18 @@ pub struct Matched(Vec<u32>);
 const WOVEN: u32 = 1 << 31;
 
 /// The reasons for which a pointcut leaves a method out.
-const REASONS: [Reason; 5] = [
+const REASONS: [Reason; 11] = [
     Reason::NoBody,
     Reason::Kind,
     Reason::Trivial,
     Reason::Small,
     Reason::Excluded,
+    Reason::CallOfSuper,
+    Reason::CallOfExact,
+    Reason::CallOfGeneric,
+    Reason::CallOfHidden,
+    Reason::CallerSensitive,
+    Reason::Unsupported,
 ];
 
 /// The packages of the hook library and of adapters, which are never woven: JVM and dex, .NET.
@@ -217,6 +225,11 @@ impl Matcher {
         own.flat_map(|own| own.calls().map(|call| &*call.ty))
     }
 
+    /// Whether some aspect has hooks at calls.
+    pub fn has_calls(&self) -> bool {
+        (self.aspects.iter()).any(|aspect| aspect.advice == Advice::CALLS)
+    }
+
     /// Whether some aspect records values.
     pub fn records_values(&self) -> bool {
         let mut own = self
@@ -291,6 +304,7 @@ impl Matcher {
             .filter(|(_, outcome)| outcome & WOVEN == 0)
             .map(|(aspect, outcome)| Idle {
                 aspect: aspect.name.clone(),
+                calls: aspect.advice == Advice::CALLS,
                 place: aspect.place.clone(),
                 reasons: REASONS
                     .into_iter()
@@ -314,6 +328,17 @@ impl Matched {
         for (aspect, &bits) in other.0.iter().enumerate() {
             self.note(aspect, bits);
         }
+    }
+
+    /// Notes that an aspect has put a hook somewhere.
+    pub fn note_woven(&mut self, aspect: u32) {
+        self.note(aspect as usize, WOVEN);
+    }
+
+    /// Notes that an aspect has left something out.
+    pub fn note_left(&mut self, aspect: u32, reason: Reason) {
+        let bit = REASONS.iter().position(|&r| r == reason);
+        self.note(aspect as usize, bit.map_or(0, |bit| 1 << bit));
     }
 
     fn note(&mut self, aspect: usize, bits: u32) {
@@ -527,6 +552,35 @@ impl TypeMatcher<'_> {
         });
     }
 
+    /// Whether an aspect of calls means a call.
+    pub fn means_call(&self, at: &At, site: &CallSite<'_>) -> bool {
+        let mapping = self.matcher.mapping.as_ref();
+        let class = mapping.and_then(|mapping| mapping.class(site.ty));
+        let original = class
+            .as_ref()
+            .and_then(|class| class.method(site.method, site.descriptor));
+        let method = original.map_or(site.method, |original| original.name);
+        if !at
+            .method
+            .as_ref()
+            .is_none_or(|names| names.has_flat(method))
+        {
+            return false;
+        }
+        let ty = class.as_ref().map_or(site.ty, |class| class.name());
+        if !(at.ty.as_ref()).is_none_or(|names| Name::with(ty, |name| names.has(name))) {
+            return false;
+        }
+        at.params.as_ref().is_none_or(|params| {
+            let mut state = params.start();
+            site.details.parameters(&mut |ty| match mapping {
+                Some(mapping) => params.next(&mut state, &mapping.type_name(ty)),
+                None => params.next(&mut state, ty),
+            });
+            params.is_match(state)
+        })
+    }
+
     /// Calls with a method, or with what it was before the program was obfuscated.
     fn with_original<R>(&self, method: &Method<'_>, f: impl FnOnce(&Method<'_>) -> R) -> R {
         let Some(mapping) = &self.matcher.mapping else {
@@ -567,7 +621,10 @@ impl TypeMatcher<'_> {
             match decide(clauses, method, shown.as_ref()) {
                 None => {}
                 Some(Ok(())) => {
-                    matched.note(number, WOVEN);
+                    // Whether there is such a call is not known yet.
+                    if aspect.advice != Advice::CALLS {
+                        matched.note(number, WOVEN);
+                    }
                     advice = advice.with(aspect.advice);
                 }
                 Some(Err(reason)) => {
@@ -625,6 +682,14 @@ fn select(
         return None;
     }
     let kinds = selector.kind.unwrap_or_default();
+    if selector.inside {
+        let fits = kinds.has(method.kinds) && fits_details(clause, method);
+        return fits.then(|| match selector.min_size {
+            _ if !method.has_body => Err(Reason::NoBody),
+            Some(least) if method.size < least => Err(Reason::Small),
+            _ => Ok(()),
+        });
+    }
     let fit = kinds.fit(method.kinds);
     if fit == KindFit::No || !fits_details(clause, method) {
         return None;

@@ -31,7 +31,11 @@ pub struct HookOperand {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Word {
     This,
+    /// The object whose method is called, at a call.
+    Target,
     Args,
+    /// `args..`: each argument by itself.
+    EachArg,
     /// `arg(n)`, from 0.
     Arg(u16),
     /// A parameter by its name.
@@ -54,8 +58,9 @@ pub enum Word {
 }
 
 /// The words that are no parameters' names.
-pub const WORDS: [(&str, Word); 13] = [
+pub const WORDS: [(&str, Word); 14] = [
     ("this", Word::This),
+    ("target", Word::Target),
     ("args", Word::Args),
     ("result", Word::Result),
     ("exception", Word::Exception),
@@ -283,12 +288,17 @@ impl<'t> Reader<'t> {
         if optional
             && matches!(
                 word,
-                Word::Int(_) | Word::Double(_) | Word::Text(_) | Word::Bool(_) | Word::Null
+                Word::Int(_)
+                    | Word::Double(_)
+                    | Word::Text(_)
+                    | Word::Bool(_)
+                    | Word::Null
+                    | Word::EachArg
             )
         {
             return Err(wrong(
                 end..self.at,
-                "a constant is always there",
+                "this is always there",
                 "leave the `?` out",
             ));
         }
@@ -311,6 +321,10 @@ impl<'t> Reader<'t> {
                 match name {
                     _ if plain => Ok(Word::Named(name.to_owned())),
                     "arg" if self.rest().trim_start().starts_with('(') => self.index(start),
+                    "args" if self.rest().starts_with("..") => {
+                        self.at += 2;
+                        Ok(Word::EachArg)
+                    }
                     "true" => Ok(Word::Bool(true)),
                     "false" => Ok(Word::Bool(false)),
                     _ => {

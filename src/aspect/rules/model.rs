@@ -46,11 +46,16 @@ pub struct Library {
 }
 
 /// The own hooks of an aspect, in the order of the file.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct OwnHooks {
     pub enter: Vec<OwnHook>,
     pub exit: Vec<OwnHook>,
     pub exception: Vec<OwnHook>,
+    /// The calls that `enter`, `exit` and `replace` are about, instead of the methods that match: there they are called
+    /// `before` and `after`.
+    pub at: Option<Box<At>>,
+    /// What is called in place of such a call.
+    pub replace: Option<OwnHook>,
     /// The values that are recorded in the trace.
     pub record: Vec<OwnRecord>,
     /// The longest text of them that is kept, in UTF-16 units.
@@ -77,12 +82,16 @@ impl OwnHooks {
 
     /// There is a hook, which is more than a value in the trace.
     pub fn has_hooks(&self) -> bool {
-        !(self.enter.is_empty() && self.exit.is_empty() && self.exception.is_empty())
+        !(self.enter.is_empty()
+            && self.exit.is_empty()
+            && self.exception.is_empty()
+            && self.replace.is_none())
     }
 
     /// All that is called, those of values included.
     pub fn calls(&self) -> impl Iterator<Item = &HookCall> {
         let hooks = self.enter.iter().chain(&self.exit).chain(&self.exception);
+        let hooks = hooks.chain(&self.replace);
         let values = self.record.iter().filter_map(|record| match &record.value {
             Recorded::Call(call) => Some(call),
             _ => None,
@@ -97,6 +106,8 @@ impl Default for OwnHooks {
             enter: Vec::new(),
             exit: Vec::new(),
             exception: Vec::new(),
+            at: None,
+            replace: None,
             record: Vec::new(),
             limit: DEFAULT_LIMIT,
             mask: None,
@@ -104,6 +115,17 @@ impl Default for OwnHooks {
             source: Arc::default(),
         }
     }
+}
+
+/// `at`: points inside the methods that match. Each is a call of a method that this names.
+#[derive(Clone, Debug)]
+pub struct At {
+    /// The type that the call names.
+    pub ty: Option<NameSet>,
+    pub method: Option<NameSet>,
+    pub params: Option<Params>,
+    /// Where it stands in the file.
+    pub span: Range<usize>,
 }
 
 /// A call of a hook, and where in the file its parts stand.
@@ -137,6 +159,8 @@ pub struct Source {
 /// One table of `match` or `exclude`: every key that is given must hold.
 #[derive(Clone, Debug, Default)]
 pub struct Selector {
+    /// It is about what lies in methods: it takes those that are trivial or of special kinds as well.
+    pub inside: bool,
     /// `artifact`: the file name, with or without extension and version.
     pub artifact: Option<NameSet>,
     /// `version` of the artifact.

@@ -4,7 +4,7 @@ use super::diagnostics::Diagnostic;
 use super::hook::{self, Recorded};
 use super::mask::Mask;
 use super::model::{
-    ACCESS_WORDS, ADVICE_WORDS, AccessSet, Aspect, HOOKS_WORDS, KIND_WORDS, KindSet, Library,
+    ACCESS_WORDS, ADVICE_WORDS, AccessSet, Aspect, At, HOOKS_WORDS, KIND_WORDS, KindSet, Library,
     MAX_LIMIT, OwnHook, OwnHooks, OwnRecord, Selector,
 };
 use super::words::nearest;
@@ -27,7 +27,7 @@ const MAX_FILE: usize = 1 << 20;
 
 pub(super) const FILE_KEYS: [&str; 3] = ["version", "library", "aspect"];
 pub(super) const LIBRARY_KEYS: [&str; 2] = ["path", "embed"];
-pub(super) const ASPECT_KEYS: [&str; 13] = [
+pub(super) const ASPECT_KEYS: [&str; 17] = [
     "name",
     "match",
     "exclude",
@@ -36,12 +36,18 @@ pub(super) const ASPECT_KEYS: [&str; 13] = [
     "enter",
     "exit",
     "exception",
+    "at",
+    "before",
+    "after",
+    "replace",
     "guard",
     "record",
     "mask",
     "limit",
     "root",
 ];
+pub(super) const AT_KEYS: [&str; 1] = ["call"];
+pub(super) const CALL_KEYS: [&str; 3] = ["type", "method", "params"];
 pub(super) const SELECTOR_KEYS: [&str; 12] = [
     "artifact",
     "version",
@@ -64,7 +70,20 @@ const FILE_SYNONYMS: [(&str, &str); 3] = [
     ("pointcut", "aspect"),
 ];
 const LIBRARY_SYNONYMS: [(&str, &str); 3] = [("file", "path"), ("jar", "path"), ("dll", "path")];
-const ASPECT_SYNONYMS: [(&str, &str); 16] = [
+/// Hooks at points inside methods.
+const AT_HOOKS: [&str; 3] = ["before", "after", "replace"];
+/// Points of the language that are not there yet.
+const OTHER_POINTS: [&str; 8] = [
+    "new",
+    "field-get",
+    "field-set",
+    "throw",
+    "catch",
+    "line",
+    "monitor-enter",
+    "monitor-exit",
+];
+const ASPECT_SYNONYMS: [(&str, &str); 14] = [
     ("pointcut", "match"),
     ("matches", "match"),
     ("include", "match"),
@@ -75,9 +94,7 @@ const ASPECT_SYNONYMS: [(&str, &str); 16] = [
     ("hook", "hooks"),
     ("id", "name"),
     ("when", "advice"),
-    ("before", "enter"),
     ("entry", "enter"),
-    ("after", "exit"),
     ("return", "exit"),
     ("error", "exception"),
     ("throw", "exception"),
@@ -364,6 +381,7 @@ impl<'t> Parser<'t> {
         let mut hooks = Advice::ALL;
         let mut own = OwnHooks::default();
         let mut root = None;
+        let (mut before, mut after) = (Vec::new(), Vec::new());
         for (key, value) in table {
             match &**key.get_ref() {
                 "name" => match value.get_ref() {
@@ -387,6 +405,10 @@ impl<'t> Parser<'t> {
                 "enter" => own.enter = self.calls("enter", value),
                 "exit" => own.exit = self.calls("exit", value),
                 "exception" => own.exception = self.calls("exception", value),
+                "at" => own.at = self.at(value).map(Box::new),
+                "before" => before = self.calls("before", value),
+                "after" => after = self.calls("after", value),
+                "replace" => own.replace = self.one_call("replace", value),
                 "record" => own.record = self.records(value),
                 "mask" => own.mask = self.mask(value),
                 "limit" => own.limit = self.limit(value).unwrap_or(own.limit),
@@ -444,6 +466,29 @@ impl<'t> Parser<'t> {
                 "leave out `record`, or `hooks`",
             );
         }
+        if table.contains_key("at") {
+            self.check_at(table);
+            // They take the places of those of whole methods.
+            (own.enter, own.exit) = (before, after);
+            aspect.advice = Advice::CALLS;
+            aspect.own = Some(Arc::new(own));
+            if !table.contains_key("match") {
+                aspect.matches = vec![Selector::default()];
+            }
+            let selectors = aspect.matches.iter_mut().chain(&mut aspect.excludes);
+            selectors.for_each(|selector| selector.inside = true);
+            return (aspect, name_span);
+        }
+        for key in AT_HOOKS {
+            if let Some((key, _)) = table.get_key_value(key) {
+                self.report_help(
+                    key.span(),
+                    format!("`{}` is about points inside methods", key.get_ref()),
+                    "the aspect names none: `at`",
+                    "`at = { call = { type = \"java.io.File\", method = \"delete\" } }`; hooks of whole methods are `enter` and `exit`",
+                );
+            }
+        }
         if !own.is_empty() {
             // An aspect with hooks of its own records the calls only if it says so, or records values.
             let says = |key| table.contains_key(key);
@@ -479,6 +524,121 @@ impl<'t> Parser<'t> {
             );
         }
         (aspect, name_span)
+    }
+
+    /// The calls that `at` names.
+    fn at(&mut self, value: &Value<'t>) -> Option<At> {
+        let DeValue::Table(table) = value.get_ref() else {
+            self.wrong_type(value, "`at`", "a table");
+            return None;
+        };
+        let mut at = None;
+        for (key, value) in table {
+            match (&**key.get_ref(), value.get_ref()) {
+                ("call", DeValue::Table(call)) => at = Some(self.call_at(value.span(), call)),
+                ("call", _) => {
+                    self.wrong_type(value, "`call`", "a table of `type`, `method`, `params`")
+                }
+                (other, _) if OTHER_POINTS.contains(&other) => self.report_help(
+                    key.span(),
+                    format!("`at = {{ {other} = .. }}` is not there yet"),
+                    "expected `call`",
+                    "`at = { call = { type = \"java.io.File\", method = \"delete\" } }`",
+                ),
+                (other, _) => self.unknown_key(key.span(), other, "`at`", &AT_KEYS, &[]),
+            }
+        }
+        if table.iter().next().is_none() {
+            self.report(value.span(), "`at` is empty", "expected `call`");
+        }
+        at
+    }
+
+    fn call_at(&mut self, span: Range<usize>, table: &DeTable<'t>) -> At {
+        let mut at = At {
+            ty: None,
+            method: None,
+            params: None,
+            span: span.clone(),
+        };
+        for (key, value) in table {
+            let name = &**key.get_ref();
+            match name {
+                "type" => at.ty = self.names(name, value, Names::Types),
+                "method" => at.method = self.names(name, value, Names::Methods),
+                "params" => at.params = self.params(value),
+                other => {
+                    self.unknown_key(key.span(), other, "`call`", &CALL_KEYS, &SELECTOR_SYNONYMS)
+                }
+            }
+        }
+        if at.ty.is_none() && at.method.is_none() {
+            self.report_help(
+                span,
+                "`call` names neither a type nor a method",
+                "expected `type`, `method` or both",
+                "`call = { type = \"java.io.File\", method = \"delete\" }`",
+            );
+        }
+        at
+    }
+
+    /// What an aspect of calls must have, and what it cannot have.
+    fn check_at(&mut self, table: &DeTable<'t>) {
+        const OF_METHODS: [&str; 8] = [
+            "advice",
+            "hooks",
+            "enter",
+            "exit",
+            "exception",
+            "record",
+            "mask",
+            "limit",
+        ];
+        let key = |key: &str| table.get_key_value(key).map(|(key, _)| key.span());
+        for name in OF_METHODS {
+            if let Some(span) = key(name) {
+                self.report_help(
+                    span,
+                    format!("`{name}` is about whole methods"),
+                    "the aspect is about calls in them: `at`",
+                    "hooks at calls are `before`, `after` or `replace`",
+                );
+            }
+        }
+        let replace = key("replace");
+        let around: Vec<Range<usize>> = ["before", "after"].iter().filter_map(|k| key(k)).collect();
+        match (replace, around.into_iter().next()) {
+            (None, None) => self.report(
+                key("at").unwrap_or_default(),
+                "nothing is to be done at these calls",
+                "expected `before`, `after` or `replace` beside it",
+            ),
+            (Some(_), Some(span)) => self.report_help(
+                span,
+                "a call that is replaced has neither `before` nor `after`",
+                "leave it out, or `replace`",
+                "an aspect of its own can have them",
+            ),
+            (Some(_), None) => {
+                if let Some(span) = key("guard") {
+                    self.report(
+                        span,
+                        "a replaced call has no guard: what the hook throws is what the call throws",
+                        "leave it out",
+                    );
+                }
+            }
+            (None, Some(_)) => {}
+        }
+    }
+
+    fn one_call(&mut self, key: &str, value: &Value<'t>) -> Option<OwnHook> {
+        if !matches!(value.get_ref(), DeValue::String(_)) {
+            self.wrong_type(value, &format!("`{key}`"), "one call, a string");
+            return None;
+        }
+        self.calls(key, value).pop()
     }
 
     /// The calls of hooks, each with where it stands.
@@ -841,7 +1001,7 @@ impl<'t> Parser<'t> {
     fn bad_pattern(&mut self, key: &str, text: &Text<'_>, e: PatternError) {
         let span = self.inside(text, &e.span);
         let what = match key {
-            "enter" | "exit" | "exception" => "call",
+            "enter" | "exit" | "exception" | "before" | "after" | "replace" => "call",
             _ => "pattern",
         };
         let mut diagnostic = Diagnostic::new(span, format!("bad {what} in `{key}`"), e.message);

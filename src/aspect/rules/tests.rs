@@ -390,7 +390,7 @@ error: unknown key `exlude` in an aspect
 6 | exlude = { type = "C" }
   | ^^^^^^ did you mean `exclude`?
   |
-  = help: expected `name`, `match`, `exclude`, `advice`, `hooks`, `enter`, `exit`, `exception`, `guard`, `record`, `mask`, `limit` or `root`
+  = help: expected `name`, `match`, `exclude`, `advice`, `hooks`, `enter`, `exit`, `exception`, `at`, `before`, `after`, `replace`, `guard`, `record`, `mask`, `limit` or `root`
 "#);
 }
 
@@ -1121,4 +1121,76 @@ fn a_suspend_function_is_not_what_makes_its_continuation() {
     let create = format!("(Ljava/lang/Object;{continuation}){continuation}");
     assert!(!is_async("create", &create));
     assert!(!is_async("resumeAll", &format!("({continuation})V")));
+}
+
+#[test]
+fn aspects_of_calls() {
+    use crate::aspect::advice::Advice;
+    let text = "version = 1
+[[aspect]]
+at = { call = { type = \"java.io.File\", method = [\"delete\", \"rename*\"], params = \"..\" } }
+replace = \"acme.Audit.delete(target, args..)\"
+";
+    let rules = super::Rules::parse("weave.toml", text).unwrap();
+    let aspect = &rules.aspects[0];
+    assert_eq!(aspect.advice, Advice::CALLS);
+    assert!(
+        aspect.matches.iter().all(|selector| selector.inside),
+        "everywhere"
+    );
+    let own = aspect.own.as_ref().unwrap();
+    assert!(own.at.is_some() && own.replace.is_some() && own.has_hooks());
+}
+
+#[test]
+fn bad_aspects_of_calls() {
+    let first = |aspect: &str| {
+        let text = format!("version = 1\n[[aspect]]\n{aspect}\n");
+        wrong(&text).lines().next().unwrap().to_owned()
+    };
+    let at = "at = { call = { method = \"delete\" } }";
+    assert_eq!(
+        first("at = { new = { type = \"A\" } }\nbefore = \"a.B.c()\""),
+        "`at = { new = .. }` is not there yet"
+    );
+    assert_eq!(first("at = {}\nbefore = \"a.B.c()\""), "`at` is empty");
+    assert_eq!(
+        first("at = { call = { params = \"int\" } }\nbefore = \"a.B.c()\""),
+        "`call` names neither a type nor a method"
+    );
+    assert_eq!(
+        first("at = { calls = {} }\nbefore = \"a.B.c()\""),
+        "unknown key `calls` in `at`"
+    );
+    assert_eq!(first(at), "nothing is to be done at these calls");
+    assert_eq!(
+        first(&format!(
+            "{at}\nbefore = \"a.B.c()\"\nreplace = \"a.B.c()\""
+        )),
+        "a call that is replaced has neither `before` nor `after`"
+    );
+    assert_eq!(
+        first(&format!("{at}\nreplace = \"a.B.c()\"\nguard = false")),
+        "a replaced call has no guard: what the hook throws is what the call throws"
+    );
+    assert_eq!(
+        first(&format!("{at}\nreplace = [\"a.B.c()\"]")),
+        "`replace` is one call, a string"
+    );
+    assert_eq!(
+        first(&format!("{at}\nenter = \"a.B.c()\"\nbefore = \"a.B.c()\"")),
+        "`enter` is about whole methods"
+    );
+    assert_eq!(
+        first(&format!("{at}\nbefore = \"c()\"")),
+        "bad call in `before`"
+    );
+    assert_eq!(
+        first("match = { type = \"A\" }\nbefore = \"a.B.c()\""),
+        "`before` is about points inside methods"
+    );
+    assert_eq!(
+        first("match = { type = \"A\" }\nenter = \"a.B.c(args..?)\""),
+        "bad call in `enter`"
+    );
 }

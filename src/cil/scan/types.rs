@@ -63,6 +63,33 @@ pub(crate) fn signature(image: &Image<'_>, method: u32, blob: u32) -> Option<Sig
     read_signature(image, method, blob).ok()
 }
 
+/// The type of a method that a call names (a token), its parameters and its result.
+pub(super) fn callee(image: &Image<'_>, owner: u32, blob: &[u8]) -> Result<(Ty, Vec<Ty>, Ty)> {
+    let parsed = MethodSignature::parse(blob)?;
+    let mut types = Types::new(image, 0, true);
+    let value = match token_table(owner) {
+        table::TYPE_DEF => is_value_type(image, token_row(owner))?,
+        _ => false,
+    };
+    let owner = types.named(owner, value, Box::default())?;
+    let result = types.ty(&mut Reader::new(parsed.returns), 0)?;
+    let mut reader = Reader::new(parsed.parameters);
+    let parameters = (0..parsed.count).map(|_| types.ty(&mut reader, 0));
+    Ok((owner, parameters.collect::<Result<_>>()?, result))
+}
+
+/// Whether a type (a `TypeDef` or `TypeRef` token) has type parameters.
+pub(super) fn is_generic(image: &Image<'_>, ty: u32) -> bool {
+    match token_table(ty) {
+        table::TYPE_DEF => type_parameters(image, ty) > 0,
+        _ => {
+            let mut name = String::new();
+            signature::put_type_name(&image.metadata, 0, ty, &mut name);
+            name.contains('`')
+        }
+    }
+}
+
 /// Whether a signature says all that callers must respect: its types have words, and any type serves as a type argument.
 pub(super) fn is_callable(image: &Image<'_>, method: u32, blob: u32) -> bool {
     use column::generic_param::{FLAGS, OWNER};
@@ -449,7 +476,7 @@ fn primitive(element: u8) -> Option<Prim> {
 }
 
 /// Whether a type (a `TypeDef` row) is a value type.
-fn is_value_type(image: &Image<'_>, ty: u32) -> Result<bool> {
+pub(super) fn is_value_type(image: &Image<'_>, ty: u32) -> Result<bool> {
     let row = image.metadata.tables.row(table::TYPE_DEF, ty)?;
     let base = decode(&coded::TYPE_DEF_OR_REF, row.get(column::type_def::EXTENDS))?;
     let is = |ty, name| image.metadata.is_type_named(ty, b"System", name);

@@ -129,7 +129,7 @@ fn generic_methods_fit(image: &Image<'_>, importer: &mut Importer<'_, '_>) -> bo
 }
 
 /// Adds the type, behind whose methods nothing else comes.
-fn add_type(image: &Image<'_>, importer: &mut Importer<'_, '_>) -> Result<()> {
+pub(crate) fn add_type(image: &Image<'_>, importer: &mut Importer<'_, '_>) -> Result<()> {
     /// Not public, abstract, sealed, initialised at any time (II.23.1.15).
     const FLAGS: u32 = 0x80 | 0x100 | 0x10_0000;
     let object = importer.object()?;
@@ -156,6 +156,29 @@ fn add_method(
     signature: &[u8],
     importer: &mut Importer<'_, '_>,
 ) -> Result<u32> {
+    // One hook may be called in several ways, and no two methods of a type are of one name and signature.
+    let name = match (way.guard, way.recursion) {
+        (true, true) => told,
+        (true, false) => &format!("{told} (guard)"),
+        (false, _) => &format!("{told} (flag)"),
+    };
+    let token = add_row(image, name, signature, importer)?;
+    let additions = importer.additions();
+    let owner = encode(&coded::TYPE_OR_METHOD_DEF, token).expect("methods have type parameters");
+    for number in 0..u32::from(hook.generics) {
+        let name = additions.string(&format!("T{number}"));
+        additions.row(table::GENERIC_PARAM, &[number, 0, owner, name])?;
+    }
+    Ok(token)
+}
+
+/// Adds a static method to the type; returns its token.
+pub(crate) fn add_row(
+    image: &Image<'_>,
+    name: &str,
+    signature: &[u8],
+    importer: &mut Importer<'_, '_>,
+) -> Result<u32> {
     /// Of the assembly, static, hidden by signature (II.23.1.10).
     const FLAGS: u32 = 3 | 0x10 | 0x80;
     let tables = &image.metadata.tables;
@@ -165,12 +188,7 @@ fn add_method(
     };
     let has_pointers = tables.rows(table::METHOD_PTR) > 0;
     let additions = importer.additions();
-    // One hook may be called in several ways, and no two methods of a type are of one name and signature.
-    let name = match (way.guard, way.recursion) {
-        (true, true) => additions.string(told),
-        (true, false) => additions.string(&format!("{told} (guard)")),
-        (false, _) => additions.string(&format!("{told} (flag)")),
-    };
+    let name = additions.string(name);
     let signature = additions.blob(signature);
     let token = additions.row(
         table::METHOD_DEF,
@@ -178,11 +196,6 @@ fn add_method(
     )?;
     if has_pointers {
         additions.row(table::METHOD_PTR, &[token_row(token)])?;
-    }
-    let owner = encode(&coded::TYPE_OR_METHOD_DEF, token).expect("methods have type parameters");
-    for number in 0..u32::from(hook.generics) {
-        let name = additions.string(&format!("T{number}"));
-        additions.row(table::GENERIC_PARAM, &[number, 0, owner, name])?;
     }
     Ok(token)
 }

@@ -333,7 +333,8 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
             self.add_machine(number, scratch)?;
         }
         let is_woven = |part: &JoinedPart| !part.bodies.list.is_empty();
-        if self.parts.iter().any(is_woven) || !scratch.bodies.list.is_empty() {
+        let redirects = !self.weaver.redirects.is_empty();
+        if self.parts.iter().any(is_woven) || !scratch.bodies.list.is_empty() || redirects {
             for adapter in &self.weaver.adapters {
                 scratch.add_new_body(adapter.method, &adapter.body);
             }

@@ -403,32 +403,42 @@ impl<'l> Lowering<'l> {
     /// Makes of the value on the stack what the hook takes.
     fn convert(&mut self, operand: &Operand) -> Option<()> {
         let imports = self.imports;
-        match operand.convert {
-            Convert::Same => {}
-            Convert::Widen(from, to) => widen(self.code(), from, to),
-            Convert::Box => {
-                let token = imports.type_token(&operand.from)?;
-                self.code().op_u32(op::BOX, token);
-            }
-            Convert::Load | Convert::LoadBox => {
-                let Ty::ByRef(inner) = &operand.from else {
-                    return None;
-                };
-                match load(inner) {
-                    Some(opcode) => self.code().op(opcode),
-                    None => {
-                        let token = imports.type_token(inner)?;
-                        self.code().op_u32(op::LDOBJ, token);
-                    }
-                }
-                if operand.convert == Convert::LoadBox && !inner.is_reference() {
+        convert(imports, &operand.from, operand.convert, self.code())
+    }
+}
+
+/// Makes of a value on the stack what is asked for.
+pub(crate) fn convert(
+    imports: &Imports,
+    from: &Ty,
+    convert: Convert,
+    code: &mut Code,
+) -> Option<()> {
+    match convert {
+        Convert::Same => {}
+        Convert::Widen(from, to) => widen(code, from, to),
+        Convert::Box => {
+            let token = imports.type_token(from)?;
+            code.op_u32(op::BOX, token);
+        }
+        Convert::Load | Convert::LoadBox => {
+            let Ty::ByRef(inner) = from else {
+                return None;
+            };
+            match load(inner) {
+                Some(opcode) => code.op(opcode),
+                None => {
                     let token = imports.type_token(inner)?;
-                    self.code().op_u32(op::BOX, token);
+                    code.op_u32(op::LDOBJ, token);
                 }
+            }
+            if convert == Convert::LoadBox && !inner.is_reference() {
+                let token = imports.type_token(inner)?;
+                code.op_u32(op::BOX, token);
             }
         }
-        Some(())
     }
+    Some(())
 }
 
 fn names_this(operand: &Operand) -> bool {

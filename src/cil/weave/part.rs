@@ -4,6 +4,7 @@
 use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::attempt::{Attempt, Unwoven};
 use crate::aspect::bind::call::{Bound, Operand, Source};
+use crate::aspect::bind::site::Redirect;
 use crate::aspect::plan::{Planned, Skipped};
 use crate::aspect::woven::{NumberedMethod, WovenType};
 use crate::cil::il::body::{self, Body};
@@ -28,6 +29,7 @@ use crate::cil::weave::import::{Importer, Imports};
 use crate::cil::weave::machines::{Machine, Machines, Sort};
 use crate::cil::weave::ordinary::{self, MethodInfo, Tokens};
 use crate::cil::weave::own::{self, Own};
+use crate::cil::weave::redirects;
 use crate::cil::weave::references::{self, Needs, References};
 use crate::cil::weave::tokens::{self, TokenPlaces};
 use crate::error::{Error, Kind, Result};
@@ -63,6 +65,8 @@ pub struct Weaver<'w, 'i, 'a> {
     /// What own hooks name, and the methods that they are called by.
     imports: Imports,
     pub(crate) adapters: Vec<Adapter>,
+    /// What redirected calls call, by the numbers of what is called instead.
+    pub(crate) redirects: redirects::Tokens,
     /// The rows that the hooks need.
     pub(crate) additions: Additions,
 }
@@ -124,6 +128,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
     pub fn new(
         (image, source): (&'i Image<'a>, &'i pdb::Source<'i>),
         (planned, bound): (&'w [Planned], &'w [Arc<Bound>]),
+        redirects: &[Arc<Redirect>],
         machines: Machines,
         numbers: Option<SymbolNumbers>,
     ) -> Result<Weaver<'w, 'i, 'a>> {
@@ -131,11 +136,14 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         let advice = planned
             .iter()
             .fold(Advice::default(), |all, p| all.with(p.advice));
+        let of_calls = redirects::bounds(redirects);
         let own = || {
             let of = |planned: &'w Planned| planned.bound.map(|place| &*bound[place as usize]);
-            planned.iter().filter_map(of)
+            let of_methods = planned.iter().filter_map(of);
+            of_methods.chain(of_calls.iter().map(|bound| &**bound))
         };
         let (mut imports, mut adapters) = (Imports::default(), Vec::new());
+        let mut redirected = Vec::new();
         let tokens = match image.refusal() {
             Some(reason) => Err(reason),
             None => {
@@ -149,8 +157,8 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
                 match references::add(image, needs, &mut additions) {
                     Ok(references) => {
                         if own().next().is_some() {
-                            (imports, adapters) =
-                                import(image, own(), &references, &mut additions)?;
+                            (imports, adapters, redirected) =
+                                import(image, own(), redirects, (&references, &mut additions))?;
                         }
                         Ok(references.tokens)
                     }
@@ -165,6 +173,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
             bound,
             imports,
             adapters,
+            redirects: redirected,
             source,
             pdb: source.pdb(),
             machines,
@@ -680,9 +689,9 @@ fn count(operand: &Operand) -> usize {
 fn import<'b>(
     image: &Image<'_>,
     own: impl Iterator<Item = &'b Bound> + Clone,
-    references: &References,
-    additions: &mut Additions,
-) -> Result<(Imports, Vec<Adapter>)> {
+    redirects: &[Arc<Redirect>],
+    (references, additions): (&References, &mut Additions),
+) -> Result<(Imports, Vec<Adapter>, redirects::Tokens)> {
     // Signatures are shared: a small file can have many long ones.
     let most = image.bytes.len() + (1 << 20);
     let mut operands = 0;
@@ -699,11 +708,12 @@ fn import<'b>(
         }
     }
     let mut importer = Importer::new(image, references, additions)?;
-    let adapters = adapters::add(image, own.clone(), &mut importer)?;
+    let mut adapters = adapters::add(image, own.clone(), &mut importer)?;
     for bound in own {
         importer.bound(bound)?;
     }
-    Ok((importer.finish(), adapters))
+    let redirected = redirects::add(image, redirects, &mut importer, &mut adapters)?;
+    Ok((importer.finish(), adapters, redirected))
 }
 
 /// The type of `this` in methods of a type (a `TypeDef` row), as signatures spell it.

@@ -319,6 +319,19 @@ impl<'f> Own<'f> {
     }
 
     fn call(&self, call: &Call, at_start: bool, put: &mut Put<'_, '_>) -> Attempt<()> {
+        self.put_call(call, at_start, put)?;
+        match call.dest {
+            Dest::Drop => put.out.pop(emit::words(&call.hook.result)),
+            Dest::State(n) => {
+                let (kind, slot) = *self.states.get(usize::from(n)).ok_or(Reason::Unsupported)?;
+                put.out.store(kind, slot);
+            }
+        }
+        Ok(())
+    }
+
+    /// The call, whose result stays on the stack.
+    pub fn put_call(&self, call: &Call, at_start: bool, put: &mut Put<'_, '_>) -> Attempt<()> {
         let hook = &*call.hook;
         for operand in &call.operands {
             self.operand(operand, at_start, put)?;
@@ -342,15 +355,7 @@ impl<'f> Own<'f> {
         let owner = put.additions.class(&put.class.pool, &owner);
         let method = (put.additions).shared_method(tag, owner, &modified_utf8(name), &descriptor);
         let taken = hook.parameters.iter().map(emit::words).sum();
-        let given = emit::words(&hook.result);
-        put.out.call(method, taken, given);
-        match call.dest {
-            Dest::Drop => put.out.pop(given),
-            Dest::State(n) => {
-                let (kind, slot) = *self.states.get(usize::from(n)).ok_or(Reason::Unsupported)?;
-                put.out.store(kind, slot);
-            }
-        }
+        put.out.call(method, taken, emit::words(&hook.result));
         Ok(())
     }
 
@@ -469,7 +474,7 @@ impl Put<'_, '_> {
         Ok(())
     }
 
-    fn convert(&mut self, from: &Ty, convert: Convert) {
+    pub fn convert(&mut self, from: &Ty, convert: Convert) {
         match (convert, from) {
             (Convert::Widen(from, to), _) => self.out.widen(from, to),
             (Convert::Box, Ty::Prim(prim)) => {

@@ -14,6 +14,7 @@ use crate::pipeline::format::file_name;
 use crate::pipeline::formats::plan::{Scanned, plan};
 use crate::pipeline::ledger::ids::Claim;
 use crate::pipeline::ledger::records::Records;
+use crate::pipeline::ledger::touched::{TouchedCall, touched_calls};
 use crate::pipeline::ledger::{Ledger, Recorded};
 use crate::pipeline::outcome::{Outcome, WarningKind};
 use crate::pipeline::own::{Code, Needs};
@@ -24,7 +25,7 @@ use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 use std::ops::Range;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// An assembly to weave.
 pub(crate) struct Source<'i, 'a> {
@@ -41,6 +42,8 @@ pub(crate) struct Source<'i, 'a> {
     pub(crate) pdb: Option<&'i [u8]>,
     /// The name of the file that the symbols are written to.
     pub(crate) pdb_name: Option<String>,
+    /// Where the file with redirected calls is kept, and what it holds.
+    pub(crate) redirected: (&'a OnceLock<Vec<u8>>, &'i OnceLock<cil::Image<'a>>),
 }
 
 /// An assembly that changed.
@@ -424,15 +427,23 @@ impl<'i, 'a> File<'i, 'a> {
             artifact: self.source.artifact,
             explain: cx.explain,
         };
-        let artifact = (self.source.image, &self.pdb);
         let (values, roots) = (plan.values(), plan.root_ids());
-        let methods = cil::Methods {
+        let mut methods = cil::Methods {
+            redirects: plan.redirects.clone(),
             planned: match cx.explain {
                 true => plan.methods.clone(),
                 false => std::mem::take(&mut plan.methods),
             },
             bound: plan.bound.clone(),
         };
+        let image = match self.redirect(&methods, &mut plan)? {
+            Some(image) => image,
+            None => {
+                methods.redirects.clear();
+                self.source.image
+            }
+        };
+        let artifact = (image, &self.pdb);
         let (woven, parts) = cil::weave_on(artifact, methods, key, &recorder, &run)?;
         let mut records = Records::default();
         for part in parts {
@@ -440,8 +451,49 @@ impl<'i, 'a> File<'i, 'a> {
         }
         records.add_values(values);
         records.add_roots(&roots);
+        let calls = match cx.explain {
+            true => self.explain_calls(&plan)?,
+            false => vec![],
+        };
+        records.note_calls(&plan, calls);
         records.complete(plan, cx.explain);
         Ok((woven, records))
+    }
+
+    /// The image with the planned calls redirected, if any can be; those that cannot leave the plan.
+    fn redirect(
+        &self,
+        methods: &cil::Methods,
+        plan: &mut Plan,
+    ) -> Result<Option<&'i cil::Image<'a>>> {
+        if plan.calls.is_empty() {
+            return Ok(None);
+        }
+        let image = self.source.image;
+        let made = cil::redirect((image, &self.pdb), methods, &plan.calls)?;
+        for (call, reason) in made.left {
+            let (name, descriptor) = image.describe(call.ty, call.index)?;
+            plan.leave_call(call, format!("{name}{descriptor}"), reason);
+        }
+        let Some(bytes) = made.bytes else {
+            return Ok(None);
+        };
+        let (kept, parsed) = self.source.redirected;
+        let image = cil::Image::parse(kept.get_or_init(|| bytes))?;
+        Ok(Some(parsed.get_or_init(|| image)))
+    }
+
+    /// What types call instead of other methods, type by type.
+    fn explain_calls(&self, plan: &Plan) -> Result<Vec<(WovenType, Vec<TouchedCall>)>> {
+        let image = self.source.image;
+        let mut all = Vec::new();
+        for calls in plan.calls.chunk_by(|a, b| a.ty == b.ty) {
+            let ty = calls[0].ty;
+            let named = WovenType::new(ty, &image.type_name(ty)?, "", 0);
+            let describe = |index| image.describe(ty, index);
+            all.push((named, touched_calls(calls, &plan.redirects, describe)?));
+        }
+        Ok(all)
     }
 
     /// Enters the results but for warnings. An assembly that does not change goes to the cache now.
@@ -467,6 +519,7 @@ impl<'i, 'a> File<'i, 'a> {
         let mut changed = None;
         if let Some(woven) = woven {
             let (woven, records) = *woven;
+            let redirects = records.redirects;
             let before = std::mem::take(&mut ledger.outcome);
             ledger.record_all(self.source.label, records);
             if ledger.outcome.left.contains_key(&Reason::BuildTool) {
@@ -478,6 +531,8 @@ impl<'i, 'a> File<'i, 'a> {
                 ledger.outcome.warn(WarningKind::BuildTool, text);
             }
             let map = ledger.end_unit(None);
+            // Calls have no names in it.
+            let map = map.or_else(|| redirects.then(|| Arc::new(Writer::default().finish())));
             let outcome = std::mem::replace(&mut ledger.outcome, before);
             if let Some(fresh) = &mut fresh {
                 fresh.recorded.outcome = outcome.clone();

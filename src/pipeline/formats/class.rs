@@ -69,8 +69,9 @@ impl PlannedClass<'_> {
         cx: &Context<'_>,
         scratch: &mut jvm::Scratch,
     ) -> Result<Option<TouchedClass>> {
-        let PlannedClass { class, plan } = self;
-        if plan.methods.is_empty() {
+        let PlannedClass { class, mut plan } = self;
+        let redirected = redirect(&class, &mut plan)?;
+        if plan.methods.is_empty() && redirected.is_none() {
             if plan.skipped.is_empty() {
                 return Ok(None);
             }
@@ -84,25 +85,45 @@ impl PlannedClass<'_> {
                 ty,
             }));
         }
-        let woven = jvm::weave(&class, &plan, scratch)?;
-        let needs = match woven.bytes {
+        // Calls are redirected in place; the rest is woven into what comes of that.
+        let woven = match &redirected {
+            _ if plan.methods.is_empty() => jvm::Woven::nothing(&class),
+            None => jvm::weave(&class, &plan, scratch)?,
+            Some(bytes) => jvm::weave(&jvm::Class::parse(bytes)?, &plan, scratch)?,
+        };
+        let bytes = woven.bytes.or(redirected);
+        let needs = match bytes {
             Some(_) => Needs::of(&plan),
             None => Needs::default(),
         };
         let (values, roots) = (plan.values(), plan.root_ids());
-        let mut ty = Touched::new(woven.ty, plan.skipped);
+        let mut ty = Touched::new(woven.ty, std::mem::take(&mut plan.skipped));
         ty.note_values(&values);
         ty.note_roots(&roots);
+        ty.note_calls(&plan, |index| class.describe(index))?;
         if cx.explain {
             ty.explain(&plan.methods, &plan.meant, &plan.bound);
         }
         let calls = |p: &Planned| p.advice.only(Advice::ALL) != Advice::default();
         Ok(Some(TouchedClass {
-            needs_library: woven.bytes.is_some()
+            needs_library: bytes.is_some()
                 && (plan.methods.iter().any(calls) || needs.calls_library()),
             needs,
-            bytes: woven.bytes,
+            bytes,
             ty,
         }))
     }
+}
+
+/// The class with the planned calls redirected, if any can be; those that cannot leave the plan.
+fn redirect(class: &jvm::Class<'_>, plan: &mut Plan) -> Result<Option<Vec<u8>>> {
+    if plan.calls.is_empty() {
+        return Ok(None);
+    }
+    let redirected = jvm::redirect(class, plan)?;
+    for (call, reason) in redirected.left {
+        let (name, descriptor) = class.describe(call.index)?;
+        plan.leave_call(call, format!("{name}{descriptor}"), reason);
+    }
+    Ok((!plan.calls.is_empty()).then_some(redirected.bytes))
 }

@@ -4,14 +4,16 @@ use crate::aspect::advice::Advice;
 use crate::aspect::joinpoint::{Method, Type, Visitor};
 use crate::aspect::plan::{Plan, Planned};
 use crate::aspect::pointcut::ArtifactMatcher;
+use crate::aspect::woven::WovenType;
 use crate::dex;
 use crate::error::{Error, Result};
 use crate::pipeline::context::{Context, Platform};
 use crate::pipeline::formats::plan::{Scanned, plan};
 use crate::pipeline::ledger::Ledger;
-use crate::pipeline::ledger::touched::{Touched, complete};
+use crate::pipeline::ledger::touched::{Touched, TouchedCall, complete, touched_calls};
 use crate::pipeline::own::{Code, Needs};
 use rayon::prelude::*;
+use std::sync::Arc;
 
 /// The class with the hooks.
 const HOOKS: &str = "weave/runtime/Hooks";
@@ -133,33 +135,131 @@ impl<'f> PlannedDex<'f> {
 
     /// Weaves it. `None`: nothing is to be said of it.
     fn weave(self, cx: &Context<'_>) -> Result<Option<WovenDex>> {
-        let PlannedDex { dex, plan } = self;
+        let PlannedDex { dex, mut plan } = self;
         if plan.is_empty() {
             return Ok(None);
         }
         let run = |count: usize, task: &(dyn Fn(usize) + Sync)| {
             (0..count).into_par_iter().with_max_len(1).for_each(task);
         };
-        let woven = dex::weave(&dex, &plan, &mut dex::Scratch::default(), &run)?;
-        let types = woven.types.into_iter();
+        let mut scratch = dex::Scratch::default();
+        let types_before = plan.types();
+        let called = touched_calls_of(&dex, &plan)?;
+        let redirected = redirect(&dex, &mut plan, (&mut scratch, &run))?;
+        let with_calls = redirected.as_deref().map(dex::Dex::parse).transpose()?;
+        let woven = dex::weave(
+            with_calls.as_ref().unwrap_or(&dex),
+            &plan,
+            &mut scratch,
+            &run,
+        )?;
+        let bytes = woven.bytes.or(redirected);
+        // Methods that are called instead have no names in the trace.
+        let types = woven.types.into_iter().filter(|ty| ty.ty < types_before);
         let mut types: Vec<_> = types.map(|ty| Touched::new(ty, vec![])).collect();
         let calls = |p: &Planned| p.advice.only(Advice::ALL) != Advice::default();
         let needs = Needs::of(&plan);
         let needs_library =
-            woven.bytes.is_some() && (plan.methods.iter().any(calls) || needs.calls_library());
+            bytes.is_some() && (plan.methods.iter().any(calls) || needs.calls_library());
         let values = plan.values();
         let roots = plan.root_ids();
         for ty in &mut types {
             ty.note_values(&values);
             ty.note_roots(&roots);
         }
+        if bytes.is_some() {
+            add_calls(&mut types, called);
+        }
         complete(&mut types, plan, cx.explain);
         Ok(Some(WovenDex {
-            bytes: woven.bytes,
+            bytes,
             needs_library,
             needs,
             types,
         }))
+    }
+}
+
+/// The file with the planned calls redirected, if any can be; else they leave the plan. Methods that are called instead, and
+/// have hooks, join the plan.
+fn redirect(
+    dex: &dex::Dex<'_>,
+    plan: &mut Plan,
+    (scratch, run): (&mut dex::Scratch, dex::Run<'_>),
+) -> Result<Option<Vec<u8>>> {
+    if plan.calls.is_empty() {
+        return Ok(None);
+    }
+    let made = dex::redirect(dex, plan, scratch, run)?;
+    for (call, reason) in made.left {
+        plan.leave_call(call, String::new(), reason);
+    }
+    let mut id = plan
+        .methods
+        .last()
+        .map_or(1, |last| last.id.wrapping_add(1));
+    for (redirect, ty) in plan.redirects.iter().zip(made.types) {
+        if let (Some(ty), Some(bound)) = (ty, &redirect.bound) {
+            plan.bound.push(Arc::clone(bound));
+            plan.methods.push(Planned {
+                ty,
+                index: 0,
+                id,
+                advice: Advice::OWN,
+                bound: Some(plan.bound.len() as u32 - 1),
+            });
+            id = id.wrapping_add(1);
+        }
+    }
+    Ok(made.bytes)
+}
+
+/// What types call instead of other methods: the type's number and name, and the calls.
+type CallsOfTypes = Vec<(u32, String, Vec<TouchedCall>)>;
+
+fn touched_calls_of(dex: &dex::Dex<'_>, plan: &Plan) -> Result<CallsOfTypes> {
+    let mut all = Vec::new();
+    if plan.calls.is_empty() {
+        return Ok(all);
+    }
+    // Each method once, as if it were planned.
+    let mut planned: Vec<Planned> = (plan.calls.iter())
+        .map(|call| Planned {
+            ty: call.ty,
+            index: call.index,
+            id: 0,
+            advice: Advice::CALLS,
+            bound: None,
+        })
+        .collect();
+    planned.dedup();
+    let names = describe(dex, &planned)?;
+    let find = |ty: u32, index: u32| {
+        let place = planned.binary_search_by_key(&(ty, index), |p| (p.ty, p.index));
+        place.ok().and_then(|place| names.get(place))
+    };
+    for calls in plan.calls.chunk_by(|a, b| a.ty == b.ty) {
+        let ty = calls[0].ty;
+        let describe = |index| {
+            let names = find(ty, index).cloned().unwrap_or_default();
+            let [_, name, descriptor] = names;
+            Ok((name, descriptor))
+        };
+        let name = find(ty, calls[0].index).map_or(String::new(), |names| names[0].clone());
+        all.push((ty, name, touched_calls(calls, &plan.redirects, describe)?));
+    }
+    Ok(all)
+}
+
+fn add_calls(types: &mut Vec<Touched>, called: CallsOfTypes) {
+    for (number, name, calls) in called {
+        let place = types.binary_search_by_key(&number, |ty| ty.woven.ty);
+        let place = place.unwrap_or_else(|place| {
+            let ty = Touched::new(WovenType::new(number, &name, "", 0), vec![]);
+            types.insert(place, ty);
+            place
+        });
+        types[place].calls = calls;
     }
 }
 

@@ -45,6 +45,7 @@ pub(crate) fn plan(
             },
             artifact: matcher.artifact(),
             adapters: ADAPTERS,
+            is_dex: scanned.code == Code::Dex,
         });
     }
     scan(&mut planner)?;

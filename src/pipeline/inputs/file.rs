@@ -157,7 +157,7 @@ fn weave_loose_class(
     };
     let woven = weave().map_err(|e: Error| e.in_artifact(name))?;
     let Some(class) = woven else { return Ok(None) };
-    if !class.needs.adapters.is_empty() {
+    if !class.needs.adapters.is_empty() || !class.needs.redirects.is_empty() {
         let what = "own hooks are called through a class that has no place beside a class file alone: weave its folder or \
                     jar, or say `guard = false` where the hooks reach nothing woven";
         return Err(Error::usage(what).in_artifact(name));

@@ -10,7 +10,9 @@ use crate::error::{Error, Result};
 use crate::pipeline::ledger::ids::{Claim, KnownIds, TakenIds};
 use crate::pipeline::ledger::records::Records;
 use crate::pipeline::ledger::touched::Touched;
-use crate::pipeline::outcome::{ClassPlan, Left, LeftMethod, Outcome, WarningKind, WovenMethod};
+use crate::pipeline::outcome::{
+    ClassPlan, Left, LeftMethod, Outcome, RedirectedCall, WarningKind, WovenMethod,
+};
 use crate::pipeline::own::Needs;
 use crate::symbols::{self, Symbols, Writer};
 use rayon::prelude::*;
@@ -201,8 +203,10 @@ impl<'j> Ledger<'j> {
                 self.unit.root(*id);
             }
             self.pack_symbols();
-            self.outcome.classes += 1;
             self.outcome.methods += touched.woven.methods().len() as u64;
+        }
+        if touched.woven.methods().len() > 0 || !touched.calls.is_empty() {
+            self.outcome.classes += 1;
         }
         self.tell(artifact, touched);
     }
@@ -215,13 +219,15 @@ impl<'j> Ledger<'j> {
         }
         self.outcome.classes += records.classes.len() as u64;
         self.outcome.methods += records.methods;
+        self.outcome.calls += records.calls;
         for touched in &records.touched {
             self.tell(artifact, touched);
         }
     }
 
-    /// Notes what was left of a type and, when explaining, what was woven.
+    /// Notes what was left of a type, the calls that are redirected and, when explaining, what was woven.
     fn tell(&mut self, artifact: &str, touched: &Touched) {
+        self.outcome.calls += touched.calls.iter().map(|call| call.times).sum::<u64>();
         for left in &touched.woven.left {
             *self.outcome.left.entry(left.reason).or_default() += 1;
             if left.reason.is_failure() {
@@ -247,6 +253,14 @@ impl<'j> Ledger<'j> {
                         advice: explained.advice,
                         aspects: explained.aspects.clone(),
                         hooks: explained.hooks.clone(),
+                    })
+                    .collect(),
+                calls: (touched.calls.iter())
+                    .map(|call| RedirectedCall {
+                        method: call.method.clone(),
+                        callee: call.redirect.callee.shown(),
+                        times: call.times,
+                        hooks: call.redirect.shown(),
                     })
                     .collect(),
                 left: touched

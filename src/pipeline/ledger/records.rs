@@ -3,7 +3,7 @@
 use crate::aspect::bind::call::Bound;
 use crate::aspect::plan::Plan;
 use crate::aspect::woven::WovenType;
-use crate::pipeline::ledger::touched::{Touched, complete};
+use crate::pipeline::ledger::touched::{Touched, TouchedCall, complete};
 use crate::symbols::Writer;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -17,6 +17,9 @@ pub(crate) struct Records {
     pub(crate) classes: Vec<u32>,
     /// How many such methods there are.
     pub(crate) methods: u64,
+    /// Calls are redirected; how many of them [`Records::touched`] does not list.
+    pub(crate) redirects: bool,
+    pub(crate) calls: u64,
     /// The types that the outcome reports, ascending.
     pub(crate) touched: Vec<Touched>,
 }
@@ -83,6 +86,24 @@ impl Records {
     pub(crate) fn add_roots(&mut self, ids: &[u32]) {
         for id in ids {
             self.symbols.root(*id);
+        }
+    }
+
+    /// Adds the redirected calls of a plan: those of types that are listed, and how many there are else.
+    pub(crate) fn note_calls(&mut self, plan: &Plan, listed: Vec<(WovenType, Vec<TouchedCall>)>) {
+        self.redirects = !plan.calls.is_empty();
+        self.classes.extend(plan.calls.iter().map(|call| call.ty));
+        if listed.is_empty() {
+            self.calls = plan.calls.len() as u64;
+        }
+        for (ty, calls) in listed {
+            let number = ty.ty;
+            let place = (self.touched).binary_search_by_key(&number, |other| other.woven.ty);
+            let place = place.unwrap_or_else(|place| {
+                self.touched.insert(place, Touched::new(ty, vec![]));
+                place
+            });
+            self.touched[place].calls = calls;
         }
     }
 

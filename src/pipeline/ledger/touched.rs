@@ -2,9 +2,12 @@
 
 use crate::aspect::advice::Advice;
 use crate::aspect::bind::call::{Bound, ShownCall};
-use crate::aspect::plan::{Meant, Plan, Planned, Skipped};
+use crate::aspect::bind::site::Redirect;
+use crate::aspect::plan::{Meant, Plan, Planned, Redirected, Skipped};
 use crate::aspect::woven::WovenType;
+use crate::error::Result;
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A type that the rules have something to say about.
@@ -16,10 +19,41 @@ pub(crate) struct Touched {
     pub(crate) values: Vec<(u32, Arc<Bound>)>,
     /// The woven methods whose calls begin a trace.
     pub(crate) roots: Vec<u32>,
+    /// What its methods call instead of others.
+    pub(crate) calls: Vec<TouchedCall>,
     /// Why each woven method has what hooks; only when explaining.
     pub(crate) advice: Vec<Explained>,
     /// The aspects of each method that is left; only when explaining.
     pub(crate) left_by: Vec<Vec<u32>>,
+}
+
+/// What a method calls instead of another, and how often.
+pub(crate) struct TouchedCall {
+    /// Name and descriptor of the method that calls.
+    pub(crate) method: String,
+    pub(crate) redirect: Arc<Redirect>,
+    pub(crate) times: u64,
+}
+
+/// The calls of one type that are redirected. `describe` gives a method's name and descriptor.
+pub(crate) fn touched_calls(
+    calls: &[Redirected],
+    redirects: &[Arc<Redirect>],
+    describe: impl Fn(u32) -> Result<(String, String)>,
+) -> Result<Vec<TouchedCall>> {
+    let mut counts: BTreeMap<(u32, u32), u64> = BTreeMap::new();
+    for call in calls {
+        *counts.entry((call.index, call.redirect)).or_default() += 1;
+    }
+    let told = counts.into_iter().map(|((index, redirect), times)| {
+        let (name, descriptor) = describe(index)?;
+        Ok(TouchedCall {
+            method: format!("{name}{descriptor}"),
+            redirect: Arc::clone(&redirects[redirect as usize]),
+            times,
+        })
+    });
+    told.collect()
 }
 
 /// The advice of a woven method, its aspects, and its own hooks.
@@ -56,6 +90,16 @@ impl Touched {
             let woven = self.woven.methods().map(|method| method.id);
             self.roots = woven.filter(|id| ids.binary_search(id).is_ok()).collect();
         }
+    }
+
+    /// Notes the calls that are redirected. `describe` gives a method's name and descriptor.
+    pub(crate) fn note_calls(
+        &mut self,
+        plan: &Plan,
+        describe: impl Fn(u32) -> Result<(String, String)>,
+    ) -> Result<()> {
+        self.calls = touched_calls(&plan.calls, &plan.redirects, describe)?;
+        Ok(())
     }
 
     /// Notes which advice each method got, and from which aspects.

@@ -532,7 +532,7 @@ impl<W: Write + Send> Walk<'_, '_, '_, W> {
         let needs_library = self.ledger.needs_library;
         let here = matches!(self.rules.library, Library::Embed | Library::Absent);
         let own = match here {
-            true => self.cx.own_members(&self.ledger.needs),
+            true => self.cx.own_members(&self.ledger.needs)?,
             false => BTreeMap::new(),
         };
         let map = match is_unit {

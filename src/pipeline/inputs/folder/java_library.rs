@@ -15,7 +15,7 @@ impl Walk<'_, '_> {
     /// The library jar has the names of the whole folder: class loaders that see it need not see the jars that call it.
     pub(super) fn add_library(&mut self, sharing: &BTreeSet<String>, map: &[u8]) -> Result<()> {
         let folder = self.folder;
-        let own = folder.cx.own_members(&self.ledger.needs);
+        let own = folder.cx.own_members(&self.ledger.needs)?;
         let mut roots = BTreeSet::new();
         match (folder.layout, folder.home.clone()) {
             (Layout::Bundle, Home::Jar(path)) => {
@@ -70,7 +70,7 @@ impl Walk<'_, '_> {
 
     /// Adds what own hooks need to class roots; what lies there already counts.
     pub(super) fn add_own(&mut self, roots: &BTreeSet<String>) -> Result<()> {
-        for (name, bytes) in self.folder.cx.own_members(&self.ledger.needs) {
+        for (name, bytes) in self.folder.cx.own_members(&self.ledger.needs)? {
             for root in roots {
                 let name = format!("{root}{name}");
                 if !self.folder.has(&name) {

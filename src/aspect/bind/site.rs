@@ -1,0 +1,137 @@
+//! Calls that are redirected: what they call, and what is called instead.
+
+use super::call::{Bound, Call, Convert, ShownCall};
+use super::ty::{Language, Parameter, Signature, Ty};
+use crate::aspect::joinpoint::CallHow;
+use std::sync::Arc;
+
+/// The method that a call names.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Callee {
+    pub owner: Ty,
+    /// The owner is an interface (JVM, dex).
+    pub owner_is_interface: bool,
+    pub name: Box<str>,
+    pub how: CallHow,
+    pub parameters: Box<[Ty]>,
+    pub result: Ty,
+    /// The token by which the caller names it (.NET).
+    pub reference: u32,
+}
+
+/// What is called instead: a static method that takes the target, where there is one, and the arguments.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Redirect {
+    pub callee: Callee,
+    /// The class that has it as the method `call` (JVM, dex). Its name follows from all that is in it. None: the hook itself is
+    /// called.
+    pub class: Option<Arc<str>>,
+    /// What it calls in place of the callee.
+    pub replace: Option<Replacement>,
+    /// The hooks around that, for the static method: its first argument is the target.
+    pub bound: Option<Arc<Bound>>,
+}
+
+/// A hook in the place of a call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Replacement {
+    pub call: Call,
+    /// How its result becomes the callee's.
+    pub convert: Convert,
+    /// The type of its result.
+    pub result: Ty,
+}
+
+impl Callee {
+    pub fn has_target(&self) -> bool {
+        self.how != CallHow::Static
+    }
+
+    /// As hooks see it.
+    pub fn signature(&self) -> Signature {
+        Signature {
+            this: self.has_target().then(|| self.owner.clone()),
+            parameters: (self.parameters.iter())
+                .map(|ty| Parameter {
+                    name: None,
+                    ty: ty.clone(),
+                    out: false,
+                })
+                .collect(),
+            result: self.result.clone(),
+            generics: 0,
+            variadic: false,
+        }
+    }
+
+    /// What a static method in its place takes.
+    pub fn taken(&self) -> Vec<Ty> {
+        let target = self.has_target().then_some(&self.owner);
+        target
+            .into_iter()
+            .chain(&self.parameters)
+            .cloned()
+            .collect()
+    }
+
+    /// `java.io.File.renameTo(java.io.File)`
+    pub fn shown(&self) -> String {
+        let language = match self.reference {
+            0 => Language::Java,
+            _ => Language::CSharp,
+        };
+        let parameters = self.parameters.iter();
+        let parameters: Vec<String> = parameters.map(|ty| ty.shown(language)).collect();
+        format!(
+            "{}.{}({})",
+            self.owner.shown(language),
+            self.name,
+            parameters.join(", ")
+        )
+    }
+}
+
+impl Redirect {
+    /// All that is called, adapters apart.
+    pub fn calls(&self) -> impl Iterator<Item = &Call> {
+        let bound = self.bound.iter();
+        let bound = bound.flat_map(|bound| bound.all());
+        bound.chain(self.replace.iter().map(|replace| &replace.call))
+    }
+
+    /// For people and programs.
+    pub fn shown(&self) -> Vec<ShownCall> {
+        let has_target = self.callee.has_target();
+        let bound = self.bound.as_ref().map_or(vec![], |bound| bound.shown());
+        let mut all: Vec<ShownCall> = (bound.into_iter())
+            .map(|call| ShownCall {
+                when: match call.when {
+                    "enter" => "before",
+                    _ => "after",
+                },
+                ..call
+            })
+            .collect();
+        all.extend((self.replace.iter()).map(|replace| replace.call.shown("replace")));
+        for operand in all.iter_mut().flat_map(|call| &mut call.operands) {
+            *operand = at_call(operand, has_target);
+        }
+        all
+    }
+}
+
+/// An argument of the static method as one of the call: the first is its target.
+fn at_call(operand: &str, has_target: bool) -> String {
+    let number = |rest: &str| -> Option<(u32, usize)> {
+        let end = rest.find(')')?;
+        Some((rest[..end].parse().ok()?, end + 1))
+    };
+    match operand
+        .strip_prefix("arg(")
+        .and_then(|rest| Some((number(rest)?, rest)))
+    {
+        Some(((0, end), rest)) if has_target => format!("target{}", &rest[end..]),
+        Some(((n, end), rest)) if has_target => format!("arg({}){}", n - 1, &rest[end..]),
+        _ => operand.to_owned(),
+    }
+}

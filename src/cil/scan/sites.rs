@@ -1,0 +1,338 @@
+//! The calls that a method makes. A static method of the same assembly can make those as well, by the same token, that name no
+//! type parameters: of static methods, virtual calls, and those of methods of classes that are known not to be virtual.
+
+use crate::aspect::advice::Reason;
+use crate::aspect::bind::site::Callee;
+use crate::aspect::joinpoint::{CallDetails, CallHow, CallSite, EachCall, EachName};
+use crate::cil::il::insn::{self, Form, op};
+use crate::cil::image::Image;
+use crate::cil::metadata::flags::{has_il, method_flag};
+use crate::cil::metadata::schema::{coded, column, table};
+use crate::cil::metadata::signature::{self, MethodSignature, kind};
+use crate::cil::metadata::tables::{decode, token, token_row, token_table};
+use crate::cil::scan::types;
+use crate::error::{Error, Kind, Result};
+
+/// Methods of the platform that look at who calls them, or whose effects hooks around them would change. `*`: all of the type.
+/// From the documentation of .NET 8 to 10: those with a `StackCrawlMark`, the last error of a native call, and what the runtime
+/// suspends at.
+const CALLER_SENSITIVE: [(&str, &[&str]); 9] = [
+    (
+        "System.Activator",
+        &["CreateInstance", "CreateInstanceFrom"],
+    ),
+    (
+        "System.Reflection.Assembly",
+        &[
+            "GetCallingAssembly",
+            "GetExecutingAssembly",
+            "Load",
+            "LoadFrom",
+            "LoadWithPartialName",
+        ],
+    ),
+    ("System.Reflection.MethodBase", &["GetCurrentMethod"]),
+    ("System.Runtime.CompilerServices.AsyncHelpers", &["*"]),
+    (
+        "System.Runtime.InteropServices.Marshal",
+        &[
+            "GetLastPInvokeError",
+            "GetLastSystemError",
+            "GetLastWin32Error",
+        ],
+    ),
+    (
+        "System.Runtime.InteropServices.NativeLibrary",
+        &["Load", "TryLoad"],
+    ),
+    ("System.Runtime.Loader.AssemblyLoadContext", &["*"]),
+    ("System.Threading.StackCrawlMark", &["*"]),
+    ("System.Type", &["GetType"]),
+];
+
+/// What is below the classes of a program, if nothing else of other assemblies is: their protected methods are these.
+const ROOTS: [&str; 5] = [
+    "System.Attribute",
+    "System.Enum",
+    "System.MulticastDelegate",
+    "System.Object",
+    "System.ValueType",
+];
+const HIDDEN_OF_ROOTS: [&str; 2] = ["Finalize", "MemberwiseClone"];
+
+/// Types of other assemblies that nothing extends.
+const WITHOUT_SUBTYPES: [&str; 7] = [
+    "System.Console",
+    "System.Convert",
+    "System.Environment",
+    "System.IO.File",
+    "System.IO.Path",
+    "System.Math",
+    "System.String",
+];
+
+/// A method that a call names.
+struct Named<'n, 'i, 'a> {
+    image: &'i Image<'a>,
+    token: u32,
+    /// The type that it names, a token.
+    owner: u32,
+    signature: u32,
+    name: &'n str,
+    how: CallHow,
+}
+
+impl CallDetails for Named<'_, '_, '_> {
+    fn parameters(&self, each: EachName<'_>) {
+        signature::parameters(&self.image.metadata, 0, self.signature, each);
+    }
+
+    fn callee(&self) -> Option<Callee> {
+        let blob = self.image.metadata.blobs.get(self.signature).ok()?;
+        let (owner, parameters, result) = types::callee(self.image, self.owner, blob).ok()?;
+        Some(Callee {
+            owner,
+            owner_is_interface: false,
+            name: self.name.into(),
+            how: self.how,
+            parameters: parameters.into(),
+            result,
+            reference: self.token,
+        })
+    }
+}
+
+/// What a token of a method means.
+struct Resolved {
+    name: u32,
+    signature: u32,
+    owner: u32,
+    /// Of a method of the assembly itself.
+    flags: Option<u32>,
+    is_instance: bool,
+}
+
+fn resolve(image: &Image<'_>, token: u32) -> Result<Resolved> {
+    let metadata = &image.metadata;
+    let row = metadata.tables.row(token_table(token), token_row(token))?;
+    let wrong = || Error::new(Kind::Malformed, "a call of no method");
+    match token_table(token) {
+        table::METHOD_DEF => Ok(Resolved {
+            name: row.get(column::method_def::NAME),
+            signature: row.get(column::method_def::SIGNATURE),
+            owner: self::token(
+                table::TYPE_DEF,
+                metadata
+                    .owner_of_method(token_row(token))
+                    .ok_or_else(wrong)?,
+            ),
+            flags: Some(row.get(column::method_def::FLAGS)),
+            is_instance: false,
+        }),
+        table::MEMBER_REF => Ok(Resolved {
+            name: row.get(column::member_ref::NAME),
+            signature: row.get(column::member_ref::SIGNATURE),
+            owner: decode(
+                &coded::MEMBER_REF_PARENT,
+                row.get(column::member_ref::CLASS),
+            )?,
+            flags: None,
+            is_instance: false,
+        }),
+        table::METHOD_SPEC => {
+            let method = decode(
+                &coded::METHOD_DEF_OR_REF,
+                row.get(column::method_spec::METHOD),
+            )?;
+            match token_table(method) {
+                table::METHOD_SPEC => Err(wrong()),
+                _ => Ok(Resolved {
+                    is_instance: true,
+                    ..resolve(image, method)?
+                }),
+            }
+        }
+        _ => Err(wrong()),
+    }
+}
+
+/// Shows the calls of a method (a `MethodDef` row), in the code's order, as far as its body can be read.
+pub(super) fn each_call(image: &Image<'_>, method: u32, each: EachCall<'_>) -> Result<()> {
+    let metadata = &image.metadata;
+    let row = metadata.tables.row(table::METHOD_DEF, method)?;
+    if !has_il(&row) {
+        return Ok(());
+    }
+    let (_, body) = image.body(row.get(column::method_def::RVA))?;
+    let caller = metadata.owner_of_method(method).unwrap_or_default();
+    let mut pc = 0;
+    let mut is_constrained = false;
+    let mut owner_name = String::new();
+    while (pc as usize) < body.code.len() {
+        let insn = insn::at(body.code, pc)?;
+        pc = insn.end();
+        if !matches!(insn.opcode, op::CALL | op::CALLVIRT) {
+            is_constrained = match insn.form {
+                Form::TokenPrefix => true,
+                Form::Prefix => is_constrained,
+                _ => false,
+            };
+            continue;
+        }
+        let was_constrained = std::mem::take(&mut is_constrained);
+        let token = insn.token(body.code);
+        let resolved = resolve(image, token)?;
+        let name = metadata.strings.text(resolved.name)?;
+        // Constructors are no methods.
+        if name.starts_with(".c") {
+            continue;
+        }
+        owner_name.clear();
+        let definition = signature::definition(metadata, resolved.owner);
+        signature::put_type_name(
+            metadata,
+            0,
+            definition.unwrap_or(resolved.owner),
+            &mut owner_name,
+        );
+        let how = match was_constrained {
+            true => Err(Reason::CallOfExact),
+            false => how(image, (caller, &owner_name, &name), insn.opcode, &resolved),
+        };
+        each(&CallSite {
+            at: insn.pc,
+            ty: &owner_name,
+            method: &name,
+            descriptor: "",
+            how,
+            details: &Named {
+                image,
+                token,
+                owner: resolved.owner,
+                signature: resolved.signature,
+                name: &name,
+                how: how.unwrap_or(CallHow::Exact),
+            },
+        });
+    }
+    Ok(())
+}
+
+/// How a call is made, if a static method of the assembly can make it.
+fn how(
+    image: &Image<'_>,
+    (caller, owner, name): (u32, &str, &str),
+    opcode: u16,
+    resolved: &Resolved,
+) -> std::result::Result<CallHow, Reason> {
+    const CONVENTION: u8 = 0x0f;
+    let metadata = &image.metadata;
+    let blob = metadata.blobs.get(resolved.signature);
+    let Ok((blob, parsed)) = blob.and_then(|blob| Ok((blob, MethodSignature::parse(blob)?))) else {
+        return Err(Reason::Unsupported);
+    };
+    if resolved.is_instance
+        || parsed.flags & kind::GENERIC != 0
+        || !matches!(
+            token_table(resolved.owner),
+            table::TYPE_DEF | table::TYPE_REF
+        )
+        || types::is_generic(image, resolved.owner)
+        || signature::names_type_parameters(blob)
+    {
+        return Err(Reason::CallOfGeneric);
+    }
+    if parsed.flags & (CONVENTION | kind::EXPLICIT_THIS) != 0 {
+        return Err(Reason::Unsupported);
+    }
+    let how = match (parsed.flags & kind::HAS_THIS != 0, opcode) {
+        (false, _) => CallHow::Static,
+        (true, op::CALLVIRT) => CallHow::Virtual,
+        // Compilers call so what is not virtual, on what is not null.
+        (true, _) if owner == "System.String" || is_plain(image, resolved) => CallHow::Exact,
+        (true, _) => return Err(Reason::CallOfExact),
+    };
+    let mut lists = CALLER_SENSITIVE.iter().filter(|(ty, _)| *ty == owner);
+    if lists.any(|(_, names)| names.iter().any(|&known| known == "*" || known == name)) {
+        return Err(Reason::CallerSensitive);
+    }
+    let is_visible = match resolved.flags {
+        // Of the assembly, and all that includes.
+        Some(flags) => matches!(flags & method_flag::ACCESS, 3 | 5 | 6),
+        None => !may_be_protected(image, caller, (owner, name)),
+    };
+    match is_visible && is_type_visible(image, resolved.owner) {
+        true => Ok(how),
+        false => Err(Reason::CallOfHidden),
+    }
+}
+
+/// Whether it is a method of a class of the assembly that no other takes the place of.
+fn is_plain(image: &Image<'_>, resolved: &Resolved) -> bool {
+    let is_virtual = |flags: u32| flags & method_flag::VIRTUAL != 0;
+    resolved.flags.is_some_and(|flags| !is_virtual(flags))
+        && token_table(resolved.owner) == table::TYPE_DEF
+        && types::is_value_type(image, token_row(resolved.owner)).is_ok_and(|is| !is)
+}
+
+/// Whether the whole assembly sees a type.
+fn is_type_visible(image: &Image<'_>, ty: u32) -> bool {
+    let mut ty = match token_table(ty) {
+        table::TYPE_DEF => Some(token_row(ty)),
+        _ => None,
+    };
+    let mut depth = 0;
+    while let Some(row) = ty {
+        let flags = image.metadata.tables.row(table::TYPE_DEF, row);
+        let flags = flags.map_or(3, |row| row.get(column::type_def::FLAGS));
+        // Nested private, family, family and assembly (II.23.1.15).
+        if matches!(flags & 7, 3 | 4 | 6) || depth > 64 {
+            return false;
+        }
+        depth += 1;
+        ty = image.metadata.enclosing(row);
+    }
+    true
+}
+
+/// Whether a method of another assembly may be one that only subtypes call: the calling type, or one around it, has a base type
+/// there that is no root.
+fn may_be_protected(image: &Image<'_>, caller: u32, (owner, name): (&str, &str)) -> bool {
+    if WITHOUT_SUBTYPES.contains(&owner) {
+        return false;
+    }
+    let metadata = &image.metadata;
+    if ROOTS.contains(&owner) {
+        return HIDDEN_OF_ROOTS.contains(&name);
+    }
+    let mut around = Some(caller);
+    for _ in 0..64 {
+        let Some(mut ty) = around else { return false };
+        around = metadata.enclosing(ty);
+        for depth in 0.. {
+            let row = metadata.tables.row(table::TYPE_DEF, ty);
+            let base = row.map(|row| row.get(column::type_def::EXTENDS));
+            let base = base.and_then(|base| decode(&coded::TYPE_DEF_OR_REF, base));
+            match base
+                .ok()
+                .and_then(|base| signature::definition(metadata, base))
+            {
+                Some(base) if token_table(base) == table::TYPE_DEF && depth < 1_000 => {
+                    ty = token_row(base);
+                }
+                // An interface, or `<Module>`.
+                Some(0) => break,
+                Some(base) => {
+                    let mut text = String::new();
+                    signature::put_type_name(metadata, 0, base, &mut text);
+                    if !ROOTS.contains(&&*text) {
+                        return true;
+                    }
+                    break;
+                }
+                None => return true,
+            }
+        }
+    }
+    true
+}

@@ -1,0 +1,269 @@
+//! Methods that are called in the place of others: static ones of the type that has the adapters, with the target as the first
+//! argument.
+//!
+//! ```text
+//!     [hooks]; ldarg..; callvirt callee; [stloc r; hooks; ldloc r]; ret
+//! ```
+
+use crate::aspect::advice::Reason;
+use crate::aspect::bind::call::{Bound, Call, Dest, Keep};
+use crate::aspect::bind::site::{Redirect, Replacement};
+use crate::aspect::bind::ty::Ty;
+use crate::aspect::joinpoint::CallHow;
+use crate::cil::il::body;
+use crate::cil::il::insn::op;
+use crate::cil::image::Image;
+use crate::cil::metadata::heaps::put_compressed;
+use crate::cil::metadata::schema::{coded, column, table};
+use crate::cil::metadata::signature::{MethodSignature, element, kind};
+use crate::cil::metadata::tables::{encode, token_row, token_table};
+use crate::cil::weave::adapters::{self, Adapter};
+use crate::cil::weave::code::Code;
+use crate::cil::weave::import::Importer;
+use crate::cil::weave::own::{Method, Own, convert};
+use crate::error::Result;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// What a redirected call calls.
+pub(crate) type Tokens = Vec<std::result::Result<u32, Reason>>;
+
+/// The hooks of redirected calls, as those of methods: replacements are calls at the start whose result is kept.
+pub(crate) fn bounds(redirects: &[Arc<Redirect>]) -> Vec<Arc<Bound>> {
+    let mut all = Vec::new();
+    for redirect in redirects {
+        all.extend(redirect.bound.clone());
+        all.extend(
+            redirect
+                .replace
+                .as_ref()
+                .map(|replace| Arc::new(as_bound(replace))),
+        );
+    }
+    all
+}
+
+fn as_bound(replace: &Replacement) -> Bound {
+    let (dest, states) = match &replace.result {
+        Ty::Void => (Dest::Drop, Box::default()),
+        ty => (Dest::State(0), Box::from([ty.clone()])),
+    };
+    Bound {
+        enter: Box::new([Call {
+            dest,
+            ..replace.call.clone()
+        }]),
+        keep: Keep {
+            states,
+            ..Keep::default()
+        },
+        ..Bound::default()
+    }
+}
+
+/// Adds the methods that are called instead. What they name is imported already.
+pub(crate) fn add(
+    image: &Image<'_>,
+    redirects: &[Arc<Redirect>],
+    importer: &mut Importer<'_, '_>,
+    all: &mut Vec<Adapter>,
+) -> Result<Tokens> {
+    let mut known: FxHashMap<&str, u32> = FxHashMap::default();
+    let mut tokens = Vec::with_capacity(redirects.len());
+    for redirect in redirects {
+        let Some(name) = &redirect.class else {
+            let call = redirect.replace.as_ref().map(|replace| &replace.call);
+            let method = call.and_then(|call| importer.imports().method(call));
+            tokens.push(method.ok_or(Reason::Unsupported));
+            continue;
+        };
+        if let Some(&method) = known.get(&**name) {
+            tokens.push(Ok(method));
+            continue;
+        }
+        let Some(made) = make(image, redirect, importer)? else {
+            tokens.push(Err(Reason::Unsupported));
+            continue;
+        };
+        if all.is_empty() {
+            adapters::add_type(image, importer)?;
+        }
+        let simple = name.rsplit('/').next().unwrap_or(name);
+        let method = adapters::add_row(image, simple, &made.signature, importer)?;
+        known.insert(name, method);
+        tokens.push(Ok(method));
+        all.push(Adapter {
+            method: token_row(method),
+            body: made.body,
+        });
+    }
+    Ok(tokens)
+}
+
+struct Made {
+    signature: Vec<u8>,
+    body: Vec<u8>,
+}
+
+/// `None` where something in it cannot be written.
+fn make(
+    image: &Image<'_>,
+    redirect: &Redirect,
+    importer: &mut Importer<'_, '_>,
+) -> Result<Option<Made>> {
+    let callee = &redirect.callee;
+    let metadata = &image.metadata;
+    let (row, signature, owner) = {
+        let token = callee.reference;
+        let row = metadata.tables.row(token_table(token), token_row(token))?;
+        match token_table(token) {
+            table::METHOD_DEF => {
+                let owner = metadata
+                    .owner_of_method(token_row(token))
+                    .unwrap_or_default();
+                let owner = u32::from(table::TYPE_DEF) << 24 | owner;
+                let coded = encode(&coded::TYPE_DEF_OR_REF, owner).unwrap_or_default();
+                (row.get(column::method_def::SIGNATURE), token, coded)
+            }
+            _ => {
+                use crate::cil::metadata::tables::decode;
+                let parent = row.get(column::member_ref::CLASS);
+                let owner = decode(&coded::MEMBER_REF_PARENT, parent)?;
+                let coded = encode(&coded::TYPE_DEF_OR_REF, owner).unwrap_or_default();
+                (row.get(column::member_ref::SIGNATURE), token, coded)
+            }
+        }
+    };
+    let parsed = MethodSignature::parse(metadata.blobs.get(row)?)?;
+    let has_target = callee.has_target();
+    let arguments = parsed.count + u32::from(has_target);
+    let mut blob = vec![0];
+    put_compressed(&mut blob, arguments);
+    blob.extend_from_slice(parsed.returns);
+    if has_target {
+        match callee.owner.name() {
+            Some("System.String") => blob.push(element::STRING),
+            Some("System.Object") => blob.push(element::OBJECT),
+            _ => {
+                blob.push(element::CLASS);
+                put_compressed(&mut blob, owner);
+            }
+        }
+    }
+    blob.extend_from_slice(parsed.parameters);
+
+    // The call itself, or the hook in its place.
+    let mut locals: (Vec<u8>, u32) = (Vec::new(), 0);
+    let mut inner = Code::default();
+    let mut max_stack = arguments.max(1);
+    let mut own = Own::default();
+    match &redirect.replace {
+        Some(replace) => {
+            if own
+                .make(importer.imports(), &as_bound(replace), &method(&blob, &[]))
+                .is_err()
+            {
+                return Ok(None);
+            }
+            let code = own.code();
+            inner.bytes(code.enter);
+            max_stack = max_stack.max(code.max_stack);
+            let (types, count) = own.extra();
+            locals = (types.to_vec(), count);
+            if replace.result != Ty::Void && callee.result != Ty::Void {
+                inner.load_local(0);
+                let converted = convert(
+                    importer.imports(),
+                    &replace.result,
+                    replace.convert,
+                    &mut inner,
+                );
+                if converted.is_none() {
+                    return Ok(None);
+                }
+            }
+        }
+        None => {
+            for argument in 0..arguments {
+                inner.load_argument(argument);
+            }
+            let opcode = match callee.how {
+                CallHow::Virtual => op::CALLVIRT,
+                _ => op::CALL,
+            };
+            inner.op_u32(opcode, signature);
+        }
+    }
+    let mut code = Code::default();
+    match &redirect.bound {
+        None => code.bytes(inner.as_bytes()),
+        Some(bound) => {
+            let before = signature_of_locals(&locals);
+            if own
+                .make(importer.imports(), bound, &method(&blob, &before))
+                .is_err()
+            {
+                return Ok(None);
+            }
+            let hooks = own.code();
+            max_stack = max_stack.max(hooks.max_stack + 1);
+            let (types, count) = own.extra();
+            locals.0.extend_from_slice(types);
+            locals.1 += count;
+            code.bytes(hooks.enter);
+            code.bytes(inner.as_bytes());
+            // Where hooks look for it.
+            let result = locals.1;
+            if !parsed.is_void() {
+                locals.0.extend_from_slice(parsed.returns);
+                locals.1 += 1;
+                code.store_local(result);
+            }
+            code.bytes(hooks.exit.0);
+            code.bytes(hooks.exit.1);
+            if !parsed.is_void() {
+                code.load_local(result);
+            }
+        }
+    }
+    code.op(op::RET);
+    let locals = match locals.1 {
+        0 => 0,
+        _ => {
+            let blob = signature_of_locals(&locals);
+            importer.additions().stand_alone_sig(&blob)?
+        }
+    };
+    let mut body = Vec::new();
+    let stack = u16::try_from(max_stack + 1).unwrap_or(u16::MAX);
+    body::put_fat_header(&mut body, code.len() as usize, stack, true, locals, false);
+    body.extend_from_slice(code.as_bytes());
+    Ok(Some(Made {
+        signature: blob,
+        body,
+    }))
+}
+
+/// The method as hooks see it: nothing in it overwrites its arguments.
+fn method<'m>(signature: &'m [u8], locals: &'m [u8]) -> Method<'m> {
+    Method {
+        code: &[],
+        start: 0,
+        signature,
+        locals,
+        this: None,
+        id: 0,
+        line: 0,
+        is_raw: false,
+    }
+}
+
+fn signature_of_locals((types, count): &(Vec<u8>, u32)) -> Vec<u8> {
+    if *count == 0 {
+        return Vec::new();
+    }
+    let mut blob = vec![kind::LOCALS];
+    put_compressed(&mut blob, *count);
+    blob.extend_from_slice(types);
+    blob
+}

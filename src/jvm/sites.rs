@@ -1,0 +1,101 @@
+//! The calls that a method makes.
+
+use crate::aspect::advice::Reason;
+use crate::aspect::bind::site::Callee;
+use crate::aspect::bind::ty::Ty;
+use crate::aspect::joinpoint::{CallDetails, CallHow, CallSite, EachCall, EachName};
+use crate::bytes::{modified_utf8, mutf8};
+use crate::error::Result;
+use crate::jvm::class::{Class, MethodInfo};
+use crate::jvm::insn::{self, op};
+use crate::jvm::pool::tag;
+use crate::jvm::signature;
+
+/// Longest descriptor of a method in the place of another (JVMS 4.4.7).
+const MAX_DESCRIPTOR: usize = 65_535;
+
+/// The method that a call names.
+struct Named<'s> {
+    owner: &'s str,
+    owner_is_interface: bool,
+    name: &'s str,
+    descriptor: &'s str,
+    how: CallHow,
+}
+
+impl CallDetails for Named<'_> {
+    fn parameters(&self, each: EachName<'_>) {
+        signature::parameters(self.descriptor, each);
+    }
+
+    fn callee(&self) -> Option<Callee> {
+        let mut rest = self.descriptor.strip_prefix('(')?;
+        let mut parameters = Vec::new();
+        while !rest.starts_with(')') {
+            let (ty, behind) = Ty::of_descriptor(rest)?;
+            if ty == Ty::Void {
+                return None;
+            }
+            parameters.push(ty);
+            rest = behind;
+        }
+        let (result, "") = Ty::of_descriptor(&rest[1..])? else {
+            return None;
+        };
+        // The target comes in front of the arguments.
+        let longest = modified_utf8(self.owner).len() + modified_utf8(self.descriptor).len() + 2;
+        (longest <= MAX_DESCRIPTOR && !self.owner.starts_with('[')).then(|| Callee {
+            owner: Ty::class(self.owner),
+            owner_is_interface: self.owner_is_interface,
+            name: self.name.into(),
+            how: self.how,
+            parameters: parameters.into(),
+            result,
+            reference: 0,
+        })
+    }
+}
+
+/// Shows the calls of a method, in the code's order.
+pub(super) fn each_call(class: &Class<'_>, method: &MethodInfo, each: EachCall<'_>) -> Result<()> {
+    let Some(code) = class.code(method)? else {
+        return Ok(());
+    };
+    let mut pc = 0;
+    while (pc as usize) < code.insns.len() {
+        let insn = insn::at(code.insns, pc).map_err(|e| e.offset_by(code.offset))?;
+        let how = match insn.opcode {
+            op::INVOKEVIRTUAL => Some(Ok(CallHow::Virtual)),
+            op::INVOKEINTERFACE => Some(Ok(CallHow::Interface)),
+            op::INVOKESTATIC => Some(Ok(CallHow::Static)),
+            op::INVOKESPECIAL => Some(Err(Reason::CallOfSuper)),
+            _ => None,
+        };
+        if let Some(how) = how {
+            let at = pc as usize;
+            let index = u16::from_be_bytes([code.insns[at + 1], code.insns[at + 2]]);
+            let (owner, name, descriptor) = class.pool.member(index)?;
+            // Constructors are no methods.
+            if !name.starts_with(b"<") {
+                let owner = mutf8(class.pool.class_name(owner)?);
+                let (name, descriptor) = (mutf8(name), mutf8(descriptor));
+                each(&CallSite {
+                    at: pc,
+                    ty: &owner,
+                    method: &name,
+                    descriptor: &descriptor,
+                    how,
+                    details: &Named {
+                        owner: &owner,
+                        owner_is_interface: class.pool.tag(index) == Some(tag::INTERFACE_METHODREF),
+                        name: &name,
+                        descriptor: &descriptor,
+                        how: how.unwrap_or(CallHow::Exact),
+                    },
+                });
+            }
+        }
+        pc += insn.len;
+    }
+    Ok(())
+}

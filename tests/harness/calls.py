@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""Own hooks at calls: a program whose calls of the platform are replaced or surrounded, and whole libraries with a hook at each such call.
+
+    calls.py [--only NAME]...
+
+Names: program, dex, dotnet, suite, roslyn. `program`: tests/programs/calls in Java on the oldest and the newest JDK; the lines that it prints are in
+expected.txt. `dex`: the same but for hooks that convert, made a jar again by enjarify. `dotnet`: one in C# on CoreCLR and Mono, compiled with and without optimisation; expected_dotnet.txt.
+`suite`: each call of a method of `java.**` in commons-codec, its tests and what they use goes through a method that calls a
+hook first. The same tests must pass as unwoven, and HotSpot must verify all classes. `roslyn`: the same with each call of `System.**` in the C#
+compiler, which must make the same assembly of the same sources; every method must compile as unwoven (slow: not among the everyday ones).
+"""
+
+import os
+import re
+import shutil
+
+import check_dex
+import check_dotnet
+import corpora
+import dotnet
+from hooks import DX
+from lib import ROOT, fresh, judges, main, oldest_jdk, run, weave_binary
+from suites import CODEC, JUNIT, verdicts
+
+SOURCES = ROOT / "tests" / "programs" / "calls"
+ENVIRONMENT = {**os.environ, "WEAVE_TRACE": "off"}
+EACH_CALL = """version = 1
+[[library]]
+path = "each.jar"
+[[aspect]]
+name = "each"
+at = { call = { type = "java.**" } }
+before = "acme.Each.call(method)"
+"""
+
+
+def jar(folder, name, sources):
+    """Sources as a jar."""
+    bin_, out = oldest_jdk() / "bin", fresh(folder / name)
+    run([bin_ / "javac", "-g", "--release", "8", "-Xlint:-options", "-d", out, *sources])
+    run([bin_ / "jar", "cf", folder / f"{name}.jar", "-C", out, "."])
+    return folder / f"{name}.jar"
+
+
+def program(score, folder):
+    app = jar(folder, "app", sorted((SOURCES / "java/app").glob("*.java")))
+    library = jar(folder, "hooks", sorted((SOURCES / "java/acme").glob("Audit.java")))
+    (folder / "weave.toml").write_text((SOURCES / "rules.toml").read_text().replace("LIBRARY", library.name))
+    woven, expected = folder / "woven.jar", (SOURCES / "expected.txt").read_text()
+    run([weave_binary(), "-q", "--strict", "--rules", folder / "weave.toml", app, woven])
+    for version, home in judges().items():
+        java = [home / "bin" / "java", "-Xverify:all", "-cp", woven]
+        done = run([*java, "app.Calls"], check=False, env=ENVIRONMENT)
+        more = run([*java, "app.Lambdas"], check=False, env=ENVIRONMENT)
+        told = [line for line in done.stderr.splitlines() if "acme.Audit.bad failed" in line]
+        good = done.returncode == more.returncode == 0 and done.stdout + more.stdout == expected and len(told) == 1
+        score.check(f"program on {version}: the same lines", good, f"{len(expected.splitlines())} lines")
+        if not good:
+            print(f"exit {done.returncode}\n{done.stdout}\n{done.stderr[-1500:]}")
+    again = folder / "again.jar"
+    run([weave_binary(), "-q", "--rules", folder / "weave.toml", app, again])
+    score.check("program: the same bytes once more", woven.read_bytes() == again.read_bytes(), "")
+    told = run([weave_binary(), "plan", "--summary", "--rules", folder / "weave.toml", app]).stdout
+    score.check("program: what is left is told", len(re.findall(r"\d left: a call of", told)) == 3, told[-300:])
+
+
+def dex(score, folder):
+    app = jar(folder, "app", sorted((SOURCES / "java/app").glob("Calls.java")))
+    library = jar(folder, "hooks", [SOURCES / "java/acme/Audit.java"])
+    java = oldest_jdk() / "bin" / "java"
+    (dx,) = corpora.maven([DX])
+    for name, classes in (("app", app), ("hooks", library)):
+        run([java, "-cp", dx, "com.android.dx.command.Main", "--dex", "--min-sdk-version=26", f"--output={folder / name}.dex", classes])
+    # Those whose hooks take and return what the calls do, or lie around them.
+    text = (SOURCES / "rules.toml").read_text()
+    head, *aspects = text.split("[[aspect]]")
+    text = "[[aspect]]".join([head, *(a for a in aspects if not re.search(r'name = "(sleep|pow)"', a))])
+    lines = {}
+    for kind, source, hooks in (("jar", app, library.name), ("dex", folder / "app.dex", "hooks.dex")):
+        (folder / "weave.toml").write_text(text.replace("LIBRARY", hooks))
+        woven = folder / f"woven.{kind}"
+        run([weave_binary(), "-q", "--strict", "--rules", folder / "weave.toml", source, woven])
+        path = [woven]
+        if kind == "dex":
+            verified = run([weave_binary(), "verify", woven], check=False)
+            score.check("dex: weave verify", verified.returncode == 0, verified.stdout[-300:])
+            runtime = folder / "weave-runtime.jar"
+            run([weave_binary(), "runtime", runtime])
+            path = [check_dex.translated(woven, folder / "translated.jar"), library, runtime]
+        done = run([java, "-Xverify:all", "-cp", os.pathsep.join(map(str, path)), "app.Calls"], check=False, env=ENVIRONMENT)
+        lines[kind] = (done.returncode, done.stdout, done.stderr)
+    score.check("dex: the same lines as of classes", lines["dex"] == lines["jar"] and lines["jar"][0] == 0, f"{len(lines['jar'][1].splitlines())} lines")
+    if lines["dex"] != lines["jar"]:
+        print(*lines["dex"], sep="\n")
+
+
+def dotnet_(score, folder):
+    api, sources = dotnet.mono_libraries() / "4.7.2-api", SOURCES / "dotnet"
+    base = [*dotnet.csc(), "-nologo", "-nostdlib", f"-r:{api / 'mscorlib.dll'}"]
+    run([*base, "-optimize", "-target:library", f"-out:{folder / 'hooks.dll'}", sources / "Audit.cs"])
+    (folder / "weave.toml").write_text((SOURCES / "dotnet.toml").read_text().replace("LIBRARY", "hooks.dll"))
+    expected = (SOURCES / "expected_dotnet.txt").read_text()
+    for how in ("-optimize-", "-optimize"):
+        plain, woven = fresh(folder / "plain"), fresh(folder / "woven")
+        run([*base, how, "-debug:portable", f"-out:{plain / 'app.exe'}", sources / "Calls.cs"])
+        run([weave_binary(), "-q", "--strict", "--rules", folder / "weave.toml", plain / "app.exe", woven / "app.exe"])
+        for name, host in {"CoreCLR 8": dotnet.host("core8"), "Mono": ["mono"]}.items():
+            done = run([*host, woven / "app.exe"], check=False, env=ENVIRONMENT)
+            told = [line for line in done.stderr.splitlines() if "Acme.Audit.Bad failed" in line]
+            good = done.returncode == 0 and done.stdout == expected and len(told) == 1
+            score.check(f"dotnet {how} on {name}: the same lines", good, f"{len(expected.splitlines())} lines")
+            if not good:
+                print(f"exit {done.returncode}\n{done.stdout}\n{done.stderr[-2500:]}")
+        verified = run([weave_binary(), "verify", woven / "app.exe"], check=False)
+        score.check(f"dotnet {how}: weave verify", verified.returncode == 0, verified.stdout[-300:])
+
+
+def suite(score, folder):
+    packages = ["org.apache.commons.codec.binary", "org.apache.commons.codec.net"]
+    common = [f"org.junit.jupiter:junit-jupiter:{JUNIT}", "org.junit.platform:junit-platform-console:1.10.2",
+              "org.mockito:mockito-core:5.14.2", "org.mockito:mockito-junit-jupiter:5.14.2"]
+    plain = corpora.resolved("commons-codec", [*CODEC, *common], JUNIT)
+    jar(folder, "each", [SOURCES / "java/acme/Each.java"])
+    (folder / "weave.toml").write_text(EACH_CALL)
+    told = run([weave_binary(), "--rules", folder / "weave.toml", plain, folder / "woven"]).stderr
+    calls = re.search(r"redirected ([\d,]+) calls", told)
+    score.check("suite: calls are redirected", bool(calls) and int(calls[1].replace(",", "")) > 20_000, told[-400:])
+    every = [part for p in packages for part in ("--select-package", p)]
+    for version, home in sorted(judges().items()):
+        before = verdicts(home, plain, folder / "reports", every, dict(os.environ))
+        after = verdicts(home, folder / "woven", folder / "reports", every, ENVIRONMENT)
+        differ = {test: (what, after.get(test)) for test, what in before.items() if after.get(test) != what}
+        score.check(f"suite on {version}: the same tests pass", not differ and sum(v == "passed" for v in before.values()) > 700,
+                    f"{len(before)} tests, {dict(list(differ.items())[:5])}")
+
+
+EACH_SYSTEM_CALL = """version = 1
+[[library]]
+path = "each.dll"
+[[aspect]]
+name = "each"
+at = { call = { type = "System.**" } }
+before = "Acme.Each.Call(method)"
+"""
+
+
+def roslyn(score, folder):
+    api = dotnet.mono_libraries() / "4.7.2-api"
+    run([*dotnet.csc(), "-nologo", "-nostdlib", "-optimize", "-target:library", f"-r:{api / 'mscorlib.dll'}", f"-out:{folder / 'each.dll'}",
+         SOURCES / "dotnet" / "Each.cs"])
+    (folder / "weave.toml").write_text(EACH_SYSTEM_CALL)
+    plain, woven = folder / "plain", folder / "woven"
+    shutil.copytree(dotnet.compiler().parent, plain)
+    told = run([weave_binary(), "--rules", folder / "weave.toml", plain, woven]).stderr
+    calls = re.search(r"redirected ([\d,]+) calls", told)
+    score.check("roslyn: calls are redirected", bool(calls) and int(calls[1].replace(",", "")) > 9_000, told[-400:])
+    made = {}
+    for which in (plain, woven):
+        out = fresh(folder / f"out-{which.name}") / "out.exe"
+        done = run([*dotnet.host("core8"), which / "csc.dll", "-nologo", "-deterministic", "-nostdlib", f"-r:{api / 'mscorlib.dll'}", f"-out:{out}",
+                    SOURCES / "dotnet" / "Calls.cs", SOURCES / "dotnet" / "Audit.cs"], check=False, env=ENVIRONMENT)
+        made[which.name] = out.read_bytes() if out.exists() else done.stdout[-500:] + done.stderr[-1500:]
+    score.check("roslyn: the same assembly", isinstance(made["woven"], bytes) and made["plain"] == made["woven"],
+                f"{len(made['woven'])} bytes" if isinstance(made["woven"], bytes) else made["woven"])
+    group = check_dotnet.Set("calls", plain, list(dotnet.COMPILER), check_dotnet.host("core8"))
+    group.woven, group.told = woven, {name: {"methods": 1} for name in dotnet.COMPILER}
+    check_dotnet.jit(score, group, check_dotnet.QUICK, "quickly")
+
+
+EVERY = {"program": program, "dex": dex, "dotnet": dotnet_, "suite": suite, "roslyn": roslyn}
+
+
+if __name__ == "__main__":
+    main(lambda: corpora.run_chosen(__doc__, EVERY, {"roslyn"}, "calls"))
