@@ -20,6 +20,10 @@ impl Advice {
     pub const SECTION: Advice = Advice(8);
     /// Hooks of one's own, whenever they run.
     pub const OWN: Advice = Advice(16);
+    /// The call is counted: one hook at the start of the body, in place of all three.
+    pub const COUNT: Advice = Advice(32);
+    /// All that calls the hook library, values and guards aside.
+    pub const LIBRARY: Advice = Advice::ALL.with(Advice::COUNT);
 
     /// Both sets together.
     #[must_use]
@@ -31,6 +35,21 @@ impl Advice {
     #[must_use]
     pub const fn only(self, other: Advice) -> Advice {
         Advice(self.0 & other.0)
+    }
+
+    /// What is in this set and not in the other.
+    #[must_use]
+    pub const fn without(self, other: Advice) -> Advice {
+        Advice(self.0 & !other.0)
+    }
+
+    /// What several aspects say of one method together: what is recorded is not counted beside.
+    #[must_use]
+    pub const fn settled(self) -> Advice {
+        match self.only(Advice::ALL).0 {
+            0 => self,
+            _ => self.without(Advice::COUNT),
+        }
     }
 
     /// Whether all of `other` is in this set.

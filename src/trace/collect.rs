@@ -14,9 +14,9 @@
 
 use super::file::{PACKED, is_packed, peek};
 use super::format::{
-    CHUNK, CHUNK_HEADER, CHUNK_MAGIC, CHUNK_RECORDS, CHUNK_SYMBOLS, COLLECTED_AT, CONSUMER_AT,
-    ChunkHeader, ESCAPE_END, FLAG_ORDERLY, FREE_MAGIC, HEADER_USED, HEARTBEAT_AT, Header,
-    IDENTITY_AT, MAGIC, PART_AT, POLICY_RING,
+    CHUNK, CHUNK_COUNTS, CHUNK_HEADER, CHUNK_MAGIC, CHUNK_RECORDS, CHUNK_SYMBOLS, COLLECTED_AT,
+    CONSUMER_AT, ChunkHeader, ESCAPE_END, FLAG_ORDERLY, FREE_MAGIC, HEADER_USED, HEARTBEAT_AT,
+    Header, IDENTITY_AT, MAGIC, PART_AT, POLICY_RING,
 };
 use super::lock::{self, Held};
 use crate::error::{Error, Kind, Result};
@@ -265,7 +265,7 @@ impl Collector {
             sum.more |= turn.more;
             if gone && !turn.more {
                 let mut source = self.sources.swap_remove(at);
-                source.finish(&self.options, &mut self.packers)?;
+                source.finish(&self.out, &self.options, &mut self.packers)?;
                 let (chunks, files) = (source.copied, source.files);
                 let path = source.path.clone();
                 let mut what = format!("ended: {chunks} chunks in {files} files");
@@ -294,7 +294,7 @@ impl Collector {
     /// Ends: parts are closed and packed, and the traces given up for another consumer.
     pub fn stop(mut self) -> Result<()> {
         for source in &mut self.sources {
-            source.finish(&self.options, &mut self.packers)?;
+            source.finish(&self.out, &self.options, &mut self.packers)?;
         }
         self.sources.clear();
         for mut packer in std::mem::take(&mut self.packers) {
@@ -418,6 +418,8 @@ struct Source {
     chunks: Vec<Known>,
     /// The chunks with symbols: each part begins with them.
     symbols: Vec<u32>,
+    /// Those with counts, which grow in their places: each part ends with them.
+    counts: Vec<u32>,
     /// Serial numbers of chunks that a collector before this one has copied, but maybe not given back.
     seen: FxHashSet<u64>,
     part: Option<Part>,
@@ -515,6 +517,7 @@ impl Source {
             collection,
             chunks: Vec::new(),
             symbols: Vec::new(),
+            counts: Vec::new(),
             seen: FxHashSet::default(),
             part: None,
             last_part: 0,
@@ -633,7 +636,7 @@ impl Source {
             self.put(COLLECTED_AT, self.header.collected)?;
         }
         if self.part.as_ref().is_some_and(|p| p.len >= options.rotate) {
-            self.close_part(options, packers);
+            self.close_part(options, packers)?;
         }
         Ok(turn)
     }
@@ -668,6 +671,9 @@ impl Source {
                 self.copy(buffer)?;
             }
             return Ok(false);
+        }
+        if kind == CHUNK_COUNTS {
+            self.counts.push(number);
         }
         if kind != CHUNK_RECORDS {
             return Ok(false);
@@ -749,17 +755,33 @@ impl Source {
         Ok(())
     }
 
-    fn close_part(&mut self, options: &Options, packers: &mut VecDeque<Packer>) {
+    fn close_part(&mut self, options: &Options, packers: &mut VecDeque<Packer>) -> Result<()> {
+        if self.part.is_some() && !self.counts.is_empty() {
+            let mut chunk = vec![0; CHUNK];
+            for i in 0..self.counts.len() {
+                self.whole(self.counts[i], &mut chunk)?;
+                self.copy(&chunk)?;
+            }
+        }
         if let Some(part) = self.part.take()
             && options.compress
         {
             packers.push_back(Packer::new(part.path, part.held));
         }
+        Ok(())
     }
 
     /// Closes the part, and gives the trace up.
-    fn finish(&mut self, options: &Options, packers: &mut VecDeque<Packer>) -> Result<()> {
-        self.close_part(options, packers);
+    fn finish(
+        &mut self,
+        out: &Path,
+        options: &Options,
+        packers: &mut VecDeque<Packer>,
+    ) -> Result<()> {
+        if !self.counts.is_empty() {
+            self.open_part(out)?;
+        }
+        self.close_part(options, packers)?;
         self.put(CONSUMER_AT, 0)
     }
 

@@ -143,7 +143,7 @@ impl<'f> PlannedDex<'f> {
         let woven = dex::weave(&dex, &plan, &mut dex::Scratch::default(), &run)?;
         let types = woven.types.into_iter();
         let mut types: Vec<_> = types.map(|ty| Touched::new(ty, vec![])).collect();
-        let calls = |p: &Planned| p.advice.only(Advice::ALL) != Advice::default();
+        let calls = |p: &Planned| p.advice.only(Advice::LIBRARY) != Advice::default();
         let needs = Needs::of(&plan);
         let needs_library =
             woven.bytes.is_some() && (plan.methods.iter().any(calls) || needs.calls_library());
