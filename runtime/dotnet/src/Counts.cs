@@ -42,7 +42,42 @@ namespace Weave.Runtime
                 Volatile.Write(ref next, Clock.Now() + Second);
                 begun = true;
                 store.Wake();
+                if (Stack.HasRoom())
+                {
+                    Reserve(); // else the supplier's thread does it
+                }
             }
+        }
+
+        /// <summary>Has a chunk before it is needed: there may be none then.</summary>
+        private void Reserve()
+        {
+            if (!gate.Enter())
+            {
+                return;
+            }
+            try
+            {
+                if (chunks.Count * PerChunk - used < PerChunk / 2)
+                {
+                    Extend();
+                }
+            }
+            finally
+            {
+                gate.Leave();
+            }
+        }
+
+        private bool Extend()
+        {
+            long* chunk = store.CountsChunk(chunks.Count);
+            if (chunk == null)
+            {
+                return false;
+            }
+            chunks.Add((IntPtr)chunk);
+            return true;
         }
 
         /// <summary>How long until <see cref="Turn"/> has something to do, in milliseconds; -1 for ever.</summary>
@@ -58,6 +93,7 @@ namespace Weave.Runtime
             {
                 Volatile.Write(ref next, Clock.Now() + Second);
                 Write();
+                Reserve();
             }
         }
 
@@ -134,14 +170,9 @@ namespace Weave.Runtime
                 }
                 return true;
             }
-            if (used == chunks.Count * PerChunk)
+            if (used == chunks.Count * PerChunk && !Extend())
             {
-                long* chunk = store.CountsChunk(chunks.Count);
-                if (chunk == null)
-                {
-                    return false;
-                }
-                chunks.Add((IntPtr)chunk);
+                return false;
             }
             places.Add(id, ++used);
             long* at = At(used);

@@ -32,12 +32,42 @@ final class Counts {
     }
 
     /** A thread counts something for the first time. */
-    void begin() {
+    void begin(Thread self, boolean virtual) {
         if (!begun) {
             next = System.nanoTime() + SECOND;
             begun = true;
             store.wake();
+            if (!virtual) {
+                try {
+                    reserve(self);
+                } catch (StackOverflowError later) {
+                    // the supplier's thread does it
+                } catch (OutOfMemoryError later) {
+                    // the same
+                }
+            }
         }
+    }
+
+    /** Has a chunk before it is needed: there may be none then. */
+    private void reserve(Thread self) {
+        try {
+            if (!store.faulted && gate.enter(self, false) && chunks.size() * PER_CHUNK - used < PER_CHUNK / 2) {
+                extend();
+            }
+        } catch (InternalError gone) {
+            store.fault();
+            Cursor.settle();
+        } finally {
+            if (gate.owner == self) {
+                gate.owner = null;
+            }
+        }
+    }
+
+    private boolean extend() {
+        LongBuffer chunk = store.counts(chunks.size());
+        return chunk != null && chunks.add(chunk);
     }
 
     /** How long until {@link #turn} has something to do, in nanoseconds; 0 for ever. */
@@ -50,6 +80,7 @@ final class Counts {
         if (begun && next - System.nanoTime() <= 0) {
             next = System.nanoTime() + SECOND;
             write();
+            reserve(Thread.currentThread());
         }
     }
 
@@ -129,12 +160,8 @@ final class Counts {
             }
             return true;
         }
-        if (used == chunks.size() * PER_CHUNK) {
-            LongBuffer chunk = store.counts(chunks.size());
-            if (chunk == null) {
-                return false;
-            }
-            chunks.add(chunk);
+        if (used == chunks.size() * PER_CHUNK && !extend()) {
+            return false;
         }
         place = ++used;
         places.add(id, place, true);

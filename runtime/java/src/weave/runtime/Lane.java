@@ -302,7 +302,7 @@ final class Lane extends Cursor {
                     uncounted();
                 }
             } else {
-                store.counts.begin();
+                store.counts.begin(Thread.currentThread(), thread == null);
                 if (thread == null) {
                     countInSlot(id);
                 } else {
