@@ -1009,6 +1009,8 @@ mod tests {
         /// Chunks with a segment that is not full, by number.
         open: Vec<u64>,
         chunks: u64,
+        /// The chunk with counts.
+        counts: Option<u64>,
     }
 
     impl Drop for Process {
@@ -1040,6 +1042,7 @@ mod tests {
                 segment: 0,
                 open: Vec::new(),
                 chunks,
+                counts: None,
             }
         }
 
@@ -1065,6 +1068,20 @@ mod tests {
             write_at(&self.file, &bytes, number * CHUNK as u64).unwrap();
             self.segment += 1;
             self.open.push(number);
+        }
+
+        /// Brings the count of a method up to date.
+        fn count(&mut self, calls: u64) {
+            if self.counts.is_none() {
+                let number = self.take();
+                let mut bytes = Chunk::counts(0, 7, &[(3, 0)]).bytes();
+                self.serial += 1;
+                bytes[8..16].copy_from_slice(&self.serial.to_le_bytes());
+                write_at(&self.file, &bytes, number * CHUNK as u64).unwrap();
+                self.counts = Some(number);
+            }
+            let at = self.counts.unwrap() * CHUNK as u64 + CHUNK_HEADER as u64 + 8;
+            write_at(&self.file, &calls.to_le_bytes(), at).unwrap();
         }
 
         /// Leaves the method; the chunk is full.
@@ -1184,6 +1201,69 @@ mod tests {
         assert_eq!(collector.turn().unwrap().chunks, 5);
         assert!(collector.is_done());
         assert_eq!(all(&out).records(), 10);
+    }
+
+    /// Each part has the counts so far, so that the last has all: whichever parts are kept, packed or read together with the
+    /// trace itself, none is lost and none is twice.
+    #[test]
+    fn counts_are_those_of_the_last_part() {
+        for (policy, compress, keep) in [(2, false, 0), (1, true, 2), (0, false, 0)] {
+            let dir = tempfile::tempdir().unwrap();
+            let out = dir.path().join("out");
+            let options = Options {
+                compress,
+                keep,
+                rotate: 1,
+                ..OPTIONS
+            };
+            let mut process = Process::start(dir.path(), policy);
+            let mut collector = Collector::new(&out, options).unwrap();
+            assert!(collector.attach(&process.path).unwrap());
+            for calls in 1..=5 {
+                process.count(10 * calls);
+                process.enter();
+                process.exit();
+                collector.turn().unwrap();
+                if calls == 3 {
+                    collector.stop().unwrap();
+                    collector = Collector::new(&out, options).unwrap();
+                    assert!(collector.attach(&process.path).unwrap());
+                }
+            }
+            // Nothing but a count comes behind what was collected.
+            process.count(1_000);
+            let source = process.path.clone();
+            drop(process);
+            while !collector.is_done() {
+                collector.turn().unwrap();
+            }
+            collector.stop().unwrap();
+            let trace = all(&out);
+            assert_eq!(trace.counts().calls.get(&3), Some(&1_000));
+            let mut analyzer = Analyzer::new(Default::default());
+            for part in parts(&out).unwrap() {
+                analyzer.add(&Trace::open(&part).unwrap());
+            }
+            analyzer.add(&Trace::open(&source).unwrap());
+            let counted = analyzer.stats().iter().map(|stats| stats.counted);
+            assert_eq!(counted.sum::<u64>(), 1_000);
+        }
+    }
+
+    /// A program that only counts leaves a part as well.
+    #[test]
+    fn counts_alone_are_collected() {
+        let dir = tempfile::tempdir().unwrap();
+        let out = dir.path().join("out");
+        let mut process = Process::start(dir.path(), 2);
+        let mut collector = Collector::new(&out, OPTIONS).unwrap();
+        assert!(collector.attach(&process.path).unwrap());
+        process.count(3);
+        drop(process);
+        while !collector.is_done() {
+            collector.turn().unwrap();
+        }
+        assert_eq!(all(&out).counts().calls.get(&3), Some(&3));
     }
 
     #[test]
