@@ -25,6 +25,9 @@ impl Advice {
     /// All that calls the hook library, values and guards aside.
     pub const LIBRARY: Advice = Advice::ALL.with(Advice::COUNT);
 
+    /// Calls of the method begin a trace of their own. It goes into the symbols map and no further.
+    pub const ROOT: Advice = Advice(64);
+
     /// Both sets together.
     #[must_use]
     pub const fn with(self, other: Advice) -> Advice {

@@ -64,6 +64,8 @@ pub struct Plan {
     pub meant: Vec<Meant>,
     /// The own hooks of methods; methods that have the same share them.
     pub bound: Vec<Arc<Bound>>,
+    /// The methods whose calls begin a trace, by type and index.
+    pub roots: Vec<(u32, u32)>,
     /// The number of the type that the scan shows next.
     types: u32,
 }
@@ -96,6 +98,17 @@ impl Plan {
             .collect()
     }
 
+    /// The ids of the methods whose calls begin a trace, ascending.
+    pub fn root_ids(&self) -> Vec<u32> {
+        let ids = self.roots.iter().filter_map(|&place| {
+            let found = (self.methods).binary_search_by_key(&place, |m| (m.ty, m.index));
+            found.ok().map(|at| self.methods[at].id)
+        });
+        let mut ids: Vec<u32> = ids.collect();
+        ids.sort_unstable();
+        ids
+    }
+
     /// Adds the plan of the types behind these.
     pub fn append(&mut self, mut next: Plan) {
         let before = self.bound.len() as u32;
@@ -108,6 +121,7 @@ impl Plan {
         self.skipped_types.append(&mut next.skipped_types);
         self.matched.add(&next.matched);
         self.meant.append(&mut next.meant);
+        self.roots.append(&mut next.roots);
         self.types = next.types;
     }
 }
@@ -283,7 +297,11 @@ impl Visitor for Planner<'_> {
             return;
         };
         let (ty, base) = (self.plan.types - 1, *base);
-        let verdict = match matcher.method(method, &mut self.plan.matched) {
+        let verdict = matcher.method(method, &mut self.plan.matched);
+        if matches!(verdict, Verdict::Weave(advice) if advice.has(Advice::ROOT)) {
+            self.plan.roots.push((ty, index));
+        }
+        let verdict = match verdict {
             Verdict::Weave(advice) => match advice.only(self.hooks) {
                 Advice(0) => Verdict::Skip(Reason::OnlyAndroid),
                 advice => Verdict::Weave(advice),

@@ -17,6 +17,7 @@ use crate::pipeline::library::embedded::{self, is_of_runtime};
 use crate::pipeline::limits::MAX_MEMBER;
 use crate::pipeline::worker::with_worker;
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::IsTerminal;
@@ -58,6 +59,8 @@ impl Catalogs {
 pub(crate) struct Own<'a> {
     pub(crate) catalogs: Catalogs,
     pub(crate) embedded: Embedded,
+    /// The libraries that are there when the program runs.
+    there: Embedded,
     /// What hooks of class files and assemblies reach.
     reach: Reach<'a>,
     /// Whether hooks may reach woven code, as far as that was asked.
@@ -77,10 +80,16 @@ pub(crate) struct Embedded {
 }
 
 impl<'a> Own<'a> {
-    pub(crate) fn new(catalogs: Catalogs, embedded: Embedded, reach: Reach<'a>) -> Own<'a> {
+    pub(crate) fn new(
+        catalogs: Catalogs,
+        embedded: Embedded,
+        there: Embedded,
+        reach: Reach<'a>,
+    ) -> Own<'a> {
         Own {
             catalogs,
             embedded,
+            there,
             reach,
             reached: Mutex::default(),
             misfits: Mutex::default(),
@@ -126,8 +135,8 @@ impl<'a> Own<'a> {
         if needs.hooks {
             members.extend(self.embedded.classes.clone());
         }
-        for (class, (hook, adapter)) in &needs.adapters {
-            members.insert(format!("{class}.class"), jvm::adapter(hook, adapter));
+        for (class, adapter) in &needs.adapters {
+            members.insert(format!("{class}.class"), adapter.class());
         }
         members
     }
@@ -150,6 +159,33 @@ impl<'a> Own<'a> {
         packages.chain([ADAPTERS]).collect()
     }
 
+    /// Shows a hash all that decides what comes of an artifact: what hooks there are, and the libraries.
+    pub(crate) fn digest(&self, update: &mut dyn FnMut(&[u8])) {
+        for catalog in &self.catalogs.0 {
+            for (name, ty) in catalog.types() {
+                update(format!("{name} {ty:?}").as_bytes());
+            }
+            update(b"");
+        }
+        for libraries in [&self.embedded, &self.there] {
+            let classes = (libraries.classes.iter()).map(|(name, bytes)| (name.as_str(), bytes));
+            let dexes = libraries.dexes.iter().map(|bytes| (".dex", bytes));
+            let assemblies = libraries.assemblies.iter();
+            let assemblies = assemblies.map(|(name, bytes)| (name.as_str(), bytes));
+            for (name, bytes) in classes.chain(dexes).chain(assemblies) {
+                update(name.as_bytes());
+                update(bytes);
+            }
+            update(b"");
+        }
+    }
+
+    /// Whether all calls fit, as far as was planned.
+    pub(crate) fn fits(&self) -> bool {
+        let all = self.misfits.lock().unwrap_or_else(PoisonError::into_inner);
+        all.is_empty()
+    }
+
     /// The error for calls that do not fit, if there are any: nothing half-bound is written.
     pub(crate) fn check(&self) -> Result<()> {
         let mut all = self.misfits.lock().unwrap_or_else(PoisonError::into_inner);
@@ -163,14 +199,44 @@ impl<'a> Own<'a> {
 }
 
 /// What woven code needs beside it for its own hooks.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Needs {
     /// Some method has own hooks.
     pub(crate) hooks: bool,
     /// Some method calls the hook library itself: it records values, or a rule names a hook there.
     library: bool,
     /// The adapters that are called, by their classes.
-    pub(crate) adapters: BTreeMap<Arc<str>, (Arc<Hook>, Adapter)>,
+    pub(crate) adapters: BTreeMap<Box<str>, ClassAdapter>,
+}
+
+/// An adapter of class files.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(from = "Vec<u8>", into = "Vec<u8>")]
+pub(crate) enum ClassAdapter {
+    Bound(Arc<Hook>, Adapter),
+    /// As it was made before.
+    Class(Vec<u8>),
+}
+
+impl ClassAdapter {
+    fn class(&self) -> Vec<u8> {
+        match self {
+            ClassAdapter::Bound(hook, adapter) => jvm::adapter(hook, adapter),
+            ClassAdapter::Class(bytes) => bytes.clone(),
+        }
+    }
+}
+
+impl From<Vec<u8>> for ClassAdapter {
+    fn from(bytes: Vec<u8>) -> ClassAdapter {
+        ClassAdapter::Class(bytes)
+    }
+}
+
+impl From<ClassAdapter> for Vec<u8> {
+    fn from(adapter: ClassAdapter) -> Vec<u8> {
+        adapter.class()
+    }
 }
 
 impl Needs {
@@ -189,10 +255,10 @@ impl Needs {
         for call in calls {
             self.library |= call.hook.owner.name().is_some_and(is_of_runtime);
             if let Some(adapter) = &call.adapter
-                && !self.adapters.contains_key(&adapter.class)
+                && !self.adapters.contains_key(&*adapter.class)
             {
-                let made = (Arc::clone(&call.hook), adapter.clone());
-                self.adapters.insert(Arc::clone(&adapter.class), made);
+                let bound = ClassAdapter::Bound(Arc::clone(&call.hook), adapter.clone());
+                self.adapters.insert((*adapter.class).into(), bound);
             }
         }
     }

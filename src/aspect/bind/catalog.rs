@@ -45,6 +45,13 @@ impl Catalog {
         self.libraries.insert(name.into());
     }
 
+    /// The types that declare hooks, by name.
+    pub fn types(&self) -> impl Iterator<Item = (&str, &HookType)> {
+        let mut all: Vec<_> = self.types.iter().map(|(name, ty)| (&**name, ty)).collect();
+        all.sort_unstable_by_key(|(name, _)| *name);
+        all.into_iter()
+    }
+
     /// Whether a type declares hooks that rules call, or is of a library of such: rules do not weave it.
     pub fn has(&self, name: &str) -> bool {
         self.types.contains_key(name) || self.libraries.contains(name)

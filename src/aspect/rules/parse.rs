@@ -27,7 +27,7 @@ const MAX_FILE: usize = 1 << 20;
 
 pub(super) const FILE_KEYS: [&str; 3] = ["version", "library", "aspect"];
 pub(super) const LIBRARY_KEYS: [&str; 2] = ["path", "embed"];
-pub(super) const ASPECT_KEYS: [&str; 13] = [
+pub(super) const ASPECT_KEYS: [&str; 14] = [
     "name",
     "match",
     "exclude",
@@ -41,6 +41,7 @@ pub(super) const ASPECT_KEYS: [&str; 13] = [
     "record",
     "mask",
     "limit",
+    "root",
 ];
 pub(super) const SELECTOR_KEYS: [&str; 12] = [
     "artifact",
@@ -371,6 +372,7 @@ impl<'t> Parser<'t> {
         let mut hooks = Advice::ALL;
         let mut mode = Advice::ALL;
         let mut own = OwnHooks::default();
+        let mut root = None;
         for (key, value) in table {
             match &**key.get_ref() {
                 "name" => match value.get_ref() {
@@ -401,6 +403,10 @@ impl<'t> Parser<'t> {
                 "guard" => match value.get_ref() {
                     DeValue::Boolean(guard) => own.guard = *guard,
                     _ => self.wrong_type(value, "`guard`", "true or false"),
+                },
+                "root" => match value.get_ref() {
+                    DeValue::Boolean(yes) => root = yes.then(|| key.span()),
+                    _ => self.wrong_type(value, "`root`", "true or false"),
                 },
                 other if SELECTOR_KEYS.contains(&other) => self.report_help(
                     key.span(),
@@ -474,6 +480,17 @@ impl<'t> Parser<'t> {
                 "`guard` is about hooks of one's own",
                 "the aspect has none: `enter`, `exit` or `exception`",
             );
+        }
+        if let Some(span) = root {
+            // A trace begins where a call does.
+            match aspect.advice.has(Advice::ENTER) {
+                true => aspect.advice = aspect.advice.with(Advice::ROOT),
+                false => self.report(
+                    span,
+                    "`root` is about calls in the trace",
+                    "the aspect records none: `advice` with `enter`",
+                ),
+            }
         }
         if !table.contains_key("match") {
             self.report_help(

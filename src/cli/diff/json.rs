@@ -21,7 +21,7 @@ pub fn value(
     let limits: Vec<Value> = (limits.iter())
         .map(|limit| {
             let broken: Vec<Value> = (limit.broken(of, wanted).iter())
-                .map(|b| json!({ "label": b.row.label, "before": b.before, "after": b.after }))
+                .map(|b| json!({ "label": b.row.label, "before": b.before, "after": b.after, "p": b.p }))
                 .collect();
             json!({ "limit": limit.to_string(), "broken": broken })
         })
@@ -32,6 +32,7 @@ pub fn value(
         "after": after,
         "test": {
             "name": (of.tests > 0).then_some("Mann-Whitney U, two-sided, Holm"),
+            "pairs": of.design.pairs.len(),
             "level": of.judgement.level,
             "methods": of.tests,
             "enough_runs": of.power == Power::Enough,
@@ -56,6 +57,10 @@ fn side(side: &Side) -> Value {
                 "overwritten_chunks": p.header.overwritten,
                 "missing_segments": p.missing,
                 "notes": p.notes.lines(),
+                "window": p.part.map(|part| json!({
+                    "from_ns": part.from,
+                    "until_ns": part.until.min(p.end),
+                })),
             })
         })
         .collect();
@@ -70,6 +75,9 @@ fn row(of: &Comparison, row: &Row) -> Value {
         }
         _ => None,
     };
+    let tests: serde_json::Map<String, Value> = (row.tests.iter())
+        .map(|t| (t.test.name.to_owned(), t.p.into()))
+        .collect();
     let of_value = row.method.of_value();
     let mut value = json!({
         "label": of_value.map_or(&*row.label, |_| split_label(&row.label).0),
@@ -80,7 +88,8 @@ fn row(of: &Comparison, row: &Row) -> Value {
         "after": row.after.as_ref().map(numbers),
         "self_change_ns": i64::try_from(row.change()).ok().filter(|_| row.is_timed()),
         "self_change_percent": change,
-        "p": row.p,
+        "p": row.p(),
+        "tests": tests,
         "differs": of.differs(row),
     });
     match of_value {
@@ -94,9 +103,15 @@ fn row(of: &Comparison, row: &Row) -> Value {
 }
 
 fn numbers(n: &Numbers) -> Value {
-    let sums = |s: &Sums| sums(s, n.counted);
-    let runs: Vec<Value> = n.runs.iter().map(sums).collect();
-    let mut value = sums(&n.typical);
+    let run = |s: &Sums| {
+        let mut value = sums(s, n.counted);
+        value["p50_ns"] = s.spread.p50.into();
+        value["p90_ns"] = s.spread.p90.into();
+        value["p99_ns"] = s.spread.p99.into();
+        value
+    };
+    let runs: Vec<Value> = n.runs.iter().map(run).collect();
+    let mut value = sums(&n.typical, n.counted);
     value["p50_ns"] = n.p50.into();
     value["p90_ns"] = n.p90.into();
     value["p99_ns"] = n.p99.into();
@@ -108,6 +123,11 @@ fn numbers(n: &Numbers) -> Value {
 fn sums(s: &Sums, counted: bool) -> Value {
     let known = |number: u64| (!counted).then_some(number);
     json!({
-        "calls": s.calls, "self_ns": known(s.own), "total_ns": known(s.total), "errors": known(s.errors),
+        "calls": s.calls,
+        "self_ns": known(s.own),
+        "total_ns": known(s.total),
+        "errors": known(s.errors),
+        "self_p10_ns": s.spread.own_p10,
+        "self_p50_ns": s.spread.own_p50,
     })
 }

@@ -89,9 +89,10 @@ impl PlannedClass<'_> {
             Some(_) => Needs::of(&plan),
             None => Needs::default(),
         };
-        let values = plan.values();
+        let (values, roots) = (plan.values(), plan.root_ids());
         let mut ty = Touched::new(woven.ty, plan.skipped);
         ty.note_values(&values);
+        ty.note_roots(&roots);
         if cx.explain {
             ty.explain(&plan.methods, &plan.meant, &plan.bound);
         }

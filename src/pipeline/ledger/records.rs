@@ -79,6 +79,13 @@ impl Records {
         }
     }
 
+    /// Adds which methods' calls begin a trace.
+    pub(crate) fn add_roots(&mut self, ids: &[u32]) {
+        for id in ids {
+            self.symbols.root(*id);
+        }
+    }
+
     /// All there is: adds what the plan left out, and, when explaining, the advice of what was woven.
     pub(crate) fn complete(&mut self, plan: Plan, explain: bool) {
         self.classes.sort_unstable();

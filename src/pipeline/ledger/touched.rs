@@ -14,6 +14,8 @@ pub(crate) struct Touched {
     pub(crate) woven: WovenType,
     /// The names of the values that woven methods record.
     pub(crate) values: Vec<(u32, Arc<Bound>)>,
+    /// The woven methods whose calls begin a trace.
+    pub(crate) roots: Vec<u32>,
     /// Why each woven method has what hooks; only when explaining.
     pub(crate) advice: Vec<Explained>,
     /// The aspects of each method that is left; only when explaining.
@@ -45,6 +47,14 @@ impl Touched {
                 Some((method.id, Arc::clone(bound)))
             });
             self.values = woven.collect();
+        }
+    }
+
+    /// Notes which of its woven methods begin a trace; the ids ascend.
+    pub(crate) fn note_roots(&mut self, ids: &[u32]) {
+        if !ids.is_empty() {
+            let woven = self.woven.methods().map(|method| method.id);
+            self.roots = woven.filter(|id| ids.binary_search(id).is_ok()).collect();
         }
     }
 
