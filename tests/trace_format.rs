@@ -23,6 +23,7 @@ const SAME: &[[&str; 4]] = &[
         "Format.Symbols",
         "SYMBOLS",
     ],
+    ["CHUNK_COUNTS", "Format.COUNTS", "Format.Counts", "COUNTS"],
     ["HEADER_FIXED", "Header.TEXT", "Header.TextAt", ""],
     ["HEADER_TEXT", "Header.TEXT_LIMIT", "Header.TextLimit", ""],
     ["", "Format.FREE_MAGIC", "Format.FreeMagic", ""],

@@ -20,9 +20,13 @@ impl Advice {
     pub const SECTION: Advice = Advice(8);
     /// Hooks of one's own, whenever they run.
     pub const OWN: Advice = Advice(16);
+    /// The call is counted: one hook at the start of the body, in place of all three.
+    pub const COUNT: Advice = Advice(32);
+    /// All that calls the hook library, values and guards aside.
+    pub const LIBRARY: Advice = Advice::ALL.with(Advice::COUNT);
 
     /// Hooks of one's own at calls that the method makes, which has none itself.
-    pub const CALLS: Advice = Advice(32);
+    pub const CALLS: Advice = Advice(128);
 
     /// Calls of the method begin a trace of their own. It goes into the symbols map and no further.
     pub const ROOT: Advice = Advice(64);
@@ -43,6 +47,15 @@ impl Advice {
     #[must_use]
     pub const fn only(self, other: Advice) -> Advice {
         Advice(self.0 & other.0)
+    }
+
+    /// What several aspects say of one method together: what is recorded is not counted beside.
+    #[must_use]
+    pub const fn settled(self) -> Advice {
+        match self.only(Advice::ALL).0 {
+            0 => self,
+            _ => self.without(Advice::COUNT),
+        }
     }
 
     /// Whether all of `other` is in this set.

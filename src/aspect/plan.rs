@@ -239,7 +239,7 @@ impl<'a> Planner<'a> {
             matcher,
             base_of,
             explain,
-            hooks: Advice::ALL,
+            hooks: Advice::LIBRARY,
             current: None,
             name: String::new(),
             own: None,
@@ -600,6 +600,47 @@ mod tests {
         fn signature(&self) -> Option<Signature> {
             None
         }
+    }
+
+    #[test]
+    fn what_is_recorded_is_not_counted() {
+        let text = "version = 1
+[[aspect]]
+match = { type = \"A\" }
+mode = \"count\"
+[[aspect]]
+match = { method = \"recorded\" }
+advice = \"exception\"
+[[aspect]]
+match = { method = \"section\" }
+hooks = \"android-trace\"
+";
+        let matcher = Matcher::new(Rules::parse("test", text).unwrap());
+        let hierarchy = Hierarchy::default();
+        let artifact = matcher.for_artifact("app.apk", None, &hierarchy);
+        let base_of = |_: u32, _: &str| 10;
+        let mut planner = Planner::new(&artifact, &base_of, true).on_android();
+        planner.enter_type(&Type {
+            name: "A",
+            access: Access::Public,
+            details: &Nothing,
+        });
+        for (index, name) in ["counted", "recorded", "section"].into_iter().enumerate() {
+            let method = Method {
+                name,
+                descriptor: "()V",
+                access: Access::Public,
+                kinds: Kinds::METHOD,
+                has_body: true,
+                size: 20,
+                trivial: false,
+                details: &Nothing,
+            };
+            planner.method(index as u32, &method);
+        }
+        let advice: Vec<_> = planner.plan.methods.iter().map(|m| m.advice).collect();
+        let beside = Advice::COUNT.with(Advice::SECTION);
+        assert_eq!(advice, [Advice::COUNT, Advice::EXCEPTION, beside]);
     }
 
     #[test]

@@ -5,9 +5,10 @@ mod file;
 mod json;
 
 use crate::aspect::advice::Advice;
+use crate::aspect::joinpoint::Kinds;
 use crate::aspect::pattern::name::Name;
 use crate::aspect::pattern::{Hits, NameSet};
-use crate::aspect::rules::model::Aspect;
+use crate::aspect::rules::model::{Aspect, KIND_WORDS, Selector, UNLESS_NAMED};
 use crate::aspect::rules::{PACKS, Rules};
 use crate::cli::columns::{Cell, Columns, cut_end, cut_method};
 use crate::cli::rules::read_mapping;
@@ -26,7 +27,9 @@ use crate::trace::tune::{
 use crate::trace::units::{bytes, count, counted, duration, parse_duration, percent, share};
 use crate::trace::{Analysis, Analyzer, Options};
 use entry::{Entry, Parts};
+use file::ToCount;
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -44,6 +47,7 @@ const SHOWN_PERCENT: f64 = 1.0;
 #[command(after_help = "Examples:
   weave tune weave-4711.wtrace                       what to leave out, and what is left
   weave tune traces/ --write weave.toml              put it into the rules; weave again
+  weave tune traces/ --write weave.toml --count      and have them counted, without times
   weave tune a.wtrace --overhead 5%                  only so much that the hooks take 5 % of the program's time
   weave tune a.wtrace --rate 100k/s --write weave.toml
 
@@ -57,6 +61,10 @@ pub struct TuneArgs {
     /// Put the methods into this rules file as `exclude`; a file that is not there is made from pack:default
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
+
+    /// With --write: have an aspect count the methods, so that reports tell how often they are called
+    #[arg(long, requires = "write")]
+    count: bool,
 
     /// Leave out only so much that the hooks take at most this share of the program's time (5%)
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent, help_heading = "Target")]
@@ -218,6 +226,8 @@ struct Advised<'a> {
 /// A rules file that was written.
 struct Written {
     added: usize,
+    /// Methods that are counted from now on.
+    counted: usize,
     /// The aspects that leave the methods out now.
     aspects: Vec<String>,
     /// Aspects that record and were left as they are, since they call hooks of one's own.
@@ -279,6 +289,7 @@ impl<'a> Advised<'a> {
         let rules = Rules::parse(&shown, &text)?;
         let mut wanted: Vec<Vec<&Entry>> = vec![Vec::new(); rules.aspects.len()];
         let mut own: Vec<String> = Vec::new();
+        let mut to_count: BTreeMap<&Entry, Kinds> = BTreeMap::new();
         let mut untaken = 0;
         for (&row, entry) in self.tuning.out.iter().zip(&self.entries) {
             let Some(symbol) = &self.symbols[row] else {
@@ -296,6 +307,10 @@ impl<'a> Advised<'a> {
                 }
                 is_taken = true;
                 wanted.push(entry);
+                if self.args.count {
+                    let kinds = to_count.entry(entry).or_default();
+                    *kinds = kinds.with(kinds_of(aspect, symbol));
+                }
             }
             untaken += usize::from(!is_taken);
         }
@@ -305,9 +320,15 @@ impl<'a> Advised<'a> {
         }
         own.sort_unstable();
         own.dedup();
-        let merged = file::merge(&shown, &text, &wanted)?;
+        let to_count: Vec<ToCount<'_>> = (to_count.into_iter())
+            .map(|(entry, kinds)| ToCount {
+                entry,
+                kinds: words(kinds),
+            })
+            .collect();
+        let merged = file::merge(&shown, &text, &wanted, &to_count)?;
         check(&shown, &rules, &merged.text)?;
-        if merged.added > 0 {
+        if merged.added + merged.counted > 0 {
             let access = if is_new { Access::New } else { Access::Usual };
             Output::put(path, merged.text.as_bytes(), access)?;
         }
@@ -315,6 +336,7 @@ impl<'a> Advised<'a> {
         let named = named.filter(|(_, entries)| !entries.is_empty());
         Ok(Written {
             added: merged.added,
+            counted: merged.counted,
             aspects: named.map(|(aspect, _)| aspect.name.clone()).collect(),
             own,
             untaken,
@@ -589,6 +611,10 @@ fn told(out: &mut dyn Write, path: &Path, file: &Written) -> io::Result<()> {
             names(&file.aspects),
         )?,
     }
+    if file.counted > 0 {
+        let methods = counted(file.counted as u64, "method");
+        writeln!(out, "{path}: {methods} counted instead, by `counted`.")?;
+    }
     if !file.own.is_empty() {
         writeln!(
             out,
@@ -611,8 +637,37 @@ fn records_calls(aspect: &Aspect) -> bool {
     aspect.advice.only(Advice::ALL) != Advice::default()
 }
 
+/// Whether an aspect only counts.
+fn counts(aspect: &Aspect) -> bool {
+    aspect.advice == Advice::COUNT
+}
+
 /// Whether an aspect may take a method, by its names; what else it asks for is not in a trace.
 fn may_take(aspect: &Aspect, symbol: &Symbol) -> bool {
+    !selected(aspect, symbol).is_empty()
+}
+
+/// The kinds of which a method may be that an aspect takes; none where that need not be said.
+fn kinds_of(aspect: &Aspect, symbol: &Symbol) -> Kinds {
+    let fitting = selected(aspect, symbol).into_iter();
+    let kinds = fitting.map(|selector| selector.kind.map_or(Kinds::default(), |kind| kind.include));
+    kinds.fold(Kinds::default(), Kinds::with)
+}
+
+/// The words for kinds of which some have to be named; none where none has.
+fn words(kinds: Kinds) -> Vec<&'static str> {
+    if !kinds.intersects(UNLESS_NAMED) {
+        return Vec::new();
+    }
+    let usual = |kind: Kinds| kinds.intersects(kind) || !kind.intersects(UNLESS_NAMED);
+    (KIND_WORDS.into_iter())
+        .filter(|&(_, kind)| usual(kind))
+        .map(|(word, _)| word)
+        .collect()
+}
+
+/// The selectors of an aspect that take a method, by its names.
+fn selected<'a>(aspect: &'a Aspect, symbol: &Symbol) -> Vec<&'a Selector> {
     let shown = dotnet_names::shown(&symbol.type_name, &symbol.method);
     let fits_type = |names: &NameSet| {
         let mut hits = Hits::default();
@@ -631,10 +686,11 @@ fn may_take(aspect: &Aspect, symbol: &Symbol) -> bool {
         }
         names.decide(hits)
     };
-    aspect.matches.iter().any(|selector| {
+    let fits = |selector: &&Selector| {
         selector.ty.as_ref().is_none_or(fits_type)
             && selector.method.as_ref().is_none_or(fits_method)
-    })
+    };
+    aspect.matches.iter().filter(fits).collect()
 }
 
 /// That the new text is rules with the same aspects, which leave out no less.
@@ -642,12 +698,15 @@ fn check(source: &str, before: &Rules, text: &str) -> Result<()> {
     let after = Rules::parse(source, text)?;
     let same = |(old, new): (&Aspect, &Aspect)| {
         old.name == new.name
-            && old.matches.len() == new.matches.len()
+            && (old.matches.len() == new.matches.len()
+                || counts(new) && old.matches.len() < new.matches.len())
             && old.advice == new.advice
             && old.excludes.len() <= new.excludes.len()
     };
     let aspects = || before.aspects.iter().zip(&after.aspects);
-    match before.aspects.len() == after.aspects.len() && aspects().all(same) {
+    // A new one counts.
+    let added = after.aspects.get(before.aspects.len()..);
+    match added.is_some_and(|added| added.iter().all(counts)) && aspects().all(same) {
         true => Ok(()),
         false => Err(Error::new(
             Kind::NotDone,

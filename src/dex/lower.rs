@@ -70,10 +70,17 @@ pub fn lower(
     scratch: &mut Scratch,
     out: &mut Vec<u8>,
 ) -> Attempt<()> {
+    let mut advice = planned.advice;
+    let mut hooks = hooks;
+    if advice.has(Advice::COUNT) {
+        // The hook lies where the one at the start of recorded calls does.
+        advice = advice.without(Advice::COUNT).with(Advice::ENTER);
+        hooks.enter = hooks.count;
+    }
     let lowering = Lowering {
         code,
         method,
-        advice: planned.advice,
+        advice,
         id: planned.id.wrapping_sub(hooks.base),
         hooks,
         remap,

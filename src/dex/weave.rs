@@ -219,7 +219,7 @@ fn add_hooks(
         found = add(own::Needs::default())?;
     }
     Ok(found.map(|(added, places, own)| {
-        let mut indices = [None; 7];
+        let mut indices = [None; 8];
         for (place, &index) in places.into_iter().zip(&added.methods) {
             indices[place] = Some(index);
         }
@@ -230,8 +230,9 @@ fn add_hooks(
             error: index(2),
             begin: index(3),
             end: index(4),
-            leave: indices[5],
-            leaf: indices[6],
+            count: index(5),
+            leave: indices[6],
+            leaf: indices[7],
             base,
         };
         (added, hooks, own)
@@ -260,11 +261,12 @@ fn add_pair(
         (Advice::EXCEPTION, hook(b"error", &[THROWABLE, b"I"])),
         (Advice::SECTION, android_trace::BEGIN),
         (Advice::SECTION, android_trace::END),
+        (Advice::COUNT, hook(b"count", &[b"I"])),
         // Optional: the hooks above do the same.
         (BOTH, hook(b"leave", &[THROWABLE, b"I"])),
         (Advice::ALL, hook(b"leaf", &[b"I"])),
     ];
-    const NEEDED: usize = 5;
+    const NEEDED: usize = 6;
     let advice = (planned.iter()).fold(Advice::default(), |all, p| all.with(p.advice));
     if let Some(near) = Near::choose(file, planned, near)?
         && let Some(found) = near.add(file, &hooks, advice, more)?

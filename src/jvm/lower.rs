@@ -278,7 +278,7 @@ impl<'a> Lowering<'_, 'a> {
             let (values, _) = own.bound().exceptions();
             own.put_exception(values, &mut self.put_into(handler, line, additions))?;
         }
-        if advice.only(Advice::ALL) != Advice::default() {
+        if advice.only(Advice::LIBRARY) != Advice::default() {
             let id = match own {
                 Some(_) => additions.shared(tag::INTEGER, &self.planned.id.to_be_bytes()),
                 None => additions.integer(self.planned.id),
@@ -286,6 +286,10 @@ impl<'a> Lowering<'_, 'a> {
             if advice.has(Advice::ENTER) {
                 enter.ldc(id);
                 enter.call(constants.enter, 1, 0);
+            }
+            if advice.has(Advice::COUNT) {
+                enter.ldc(id);
+                enter.call(constants.count, 1, 0);
             }
             if advice.has(Advice::EXIT) {
                 exit.ldc(id);

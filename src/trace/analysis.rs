@@ -18,6 +18,7 @@ use super::units::counted;
 use super::values::Value;
 use super::window::{Part, Window};
 use crate::mapping::Mapping;
+use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -39,6 +40,17 @@ pub struct Options {
     pub roots: Roots,
     /// Methods whose time does not count.
     pub excludes: Excludes,
+}
+
+impl Options {
+    /// Whether no call of a trace is left out.
+    fn looks_at_all(&self) -> bool {
+        self.min == 0
+            && self.thread.is_none()
+            && self.query.conditions.is_empty()
+            && !self.window.is_bounded()
+            && self.roots.is_empty()
+    }
 }
 
 /// A trace that was summed up.
@@ -134,6 +146,8 @@ pub struct Analyzer {
     sums: Sums,
     processes: Vec<Process>,
     threads: Vec<ThreadStats>,
+    /// Counts so far of each process, by number, origin and when it began to count: parts of a trace may come apart.
+    counts: FxHashMap<(u64, u64, u64), FxHashMap<u32, u64>>,
 }
 
 /// What a replay adds to.
@@ -421,9 +435,9 @@ impl Analysis {
     pub fn unnamed(&self) -> (u64, u64) {
         let calls = (self.methods.rows().iter().zip(&self.stats))
             .filter(|(method, stats)| {
-                method.symbol().is_none() && method.of_value().is_none() && stats.calls > 0
+                method.symbol().is_none() && method.of_value().is_none() && stats.all_calls() > 0
             })
-            .map(|(_, stats)| stats.calls);
+            .map(|(_, stats)| stats.all_calls());
         calls.fold((0, 0), |(n, sum), calls| (n + 1, sum + calls))
     }
 
@@ -461,6 +475,7 @@ impl Analyzer {
             },
             processes: Vec::new(),
             threads: Vec::new(),
+            counts: FxHashMap::default(),
             options,
         }
     }
@@ -531,6 +546,15 @@ impl Analyzer {
                 notes.add_loss(|| format!("{} {what}", counted(n, noun)));
             }
         }
+        if !trace.counts().calls.is_empty() {
+            match self.options.looks_at_all() {
+                true => self.counts(trace),
+                false => notes.add(|| {
+                    let methods = counted(trace.counts().calls.len() as u64, "method");
+                    format!("{methods} counted, not recorded, left out: of whole processes alone it is known how often")
+                }),
+            }
+        }
         for collision in trace.symbols().collisions() {
             if self.replay.saw(collision.id) {
                 notes.add(|| {
@@ -557,6 +581,27 @@ impl Analyzer {
             missing: missing.fold(sum.overtaken, u64::saturating_add),
             notes,
         });
+    }
+
+    /// Adds the calls that were only counted.
+    fn counts(&mut self, trace: &Trace) {
+        let (header, counts) = (trace.header(), trace.counts());
+        let in_runs = self.sums.in_runs;
+        let process = (header.pid, header.origin, counts.begun);
+        let known = self.counts.entry(process).or_default();
+        let mut news: Vec<(u32, u64)> = counts.calls.iter().map(|(&id, &n)| (id, n)).collect();
+        news.sort_unstable();
+        for (id, calls) in news {
+            let before = known.entry(id).or_default();
+            let new = calls.saturating_sub(*before);
+            *before = calls.max(*before);
+            let row = self.methods.resolve(id, trace.symbols()) as usize;
+            if self.sums.stats.len() <= row {
+                self.sums.stats.resize_with(row + 1, || Stats::new(in_runs));
+            }
+            let stats = &mut self.sums.stats[row];
+            stats.counted = stats.counted.saturating_add(new);
+        }
     }
 
     fn one_by_one(&mut self, trace: &Trace) {

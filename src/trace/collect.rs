@@ -14,9 +14,9 @@
 
 use super::file::{PACKED, is_packed, peek};
 use super::format::{
-    CHUNK, CHUNK_HEADER, CHUNK_MAGIC, CHUNK_RECORDS, CHUNK_SYMBOLS, COLLECTED_AT, CONSUMER_AT,
-    ChunkHeader, ESCAPE_END, FLAG_ORDERLY, FREE_MAGIC, HEADER_USED, HEARTBEAT_AT, Header,
-    IDENTITY_AT, MAGIC, PART_AT, POLICY_RING,
+    CHUNK, CHUNK_COUNTS, CHUNK_HEADER, CHUNK_MAGIC, CHUNK_RECORDS, CHUNK_SYMBOLS, COLLECTED_AT,
+    CONSUMER_AT, ChunkHeader, ESCAPE_END, FLAG_ORDERLY, FREE_MAGIC, HEADER_USED, HEARTBEAT_AT,
+    Header, IDENTITY_AT, MAGIC, PART_AT, POLICY_RING,
 };
 use super::lock::{self, Held};
 use crate::error::{Error, Kind, Result};
@@ -265,7 +265,7 @@ impl Collector {
             sum.more |= turn.more;
             if gone && !turn.more {
                 let mut source = self.sources.swap_remove(at);
-                source.finish(&self.options, &mut self.packers)?;
+                source.finish(&self.out, &self.options, &mut self.packers)?;
                 let (chunks, files) = (source.copied, source.files);
                 let path = source.path.clone();
                 let mut what = format!("ended: {chunks} chunks in {files} files");
@@ -294,7 +294,7 @@ impl Collector {
     /// Ends: parts are closed and packed, and the traces given up for another consumer.
     pub fn stop(mut self) -> Result<()> {
         for source in &mut self.sources {
-            source.finish(&self.options, &mut self.packers)?;
+            source.finish(&self.out, &self.options, &mut self.packers)?;
         }
         self.sources.clear();
         for mut packer in std::mem::take(&mut self.packers) {
@@ -418,6 +418,8 @@ struct Source {
     chunks: Vec<Known>,
     /// The chunks with symbols: each part begins with them.
     symbols: Vec<u32>,
+    /// Those with counts, which grow in their places: each part ends with them.
+    counts: Vec<u32>,
     /// Serial numbers of chunks that a collector before this one has copied, but maybe not given back.
     seen: FxHashSet<u64>,
     part: Option<Part>,
@@ -515,6 +517,7 @@ impl Source {
             collection,
             chunks: Vec::new(),
             symbols: Vec::new(),
+            counts: Vec::new(),
             seen: FxHashSet::default(),
             part: None,
             last_part: 0,
@@ -633,7 +636,7 @@ impl Source {
             self.put(COLLECTED_AT, self.header.collected)?;
         }
         if self.part.as_ref().is_some_and(|p| p.len >= options.rotate) {
-            self.close_part(options, packers);
+            self.close_part(options, packers)?;
         }
         Ok(turn)
     }
@@ -668,6 +671,9 @@ impl Source {
                 self.copy(buffer)?;
             }
             return Ok(false);
+        }
+        if kind == CHUNK_COUNTS {
+            self.counts.push(number);
         }
         if kind != CHUNK_RECORDS {
             return Ok(false);
@@ -749,17 +755,33 @@ impl Source {
         Ok(())
     }
 
-    fn close_part(&mut self, options: &Options, packers: &mut VecDeque<Packer>) {
+    fn close_part(&mut self, options: &Options, packers: &mut VecDeque<Packer>) -> Result<()> {
+        if self.part.is_some() && !self.counts.is_empty() {
+            let mut chunk = vec![0; CHUNK];
+            for i in 0..self.counts.len() {
+                self.whole(self.counts[i], &mut chunk)?;
+                self.copy(&chunk)?;
+            }
+        }
         if let Some(part) = self.part.take()
             && options.compress
         {
             packers.push_back(Packer::new(part.path, part.held));
         }
+        Ok(())
     }
 
     /// Closes the part, and gives the trace up.
-    fn finish(&mut self, options: &Options, packers: &mut VecDeque<Packer>) -> Result<()> {
-        self.close_part(options, packers);
+    fn finish(
+        &mut self,
+        out: &Path,
+        options: &Options,
+        packers: &mut VecDeque<Packer>,
+    ) -> Result<()> {
+        if !self.counts.is_empty() {
+            self.open_part(out)?;
+        }
+        self.close_part(options, packers)?;
         self.put(CONSUMER_AT, 0)
     }
 
@@ -987,6 +1009,8 @@ mod tests {
         /// Chunks with a segment that is not full, by number.
         open: Vec<u64>,
         chunks: u64,
+        /// The chunk with counts.
+        counts: Option<u64>,
     }
 
     impl Drop for Process {
@@ -1018,6 +1042,7 @@ mod tests {
                 segment: 0,
                 open: Vec::new(),
                 chunks,
+                counts: None,
             }
         }
 
@@ -1043,6 +1068,20 @@ mod tests {
             write_at(&self.file, &bytes, number * CHUNK as u64).unwrap();
             self.segment += 1;
             self.open.push(number);
+        }
+
+        /// Brings the count of a method up to date.
+        fn count(&mut self, calls: u64) {
+            if self.counts.is_none() {
+                let number = self.take();
+                let mut bytes = Chunk::counts(0, 7, &[(3, 0)]).bytes();
+                self.serial += 1;
+                bytes[8..16].copy_from_slice(&self.serial.to_le_bytes());
+                write_at(&self.file, &bytes, number * CHUNK as u64).unwrap();
+                self.counts = Some(number);
+            }
+            let at = self.counts.unwrap() * CHUNK as u64 + CHUNK_HEADER as u64 + 8;
+            write_at(&self.file, &calls.to_le_bytes(), at).unwrap();
         }
 
         /// Leaves the method; the chunk is full.
@@ -1162,6 +1201,69 @@ mod tests {
         assert_eq!(collector.turn().unwrap().chunks, 5);
         assert!(collector.is_done());
         assert_eq!(all(&out).records(), 10);
+    }
+
+    /// Each part has the counts so far, so that the last has all: whichever parts are kept, packed or read together with the
+    /// trace itself, none is lost and none is twice.
+    #[test]
+    fn counts_are_those_of_the_last_part() {
+        for (policy, compress, keep) in [(2, false, 0), (1, true, 2), (0, false, 0)] {
+            let dir = tempfile::tempdir().unwrap();
+            let out = dir.path().join("out");
+            let options = Options {
+                compress,
+                keep,
+                rotate: 1,
+                ..OPTIONS
+            };
+            let mut process = Process::start(dir.path(), policy);
+            let mut collector = Collector::new(&out, options).unwrap();
+            assert!(collector.attach(&process.path).unwrap());
+            for calls in 1..=5 {
+                process.count(10 * calls);
+                process.enter();
+                process.exit();
+                collector.turn().unwrap();
+                if calls == 3 {
+                    collector.stop().unwrap();
+                    collector = Collector::new(&out, options).unwrap();
+                    assert!(collector.attach(&process.path).unwrap());
+                }
+            }
+            // Nothing but a count comes behind what was collected.
+            process.count(1_000);
+            let source = process.path.clone();
+            drop(process);
+            while !collector.is_done() {
+                collector.turn().unwrap();
+            }
+            collector.stop().unwrap();
+            let trace = all(&out);
+            assert_eq!(trace.counts().calls.get(&3), Some(&1_000));
+            let mut analyzer = Analyzer::new(Default::default());
+            for part in parts(&out).unwrap() {
+                analyzer.add(&Trace::open(&part).unwrap());
+            }
+            analyzer.add(&Trace::open(&source).unwrap());
+            let counted = analyzer.stats().iter().map(|stats| stats.counted);
+            assert_eq!(counted.sum::<u64>(), 1_000);
+        }
+    }
+
+    /// A program that only counts leaves a part as well.
+    #[test]
+    fn counts_alone_are_collected() {
+        let dir = tempfile::tempdir().unwrap();
+        let out = dir.path().join("out");
+        let mut process = Process::start(dir.path(), 2);
+        let mut collector = Collector::new(&out, OPTIONS).unwrap();
+        assert!(collector.attach(&process.path).unwrap());
+        process.count(3);
+        drop(process);
+        while !collector.is_done() {
+            collector.turn().unwrap();
+        }
+        assert_eq!(all(&out).counts().calls.get(&3), Some(&3));
     }
 
     #[test]

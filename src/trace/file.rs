@@ -2,8 +2,8 @@
 //! symbols together.
 
 use super::format::{
-    CHUNK, CHUNK_HEADER, CHUNK_MAGIC, CHUNK_RECORDS, CHUNK_SYMBOLS, ChunkHeader, Decoder, Escape,
-    FLAG_ORDERLY, FREE_MAGIC, HEADER_USED, Header, Record, THREAD_OWN,
+    CHUNK, CHUNK_COUNTS, CHUNK_HEADER, CHUNK_MAGIC, CHUNK_RECORDS, CHUNK_SYMBOLS, ChunkHeader,
+    Decoder, Escape, FLAG_ORDERLY, FREE_MAGIC, HEADER_USED, Header, Record, THREAD_OWN,
 };
 use super::metrics::{MAX_READINGS, Reading, readings};
 use super::notes::Notes;
@@ -40,11 +40,21 @@ pub struct Trace {
     threads: Vec<Thread>,
     names: FxHashMap<u32, ThreadName>,
     readings: Vec<Reading>,
+    counts: Counts,
     records: u64,
     logical: bool,
     values: bool,
     last: u64,
     notes: Notes,
+}
+
+/// How often methods were called that are only counted, as far as the trace was brought up to date.
+#[derive(Clone, Debug, Default)]
+pub struct Counts {
+    /// When the process began to count, which with its number and its origin tells whose counts these are.
+    pub begun: u64,
+    /// By id.
+    pub calls: FxHashMap<u32, u64>,
 }
 
 /// One file of a trace. Chunks are numbered through all of them.
@@ -186,6 +196,7 @@ impl Trace {
             threads,
             names: index.names,
             readings,
+            counts: index.counts,
             records: index.records,
             logical: index.logical,
             values: index.values,
@@ -222,6 +233,11 @@ impl Trace {
     /// What the process used, in the order of time.
     pub fn readings(&self) -> &[Reading] {
         &self.readings
+    }
+
+    /// The methods that were only counted.
+    pub fn counts(&self) -> &Counts {
+        &self.counts
     }
 
     /// Whether there are logical calls.
@@ -445,6 +461,7 @@ struct Index {
     maps: BTreeMap<u32, Parts>,
     readings: Vec<Reading>,
     readings_left_out: u64,
+    counts: Counts,
     records: u64,
     logical: bool,
     values: bool,
@@ -535,6 +552,7 @@ impl Index {
         match header.kind {
             CHUNK_RECORDS => self.records_chunk(number, &header, &chunk[CHUNK_HEADER..]),
             CHUNK_SYMBOLS => self.symbols_chunk(number, &header, chunk.len() - CHUNK_HEADER),
+            CHUNK_COUNTS => self.counts_chunk(&header, &chunk[CHUNK_HEADER..]),
             kind => self.notes.add_loss(|| {
                 format!("chunk at {offset:#x} is of kind {kind}, unknown to this version: skipped")
             }),
@@ -646,6 +664,24 @@ impl Index {
         let map = self.maps.entry(header.owner).or_default();
         map.whole = header.start >> 32;
         map.parts.entry(header.number).or_insert((chunk, used));
+    }
+
+    /// Counts only grow: of several copies of a chunk the highest are the last.
+    fn counts_chunk(&mut self, header: &ChunkHeader, data: &[u8]) {
+        if header.owner == 0 {
+            self.counts.begun = header.start;
+        }
+        for pair in data.as_chunks::<16>().0 {
+            let word = |at: usize| u64::from_le_bytes(pair[at..at + 8].try_into().expect("a word"));
+            let Ok(id) = u32::try_from(word(0)) else {
+                continue;
+            };
+            if id == 0 {
+                break;
+            }
+            let calls = self.counts.calls.entry(id).or_default();
+            *calls = word(8).max(*calls);
+        }
     }
 
     /// Puts the maps together from their parts.

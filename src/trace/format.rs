@@ -20,6 +20,8 @@ pub const CHUNK_HEADER: usize = 32;
 pub const CHUNK_RECORDS: u32 = 1;
 /// Chunk kind: a part of a symbols map.
 pub const CHUNK_SYMBOLS: u32 = 2;
+/// Chunk kind: counts of methods that are only counted ("Counts").
+pub const CHUNK_COUNTS: u32 = 3;
 
 /// Bytes of a header's fixed fields.
 const HEADER_FIXED: usize = 84;
@@ -201,15 +203,15 @@ impl Header {
 /// The header of a chunk after its magic.
 #[derive(Clone, Copy, Debug)]
 pub struct ChunkHeader {
-    /// [`CHUNK_RECORDS`] or [`CHUNK_SYMBOLS`].
+    /// [`CHUNK_RECORDS`], [`CHUNK_SYMBOLS`] or [`CHUNK_COUNTS`].
     pub kind: u32,
     /// Order in which chunks were taken.
     pub serial: u64,
-    /// Logical thread, or number of the map.
+    /// Logical thread, number of the map, or number of the chunk with counts.
     pub owner: u32,
     /// Segment, or part.
     pub number: u32,
-    /// Time at which the clock starts, or the bytes used (low) and of the whole map (high).
+    /// Time at which the clock starts or the counts were begun, or the bytes used (low) and of the whole map (high).
     pub start: u64,
 }
 

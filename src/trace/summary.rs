@@ -19,6 +19,8 @@ const LONGEST: u64 = 1 << 50;
 pub struct Stats {
     /// Calls, running ones included.
     pub calls: u64,
+    /// Further calls that were only counted: nothing is known of their times and ends.
+    pub counted: u64,
     /// Time from enter to end; of recursive calls the outermost counts.
     pub total: u64,
     /// Time not spent in woven calls that it made.
@@ -80,6 +82,16 @@ pub struct Logical {
 }
 
 impl Stats {
+    /// Calls, those included that were only counted.
+    pub fn all_calls(&self) -> u64 {
+        self.calls.saturating_add(self.counted)
+    }
+
+    /// Whether there are calls, and none of which more than that is known.
+    pub fn is_counted(&self) -> bool {
+        self.calls == 0 && self.counted > 0
+    }
+
     /// Numbers that tell the runs apart, if that is asked for.
     pub fn new(in_runs: bool) -> Stats {
         Stats {

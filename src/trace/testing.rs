@@ -22,6 +22,12 @@ impl Chunk {
         Chunk(bytes)
     }
 
+    /// How often methods were called that are only counted.
+    pub(crate) fn counts(number: u32, begun: u64, calls: &[(u32, u64)]) -> Chunk {
+        let chunk = Chunk::new(3, number, 0, begun);
+        (calls.iter()).fold(chunk, |chunk, &(id, n)| chunk.word(u64::from(id)).word(n))
+    }
+
     pub(crate) fn word(mut self, word: u64) -> Chunk {
         self.0.extend_from_slice(&word.to_le_bytes());
         assert!(self.0.len() <= CHUNK, "a chunk is full");

@@ -17,7 +17,7 @@ from collections import Counter, defaultdict
 
 CHUNK = 65536
 HEADER = struct.Struct("<8sHHIQQIIQQQQQI")
-RECORDS, SYMBOLS = 1, 2
+RECORDS, SYMBOLS, COUNTS = 1, 2, 3
 ESCAPE, ENTER, EXIT, ERROR = 0, 1, 2, 3
 TIME, SEGMENT, THREAD, EXCEPTION, LOST, UNHANDLED, SAMPLE, VALUE = 1, 2, 3, 4, 5, 7, 8, 9
 # Flags of values.
@@ -65,6 +65,7 @@ class Trace:
         self.threads = {}  # number -> name
         self.samples = []  # what the process used: (time, values by metric)
         self.calls = Counter()  # id -> enters
+        self.counts = Counter()  # id -> calls of methods that are only counted
         self.exits = Counter()
         self.errors = Counter()
         self.exceptions = Counter()  # (type, message) -> how often thrown
@@ -421,6 +422,13 @@ def read(path, running=False, named=True, most_open=None):
         serials.add(serial)
         if kind == SYMBOLS:
             maps[one][two] = (part[32 : 32 + (three & 0xFFFFFFFF)], three >> 32)
+        elif kind == COUNTS:
+            for method, zero, n in struct.iter_unpack("<IIQ", part[32 : 32 + (len(part) - 32) // 16 * 16]):
+                if method == zero == 0:
+                    break
+                if zero or method in trace.counts:
+                    trace.problems.append(f"counts of {method:#x} at {begin:#x}: twice, or no id")
+                trace.counts[method] = n
         elif kind == RECORDS:
             words = array("Q", part[32 : 32 + (len(part) - 32) // 8 * 8])
             if sys.byteorder == "big":
@@ -444,7 +452,7 @@ def read(path, running=False, named=True, most_open=None):
     left = sum(map(len, trace.open.values()))
     if running and most_open is not None and left > most_open:
         trace.problems.append(f"{left} calls never left, of at most {most_open} that may be open at the end")
-    methods = {*trace.calls, *(c.method for c in trace.logical.values())}
+    methods = {*trace.calls, *trace.counts, *(c.method for c in trace.logical.values())}
     unknown = [m for m in methods if m not in trace.symbols]
     if unknown and named:
         trace.problems.append(f"{len(unknown)} method ids have no name")

@@ -41,6 +41,11 @@ def methods(trace):
             for method, n in trace.calls.items() if n for owner, name, descriptor in [trace.symbols[method]]}
 
 
+def named(trace, method):
+    owner, name, descriptor = trace.symbols[method]
+    return owner.replace("/", "."), name, descriptor
+
+
 def circle(score, what, folder, weave, execute, out, stay):
     """`weave(rules, name)` weaves into a place of that name, `execute(name, trace)` runs it and gives what it printed. `out` are the
     methods to leave out, `stay` some that stay, by type, name and descriptor."""
@@ -82,6 +87,19 @@ def circle(score, what, folder, weave, execute, out, stay):
     score.check(f"{what}: all other methods are there", methods(second) == methods(first) - out and methods(second) >= stay,
                 str(sorted((methods(first) - out ^ methods(second)) | (stay - methods(second)))))
     score.check(f"{what}: a whole, balanced trace", not second.problems and second.orderly, str(second.problems))
+    # Counted instead: as often as they were recorded, and the rest as it was.
+    counting = folder / "counting.toml"
+    counting.write_text(RULES)
+    told = json.loads(run([*tune, "--json", "--count", "--write", counting]).stdout)
+    weave(counting, "third")
+    same = execute("third", folder / "third.wtrace")
+    third = check_trace.read(folder / "third.wtrace")
+    score.check(f"{what}: the program does the same where methods are counted", printed == same and told["written"]["counted"] == len(out), same.strip()[-300:])
+    recorded = {method: n for method, n in first.calls.items() if n and named(first, method) in out}
+    score.check(f"{what}: they are counted as often as they were recorded", third.counts == recorded and len(recorded) == len(out),
+                f"{sum(third.counts.values())} and {sum(recorded.values())} calls")
+    score.check(f"{what}: the rest is recorded as without them", third.calls == second.calls and not third.problems, str(third.problems))
+
     plan = json.loads(run([binary, "plan", "--details", "--json", "--rules", rules, folder / "in"]).stdout)
     excluded = sum(1 for c in plan["classes"] for m in c["left"] if m["reason"] == "excluded")
     score.check(f"{what}: the plan shows them as left out", excluded == len(out), str(excluded))

@@ -4,6 +4,7 @@ namespace System.Collections.Generic
     {
         public List() { }
         public int Count { get { throw null; } }
+        public int Capacity { get { throw null; } set { } }
         public T this[int index] { get { throw null; } set { } }
         public void Add(T item) { }
         public void Insert(int index, T item) { }

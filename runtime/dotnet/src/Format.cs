@@ -17,6 +17,7 @@ namespace Weave.Runtime
         internal const int FreeMagic = 0x45524657; // "WFRE"
         internal const int Records = 1;
         internal const int Symbols = 2;
+        internal const int Counts = 3;
 
         /// <summary>Of an escape that comes alone.</summary>
         internal const int None = 0;

@@ -46,6 +46,16 @@ namespace Weave.Runtime
             }
         }
 
+        /// <summary>The method <paramref name="id"/> begins, which is only counted: nothing tells when it ends.</summary>
+        [MethodImpl(MethodImplOptions.AggressiveInlining)]
+        public static void Count(int id)
+        {
+            if (Switch.On)
+            {
+                Recorder.Count(id);
+            }
+        }
+
         /// <summary>A logical call of the method <paramref name="id"/> begins, and does not run yet.</summary>
         [MethodImpl(MethodImplOptions.AggressiveInlining)]
         public static void Begin(ref long call, int id)

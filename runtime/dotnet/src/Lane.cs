@@ -58,6 +58,10 @@ namespace Weave.Runtime
         /// <summary>The logical thread of the current segment: another one's where that has died and left its chunk.</summary>
         private int owner;
 
+        /// <summary>What this thread counts in, from <see cref="Tally"/>; empty where it takes the slow path.</summary>
+        private long[] cells = Runtime.Tally.Empty;
+        internal readonly Tally Tally = new Tally();
+
         private readonly Store store;
         private readonly int number;
         internal readonly WeakReference<Thread> Thread;
@@ -425,6 +429,79 @@ namespace Weave.Runtime
             Write(Format.None, 0, Clock.Now(), Plain, 0, escape, true);
         }
 
+        /// <summary>A method begins that is only counted. The whole hot path.</summary>
+        [MethodImpl(MethodImplOptions.AggressiveInlining)]
+        internal void Count(int id)
+        {
+            long[] table = cells;
+            int at = Runtime.Tally.Place(table, id);
+            if (table[at] == (long)(uint)id)
+            {
+                table[at + 1]++;
+            }
+            else
+            {
+                CountElsewhere(table, at, id);
+            }
+        }
+
+        /// <summary>The same for an id that is not at the first place for it, or is new to this thread.</summary>
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        private void CountElsewhere(long[] table, int at, int id)
+        {
+            while (table[at] != 0)
+            {
+                at = (at + 2) & (table.Length - 2);
+                if (table[at] == (long)(uint)id)
+                {
+                    table[at + 1]++;
+                    return;
+                }
+            }
+            if (Busy)
+            {
+                return;
+            }
+            // An abort of the thread, which some hosts know, waits for the end of a finally.
+            try
+            {
+            }
+            finally
+            {
+                long* stop = end;
+                Busy = true;
+                end = null;
+                cells = Runtime.Tally.Empty; // so that a nested hook comes here, and no further
+                try
+                {
+                    if (!Host.IsCollectible)
+                    {
+                        store.Counts.Begin();
+                        table = Tally.Add(id, 1);
+                    }
+                    else if (!Stack.HasRoom() || !store.Counts.Direct(id))
+                    {
+                        Uncounted();
+                    }
+                }
+                catch (Exception)
+                {
+                    Uncounted();
+                }
+                cells = table;
+                end = stop;
+                Busy = false;
+            }
+        }
+
+        /// <summary>A call is missing in the counts: nothing is missing among the thread's records.</summary>
+        private void Uncounted()
+        {
+            Interlocked.Increment(ref Failed);
+            Interlocked.Increment(ref Untold);
+            Tell();
+        }
+
         /// <summary>Anything that needs more than the fast paths have: a new chunk, an escape.</summary>
         /// <param name="kind">Of the record; or BEGIN or COMPLETE, escapes that are records of their own.</param>
         /// <param name="mark">What the LOGICAL escape says; of COMPLETE, the outcome.</param>
@@ -443,8 +520,10 @@ namespace Weave.Runtime
             }
             finally
             {
+                long[] counted = cells;
                 Busy = true;
                 end = null; // so that a nested hook comes here, and no further
+                cells = Runtime.Tally.Empty;
                 try
                 {
                     bool room = Stack.HasRoom();
@@ -464,6 +543,7 @@ namespace Weave.Runtime
                         Tell();
                     }
                 }
+                cells = counted;
                 end = limit;
                 Busy = false;
             }

@@ -38,6 +38,12 @@ namespace Weave.Runtime
             lane.Error(e, id, now);
         }
 
+        internal static void Count(int id)
+        {
+            Lane lane = current ?? Make();
+            lane.Count(id);
+        }
+
         /// <summary>Records an object; as <see cref="Format.Other"/>: what its <c>ToString</c> says.</summary>
         internal static void Value(object v, int kind, int place, int limit, string mask, int id)
         {

@@ -28,6 +28,7 @@ namespace Weave.Runtime
         private const long Errand = 1000000000;
 
         internal readonly Header Header;
+        internal readonly Counts Counts;
         private readonly Gate gate = new Gate();
         private readonly TraceFile file;
         private readonly Settings settings;
@@ -50,6 +51,8 @@ namespace Weave.Runtime
         private readonly Chunks resting = new Chunks();
         /// <summary>The lanes of the threads that live, and of some that are dead.</summary>
         private readonly List<Lane> lanes = new List<Lane>();
+        /// <summary>What dead threads have counted and <see cref="Counts"/> has not asked for yet.</summary>
+        private readonly List<Tally> dead = new List<Tally>();
         /// <summary>The number of lanes at which the dead are looked for: as many looks as threads, not their square.</summary>
         private int sweepAt = 4;
 
@@ -72,6 +75,7 @@ namespace Weave.Runtime
             }
             Header = new Header(first, wallClock, pid, settings.Policy, settings.Limit, settings.LimitBy, command);
             Add(first + Format.ChunkWords, count - 1);
+            Counts = new Counts(this);
             supplier = Host.IsCollectible ? null : new Supplier(this);
         }
 
@@ -81,6 +85,15 @@ namespace Weave.Runtime
             if (supplier != null)
             {
                 supplier.Start();
+            }
+        }
+
+        /// <summary>Has the supplier's thread look what there is to do.</summary>
+        internal void Wake()
+        {
+            if (supplier != null)
+            {
+                supplier.Wake();
             }
         }
 
@@ -285,9 +298,75 @@ namespace Weave.Runtime
             return true;
         }
 
+        /// <summary>A chunk for counts, the number-th of them; null if there is none now.</summary>
+        internal long* CountsChunk(int number)
+        {
+            bool tried = true;
+            long* chunk = Look(null, true, ref tried); // nobody waits for a consumer here
+            if (chunk == null)
+            {
+                return null;
+            }
+            if (chunk[0] != 0)
+            {
+                Clear(chunk);
+            }
+            Start(chunk, Format.Counts, number, Clock.Now());
+            return chunk;
+        }
+
+        /// <summary>
+        /// What threads have counted: adds those that live to <paramref name="live"/>, and what those have that died since the last time
+        /// to <paramref name="past"/>. False if it cannot be told now.
+        /// </summary>
+        internal bool Tallies(List<Tally> live, Tally past)
+        {
+            List<Tally> gone = null;
+            if (!gate.Enter())
+            {
+                return false;
+            }
+            try
+            {
+                for (int i = 0; i < lanes.Count; i++)
+                {
+                    if (!lanes[i].Tally.IsEmpty)
+                    {
+                        live.Add(lanes[i].Tally);
+                    }
+                }
+                if (dead.Count > 0)
+                {
+                    gone = new List<Tally>();
+                    for (int i = 0; i < dead.Count; i++)
+                    {
+                        gone.Add(dead[i]);
+                    }
+                    dead.RemoveRange(0, dead.Count);
+                }
+            }
+            finally
+            {
+                gate.Leave();
+            }
+            for (int i = 0; gone != null && i < gone.Count; i++)
+            {
+                gone[i].AddTo(past);
+            }
+            return true;
+        }
+
         /// <summary>The process ends; background threads may go on.</summary>
         internal void End()
         {
+            try
+            {
+                Counts.End(Header);
+            }
+            catch (Exception) // no memory
+            {
+                // Then those of a second ago stay.
+            }
             if (gate.Enter())
             {
                 try
@@ -591,6 +670,7 @@ namespace Weave.Runtime
         /// <summary>Forgets the lanes of dead threads and keeps their chunks for others.</summary>
         private void Sweep()
         {
+            dead.Capacity = Math.Max(dead.Capacity, dead.Count + lanes.Count); // so that nothing fails below
             int kept = 0;
             for (int i = 0; i < lanes.Count; i++)
             {
@@ -603,6 +683,10 @@ namespace Weave.Runtime
                 }
                 Thread.MemoryBarrier();
                 lane.Tell();
+                if (!lane.Tally.IsEmpty)
+                {
+                    dead.Add(lane.Tally);
+                }
                 if (lane.Words == null)
                 {
                     continue;

@@ -40,6 +40,7 @@ namespace Weave.Runtime
             {
                 try
                 {
+                    store.Counts.Turn();
                     if (store.Wants)
                     {
                         if (!store.Supply())
@@ -52,7 +53,7 @@ namespace Weave.Runtime
                     Thread.MemoryBarrier(); // who takes a chunk from here on wakes it, or is seen
                     if (!store.Wants)
                     {
-                        wake.WaitOne();
+                        wake.WaitOne(store.Counts.Pause);
                     }
                     asleep = false;
                 }

@@ -31,6 +31,86 @@ public static class Programs
         }
     }
 
+    /// <summary>So many calls of each of three methods that are only counted.</summary>
+    private static void Counted(int n)
+    {
+        for (int i = 0; i < n; i++)
+        {
+            Hooks.Count(1);
+            Hooks.Count(2);
+            Hooks.Count(-3);
+        }
+    }
+
+    /// <summary>Threads that live and threads that die count, between records and in what they call.</summary>
+    private static void Counts()
+    {
+        Counted(100000);
+        Calls(100);
+        var done = new CountdownEvent(8);
+        for (int i = 0; i < 8; i++)
+        {
+            var t = new Thread(() =>
+            {
+                Counted(5000);
+                for (int id = 1; id <= 6000; id++)
+                {
+                    for (int k = 0; k < id && k < 3; k++)
+                    {
+                        Hooks.Count(id << 16);
+                    }
+                }
+                done.Signal();
+                Thread.Sleep(Timeout.Infinite);
+            }) { IsBackground = true };
+            t.Start();
+        }
+        done.Wait();
+        for (int i = 0; i < 300; i++)
+        {
+            var t = new Thread(() => Counted(10));
+            t.Start();
+            t.Join();
+        }
+        // What a description of an exception calls is neither recorded nor counted.
+        Hooks.Enter(9);
+        Hooks.Error(new Counting(), 9);
+    }
+
+    private sealed class Counting : Exception
+    {
+        public override string Message
+        {
+            get
+            {
+                Counted(1000);
+                return "m";
+            }
+        }
+    }
+
+    /// <summary>Counts, and then stays without another hook.</summary>
+    private static void CountsAndStays()
+    {
+        var t = new Thread(() => Counted(12345));
+        t.Start();
+        t.Join();
+        Counted(100);
+        Console.WriteLine("done");
+        Thread.Sleep(60000);
+    }
+
+    /// <summary>Far more records than the trace has room for, and counts before and after.</summary>
+    private static void CountsAndMany()
+    {
+        Counted(1000);
+        for (int i = 0; i < 100; i++)
+        {
+            Calls(1000);
+            Counted(10);
+        }
+    }
+
     private static void Nothing()
     {
     }
@@ -387,10 +467,12 @@ public static class Programs
         Check(hooks != typeof(Hooks), "a copy of its own");
         var enter = (Action<int>)hooks.GetMethod("Enter").CreateDelegate(typeof(Action<int>));
         var exit = (Action<int>)hooks.GetMethod("Exit").CreateDelegate(typeof(Action<int>));
+        var count = (Action<int>)hooks.GetMethod("Count").CreateDelegate(typeof(Action<int>));
         ThreadStart calls = () =>
         {
             for (int i = 0; i < 100000; i++)
             {
+                count(7);
                 enter(1);
                 exit(1);
             }

@@ -160,6 +160,7 @@ class Trace:
         assert len(data) <= limit, "the file is above its limit"
         self.command = data[84 : 84 + length].decode()
         self.threads, self.maps, self.calls = {}, {}, {}
+        self.counts = {}  # calls of methods that are only counted, by id
         self.samples = []  # what the process used: (time, values by metric)
         serials, order = set(), []
         for at in range(CHUNK, len(data) // CHUNK * CHUNK, CHUNK):
@@ -188,6 +189,15 @@ class Trace:
         if kind == 2:
             used, whole = start & 0xFFFFFFFF, start >> 32
             self.maps.setdefault(owner, {})[number] = (data[32 : 32 + used], whole)
+            return
+        if kind == 3:
+            assert number == 0
+            for at in range(32, CHUNK, 16):
+                method, zero, count = struct.unpack_from("<IIQ", data, at)
+                if method == zero == 0:
+                    break
+                assert zero == 0 and method not in self.counts, "an id, and not twice"
+                self.counts[method] = count
             return
         assert kind == 1, "chunk kind"
         words = array("Q", data[32:])

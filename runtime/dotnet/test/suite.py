@@ -471,6 +471,7 @@ def test_unload(folder):
     t = run(folder, "Unload", COPY=copy, LATE=resource(folder, "late", b"WSYM of a plug-in"))
     t.all_balanced()
     equal(2 * 2 * 100_000, t.events(), "records")
+    equal({7: 2 * 100_000}, t.counts, "counts")
     assert b"WSYM of a plug-in" in t.symbols(), t.symbols()
     equal(0, t.flags, "it neither ended in an orderly way nor knows of all symbols")
 
@@ -547,6 +548,45 @@ def test_killed_at_work(folder):
             torn.write_bytes(data[:cut] + bytes(-cut % CHUNK))
             assert reader.Trace(torn).events() <= t.events()
         again(folder)
+
+
+def counts(n):
+    return {1: n, 2: n, (-3) & 0xFFFFFFFF: n}
+
+
+def test_counts(folder):
+    expected = counts(100_000 + 8 * 5_000 + 300 * 10)
+    expected.update({id << 16: 8 * min(id, 3) for id in range(1, 6001)})
+    for sample in 1000, "off":
+        t = run(folder, "Counts", WEAVE_TRACE_SAMPLE=sample)
+        t.all_balanced()
+        equal(expected, t.counts, "counts")
+        equal((600 + 2, 0, 0), (t.events(), t.lost, t.failures), "records, lost, failures")
+        again(folder)
+    finish(folder, "Counts", WEAVE_TRACE="off")
+    assert not traces(folder), "a file though tracing is off"
+
+
+def test_counts_in_a_ring(folder):
+    for policy in "ring", "drop":
+        t = run(folder, "CountsAndMany", WEAVE_TRACE_LIMIT="512k", WEAVE_TRACE_POLICY=policy)
+        equal(MANY, t.events() + t.lost, "recorded, and lost or overwritten")
+        assert t.lost > 0, "the trace is not full"
+        equal(counts(1_000 + 100 * 10), t.counts, f"counts under {policy}")
+        again(folder)
+
+
+def test_counts_and_a_kill(folder):
+    process = started(folder, "CountsAndStays")
+    # What was counted is in the trace while the process runs, though nothing else happens in it.
+    for _ in range(5000):
+        if reader.Trace(folder / "t.wtrace").counts == counts(12_345 + 100):
+            break
+        time.sleep(0.01)
+    killed(process)
+    t = reader.Trace(folder / "t.wtrace")
+    equal(counts(12_345 + 100), t.counts, "counts")
+    equal(0, t.flags & 1, "ended in an orderly way")
 
 
 def test_exit_with_threads_at_work(folder):

@@ -45,6 +45,100 @@ public final class Programs {
 
     static void nothing() {}
 
+    /** So many calls of each of three methods that are only counted. */
+    static void counted(int n) {
+        for (int i = 0; i < n; i++) {
+            Hooks.count(1);
+            Hooks.count(2);
+            Hooks.count(-3);
+        }
+    }
+
+    /** A call of each of so many methods, each as often as its number says at most. */
+    private static void countedOnce(int ids, int most) {
+        for (int id = 1; id <= ids; id++) {
+            for (int i = 0; i < id && i < most; i++) {
+                Hooks.count(id << 16);
+            }
+        }
+    }
+
+    /** Threads that live and threads that die count, between records, in what they call, and where the stack ends. */
+    static void counts() throws Exception {
+        counted(100_000);
+        calls(100);
+        List<Thread> live = new ArrayList<>();
+        CountDownLatch done = new CountDownLatch(8);
+        for (int i = 0; i < 8; i++) {
+            Thread t = new Thread(() -> {
+                counted(5_000);
+                countedOnce(6_000, 3);
+                done.countDown();
+                LockSupport.park();
+            });
+            t.setDaemon(true);
+            t.start();
+            live.add(t);
+        }
+        done.await();
+        for (int i = 0; i < 300; i++) {
+            Thread t = new Thread(() -> counted(10));
+            t.start();
+            t.join();
+        }
+        // What a description of an exception calls is neither recorded nor counted.
+        Hooks.enter(9);
+        Hooks.error(new RuntimeException() {
+            @Override
+            public String getMessage() {
+                counted(1_000);
+                return "m";
+            }
+        }, 9);
+        Values.text(new Object() {
+            @Override
+            public String toString() {
+                counted(1_000);
+                return "x";
+            }
+        }, 0, 16, null, 9);
+    }
+
+    /** Counts in virtual threads, many at once. */
+    static void countsVirtual() throws Exception {
+        Method start = Thread.class.getMethod("startVirtualThread", Runnable.class);
+        List<Thread> all = new ArrayList<>();
+        for (int i = 0; i < 2_000; i++) {
+            all.add((Thread) start.invoke(null, (Runnable) () -> {
+                counted(50);
+                Thread.yield();
+                counted(50);
+            }));
+        }
+        counted(7);
+        for (Thread t : all) {
+            t.join();
+        }
+    }
+
+    /** Counts, and then stays without another hook. */
+    static void countsAndStays() throws Exception {
+        Thread t = new Thread(() -> counted(12_345));
+        t.start();
+        t.join();
+        counted(100);
+        stay();
+    }
+
+    /** Far more records than the trace has room for, and counts before and after. */
+    static void countsAndMany() {
+        counted(1_000);
+        for (int i = 0; i < 100; i++) {
+            calls(1_000);
+            counted(10);
+        }
+    }
+
     /** What adapters of own hooks do, in a process that is traced or not; the trace has one call. */
     static void guard() throws Exception {
         Hooks.enter(1);
@@ -545,11 +639,15 @@ public final class Programs {
         Method calls = own.loadClass("Programs").getDeclaredMethod("calls", int.class);
         calls.setAccessible(true);
         calls.invoke(null, 30_000);
+        Method counted = own.loadClass("Programs").getDeclaredMethod("counted", int.class);
+        counted.setAccessible(true);
+        counted.invoke(null, 1_000);
         List<java.util.concurrent.Future<?>> all = new ArrayList<>();
         for (int i = 0; i < 4; i++) {
             all.add(pool.submit(() -> {
                 try {
                     calls.invoke(null, 10_000);
+                    counted.invoke(null, 500);
                 } catch (ReflectiveOperationException e) {
                     throw new AssertionError(e);
                 }

@@ -65,6 +65,9 @@ public final class Suite {
         test("stack overflow", Suite::overflow);
         test("both ways out in one call", Suite::leaves);
         test("enter and exit in one call", Suite::leaf);
+        test("counts", Suite::counts);
+        test("counts in a ring", Suite::countsInRing);
+        test("counts and kill -9", Suite::countsKilled);
         test("values", Suite::values);
         test("values at the end of the stack", Suite::valuesOverflow);
         test("own hooks that fail", Suite::guard);
@@ -93,6 +96,7 @@ public final class Suite {
         test("traces to keep of the process's own", Suite::ownTraces);
         test("block and a heartbeat", Suite::blockHeartbeat);
         if (virtual) {
+            test("counts in virtual threads", Suite::countsVirtual);
             test("100,000 virtual threads", Suite::virtualThreads);
             test("virtual threads at full speed", Suite::mixed);
             test("virtual threads, drop", Suite::mixedDrop);
@@ -206,6 +210,58 @@ public final class Suite {
         check(t.lost == 0 && t.failures == 0 && t.overwritten == 0, "nothing lost");
         long last = t.named("main").all().get(1_999).time();
         check(t.end >= last, "end " + t.end + " is behind the last record " + last);
+    }
+
+    /** What the methods of {@code Programs.counted} come to. */
+    private static Map<Integer, Long> counts(long n) {
+        return new java.util.TreeMap<>(Map.of(1, n, 2, n, -3, n));
+    }
+
+    private static void counts(Path folder) throws Exception {
+        Map<Integer, Long> expected = counts(100_000 + 8 * 5_000 + 300 * 10);
+        for (int id = 1; id <= 6_000; id++) {
+            expected.put(id << 16, 8L * Math.min(id, 3));
+        }
+        for (String sample : List.of("1000", "off")) {
+            TraceReader t = run(folder, "counts", "-Dweave.trace.sample=" + sample);
+            t.allBalanced();
+            equal(expected, t.counts, "counts");
+            equal(600L + 2, t.events(), "records");
+            check(t.lost == 0 && t.failures == 0, "nothing lost");
+            Files.delete(folder.resolve("t.wtrace"));
+        }
+        finish(folder, command(folder, "counts", "-Dweave.trace=off"));
+        check(list(folder).isEmpty(), "no file where tracing is off");
+    }
+
+    private static void countsInRing(Path folder) throws Exception {
+        for (String policy : List.of("ring", "drop")) {
+            TraceReader t = run(folder, "countsAndMany", "-Dweave.trace.limit=512k", "-Dweave.trace.policy=" + policy);
+            equal((long) MANY, t.events() + t.lost, "recorded, and lost or overwritten");
+            check(t.lost > 0, "the trace is full");
+            equal(counts(1_000 + 100 * 10), t.counts, "counts under " + policy);
+            Files.delete(folder.resolve("t.wtrace"));
+        }
+    }
+
+    /** What was counted is in the trace while the process runs, though nothing else happens in it. */
+    private static void countsKilled(Path folder) throws Exception {
+        Process process = started(folder, "countsAndStays");
+        Path trace = folder.resolve("t.wtrace");
+        Map<Integer, Long> expected = counts(12_345 + 100);
+        for (int i = 0; i < 6_000 && !new TraceReader(trace).counts.equals(expected); i++) {
+            Thread.sleep(10);
+        }
+        process.destroyForcibly().waitFor();
+        TraceReader t = new TraceReader(trace);
+        equal(expected, t.counts, "counts");
+        equal(0, t.flags & 1, "ended in an orderly way");
+    }
+
+    private static void countsVirtual(Path folder) throws Exception {
+        TraceReader t = run(folder, "countsVirtual");
+        equal(counts(2_000 * 100 + 7), t.counts, "counts");
+        check(t.lost == 0 && t.failures == 0, "nothing lost");
     }
 
     private static void exceptions(Path folder) throws Exception {
@@ -1003,6 +1059,7 @@ public final class Suite {
         equal("", r.err, "messages");
         TraceReader t = new TraceReader(folder.resolve("t.wtrace"));
         equal(70_000L * 6, t.events(), "records");
+        equal(counts(1_000 + 4 * 500), t.counts, "counts");
         t.allBalanced();
     }
 

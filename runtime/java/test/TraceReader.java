@@ -80,6 +80,8 @@ final class TraceReader {
     /** What the process used: values by metric; 0 is the time. */
     final List<TreeMap<Integer, Long>> samples = new ArrayList<>();
     final Map<Integer, byte[]> symbols = new TreeMap<>();
+    /** Calls of methods that are only counted. */
+    final Map<Integer, Long> counts = new TreeMap<>();
     private final Map<Integer, Integer> symbolBytes = new TreeMap<>();
     private long lastSerial;
 
@@ -132,6 +134,14 @@ final class TraceReader {
             symbolBytes.merge(map, used, Integer::sum);
             byte[] all = symbols.computeIfAbsent(map, m -> new byte[b.getInt(at + 28)]);
             System.arraycopy(part, 0, all, b.getInt(at + 20) * (65536 - 32), used);
+            return;
+        }
+        if (b.getInt(at + 4) == 3) {
+            check(b.getInt(at + 20) == 0, "a chunk with counts has no part");
+            for (int p = at + 32; p < at + 65536 && b.getLong(p) != 0; p += 16) {
+                check(b.getInt(p + 4) == 0, "an id");
+                check(counts.put(b.getInt(p), b.getLong(p + 8)) == null, "counts of an id twice");
+            }
             return;
         }
         check(b.getInt(at + 4) == 1, "chunk kind");

@@ -635,7 +635,7 @@ impl TypeMatcher<'_> {
             }
         }
         match skipped {
-            _ if advice != Advice::default() => Verdict::Weave(advice),
+            _ if advice != Advice::default() => Verdict::Weave(advice.settled()),
             Some(reason) => Verdict::Skip(reason),
             None => Verdict::Unmatched,
         }

@@ -5,7 +5,7 @@ use super::hook::{self, Recorded};
 use super::mask::Mask;
 use super::model::{
     ACCESS_WORDS, ADVICE_WORDS, AccessSet, Aspect, At, HOOKS_WORDS, KIND_WORDS, KindSet, Library,
-    MAX_LIMIT, OwnHook, OwnHooks, OwnRecord, Selector,
+    MAX_LIMIT, MODE_WORDS, OwnHook, OwnHooks, OwnRecord, Selector,
 };
 use super::words::nearest;
 use crate::aspect::advice::Advice;
@@ -27,10 +27,11 @@ const MAX_FILE: usize = 1 << 20;
 
 pub(super) const FILE_KEYS: [&str; 3] = ["version", "library", "aspect"];
 pub(super) const LIBRARY_KEYS: [&str; 2] = ["path", "embed"];
-pub(super) const ASPECT_KEYS: [&str; 17] = [
+pub(super) const ASPECT_KEYS: [&str; 18] = [
     "name",
     "match",
     "exclude",
+    "mode",
     "advice",
     "hooks",
     "enter",
@@ -144,6 +145,13 @@ const HOOKS_SYNONYMS: [(&str, &str); 7] = [
     ("perfetto", "android-trace"),
     ("android.os.Trace", "android-trace"),
     ("trace", "android-trace"),
+];
+const MODE_SYNONYMS: [(&str, &str); 5] = [
+    ("full", "record"),
+    ("trace", "record"),
+    ("counts", "count"),
+    ("counter", "count"),
+    ("calls", "count"),
 ];
 const ADVICE_SYNONYMS: [(&str, &str); 10] = [
     ("before", "enter"),
@@ -379,6 +387,7 @@ impl<'t> Parser<'t> {
         };
         let mut name_span = span.clone();
         let mut hooks = Advice::ALL;
+        let mut mode = Advice::ALL;
         let mut own = OwnHooks::default();
         let mut root = None;
         let (mut before, mut after) = (Vec::new(), Vec::new());
@@ -400,6 +409,7 @@ impl<'t> Parser<'t> {
                 },
                 "match" => aspect.matches = self.selectors("match", value),
                 "exclude" => aspect.excludes = self.selectors("exclude", value),
+                "mode" => mode = self.mode(value).unwrap_or(mode),
                 "advice" => aspect.advice = self.advice(value),
                 "hooks" => hooks = self.hooks(value).unwrap_or(hooks),
                 "enter" => own.enter = self.calls("enter", value),
@@ -446,7 +456,18 @@ impl<'t> Parser<'t> {
                     "leave `advice` out where `hooks` is \"android-trace\"",
                 );
             }
+            if let Some((key, _)) = table.get_key_value("mode") {
+                self.report(
+                    key.span(),
+                    "`mode` is about the hook library",
+                    "leave out `mode`, or `hooks`",
+                );
+            }
             aspect.advice = hooks;
+        }
+        if mode == Advice::COUNT {
+            self.only_counts(table, &aspect);
+            aspect.advice = mode;
         }
         for key in ["mask", "limit"] {
             if let Some((key, _)) = table.get_key_value(key)
@@ -492,7 +513,8 @@ impl<'t> Parser<'t> {
         if !own.is_empty() {
             // An aspect with hooks of its own records the calls only if it says so, or records values.
             let says = |key| table.contains_key(key);
-            aspect.advice = match says("advice") || says("hooks") || !own.record.is_empty() {
+            let records = says("advice") || says("hooks") || says("mode");
+            aspect.advice = match records || !own.record.is_empty() {
                 true => aspect.advice.with(Advice::OWN),
                 false => Advice::OWN,
             };
@@ -899,6 +921,40 @@ impl<'t> Parser<'t> {
             .into_iter()
             .flatten()
             .fold(Advice::default(), Advice::with)
+    }
+
+    /// An aspect counts calls: what it says of their ends and values is wrong.
+    fn only_counts(&mut self, table: &DeTable<'t>, aspect: &Aspect) {
+        if let Some(advice) = table.get("advice")
+            && aspect.advice != Advice::ALL
+        {
+            self.report_help(
+                advice.span(),
+                "a counted call has one hook, where it begins",
+                "it cannot be chosen",
+                "leave `advice` out where `mode` is \"count\"",
+            );
+        }
+        if let Some((key, _)) = table.get_key_value("record") {
+            self.report_help(
+                key.span(),
+                "values belong to calls that are recorded",
+                "the aspect counts them only: `mode`",
+                "leave out `record`, or `mode`",
+            );
+        }
+    }
+
+    fn mode(&mut self, value: &Value<'t>) -> Option<Advice> {
+        let DeValue::String(word) = value.get_ref() else {
+            self.wrong_type(value, "`mode`", "a string");
+            return None;
+        };
+        let text = Text {
+            span: value.span(),
+            value: word,
+        };
+        self.word(&text, word, "mode", &MODE_WORDS, &MODE_SYNONYMS)
     }
 
     fn hooks(&mut self, value: &Value<'t>) -> Option<Advice> {

@@ -390,7 +390,7 @@ error: unknown key `exlude` in an aspect
 6 | exlude = { type = "C" }
   | ^^^^^^ did you mean `exclude`?
   |
-  = help: expected `name`, `match`, `exclude`, `advice`, `hooks`, `enter`, `exit`, `exception`, `at`, `before`, `after`, `replace`, `guard`, `record`, `mask`, `limit` or `root`
+  = help: expected `name`, `match`, `exclude`, `mode`, `advice`, `hooks`, `enter`, `exit`, `exception`, `at`, `before`, `after`, `replace`, `guard`, `record`, `mask`, `limit` or `root`
 "#);
 }
 
@@ -1023,6 +1023,86 @@ error: a section of Android's trace has a beginning and an end
 }
 
 #[test]
+fn what_is_counted_has_no_end_and_no_values() {
+    let rules = Rules::parse(
+        "weave.toml",
+        r#"
+            version = 1
+            [[aspect]]
+            match = { type = "A" }
+            mode = "count"
+            [[aspect]]
+            match = { type = "A" }
+            mode = "record"
+            advice = ["enter", "exit"]
+            [[aspect]]
+            match = { type = "A" }
+            mode = "count"
+            advice = ["enter", "exit", "exception"]
+            enter = "acme.Hooks.run()"
+        "#,
+    )
+    .unwrap();
+    let advice: Vec<_> = rules.aspects.iter().map(|a| a.advice).collect();
+    let pair = Advice::ENTER.with(Advice::EXIT);
+    assert_eq!(
+        advice,
+        [Advice::COUNT, pair, Advice::COUNT.with(Advice::OWN)]
+    );
+    assert_snapshot!(wrong(r##"version = 1
+
+[[aspect]]
+match = { type = "A" }
+mode = "counter"
+
+[[aspect]]
+match = { type = "B" }
+mode = "count"
+advice = ["enter", "exit"]
+
+[[aspect]]
+match = { type = "C" }
+mode = "count"
+record = ["arg(0)"]
+
+[[aspect]]
+match = { type = "D" }
+hooks = "android-trace"
+mode = "count"
+"##), @r#"
+unknown mode `counter`
+ --> weave.toml:5:8
+  |
+5 | mode = "counter"
+  |        ^^^^^^^^^ did you mean `count`?
+  |
+  = help: expected `record` or `count`
+
+error: a counted call has one hook, where it begins
+  --> weave.toml:10:10
+   |
+10 | advice = ["enter", "exit"]
+   |          ^^^^^^^^^^^^^^^^^ it cannot be chosen
+   |
+   = help: leave `advice` out where `mode` is "count"
+
+error: values belong to calls that are recorded
+  --> weave.toml:15:1
+   |
+15 | record = ["arg(0)"]
+   | ^^^^^^ the aspect counts them only: `mode`
+   |
+   = help: leave out `record`, or `mode`
+
+error: `mode` is about the hook library
+  --> weave.toml:20:1
+   |
+20 | mode = "count"
+   | ^^^^ leave out `mode`, or `hooks`
+"#);
+}
+
+#[test]
 fn type_parameters_have_names() {
     insta::assert_snapshot!(wrong(
         "version = 1\n[[aspect]]\nname = 'a'\nmatch = [{ params = ['!!0[]'] }, { params = 'int, !1&' }, { params = 'List<!0>' }, { returns = '!0' }]",
@@ -1063,7 +1143,7 @@ fn type_parameters_have_names() {
 
 #[test]
 fn the_schema_knows_the_keys_and_words_that_the_parser_knows() {
-    use super::model::{ACCESS_WORDS, ADVICE_WORDS, HOOKS_WORDS, KIND_WORDS};
+    use super::model::{ACCESS_WORDS, ADVICE_WORDS, HOOKS_WORDS, KIND_WORDS, MODE_WORDS};
     use super::parse::{ASPECT_KEYS, FILE_KEYS, SELECTOR_KEYS};
     let schema: serde_json::Value = serde_json::from_str(super::SCHEMA).unwrap();
     let keys = |at: &str| -> Vec<&str> {
@@ -1085,6 +1165,10 @@ fn the_schema_knows_the_keys_and_words_that_the_parser_knows() {
     assert_eq!(
         words("/$defs/aspect/properties/hooks/enum"),
         first(&HOOKS_WORDS)
+    );
+    assert_eq!(
+        words("/$defs/aspect/properties/mode/enum"),
+        first(&MODE_WORDS)
     );
     for (key, known) in [
         ("access", ACCESS_WORDS.map(|(word, _)| word).to_vec()),

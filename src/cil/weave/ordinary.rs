@@ -16,6 +16,8 @@ pub struct Tokens {
     pub exit: u32,
     /// `void Error(System.Exception, int32)`
     pub error: u32,
+    /// `void Count(int32)`
+    pub count: u32,
     /// `void Begin(ref int64, int32)`
     pub begin: u32,
     /// `void Resume(ref int64, int32)`
@@ -112,7 +114,10 @@ pub fn recipe<'r>(
     };
     Ok(Recipe {
         start,
-        enter: hook(Advice::ENTER, tokens.enter),
+        enter: match has(Advice::COUNT) {
+            true => hook(Advice::COUNT, tokens.count),
+            false => hook(Advice::ENTER, tokens.enter),
+        },
         exit: Exit::Always(hook(Advice::EXIT, tokens.exit)),
         error: hook(Advice::EXCEPTION, tokens.error),
         exception: tokens.exception,

@@ -298,6 +298,12 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
             let outcome = match &self.tokens {
                 Ok(_) if in_machine => Err(Reason::InStateMachine.into()),
                 Ok(tokens) => match self.machines.of(method) {
+                    // Its kick-off is counted, which is an ordinary method.
+                    Some(_) if planned.advice == Advice::COUNT => {
+                        let this = (number + 1, this.as_ref());
+                        let what = What::Method(place, method);
+                        self.weave_method(what, this, tokens, (part, ty), scratch)
+                    }
                     // Own hooks alone are those of ordinary methods.
                     Some(_) if planned.advice.only(Advice::ALL) == Advice::default() => {
                         Err(Reason::StateMachine.into())

@@ -65,7 +65,7 @@ pub(crate) fn add(
         runtime: 0,
         core,
     };
-    let hooks = needs.advice.only(Advice::ALL) != Advice::default() || needs.logical;
+    let hooks = needs.advice.only(Advice::LIBRARY) != Advice::default() || needs.logical;
     if !hooks && !needs.guard {
         return Ok(references);
     }
@@ -108,6 +108,7 @@ pub(crate) fn add(
         enter: hook(advice.has(Advice::ENTER), "Enter", &[id])?,
         exit: hook(advice.has(Advice::EXIT), "Exit", &[id])?,
         error: hook(advice.has(Advice::EXCEPTION), "Error", &[e, id])?,
+        count: hook(advice.has(Advice::COUNT), "Count", &[id])?,
         begin: hook(logical, "Begin", &[call, id])?,
         resume: hook(logical, "Resume", &[call, id])?,
         suspend: hook(logical, "Suspend", &[call, id])?,

@@ -70,7 +70,7 @@ fn side(side: &Side) -> Value {
 fn row(of: &Comparison, row: &Row) -> Value {
     let symbol = row.method.symbol();
     let change = match (&row.before, &row.after) {
-        (Some(b), Some(a)) if b.typical.own > 0 => {
+        (Some(b), Some(a)) if b.typical.own > 0 && row.is_timed() => {
             Some((a.typical.own as f64 / b.typical.own as f64 - 1.0) * 100.0)
         }
         _ => None,
@@ -86,7 +86,7 @@ fn row(of: &Comparison, row: &Row) -> Value {
         "descriptor": symbol.map(|s| &*s.descriptor),
         "before": row.before.as_ref().map(numbers),
         "after": row.after.as_ref().map(numbers),
-        "self_change_ns": i64::try_from(row.change()).ok(),
+        "self_change_ns": i64::try_from(row.change()).ok().filter(|_| row.is_timed()),
         "self_change_percent": change,
         "p": row.p(),
         "tests": tests,
@@ -104,28 +104,29 @@ fn row(of: &Comparison, row: &Row) -> Value {
 
 fn numbers(n: &Numbers) -> Value {
     let run = |s: &Sums| {
-        let mut value = sums(s);
+        let mut value = sums(s, n.counted);
         value["p50_ns"] = s.spread.p50.into();
         value["p90_ns"] = s.spread.p90.into();
         value["p99_ns"] = s.spread.p99.into();
         value
     };
     let runs: Vec<Value> = n.runs.iter().map(run).collect();
-    let mut value = sums(&n.typical);
+    let mut value = sums(&n.typical, n.counted);
     value["p50_ns"] = n.p50.into();
     value["p90_ns"] = n.p90.into();
     value["p99_ns"] = n.p99.into();
-    value["max_ns"] = n.max.into();
+    value["max_ns"] = (!n.counted).then_some(n.max).into();
     value["runs"] = runs.into();
     value
 }
 
-fn sums(s: &Sums) -> Value {
+fn sums(s: &Sums, counted: bool) -> Value {
+    let known = |number: u64| (!counted).then_some(number);
     json!({
         "calls": s.calls,
-        "self_ns": s.own,
-        "total_ns": s.total,
-        "errors": s.errors,
+        "self_ns": known(s.own),
+        "total_ns": known(s.total),
+        "errors": known(s.errors),
         "self_p10_ns": s.spread.own_p10,
         "self_p50_ns": s.spread.own_p50,
     })

@@ -102,12 +102,11 @@ impl Metric {
     }
 
     fn of(self, numbers: &Numbers) -> Option<u64> {
-        let typical = &numbers.typical;
         match self {
-            Metric::Own => Some(typical.own),
-            Metric::Total => Some(typical.total),
-            Metric::Calls => Some(typical.calls),
-            Metric::Errors => Some(typical.errors),
+            Metric::Own => numbers.known(|s| s.own),
+            Metric::Total => numbers.known(|s| s.total),
+            Metric::Calls => Some(numbers.typical.calls),
+            Metric::Errors => numbers.known(|s| s.errors),
             Metric::P50 => numbers.p50,
             Metric::P90 => numbers.p90,
             Metric::P99 => numbers.p99,

@@ -24,7 +24,7 @@ fn pair<T>(row: &Row, of: impl Fn(&Numbers) -> Option<T>, show: impl Fn(T) -> St
 }
 
 fn time(row: &Row, of: fn(&Sums) -> u64) -> String {
-    pair(row, |n| Some(of(&n.typical)), duration)
+    pair(row, |n| n.known(of), duration)
 }
 
 /// A call's own time, typical of a run.
@@ -33,6 +33,9 @@ fn self_p50(numbers: &Numbers) -> Option<u64> {
 }
 
 fn change(row: &Row) -> String {
+    if !row.is_timed() {
+        return "-".to_owned();
+    }
     let ns = row.change();
     let sign = if ns < 0 { '-' } else { '+' };
     format!(
@@ -43,6 +46,9 @@ fn change(row: &Row) -> String {
 
 /// The change of self time in percent; `None` for what is new or gone.
 fn share(row: &Row) -> Option<f64> {
+    if !row.is_timed() {
+        return None;
+    }
     let (before, after) = (
         row.before.as_ref()?.typical.own,
         row.after.as_ref()?.typical.own,
@@ -58,6 +64,7 @@ fn percent(row: &Row) -> String {
     match (&row.before, &row.after, share(row)) {
         (None, _, _) => "new".to_owned(),
         (_, None, _) => "gone".to_owned(),
+        _ if !row.is_timed() => "counted".to_owned(),
         (_, _, None) => "from 0".to_owned(),
         (_, _, Some(percent)) => format!("{percent:+.1}%"),
     }
@@ -201,6 +208,7 @@ impl View<'_> {
         let rows = self.rows.iter().take(self.limit).map(|&i| &of.rows[i]);
         for row in std::iter::once(&of.all).chain(rows) {
             let style = match share(row) {
+                _ if !row.is_timed() => None,
                 _ if of.tests > 0 && !of.differs(row) => None,
                 Some(percent) if percent.abs() < SMALL_PERCENT => None,
                 _ if row.change() > 0 => Some(BAD),
@@ -229,7 +237,7 @@ impl View<'_> {
                 pair(row, |n| n.p90, duration).into(),
                 pair(row, |n| n.p99, duration).into(),
             ]);
-            let number = pair(row, |n| Some(n.typical.errors), count);
+            let number = pair(row, |n| n.known(|s| s.errors), count);
             cells.extend(errors.then(|| number.into()));
             columns.row(cells, row.label.clone());
         }

@@ -68,6 +68,42 @@ fn one_run_a_side() {
     insta::assert_snapshot!(shown(sides, &["--format", "markdown", "--limit", "2"]).0);
 }
 
+/// `take` is recorded before and counted after: its time is its caller's now, which is no change of its own.
+#[test]
+fn what_is_counted_has_no_change() {
+    let counted = |pid: u64, calls: u64| {
+        let chunk = Chunk::records(1, 0, 0).enter(0, 2).exit(400_000, 2);
+        TraceBuilder::new("java -jar shop.jar", pid, 0)
+            .symbols(&shop_symbols(), 65_504, &[])
+            .push(chunk)
+            .push(Chunk::counts(0, 5, &[(3, calls)]))
+            .bytes()
+    };
+    let sides: [&[_]; 2] = [&[run(100, 4, false, 4)], &[counted(2, 9)]];
+    let (text, status) = shown(sides, &["--fail-on", "calls>+0", "--fail-on", "self>+1%"]);
+    assert_eq!(status, 1);
+    insta::assert_snapshot!(text);
+    let json = shown(sides, &["--format", "json"]).0;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let methods = json["methods"].as_array().unwrap();
+    let take = methods.iter().find(|m| m["method"] == "take").unwrap();
+    assert_eq!(
+        (&take["after"]["calls"], &take["before"]["calls"]),
+        (&9.into(), &4.into())
+    );
+    assert!(take["before"]["self_ns"].is_u64());
+    assert!(take["after"]["self_ns"].is_null() && take["after"]["max_ns"].is_null());
+    assert!(take["self_change_ns"].is_null() && take["self_change_percent"].is_null());
+    // Several runs: it is not among what is tested.
+    let before: Vec<_> = (0..4).map(|i| run(100 + i, 4, false, 4)).collect();
+    let after: Vec<_> = (2..6).map(|pid| counted(pid, 4)).collect();
+    let json = shown([&before, &after], &["--format", "json"]).0;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let methods = json["methods"].as_array().unwrap();
+    let take = methods.iter().find(|m| m["method"] == "take").unwrap();
+    assert!(take["p"].is_null() && take["after"]["runs"][3]["calls"] == 4);
+}
+
 #[test]
 fn several_runs_a_side() {
     let (before, after) = (side(100, 10), side(150, 10));

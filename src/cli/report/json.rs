@@ -90,16 +90,18 @@ struct Method<'a> {
     source: Option<&'a str>,
     line: Option<u32>,
     calls: u64,
-    running: u64,
-    cut: u64,
-    errors: u64,
-    self_ns: u64,
-    total_ns: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    counted: u64,
+    running: Option<u64>,
+    cut: Option<u64>,
+    errors: Option<u64>,
+    self_ns: Option<u64>,
+    total_ns: Option<u64>,
     min_ns: Option<u64>,
     p50_ns: Option<u64>,
     p90_ns: Option<u64>,
     p99_ns: Option<u64>,
-    max_ns: u64,
+    max_ns: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     logical: Option<Logical>,
 }
@@ -286,6 +288,7 @@ impl View<'_> {
         let method = &self.analysis.methods.rows()[i];
         let (s, symbol) = (&self.analysis.stats[i], method.symbol());
         let of_value = method.of_value();
+        let known = |number| (!s.is_counted()).then_some(number);
         let label = self.label(i as u32);
         Method {
             label: of_value.map_or(label, |_| split_label(label).0),
@@ -297,17 +300,18 @@ impl View<'_> {
             artifact: symbol.map(|s| &*s.artifact).filter(|s| !s.is_empty()),
             source: symbol.map(|s| &*s.file).filter(|s| !s.is_empty()),
             line: symbol.map(|s| s.line).filter(|&line| line != 0),
-            calls: s.calls,
-            running: s.running,
-            cut: s.cut,
-            errors: s.errors,
-            self_ns: s.own,
-            total_ns: s.total,
+            calls: s.all_calls(),
+            counted: s.counted,
+            running: known(s.running),
+            cut: known(s.cut),
+            errors: known(s.errors),
+            self_ns: known(s.own),
+            total_ns: known(s.total),
             min_ns: s.min,
             p50_ns: s.quantile(0.5),
             p90_ns: s.quantile(0.9),
             p99_ns: s.quantile(0.99),
-            max_ns: s.max,
+            max_ns: known(s.max),
             logical: (s.logical.calls > 0).then_some(Logical {
                 calls: s.logical.calls,
                 pieces: s.logical.pieces,

@@ -181,22 +181,28 @@ impl View<'_> {
         let by = self.args.by.is_some();
         let methods = self.analysis.methods.rows();
         let mut rows: Vec<usize> = (0..stats.len())
-            .filter(|&i| stats[i].calls >= self.args.min_calls.max(1) && self.wanted[i])
+            .filter(|&i| stats[i].all_calls() >= self.args.min_calls.max(1) && self.wanted[i])
             .filter(|&i| methods[i].of_value().is_some() == by)
             .collect();
         let key = |i: usize| {
             let s = &stats[i];
             match self.args.sort {
+                Sort::Name => 0,
+                Sort::Calls => s.all_calls(),
+                // Behind those with times.
+                _ if s.is_counted() => s.counted,
                 Sort::Own => s.own,
                 Sort::Total => s.total,
-                Sort::Calls => s.calls,
                 Sort::P99 => s.quantile(0.99).unwrap_or(0),
                 Sort::Max => s.max,
                 Sort::Errors => s.errors,
-                Sort::Name => 0,
             }
         };
-        rows.sort_by_cached_key(|&i| (Reverse(key(i)), self.labels[i].clone()));
+        let apart = !matches!(self.args.sort, Sort::Name | Sort::Calls);
+        rows.sort_by_cached_key(|&i| {
+            let behind = apart && stats[i].is_counted();
+            (behind, Reverse(key(i)), self.labels[i].clone())
+        });
         rows
     }
 
@@ -238,6 +244,7 @@ impl View<'_> {
         let running = rows.iter().any(|&i| stats[i].running > 0);
         let logical = rows.iter().any(|&i| stats[i].logical.calls > 0);
         let open = rows.iter().any(|&i| stats[i].logical.open > 0);
+        let counted = rows.iter().any(|&i| stats[i].counted > 0);
         let mut heads = vec!["self", "self%", "total", "total%"];
         heads.extend(
             logical
@@ -245,7 +252,9 @@ impl View<'_> {
                 .into_iter()
                 .flatten(),
         );
-        heads.extend(["calls", "min", "p50", "p90", "p99", "max"]);
+        heads.push("calls");
+        heads.extend(counted.then_some("counted"));
+        heads.extend(["min", "p50", "p90", "p99", "max"]);
         heads.extend(errors.then_some("errors"));
         heads.extend(running.then_some("running"));
         let cut = rows.iter().any(|&i| stats[i].cut > 0);
@@ -259,34 +268,39 @@ impl View<'_> {
         for &i in &rows[..shown] {
             let s = &stats[i];
             let hot = share(s.own, busy) >= HOT_PERCENT;
-            let own = percent(s.own, busy);
+            let timed = |text: String| match s.is_counted() {
+                true => "-".to_owned(),
+                false => text,
+            };
+            let own = timed(percent(s.own, busy));
             let mut cells: Vec<Cell> = vec![
-                duration(s.own).into(),
+                timed(duration(s.own)).into(),
                 if hot {
                     Cell::styled(own, HOT)
                 } else {
                     own.into()
                 },
-                duration(s.total).into(),
-                percent(s.total.saturating_sub(s.logical.waiting), whole).into(),
+                timed(duration(s.total)).into(),
+                timed(percent(s.total.saturating_sub(s.logical.waiting), whole)).into(),
             ];
             if logical {
                 let times = [s.logical.active, s.logical.waiting];
                 cells.extend(times.map(|ns| known((s.logical.calls > 0).then_some(ns)).into()));
             }
+            cells.push(count(s.all_calls()).into());
+            cells.extend(counted.then(|| count(s.counted).into()));
             cells.extend([
-                count(s.calls).into(),
                 known(s.min).into(),
                 known(s.quantile(0.5)).into(),
                 known(s.quantile(0.9)).into(),
                 known(s.quantile(0.99)).into(),
-                duration(s.max).into(),
+                timed(duration(s.max)).into(),
             ]);
             let style = if s.errors > 0 { BAD } else { DIM };
-            cells.extend(errors.then(|| Cell::styled(count(s.errors), style)));
-            cells.extend(running.then(|| count(s.running).into()));
-            cells.extend(cut.then(|| count(s.cut).into()));
-            cells.extend(open.then(|| count(s.logical.open).into()));
+            cells.extend(errors.then(|| Cell::styled(timed(count(s.errors)), style)));
+            cells.extend(running.then(|| timed(count(s.running)).into()));
+            cells.extend(cut.then(|| timed(count(s.cut)).into()));
+            cells.extend(open.then(|| timed(count(s.logical.open)).into()));
             columns.row(cells, self.labels[i].clone());
         }
         writeln!(out)?;

@@ -96,6 +96,68 @@ fn tables_fit_the_terminal_and_no_figure_is_cut() {
     }
 }
 
+/// The shop's trace with counts of a method that was recorded as well, and of two that were not and have no name.
+fn counting() -> TraceBuilder {
+    let first = [(3, 5), (98, 2)];
+    shop()
+        .push(Chunk::counts(0, 77, &first))
+        .push(Chunk::counts(1, 78, &[(99, 1_000_000)]))
+}
+
+#[test]
+fn counted_calls_have_no_times() {
+    let traces = [("shop.wtrace", counting().bytes())];
+    insta::assert_snapshot!(shown(&traces, ""));
+    let by_calls = shown(&traces, "--sort calls --limit 1");
+    assert!(by_calls.contains("1,000,000"), "{by_calls}");
+    let rare = shown(&traces, "--min-calls 3");
+    assert!(
+        rare.contains("0x00000063") && !rare.contains("0x00000062"),
+        "{rare}"
+    );
+    let json: serde_json::Value = serde_json::from_str(&shown(&traces, "--json")).unwrap();
+    let methods = json["methods"].as_array().unwrap();
+    let of = |label: &str| methods.iter().find(|m| m["label"] == label).unwrap();
+    let both = of("com.acme.Stock.take(int)");
+    assert_eq!((&both["calls"], &both["counted"]), (&8.into(), &5.into()));
+    assert!(both["total_ns"].is_u64() && both["errors"] == 2);
+    let alone = of("[0x00000063]");
+    assert_eq!(
+        (&alone["calls"], &alone["counted"]),
+        (&1_000_000.into(), &1_000_000.into())
+    );
+    for unknown in [
+        "self_ns", "total_ns", "min_ns", "p50_ns", "max_ns", "errors", "running", "cut",
+    ] {
+        assert!(alone[unknown].is_null(), "{unknown}");
+    }
+    assert!(of("com.acme.Maths.fib(int)").get("counted").is_none());
+    // The same process twice has counted once, another one for itself.
+    let other = counting().bytes();
+    let mut third = other.clone();
+    third[24] += 1;
+    let all = [
+        ("a.wtrace", other.clone()),
+        ("b.wtrace", other),
+        ("c.wtrace", third),
+    ];
+    assert!(shown(&all, "").contains("2,000,000"));
+    // Of a part of a run it is not known.
+    for part in [
+        "--from 1ms",
+        "--thread main",
+        "--min 1us",
+        "--root com.acme.Orders.place",
+    ] {
+        let text = shown(&traces, part);
+        assert!(
+            text.contains("3 methods counted, not recorded, left out"),
+            "{text}"
+        );
+        assert!(!text.contains("1,000,000"), "{text}");
+    }
+}
+
 #[test]
 fn the_tree() {
     insta::assert_snapshot!(shop_shown("--tree"));

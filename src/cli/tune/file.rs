@@ -3,11 +3,14 @@
 use super::entry::Entry;
 use crate::error::{Error, Result};
 use std::collections::{BTreeSet, VecDeque};
-use toml_edit::{Array, DocumentMut, InlineTable, Item, TableLike, Value};
+use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, Value};
 
 /// In front of what stands in the file of `weave tune`.
 const MARK: &str =
     "# By `weave tune`: called often, and too short to tell what their records cost.";
+
+/// The aspect that counts what the others leave out.
+const COUNTED: &str = "counted";
 
 /// How entries are indented.
 const INDENT: &str = "    ";
@@ -17,10 +20,24 @@ pub struct Merged {
     pub text: String,
     /// Entries that were not there, each counted once.
     pub added: usize,
+    /// Those of methods that are counted from now on.
+    pub counted: usize,
 }
 
-/// Puts entries into a file: `wanted` has, for each of its aspects, those that it is to have, sorted.
-pub fn merge(source: &str, text: &str, wanted: &[Vec<&Entry>]) -> Result<Merged> {
+/// A method to be counted, and the kinds of methods of which it may be one, where that has to be said.
+pub struct ToCount<'e> {
+    pub entry: &'e Entry,
+    pub kinds: Vec<&'static str>,
+}
+
+/// Puts entries into a file: `wanted` has, for each of its aspects, those that it is to leave out, sorted; `to_count`
+/// those that an aspect counts instead, sorted by their entries.
+pub fn merge(
+    source: &str,
+    text: &str,
+    wanted: &[Vec<&Entry>],
+    to_count: &[ToCount<'_>],
+) -> Result<Merged> {
     let bare = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut document: DocumentMut = bare
         .parse()
@@ -30,10 +47,15 @@ pub fn merge(source: &str, text: &str, wanted: &[Vec<&Entry>]) -> Result<Merged>
         let new = put(source, aspect, entries)?;
         added.extend(new);
     }
-    if added.is_empty() {
+    let counted = match to_count {
+        [] => 0,
+        all => count(source, &mut document, all)?,
+    };
+    if added.is_empty() && counted == 0 {
         return Ok(Merged {
             text: text.to_owned(),
             added: 0,
+            counted,
         });
     }
     added.sort_unstable();
@@ -55,7 +77,70 @@ pub fn merge(source: &str, text: &str, wanted: &[Vec<&Entry>]) -> Result<Merged>
     Ok(Merged {
         text: out,
         added: added.len(),
+        counted,
     })
+}
+
+/// Has an aspect count methods, one of that name or a new one at the end; returns how many it did not count before.
+fn count(source: &str, document: &mut DocumentMut, all: &[ToCount<'_>]) -> Result<usize> {
+    let refused = |what: &str| Error::usage(format!("{source}: {what}"));
+    let Some(Item::ArrayOfTables(tables)) = document.get_mut("aspect") else {
+        return Err(refused(
+            "write aspects as `[[aspect]]`, to which one can be added",
+        ));
+    };
+    let is =
+        |table: &Table, key: &str, text: &str| table.get(key).and_then(Item::as_str) == Some(text);
+    let there = tables.iter().position(|table| is(table, "name", COUNTED));
+    let Some(there) = there else {
+        let mut array = Array::new();
+        insert(&mut array, &entries(all), &|entry| counted(entry, all));
+        let mut table = Table::new();
+        table.decor_mut().set_prefix("\n");
+        table.insert("name", Item::Value(COUNTED.into()));
+        table.insert("match", Item::Value(Value::Array(array)));
+        table.insert("mode", Item::Value("count".into()));
+        tables.push(table);
+        return Ok(all.len());
+    };
+    let table = tables.get_mut(there).expect("it is there");
+    if !is(table, "mode", "count") {
+        return Err(refused(
+            "the aspect `counted` has another `mode`; give it another name",
+        ));
+    }
+    let Some(Item::Value(Value::Array(array))) = table.get_mut("match") else {
+        return Err(refused(
+            "the aspect `counted` has a `match` in a form that cannot be added to",
+        ));
+    };
+    let known: BTreeSet<Entry> = array.iter().filter_map(entry_of).collect();
+    let new: Vec<&Entry> = (entries(all).into_iter())
+        .filter(|&entry| !known.contains(entry))
+        .collect();
+    insert(array, &new, &|entry| counted(entry, all));
+    Ok(new.len())
+}
+
+fn entries<'e>(all: &[ToCount<'e>]) -> Vec<&'e Entry> {
+    all.iter().map(|one| one.entry).collect()
+}
+
+/// A table of `match`: it takes the method in spite of its size, and whatever kind it is of.
+fn counted(entry: &Entry, all: &[ToCount<'_>]) -> Value {
+    let mut value = value_of(entry);
+    let kinds = all
+        .iter()
+        .find(|one| one.entry == entry)
+        .map(|one| &one.kinds);
+    if let Value::InlineTable(table) = &mut value {
+        table.insert("min-size", Value::from(0));
+        if let Some(kinds) = kinds.filter(|kinds| !kinds.is_empty()) {
+            table.insert("kind", Value::Array(kinds.iter().copied().collect()));
+        }
+        table.fmt();
+    }
+    value
 }
 
 fn aspects(document: &mut DocumentMut) -> Vec<&mut dyn TableLike> {
@@ -98,7 +183,7 @@ fn put<'e>(
             *value = Value::Array(list_of(one));
         }
         if let Value::Array(array) = value {
-            insert(array, &new);
+            insert(array, &new, &value_of);
             return Ok(new);
         }
     }
@@ -121,7 +206,7 @@ fn list_of(one: &mut InlineTable) -> Array {
 }
 
 /// Puts entries, which are sorted, at their places behind the mark, which is made if it is not there.
-fn insert(array: &mut Array, entries: &[&Entry]) {
+fn insert(array: &mut Array, entries: &[&Entry], value_of: &dyn Fn(&Entry) -> Value) {
     let plain = format!("\n{INDENT}");
     let mut first = array.iter().position(|value| prefix(value).contains(MARK));
     let mut place = first.unwrap_or(array.len());
@@ -188,7 +273,7 @@ fn value_of(entry: &Entry) -> Value {
     Value::InlineTable(table)
 }
 
-/// What a table says, if it has the keys of an entry and no others.
+/// What a table says, if it has the keys of an entry and no others but those of a method that is counted.
 fn entry_of(value: &Value) -> Option<Entry> {
     let table = value.as_inline_table()?;
     let text = |key: &str| table.get(key)?.as_str().map(str::to_owned);
@@ -204,7 +289,10 @@ fn entry_of(value: &Value) -> Option<Entry> {
         params: text("params")?,
         returns: text("returns"),
     };
-    (entry.keys().len() == table.len()).then_some(entry)
+    let more = ["min-size", "kind"]
+        .into_iter()
+        .filter(|key| table.contains_key(key));
+    (entry.keys().len() + more.count() == table.len()).then_some(entry)
 }
 
 #[cfg(test)]

@@ -63,6 +63,7 @@ impl Advised<'_> {
             "after": load(tuning.after),
             "written": file.map(|file| json!({
                 "added": file.added,
+                "counted": file.counted,
                 "aspects": file.aspects,
                 "own_hooks": file.own,
                 "untaken": file.untaken,

@@ -311,6 +311,48 @@ const MAPPING: &str = "org.acme.Till -> com.acme.Shop:
 ";
 
 #[test]
+fn methods_are_counted_instead() {
+    let rules = "version = 1\n\n[[aspect]]\nname = \"all\"\nmatch = { type = \"com.acme.**\", kind = [\"method\", \"lambda\"] }\n";
+    let (text, result, file) = run_in("--write FILE --count", None, Some(rules));
+    result.unwrap();
+    let file = file.unwrap();
+    insta::assert_snapshot!(file);
+    assert!(
+        text.contains("2 methods counted instead, by `counted`."),
+        "{text}"
+    );
+    // A second time changes nothing, and an entry that is gone comes back to its place.
+    let (_, result, again) = run_in("--write FILE --count", None, Some(&file));
+    result.unwrap();
+    assert_eq!(again.as_deref(), Some(&*file));
+    let (first, last) = file.split_at(file.find("mode =").unwrap() - 2);
+    let without = first.rfind("\n    {").unwrap();
+    let line = first[without..].find("},").unwrap() + without + 2;
+    let shorter = format!("{}{}{last}", &first[..without], &first[line..]);
+    assert_ne!(shorter, file);
+    let (_, result, again) = run_in("--write FILE --count", None, Some(&shorter));
+    result.unwrap();
+    assert_eq!(again.as_deref(), Some(&*file));
+    // Where no kind has to be named none is.
+    let plain = rules.replace(", kind = [\"method\", \"lambda\"]", "");
+    let (_, _, file) = run_in("--write FILE --count", None, Some(&plain));
+    let file = file.unwrap();
+    assert!(
+        file.contains("min-size = 0 }") && !file.contains("kind"),
+        "{file}"
+    );
+    // Another aspect of that name is not ours.
+    let other = format!("{rules}\n[[aspect]]\nname = \"counted\"\nmatch = {{ type = \"B\" }}\n");
+    let (_, result, after) = run_in("--write FILE --count", None, Some(&other));
+    let message = result.unwrap_err().to_string();
+    assert!(
+        message.contains("the aspect `counted` has another `mode`"),
+        "{message}"
+    );
+    assert_eq!(after, Some(other));
+}
+
+#[test]
 fn rules_are_about_original_names() {
     let rules = "version = 1\n[[aspect]]\nmatch = { type = \"org.acme.*\" }\n";
     let args = "--mapping MAPPING --write FILE";

@@ -47,7 +47,7 @@ impl Near {
     /// The class for the planned methods, where at least `least` of them call the hook library, all their ids are near each
     /// other, and the file has room for it.
     pub fn choose(file: &File<'_>, planned: &[Planned], least: usize) -> Result<Option<Near>> {
-        let calling = |p: &&Planned| p.advice.only(Advice::ALL) != Advice::default();
+        let calling = |p: &&Planned| p.advice.only(Advice::LIBRARY) != Advice::default();
         let (mut count, mut first, mut last) = (0, u32::MAX, 0);
         for id in planned.iter().filter(calling).map(|p| p.id) {
             count += 1;
@@ -82,7 +82,9 @@ impl Near {
         advice: Advice,
         more: Wants<'_>,
     ) -> Result<Option<(Added, Vec<usize>)>> {
-        let of_library = |i: &usize| hooks[*i].1.class == HOOKS;
+        // Those that count are of few files.
+        let is_used = |when: Advice| when != Advice::COUNT || advice.has(when);
+        let of_library = |i: &usize| hooks[*i].1.class == HOOKS && is_used(hooks[*i].0);
         let (mut places, mut others): (Vec<usize>, Vec<usize>) =
             (0..hooks.len()).partition(of_library);
         others.retain(|&i| advice.has(hooks[i].0));

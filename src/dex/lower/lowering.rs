@@ -47,6 +47,8 @@ pub struct Hooks {
     pub begin: u32,
     /// `android.os.Trace.endSection()V`.
     pub end: u32,
+    /// `count(I)V`.
+    pub count: u32,
     /// `leave(Ljava/lang/Throwable;I)V`: `exit` for null, else `error`, and throws it again. The others do without it.
     pub leave: Option<u32>,
     /// `leaf(I)V`: `enter` and `exit`. The others do without it.

@@ -16,6 +16,7 @@ pub(super) const HOOKS: Hooks = Hooks {
     error: 102,
     begin: 103,
     end: 104,
+    count: 107,
     leave: Some(LEAVE),
     leaf: Some(LEAF),
     base: 0,
@@ -248,6 +249,11 @@ fn enter_and_exit_are_one_call_where_nothing_takes_time() {
     assert_eq!(calls(hooks, Advice::ALL), [100, 101]);
     assert_eq!(calls(HOOKS, Advice::ENTER.with(Advice::EXIT)), [100, 101]);
     assert_eq!(calls(HOOKS, Advice::ENTER), [100]);
+    assert_eq!(calls(HOOKS, Advice::COUNT), [107]);
+    assert_eq!(
+        calls(HOOKS, Advice::COUNT.with(Advice::SECTION))[..2],
+        [107, 103]
+    );
     let all = Advice::ALL.with(Advice::SECTION);
     assert_eq!(calls(HOOKS, all), [100, 103, 104, 101]);
 }

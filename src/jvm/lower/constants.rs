@@ -15,6 +15,8 @@ pub struct Constants {
     pub exit: u16,
     /// `Methodref` of the error hook.
     pub error: u16,
+    /// `Methodref` of the hook that counts.
+    pub count: u16,
     /// `Methodref` of `beginSection`.
     pub begin_section: u16,
     /// `Methodref` of `endSection`.
@@ -38,7 +40,7 @@ pub fn constants(
     additions: &mut Additions,
 ) -> Constants {
     let mut constants = Constants::default();
-    if advice.only(Advice::ALL) != Advice::default() {
+    if advice.only(Advice::LIBRARY) != Advice::default() {
         hook_constants(class, advice, additions, &mut constants);
     }
     if advice.has(Advice::SECTION) {
@@ -86,7 +88,8 @@ fn hook_constants(
         let pair = additions.pair(tag::NAME_AND_TYPE, name, descriptor);
         additions.pair(tag::METHODREF, hooks, pair)
     };
-    if advice.has(Advice::ENTER) || advice.has(Advice::EXIT) {
+    const BY_ID: Advice = Advice::ENTER.with(Advice::EXIT).with(Advice::COUNT);
+    if advice.only(BY_ID) != Advice::default() {
         let int_void = match class.pool.known(Known::IntVoid) {
             0 => additions.utf8("(I)V"),
             index => index,
@@ -96,6 +99,9 @@ fn hook_constants(
         }
         if advice.has(Advice::EXIT) {
             constants.exit = hook(additions, "exit", int_void);
+        }
+        if advice.has(Advice::COUNT) {
+            constants.count = hook(additions, "count", int_void);
         }
     }
     if advice.has(Advice::EXCEPTION) {

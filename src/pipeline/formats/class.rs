@@ -104,7 +104,7 @@ impl PlannedClass<'_> {
         if cx.explain {
             ty.explain(&plan.methods, &plan.meant, &plan.bound);
         }
-        let calls = |p: &Planned| p.advice.only(Advice::ALL) != Advice::default();
+        let calls = |p: &Planned| p.advice.only(Advice::LIBRARY) != Advice::default();
         Ok(Some(TouchedClass {
             needs_library: bytes.is_some()
                 && (plan.methods.iter().any(calls) || needs.calls_library()),

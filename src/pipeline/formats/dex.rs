@@ -157,7 +157,7 @@ impl<'f> PlannedDex<'f> {
         // Methods that are called instead have no names in the trace.
         let types = woven.types.into_iter().filter(|ty| ty.ty < types_before);
         let mut types: Vec<_> = types.map(|ty| Touched::new(ty, vec![])).collect();
-        let calls = |p: &Planned| p.advice.only(Advice::ALL) != Advice::default();
+        let calls = |p: &Planned| p.advice.only(Advice::LIBRARY) != Advice::default();
         let needs = Needs::of(&plan);
         let needs_library =
             bytes.is_some() && (plan.methods.iter().any(calls) || needs.calls_library());

@@ -23,7 +23,7 @@ use significance::Design;
 /// What the calls of a method in one run add up to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sums {
-    /// Calls.
+    /// Calls, those included that were only counted.
     pub calls: u64,
     /// Time in the method itself.
     pub own: u64,
@@ -38,7 +38,7 @@ pub struct Sums {
 impl Sums {
     fn of(stats: &Stats) -> Sums {
         Sums {
-            calls: stats.calls,
+            calls: stats.all_calls(),
             own: stats.own,
             total: stats.total,
             errors: stats.errors,
@@ -172,6 +172,8 @@ pub struct Numbers {
     pub p99: Option<u64>,
     /// The longest call of all runs.
     pub max: u64,
+    /// All calls were only counted: of times and errors nothing is known.
+    pub counted: bool,
     /// Each run.
     pub runs: Vec<Sums>,
 }
@@ -263,13 +265,29 @@ pub struct Comparison {
     rows_of: [Vec<MethodIx>; 2],
 }
 
+impl Numbers {
+    /// A sum that is not known of calls that were only counted.
+    pub fn known(&self, of: impl Fn(&Sums) -> u64) -> Option<u64> {
+        (!self.counted).then(|| of(&self.typical))
+    }
+}
+
 impl Row {
     fn sums(&self) -> [Sums; 2] {
         [&self.before, &self.after].map(|side| side.as_ref().map_or(Sums::default(), |n| n.typical))
     }
 
-    /// How much more self time a run has after than before, in nanoseconds.
+    /// Whether the times of both sides are known, so that they can be compared.
+    pub fn is_timed(&self) -> bool {
+        let sides = [&self.before, &self.after].into_iter().flatten();
+        !sides.into_iter().any(|side| side.counted)
+    }
+
+    /// How much more self time a run has after than before, in nanoseconds; 0 where that is not known.
     pub fn change(&self) -> i128 {
+        if !self.is_timed() {
+            return 0;
+        }
         let [before, after] = self.sums();
         i128::from(after.own) - i128::from(before.own)
     }
@@ -381,7 +399,7 @@ impl Side {
     /// What a method did; `None` if it was not called.
     fn numbers(&self, row: usize) -> Option<Numbers> {
         let stats = &self.analysis.stats[row];
-        if stats.calls == 0 {
+        if stats.all_calls() == 0 {
             return None;
         }
         let runs: Vec<Sums> = (self.sums.iter())
@@ -393,6 +411,7 @@ impl Side {
             p90: stats.quantile(0.9),
             p99: stats.quantile(0.99),
             max: stats.max,
+            counted: stats.is_counted(),
             runs,
         })
     }
@@ -503,7 +522,7 @@ fn test(
     let (mut tested, mut values) = (Vec::new(), Vec::new());
     for (i, row) in rows.iter().enumerate() {
         let own = pooled(row, |s| s.own);
-        if !wanted(&row.method) || own == 0.0 || own < least {
+        if !row.is_timed() || !wanted(&row.method) || own == 0.0 || own < least {
             continue;
         }
         let calls = pooled(row, |s| s.calls);

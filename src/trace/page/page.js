@@ -358,15 +358,16 @@
     const plain = (_, n) => n == null ? '-' : count(n), span = (_, ns) => time(ns);
     const columns = [
       ['self', 'self', m => m.self_ns, span],
-      ['self', 'self%', m => m.self_ns, m => percent(m.self_ns, whole), m => m.self_ns * 100 / whole],
+      ['self', 'self%', m => m.self_ns, m => m.self_ns == null ? '-' : percent(m.self_ns, whole), m => m.self_ns * 100 / whole],
       ['total', 'total', m => m.total_ns, span],
       ['calls', 'calls', m => m.calls, plain],
+      ...(methods.some(m => m.counted) ? [['counted', 'counted', m => m.counted ?? 0, plain]] : []),
       ['min', 'min', m => m.min_ns, span],
       ['p50', 'p50', m => m.p50_ns, span],
       ['p90', 'p90', m => m.p90_ns, span],
       ['p99', 'p99', m => m.p99_ns, span],
       ['max', 'max', m => m.max_ns, span],
-      ['errors', 'errors', m => m.errors, (_, n) => make('span', { className: n ? 'bad' : 'dim', textContent: count(n) })],
+      ['errors', 'errors', m => m.errors, (_, n) => make('span', { className: n ? 'bad' : 'dim', textContent: plain(_, n) })],
       ['label', 'method', m => m.label, m => {
         const link = make('a', { textContent: m.label, title: m.source ? `${m.source}:${m.line ?? ''}` : '' });
         link.onclick = () => { state.q = m.label; state.view = 'timeline'; apply(); };
@@ -975,8 +976,8 @@
         : `Too few runs to tell change from noise: ${test.runs_needed} a side can.`;
     const pair = (b, a, show) => { const [x, z] = [b, a].map(v => v == null ? '-' : show(v)); return x === z ? z : `${x} → ${z}`; };
     const of2 = (m, field) => [m.before?.[field], m.after?.[field]];
-    const change = m => !m.before ? 'new' : !m.after ? 'gone' : m.self_change_percent == null ? '' : (m.self_change_percent > 0 ? '+' : '') + m.self_change_percent.toFixed(1) + '%';
-    const tone = m => Math.abs(m.self_change_percent ?? 100) < 1 && m.before && m.after ? 'dim' : m.self_change_ns > 0 ? 'bad' : 'good';
+    const change = m => !m.before ? 'new' : !m.after ? 'gone' : m.self_change_ns == null ? 'counted' : m.self_change_percent == null ? '' : (m.self_change_percent > 0 ? '+' : '') + m.self_change_percent.toFixed(1) + '%';
+    const tone = m => m.self_change_ns == null || Math.abs(m.self_change_percent ?? 100) < 1 && m.before && m.after ? 'dim' : m.self_change_ns > 0 ? 'bad' : 'good';
     const columns = [
       ['change', 'change', m => Math.abs(m.self_change_ns), m => make('span', { className: tone(m), textContent: (m.self_change_ns > 0 ? '+' : '') + time(m.self_change_ns) })],
       ['change%', 'change%', m => Math.abs(m.self_change_percent ?? 1e9), m => make('span', { className: tone(m), textContent: change(m) })],

@@ -29,6 +29,7 @@ const TOKENS: Tokens = Tokens {
     exit: 0x0a00_0002,
     error: 0x0a00_0003,
     exception: 0x0100_0001,
+    count: 0x0a00_0004,
     begin: 0,
     resume: 0,
     suspend: 0,

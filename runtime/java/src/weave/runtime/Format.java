@@ -14,6 +14,7 @@ final class Format {
     static final int FREE_MAGIC = 0x4552_4657; // "WFRE"
     static final int RECORDS = 1;
     static final int SYMBOLS = 2;
+    static final int COUNTS = 3;
 
     /** Of an escape that comes alone. */
     static final int NONE = 0;

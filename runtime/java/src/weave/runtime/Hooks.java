@@ -189,6 +189,32 @@ public final class Hooks {
         }
     }
 
+    /** The method {@code id} begins, which is only counted: nothing tells when it ends. */
+    public static void count(int id) {
+        if ((ready || prime()) && Switch.ON) {
+            Lane lane = null;
+            try {
+                lane = Switch.LANES.lane();
+                lane.count(id);
+            } catch (Throwable failure) {
+                // The stack may have no room left for a call: fields only.
+                boolean deep = failure instanceof StackOverflowError;
+                if (lane == null) {
+                    adrift++;
+                    adriftShort += deep ? 1 : 0;
+                } else if (!lane.busy) {
+                    lane.failed++;
+                    lane.untold += 1;
+                    lane.broken += 1;
+                    lane.deep += deep ? 1 : 0;
+                }
+                if (deaths && failure instanceof ThreadDeath) {
+                    throw (ThreadDeath) failure;
+                }
+            }
+        }
+    }
+
     /** A value of one word, for {@link Values}. */
     static void value(int kind, long word, int place, int id) {
         if ((ready || prime()) && Switch.ON) {

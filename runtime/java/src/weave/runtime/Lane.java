@@ -22,6 +22,11 @@ final class Lane extends Cursor {
     private static final AtomicIntegerFieldUpdater<Lane> TOLD_BROKEN = told("toldBroken");
     private static final AtomicIntegerFieldUpdater<Lane> TOLD_DEEP = told("toldDeep");
 
+    /** What this thread counts in, from {@link #tally}; empty where it takes the slow path. */
+    private long[] cells = Tally.EMPTY;
+    /** A virtual thread's is never used. */
+    final Tally tally = new Tally();
+
     private final Store store;
     private final int number;
     /** Null for a virtual thread. */
@@ -257,11 +262,88 @@ final class Lane extends Cursor {
         end = limit;
     }
 
+    /** A method begins that is only counted. The whole hot path. */
+    void count(int id) {
+        long[] table = cells;
+        int at = Tally.place(table, id);
+        while (true) {
+            long there = table[at];
+            if (there == (id & 0xFFFF_FFFFL)) {
+                table[at + 1]++;
+                return;
+            }
+            if (there == 0 || (int) there == id) {
+                countSlowly(id);
+                return;
+            }
+            at = at + 2 & table.length - 2;
+        }
+    }
+
+    /** The same for an id that is new to this thread, and for threads that have no table. */
+    private void countSlowly(int id) {
+        if (busy) {
+            return;
+        }
+        int stop = end;
+        long[] table = cells;
+        busy = true;
+        end = 0;
+        cells = Tally.EMPTY; // so that a nested hook comes here, and no further
+        try {
+            boolean asked = store.names.known(id);
+            if (!asked) {
+                long now = System.nanoTime();
+                asked = now - askAgain >= 0;
+                store.names.ask(id, this, now);
+            }
+            if (Switch.COLLECTIBLE) {
+                if (!store.counts.direct(id, Thread.currentThread(), thread == null)) {
+                    uncounted();
+                }
+            } else {
+                store.counts.begin(Thread.currentThread(), thread == null);
+                if (thread == null) {
+                    countInSlot(id);
+                } else {
+                    table = tally.add(id, 1, asked);
+                }
+            }
+        } finally {
+            cells = table;
+            end = stop;
+            busy = false;
+        }
+    }
+
+    private void countInSlot(int id) {
+        Slots.Slot slot = store.slots.acquire(seat, Thread.currentThread());
+        if (slot == null) {
+            uncounted();
+            return;
+        }
+        seat = slot.index;
+        try {
+            slot.tally.add(id, 1, true);
+        } finally {
+            slot.gate.owner = null;
+        }
+    }
+
+    /** A call is missing in the counts: nothing is missing among the thread's records. */
+    private void uncounted() {
+        untold++;
+        broken++;
+        tell();
+    }
+
     /** What an object says of itself; null if it throws. What is woven is not recorded meanwhile. */
     private String said(Object v) {
         int stop = end;
+        long[] counted = cells;
         busy = true;
         end = 0;
+        cells = Tally.EMPTY;
         try {
             String text = v.toString();
             return text == null ? "null" : text;
@@ -269,6 +351,7 @@ final class Lane extends Cursor {
             Host.pass(failure);
             return null;
         } finally {
+            cells = counted;
             end = stop;
             busy = false;
         }
@@ -298,8 +381,10 @@ final class Lane extends Cursor {
         if (busy) {
             return;
         }
+        long[] counted = cells;
         busy = true;
         end = 0; // so that a nested hook comes here, and no further
+        cells = Tally.EMPTY;
         try {
             if (fault) {
                 store.fault();
@@ -356,6 +441,7 @@ final class Lane extends Cursor {
             settle();
             throw fault;
         } finally {
+            cells = counted;
             end = store.faulted || torn ? 0 : limit; // what is torn is mended on the slow path
             busy = false;
         }

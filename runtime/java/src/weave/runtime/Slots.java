@@ -7,13 +7,15 @@ final class Slots {
     static final class Slot extends Cursor {
         final int index;
         final Gate gate = new Gate();
+        /** What virtual threads have counted here. */
+        final Tally tally = new Tally();
 
         Slot(int index) {
             this.index = index;
         }
     }
 
-    private final Slot[] slots;
+    final Slot[] slots;
 
     Slots() {
         slots = new Slot[Math.max(2, 2 * Runtime.getRuntime().availableProcessors())];

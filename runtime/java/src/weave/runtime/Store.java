@@ -22,6 +22,7 @@ final class Store {
     final Header header;
     final Slots slots = new Slots();
     final Names names = new Names(this);
+    final Counts counts = new Counts(this);
     private final Gate gate = new Gate();
     private final TraceFile file;
     final Settings settings;
@@ -51,6 +52,8 @@ final class Store {
     private final ArrayDeque<LongBuffer> resting = new ArrayDeque<LongBuffer>();
     /** The lanes of the platform threads that live, and of some that are dead. */
     private final ArrayList<Lane> lanes = new ArrayList<Lane>();
+    /** What dead threads have counted and {@link Counts} has not asked for yet. */
+    private final ArrayList<Tally> dead = new ArrayList<Tally>();
     /** The number of lanes at which the dead are looked for: as many looks as threads, not their square. */
     private int sweepAt = 4;
 
@@ -95,6 +98,11 @@ final class Store {
     /** Nothing of the file can be relied on any more: it was cut off, or is on a full disk that needs room for each change. */
     void fault() {
         faulted = true;
+        wake();
+    }
+
+    /** Has the supplier's thread look what there is to do. */
+    void wake() {
         if (supplier != null) {
             supplier.wake();
         }
@@ -281,6 +289,43 @@ final class Store {
         return false;
     }
 
+    /** A chunk for counts, the number-th of them; null if there is none now. */
+    LongBuffer counts(int number) {
+        LongBuffer chunk = look(null, false); // nobody waits for a consumer here
+        if (chunk != null) {
+            clean(chunk);
+            begin(chunk, Format.COUNTS, number, time(System.nanoTime()));
+        }
+        return chunk;
+    }
+
+    /** What threads have counted, those that live and those that have died since the last time; false if it cannot be told now. */
+    boolean tallies(ArrayList<Tally> live, ArrayList<Tally> gone) {
+        Thread self = Thread.currentThread();
+        try {
+            if (!gate.enter(self, false)) {
+                return false;
+            }
+            for (Lane lane : lanes) {
+                if (!lane.tally.isEmpty()) {
+                    live.add(lane.tally);
+                }
+            }
+            for (Slots.Slot slot : slots.slots) {
+                if (!slot.tally.isEmpty()) {
+                    live.add(slot.tally);
+                }
+            }
+            gone.addAll(dead);
+            dead.clear();
+            return true;
+        } finally {
+            if (gate.owner == self) {
+                gate.owner = null;
+            }
+        }
+    }
+
     /** Chunks that were taken and not written to. */
     private void giveBack(LongBuffer[] chunks, int count) {
         Thread self = Thread.currentThread();
@@ -299,6 +344,11 @@ final class Store {
 
     /** The process ends; daemon threads may go on. */
     void end() {
+        try {
+            counts.end(header);
+        } catch (OutOfMemoryError full) {
+            // then those of a second ago stay
+        }
         Thread self = Thread.currentThread();
         try {
             if (gate.enter(self, false)) {
@@ -351,13 +401,18 @@ final class Store {
             return null;
         }
         dry = false;
+        clean(chunk);
+        return chunk;
+    }
+
+    /** Makes a chunk that was taken all zero. */
+    private void clean(LongBuffer chunk) {
         int magic = (int) chunk.get(0);
         if (magic == Format.CHUNK_MAGIC) {
             overwrite(chunk);
         } else if (magic != 0) {
             clear(chunk);
         }
-        return chunk;
     }
 
     private void dryUntilLater() {
@@ -521,6 +576,7 @@ final class Store {
 
     /** Forgets the lanes of dead threads and keeps their chunks for others. */
     private void sweep() {
+        dead.ensureCapacity(dead.size() + lanes.size()); // so that nothing fails below
         int kept = 0;
         for (int i = 0; i < lanes.size(); i++) {
             Lane lane = lanes.get(i);
@@ -530,6 +586,9 @@ final class Store {
                 continue;
             }
             lane.tell(header);
+            if (!lane.tally.isEmpty()) {
+                dead.add(lane.tally);
+            }
             LongBuffer chunk = lane.words;
             if (chunk == null) {
                 continue;

@@ -38,9 +38,13 @@ final class Supplier implements Runnable {
                 while (store.supply()) {
                     // go on
                 }
+                store.counts.turn();
                 asleep = true;
+                long pause = store.counts.pause();
                 if (store.wants()) {
                     LockSupport.parkNanos(PAUSE); // all chunks are in use: not again at once
+                } else if (pause != 0) {
+                    LockSupport.parkNanos(pause);
                 } else {
                     LockSupport.park();
                 }

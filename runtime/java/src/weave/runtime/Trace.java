@@ -24,6 +24,7 @@ final class Trace {
     /** Initialises this class and what it needs, while the stack has room. */
     static void prime() {
         Lane.MUTE.busy = true;
+        Tally.place(Tally.EMPTY, 1);
         Fence.release();
     }
 
