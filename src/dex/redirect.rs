@@ -60,7 +60,12 @@ fn descriptor(ty: &Ty) -> Vec<u8> {
 }
 
 /// Redirects the planned calls of a dex file.
-pub fn redirect(dex: &Dex<'_>, plan: &Plan, scratch: &mut Scratch, run: Run<'_>) -> Result<WithRedirects> {
+pub fn redirect(
+    dex: &Dex<'_>,
+    plan: &Plan,
+    scratch: &mut Scratch,
+    run: Run<'_>,
+) -> Result<WithRedirects> {
     let mut out = WithRedirects {
         bytes: None,
         left: Vec::new(),
@@ -78,7 +83,12 @@ pub fn redirect(dex: &Dex<'_>, plan: &Plan, scratch: &mut Scratch, run: Run<'_>)
         let callee = &redirect.callee;
         match (&redirect.class, &redirect.replace) {
             (Some(class), _) => {
-                methods.push(Method::new(&Ty::class(class), "call", &callee.taken(), &callee.result));
+                methods.push(Method::new(
+                    &Ty::class(class),
+                    "call",
+                    &callee.taken(),
+                    &callee.result,
+                ));
             }
             (None, None) => continue,
             (None, Some(_)) => {}
@@ -88,7 +98,12 @@ pub fn redirect(dex: &Dex<'_>, plan: &Plan, scratch: &mut Scratch, run: Run<'_>)
                 let hook = &call.hook;
                 Method::new(&hook.owner, &hook.name, &hook.parameters, &hook.result)
             }
-            None => Method::new(&callee.owner, &callee.name, &callee.parameters, &callee.result),
+            None => Method::new(
+                &callee.owner,
+                &callee.name,
+                &callee.parameters,
+                &callee.result,
+            ),
         });
     }
     let parameters: Vec<Vec<&[u8]>> = (methods.iter())

@@ -17,18 +17,34 @@ use crate::error::{Error, Kind, Result};
 /// From the documentation of .NET 8 to 10: those with a `StackCrawlMark`, the last error of a native call, and what the runtime
 /// suspends at.
 const CALLER_SENSITIVE: [(&str, &[&str]); 9] = [
-    ("System.Activator", &["CreateInstance", "CreateInstanceFrom"]),
+    (
+        "System.Activator",
+        &["CreateInstance", "CreateInstanceFrom"],
+    ),
     (
         "System.Reflection.Assembly",
-        &["GetCallingAssembly", "GetExecutingAssembly", "Load", "LoadFrom", "LoadWithPartialName"],
+        &[
+            "GetCallingAssembly",
+            "GetExecutingAssembly",
+            "Load",
+            "LoadFrom",
+            "LoadWithPartialName",
+        ],
     ),
     ("System.Reflection.MethodBase", &["GetCurrentMethod"]),
     ("System.Runtime.CompilerServices.AsyncHelpers", &["*"]),
     (
         "System.Runtime.InteropServices.Marshal",
-        &["GetLastPInvokeError", "GetLastSystemError", "GetLastWin32Error"],
+        &[
+            "GetLastPInvokeError",
+            "GetLastSystemError",
+            "GetLastWin32Error",
+        ],
     ),
-    ("System.Runtime.InteropServices.NativeLibrary", &["Load", "TryLoad"]),
+    (
+        "System.Runtime.InteropServices.NativeLibrary",
+        &["Load", "TryLoad"],
+    ),
     ("System.Runtime.Loader.AssemblyLoadContext", &["*"]),
     ("System.Threading.StackCrawlMark", &["*"]),
     ("System.Type", &["GetType"]),
@@ -106,7 +122,9 @@ fn resolve(image: &Image<'_>, token: u32) -> Result<Resolved> {
             signature: row.get(column::method_def::SIGNATURE),
             owner: self::token(
                 table::TYPE_DEF,
-                metadata.owner_of_method(token_row(token)).ok_or_else(wrong)?,
+                metadata
+                    .owner_of_method(token_row(token))
+                    .ok_or_else(wrong)?,
             ),
             flags: Some(row.get(column::method_def::FLAGS)),
             is_instance: false,
@@ -114,12 +132,18 @@ fn resolve(image: &Image<'_>, token: u32) -> Result<Resolved> {
         table::MEMBER_REF => Ok(Resolved {
             name: row.get(column::member_ref::NAME),
             signature: row.get(column::member_ref::SIGNATURE),
-            owner: decode(&coded::MEMBER_REF_PARENT, row.get(column::member_ref::CLASS))?,
+            owner: decode(
+                &coded::MEMBER_REF_PARENT,
+                row.get(column::member_ref::CLASS),
+            )?,
             flags: None,
             is_instance: false,
         }),
         table::METHOD_SPEC => {
-            let method = decode(&coded::METHOD_DEF_OR_REF, row.get(column::method_spec::METHOD))?;
+            let method = decode(
+                &coded::METHOD_DEF_OR_REF,
+                row.get(column::method_spec::METHOD),
+            )?;
             match token_table(method) {
                 table::METHOD_SPEC => Err(wrong()),
                 _ => Ok(Resolved {
@@ -165,7 +189,12 @@ pub(super) fn each_call(image: &Image<'_>, method: u32, each: EachCall<'_>) -> R
         }
         owner_name.clear();
         let definition = signature::definition(metadata, resolved.owner);
-        signature::put_type_name(metadata, 0, definition.unwrap_or(resolved.owner), &mut owner_name);
+        signature::put_type_name(
+            metadata,
+            0,
+            definition.unwrap_or(resolved.owner),
+            &mut owner_name,
+        );
         let how = match was_constrained {
             true => Err(Reason::CallOfExact),
             false => how(image, (caller, &owner_name, &name), insn.opcode, &resolved),
@@ -204,7 +233,10 @@ fn how(
     };
     if resolved.is_instance
         || parsed.flags & kind::GENERIC != 0
-        || !matches!(token_table(resolved.owner), table::TYPE_DEF | table::TYPE_REF)
+        || !matches!(
+            token_table(resolved.owner),
+            table::TYPE_DEF | table::TYPE_REF
+        )
         || types::is_generic(image, resolved.owner)
         || signature::names_type_parameters(blob)
     {
@@ -281,7 +313,10 @@ fn may_be_protected(image: &Image<'_>, caller: u32, (owner, name): (&str, &str))
             let row = metadata.tables.row(table::TYPE_DEF, ty);
             let base = row.map(|row| row.get(column::type_def::EXTENDS));
             let base = base.and_then(|base| decode(&coded::TYPE_DEF_OR_REF, base));
-            match base.ok().and_then(|base| signature::definition(metadata, base)) {
+            match base
+                .ok()
+                .and_then(|base| signature::definition(metadata, base))
+            {
                 Some(base) if token_table(base) == table::TYPE_DEF && depth < 1_000 => {
                     ty = token_row(base);
                 }

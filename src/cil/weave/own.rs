@@ -408,7 +408,12 @@ impl<'l> Lowering<'l> {
 }
 
 /// Makes of a value on the stack what is asked for.
-pub(crate) fn convert(imports: &Imports, from: &Ty, convert: Convert, code: &mut Code) -> Option<()> {
+pub(crate) fn convert(
+    imports: &Imports,
+    from: &Ty,
+    convert: Convert,
+    code: &mut Code,
+) -> Option<()> {
     match convert {
         Convert::Same => {}
         Convert::Widen(from, to) => widen(code, from, to),

@@ -33,7 +33,12 @@ pub(crate) fn bounds(redirects: &[Arc<Redirect>]) -> Vec<Arc<Bound>> {
     let mut all = Vec::new();
     for redirect in redirects {
         all.extend(redirect.bound.clone());
-        all.extend(redirect.replace.as_ref().map(|replace| Arc::new(as_bound(replace))));
+        all.extend(
+            redirect
+                .replace
+                .as_ref()
+                .map(|replace| Arc::new(as_bound(replace))),
+        );
     }
     all
 }
@@ -113,7 +118,9 @@ fn make(
         let row = metadata.tables.row(token_table(token), token_row(token))?;
         match token_table(token) {
             table::METHOD_DEF => {
-                let owner = metadata.owner_of_method(token_row(token)).unwrap_or_default();
+                let owner = metadata
+                    .owner_of_method(token_row(token))
+                    .unwrap_or_default();
                 let owner = u32::from(table::TYPE_DEF) << 24 | owner;
                 let coded = encode(&coded::TYPE_DEF_OR_REF, owner).unwrap_or_default();
                 (row.get(column::method_def::SIGNATURE), token, coded)
@@ -152,7 +159,10 @@ fn make(
     let mut own = Own::default();
     match &redirect.replace {
         Some(replace) => {
-            if own.make(importer.imports(), &as_bound(replace), &method(&blob, &[])).is_err() {
+            if own
+                .make(importer.imports(), &as_bound(replace), &method(&blob, &[]))
+                .is_err()
+            {
                 return Ok(None);
             }
             let code = own.code();
@@ -162,8 +172,12 @@ fn make(
             locals = (types.to_vec(), count);
             if replace.result != Ty::Void && callee.result != Ty::Void {
                 inner.load_local(0);
-                let converted =
-                    convert(importer.imports(), &replace.result, replace.convert, &mut inner);
+                let converted = convert(
+                    importer.imports(),
+                    &replace.result,
+                    replace.convert,
+                    &mut inner,
+                );
                 if converted.is_none() {
                     return Ok(None);
                 }
@@ -185,7 +199,10 @@ fn make(
         None => code.bytes(inner.as_bytes()),
         Some(bound) => {
             let before = signature_of_locals(&locals);
-            if own.make(importer.imports(), bound, &method(&blob, &before)).is_err() {
+            if own
+                .make(importer.imports(), bound, &method(&blob, &before))
+                .is_err()
+            {
                 return Ok(None);
             }
             let hooks = own.code();

@@ -456,16 +456,20 @@ impl<'i, 'a> File<'i, 'a> {
     }
 
     /// The image with the planned calls redirected, if any can be; those that cannot leave the plan.
-    fn redirect(&self, methods: &cil::Methods, plan: &mut Plan) -> Result<Option<&'i cil::Image<'a>>> {
+    fn redirect(
+        &self,
+        methods: &cil::Methods,
+        plan: &mut Plan,
+    ) -> Result<Option<&'i cil::Image<'a>>> {
         if plan.calls.is_empty() {
             return Ok(None);
         }
         let image = self.source.image;
         let made = cil::redirect((image, &self.pdb), methods, &plan.calls)?;
-        for (call, reason) in made.left {
-            let (name, descriptor) = image.describe(call.ty, call.index)?;
-            plan.leave_call(call, format!("{name}{descriptor}"), reason);
-        }
+        plan.leave_calls(&made.left, |ty, index| {
+            let (name, descriptor) = image.describe(ty, index)?;
+            Ok(name + &descriptor)
+        })?;
         let Some(bytes) = made.bytes else {
             return Ok(None);
         };
