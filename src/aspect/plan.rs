@@ -333,7 +333,7 @@ impl Planner<'_> {
         let ty = self.plan.types - 1;
         let mut left = Vec::new();
         let (plan, redirects, misfits) = (&mut self.plan, &mut self.redirects, &mut self.misfits);
-        let are_known = method.details.calls(&mut |site| {
+        method.details.calls(&mut |site| {
             let means = |at: &At| matcher.means_call(at, site);
             let meant: Vec<Meets<'_>> = (meets.iter())
                 .filter(|(_, at)| means(at))
@@ -397,24 +397,6 @@ impl Planner<'_> {
                 }
             }
         });
-        if !are_known {
-            for ((_, _, hooks), at) in meets {
-                misfits.push(Misfit {
-                    source: Arc::clone(&hooks.source),
-                    span: at.span.clone(),
-                    title: match own.binder.language {
-                        Language::Java => "calls in dex files cannot have hooks yet".into(),
-                        Language::CSharp => "calls in assemblies cannot have hooks yet".into(),
-                    },
-                    what: "which such a file has: the calls of".into(),
-                    method: format!("{}.{}", self.name.replace('/', "."), method.name),
-                    help: Some(
-                        "leave the file out: `match = { artifact = \"!..\" }`; class files can"
-                            .into(),
-                    ),
-                });
-            }
-        }
         for reason in left {
             self.skip(ty, index, method, reason);
         }
