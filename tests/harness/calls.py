@@ -24,6 +24,8 @@ from suites import CODEC, JUNIT, verdicts
 
 SOURCES = ROOT / "tests" / "programs" / "calls"
 ENVIRONMENT = {**os.environ, "WEAVE_TRACE": "off"}
+#: Methods may be recorded as well.
+PAIRS = ([], ["--rules", "pack:all"])
 EACH_CALL = """version = 1
 [[library]]
 path = "each.jar"
@@ -47,16 +49,17 @@ def program(score, folder):
     library = jar(folder, "hooks", sorted((SOURCES / "java/acme").glob("Audit.java")))
     (folder / "weave.toml").write_text((SOURCES / "rules.toml").read_text().replace("LIBRARY", library.name))
     woven, expected = folder / "woven.jar", (SOURCES / "expected.txt").read_text()
-    run([weave_binary(), "-q", "--strict", "--rules", folder / "weave.toml", app, woven])
-    for version, home in judges().items():
+    for version, home, more in [(*judge, more) for judge in judges().items() for more in PAIRS]:
+        run([weave_binary(), "-q", "--strict", "--rules", folder / "weave.toml", *more, app, woven])
         java = [home / "bin" / "java", "-Xverify:all", "-cp", woven]
         done = run([*java, "app.Calls"], check=False, env=ENVIRONMENT)
-        more = run([*java, "app.Lambdas"], check=False, env=ENVIRONMENT)
+        lambdas = run([*java, "app.Lambdas"], check=False, env=ENVIRONMENT)
         told = [line for line in done.stderr.splitlines() if "acme.Audit.bad failed" in line]
-        good = done.returncode == more.returncode == 0 and done.stdout + more.stdout == expected and len(told) == 1
-        score.check(f"program on {version}: the same lines", good, f"{len(expected.splitlines())} lines")
+        good = done.returncode == lambdas.returncode == 0 and done.stdout + lambdas.stdout == expected and len(told) == 1
+        score.check(f"program on {version}{' with the recorded pair' if more else ''}: the same lines", good, f"{len(expected.splitlines())} lines")
         if not good:
             print(f"exit {done.returncode}\n{done.stdout}\n{done.stderr[-1500:]}")
+    run([weave_binary(), "-q", "--strict", "--rules", folder / "weave.toml", app, woven])
     again = folder / "again.jar"
     run([weave_binary(), "-q", "--rules", folder / "weave.toml", app, again])
     score.check("program: the same bytes once more", woven.read_bytes() == again.read_bytes(), "")
@@ -100,15 +103,15 @@ def dotnet_(score, folder):
     run([*base, "-optimize", "-target:library", f"-out:{folder / 'hooks.dll'}", sources / "Audit.cs"])
     (folder / "weave.toml").write_text((SOURCES / "dotnet.toml").read_text().replace("LIBRARY", "hooks.dll"))
     expected = (SOURCES / "expected_dotnet.txt").read_text()
-    for how in ("-optimize-", "-optimize"):
+    for how, more in [(how, more) for how in ("-optimize-", "-optimize") for more in PAIRS]:
         plain, woven = fresh(folder / "plain"), fresh(folder / "woven")
         run([*base, how, "-debug:portable", f"-out:{plain / 'app.exe'}", sources / "Calls.cs"])
-        run([weave_binary(), "-q", "--strict", "--rules", folder / "weave.toml", plain / "app.exe", woven / "app.exe"])
+        run([weave_binary(), "-q", "--strict", "--rules", folder / "weave.toml", *more, plain / "app.exe", woven / "app.exe"])
         for name, host in {"CoreCLR 8": dotnet.host("core8"), "Mono": ["mono"]}.items():
             done = run([*host, woven / "app.exe"], check=False, env=ENVIRONMENT)
             told = [line for line in done.stderr.splitlines() if "Acme.Audit.Bad failed" in line]
             good = done.returncode == 0 and done.stdout == expected and len(told) == 1
-            score.check(f"dotnet {how} on {name}: the same lines", good, f"{len(expected.splitlines())} lines")
+            score.check(f"dotnet {how} on {name}{' with the recorded pair' if more else ''}: the same lines", good, f"{len(expected.splitlines())} lines")
             if not good:
                 print(f"exit {done.returncode}\n{done.stdout}\n{done.stderr[-2500:]}")
         verified = run([weave_binary(), "verify", woven / "app.exe"], check=False)
