@@ -3,17 +3,19 @@
 
     calls.py [--only NAME]...
 
-Names: program, dex, dotnet, suite, roslyn. `program`: tests/programs/calls in Java on the oldest and the newest JDK; the lines that it prints are in
+Names: program, dex, dotnet, suite, libraries, roslyn. `program`: tests/programs/calls in Java on the oldest and the newest JDK; the lines that it prints are in
 expected.txt. `dex`: the same but for hooks that convert, made a jar again by enjarify. `dotnet`: one in C# on CoreCLR and Mono, compiled with and without optimisation; expected_dotnet.txt.
 `suite`: each call of a method of `java.**` in commons-codec, its tests and what they use goes through a method that calls a
 hook first. The same tests must pass as unwoven, and HotSpot must verify all classes. `roslyn`: the same with each call of `System.**` in the C#
 compiler, which must make the same assembly of the same sources; every method must compile as unwoven (slow: not among the everyday ones).
 """
 
+import json
 import os
 import re
 import shutil
 
+import check_corpora
 import check_dex
 import check_dotnet
 import corpora
@@ -137,6 +139,28 @@ def suite(score, folder):
                     f"{len(before)} tests, {dict(list(differ.items())[:5])}")
 
 
+def libraries(score, folder):
+    """Each call in guava and commons-lang3, of the JDK or not, has hooks around it; no class fails to link that did not unwoven."""
+    jars = corpora.maven(["com.google.guava:guava:33.4.8-jre", "org.apache.commons:commons-lang3:3.17.0"])
+    jar(folder, "each", [SOURCES / "java/acme/Each.java"])
+    (folder / "weave.toml").write_text(EACH_CALL.replace("java.**", "**"))
+    plain, woven = fresh(folder / "plain"), fresh(folder / "woven")
+    calls = 0
+    for path in jars:
+        shutil.copy(path, plain)
+        told = run([weave_binary(), "--json", "--rules", folder / "weave.toml", path, woven / path.name]).stdout
+        calls += json.loads(told)["calls"]
+    names = [path.name for path in jars]
+    score.check("libraries: calls are redirected", calls > 20_000, f"{calls} calls")
+    check_corpora.oracle_classes()
+    for version, home in sorted(judges().items()):
+        before, _ = check_corpora.link(home, plain, names, False, [plain / name for name in names], plain)
+        after, linked = check_corpora.link(home, woven, names, False, [woven / name for name in names], plain)
+        new = {key: told for key, told in after.items() if key not in before}
+        score.check(f"libraries: JDK {version} verifies all classes", not new and linked > 3_000,
+                    f"{linked} classes, {len(before)} fail unwoven, newly {list(new.items())[:3]}")
+
+
 EACH_SYSTEM_CALL = """version = 1
 [[library]]
 path = "each.dll"
@@ -170,7 +194,7 @@ def roslyn(score, folder):
     check_dotnet.jit(score, group, check_dotnet.QUICK, "quickly")
 
 
-EVERY = {"program": program, "dex": dex, "dotnet": dotnet_, "suite": suite, "roslyn": roslyn}
+EVERY = {"program": program, "dex": dex, "dotnet": dotnet_, "suite": suite, "libraries": libraries, "roslyn": roslyn}
 
 
 if __name__ == "__main__":

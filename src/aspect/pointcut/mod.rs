@@ -684,7 +684,7 @@ fn select(
     let kinds = selector.kind.unwrap_or_default();
     if selector.inside {
         let fits = method.has_body && kinds.has(method.kinds) && fits_details(clause, method);
-        return fits.then(|| match selector.min_size {
+        return fits.then_some(match selector.min_size {
             Some(least) if method.size < least => Err(Reason::Small),
             _ => Ok(()),
         });
