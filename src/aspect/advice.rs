@@ -24,6 +24,9 @@ impl Advice {
     /// Hooks of one's own at calls that the method makes, which has none itself.
     pub const CALLS: Advice = Advice(32);
 
+    /// Calls of the method begin a trace of their own. It goes into the symbols map and no further.
+    pub const ROOT: Advice = Advice(64);
+
     /// Both sets together.
     #[must_use]
     pub const fn with(self, other: Advice) -> Advice {

@@ -81,6 +81,8 @@ pub struct Plan {
     pub meant: Vec<Meant>,
     /// The own hooks of methods; methods that have the same share them.
     pub bound: Vec<Arc<Bound>>,
+    /// The methods whose calls begin a trace, by type and index.
+    pub roots: Vec<(u32, u32)>,
     /// The calls that are redirected, ascending.
     pub calls: Vec<Redirected>,
     /// What is called instead, each once.
@@ -115,6 +117,17 @@ impl Plan {
         own.filter(|(_, bound)| !bound.values.is_empty())
             .map(|(id, bound)| (id, Arc::clone(bound)))
             .collect()
+    }
+
+    /// The ids of the methods whose calls begin a trace, ascending.
+    pub fn root_ids(&self) -> Vec<u32> {
+        let ids = self.roots.iter().filter_map(|&place| {
+            let found = (self.methods).binary_search_by_key(&place, |m| (m.ty, m.index));
+            found.ok().map(|at| self.methods[at].id)
+        });
+        let mut ids: Vec<u32> = ids.collect();
+        ids.sort_unstable();
+        ids
     }
 
     /// How many types the scan has shown.
@@ -161,6 +174,7 @@ impl Plan {
         self.skipped_types.append(&mut next.skipped_types);
         self.matched.add(&next.matched);
         self.meant.append(&mut next.meant);
+        self.roots.append(&mut next.roots);
         self.types = next.types;
     }
 }
@@ -496,7 +510,11 @@ impl Visitor for Planner<'_> {
         };
         let (ty, base) = (self.plan.types - 1, *base);
         let mut has_calls = false;
-        let verdict = match matcher.method(method, &mut self.plan.matched) {
+        let verdict = matcher.method(method, &mut self.plan.matched);
+        if matches!(verdict, Verdict::Weave(advice) if advice.has(Advice::ROOT)) {
+            self.plan.roots.push((ty, index));
+        }
+        let verdict = match verdict {
             Verdict::Weave(advice) if advice.has(Advice::CALLS) => {
                 self.calls(index, method);
                 has_calls = true;

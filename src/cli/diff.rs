@@ -21,7 +21,7 @@ use crate::trace::query::Query;
 use crate::trace::units::{self, count, duration};
 use crate::trace::values::Condition;
 use crate::trace::window::parse_moment;
-use crate::trace::{Moment, Options, Roots, Window, pattern};
+use crate::trace::{Excludes, Moment, Options, Roots, Window, pattern};
 use limits::Limit;
 use std::cmp::Reverse;
 use std::io::Write;
@@ -220,6 +220,7 @@ fn diff(args: &DiffArgs, out: &mut dyn Write, screen: Screen) -> Result<u8> {
             },
             window,
             roots: Roots::default(),
+            excludes: Excludes::default(),
         },
         mappings: &mappings,
         symbols: &args.symbols,
@@ -249,6 +250,7 @@ fn diff(args: &DiffArgs, out: &mut dyn Write, screen: Screen) -> Result<u8> {
     let view = View {
         comparison,
         sides: [&before, &after],
+        window: window.shown(),
         rows,
         wanted,
         by: args.by.as_deref(),
@@ -352,6 +354,8 @@ pub(super) fn comparison_json(of: &Comparison, sides: [&Side; 2]) -> serde_json:
 struct View<'a> {
     comparison: Comparison,
     sides: [&'a Side; 2],
+    /// What of each trace is looked at, if that is not all.
+    window: Option<String>,
     /// Rows in their order.
     rows: Vec<usize>,
     /// Per row of the comparison: whether `--filter` takes it.

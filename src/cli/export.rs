@@ -54,6 +54,10 @@ pub struct ExportArgs {
     #[arg(long, value_name = "PATTERN", help_heading = "Selection")]
     root: Vec<String>,
 
+    /// The same of the methods that rules call roots (`root = true`); for --to otlp that is so without, unless --root is given
+    #[arg(long, help_heading = "Selection")]
+    rule_roots: bool,
+
     /// Only calls at least this long (5ms, 250us)
     #[arg(long, value_name = "DURATION", value_parser = units::parse_duration, help_heading = "Selection")]
     pub(super) min: Option<u64>,
@@ -142,7 +146,7 @@ impl ExportArgs {
     /// What is exported of any trace; the window is one of each trace.
     pub(super) fn selection(&self) -> Selection {
         Selection {
-            roots: Roots::new(&self.root, Arc::default()),
+            roots: Roots::new(&self.root, Arc::default()).with_rules(self.rule_roots),
             from: None,
             until: None,
             min: self.min.unwrap_or(0),

@@ -19,7 +19,9 @@ use crate::trace::methods::{Method, split_label};
 use crate::trace::query::{Query, Wants};
 use crate::trace::values::Condition;
 use crate::trace::window::parse_moment;
-use crate::trace::{Analysis, Analyzer, Moment, Options, Roots, Window, flame, pattern, units};
+use crate::trace::{
+    Analysis, Analyzer, Excludes, Moment, Options, Roots, Window, flame, pattern, units,
+};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -133,6 +135,18 @@ pub struct ReportArgs {
     #[arg(long, value_name = "PATTERN")]
     pub root: Vec<String>,
 
+    /// The same of the methods that rules call roots (`root = true`)
+    #[arg(long)]
+    pub rule_roots: bool,
+
+    /// The time of calls of these methods (as --filter), and of what they call, does not count; may be repeated
+    #[arg(long, value_name = "PATTERN")]
+    pub exclude: Vec<String>,
+
+    /// The same of methods of the platform and of pools in which threads wait: park, wait, take, select, sleep ...
+    #[arg(long)]
+    pub without_idle: bool,
+
     /// Deepest level of the tree
     #[arg(long, value_name = "N", default_value_t = 40)]
     pub depth: u32,
@@ -186,9 +200,15 @@ impl ReportArgs {
             thread: self.thread.clone(),
             tree: self.tree || self.flame.is_some() || self.html.is_some(),
             window: self.window(),
-            roots: Roots::new(&self.root, Arc::clone(mappings)),
+            roots: Roots::new(&self.root, Arc::clone(mappings)).with_rules(self.rule_roots),
+            excludes: self.excludes(mappings),
             query: query(self, mappings),
         }
+    }
+
+    /// What does not count.
+    fn excludes(&self, mappings: &Arc<Vec<Mapping>>) -> Excludes {
+        Excludes::new(&self.exclude, self.without_idle, Arc::clone(mappings))
     }
 
     fn window(&self) -> Window {

@@ -49,6 +49,7 @@ pub fn method(type_name: &str, name_and_descriptor: &str) -> (String, String) {
         descriptor: descriptor.into(),
         file: "".into(),
         line: 0,
+        root: false,
     };
     let shown = dotnet_names::shown(type_name, name);
     let shown = shown.map_or_else(|| name.to_owned(), |shown| shown.numbered());

@@ -1,17 +1,18 @@
 //! Adapters: classes whose one method calls a hook, so that no woven method needs a handler for what hooks throw.
 //!
 //! ```text
-//!       [invokestatic Guard.begin; ifne S; zero; xreturn]
-//!     S: arguments; invokestatic hook; [xstore; invokestatic Guard.end; xload]; xreturn
-//!     H: ldc name; invokestatic Guard.failed; [invokestatic Guard.end]; zero; xreturn
+//!       [invokestatic Guard.begin; astore busy; aload busy; ifnonnull S; zero; xreturn]
+//!     S: arguments; invokestatic hook; [busy[0] = false]; xreturn
+//!     H: ldc name; invokestatic Guard.failed; [busy[0] = false]; zero; xreturn
 //! ```
 //!
-//! At the end of the stack or of memory the calls of `Guard` may fail themselves. Then the result is zero, too.
+//! At the end of the stack or of memory the calls of `Guard` may fail themselves. Then the result is zero, too. The store that ends a hook
+//! cannot fail.
 
 use crate::aspect::bind::call::{Adapter, Hook};
 use crate::bytes::modified_utf8;
 use crate::jvm::emit::{self, Kind, Snippet};
-use crate::jvm::frames::{Added, put_added};
+use crate::jvm::frames::{Added, Change, put_added};
 use crate::jvm::insn::op;
 use crate::jvm::pool::{Additions, tag};
 
@@ -30,9 +31,9 @@ const FAILURE: &[u8] = b"java/lang/VirtualMachineError";
 /// Constants of an adapter.
 struct Constants {
     begin: u16,
-    end: u16,
     failed: u16,
     throwable: u16,
+    flag: u16,
     failure: u16,
 }
 
@@ -68,10 +69,10 @@ pub fn adapter(hook: &Hook, adapter: &Adapter) -> Vec<u8> {
         additions.shared_method(tag::METHODREF, guard, name, descriptor)
     };
     let constants = Constants {
-        begin: of_guard("begin", "()Z"),
-        end: of_guard("end", "()V"),
+        begin: of_guard("begin", "()[Z"),
         failed: of_guard("failed", "(Ljava/lang/Throwable;Ljava/lang/String;)V"),
         throwable: class(&mut additions, b"java/lang/Throwable"),
+        flag: class(&mut additions, b"[Z"),
         failure: class(&mut additions, FAILURE),
     };
     let mut code = Code {
@@ -79,16 +80,16 @@ pub fn adapter(hook: &Hook, adapter: &Adapter) -> Vec<u8> {
         tries: Vec::new(),
         frames: Vec::new(),
     };
-    let words: u32 = hook.parameters.iter().map(emit::words).sum();
+    let parameters: u32 = hook.parameters.iter().map(emit::words).sum();
     code.build(
         hook,
         adapter,
         called,
-        words as u16,
+        adapter.recursion.then_some(parameters as u16),
         &constants,
         &mut additions,
     );
-    let max_locals = words + emit::words(&hook.result);
+    let max_locals = parameters + u32::from(adapter.recursion);
     let attribute = code.attribute(max_locals as u16, &constants, &mut additions);
     let name = additions.shared_utf8(b"call");
     let descriptor = additions.shared_utf8(&descriptor);
@@ -125,7 +126,10 @@ impl Code {
     /// A handler begins, with the exception on the stack.
     fn handler(&mut self) -> u16 {
         let pc = self.pc();
-        self.frames.push(Added { pc, thrown: true });
+        self.frames.push(Added {
+            pc,
+            change: Change::Thrown,
+        });
         self.out.restart(1);
         pc
     }
@@ -140,23 +144,12 @@ impl Code {
         hook: &Hook,
         adapter: &Adapter,
         called: u16,
-        result: u16,
+        busy: Option<u16>,
         constants: &Constants,
         additions: &mut Additions,
     ) {
-        // The ranges in which failures of the library's own calls give zero.
-        let mut fragile = Vec::new();
-        if adapter.recursion {
-            self.out.call(constants.begin, 0, 1);
-            fragile.push((0, self.pc()));
-            let size = 3 + if emit::words(&hook.result) == 0 { 1 } else { 2 };
-            self.out.indexed(op::IFNE, size, 1, 0);
-            self.zero(hook);
-            self.frames.push(Added {
-                pc: self.pc(),
-                thrown: false,
-            });
-            self.out.restart(0);
+        if let Some(busy) = busy {
+            self.begin(hook, adapter, busy, constants);
         }
         let start = self.pc();
         let mut slot = 0;
@@ -168,20 +161,8 @@ impl Code {
         }
         self.out
             .call(called, u32::from(slot), emit::words(&hook.result));
-        let kind = Kind::of(&hook.result);
-        if adapter.recursion
-            && let Some(kind) = kind
-        {
-            self.out.store(kind, result);
-        }
         let end = self.pc();
-        if adapter.recursion {
-            self.out.call(constants.end, 0, 0);
-            fragile.push((end, self.pc()));
-            if let Some(kind) = kind {
-                self.out.load(kind, result);
-            }
-        }
+        self.end(busy);
         self.out.xreturn(&hook.result);
         if adapter.guard {
             let handler = self.handler();
@@ -193,39 +174,57 @@ impl Code {
             self.out.string(&name, additions);
             self.out.call(constants.failed, 2, 0);
             let told = self.pc();
-            if adapter.recursion {
-                self.out.call(constants.end, 0, 0);
-                fragile.push((told, self.pc()));
-            }
+            self.end(busy);
             self.zero(hook);
             let untold = self.handler();
             self.tries.push([handler, told, untold, constants.failure]);
             self.out.pop(1);
-            if adapter.recursion {
-                let from = self.pc();
-                self.out.call(constants.end, 0, 0);
-                fragile.push((from, self.pc()));
-            }
+            self.end(busy);
             self.zero(hook);
-            if adapter.recursion {
+            if busy.is_some() {
                 let stopped = self.handler();
                 self.tries.push([handler, told, stopped, 0]);
-                self.out.call(constants.end, 0, 0);
+                self.end(busy);
                 self.out.op(op::ATHROW, 1, 0);
             }
-        } else if adapter.recursion {
+        } else if busy.is_some() {
             let handler = self.handler();
             self.tries.push([start, end, handler, 0]);
-            self.out.call(constants.end, 0, 0);
+            self.end(busy);
             self.out.op(op::ATHROW, 1, 0);
         }
-        if adapter.guard && !fragile.is_empty() {
+    }
+
+    /// The hook begins, unless this thread runs one. The flag goes to the local `busy`.
+    fn begin(&mut self, hook: &Hook, adapter: &Adapter, busy: u16, constants: &Constants) {
+        self.out.call(constants.begin, 0, 1);
+        let begun = self.pc();
+        self.out.store(Kind::REFERENCE, busy);
+        self.out.load(Kind::REFERENCE, busy);
+        let zero = 3 + if emit::words(&hook.result) == 0 { 1 } else { 2 };
+        let caught = if adapter.guard { zero - 3 + 1 } else { 0 };
+        self.out.indexed(op::IFNONNULL, zero + caught, 1, 0);
+        self.zero(hook);
+        if adapter.guard {
             let handler = self.handler();
-            for (from, to) in fragile {
-                self.tries.push([from, to, handler, constants.failure]);
-            }
+            self.tries.push([0, begun, handler, constants.failure]);
             self.out.pop(1);
             self.zero(hook);
+        }
+        self.frames.push(Added {
+            pc: self.pc(),
+            change: Change::Local(constants.flag),
+        });
+        self.out.restart(0);
+    }
+
+    /// The hook is over, whatever lies on the stack.
+    fn end(&mut self, busy: Option<u16>) {
+        if let Some(busy) = busy {
+            self.out.load(Kind::REFERENCE, busy);
+            self.out.op(op::ICONST_0, 0, 1);
+            self.out.op(op::ICONST_0, 0, 1);
+            self.out.op(op::BASTORE, 3, 0);
         }
     }
 

@@ -444,11 +444,18 @@ pub fn put_spelt<'f>(
     Ok(())
 }
 
-/// A frame of code that is made here: the locals are the parameters.
+/// A frame of code that is made here, whose locals begin with the parameters.
 pub struct Added {
     pub pc: u16,
-    /// The stack is `[Throwable]`, else empty.
-    pub thrown: bool,
+    pub change: Change,
+}
+
+/// How such a frame differs from the one before.
+pub enum Change {
+    /// The stack is `[Throwable]`, the locals are the same.
+    Thrown,
+    /// One more local, of this class; the stack is empty.
+    Local(u16),
 }
 
 /// Appends the contents of a StackMapTable of such frames, which ascend.
@@ -457,13 +464,19 @@ pub fn put_added(out: &mut Vec<u8>, frames: &[Added], throwable: u16) {
     let mut next = 0;
     for frame in frames {
         let delta = u32::from(frame.pc) - next;
-        if frame.thrown {
-            put_delta(out, 64, SAME_LOCALS_1_EXTENDED, delta);
-            out.push(item::OBJECT);
-            out.extend_from_slice(&throwable.to_be_bytes());
-        } else {
-            put_delta(out, 0, SAME_EXTENDED, delta);
-        }
+        let class = match frame.change {
+            Change::Thrown => {
+                put_delta(out, 64, SAME_LOCALS_1_EXTENDED, delta);
+                throwable
+            }
+            Change::Local(class) => {
+                out.push(SAME_EXTENDED + 1); // append_frame
+                out.extend_from_slice(&(delta as u16).to_be_bytes());
+                class
+            }
+        };
+        out.push(item::OBJECT);
+        out.extend_from_slice(&class.to_be_bytes());
         next = u32::from(frame.pc) + 1;
     }
 }

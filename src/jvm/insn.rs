@@ -25,6 +25,7 @@ pub mod op {
     pub const ASTORE: u8 = 58;
     pub const ISTORE_0: u8 = 59;
     pub const AASTORE: u8 = 83;
+    pub const BASTORE: u8 = 84;
     pub const POP: u8 = 87;
     pub const POP2: u8 = 88;
     pub const DUP: u8 = 89;
@@ -43,7 +44,6 @@ pub mod op {
     pub const L2D: u8 = 138;
     pub const F2D: u8 = 141;
     pub const IFEQ: u8 = 153;
-    pub const IFNE: u8 = 154;
     pub const IF_ACMPNE: u8 = 166;
     pub const GOTO: u8 = 167;
     pub const JSR: u8 = 168;

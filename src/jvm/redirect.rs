@@ -108,18 +108,16 @@ fn called(class: &Class<'_>, redirect: &Redirect, additions: &mut Additions) -> 
     additions.shared_method(tag::METHODREF, owner, &modified_utf8(name), &descriptor)
 }
 
-/// The class that a redirected call needs, if it needs one: its name and its bytes.
-pub fn redirect_class(redirect: &Redirect) -> Result<Option<(&str, Vec<u8>)>> {
-    let Some(name) = redirect.class.as_deref() else {
-        return Ok(None);
-    };
+/// The class that a redirected call needs, where the hook itself is not called.
+pub fn redirect_class(redirect: &Redirect) -> Result<Vec<u8>> {
+    let name = redirect.class.as_deref().unwrap_or_default();
     let failed = |reason: Reason| {
         let what = format!("{name} cannot be made: {reason}");
         Error::new(ErrorKind::Unsupported, what)
     };
     let plain = settle(plain(name, redirect))?.map_err(failed)?;
     let Some(bound) = &redirect.bound else {
-        return Ok(Some((name, plain)));
+        return Ok(plain);
     };
     let mut plan = Plan::new(vec![Planned {
         ty: 0,
@@ -131,7 +129,7 @@ pub fn redirect_class(redirect: &Redirect) -> Result<Option<(&str, Vec<u8>)>> {
     plan.bound.push(bound.clone());
     let woven = weave(&Class::parse(&plain)?, &plan, &mut Scratch::default())?;
     match (woven.bytes, woven.ty.left.first()) {
-        (Some(bytes), _) => Ok(Some((name, bytes))),
+        (Some(bytes), _) => Ok(bytes),
         (None, left) => Err(failed(left.map_or(Reason::Unsupported, |left| left.reason))),
     }
 }

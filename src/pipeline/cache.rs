@@ -11,10 +11,11 @@
 use crate::aspect::pointcut::{Hierarchy, Matched};
 use crate::container::input::Input;
 use crate::container::stage::Staged;
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::pipeline::ledger::Recorded;
 use crate::pipeline::ledger::ids::Claim;
 use crate::pipeline::outcome::Outcome;
+use crate::pipeline::own::{Needs, Own};
 use crate::pipeline::publish::staged_folder::remove_stale;
 use crate::symbols;
 use ring::digest::{self, SHA256};
@@ -28,7 +29,7 @@ use std::time::SystemTime;
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
 /// What an entry begins with; a number for its layout.
-const MAGIC: &[u8; 8] = b"weave\0c3";
+const MAGIC: &[u8; 8] = b"weave\0c4";
 /// What an entry's name ends with.
 const SUFFIX: &str = ".woven";
 
@@ -47,6 +48,7 @@ struct Header {
     outcome: Outcome,
     matched: Matched,
     needs_library: bool,
+    needs: Needs,
     maps: Vec<u64>,
     /// Words of the journal.
     claims: u64,
@@ -128,12 +130,14 @@ impl Cache {
             outcome: recorded.outcome.clone(),
             matched: recorded.matched.clone(),
             needs_library: recorded.needs_library,
+            needs: recorded.needs.clone(),
             maps: recorded.maps.iter().map(|map| map.len() as u64).collect(),
             claims: claims.len() as u64,
             artifact: artifact.map(|bytes| bytes.len() as u64),
             beside: beside.map(|bytes| bytes.len() as u64),
         };
-        let header = serde_json::to_vec(&header).expect("a header is JSON");
+        let header = serde_json::to_vec(&header)
+            .map_err(|e| Error::new(Kind::Unsupported, format!("the cache: {e}")))?;
         let claims: Vec<u8> = claims.iter().flat_map(|word| word.to_le_bytes()).collect();
         let length = (header.len() as u64).to_le_bytes();
         let mut parts: Vec<&[u8]> = vec![&length, &header, &claims];
@@ -214,8 +218,8 @@ fn update(context: &mut digest::Context, part: &[u8]) {
     context.update(part);
 }
 
-/// A digest of all supertypes, where rules ask for them.
-pub(crate) fn types(hierarchy: &Hierarchy) -> Vec<u8> {
+/// A digest of all supertypes, where rules ask for them, and of own hooks.
+pub(crate) fn types(hierarchy: &Hierarchy, own: Option<&Own<'_>>) -> Vec<u8> {
     let mut all: Vec<_> = hierarchy.supertypes.iter().collect();
     all.sort_unstable();
     let mut context = digest::Context::new(&SHA256);
@@ -225,6 +229,9 @@ pub(crate) fn types(hierarchy: &Hierarchy) -> Vec<u8> {
         supertypes
             .iter()
             .for_each(|s| update(&mut context, s.as_bytes()));
+    }
+    if let Some(own) = own {
+        own.digest(&mut |part| update(&mut context, part));
     }
     hash(context).to_vec()
 }
@@ -313,6 +320,7 @@ impl Entry {
                 maps,
                 matched: header.matched,
                 needs_library: header.needs_library,
+                needs: header.needs,
             }),
             artifact: header.artifact.map(|_| artifact),
             beside: header.beside.map(|_| beside),
@@ -359,6 +367,7 @@ mod tests {
             }],
             maps: vec![Arc::clone(&map)],
             needs_library: true,
+            needs: Needs::default(),
         };
         let key = "a".repeat(64);
         let store = || cache.store(&key, &recorded, Some(b"artifact"), Some(b"symbols"));

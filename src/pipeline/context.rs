@@ -47,7 +47,12 @@ impl Context<'_> {
     /// Whether results may be taken from a cache, and be kept there: what is only planned is none, and the ids of other
     /// weaves are not in the keys.
     pub(crate) fn may_be_cached(&self, ledger: &Ledger<'_>) -> bool {
-        !self.dry && !self.explain && ledger.known.is_empty() && self.own.is_none()
+        !self.dry && !self.explain && ledger.known.is_empty()
+    }
+
+    /// Whether all calls of own hooks fit, as far as was planned: else what comes of it is not kept.
+    pub(crate) fn own_fits(&self) -> bool {
+        self.own.is_none_or(Own::fits)
     }
 
     /// What own hooks need beside the classes of a class path.

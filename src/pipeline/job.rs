@@ -9,6 +9,7 @@ use crate::pipeline::cache::{self, Cache};
 use crate::pipeline::ledger::ids::IdBase;
 use crate::pipeline::library::embedded;
 use crate::pipeline::outcome::Outcome;
+use crate::pipeline::own::Own;
 use crate::pipeline::publish::paths::parent;
 use crate::pipeline::publish::target::{beside, stage_map};
 use crate::signing::identity::Identity;
@@ -55,10 +56,10 @@ pub struct Job {
 }
 
 impl Job {
-    /// What the cache must know of supertypes: nothing where no rule asks.
-    pub(crate) fn types(&self, hierarchy: &Hierarchy) -> Vec<u8> {
+    /// What the cache must know of supertypes and own hooks: nothing where no rule asks.
+    pub(crate) fn types(&self, hierarchy: &Hierarchy, own: Option<&Own<'_>>) -> Vec<u8> {
         match self.cache.is_some() && self.matcher.needs_hierarchy() {
-            true => cache::types(hierarchy),
+            true => cache::types(hierarchy, own),
             false => vec![],
         }
     }

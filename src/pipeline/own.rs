@@ -18,6 +18,7 @@ use crate::pipeline::library::embedded::{self, is_of_runtime};
 use crate::pipeline::limits::MAX_MEMBER;
 use crate::pipeline::worker::with_worker;
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize, Serializer};
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::IsTerminal;
@@ -63,6 +64,8 @@ impl Catalogs {
 pub(crate) struct Own<'a> {
     pub(crate) catalogs: Catalogs,
     pub(crate) embedded: Embedded,
+    /// The libraries that are there when the program runs.
+    there: Embedded,
     /// What hooks of class files and assemblies reach.
     reach: Reach<'a>,
     /// Whether hooks may reach woven code, as far as that was asked.
@@ -82,10 +85,16 @@ pub(crate) struct Embedded {
 }
 
 impl<'a> Own<'a> {
-    pub(crate) fn new(catalogs: Catalogs, embedded: Embedded, reach: Reach<'a>) -> Own<'a> {
+    pub(crate) fn new(
+        catalogs: Catalogs,
+        embedded: Embedded,
+        there: Embedded,
+        reach: Reach<'a>,
+    ) -> Own<'a> {
         Own {
             catalogs,
             embedded,
+            there,
             reach,
             reached: Mutex::default(),
             misfits: Mutex::default(),
@@ -131,13 +140,8 @@ impl<'a> Own<'a> {
         if needs.hooks {
             members.extend(self.embedded.classes.clone());
         }
-        for (class, (hook, adapter)) in &needs.adapters {
-            members.insert(format!("{class}.class"), jvm::adapter(hook, adapter));
-        }
-        for redirect in needs.redirects.values() {
-            if let Some((class, bytes)) = jvm::redirect_class(redirect)? {
-                members.insert(format!("{class}.class"), bytes);
-            }
+        for (class, made) in needs.adapters.iter().chain(&needs.redirects) {
+            members.insert(format!("{class}.class"), made.bytes()?);
         }
         Ok(members)
     }
@@ -160,6 +164,36 @@ impl<'a> Own<'a> {
         packages.chain([ADAPTERS]).collect()
     }
 
+    /// Shows a hash all that decides what comes of an artifact: what hooks there are, and the libraries.
+    pub(crate) fn digest(&self, update: &mut dyn FnMut(&[u8])) {
+        for catalog in &self.catalogs.0 {
+            for (name, ty) in catalog.types() {
+                update(format!("{name} {ty:?}").as_bytes());
+            }
+            for (name, declared) in catalog.all_declared() {
+                update(format!("{name} {declared:?}").as_bytes());
+            }
+            update(b"");
+        }
+        for libraries in [&self.embedded, &self.there] {
+            let classes = (libraries.classes.iter()).map(|(name, bytes)| (name.as_str(), bytes));
+            let dexes = libraries.dexes.iter().map(|bytes| (".dex", bytes));
+            let assemblies = libraries.assemblies.iter();
+            let assemblies = assemblies.map(|(name, bytes)| (name.as_str(), bytes));
+            for (name, bytes) in classes.chain(dexes).chain(assemblies) {
+                update(name.as_bytes());
+                update(bytes);
+            }
+            update(b"");
+        }
+    }
+
+    /// Whether all calls fit, as far as was planned.
+    pub(crate) fn fits(&self) -> bool {
+        let all = self.misfits.lock().unwrap_or_else(PoisonError::into_inner);
+        all.is_empty()
+    }
+
     /// The error for calls that do not fit, if there are any: nothing half-bound is written.
     pub(crate) fn check(&self) -> Result<()> {
         let mut all = self.misfits.lock().unwrap_or_else(PoisonError::into_inner);
@@ -173,16 +207,49 @@ impl<'a> Own<'a> {
 }
 
 /// What woven code needs beside it for its own hooks.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Needs {
     /// Some method has own hooks.
     pub(crate) hooks: bool,
     /// Some method calls the hook library itself: it records values, or a rule names a hook there.
     library: bool,
     /// The adapters that are called, by their classes.
-    pub(crate) adapters: BTreeMap<Arc<str>, (Arc<Hook>, Adapter)>,
+    pub(crate) adapters: BTreeMap<Box<str>, MadeClass>,
     /// What is called instead of methods, by its classes.
-    pub(crate) redirects: BTreeMap<Arc<str>, Arc<Redirect>>,
+    pub(crate) redirects: BTreeMap<Box<str>, MadeClass>,
+}
+
+/// A class that weaving makes.
+#[derive(Clone, Deserialize)]
+#[serde(from = "Vec<u8>")]
+pub(crate) enum MadeClass {
+    Adapter(Arc<Hook>, Adapter),
+    Redirect(Arc<Redirect>),
+    /// As it was made before.
+    Known(Vec<u8>),
+}
+
+impl MadeClass {
+    fn bytes(&self) -> Result<Vec<u8>> {
+        match self {
+            MadeClass::Adapter(hook, adapter) => Ok(jvm::adapter(hook, adapter)),
+            MadeClass::Redirect(redirect) => jvm::redirect_class(redirect),
+            MadeClass::Known(bytes) => Ok(bytes.clone()),
+        }
+    }
+}
+
+impl From<Vec<u8>> for MadeClass {
+    fn from(bytes: Vec<u8>) -> MadeClass {
+        MadeClass::Known(bytes)
+    }
+}
+
+impl Serialize for MadeClass {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let bytes = self.bytes().map_err(serde::ser::Error::custom)?;
+        bytes.serialize(serializer)
+    }
 }
 
 impl Needs {
@@ -197,9 +264,8 @@ impl Needs {
             needs.hooks = true;
             needs.see(redirect.calls());
             if let Some(class) = &redirect.class {
-                needs
-                    .redirects
-                    .insert(Arc::clone(class), Arc::clone(redirect));
+                let made = MadeClass::Redirect(Arc::clone(redirect));
+                needs.redirects.insert((**class).into(), made);
             }
         }
         needs
@@ -209,10 +275,10 @@ impl Needs {
         for call in calls {
             self.library |= call.hook.owner.name().is_some_and(is_of_runtime);
             if let Some(adapter) = &call.adapter
-                && !self.adapters.contains_key(&adapter.class)
+                && !self.adapters.contains_key(&*adapter.class)
             {
-                let made = (Arc::clone(&call.hook), adapter.clone());
-                self.adapters.insert(Arc::clone(&adapter.class), made);
+                let bound = MadeClass::Adapter(Arc::clone(&call.hook), adapter.clone());
+                self.adapters.insert((*adapter.class).into(), bound);
             }
         }
     }

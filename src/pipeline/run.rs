@@ -64,7 +64,7 @@ fn run_here(job: &Job, metadata: &Metadata, progress: Progress<'_>) -> Result<Ou
     let own = job.matcher.has_own_hooks().then(|| {
         let supertypes = hierarchy.supertypes.iter();
         let reach = Reach::new(&types, supertypes.map(|(ty, above)| (&**ty, &**above)));
-        Own::new(catalogs, embedded, reach)
+        Own::new(catalogs, embedded, there, reach)
     });
     let cx = Context {
         matcher: &job.matcher,

@@ -23,6 +23,8 @@ pub const MAGIC: [u8; 4] = *b"WSYM";
 pub const VERSION: u16 = 1;
 /// Version of a map that names values: readers of version 1 do not know [`TAG_VALUES`].
 const VERSION_WITH_VALUES: u16 = 2;
+/// Version of a map that says where traces begin: earlier readers do not know [`TAG_ROOT`].
+const VERSION_WITH_ROOTS: u16 = 3;
 /// Where artifacts that are not packed into others carry their map (an apk, the library's jar). In a jar or folder of classes
 /// this member only names the map ([`Carried`]); earlier versions left the map itself there.
 pub const MEMBER: &str = "META-INF/weave/symbols";
@@ -94,6 +96,7 @@ const TAG_MORE_NAMES: u8 = 6;
 const TAG_NUMBERED_NAME: u8 = 7;
 const TAG_NUMBERED_DESCRIPTOR: u8 = 8;
 const TAG_VALUES: u8 = 9;
+const TAG_ROOT: u8 = 10;
 
 /// Most values that a method records.
 const MAX_VALUES: usize = 1 << 16;
@@ -131,6 +134,8 @@ pub struct Symbol {
     pub file: Arc<str>,
     /// First source line of the body, or 0.
     pub line: u32,
+    /// A rule says that its calls begin a trace.
+    pub root: bool,
 }
 
 impl Symbol {
@@ -231,8 +236,18 @@ pub struct Writer {
     /// What the next numbers in this block count from.
     last: Last,
     count: u32,
-    /// Names of values are in it.
-    has_values: bool,
+    /// The version that its entries ask for.
+    version: Version,
+}
+
+/// A map's version: the lowest that its entries ask for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Version(u16);
+
+impl Default for Version {
+    fn default() -> Version {
+        Version(VERSION)
+    }
 }
 
 /// The last numbers in a block, or 0.
@@ -341,7 +356,7 @@ impl Writer {
 
     /// The names of the values that a method records, in the order of their numbers.
     pub fn values(&mut self, id: u32, names: &[impl AsRef<str>]) {
-        self.has_values = true;
+        self.needs(VERSION_WITH_VALUES);
         self.payload.push(TAG_VALUES);
         put_uleb32(&mut self.payload, id);
         put_uleb32(&mut self.payload, names.len() as u32);
@@ -349,6 +364,18 @@ impl Writer {
             self.str(name.as_ref());
         }
         self.end_block_if_full();
+    }
+
+    /// Calls of this method, whose entry was given before, begin a trace.
+    pub fn root(&mut self, id: u32) {
+        self.needs(VERSION_WITH_ROOTS);
+        self.payload.push(TAG_ROOT);
+        put_uleb32(&mut self.payload, id);
+        self.end_block_if_full();
+    }
+
+    fn needs(&mut self, version: u16) {
+        self.version = self.version.max(Version(version));
     }
 
     fn end_block_if_full(&mut self) {
@@ -410,7 +437,7 @@ impl Writer {
         let word = |at: usize| u32::from_le_bytes(header[at..at + 4].try_into().expect("four"));
         self.count = self.count.saturating_add(word(8));
         self.block_count = self.block_count.saturating_add(word(12));
-        self.has_values |= header[4..6] == VERSION_WITH_VALUES.to_le_bytes();
+        self.needs(u16::from_le_bytes([header[4], header[5]]));
         self.blocks.push(blocks.to_vec());
     }
 
@@ -421,7 +448,7 @@ impl Writer {
         self.blocks.append(&mut other.blocks);
         self.block_count += other.block_count;
         self.count += other.count;
-        self.has_values |= other.has_values;
+        self.needs(other.version.0);
     }
 
     /// All of `symbols`, sorted, so that the same map gives the same bytes.
@@ -454,6 +481,9 @@ impl Writer {
             if !values.is_empty() {
                 self.values(id, values);
             }
+            if symbol.root {
+                self.root(id);
+            }
             last = Some(symbol);
         }
     }
@@ -469,11 +499,7 @@ impl Writer {
         let blocks: usize = self.blocks.iter().map(Vec::len).sum();
         let mut out = Vec::with_capacity(HEADER + blocks);
         out.extend_from_slice(&MAGIC);
-        let version = match self.has_values {
-            true => VERSION_WITH_VALUES,
-            false => VERSION,
-        };
-        out.extend_from_slice(&version.to_le_bytes());
+        out.extend_from_slice(&self.version.0.to_le_bytes());
         out.extend_from_slice(&0u16.to_le_bytes());
         out.extend_from_slice(&self.count.to_le_bytes());
         out.extend_from_slice(&self.block_count.to_le_bytes());
@@ -556,6 +582,7 @@ pub struct Symbols {
     values: FxHashMap<u32, Arc<[Arc<str>]>>,
     /// About how much memory those take.
     values_size: usize,
+    has_roots: bool,
     collisions: Vec<Collision>,
 }
 
@@ -580,11 +607,11 @@ impl Symbols {
             return Err(Error::malformed(0, "not a symbols map"));
         }
         let version = header.le_u16()?;
-        if version != VERSION && version != VERSION_WITH_VALUES {
+        if !(VERSION..=VERSION_WITH_ROOTS).contains(&version) {
             return Err(Error::new(
                 Kind::Unsupported,
                 format!(
-                    "symbols map of version {version}; this weave reads {VERSION} and {VERSION_WITH_VALUES}"
+                    "symbols map of version {version}; this weave reads {VERSION} to {VERSION_WITH_ROOTS}"
                 ),
             ));
         }
@@ -702,6 +729,13 @@ impl Symbols {
                     }
                     self.values.entry(id).or_insert_with(|| names.into());
                 }
+                TAG_ROOT => {
+                    let id = cursor.uleb32()?;
+                    if let Some(symbol) = self.by_id.get_mut(&id) {
+                        symbol.root = true;
+                        self.has_roots = true;
+                    }
+                }
                 tag => {
                     return Err(Error::malformed(
                         at,
@@ -729,12 +763,14 @@ impl Symbols {
             descriptor,
             file: place.file.clone(),
             line,
+            root: false,
         };
         self.insert(id, symbol);
     }
 
     /// Adds all of another map; ids that are known already keep their names.
     pub fn merge(&mut self, other: Symbols) {
+        self.has_roots |= other.has_roots;
         for (id, symbol) in other.by_id {
             self.insert(id, symbol);
         }
@@ -750,8 +786,9 @@ impl Symbols {
     fn insert(&mut self, id: u32, symbol: Symbol) {
         match self.by_id.entry(id) {
             Entry::Vacant(entry) => drop(entry.insert(symbol)),
-            Entry::Occupied(entry) => {
-                let kept = entry.get();
+            Entry::Occupied(mut entry) => {
+                let kept = entry.get_mut();
+                kept.root |= symbol.root;
                 if !kept.is_same_method(&symbol) && self.collisions.len() < MAX_COLLISIONS {
                     self.collisions.push(Collision {
                         id,
@@ -780,6 +817,11 @@ impl Symbols {
     /// The names of the values that a method records, in the order of their numbers.
     pub fn values(&self, id: u32) -> &[Arc<str>] {
         self.values.get(&id).map_or(&[], |names| names)
+    }
+
+    /// Whether a rule says of some method that its calls begin a trace.
+    pub fn has_roots(&self) -> bool {
+        self.has_roots
     }
 
     /// A name to show for an id: the method's full name, or the bare id.
@@ -865,6 +907,40 @@ mod tests {
         assert_eq!(names, ["arg(0)", "result"]);
         assert!(merged.values(8).is_empty());
         assert_eq!(sample()[4], 1, "without values nothing changes");
+    }
+
+    #[test]
+    fn roots_are_told_and_kept() {
+        let mut one = Writer::default();
+        one.ty("com/acme/Db", "Db.java");
+        one.method(7, "query", "()I", 12);
+        one.method(8, "close", "()V", 14);
+        one.root(7);
+        let mut carrying = Writer::default();
+        carrying.append(&mut one);
+        let mut whole = Writer::default();
+        whole.append_map(&carrying.finish());
+        let map = whole.finish();
+        assert_eq!(map[4], 3, "readers of earlier versions refuse the map");
+        let mut symbols = Symbols::default();
+        symbols.add(&map).unwrap();
+        let mut again = Writer::default();
+        again.symbols(&symbols);
+        let (mut copy, mut merged) = (Symbols::default(), Symbols::default());
+        copy.add(&again.finish()).unwrap();
+        merged.add(&sample()).unwrap();
+        assert!(!merged.has_roots());
+        merged.merge(copy);
+        assert!(merged.has_roots());
+        let is_root = |id| merged.get(id).unwrap().root;
+        assert_eq!((is_root(8), is_root(9)), (false, false));
+        assert!(symbols.get(7).unwrap().root);
+        // Of a method that no map names.
+        let mut stray = Writer::default();
+        stray.root(5);
+        let mut symbols = Symbols::default();
+        symbols.add(&stray.finish()).unwrap();
+        assert!(!symbols.has_roots());
     }
 
     #[test]

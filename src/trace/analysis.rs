@@ -3,6 +3,7 @@
 use super::exceptions::{Exception, Exceptions, UnderWay};
 use super::file::{Thread, Trace};
 use super::format::{FLAG_ORDERLY, Header};
+use super::idle::Excludes;
 use super::logical::{Caller, LogicalCall, LogicalCalls, On, Piece};
 use super::methods::{Method, MethodIx, Methods};
 use super::metrics::{self, Reading, Series};
@@ -11,7 +12,7 @@ use super::pattern;
 use super::query::{Asked, Found, Listed, Query};
 use super::replay::{Call, Frame, Outcome, Replay, Run, Tally, Thrown, Visitor};
 use super::roots::Roots;
-use super::summary::Stats;
+use super::summary::{Spread, Stats};
 use super::tree::Tree;
 use super::units::counted;
 use super::values::Value;
@@ -36,6 +37,8 @@ pub struct Options {
     pub window: Window,
     /// If there are any, only what runs in and below them.
     pub roots: Roots,
+    /// Methods whose time does not count.
+    pub excludes: Excludes,
 }
 
 /// A trace that was summed up.
@@ -136,6 +139,7 @@ pub struct Analyzer {
 /// What a replay adds to.
 struct Sums {
     stats: Vec<Stats>,
+    in_runs: bool,
     tree: Option<Tree>,
     exceptions: Exceptions,
     logical: LogicalCalls,
@@ -300,7 +304,12 @@ fn caller_of(stack: &[Frame]) -> Option<Caller> {
     })
 }
 
-fn add_logical(stats: &mut Vec<Stats>, asked: &mut Option<Box<Asked>>, mut call: LogicalCall) {
+fn add_logical(
+    stats: &mut Vec<Stats>,
+    asked: &mut Option<Box<Asked>>,
+    in_runs: bool,
+    mut call: LogicalCall,
+) {
     if let Some(asked) = asked
         && !asked.logical(&mut call)
     {
@@ -308,7 +317,7 @@ fn add_logical(stats: &mut Vec<Stats>, asked: &mut Option<Box<Asked>>, mut call:
     }
     let row = call.method as usize;
     if stats.len() <= row {
-        stats.resize_with(row + 1, Stats::default);
+        stats.resize_with(row + 1, || Stats::new(in_runs));
     }
     stats[row].add_logical(&call);
 }
@@ -360,7 +369,7 @@ impl Sums {
     fn plain(&mut self, call: &Call) {
         let row = call.method as usize;
         if self.stats.len() <= row {
-            self.stats.resize_with(row + 1, Stats::default);
+            (self.stats).resize_with(row + 1, || Stats::new(self.in_runs));
         }
         self.stats[row].add(call);
     }
@@ -379,11 +388,12 @@ impl Sums {
             logical,
             stats,
             asked,
+            in_runs,
             part,
             ..
         } = self;
         logical.settle(time, min, *part, &mut |call| {
-            add_logical(stats, asked, call)
+            add_logical(stats, asked, *in_runs, call)
         });
     }
 
@@ -393,10 +403,13 @@ impl Sums {
             logical,
             stats,
             asked,
+            in_runs,
             part,
             ..
         } = self;
-        logical.finish(min, *part, &mut |call| add_logical(stats, asked, call))
+        logical.finish(min, *part, &mut |call| {
+            add_logical(stats, asked, *in_runs, call)
+        })
     }
 }
 
@@ -429,10 +442,13 @@ impl Analyzer {
     /// An analysis without traces.
     pub fn new(options: Options) -> Analyzer {
         Analyzer {
-            replay: Replay::new(options.min).with_roots(&options.roots),
+            replay: Replay::new(options.min)
+                .with_roots(&options.roots)
+                .without(&options.excludes),
             methods: Methods::default(),
             sums: Sums {
                 stats: Vec::new(),
+                in_runs: false,
                 tree: options.tree.then(Tree::default),
                 exceptions: Exceptions::default(),
                 logical: LogicalCalls::default(),
@@ -447,6 +463,22 @@ impl Analyzer {
             threads: Vec::new(),
             options,
         }
+    }
+
+    /// The analysis, in which [`Analyzer::end_run`] tells how the calls of a run spread.
+    pub fn in_runs(mut self) -> Analyzer {
+        self.sums.in_runs = true;
+        if let Some(asked) = &mut self.sums.asked {
+            asked.in_runs();
+        }
+        self
+    }
+
+    /// How the calls of the run at hand spread: of each row, and of each row by value.
+    pub fn end_run(&mut self) -> [Vec<Spread>; 2] {
+        let by_value = (self.sums.asked.as_mut()).map_or(&mut [][..], |asked| asked.stats_mut());
+        [&mut self.sums.stats[..], by_value]
+            .map(|stats| stats.iter_mut().map(Stats::end_run).collect())
     }
 
     pub fn add(&mut self, trace: &Trace) {

@@ -136,6 +136,9 @@ impl Methods {
                 symbol.type_name, symbol.method, symbol.descriptor
             );
             let row = *self.by_name.entry(key).or_insert(next);
+            if let Some(Method::Known(known)) = self.rows.get_mut(row as usize) {
+                known.root |= symbol.root;
+            }
             if row == next {
                 self.rows.push(Method::Known(symbol.clone()));
             }

@@ -20,6 +20,7 @@ pub mod export;
 pub mod file;
 pub mod flame;
 pub mod format;
+pub mod idle;
 pub mod live;
 pub mod lock;
 pub mod logical;
@@ -46,5 +47,6 @@ mod tests;
 
 pub use analysis::{Analysis, Analyzer, Options};
 pub use file::Trace;
+pub use idle::Excludes;
 pub use roots::Roots;
 pub use window::{Moment, Window};

@@ -110,6 +110,7 @@ struct By {
     /// What the rows are of; without a value, all others.
     keys: Vec<(MethodIx, Option<Value>)>,
     stats: Vec<Stats>,
+    in_runs: bool,
     text: usize,
 }
 
@@ -138,7 +139,7 @@ impl By {
             }),
         };
         if self.stats.len() <= row {
-            self.stats.resize_with(row + 1, Stats::default);
+            (self.stats).resize_with(row + 1, || Stats::new(self.in_runs));
         }
         &mut self.stats[row]
     }
@@ -337,6 +338,16 @@ impl Asked {
     /// The numbers of the rows by value, so far.
     pub fn stats(&self) -> &[Stats] {
         &self.by.stats
+    }
+
+    /// See [`Stats::end_run`].
+    pub fn stats_mut(&mut self) -> &mut [Stats] {
+        &mut self.by.stats
+    }
+
+    /// Its numbers tell runs apart.
+    pub fn in_runs(&mut self) {
+        self.by.in_runs = true;
     }
 
     pub fn finish(mut self, methods: &Methods) -> Found {

@@ -2,6 +2,7 @@
 
 use super::file::{Segment, Trace};
 use super::format::{CallKind, Decoder, Escape, LOGICAL_FIRST, Record};
+use super::idle::Excludes;
 use super::logical::Piece;
 use super::methods::{Method, MethodIx, Methods};
 use super::roots::Roots;
@@ -190,6 +191,10 @@ pub struct Run {
     unwinds: bool,
     /// Values of its calls, once there are any.
     values: Option<Box<Kept>>,
+    /// Of each open call, the time in it that does not count; empty where all does.
+    idle: Vec<u64>,
+    /// How many of the open calls are of methods whose time does not count.
+    idling: u32,
     tally: Tally,
 }
 
@@ -278,6 +283,9 @@ pub struct Replay {
     roots: Roots,
     /// Of each row, whether a call of it is a root.
     is_root: Vec<bool>,
+    excludes: Excludes,
+    /// Of each row, whether its time does not count.
+    is_excluded: Vec<bool>,
     /// Logical calls of the trace that began below a root.
     below: FxHashSet<u64>,
 }
@@ -296,13 +304,26 @@ impl Replay {
             part: Part::WHOLE,
             roots: Roots::default(),
             is_root: Vec::new(),
+            excludes: Excludes::default(),
+            is_excluded: Vec::new(),
             below: FxHashSet::default(),
         }
     }
 
     /// Calls of these methods are roots.
     pub fn with_roots(mut self, roots: &Roots) -> Replay {
+        self.set_roots(roots);
+        self
+    }
+
+    /// Calls of these methods are roots from now on.
+    pub fn set_roots(&mut self, roots: &Roots) {
         self.roots = roots.clone();
+    }
+
+    /// The time of calls of these methods does not count.
+    pub fn without(mut self, excludes: &Excludes) -> Replay {
+        self.excludes = excludes.clone();
         self
     }
 
@@ -407,7 +428,10 @@ impl Replay {
         methods: &mut Methods,
         visitor: &mut impl Visitor,
     ) {
-        let all = self.part == Part::WHOLE && self.roots.is_empty() && !visitor.wants_values();
+        let all = self.part == Part::WHOLE
+            && self.roots.is_empty()
+            && self.excludes.is_empty()
+            && !visitor.wants_values();
         match all {
             true => self.records_of::<true>(records, symbols, methods, visitor),
             false => self.records_of::<false>(records, symbols, methods, visitor),
@@ -717,6 +741,11 @@ impl Replay {
         if self.active.len() <= row as usize {
             self.active.resize(row as usize + 1, 0);
             self.is_root.resize(row as usize + 1, false);
+            self.is_excluded.resize(row as usize + 1, false);
+        }
+        if !self.excludes.is_empty() {
+            let method = &methods.rows()[row as usize];
+            self.is_excluded[row as usize] = self.excludes.takes(method);
         }
         if !self.roots.is_empty() {
             self.is_root[row as usize] = self.roots.takes(&methods.rows()[row as usize]);
@@ -738,6 +767,10 @@ impl Replay {
             Some(around) if around.root > 0 => around.root,
             _ => self.root(method, piece),
         };
+        if !ALL && !self.excludes.is_empty() {
+            self.run.idle.push(0);
+            self.run.idling += u32::from(self.is_excluded[method as usize]);
+        }
         if let Some(piece) = piece.filter(|p| p.first && root > 0) {
             self.is_below(piece.call);
         }
@@ -779,6 +812,20 @@ impl Replay {
                 Outcome::Running => own = own.min(cut.own),
                 Outcome::Exit | Outcome::Error => {}
             }
+        }
+        if !ALL && let Some(idle) = self.run.idle.pop() {
+            let (is_idle, within) = (self.is_excluded[frame.method as usize], self.run.idling > 0);
+            self.run.idling -= u32::from(is_idle);
+            if let Some(around) = self.run.idle.last_mut() {
+                *around = around.saturating_add(if is_idle { whole } else { idle });
+            }
+            // What an excluded call calls does not count either.
+            total = if within {
+                0
+            } else {
+                total.saturating_sub(idle)
+            };
+            own = if within { 0 } else { own };
         }
         let call = Call {
             method: frame.method,

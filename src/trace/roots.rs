@@ -1,4 +1,4 @@
-//! Where traces of their own begin: `--root`.
+//! Where traces of their own begin: `--root`, or `root = true` in a rule.
 
 use super::methods::Method;
 use super::pattern;
@@ -11,6 +11,8 @@ pub struct Roots {
     patterns: Arc<[String]>,
     /// Names that methods had before, where they are not restored yet.
     mappings: Arc<Vec<Mapping>>,
+    /// What rules call roots are some, too.
+    by_rules: bool,
 }
 
 impl std::fmt::Debug for Roots {
@@ -25,16 +27,26 @@ impl Roots {
         Roots {
             patterns: patterns.into(),
             mappings,
+            by_rules: false,
         }
+    }
+
+    /// The same and, if so, what rules call roots.
+    #[must_use]
+    pub fn with_rules(self, by_rules: bool) -> Roots {
+        Roots { by_rules, ..self }
     }
 
     /// Whether nothing is a root.
     pub fn is_empty(&self) -> bool {
-        self.patterns.is_empty()
+        self.patterns.is_empty() && !self.by_rules
     }
 
     /// Whether a call of this method is a root, if none is around it.
     pub fn takes(&self, method: &Method) -> bool {
+        if self.by_rules && method.symbol().is_some_and(|symbol| symbol.root) {
+            return true;
+        }
         if self.patterns.is_empty() {
             return false;
         }

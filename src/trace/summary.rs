@@ -36,6 +36,33 @@ pub struct Stats {
     /// The share of logical calls in these numbers.
     pub logical: Logical,
     durations: Durations,
+    in_runs: Option<Box<InRuns>>,
+}
+
+/// What runs are told apart by; see [`Stats::end_run`].
+#[derive(Clone, Debug, Default)]
+struct InRuns {
+    /// Own times of the calls of the run at hand.
+    own: Durations,
+    /// Durations of the calls of earlier runs.
+    earlier: Durations,
+}
+
+/// How the calls of one run spread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spread {
+    /// Quantiles of how long calls took; 0 if none ended.
+    pub p50: u64,
+    /// See `p50`.
+    pub p90: u64,
+    /// See `p50`.
+    pub p99: u64,
+    /// See `p50`.
+    pub max: u64,
+    /// Quantiles of the calls' own times.
+    pub own_p10: u64,
+    /// See `own_p10`.
+    pub own_p50: u64,
 }
 
 /// What the logical calls of a method add up to, apart from what they share with ordinary ones.
@@ -53,6 +80,14 @@ pub struct Logical {
 }
 
 impl Stats {
+    /// Numbers that tell the runs apart, if that is asked for.
+    pub fn new(in_runs: bool) -> Stats {
+        Stats {
+            in_runs: in_runs.then(Box::default),
+            ..Stats::default()
+        }
+    }
+
     #[inline]
     pub fn add(&mut self, call: &Call) {
         self.calls += 1;
@@ -60,7 +95,7 @@ impl Stats {
         if call.outermost {
             self.total = self.total.saturating_add(call.total);
         }
-        self.over(call.took, call.outcome);
+        self.over(call.took, call.own, call.outcome);
     }
 
     pub fn add_logical(&mut self, call: &LogicalCall) {
@@ -76,13 +111,13 @@ impl Stats {
         match call.outcome {
             Some(Outcome::Error) if !call.begun => self.errors += 1,
             Some(Outcome::Exit) if !call.begun => {}
-            Some(outcome) => self.over(call.took, outcome),
+            Some(outcome) => self.over(call.took, call.own, outcome),
             None => logical.open += 1,
         }
     }
 
     #[inline]
-    fn over(&mut self, total: u64, outcome: Outcome) {
+    fn over(&mut self, total: u64, own: u64, outcome: Outcome) {
         match outcome {
             Outcome::Exit => {}
             Outcome::Error => self.errors += 1,
@@ -100,10 +135,39 @@ impl Stats {
         self.min = Some(self.min.map_or(total, |min| min.min(total)));
         self.max = self.max.max(total);
         self.durations.add(total);
+        if let Some(runs) = &mut self.in_runs {
+            runs.own.add(own);
+        }
+    }
+
+    /// The run at hand is complete: how its calls spread.
+    pub fn end_run(&mut self) -> Spread {
+        let Some(runs) = &mut self.in_runs else {
+            return Spread::default();
+        };
+        let (calls, own) = (
+            std::mem::take(&mut self.durations),
+            std::mem::take(&mut runs.own),
+        );
+        let of = |all: &Durations, share| all.quantile(share).unwrap_or(0);
+        let spread = Spread {
+            p50: of(&calls, 0.5),
+            p90: of(&calls, 0.9),
+            p99: of(&calls, 0.99),
+            max: of(&calls, 1.0),
+            own_p10: of(&own, 0.1),
+            own_p50: of(&own, 0.5),
+        };
+        runs.earlier.absorb(calls);
+        spread
     }
 
     /// All calls are in: makes [`Stats::quantile`] cheap.
     pub fn settle(&mut self) {
+        if let Some(runs) = self.in_runs.take() {
+            let last = std::mem::replace(&mut self.durations, runs.earlier);
+            self.durations.absorb(last);
+        }
         if self.durations.spread.is_some() {
             self.durations.flush();
         }
@@ -146,6 +210,20 @@ impl Durations {
             let _ = histogram.record(ns.min(LONGEST));
         }
         self.pending.shrink_to(BATCH);
+    }
+
+    fn absorb(&mut self, other: Durations) {
+        for ns in other.pending {
+            self.add(ns);
+        }
+        match (&mut self.spread, other.spread) {
+            (Some(spread), Some(more)) => {
+                // Cannot fail: both have the same precision, and this one grows by itself.
+                let _ = spread.add(*more);
+            }
+            (spread @ None, Some(more)) => *spread = Some(more),
+            (_, None) => {}
+        }
     }
 
     fn quantile(&self, share: f64) -> Option<u64> {
@@ -196,6 +274,41 @@ mod tests {
         assert_eq!((s.min, s.max, s.total), (Some(1_000), 100_000, 5_050_000));
         assert_eq!(stats([]).quantile(0.5), None);
         assert_eq!(stats([7]).quantile(0.99), Some(7));
+    }
+
+    #[test]
+    fn runs_are_told_apart_and_add_up() {
+        for calls in [10, 3_000] {
+            let mut runs = Stats::new(true);
+            let mut at = 0;
+            let spreads = [1, 5].map(|part| {
+                for n in 1..=calls * part {
+                    at += 1;
+                    let total = n * 1_000;
+                    runs.add(&Call {
+                        method: 0,
+                        start: at,
+                        total,
+                        took: total,
+                        own: total / 2,
+                        outermost: true,
+                        outcome: Outcome::Exit,
+                        piece: None,
+                    });
+                }
+                runs.end_run()
+            });
+            runs.settle();
+            let whole = stats((1..=calls).chain(1..=calls * 5).map(|n| n * 1_000));
+            assert_eq!(runs.quantile(0.5), whole.quantile(0.5));
+            let near = |ns: u64, exact: u64| ns.abs_diff(exact) * 100 <= exact;
+            for (spread, calls) in spreads.iter().zip([calls, calls * 5]) {
+                assert!(near(spread.p50, calls * 500), "{spread:?}");
+                assert!(near(spread.max, calls * 1_000), "{spread:?}");
+                assert!(near(spread.own_p50, calls * 250), "{spread:?}");
+                assert!(near(spread.own_p10, calls * 50), "{spread:?}");
+            }
+        }
     }
 
     #[test]

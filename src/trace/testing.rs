@@ -183,6 +183,13 @@ impl TraceBuilder {
         self
     }
 
+    /// When it began: so many nanoseconds later than others.
+    pub(crate) fn later(mut self, ns: u64) -> TraceBuilder {
+        let origin = u64::from_le_bytes(self.0[16..24].try_into().unwrap());
+        self.0[16..24].copy_from_slice(&(origin + ns).to_le_bytes());
+        self
+    }
+
     /// As a kill leaves it: no flags, no end.
     pub(crate) fn killed(mut self) -> TraceBuilder {
         self.0[36..40].fill(0);

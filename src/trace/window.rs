@@ -1,7 +1,8 @@
 //! The part of a trace that is looked at: `--from` and `--until`.
 
-use super::units::{date, parse_duration};
+use super::units::{date, duration, parse_duration};
 use crate::error::{Error, Result};
+use std::fmt;
 
 const SECOND: u64 = 1_000_000_000;
 const DAY: u64 = 86_400 * SECOND;
@@ -81,6 +82,14 @@ impl Window {
         }
     }
 
+    /// What to show for it; `None` without bounds.
+    pub fn shown(&self) -> Option<String> {
+        let bound = |word, moment: Option<Moment>| moment.map(|m| format!("{word} {m}"));
+        let bounds = [bound("from", self.from), bound("until", self.until)];
+        let bounds: Vec<String> = bounds.into_iter().flatten().collect();
+        (!bounds.is_empty()).then(|| format!("only {} of each trace", bounds.join(" ")))
+    }
+
     /// The part of a trace of these times.
     pub fn of(&self, origin: u64, end: u64) -> Part {
         let at = |moment: Moment| moment.of(origin, end);
@@ -89,6 +98,36 @@ impl Window {
             from,
             until: self.until.map_or(u64::MAX, at).max(from),
         }
+    }
+}
+
+impl fmt::Display for Moment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Moment::Since(ns) => f.write_str(&duration(ns)),
+            Moment::BeforeEnd(ns) => write!(f, "{} before the end", duration(ns)),
+            Moment::TimeOfDay(ns) => {
+                let shown = date(ns);
+                let time = shown.split(' ').nth(1).unwrap_or_default();
+                write!(f, "{time}{}", fraction(ns))
+            }
+            Moment::Here(ns) => {
+                let shown = date(ns);
+                write!(f, "{}{}", shown.trim_end_matches(" UTC"), fraction(ns))
+            }
+            Moment::Utc(ns) => {
+                let shown = date(ns);
+                write!(f, "{}{} UTC", shown.trim_end_matches(" UTC"), fraction(ns))
+            }
+        }
+    }
+}
+
+/// What a time has beyond whole seconds: `.25`.
+fn fraction(ns: u64) -> String {
+    match ns % SECOND {
+        0 => String::new(),
+        rest => format!(".{rest:09}").trim_end_matches('0').to_owned(),
     }
 }
 
@@ -296,6 +335,25 @@ mod tests {
         let midnight = (9 * 3_600 - 53) * SECOND;
         assert_eq!(at("00:01", DAY), midnight);
         assert_eq!(at("00:00", 2 * 3_600 * SECOND), 0);
+    }
+
+    #[test]
+    fn a_window_is_shown_as_it_was_asked_for() {
+        let shown = |from: &str, until: &str| {
+            let read = |text: &str| (!text.is_empty()).then(|| parse_moment(text).unwrap());
+            let (from, until) = (read(from), read(until));
+            Window { from, until }.shown()
+        };
+        assert_eq!(shown("", ""), None);
+        let (a, b) = (
+            "only from 1.50 s of each trace",
+            "only until 14:03:20.5 of each trace",
+        );
+        assert_eq!(shown("1.5s", "").as_deref(), Some(a));
+        assert_eq!(shown("", "14:03:20.5").as_deref(), Some(b));
+        let c = "only from 2026-11-24 13:03:20 UTC until 10.0 s before the end of each trace";
+        let from = "2026-11-24T14:03:20+01:00";
+        assert_eq!(shown(from, "-10s").as_deref(), Some(c));
     }
 
     #[test]

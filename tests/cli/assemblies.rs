@@ -63,6 +63,25 @@ fn asked_for(image: &[u8]) -> String {
 }
 
 #[test]
+fn maps_of_all_formats_say_where_traces_begin() {
+    let world = world(&[("steps.dll", STEPS), ("classes.dex", DEX)]);
+    let everything = "version = 1\n[[aspect]]\nmatch = { type = \"**\" }\n";
+    for (file, woven) in [("steps.dll", "out.dll"), ("classes.dex", "out.dex")] {
+        let map = format!("{woven}.wsym");
+        for (rules, version) in [
+            (everything.to_owned(), 1),
+            (format!("{everything}root = true\n"), 3),
+        ] {
+            world.write("weave.toml", rules);
+            world.wove(&[file, woven]);
+            assert_eq!(world.read(&map)[4], version, "{file}");
+            let symbols = world.symbols(&map);
+            assert!(symbols.len() > 2 && symbols.iter().all(|(_, s)| s.root == (version == 3)));
+        }
+    }
+}
+
+#[test]
 fn an_assembly_asks_for_the_pdb_that_is_written() {
     let world = world(&[("in/steps.dll", STEPS), ("in/steps.pdb", STEPS_PDB)]);
     let asked = asked_for(STEPS);

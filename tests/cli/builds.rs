@@ -145,6 +145,100 @@ fn a_cached_folder_comes_out_as_a_woven_one() {
     assert!(contents(&world, "fourth") == contents(&world, "plain3"));
 }
 
+/// A library whose one hook takes this.
+fn own_hooks(world: &World, parameter: &str) {
+    let log = format!(
+        "package acme; public class Log {{ public static void to({parameter} value) {{ System.out.println(value); }} }}"
+    );
+    world.write("src/acme/Log.java", log);
+    let options = ["--release", "8", "-Xlint:-options", "-d", "hooks"];
+    world.tool("javac", &[&options[..], &["src/acme/Log.java"]].concat());
+    world.tool("jar", &["cf", "hooks.jar", "-C", "hooks", "."]);
+}
+
+#[test]
+fn own_hooks_and_values_from_the_cache() {
+    let world = World::with_jar();
+    five_jars(&world);
+    own_hooks(&world, "int");
+    let rules = r#"version = 1
+[[library]]
+path = "hooks.jar"
+[[aspect]]
+match = { type = "com.acme.*", method = ["fib", "fail"] }
+enter = "acme.Log.to(arg(0))"
+record = ["n = arg(0)"]
+mask = ["secret=*"]
+"#;
+    world.write("weave.toml", rules);
+    let runs = |args: &[&str], hits: &[u64]| {
+        world.wove(&[args, &["plain"]].concat());
+        for &hits in hits {
+            assert_eq!(cached(&world, &[args, &["out"]].concat()), hits, "{args:?}");
+            assert!(contents(&world, "out") == contents(&world, "plain"));
+        }
+        for out in ["plain", "out"] {
+            fs::remove_dir_all(world.at(out)).unwrap();
+        }
+    };
+    runs(&["in"], &[0, 5]);
+    // Each jar carries what its hooks need.
+    runs(&["in", "--no-runtime"], &[0, 5]);
+    // Another library: other calls, another class beside them, and in the end the first one again.
+    own_hooks(&world, "long");
+    runs(&["in"], &[0, 5]);
+    own_hooks(&world, "int");
+    runs(&["in"], &[5]);
+    // The same hooks that the program brings itself.
+    world.write(
+        "weave.toml",
+        rules.replace(
+            "path = \"hooks.jar\"",
+            "path = \"hooks.jar\"\nembed = false",
+        ),
+    );
+    runs(&["in"], &[0, 5]);
+
+    // Hooks of the input itself: another jar with them changes the others.
+    let here = rules.replace("[[library]]\npath = \"hooks.jar\"\n", "");
+    world.write("weave.toml", here);
+    for parameter in ["int", "long"] {
+        own_hooks(&world, parameter);
+        fs::copy(world.at("hooks.jar"), world.at("in/with hooks.jar")).unwrap();
+        runs(&["in"], &[0, 6]);
+    }
+
+    // One jar, its hooks beside it in the jar.
+    world.write("weave.toml", rules);
+    world.wove(&["app.jar", "plain.jar"]);
+    for hits in [0, 1] {
+        assert_eq!(cached(&world, &["app.jar", "out.jar"]), hits);
+        assert!(world.read("out.jar") == world.read("plain.jar"));
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_not_kept() {
+    let world = World::with_jar();
+    five_jars(&world);
+    own_hooks(&world, "java.util.List<String>");
+    world.write(
+        "weave.toml",
+        "version = 1\n[[library]]\npath = \"hooks.jar\"\n[[aspect]]\nmatch = { method = \"fail\" }\nenter = \"acme.Log.to(arg(0))\"\n",
+    );
+    let told: Vec<String> = [(), ()]
+        .map(|()| world.weave(&["in", "out", "--cache", "cache"]))
+        .map(|ran| (assert_eq!(ran.status, 2), ran.err).1)
+        .into();
+    assert!(
+        told[0].contains("no `acme.Log.to` takes (int)"),
+        "{}",
+        told[0]
+    );
+    assert_eq!(told[0], told[1]);
+    assert!(!world.at("out").exists());
+}
+
 /// How many artifacts a job took from the cache.
 fn cached(world: &World, args: &[&str]) -> u64 {
     let ran = world.wove(&[args, &["--json", "--cache", "cache"]].concat());
@@ -204,6 +298,20 @@ fn cached_assemblies_come_out_as_woven_ones() {
         for out in ["plain3", "sixth"] {
             fs::remove_dir_all(world.at(out)).unwrap();
         }
+    }
+}
+
+#[test]
+fn values_of_assemblies_from_the_cache() {
+    let world = assemblies();
+    world.write(
+        "weave.toml",
+        "version = 1\n[[aspect]]\nmatch = { method = \"*\" }\nrecord = [\"args\", \"result?\"]\nexclude = { kind = \"async\" }\n",
+    );
+    world.wove(&["in", "plain"]);
+    for (out, hits) in [("first", 0), ("second", 5)] {
+        assert_eq!(cached(&world, &["in", out]), hits);
+        assert!(contents(&world, out) == contents(&world, "plain"), "{out}");
     }
 }
 

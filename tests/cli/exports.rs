@@ -45,6 +45,48 @@ fn calls_come_out_as_the_report_counts_them() {
 }
 
 #[test]
+fn rules_say_where_traces_begin() {
+    let world = World::with_jar();
+    let everything = "version = 1\n[[aspect]]\nname = \"all\"\nmatch = { type = \"**\" }\n";
+    world.write("weave.toml", everything);
+    world.wove(&["app.jar", "plain.jar"]);
+    let root = "[[aspect]]\nname = \"requests\"\nmatch = { method = \"fail\" }\nroot = true\n";
+    world.write("weave.toml", format!("{everything}{root}"));
+    world.wove(&["app.jar", "out.jar"]);
+    let version = |map: &str| world.read(map)[4];
+    assert_eq!((version("plain.jar.wsym"), version("out.jar.wsym")), (1, 3));
+    for member in world.names("plain.jar") {
+        if member.ends_with(".class") {
+            assert_eq!(
+                world.member("plain.jar", &member),
+                world.member("out.jar", &member),
+                "{member}"
+            );
+        }
+    }
+    world.tool("java", &["-jar", "out.jar"]);
+    let shown = |command: &[&str], more: &[&str]| {
+        world.wove(&[command, &["run.wtrace"], more].concat()).out
+    };
+    let pattern = ["--root", "com.acme.Main.fail"];
+    for command in [
+        &["report", "--tree"][..],
+        &["report", "--json"],
+        &["export", "--to", "csv"],
+    ] {
+        let by_rules = shown(command, &["--rule-roots"]);
+        assert_eq!(by_rules, shown(command, &pattern), "{command:?}");
+        assert_ne!(by_rules, shown(command, &[]));
+    }
+    let calls = shown(&["export", "--to", "csv"], &["--rule-roots"]);
+    assert!(calls.lines().count() > 1);
+    assert!(
+        (calls.lines().skip(1)).all(|line| line.contains("com.acme.Main,fail,")),
+        "{calls}"
+    );
+}
+
+#[test]
 fn a_failed_export_leaves_the_file_that_was_there() {
     let world = traced();
     world.write("calls.json", "mine");

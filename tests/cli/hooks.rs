@@ -165,6 +165,57 @@ fn a_named_module_gets_the_packages_of_its_hooks() {
 }
 
 #[test]
+fn named_modules_in_a_folder_share_the_library_jar() {
+    let world = world();
+    let lib = "package com.lib; public class Lib { public static int twice(int n) { int m = n; m += n; return m; } }";
+    world.write("lib-src/com/lib/Lib.java", lib);
+    world.write(
+        "lib-src/module-info.java",
+        "module com.lib { exports com.lib; }",
+    );
+    let sources = ["lib-src/com/lib/Lib.java", "lib-src/module-info.java"];
+    world.tool("javac", &[&["-d", "lib-classes"], &sources[..]].concat());
+    let main = "package com.start; public class Start { public static void main(String[] args) throws Exception { System.out.println(com.lib.Lib.twice(4)); com.acme.Main.main(args); } }";
+    world.write("start-src/com/start/Start.java", main);
+    world.write(
+        "start-src/module-info.java",
+        "module com.start { requires com.lib; requires com.acme; }",
+    );
+    world.write("module-info.java", "module com.acme { exports com.acme; }");
+    let options = ["-d", "classes", "--patch-module", "com.acme=classes"];
+    world.tool("javac", &[&options[..], &["module-info.java"]].concat());
+    let path = "lib-classes:classes";
+    let sources = [
+        "start-src/com/start/Start.java",
+        "start-src/module-info.java",
+    ];
+    world.tool(
+        "javac",
+        &[&["-p", path, "-d", "start-classes"], &sources[..]].concat(),
+    );
+    std::fs::create_dir_all(world.at("in")).unwrap();
+    for (jar, classes) in [
+        ("lib", "lib-classes"),
+        ("acme", "classes"),
+        ("start", "start-classes"),
+    ] {
+        let jar = format!("in/{jar}.jar");
+        world.tool("jar", &["cf", &jar, "-C", classes, "."]);
+    }
+    let rules = RULES.replace(
+        "\"com.acme.Main\", method = \"fail\"",
+        "[\"com.acme.Main\", \"com.lib.Lib\"], method = [\"fail\", \"twice\"]",
+    );
+    world.write("weave.toml", rules);
+    world.wove(&["in", "out"]);
+    let expected = format!("> twice 4\n8\n{PRINTED}");
+    let ran = world.tool("java", &["-p", "out", "-m", "com.start/com.start.Start"]);
+    assert_eq!(ran.out, expected);
+    let ran = world.tool("java", &["-cp", "out/*", "com.start.Start"]);
+    assert_eq!(ran.out, expected);
+}
+
+#[test]
 fn a_hook_that_does_not_fit_is_an_error_at_the_rule_and_nothing_is_written() {
     let world = world();
     world.write("weave.toml", RULES.replace("arg(0)", "arg(1)"));

@@ -31,6 +31,25 @@ def same_folders(a, b):
     return not wrong and not errors and all(same_folders(a / d, b / d) for d in compared.common_dirs)
 
 
+#: Rules with a library of one's own beside them.
+OWN_RULES = """version = 1
+[[library]]
+path = "own hooks.jar"
+[[aspect]]
+match = {{ type = {types}, method = "*" }}
+enter = "acme.Log.began(method)"
+"""
+
+
+def own_library(folder, word):
+    """Writes the library of OWN_RULES: what its hook says begins with a word."""
+    made = lib.fresh(lib.WORK / "own library")
+    write(made / "acme/Log.java", 'package acme;\npublic class Log { public static void began(String method) {'
+          f' System.out.println("{word} " + method); }} }}\n')
+    subprocess.run(["javac", "--release", "8", "-nowarn", "-d", str(made), str(made / "acme/Log.java")], check=True, stderr=subprocess.DEVNULL)
+    subprocess.run(["jar", "cf", str(folder / "own hooks.jar"), "-C", str(made), "acme/Log.class"], check=True)
+
+
 class Builds:
     """Runs builds one after another, and keeps the last one's output."""
 

@@ -4,19 +4,21 @@
     check_own_hooks.py [--everyday | --full | --everything] [--only SET]...
 
 Sets are those of check_dotnet.py. Every method but those with state machines gets hooks that take `this`, all arguments, result, exception, state and duration, by adapters or not
-(examples/own_hooks.rs); none may fail to compile or to verify that did not fail unwoven.
+(examples/own_hooks.rs), and then records all that can be recorded of it; none may fail to compile or to verify that did not fail unwoven.
 """
 
 import argparse
+import json
 import os
 import pathlib
+from concurrent.futures import ThreadPoolExecutor
 
 import check_dotnet
 import corpora
 import dotnet
 import sdk
 from check_dotnet import Set, assemblies, listed, sets
-from lib import ROOT, WORK, Score, cpu, fresh, main, run, weave_binary
+from lib import JOBS, ROOT, WORK, Score, cpu, fresh, main, run, weave_binary
 
 EVERYDAY = {
     "roslyn": ["Microsoft.Build.dll", "CommandLine.dll", "Azure.Core.dll", "System.Composition.Hosting.dll"],
@@ -28,6 +30,15 @@ EVERYDAY = {
     "mono": ["4.5/System.dll", "4.5/System.Core.dll", "4.5/mcs.exe"],
 }
 
+
+VALUES = """version = 1
+[[aspect]]
+name = "everything"
+match = { type = "**", method = "*", min-size = 0, kind = ["method", "constructor", "static-init", "accessor", "bridge", "synthetic", "lambda"] }
+exclude = { kind = "async" }
+record = ["this?", "args?", "arg(0)?", "arg(1)?", "result?", "exception"]
+mask = ["password=*"]
+"""
 
 # Mono's verifier refuses instances over arrays of generic types, and over private types of a type two levels up, in code of Mono's own
 # compiler, too.
@@ -106,6 +117,37 @@ def weave_all(score, group, weaver):
                 f"{methods} methods of {len(group.told)} assemblies, left {left} ({cpu() - used:.0f} s of CPU)")
 
 
+def weave_values(score, group):
+    """Weaves a set with all values recorded."""
+    used, rules = cpu(), listed("values", VALUES.splitlines())
+
+    def one(name):
+        return run([weave_binary(), "--json", "--no-runtime", "--rules", rules, group.root / name, group.woven / name], check=False)
+
+    with ThreadPoolExecutor(JOBS) as pool:
+        done = dict(zip(group.names, pool.map(one, group.names)))
+    failed = [f"{name}: exit {ran.returncode} {ran.stderr.strip()[:400]}" for name, ran in done.items() if ran.returncode]
+    group.told = {name: json.loads(ran.stdout) for name, ran in done.items() if not ran.returncode}
+    print(*[f"     {f}" for f in failed], sep="\n", end="\n" if failed else "")
+    left = {}
+    for told in group.told.values():
+        for why, n in told["left"].items():
+            left[why] = left.get(why, 0) + n
+    methods = sum(told["methods"] for told in group.told.values())
+    unexpected = 10_000 * sum(n for why, n in left.items() if why in ("unsupported", "code-too-large")) > methods
+    score.check(f"{group.name}: all values are recorded", not failed and methods and not unexpected,
+                f"{methods} methods of {len(group.told)} assemblies, left {left} ({cpu() - used:.0f} s of CPU)")
+
+
+def judged(score, group, what):
+    """Nothing fails that did not fail unwoven."""
+    group.told = {name: told for name, told in group.told.items() if told["methods"]}
+    if group.host:
+        check_dotnet.jit(score, group, check_dotnet.QUICK, f"quickly, {what}")
+    else:
+        check_dotnet.mono(score, group, what)
+
+
 def body():
     args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     corpora.add_scopes(args)
@@ -124,11 +166,9 @@ def body():
         if args.scope == "--everyday":
             group.names = EVERYDAY[group.name]
         weave_all(score, group, weaver)
-        group.told = {name: told for name, told in group.told.items() if told["methods"]}
-        if group.host:
-            check_dotnet.jit(score, group, check_dotnet.QUICK, "quickly")
-        else:
-            check_dotnet.mono(score, group)
+        judged(score, group, "with own hooks")
+        weave_values(score, group)
+        judged(score, group, "with values")
     return score.finish("own hooks")
 
 

@@ -355,6 +355,24 @@ def fat(gradle, repository, version, program):
         name in named for name in ("shop.Main.main", "shop.Orders.total", "shop.Stock.left", "dep.Dep.twice")), named)
 
 
+def libraries(gradle, repository, version, name="libraries"):
+    """A library of own hooks is an input, of tasks and of the transform."""
+    folder = WORK / PLACE / name
+    project(folder, repository, version, cache=f"build cache of {name}")
+    write(folder / "weave.toml", builds.OWN_RULES.format(types='["shop.Orders", "dep.**"]'))
+    for cache in ([], ["--configuration-cache"]):
+        builds.own_library(folder, "began")
+        gradle.run(folder, ":app:run", *cache)
+        first = gradle.status == 0 and gradle.has("^began total$", "^began twice$")
+        gradle.run(folder, ":app:run", *cache)
+        again = gradle.task(":core:weaveClasses", "UP-TO-DATE") and gradle.has("^began total$")
+        gradle.check(f"own hooks run, and what has not changed is up to date {' '.join(cache)}", first and again)
+        builds.own_library(folder, "started")
+        gradle.run(folder, ":app:run", *cache)
+        gradle.check(f"another library: all that calls it is woven anew {' '.join(cache)}", gradle.task(":core:weaveClasses")
+                     and gradle.has("^started total$", "^started twice$") and not gradle.has("^began"))
+
+
 def beside_java(gradle, folder, language, prices):
     """Runs a project in which a class of Java's calls one of another language, and looks at both."""
     write(folder / "app/src/main/java/shop/Main.java", MAIN.replace("Orders.total(4)", "Prices.of(4)"))
@@ -442,6 +460,7 @@ def body():
         java(gradle, repository, version, program)
         told(gradle, repository, version)
         fat(gradle, repository, version, program)
+        libraries(gradle, repository, version)
         groovy(gradle, repository, version)
         kotlin(gradle, repository, version)
         scala(gradle, repository, version)
@@ -455,6 +474,7 @@ def body():
         project(folder, repository, version, cache=f"build cache of {home.name}")
         try:
             everyday(other, folder, program, version)
+            libraries(other, repository, version, f"libraries of {home.name}")
         finally:
             other.stop()
     return gradle.score.finish("Gradle")

@@ -208,6 +208,22 @@ def told(maven, repository, version):
     del maven.trace
 
 
+def libraries(maven, repository, version):
+    """A library of own hooks is an input of all goals."""
+    folder = WORK / PLACE / "libraries"
+    project(folder, repository, version)
+    write(folder / "weave.toml", builds.OWN_RULES.format(types='["shop.Orders", "dep.**"]'))
+    builds.own_library(folder, "began")
+    maven.run(folder, "package", offline=False)
+    first = maven.status == 0 and maven.has("began total$", "began twice$")
+    maven.run(folder, "package")
+    maven.check("own hooks run, and what has not changed is up to date", first and maven.up_to_date("core") and maven.has("began total$"))
+    builds.own_library(folder, "started")
+    maven.run(folder, "package")
+    maven.check("another library: all that calls it is woven anew", maven.status == 0 and maven.has("Wove .*core.target.classes")
+                and maven.has("started total$", "started twice$") and not maven.has("began"))
+
+
 def fetched(maven, repository, version):
     """The repository where checksums must be right, and a build without a network after all was fetched."""
     folder = WORK / PLACE / "fetched"
@@ -362,6 +378,7 @@ def body():
     maven.check("no hook library: told", maven.status != 0 and maven.has(f"add the dependency dev.weave:weave-runtime:{re.escape(version)} to core"))
     beside_others(maven, repository, version, program)
     told(maven, repository, version)
+    libraries(maven, repository, version)
     fetched(maven, repository, version)
     return maven.score.finish("Maven")
 

@@ -127,6 +127,24 @@ class XBuild(builds.Builds):
         return any("--message-format msbuild" in line and f"{name}" in line for line in self.output.splitlines())
 
 
+OWN_RULES = RULES.replace("[[aspect]]", "[[library]]\npath = 'lib/own hooks.dll'\n\n[[aspect]]") + 'enter = "Acme.Log.Began(method)"\n'
+
+
+def own_hooks(score, folder, parameter):
+    """Builds with a library of own hooks; what the program prints then."""
+    source, library = folder / "lib/Log.cs", folder / "lib/own hooks.dll"
+    write(source, 'namespace Acme { public static class Log { public static void Began(%s method) { System.Console.WriteLine("began " + method); } } }'
+          % parameter)
+    lib.run(["mcs", "-target:library", f"-out:{library}", source])
+    (folder / "app/bin").mkdir(exist_ok=True)
+    shutil.copy(library, folder / "app/bin")
+    score.run(folder)
+    built, woven = score.output, score.status
+    printed = score.app(folder) if woven == 0 else ""
+    score.output, score.status = built, woven
+    return printed
+
+
 def classic(sum_of_all, work, program, made, version):
     score = XBuild(work)
     score.score = sum_of_all
@@ -179,6 +197,10 @@ def classic(sum_of_all, work, program, made, version):
     score.run(first)
     score.check("wrong rules: the message is MSBuild's, with file, line and column", score.status != 0
                 and score.has(r"weave\.toml\(5,\d+\): error WV0003: .*did you mean `method`"))
+    write(first / "weave.toml", OWN_RULES)
+    bound = [own_hooks(score, first, parameter) for parameter in ("string", "object")]
+    score.check("a library of own hooks changed: bound anew", all("began Sum" in told and "weave: hook" not in told for told in bound)
+                and score.wove("App.exe"), bound)
     (first / "weave.toml").unlink()
     score.run(first, "/p:WeaveEnabled=true")
     score.check("no rules where they are asked for: told", score.status != 0 and score.has("put a weave.toml beside the project"))

@@ -220,6 +220,37 @@ def states(score, folder):
     shop.check("rules taken away: the compiler's comes back", built() and not shop.woven(bin_dll) and shop.has("is not woven"))
 
 
+OWN_RULES = RULES.replace("[[aspect]]", """[[library]]
+path = "Hooks/bin/Debug/net10.0/Hooks.dll"
+[[aspect]]""") + 'enter = "Acme.Log.Began(method)"\n'
+OWN_HOOK = """namespace Acme { public static class Log {
+    public static void Began(%s method) { System.Console.WriteLine("%s " + method); }
+} }
+"""
+
+
+def own_hooks(score, folder):
+    """A library of own hooks is an input: another one weaves anew, also where the compiler has nothing to do."""
+    shop = Shop(score, folder)
+    hooks = shop.project("Hooks", "Library", ours=False)
+    write(hooks.parent / "Log.cs", OWN_HOOK % ("string", "began"))
+    app = shop.app(items='<ProjectReference Include="../Hooks/Hooks.csproj" />')
+    write(shop.folder / "weave.toml", OWN_RULES)
+    dll, stamp = app.parent / "bin/Debug/net10.0/App.dll", app.parent / "obj/Debug/net10.0/weave/stamp"
+    shop.run("build", app)
+    shop.check("own hooks run", shop.status == 0 and "began Sum" in shop.ran(shop.sdk.dotnet, dll)[0])
+    before = shop.state(dll), shop.state(stamp)
+    shop.run("build", app)
+    shop.check("nothing changed: nothing runs", shop.status == 0 and before == (shop.state(dll), shop.state(stamp)))
+    write(hooks.parent / "Log.cs", OWN_HOOK % ("object", "started"))
+    shop.run("build", app)
+    shop.check("another hook: it is bound anew", shop.status == 0 and shop.state(dll) != before[0]
+               and "started Sum" in shop.ran(shop.sdk.dotnet, dll)[0] and not shop.has("weave: hook"))
+    write(hooks.parent / "Log.cs", OWN_HOOK % ("int", "began"))
+    shop.run("build", app)
+    shop.check("a hook that no longer fits: an error at the rule", shop.status != 0 and shop.has(r"weave\.toml\(8,\d+\): error WV"))
+
+
 def tests(score, folder):
     """dotnet test, with a woven library that another project tests."""
     shop = Shop(score, folder)
@@ -816,9 +847,9 @@ def described(score, folder):
 
 
 #: Set-ups by name.
-EVERY = {"door": door, "states": states, "tests": tests, "coverage": coverage, **{name: form(name) for name in FORMS},
+EVERY = {"door": door, "states": states, "own-hooks": own_hooks, "tests": tests, "coverage": coverage, **{name: form(name) for name in FORMS},
          "packages": packages_change, **{f"packages-{name}": packages_form(name) for name in FORMS},
          "libraries": libraries, "central": central, "hosted": hosted, "aspect-injector": aspect_injector, "fody": fody, "editors": editors, "languages": languages,
          "other-user": other_user, "tool": tool, "watch": watch, "described": described, "symbols": symbols}
 #: Those of --full alone.
-SLOW = {*EVERY} - {"door", "states", "tests", "single-file", "NativeAOT", "described"}
+SLOW = {*EVERY} - {"door", "states", "own-hooks", "tests", "single-file", "NativeAOT", "described"}

@@ -73,6 +73,43 @@ def named(trace, counts):
     return result
 
 
+#: What the hooks say, but for the sums, which threads make in any order.
+HOOKED = Counter({
+    **{f"audit: of: {100 * i} cents by Cash[given={100 * i + 50}]: 0": 1 for i in (1, 3, 5)},
+    **{f"audit: of: {100 * i} cents by Card[network=red]: {i}": 1 for i in (2, 4, 6)},
+    "audit: of: 500 cents by Card[network=black]: 15": 1,
+    "audit: 80 cents by Voucher[code=X1]: cannot pay with Voucher[code=X1]": 1,
+    "audit: 10 cents by Voucher[code=X3]: cannot pay with Voucher[code=X3]": 1,
+    "audit: of: 1000 cents by Card[network=red]: 10": 15,
+    "audit: of: 1000 cents by Cash[given=1050]: 0": 15,
+})
+FEES = 2 + 4 + 6 + 15 + 15 * 10
+#: Calls and exceptions by what was recorded.
+PAYMENTS = {
+    "Voucher[***": (2, 2), "Card[network=red]": (3 + 15, 0), "Card[network=black]": (1, 0),
+    "Cash[given=150]": (1, 0), "Cash[given=350]": (1, 0), "Cash[given=550]": (1, 0), "Cash[given=1050]": (15, 0),
+}
+
+
+def hooked(score, what, home, folder, printed):
+    """The shop with hooks of its own and recorded values."""
+    run([SAMPLE / "hooks/build.sh", folder], env={**os.environ, "JAVA_HOME": str(home)})
+    run([weave_binary(), "-q", "--strict", "--rules", folder / "hooks.toml", folder / "shop.jar", folder / "hooked.jar"])
+    path = folder / "hooked.wtrace"
+    ran = run([home / "bin" / "java", "-jar", folder / "hooked.jar"], env={**os.environ, "WEAVE_TRACE": str(path)})
+    score.check(f"{what} with own hooks: the same output", ran.stdout == printed)
+    lines = [line.partition(", ") for line in ran.stderr.splitlines()]
+    score.counts(f"{what} with own hooks: what they say", Counter(line for line, _, _ in lines), HOOKED)
+    sums = [int(told.removesuffix(" in all")) for _, _, told in lines if told]
+    score.check(f"{what} with own hooks: their sum", max(sums, default=0) == FEES, str(sums))
+    told = json.loads(run([weave_binary(), "report", "--json", "--by", "payment", path]).stdout)
+    found = {m["value"]: (m["calls"], m["errors"]) for m in told["methods"]}
+    score.check(f"{what} with own hooks: calls by payment, masked", found == PAYMENTS, str(found))
+    told = json.loads(run([weave_binary(), "report", "--json", "--calls", "--where", "fee=15", path]).stdout)
+    values = [call["values"] for call in told["calls"]]
+    score.check(f"{what} with own hooks: the call whose fee is 15", values == [{"payment": "Card[network=black]", "cents": 500, "fee": 15}], str(values))
+
+
 def one(score, version, home):
     folder = fresh(WORK / "sample" / str(version))
     run([SAMPLE / "build.sh", folder / "shop.jar"], env={**os.environ, "JAVA_HOME": str(home)})
@@ -96,6 +133,7 @@ def one(score, version, home):
     told = json.loads(run([weave_binary(), "report", "--json", path]).stdout)
     calls = sum(m["calls"] for m in told["methods"])
     score.check(f"{what}: weave report tells the same calls", calls == sum(CALLS.values()), str(calls))
+    hooked(score, what, home, folder, plain.stdout)
 
 
 def body():

@@ -230,6 +230,29 @@ def traced(score, what, command, path, printed, env=None, leaves=True):
     score.check(f"{what}: which calls take no time", instant & LEAVES == (LEAVES if leaves else set()), str(instant))
 
 
+HOOKED = ["audit: note 3: notes.Notebook.get: note 3 is lost", "audit: note 4: notes.Notebook.get: note 4 is lost",
+          "audit: note 5: n5", "audit: 40 rounds from 2.5: 3843.0"]
+RECORDED = [("error", {"number": 3}), ("error", {"number": 4}), ("exit", {"number": 5, "note": "n5"})]
+
+
+def hooked(score, weave, apk, folder, command, printed):
+    """The app with hooks of its own, in a dex file, and recorded values."""
+    what = "own hooks"
+    run(["sh", SAMPLE / "hooks/build.sh", folder])
+    woven, trace = folder / "hooked.apk", folder / "hooked.wtrace"
+    run([weave, "-q", "--strict", "--rules", folder / "hooks.toml", *SIGN, apk, woven])
+    judged(score, what, woven, folder)
+    jars = to_jars(dexes_of(woven), fresh(folder / "jars"))
+    path = os.pathsep.join(map(str, [woven, *jars]))
+    ran = run([*command, path, "notes.Desk"], env={**os.environ, "WEAVE_TRACE": str(trace)})
+    score.check(f"{what}: the same output", ran.stdout == printed)
+    score.check(f"{what}: what they say", ran.stderr.splitlines() == HOOKED, "" if ran.stderr.splitlines() == HOOKED else ran.stderr[:2000])
+    told = json.loads(run([weave, "report", "--json", "--calls", trace]).stdout)
+    calls = sorted(told["calls"], key=lambda call: call["start_ns"])
+    found = [(call["outcome"], call["values"]) for call in calls]
+    score.check(f"{what}: recorded values", found == RECORDED, str(found))
+
+
 def sections(score, weave, apk, folder, command, printed):
     """Weaves sections of Android's own trace, by themselves and within the hooks, and counts them."""
     rules = folder / "sections.toml"
@@ -306,6 +329,7 @@ def body():
     score.check("a dex file alone: the calls of its classes", calls == expected, f"{calls}, {expected}")
 
     sections(score, weave, apk, folder, run_desk, printed)
+    hooked(score, weave, apk, folder, run_desk, printed)
 
     # What no rule means stays as it is, signature and all.
     none = folder / "none.toml"

@@ -149,6 +149,31 @@ def logical(score, what, trace):
     score.check(f"{what}: iterators run in a piece a value", pieces == [1, 1, 2, 5], str(pieces))
 
 
+HOOKED = ["audit: Risky: InvalidOperationException: known", "audit: Risky: ArgumentException: two", "audit: one tea: taken, 4 left"]
+#: What the trace has of orders and deliveries, in the order of their calls.
+RECORDED = {
+    "Shop.Order..ctor": [
+        {"name": "tea", "count": 3, "cents": 250}, {"name": "cake", "count": 1, "cents": 480}, {"name": "nothing", "count": 0, "cents": 100},
+        {"name": "jam", "count": 2, "cents": 120}],
+    "Shop.Till.DeliverAsync": [{"number": 1}, {"number": 2}, {"number": 3}],
+}
+
+
+def hooked(score, what, folder, plain, host, printed):
+    """The shop with hooks of its own and recorded values."""
+    run([SAMPLE / "hooks/build.sh", folder])
+    woven, path = folder / "hooked", folder / "hooked.wtrace"
+    run([weave_binary(), "-q", "--strict", "--rules", folder / "hooks.toml", plain / "shop.dll", woven / "shop.dll"])
+    ran = run([*host, woven / "shop.dll"], check=False, env={**os.environ, "WEAVE_TRACE": str(path)})
+    score.check(f"{what} with own hooks: the same output", ran.stdout == printed and ran.returncode == 0, ran.stderr[:2000])
+    score.check(f"{what} with own hooks: what they say", ran.stderr.splitlines() == HOOKED, "" if ran.stderr.splitlines() == HOOKED else ran.stderr[:2000])
+    told = json.loads(run([weave_binary(), "report", "--json", "--calls", path]).stdout)
+    found = {}
+    for call in sorted(told["calls"], key=lambda call: call["start_ns"]):
+        found.setdefault(f"{call['type']}.{call['method']}", []).append(call["values"])
+    score.check(f"{what} with own hooks: recorded values", found == RECORDED, str(found))
+
+
 def body():
     score = Score()
     folder, what = fresh(WORK / "sample" / "csharp"), "the C# sample"
@@ -163,6 +188,7 @@ def body():
     after = run([*host, woven / "shop.dll"], check=False, env={**os.environ, "WEAVE_TRACE": str(trace)})
     same = before.stdout == after.stdout and after.returncode == 0
     score.check(f"{what}: the same output, stack traces with lines in it", same and before.stdout.count(":line ") == 3, "" if same else f"{after.stdout}\n{after.stderr[:2000]}")
+    hooked(score, what, folder, plain, host, before.stdout)
     # Embedded symbols, and none.
     for options, lines in ((["-debug:embedded"], 3), (["-debug-"], 0)):
         other = fresh(folder / "other")

@@ -135,11 +135,18 @@ namespace Weave.Runtime
             long* word = At;
             if (word + 2 < end && (ulong)gap >> Format.GapBits == 0)
             {
-                word[2] = (long)id << 32 | gap << 2 | Format.Enter;
-                word[1] = call;
-                Volatile.Write(ref word[0], Format.Escape(Format.Logical, 1, mark));
-                At = word + 3;
-                last = now;
+                // As for a value.
+                try
+                {
+                }
+                finally
+                {
+                    word[2] = (long)id << 32 | gap << 2 | Format.Enter;
+                    word[1] = call;
+                    Volatile.Write(ref word[0], Format.Escape(Format.Logical, 1, mark));
+                    At = word + 3;
+                    last = now;
+                }
             }
             else
             {

@@ -7,8 +7,8 @@ namespace Weave.Runtime
     /// <summary>The life of this process's trace: it is opened by the first hook and ended by the process's exit.</summary>
     internal static class Trace
     {
-        /// <summary>How long the end of the process waits for symbols that are still being copied, in milliseconds.</summary>
-        private const int SymbolsPatience = 2000;
+        /// <summary>How long the end of the process waits for a start in another thread, and for symbols that are still being copied, in milliseconds.</summary>
+        private const int Patience = 2000;
 
         private static readonly Gate TheGate = new Gate();
         /// <summary>Somebody has said that the trace cannot grow.</summary>
@@ -16,6 +16,8 @@ namespace Weave.Runtime
         private static volatile bool tried;
         /// <summary>Null if there is no trace.</summary>
         private static volatile Store store;
+        /// <summary>What goes beside the program has started, or could not.</summary>
+        private static volatile bool accompanied;
         private static Symbols symbols;
         /// <summary>Null if there are no samples.</summary>
         private static Meter meter;
@@ -39,6 +41,10 @@ namespace Weave.Runtime
                     if (mine)
                     {
                         message = Open();
+                        if (store != null)
+                        {
+                            Listen(); // before others can record: they may end the process next
+                        }
                     }
                 }
                 finally
@@ -164,6 +170,29 @@ namespace Weave.Runtime
             }
         }
 
+        /// <summary>Has the process's end told. A copy of the library that can be unloaded is not held by that: its trace only does not say when it ended.</summary>
+        private static void Listen()
+        {
+            if (Host.IsCollectible)
+            {
+                return;
+            }
+            try
+            {
+                AppDomain domain = AppDomain.CurrentDomain;
+                domain.ProcessExit += End;
+                if (!domain.IsDefaultAppDomain())
+                {
+                    domain.DomainUnload += End;
+                }
+                domain.UnhandledException += Unhandled;
+            }
+            catch (Exception)
+            {
+                // Only the mark is missing.
+            }
+        }
+
         /// <summary>Starts what goes beside the program.</summary>
         private static void Accompany(Store s)
         {
@@ -173,16 +202,8 @@ namespace Weave.Runtime
                 if (Host.IsCollectible)
                 {
                     symbols.Start();
-                    return; // the trace only does not say when it ended
+                    return;
                 }
-                AppDomain domain = AppDomain.CurrentDomain;
-                domain.ProcessExit += End;
-                if (!domain.IsDefaultAppDomain())
-                {
-                    domain.DomainUnload += End;
-                }
-                domain.UnhandledException += Unhandled;
-                // Not before: the program may end meanwhile.
                 s.Start();
                 symbols.Start();
                 if (s.Interval > 0)
@@ -194,6 +215,10 @@ namespace Weave.Runtime
             catch (Exception)
             {
                 // The trace is whole all the same; names can be given to the reader.
+            }
+            finally
+            {
+                accompanied = true;
             }
         }
 
@@ -215,7 +240,12 @@ namespace Weave.Runtime
             Lane lane = Recorder.Mute();
             try
             {
-                symbols.Wait(SymbolsPatience);
+                long until = Clock.Now() + Patience * 1000000L;
+                while (!accompanied && Clock.Now() < until)
+                {
+                    Thread.Sleep(1);
+                }
+                symbols.Wait(Patience);
                 if (meter != null)
                 {
                     meter.Last();

@@ -248,7 +248,7 @@ public static class Programs
     /// <summary>Calculates, allocates, collects and throws for a second.</summary>
     private static void Busy()
     {
-        DateTime end = DateTime.UtcNow.AddSeconds(1);
+        DateTime end = DateTime.UtcNow.AddSeconds(int.Parse(Environment.GetEnvironmentVariable("SECONDS") ?? "1"));
         while (DateTime.UtcNow < end)
         {
             Calls(1000);
@@ -732,6 +732,11 @@ public static class Programs
                     Values.Value(Aborted, 0, 128, null, 1);
                     Values.Value(7L, 1 << 16, 128, null, 1);
                     Calls(1);
+                    for (long call = 0, n = 0; n < 200; n++)
+                    {
+                        Hooks.Resume(ref call, 3);
+                        Hooks.Suspend(ref call, 3);
+                    }
                 }
             });
             t.Start();

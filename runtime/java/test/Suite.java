@@ -848,9 +848,16 @@ public final class Suite {
 
     private static void noMemoryForErrors(Path folder) throws Exception {
         TraceReader t = run(folder, "noMemoryForErrors", "-Xmx24m", "-XX:+UseSerialGC");
-        long collections = Long.parseLong(Files.readAllLines(folder.resolve("out")).get(0));
-        // A try collects twice or so, and there is one in 100 ms.
-        check(collections < 1_000, collections + " collections for 3,000 errors");
+        // A thread of HotSpot's own may leave room in a full heap: that shows nothing.
+        for (int i = 0; i < 5 && t.lost == 0; i++) {
+            Files.delete(folder.resolve("t.wtrace"));
+            t = run(folder, "noMemoryForErrors", "-Xmx24m", "-XX:+UseSerialGC");
+        }
+        String[] told = Files.readAllLines(folder.resolve("out")).get(0).split(" ");
+        long collections = Long.parseLong(told[0]);
+        long milliseconds = Long.parseLong(told[1]);
+        // A try collects twice or so, and there is one in 100 ms; each error's own would be 6,000.
+        check(collections < 200 + milliseconds / 25, collections + " collections for 3,000 errors in " + milliseconds + " ms");
         equal(2 * 4_001L, t.events() + t.lost, "recorded and lost");
         check(t.lost > 0 && t.lost == t.lostFailed, "lost, because a hook failed: " + t.lost + ", " + t.lostFailed);
         List<TraceReader.Event> all = t.named("main").all();

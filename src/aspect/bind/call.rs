@@ -77,7 +77,7 @@ pub struct Adapter {
     /// It catches what the hook throws, and reports that to the hook library (`Guard.failed(exception, "acme.Sql.begin")`).
     pub guard: bool,
     /// What the hook calls may be woven: while a hook of a thread runs, the adapter calls no other
-    /// (`Guard.begin()`, in `finally` `Guard.end()`).
+    /// (`Guard.begin()` gives its flag).
     pub recursion: bool,
 }
 

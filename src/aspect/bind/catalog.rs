@@ -54,6 +54,12 @@ pub struct HookMethod {
     pub signature: Signature,
 }
 
+fn ascending<V>(map: &FxHashMap<Box<str>, V>) -> impl Iterator<Item = (&str, &V)> {
+    let mut all: Vec<_> = map.iter().map(|(name, value)| (&**name, value)).collect();
+    all.sort_unstable_by_key(|(name, _)| *name);
+    all.into_iter()
+}
+
 impl Catalog {
     /// Adds a type; of two with one name the first counts.
     pub fn add(&mut self, name: Box<str>, ty: HookType) {
@@ -78,6 +84,16 @@ impl Catalog {
     /// Notes that a library has a type.
     pub fn add_library_type(&mut self, name: &str) {
         self.libraries.insert(name.into());
+    }
+
+    /// The types that declare hooks, by name.
+    pub fn types(&self) -> impl Iterator<Item = (&str, &HookType)> {
+        ascending(&self.types)
+    }
+
+    /// What types declare, ascending.
+    pub fn all_declared(&self) -> impl Iterator<Item = (&str, &Declared)> {
+        ascending(&self.declared)
     }
 
     /// Whether a type declares hooks that rules call, or is of a library of such: rules do not weave it.

@@ -453,6 +453,11 @@ fn an_async_method_of_dotnet_records_what_it_is_called_with() {
             }],
         },
     );
+    let raw = Parameter {
+        name: Some("raw".into()),
+        ty: Ty::Pointer(Arc::new(int())),
+        out: false,
+    };
     let bound = |record: &str, returns: &str| {
         let rules =
             format!("version = 1\n[[aspect]]\nmatch = {{ type = \"**\" }}\nrecord = \"{record}\"");
@@ -460,7 +465,7 @@ fn an_async_method_of_dotnet_records_what_it_is_called_with() {
         let (name, own) = matcher.own_hooks(0).unwrap();
         let signature = Signature {
             this: None,
-            parameters: [value(base.clone())].into(),
+            parameters: [value(base.clone()), raw.clone()].into(),
             result: Ty::class(returns),
             generics: 0,
             variadic: false,
@@ -485,6 +490,11 @@ fn an_async_method_of_dotnet_records_what_it_is_called_with() {
     };
     let task = "System.Threading.Tasks.Task";
     assert_eq!(bound("key", task).unwrap().enter.len(), 1);
+    assert_eq!(
+        bound("raw", task).unwrap_err(),
+        "an `int*` cannot become an object"
+    );
+    assert!(bound("raw?", task).unwrap().enter.is_empty());
     assert_eq!(
         bound("result", task).unwrap_err(),
         "of a method that ends after it has returned, only what it is called with is recorded yet"

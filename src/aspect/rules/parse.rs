@@ -27,7 +27,7 @@ const MAX_FILE: usize = 1 << 20;
 
 pub(super) const FILE_KEYS: [&str; 3] = ["version", "library", "aspect"];
 pub(super) const LIBRARY_KEYS: [&str; 2] = ["path", "embed"];
-pub(super) const ASPECT_KEYS: [&str; 16] = [
+pub(super) const ASPECT_KEYS: [&str; 17] = [
     "name",
     "match",
     "exclude",
@@ -44,6 +44,7 @@ pub(super) const ASPECT_KEYS: [&str; 16] = [
     "record",
     "mask",
     "limit",
+    "root",
 ];
 pub(super) const AT_KEYS: [&str; 1] = ["call"];
 pub(super) const CALL_KEYS: [&str; 3] = ["type", "method", "params"];
@@ -379,6 +380,7 @@ impl<'t> Parser<'t> {
         let mut name_span = span.clone();
         let mut hooks = Advice::ALL;
         let mut own = OwnHooks::default();
+        let mut root = None;
         let (mut before, mut after) = (Vec::new(), Vec::new());
         for (key, value) in table {
             match &**key.get_ref() {
@@ -413,6 +415,10 @@ impl<'t> Parser<'t> {
                 "guard" => match value.get_ref() {
                     DeValue::Boolean(guard) => own.guard = *guard,
                     _ => self.wrong_type(value, "`guard`", "true or false"),
+                },
+                "root" => match value.get_ref() {
+                    DeValue::Boolean(yes) => root = yes.then(|| key.span()),
+                    _ => self.wrong_type(value, "`root`", "true or false"),
                 },
                 other if SELECTOR_KEYS.contains(&other) => self.report_help(
                     key.span(),
@@ -497,6 +503,17 @@ impl<'t> Parser<'t> {
                 "`guard` is about hooks of one's own",
                 "the aspect has none: `enter`, `exit` or `exception`",
             );
+        }
+        if let Some(span) = root {
+            // A trace begins where a call does.
+            match aspect.advice.has(Advice::ENTER) {
+                true => aspect.advice = aspect.advice.with(Advice::ROOT),
+                false => self.report(
+                    span,
+                    "`root` is about calls in the trace",
+                    "the aspect records none: `advice` with `enter`",
+                ),
+            }
         }
         if !table.contains_key("match") {
             self.report_help(

@@ -298,6 +298,35 @@ match = { type = "A" }
 }
 
 #[test]
+fn a_root_is_a_call_in_the_trace() {
+    let parse = |more: &str| {
+        let text = format!("version = 1\n[[aspect]]\nmatch = {{ type = \"A\" }}\n{more}\n");
+        Rules::parse("rules", &text).map(|rules| rules.aspects[0].advice)
+    };
+    let whole = Advice::ALL.with(Advice::ROOT);
+    assert_eq!(parse("root = true").unwrap(), whole);
+    assert_eq!(parse("root = false").unwrap(), Advice::ALL);
+    for (more, said) in [
+        ("root = \"yes\"", "expected true or false, found a string"),
+        (
+            "root = true\nadvice = \"exit\"",
+            "`root` is about calls in the trace",
+        ),
+        (
+            "root = true\nhooks = \"android-trace\"",
+            "`root` is about calls",
+        ),
+        (
+            "root = true\nenter = \"a.Log.begin()\"",
+            "`root` is about calls",
+        ),
+    ] {
+        let error = parse(more).unwrap_err().to_string();
+        assert!(error.contains(said), "{error}");
+    }
+}
+
+#[test]
 fn unknown_key_of_the_file() {
     assert_snapshot!(wrong(r##"version = 1
 
@@ -361,7 +390,7 @@ error: unknown key `exlude` in an aspect
 6 | exlude = { type = "C" }
   | ^^^^^^ did you mean `exclude`?
   |
-  = help: expected `name`, `match`, `exclude`, `advice`, `hooks`, `enter`, `exit`, `exception`, `at`, `before`, `after`, `replace`, `guard`, `record`, `mask` or `limit`
+  = help: expected `name`, `match`, `exclude`, `advice`, `hooks`, `enter`, `exit`, `exception`, `at`, `before`, `after`, `replace`, `guard`, `record`, `mask`, `limit` or `root`
 "#);
 }
 

@@ -21,7 +21,7 @@ pub fn value(
     let limits: Vec<Value> = (limits.iter())
         .map(|limit| {
             let broken: Vec<Value> = (limit.broken(of, wanted).iter())
-                .map(|b| json!({ "label": b.row.label, "before": b.before, "after": b.after }))
+                .map(|b| json!({ "label": b.row.label, "before": b.before, "after": b.after, "p": b.p }))
                 .collect();
             json!({ "limit": limit.to_string(), "broken": broken })
         })
@@ -32,6 +32,7 @@ pub fn value(
         "after": after,
         "test": {
             "name": (of.tests > 0).then_some("Mann-Whitney U, two-sided, Holm"),
+            "pairs": of.design.pairs.len(),
             "level": of.judgement.level,
             "methods": of.tests,
             "enough_runs": of.power == Power::Enough,
@@ -56,6 +57,10 @@ fn side(side: &Side) -> Value {
                 "overwritten_chunks": p.header.overwritten,
                 "missing_segments": p.missing,
                 "notes": p.notes.lines(),
+                "window": p.part.map(|part| json!({
+                    "from_ns": part.from,
+                    "until_ns": part.until.min(p.end),
+                })),
             })
         })
         .collect();
@@ -70,6 +75,9 @@ fn row(of: &Comparison, row: &Row) -> Value {
         }
         _ => None,
     };
+    let tests: serde_json::Map<String, Value> = (row.tests.iter())
+        .map(|t| (t.test.name.to_owned(), t.p.into()))
+        .collect();
     let of_value = row.method.of_value();
     let mut value = json!({
         "label": of_value.map_or(&*row.label, |_| split_label(&row.label).0),
@@ -80,7 +88,8 @@ fn row(of: &Comparison, row: &Row) -> Value {
         "after": row.after.as_ref().map(numbers),
         "self_change_ns": i64::try_from(row.change()).ok(),
         "self_change_percent": change,
-        "p": row.p,
+        "p": row.p(),
+        "tests": tests,
         "differs": of.differs(row),
     });
     match of_value {
@@ -94,7 +103,14 @@ fn row(of: &Comparison, row: &Row) -> Value {
 }
 
 fn numbers(n: &Numbers) -> Value {
-    let runs: Vec<Value> = n.runs.iter().map(sums).collect();
+    let run = |s: &Sums| {
+        let mut value = sums(s);
+        value["p50_ns"] = s.spread.p50.into();
+        value["p90_ns"] = s.spread.p90.into();
+        value["p99_ns"] = s.spread.p99.into();
+        value
+    };
+    let runs: Vec<Value> = n.runs.iter().map(run).collect();
     let mut value = sums(&n.typical);
     value["p50_ns"] = n.p50.into();
     value["p90_ns"] = n.p90.into();
@@ -105,5 +121,12 @@ fn numbers(n: &Numbers) -> Value {
 }
 
 fn sums(s: &Sums) -> Value {
-    json!({ "calls": s.calls, "self_ns": s.own, "total_ns": s.total, "errors": s.errors })
+    json!({
+        "calls": s.calls,
+        "self_ns": s.own,
+        "total_ns": s.total,
+        "errors": s.errors,
+        "self_p10_ns": s.spread.own_p10,
+        "self_p50_ns": s.spread.own_p50,
+    })
 }

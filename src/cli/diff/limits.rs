@@ -1,6 +1,6 @@
 //! `--fail-on`: how much worse a method may be.
 
-use crate::trace::diff::{Comparison, Numbers, Power, Row};
+use crate::trace::diff::{Comparison, Numbers, Row, Sums};
 use crate::trace::units;
 use std::fmt;
 use std::str::FromStr;
@@ -49,6 +49,8 @@ pub struct Broken<'a> {
     pub row: &'a Row,
     pub before: u64,
     pub after: u64,
+    /// How probable the difference is if nothing changed, where that was tested.
+    pub p: Option<f64>,
 }
 
 const FORM: &str = "expected a metric, > and how much more is too much: self>+10%, p99>+5ms, calls>+100, errors>+0";
@@ -112,6 +114,19 @@ impl Metric {
             Metric::Max => (numbers.max > 0).then_some(numbers.max),
         }
     }
+
+    fn of_run(self, sums: &Sums) -> u64 {
+        match self {
+            Metric::Own => sums.own,
+            Metric::Total => sums.total,
+            Metric::Calls => sums.calls,
+            Metric::Errors => sums.errors,
+            Metric::P50 => sums.spread.p50,
+            Metric::P90 => sums.spread.p90,
+            Metric::P99 => sums.spread.p99,
+            Metric::Max => sums.spread.max,
+        }
+    }
 }
 
 impl Limit {
@@ -129,12 +144,27 @@ impl Limit {
         let all = wanted.iter().all(|wanted| *wanted).then_some(&of.all);
         let all =
             all.filter(|_| matches!(self.metric, Metric::Own | Metric::Calls | Metric::Errors));
-        (all.into_iter().chain(rows.map(|(row, _)| row)))
-            .filter_map(|row| self.breaks(of, row))
+        // What is tested may not depend on the outcome: all rows that could matter, whether they are beyond the limit or not.
+        let rows: Vec<&Row> = (all.into_iter().chain(rows.map(|(row, _)| row)))
+            .filter(|row| self.matters(of, row))
+            .collect();
+        let tested = of.test(&rows, |sums| self.metric.of_run(sums));
+        let p = |at: usize| tested.as_ref().map(|p| p[at]);
+        (rows.iter().enumerate())
+            .filter_map(|(at, row)| self.breaks(of, row, p(at)))
             .collect()
     }
 
-    fn breaks<'a>(&self, of: &Comparison, row: &'a Row) -> Option<Broken<'a>> {
+    /// A method that takes next to no time is slower by a large part without mattering.
+    fn matters(&self, of: &Comparison, row: &Row) -> bool {
+        match self.metric {
+            Metric::Calls | Metric::Errors => true,
+            Metric::Own => of.share(row, |s| s.own) >= of.judgement.min_percent,
+            _ => of.share(row, |s| s.total) >= of.judgement.min_percent,
+        }
+    }
+
+    fn breaks<'a>(&self, of: &Comparison, row: &'a Row, p: Option<f64>) -> Option<Broken<'a>> {
         let value = |side: &Option<Numbers>| side.as_ref().and_then(|n| self.metric.of(n));
         let after = value(&row.after)?;
         let before = match (value(&row.before), self.most) {
@@ -147,15 +177,16 @@ impl Limit {
             Most::Percent(percent) => after as f64 > before as f64 * (1.0 + percent / 100.0),
             Most::More(more) => after > before.saturating_add(more),
         };
-        // A method that takes next to no time is slower by a large part without mattering.
-        let matters = match self.metric {
-            Metric::Calls | Metric::Errors => true,
-            Metric::Own => of.share(row, |s| s.own) >= of.judgement.min_percent,
-            _ => of.share(row, |s| s.total) >= of.judgement.min_percent,
-        };
-        // With enough runs for a test, a difference that the test does not find is noise.
-        let noise = self.metric == Metric::Own && of.power == Power::Enough && !of.differs(row);
-        (beyond && matters && !noise).then_some(Broken { row, before, after })
+        let noise = p.is_some_and(|p| p > of.judgement.level);
+        // Each call may tell what the sum of a run does not.
+        let told = || self.metric == Metric::Own && of.differing(row).any(|t| t.more);
+        let p = if noise { row.p() } else { p };
+        (beyond && (!noise || told())).then_some(Broken {
+            row,
+            before,
+            after,
+            p,
+        })
     }
 }
 

@@ -4,7 +4,7 @@ use super::View;
 use crate::cli::columns::{Cell, Columns, cut_labelled};
 use crate::cli::terminal::{BAD, GOOD, HOT};
 use crate::printable::printable;
-use crate::trace::diff::{Numbers, Power, Row, Side, Sums};
+use crate::trace::diff::{Comparison, Numbers, Power, Row, Side, Sums};
 use crate::trace::units::{count, counted, duration};
 use std::io::{self, Write};
 
@@ -25,6 +25,11 @@ fn pair<T>(row: &Row, of: impl Fn(&Numbers) -> Option<T>, show: impl Fn(T) -> St
 
 fn time(row: &Row, of: fn(&Sums) -> u64) -> String {
     pair(row, |n| Some(of(&n.typical)), duration)
+}
+
+/// A call's own time, typical of a run.
+fn self_p50(numbers: &Numbers) -> Option<u64> {
+    (numbers.p50.is_some()).then_some(numbers.typical.spread.own_p50)
 }
 
 fn change(row: &Row) -> String {
@@ -59,10 +64,29 @@ fn percent(row: &Row) -> String {
 }
 
 fn p(row: &Row) -> String {
-    match row.p {
+    match row.p() {
         None => "-".to_owned(),
-        Some(p) if p < 0.0001 => "<0.0001".to_owned(),
-        Some(p) => format!("{p:.4}"),
+        Some(p) => small(p),
+    }
+}
+
+fn small(p: f64) -> String {
+    match p {
+        p if p < 0.0001 => "<0.0001".to_owned(),
+        p => format!("{p:.4}"),
+    }
+}
+
+/// Whether runs took turns, for the verdict.
+fn turns(of: &Comparison) -> String {
+    let pairs = of
+        .design
+        .for_tests(of.tests, of.judgement.level)
+        .pairs
+        .len();
+    match pairs {
+        0 => String::new(),
+        _ => format!(", signed-rank test of {pairs} pairs that took turns"),
     }
 }
 
@@ -76,8 +100,8 @@ impl View<'_> {
                 "no test of significance: it takes several runs a side (folders, or --before and --after)".to_owned()
             }
             Power::TooFew(needed) => format!(
-                "too few runs to tell change from noise among {} at level {level}: {needed} a side can",
-                counted(of.tests as u64, "self time"),
+                "too few runs to tell change from noise in {} at level {level}: {needed} a side can",
+                counted(of.tests as u64, "number"),
             ),
             Power::Enough => {
                 let differ = of.rows.iter().filter(|row| of.differs(row)).count();
@@ -87,7 +111,8 @@ impl View<'_> {
                     n => format!("{n} methods differ"),
                 };
                 format!(
-                    "{what} at level {level} (Mann-Whitney U test of the runs' self times, p corrected for {} by Holm)",
+                    "{what} at level {level} (Mann-Whitney U test of the runs' self times{}, p corrected for {} by Holm)",
+                    turns(of),
                     counted(of.tests as u64, "test"),
                 )
             }
@@ -128,7 +153,14 @@ impl View<'_> {
         for limit in self.limits {
             for b in limit.broken(&self.comparison, &self.wanted) {
                 let (before, after) = (limit.show(b.before), limit.show(b.after));
-                lines.push(format!("{limit}: {}: {before} → {after}", b.row.label));
+                let sure = match b.p {
+                    Some(p) => format!(", p {}", small(p)),
+                    None => String::new(),
+                };
+                lines.push(format!(
+                    "{limit}: {}: {before} → {after}{sure}",
+                    b.row.label
+                ));
             }
         }
         lines
@@ -145,6 +177,9 @@ impl View<'_> {
         let of = &self.comparison;
         writeln!(out, "before  {}", self.side(self.sides[0]))?;
         writeln!(out, "after   {}", self.side(self.sides[1]))?;
+        if let Some(window) = &self.window {
+            writeln!(out, "{window}")?;
+        }
         for doubt in self.doubts() {
             writeln!(out, "  note: {doubt}")?;
         }
@@ -154,7 +189,12 @@ impl View<'_> {
             has(&of.rows[i].before) || has(&of.rows[i].after)
         });
         let mut heads = vec!["self", "change", "change%"];
-        heads.extend((of.tests > 0).then_some("p"));
+        heads.extend(
+            (of.tests > 0)
+                .then_some(["p", "by", "self p50"])
+                .into_iter()
+                .flatten(),
+        );
         heads.extend(["calls", "total", "p50", "p90", "p99"]);
         heads.extend(errors.then_some("errors"));
         let mut columns = Columns::new(heads);
@@ -175,8 +215,13 @@ impl View<'_> {
                 styled(change(row)),
                 styled(percent(row)),
             ];
-            let star = if of.differs(row) { " *" } else { "" };
-            cells.extend((of.tests > 0).then(|| format!("{}{star}", p(row)).into()));
+            if of.tests > 0 {
+                let by: Vec<&str> = of.differing(row).map(|t| t.test.name).collect();
+                let star = if by.is_empty() { "" } else { " *" };
+                cells.push(format!("{}{star}", p(row)).into());
+                cells.push(by.join(" ").into());
+                cells.push(pair(row, self_p50, duration).into());
+            }
             cells.extend([
                 pair(row, |n| Some(n.typical.calls), count).into(),
                 time(row, |s| s.total).into(),
@@ -216,11 +261,12 @@ impl View<'_> {
         let of = &self.comparison;
         writeln!(
             out,
-            "**Self time of all methods: {} ({})**, {} before, {} after; {}.\n",
+            "**Self time of all methods: {} ({})**, {} before, {} after{}; {}.\n",
             time(&of.all, |s| s.own),
             percent(&of.all),
             counted(of.runs.0 as u64, "run"),
             counted(of.runs.1 as u64, "run"),
+            (self.window.as_ref()).map_or(String::new(), |window| format!(", {}", escape(window))),
             self.verdict()
         )?;
         for line in self.broken() {

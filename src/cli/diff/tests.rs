@@ -127,6 +127,64 @@ fn a_limit_goes_by_what_the_runs_tell() {
 }
 
 #[test]
+fn a_limit_fails_only_on_what_its_own_test_finds() {
+    // The p99 of each run is another, on both sides alike; the calls in the middle are longer after.
+    let side = |take: u64, far: u64| -> Vec<Vec<u8>> {
+        let run = |i: u64| {
+            let mut chunk = Chunk::records(1, 0, 0).enter(0, 2);
+            for n in 0..20 {
+                let took = if n == 0 {
+                    far * (5 + i * 7 % 10)
+                } else {
+                    take + (n + i) % 5
+                };
+                chunk = chunk.enter(1_000, 3).exit(took * 1_000, 3);
+            }
+            TraceBuilder::new("java -jar shop.jar", 1, 0)
+                .symbols(&shop_symbols(), 65_504, &[])
+                .push(chunk.exit(2_000, 2))
+                .bytes()
+        };
+        (0..10).map(run).collect()
+    };
+    let (before, after) = (side(1_000, 5_000), side(1_060, 5_500));
+    let failed = |limit: &str| {
+        let (text, status) = shown([&before, &after], &["--fail-on", limit]);
+        assert_eq!(status == 1, text.contains("LIMIT"), "{text}");
+        let broken = text.lines().filter(|l| l.starts_with("LIMIT"));
+        broken
+            .map(|l| l.split(": ").nth(1).unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    let take = "com.acme.Stock.take(int)";
+    assert_eq!(failed("p50>+3%"), [take]);
+    assert!(failed("p50>+7%").is_empty());
+    // The numbers alone are beyond this one.
+    let (text, _) = shown([&before, &after], &["--format", "json"]);
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let of = |side: &str| {
+        let rows = json["methods"].as_array().unwrap();
+        rows.iter().find(|m| m["label"] == take).unwrap()[side]["p99_ns"]
+            .as_f64()
+            .unwrap()
+    };
+    assert!(of("after") > of("before") * 1.05);
+    assert!(failed("p99>+5%").is_empty());
+}
+
+#[test]
+fn the_window_is_named() {
+    let sides: [&[_]; 2] = [&[run(100, 4, false, 4)], &[run(110, 4, false, 4)]];
+    let args = ["--from", "100us", "--until", "-10us"];
+    let line = "only from 100 µs until 10.0 µs before the end of each trace";
+    let (text, _) = shown(sides, &args);
+    assert_eq!(text.lines().nth(2), Some(line), "{text}");
+    let (text, _) = shown(sides, &[&args[..], &["--format", "markdown"]].concat());
+    assert!(text.contains(line), "{text}");
+    assert!(!shown(sides, &[]).0.contains("only from"));
+}
+
+#[test]
 fn runs_are_files_and_folders() {
     let dir = tempfile::tempdir().unwrap();
     let put = |name: &str| {

@@ -8,6 +8,7 @@ use crate::trace::methods::split_label;
 use crate::trace::metrics::{Series, Unit};
 use serde::Serialize;
 use std::io::{self, Write};
+use std::sync::Arc;
 
 /// Version of the schema: fields may be added without a new one.
 const VERSION: u32 = 1;
@@ -17,6 +18,8 @@ pub(super) struct Report<'a> {
     version: u32,
     traces: Vec<Trace<'a>>,
     unreadable: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    excluded: Option<Vec<&'a str>>,
     methods: Vec<Method<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     threads: Option<Vec<Thread<'a>>>,
@@ -214,11 +217,30 @@ impl View<'_> {
     }
 
     /// The report with these rows of the table, without threads and tree.
+    /// Labels of the methods whose time does not count, if any were asked for.
+    pub(super) fn excluded(&self) -> Option<Vec<&str>> {
+        let excludes = self.args.excludes(&Arc::default());
+        if excludes.is_empty() {
+            return None;
+        }
+        let rows = self
+            .analysis
+            .methods
+            .rows()
+            .iter()
+            .zip(&self.analysis.stats);
+        let excluded = rows.enumerate().filter(|(_, (method, stats))| {
+            method.of_value().is_none() && stats.calls > 0 && excludes.takes(method)
+        });
+        Some(excluded.map(|(row, _)| self.label(row as u32)).collect())
+    }
+
     pub(super) fn document(&self, rows: &[usize], failed: &[Error]) -> Report<'_> {
         Report {
             version: VERSION,
             traces: self.json_traces(),
             unreadable: failed.iter().map(Error::to_string).collect(),
+            excluded: self.excluded(),
             methods: rows.iter().map(|&row| self.json_method(row)).collect(),
             threads: None,
             exceptions: self.json_exceptions(),

@@ -35,7 +35,7 @@ impl View<'_> {
             min: args.min.unwrap_or(0),
             thread: args.thread.clone(),
             filter: args.filter.clone(),
-            roots: Roots::new(&args.root, Arc::default()),
+            roots: Roots::new(&args.root, Arc::default()).with_rules(args.rule_roots),
             ..Selection::default()
         };
         for process in &processes {

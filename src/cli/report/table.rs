@@ -22,6 +22,9 @@ const HOT_PERCENT: f64 = 10.0;
 /// Messages of an exception that are shown.
 const MESSAGES: usize = 10;
 
+/// Methods whose time does not count that the header names.
+const EXCLUDED: usize = 5;
+
 /// Traces that the header names; the rest are counted.
 const PROCESSES: usize = 20;
 
@@ -34,6 +37,22 @@ impl View<'_> {
         }
         if processes.len() > PROCESSES {
             writeln!(out, "and {} more traces", processes.len() - PROCESSES)?;
+        }
+        if let Some(excluded) = self.excluded() {
+            let named: Vec<&str> = excluded.iter().take(EXCLUDED).map(|l| l.as_ref()).collect();
+            let further = match excluded.len().saturating_sub(EXCLUDED) {
+                0 => String::new(),
+                n => format!(" and {n} more"),
+            };
+            match named.is_empty() {
+                true => writeln!(out, "  note: no method that was called is to be excluded")?,
+                false => writeln!(
+                    out,
+                    "  note: the time in {} does not count: {}{further}",
+                    counted(excluded.len() as u64, "method"),
+                    named.join(", "),
+                )?,
+            }
         }
         let (methods, calls) = self.analysis.unnamed();
         if methods > 0 {

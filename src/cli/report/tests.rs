@@ -612,6 +612,81 @@ fn views_that_know_no_values_are_refused() {
     }
 }
 #[test]
+fn what_waits_does_not_count_if_it_is_not_to() {
+    let mut map = crate::symbols::Writer::default();
+    map.append_map(&shop_symbols());
+    map.ty("java/util/concurrent/LinkedBlockingQueue", "");
+    map.method(20, "take", "()Ljava/lang/Object;", 0);
+    map.method(21, "dequeue", "()Ljava/lang/Object;", 0);
+    // A worker waits 80 ms for an order, 10 of it in dequeue, and works 20.
+    const MS: u64 = 1_000_000;
+    let chunk = Chunk::records(1, 0, 0).enter(0, 1).enter(5 * MS, 20);
+    let chunk = chunk.enter(70 * MS, 21).exit(10 * MS, 21).exit(0, 20);
+    let chunk = chunk.enter(0, 2).exit(15 * MS, 2).exit(0, 1);
+    let trace = TraceBuilder::new("shop", 1, 100 * MS)
+        .symbols(&map.finish(), 65_504, &[])
+        .push(chunk)
+        .bytes();
+    let numbers = |args: &str| {
+        let text = shown(
+            &[("a.wtrace", trace.clone())],
+            &format!("--json --tree {args}"),
+        );
+        let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let of = |list: &str| {
+            let rows = json[list].as_array().unwrap().iter();
+            let row = |m: &serde_json::Value| {
+                let ms = |field: &str| m[field].as_u64().unwrap() / MS;
+                let label = m["label"].as_str().unwrap().split('(').next().unwrap();
+                let name = label.rsplit('.').next().unwrap().to_owned();
+                (
+                    name,
+                    [m["calls"].as_u64().unwrap(), ms("self_ns"), ms("total_ns")],
+                )
+            };
+            let mut rows: Vec<_> = rows.map(row).collect();
+            rows.sort();
+            rows
+        };
+        (of("methods"), of("tree"), json["excluded"].clone())
+    };
+    let row = |name: &str, numbers| (name.to_owned(), numbers);
+    let all = [
+        row("dequeue", [1, 10, 10]),
+        row("main", [1, 5, 100]),
+        row("place", [1, 15, 15]),
+        row("take", [1, 70, 80]),
+    ];
+    assert_eq!(numbers("").0, all);
+    let working = [
+        row("dequeue", [1, 0, 0]),
+        row("main", [1, 5, 20]),
+        row("place", [1, 15, 15]),
+        row("take", [1, 0, 0]),
+    ];
+    for args in ["--without-idle", "--exclude Queue.take"] {
+        let (methods, tree, excluded) = numbers(args);
+        assert_eq!((&methods[..], &tree[..]), (&working[..], &working[..]));
+        assert_eq!(excluded.as_array().unwrap().len(), 1, "{excluded}");
+    }
+    let text = shown(&[("a.wtrace", trace.clone())], "--without-idle --threads");
+    assert!(
+        text.contains(
+            "the time in 1 method does not count: java.util.concurrent.LinkedBlockingQueue.take"
+        ),
+        "{text}"
+    );
+    assert!(text.contains("20.0 ms  20.0%"), "{text}");
+    let text = shown(&[("a.wtrace", trace.clone())], "--without-idle");
+    assert!(text.contains(" 75.0% "), "{text}");
+    let text = shown(&[("a.wtrace", trace.clone())], "--exclude nothing.*");
+    assert!(
+        text.contains("no method that was called is to be excluded"),
+        "{text}"
+    );
+}
+
+#[test]
 fn a_window_and_roots_are_told_and_count() {
     insta::assert_snapshot!(shop_shown("--from 5ms --until 12ms"));
     let text = shop_shown("--from 15:01:53.005 --until -108ms --threads");

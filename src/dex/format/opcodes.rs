@@ -166,6 +166,7 @@ pub mod op {
     pub const INVOKE_STATIC_RANGE: u8 = 0x77;
     pub const INVOKE_INTERFACE_RANGE: u8 = 0x78;
     pub const APUT_OBJECT: u8 = 0x4d;
+    pub const APUT_BOOLEAN: u8 = 0x4e;
     pub const APUT_SHORT: u8 = 0x51;
     pub const INT_TO_LONG: u8 = 0x81;
     pub const INT_TO_FLOAT: u8 = 0x82;

@@ -5,10 +5,11 @@
 //! ```text
 //!     public final synthetic class weave.hooks.begin_1f2e3d4c {
 //!         public static synthetic Object call(Object o, String s) {
-//!             if (!Guard.begin()) return null;
+//!             boolean[] busy = Guard.begin();
+//!             if (busy == null) return null;
 //!             Object r = null;
 //!             try { r = Sql.begin(o, s); } catch (Throwable t) { Guard.failed(t, "acme.Sql.begin"); }
-//!             Guard.end();
+//!             busy[0] = false;
 //!             return r;
 //!         }
 //!     }
@@ -44,13 +45,7 @@ const BEGIN: Wanted<'static> = Wanted {
     class: GUARD,
     name: b"begin",
     parameters: &[],
-    returns: b"Z",
-};
-const END: Wanted<'static> = Wanted {
-    class: GUARD,
-    name: b"end",
-    parameters: &[],
-    returns: b"V",
+    returns: b"[Z",
 };
 const FAILED: Wanted<'static> = Wanted {
     class: GUARD,
@@ -154,7 +149,7 @@ impl Needs {
         let flags = self.adapters.iter().any(|(_, adapter)| adapter.recursion);
         wanted.extend(self.nano_time.then_some(NANO_TIME));
         wanted.extend(guards.then_some(FAILED));
-        wanted.extend(flags.then_some([BEGIN, END]).into_iter().flatten());
+        wanted.extend(flags.then_some(BEGIN));
         let mut types: Vec<&[u8]> = Vec::new();
         types.extend(self.objects.then_some(OBJECTS));
         types.extend((!self.adapters.is_empty()).then_some(OBJECT));
@@ -196,7 +191,7 @@ impl Needs {
             guard.failed = next();
         }
         if flags {
-            (guard.begin, guard.end) = (next(), next());
+            guard.begin = next();
         }
         if self.objects {
             all.objects = added.types[0];
@@ -290,7 +285,6 @@ fn defines(file: &File<'_>, added: &Added, ty: u32) -> bool {
 #[derive(Default)]
 struct Guard {
     begin: u32,
-    end: u32,
     failed: u32,
 }
 
@@ -304,7 +298,11 @@ fn put_adapter(
     out: &mut Vec<u8>,
 ) {
     /// A result or an exception, and the hook's name.
-    const LOCALS: u32 = 2;
+    const VALUES: u32 = 2;
+    /// The flag against recursion, and what is stored in it, which is where, too.
+    const BUSY: u32 = VALUES;
+    const FALSE: u32 = VALUES + 1;
+    let locals = VALUES + if adapter.recursion { 2 } else { 0 };
     let width = match &hook.result {
         Ty::Void => None,
         ty => Some(Width::of(descriptor(ty)[0])),
@@ -338,23 +336,33 @@ fn put_adapter(
         }
         give(code);
     };
-    let end = |code: &mut Vec<u8>, fragile: &mut Vec<(u32, u32)>| {
+    let end = |code: &mut Vec<u8>| {
         if adapter.recursion {
-            fragile.push(call(code, guard.end, &[]));
+            registers::put_const(code, FALSE, 0);
+            registers::put_three(code, op::APUT_BOOLEAN, FALSE, BUSY, FALSE);
         }
     };
-    // Calls of the library, which may fail themselves at the end of the stack or of memory: then the result is zero, too.
-    let mut fragile = Vec::new();
     let mut tries: Vec<((u32, u32), u32)> = Vec::new();
     if adapter.recursion {
-        fragile.push(call(&mut code, guard.begin, &[]));
-        registers::put_one(&mut code, op::MOVE_RESULT, 0);
+        let begun = call(&mut code, guard.begin, &[]);
+        registers::put_one(&mut code, op::MOVE_RESULT_OBJECT, BUSY);
         let mut zero = Vec::new();
         give_zero(&mut zero);
-        registers::put_if(&mut code, op::IF_NEZ, 0, 2 + insn::units(&zero) as u16);
+        let mut failed = Vec::new();
+        if adapter.guard {
+            // It may fail itself, at the end of the stack or of memory.
+            registers::put_one(&mut failed, op::MOVE_EXCEPTION, 0);
+            failed.extend_from_slice(&zero);
+        }
+        let over = 2 + insn::units(&zero) + insn::units(&failed);
+        registers::put_if(&mut code, op::IF_NEZ, BUSY, over as u16);
         code.extend_from_slice(&zero);
+        if adapter.guard {
+            tries.push((begun, insn::units(&code)));
+        }
+        code.extend_from_slice(&failed);
     }
-    let passed: Vec<u32> = (LOCALS..LOCALS + ins).collect();
+    let passed: Vec<u32> = (locals..locals + ins).collect();
     let hooked = call(&mut code, goal, &passed);
     if let Some(width) = width {
         let opcode = match width {
@@ -364,33 +372,27 @@ fn put_adapter(
         };
         registers::put_one(&mut code, opcode, 0);
     }
-    end(&mut code, &mut fragile);
+    end(&mut code);
     give(&mut code);
     tries.push((hooked, insn::units(&code)));
     registers::put_one(&mut code, op::MOVE_EXCEPTION, 0);
     if adapter.guard {
         registers::put_const_string(&mut code, 1, name);
         let told = call(&mut code, guard.failed, &[0, 1]);
-        end(&mut code, &mut fragile);
+        end(&mut code);
         give_zero(&mut code);
         tries.push((told, insn::units(&code)));
         registers::put_one(&mut code, op::MOVE_EXCEPTION, 0);
         let distance = told.1 as i32 - insn::units(&code) as i32;
         registers::put_goto(&mut code, distance);
-        if !fragile.is_empty() {
-            let failed = insn::units(&code);
-            registers::put_one(&mut code, op::MOVE_EXCEPTION, 0);
-            give_zero(&mut code);
-            tries.extend(fragile.into_iter().map(|range| (range, failed)));
-        }
     } else {
-        end(&mut code, &mut fragile);
+        end(&mut code);
         registers::put_one(&mut code, op::THROW, 0);
     }
     tries.sort_unstable();
     let begin = out.len();
     let outs = ins.max(2) as u16;
-    let counts = [(LOCALS + ins) as u16, ins as u16, outs, tries.len() as u16];
+    let counts = [(locals + ins) as u16, ins as u16, outs, tries.len() as u16];
     code_item::put_header(out, counts, insn::units(&code));
     out.extend_from_slice(&code);
     code_item::align(out, begin);
@@ -523,37 +525,35 @@ mod tests {
         };
         insta::assert_snapshot!(of(true, true), @"
         weave/hooks/begin_1.call(J)D
-        registers 4 ins 2 outs 2
+        registers 6 ins 2 outs 2
            0 invoke-static
-           3 move-result v0
-           4 if-nez v0, -> 9
+           3 move-result-object v2
+           4 if-nez v2, -> 13
            6 const-wide/16 v0, #0x0
            8 return-wide v0
-           9 invoke-static v2, v3
-          12 move-result-wide v0
-          13 invoke-static
-          16 return-wide v0
-          17 move-exception v0
-          18 const-string v1
-          20 invoke-static v0, v1
-          23 invoke-static
-          26 const-wide/16 v0, #0x0
-          28 return-wide v0
-          29 move-exception v0
-          30 goto -> 23
-          31 move-exception v0
-          32 const-wide/16 v0, #0x0
-          34 return-wide v0
-        try 0..3 all -> 31
-        try 9..12 all -> 17
-        try 13..16 all -> 31
-        try 20..23 all -> 29
-        try 23..26 all -> 31
-          0 weave/runtime/Guard.begin()Z
-          9 acme/Own.begin(J)D
-          13 weave/runtime/Guard.end()V
-          20 weave/runtime/Guard.failed(Ljava/lang/Throwable;Ljava/lang/String;)V
-          23 weave/runtime/Guard.end()V
+           9 move-exception v0
+          10 const-wide/16 v0, #0x0
+          12 return-wide v0
+          13 invoke-static v4, v5
+          16 move-result-wide v0
+          17 const/4 v3, #0x0
+          18 aput-boolean v3, v2, v3
+          20 return-wide v0
+          21 move-exception v0
+          22 const-string v1
+          24 invoke-static v0, v1
+          27 const/4 v3, #0x0
+          28 aput-boolean v3, v2, v3
+          30 const-wide/16 v0, #0x0
+          32 return-wide v0
+          33 move-exception v0
+          34 goto -> 27
+        try 0..3 all -> 9
+        try 13..16 all -> 21
+        try 24..27 all -> 33
+          0 weave/runtime/Guard.begin()[Z
+          13 acme/Own.begin(J)D
+          24 weave/runtime/Guard.failed(Ljava/lang/Throwable;Ljava/lang/String;)V
         ");
         insta::assert_snapshot!(of(true, false), @"
         weave/hooks/begin_1.call(J)D
@@ -575,24 +575,24 @@ mod tests {
         ");
         insta::assert_snapshot!(of(false, true), @"
         weave/hooks/begin_1.call(J)D
-        registers 4 ins 2 outs 2
+        registers 6 ins 2 outs 2
            0 invoke-static
-           3 move-result v0
-           4 if-nez v0, -> 9
+           3 move-result-object v2
+           4 if-nez v2, -> 9
            6 const-wide/16 v0, #0x0
            8 return-wide v0
-           9 invoke-static v2, v3
+           9 invoke-static v4, v5
           12 move-result-wide v0
-          13 invoke-static
+          13 const/4 v3, #0x0
+          14 aput-boolean v3, v2, v3
           16 return-wide v0
           17 move-exception v0
-          18 invoke-static
+          18 const/4 v3, #0x0
+          19 aput-boolean v3, v2, v3
           21 throw v0
         try 9..12 all -> 17
-          0 weave/runtime/Guard.begin()Z
+          0 weave/runtime/Guard.begin()[Z
           9 acme/Own.begin(J)D
-          13 weave/runtime/Guard.end()V
-          18 weave/runtime/Guard.end()V
         ");
     }
 

@@ -17,7 +17,7 @@ use crate::pipeline::ledger::records::Records;
 use crate::pipeline::ledger::touched::{TouchedCall, touched_calls};
 use crate::pipeline::ledger::{Ledger, Recorded};
 use crate::pipeline::outcome::{Outcome, WarningKind};
-use crate::pipeline::own::Code;
+use crate::pipeline::own::{Code, Needs};
 use crate::pipeline::worker::with_worker;
 use crate::signing::strong_name::StrongNameKey;
 use crate::symbols::Writer;
@@ -143,6 +143,9 @@ pub(crate) fn weave_assemblies<'a>(
     for (file, (name, begun)) in files.iter().zip(begun) {
         let begun = begun.and_then(|begun| file.claim(cx, ledger, begun, name.is_some()));
         claimed.push((name, begun.map_err(|e| file.place(e))?));
+    }
+    if !cx.own_fits() {
+        claimed.iter_mut().for_each(|(name, _)| *name = None);
     }
     let ready: Vec<Result<Ready<'_, '_>>> = (files.par_iter().zip(claimed))
         .map(|(file, (name, begun))| file.weave(cx, name, begun, key))
@@ -407,6 +410,7 @@ impl<'i, 'a> File<'i, 'a> {
                 claims,
                 maps: vec![],
                 needs_library: false,
+                needs: Needs::default(),
             }),
         });
         let woven = (!plan.is_empty()).then(|| self.weave_planned(cx, plan, key));
@@ -423,7 +427,7 @@ impl<'i, 'a> File<'i, 'a> {
             artifact: self.source.artifact,
             explain: cx.explain,
         };
-        let values = plan.values();
+        let (values, roots) = (plan.values(), plan.root_ids());
         let mut methods = cil::Methods {
             redirects: plan.redirects.clone(),
             planned: match cx.explain {
@@ -446,6 +450,7 @@ impl<'i, 'a> File<'i, 'a> {
             records.append(part);
         }
         records.add_values(values);
+        records.add_roots(&roots);
         let calls = match cx.explain {
             true => self.explain_calls(&plan)?,
             false => vec![],

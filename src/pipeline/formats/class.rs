@@ -96,9 +96,10 @@ impl PlannedClass<'_> {
             Some(_) => Needs::of(&plan),
             None => Needs::default(),
         };
-        let values = plan.values();
+        let (values, roots) = (plan.values(), plan.root_ids());
         let mut ty = Touched::new(woven.ty, std::mem::take(&mut plan.skipped));
         ty.note_values(&values);
+        ty.note_roots(&roots);
         ty.note_calls(&plan, |index| class.describe(index))?;
         if cx.explain {
             ty.explain(&plan.methods, &plan.meant, &plan.bound);

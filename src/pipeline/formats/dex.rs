@@ -162,7 +162,11 @@ impl<'f> PlannedDex<'f> {
         let needs_library =
             bytes.is_some() && (plan.methods.iter().any(calls) || needs.calls_library());
         let values = plan.values();
-        types.iter_mut().for_each(|ty| ty.note_values(&values));
+        let roots = plan.root_ids();
+        for ty in &mut types {
+            ty.note_values(&values);
+            ty.note_roots(&roots);
+        }
         if bytes.is_some() {
             callers.add_calls(&mut types, &plan)?;
         }

@@ -44,7 +44,7 @@ pub(crate) fn weave_assembly(
         pdb_name: pdb_name.and_then(|path| path.file_name()?.to_str().map(str::to_owned)),
         redirected: (&redirected, &redirected_image),
     };
-    let types = job.types(cx.hierarchy);
+    let types = job.types(cx.hierarchy, cx.own);
     let cache = (job.cache.as_ref(), types.as_slice());
     let mut woven = weave_assemblies(cx, ledger, cache, job.key.as_ref(), &[source])?;
     let Some(output) = &job.output else {

@@ -108,7 +108,7 @@ fn weave_zip(
         depth: 0,
         is_named: true,
     };
-    let types = job.types(cx.hierarchy);
+    let types = job.types(cx.hierarchy, cx.own);
     let cache = job.cache.as_ref().filter(|_| cx.may_be_cached(ledger));
     let found = cache.map(|cache| Lookup::new(cache, &types, cx, &spot, input));
     Ok(

@@ -54,6 +54,7 @@ pub(crate) struct Recorded {
     pub(crate) claims: Vec<Claim>,
     pub(crate) maps: Vec<Arc<Vec<u8>>>,
     pub(crate) needs_library: bool,
+    pub(crate) needs: Needs,
 }
 
 /// What symbols call an artifact: its path inside the input, so that they are the same wherever the input lies. The input
@@ -114,6 +115,7 @@ impl<'j> Ledger<'j> {
             claims,
             maps: self.recorded.take()?,
             needs_library: self.needs_library,
+            needs: self.needs.clone(),
         })
     }
 
@@ -127,6 +129,7 @@ impl<'j> Ledger<'j> {
         self.matched.add(&recorded.matched);
         (recorded.maps.iter()).for_each(|map| self.add_unit(Arc::clone(map)));
         self.needs_library |= recorded.needs_library;
+        self.needs.add(recorded.needs.clone());
         true
     }
 
@@ -195,6 +198,9 @@ impl<'j> Ledger<'j> {
             }
             for (id, bound) in &touched.values {
                 self.unit.values(*id, &bound.values);
+            }
+            for id in &touched.roots {
+                self.unit.root(*id);
             }
             self.pack_symbols();
             self.outcome.methods += touched.woven.methods().len() as u64;

@@ -82,6 +82,13 @@ impl Records {
         }
     }
 
+    /// Adds which methods' calls begin a trace.
+    pub(crate) fn add_roots(&mut self, ids: &[u32]) {
+        for id in ids {
+            self.symbols.root(*id);
+        }
+    }
+
     /// Adds the redirected calls of a plan: those of types that are listed, and how many there are else.
     pub(crate) fn note_calls(&mut self, plan: &Plan, listed: Vec<(WovenType, Vec<TouchedCall>)>) {
         self.redirects = !plan.calls.is_empty();

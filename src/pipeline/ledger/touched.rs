@@ -17,6 +17,8 @@ pub(crate) struct Touched {
     pub(crate) woven: WovenType,
     /// The names of the values that woven methods record.
     pub(crate) values: Vec<(u32, Arc<Bound>)>,
+    /// The woven methods whose calls begin a trace.
+    pub(crate) roots: Vec<u32>,
     /// What its methods call instead of others.
     pub(crate) calls: Vec<TouchedCall>,
     /// Why each woven method has what hooks; only when explaining.
@@ -79,6 +81,14 @@ impl Touched {
                 Some((method.id, Arc::clone(bound)))
             });
             self.values = woven.collect();
+        }
+    }
+
+    /// Notes which of its woven methods begin a trace; the ids ascend.
+    pub(crate) fn note_roots(&mut self, ids: &[u32]) {
+        if !ids.is_empty() {
+            let woven = self.woven.methods().map(|method| method.id);
+            self.roots = woven.filter(|id| ids.binary_search(id).is_ok()).collect();
         }
     }
 

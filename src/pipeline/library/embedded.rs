@@ -2,9 +2,11 @@
 
 use crate::cil;
 use crate::container::deps_json;
+use crate::container::jar::Manifest;
 use crate::container::stage::Staged;
 use crate::container::zip::{Archive, Codec, Method, Packed, Splicer};
 use crate::error::{Error, Kind, Result};
+use crate::pipeline::format::file_name;
 use crate::symbols;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -103,12 +105,27 @@ pub(crate) fn assembly(bytes: &[u8]) -> Result<deps_json::Assembly<'_>> {
 }
 
 /// The library as a jar that carries a symbols map, for places where no woven jar can carry it within reach of the library,
-/// and what own hooks need.
+/// and what own hooks need. With these it is an automatic module: it exports all packages, and reads what its hooks may use.
 pub(crate) fn jar_with_symbols(map: &[u8], own: &BTreeMap<String, Vec<u8>>) -> Result<Vec<u8>> {
     let archive = Archive::open(JAR)?;
     let mut splicer = Splicer::new(&archive, Vec::with_capacity(JAR.len() + map.len() + 256));
-    for _ in archive.members() {
-        splicer.keep().map_err(internal)?;
+    for member in archive.members() {
+        let done = match file_name(member.name()) {
+            "module-info.class" if !own.is_empty() => splicer.drop(),
+            "MANIFEST.MF" if !own.is_empty() => {
+                let mut bytes = Vec::new();
+                member.read(&mut Codec::new(), member.size(), &mut bytes)?;
+                let mut manifest = Manifest::parse(&bytes);
+                manifest.set("Automatic-Module-Name", MODULE);
+                splicer.replace(&Packed::new(
+                    member.method(),
+                    &manifest.to_bytes(),
+                    &mut Codec::new(),
+                ))
+            }
+            _ => splicer.keep(),
+        };
+        done.map_err(internal)?;
     }
     let mut add = |name: &str, data: &[u8]| {
         let packed = Packed::new(Method::Stored, data, &mut Codec::new());

@@ -15,9 +15,10 @@ pub use tree::{Costs, DiffTree};
 use super::analysis::{Analysis, Analyzer, Options};
 use super::file::Trace;
 use super::methods::{self, Method, MethodIx};
-use super::summary::Stats;
+use super::summary::{Spread, Stats};
 use crate::mapping::Mapping;
 use rustc_hash::FxHashMap;
+use significance::Design;
 
 /// What the calls of a method in one run add up to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,6 +31,8 @@ pub struct Sums {
     pub total: u64,
     /// Calls left by an exception.
     pub errors: u64,
+    /// How the calls spread.
+    pub spread: Spread,
 }
 
 impl Sums {
@@ -39,6 +42,7 @@ impl Sums {
             own: stats.own,
             total: stats.total,
             errors: stats.errors,
+            spread: Spread::default(),
         }
     }
 
@@ -48,6 +52,7 @@ impl Sums {
             own: self.own.saturating_sub(before.own),
             total: self.total.saturating_sub(before.total),
             errors: self.errors.saturating_sub(before.errors),
+            spread: Spread::default(),
         }
     }
 }
@@ -58,6 +63,9 @@ pub struct Runs {
     sums: Vec<[Vec<Sums>; 2]>,
     /// At the end of the run before: methods, and rows by value.
     last: [Vec<Sums>; 2],
+    starts: Vec<u64>,
+    /// When the run at hand began.
+    start: Option<u64>,
 }
 
 /// A side: all its runs in one, and the sums of each.
@@ -68,32 +76,44 @@ pub struct Side {
     sums: Vec<Vec<Sums>>,
     /// So many rows are of methods; those behind them are by value.
     methods: usize,
+    /// When each run began.
+    starts: Vec<u64>,
 }
 
 impl Runs {
     /// A side without runs.
     pub fn new(options: Options) -> Runs {
         Runs {
-            analyzer: Analyzer::new(options),
+            analyzer: Analyzer::new(options).in_runs(),
             sums: Vec::new(),
             last: Default::default(),
+            starts: Vec::new(),
+            start: None,
         }
     }
 
     /// Adds a trace to the run at hand.
     pub fn add(&mut self, trace: &Trace) {
         self.analyzer.add(trace);
+        let start = trace.header().origin;
+        self.start = Some(self.start.map_or(start, |first| first.min(start)));
     }
 
     /// The run at hand is complete.
     pub fn end_run(&mut self) {
         let now = [self.analyzer.stats(), self.analyzer.stats_by_value()];
         let now = now.map(|stats| stats.iter().map(Sums::of).collect::<Vec<_>>());
+        let spreads = self.analyzer.end_run();
         let run = [0, 1].map(|kind| {
             self.last[kind].resize(now[kind].len(), Sums::default());
-            let run = now[kind].iter().zip(&self.last[kind]);
-            run.map(|(now, last)| now.since(*last)).collect()
+            let run = now[kind].iter().zip(&self.last[kind]).zip(&spreads[kind]);
+            run.map(|((now, last), &spread)| Sums {
+                spread,
+                ..now.since(*last)
+            })
+            .collect()
         });
+        self.starts.push(self.start.take().unwrap_or(0));
         self.sums.push(run);
         self.last = now;
     }
@@ -116,6 +136,7 @@ impl Runs {
             sums: sums.collect(),
             analysis,
             methods,
+            starts: self.starts,
         }
     }
 }
@@ -166,8 +187,49 @@ pub struct Row {
     pub before: Option<Numbers>,
     /// After; `None` if it was not called.
     pub after: Option<Numbers>,
-    /// The corrected p of the self times, if they were tested.
-    pub p: Option<f64>,
+    /// What was tested of its runs.
+    pub tests: Vec<Tested>,
+}
+
+/// What a method's runs are tested by. The sum of a run has all that a busy machine did to it; the quantiles of its calls'
+/// own times have not, and show what happened to each call.
+pub const TESTS: [Test; 3] = [
+    Test {
+        name: "self",
+        of: |s| s.own,
+        calls: 0,
+    },
+    Test {
+        name: "p50",
+        of: |s| s.spread.own_p50,
+        calls: 2,
+    },
+    Test {
+        name: "p10",
+        of: |s| s.spread.own_p10,
+        calls: 10,
+    },
+];
+
+/// One number of a run that is tested.
+#[derive(Debug)]
+pub struct Test {
+    /// What to show for it.
+    pub name: &'static str,
+    of: fn(&Sums) -> u64,
+    /// Calls a run from which on it says more than the others.
+    calls: u64,
+}
+
+/// What a test said of a method.
+#[derive(Clone, Copy, Debug)]
+pub struct Tested {
+    /// The test.
+    pub test: &'static Test,
+    /// Its corrected p.
+    pub p: f64,
+    /// Whether there is more of it after.
+    pub more: bool,
 }
 
 /// Whether the runs can tell of differences.
@@ -189,12 +251,14 @@ pub struct Comparison {
     pub all: Row,
     /// Runs before and after.
     pub runs: (usize, usize),
-    /// How many methods were tested, all together included.
+    /// How many tests were made.
     pub tests: usize,
     /// What the runs are worth.
     pub power: Power,
     /// As asked for.
     pub judgement: Judgement,
+    /// What order the runs came in.
+    pub design: Design,
     /// Row of each method of the analysis before, and of that after.
     rows_of: [Vec<MethodIx>; 2],
 }
@@ -209,12 +273,40 @@ impl Row {
         let [before, after] = self.sums();
         i128::from(after.own) - i128::from(before.own)
     }
+
+    /// The smallest corrected p, if anything was tested.
+    pub fn p(&self) -> Option<f64> {
+        self.tests.iter().map(|t| t.p).reduce(f64::min)
+    }
+
+    /// A number of each run, before and after.
+    fn values(&self, of: impl Fn(&Sums) -> u64, design: &Design) -> [Vec<u64>; 2] {
+        let sides = [(&self.before, design.before), (&self.after, design.after)];
+        sides.map(|(side, runs)| match side {
+            Some(numbers) => numbers.runs.iter().map(&of).collect(),
+            None => vec![0; runs],
+        })
+    }
 }
 
 impl Comparison {
     /// Whether a row's self time differs at the level.
     pub fn differs(&self, row: &Row) -> bool {
-        row.p.is_some_and(|p| p <= self.judgement.level)
+        self.differing(row).next().is_some()
+    }
+
+    /// The tests that say so.
+    pub fn differing<'a>(&self, row: &'a Row) -> impl Iterator<Item = &'a Tested> + use<'a> {
+        let level = self.judgement.level;
+        row.tests.iter().filter(move |t| t.p <= level)
+    }
+
+    /// Tests a number of the runs of these rows, as a family of its own: each one's corrected p; `None` if the runs are too
+    /// few for it.
+    pub fn test(&self, rows: &[&Row], of: impl Fn(&Sums) -> u64) -> Option<Vec<f64>> {
+        let values = rows.iter().map(|row| row.values(&of, &self.design));
+        let family = Family::new(values.collect(), &self.design, self.judgement.level);
+        (family.power == Power::Enough).then_some(family.p)
     }
 
     /// A row's share of all self time in percent, of the side where it is larger.
@@ -269,13 +361,14 @@ fn typical(runs: &[Sums]) -> Sums {
         own: of(|s| s.own),
         total: of(|s| s.total),
         errors: of(|s| s.errors),
-    }
-}
-
-fn own(side: &Option<Numbers>, runs: usize) -> Vec<u64> {
-    match side {
-        Some(numbers) => numbers.runs.iter().map(|r| r.own).collect(),
-        None => vec![0; runs],
+        spread: Spread {
+            p50: of(|s| s.spread.p50),
+            p90: of(|s| s.spread.p90),
+            p99: of(|s| s.spread.p99),
+            max: of(|s| s.spread.max),
+            own_p10: of(|s| s.spread.own_p10),
+            own_p50: of(|s| s.spread.own_p50),
+        },
     }
 }
 
@@ -367,7 +460,7 @@ pub fn compare(
             label,
             before,
             after,
-            p: None,
+            tests: Vec::new(),
         })
         .collect();
     let mut all = Row {
@@ -375,10 +468,11 @@ pub fn compare(
         label: "all methods".to_owned(),
         before: Some(before.all()),
         after: Some(after.all()),
-        p: None,
+        tests: Vec::new(),
     };
     let runs = (before.runs(), after.runs());
-    let (tests, power) = test(&mut rows, &mut all, runs, judgement, wanted);
+    let design = Design::new(&before.starts, &after.starts);
+    let (tests, power) = test(&mut rows, &mut all, &design, judgement, wanted);
     Comparison {
         rows,
         all,
@@ -386,6 +480,7 @@ pub fn compare(
         tests,
         power,
         judgement,
+        design,
         rows_of,
     }
 }
@@ -394,35 +489,85 @@ pub fn compare(
 fn test(
     rows: &mut [Row],
     all: &mut Row,
-    (before, after): (usize, usize),
+    design: &Design,
     judgement: Judgement,
     wanted: &dyn Fn(&Method) -> bool,
 ) -> (usize, Power) {
-    if before < 2 || after < 2 {
-        return (0, Power::Untested);
-    }
     // Chosen by both sides' sum, which does not say which side a run is of: the choice favours no difference.
-    let pooled = |row: &Row| {
-        let values = [own(&row.before, before), own(&row.after, after)];
+    let pooled = |row: &Row, of: fn(&Sums) -> u64| {
+        let values = row.values(of, design);
         values.iter().flatten().map(|&v| v as f64).sum::<f64>()
     };
-    let least = pooled(all) * judgement.min_percent / 100.0;
-    let mut tested: Vec<&mut Row> = (rows.iter_mut())
-        .filter(|row| wanted(&row.method) && pooled(row) > 0.0 && pooled(row) >= least)
-        .collect();
-    tested.push(all);
-    let mut p: Vec<f64> = (tested.iter())
-        .map(|row| significance::mann_whitney(&own(&row.before, before), &own(&row.after, after)))
-        .collect();
-    significance::holm(&mut p);
-    let tests = p.len();
-    for (row, p) in tested.into_iter().zip(p) {
-        row.p = Some(p);
+    let least = pooled(all, |s| s.own) * judgement.min_percent / 100.0;
+    let runs = (design.before + design.after) as f64;
+    let (mut tested, mut values) = (Vec::new(), Vec::new());
+    for (i, row) in rows.iter().enumerate() {
+        let own = pooled(row, |s| s.own);
+        if !wanted(&row.method) || own == 0.0 || own < least {
+            continue;
+        }
+        let calls = pooled(row, |s| s.calls);
+        for test in TESTS.iter().filter(|t| calls >= t.calls as f64 * runs) {
+            values.push(row.values(test.of, design));
+            tested.push((Some(i), test));
+        }
     }
-    let reachable = significance::least_p(before, after) * tests as f64 <= judgement.level;
-    let power = match reachable {
-        true => Power::Enough,
-        false => Power::TooFew(significance::runs_needed(tests, judgement.level)),
-    };
-    (tests, power)
+    values.push(all.values(TESTS[0].of, design));
+    tested.push((None, &TESTS[0]));
+    let family = Family::new(values, design, judgement.level);
+    if family.power == Power::Untested {
+        return (0, Power::Untested);
+    }
+    for ((row, test), p) in tested.into_iter().zip(family.p) {
+        let row = match row {
+            Some(i) => &mut rows[i],
+            None => &mut *all,
+        };
+        let [before, after] = row.sums().map(|s| (test.of)(&s));
+        row.tests.push(Tested {
+            test,
+            p,
+            more: after > before,
+        });
+    }
+    (family.tests, family.power)
+}
+
+/// Tests of which the probability that any is wrong is bounded together.
+struct Family {
+    /// Corrected.
+    p: Vec<f64>,
+    /// How many were made.
+    tests: usize,
+    power: Power,
+}
+
+impl Family {
+    fn new(values: Vec<[Vec<u64>; 2]>, design: &Design, level: f64) -> Family {
+        // What is the same in all runs cannot differ; which these are, the order of the runs does not decide.
+        let varies = |[before, after]: &[Vec<u64>; 2]| {
+            let mut all = before.iter().chain(after);
+            let first = all.next();
+            all.any(|v| Some(v) != first)
+        };
+        let tests = values.iter().filter(|v| varies(v)).count();
+        let mut p = vec![1.0; values.len()];
+        if design.before < 2 || design.after < 2 {
+            let power = Power::Untested;
+            return Family { p, tests: 0, power };
+        }
+        let design = design.for_tests(tests, level);
+        let of = |at: usize| design.p(&values[at][0], &values[at][1]);
+        let tested: Vec<usize> = (0..values.len()).filter(|&i| varies(&values[i])).collect();
+        let mut found: Vec<f64> = tested.iter().map(|&i| of(i)).collect();
+        significance::holm(&mut found);
+        for (at, corrected) in tested.into_iter().zip(found) {
+            p[at] = corrected;
+        }
+        let power = match design.least_p() * tests as f64 <= level {
+            true => Power::Enough,
+            false => Power::TooFew(significance::runs_needed(tests, level)),
+        };
+        Family { p, tests, power }
+    }
 }

@@ -74,7 +74,7 @@ fn equal_programs_do_not_differ() {
     let wrong = wrong.count();
     assert!(wrong <= 1, "{wrong} of 40");
     let of = compared(1, 10, TIMES, TIMES);
-    assert_eq!((of.tests, of.power, of.runs), (5, Power::Enough, (10, 10)));
+    assert_eq!((of.tests, of.power, of.runs), (11, Power::Enough, (10, 10)));
 }
 
 #[test]
@@ -87,6 +87,108 @@ fn the_method_that_is_five_percent_slower_is_named() {
     }
 }
 
+/// A run on a machine that others use: all of it takes `slow` times as long, and now and then a call waits for its turn.
+fn busy_run(noise: &mut Noise, times: [f64; 3], slow: f64, start: u64) -> Trace {
+    let mut chunk = Chunk::records(1, 0, 0).enter(0, 1);
+    for _ in 0..20 {
+        for (id, ms) in (2..).zip(times) {
+            let waits = if noise.next() < 0.03 {
+                noise.next() * 40.0
+            } else {
+                0.0
+            };
+            let took = ms * slow * (1.0 + noise.next() * 0.04) + waits;
+            chunk = chunk.enter(1_000, id).exit((took * MS) as u64, id);
+        }
+    }
+    let trace = TraceBuilder::new("java shop", 1, 0)
+        .later(start)
+        .symbols(&shop_symbols(), 65_504, &[])
+        .push(chunk.exit(1_000, 1));
+    Trace::from_bytes("a.wtrace", trace.bytes()).unwrap()
+}
+
+/// Runs that follow each other on such a machine; `times` says how long the methods of each take.
+fn busy_runs(noise: &mut Noise, n: u64, times: impl Fn(u64) -> [f64; 3]) -> Vec<Trace> {
+    let mut slow = 1.3f64;
+    let runs = (0..n).map(|i| {
+        slow = (slow + (noise.next() - 0.5) * 0.1).clamp(1.0, 1.8);
+        busy_run(noise, times(i), slow, (i + 1) * 1_000_000_000)
+    });
+    runs.collect()
+}
+
+fn side_of<'a>(traces: impl Iterator<Item = &'a Trace>) -> Side {
+    let mut runs = Runs::new(Options::default());
+    for trace in traces {
+        runs.add(trace);
+        runs.end_run();
+    }
+    runs.finish(&[])
+}
+
+#[test]
+fn five_percent_of_each_call_show_on_a_busy_machine() {
+    let (mut named, mut by_sums, mut others) = (0, 0, 0);
+    for seed in 0..20 {
+        let mut noise = Noise(seed);
+        let take = |i: u64| if i % 4 == 1 || i % 4 == 2 { 2.1 } else { 2.0 };
+        let traces = busy_runs(&mut noise, 40, |i| [5.0, take(i), 9.0]);
+        let of_side = |slower: bool| {
+            let is = move |i: usize| i % 4 == 1 || i % 4 == 2;
+            side_of(
+                (traces.iter().enumerate())
+                    .filter(move |(i, _)| is(*i) == slower)
+                    .map(|(_, t)| t),
+            )
+        };
+        let (before, after) = (of_side(false), of_side(true));
+        let of = compare(&before, &after, Judgement::default(), &|_| true);
+        assert_eq!((of.runs, of.design.pairs.len()), ((20, 20), 20));
+        for row in of.rows.iter().filter(|row| of.differs(row)) {
+            match row.label.as_str() {
+                "com.acme.Stock.take(int)" => {
+                    named += 1;
+                    by_sums += u32::from(of.differing(row).any(|t| t.test.name == "self"));
+                    assert!(of.differing(row).all(|t| t.more));
+                }
+                _ => others += 1,
+            }
+        }
+    }
+    assert_eq!((named, others), (20, 0));
+    assert!(
+        by_sums < 10,
+        "{by_sums}: the noise is too small to show anything"
+    );
+}
+
+#[test]
+fn equal_runs_split_at_random_do_not_differ_on_a_busy_machine() {
+    // At a level of 0.01, one of a hundred may.
+    let mut wrong = [0, 0];
+    for seed in 100..102 {
+        let mut noise = Noise(seed);
+        let traces = busy_runs(&mut noise, 40, |_| TIMES);
+        for _ in 0..25 {
+            let mut order: Vec<(u64, usize)> = (0..traces.len())
+                .map(|i| ((noise.next() * 1e15) as u64, i))
+                .collect();
+            order.sort_unstable();
+            let side = |part: &[(u64, usize)]| side_of(part.iter().map(|(_, i)| &traces[*i]));
+            let (before, after) = (side(&order[..20]), side(&order[20..]));
+            let of = compare(&before, &after, Judgement::default(), &|_| true);
+            assert_eq!(of.power, Power::Enough);
+            let rows = of.rows.iter().chain([&of.all]);
+            let least = rows.filter_map(Row::p).fold(1.0, f64::min);
+            for (wrong, level) in wrong.iter_mut().zip([0.01, 0.001]) {
+                *wrong += u32::from(least <= level);
+            }
+        }
+    }
+    assert!(wrong[0] <= 1 && wrong[1] == 0, "{wrong:?} of 50 splits");
+}
+
 #[test]
 fn too_few_runs_say_so_and_one_is_not_tested() {
     let of = compared(1, 5, TIMES, [5.0, 20.0, 9.0]);
@@ -94,7 +196,7 @@ fn too_few_runs_say_so_and_one_is_not_tested() {
     assert!(that_differ(&of).is_empty());
     let of = compared(1, 1, TIMES, [5.0, 20.0, 9.0]);
     assert_eq!((of.tests, of.power), (0, Power::Untested));
-    assert!(of.rows.iter().all(|row| row.p.is_none()));
+    assert!(of.rows.iter().all(|row| row.p().is_none()));
 }
 
 #[test]
@@ -118,8 +220,14 @@ fn runs_are_summed_up_by_their_median() {
         own: 6_000_000,
         total: 6_000_000,
         errors: 0,
+        spread: Spread::default(),
     };
-    assert_eq!(fib.typical, expected);
+    let typical = Sums {
+        spread: Spread::default(),
+        ..fib.typical
+    };
+    assert_eq!(typical, expected);
+    assert_eq!(fib.typical.spread.own_p50, 3_000_000);
     assert_eq!((fib.p50, fib.max), (Some(3_000_000), 100_000_000));
     assert_eq!(of.all.before.as_ref().unwrap().typical, expected);
     assert_eq!(median([4, 1].into_iter()), 2);

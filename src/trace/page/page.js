@@ -214,24 +214,33 @@
       for (const key of ['calls', 'self', 'total', 'errors']) tree[key].push(0);
       return node;
     };
+    const excluded = new Set(meta.excluded || []), idle = meta.names.map(label => excluded.has(label));
     for (const track of data.tracks) {
-      const nodes = [], names = [];
+      const nodes = [], names = [], pieces = [];
       for (let i = 0; i < track.n && track.start[i] < b; i++) {
         const start = track.start[i], end = start + track.duration[i];
         if (!runs(start, end)) continue;
-        const depth = track.depth[i], name = track.name[i], outcome = track.flags[i] & 3, row = of(name), time = clip(start, end);
+        const depth = track.depth[i], name = track.name[i], outcome = track.flags[i] & 3, row = of(name), whole = clip(start, end);
         // What ended as the range begins is not in it, though a call of no time in it may be.
         if (depth && nodes[depth - 1] === undefined) continue;
-        nodes.length = names.length = depth;
+        nodes.length = names.length = pieces.length = depth;
+        // Time in an excluded call is nobody's.
+        const within = excluded.size > 0 && names.some(name => idle[name]), time = within || idle[name] ? 0 : whole;
+        if (idle[name] && !within) {
+          nodes.forEach((node, at) => {
+            tree.total[node] -= whole;
+            if (!pieces[at] && names.indexOf(names[at]) === at) of(names[at]).total_ns -= whole;
+          });
+        }
         const around = depth ? nodes[depth - 1] : -1, node = child(around, name);
         tree.total[node] += time;
         tree.self[node] += time;
         tree.calls[node]++;
         if (end <= b && outcome === 1) tree.errors[node]++;
         row.self_ns += time;
-        if (depth) {
-          tree.self[around] -= time;
-          of(names[depth - 1]).self_ns -= time;
+        if (depth && !within) {
+          tree.self[around] -= whole;
+          of(names[depth - 1]).self_ns -= whole;
         }
         // A logical call counts as one, below.
         if (!track.logical.has(i)) {
@@ -240,6 +249,7 @@
         }
         nodes.push(node);
         names.push(name);
+        pieces.push(track.logical.has(i));
       }
     }
     const { logical } = data;

@@ -13,6 +13,7 @@ fn symbol(ty: &str, method: &str, descriptor: &str) -> Symbol {
         descriptor: descriptor.into(),
         file: "".into(),
         line: 0,
+        root: false,
     }
 }
 

@@ -71,7 +71,7 @@ pub(crate) fn weave_cached(
     let before = ledger.start_recording();
     let mut woven = weave_archive(cx, ledger, meter, spot, archive, open)?;
     let recorded = ledger.stop_recording(before);
-    let Some(recorded) = recorded else {
+    let Some(recorded) = recorded.filter(|_| cx.own_fits()) else {
         return Ok(woven.map(Woven::Now));
     };
     let stored = match &mut woven {

@@ -310,14 +310,11 @@ impl JarRules<'_> {
         }
     }
 
-    /// The packages that own hooks bring into the module that the archive is.
-    fn own_packages(&self) -> Result<BTreeSet<&str>> {
+    /// The packages that own hooks bring into the module that the archive is. Elsewhere they are in the hook library's.
+    fn own_packages(&self) -> BTreeSet<&str> {
         match (self.own, self.library) {
-            (None, _) | (_, Library::Outer) => Ok(BTreeSet::new()),
-            (Some(own), Library::Embed | Library::Absent) => Ok(own.packages()),
-            (Some(_), Library::ClassPath(_)) => Err(Error::usage(
-                "own hooks of a named module in a folder of jars are not there yet: weave its jar by itself",
-            )),
+            (Some(own), Library::Embed | Library::Absent) => own.packages(),
+            _ => BTreeSet::new(),
         }
     }
 
@@ -389,7 +386,7 @@ impl JarRules<'_> {
                 };
                 let place = |e: Error| e.in_member(member.name());
                 let mut after = after.map_err(place)?;
-                for package in self.own_packages()? {
+                for package in self.own_packages() {
                     let added =
                         module_info::add_package(after.as_deref().unwrap_or(&before), package);
                     after = added.map_err(place)?.or(after);

@@ -156,7 +156,10 @@ impl Walk<'_, '_> {
                 true => module_info::add_package(&before, embedded::PACKAGE),
                 false => module_info::add_requires(&before, embedded::MODULE),
             };
-            let after = after.and_then(|after| folder.add_own_packages(&before, after));
+            let after = match sharing.contains(unversioned(root)) && folder.cx.runtime {
+                true => after,
+                false => after.and_then(|after| folder.add_own_packages(&before, after)),
+            };
             match after {
                 Ok(Some(after)) => self.staging.add(&found.name, &after)?,
                 Ok(None) => {}

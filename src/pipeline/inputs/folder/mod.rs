@@ -247,7 +247,8 @@ struct Walk<'a, 'j> {
 impl<'a> Walk<'a, '_> {
     fn weave(&mut self) -> Result<()> {
         let found = self.folder.found;
-        let types = self.folder.job.types(self.folder.cx.hierarchy);
+        let cx = self.folder.cx;
+        let types = self.folder.job.types(cx.hierarchy, cx.own);
         let mut at = 0;
         while at < found.len() {
             let count = match found[at].format {

@@ -415,6 +415,12 @@ impl Session {
 
 impl Reader for Session {
     fn symbols(&mut self, symbols: &Symbols) {
+        let selection = &mut self.spans.options.selection;
+        if symbols.has_roots() && selection.roots.is_empty() {
+            // Rules say where traces begin, and nobody said otherwise.
+            selection.roots = std::mem::take(&mut selection.roots).with_rules(true);
+            self.replay.set_roots(&selection.roots);
+        }
         for (id, _) in symbols.iter() {
             self.methods.resolve(id, symbols);
         }

@@ -175,6 +175,33 @@ fn roots_are_traces_of_their_own() {
 }
 
 #[test]
+fn roots_of_rules_hold_unless_others_are_named() {
+    let traced = |root: Option<u32>| {
+        let mut map = crate::symbols::Writer::default();
+        map.append_map(&shop_symbols());
+        if let Some(id) = root {
+            map.root(id);
+        }
+        let chunk = Chunk::records(1, 0, 0)
+            .enter(0, 1)
+            .enter(10, 2)
+            .enter(10, 3);
+        let chunk = chunk.exit(10, 3).exit(10, 2).enter(10, 2).exit(10, 2);
+        let builder = TraceBuilder::new("shop", 1, 0).symbols(&map.finish(), 1_000, &[]);
+        trace(builder.push(chunk.exit(10, 1)))
+    };
+    let named = |name: &str| {
+        let mut options = all();
+        options.selection.roots = Roots::new(&[name.to_owned()], Arc::default());
+        options
+    };
+    let told = |root, options| format!("{:?}", spans(&sent(&traced(root), options)));
+    assert_eq!(told(Some(2), all()), told(None, named("*.place")));
+    assert_eq!(told(Some(2), named("*.take")), told(None, named("*.take")));
+    assert_ne!(told(Some(2), all()), told(None, all()));
+}
+
+#[test]
 fn a_logical_call_may_be_a_root_and_what_it_begins_is_of_its_trace() {
     // place is a root in the loop of main, and begins take, which goes on in thread 2; so does a take without a root.
     let trace = trace(

@@ -34,8 +34,11 @@ public final class Guard {
         static final AtomicInteger UNTOLD = new AtomicInteger();
     }
 
-    /** A hook begins, unless this thread runs one: then false, and the hook is not to be called. */
-    public static boolean begin() {
+    /**
+     * A hook begins, unless this thread runs one: then null, and the hook is not to be called. What it gives is this thread's flag, at
+     * 0, which the caller sets back to false when the hook is over: by a store of its own, since at the end of the stack a call may fail.
+     */
+    public static boolean[] begin() {
         try {
             if (!flagged) {
                 probe(600, 0, 0, 0);
@@ -47,21 +50,13 @@ public final class Guard {
                 Flags.BUSY.set(busy);
             }
             if (busy[0]) {
-                return false;
+                return null;
             }
             busy[0] = true;
-            return true;
+            return busy;
         } catch (Throwable failure) {
             pass(failure); // neither stack nor memory for it: then without the hook
-            return false;
-        }
-    }
-
-    /** The hook that this thread has begun is over. */
-    public static void end() {
-        boolean[] busy = Flags.BUSY.get();
-        if (busy != null) { // else somebody has cleared the thread's locals
-            busy[0] = false;
+            return null;
         }
     }
 

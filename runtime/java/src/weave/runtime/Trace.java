@@ -6,14 +6,16 @@ import java.util.concurrent.atomic.AtomicBoolean;
 
 /** The life of this process's trace: it is opened by the first hook and ended by the virtual machine's shutdown. */
 final class Trace {
-    /** How long the end of the process waits for symbols that are still being copied, in milliseconds. */
-    private static final long SYMBOLS_PATIENCE = 2_000;
+    /** How long the end of the process waits for a start in another thread, and for symbols that are still being copied, in milliseconds. */
+    private static final long PATIENCE = 2_000;
 
     private static final Gate GATE = new Gate();
     private static final AtomicBoolean SAID = new AtomicBoolean();
     private static volatile boolean tried;
     /** Null if there is no trace. */
     static volatile Store store;
+    /** What goes beside the program has started, or could not. */
+    private static volatile boolean accompanied;
     /** Null if there are no samples. */
     private static volatile Meter meter;
 
@@ -53,7 +55,9 @@ final class Trace {
                     System.err.println("weave: " + message);
                 }
                 if (store != null) {
+                    listen(store);
                     accompany(store);
+                    accompanied = true;
                 }
             }
         }
@@ -93,28 +97,13 @@ final class Trace {
         }
     }
 
-    /** Starts what goes beside the program. */
-    private static void accompany(final Store store) {
-        try {
-            store.start();
-        } catch (Throwable noThread) {
-            Host.pass(noThread); // else the program's threads do its work
-        }
-        try {
-            store.names.start();
-        } catch (Throwable noThread) {
-            Host.pass(noThread); // else the trace has no names; they can be given to the reader
-        }
+    /**
+     * Has the end of the process told, first of all: another thread may end it next. Not while the gate is closed, since a new thread may
+     * run the program's code.
+     */
+    private static void listen(final Store store) {
         if (Switch.COLLECTIBLE) {
-            return; // a shutdown hook or a thread would hold the library for good; the trace only does not say when it ended
-        }
-        try {
-            if (store.settings.sample > 0) {
-                meter = new Meter(store, store.settings.sample);
-                meter.start();
-            }
-        } catch (Throwable noThread) {
-            Host.pass(noThread); // else the trace has no samples
+            return; // a shutdown hook would hold the library for good; the trace only does not say when it ended
         }
         try {
             Runtime.getRuntime().addShutdownHook(Host.daemon(new Runnable() {
@@ -128,10 +117,39 @@ final class Trace {
         }
     }
 
+    /** Starts what goes beside the program. */
+    private static void accompany(Store store) {
+        try {
+            store.start();
+        } catch (Throwable noThread) {
+            Host.pass(noThread); // else the program's threads do its work
+        }
+        try {
+            store.names.start();
+        } catch (Throwable noThread) {
+            Host.pass(noThread); // else the trace has no names; they can be given to the reader
+        }
+        if (Switch.COLLECTIBLE) {
+            return; // a thread would hold the library for good
+        }
+        try {
+            if (store.settings.sample > 0) {
+                meter = new Meter(store, store.settings.sample);
+                meter.start();
+            }
+        } catch (Throwable noThread) {
+            Host.pass(noThread); // else the trace has no samples
+        }
+    }
+
     private static void end(Store store) {
         try {
             Switch.LANES.mute();
-            store.names.join(SYMBOLS_PATIENCE);
+            long until = System.nanoTime() + PATIENCE * 1_000_000L;
+            while (!accompanied && System.nanoTime() < until) {
+                Thread.sleep(1);
+            }
+            store.names.join(PATIENCE);
         } catch (Throwable interrupted) {
             // then without
         }

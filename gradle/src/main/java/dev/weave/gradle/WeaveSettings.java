@@ -1,9 +1,12 @@
 package dev.weave.gradle;
 
+import java.io.File;
+import java.util.List;
 import org.gradle.api.file.ConfigurableFileCollection;
 import org.gradle.api.file.RegularFileProperty;
 import org.gradle.api.provider.ListProperty;
 import org.gradle.api.provider.Property;
+import org.gradle.api.tasks.IgnoreEmptyDirectories;
 import org.gradle.api.tasks.Input;
 import org.gradle.api.tasks.InputFile;
 import org.gradle.api.tasks.InputFiles;
@@ -18,6 +21,14 @@ public interface WeaveSettings {
     @InputFiles
     @PathSensitive(PathSensitivity.NONE)
     ConfigurableFileCollection getRules();
+
+    /** The libraries that rules name, as the rules are when a task begins. */
+    @InputFiles
+    @IgnoreEmptyDirectories
+    @PathSensitive(PathSensitivity.RELATIVE)
+    default List<File> getLibraries() {
+        return Libraries.of(getRules().getFiles());
+    }
 
     /** Ready-made packs by name. */
     @Input

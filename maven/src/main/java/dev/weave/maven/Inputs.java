@@ -1,5 +1,6 @@
 package dev.weave.maven;
 
+import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -37,6 +38,16 @@ final class Inputs {
             return text(Files8.lines(path, ".class"));
         }
         return text(Files.exists(path) ? Files8.state(Files.readAttributes(path, BasicFileAttributes.class)) : "absent");
+    }
+
+    /** All of a library: the resources of a folder go along, too. */
+    Inputs library(File library) throws IOException {
+        return library.isDirectory() ? text(library.getPath()).text(Files8.lines(library.toPath(), "")) : state(library);
+    }
+
+    /** A file that may have a name that no file has. */
+    private Inputs state(File file) throws IOException {
+        return file.exists() ? state(file.toPath()) : text(file.getPath()).text("absent");
     }
 
     @Override

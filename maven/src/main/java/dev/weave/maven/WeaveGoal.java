@@ -106,6 +106,9 @@ abstract class WeaveGoal extends AbstractMojo {
         for (File file : rulesFiles()) {
             inputs.content(file.toPath());
         }
+        for (File library : Libraries.of(rulesFiles())) {
+            inputs.library(library);
+        }
         if (executable != null) {
             inputs.state(executable.toPath());
         }
