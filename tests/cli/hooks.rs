@@ -367,13 +367,19 @@ fn calls_of_the_platform_have_hooks() {
         printed(&world, "out.jar"),
         "> println fib 13\nfib 13\n> println caught deep at line 16\ncaught deep at line 16\n"
     );
+    // From the cache come the same bytes, and the same is told.
+    for out in ["cached.jar", "hit.jar"] {
+        let told = world.wove(&["app.jar", out, "--cache", "cache"]).err;
+        assert!(told.contains("redirected 2 calls"), "{told}");
+        assert_eq!(world.read(out), world.read("out.jar"));
+    }
     // What is redirected already has no such calls any more.
     let again = world.wove(&["out.jar", "again.jar"]).err;
     assert!(again.contains("found no call that it means"), "{again}");
     // Nothing is written where a hook does not fit.
     world.write(
         "weave.toml",
-        &AT_CALLS.replace("method, arg(0)", "method, this"),
+        AT_CALLS.replace("method, arg(0)", "method, this"),
     );
     let ran = world.weave(&["app.jar", "no.jar"]);
     assert_eq!(ran.status, 2);
