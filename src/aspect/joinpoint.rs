@@ -144,10 +144,8 @@ pub trait MethodDetails {
     fn returns(&self, each: EachName<'_>);
     /// All of it, for hooks that take values; none where it cannot be read.
     fn signature(&self) -> Option<Signature>;
-    /// The calls that it makes, in the order of its code; `false` where they are not known for the format.
-    fn calls(&self, _: EachCall<'_>) -> bool {
-        false
-    }
+    /// The calls that it makes, in the order of its code.
+    fn calls(&self, _: EachCall<'_>) {}
     /// Whether all that calls of it must respect is in its signature, so that it can be called as a hook.
     fn is_callable(&self) -> bool {
         true

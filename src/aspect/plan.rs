@@ -10,7 +10,8 @@ use crate::aspect::bind::visible::{Named, Visible};
 use crate::aspect::joinpoint::{CallSite, Kinds, Method, Type, Visitor};
 use crate::aspect::pointcut::{ArtifactMatcher, Matched, TypeMatcher, Verdict};
 use crate::aspect::rules::model::At;
-use rustc_hash::FxHashMap;
+use crate::error::Result as CrateResult;
+use rustc_hash::{FxHashMap, FxHashSet};
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
 
@@ -134,15 +135,25 @@ impl Plan {
         self.types
     }
 
-    /// Leaves a planned call as it is.
-    pub fn leave_call(&mut self, call: Redirected, method: String, reason: Reason) {
-        self.calls.retain(|planned| *planned != call);
-        self.skipped.push(Skipped {
-            ty: call.ty,
-            index: call.index,
-            method,
-            reason,
-        });
+    /// Leaves planned calls as they are; `name` gives name and descriptor of a method by the numbers of its type and its own.
+    pub fn leave_calls(
+        &mut self,
+        left: &[(Redirected, Reason)],
+        name: impl Fn(u32, u32) -> CrateResult<String>,
+    ) -> CrateResult<()> {
+        let stay: FxHashSet<(u32, u32, u32)> = (left.iter())
+            .map(|(call, _)| (call.ty, call.index, call.at))
+            .collect();
+        (self.calls).retain(|call| !stay.contains(&(call.ty, call.index, call.at)));
+        for (call, reason) in left {
+            self.skipped.push(Skipped {
+                ty: call.ty,
+                index: call.index,
+                method: name(call.ty, call.index)?,
+                reason: *reason,
+            });
+        }
+        Ok(())
     }
 
     /// Adds the plan of the types behind these.
@@ -336,7 +347,7 @@ impl Planner<'_> {
         let ty = self.plan.types - 1;
         let mut left = Vec::new();
         let (plan, redirects, misfits) = (&mut self.plan, &mut self.redirects, &mut self.misfits);
-        let are_known = method.details.calls(&mut |site| {
+        method.details.calls(&mut |site| {
             let means = |at: &At| matcher.means_call(at, site);
             let meant: Vec<Meets<'_>> = (meets.iter())
                 .filter(|(_, at)| means(at))
@@ -400,24 +411,6 @@ impl Planner<'_> {
                 }
             }
         });
-        if !are_known {
-            for ((_, _, hooks), at) in meets {
-                misfits.push(Misfit {
-                    source: Arc::clone(&hooks.source),
-                    span: at.span.clone(),
-                    title: match own.binder.language {
-                        Language::Java => "calls in dex files cannot have hooks yet".into(),
-                        Language::CSharp => "calls in assemblies cannot have hooks yet".into(),
-                    },
-                    what: "which such a file has: the calls of".into(),
-                    method: format!("{}.{}", self.name.replace('/', "."), method.name),
-                    help: Some(
-                        "leave the file out: `match = { artifact = \"!..\" }`; class files can"
-                            .into(),
-                    ),
-                });
-            }
-        }
         for reason in left {
             self.skip(ty, index, method, reason);
         }

@@ -410,10 +410,9 @@ impl MethodDetails for MethodView<'_, '_> {
         types::signature(self.image, self.number, self.signature)
     }
 
-    fn calls(&self, each: EachCall<'_>) -> bool {
+    fn calls(&self, each: EachCall<'_>) {
         // A body that cannot be read stays as it is.
         let _ = sites::each_call(self.image, self.number, each);
-        true
     }
 
     fn is_callable(&self) -> bool {

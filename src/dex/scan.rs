@@ -288,7 +288,7 @@ impl MethodDetails for Details<'_, '_, '_> {
         }
     }
 
-    fn calls(&self, each: EachCall<'_>) -> bool {
+    fn calls(&self, each: EachCall<'_>) {
         let class = self.class;
         if self.method.code != 0
             && let Ok(code) = Code::read(class.file.bytes, self.method.code as usize)
@@ -298,7 +298,6 @@ impl MethodDetails for Details<'_, '_, '_> {
             // Code that cannot be read ends the list: weaving it reports that.
             let _ = sites::each_call(class.file, &code, &allows, &show, each);
         }
-        true
     }
 
     fn signature(&self) -> Option<Signature> {

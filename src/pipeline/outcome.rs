@@ -14,7 +14,7 @@ pub struct Outcome {
     /// Methods that got hooks.
     pub methods: u64,
     /// Calls that were redirected.
-    #[serde(skip)]
+    #[serde(default)]
     pub calls: u64,
     /// Classes that were changed.
     pub classes: u64,

@@ -44,6 +44,18 @@ const PRINTED: &str = "fib 13
 caught deep at line 16
 ";
 
+/// Rules about calls that it makes.
+const AT_CALLS: &str = r#"version = 1
+
+[[library]]
+path = "hooks.jar"
+
+[[aspect]]
+name = "printed"
+at = { call = { type = "java.io.PrintStream", method = "println" } }
+before = "acme.Log.begin(method, arg(0))"
+"#;
+
 /// The program as a jar, and a library of hooks beside it.
 fn world() -> World {
     let world = World::with_jar();
@@ -329,5 +341,52 @@ fn a_depfile_lists_the_libraries() {
         world.weave(&["app.jar", "hooks.jar"]).status,
         2,
         "an output onto a library"
+    );
+}
+
+#[test]
+fn calls_of_the_platform_have_hooks() {
+    let world = world();
+    world.write("weave.toml", AT_CALLS);
+    let plan = world.wove(&["plan", "app.jar", "--details"]).out;
+    assert!(
+        plan.contains("calls java.io.PrintStream.println(String)"),
+        "{plan}"
+    );
+    assert!(
+        plan.contains("before: acme.Log.begin(String, Object) gets 'println', arg(0)"),
+        "{plan}"
+    );
+    assert!(
+        plan.contains("0 methods of 1 class in 1 artifact would be woven"),
+        "{plan}"
+    );
+    let told = world.wove(&["app.jar", "out.jar"]).err;
+    assert!(told.contains("redirected 2 calls"), "{told}");
+    assert_eq!(
+        printed(&world, "out.jar"),
+        "> println fib 13\nfib 13\n> println caught deep at line 16\ncaught deep at line 16\n"
+    );
+    // From the cache come the same bytes, and the same is told.
+    for out in ["cached.jar", "hit.jar"] {
+        let told = world.wove(&["app.jar", out, "--cache", "cache"]).err;
+        assert!(told.contains("redirected 2 calls"), "{told}");
+        assert_eq!(world.read(out), world.read("out.jar"));
+    }
+    // What is redirected already has no such calls any more.
+    let again = world.wove(&["out.jar", "again.jar"]).err;
+    assert!(again.contains("found no call that it means"), "{again}");
+    // Nothing is written where a hook does not fit.
+    world.write(
+        "weave.toml",
+        AT_CALLS.replace("method, arg(0)", "method, this"),
+    );
+    let ran = world.weave(&["app.jar", "no.jar"]);
+    assert_eq!(ran.status, 2);
+    assert!(!world.at("no.jar").exists());
+    let refused = ran.err;
+    assert!(
+        refused.contains("`this` of the method that calls is not there yet at a call"),
+        "{refused}"
     );
 }

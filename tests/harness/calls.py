@@ -3,17 +3,19 @@
 
     calls.py [--only NAME]...
 
-Names: program, dex, dotnet, suite, roslyn. `program`: tests/programs/calls in Java on the oldest and the newest JDK; the lines that it prints are in
+Names: program, dex, dotnet, suite, libraries, roslyn. `program`: tests/programs/calls in Java on the oldest and the newest JDK; the lines that it prints are in
 expected.txt. `dex`: the same but for hooks that convert, made a jar again by enjarify. `dotnet`: one in C# on CoreCLR and Mono, compiled with and without optimisation; expected_dotnet.txt.
 `suite`: each call of a method of `java.**` in commons-codec, its tests and what they use goes through a method that calls a
 hook first. The same tests must pass as unwoven, and HotSpot must verify all classes. `roslyn`: the same with each call of `System.**` in the C#
 compiler, which must make the same assembly of the same sources; every method must compile as unwoven (slow: not among the everyday ones).
 """
 
+import json
 import os
 import re
 import shutil
 
+import check_corpora
 import check_dex
 import check_dotnet
 import corpora
@@ -24,6 +26,8 @@ from suites import CODEC, JUNIT, verdicts
 
 SOURCES = ROOT / "tests" / "programs" / "calls"
 ENVIRONMENT = {**os.environ, "WEAVE_TRACE": "off"}
+#: Methods may be recorded as well.
+PAIRS = ([], ["--rules", "pack:all"])
 EACH_CALL = """version = 1
 [[library]]
 path = "each.jar"
@@ -47,16 +51,17 @@ def program(score, folder):
     library = jar(folder, "hooks", sorted((SOURCES / "java/acme").glob("Audit.java")))
     (folder / "weave.toml").write_text((SOURCES / "rules.toml").read_text().replace("LIBRARY", library.name))
     woven, expected = folder / "woven.jar", (SOURCES / "expected.txt").read_text()
-    run([weave_binary(), "-q", "--strict", "--rules", folder / "weave.toml", app, woven])
-    for version, home in judges().items():
+    for version, home, more in [(*judge, more) for judge in judges().items() for more in PAIRS]:
+        run([weave_binary(), "-q", "--strict", "--rules", folder / "weave.toml", *more, app, woven])
         java = [home / "bin" / "java", "-Xverify:all", "-cp", woven]
         done = run([*java, "app.Calls"], check=False, env=ENVIRONMENT)
-        more = run([*java, "app.Lambdas"], check=False, env=ENVIRONMENT)
+        lambdas = run([*java, "app.Lambdas"], check=False, env=ENVIRONMENT)
         told = [line for line in done.stderr.splitlines() if "acme.Audit.bad failed" in line]
-        good = done.returncode == more.returncode == 0 and done.stdout + more.stdout == expected and len(told) == 1
-        score.check(f"program on {version}: the same lines", good, f"{len(expected.splitlines())} lines")
+        good = done.returncode == lambdas.returncode == 0 and done.stdout + lambdas.stdout == expected and len(told) == 1
+        score.check(f"program on {version}{' with the recorded pair' if more else ''}: the same lines", good, f"{len(expected.splitlines())} lines")
         if not good:
             print(f"exit {done.returncode}\n{done.stdout}\n{done.stderr[-1500:]}")
+    run([weave_binary(), "-q", "--strict", "--rules", folder / "weave.toml", app, woven])
     again = folder / "again.jar"
     run([weave_binary(), "-q", "--rules", folder / "weave.toml", app, again])
     score.check("program: the same bytes once more", woven.read_bytes() == again.read_bytes(), "")
@@ -100,15 +105,15 @@ def dotnet_(score, folder):
     run([*base, "-optimize", "-target:library", f"-out:{folder / 'hooks.dll'}", sources / "Audit.cs"])
     (folder / "weave.toml").write_text((SOURCES / "dotnet.toml").read_text().replace("LIBRARY", "hooks.dll"))
     expected = (SOURCES / "expected_dotnet.txt").read_text()
-    for how in ("-optimize-", "-optimize"):
+    for how, more in [(how, more) for how in ("-optimize-", "-optimize") for more in PAIRS]:
         plain, woven = fresh(folder / "plain"), fresh(folder / "woven")
         run([*base, how, "-debug:portable", f"-out:{plain / 'app.exe'}", sources / "Calls.cs"])
-        run([weave_binary(), "-q", "--strict", "--rules", folder / "weave.toml", plain / "app.exe", woven / "app.exe"])
+        run([weave_binary(), "-q", "--strict", "--rules", folder / "weave.toml", *more, plain / "app.exe", woven / "app.exe"])
         for name, host in {"CoreCLR 8": dotnet.host("core8"), "Mono": ["mono"]}.items():
             done = run([*host, woven / "app.exe"], check=False, env=ENVIRONMENT)
             told = [line for line in done.stderr.splitlines() if "Acme.Audit.Bad failed" in line]
             good = done.returncode == 0 and done.stdout == expected and len(told) == 1
-            score.check(f"dotnet {how} on {name}: the same lines", good, f"{len(expected.splitlines())} lines")
+            score.check(f"dotnet {how} on {name}{' with the recorded pair' if more else ''}: the same lines", good, f"{len(expected.splitlines())} lines")
             if not good:
                 print(f"exit {done.returncode}\n{done.stdout}\n{done.stderr[-2500:]}")
         verified = run([weave_binary(), "verify", woven / "app.exe"], check=False)
@@ -132,6 +137,28 @@ def suite(score, folder):
         differ = {test: (what, after.get(test)) for test, what in before.items() if after.get(test) != what}
         score.check(f"suite on {version}: the same tests pass", not differ and sum(v == "passed" for v in before.values()) > 700,
                     f"{len(before)} tests, {dict(list(differ.items())[:5])}")
+
+
+def libraries(score, folder):
+    """Each call in guava and commons-lang3, of the JDK or not, has hooks around it; no class fails to link that did not unwoven."""
+    jars = corpora.maven(["com.google.guava:guava:33.4.8-jre", "org.apache.commons:commons-lang3:3.17.0"])
+    jar(folder, "each", [SOURCES / "java/acme/Each.java"])
+    (folder / "weave.toml").write_text(EACH_CALL.replace("java.**", "**"))
+    plain, woven = fresh(folder / "plain"), fresh(folder / "woven")
+    calls = 0
+    for path in jars:
+        shutil.copy(path, plain)
+        told = run([weave_binary(), "--json", "--rules", folder / "weave.toml", path, woven / path.name]).stdout
+        calls += json.loads(told)["calls"]
+    names = [path.name for path in jars]
+    score.check("libraries: calls are redirected", calls > 20_000, f"{calls} calls")
+    check_corpora.oracle_classes()
+    for version, home in sorted(judges().items()):
+        before, _ = check_corpora.link(home, plain, names, False, [plain / name for name in names], plain)
+        after, linked = check_corpora.link(home, woven, names, False, [woven / name for name in names], plain)
+        new = {key: told for key, told in after.items() if key not in before}
+        score.check(f"libraries: JDK {version} verifies all classes", not new and linked > 3_000,
+                    f"{linked} classes, {len(before)} fail unwoven, newly {list(new.items())[:3]}")
 
 
 EACH_SYSTEM_CALL = """version = 1
@@ -167,7 +194,7 @@ def roslyn(score, folder):
     check_dotnet.jit(score, group, check_dotnet.QUICK, "quickly")
 
 
-EVERY = {"program": program, "dex": dex, "dotnet": dotnet_, "suite": suite, "roslyn": roslyn}
+EVERY = {"program": program, "dex": dex, "dotnet": dotnet_, "suite": suite, "libraries": libraries, "roslyn": roslyn}
 
 
 if __name__ == "__main__":

@@ -58,7 +58,10 @@ CHOICES["own hooks without a guard"] = ["\n".join([*NARROW, "guard = false"])]
 CHOICES["own hooks around the pair and sections"] = [
     "\n".join([*OWN, "advice = ['enter', 'exit', 'exception']"]), "\n".join([*NARROW, VALUES]), 'hooks = "android-trace"'
 ]
-CHOICES_EVERYDAY = ["enter+exit+exception", "sections within hooks", "own hooks around the pair and sections"]
+CHOICES["own hooks at every call"] = [
+    'at = { call = { type = "**" } }\nbefore = "acme.All.start(signature, 1, 2)"\nafter = "acme.All.returned(state, result?, duration)"'
+]
+CHOICES_EVERYDAY = ["own hooks at every call", "enter+exit+exception", "sections within hooks", "own hooks around the pair and sections"]
 GENERATED, GENERATED_EVERYDAY = 4000, 400
 SHOWN = 20
 

@@ -683,9 +683,8 @@ fn select(
     }
     let kinds = selector.kind.unwrap_or_default();
     if selector.inside {
-        let fits = kinds.has(method.kinds) && fits_details(clause, method);
-        return fits.then(|| match selector.min_size {
-            _ if !method.has_body => Err(Reason::NoBody),
+        let fits = method.has_body && kinds.has(method.kinds) && fits_details(clause, method);
+        return fits.then_some(match selector.min_size {
             Some(least) if method.size < least => Err(Reason::Small),
             _ => Ok(()),
         });

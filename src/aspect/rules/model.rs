@@ -124,8 +124,6 @@ pub struct At {
     pub ty: Option<NameSet>,
     pub method: Option<NameSet>,
     pub params: Option<Params>,
-    /// Where it stands in the file.
-    pub span: Range<usize>,
 }
 
 /// A call of a hook, and where in the file its parts stand.

@@ -581,7 +581,6 @@ impl<'t> Parser<'t> {
             ty: None,
             method: None,
             params: None,
-            span: span.clone(),
         };
         for (key, value) in table {
             let name = &**key.get_ref();

@@ -471,10 +471,10 @@ impl<'i, 'a> File<'i, 'a> {
         }
         let image = self.source.image;
         let made = cil::redirect((image, &self.pdb), methods, &plan.calls)?;
-        for (call, reason) in made.left {
-            let (name, descriptor) = image.describe(call.ty, call.index)?;
-            plan.leave_call(call, format!("{name}{descriptor}"), reason);
-        }
+        plan.leave_calls(&made.left, |ty, index| {
+            let (name, descriptor) = image.describe(ty, index)?;
+            Ok(name + &descriptor)
+        })?;
         let Some(bytes) = made.bytes else {
             return Ok(None);
         };

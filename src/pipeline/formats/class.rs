@@ -121,9 +121,9 @@ fn redirect(class: &jvm::Class<'_>, plan: &mut Plan) -> Result<Option<Vec<u8>>> 
         return Ok(None);
     }
     let redirected = jvm::redirect(class, plan)?;
-    for (call, reason) in redirected.left {
-        let (name, descriptor) = class.describe(call.index)?;
-        plan.leave_call(call, format!("{name}{descriptor}"), reason);
-    }
+    plan.leave_calls(&redirected.left, |_, index| {
+        let (name, descriptor) = class.describe(index)?;
+        Ok(name + &descriptor)
+    })?;
     Ok((!plan.calls.is_empty()).then_some(redirected.bytes))
 }

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::pipeline::context::{Context, Platform};
 use crate::pipeline::formats::plan::{Scanned, plan};
 use crate::pipeline::ledger::Ledger;
-use crate::pipeline::ledger::touched::{Touched, TouchedCall, complete, touched_calls};
+use crate::pipeline::ledger::touched::{Touched, complete, touched_calls};
 use crate::pipeline::own::{Code, Needs};
 use rayon::prelude::*;
 use std::sync::Arc;
@@ -144,8 +144,8 @@ impl<'f> PlannedDex<'f> {
         };
         let mut scratch = dex::Scratch::default();
         let types_before = plan.types();
-        let called = touched_calls_of(&dex, &plan)?;
-        let redirected = redirect(&dex, &mut plan, (&mut scratch, &run))?;
+        let callers = Callers::of(&dex, &plan)?;
+        let redirected = redirect(&dex, &mut plan, &callers, (&mut scratch, &run))?;
         let with_calls = redirected.as_deref().map(dex::Dex::parse).transpose()?;
         let woven = dex::weave(
             with_calls.as_ref().unwrap_or(&dex),
@@ -168,7 +168,7 @@ impl<'f> PlannedDex<'f> {
             ty.note_roots(&roots);
         }
         if bytes.is_some() {
-            add_calls(&mut types, called);
+            callers.add_calls(&mut types, &plan)?;
         }
         complete(&mut types, plan, cx.explain);
         Ok(Some(WovenDex {
@@ -185,15 +185,17 @@ impl<'f> PlannedDex<'f> {
 fn redirect(
     dex: &dex::Dex<'_>,
     plan: &mut Plan,
+    names: &Callers,
     (scratch, run): (&mut dex::Scratch, dex::Run<'_>),
 ) -> Result<Option<Vec<u8>>> {
     if plan.calls.is_empty() {
         return Ok(None);
     }
     let made = dex::redirect(dex, plan, scratch, run)?;
-    for (call, reason) in made.left {
-        plan.leave_call(call, String::new(), reason);
-    }
+    plan.leave_calls(&made.left, |ty, index| {
+        let [_, name, descriptor] = names.find(ty, index).unwrap_or_default();
+        Ok(name + &descriptor)
+    })?;
     let mut id = plan
         .methods
         .last()
@@ -214,52 +216,58 @@ fn redirect(
     Ok(made.bytes)
 }
 
-/// What types call instead of other methods: the type's number and name, and the calls.
-type CallsOfTypes = Vec<(u32, String, Vec<TouchedCall>)>;
-
-fn touched_calls_of(dex: &dex::Dex<'_>, plan: &Plan) -> Result<CallsOfTypes> {
-    let mut all = Vec::new();
-    if plan.calls.is_empty() {
-        return Ok(all);
-    }
-    // Each method once, as if it were planned.
-    let mut planned: Vec<Planned> = (plan.calls.iter())
-        .map(|call| Planned {
-            ty: call.ty,
-            index: call.index,
-            id: 0,
-            advice: Advice::CALLS,
-            bound: None,
-        })
-        .collect();
-    planned.dedup();
-    let names = describe(dex, &planned)?;
-    let find = |ty: u32, index: u32| {
-        let place = planned.binary_search_by_key(&(ty, index), |p| (p.ty, p.index));
-        place.ok().and_then(|place| names.get(place))
-    };
-    for calls in plan.calls.chunk_by(|a, b| a.ty == b.ty) {
-        let ty = calls[0].ty;
-        let describe = |index| {
-            let names = find(ty, index).cloned().unwrap_or_default();
-            let [_, name, descriptor] = names;
-            Ok((name, descriptor))
-        };
-        let name = find(ty, calls[0].index).map_or(String::new(), |names| names[0].clone());
-        all.push((ty, name, touched_calls(calls, &plan.redirects, describe)?));
-    }
-    Ok(all)
+/// The names of the methods whose calls are planned.
+struct Callers {
+    /// Each method once, as if it were planned.
+    methods: Vec<Planned>,
+    names: Vec<[String; 3]>,
 }
 
-fn add_calls(types: &mut Vec<Touched>, called: CallsOfTypes) {
-    for (number, name, calls) in called {
-        let place = types.binary_search_by_key(&number, |ty| ty.woven.ty);
-        let place = place.unwrap_or_else(|place| {
-            let ty = Touched::new(WovenType::new(number, &name, "", 0), vec![]);
-            types.insert(place, ty);
-            place
-        });
-        types[place].calls = calls;
+impl Callers {
+    fn of(dex: &dex::Dex<'_>, plan: &Plan) -> Result<Callers> {
+        let mut methods: Vec<Planned> = (plan.calls.iter())
+            .map(|call| Planned {
+                ty: call.ty,
+                index: call.index,
+                id: 0,
+                advice: Advice::CALLS,
+                bound: None,
+            })
+            .collect();
+        methods.dedup();
+        let names = match methods.is_empty() {
+            true => vec![],
+            false => describe(dex, &methods)?,
+        };
+        Ok(Callers { methods, names })
+    }
+
+    /// Type, name and descriptor.
+    fn find(&self, ty: u32, index: u32) -> Option<[String; 3]> {
+        let place = (self.methods).binary_search_by_key(&(ty, index), |p| (p.ty, p.index));
+        self.names.get(place.ok()?).cloned()
+    }
+
+    /// Adds the redirected calls to what came of the types.
+    fn add_calls(&self, types: &mut Vec<Touched>, plan: &Plan) -> Result<()> {
+        for calls in plan.calls.chunk_by(|a, b| a.ty == b.ty) {
+            let ty = calls[0].ty;
+            let describe = |index| {
+                let [_, name, descriptor] = self.find(ty, index).unwrap_or_default();
+                Ok((name, descriptor))
+            };
+            let place = types.binary_search_by_key(&ty, |ty| ty.woven.ty);
+            let place = place.unwrap_or_else(|place| {
+                let [name, ..] = self.find(ty, calls[0].index).unwrap_or_default();
+                types.insert(
+                    place,
+                    Touched::new(WovenType::new(ty, &name, "", 0), vec![]),
+                );
+                place
+            });
+            types[place].calls = touched_calls(calls, &plan.redirects, describe)?;
+        }
+        Ok(())
     }
 }
 
