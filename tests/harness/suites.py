@@ -22,13 +22,14 @@ from programs import PROGRAMS, class_path, environment
 JUNIT = "5.10.2"
 # Advice of the class that is instrumented later, not of the library: a version of its own.
 BYTE_BUDDY = "net.bytebuddy:byte-buddy:1.15.4"
+OWN = "own hooks and values"
 
 
 def advice(score, folder):
     """Byte Buddy's advice in every method and constructor of a woven library: no class is refused that was not unwoven, and
     HotSpot verifies what comes out."""
     buddy, plain = corpora.maven([BYTE_BUDDY, "commons-io:commons-io:2.18.0"])
-    wovens = {"woven": "pack:all", "own hooks and values": check_corpora.own_rules(folder)}
+    wovens = {"woven": "pack:all", OWN: check_corpora.own_rules(folder)}
     for which, rules in wovens.items():
         run([weave_binary(), "-q", "--rules", rules, plain, folder / f"{which}.jar"])
     home = oldest_jdk()
@@ -68,15 +69,15 @@ def suite(score, folder, name, coordinates, packages, at_least, own=False):
     common = [f"org.junit.jupiter:junit-jupiter:{JUNIT}", "org.junit.platform:junit-platform-console:1.10.2",
               "org.mockito:mockito-core:5.14.2", "org.mockito:mockito-junit-jupiter:5.14.2"]
     plain = corpora.resolved(name, [*coordinates, *common], JUNIT)
-    packs = {"pack:all": "pack:all", "pack:default": "pack:default"}
+    packs = {"all": "pack:all", "default": "pack:default"}
     if own:
-        packs["own hooks and values"] = check_corpora.own_rules(folder)
+        packs[OWN] = check_corpora.own_rules(folder)
     for pack, rules in packs.items():
         run([weave_binary(), "-q", "--rules", rules, plain, folder / pack])
     every = [part for p in packages for part in ("--select-package", p)]
     # Values are rendered only where they are recorded.
     ring = folder / "ring.wtrace"
-    environments = {pack: environment("off") if pack.startswith("pack:") else environment(ring, WEAVE_TRACE_LIMIT="64m") for pack in packs}
+    environments = {pack: environment(ring, WEAVE_TRACE_LIMIT="64m") if pack == OWN else environment("off") for pack in packs}
     for version, home in sorted(judges().items()):
         before = verdicts(home, plain, folder / "reports", every, dict(os.environ))
         passed = sum(v == "passed" for v in before.values())
@@ -91,7 +92,7 @@ def suite(score, folder, name, coordinates, packages, at_least, own=False):
             else:
                 twice = {}
             score.check(
-                f"{name} on {version}, {pack}: the same tests pass", not twice and passed >= at_least,
+                f"{name} on {version}, {pack if pack == OWN else packs[pack]}: the same tests pass", not twice and passed >= at_least,
                 f"{passed} of {len(before)} pass; {len(differ)} differed once, twice: {dict(list(twice.items())[:5])}",
             )
 
