@@ -7,12 +7,13 @@ Names: opentelemetry, jacoco.
 - opentelemetry: its agent instruments Hibernate and H2, woven with `pack:all`. The output, the spans, the classes that it
   transforms and what it warns of are the same as unwoven.
 - jacoco: its agent and its Ant task with the excludes that docs/jvm.md names. No class of `weave.runtime` is counted, and
-  each method, branch and line is covered as it is unwoven.
+  each method, branch and line is covered as it is unwoven; once more with own hooks and recorded values.
 """
 
 import re
 import xml.etree.ElementTree as xml
 
+import check_corpora
 import corpora
 from lib import judges, main, oldest_jdk, run, weave_binary
 from programs import PART, PROGRAMS, class_path, environment, sources, stock
@@ -51,14 +52,20 @@ def opentelemetry(score, folder):
         (folder / "ring.wtrace").unlink(missing_ok=True)
 
 
+#: The packages of what a woven jar has beside the program.
+INSIDE = ("weave/runtime", "weave/hooks", "acme")
+
+
 def jacoco(score, folder):
-    """A jar, woven alone, so that the hook library is inside."""
+    """A jar, woven alone, so that the hook library is inside; once more with own hooks and values, whose library and adapters are inside as well."""
     tree, _, _ = sources()
     bin = oldest_jdk() / "bin"
     part = sorted(p for p in (tree / PART).rglob("*.java") if p.name != "package-info.java")
     run([bin / "javac", "-g", "--release", "11", "-nowarn", "-encoding", "UTF-8", "-proc:none", "-d", folder / "classes", PROGRAMS / "Debugged.java", *part])
     run([bin / "jar", "--create", "--file", folder / "plain.jar", "-C", folder / "classes", "."])
-    run([weave_binary(), "-q", "--rules", "pack:default", folder / "plain.jar", folder / "woven.jar"])
+    ways = {"woven": "pack:default", "own hooks and values": check_corpora.own_rules(folder)}
+    for which, rules in ways.items():
+        run([weave_binary(), "-q", "--rules", rules, folder / "plain.jar", folder / f"{which}.jar"])
     agent, task = corpora.maven(JACOCO)
     ant = class_path([*corpora.maven(ANT), task])
 
@@ -66,11 +73,11 @@ def jacoco(score, folder):
         """Exit status and output, and for each class its counters."""
         data, report = folder / f"{which}.exec", folder / f"{which}.xml"
         data.unlink(missing_ok=True)
-        option = ",excludes=weave.runtime.*" if excluded else ""
+        option = ",excludes=weave.runtime.*:weave.hooks.*:acme.*" if excluded else ""
         done = run([home / "bin" / "java", f"-javaagent:{agent}=destfile={data}{option}", "-cp", folder / f"{which}.jar", "Debugged"],
                    check=False, env=environment(folder / "jacoco.wtrace"))
         (folder / "jacoco.wtrace").unlink(missing_ok=True)
-        excludes = 'excludes="weave/runtime/**"' if excluded else ""
+        excludes = 'excludes="weave/runtime/**,weave/hooks/**,acme/**"' if excluded else ""
         (folder / "build.xml").write_text(
             '<project xmlns:jacoco="antlib:org.jacoco.ant" default="report"><target name="report"><jacoco:report>'
             f'<executiondata><file file="{data}"/></executiondata><structure name="woven"><classfiles>'
@@ -84,29 +91,30 @@ def jacoco(score, folder):
         methods = {(c.get("name"), m.get("name"), m.get("desc")): {k.get("type"): (k.get("missed"), k.get("covered")) for k in m.findall("counter")}
                    for c in root.iter("class") for m in c.findall("method")}
         lines = {(f.get("name"), n.get("nr")): (n.get("ci") != "0", n.get("mb"), n.get("cb"))
-                 for package in root.iter("package") if package.get("name") != "weave/runtime"
+                 for package in root.iter("package") if package.get("name") not in INSIDE
                  for f in package.findall("sourcefile") for n in f.findall("line")}
         return (done.returncode, done.stdout, done.stderr), classes, methods, lines
 
     for version, home in sorted(judges().items()):
         before, classes, methods, lines = covered(home, "plain", True)
-        after, woven, woven_methods, woven_lines = covered(home, "woven", True)
-        _, whole, _, _ = covered(home, "woven", False)
-        name = f"jacoco on {version}"
-        score.check(f"{name}: the same output", before == after and before[0] == 0, "" if before == after else f"{before} {after}"[-1500:])
-        counted = {c for c in whole if c.startswith("weave/")}
-        score.check(f"{name}: the hook library is counted only without the excludes", counted and woven == whole - counted == classes,
-                    f"{len(counted)} classes of it without them, {len(woven)} classes with them")
-        for kind in ("METHOD", "BRANCH"):
-            differ = {m: (c.get(kind), woven_methods.get(m, {}).get(kind)) for m, c in methods.items() if c.get(kind) != woven_methods.get(m, {}).get(kind)}
-            score.check(f"{name}: the same {kind.lower()} counts", not differ and len(methods) > 500, f"{len(methods)} methods; {list(differ.items())[:3]}")
-        differ = {line: (c, woven_lines.get(line)) for line, c in lines.items() if c != woven_lines.get(line)}
-        hit = sum(c for c, _, _ in lines.values())
-        score.check(f"{name}: the same lines are covered", not differ and hit > 50, f"{hit} of {len(lines)}; {list(differ.items())[:3]}")
-        # What JaCoCo leaves out since the compiler made it, known by its very instructions.
-        more = [m for m in woven_methods if m not in methods]
-        lines_more = [line for line in woven_lines if line not in lines]
-        score.check(f"{name}: hardly more is counted", all(m[1] == "<init>" for m in more) and len(lines_more) < len(lines) / 100, f"{more[:3]}, {lines_more[:3]}")
+        for which in ways:
+            after, woven, woven_methods, woven_lines = covered(home, which, True)
+            _, whole, _, _ = covered(home, which, False)
+            name = f"jacoco on {version}, {which}"
+            score.check(f"{name}: the same output", before == after and before[0] == 0, "" if before == after else f"{before} {after}"[-1500:])
+            counted = {c for c in whole if c.rpartition("/")[0] in INSIDE}
+            score.check(f"{name}: the hook library is counted only without the excludes", counted and woven == whole - counted == classes,
+                        f"{len(counted)} classes of it without them, {len(woven)} classes with them")
+            for kind in ("METHOD", "BRANCH"):
+                differ = {m: (c.get(kind), woven_methods.get(m, {}).get(kind)) for m, c in methods.items() if c.get(kind) != woven_methods.get(m, {}).get(kind)}
+                score.check(f"{name}: the same {kind.lower()} counts", not differ and len(methods) > 500, f"{len(methods)} methods; {list(differ.items())[:3]}")
+            differ = {line: (c, woven_lines.get(line)) for line, c in lines.items() if c != woven_lines.get(line)}
+            hit = sum(c for c, _, _ in lines.values())
+            score.check(f"{name}: the same lines are covered", not differ and hit > 50, f"{hit} of {len(lines)}; {list(differ.items())[:3]}")
+            # What JaCoCo leaves out since the compiler made it, known by its very instructions.
+            more = [m for m in woven_methods if m not in methods]
+            lines_more = [line for line in woven_lines if line not in lines]
+            score.check(f"{name}: hardly more is counted", all(m[1] == "<init>" for m in more) and len(lines_more) < len(lines) / 100, f"{more[:3]}, {lines_more[:3]}")
 
 
 EVERY = {f.__name__: f for f in (opentelemetry, jacoco)}

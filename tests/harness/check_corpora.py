@@ -150,14 +150,19 @@ def count(root, artifacts):
     return {row[0]: tuple(int(n) for n in row[1:]) for row in rows}
 
 
+def own_rules(folder):
+    """Rules with own hooks and values that take everything, and their library beside them."""
+    classes, home = fresh(folder / "own-library"), oldest_jdk()
+    run([home / "bin" / "javac", "--release", "8", "-Xlint:-options", "-d", classes, ROOT / "tests" / "jvm" / "acme" / "All.java"])
+    run([home / "bin" / "jar", "cf", folder / "all.jar", "-C", classes, "."])
+    rules = folder / "own.toml"
+    rules.write_text(OWN)
+    return rules
+
+
 def own_hooks(weave, score, root, names, paths, judging):
     """The same with own hooks that take everything."""
-    classes, folder = fresh(WORK / "own-library"), fresh(WORK / "own")
-    home = oldest_jdk()
-    run([home / "bin" / "javac", "--release", "8", "-Xlint:-options", "-d", classes, ROOT / "tests" / "jvm" / "acme" / "All.java"])
-    run([home / "bin" / "jar", "cf", WORK / "all.jar", "-C", classes, "."])
-    rules, twin = WORK / "own.toml", WORK / "pair.toml"
-    rules.write_text(OWN)
+    folder, rules, twin = fresh(WORK / "own"), own_rules(WORK), WORK / "pair.toml"
     twin.write_text(PAIR)
     failed, refused, different, methods, used = [], [], [], 0, cpu()
     for name in names:

@@ -5,9 +5,9 @@
 
 Names: advice, commons_codec_binary, commons_codec, commons_collections, commons_io, commons_lang, kafka. `--everyday` (the default) runs
 the first two. `advice`: Byte Buddy puts its advice into every method of a woven library, as an agent would, and HotSpot
-verifies the result. The others are suites: everything on the class path is woven, JUnit and Mockito too, whose mocks are made
+verifies the result; the same where they have own hooks and recorded values. The others are suites: everything on the class path is woven, JUnit and Mockito too, whose mocks are made
 by advice in the classes of the JDK and of the library. The same tests must pass, on each JDK, with `pack:all` and
-with the default pack. A test that differs is run again: what differs once
+with the default pack, and some with own hooks that take everything and record it. A test that differs is run again: what differs once
 is told, what differs twice is a fault.
 """
 
@@ -22,30 +22,35 @@ from programs import PROGRAMS, class_path, environment
 JUNIT = "5.10.2"
 # Advice of the class that is instrumented later, not of the library: a version of its own.
 BYTE_BUDDY = "net.bytebuddy:byte-buddy:1.15.4"
+OWN = "own hooks and values"
 
 
 def advice(score, folder):
     """Byte Buddy's advice in every method and constructor of a woven library: no class is refused that was not unwoven, and
     HotSpot verifies what comes out."""
     buddy, plain = corpora.maven([BYTE_BUDDY, "commons-io:commons-io:2.18.0"])
-    woven = folder / "woven.jar"
-    run([weave_binary(), "-q", "--rules", "pack:all", plain, woven])
+    wovens = {"woven": "pack:all", OWN: check_corpora.own_rules(folder)}
+    for which, rules in wovens.items():
+        run([weave_binary(), "-q", "--rules", rules, plain, folder / f"{which}.jar"])
     home = oldest_jdk()
     run([home / "bin" / "javac", "-cp", buddy, "-d", folder / "classes", PROGRAMS / "Advised.java"])
     check_corpora.oracle_classes()
     for how in ("COPIED", "KEPT"):
-        told = {}
-        for which, jar in (("plain", plain), ("woven", woven)):
+        def put(which, jar):
             command = [home / "bin" / "java", "-cp", class_path([folder / "classes", buddy]), "Advised", how, jar]
-            told[which] = run([*command, folder / f"{how}-{which}.jar"]).stdout.splitlines()
-        advised = int(told["woven"][-1].split()[1])
-        score.check(f"advice, arguments {how.lower()}: no class is refused", told["plain"] == told["woven"] and advised > 300, told["woven"][-1])
-        if told["plain"] != told["woven"]:
-            print(*told["woven"][:10], sep="\n")
-        for version, judge in sorted(judges().items()):
-            names = [f"{how}-woven.jar"]
-            failing, linked = check_corpora.link(judge, folder, names, False, [woven], folder)
-            score.check(f"advice, arguments {how.lower()}: JDK {version} verifies", not failing and linked >= advised, f"{linked} classes, {list(failing.items())[:3]}")
+            return run([*command, folder / f"{how}-{which}.jar"]).stdout.splitlines()
+
+        before = put("plain", plain)
+        for which in wovens:
+            woven = folder / f"{which}.jar"
+            told, what = put(which, woven), f"advice, arguments {how.lower()}, {which}"
+            advised = int(told[-1].split()[1])
+            score.check(f"{what}: no class is refused", before == told and advised > 300, told[-1])
+            if before != told:
+                print(*told[:10], sep="\n")
+            for version, judge in sorted(judges().items()):
+                failing, linked = check_corpora.link(judge, folder, [f"{how}-{which}.jar"], False, [woven], folder)
+                score.check(f"{what}: JDK {version} verifies", not failing and linked >= advised, f"{linked} classes, {list(failing.items())[:3]}")
 
 
 def verdicts(home, jars, out, selected, env):
@@ -59,31 +64,35 @@ def verdicts(home, jars, out, selected, env):
     return found
 
 
-def suite(score, folder, name, coordinates, packages, at_least):
-    """The tests of some packages, unwoven and woven, on each JDK and with both packs."""
+def suite(score, folder, name, coordinates, packages, at_least, own=False):
+    """The tests of some packages, unwoven and woven, on each JDK and with both packs; or with own hooks and values as well."""
     common = [f"org.junit.jupiter:junit-jupiter:{JUNIT}", "org.junit.platform:junit-platform-console:1.10.2",
               "org.mockito:mockito-core:5.14.2", "org.mockito:mockito-junit-jupiter:5.14.2"]
     plain = corpora.resolved(name, [*coordinates, *common], JUNIT)
-    packs = ("all", "default")
-    for pack in packs:
-        run([weave_binary(), "-q", "--rules", f"pack:{pack}", plain, folder / pack])
+    packs = {"all": "pack:all", "default": "pack:default"}
+    if own:
+        packs[OWN] = check_corpora.own_rules(folder)
+    for pack, rules in packs.items():
+        run([weave_binary(), "-q", "--rules", rules, plain, folder / pack])
     every = [part for p in packages for part in ("--select-package", p)]
-    off = environment("off")
+    # Values are rendered only where they are recorded.
+    ring = folder / "ring.wtrace"
+    environments = {pack: environment(ring, WEAVE_TRACE_LIMIT="64m") if pack == OWN else environment("off") for pack in packs}
     for version, home in sorted(judges().items()):
         before = verdicts(home, plain, folder / "reports", every, dict(os.environ))
         passed = sum(v == "passed" for v in before.values())
         for pack in packs:
-            after = verdicts(home, folder / pack, folder / "reports", every, off)
+            after = verdicts(home, folder / pack, folder / "reports", every, environments[pack])
             differ = {k for k in before if before[k] != after.get(k)}
             again = [part for c in sorted({k[0] for k in differ}) for part in ("--select-class", c)]
             if again:
                 one = verdicts(home, plain, folder / "reports", again, dict(os.environ))
-                two = verdicts(home, folder / pack, folder / "reports", again, off)
+                two = verdicts(home, folder / pack, folder / "reports", again, environments[pack])
                 twice = {k: (one.get(k), two.get(k)) for k in differ if one.get(k) != two.get(k)}
             else:
                 twice = {}
             score.check(
-                f"{name} on {version}, pack:{pack}: the same tests pass", not twice and passed >= at_least,
+                f"{name} on {version}, {pack if pack == OWN else packs[pack]}: the same tests pass", not twice and passed >= at_least,
                 f"{passed} of {len(before)} pass; {len(differ)} differed once, twice: {dict(list(twice.items())[:5])}",
             )
 
@@ -93,7 +102,7 @@ def commons_io(score, folder):
     suite(score, folder, "commons-io",
           ["commons-io:commons-io:2.18.0", "commons-io:commons-io:2.18.0:tests", "org.apache.commons:commons-lang3:3.17.0",
            "com.google.jimfs:jimfs:1.3.0", "org.junit-pioneer:junit-pioneer:1.9.1", "commons-codec:commons-codec:1.17.1"],
-          ["org.apache.commons.io.input", "org.apache.commons.io.output", "org.apache.commons.io.function"], 2000)
+          ["org.apache.commons.io.input", "org.apache.commons.io.output", "org.apache.commons.io.function"], 2000, own=True)
 
 
 def kafka(score, folder):
@@ -132,7 +141,7 @@ def commons_codec(score, folder):
 
 def commons_codec_binary(score, folder):
     """The part of it that takes seconds."""
-    suite(score, folder, "commons-codec", CODEC, ["org.apache.commons.codec.binary", "org.apache.commons.codec.net"], 700)
+    suite(score, folder, "commons-codec", CODEC, ["org.apache.commons.codec.binary", "org.apache.commons.codec.net"], 700, own=True)
 
 
 EVERY = {f.__name__: f for f in (advice, commons_codec_binary, commons_codec, commons_collections, commons_io, commons_lang, kafka)}

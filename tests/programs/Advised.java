@@ -63,7 +63,7 @@ public final class Advised {
             TypePool pool = TypePool.Default.of(locator);
             for (JarEntry entry : Collections.list(in.entries())) {
                 String name = entry.getName();
-                if (!name.endsWith(".class") || name.startsWith("META-INF/") || name.startsWith("weave/") || name.equals("module-info.class")) {
+                if (!name.endsWith(".class") || name.startsWith("META-INF/") || name.startsWith("weave/") || name.startsWith("acme/") || name.equals("module-info.class")) {
                     continue;
                 }
                 byte[] bytes = in.getInputStream(entry).readAllBytes();

@@ -14,7 +14,7 @@ import java.util.regex.Pattern;
 /** The libraries of own hooks that rules files name: what is woven follows from them, too. */
 final class Libraries {
     /** Each `path = ".."`. The program alone reads TOML; a file too many does no harm. */
-    private static final Pattern PATH = Pattern.compile("\\bpath[\"']?\\s*=\\s*(?:\"((?:[^\"\\\\\\n]|\\\\.)*)\"|'([^'\\n]*)')");
+    private static final Pattern PATH = Pattern.compile("\\bpath[\"']?\\s*=\\s*(?:\"([^\"\\\\\\n]*+(?:\\\\.[^\"\\\\\\n]*+)*+)\"|'([^'\\n]*)')");
 
     private Libraries() { }
 
