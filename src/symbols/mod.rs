@@ -846,6 +846,18 @@ impl Symbols {
         self.by_id.is_empty()
     }
 
+    /// Whether most methods are of the JVM or of dex, and not of .NET; `None` without any.
+    pub fn are_of_jvm(&self) -> Option<bool> {
+        let known = self
+            .by_id
+            .values()
+            .filter_map(|symbol| parameters::of_jvm(&symbol.descriptor));
+        let (jvm, all) = known.fold((0usize, 0usize), |(jvm, all), of| {
+            (jvm + usize::from(of), all + 1)
+        });
+        (all > 0).then_some(2 * jvm >= all)
+    }
+
     /// All ids with their symbols, in no order.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &Symbol)> {
         self.by_id.iter().map(|(&id, symbol)| (id, symbol))

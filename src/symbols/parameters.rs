@@ -12,13 +12,22 @@ pub(super) fn simple(descriptor: &str) -> String {
     let mut out = String::with_capacity(descriptor.len());
     out.push('(');
     // A type parameter of .NET may be named as the JVM names a type: `(S)System.Void`.
-    let is_jvm = returns == "V" || put_jvm_type(&mut String::new(), returns) == Some("");
-    if !(is_jvm && put_jvm(&mut out, inner)) {
+    if !(is_jvms(returns) && put_jvm(&mut out, inner)) {
         out.truncate(1);
         put_spelled(&mut out, inner);
     }
     out.push(')');
     out
+}
+
+/// Whether a descriptor is of the JVM or of dex, so far as what it returns tells; `None` if it is not known.
+pub(super) fn of_jvm(descriptor: &str) -> Option<bool> {
+    let (_, returns) = descriptor.rsplit_once(')')?;
+    Some(is_jvms(returns))
+}
+
+fn is_jvms(returns: &str) -> bool {
+    returns == "V" || put_jvm_type(&mut String::new(), returns) == Some("")
 }
 
 /// Appends the types of a JVM descriptor. `false`: it is no JVM descriptor.

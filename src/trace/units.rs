@@ -1,5 +1,7 @@
 //! Durations and counts as people read them.
 
+use jiff::Timestamp;
+
 /// A duration in the unit that fits, three digits: `12.3 ms`.
 pub fn duration(ns: u64) -> String {
     let scaled = |unit: f64, name: &str| {
@@ -140,31 +142,21 @@ pub fn share(part: u64, whole: u64) -> f64 {
     }
 }
 
+/// Nanoseconds since 1970-01-01 UTC.
+pub(super) fn timestamp(ns: u64) -> Timestamp {
+    Timestamp::from_nanosecond(i128::from(ns)).unwrap_or(Timestamp::MAX)
+}
+
 /// Nanoseconds since 1970-01-01 UTC as a date and time of day.
 pub fn date(ns: u64) -> String {
-    let seconds = ns / 1_000_000_000;
-    let (days, second) = (seconds / 86_400, seconds % 86_400);
-    // Gregorian calendar from a day count, in eras of 400 years that start in March.
-    let z = days + 719_468;
-    let (era, doe) = (z / 146_097, z % 146_097);
-    let yoe = (doe - doe / 1_460 + doe / 36_524 - doe / 146_096) / 365;
-    let doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
-    let mp = (5 * doy + 2) / 153;
-    let day = doy - (153 * mp + 2) / 5 + 1;
-    let month = if mp < 10 { mp + 3 } else { mp - 9 };
-    let year = yoe + era * 400 + u64::from(month <= 2);
-    format!(
-        "{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02} UTC",
-        second / 3_600,
-        second / 60 % 60,
-        second % 60
-    )
+    timestamp(ns).strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 
 /// The same with milliseconds.
 pub fn date_and_ms(ns: u64) -> String {
-    let ms = ns / 1_000_000 % 1_000;
-    date(ns).replace(" UTC", &format!(".{ms:03} UTC"))
+    timestamp(ns)
+        .strftime("%Y-%m-%d %H:%M:%S.%3f UTC")
+        .to_string()
 }
 
 /// Where the method's own name starts in `com.acme.Orders.place`; .NET's constructors are `.ctor`

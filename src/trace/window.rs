@@ -1,11 +1,11 @@
 //! The part of a trace that is looked at: `--from` and `--until`.
 
-use super::units::{date, duration, parse_duration};
+use super::units::{duration, parse_duration, timestamp};
 use crate::error::{Error, Result};
+use jiff::Timestamp;
+use jiff::civil::{DateTime, Time};
+use jiff::tz::TimeZone;
 use std::fmt;
-
-const SECOND: u64 = 1_000_000_000;
-const DAY: u64 = 86_400 * SECOND;
 
 /// A moment as a user names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,12 +14,12 @@ pub enum Moment {
     Since(u64),
     /// So many nanoseconds before the trace's end.
     BeforeEnd(u64),
-    /// A time of day on the day of the trace, in nanoseconds since midnight here.
-    TimeOfDay(u64),
-    /// Nanoseconds since 1970-01-01 as a clock here shows them.
-    Here(u64),
-    /// Nanoseconds since 1970-01-01 UTC.
-    Utc(u64),
+    /// A time of day on the day of the trace, as a clock here shows it.
+    TimeOfDay(Time),
+    /// A day and a time as a clock here shows them.
+    Here(DateTime),
+    /// The same everywhere.
+    Utc(Timestamp),
 }
 
 /// What a user asks for; without bounds all of a trace.
@@ -71,8 +71,8 @@ impl Window {
     /// An error where nothing can lie between its bounds, whatever the trace.
     pub fn check(&self) -> Result<()> {
         let empty = match (self.from, self.until) {
-            (Some(Moment::Since(from)), Some(Moment::Since(until)))
-            | (Some(Moment::Utc(from)), Some(Moment::Utc(until))) => from >= until,
+            (Some(Moment::Since(from)), Some(Moment::Since(until))) => from >= until,
+            (Some(Moment::Utc(from)), Some(Moment::Utc(until))) => from >= until,
             (Some(Moment::BeforeEnd(from)), Some(Moment::BeforeEnd(until))) => from <= until,
             _ => false,
         };
@@ -106,28 +106,13 @@ impl fmt::Display for Moment {
         match *self {
             Moment::Since(ns) => f.write_str(&duration(ns)),
             Moment::BeforeEnd(ns) => write!(f, "{} before the end", duration(ns)),
-            Moment::TimeOfDay(ns) => {
-                let shown = date(ns);
-                let time = shown.split(' ').nth(1).unwrap_or_default();
-                write!(f, "{time}{}", fraction(ns))
-            }
-            Moment::Here(ns) => {
-                let shown = date(ns);
-                write!(f, "{}{}", shown.trim_end_matches(" UTC"), fraction(ns))
-            }
-            Moment::Utc(ns) => {
-                let shown = date(ns);
-                write!(f, "{}{} UTC", shown.trim_end_matches(" UTC"), fraction(ns))
+            Moment::TimeOfDay(time) => write!(f, "{time}"),
+            Moment::Here(time) => write!(f, "{} {}", time.date(), time.time()),
+            Moment::Utc(time) => {
+                let time = TimeZone::UTC.to_datetime(time);
+                write!(f, "{} {} UTC", time.date(), time.time())
             }
         }
-    }
-}
-
-/// What a time has beyond whole seconds: `.25`.
-fn fraction(ns: u64) -> String {
-    match ns % SECOND {
-        0 => String::new(),
-        rest => format!(".{rest:09}").trim_end_matches('0').to_owned(),
     }
 }
 
@@ -137,15 +122,15 @@ impl Moment {
         match self {
             Moment::Since(time) => time,
             Moment::BeforeEnd(time) => end.saturating_sub(time),
-            Moment::Utc(time) => time.saturating_sub(origin),
+            Moment::Utc(time) => since_1970(time).saturating_sub(origin),
             Moment::Here(time) => to_utc(time).saturating_sub(origin),
             Moment::TimeOfDay(time) => {
-                let midnight = here(origin) / DAY * DAY;
-                let on = |day: u64| to_utc((midnight + day * DAY).saturating_add(time));
+                let day = zone().to_datetime(timestamp(origin)).date();
+                let on = |day: jiff::civil::Date| to_utc(day.to_datetime(time));
                 // A trace that goes on past midnight may mean the day after.
-                let next = on(1);
-                let is_next = on(0) < origin && next <= origin.saturating_add(end);
-                (if is_next { next } else { on(0) }).saturating_sub(origin)
+                let next = day.tomorrow().map_or(u64::MAX, on);
+                let is_next = on(day) < origin && next <= origin.saturating_add(end);
+                (if is_next { next } else { on(day) }).saturating_sub(origin)
             }
         }
     }
@@ -168,138 +153,58 @@ pub fn parse_moment(text: &str) -> std::result::Result<Moment, String> {
 }
 
 fn clock(text: &str) -> Option<Moment> {
-    let Some((day, time)) = text.split_once(['T', 't', ' ']) else {
-        return time_of_day(text).map(Moment::TimeOfDay);
+    let Some((_, time)) = text.split_once(['T', 't', ' ']) else {
+        return text.parse().ok().map(Moment::TimeOfDay);
     };
-    let mut parts = day.split('-').map(number);
-    let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
-    let last = days_of(year, month)?;
-    if parts.next().is_some() || !(1970..=2500).contains(&year) || !(1..=last).contains(&day) {
-        return None;
+    match time.contains(['Z', 'z', '+', '-']) {
+        true => text.parse().ok().map(Moment::Utc),
+        false => text.parse().ok().map(Moment::Here),
     }
-    let midnight = (days_since_1970(year, month) + day - 1) * DAY;
-    if let Some(time) = time.strip_suffix(['Z', 'z']) {
-        return Some(Moment::Utc(midnight + time_of_day(time)?));
-    }
-    let Some(sign) = time.find(['+', '-']) else {
-        return Some(Moment::Here(midnight + time_of_day(time)?));
-    };
-    let (time, offset) = time.split_at(sign);
-    let at = midnight + time_of_day(time)?;
-    let digits = offset[1..].replace(':', "");
-    let (hours, minutes) = match digits.len() {
-        2 => (number(&digits)?, 0),
-        4 => (number(&digits[..2])?, number(&digits[2..])?),
-        _ => return None,
-    };
-    if hours > 18 || minutes > 59 {
-        return None;
-    }
-    let offset_ns = (hours * 60 + minutes) * 60 * SECOND;
-    Some(Moment::Utc(match offset.starts_with('+') {
-        true => at.saturating_sub(offset_ns),
-        false => at + offset_ns,
-    }))
 }
 
-/// `14:03`, `14:03:20`, `14:03:20.125` in nanoseconds since midnight.
-fn time_of_day(text: &str) -> Option<u64> {
-    let mut parts = text.split(':');
-    let (hours, minutes) = (number(parts.next()?)?, number(parts.next()?)?);
-    let (seconds, rest) = match parts.next() {
-        None => (0, 0),
-        Some(text) => {
-            let (whole, rest) = text.split_once('.').unwrap_or((text, "0"));
-            if rest.is_empty() || rest.len() > 9 {
-                return None;
-            }
-            (number(whole)?, number(&format!("{rest:0<9}"))?)
-        }
-    };
-    let fits = parts.next().is_none() && hours < 24 && minutes < 60 && seconds < 60;
-    fits.then_some(((hours * 60 + minutes) * 60 + seconds) * SECOND + rest)
-}
-
-fn number(text: &str) -> Option<u64> {
-    let is_number = (1..=9).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
-    is_number.then(|| text.parse().ok()).flatten()
-}
-
-fn days_of(year: u64, month: u64) -> Option<u64> {
-    let leaps = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
-    Some(match month {
-        2 => 28 + u64::from(leaps),
-        4 | 6 | 9 | 11 => 30,
-        1..=12 => 31,
-        _ => return None,
-    })
-}
-
-/// Days from 1970 to the first of a month.
-fn days_since_1970(year: u64, month: u64) -> u64 {
-    let years = (1970..year).map(|year| 337 + days_of(year, 2).unwrap_or(0));
-    let months = (1..month).filter_map(|month| days_of(year, month));
-    years.sum::<u64>() + months.sum::<u64>()
-}
-
-/// What a clock here shows at a time of UTC.
-fn here(utc: u64) -> u64 {
-    let offset = offset(utc).unwrap_or(0) * SECOND as i64;
-    utc.saturating_add_signed(offset)
-}
-
-fn to_utc(here: u64) -> u64 {
-    let less = |by: i64| here.saturating_add_signed(-by * SECOND as i64);
-    // Near a change of the clocks the first guess may be of the wrong side.
-    let guess = less(offset(here).unwrap_or(0));
-    less(offset(guess).unwrap_or(0))
-}
-
-/// Seconds by which the clocks here are ahead of UTC at this time, if the system tells.
-#[cfg(all(unix, not(test)))]
-fn offset(utc: u64) -> Option<i64> {
-    let seconds = libc::time_t::try_from(utc / SECOND).ok()?;
-    // SAFETY: all zeros is a valid `tm`, which the call fills; both pointers live as long as the call.
-    let mut of: libc::tm = unsafe { std::mem::zeroed() };
-    // SAFETY: as above; the call is the one that threads may make.
-    let done = unsafe { libc::localtime_r(&raw const seconds, &raw mut of) };
-    // It is narrower on other systems.
-    #[allow(clippy::useless_conversion)]
-    let ahead = i64::from(of.tm_gmtoff);
-    (!done.is_null()).then_some(ahead)
-}
-
-#[cfg(all(not(unix), not(test)))]
-fn offset(_: u64) -> Option<i64> {
-    None
+/// The clocks' zone here; UTC if the system does not tell.
+#[cfg(not(test))]
+fn zone() -> TimeZone {
+    TimeZone::system()
 }
 
 /// Tests hold in every time zone: theirs is an hour ahead of UTC.
 #[cfg(test)]
-fn offset(_: u64) -> Option<i64> {
-    Some(3_600)
+fn zone() -> TimeZone {
+    TimeZone::fixed(jiff::tz::offset(1))
+}
+
+fn since_1970(time: Timestamp) -> u64 {
+    let ns = time.as_nanosecond();
+    u64::try_from(ns).unwrap_or(if ns < 0 { 0 } else { u64::MAX })
+}
+
+/// Of a time that the clocks show twice the first, of one that they leave out what comes as long after.
+fn to_utc(here: DateTime) -> u64 {
+    zone().to_timestamp(here).map_or(u64::MAX, since_1970)
 }
 
 /// A date beside that of UTC: `15:01:53 +01:00`, with its day where that is another; none where the clocks here show UTC.
 pub fn local(ns: u64) -> Option<String> {
-    let offset = offset(ns).filter(|&offset| offset != 0)?;
-    let (utc, shown) = (date(ns), date(here(ns)));
-    let shown = shown.trim_end_matches(" UTC");
-    let day = &utc[..utc.find(' ').unwrap_or(0)];
-    let shown = shown.strip_prefix(day).unwrap_or(shown).trim_start();
-    let sign = if offset < 0 { '-' } else { '+' };
-    let minutes = offset.abs() / 60;
-    Some(format!(
-        "{shown} {sign}{:02}:{:02}",
-        minutes / 60,
-        minutes % 60
-    ))
+    let here = timestamp(ns).to_zoned_datetime(zone());
+    if here.offset().is_zero() {
+        return None;
+    }
+    let same_day = TimeZone::UTC.to_datetime(timestamp(ns)).date() == here.date();
+    let form = if same_day {
+        "%H:%M:%S %:z"
+    } else {
+        "%Y-%m-%d %H:%M:%S %:z"
+    };
+    Some(here.strftime(form).to_string())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const SECOND: u64 = 1_000_000_000;
+    const DAY: u64 = 86_400 * SECOND;
     /// 2026-11-21 14:01:53 UTC.
     const ORIGIN: u64 = 1_795_269_713 * SECOND;
 

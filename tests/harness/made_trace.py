@@ -23,11 +23,15 @@ class MadeTrace:
         if len(self.words) == (CHUNK - 32) // 8:
             self.flush()
 
-    def flush(self, thread=1):
-        """The chunk so far, as one of this thread."""
+    def flush(self, thread=1, name=""):
+        """The chunk so far, as one of this thread, whose name it may tell."""
         self.serial += 1
         start = self.time - sum(word >> 2 & 0x3FFF_FFFF for word in self.words)
-        chunk = struct.pack("<4sIQIIQ", b"WCHK", 1, self.serial, thread, self.segment, start) + self.words.tobytes()
+        chunk = struct.pack("<4sIQIIQ", b"WCHK", 1, self.serial, thread, self.segment, start)
+        if name:
+            text = name.encode().ljust(-len(name) % 8 + len(name), b"\0")
+            chunk += struct.pack("<QII", thread << 32 | 1 + len(text) // 8 << 8 | 3 << 2, 0, len(name)) + text
+        chunk += self.words.tobytes()
         self.file.write(chunk.ljust(CHUNK, b"\0"))
         self.segment += 1
         self.words = array("Q")

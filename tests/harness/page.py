@@ -13,9 +13,15 @@ import sys
 
 import browser as chromium
 from lib import WORK, Missing, Score, fresh, main, run, weave_binary
-from made_trace import deep_calls
+from made_trace import ENTER, EXIT, MadeTrace, deep_calls
 
 MANY = 1_200_000
+# Notes what is written on canvases.
+WRITTEN = """() => {
+    const draw = CanvasRenderingContext2D.prototype.fillText;
+    window.written = [];
+    CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) { written.push(text); return draw.call(this, text, ...rest); };
+}"""
 SHOWN = 1_000_000
 
 
@@ -76,6 +82,8 @@ def everywhere(score, what, look, told):
     most = max(told["methods"], key=lambda m: m["calls"])
     score.check(f"{what}: a head sorts", most["label"] in look.rows()[0] and look.hash().get("sort") == "calls", look.rows()[0][:80])
 
+    relations(score, what, look, told)
+
     look.tab("timeline")
     box = page.locator("main canvas").bounding_box()
     score.check(f"{what}: the timeline draws calls", look.drawn() > 0, f"{look.drawn()} boxes")
@@ -124,6 +132,8 @@ def everywhere(score, what, look, told):
         look.settle()
         score.check(f"{what}: a click opens what the process used", look.hash().get("used") == "1" and look.drawn() <= drawn)
         page.mouse.move(box["x"] + 300, box["y"] + 26 + 20 + 20)
+        amount = page.inner_text("#hint")
+        score.check(f"{what}: sizes and times have the terminal's units", "iB" not in amount, amount.replace("\n", " "))
         page.screenshot(path=WORK / "page" / f"{what}-used.png")
         page.mouse.click(box["x"] + 60, box["y"] + 26 + 10)
     logical = sum(m.get("logical", {}).get("calls", 0) for m in told["methods"])
@@ -197,6 +207,118 @@ def shown(ns):
     return f"{value:.{2 if value < 9.995 else 1 if value < 99.95 else 0}f} {name}"
 
 
+def relations(score, what, look, told):
+    """Rows by keys, callers and callees of the chosen method, its slowest call, heads that stay, and a phone."""
+    page = look.page
+    page.goto(look.url + "#sort=calls")
+    page.reload()
+    page.wait_for_selector("html[data-ready]")
+    page.focus("#main")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    chosen = page.inner_text("#chosen")
+    score.check(f"{what}: arrows choose a row", chosen in look.rows()[1] and look.hash().get("row") is not None, chosen)
+    nodes = {node["id"]: node for node in told["tree"]}
+    callers, callees = {}, {}
+    for node in told["tree"]:
+        above = nodes[node["parent"]]["label"] if node["parent"] is not None else "outermost"
+        for mine, key, to in ((node["label"], above, callers), (above, node["label"], callees)):
+            if mine == chosen:
+                to[key] = to.get(key, 0) + node["calls"]
+    count = lambda n: f"{n:,} call" + "s" * (n != 1)
+    text = page.inner_text("#relations")
+    seen = [page.locator("#relations .both > div").nth(i).inner_text().split("\n")[1:] for i in (0, 1)]
+    told_of = [sorted(f"{count(n)} {label}" for label, n in of.items()) for of in (callers, callees)]
+    shown_of = [sorted(line.split(", ", 1)[1] for line in lines if line.strip()) for lines in seen]
+    score.check(f"{what}: callers and callees of the chosen method", told_of == shown_of, f"{chosen}: {shown_of}, not {told_of}"[:300] if told_of != shown_of else text[:80].replace("\n", " "))
+    page.screenshot(path=WORK / "page" / f"{what}-relations.png")
+    other = page.locator("#relations a").first
+    if other.count():
+        other.focus()
+        name = other.inner_text()
+        page.keyboard.press("Enter")
+        score.check(f"{what}: Enter follows a link to a caller", page.inner_text("#chosen") == name, name)
+    page.keyboard.press("Escape")
+    score.check(f"{what}: Escape closes them", not page.locator("#relations").is_visible())
+
+    page.set_viewport_size({"width": 1280, "height": 260})
+    page.locator("main tbody tr").last.scroll_into_view_if_needed()
+    place = lambda it: page.locator(it).first.bounding_box()
+    stays = abs(place("main th")["y"] - place("main")["y"]) < 2
+    score.check(f"{what}: heads stay where they are", stays and page.evaluate("document.getElementById('main').scrollTop") > 0, str(place("main th")))
+    page.set_viewport_size({"width": 390, "height": 780})
+    look.settle()
+    wide = page.evaluate("[document.documentElement.scrollWidth, document.getElementById('main').scrollWidth]")
+    hidden = not page.locator("main td.spare").first.is_visible()
+    score.check(f"{what}: a phone shows it without scrolling aside", max(wide) <= 390 and hidden, str(wide))
+    page.screenshot(path=WORK / "page" / f"{what}-phone.png")
+    page.set_viewport_size({"width": 1280, "height": 800})
+
+    slow = max((m for m in told["methods"] if m["max_ns"] and not m.get("logical")), key=lambda m: m["max_ns"])
+    page.locator("main tbody a", has_text=slow["label"]).first.focus()
+    page.keyboard.press("Enter")
+    look.settle()
+    words = page.locator("main .detail").last.inner_text()
+    score.check(f"{what}: a method leads to its slowest call", page.inner_text("#picked") == slow["label"] and shown(slow["max_ns"]) in words, words[:120].replace("\n", " "))
+    page.goto(look.url)
+    page.reload()
+    page.wait_for_selector("html[data-ready]")
+    look.search("")
+
+
+def excluded(score, browser, folder, trace, told):
+    """A range of a page that leaves out the time in some calls is the report's of that range."""
+    file = folder / "excluded.html"
+    deep = [node for node in told["tree"] if node["parent"] is not None and not node.get("resumed")]
+    label = max(deep, key=lambda node: node["total_ns"])["label"]
+    run([weave_binary(), "report", trace, "--exclude", label, "--html", file])
+    wall = told["traces"][0]["wall_ns"]
+    for a, b in ((0, wall), (wall // 5, wall * 3 // 5)):
+        look = Looked(browser, file, f"#r0={a}&r1={b}")
+        part = json.loads(run([weave_binary(), "report", trace, "--exclude", label, "--from", f"{a}ns", "--until", f"{b}ns", "--json"]).stdout)
+        expected = {m["label"]: (shown(m["self_ns"]), shown(m["total_ns"]), f"{m['calls']:,}") for m in part["methods"] if m["calls"]}
+        cells = [line.split("\t") for line in look.rows()]
+        seen = {cell[10]: (cell[0], cell[2], cell[3]) for cell in cells}
+        off = {k: (seen.get(k), expected.get(k)) for k in seen.keys() | expected.keys() if seen.get(k) != expected.get(k)}
+        score.check(f"without the time in {label}: the range's table is the report's", label in part["excluded"] and expected and not off, f"{len(expected)} methods; {list(off.items())[:3]}")
+        look.page.close()
+
+
+def pool(score, browser, folder):
+    """Threads of one name, as pools give them, and what lies deep in one."""
+    trace, file = folder / "pool.wtrace", folder / "pool.html"
+    made = MadeTrace(trace, "pool")
+    for thread in (1, 2, 3):
+        made.segment = 0
+        for _ in range(40):
+            made.call(ENTER, 1_000, 7)
+        for _ in range(40):
+            made.call(EXIT, 1_000, 7)
+        made.flush(thread, "worker" if thread < 3 else "other")
+    made.close()
+    run([weave_binary(), "report", trace, "--html", file])
+    look = Looked(browser, file)
+    look.page.set_viewport_size({"width": 1280, "height": 300})
+    look.page.evaluate(WRITTEN)
+    look.tab("timeline")
+    look.drawn()
+    written = look.page.evaluate("written")
+    heads = {t[2:] for t in written if t.startswith("▾ ")}
+    score.check("threads of one name have numbers", "worker #1" in heads, str(heads))
+    for _ in range(3):
+        look.page.keyboard.press("ArrowDown")
+    look.settle()
+    head = look.page.locator("main .draw").first.get_attribute("data-pinned")
+    score.check("the head of a thread stays above its rows", head == "worker #1", head)
+    for _ in range(40):
+        look.page.keyboard.press("ArrowDown")
+    look.settle()
+    head = look.page.locator("main .draw").first.get_attribute("data-pinned")
+    score.check("one that has its name alone has none", head == "other", head)
+    score.check("the pool: no complaint, no network", *look.quiet())
+    look.page.close()
+
+
 def in_range(score, what, look, told, box, first):
     """A dragged range of the timeline is what `weave report` tells of it, and goes away again."""
     page = look.page
@@ -260,11 +382,7 @@ def twins(score, browser, folder, trace):
     facts = look.page.inner_text(".facts")
     apart = [f"trace {n} · pid {t['pid']}" in facts and t["file"].rsplit("/")[-1] in facts and all(a in facts for a in t["artifacts"]) for n, t in enumerate(told, 1)]
     score.check("two traces of one process are told apart", len(apart) == 2 and all(apart), facts[:300])
-    look.page.evaluate("""() => {
-        const draw = CanvasRenderingContext2D.prototype.fillText;
-        window.written = [];
-        CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) { written.push(text); return draw.call(this, text, ...rest); };
-    }""")
+    look.page.evaluate(WRITTEN)
     look.tab("timeline")
     look.drawn()
     written = look.page.evaluate("written")
@@ -308,10 +426,12 @@ def body():
             name = f"{trace.parent.name}-{trace.stem}"
             file = folder / f"{name}.html"
             run([weave_binary(), "report", trace, "--html", file])
-            told = json.loads(run([weave_binary(), "report", trace, "--json"]).stdout)
+            told = json.loads(run([weave_binary(), "report", trace, "--json", "--tree"]).stdout)
             everywhere(score, name, Looked(browser, file), told)
+            excluded(score, browser, folder, trace, told)
         compared(score, browser, folder, traces[0], traces[-1])
         twins(score, browser, folder, traces[0])
+        pool(score, browser, folder)
         many(score, browser, folder)
         browser.close()
     return score.finish("the page")

@@ -6,6 +6,14 @@
     node.append(...inside);
     return node;
   };
+  // What a click or Enter follows.
+  const link = (words, follow, props = {}) => {
+    const node = make('a', { textContent: words, tabIndex: 0, ...props });
+    node.setAttribute('role', 'link');
+    node.onclick = follow;
+    node.onkeydown = e => { if (e.key === 'Enter') { e.preventDefault(); e.stopPropagation(); follow(); } };
+    return node;
+  };
   const OUTCOMES = ['returned', 'left by an exception', 'still running', 'its end is missing'];
   const ROW = 17, HEAD = 20, AXIS = 26, CHART = 36;
 
@@ -15,10 +23,19 @@
     if (ns == null) return '-';
     if (ns < 0) return '-' + time(-ns);
     if (ns < 1e3) return Math.round(ns) + ' ns';
+    const two = n => String(Math.floor(n)).padStart(2, '0'), s = ns / 1e9;
+    if (s >= 7200) return `${count(Math.floor(s / 3600))}h ${two(s / 60 % 60)}m`;
+    if (s >= 120) return `${Math.floor(s / 60)}m ${two(s % 60)}s`;
     for (const [unit, name] of [[1e3, 'µs'], [1e6, 'ms'], [1e9, 's']]) {
       const value = ns / unit;
       if (value < 999.5 || name === 's') return value.toFixed(value < 9.995 ? 2 : value < 99.95 ? 1 : 0) + ' ' + name;
     }
+  }
+  function bytes(n) {
+    const units = ['B', 'kB', 'MB', 'GB', 'TB', 'PB', 'EB'];
+    let at = 0;
+    while (n >= 999.5 && at + 1 < units.length) { n /= 1e3; at++; }
+    return n.toFixed(!at ? 0 : n < 9.995 ? 2 : n < 99.95 ? 1 : 0) + ' ' + units[at];
   }
   // A moment, to be told from one that is `step` later.
   function moment(ns, step) {
@@ -312,10 +329,18 @@
       box.append(make('p', { id: 'reduced', textContent: `The timeline shows ${count(line.calls)} of ${count(line.all_calls)} calls: those of ${time(line.least_ns)} and more. Numbers count all calls.` }));
     return box;
   }
-  // A table whose heads sort: columns are [key, head, value, shown].
-  function table(rows, columns, key = 'sort') {
+  // Columns that a phone has no room for.
+  const SPARE = ['self%', 'min', 'p50', 'p90', 'p99', 'max', 'errors'];
+  // A table whose heads sort: columns are [key, head, value, shown]; `choose` is told which row is chosen.
+  function table(rows, columns, key = 'sort', choose = null) {
     const body = make('tbody'), head = make('tr');
-    let more = 300;
+    let more = 300, lines = [];
+    const select = (line, scroll) => {
+      for (const other of body.children) other.removeAttribute('aria-selected');
+      line.setAttribute('aria-selected', 'true');
+      if (scroll) line.scrollIntoView({ block: 'nearest' });
+      if (choose) { state.row = line.row.label; save(); choose(line.row.label); }
+    };
     const label = columns.find(c => c[0] === 'label');
     const fill = () => {
       const term = state.q.toLowerCase();
@@ -324,20 +349,23 @@
       if (by === label) kept.sort((a, b) => a.label < b.label ? -1 : 1);
       else kept.sort((a, b) => (by[2](b) ?? -1) - (by[2](a) ?? -1));
       body.replaceChildren(...kept.slice(0, more).map(row => {
-        const line = make('tr', { tabIndex: -1 });
-        for (const [, , value, shown, share] of columns) {
-          const cell = make('td');
+        const line = make('tr', { tabIndex: -1, row });
+        for (const [, head, value, shown, share] of columns) {
+          const cell = make('td', { className: SPARE.includes(head) ? 'spare' : '' });
           const content = shown(row, value(row));
           cell.append(content);
-          if (share) { cell.className = 'share'; cell.style.setProperty('--p', Math.min(100, share(row)) + '%'); }
+          if (share) { cell.classList.add('share'); cell.style.setProperty('--p', Math.min(100, share(row)) + '%'); }
           line.append(cell);
         }
-        line.onclick = () => {
-          for (const other of body.children) other.removeAttribute('aria-selected');
-          line.setAttribute('aria-selected', 'true');
-        };
+        line.onclick = () => select(line);
         return line;
       }));
+      lines = [...body.children];
+      if (choose) {
+        const chosen = lines.find(line => line.row.label === state.row);
+        if (chosen) chosen.setAttribute('aria-selected', 'true');
+        choose(state.row);
+      }
       if (kept.length > more) {
         const button = make('button', { textContent: `${count(kept.length - more)} more`, onclick: () => { more = Infinity; fill(); } });
         body.append(make('tr', {}, make('td', { colSpan: columns.length }, button)));
@@ -346,12 +374,53 @@
       for (const th of head.children) th.setAttribute('aria-sort', th.dataset.key === state[key] ? 'descending' : 'none');
     };
     for (const [field, name] of columns) {
-      const th = make('th', { textContent: name, tabIndex: 0, onclick: () => { state[key] = field; save(); fill(); } });
+      const th = make('th', { textContent: name, tabIndex: 0, className: SPARE.includes(name) ? 'spare' : '', onclick: () => { state[key] = field; save(); fill(); } });
       th.dataset.key = field;
-      th.onkeydown = e => { if (e.key === 'Enter') th.click(); };
+      th.onkeydown = e => { if (e.key === 'Enter') { e.stopPropagation(); th.click(); } };
       head.append(th);
     }
-    return { node: make('table', {}, make('thead', {}, head), body), fill };
+    const keys = e => {
+      const at = lines.findIndex(line => line.getAttribute('aria-selected') === 'true');
+      const move = { ArrowDown: 1, ArrowUp: -1, PageDown: 20, PageUp: -20, Home: -Infinity, End: Infinity }[e.key];
+      if (move) {
+        const next = lines[Math.max(0, Math.min(lines.length - 1, at < 0 ? 0 : at + move))];
+        if (next) select(next, true);
+        return true;
+      }
+      const follow = e.key === 'Enter' && at >= 0 && e.target.tagName !== 'BUTTON' && lines[at].querySelector('a');
+      if (follow) follow.click();
+      return !!follow;
+    };
+    return { node: make('table', {}, make('thead', {}, head), body), fill, keys };
+  }
+  // To the slowest call of a method that the timeline shows, in the range if one is chosen.
+  function toSlowest(label) {
+    const name = meta.names.indexOf(label), [a, b] = shown ? [+state.r0, +state.r1] : [0, Infinity];
+    let most = -1, best = null;
+    const look = (of, place) => {
+      for (let i = 0; i < of.n; i++)
+        if (of.name[i] === name && of.duration[i] > most && of.start[i] < b && of.start[i] + of.duration[i] >= a) { most = of.duration[i]; best = place + ':' + i; }
+    };
+    look(data.logical, 'l');
+    for (const track of data.tracks) look(track, 't' + track.place);
+    Object.assign(state, { q: label, view: 'timeline', by: best?.startsWith('l') ? 'logical' : 'thread', sel: best });
+    if (best) reach = true; else delete state.sel;
+    apply();
+  }
+  let reach = false;   // the timeline is to go to what is selected
+  // Who calls a method and whom it calls, as far as the tree has their paths.
+  function relations(label) {
+    const { tree } = all(), name = meta.names.indexOf(label), callers = new Map(), callees = new Map();
+    const add = (to, of, i) => {
+      const sum = to.get(of) || { total: 0, calls: 0 };
+      to.set(of, { total: sum.total + tree.total[i], calls: sum.calls + tree.calls[i] });
+    };
+    for (let i = 0; i < tree.parent.length; i++) {
+      const parent = tree.parent[i], above = parent < 0 ? -1 : tree.name[parent];
+      if (tree.name[i] === name) add(callers, above, i);
+      if (above === name) add(callees, tree.name[i], i);
+    }
+    return [callers, callees].map(all => [...all].sort((x, y) => y[1].total - x[1].total));
   }
   function methodsView() {
     const { methods } = all(), whole = methods.reduce((sum, m) => sum + m.self_ns, 0);
@@ -369,13 +438,29 @@
       ['max', 'max', m => m.max_ns, span],
       ['errors', 'errors', m => m.errors, (_, n) => make('span', { className: n ? 'bad' : 'dim', textContent: plain(_, n) })],
       ['label', 'method', m => m.label, m => {
-        const link = make('a', { textContent: m.label, title: m.source ? `${m.source}:${m.line ?? ''}` : '' });
-        link.onclick = () => { state.q = m.label; state.view = 'timeline'; apply(); };
-        return link;
+        return link(m.label, () => toSlowest(m.label), { title: `To its slowest call${m.source ? ` · ${m.source}:${m.line ?? ''}` : ''}` });
       }],
     ];
-    const grid = table(methods, columns);
-    return { title: 'Methods', node: make('div', {}, facts(), grid.node), draw: grid.fill };
+    const panel = make('div', { className: 'detail', id: 'relations', hidden: true });
+    const grid = table(methods, columns, 'sort', label => {
+      panel.hidden = !label;
+      if (!label) return;
+      const [callers, callees] = relations(label);
+      const list = (title, all) => make('div', {}, make('b', { textContent: title }), ...all.slice(0, 40).map(([name, sum]) => make('div', {},
+        make('span', { className: 'dim', textContent: `${time(sum.total)}, ${counted(sum.calls, 'call')}  ` }),
+        name < 0 ? 'outermost' : link(meta.names[name], () => { state.row = meta.names[name]; save(); grid.fill(); }))),
+        all.length > 40 ? `and ${count(all.length - 40)} more` : '');
+      const left = all().tree.left_out;
+      panel.replaceChildren(make('div', {}, make('b', { id: 'chosen', textContent: label }), left ? ` · ${count(left)} small paths left out` : ''),
+        make('div', { className: 'both' }, list('Callers', callers), list('Callees', callees)));
+    });
+    return {
+      title: 'Methods', node: make('div', {}, facts(), grid.node, panel), draw: grid.fill,
+      key(e) {
+        if (e.key === 'Escape' && state.row) { delete state.row; save(); grid.fill(); return true; }
+        return grid.keys(e);
+      },
+    };
   }
 
   // ---- timeline ----
@@ -435,10 +520,14 @@
     const node = make('div', { className: 'stage' }, make('div', { className: 'tools' }, by, fit, words), draw, detail);
     const end = Math.max(1, ...meta.traces.map(t => t.wall_ns + t.offset_ns),
       data.tracks.reduce((most, t) => Math.max(most, t.n ? t.start[t.n - 1] : 0), 0));
-    const threads = data.tracks.map(track => ({ title: track.title + (meta.traces.length > 1 ? ` · ${processOf(meta.traces[track.trace])}` : ''), track, rows: rowsOf(track), open: true }));
+    // Pools give many threads one name; their numbers tell them apart.
+    const twins = new Map();
+    const place = track => track.trace + ' ' + track.title;
+    for (const track of data.tracks) twins.set(place(track), (twins.get(place(track)) || 0) + 1);
+    const threads = data.tracks.map(track => ({ title: track.title + (twins.get(place(track)) > 1 ? ` #${track.number}` : '') + (meta.traces.length > 1 ? ` · ${processOf(meta.traces[track.trace])}` : ''), track, rows: rowsOf(track), open: true }));
     // What the processes used, at the top and closed at first.
     const charts = meta.traces.filter(t => t.series?.length).map(t => ({ title: `what ${hasTwin(t) ? processOf(t) : `process ${t.pid}`} used`, charts: t.series, rows: [], open: state.used === '1' }));
-    let logical = null, groups = [...charts, ...threads], height = 0, y = 0, from = 0, until = end, picked = null, width = 1;
+    let logical = null, groups = [...charts, ...threads], height = 0, y = 0, from = 0, until = end, picked = null, width = 1, pinned = null;
     const tall = group => group.charts ? group.charts.length * CHART : group.rows.length * ROW;
     const layout = () => {
       height = 0;
@@ -524,14 +613,21 @@
           pen.globalAlpha = 1;
         }
       }
+      // The head of the thread whose rows are at the top stays there.
+      pinned = groups.find(g => g.open && g.y < y && g.y + tall(g) > y) || null;
+      draw.dataset.pinned = pinned ? pinned.title : '';
+      if (pinned) {
+        pen.fillStyle = colours.panel;
+        pen.fillRect(0, AXIS, w, HEAD - 2);
+        pen.fillStyle = colours.dim;
+        text(pen, `▾ ${pinned.title}`, 8, AXIS + HEAD / 2 - 1, w);
+      }
       axis(pen, w, scale);
       const line = meta.timeline;
       words.textContent = `${time(until - from)} in view` + (line.calls < line.all_calls ? ` · ${count(line.calls)} of ${count(line.all_calls)} calls: those of ${time(line.least_ns)} and more` : '');
       draw.dataset.drawn = drawn;
     }
-    const amount = (unit, value) => unit === 'ns' ? time(value) : unit === 'bytes'
-      ? value < 1e4 ? Math.round(value) + ' B' : value < 1e7 ? (value / 1024).toFixed(0) + ' KiB' : (value / 1048576).toFixed(1) + ' MiB'
-      : value < 100 && value % 1 ? value.toFixed(2) : count(Math.round(value));
+    const amount = (unit, value) => unit === 'ns' ? time(value) : unit === 'bytes' ? bytes(value) : value < 100 && value % 1 ? value.toFixed(2) : count(Math.round(value));
     function chart(pen, w, scale, series, top) {
       const room = CHART - 16, low = top + CHART - 3, y = value => low - (series.most ? value / series.most * room : 0);
       pen.fillStyle = colours.bar;
@@ -580,6 +676,7 @@
       const place = box.node.getBoundingClientRect(), px = event.clientX - place.left, py = event.clientY - place.top + y - AXIS;
       const group = groups.find(g => py >= g.y && py < g.y + HEAD + (g.open ? tall(g) : 0));
       if (!group || event.clientY - place.top < AXIS) return null;
+      if (pinned && event.clientY - place.top < AXIS + HEAD) return { group: pinned, head: true };
       const level = Math.floor((py - group.y - HEAD) / ROW);
       if (py - group.y < HEAD) return { group, head: true };
       if (group.charts) {
@@ -611,7 +708,7 @@
       if (!found) { delete state.sel; detail.textContent = 'Click a call.'; save(); box.draw(); return; }
       const { group, call } = found, [name, ...rest] = describe(found);
       state.sel = (group.track ? 't' + group.track.place : 'l') + ':' + call;
-      const show = (words, jump) => make('a', { textContent: words, onclick: () => { jump(); detail.focus(); } });
+      const show = (words, jump) => link(words, () => { jump(); detail.focus(); });
       detail.replaceChildren(make('div', {}, make('b', { id: 'picked', textContent: name })), make('div', { textContent: [group.title, ...rest].join(' · ') }));
       if (group.track) {
         const parent = callerOf(group, call), whole = group.track.logical.get(call);
@@ -639,7 +736,7 @@
       layout();
       const level = group.track ? group.track.depth[call] : group.rows.findIndex(r => r.call.includes(call));
       const top = group.y + HEAD + level * ROW;
-      if (top < y || top > y + draw.clientHeight - AXIS - 2 * ROW) y = top - draw.clientHeight / 3;
+      if (top < y + HEAD || top > y + draw.clientHeight - AXIS - 2 * ROW) y = top - draw.clientHeight / 3;
       keep();
     }
     function mode(name) {
@@ -728,14 +825,15 @@
       title: 'Timeline', node, box,
       draw() { found(); box.draw(); },
       show() {
-        const { t0, t1, sel, y: top } = state;
+        const { sel, y: top } = state, [t0, t1] = reach ? [] : [state.t0, state.t1];
         for (const group of charts) group.open = state.used === '1';
         mode(state.by);
         [from, until] = t0 !== undefined && t1 !== undefined && +t1 > +t0 ? [+t0, +t1] : [0, end];
         y = +top || 0;
         const [, kind, place, call] = /^(t|l)(\d*):(\d+)$/.exec(sel || '') || [];
         const group = kind === 't' ? threads[place] : kind === 'l' && state.by === 'logical' ? logical[0] : null;
-        if (group && +call < (group.track || data.logical).n) pick({ group, call: +call }); else pick(null);
+        if (group && +call < (group.track || data.logical).n) pick({ group, call: +call }, reach); else pick(null);
+        reach = false;
         layout();
         keep();
         box.node.focus();
@@ -949,9 +1047,8 @@
       node.replaceChildren(...kept.slice(0, 1000).map(e => {
         const list = make('ul');
         for (const path of e.paths) {
-          const link = make('a', { textContent: path.thrown_in, onclick: () => { state.q = path.thrown_in; state.view = 'timeline'; apply(); } });
-          link.style.cssText = 'color:var(--mark);cursor:pointer';
-          list.append(make('li', {}, `${count(path.count)} × thrown in `, link, path.left === path.thrown_in ? '' : `, up to ${path.left}`, path.caught_in ? `, caught in or below ${path.caught_in}` : ', caught by no woven method'));
+          const thrower = link(path.thrown_in, () => { state.q = path.thrown_in; state.view = 'timeline'; apply(); });
+          list.append(make('li', {}, `${count(path.count)} × thrown in `, thrower, path.left === path.thrown_in ? '' : `, up to ${path.left}`, path.caught_in ? `, caught in or below ${path.caught_in}` : ', caught by no woven method'));
         }
         if (e.messages.length > 1) {
           for (const m of e.messages.slice(0, 10)) list.append(make('li', {}, `${count(m.count)} × ${m.message || '(no message)'}`));

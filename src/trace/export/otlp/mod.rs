@@ -18,6 +18,7 @@ pub use spans::Session;
 
 use super::Selection;
 use crate::mapping::Mapping;
+use crate::symbols::Symbols;
 use crate::trace::format::Header;
 use prost::Message;
 use proto::{KeyValue, Metric, Resource, Scope, text};
@@ -97,12 +98,12 @@ fn resource(header: &Header, named: &[(String, String)]) -> Resource {
         // Hosts that tell what they run.
         jar if jar.ends_with(".jar") => "java",
         assembly if assembly.ends_with(".dll") => "dotnet",
-        // What reads the trace and sends it.
+        // Unless symbols tell (`know_platform`), what reads the trace and sends it.
         _ => "rust",
     };
     let mut attributes: Vec<KeyValue> = vec![
         text("service.instance.id", instance(header)),
-        text("telemetry.sdk.language", language),
+        text(LANGUAGE, language),
         text("service.name", service),
         proto::number("process.pid", header.pid),
         text("process.command_line", header.command.as_str()),
@@ -115,6 +116,21 @@ fn resource(header: &Header, named: &[(String, String)]) -> Resource {
     }
     attributes.sort_by(|a, b| a.key.cmp(&b.key));
     Resource { attributes }
+}
+
+const LANGUAGE: &str = "telemetry.sdk.language";
+
+/// Names the language by the methods that were woven, which tell what the command does not; what the user says stays.
+fn know_platform(resource: &mut Resource, symbols: &Symbols, named: &[(String, String)]) {
+    let Some(of_jvm) = symbols.are_of_jvm() else {
+        return;
+    };
+    let language = if of_jvm { "java" } else { "dotnet" };
+    let mut attributes = resource.attributes.iter_mut();
+    let attribute = attributes.find(|known| known.key == LANGUAGE);
+    if let Some(attribute) = attribute.filter(|_| named.iter().all(|(key, _)| key != LANGUAGE)) {
+        *attribute = text(LANGUAGE, language);
+    }
 }
 
 /// A version 5 UUID of a process, which any export of its trace has, in the namespace that the conventions give.

@@ -421,6 +421,7 @@ impl Reader for Session {
             selection.roots = std::mem::take(&mut selection.roots).with_rules(true);
             self.replay.set_roots(&selection.roots);
         }
+        super::know_platform(&mut self.resource, symbols, &self.spans.options.resource);
         for (id, _) in symbols.iter() {
             self.methods.resolve(id, symbols);
         }

@@ -118,6 +118,34 @@ fn calls_become_spans_in_their_callers() {
 }
 
 #[test]
+fn the_language_is_that_of_what_was_woven() {
+    let told = |command: &str, descriptor: &str, named: &[(&str, &str)]| {
+        let mut map = crate::symbols::Writer::default();
+        map.ty("Acme.Main", "");
+        map.method(1, "Main", descriptor, 0);
+        let builder = TraceBuilder::new(command, 1, 0).symbols(&map.finish(), 1_000, &[]);
+        let trace = trace(builder.push(Chunk::records(1, 0, 0).enter(0, 1).exit(10, 1)));
+        let mut options = all();
+        let named = named
+            .iter()
+            .map(|(key, value)| (key.to_string(), value.to_string()));
+        options.resource = named.collect();
+        let batches = sent(&trace, options);
+        let request = TraceRequest::decode(&*batches[0].body).unwrap();
+        let resource = request.resource_spans[0].resource.clone().unwrap();
+        match value(&resource.attributes, "telemetry.sdk.language") {
+            Some(Value::Text(language)) => language,
+            other => panic!("{other:?}"),
+        }
+    };
+    let (jvm, dotnet) = ("([Ljava/lang/String;)V", "(System.String[])System.Void");
+    assert_eq!(told("com.acme.Main --port 80", jvm, &[]), "java");
+    assert_eq!(told("/opt/shop/shop", dotnet, &[]), "dotnet");
+    let named = [("telemetry.sdk.language", "kotlin")];
+    assert_eq!(told("com.acme.Main", jvm, &named), "kotlin");
+}
+
+#[test]
 fn roots_are_traces_of_their_own() {
     // Two requests in a worker's loop (main): place is the root, calls itself, and take throws through both. fib is beside them.
     let request = |chunk: Chunk| {
