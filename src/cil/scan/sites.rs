@@ -13,10 +13,9 @@ use crate::cil::metadata::tables::{decode, token, token_row, token_table};
 use crate::cil::scan::types;
 use crate::error::{Error, Kind, Result};
 
-/// Methods of the platform that look at who calls them, or whose effects hooks around them would change. `*`: all of the type.
-/// From the documentation of .NET 8 to 10: those with a `StackCrawlMark`, the last error of a native call, and what the runtime
-/// suspends at.
-const CALLER_SENSITIVE: [(&str, &[&str]); 9] = [
+/// Methods of the platform that, by their documentation, look at the assembly that calls them, or tell the last error of a native
+/// call, which hooks in front may change; and what the runtime suspends at. `*`: all of the type.
+const CALLER_SENSITIVE: [(&str, &[&str]); 8] = [
     (
         "System.Activator",
         &["CreateInstance", "CreateInstanceFrom"],
@@ -46,7 +45,6 @@ const CALLER_SENSITIVE: [(&str, &[&str]); 9] = [
         &["Load", "TryLoad"],
     ),
     ("System.Runtime.Loader.AssemblyLoadContext", &["*"]),
-    ("System.Threading.StackCrawlMark", &["*"]),
     ("System.Type", &["GetType"]),
 ];
 

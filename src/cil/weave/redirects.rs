@@ -16,7 +16,7 @@ use crate::cil::image::Image;
 use crate::cil::metadata::heaps::put_compressed;
 use crate::cil::metadata::schema::{coded, column, table};
 use crate::cil::metadata::signature::{MethodSignature, element, kind};
-use crate::cil::metadata::tables::{encode, token_row, token_table};
+use crate::cil::metadata::tables::{decode, encode, token_row, token_table};
 use crate::cil::weave::adapters::{self, Adapter};
 use crate::cil::weave::code::Code;
 use crate::cil::weave::import::Importer;
@@ -126,7 +126,6 @@ fn make(
                 (row.get(column::method_def::SIGNATURE), token, coded)
             }
             _ => {
-                use crate::cil::metadata::tables::decode;
                 let parent = row.get(column::member_ref::CLASS);
                 let owner = decode(&coded::MEMBER_REF_PARENT, parent)?;
                 let coded = encode(&coded::TYPE_DEF_OR_REF, owner).unwrap_or_default();
