@@ -2,15 +2,15 @@ package weave.runtime;
 
 /** Stands in for the part of the hook library that adapters call. */
 public final class Guard {
-    private static boolean busy;
+    private static final boolean[] BUSY = new boolean[1];
     public static int failures;
 
-    public static boolean begin() {
-        return !busy && (busy = true);
-    }
-
-    public static void end() {
-        busy = false;
+    public static boolean[] begin() {
+        if (BUSY[0]) {
+            return null;
+        }
+        BUSY[0] = true;
+        return BUSY;
     }
 
     public static void failed(Throwable t, String hook) {
