@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""`weave diff` over twenty runs a side of a real program on the JVM: equal, with one method that does a little more, and with
+"""`weave diff` over twenty runs a side of a real program on the JVM: equal, with one method that does more in each call, and with
 one that does much more.
 
-    diff.py [PERCENT]      how much more "much" is: 1,000 by default, far beyond what a busy machine does to a run
+    diff.py [PERCENT [PERCENT]]      how much more "much" is: 1,000 by default, far beyond what a busy machine does to a run; and how
+                                     much "more" is: 100 by default. Five percent are found on a machine that is the same for both
+                                     sides; cargo's tests show that by simulation
 
 The runs of all sides take turns, so that what happens to the machine meanwhile happens to both. The JVM interprets: when its
 compiler is done with a method depends on what the others do.
@@ -36,7 +38,6 @@ public class Work {
 }"""
 RUNS = 20
 LOOPS = 1_000
-LITTLE = 50
 SPLITS = 25
 CALLS = 3_000
 # One false alarm in a thousand runs of this test, where the machine favours no side.
@@ -57,14 +58,14 @@ def body():
     run([home / "bin" / "javac", "-d", folder / "classes", folder / "Work.java"])
     run([home / "bin" / "jar", "cfe", folder / "work.jar", "Work", "-C", folder / "classes", "."])
     run([weave_binary(), "-q", folder / "work.jar", folder / "woven.jar"])
-    much = int(LOOPS * float((sys.argv[1:] or ["1000"])[0]) / 100)
+    much, more = (int(LOOPS * float(percent) / 100) for percent in (sys.argv[1:] + ["1000", "100"][len(sys.argv) - 1 :]))
 
     def go(side, number, *arguments):
         trace = folder / side / f"{number}.wtrace"
         trace.parent.mkdir(exist_ok=True)
         run([home / "bin" / "java", "-Xint", "-jar", folder / "woven.jar", *arguments], env={**os.environ, "WEAVE_TRACE": str(trace)})
 
-    sides = [("before", 0), ("little", LITTLE), ("equal", 0), ("slower", much)]
+    sides = [("before", 0), ("more", more), ("equal", 0), ("slower", much)]
     for number in range(RUNS):
         for side, loops in sides if number % 2 else reversed(sides):
             go(side, number, loops)
@@ -89,15 +90,17 @@ def body():
         wrong += [m["method"] for m in told["methods"] if m["differs"]]
     score.check(f"nothing differs in {SPLITS} random splits of {2 * RUNS} equal runs", not wrong, str(wrong))
 
-    done = diff(before, folder / "little", "--level", LEVEL, "--format", "json", "--fail-on", "p50>+3%")
+    least_more = more * 100 / LOOPS * 0.6
+    done = diff(before, folder / "more", "--level", LEVEL, "--format", "json", "--fail-on", f"p50>+{least_more:g}%")
     told = json.loads(done.stdout)
     differ = [m["method"] for m in told["methods"] if m["differs"]]
     tests = methods(told)["price"]["tests"]
     least = min(told["methods"], key=lambda m: m["tests"].get("p50", 1))["method"]
     # Others may differ as well: what runs before it changes how well a processor guesses the branches of a method.
-    score.check("five percent more in one method are found", "price" in differ and least == "price" and told["test"]["pairs"] == RUNS, f"{differ} {({name: f'{p:.2g}' for name, p in tests.items()})}")
-    broken = [one["label"] for limit in told["limits"] for one in limit["broken"]]
-    score.check("p50>+3% fails on it alone", done.returncode == 1 and broken == ["Work.price(long, int)"], str(broken))
+    score.check("more in each call of one method is found by its median", "price" in differ and least == "price" and tests["p50"] <= float(LEVEL) and told["test"]["pairs"] == RUNS, f"{differ} {({name: f'{p:.2g}' for name, p in tests.items()})}")
+    broken = {one["label"].split(".")[-1].split("(")[0] for limit in told["limits"] for one in limit["broken"]}
+    # `main` is around it.
+    score.check(f"p50>+{least_more:g}% fails on it", done.returncode == 1 and "price" in broken and broken <= {"price", "main"}, str(broken))
 
     flame = folder / "slower.svg"
     done = diff(before, folder / "slower", "--level", LEVEL, "--format", "json", "--fail-on", "self>+50%", "--flame", flame)
