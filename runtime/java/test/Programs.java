@@ -302,7 +302,10 @@ public final class Programs {
             all.forEach(Thread::interrupt);
             Thread.currentThread().getThreadGroup().getParent().interrupt(); // whoever may be interrupted is
             Thread.interrupted();
-            LockSupport.parkNanos(5_000_000);
+            // An interrupt is a permit to go on, too: more than one pause.
+            for (long next = System.nanoTime() + 5_000_000L; System.nanoTime() < next;) {
+                LockSupport.parkNanos(5_000_000);
+            }
         }
         Thread.interrupted();
         on.set(false);

@@ -6,6 +6,7 @@ import java.io.RandomAccessFile;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.FileChannel;
+import java.nio.channels.OverlappingFileLockException;
 
 /**
  * The file as a growing number of mapped chunks. Whoever lets it grow holds {@link #gate}, the supplier's thread only while it
@@ -187,6 +188,8 @@ final class TraceFile {
                 next.getChannel().tryLock(WRITER, 1, false);
             } catch (IOException unsupported) {
                 // then others see by the header's flag alone whether it is still written
+            } catch (OverlappingFileLockException stillClosing) {
+                // by the interrupting thread, the channel before this one; the same
             }
             file = next;
         }
