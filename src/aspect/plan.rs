@@ -613,12 +613,20 @@ hooks = \"android-trace\"
         let artifact = matcher.for_artifact("app.apk", None, &hierarchy);
         let base_of = |_: u32, _: &str| 10;
         let mut planner = Planner::new(&artifact, &base_of, true).on_android();
+        show(&mut planner, &["counted", "recorded", "section"]);
+        let advice: Vec<_> = planner.plan.methods.iter().map(|m| m.advice).collect();
+        let beside = Advice::COUNT.with(Advice::SECTION);
+        assert_eq!(advice, [Advice::COUNT, Advice::EXCEPTION, beside]);
+    }
+
+    /// Shows a planner the type `A` with these methods.
+    fn show(planner: &mut Planner<'_>, methods: &[&str]) {
         planner.enter_type(&Type {
             name: "A",
             access: Access::Public,
             details: &Nothing,
         });
-        for (index, name) in ["counted", "recorded", "section"].into_iter().enumerate() {
+        for (index, name) in methods.iter().enumerate() {
             let method = Method {
                 name,
                 descriptor: "()V",
@@ -631,9 +639,6 @@ hooks = \"android-trace\"
             };
             planner.method(index as u32, &method);
         }
-        let advice: Vec<_> = planner.plan.methods.iter().map(|m| m.advice).collect();
-        let beside = Advice::COUNT.with(Advice::SECTION);
-        assert_eq!(advice, [Advice::COUNT, Advice::EXCEPTION, beside]);
     }
 
     #[test]
@@ -657,24 +662,7 @@ advice = \"enter\"
             } else {
                 planner
             };
-            planner.enter_type(&Type {
-                name: "A",
-                access: Access::Public,
-                details: &Nothing,
-            });
-            for (index, name) in ["section", "both"].into_iter().enumerate() {
-                let method = Method {
-                    name,
-                    descriptor: "()V",
-                    access: Access::Public,
-                    kinds: Kinds::METHOD,
-                    has_body: true,
-                    size: 20,
-                    trivial: false,
-                    details: &Nothing,
-                };
-                planner.method(index as u32, &method);
-            }
+            show(&mut planner, &["section", "both"]);
             let woven: Vec<_> = planner
                 .plan
                 .methods

@@ -41,7 +41,7 @@ pub struct Stats {
     in_runs: Option<Box<InRuns>>,
 }
 
-/// What runs are told apart by; see [`Stats::end_run`].
+/// Times of the run at hand and of earlier ones, from which [`Stats::end_run`] takes how the calls of one run spread.
 #[derive(Clone, Debug, Default)]
 struct InRuns {
     /// Own times of the calls of the run at hand.

@@ -367,7 +367,7 @@ fn calls_of_the_platform_have_hooks() {
         printed(&world, "out.jar"),
         "> println fib 13\nfib 13\n> println caught deep at line 16\ncaught deep at line 16\n"
     );
-    // From the cache come the same bytes, and the same is told.
+    // A second job takes the jar from the cache: it writes the same bytes and prints the same.
     for out in ["cached.jar", "hit.jar"] {
         let told = world.wove(&["app.jar", out, "--cache", "cache"]).err;
         assert!(told.contains("redirected 2 calls"), "{told}");

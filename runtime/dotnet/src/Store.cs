@@ -317,7 +317,7 @@ namespace Weave.Runtime
 
         /// <summary>
         /// What threads have counted: adds those that live to <paramref name="live"/>, and what those have that died since the last time
-        /// to <paramref name="past"/>. False if it cannot be told now.
+        /// to <paramref name="past"/>. False if another thread held the gate too long.
         /// </summary>
         internal bool Tallies(List<Tally> live, Tally past)
         {

@@ -299,7 +299,7 @@ final class Store {
         return chunk;
     }
 
-    /** What threads have counted, those that live and those that have died since the last time; false if it cannot be told now. */
+    /** What threads have counted, those that live and those that have died since the last time; false if another thread held the gate too long. */
     boolean tallies(ArrayList<Tally> live, ArrayList<Tally> gone) {
         Thread self = Thread.currentThread();
         try {
