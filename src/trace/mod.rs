@@ -14,6 +14,7 @@
 
 pub mod analysis;
 pub mod collect;
+pub mod counted;
 pub mod diff;
 pub mod exceptions;
 pub mod export;
