@@ -306,6 +306,7 @@ const ORDERS: &[(&str, &[&str])] = &[
             "call",
             "idle",
             "roots",
+            "counted",
             "tail",
             "logical",
             "replay",

@@ -4,6 +4,7 @@ use super::rules::read_mapping;
 use super::{DONE, otlp, traces};
 use crate::error::{Error, Result};
 use crate::pipeline::{Access, Output, on_any_thread};
+use crate::trace::counted;
 use crate::trace::export::{self, Counts, Format, Selection, Weight};
 use crate::trace::window::parse_moment;
 use crate::trace::{Moment, Roots, Trace, Window, units};
@@ -249,6 +250,8 @@ fn write<'a>(
         sum.calls += counts.calls;
         sum.logical += counts.logical;
         sum.logical_left_out += counts.logical_left_out;
+        sum.counted += counts.counted;
+        sum.counted_left_out += counts.counted_left_out;
     }
     sink.finish()?;
     bar.finish_and_clear();
@@ -259,6 +262,15 @@ fn write<'a>(
 fn report(args: &ExportArgs, format: Format, counts: Counts) {
     let mut out = io::stderr().lock();
     let _ = writeln!(out, "{} exported", units::counted(counts.calls, "call"));
+    if counts.counted_left_out > 0 {
+        let _ = writeln!(out, "{}", counted::left_out(counts.counted_left_out));
+    } else if counts.counted > 0 && !format.has_counted() {
+        let methods = units::counted(counts.counted, "method");
+        let _ = writeln!(
+            out,
+            "{methods} counted, not recorded, left out: this format knows single calls alone"
+        );
+    }
     if counts.logical_left_out > 0 {
         let _ = writeln!(
             out,
@@ -274,7 +286,7 @@ fn report(args: &ExportArgs, format: Format, counts: Counts) {
             units::count(most)
         );
     }
-    if counts.calls == 0 && (args.filter.is_some() || args.thread.is_some()) {
+    if counts.calls + counts.counted == 0 && (args.filter.is_some() || args.thread.is_some()) {
         let _ = writeln!(out, "warning: nothing fits the selection");
     }
 }

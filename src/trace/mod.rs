@@ -15,6 +15,7 @@
 pub mod analysis;
 pub mod call;
 pub mod collect;
+pub mod counted;
 pub mod diff;
 pub mod exceptions;
 pub mod export;
