@@ -265,7 +265,7 @@ impl Callers {
                 );
                 place
             });
-            types[place].calls = touched_calls(calls, &plan.redirects, describe)?;
+            types[place].calls = touched_calls(calls, plan, describe)?;
         }
         Ok(())
     }
