@@ -69,9 +69,9 @@ def program(score, folder):
     score.check("program: what is left is told", len(re.findall(r"\d left: a call of", told)) == 3, told[-300:])
 
 
-def recorded(trace):
+def recorded(trace, *more):
     """The calls of a trace in their order, a line each: what is called, its values, how it ended."""
-    told = json.loads(run([weave_binary(), "report", trace, "--calls", "--limit", "1000", "--json"]).stdout)
+    told = json.loads(run([weave_binary(), "report", trace, *more, "--calls", "--limit", "1000", "--json"]).stdout)
     calls = sorted(told["calls"], key=lambda call: call["start_ns"])
     lines = [" ".join([call["label"], *(f"{name}={json.dumps(value)}" for name, value in sorted(call["values"].items())), call["outcome"]]) for call in calls]
     return re.sub(r"@[0-9a-f]+", "@..", "".join(line + "\n" for line in lines))
@@ -97,33 +97,37 @@ def records(score, folder):
 
 
 def dex(score, folder):
-    app = jar(folder, "app", sorted((SOURCES / "java/app").glob("Calls.java")))
-    library = jar(folder, "hooks", [SOURCES / "java/acme/Audit.java"])
     java = oldest_jdk() / "bin" / "java"
     (dx,) = corpora.maven([DX])
-    for name, classes in (("app", app), ("hooks", library)):
-        run([java, "-cp", dx, "com.android.dx.command.Main", "--dex", "--min-sdk-version=26", f"--output={folder / name}.dex", classes])
+    library = jar(folder, "hooks", [SOURCES / "java/acme/Audit.java"])
+    runtime = folder / "weave-runtime.jar"
+    run([weave_binary(), "runtime", runtime])
     # Those whose hooks take and return what the calls do, or lie around them.
-    text = (SOURCES / "rules.toml").read_text()
-    head, *aspects = text.split("[[aspect]]")
-    text = "[[aspect]]".join([head, *(a for a in aspects if not re.search(r'name = "(sleep|pow)"', a))])
-    lines = {}
-    for kind, source, hooks in (("jar", app, library.name), ("dex", folder / "app.dex", "hooks.dex")):
-        (folder / "weave.toml").write_text(text.replace("LIBRARY", hooks))
-        woven = folder / f"woven.{kind}"
-        run([weave_binary(), "-q", "--strict", "--rules", folder / "weave.toml", source, woven])
-        path = [woven]
-        if kind == "dex":
-            verified = run([weave_binary(), "verify", woven], check=False)
-            score.check("dex: weave verify", verified.returncode == 0, verified.stdout[-300:])
-            runtime = folder / "weave-runtime.jar"
-            run([weave_binary(), "runtime", runtime])
-            path = [check_dex.translated(woven, folder / "translated.jar"), library, runtime]
-        done = run([java, "-Xverify:all", "-cp", os.pathsep.join(map(str, path)), "app.Calls"], check=False, env=ENVIRONMENT)
-        lines[kind] = (done.returncode, done.stdout, done.stderr)
-    score.check("dex: the same lines as of classes", lines["dex"] == lines["jar"] and lines["jar"][0] == 0, f"{len(lines['jar'][1].splitlines())} lines")
-    if lines["dex"] != lines["jar"]:
-        print(*lines["dex"], sep="\n")
+    for main_class, rules, without in (("Calls", "rules.toml", "sleep|pow"), ("Recorded", "recorded.toml", "none")):
+        app = jar(folder, "app", [SOURCES / f"java/app/{main_class}.java"])
+        for name, classes in (("app", app), ("hooks", library)):
+            run([java, "-cp", dx, "com.android.dx.command.Main", "--dex", "--min-sdk-version=26", f"--output={folder / name}.dex", classes])
+        head, *aspects = (SOURCES / rules).read_text().split("[[aspect]]")
+        text = "[[aspect]]".join([head, *(a for a in aspects if not re.search(rf'name = "({without})"', a))])
+        lines = {}
+        for kind, source, hooks in (("jar", app, library.name), ("dex", folder / "app.dex", "hooks.dex")):
+            (folder / "weave.toml").write_text(text.replace("LIBRARY", hooks))
+            woven = folder / f"woven.{kind}"
+            run([weave_binary(), "-q", "--strict", "--rules", folder / "weave.toml", source, woven])
+            path = [woven]
+            if kind == "dex":
+                verified = run([weave_binary(), "verify", woven], check=False)
+                score.check(f"dex of {main_class}: weave verify", verified.returncode == 0, verified.stdout[-300:])
+                path = [check_dex.translated(woven, folder / f"{main_class}.translated.jar"), library, runtime]
+            trace = folder / f"{main_class}.{kind}.wtrace"
+            done = run([java, "-Xverify:all", "-cp", os.pathsep.join(map(str, path)), f"app.{main_class}"], check=False,
+                       env={**ENVIRONMENT, "WEAVE_TRACE": str(trace)})
+            calls = recorded(trace, "--symbols", f"{woven}.wsym") if trace.exists() else ""
+            lines[kind] = (done.returncode, done.stdout + calls, done.stderr)
+        score.check(f"dex of {main_class}: the same lines as of classes", lines["dex"] == lines["jar"] and lines["jar"][0] == 0,
+                    f"{len(lines['jar'][1].splitlines())} lines")
+        if lines["dex"] != lines["jar"]:
+            print(*lines["dex"], sep="\n")
 
 
 def dotnet_(score, folder):

@@ -44,17 +44,21 @@ pub(crate) struct Near {
 }
 
 impl Near {
-    /// The class for the planned methods, where at least `least` of them call the hook library, all their ids are near each
-    /// other, and the file has room for it.
+    /// The class for the planned methods, where at least `least` of them call the hook library and have ids near that of the
+    /// first, and the file has room for it. Recorded calls, which come last, have ids of their own.
     pub fn choose(file: &File<'_>, planned: &[Planned], least: usize) -> Result<Option<Near>> {
         let calling = |p: &&Planned| p.advice.only(Advice::LIBRARY) != Advice::default();
-        let (mut count, mut first, mut last) = (0, u32::MAX, 0);
-        for id in planned.iter().filter(calling).map(|p| p.id) {
+        let mut ids = planned.iter().filter(calling).map(|p| p.id).peekable();
+        let Some(first) = ids.peek().copied() else {
+            return Ok(None);
+        };
+        let is_near = |id: &u32| id.wrapping_sub(first) <= u32::from(u16::MAX);
+        let (mut count, mut last) = (0, first);
+        for id in ids.filter(is_near) {
             count += 1;
-            first = first.min(id);
             last = last.max(id);
         }
-        if count < least.max(1) || last - first > u32::from(u16::MAX) {
+        if count < least {
             return Ok(None);
         }
         // `const/16` extends the sign.

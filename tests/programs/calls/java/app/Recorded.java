@@ -34,13 +34,18 @@ public class Recorded {
     public static void main(String[] args) throws Exception {
         System.out.println("parsed " + parsed("12") + " " + parsed("boom"));
         System.out.println("wide " + (int) wide(3, 2));
-        List<String> list = new ArrayList<>(List());
+        List<String> list = new ArrayList<>(letters());
         System.out.println("joined " + Inner.joined(list));
         Map<String, Object> map = new HashMap<>();
         map.put("password=secret", "hidden");
         map.putAll(Collections.singletonMap("k", 1));
         map.clear();
-        Supplier<Integer> later = () -> Character.getNumericValue('7');
+        Supplier<Integer> later = new Supplier<Integer>() {
+            @Override
+            public Integer get() {
+                return Character.getNumericValue('7');
+            }
+        };
         System.out.println("later " + later.get());
         try {
             Collections.emptyIterator().next();
@@ -50,7 +55,7 @@ public class Recorded {
         System.out.println("replaced " + Long.parseLong("5") + " " + "ab".length());
     }
 
-    private static List<String> List() {
+    private static List<String> letters() {
         List<String> list = new ArrayList<>();
         list.add("a");
         list.add("b");
