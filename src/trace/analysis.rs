@@ -380,7 +380,7 @@ impl Sums {
         true
     }
 
-    #[inline]
+    #[inline(always)]
     fn plain(&mut self, call: &Call) {
         let row = call.method as usize;
         if self.stats.len() <= row {

@@ -52,7 +52,7 @@ fn plan_tells_where_traces_begin() {
     world.write("classes.dex", DEX);
     for (file, ty, method) in [
         ("app.jar", "com.acme.Main", "main"),
-        ("steps.dll", "Steps", "*"),
+        ("steps.dll", "Plain", "*"),
         ("classes.dex", "com.acme.Main", "main"),
     ] {
         let rules = format!(
