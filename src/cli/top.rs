@@ -1099,7 +1099,10 @@ mod tests {
         let mut app = of_window(vec![trace], window);
         let shown = lines(&mut app);
         let told = "only from 300 ns until 450 ns before the end of each trace";
-        assert!(shown.iter().any(|line| line.starts_with(told)), "{shown:#?}");
+        assert!(
+            shown.iter().any(|line| line.starts_with(told)),
+            "{shown:#?}"
+        );
         let times = |name: &str| {
             let row = app.methods.iter().find(|row| row.name.contains(name));
             row.map(|row| (row.sum.calls, row.sum.total, row.sum.own))

@@ -1,17 +1,18 @@
 //! Any number of traces, summed up in one.
 
+use super::call::{Call, Frame, Outcome, Piece, Thrown};
 use super::counted::{self, Counted};
 use super::exceptions::{Exception, Exceptions, UnderWay};
 use super::file::{Thread, Trace};
 use super::format::{FLAG_ORDERLY, Header};
 use super::idle::Excludes;
-use super::logical::{Caller, LogicalCall, LogicalCalls, On, Piece};
+use super::logical::{Caller, LogicalCall, LogicalCalls, On};
 use super::methods::{Method, MethodIx, Methods};
 use super::metrics::{self, Reading, Series};
 use super::notes::Notes;
 use super::pattern;
 use super::query::{Asked, Found, Listed, Query};
-use super::replay::{Call, Frame, Outcome, Replay, Run, Tally, Thrown, Visitor};
+use super::replay::{Replay, Run, Tally, Visitor};
 use super::roots::Roots;
 use super::summary::{Spread, Stats};
 use super::tree::Tree;

@@ -1,9 +1,10 @@
 //! What a running process does: counts of its methods, how fast they grow, and the calls that are open now.
 
+use super::call::{Call, Frame, Outcome, Thrown};
 use super::file::{self, ThreadName};
 use super::format::Decoder;
 use super::methods::{MethodIx, Methods};
-use super::replay::{Call, Frame, Outcome, Replay, Run, Thrown, Visitor};
+use super::replay::{Replay, Run, Visitor};
 use super::tail::Reader;
 use super::window::Part;
 use crate::printable::printable;

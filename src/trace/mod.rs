@@ -13,6 +13,7 @@
 //! [`Notes`] say what is not.
 
 pub mod analysis;
+pub mod call;
 pub mod collect;
 pub mod counted;
 pub mod diff;

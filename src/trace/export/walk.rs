@@ -4,12 +4,13 @@ use super::{Counted, End, Logical, Named, Process, Selection, Sink, Span, Thread
 use crate::dotnet_names;
 use crate::mapping::Mapping;
 use crate::printable::printable;
+use crate::trace::call::{Call, Frame, Outcome, Thrown};
 use crate::trace::counted;
 use crate::trace::file::Trace;
 use crate::trace::methods::{Method, MethodIx, Methods};
 use crate::trace::metrics::{self, Reading};
 use crate::trace::pattern;
-use crate::trace::replay::{Call, Frame, Outcome, Replay, Thrown, Visitor};
+use crate::trace::replay::{Replay, Visitor};
 use crate::trace::values::{self, Value};
 use rustc_hash::FxHashMap;
 use std::io;

@@ -11,13 +11,14 @@ use super::{BATCH, Batch, METHODS, Options, logs_request, metrics_request, spans
 use crate::mapping::Mapping;
 use crate::printable::printable;
 use crate::symbols::Symbols;
+use crate::trace::call::{Call, Frame, Outcome, Thrown, from_root};
 use crate::trace::export::Selection;
 use crate::trace::export::walk::{named, wants, wants_thread};
 use crate::trace::file::{Counts, ThreadName, Trace};
 use crate::trace::format::{Decoder, Header};
 use crate::trace::methods::{Method, MethodIx, Methods};
 use crate::trace::metrics::{Reading, Unit, metric_of};
-use crate::trace::replay::{Call, Frame, Outcome, Replay, Run, Thrown, Visitor, from_root};
+use crate::trace::replay::{Replay, Run, Visitor};
 use crate::trace::tail::Reader;
 use crate::trace::values::{self, Data};
 use rustc_hash::FxHashMap;
