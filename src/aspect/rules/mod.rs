@@ -11,7 +11,7 @@ pub(crate) use diagnostics::Diagnostic;
 pub(crate) use words::nearest;
 
 use crate::error::{Error, Result};
-use model::{Aspect, Library, Source};
+use model::{Aspect, Library, SaidType, Source};
 use parse::Parsed;
 use std::sync::Arc;
 
@@ -37,6 +37,9 @@ pub const PACKS: [(&str, &str); 6] = [
     ("adonet", include_str!("../../../rules/adonet.toml")),
 ];
 
+/// Types of the platforms that chains go through, in the words of rules.
+const PLATFORM: &str = include_str!("../../../rules/platform.toml");
+
 /// One rules file, or several together. None match nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
@@ -44,6 +47,8 @@ pub struct Rules {
     pub aspects: Vec<Aspect>,
     /// Where their own hooks are.
     pub libraries: Vec<Library>,
+    /// What they say of types.
+    pub types: Vec<SaidType>,
 }
 
 impl Rules {
@@ -60,6 +65,7 @@ impl Rules {
             Ok(Parsed {
                 mut aspects,
                 mut libraries,
+                types,
             }) => {
                 let file = Arc::new(Source {
                     name: source.to_owned(),
@@ -74,7 +80,11 @@ impl Rules {
                 for library in &mut libraries {
                     library.place = diagnostics::place(source, text, library.span.start);
                 }
-                Ok(Rules { aspects, libraries })
+                Ok(Rules {
+                    aspects,
+                    libraries,
+                    types,
+                })
             }
             Err(mut wrong) => {
                 let message = diagnostics::render(source, text, &mut wrong, colour);
@@ -110,10 +120,17 @@ impl Rules {
         Rules::parse(&format!("{PACK_PREFIX}{name}"), text)
     }
 
+    /// What is known of the platforms' types.
+    pub fn platform_types() -> Vec<SaidType> {
+        let parsed = parse::types_alone(PLATFORM);
+        parsed.expect("a test parses it")
+    }
+
     /// Adds the aspects of another file.
     pub fn extend(&mut self, other: Rules) {
         self.aspects.extend(other.aspects);
         self.libraries.extend(other.libraries);
+        self.types.extend(other.types);
     }
 }
 
