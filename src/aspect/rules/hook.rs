@@ -206,7 +206,7 @@ fn recorded(text: &str) -> Result<Recorded, PatternError> {
         return Err(wrong(
             operand.place,
             "this is not recorded",
-            "`this`, `arg(n)`, a parameter's name, `args`, `result`, `exception`, `string(..)` of one, or a call that returns a value",
+            "`this`, `target`, `arg(n)`, a parameter's name, `args`, `result`, `exception`, `string(..)` of one, or a call that returns a value",
         ));
     }
     reader.spaces();
