@@ -235,16 +235,6 @@ impl Binder<'_> {
             .collect();
         let advice = (aspects.iter()).filter_map(|(_, _, own)| Some(own.at.as_ref()?.advice));
         let advice = advice.fold(Advice::default(), Advice::with);
-        if advice != Advice::default() && self.language == Language::CSharp {
-            return Err(vec![Misfit {
-                source: Arc::clone(&aspects[0].2.source),
-                span: 0..0,
-                title: "calls in .NET are not recorded yet".into(),
-                what: "of".into(),
-                method: callee.shown(),
-                help: None,
-            }]);
-        }
         let bound = match around.is_empty() {
             true => None,
             false => Some(Arc::new(self.bind(&around, subject)?)),
