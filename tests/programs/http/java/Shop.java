@@ -77,7 +77,7 @@ public class Shop {
             }
             // As an interface has it.
             org.apache.http.client.HttpClient general = client;
-            System.out.println(general.execute(new org.apache.http.client.methods.HttpGet(at("/apache4")),
+            System.out.println((int) general.execute(new org.apache.http.client.methods.HttpGet(at("/apache4")),
                     response -> response.getStatusLine().getStatusCode()));
             try (org.apache.http.client.methods.CloseableHttpResponse response = client.execute(
                     new org.apache.http.HttpHost("127.0.0.1", port), new org.apache.http.message.BasicHttpRequest("GET", "/apart4?token=s3cret"))) {
@@ -89,7 +89,8 @@ public class Shop {
     static void apache5(int port) throws Exception {
         try (org.apache.hc.client5.http.impl.classic.CloseableHttpClient client =
                 org.apache.hc.client5.http.impl.classic.HttpClients.createDefault()) {
-            System.out.println(client.execute(new org.apache.hc.client5.http.classic.methods.HttpDelete(at("/apache5")), response -> response.getCode()));
+            System.out.println((int) client.execute(
+                    new org.apache.hc.client5.http.classic.methods.HttpDelete(at("/apache5")), response -> response.getCode()));
             try (org.apache.hc.core5.http.ClassicHttpResponse response = client.executeOpen(
                     new org.apache.hc.core5.http.HttpHost("http", "127.0.0.1", port),
                     new org.apache.hc.client5.http.classic.methods.HttpGet("/apart5?token=s3cret"), null)) {
