@@ -70,14 +70,14 @@ def same_tree(one, two):
 MOST_OPEN = 1_000
 
 
-def balanced(score, name, trace, at_least, named=True, found=None):
+def balanced(score, name, trace, at_least, named=True):
     """The trace is there, holds a program's worth of calls, and they pair up.
 
     Calls may be open at the end: `System.exit` never returns, and daemon threads are cut off.
     """
     if not trace.exists():
         return score.check(f"{name}: a trace is written", False)
-    found = found or check_trace.read(trace, running=True, named=named, most_open=MOST_OPEN)
+    found = check_trace.read(trace, running=True, named=named, most_open=MOST_OPEN)
     calls, left = sum(found.calls.values()), sum(map(len, found.open.values()))
     score.check(
         f"{name}: the trace is balanced",
