@@ -107,6 +107,8 @@ pub struct ThreadStats {
     pub resumed: u64,
     /// Time within woven calls.
     pub busy: u64,
+    /// CPU time that it used, as far as samples tell.
+    pub cpu: Option<u64>,
     /// Segments that are missing.
     pub missing: u64,
     /// What was counted on the way.
@@ -379,7 +381,7 @@ impl Sums {
         true
     }
 
-    #[inline]
+    #[inline(always)]
     fn plain(&mut self, call: &Call) {
         let row = call.method as usize;
         if self.stats.len() <= row {
@@ -512,6 +514,12 @@ impl Analyzer {
         let mut notes = trace.notes().clone();
         for what in self.sums.unhandled.drain(..) {
             notes.add(|| format!("ended by an exception that nobody handled{what}"));
+        }
+        if !trace.cpu().is_empty() {
+            let used = metrics::cpu_times(trace.cpu(), self.sums.part);
+            for thread in &mut self.threads[first..] {
+                thread.cpu = used.get(&thread.number).copied();
+            }
         }
         let mut sum = Tally::default();
         for ThreadStats { tally, .. } in &self.threads[first..] {
@@ -666,6 +674,7 @@ impl Analyzer {
             calls: sums.calls,
             resumed: sums.resumed,
             busy: sums.busy,
+            cpu: None,
             missing: thread.missing,
             tally,
         }

@@ -34,6 +34,7 @@ final class Format {
     static final int END = 6;
     static final int SAMPLE = 8;
     static final int VALUE = 9;
+    static final int CPU = 11;
 
     /** Kinds of values. */
     static final int NULL = 1;
