@@ -4,7 +4,7 @@ use super::call::{Adapter, Bound, Call, Convert, Counts, Dest, Hook, Keep, Opera
 use super::catalog::{Catalog, HookMethod, HookType};
 use super::convert::{Fit, Misfit as Why, convert, instantiate, is_object};
 use super::misfit::Misfit;
-use super::site::{Recorded as RecordedCall, Redirect, Replacement};
+use super::site::{RecordedCall, Redirect, Replacement};
 use super::ty::{Language, Prim, Signature, Ty};
 use crate::aspect::advice::Advice;
 use crate::aspect::joinpoint::Callee;
