@@ -8,6 +8,7 @@ use crate::trace::export::{self, Counts, Format, Selection, Weight};
 use crate::trace::window::parse_moment;
 use crate::trace::{Moment, Roots, Trace, Window, units};
 use indicatif::{ProgressBar, ProgressStyle};
+use rustc_hash::FxHashSet;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -194,6 +195,7 @@ pub fn run(args: &ExportArgs) -> Result<u8> {
     output.commit()?;
     if !args.quiet {
         report(args, format, counts);
+        left_out(&traces);
     }
     Ok(DONE)
 }
@@ -236,6 +238,22 @@ fn write<'a>(
     sink.finish()?;
     bar.finish_and_clear();
     Ok(sum)
+}
+
+/// Says of which methods there are no single calls.
+fn left_out(traces: &[Trace]) {
+    let mut methods: FxHashSet<u32> = FxHashSet::default();
+    for trace in traces {
+        methods.extend(trace.counts().calls.keys());
+        methods.extend(trace.aggregates().sums.keys());
+    }
+    if !methods.is_empty() {
+        let methods = units::counted(methods.len() as u64, "method");
+        let _ = writeln!(
+            io::stderr().lock(),
+            "{methods} summed up or counted, left out: there are no single calls of them"
+        );
+    }
 }
 
 /// Says on standard error what was written, and what the reader should know.

@@ -1,5 +1,6 @@
 //! Any number of traces, summed up in one.
 
+use super::aggregates::Aggregate;
 use super::exceptions::{Exception, Exceptions, UnderWay};
 use super::file::{Thread, Trace};
 use super::format::{FLAG_ORDERLY, Header};
@@ -148,6 +149,8 @@ pub struct Analyzer {
     threads: Vec<ThreadStats>,
     /// Counts so far of each process, by number, origin and when it began to count: parts of a trace may come apart.
     counts: FxHashMap<(u64, u64, u64), FxHashMap<u32, u64>>,
+    /// The same of sums.
+    aggregates: FxHashMap<(u64, u64, u64), FxHashMap<u32, Aggregate>>,
 }
 
 /// What a replay adds to.
@@ -381,11 +384,16 @@ impl Sums {
 
     #[inline]
     fn plain(&mut self, call: &Call) {
-        let row = call.method as usize;
+        self.stats_of(call.method).add(call);
+    }
+
+    #[inline]
+    fn stats_of(&mut self, row: MethodIx) -> &mut Stats {
+        let row = row as usize;
         if self.stats.len() <= row {
             (self.stats).resize_with(row + 1, || Stats::new(self.in_runs));
         }
-        self.stats[row].add(call);
+        &mut self.stats[row]
     }
 
     /// Whether a call counts, of which more is asked.
@@ -476,6 +484,7 @@ impl Analyzer {
             processes: Vec::new(),
             threads: Vec::new(),
             counts: FxHashMap::default(),
+            aggregates: FxHashMap::default(),
             options,
         }
     }
@@ -555,6 +564,15 @@ impl Analyzer {
                 }),
             }
         }
+        if !trace.aggregates().sums.is_empty() {
+            match self.options.looks_at_all() {
+                true => self.aggregates(trace),
+                false => notes.add(|| {
+                    let methods = counted(trace.aggregates().sums.len() as u64, "method");
+                    format!("{methods} summed up, not recorded, left out: their times are known of whole processes alone")
+                }),
+            }
+        }
         for collision in trace.symbols().collisions() {
             if self.replay.saw(collision.id) {
                 notes.add(|| {
@@ -586,7 +604,6 @@ impl Analyzer {
     /// Adds the calls that were only counted.
     fn counts(&mut self, trace: &Trace) {
         let (header, counts) = (trace.header(), trace.counts());
-        let in_runs = self.sums.in_runs;
         let process = (header.pid, header.origin, counts.begun);
         let known = self.counts.entry(process).or_default();
         let mut news: Vec<(u32, u64)> = counts.calls.iter().map(|(&id, &n)| (id, n)).collect();
@@ -595,12 +612,26 @@ impl Analyzer {
             let before = known.entry(id).or_default();
             let new = calls.saturating_sub(*before);
             *before = calls.max(*before);
-            let row = self.methods.resolve(id, trace.symbols()) as usize;
-            if self.sums.stats.len() <= row {
-                self.sums.stats.resize_with(row + 1, || Stats::new(in_runs));
-            }
-            let stats = &mut self.sums.stats[row];
+            let stats = self.sums.stats_of(self.methods.resolve(id, trace.symbols()));
             stats.counted = stats.counted.saturating_add(new);
+        }
+    }
+
+    /// Adds the calls that the process has summed up.
+    fn aggregates(&mut self, trace: &Trace) {
+        let (header, aggregates) = (trace.header(), trace.aggregates());
+        let process = (header.pid, header.origin, aggregates.begun);
+        let known = self.aggregates.entry(process).or_default();
+        let mut sums: Vec<(&u32, &Aggregate)> = aggregates.sums.iter().collect();
+        sums.sort_unstable_by_key(|(id, _)| **id);
+        for (&id, sum) in sums {
+            let before = known.entry(id).or_default();
+            let new = sum.since(before);
+            before.update(sum);
+            if new.calls > 0 || new.durations.calls() > 0 {
+                let stats = self.sums.stats_of(self.methods.resolve(id, trace.symbols()));
+                stats.add_aggregate(&new);
+            }
         }
     }
 

@@ -14,7 +14,7 @@
 
 use super::file::{PACKED, is_packed, peek};
 use super::format::{
-    CHUNK, CHUNK_COUNTS, CHUNK_HEADER, CHUNK_MAGIC, CHUNK_RECORDS, CHUNK_SYMBOLS, COLLECTED_AT,
+    CHUNK, CHUNK_AGGREGATES, CHUNK_COUNTS, CHUNK_HEADER, CHUNK_MAGIC, CHUNK_RECORDS, CHUNK_SYMBOLS, COLLECTED_AT,
     CONSUMER_AT, ChunkHeader, ESCAPE_END, FLAG_ORDERLY, FREE_MAGIC, HEADER_USED, HEARTBEAT_AT,
     Header, IDENTITY_AT, MAGIC, PART_AT, POLICY_RING,
 };
@@ -418,7 +418,7 @@ struct Source {
     chunks: Vec<Known>,
     /// The chunks with symbols: each part begins with them.
     symbols: Vec<u32>,
-    /// Those with counts, which grow in their places: each part ends with them.
+    /// Those with counts and sums, which grow in their places: each part ends with them.
     counts: Vec<u32>,
     /// Serial numbers of chunks that a collector before this one has copied, but maybe not given back.
     seen: FxHashSet<u64>,
@@ -672,7 +672,7 @@ impl Source {
             }
             return Ok(false);
         }
-        if kind == CHUNK_COUNTS {
+        if matches!(kind, CHUNK_COUNTS | CHUNK_AGGREGATES) {
             self.counts.push(number);
         }
         if kind != CHUNK_RECORDS {

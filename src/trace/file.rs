@@ -1,8 +1,9 @@
 //! Opens a trace: checks its header, indexes its chunks into threads and segments, puts its
 //! symbols together.
 
+use super::aggregates::Aggregate;
 use super::format::{
-    CHUNK, CHUNK_COUNTS, CHUNK_HEADER, CHUNK_MAGIC, CHUNK_RECORDS, CHUNK_SYMBOLS, ChunkHeader,
+    CHUNK, CHUNK_AGGREGATES, CHUNK_COUNTS, CHUNK_HEADER, CHUNK_MAGIC, CHUNK_RECORDS, CHUNK_SYMBOLS, ChunkHeader,
     Decoder, Escape, FLAG_ORDERLY, FREE_MAGIC, HEADER_USED, Header, Record, THREAD_OWN,
 };
 use super::metrics::{MAX_READINGS, Reading, readings};
@@ -41,6 +42,7 @@ pub struct Trace {
     names: FxHashMap<u32, ThreadName>,
     readings: Vec<Reading>,
     counts: Counts,
+    aggregates: Aggregates,
     records: u64,
     logical: bool,
     values: bool,
@@ -55,6 +57,15 @@ pub struct Counts {
     pub begun: u64,
     /// By id.
     pub calls: FxHashMap<u32, u64>,
+}
+
+/// What methods add up to that the process sums up itself, as far as the trace was brought up to date.
+#[derive(Clone, Debug, Default)]
+pub struct Aggregates {
+    /// As [`Counts::begun`].
+    pub begun: u64,
+    /// By id.
+    pub sums: FxHashMap<u32, Aggregate>,
 }
 
 /// One file of a trace. Chunks are numbered through all of them.
@@ -197,6 +208,7 @@ impl Trace {
             names: index.names,
             readings,
             counts: index.counts,
+            aggregates: index.aggregates,
             records: index.records,
             logical: index.logical,
             values: index.values,
@@ -238,6 +250,11 @@ impl Trace {
     /// The methods that were only counted.
     pub fn counts(&self) -> &Counts {
         &self.counts
+    }
+
+    /// The methods that the process has summed up itself.
+    pub fn aggregates(&self) -> &Aggregates {
+        &self.aggregates
     }
 
     /// Whether there are logical calls.
@@ -462,6 +479,7 @@ struct Index {
     readings: Vec<Reading>,
     readings_left_out: u64,
     counts: Counts,
+    aggregates: Aggregates,
     records: u64,
     logical: bool,
     values: bool,
@@ -553,6 +571,7 @@ impl Index {
             CHUNK_RECORDS => self.records_chunk(number, &header, &chunk[CHUNK_HEADER..]),
             CHUNK_SYMBOLS => self.symbols_chunk(number, &header, chunk.len() - CHUNK_HEADER),
             CHUNK_COUNTS => self.counts_chunk(&header, &chunk[CHUNK_HEADER..]),
+            CHUNK_AGGREGATES => self.aggregates_chunk(&header, &chunk[CHUNK_HEADER..]),
             kind => self.notes.add_loss(|| {
                 format!("chunk at {offset:#x} is of kind {kind}, unknown to this version: skipped")
             }),
@@ -681,6 +700,18 @@ impl Index {
             }
             let calls = self.counts.calls.entry(id).or_default();
             *calls = word(8).max(*calls);
+        }
+    }
+
+    /// Sums only grow, too. One that has outgrown its place has another.
+    fn aggregates_chunk(&mut self, header: &ChunkHeader, data: &[u8]) {
+        if header.owner == 0 {
+            self.aggregates.begun = header.start;
+        }
+        let mut words = data.as_chunks::<8>().0;
+        while let Some((id, sum, taken)) = Aggregate::read(words) {
+            self.aggregates.sums.entry(id).or_default().update(&sum);
+            words = &words[taken..];
         }
     }
 
