@@ -28,7 +28,7 @@ impl Chunk {
         (calls.iter()).fold(chunk, |chunk, &(id, n)| chunk.word(u64::from(id)).word(n))
     }
 
-    /// A method that was summed up, whose calls all took the same time; in the window of buckets that begins with that of that time.
+    /// A method that was summed up, whose calls all took the same time, which is of this bucket.
     pub(crate) fn aggregate(self, id: u32, bucket: u64, [calls, ended, errors]: [u64; 3], [took, own]: [u64; 2]) -> Chunk {
         let head = 2 << 40 | bucket << 32 | u64::from(id);
         let sums = [head, calls, errors, ended * took, ended * own, took, took, ended, 0];
