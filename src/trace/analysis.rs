@@ -1,17 +1,19 @@
 //! Any number of traces, summed up in one.
 
 use super::aggregates::Aggregate;
+use super::call::{Call, Frame, Outcome, Piece, Thrown};
+use super::counted::{self, Counted};
 use super::exceptions::{Exception, Exceptions, UnderWay};
 use super::file::{Thread, Trace};
 use super::format::{FLAG_ORDERLY, Header};
 use super::idle::Excludes;
-use super::logical::{Caller, LogicalCall, LogicalCalls, On, Piece};
+use super::logical::{Caller, LogicalCall, LogicalCalls, On};
 use super::methods::{Method, MethodIx, Methods};
 use super::metrics::{self, Reading, Series};
 use super::notes::Notes;
 use super::pattern;
 use super::query::{Asked, Found, Listed, Query};
-use super::replay::{Call, Frame, Outcome, Replay, Run, Tally, Thrown, Visitor};
+use super::replay::{Replay, Run, Tally, Visitor};
 use super::roots::Roots;
 use super::summary::{Spread, Stats};
 use super::tree::Tree;
@@ -147,9 +149,8 @@ pub struct Analyzer {
     sums: Sums,
     processes: Vec<Process>,
     threads: Vec<ThreadStats>,
-    /// Counts so far of each process, by number, origin and when it began to count: parts of a trace may come apart.
-    counts: FxHashMap<(u64, u64, u64), FxHashMap<u32, u64>>,
-    /// The same of sums.
+    counts: Counted,
+    /// Sums so far of each process, by number, origin and when it began to sum up: parts of a trace may come apart.
     aggregates: FxHashMap<(u64, u64, u64), FxHashMap<u32, Aggregate>>,
 }
 
@@ -483,7 +484,7 @@ impl Analyzer {
             },
             processes: Vec::new(),
             threads: Vec::new(),
-            counts: FxHashMap::default(),
+            counts: Counted::default(),
             aggregates: FxHashMap::default(),
             options,
         }
@@ -558,10 +559,7 @@ impl Analyzer {
         if !trace.counts().calls.is_empty() {
             match self.options.looks_at_all() {
                 true => self.counts(trace),
-                false => notes.add(|| {
-                    let methods = counted(trace.counts().calls.len() as u64, "method");
-                    format!("{methods} counted, not recorded, left out: of whole processes alone it is known how often")
-                }),
+                false => notes.add(|| counted::left_out(trace.counts().calls.len() as u64)),
             }
         }
         if !trace.aggregates().sums.is_empty() {
@@ -603,16 +601,10 @@ impl Analyzer {
 
     /// Adds the calls that were only counted.
     fn counts(&mut self, trace: &Trace) {
-        let (header, counts) = (trace.header(), trace.counts());
-        let process = (header.pid, header.origin, counts.begun);
-        let known = self.counts.entry(process).or_default();
-        let mut news: Vec<(u32, u64)> = counts.calls.iter().map(|(&id, &n)| (id, n)).collect();
-        news.sort_unstable();
-        for (id, calls) in news {
-            let before = known.entry(id).or_default();
-            let new = calls.saturating_sub(*before);
-            *before = calls.max(*before);
-            let stats = self.sums.stats_of(self.methods.resolve(id, trace.symbols()));
+        for (id, new) in self.counts.news(trace) {
+            let stats = self
+                .sums
+                .stats_of(self.methods.resolve(id, trace.symbols()));
             stats.counted = stats.counted.saturating_add(new);
         }
     }
@@ -629,7 +621,9 @@ impl Analyzer {
             let new = sum.since(before);
             before.update(sum);
             if new.calls > 0 || new.durations.calls() > 0 {
-                let stats = self.sums.stats_of(self.methods.resolve(id, trace.symbols()));
+                let stats = self
+                    .sums
+                    .stats_of(self.methods.resolve(id, trace.symbols()));
                 stats.add_aggregate(&new);
             }
         }

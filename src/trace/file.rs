@@ -3,8 +3,9 @@
 
 use super::aggregates::Aggregate;
 use super::format::{
-    CHUNK, CHUNK_AGGREGATES, CHUNK_COUNTS, CHUNK_HEADER, CHUNK_MAGIC, CHUNK_RECORDS, CHUNK_SYMBOLS, ChunkHeader,
-    Decoder, Escape, FLAG_ORDERLY, FREE_MAGIC, HEADER_USED, Header, Record, THREAD_OWN,
+    CHUNK, CHUNK_AGGREGATES, CHUNK_COUNTS, CHUNK_HEADER, CHUNK_MAGIC, CHUNK_RECORDS, CHUNK_SYMBOLS,
+    ChunkHeader, Decoder, Escape, FLAG_ORDERLY, FREE_MAGIC, HEADER_USED, Header, Record,
+    THREAD_OWN,
 };
 use super::metrics::{MAX_READINGS, Reading, readings};
 use super::notes::Notes;
@@ -57,6 +58,29 @@ pub struct Counts {
     pub begun: u64,
     /// By id.
     pub calls: FxHashMap<u32, u64>,
+}
+
+impl Counts {
+    /// Takes what a chunk says; whether that is news. Counts only grow: of several copies of a chunk the highest are the last.
+    pub(super) fn update(&mut self, header: &ChunkHeader, data: &[u8]) -> bool {
+        if header.owner == 0 {
+            self.begun = header.start;
+        }
+        let mut news = false;
+        for pair in data.as_chunks::<16>().0 {
+            let word = |at: usize| u64::from_le_bytes(pair[at..at + 8].try_into().expect("a word"));
+            let Ok(id) = u32::try_from(word(0)) else {
+                continue;
+            };
+            if id == 0 {
+                break;
+            }
+            let calls = self.calls.entry(id).or_default();
+            news |= word(8) > *calls;
+            *calls = word(8).max(*calls);
+        }
+        news
+    }
 }
 
 /// What methods add up to that the process sums up itself, as far as the trace was brought up to date.
@@ -570,7 +594,9 @@ impl Index {
         match header.kind {
             CHUNK_RECORDS => self.records_chunk(number, &header, &chunk[CHUNK_HEADER..]),
             CHUNK_SYMBOLS => self.symbols_chunk(number, &header, chunk.len() - CHUNK_HEADER),
-            CHUNK_COUNTS => self.counts_chunk(&header, &chunk[CHUNK_HEADER..]),
+            CHUNK_COUNTS => {
+                self.counts.update(&header, &chunk[CHUNK_HEADER..]);
+            }
             CHUNK_AGGREGATES => self.aggregates_chunk(&header, &chunk[CHUNK_HEADER..]),
             kind => self.notes.add_loss(|| {
                 format!("chunk at {offset:#x} is of kind {kind}, unknown to this version: skipped")
@@ -685,25 +711,7 @@ impl Index {
         map.parts.entry(header.number).or_insert((chunk, used));
     }
 
-    /// Counts only grow: of several copies of a chunk the highest are the last.
-    fn counts_chunk(&mut self, header: &ChunkHeader, data: &[u8]) {
-        if header.owner == 0 {
-            self.counts.begun = header.start;
-        }
-        for pair in data.as_chunks::<16>().0 {
-            let word = |at: usize| u64::from_le_bytes(pair[at..at + 8].try_into().expect("a word"));
-            let Ok(id) = u32::try_from(word(0)) else {
-                continue;
-            };
-            if id == 0 {
-                break;
-            }
-            let calls = self.counts.calls.entry(id).or_default();
-            *calls = word(8).max(*calls);
-        }
-    }
-
-    /// Sums only grow, too. One that has outgrown its place has another.
+    /// Sums only grow. One that has outgrown its place has another.
     fn aggregates_chunk(&mut self, header: &ChunkHeader, data: &[u8]) {
         if header.owner == 0 {
             self.aggregates.begun = header.start;

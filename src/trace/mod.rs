@@ -14,7 +14,9 @@
 
 pub mod aggregates;
 pub mod analysis;
+pub mod call;
 pub mod collect;
+pub mod counted;
 pub mod diff;
 pub mod exceptions;
 pub mod export;

@@ -1,8 +1,8 @@
 //! What all calls of a method add up to.
 
 use super::aggregates::{Aggregate, Buckets};
+use super::call::{Call, Outcome};
 use super::logical::LogicalCall;
-use super::replay::{Call, Outcome};
 use hdrhistogram::Histogram;
 
 /// Durations kept one by one before a histogram takes over: exact for methods that are called
@@ -142,7 +142,10 @@ impl Stats {
         if let Some(min) = sum.min {
             self.min = Some(self.min.map_or(min, |known| known.min(min)));
             self.max = self.max.max(sum.max);
-            self.durations.summed.get_or_insert_default().add(&sum.durations);
+            self.durations
+                .summed
+                .get_or_insert_default()
+                .add(&sum.durations);
         }
     }
 

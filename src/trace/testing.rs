@@ -29,9 +29,25 @@ impl Chunk {
     }
 
     /// A method that was summed up, whose calls all took the same time, which is of this bucket.
-    pub(crate) fn aggregate(self, id: u32, bucket: u64, [calls, ended, errors]: [u64; 3], [took, own]: [u64; 2]) -> Chunk {
+    pub(crate) fn aggregate(
+        self,
+        id: u32,
+        bucket: u64,
+        [calls, ended, errors]: [u64; 3],
+        [took, own]: [u64; 2],
+    ) -> Chunk {
         let head = 2 << 40 | bucket << 32 | u64::from(id);
-        let sums = [head, calls, errors, ended * took, ended * own, took, took, ended, 0];
+        let sums = [
+            head,
+            calls,
+            errors,
+            ended * took,
+            ended * own,
+            took,
+            took,
+            ended,
+            0,
+        ];
         sums.into_iter().fold(self, Chunk::word)
     }
 

@@ -4,8 +4,9 @@ use super::call::{Adapter, Bound, Call, Convert, Counts, Dest, Hook, Keep, Opera
 use super::catalog::{Catalog, HookMethod, HookType};
 use super::convert::{Fit, Misfit as Why, convert, instantiate, is_object};
 use super::misfit::Misfit;
-use super::site::{Callee, Redirect, Replacement};
+use super::site::{Redirect, Replacement};
 use super::ty::{Language, Prim, Signature, Ty};
+use crate::aspect::joinpoint::Callee;
 use crate::aspect::pointcut::Hierarchy;
 use crate::aspect::rules::hook::{HookCall, HookOperand, Recorded, Word};
 use crate::aspect::rules::model::{OwnHook, OwnHooks, OwnRecord};

@@ -1,23 +1,9 @@
-//! Calls that are redirected: what they call, and what is called instead.
+//! Calls that are redirected: what is called instead.
 
 use super::call::{Bound, Call, Convert, ShownCall};
-use super::ty::{Language, Parameter, Signature, Ty};
-use crate::aspect::joinpoint::CallHow;
+use super::ty::Ty;
+use crate::aspect::joinpoint::Callee;
 use std::sync::Arc;
-
-/// The method that a call names.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Callee {
-    pub owner: Ty,
-    /// The owner is an interface (JVM, dex).
-    pub owner_is_interface: bool,
-    pub name: Box<str>,
-    pub how: CallHow,
-    pub parameters: Box<[Ty]>,
-    pub result: Ty,
-    /// The token by which the caller names it (.NET).
-    pub reference: u32,
-}
 
 /// What is called instead: a static method that takes the target, where there is one, and the arguments.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,55 +26,6 @@ pub struct Replacement {
     pub convert: Convert,
     /// The type of its result.
     pub result: Ty,
-}
-
-impl Callee {
-    pub fn has_target(&self) -> bool {
-        self.how != CallHow::Static
-    }
-
-    /// As hooks see it.
-    pub fn signature(&self) -> Signature {
-        Signature {
-            this: self.has_target().then(|| self.owner.clone()),
-            parameters: (self.parameters.iter())
-                .map(|ty| Parameter {
-                    name: None,
-                    ty: ty.clone(),
-                    out: false,
-                })
-                .collect(),
-            result: self.result.clone(),
-            generics: 0,
-            variadic: false,
-        }
-    }
-
-    /// What a static method in its place takes.
-    pub fn taken(&self) -> Vec<Ty> {
-        let target = self.has_target().then_some(&self.owner);
-        target
-            .into_iter()
-            .chain(&self.parameters)
-            .cloned()
-            .collect()
-    }
-
-    /// `java.io.File.renameTo(java.io.File)`
-    pub fn shown(&self) -> String {
-        let language = match self.reference {
-            0 => Language::Java,
-            _ => Language::CSharp,
-        };
-        let parameters = self.parameters.iter();
-        let parameters: Vec<String> = parameters.map(|ty| ty.shown(language)).collect();
-        format!(
-            "{}.{}({})",
-            self.owner.shown(language),
-            self.name,
-            parameters.join(", ")
-        )
-    }
 }
 
 impl Redirect {

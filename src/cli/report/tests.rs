@@ -203,8 +203,14 @@ fn calls_that_are_summed_up_have_times() {
         assert_eq!(alone[field], value, "{field}");
     }
     let both = of("com.acme.Stock.take(int)");
-    assert_eq!((&both["calls"], &both["aggregated"]), (&7.into(), &3.into()));
-    assert_eq!((&both["running"], &both["min_ns"]), (&1.into(), &1_000.into()));
+    assert_eq!(
+        (&both["calls"], &both["aggregated"]),
+        (&7.into(), &3.into())
+    );
+    assert_eq!(
+        (&both["running"], &both["min_ns"]),
+        (&1.into(), &1_000.into())
+    );
     assert!(of("com.acme.Maths.fib(int)").get("aggregated").is_none());
     let recorded = of("com.acme.Orders.place(int, String)");
     let without: serde_json::Value =
