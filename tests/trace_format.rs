@@ -126,7 +126,8 @@ fn constants(file: &str, prefix: &str, all: &mut HashMap<String, u64>) {
 fn numbers_are_the_same_in_every_language() {
     let [mut rust, mut java, mut cs, mut python] = [(); 4].map(|()| HashMap::new());
     constants("src/trace/format.rs", "", &mut rust);
-    for file in ["Format", "Header"] {
+    constants("src/trace/aggregates.rs", "", &mut rust);
+    for file in ["Format", "Header", "Sum", "Aggregates"] {
         let prefix = format!("{file}.");
         let path = format!("runtime/java/src/weave/runtime/{file}.java");
         constants(&path, &prefix, &mut java);
