@@ -2,6 +2,7 @@
 
 use super::call::{Bound, Call, Convert, ShownCall};
 use super::ty::Ty;
+use crate::aspect::advice::Advice;
 use crate::aspect::joinpoint::Callee;
 use std::sync::Arc;
 
@@ -16,6 +17,17 @@ pub struct Redirect {
     pub replace: Option<Replacement>,
     /// The hooks around that, for the static method: its first argument is the target.
     pub bound: Option<Arc<Bound>>,
+    /// What of the call goes into the trace.
+    pub recorded: Option<Recorded>,
+}
+
+/// A call that is recorded: the static method has the hooks of the pair, and in the trace the name of what was called.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recorded {
+    /// The pair, and whether a trace begins here.
+    pub advice: Advice,
+    /// The type that the call names, the method and its descriptor, as symbols spell them.
+    pub name: [Box<str>; 3],
 }
 
 /// A hook in the place of a call.
@@ -29,6 +41,26 @@ pub struct Replacement {
 }
 
 impl Redirect {
+    /// When hooks run in the static method; none, if it has none.
+    pub fn advice(&self) -> Advice {
+        let own = match self.bound {
+            Some(_) => Advice::OWN,
+            None => Advice::default(),
+        };
+        let pair = (self.recorded.as_ref()).map_or(own, |recorded| recorded.advice.with(own));
+        pair.without(Advice::ROOT)
+    }
+
+    /// All that symbols say of a recorded call: what is said by the same text has the same id.
+    pub fn identity(&self) -> Option<String> {
+        let recorded = self.recorded.as_ref()?;
+        let values = self.bound.as_ref().map(|bound| &bound.values);
+        Some(format!(
+            "{recorded:?} {:?}",
+            values.map_or(&[][..], |v| &**v)
+        ))
+    }
+
     /// All that is called, adapters apart.
     pub fn calls(&self) -> impl Iterator<Item = &Call> {
         let bound = self.bound.iter();
@@ -44,7 +76,8 @@ impl Redirect {
             .map(|call| ShownCall {
                 when: match call.when {
                     "enter" => "before",
-                    _ => "after",
+                    "exit" => "after",
+                    when => when,
                 },
                 ..call
             })

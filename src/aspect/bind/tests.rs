@@ -552,7 +552,7 @@ fn bind_call(aspects: &str, how: CallHow, text: &str) -> Result<Redirect, String
         is_call: true,
     };
     binder
-        .bind_call(&meets, &subject, &callee)
+        .bind_call(&meets, &subject, text, &callee)
         .map_err(|misfits| misfit::error(&misfits, false).unwrap().message().to_owned())
 }
 
