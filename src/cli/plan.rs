@@ -284,7 +284,8 @@ fn list_class(out: &mut String, class: &ClassPlan, all: &[String]) {
             Advice::ALL => String::new(),
             advice => format!("  [{}]", advice_words(advice).join(", ")),
         };
-        let _ = writeln!(out, "    + {short}{which}{}", by(&woven.aspects));
+        let root = if woven.root { "  root" } else { "" };
+        let _ = writeln!(out, "    + {short}{which}{root}{}", by(&woven.aspects));
         for hook in &woven.hooks {
             let _ = writeln!(out, "        {}", printable(&hook.to_string()));
         }
@@ -330,7 +331,7 @@ fn json(outcome: &Outcome, source: &str, only_summary: bool) -> serde_json::Valu
             "type": c.type_name,
             "woven": c.woven.iter().map(|woven| serde_json::json!({
                 "method": woven.method, "id": woven.id, "advice": advice_words(woven.advice),
-                "aspects": names(&woven.aspects, &outcome.aspects),
+                "aspects": names(&woven.aspects, &outcome.aspects), "root": woven.root,
                 "hooks": hooks(&woven.hooks),
             })).collect::<Vec<_>>(),
             "calls": c.calls.iter().map(|call| {

@@ -9,6 +9,8 @@ use crate::trace::live::{Counts, Live, MethodRow, ThreadRow};
 use crate::trace::pattern;
 use crate::trace::tail::{Role, Tail, Turn};
 use crate::trace::units::{count, counted, duration, parse_duration, percent};
+use crate::trace::window::parse_moment;
+use crate::trace::{Moment, Trace, Window};
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Modifier, Style};
@@ -43,6 +45,14 @@ pub struct TopArgs {
     /// Time between two pictures
     #[arg(short, long, value_name = "DURATION", default_value = "1s", value_parser = parse_duration)]
     delay: u64,
+
+    /// Only what ran after this: a time since the trace's start (1.5s), before its end (-10s), or a clock's (14:03:20)
+    #[arg(long, value_name = "TIME", value_parser = parse_moment, allow_hyphen_values = true)]
+    from: Option<Moment>,
+
+    /// Only what ran before this
+    #[arg(long, value_name = "TIME", value_parser = parse_moment, allow_hyphen_values = true)]
+    until: Option<Moment>,
 
     /// Only methods whose name has this in it, or fits it as a whole with * and ?
     #[arg(long, value_name = "PATTERN")]
@@ -97,17 +107,29 @@ q, Ctrl-C        quit
 Rates are of the last interval. Self and total are shares of its time: 100% is
 one thread. A call counts when it ends; stacks show those that are open.";
 
+impl TopArgs {
+    fn window(&self) -> Window {
+        Window {
+            from: self.from,
+            until: self.until,
+        }
+    }
+}
+
 /// Runs the subcommand until the user has seen enough.
 pub fn run(args: &TopArgs) -> Result<u8> {
     let mut tails = Vec::new();
-    for path in paths(&args.traces)? {
-        tails.push(Tail::open(&path, Role::Onlooker)?);
+    args.window().check()?;
+    let paths = paths(&args.traces)?;
+    for path in &paths {
+        tails.push(Tail::open(path, Role::Onlooker)?);
     }
     if !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal() {
         let what = "top needs a terminal; weave report shows a trace without one";
         return Err(Error::new(Kind::NotDone, what));
     }
     let mut app = App::new(args, tails.len());
+    app.look_at(&paths)?;
     full_screen::show(|terminal, stop| app.watch(&mut tails, terminal, stop))?;
     Ok(DONE)
 }
@@ -146,6 +168,8 @@ struct ThreadOf {
 }
 
 struct App {
+    /// What of the traces counts.
+    window: Window,
     /// One a process.
     lives: Vec<Live>,
     delay: Duration,
@@ -186,6 +210,7 @@ struct Status {
 impl App {
     fn new(args: &TopArgs, processes: usize) -> App {
         App {
+            window: args.window(),
             lives: (0..processes).map(|_| Live::default()).collect(),
             delay: Duration::from_nanos(args.delay).max(Duration::from_millis(100)),
             view: View::Methods,
@@ -201,6 +226,17 @@ impl App {
             statuses: vec![Status::default(); processes],
             order: (0..processes).collect(),
         }
+    }
+
+    /// Looks up which part of each trace counts, if that is not all.
+    fn look_at(&mut self, paths: &[PathBuf]) -> Result<()> {
+        if self.window.is_bounded() {
+            for (path, live) in paths.iter().zip(&mut self.lives) {
+                let trace = Trace::open(path)?;
+                live.look_at(self.window.of(trace.header().origin, trace.end()));
+            }
+        }
+        Ok(())
     }
 
     fn tick(&mut self, interval: u64) {
@@ -498,6 +534,7 @@ impl App {
         if status.full {
             facts.push("the trace is full: weave collect takes from it".to_owned());
         }
+        facts.extend(self.window.shown());
         let first = match &self.statuses[..] {
             [one] => format!("weave top  {state}  pid {}  {}", one.pid, one.command),
             many => {
@@ -860,6 +897,8 @@ mod tests {
         let args = TopArgs {
             traces: vec![PathBuf::new()],
             delay: 1_000_000_000,
+            from: None,
+            until: None,
             filter: None,
             sort: Sort::Own,
         };
@@ -930,6 +969,10 @@ mod tests {
 
     /// What `top` shows of traces whose processes have ended.
     fn of_traces(traces: Vec<Vec<u8>>) -> App {
+        of_window(traces, Window::default())
+    }
+
+    fn of_window(traces: Vec<Vec<u8>>, window: Window) -> App {
         let dir = tempfile::tempdir().unwrap();
         for (i, bytes) in traces.iter().enumerate() {
             std::fs::write(dir.path().join(format!("{i}.wtrace")), bytes).unwrap();
@@ -941,10 +984,13 @@ mod tests {
         let args = TopArgs {
             traces: Vec::new(),
             delay: 1_000_000_000,
+            from: window.from,
+            until: window.until,
             filter: None,
             sort: Sort::Calls,
         };
         let mut app = App::new(&args, tails.len());
+        app.look_at(&paths).unwrap();
         for (tail, live) in tails.iter_mut().zip(&mut app.lives) {
             while !tail.is_done() {
                 tail.turn(live).unwrap();
@@ -1029,6 +1075,41 @@ mod tests {
         press(&mut app, "s");
         let shown = lines(&mut app);
         assert!(shown[3].contains("main"), "times first: {shown:#?}");
+    }
+
+    #[test]
+    fn of_a_window_only_what_ran_in_it_counts() {
+        let trace = TraceBuilder::new("shop", 71, 1_000)
+            .symbols(&shop_symbols(), 65_504, &[])
+            .push(
+                Chunk::records(1, 0, 0)
+                    .enter(0, 1)
+                    .enter(100, 2)
+                    .exit(100, 2)
+                    .enter(200, 3)
+                    .exit(100, 3)
+                    .exit(300, 1),
+            )
+            .push(Chunk::counts(0, 5, &[(4, 7_000)]))
+            .bytes();
+        let window = Window {
+            from: Some(Moment::Since(300)),
+            until: Some(Moment::BeforeEnd(450)),
+        };
+        let mut app = of_window(vec![trace], window);
+        let shown = lines(&mut app);
+        let told = "only from 300 ns until 450 ns before the end of each trace";
+        assert!(
+            shown.iter().any(|line| line.starts_with(told)),
+            "{shown:#?}"
+        );
+        let times = |name: &str| {
+            let row = app.methods.iter().find(|row| row.name.contains(name));
+            row.map(|row| (row.sum.calls, row.sum.total, row.sum.own))
+        };
+        assert_eq!(times("main"), Some((1, 250, 150)));
+        assert_eq!(times("take"), Some((1, 100, 100)));
+        assert_eq!((times("place"), times("fib")), (None, None));
     }
 
     #[test]

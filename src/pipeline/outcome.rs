@@ -88,6 +88,8 @@ pub struct WovenMethod {
     pub advice: Advice,
     /// The aspects that take it: places in [`Outcome::aspects`].
     pub aspects: Vec<u32>,
+    /// Its outermost calls begin traces.
+    pub root: bool,
     /// Its own hooks, in the order in which they run.
     pub hooks: Vec<ShownCall>,
 }

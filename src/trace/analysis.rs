@@ -109,6 +109,8 @@ pub struct ThreadStats {
     pub resumed: u64,
     /// Time within woven calls.
     pub busy: u64,
+    /// CPU time that it used, as far as samples tell.
+    pub cpu: Option<u64>,
     /// Segments that are missing.
     pub missing: u64,
     /// What was counted on the way.
@@ -383,7 +385,7 @@ impl Sums {
         true
     }
 
-    #[inline]
+    #[inline(always)]
     fn plain(&mut self, call: &Call) {
         self.stats_of(call.method).add(call);
     }
@@ -522,6 +524,12 @@ impl Analyzer {
         let mut notes = trace.notes().clone();
         for what in self.sums.unhandled.drain(..) {
             notes.add(|| format!("ended by an exception that nobody handled{what}"));
+        }
+        if !trace.cpu().is_empty() {
+            let used = metrics::cpu_times(trace.cpu(), self.sums.part);
+            for thread in &mut self.threads[first..] {
+                thread.cpu = used.get(&thread.number).copied();
+            }
         }
         let mut sum = Tally::default();
         for ThreadStats { tally, .. } in &self.threads[first..] {
@@ -702,6 +710,7 @@ impl Analyzer {
             calls: sums.calls,
             resumed: sums.resumed,
             busy: sums.busy,
+            cpu: None,
             missing: thread.missing,
             tally,
         }

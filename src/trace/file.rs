@@ -7,7 +7,7 @@ use super::format::{
     ChunkHeader, Decoder, Escape, FLAG_ORDERLY, FREE_MAGIC, HEADER_USED, Header, Record,
     THREAD_OWN,
 };
-use super::metrics::{MAX_READINGS, Reading, readings};
+use super::metrics::{CpuTime, MAX_READINGS, Reading, readings};
 use super::notes::Notes;
 use super::units::counted;
 use crate::error::{Error, Result};
@@ -42,6 +42,7 @@ pub struct Trace {
     threads: Vec<Thread>,
     names: FxHashMap<u32, ThreadName>,
     readings: Vec<Reading>,
+    cpu: Vec<CpuTime>,
     counts: Counts,
     aggregates: Aggregates,
     records: u64,
@@ -231,6 +232,7 @@ impl Trace {
             threads,
             names: index.names,
             readings,
+            cpu: index.cpu,
             counts: index.counts,
             aggregates: index.aggregates,
             records: index.records,
@@ -269,6 +271,11 @@ impl Trace {
     /// What the process used, in the order of time.
     pub fn readings(&self) -> &[Reading] {
         &self.readings
+    }
+
+    /// CPU time of threads, in no order.
+    pub fn cpu(&self) -> &[CpuTime] {
+        &self.cpu
     }
 
     /// The methods that were only counted.
@@ -501,6 +508,7 @@ struct Index {
     names: FxHashMap<u32, ThreadName>,
     maps: BTreeMap<u32, Parts>,
     readings: Vec<Reading>,
+    cpu: Vec<CpuTime>,
     readings_left_out: u64,
     counts: Counts,
     aggregates: Aggregates,
@@ -682,6 +690,10 @@ impl Index {
                 self.names.insert(thread, ThreadName { name, flags });
             }
             Escape::Sample { time, values } => self.sample(time, values),
+            Escape::Cpu { thread, time, used } => match self.cpu.len() < MAX_READINGS {
+                true => self.cpu.push(CpuTime { thread, time, used }),
+                false => self.readings_left_out += 1,
+            },
             Escape::Value { .. } => self.values = true,
             Escape::Unknown(ty) => *self.unknown.entry(ty).or_default() += 1,
             _ => {}

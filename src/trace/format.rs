@@ -72,6 +72,8 @@ pub const ESCAPE_SAMPLE: u8 = 8;
 pub const ESCAPE_VALUE: u8 = 9;
 /// Escape type: time of the innermost call that was spent in calls that are summed up.
 pub const ESCAPE_AGGREGATED: u8 = 10;
+/// Escape: CPU time of a thread.
+pub const ESCAPE_CPU: u8 = 11;
 
 /// Escape type: the next call record is of a logical call ("Logical calls").
 pub const ESCAPE_LOGICAL: u8 = 16;
@@ -297,6 +299,15 @@ pub enum Escape<'a> {
         time: u64,
         /// Words: the metric's number in the low byte, the value in the others.
         values: &'a [u8],
+    },
+    /// CPU time that a thread has used so far.
+    Cpu {
+        /// Logical thread.
+        thread: u32,
+        /// When.
+        time: u64,
+        /// Nanoseconds.
+        used: u64,
     },
     /// A value of the next call of a method, or of the end of the one at hand.
     Value {
@@ -560,6 +571,11 @@ impl<'a> Decoder<'a> {
                 time: c.le_u64().ok()?,
                 values: &payload[8..],
             },
+            ESCAPE_CPU => Escape::Cpu {
+                thread: argument,
+                time: c.le_u64().ok()?,
+                used: c.le_u64().ok()?,
+            },
             ESCAPE_VALUE => Escape::Value {
                 id: argument,
                 value: RawValue::read(payload)?,
@@ -636,6 +652,7 @@ mod tests {
             .begin(7, 4, 2)
             .resume(1, 7, 4, true)
             .complete(7, 4, 3, true)
+            .cpu(1, 5, 4)
             .lost(3)
             .bytes();
         let mut d = Decoder::new(&chunk[CHUNK_HEADER..], 100);
@@ -682,6 +699,11 @@ mod tests {
                     call: 4,
                     time: 3,
                     failed: true
+                }),
+                Record::Escape(Escape::Cpu {
+                    thread: 1,
+                    time: 5,
+                    used: 4
                 }),
                 Record::Escape(Escape::Lost(3)),
             ]

@@ -6,6 +6,7 @@ use super::format::Decoder;
 use super::methods::{MethodIx, Methods};
 use super::replay::{Replay, Run, Visitor};
 use super::tail::Reader;
+use super::window::Part;
 use crate::printable::printable;
 use crate::symbols::Symbols;
 use rustc_hash::FxHashMap;
@@ -111,6 +112,8 @@ struct Sums {
     longest: Vec<u64>,
     threads: FxHashMap<u32, Thread>,
     thread: Growing,
+    /// What of the trace counts, if that is not all.
+    part: Option<Part>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -160,6 +163,12 @@ impl Default for Live {
 }
 
 impl Live {
+    /// Only this part of the trace counts.
+    pub fn look_at(&mut self, part: Part) {
+        self.replay.look_at(part);
+        self.sums.part = Some(part);
+    }
+
     /// An interval of so many nanoseconds is over.
     pub fn tick(&mut self, interval: u64) {
         self.interval = interval;
@@ -311,6 +320,9 @@ impl Reader for Live {
     }
 
     fn counts(&mut self, counts: &file::Counts, symbols: &Symbols) {
+        if self.sums.part.is_some() {
+            return; // of a part of a process it is not known
+        }
         for (&id, &all) in &counts.calls {
             let before = self.counted.entry(id).or_default();
             let new = all.saturating_sub(std::mem::replace(before, all));
@@ -366,7 +378,10 @@ impl Visitor for Sums {
 
     fn begin(&mut self, _: MethodIx, _: u64, _: u64, _: &[Frame]) {}
 
-    fn complete(&mut self, method: MethodIx, _: u64, _: u64, outcome: Outcome) {
+    fn complete(&mut self, method: MethodIx, _: u64, time: u64, outcome: Outcome) {
+        if self.part.is_some_and(|part| !part.has_end(time)) {
+            return;
+        }
         let errors = u64::from(outcome == Outcome::Error);
         self.add(
             method,

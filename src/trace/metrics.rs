@@ -1,5 +1,7 @@
 //! What the process itself used while it ran: samples that the hook library took ("Samples" of the format).
 
+use super::window::Part;
+use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// Readings that are kept of a trace; a day of samples a second has 1.3 million.
@@ -121,6 +123,31 @@ pub fn metric_of(number: u8) -> Option<&'static Metric> {
     METRICS.get(usize::from(number).checked_sub(1)?)
 }
 
+/// CPU time that a thread had used by some time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CpuTime {
+    pub thread: u32,
+    pub time: u64,
+    pub used: u64,
+}
+
+/// How much CPU time each thread has used in a part of its trace, from the last reading before it to the last in it.
+pub fn cpu_times(readings: &[CpuTime], part: Part) -> FxHashMap<u32, u64> {
+    let mut ranges: FxHashMap<u32, (u64, u64)> = FxHashMap::default();
+    for reading in readings {
+        let (before, until) = ranges.entry(reading.thread).or_default();
+        if reading.time < part.from {
+            *before = reading.used.max(*before);
+        }
+        if reading.time < part.until {
+            *until = reading.used.max(*until);
+        }
+    }
+    (ranges.into_iter())
+        .map(|(thread, (before, until))| (thread, until.saturating_sub(before)))
+        .collect()
+}
+
 /// All readings of a metric.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
@@ -213,6 +240,23 @@ mod tests {
             assert_eq!(metric_of(metric.number), Some(metric));
         }
         assert_eq!((metric_of(0), metric_of(255)), (None, None));
+    }
+
+    #[test]
+    fn cpu_time_of_a_part_is_what_was_used_in_it() {
+        let reading = |thread, time, used| CpuTime { thread, time, used };
+        // As chunks lie in a ring: not in the order of time.
+        let all = [
+            reading(1, 30, 9),
+            reading(1, 10, 2),
+            reading(1, 20, 5),
+            reading(2, 10, 4),
+        ];
+        let of =
+            |from, until, thread: u32| cpu_times(&all, Part { from, until }).get(&thread).copied();
+        assert_eq!((of(0, 100, 1), of(0, 100, 2)), (Some(9), Some(4)));
+        assert_eq!((of(15, 25, 1), of(15, 25, 2)), (Some(3), Some(0)));
+        assert_eq!(of(0, 100, 3), None);
     }
 
     #[test]

@@ -22,6 +22,12 @@ const MAX_DEPTH_IN_TURNS: usize = 1 << 16;
 /// Most logical calls of a trace that are known to have begun below a root.
 const MAX_BELOW: usize = 1 << 22;
 
+/// Ids whose rows are found without hashing: 8 KiB, which stay in a core's first cache.
+const RECENT: usize = 1 << 10;
+
+/// In place of the row, where there is no id yet.
+const NO_ROW: MethodIx = MethodIx::MAX;
+
 /// Takes what a replay finds.
 pub trait Visitor {
     /// A method comes up for the first time; its row may be new.
@@ -200,6 +206,8 @@ pub struct Replay {
     active: Vec<u32>,
     /// Rows of the ids of the trace at hand.
     rows: FxHashMap<u32, MethodIx>,
+    /// Of these, ids that came up lately and their rows, by the low bits of the id.
+    recent: Box<[(u32, MethodIx); RECENT]>,
     /// Room for records of a trace that is being written.
     copy: Vec<u8>,
     min: u64,
@@ -223,6 +231,7 @@ impl Replay {
             run: Run::default(),
             active: Vec::new(),
             rows: FxHashMap::default(),
+            recent: Box::new([(0, NO_ROW); RECENT]),
             copy: Vec::new(),
             min,
             max_depth: MAX_DEPTH,
@@ -260,7 +269,7 @@ impl Replay {
     /// Forgets the ids of the trace before. Whether threads take turns in this one: see
     /// [`Replay::turn_to`].
     pub fn next_trace(&mut self, in_turns: bool) {
-        self.rows.clear();
+        self.forget_names();
         self.below.clear();
         self.part = Part::WHOLE;
         self.max_depth = if in_turns {
@@ -289,6 +298,7 @@ impl Replay {
     /// There are new names: ids are looked up again. No thread may be at hand.
     pub fn forget_names(&mut self) {
         self.rows.clear();
+        self.recent.fill((0, NO_ROW));
     }
 
     /// Gives the open calls of a thread that is not at hand the names that are known now.
@@ -655,7 +665,22 @@ impl Replay {
         methods: &mut Methods,
         visitor: &mut impl Visitor,
     ) -> MethodIx {
+        match self.recent[id as usize % RECENT] {
+            (known, row) if known == id && row != NO_ROW => row,
+            _ => self.look_up(id, symbols, methods, visitor),
+        }
+    }
+
+    #[inline(never)]
+    fn look_up(
+        &mut self,
+        id: u32,
+        symbols: &Symbols,
+        methods: &mut Methods,
+        visitor: &mut impl Visitor,
+    ) -> MethodIx {
         if let Some(&row) = self.rows.get(&id) {
+            self.recent[id as usize % RECENT] = (id, row);
             return row;
         }
         let row = self.resolve(id, symbols, methods);

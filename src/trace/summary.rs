@@ -103,7 +103,7 @@ impl Stats {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn add(&mut self, call: &Call) {
         self.calls += 1;
         self.own = self.own.saturating_add(call.own);
@@ -149,7 +149,7 @@ impl Stats {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn over(&mut self, total: u64, own: u64, outcome: Outcome) {
         match outcome {
             Outcome::Exit => {}

@@ -118,6 +118,11 @@ impl Chunk {
         self.escape(8, 0, &payload)
     }
 
+    /// CPU time that a thread has used so far.
+    pub(crate) fn cpu(self, thread: u32, time: u64, used: u64) -> Chunk {
+        self.escape(11, thread, &[time, used])
+    }
+
     /// A value of one word (kinds 2 to 7), or null (kind 1).
     pub(crate) fn value(self, id: u32, number: u16, of_end: bool, kind: u64, word: u64) -> Chunk {
         let head = u64::from(number) << 16 | u64::from(of_end) << 10 | kind;

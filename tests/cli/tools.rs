@@ -45,6 +45,49 @@ fn plan_tells_what_and_why_not() {
     );
 }
 
+#[test]
+fn plan_tells_where_traces_begin() {
+    let world = World::with_jar();
+    world.write("steps.dll", STEPS);
+    world.write("classes.dex", DEX);
+    for (file, ty, method) in [
+        ("app.jar", "com.acme.Main", "main"),
+        ("steps.dll", "Plain", "*"),
+        ("classes.dex", "com.acme.Main", "main"),
+    ] {
+        let rules = format!(
+            "version = 1
+[[aspect]]
+name = \"all\"
+match = {{ type = \"**\" }}
+[[aspect]]
+name = \"requests\"
+match = {{ type = \"{ty}\", method = \"{method}\" }}
+root = true
+"
+        );
+        world.write("weave.toml", &rules);
+        let json = world.wove(&["plan", file, "--json"]).out;
+        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        let classes = json["classes"].as_array().unwrap().iter();
+        let woven: Vec<_> = classes
+            .flat_map(|class| class["woven"].as_array().unwrap())
+            .collect();
+        let by_requests = |method: &serde_json::Value| {
+            let aspects = method["aspects"].as_array().unwrap();
+            aspects.iter().any(|aspect| aspect == "requests")
+        };
+        let roots = woven.iter().filter(|method| by_requests(method)).count();
+        assert!(roots > 0 && roots < woven.len(), "{file}: {json}");
+        for method in woven {
+            assert_eq!(method["root"], by_requests(method), "{file}: {method}");
+        }
+        let text = world.wove(&["plan", file, "--details"]).out;
+        let marked = text.lines().filter(|line| line.contains("  root  by "));
+        assert_eq!(marked.count(), roots, "{text}");
+    }
+}
+
 /// Several aspects can take a method, and one can take what another leaves out.
 #[test]
 fn plan_tells_which_aspect_took_what() {

@@ -21,7 +21,7 @@ RECORDS, SYMBOLS, COUNTS, AGGREGATES = 1, 2, 3, 4
 # Buckets of durations, and words of an entry in front of them.
 BUCKETS, SUM_HEAD = 160, 7
 ESCAPE, ENTER, EXIT, ERROR = 0, 1, 2, 3
-TIME, SEGMENT, THREAD, EXCEPTION, LOST, UNHANDLED, SAMPLE, VALUE, AGGREGATED = 1, 2, 3, 4, 5, 7, 8, 9, 10
+TIME, SEGMENT, THREAD, EXCEPTION, LOST, UNHANDLED, SAMPLE, VALUE, AGGREGATED, CPU = 1, 2, 3, 4, 5, 7, 8, 9, 10, 11
 # Flags of values.
 CUT, OF_END = 1, 4
 NONE = {}
@@ -96,6 +96,7 @@ class Trace:
         self.hook_failures = 0
         self.symbols = {}  # id -> (type, method, descriptor)
         self.threads = {}  # number -> name
+        self.cpu = {}  # CPU time by thread, in nanoseconds
         self.samples = []  # what the process used: (time, values by metric)
         self.calls = Counter()  # id -> enters
         self.counts = Counter()  # id -> calls of methods that are only counted
@@ -410,6 +411,8 @@ def read_thread(trace, thread, segments):
                     open_calls.clear()
                 elif escape == SAMPLE:
                     trace.samples.append((payload[0], {value & 0xFF: value >> 8 for value in payload[1:]}))
+                elif escape == CPU:
+                    trace.cpu[method] = max(trace.cpu.get(method, 0), payload[1])
                 elif escape == VALUE:
                     known = value(payload)
                     if known is None:

@@ -40,8 +40,8 @@ def library(prefix):
     return corpora.maven([next(line for line in LIST if line.startswith(prefix))])[0]
 
 
-def weave(source, target):
-    run([weave_binary(), "-q", "--rules", "pack:all", source, target])
+def weave(source, target, rules="pack:all"):
+    run([weave_binary(), "-q", "--rules", rules, source, target])
     return target
 
 
@@ -307,7 +307,16 @@ SPANS = json.dumps([
 
 
 # Questions of one connection, of which each tenth is a wrong one that a controller answers by an exception.
-REQUESTS = 200
+REQUESTS = 1000
+CONTROLLER = "zipkin2.server.internal.ZipkinQueryApiV2"
+# Everything, and where requests begin.
+ROOTS = f"""version = 1
+extends = "pack:all"
+[[aspect]]
+name = "requests"
+match = {{ type = "{CONTROLLER}", method = "get*" }}
+root = true
+"""
 
 
 def busy(port):
@@ -353,7 +362,9 @@ def served(jar, folder, env, more=None):
 def boot(score, folder):
     """A Spring Boot fat jar: Zipkin's server, with its memory as the store."""
     plain = library("io.zipkin:zipkin-server")
-    woven = weave(plain, folder / "zipkin.jar")
+    rules = folder / "roots.toml"
+    rules.write_text(ROOTS)
+    woven = weave(plain, folder / "zipkin.jar", rules)
     trace = folder / "boot.wtrace"
     before = served(plain, folder, dict(os.environ))
     statuses = Counter()
@@ -371,17 +382,24 @@ def boot(score, folder):
 
 def requests(score, folder, trace, found, statuses):
     """Each request is a trace of its own at a real Collector, with the controller's method as its root."""
-    controller = "zipkin2.server.internal.ZipkinQueryApiV2"
-    asked = {name: n for name, n in found.named(found.calls).items() if name in (f"{controller}.getServiceNames", f"{controller}.getTrace")}
+    asked = {name: n for name, n in found.named(found.calls).items() if name in (f"{CONTROLLER}.getServiceNames", f"{CONTROLLER}.getTrace")}
     failed = found.named(found.errors)
-    collector = otlp.Collector(fresh(folder / "collector"))
-    otlp.export(trace, collector, "http/protobuf", "--root", f"{controller}.get*", "--min", "0", "--depth", "1000", "--signals", "traces", "-q")
-    collector.stop()
-    spans = collector.spans()
+    sent = []
+    # As the rules say, and as the command does.
+    for how, more in (("rules", []), ("command", ["--root", f"{CONTROLLER}.get*"])):
+        collector = otlp.Collector(fresh(folder / f"collector-{how}"))
+        otlp.export(trace, collector, "http/protobuf", *more, "--min", "0", "--depth", "1000", "--signals", "traces", "-q")
+        collector.stop()
+        sent.append(collector.spans())
+    spans, named = sent
+    places = [{(span["traceId"], span["spanId"], span.get("parentSpanId"), span["kind"]) for span in some} for some in sent]
+    score.check("boot: the rules' roots are those that --root names", places[0] == places[1] and len(places[0]) == len(spans), f"{len(spans)} and {len(named)} spans")
     roots = [span for span in spans if not span.get("parentSpanId")]
     names = Counter(span["name"] for span in roots)
     traces = {span["traceId"] for span in spans}
-    score.check(f"boot: {REQUESTS} requests and more are that many traces", sum(asked.values()) >= REQUESTS and len(traces) == len(roots) == sum(asked.values()),
+    # Beside those of one connection: one for the names of services, and some until the spans are stored.
+    right = statuses == {200: REQUESTS - REQUESTS // 10, 400: REQUESTS // 10} and asked.get(f"{CONTROLLER}.getServiceNames") == REQUESTS - REQUESTS // 10 + 1
+    score.check(f"boot: {REQUESTS} requests and more are that many traces", right and sum(asked.values()) > REQUESTS and len(traces) == len(roots) == sum(asked.values()),
                 f"{sum(asked.values())} calls, {len(roots)} roots, {len(traces)} traces of {len(spans)} spans, answers {dict(statuses)}")
     score.check("boot: each has its controller's method as its root, a server's", names == Counter(asked) and all(span["kind"] == 2 for span in roots), str(names))
     ids = {span["spanId"]: span for span in spans}
@@ -392,7 +410,7 @@ def requests(score, folder, trace, found, statuses):
         for span in children if "weave.logical_call" not in otlp.attributes(span))
     score.check("boot: children lie in parents of their trace", children and inside, f"{len(children)} children")
     wrong = Counter(span["name"] for span in roots if span.get("status", {}).get("code") == 2)
-    score.check("boot: requests that failed have the status, and their exception once", wrong == Counter({n: failed[n] for n in asked if failed.get(n)}) and wrong.total() >= REQUESTS // 10
+    score.check("boot: requests that failed have the status, and their exception once", wrong == Counter({n: failed[n] for n in asked if failed.get(n)}) and wrong.total() == statuses[400]
                 and all(sum(len(s.get("events", [])) for s in of) == 1 for of in by_trace(spans, {r["traceId"] for r in roots if r.get("status", {}).get("code") == 2})), str(wrong))
     resource = spans[0]["resource"]
     score.check("boot: the resource follows the conventions", resource["telemetry.sdk.language"] == "java" and len(resource["service.instance.id"]) == 36, str(resource)[:300])

@@ -424,8 +424,19 @@ public final class Suite {
         check(last.get(5) > first.get(5), "collections are counted: " + first + last);
         long ended = t.named("main").all().stream().mapToLong(TraceReader.Event::time).max().orElseThrow();
         check(last.get(0) >= ended, "the last sample is of the process's end: " + last.get(0) + " of " + ended);
+        TraceReader.LogicalThread named = t.named("main");
+        int main = t.threads.keySet().stream().filter(n -> t.threads.get(n) == named).findFirst().orElseThrow();
+        equal(Set.of(main), t.cpu.keySet(), "threads with CPU time");
+        long used = 0;
+        for (long[] reading : t.cpu.get(main)) {
+            check(reading[1] > used && reading[1] <= last.get(1), "CPU time of main after " + used + ": " + reading[1] + " of " + last.get(1));
+            used = reading[1];
+        }
+        check(used > 1_000_000, "CPU time of main: " + used);
         Files.delete(folder.resolve("t.wtrace"));
-        equal(List.of(), run(folder, "busy", "-Dweave.trace.sample=off").samples, "samples when off");
+        TraceReader off = run(folder, "busy", "-Dweave.trace.sample=off");
+        equal(List.of(), off.samples, "samples when off");
+        equal(Set.of(), off.cpu.keySet(), "CPU times when off");
     }
 
     private static void ring(Path folder) throws Exception {

@@ -106,6 +106,8 @@ final class TraceReader {
     final Map<Integer, LogicalThread> threads = new TreeMap<>();
     /** What the process used: values by metric; 0 is the time. */
     final List<TreeMap<Integer, Long>> samples = new ArrayList<>();
+    /** By thread: times, and the CPU time so far. */
+    final Map<Integer, List<long[]>> cpu = new TreeMap<>();
     final Map<Integer, byte[]> symbols = new TreeMap<>();
     /** Calls of methods that are only counted. */
     final Map<Integer, Long> counts = new TreeMap<>();
@@ -233,6 +235,10 @@ final class TraceReader {
                         check(sample.put(b.get(p + 8 * i) & 0xFF, b.getLong(p + 8 * i) >>> 8) == null, "metric twice");
                     }
                     samples.add(sample);
+                }
+                case 11 -> {
+                    check(payload == 2, "CPU has " + payload + " words");
+                    cpu.computeIfAbsent(argument, n -> new ArrayList<>()).add(new long[] {b.getLong(p + 8), b.getLong(p + 16)});
                 }
                 case 9 -> {
                     int kind = b.get(p + 8) & 0xFF;

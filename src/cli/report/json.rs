@@ -128,6 +128,8 @@ struct Thread<'a> {
     calls: u64,
     records: u64,
     busy_ns: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cpu_ns: Option<u64>,
     first_ns: u64,
     last_ns: u64,
     lost_records: u64,
@@ -336,6 +338,7 @@ impl View<'_> {
                 calls: t.calls,
                 records: t.tally.records,
                 busy_ns: t.busy,
+                cpu_ns: t.cpu,
                 first_ns: t.tally.first,
                 last_ns: t.tally.last,
                 lost_records: t.tally.lost,

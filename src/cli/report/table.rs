@@ -359,6 +359,10 @@ impl View<'_> {
             "thread", "kind", "busy", "busy%", "calls", "records", "from", "to",
         ];
         let twins = analysis.processes.iter().any(|p| self.has_twin(p));
+        let cpu = analysis.threads.iter().any(|t| t.cpu.is_some());
+        if cpu {
+            heads.insert(4, "cpu");
+        }
         if many {
             heads.insert(0, "pid");
         }
@@ -387,6 +391,9 @@ impl View<'_> {
                 duration(t.tally.first),
                 duration(t.tally.last),
             ];
+            if cpu {
+                cells.insert(4, t.cpu.map_or("-".to_owned(), duration));
+            }
             if many {
                 cells.insert(0, analysis.processes[t.process].header.pid.to_string());
             }

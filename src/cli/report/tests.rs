@@ -255,6 +255,39 @@ fn the_threads() {
 }
 
 #[test]
+fn cpu_time_stands_beside_time_in_calls() {
+    let cpu = Chunk::records(9, 0, 0)
+        .thread(9, 6, "weave-process")
+        .cpu(1, 50_000_000, 7_000_000)
+        .cpu(1, 110_000_000, 12_000_000)
+        .cpu(2, 110_000_000, 300_000);
+    let traces = [("a.wtrace", shop().push(cpu).bytes())];
+    let table = shown(&traces, "--threads");
+    let cells = |name: &str| -> Vec<String> {
+        let lines: Vec<&str> = table.lines().collect();
+        let line = lines.iter().rfind(|line| line.ends_with(name)).unwrap();
+        line.split("  ")
+            .map(|cell| cell.trim().to_owned())
+            .filter(|cell| !cell.is_empty())
+            .collect()
+    };
+    assert_eq!(cells("name")[4], "cpu", "{table}");
+    assert_eq!(cells("main")[4], "12.0 ms", "{table}");
+    assert_eq!(cells("worker-1")[4], "300 µs", "{table}");
+    assert_eq!(cells("worker-2")[4], "-", "{table}");
+    let cpu_of = |options: &str| -> Vec<serde_json::Value> {
+        let json: serde_json::Value = serde_json::from_str(&shown(&traces, options)).unwrap();
+        let threads = json["threads"].as_array().unwrap().iter();
+        threads.map(|thread| thread["cpu_ns"].clone()).collect()
+    };
+    let known = [12_000_000.into(), 300_000.into(), serde_json::Value::Null];
+    assert_eq!(cpu_of("--json"), known);
+    // Of a part, what was used in it.
+    assert_eq!(cpu_of("--json --from 60ms")[0], 5_000_000);
+    assert!(!shop_shown("--threads").contains("cpu"));
+}
+
+#[test]
 fn what_the_process_used() {
     let with = [("a.wtrace", shop_with_samples().bytes())];
     insta::assert_snapshot!(shown(&with, "--process"));

@@ -76,8 +76,8 @@ impl PlannedClass<'_> {
                 return Ok(None);
             }
             let unwoven = WovenType::new(0, &class.name(), "", 0);
-            let mut ty = Touched::new(unwoven, plan.skipped);
-            ty.explain(&[], &plan.meant, &[]);
+            let mut ty = Touched::new(unwoven, std::mem::take(&mut plan.skipped));
+            ty.explain(&[], &plan);
             return Ok(Some(TouchedClass {
                 bytes: None,
                 needs_library: false,
@@ -102,7 +102,7 @@ impl PlannedClass<'_> {
         ty.note_roots(&roots);
         ty.note_calls(&plan, |index| class.describe(index))?;
         if cx.explain {
-            ty.explain(&plan.methods, &plan.meant, &plan.bound);
+            ty.explain(&plan.methods, &plan);
         }
         let calls = |p: &Planned| p.advice.only(Advice::LIBRARY) != Advice::default();
         Ok(Some(TouchedClass {

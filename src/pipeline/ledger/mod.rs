@@ -281,6 +281,7 @@ impl<'j> Ledger<'j> {
                         id: m.id,
                         advice: explained.advice,
                         aspects: explained.aspects.clone(),
+                        root: explained.root,
                         hooks: explained.hooks.clone(),
                     })
                     .collect(),

@@ -3,7 +3,7 @@
 use crate::aspect::advice::Advice;
 use crate::aspect::bind::call::{Bound, ShownCall};
 use crate::aspect::bind::site::Redirect;
-use crate::aspect::plan::{Meant, Plan, Planned, Redirected, Skipped};
+use crate::aspect::plan::{Plan, Planned, Redirected, Skipped};
 use crate::aspect::woven::WovenType;
 use crate::error::Result;
 use rustc_hash::FxHashMap;
@@ -59,11 +59,12 @@ pub(crate) fn touched_calls(
     told.collect()
 }
 
-/// The advice of a woven method, its aspects, and its own hooks.
+/// The advice of a woven method, its aspects, whether it is a root, and its own hooks.
 #[derive(Clone, Debug)]
 pub(crate) struct Explained {
     pub(crate) advice: Advice,
     pub(crate) aspects: Vec<u32>,
+    pub(crate) root: bool,
     pub(crate) hooks: Vec<ShownCall>,
 }
 
@@ -106,7 +107,13 @@ impl Touched {
     }
 
     /// Notes which advice each method got, and from which aspects.
-    pub(crate) fn explain(&mut self, planned: &[Planned], meant: &[Meant], bound: &[Arc<Bound>]) {
+    pub(crate) fn explain(&mut self, planned: &[Planned], plan: &Plan) {
+        let Plan {
+            meant,
+            bound,
+            roots,
+            ..
+        } = plan;
         let aspects = |ty: u32, index: u32| {
             let place = meant.binary_search_by_key(&(ty, index), |m| (m.ty, m.index));
             place.map_or(vec![], |place| meant[place].aspects.clone())
@@ -118,6 +125,7 @@ impl Touched {
             Explained {
                 advice: same.map_or(Advice::ALL, |p| p.advice),
                 aspects: same.map_or(vec![], |p| aspects(p.ty, p.index)),
+                root: same.is_some_and(|p| roots.binary_search(&(p.ty, p.index)).is_ok()),
                 hooks: hooks.unwrap_or_default(),
             }
         });
@@ -128,9 +136,9 @@ impl Touched {
 }
 
 /// Adds what the plan of an artifact left out to what came of its types, ascending, and, when explaining, the advice.
-pub(crate) fn complete(types: &mut Vec<Touched>, plan: Plan, explain: bool) {
+pub(crate) fn complete(types: &mut Vec<Touched>, mut plan: Plan, explain: bool) {
     let mut skipped: FxHashMap<u32, Vec<Skipped>> = FxHashMap::default();
-    for method in plan.skipped {
+    for method in std::mem::take(&mut plan.skipped) {
         skipped.entry(method.ty).or_default().push(method);
     }
     for ty in types.iter_mut() {
@@ -141,13 +149,13 @@ pub(crate) fn complete(types: &mut Vec<Touched>, plan: Plan, explain: bool) {
         if explain {
             let start = plan.methods.partition_point(|m| m.ty < number);
             let end = plan.methods.partition_point(|m| m.ty <= number);
-            ty.explain(&plan.methods[start..end], &plan.meant, &plan.bound);
+            ty.explain(&plan.methods[start..end], &plan);
         }
     }
-    for (number, name) in plan.skipped_types {
+    for (number, name) in std::mem::take(&mut plan.skipped_types) {
         if let Some(left) = skipped.remove(&number) {
             let mut ty = Touched::new(WovenType::new(number, &name, "", 0), left);
-            ty.explain(&[], &plan.meant, &[]);
+            ty.explain(&[], &plan);
             types.push(ty);
         }
     }

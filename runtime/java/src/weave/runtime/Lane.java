@@ -48,7 +48,7 @@ final class Lane extends Cursor {
     private long owed;
 
     private final Store store;
-    private final int number;
+    final int number;
     /** Null for a virtual thread. */
     final WeakReference<Thread> thread;
 
@@ -71,6 +71,8 @@ final class Lane extends Cursor {
     int untold;
     int broken;
     int deep;
+    /** CPU time of the thread as the trace has it. By {@link Meter} alone. */
+    long cpu;
     /** A hook failed with what HotSpot throws when a page is gone. */
     boolean fault;
     private volatile int told;

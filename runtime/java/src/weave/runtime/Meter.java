@@ -9,6 +9,7 @@ import java.lang.reflect.Method;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
@@ -30,6 +31,9 @@ final class Meter implements Runnable {
     private static final int SAFEPOINTS = 13;
     private static final int SAFEPOINT_TIME = 14;
     private static final int MOST = 14;
+    /** Threads whose CPU time one sample has: Java 8 looks through all threads for each. */
+    private static final int MOST_THREADS = 256;
+    private static final String THREAD_BEAN = "java.lang.management.ThreadMXBean";
 
     private static final long MILLION = 1_000_000L;
     /** Values are unsigned numbers of 56 bits. */
@@ -44,6 +48,13 @@ final class Meter implements Runnable {
 
     private boolean beans = true;
     private boolean counters = true;
+    private boolean clocks = true;
+    /** What tells a thread's CPU time; null before it was asked for. */
+    private Object threads;
+    private Method cpuTime;
+    private final ArrayList<Lane> recorded = new ArrayList<Lane>();
+    /** The next of these whose turn it is. */
+    private int nextThread;
 
     /** Held by who takes a sample. */
     private final ReentrantLock turn = new ReentrantLock();
@@ -95,6 +106,15 @@ final class Meter implements Runnable {
             lane.own = true;
         }
         lane.sample(sample);
+        if (clocks) {
+            try {
+                clocks = clocks(sample[1]);
+            } catch (Throwable notThere) {
+                clocks = false;
+            } finally {
+                recorded.clear();
+            }
+        }
     }
 
     /**
@@ -111,6 +131,35 @@ final class Meter implements Runnable {
                 turn.unlock();
             }
         }
+    }
+
+    /** Writes the CPU time of recorded threads where it has grown; false if the platform does not tell. */
+    private boolean clocks(long time) throws Exception {
+        if (cpuTime == null) {
+            Object bean = bean("getThreadMXBean");
+            if (!Boolean.TRUE.equals(call(bean, THREAD_BEAN, "isThreadCpuTimeSupported"))
+                || !Boolean.TRUE.equals(call(bean, THREAD_BEAN, "isThreadCpuTimeEnabled"))) {
+                return false;
+            }
+            threads = bean;
+            cpuTime = Class.forName(THREAD_BEAN).getMethod("getThreadCpuTime", long.class);
+        }
+        store.lanes(recorded);
+        int all = recorded.size();
+        for (int left = Math.min(all, MOST_THREADS); left > 0; left--) {
+            nextThread = nextThread < all ? nextThread : 0;
+            Lane of = recorded.get(nextThread++);
+            Thread thread = of.thread.get();
+            if (of.own || thread == null || !thread.isAlive()) {
+                continue;
+            }
+            long used = (Long) cpuTime.invoke(threads, thread.getId());
+            if (used > of.cpu) {
+                of.cpu = used;
+                lane.sample(new long[] {Format.escape(Format.CPU, 2, of.number), time, used});
+            }
+        }
+        return true;
     }
 
     /** What a SAMPLE escape is made of. */

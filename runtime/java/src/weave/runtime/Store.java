@@ -300,6 +300,20 @@ final class Store {
         return chunk;
     }
 
+    /** The lanes of platform threads; none if another thread held the gate too long. */
+    void lanes(ArrayList<Lane> all) {
+        Thread self = Thread.currentThread();
+        try {
+            if (gate.enter(self, false)) {
+                all.addAll(lanes);
+            }
+        } finally {
+            if (gate.owner == self) {
+                gate.owner = null;
+            }
+        }
+    }
+
     /**
      * What threads have counted and summed up, those that live and those that have died since the last time; false if another thread held
      * the gate too long.
