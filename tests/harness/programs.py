@@ -3,7 +3,7 @@
 
     programs.py [--everyday | --full | --everything] [--only NAME]...
 
-Names: javac, ecj, groovy, clojure, kotlinc, coroutines, boot, hibernate, junit, modules, debugger. `--everyday` (the default) leaves out the slow ones;
+Names: javac, ecj, groovy, clojure, kotlinc, coroutines, boot, requests, hibernate, junit, modules, debugger. `--everyday` (the default) leaves out the slow ones;
 the other two are the same here.
 Everything is woven with `pack:all`. Each program runs unwoven, woven with tracing off or in a small ring, and woven with
 everything recorded, which is what `check_trace.py` then judges.
@@ -40,8 +40,8 @@ def library(prefix):
     return corpora.maven([next(line for line in LIST if line.startswith(prefix))])[0]
 
 
-def weave(source, target, rules="pack:all"):
-    run([weave_binary(), "-q", "--rules", rules, source, target])
+def weave(source, target):
+    run([weave_binary(), "-q", "--rules", "pack:all", source, target])
     return target
 
 
@@ -70,14 +70,14 @@ def same_tree(one, two):
 MOST_OPEN = 1_000
 
 
-def balanced(score, name, trace, at_least, named=True, found=None):
+def balanced(score, name, trace, at_least, named=True):
     """The trace is there, holds a program's worth of calls, and they pair up.
 
     Calls may be open at the end: `System.exit` never returns, and daemon threads are cut off.
     """
     if not trace.exists():
         return score.check(f"{name}: a trace is written", False)
-    found = found or check_trace.read(trace, running=True, named=named, most_open=MOST_OPEN)
+    found = check_trace.read(trace, running=True, named=named, most_open=MOST_OPEN)
     calls, left = sum(found.calls.values()), sum(map(len, found.open.values()))
     score.check(
         f"{name}: the trace is balanced",
@@ -309,9 +309,11 @@ SPANS = json.dumps([
 # Questions of one connection, of which each tenth is a wrong one that a controller answers by an exception.
 REQUESTS = 1000
 CONTROLLER = "zipkin2.server.internal.ZipkinQueryApiV2"
-# Everything, and where requests begin.
+# The server's own code, and where requests begin.
 ROOTS = f"""version = 1
-extends = "pack:all"
+[[aspect]]
+name = "server"
+match = {{ type = "zipkin2.**", kind = ["method", "constructor", "lambda"] }}
 [[aspect]]
 name = "requests"
 match = {{ type = "{CONTROLLER}", method = "get*" }}
@@ -362,26 +364,26 @@ def served(jar, folder, env, more=None):
 def boot(score, folder):
     """A Spring Boot fat jar: Zipkin's server, with its memory as the store."""
     plain = library("io.zipkin:zipkin-server")
-    rules = folder / "roots.toml"
-    rules.write_text(ROOTS)
-    woven = weave(plain, folder / "zipkin.jar", rules)
+    woven = weave(plain, folder / "zipkin.jar")
     trace = folder / "boot.wtrace"
     before = served(plain, folder, dict(os.environ))
-    statuses = Counter()
-    after = served(woven, folder, environment(trace), lambda port: statuses.update(busy(port)))
+    after = served(woven, folder, environment(trace))
     good = before == after and before[0][0] == 200 and '"call 39"' in str(before[2][1]).replace("\\", "")
     score.check("boot: the server gives the same answers", good, f"{[status for status, _ in after]}")
     if not good:
         print(f"unwoven: {str(before)[:800]}\nwoven: {str(after)[:800]}\n{(folder / 'server.log').read_text()[-2500:]}")
-    found = None
-    if trace.exists():
-        found = check_trace.read(trace, running=True, most_open=MOST_OPEN)
-        requests(score, folder, trace, found, statuses)
-    balanced(score, "boot", trace, 100_000, found=found)
+    balanced(score, "boot", trace, 100_000)
 
 
-def requests(score, folder, trace, found, statuses):
-    """Each request is a trace of its own at a real Collector, with the controller's method as its root."""
+def requests(score, folder):
+    """Each request of a Spring Boot server is a trace of its own at a real Collector, with the controller's method as its root."""
+    rules, trace = folder / "roots.toml", folder / "requests.wtrace"
+    rules.write_text(ROOTS)
+    woven = folder / "zipkin.jar"
+    run([weave_binary(), "-q", "--rules", rules, library("io.zipkin:zipkin-server"), woven])
+    statuses = Counter()
+    served(woven, folder, environment(trace), lambda port: statuses.update(busy(port)))
+    found = check_trace.read(trace, running=True, most_open=MOST_OPEN)
     asked = {name: n for name, n in found.named(found.calls).items() if name in (f"{CONTROLLER}.getServiceNames", f"{CONTROLLER}.getTrace")}
     failed = found.named(found.errors)
     sent = []
@@ -393,27 +395,27 @@ def requests(score, folder, trace, found, statuses):
         sent.append(collector.spans())
     spans, named = sent
     places = [{(span["traceId"], span["spanId"], span.get("parentSpanId"), span["kind"]) for span in some} for some in sent]
-    score.check("boot: the rules' roots are those that --root names", places[0] == places[1] and len(places[0]) == len(spans), f"{len(spans)} and {len(named)} spans")
+    score.check("requests: the rules' roots are those that --root names", places[0] == places[1] and len(places[0]) == len(spans), f"{len(spans)} and {len(named)} spans")
     roots = [span for span in spans if not span.get("parentSpanId")]
     names = Counter(span["name"] for span in roots)
     traces = {span["traceId"] for span in spans}
     # Beside those of one connection: one for the names of services, and some until the spans are stored.
     right = statuses == {200: REQUESTS - REQUESTS // 10, 400: REQUESTS // 10} and asked.get(f"{CONTROLLER}.getServiceNames") == REQUESTS - REQUESTS // 10 + 1
-    score.check(f"boot: {REQUESTS} requests and more are that many traces", right and sum(asked.values()) > REQUESTS and len(traces) == len(roots) == sum(asked.values()),
+    score.check(f"requests: {REQUESTS} requests and more are that many traces", right and sum(asked.values()) > REQUESTS and len(traces) == len(roots) == sum(asked.values()),
                 f"{sum(asked.values())} calls, {len(roots)} roots, {len(traces)} traces of {len(spans)} spans, answers {dict(statuses)}")
-    score.check("boot: each has its controller's method as its root, a server's", names == Counter(asked) and all(span["kind"] == 2 for span in roots), str(names))
+    score.check("requests: each has its controller's method as its root, a server's", names == Counter(asked) and all(span["kind"] == 2 for span in roots), str(names))
     ids = {span["spanId"]: span for span in spans}
     children = [span for span in spans if span.get("parentSpanId")]
     inside = all(
         (around := ids.get(span["parentSpanId"])) and around["traceId"] == span["traceId"]
         and int(around["startTimeUnixNano"]) <= int(span["startTimeUnixNano"]) <= int(span["endTimeUnixNano"]) <= int(around["endTimeUnixNano"])
         for span in children if "weave.logical_call" not in otlp.attributes(span))
-    score.check("boot: children lie in parents of their trace", children and inside, f"{len(children)} children")
+    score.check("requests: children lie in parents of their trace", children and inside, f"{len(children)} children")
     wrong = Counter(span["name"] for span in roots if span.get("status", {}).get("code") == 2)
-    score.check("boot: requests that failed have the status, and their exception once", wrong == Counter({n: failed[n] for n in asked if failed.get(n)}) and wrong.total() == statuses[400]
+    score.check("requests: requests that failed have the status, and their exception once", wrong == Counter({n: failed[n] for n in asked if failed.get(n)}) and wrong.total() == statuses[400]
                 and all(sum(len(s.get("events", [])) for s in of) == 1 for of in by_trace(spans, {r["traceId"] for r in roots if r.get("status", {}).get("code") == 2})), str(wrong))
     resource = spans[0]["resource"]
-    score.check("boot: the resource follows the conventions", resource["telemetry.sdk.language"] == "java" and len(resource["service.instance.id"]) == 36, str(resource)[:300])
+    score.check("requests: the resource follows the conventions", resource["telemetry.sdk.language"] == "java" and len(resource["service.instance.id"]) == 36, str(resource)[:300])
 
 
 def by_trace(spans, traces):
@@ -548,8 +550,8 @@ def hibernate(score, folder):
             (folder / "ring.wtrace").unlink(missing_ok=True)
 
 
-EVERY = {f.__name__: f for f in (groovy, clojure, modules, junit, debugger, boot, javac, ecj, kotlinc, coroutines, hibernate)}
-SLOW = {"kotlinc", "boot", "coroutines", "ecj", "hibernate"}
+EVERY = {f.__name__: f for f in (groovy, clojure, modules, junit, debugger, boot, requests, javac, ecj, kotlinc, coroutines, hibernate)}
+SLOW = {"kotlinc", "boot", "requests", "coroutines", "ecj", "hibernate"}
 
 
 if __name__ == "__main__":
