@@ -297,6 +297,7 @@ const ORDERS: &[(&str, &[&str])] = &[
             "notes",
             "pattern",
             "units",
+            "aggregates",
             "values",
             "window",
             "metrics",

@@ -24,6 +24,20 @@ const SAME: &[[&str; 4]] = &[
         "SYMBOLS",
     ],
     ["CHUNK_COUNTS", "Format.COUNTS", "Format.Counts", "COUNTS"],
+    [
+        "CHUNK_AGGREGATES",
+        "Format.AGGREGATES",
+        "Format.Aggregates",
+        "AGGREGATES",
+    ],
+    [
+        "ESCAPE_AGGREGATED",
+        "Format.AGGREGATED",
+        "Format.Aggregated",
+        "AGGREGATED",
+    ],
+    ["BUCKETS", "Sum.BUCKETS", "Sum.Buckets", "BUCKETS"],
+    ["HEAD", "Aggregates.HEAD", "Aggregates.Head", "SUM_HEAD"],
     ["HEADER_FIXED", "Header.TEXT", "Header.TextAt", ""],
     ["HEADER_TEXT", "Header.TEXT_LIMIT", "Header.TextLimit", ""],
     ["", "Format.FREE_MAGIC", "Format.FreeMagic", ""],
@@ -113,7 +127,8 @@ fn constants(file: &str, prefix: &str, all: &mut HashMap<String, u64>) {
 fn numbers_are_the_same_in_every_language() {
     let [mut rust, mut java, mut cs, mut python] = [(); 4].map(|()| HashMap::new());
     constants("src/trace/format.rs", "", &mut rust);
-    for file in ["Format", "Header"] {
+    constants("src/trace/aggregates.rs", "", &mut rust);
+    for file in ["Format", "Header", "Sum", "Aggregates"] {
         let prefix = format!("{file}.");
         let path = format!("runtime/java/src/weave/runtime/{file}.java");
         constants(&path, &prefix, &mut java);

@@ -43,7 +43,7 @@ impl Visitor for Everything {
             ty: self.types - 1,
             index,
             id: self.methods.len() as u32 + 1,
-            advice: Advice(1 + (index % u32::from(self.hooks.0)) as u8),
+            advice: Advice(1 + (index % u32::from(self.hooks.0)) as u16),
             bound: None,
         });
     }

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// When hooks run; a set of bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub struct Advice(pub u8);
+pub struct Advice(pub u16);
 
 impl Advice {
     /// At the start of the body.
@@ -22,8 +22,10 @@ impl Advice {
     pub const OWN: Advice = Advice(16);
     /// The call is counted: one hook at the start of the body, in place of all three.
     pub const COUNT: Advice = Advice(32);
+    /// Calls are summed up in the process: hooks as all three, but others.
+    pub const AGGREGATE: Advice = Advice(256);
     /// All that calls the hook library, values and guards aside.
-    pub const LIBRARY: Advice = Advice::ALL.with(Advice::COUNT);
+    pub const LIBRARY: Advice = Advice::ALL.with(Advice::COUNT).with(Advice::AGGREGATE);
 
     /// Hooks of one's own at calls that the method makes, which has none itself.
     pub const CALLS: Advice = Advice(128);
@@ -49,12 +51,23 @@ impl Advice {
         Advice(self.0 & other.0)
     }
 
-    /// What several aspects say of one method together: what is recorded is not counted beside.
+    /// What several aspects say of one method together: what is recorded is neither summed up nor counted beside, what is
+    /// summed up not counted.
     #[must_use]
     pub const fn settled(self) -> Advice {
-        match self.only(Advice::ALL).0 {
-            0 => self,
-            _ => self.without(Advice::COUNT),
+        match (self.only(Advice::ALL).0, self.has(Advice::AGGREGATE)) {
+            (0, false) => self,
+            (0, true) => self.without(Advice::COUNT),
+            _ => self.without(Advice::COUNT.with(Advice::AGGREGATE)),
+        }
+    }
+
+    /// The same with the recorded pair in place of one that sums up: where their hooks go is one.
+    #[must_use]
+    pub const fn as_pair(self) -> Advice {
+        match self.has(Advice::AGGREGATE) {
+            true => self.without(Advice::AGGREGATE).with(Advice::ALL),
+            false => self,
         }
     }
 

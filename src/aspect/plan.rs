@@ -611,7 +611,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_recorded_is_not_counted() {
+    fn what_is_recorded_is_neither_counted_nor_summed_up() {
         let text = "version = 1
 [[aspect]]
 match = { type = \"A\" }
@@ -622,16 +622,20 @@ advice = \"exception\"
 [[aspect]]
 match = { method = \"section\" }
 hooks = \"android-trace\"
+[[aspect]]
+match = { method = [\"recorded\", \"summed\"] }
+mode = \"aggregate\"
 ";
         let matcher = Matcher::new(Rules::parse("test", text).unwrap());
         let hierarchy = Hierarchy::default();
         let artifact = matcher.for_artifact("app.apk", None, &hierarchy);
         let base_of = |_: u32, _: &str| 10;
         let mut planner = Planner::new(&artifact, &base_of, true).on_android();
-        show(&mut planner, &["counted", "recorded", "section"]);
+        show(&mut planner, &["counted", "recorded", "section", "summed"]);
         let advice: Vec<_> = planner.plan.methods.iter().map(|m| m.advice).collect();
         let beside = Advice::COUNT.with(Advice::SECTION);
-        assert_eq!(advice, [Advice::COUNT, Advice::EXCEPTION, beside]);
+        let all = [Advice::COUNT, Advice::EXCEPTION, beside, Advice::AGGREGATE];
+        assert_eq!(advice, all);
     }
 
     /// Shows a planner the type `A` with these methods.

@@ -212,6 +212,7 @@ pub fn run(args: &ExportArgs) -> Result<u8> {
     output.commit()?;
     if !args.quiet {
         report(args, format, counts);
+        otlp::tell_left_out(&traces);
     }
     Ok(DONE)
 }

@@ -13,6 +13,7 @@ use crate::trace::tail::{Role, Tail};
 use crate::trace::units::{count, counted, parse_duration, parse_size};
 use crate::trace::{Moment, Trace, Window};
 use indicatif::ProgressBar;
+use rustc_hash::FxHashSet;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -201,6 +202,19 @@ impl OtlpArgs {
     }
 }
 
+/// Says on standard error of how many methods no format has anything, since there are no single calls of them.
+pub fn tell_left_out(traces: &[Trace]) {
+    let sums = traces.iter().map(|trace| &trace.aggregates().sums);
+    let methods: FxHashSet<u32> = sums.flat_map(|sums| sums.keys().copied()).collect();
+    if !methods.is_empty() {
+        let methods = counted(methods.len() as u64, "method");
+        let _ = writeln!(
+            io::stderr(),
+            "{methods} summed up, not recorded, left out: exports know single calls"
+        );
+    }
+}
+
 /// What is exported, as the arguments of all formats say it.
 pub struct Exported<'a> {
     pub traces: &'a [PathBuf],
@@ -300,6 +314,9 @@ impl Job<'_> {
             }
         }
         bar.finish_and_clear();
+        if !self.exported.quiet {
+            tell_left_out(&all);
+        }
         self.end()
     }
 

@@ -138,6 +138,7 @@ fn advice_words(advice: Advice) -> Vec<&'static str> {
         (Advice::EXIT, "exit"),
         (Advice::EXCEPTION, "exception"),
         (Advice::SECTION, "android-trace"),
+        (Advice::AGGREGATE, "aggregate"),
         (Advice::COUNT, "count"),
         (Advice::OWN, "own"),
     ]

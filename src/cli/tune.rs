@@ -27,7 +27,7 @@ use crate::trace::tune::{
 use crate::trace::units::{bytes, count, counted, duration, parse_duration, percent, share};
 use crate::trace::{Analysis, Analyzer, Options};
 use entry::{Entry, Parts};
-use file::ToCount;
+use file::{Instead, Other};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -48,6 +48,7 @@ const SHOWN_PERCENT: f64 = 1.0;
   weave tune weave-4711.wtrace                       what to leave out, and what is left
   weave tune traces/ --write weave.toml              put it into the rules; weave again
   weave tune traces/ --write weave.toml --count      and have them counted, without times
+  weave tune traces/ --write weave.toml --aggregate  or summed up, with times, but no records
   weave tune a.wtrace --overhead 5%                  only so much that the hooks take 5 % of the program's time
   weave tune a.wtrace --rate 100k/s --write weave.toml
 
@@ -65,6 +66,10 @@ pub struct TuneArgs {
     /// With --write: have an aspect count the methods, so that reports tell how often they are called
     #[arg(long, requires = "write")]
     count: bool,
+
+    /// With --write: have an aspect sum the methods up, so that reports tell their calls and times
+    #[arg(long, requires = "write", conflicts_with = "count")]
+    aggregate: bool,
 
     /// Leave out only so much that the hooks take at most this share of the program's time (5%)
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent, help_heading = "Target")]
@@ -226,8 +231,9 @@ struct Advised<'a> {
 /// A rules file that was written.
 struct Written {
     added: usize,
-    /// Methods that are counted from now on.
-    counted: usize,
+    /// Methods that are counted or summed up from now on, and by which aspect.
+    instead: usize,
+    by: Option<Instead>,
     /// The aspects that leave the methods out now.
     aspects: Vec<String>,
     /// Aspects that record and were left as they are, since they call hooks of one's own.
@@ -237,7 +243,26 @@ struct Written {
     is_new: bool,
 }
 
+impl Written {
+    /// Methods with which this is done from now on.
+    fn of(&self, instead: Instead) -> usize {
+        match self.by == Some(instead) {
+            true => self.instead,
+            false => 0,
+        }
+    }
+}
+
 impl<'a> Advised<'a> {
+    /// What is done with methods that are not recorded any more.
+    fn instead(&self) -> Option<Instead> {
+        match (self.args.count, self.args.aggregate) {
+            (true, _) => Some(Instead::Count),
+            (_, true) => Some(Instead::Aggregate),
+            _ => None,
+        }
+    }
+
     fn new(args: &'a TuneArgs, analysis: Analysis, symbols: Vec<Option<Symbol>>) -> Advised<'a> {
         let labels = analysis.methods.labels();
         let parts = symbols.iter().map(|symbol| Parts::of(symbol.as_ref()?));
@@ -289,7 +314,7 @@ impl<'a> Advised<'a> {
         let rules = Rules::parse(&shown, &text)?;
         let mut wanted: Vec<Vec<&Entry>> = vec![Vec::new(); rules.aspects.len()];
         let mut own: Vec<String> = Vec::new();
-        let mut to_count: BTreeMap<&Entry, Kinds> = BTreeMap::new();
+        let mut others: BTreeMap<&Entry, Kinds> = BTreeMap::new();
         let mut untaken = 0;
         for (&row, entry) in self.tuning.out.iter().zip(&self.entries) {
             let Some(symbol) = &self.symbols[row] else {
@@ -307,8 +332,8 @@ impl<'a> Advised<'a> {
                 }
                 is_taken = true;
                 wanted.push(entry);
-                if self.args.count {
-                    let kinds = to_count.entry(entry).or_default();
+                if self.instead().is_some() {
+                    let kinds = others.entry(entry).or_default();
                     *kinds = kinds.with(kinds_of(aspect, symbol));
                 }
             }
@@ -320,15 +345,16 @@ impl<'a> Advised<'a> {
         }
         own.sort_unstable();
         own.dedup();
-        let to_count: Vec<ToCount<'_>> = (to_count.into_iter())
-            .map(|(entry, kinds)| ToCount {
+        let others: Vec<Other<'_>> = (others.into_iter())
+            .map(|(entry, kinds)| Other {
                 entry,
                 kinds: words(kinds),
             })
             .collect();
-        let merged = file::merge(&shown, &text, &wanted, &to_count)?;
+        let others = self.instead().map(|instead| (instead, &*others));
+        let merged = file::merge(&shown, &text, &wanted, others)?;
         check(&shown, &rules, &merged.text)?;
-        if merged.added + merged.counted > 0 {
+        if merged.added + merged.instead > 0 {
             let access = if is_new { Access::New } else { Access::Usual };
             Output::put(path, merged.text.as_bytes(), access)?;
         }
@@ -336,7 +362,8 @@ impl<'a> Advised<'a> {
         let named = named.filter(|(_, entries)| !entries.is_empty());
         Ok(Written {
             added: merged.added,
-            counted: merged.counted,
+            instead: merged.instead,
+            by: self.instead(),
             aspects: named.map(|(aspect, _)| aspect.name.clone()).collect(),
             own,
             untaken,
@@ -611,9 +638,13 @@ fn told(out: &mut dyn Write, path: &Path, file: &Written) -> io::Result<()> {
             names(&file.aspects),
         )?,
     }
-    if file.counted > 0 {
-        let methods = counted(file.counted as u64, "method");
-        writeln!(out, "{path}: {methods} counted instead, by `counted`.")?;
+    if let Some(by) = file.by.filter(|_| file.instead > 0) {
+        let methods = counted(file.instead as u64, "method");
+        let (does, name) = match by {
+            Instead::Count => ("counted", file::COUNTED),
+            Instead::Aggregate => ("summed up", file::AGGREGATED),
+        };
+        writeln!(out, "{path}: {methods} {does} instead, by `{name}`.")?;
     }
     if !file.own.is_empty() {
         writeln!(
@@ -637,9 +668,9 @@ fn records_calls(aspect: &Aspect) -> bool {
     aspect.advice.only(Advice::ALL) != Advice::default()
 }
 
-/// Whether an aspect only counts.
-fn counts(aspect: &Aspect) -> bool {
-    aspect.advice == Advice::COUNT
+/// Whether an aspect only counts or sums up.
+fn is_instead(aspect: &Aspect) -> bool {
+    matches!(aspect.advice, Advice::COUNT | Advice::AGGREGATE)
 }
 
 /// Whether an aspect may take a method, by its names; what else it asks for is not in a trace.
@@ -699,14 +730,14 @@ fn check(source: &str, before: &Rules, text: &str) -> Result<()> {
     let same = |(old, new): (&Aspect, &Aspect)| {
         old.name == new.name
             && (old.matches.len() == new.matches.len()
-                || counts(new) && old.matches.len() < new.matches.len())
+                || is_instead(new) && old.matches.len() < new.matches.len())
             && old.advice == new.advice
             && old.excludes.len() <= new.excludes.len()
     };
     let aspects = || before.aspects.iter().zip(&after.aspects);
-    // A new one counts.
+    // A new one records nothing.
     let added = after.aspects.get(before.aspects.len()..);
-    match added.is_some_and(|added| added.iter().all(counts)) && aspects().all(same) {
+    match added.is_some_and(|added| added.iter().all(is_instead)) && aspects().all(same) {
         true => Ok(()),
         false => Err(Error::new(
             Kind::NotDone,

@@ -77,6 +77,14 @@ pub fn lower(
         advice = advice.without(Advice::COUNT).with(Advice::ENTER);
         hooks.enter = hooks.count;
     }
+    if advice.has(Advice::AGGREGATE) {
+        advice = advice.as_pair();
+        hooks.enter = hooks.start;
+        hooks.exit = hooks.stop;
+        hooks.error = hooks.failed;
+        hooks.leave = hooks.finish;
+        hooks.leaf = hooks.moment;
+    }
     let lowering = Lowering {
         code,
         method,

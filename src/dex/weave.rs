@@ -219,7 +219,7 @@ fn add_hooks(
         found = add(own::Needs::default())?;
     }
     Ok(found.map(|(added, places, own)| {
-        let mut indices = [None; 8];
+        let mut indices = [None; 13];
         for (place, &index) in places.into_iter().zip(&added.methods) {
             indices[place] = Some(index);
         }
@@ -231,8 +231,13 @@ fn add_hooks(
             begin: index(3),
             end: index(4),
             count: index(5),
-            leave: indices[6],
-            leaf: indices[7],
+            start: index(6),
+            stop: index(7),
+            failed: index(8),
+            leave: indices[9],
+            leaf: indices[10],
+            finish: indices[11],
+            moment: indices[12],
             base,
         };
         (added, hooks, own)
@@ -262,11 +267,16 @@ fn add_pair(
         (Advice::SECTION, android_trace::BEGIN),
         (Advice::SECTION, android_trace::END),
         (Advice::COUNT, hook(b"count", &[b"I"])),
+        (Advice::AGGREGATE, hook(b"start", &[b"I"])),
+        (Advice::AGGREGATE, hook(b"stop", &[b"I"])),
+        (Advice::AGGREGATE, hook(b"failed", &[THROWABLE, b"I"])),
         // Optional: the hooks above do the same.
         (BOTH, hook(b"leave", &[THROWABLE, b"I"])),
         (Advice::ALL, hook(b"leaf", &[b"I"])),
+        (Advice::AGGREGATE, hook(b"finish", &[THROWABLE, b"I"])),
+        (Advice::AGGREGATE, hook(b"moment", &[b"I"])),
     ];
-    const NEEDED: usize = 6;
+    const NEEDED: usize = 9;
     let advice = (planned.iter()).fold(Advice::default(), |all, p| all.with(p.advice));
     if let Some(near) = Near::choose(file, planned, near)?
         && let Some(found) = near.add(file, &hooks, advice, more)?

@@ -106,7 +106,8 @@ struct Lowering<'j, 'a> {
     descriptor: &'a [u8],
     is_constructor: bool,
     constants: Constants,
-    planned: &'j Planned,
+    id: u32,
+    advice: Advice,
     bound: Option<&'j Bound>,
 }
 
@@ -173,8 +174,9 @@ pub fn lower(
         tables: tables(class, &code)?,
         descriptor: class.pool.utf8(method.descriptor)?,
         is_constructor: class.pool.utf8(method.name)? == b"<init>",
-        constants: wanted.constants,
-        planned: wanted.planned,
+        constants: wanted.constants.of(wanted.planned.advice),
+        id: wanted.planned.id,
+        advice: wanted.planned.advice.as_pair(),
         bound: wanted.bound,
     };
     let outcome = lowering.run(section, additions, scratch, out);
@@ -267,7 +269,7 @@ impl<'a> Lowering<'_, 'a> {
             own.put_enter(&mut self.put_into(enter, line, additions))?;
         }
         let constants = self.constants;
-        let advice = self.planned.advice;
+        let advice = self.advice;
         if section.is_some() {
             exit.call(constants.end_section, 0, 0);
             handler.call(constants.end_section, 0, 0);
@@ -280,8 +282,8 @@ impl<'a> Lowering<'_, 'a> {
         }
         if advice.only(Advice::LIBRARY) != Advice::default() {
             let id = match own {
-                Some(_) => additions.shared(tag::INTEGER, &self.planned.id.to_be_bytes()),
-                None => additions.integer(self.planned.id),
+                Some(_) => additions.shared(tag::INTEGER, &self.id.to_be_bytes()),
+                None => additions.integer(self.id),
             };
             if advice.has(Advice::ENTER) {
                 enter.ldc(id);
@@ -330,7 +332,7 @@ impl<'a> Lowering<'_, 'a> {
             class: self.class,
             additions,
             out,
-            id: self.planned.id,
+            id: self.id,
             line,
         }
     }
@@ -545,7 +547,7 @@ impl<'a> Lowering<'_, 'a> {
         const PAIR: Advice = Advice::EXIT.with(Advice::EXCEPTION);
         let layout = &scratch.layout;
         let throws = own.has_exit() && own.exit_may_throw();
-        let is_over = throws || own.has_exit() && self.planned.advice.has(PAIR);
+        let is_over = throws || own.has_exit() && self.advice.has(PAIR);
         let enter_throws = self.is_constructor && own.enter_may_throw();
         if !(throws || is_over && handler.is_some() || enter_throws) {
             return Ok(None);
@@ -895,7 +897,9 @@ fn end_attribute(start: usize, out: &mut [u8]) {
 }
 
 /// Advice that takes a handler.
-const HANDLED: Advice = Advice::EXCEPTION.with(Advice::SECTION);
+const HANDLED: Advice = Advice::EXCEPTION
+    .with(Advice::SECTION)
+    .with(Advice::AGGREGATE);
 
 fn start_of(method: &MethodInfo) -> usize {
     method.code.as_ref().expect("a method with code").start

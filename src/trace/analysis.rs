@@ -1,5 +1,6 @@
 //! Any number of traces, summed up in one.
 
+use super::aggregates::Aggregate;
 use super::call::{Call, Frame, Outcome, Piece, Thrown};
 use super::counted::{self, Counted};
 use super::exceptions::{Exception, Exceptions, UnderWay};
@@ -20,6 +21,7 @@ use super::units::counted;
 use super::values::Value;
 use super::window::{Part, Window};
 use crate::mapping::Mapping;
+use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -150,6 +152,8 @@ pub struct Analyzer {
     processes: Vec<Process>,
     threads: Vec<ThreadStats>,
     counts: Counted,
+    /// Sums so far of each process, by number, origin and when it began to sum up: parts of a trace may come apart.
+    aggregates: FxHashMap<(u64, u64, u64), FxHashMap<u32, Aggregate>>,
 }
 
 /// What a replay adds to.
@@ -383,11 +387,16 @@ impl Sums {
 
     #[inline(always)]
     fn plain(&mut self, call: &Call) {
-        let row = call.method as usize;
+        self.stats_of(call.method).add(call);
+    }
+
+    #[inline]
+    fn stats_of(&mut self, row: MethodIx) -> &mut Stats {
+        let row = row as usize;
         if self.stats.len() <= row {
             (self.stats).resize_with(row + 1, || Stats::new(self.in_runs));
         }
-        self.stats[row].add(call);
+        &mut self.stats[row]
     }
 
     /// Whether a call counts, of which more is asked.
@@ -478,6 +487,7 @@ impl Analyzer {
             processes: Vec::new(),
             threads: Vec::new(),
             counts: Counted::default(),
+            aggregates: FxHashMap::default(),
             options,
         }
     }
@@ -560,6 +570,15 @@ impl Analyzer {
                 false => notes.add(|| counted::left_out(trace.counts().calls.len() as u64)),
             }
         }
+        if !trace.aggregates().sums.is_empty() {
+            match self.options.looks_at_all() {
+                true => self.aggregates(trace),
+                false => notes.add(|| {
+                    let methods = counted(trace.aggregates().sums.len() as u64, "method");
+                    format!("{methods} summed up, not recorded, left out: their times are known of whole processes alone")
+                }),
+            }
+        }
         for collision in trace.symbols().collisions() {
             if self.replay.saw(collision.id) {
                 notes.add(|| {
@@ -590,14 +609,31 @@ impl Analyzer {
 
     /// Adds the calls that were only counted.
     fn counts(&mut self, trace: &Trace) {
-        let in_runs = self.sums.in_runs;
         for (id, new) in self.counts.news(trace) {
-            let row = self.methods.resolve(id, trace.symbols()) as usize;
-            if self.sums.stats.len() <= row {
-                self.sums.stats.resize_with(row + 1, || Stats::new(in_runs));
-            }
-            let stats = &mut self.sums.stats[row];
+            let stats = self
+                .sums
+                .stats_of(self.methods.resolve(id, trace.symbols()));
             stats.counted = stats.counted.saturating_add(new);
+        }
+    }
+
+    /// Adds the calls that the process has summed up.
+    fn aggregates(&mut self, trace: &Trace) {
+        let (header, aggregates) = (trace.header(), trace.aggregates());
+        let process = (header.pid, header.origin, aggregates.begun);
+        let known = self.aggregates.entry(process).or_default();
+        let mut sums: Vec<(&u32, &Aggregate)> = aggregates.sums.iter().collect();
+        sums.sort_unstable_by_key(|(id, _)| **id);
+        for (&id, sum) in sums {
+            let before = known.entry(id).or_default();
+            let new = sum.since(before);
+            before.update(sum);
+            if new.calls > 0 || new.durations.calls() > 0 {
+                let stats = self
+                    .sums
+                    .stats_of(self.methods.resolve(id, trace.symbols()));
+                stats.add_aggregate(&new);
+            }
         }
     }
 

@@ -14,9 +14,9 @@
 
 use super::file::{PACKED, is_packed, peek};
 use super::format::{
-    CHUNK, CHUNK_COUNTS, CHUNK_HEADER, CHUNK_MAGIC, CHUNK_RECORDS, CHUNK_SYMBOLS, COLLECTED_AT,
-    CONSUMER_AT, ChunkHeader, ESCAPE_END, FLAG_ORDERLY, FREE_MAGIC, HEADER_USED, HEARTBEAT_AT,
-    Header, IDENTITY_AT, MAGIC, PART_AT, POLICY_RING,
+    CHUNK, CHUNK_AGGREGATES, CHUNK_COUNTS, CHUNK_HEADER, CHUNK_MAGIC, CHUNK_RECORDS, CHUNK_SYMBOLS,
+    COLLECTED_AT, CONSUMER_AT, ChunkHeader, ESCAPE_END, FLAG_ORDERLY, FREE_MAGIC, HEADER_USED,
+    HEARTBEAT_AT, Header, IDENTITY_AT, MAGIC, PART_AT, POLICY_RING,
 };
 use super::lock::{self, Held};
 use crate::error::{Error, Kind, Result};
@@ -418,7 +418,7 @@ struct Source {
     chunks: Vec<Known>,
     /// The chunks with symbols: each part begins with them.
     symbols: Vec<u32>,
-    /// Those with counts, which grow in their places: each part ends with them.
+    /// Those with counts and sums, which grow in their places: each part ends with them.
     counts: Vec<u32>,
     /// Serial numbers of chunks that a collector before this one has copied, but maybe not given back.
     seen: FxHashSet<u64>,
@@ -672,7 +672,7 @@ impl Source {
             }
             return Ok(false);
         }
-        if kind == CHUNK_COUNTS {
+        if matches!(kind, CHUNK_COUNTS | CHUNK_AGGREGATES) {
             self.counts.push(number);
         }
         if kind != CHUNK_RECORDS {
@@ -1011,6 +1011,8 @@ mod tests {
         chunks: u64,
         /// The chunk with counts.
         counts: Option<u64>,
+        /// The chunk with sums, and its serial number.
+        sums: Option<(u64, u64)>,
     }
 
     impl Drop for Process {
@@ -1043,6 +1045,7 @@ mod tests {
                 open: Vec::new(),
                 chunks,
                 counts: None,
+                sums: None,
             }
         }
 
@@ -1082,6 +1085,19 @@ mod tests {
             }
             let at = self.counts.unwrap() * CHUNK as u64 + CHUNK_HEADER as u64 + 8;
             write_at(&self.file, &calls.to_le_bytes(), at).unwrap();
+        }
+
+        /// Brings the sums of a method up to date.
+        fn sum(&mut self, calls: u64) {
+            if self.sums.is_none() {
+                self.serial += 1;
+                self.sums = Some((self.take(), self.serial));
+            }
+            let (number, serial) = self.sums.unwrap();
+            let sums = Chunk::new(4, 0, 0, 7).aggregate(3, 21, [calls, calls, 0], [90, 60]);
+            let mut bytes = sums.bytes();
+            bytes[8..16].copy_from_slice(&serial.to_le_bytes());
+            write_at(&self.file, &bytes, number * CHUNK as u64).unwrap();
         }
 
         /// Leaves the method; the chunk is full.
@@ -1203,10 +1219,10 @@ mod tests {
         assert_eq!(all(&out).records(), 10);
     }
 
-    /// Each part has the counts so far, so that the last has all: whichever parts are kept, packed or read together with the
+    /// Each part has the counts and sums so far, so that the last has all: whichever parts are kept, packed or read together with the
     /// trace itself, none is lost and none is twice.
     #[test]
-    fn counts_are_those_of_the_last_part() {
+    fn counts_and_sums_are_those_of_the_last_part() {
         for (policy, compress, keep) in [(2, false, 0), (1, true, 2), (0, false, 0)] {
             let dir = tempfile::tempdir().unwrap();
             let out = dir.path().join("out");
@@ -1221,6 +1237,7 @@ mod tests {
             assert!(collector.attach(&process.path).unwrap());
             for calls in 1..=5 {
                 process.count(10 * calls);
+                process.sum(20 * calls);
                 process.enter();
                 process.exit();
                 collector.turn().unwrap();
@@ -1232,6 +1249,7 @@ mod tests {
             }
             // Nothing but a count comes behind what was collected.
             process.count(1_000);
+            process.sum(2_000);
             let source = process.path.clone();
             drop(process);
             while !collector.is_done() {
@@ -1247,6 +1265,9 @@ mod tests {
             analyzer.add(&Trace::open(&source).unwrap());
             let counted = analyzer.stats().iter().map(|stats| stats.counted);
             assert_eq!(counted.sum::<u64>(), 1_000);
+            let summed = analyzer.stats().iter().find(|stats| stats.aggregated > 0);
+            let summed = summed.unwrap();
+            assert_eq!((summed.aggregated, summed.own), (2_000, 120_000));
         }
     }
 

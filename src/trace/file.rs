@@ -1,9 +1,11 @@
 //! Opens a trace: checks its header, indexes its chunks into threads and segments, puts its
 //! symbols together.
 
+use super::aggregates::Aggregate;
 use super::format::{
-    CHUNK, CHUNK_COUNTS, CHUNK_HEADER, CHUNK_MAGIC, CHUNK_RECORDS, CHUNK_SYMBOLS, ChunkHeader,
-    Decoder, Escape, FLAG_ORDERLY, FREE_MAGIC, HEADER_USED, Header, Record, THREAD_OWN,
+    CHUNK, CHUNK_AGGREGATES, CHUNK_COUNTS, CHUNK_HEADER, CHUNK_MAGIC, CHUNK_RECORDS, CHUNK_SYMBOLS,
+    ChunkHeader, Decoder, Escape, FLAG_ORDERLY, FREE_MAGIC, HEADER_USED, Header, Record,
+    THREAD_OWN,
 };
 use super::metrics::{CpuTime, MAX_READINGS, Reading, readings};
 use super::notes::Notes;
@@ -42,6 +44,7 @@ pub struct Trace {
     readings: Vec<Reading>,
     cpu: Vec<CpuTime>,
     counts: Counts,
+    aggregates: Aggregates,
     records: u64,
     logical: bool,
     values: bool,
@@ -79,6 +82,15 @@ impl Counts {
         }
         news
     }
+}
+
+/// What methods add up to that the process sums up itself, as far as the trace was brought up to date.
+#[derive(Clone, Debug, Default)]
+pub struct Aggregates {
+    /// As [`Counts::begun`].
+    pub begun: u64,
+    /// By id.
+    pub sums: FxHashMap<u32, Aggregate>,
 }
 
 /// One file of a trace. Chunks are numbered through all of them.
@@ -222,6 +234,7 @@ impl Trace {
             readings,
             cpu: index.cpu,
             counts: index.counts,
+            aggregates: index.aggregates,
             records: index.records,
             logical: index.logical,
             values: index.values,
@@ -268,6 +281,11 @@ impl Trace {
     /// The methods that were only counted.
     pub fn counts(&self) -> &Counts {
         &self.counts
+    }
+
+    /// The methods that the process has summed up itself.
+    pub fn aggregates(&self) -> &Aggregates {
+        &self.aggregates
     }
 
     /// Whether there are logical calls.
@@ -493,6 +511,7 @@ struct Index {
     cpu: Vec<CpuTime>,
     readings_left_out: u64,
     counts: Counts,
+    aggregates: Aggregates,
     records: u64,
     logical: bool,
     values: bool,
@@ -586,6 +605,7 @@ impl Index {
             CHUNK_COUNTS => {
                 self.counts.update(&header, &chunk[CHUNK_HEADER..]);
             }
+            CHUNK_AGGREGATES => self.aggregates_chunk(&header, &chunk[CHUNK_HEADER..]),
             kind => self.notes.add_loss(|| {
                 format!("chunk at {offset:#x} is of kind {kind}, unknown to this version: skipped")
             }),
@@ -701,6 +721,18 @@ impl Index {
         let map = self.maps.entry(header.owner).or_default();
         map.whole = header.start >> 32;
         map.parts.entry(header.number).or_insert((chunk, used));
+    }
+
+    /// Sums only grow. One that has outgrown its place has another.
+    fn aggregates_chunk(&mut self, header: &ChunkHeader, data: &[u8]) {
+        if header.owner == 0 {
+            self.aggregates.begun = header.start;
+        }
+        let mut words = data.as_chunks::<8>().0;
+        while let Some((id, sum, taken)) = Aggregate::read(words) {
+            self.aggregates.sums.entry(id).or_default().update(&sum);
+            words = &words[taken..];
+        }
     }
 
     /// Puts the maps together from their parts.

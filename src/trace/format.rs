@@ -22,6 +22,8 @@ pub const CHUNK_RECORDS: u32 = 1;
 pub const CHUNK_SYMBOLS: u32 = 2;
 /// Chunk kind: counts of methods that are only counted ("Counts").
 pub const CHUNK_COUNTS: u32 = 3;
+/// Chunk kind: sums of methods that are summed up in the process ("Aggregates").
+pub const CHUNK_AGGREGATES: u32 = 4;
 
 /// Bytes of a header's fixed fields.
 const HEADER_FIXED: usize = 84;
@@ -68,6 +70,8 @@ pub const ESCAPE_UNHANDLED: u8 = 7;
 pub const ESCAPE_SAMPLE: u8 = 8;
 /// Escape type: a value of a call ("Values").
 pub const ESCAPE_VALUE: u8 = 9;
+/// Escape type: time of the innermost call that was spent in calls that are summed up.
+pub const ESCAPE_AGGREGATED: u8 = 10;
 /// Escape: CPU time of a thread.
 pub const ESCAPE_CPU: u8 = 11;
 
@@ -205,15 +209,15 @@ impl Header {
 /// The header of a chunk after its magic.
 #[derive(Clone, Copy, Debug)]
 pub struct ChunkHeader {
-    /// [`CHUNK_RECORDS`], [`CHUNK_SYMBOLS`] or [`CHUNK_COUNTS`].
+    /// [`CHUNK_RECORDS`], [`CHUNK_SYMBOLS`], [`CHUNK_COUNTS`] or [`CHUNK_AGGREGATES`].
     pub kind: u32,
     /// Order in which chunks were taken.
     pub serial: u64,
-    /// Logical thread, number of the map, or number of the chunk with counts.
+    /// Logical thread, number of the map, or number of the chunk among those of its kind.
     pub owner: u32,
     /// Segment, or part.
     pub number: u32,
-    /// Time at which the clock starts or the counts were begun, or the bytes used (low) and of the whole map (high).
+    /// Time at which the clock starts or the counts or sums were begun, or the bytes used (low) and of the whole map (high).
     pub start: u64,
 }
 
@@ -311,6 +315,9 @@ pub enum Escape<'a> {
         id: u32,
         value: RawValue<'a>,
     },
+    /// Of the innermost open call, so many nanoseconds more were spent in calls that are summed up, apart from recorded ones below
+    /// those.
+    Aggregated(u64),
     /// The next call record is of a logical call.
     Logical {
         /// [`LOGICAL_FIRST`] and others.
@@ -573,6 +580,7 @@ impl<'a> Decoder<'a> {
                 id: argument,
                 value: RawValue::read(payload)?,
             },
+            ESCAPE_AGGREGATED => Escape::Aggregated(c.le_u64().ok()?),
             ESCAPE_LOGICAL => Escape::Logical {
                 flags: argument,
                 call: c.le_u64().ok()?,

@@ -12,6 +12,7 @@
 //! records: these are only streamed through. A trace that is torn, damaged or hostile yields what is whole, and
 //! [`Notes`] say what is not.
 
+pub mod aggregates;
 pub mod analysis;
 pub mod call;
 pub mod collect;

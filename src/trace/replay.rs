@@ -445,6 +445,12 @@ impl Replay {
                     self.run.miss();
                 }
             }
+            // Behind a gap the innermost call may be another.
+            Escape::Aggregated(ns) if !self.run.silent => {
+                if let Some(top) = self.run.stack.last_mut().filter(|_| self.run.over == 0) {
+                    top.inner = top.inner.saturating_add(ns);
+                }
+            }
             Escape::Value { id, value } if visitor.wants_values() => {
                 let kept = self.run.values.get_or_insert_default();
                 kept.wait(id, &value, symbols.values(id));

@@ -28,6 +28,29 @@ impl Chunk {
         (calls.iter()).fold(chunk, |chunk, &(id, n)| chunk.word(u64::from(id)).word(n))
     }
 
+    /// A method that was summed up, whose calls all took the same time, which is of this bucket.
+    pub(crate) fn aggregate(
+        self,
+        id: u32,
+        bucket: u64,
+        [calls, ended, errors]: [u64; 3],
+        [took, own]: [u64; 2],
+    ) -> Chunk {
+        let head = 2 << 40 | bucket << 32 | u64::from(id);
+        let sums = [
+            head,
+            calls,
+            errors,
+            ended * took,
+            ended * own,
+            took,
+            took,
+            ended,
+            0,
+        ];
+        sums.into_iter().fold(self, Chunk::word)
+    }
+
     pub(crate) fn word(mut self, word: u64) -> Chunk {
         self.0.extend_from_slice(&word.to_le_bytes());
         assert!(self.0.len() <= CHUNK, "a chunk is full");

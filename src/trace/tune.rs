@@ -113,7 +113,10 @@ pub struct Tuning {
 
 /// Enter, exit and error records of a method.
 pub fn records(stats: &Stats) -> u64 {
-    let plain = stats.calls.saturating_sub(stats.logical.calls);
+    let plain = stats
+        .calls
+        .saturating_sub(stats.logical.calls)
+        .saturating_sub(stats.aggregated);
     let ends = plain.saturating_sub(stats.running + stats.cut);
     plain
         .saturating_add(ends)
@@ -172,7 +175,9 @@ pub fn tune(
         wishes.overhead.is_none_or(|most| load.overhead <= most)
             && wishes.rate.is_none_or(|most| load.rate <= most)
     };
-    let mut rows: Vec<usize> = (0..stats.len()).filter(|&i| stats[i].calls > 0).collect();
+    let mut rows: Vec<usize> = (0..stats.len())
+        .filter(|&i| stats[i].calls > stats[i].aggregated)
+        .collect();
     rows.sort_by_key(|&i| (Reverse(records(&stats[i])), &labels[i]));
     let mut tuning = Tuning {
         pair,
@@ -224,7 +229,7 @@ fn tells(stats: &Stats, below: u64) -> Option<Why> {
 /// What a pair costs, from the methods that are called most: a call that does nothing lasts from one clock reading to the
 /// next, which is half of what its two hooks do.
 fn pair_of(stats: &[Stats]) -> Option<u64> {
-    let often = stats.iter().filter(|s| s.calls >= OFTEN);
+    let often = (stats.iter()).filter(|s| s.calls >= OFTEN && s.aggregated == 0);
     let shortest = often.filter_map(|s| s.quantile(0.5)).min()?;
     let pair = shortest.saturating_mul(2);
     PAIRS.contains(&pair).then_some(pair)

@@ -17,9 +17,11 @@ from collections import Counter, defaultdict
 
 CHUNK = 65536
 HEADER = struct.Struct("<8sHHIQQIIQQQQQI")
-RECORDS, SYMBOLS, COUNTS = 1, 2, 3
+RECORDS, SYMBOLS, COUNTS, AGGREGATES = 1, 2, 3, 4
+# Buckets of durations, and words of an entry in front of them.
+BUCKETS, SUM_HEAD = 160, 7
 ESCAPE, ENTER, EXIT, ERROR = 0, 1, 2, 3
-TIME, SEGMENT, THREAD, EXCEPTION, LOST, UNHANDLED, SAMPLE, VALUE, CPU = 1, 2, 3, 4, 5, 7, 8, 9, 11
+TIME, SEGMENT, THREAD, EXCEPTION, LOST, UNHANDLED, SAMPLE, VALUE, AGGREGATED, CPU = 1, 2, 3, 4, 5, 7, 8, 9, 10, 11
 # Flags of values.
 CUT, OF_END = 1, 4
 NONE = {}
@@ -51,6 +53,37 @@ class Call:
         return self.ended[0][0] - self.begin()
 
 
+class Sum:
+    """What the calls of a method add up to that are summed up in the process."""
+
+    def __init__(self, words, low):
+        self.calls, self.errors, self.total, self.own, self.min, self.max = words[:6]
+        self.buckets = {low + i: n for i, n in enumerate(words[6:]) if n}
+
+    def ended(self):
+        return sum(self.buckets.values())
+
+    def problem(self):
+        """What cannot be."""
+        if not self.buckets:
+            return None if not self.errors + self.total + self.own + self.max else "sums without a call that ended"
+        if self.ended() > self.calls or self.errors > self.ended():
+            return f"{self.calls} calls, {self.ended()} ended, {self.errors} errors"
+        if (bucket(self.min), bucket(self.max)) != (min(self.buckets), max(self.buckets)):
+            return f"{self.min} to {self.max} ns, in buckets {min(self.buckets)} to {max(self.buckets)}"
+        if self.total > self.max * self.ended():
+            return f"a total of {self.total} ns of {self.ended()} calls of at most {self.max}"
+        return None
+
+
+def bucket(ns):
+    """The bucket of a duration: four for each power of two."""
+    if ns < 4:
+        return ns
+    power = ns.bit_length() - 1
+    return min(BUCKETS - 1, 4 * (power - 1) + (ns >> (power - 2) & 3))
+
+
 class Trace:
     """What a trace holds."""
 
@@ -67,6 +100,11 @@ class Trace:
         self.samples = []  # what the process used: (time, values by metric)
         self.calls = Counter()  # id -> enters
         self.counts = Counter()  # id -> calls of methods that are only counted
+        self.sums = {}  # id -> Sum of methods that are summed up
+        self.places = Counter()  # id -> in how many places its sum is
+        self.roots = Counter()  # id -> enters with no other call around them
+        self.own = Counter()  # id -> nanoseconds in recorded calls of it that were in none of those that they made
+        self.total = Counter()  # id -> nanoseconds in them; of recursive ones the outermost
         self.exits = Counter()
         self.errors = Counter()
         self.exceptions = Counter()  # (type, message) -> how often thrown
@@ -252,6 +290,8 @@ def read_thread(trace, thread, segments):
         trace.problems.append(f"thread {thread}: segments {numbers[:20]}, not all from 0")
     # Of each open call its id, and its number and its begin if it is a piece of a logical call.
     stack, pending, logical, ended = [], None, None, False
+    # Of each open call when it began and what was spent in calls that it made; and how many of a method are open.
+    times, open_calls = [], Counter()
     calls, exits, errors = trace.calls, trace.exits, trace.errors
     # Values by method, and whether they are of the end; and those of the calls on the stack.
     waiting, values = defaultdict(dict), []
@@ -278,6 +318,10 @@ def read_thread(trace, thread, segments):
                 clock += word >> 2 & 0x3FFFFFFF
             if kind == ENTER:
                 calls[method] += 1
+                if not times:
+                    trace.roots[method] += 1
+                times.append([clock, 0])
+                open_calls[method] += 1
                 values.append(waiting.pop((method, False), NONE) if waiting else NONE)
                 if logical:
                     flags, call = logical
@@ -305,6 +349,12 @@ def read_thread(trace, thread, segments):
                     trace.problems.append(f"thread {thread}, segment {number}: {method:#x} leaves, but is not innermost")
                     return
                 _, call, piece = stack.pop()
+                begun, inner = times.pop()
+                open_calls[method] -= 1
+                trace.own[method] += max(0, clock - begun - inner)
+                trace.total[method] += 0 if open_calls[method] else clock - begun
+                if times:
+                    times[-1][1] += clock - begun
                 leaves(method)
                 if call is not None:
                     one = trace.logical[call]
@@ -357,7 +407,8 @@ def read_thread(trace, thread, segments):
                             trace.exceptions[pending] += 1
                             trace.thrown_by[(method, *pending)] += 1
                         pending = None
-                    stack, pending = [], None
+                    stack, times, pending = [], [], None
+                    open_calls.clear()
                 elif escape == SAMPLE:
                     trace.samples.append((payload[0], {value & 0xFF: value >> 8 for value in payload[1:]}))
                 elif escape == CPU:
@@ -368,6 +419,9 @@ def read_thread(trace, thread, segments):
                         trace.problems.append(f"thread {thread}: a value of {method:#x} is none: {payload[0]:#x}")
                     else:
                         waiting[method, known[1]][known[0]] = known[2]
+                elif escape == AGGREGATED:
+                    if times:
+                        times[-1][1] += payload[0]
                 elif escape == LOST:
                     waiting.clear()
                     trace.problems.append(f"thread {thread}: {payload[0]} records lost")
@@ -432,6 +486,21 @@ def read(path, running=False, named=True, most_open=None):
                 if zero or method in trace.counts:
                     trace.problems.append(f"counts of {method:#x} at {begin:#x}: twice, or no id")
                 trace.counts[method] = n
+        elif kind == AGGREGATES:
+            words = struct.unpack_from(f"<{(len(part) - 32) // 8}Q", part, 32)
+            at = 0
+            while at < len(words) and words[at]:
+                method, low, buckets = words[at] & 0xFFFFFFFF, words[at] >> 32 & 0xFF, words[at] >> 40
+                one = Sum(words[at + 1 : at + SUM_HEAD + buckets], low)
+                at += SUM_HEAD + buckets
+                if not buckets or low + buckets > BUCKETS or at > len(words):
+                    trace.problems.append(f"an entry of {method:#x} at {begin:#x} has buckets {low} to {low + buckets}")
+                    break
+                # One that has outgrown its place has another.
+                before = trace.sums.get(method)
+                if not before or one.calls >= before.calls:
+                    trace.sums[method] = one
+                trace.places[method] += 1
         elif kind == RECORDS:
             words = array("Q", part[32 : 32 + (len(part) - 32) // 8 * 8])
             if sys.byteorder == "big":
@@ -455,7 +524,8 @@ def read(path, running=False, named=True, most_open=None):
     left = sum(map(len, trace.open.values()))
     if running and most_open is not None and left > most_open:
         trace.problems.append(f"{left} calls never left, of at most {most_open} that may be open at the end")
-    methods = {*trace.calls, *trace.counts, *(c.method for c in trace.logical.values())}
+    trace.problems += [f"the sum of {method:#x}: {problem}" for method, one in trace.sums.items() if (problem := one.problem())]
+    methods = {*trace.calls, *trace.counts, *trace.sums, *(c.method for c in trace.logical.values())}
     unknown = [m for m in methods if m not in trace.symbols]
     if unknown and named:
         trace.problems.append(f"{len(unknown)} method ids have no name")

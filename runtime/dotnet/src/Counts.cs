@@ -6,7 +6,8 @@ namespace Weave.Runtime
 {
     /// <summary>
     /// The counts of methods that are only counted, in the trace: chunks of their own, which stay, and in which each id has a
-    /// place where its count so far is kept up to date. Once a second what threads have counted is summed up.
+    /// place where its count so far is kept up to date. Once a second what threads have counted is summed up. So is
+    /// what they have in <see cref="Sums"/>.
     /// </summary>
     internal sealed unsafe class Counts
     {
@@ -20,11 +21,14 @@ namespace Weave.Runtime
         /// <summary>Each id's place in them, from 1.</summary>
         private readonly Tally places = new Tally();
         private int used;
+        internal readonly Aggregates Aggregates;
         /// <summary>What dead threads have counted.</summary>
         private readonly Tally past = new Tally();
         private readonly Tally sum = new Tally();
         /// <summary>Something was counted.</summary>
-        private volatile bool begun;
+        private volatile bool counting;
+        /// <summary>Something was summed up.</summary>
+        private volatile bool summing;
         private long next;
         /// <summary>Calls whose counts have no place.</summary>
         private long homeless;
@@ -32,15 +36,17 @@ namespace Weave.Runtime
         internal Counts(Store store)
         {
             this.store = store;
+            Aggregates = new Aggregates(store);
         }
 
-        /// <summary>A thread counts something for the first time.</summary>
-        internal void Begin()
+        /// <summary>A thread counts something for the first time, or sums it up.</summary>
+        internal void Begin(bool sums)
         {
-            if (!begun)
+            if (sums ? !summing : !counting)
             {
                 Volatile.Write(ref next, Clock.Now() + Second);
-                begun = true;
+                summing |= sums;
+                counting |= !sums;
                 store.Wake();
                 if (Stack.HasRoom())
                 {
@@ -58,7 +64,11 @@ namespace Weave.Runtime
             }
             try
             {
-                if (chunks.Count * PerChunk - used < PerChunk / 2)
+                if (summing)
+                {
+                    Aggregates.Reserve();
+                }
+                if (counting && chunks.Count * PerChunk - used < PerChunk / 2)
                 {
                     Extend();
                 }
@@ -71,7 +81,7 @@ namespace Weave.Runtime
 
         private bool Extend()
         {
-            long* chunk = store.CountsChunk(chunks.Count);
+            long* chunk = store.Kept(Format.Counts, chunks.Count);
             if (chunk == null)
             {
                 return false;
@@ -83,13 +93,13 @@ namespace Weave.Runtime
         /// <summary>How long until <see cref="Turn"/> has something to do, in milliseconds; -1 for ever.</summary>
         internal int Pause
         {
-            get { return begun ? (int)Math.Max(1, (Volatile.Read(ref next) - Clock.Now()) / 1000000) : -1; }
+            get { return counting || summing ? (int)Math.Max(1, (Volatile.Read(ref next) - Clock.Now()) / 1000000) : -1; }
         }
 
         /// <summary>Writes, if it is time. For the supplier's thread.</summary>
         internal void Turn()
         {
-            if (begun && Volatile.Read(ref next) - Clock.Now() <= 0)
+            if ((counting || summing) && Volatile.Read(ref next) - Clock.Now() <= 0)
             {
                 Volatile.Write(ref next, Clock.Now() + Second);
                 Write();
@@ -100,17 +110,20 @@ namespace Weave.Runtime
         /// <summary>Brings the trace up to date.</summary>
         internal void Write()
         {
-            if (!begun || !gate.Enter())
+            if (!counting && !summing || !gate.Enter())
             {
                 return;
             }
             try
             {
                 var live = new List<Tally>();
-                if (!store.Tallies(live, past))
+                var liveSums = new List<Sums>();
+                var deadSums = new List<Sums>();
+                if (!store.Tables(live, past, liveSums, deadSums))
                 {
                     return;
                 }
+                Aggregates.Write(liveSums, deadSums);
                 sum.Clear();
                 past.AddTo(sum);
                 for (int i = 0; i < live.Count; i++)
@@ -137,7 +150,7 @@ namespace Weave.Runtime
         internal void End(Header header)
         {
             Write();
-            header.AddLost(homeless);
+            header.AddLost(homeless + Aggregates.Homeless);
         }
 
         /// <summary>Counts a call at once, in the trace itself: where no thread of the library's own may be. False if that cannot be.</summary>
@@ -151,6 +164,31 @@ namespace Weave.Runtime
             {
                 long place = places.Count(id);
                 return Put(id, place == 0 ? 1 : At(place)[1] + 1);
+            }
+            finally
+            {
+                gate.Leave();
+            }
+        }
+
+        /// <summary>Begins a call at once, or ends it, in the trace itself: where no thread of the library's own may be. False if that cannot be.</summary>
+        internal bool Direct(int id, Frame ended, long took, bool failed, bool outermost)
+        {
+            if (!gate.Enter())
+            {
+                return false;
+            }
+            try
+            {
+                if (ended == null)
+                {
+                    Aggregates.Direct(id).Begin();
+                }
+                else
+                {
+                    Aggregates.Direct(id).End(took, Math.Max(0, took - ended.Inner), failed, outermost);
+                }
+                return Aggregates.Put(id);
             }
             finally
             {

@@ -18,6 +18,7 @@ namespace Weave.Runtime
         internal const int Records = 1;
         internal const int Symbols = 2;
         internal const int Counts = 3;
+        internal const int Aggregates = 4;
 
         /// <summary>Of an escape that comes alone.</summary>
         internal const int None = 0;
@@ -36,6 +37,7 @@ namespace Weave.Runtime
         internal const int Unhandled = 7;
         internal const int Sample = 8;
         internal const int Value = 9;
+        internal const int Aggregated = 10;
         internal const int Logical = 16;
         internal const int Begin = 17;
         internal const int Complete = 18;

@@ -56,6 +56,36 @@ namespace Weave.Runtime
             }
         }
 
+        /// <summary>The method <paramref name="id"/> begins, whose calls are summed up here and are not in the trace one by one.</summary>
+        [MethodImpl(MethodImplOptions.AggressiveInlining)]
+        public static void Start(int id)
+        {
+            if (Switch.On)
+            {
+                Recorder.Start(id);
+            }
+        }
+
+        /// <summary>The method <paramref name="id"/>, which is summed up, returns.</summary>
+        [MethodImpl(MethodImplOptions.AggressiveInlining)]
+        public static void Stop(int id)
+        {
+            if (Switch.On)
+            {
+                Recorder.Stop(id, false);
+            }
+        }
+
+        /// <summary>The exception <paramref name="e"/> leaves the method <paramref name="id"/>, which is summed up.</summary>
+        [MethodImpl(MethodImplOptions.AggressiveInlining)]
+        public static void Failed(Exception e, int id)
+        {
+            if (Switch.On)
+            {
+                Recorder.Stop(id, true);
+            }
+        }
+
         /// <summary>A logical call of the method <paramref name="id"/> begins, and does not run yet.</summary>
         [MethodImpl(MethodImplOptions.AggressiveInlining)]
         public static void Begin(ref long call, int id)

@@ -43,6 +43,12 @@ namespace Weave.Runtime
         private const int Plain = -1;
 
         private static readonly long[] Nothing = new long[0];
+        private static readonly Frame[] NoFrames = new Frame[0];
+        /// <summary>The most open calls that are summed up; and where they are looked through, as each is added to the trace at once.</summary>
+        private const int Deepest = 1 << 16;
+        private const int DeepestDirect = 1 << 10;
+        /// <summary>Longer than any gap.</summary>
+        private const long Among = 1L << 62;
         private static long nextNumbers = 1;
 
         /// <summary>The chunk, or null.</summary>
@@ -61,6 +67,19 @@ namespace Weave.Runtime
         /// <summary>What this thread counts in, from <see cref="Tally"/>; empty where it takes the slow path.</summary>
         private long[] cells = Runtime.Tally.Empty;
         internal readonly Tally Tally = new Tally();
+
+        /// <summary>Open calls that are summed up, in the lower <see cref="depth"/> places.</summary>
+        private Frame[] frames = NoFrames;
+        private int depth;
+        /// <summary>Such calls beyond those that frames are kept for: they are only counted.</summary>
+        private int beyond;
+        /// <summary>Sums of this thread, from <see cref="Table"/>.</summary>
+        private Sum[] sums = Sums.Empty;
+        internal readonly Sums Table = new Sums();
+        /// <summary><see cref="Among"/> where records have to do with calls that are summed up, else 0.</summary>
+        private long among;
+        /// <summary>Time in calls that were summed up, below the innermost recorded call, which does not know of it yet.</summary>
+        private long owed;
 
         private readonly Store store;
         private readonly int number;
@@ -120,7 +139,7 @@ namespace Weave.Runtime
         {
             long gap = now - last;
             long* word = At;
-            if (word < end && (ulong)gap >> Format.GapBits == 0)
+            if (word < end && (ulong)(gap | among) >> Format.GapBits == 0)
             {
                 *word = (long)id << 32 | gap << 2 | (long)(uint)kind;
                 At = word + 1;
@@ -128,13 +147,17 @@ namespace Weave.Runtime
             }
             else
             {
-                Slow(kind, id, now, Plain, 0, null);
+                RecordBetween(kind, id, now);
             }
         }
 
         /// <summary>A segment of a logical call begins.</summary>
         internal void Resume(int mark, int id, long now, long call)
         {
+            if (among != 0)
+            {
+                Between(Format.Enter, id, now);
+            }
             long gap = now - last;
             long* word = At;
             if (word + 2 < end && (ulong)gap >> Format.GapBits == 0)
@@ -162,6 +185,7 @@ namespace Weave.Runtime
         {
             if (IsNew(e))
             {
+                Between(Format.ErrorRecord, id, now);
                 Slow(Format.ErrorRecord, id, now, Plain, 0, e);
             }
             else
@@ -186,9 +210,11 @@ namespace Weave.Runtime
                     Slow(Format.Begin, id, now, 0, call, null);
                     break;
                 case What.End:
+                    Between(Format.Exit, id, now);
                     Slow(Format.Exit, id, now, Format.Last, call, null);
                     break;
                 case What.Fail:
+                    Between(Format.ErrorRecord, id, now);
                     Slow(Format.ErrorRecord, id, now, Format.Last, call, news);
                     break;
                 case What.Complete:
@@ -476,7 +502,7 @@ namespace Weave.Runtime
                 {
                     if (!Host.IsCollectible)
                     {
-                        store.Counts.Begin();
+                        store.Counts.Begin(false);
                         table = Tally.Add(id, 1);
                     }
                     else if (!Stack.HasRoom() || !store.Counts.Direct(id))
@@ -491,6 +517,318 @@ namespace Weave.Runtime
                 cells = table;
                 end = stop;
                 Busy = false;
+            }
+        }
+
+        /// <summary>A method begins that is summed up. The whole hot path, as that of <see cref="Stop"/>.</summary>
+        internal void Start(int id)
+        {
+            if (Busy)
+            {
+                return;
+            }
+            Sum[] all = sums;
+            int at = Sums.Place(all, id);
+            Sum sum = all[at];
+            while (sum != null && sum.Id != id)
+            {
+                at = (at + 1) & (all.Length - 1);
+                sum = all[at];
+            }
+            int top = depth;
+            if (sum == null || top == frames.Length || beyond != 0)
+            {
+                StartSlowly(id);
+                return;
+            }
+            Frame frame = frames[top];
+            sum.Begin();
+            Open(frame, id, sum, false);
+        }
+
+        private void Open(Frame frame, int id, Sum sum, bool counted)
+        {
+            frame.Id = id;
+            frame.Sum = sum;
+            frame.Counted = counted;
+            frame.Inner = 0;
+            frame.Recorded = 0;
+            among = Among;
+            depth++;
+            frame.Start = Clock.Now(); // last: the look-up is not time of the method
+        }
+
+        /// <summary>The same for an id that is new to this thread.</summary>
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        private void StartSlowly(int id)
+        {
+            if (beyond != 0 || !Deepen())
+            {
+                beyond++;
+                Count(id);
+                return;
+            }
+            Sum sum = null;
+            bool counted = false;
+            // An abort of the thread, which some hosts know, waits for the end of a finally.
+            try
+            {
+            }
+            finally
+            {
+                long* stop = end;
+                long[] tally = cells;
+                Busy = true;
+                end = null;
+                cells = Runtime.Tally.Empty;
+                try
+                {
+                    if (!Host.IsCollectible)
+                    {
+                        store.Counts.Begin(true);
+                        sum = Table.Get(id);
+                        if (sum == null && store.Counts.Aggregates.Take())
+                        {
+                            sum = new Sum(id);
+                            Table.Add(sum);
+                            sums = Table.All;
+                        }
+                        counted = sum == null;
+                    }
+                    else if (!Stack.HasRoom() || !store.Counts.Direct(id, null, 0, false, false))
+                    {
+                        Uncounted();
+                    }
+                }
+                catch (Exception)
+                {
+                    counted = true;
+                }
+                cells = tally;
+                end = stop;
+                Busy = false;
+            }
+            if (sum != null)
+            {
+                sum.Begin();
+            }
+            if (counted)
+            {
+                Count(id);
+            }
+            Open(frames[depth], id, sum, counted);
+        }
+
+        /// <summary>Whether there is room for another frame: as many as there may be, and memory for them.</summary>
+        private bool Deepen()
+        {
+            if (depth < frames.Length)
+            {
+                return true;
+            }
+            if (frames.Length >= (Host.IsCollectible ? DeepestDirect : Deepest))
+            {
+                return false;
+            }
+            try
+            {
+                var next = new Frame[Math.Max(16, 2 * frames.Length)];
+                for (int i = 0; i < next.Length; i++)
+                {
+                    next[i] = i < depth ? frames[i] : new Frame();
+                }
+                frames = next;
+                return true;
+            }
+            catch (Exception)
+            {
+                return false;
+            }
+        }
+
+        /// <summary>A method ends that is summed up.</summary>
+        internal void Stop(int id, long now, bool failed)
+        {
+            if (Busy)
+            {
+                return;
+            }
+            int top = depth - 1;
+            if (beyond != 0 || top < 0 || frames[top].Id != id || frames[top].Sum == null)
+            {
+                StopSlowly(id, now, failed);
+                return;
+            }
+            Frame frame = frames[top];
+            depth = top;
+            Sum sum = frame.Sum;
+            long took = Close(frame, now);
+            End(sum, frame, took, failed);
+        }
+
+        private void End(Sum sum, Frame frame, long took, bool failed)
+        {
+            bool outermost = sum.Close();
+            try
+            {
+                sum.End(took, Math.Max(0, took - frame.Inner), failed, outermost);
+            }
+            catch (Exception) // no memory
+            {
+                Uncounted();
+            }
+        }
+
+        /// <summary>The frame above the last has ended: its time is not that of who called it.</summary>
+        private long Close(Frame frame, long now)
+        {
+            long took = Math.Max(0, now - frame.Start);
+            owed += Math.Max(0, took - frame.Inner);
+            if (depth > 0)
+            {
+                Frame around = frames[depth - 1];
+                around.Inner += around.Recorded == 0 ? took : 0; // else it is that of the recorded call
+            }
+            return took;
+        }
+
+        /// <summary>The same where it is added to the trace at once, and where a hook in between has failed.</summary>
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        private void StopSlowly(int id, long now, bool failed)
+        {
+            if (beyond != 0)
+            {
+                beyond--;
+                return;
+            }
+            int top = depth - 1;
+            while (top >= 0 && frames[top].Id != id)
+            {
+                top--;
+            }
+            if (top < 0)
+            {
+                return; // its begin was lost, and counted as such
+            }
+            while (depth > top + 1)
+            {
+                Sum lost = frames[--depth].Sum;
+                if (lost != null)
+                {
+                    lost.Close();
+                }
+            }
+            Frame frame = frames[top];
+            depth = top;
+            long took = Close(frame, now);
+            if (frame.Sum != null)
+            {
+                End(frame.Sum, frame, took, failed);
+                return;
+            }
+            if (frame.Counted)
+            {
+                return;
+            }
+            bool outermost = true;
+            for (int i = top - 1; i >= 0 && outermost; i--)
+            {
+                outermost = frames[i].Id != id;
+            }
+            try
+            {
+            }
+            finally
+            {
+                long* stop = end;
+                Busy = true;
+                end = null;
+                try
+                {
+                    if (!Stack.HasRoom() || !store.Counts.Direct(id, frame, took, failed, outermost))
+                    {
+                        Uncounted();
+                    }
+                }
+                catch (Exception)
+                {
+                    Uncounted();
+                }
+                end = stop;
+                Busy = false;
+            }
+        }
+
+        /// <summary>A record, where calls may be summed up around it or below the one that is open.</summary>
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        private void Between(int kind, int id, long now)
+        {
+            if (Busy || among == 0)
+            {
+                return;
+            }
+            if (depth == 0)
+            {
+                among = 0;
+            }
+            else
+            {
+                Frame around = frames[depth - 1];
+                if (kind == Format.Enter)
+                {
+                    around.Since = around.Recorded++ == 0 ? now : around.Since;
+                }
+                else if (around.Recorded > 0 && --around.Recorded == 0)
+                {
+                    around.Inner += Math.Max(0, now - around.Since);
+                }
+            }
+            if (owed == 0)
+            {
+                return;
+            }
+            long time = owed;
+            owed = 0;
+            if (segment == 0)
+            {
+                return; // no call of this thread is recorded yet
+            }
+            long* word = At;
+            if (word + 2 < end)
+            {
+                // As for a value.
+                try
+                {
+                }
+                finally
+                {
+                    word[1] = time;
+                    Volatile.Write(ref word[0], Format.Escape(Format.Aggregated, 1, 0));
+                    At = word + 2;
+                }
+            }
+            else
+            {
+                long[] escape = { Format.Escape(Format.Aggregated, 1, 0), time };
+                Slow(Format.None, id, now, Plain, 0, null, escape);
+            }
+        }
+
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        private void RecordBetween(int kind, int id, long now)
+        {
+            Between(kind, id, now);
+            long gap = now - last;
+            long* word = At;
+            if (word < end && (ulong)gap >> Format.GapBits == 0)
+            {
+                *word = (long)id << 32 | gap << 2 | (long)(uint)kind;
+                At = word + 1;
+                last = now;
+            }
+            else
+            {
+                Slow(kind, id, now, Plain, 0, null);
             }
         }
 

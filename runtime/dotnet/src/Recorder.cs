@@ -44,6 +44,19 @@ namespace Weave.Runtime
             lane.Count(id);
         }
 
+        internal static void Start(int id)
+        {
+            Lane lane = current ?? Make();
+            lane.Start(id);
+        }
+
+        internal static void Stop(int id, bool failed)
+        {
+            long now = Clock.Now();
+            Lane lane = current ?? Make();
+            lane.Stop(id, now, failed);
+        }
+
         /// <summary>Records an object; as <see cref="Format.Other"/>: what its <c>ToString</c> says.</summary>
         internal static void Value(object v, int kind, int place, int limit, string mask, int id)
         {

@@ -53,6 +53,8 @@ namespace Weave.Runtime
         private readonly List<Lane> lanes = new List<Lane>();
         /// <summary>What dead threads have counted and <see cref="Counts"/> has not asked for yet.</summary>
         private readonly List<Tally> dead = new List<Tally>();
+        /// <summary>And summed up.</summary>
+        private readonly List<Sums> deadSums = new List<Sums>();
         /// <summary>The number of lanes at which the dead are looked for: as many looks as threads, not their square.</summary>
         private int sweepAt = 4;
 
@@ -298,8 +300,8 @@ namespace Weave.Runtime
             return true;
         }
 
-        /// <summary>A chunk for counts, the number-th of them; null if there is none now.</summary>
-        internal long* CountsChunk(int number)
+        /// <summary>A chunk that stays, the number-th of its kind; null if there is none now.</summary>
+        internal long* Kept(int kind, int number)
         {
             bool tried = true;
             long* chunk = Look(null, true, ref tried); // nobody waits for a consumer here
@@ -311,15 +313,15 @@ namespace Weave.Runtime
             {
                 Clear(chunk);
             }
-            Start(chunk, Format.Counts, number, Clock.Now());
+            Start(chunk, kind, number, Clock.Now());
             return chunk;
         }
 
         /// <summary>
         /// What threads have counted: adds those that live to <paramref name="live"/>, and what those have that died since the last time
-        /// to <paramref name="past"/>. False if another thread held the gate too long.
+        /// to <paramref name="past"/>; and what they have summed up. False if another thread held the gate too long.
         /// </summary>
-        internal bool Tallies(List<Tally> live, Tally past)
+        internal bool Tables(List<Tally> live, Tally past, List<Sums> liveSums, List<Sums> goneSums)
         {
             List<Tally> gone = null;
             if (!gate.Enter())
@@ -334,6 +336,10 @@ namespace Weave.Runtime
                     {
                         live.Add(lanes[i].Tally);
                     }
+                    if (!lanes[i].Table.IsEmpty)
+                    {
+                        liveSums.Add(lanes[i].Table);
+                    }
                 }
                 if (dead.Count > 0)
                 {
@@ -344,6 +350,11 @@ namespace Weave.Runtime
                     }
                     dead.RemoveRange(0, dead.Count);
                 }
+                for (int i = 0; i < deadSums.Count; i++)
+                {
+                    goneSums.Add(deadSums[i]);
+                }
+                deadSums.RemoveRange(0, deadSums.Count);
             }
             finally
             {
@@ -671,6 +682,7 @@ namespace Weave.Runtime
         private void Sweep()
         {
             dead.Capacity = Math.Max(dead.Capacity, dead.Count + lanes.Count); // so that nothing fails below
+            deadSums.Capacity = Math.Max(deadSums.Capacity, deadSums.Count + lanes.Count);
             int kept = 0;
             for (int i = 0; i < lanes.Count; i++)
             {
@@ -686,6 +698,10 @@ namespace Weave.Runtime
                 if (!lane.Tally.IsEmpty)
                 {
                     dead.Add(lane.Tally);
+                }
+                if (!lane.Table.IsEmpty)
+                {
+                    deadSums.Add(lane.Table);
                 }
                 if (lane.Words == null)
                 {

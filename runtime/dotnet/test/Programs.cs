@@ -77,6 +77,108 @@ public static class Programs
         Hooks.Error(new Counting(), 9);
     }
 
+    /// <summary>Calls that are summed up, recorded and counted within one another, in one outermost one.</summary>
+    private static void Summed(int n)
+    {
+        Hooks.Start(10);
+        for (int i = 0; i < n; i++)
+        {
+            Hooks.Start(1);
+            Hooks.Start(2);
+            Hooks.Stop(2);
+            if (i % 4 == 0)
+            {
+                Hooks.Enter(3);
+                Hooks.Start(2);
+                Hooks.Stop(2);
+                Hooks.Enter(4);
+                Hooks.Start(5);
+                Hooks.Stop(5);
+                Hooks.Exit(4);
+                Hooks.Exit(3);
+            }
+            if (i % 3 == 0)
+            {
+                Hooks.Start(5);
+                Hooks.Failed(null, 5);
+            }
+            Hooks.Count(11);
+            Hooks.Stop(1);
+        }
+        for (int i = 0; i < 40; i++)
+        {
+            if (i < 20)
+            {
+                Hooks.Start(6);
+            }
+            else
+            {
+                Hooks.Stop(6);
+            }
+        }
+        Hooks.Stop(10);
+    }
+
+    /// <summary>Threads that live and threads that die sum up; where more is open than there is room for, or the library itself calls.</summary>
+    private static void Sums()
+    {
+        Summed(20000);
+        var done = new CountdownEvent(8);
+        for (int i = 0; i < 8; i++)
+        {
+            var t = new Thread(() =>
+            {
+                Summed(1000);
+                done.Signal();
+                Thread.Sleep(Timeout.Infinite);
+            }) { IsBackground = true };
+            t.Start();
+        }
+        done.Wait();
+        for (int i = 0; i < 100; i++)
+        {
+            var t = new Thread(() => Summed(12));
+            t.Start();
+            t.Join();
+        }
+        Hooks.Start(10);
+        Hooks.Stop(99);
+        for (int i = 0; i < 70000; i++)
+        {
+            Hooks.Start(7);
+        }
+        for (int i = 0; i < 70000; i++)
+        {
+            Hooks.Stop(7);
+        }
+        Hooks.Enter(13);
+        Hooks.Error(new Summing(), 13);
+        Hooks.Stop(10);
+    }
+
+    private sealed class Summing : Exception
+    {
+        public override string Message
+        {
+            get
+            {
+                Summed(1);
+                return "m";
+            }
+        }
+    }
+
+    /// <summary>Sums up, and then stays without another hook.</summary>
+    private static void SumsAndStays()
+    {
+        var t = new Thread(() => Summed(1200));
+        t.Start();
+        t.Join();
+        Summed(120);
+        Console.WriteLine("done");
+        Thread.Sleep(60000);
+    }
+
     private sealed class Counting : Exception
     {
         public override string Message

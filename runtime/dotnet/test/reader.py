@@ -124,6 +124,7 @@ class Thread:
         self.flags = 0
         self.segments = {}
         self.lost = 0
+        self.elsewhere = {}  # (segment, how many events of it come before): time of the innermost call in what is summed up
         self.values = []  # (segment, how many events of it come before, the method, the value)
 
     def all(self):
@@ -139,6 +140,23 @@ class Thread:
                 mine = [v for method, v in waiting if method == event.id and v.end == (event.kind != ENTER)]
                 waiting = [(method, v) for method, v in waiting if v not in mine]
                 yield event, mine
+
+    def own(self):
+        """Time in recorded calls that was spent in none that they made."""
+        own, stack = 0, []
+        for number in sorted(self.segments):
+            for place, event in enumerate(self.segments[number]):
+                if stack:
+                    stack[-1][1] += self.elsewhere.get((number, place), 0)
+                if event.kind == ENTER:
+                    stack.append([event.time, 0])
+                else:
+                    begun, inner = stack.pop()
+                    assert event.time - begun >= inner, "a call has spent more in others than it took"
+                    own += event.time - begun - inner
+                    if stack:
+                        stack[-1][1] += event.time - begun
+        return own
 
     def events(self):
         return sum(len(s) for s in self.segments.values())
@@ -161,6 +179,7 @@ class Trace:
         self.command = data[84 : 84 + length].decode()
         self.threads, self.maps, self.calls = {}, {}, {}
         self.counts = {}  # calls of methods that are only counted, by id
+        self.sums = {}  # (calls, errors, total, own, shortest, longest, ended) of methods that are summed up, by id
         self.samples = []  # what the process used: (time, values by metric)
         serials, order = set(), []
         for at in range(CHUNK, len(data) // CHUNK * CHUNK, CHUNK):
@@ -198,6 +217,16 @@ class Trace:
                     break
                 assert zero == 0 and method not in self.counts, "an id, and not twice"
                 self.counts[method] = count
+            return
+        if kind == 4:
+            assert number == 0
+            words, at = array("Q", data[32:]), 0
+            while at < len(words) and words[at]:
+                method, first, buckets = words[at] & 0xFFFFFFFF, words[at] >> 32 & 0xFF, words[at] >> 40
+                assert buckets and first + buckets <= 160 and at + 7 + buckets <= len(words), "an entry's buckets"
+                one = (*words[at + 1 : at + 7], sum(words[at + 7 : at + 7 + buckets]))
+                self.sums[method] = max(self.sums.get(method, one), one)
+                at += 7 + buckets
             return
         assert kind == 1, "chunk kind"
         words = array("Q", data[32:])
@@ -252,6 +281,8 @@ class Trace:
                 self.samples.append((payload[0], {word & 0xFF: word >> 8 for word in payload[1:]}))
             elif escape == 9:
                 thread.values.append((segment, len(events), argument, value(payload)))
+            elif escape == 10:
+                thread.elsewhere[segment, len(events)] = thread.elsewhere.get((segment, len(events)), 0) + payload[0]
             elif escape == 16:
                 logical = (argument, payload[0])
             elif escape == 17:

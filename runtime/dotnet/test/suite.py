@@ -567,6 +567,43 @@ def test_counts(folder):
     assert not traces(folder), "a file though tracing is off"
 
 
+def sums(t, times, rounds, more=()):
+    """The sums are those of so many calls of `Summed`, of so many rounds; and no nanosecond is nobody's, or counted twice."""
+    fourths, thirds = sum((n + 3) // 4 for n in rounds), sum((n + 2) // 3 for n in rounds)
+    expected = {1: sum(rounds), 2: sum(rounds) + fourths, 5: fourths + thirds, 6: 20 * times, 10: times, **dict(more)}
+    equal(expected, {method: one[0] for method, one in t.sums.items()}, "calls")
+    equal(expected, {method: one[6] for method, one in t.sums.items()}, "calls that ended")
+    equal({5: thirds}, {method: one[1] for method, one in t.sums.items() if one[1]}, "errors")
+    equal(t.sums[10][2], sum(one[3] for one in t.sums.values()) + sum(thread.own() for thread in t.threads.values()), "own times")
+
+
+def test_sums(folder):
+    rounds = [20_000, *[1_000] * 8, *[12] * 100]
+    for sample in 1000, "off":
+        t = run(folder, "Sums", WEAVE_TRACE_SAMPLE=sample)
+        t.all_balanced()
+        sums(t, len(rounds), rounds, [(7, 65_535), (10, len(rounds) + 1)])
+        equal({11: sum(rounds), 7: 70_000 - 65_535}, t.counts, "counts")
+        records = sum((n + 3) // 4 * 4 for n in rounds) + 2
+        equal((records, 0, 0), (t.events(), t.lost, t.failures), "records, lost, failures")
+        again(folder)
+    finish(folder, "Sums", WEAVE_TRACE="off")
+    assert not traces(folder), "a file though tracing is off"
+
+
+def test_sums_and_a_kill(folder):
+    process = started(folder, "SumsAndStays")
+    for _ in range(5000):
+        one = reader.Trace(folder / "t.wtrace").sums.get(10)
+        if one and one[6] == 2:
+            break
+        time.sleep(0.01)
+    killed(process)
+    t = reader.Trace(folder / "t.wtrace")
+    sums(t, 2, [1_200, 120])
+    equal(0, t.flags & 1, "ended in an orderly way")
+
+
 def test_counts_in_a_ring(folder):
     for policy in "ring", "drop":
         t = run(folder, "CountsAndMany", WEAVE_TRACE_LIMIT="512k", WEAVE_TRACE_POLICY=policy)

@@ -104,6 +104,135 @@ public final class Programs {
         }, 0, 16, null, 9);
     }
 
+    /** Calls that are summed up, recorded and counted within one another, in one outermost one. */
+    private static void summed(int n) {
+        Hooks.start(10);
+        for (int i = 0; i < n; i++) {
+            Hooks.start(1);
+            Hooks.start(2);
+            Hooks.stop(2);
+            if (i % 4 == 0) {
+                Hooks.enter(3);
+                Hooks.start(2);
+                Hooks.stop(2);
+                Hooks.enter(4);
+                Hooks.start(5);
+                Hooks.stop(5);
+                Hooks.exit(4);
+                Hooks.exit(3);
+            }
+            if (i % 3 == 0) {
+                Hooks.start(5);
+                Hooks.failed(null, 5);
+            }
+            Hooks.count(11);
+            Hooks.stop(1);
+        }
+        for (int i = 0; i < 40; i++) {
+            if (i < 20) {
+                Hooks.start(6);
+            } else {
+                Hooks.stop(6);
+            }
+        }
+        Hooks.stop(10);
+    }
+
+    /** Threads that live and threads that die sum up; where ends are missing, more is open than there is room for, or the library itself calls. */
+    static void sums() throws Exception {
+        summed(20_000);
+        CountDownLatch done = new CountDownLatch(8);
+        for (int i = 0; i < 8; i++) {
+            Thread t = new Thread(() -> {
+                summed(1_000);
+                done.countDown();
+                LockSupport.park();
+            });
+            t.setDaemon(true);
+            t.start();
+        }
+        done.await();
+        for (int i = 0; i < 100; i++) {
+            Thread t = new Thread(() -> summed(12));
+            t.start();
+            t.join();
+        }
+        Hooks.start(10);
+        Hooks.start(8);
+        Hooks.start(9);
+        Hooks.stop(8);
+        Hooks.stop(99);
+        for (int i = 0; i < 70_000; i++) {
+            Hooks.start(7);
+        }
+        for (int i = 0; i < 70_000; i++) {
+            Hooks.stop(7);
+        }
+        Hooks.enter(13);
+        Hooks.error(new RuntimeException() {
+            @Override
+            public String getMessage() {
+                summed(1);
+                return "m";
+            }
+        }, 13);
+        Hooks.stop(10);
+    }
+
+    /** The same in virtual threads that change their carriers. */
+    static void sumsVirtual() throws Exception {
+        Method start = Thread.class.getMethod("startVirtualThread", Runnable.class);
+        List<Thread> all = new ArrayList<>();
+        for (int i = 0; i < 500; i++) {
+            all.add((Thread) start.invoke(null, (Runnable) () -> {
+                Hooks.start(10);
+                Hooks.start(8);
+                Thread.yield();
+                Hooks.enter(3);
+                Hooks.start(8);
+                Thread.yield();
+                Hooks.stop(8);
+                Hooks.exit(3);
+                Hooks.stop(8);
+                Hooks.stop(10);
+                summed(40);
+            }));
+        }
+        summed(8);
+        for (Thread t : all) {
+            t.join();
+        }
+    }
+
+    /** Sums up, and then stays without another hook. */
+    static void sumsAndStays() throws Exception {
+        Thread t = new Thread(() -> summed(1_200));
+        t.start();
+        t.join();
+        summed(120);
+        stay();
+    }
+
+    /** Far more records than the trace has room for, and sums before and after. */
+    static void sumsAndMany() {
+        summed(120);
+        for (int i = 0; i < 100; i++) {
+            calls(1_000);
+            Hooks.start(1);
+            Hooks.stop(1);
+        }
+    }
+
+    /** More methods than there is memory for their sums. */
+    static void sumsOfMany() {
+        for (int round = 0; round < 2; round++) {
+            for (int id = 1; id <= 20_000; id++) {
+                Hooks.start(id);
+                Hooks.stop(id);
+            }
+        }
+    }
+
     /** Counts in virtual threads, many at once. */
     static void countsVirtual() throws Exception {
         Method start = Thread.class.getMethod("startVirtualThread", Runnable.class);

@@ -68,6 +68,10 @@ public final class Suite {
         test("counts", Suite::counts);
         test("counts in a ring", Suite::countsInRing);
         test("counts and kill -9", Suite::countsKilled);
+        test("sums", Suite::sums);
+        test("sums in a ring", Suite::sumsInRing);
+        test("sums and kill -9", Suite::sumsKilled);
+        test("sums of too many methods", Suite::sumsOfMany);
         test("values", Suite::values);
         test("values at the end of the stack", Suite::valuesOverflow);
         test("own hooks that fail", Suite::guard);
@@ -97,6 +101,7 @@ public final class Suite {
         test("block and a heartbeat", Suite::blockHeartbeat);
         if (virtual) {
             test("counts in virtual threads", Suite::countsVirtual);
+            test("sums in virtual threads", Suite::sumsVirtual);
             test("100,000 virtual threads", Suite::virtualThreads);
             test("virtual threads at full speed", Suite::mixed);
             test("virtual threads, drop", Suite::mixedDrop);
@@ -256,6 +261,111 @@ public final class Suite {
         TraceReader t = new TraceReader(trace);
         equal(expected, t.counts, "counts");
         equal(0, t.flags & 1, "ended in an orderly way");
+    }
+
+    /** Calls by id of {@code Programs.summed}: so many rounds in so many calls of it. */
+    private static Map<Integer, Long> summed(long times, long... rounds) {
+        Map<Integer, Long> calls = new java.util.TreeMap<>(Map.of(6, 20 * times, 10, times));
+        for (long n : rounds) {
+            long fourths = (n + 3) / 4;
+            calls.merge(1, n, Long::sum);
+            calls.merge(2, n + fourths, Long::sum);
+            calls.merge(5, fourths + (n + 2) / 3, Long::sum);
+        }
+        return calls;
+    }
+
+    private static long[] rounds(long... of) {
+        return java.util.stream.IntStream.range(0, of.length / 2).boxed()
+            .flatMapToLong(i -> java.util.stream.LongStream.generate(() -> of[2 * i + 1]).limit(of[2 * i])).toArray();
+    }
+
+    /** The sums are those of so many calls, of which all have ended but some; and no nanosecond is nobody's, or counted twice. */
+    private static void sums(TraceReader t, Map<Integer, Long> calls, int... open) {
+        Map<Integer, Long> found = new java.util.TreeMap<>();
+        t.sums.forEach((id, sum) -> found.put(id, sum.calls()));
+        equal(calls, found, "calls");
+        long own = t.threads.values().stream().mapToLong(TraceReader.LogicalThread::own).sum();
+        for (Map.Entry<Integer, TraceReader.Sum> e : t.sums.entrySet()) {
+            TraceReader.Sum sum = e.getValue();
+            boolean isOpen = java.util.Arrays.stream(open).anyMatch(id -> id == e.getKey());
+            equal(isOpen ? 0L : sum.calls(), sum.ended(), "calls of " + e.getKey() + " that ended");
+            check(sum.min() <= sum.max() && sum.total() <= sum.max() * sum.ended() && sum.total() >= sum.min(), "times of " + e.getKey() + ": " + sum);
+            own += sum.own();
+        }
+        equal(t.sums.get(10).total(), own, "own times");
+        check(t.sums.get(6).total() < t.sums.get(6).max() * t.sums.get(10).calls() + 1, "only the outermost of recursive calls is in the total");
+    }
+
+    private static void sums(Path folder) throws Exception {
+        long[] rounds = rounds(1, 20_000, 8, 1_000, 100, 12);
+        Map<Integer, Long> expected = summed(109, rounds);
+        expected.merge(10, 1L, Long::sum);
+        expected.putAll(Map.of(8, 1L, 9, 1L, 7, 65_535L));
+        long n = java.util.Arrays.stream(rounds).sum();
+        for (String sample : List.of("1000", "off")) {
+            TraceReader t = run(folder, "sums", "-Dweave.trace.sample=" + sample);
+            t.allBalanced();
+            sums(t, expected, 9);
+            equal(java.util.Arrays.stream(rounds).map(r -> (r + 2) / 3).sum(), t.sums.get(5).errors(), "errors");
+            equal(Map.of(11, n, 7, 70_000L - 65_535), t.counts, "counts");
+            equal(java.util.Arrays.stream(rounds).map(r -> (r + 3) / 4 * 4).sum() + 2, t.events(), "records");
+            check(t.lost == 0 && t.failures == 0, "nothing lost");
+            Files.delete(folder.resolve("t.wtrace"));
+        }
+        finish(folder, command(folder, "sums", "-Dweave.trace=off"));
+        check(list(folder).isEmpty(), "no file where tracing is off");
+    }
+
+    private static void sumsInRing(Path folder) throws Exception {
+        for (String policy : List.of("ring", "drop")) {
+            TraceReader t = run(folder, "sumsAndMany", "-Dweave.trace.limit=512k", "-Dweave.trace.policy=" + policy);
+            equal((long) MANY + 120, t.events() + t.lost, "recorded, and lost or overwritten");
+            check(t.lost > 0, "the trace is full");
+            Map<Integer, Long> expected = summed(1, 120);
+            expected.merge(1, 100L, Long::sum);
+            Map<Integer, Long> found = new java.util.TreeMap<>();
+            t.sums.forEach((id, sum) -> found.put(id, sum.ended()));
+            equal(expected, found, "sums under " + policy);
+            Files.delete(folder.resolve("t.wtrace"));
+        }
+    }
+
+    private static void sumsKilled(Path folder) throws Exception {
+        Process process = started(folder, "sumsAndStays");
+        Path trace = folder.resolve("t.wtrace");
+        for (int i = 0; i < 6_000; i++) {
+            TraceReader.Sum sum = new TraceReader(trace).sums.get(10);
+            if (sum != null && sum.ended() == 2) {
+                break;
+            }
+            Thread.sleep(10);
+        }
+        process.destroyForcibly().waitFor();
+        TraceReader t = new TraceReader(trace);
+        sums(t, summed(2, 1_200, 120));
+        equal(0, t.flags & 1, "ended in an orderly way");
+    }
+
+    /** What has no memory for its sums is counted, and nothing is lost. */
+    private static void sumsOfMany(Path folder) throws Exception {
+        TraceReader t = run(folder, "sumsOfMany", "-Xmx64m");
+        check(t.sums.size() > 1_000 && t.sums.size() < 20_000, t.sums.size() + " methods are summed up");
+        for (int id = 1; id <= 20_000; id++) {
+            long calls = t.sums.containsKey(id) ? t.sums.get(id).ended() : t.counts.getOrDefault(id, 0L);
+            equal(2L, calls, "calls of " + id);
+        }
+        check(t.lost == 0 && t.failures == 0, "nothing lost");
+    }
+
+    private static void sumsVirtual(Path folder) throws Exception {
+        TraceReader t = run(folder, "sumsVirtual");
+        t.allBalanced();
+        Map<Integer, Long> expected = summed(501, rounds(500, 40, 1, 8));
+        expected.merge(10, 500L, Long::sum);
+        expected.put(8, 1_000L);
+        sums(t, expected);
+        check(t.lost == 0 && t.failures == 0, "nothing lost");
     }
 
     private static void countsVirtual(Path folder) throws Exception {

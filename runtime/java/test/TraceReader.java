@@ -18,9 +18,12 @@ final class TraceReader {
 
     /**
      * A segment; {@code lost} holds, for each LOST escape, the event it precedes and the count; {@code values} what it has of those in front of
-     * each event, or of its end.
+     * each event, or of its end; {@code elsewhere} the time that the innermost call has spent in what is summed up, in front of an event.
      */
-    record Segment(List<Event> events, List<long[]> lost, Map<Integer, List<Value>> values) {}
+    record Segment(List<Event> events, List<long[]> lost, Map<Integer, List<Value>> values, Map<Integer, Long> elsewhere) {}
+
+    /** What calls add up to that are summed up. */
+    record Sum(long calls, long errors, long total, long own, long min, long max, long ended) {}
 
     static final class LogicalThread {
         String name;
@@ -45,6 +48,30 @@ final class TraceReader {
                 }
             }
             return all;
+        }
+
+        /** Time in recorded calls that was spent in none that they made. */
+        long own() {
+            long own = 0;
+            ArrayList<long[]> open = new ArrayList<>();
+            for (Segment s : segments.values()) {
+                for (int i = 0; i < s.events.size(); i++) {
+                    Event e = s.events.get(i);
+                    long[] top = open.isEmpty() ? new long[2] : open.get(open.size() - 1);
+                    top[1] += s.elsewhere.getOrDefault(i, 0L);
+                    if (e.kind == 1) {
+                        open.add(new long[] {e.time, 0});
+                        continue;
+                    }
+                    open.remove(open.size() - 1);
+                    own += e.time - top[0] - top[1];
+                    check(e.time - top[0] >= top[1], "a call has spent more in others than it took");
+                    if (!open.isEmpty()) {
+                        open.get(open.size() - 1)[1] += e.time - top[0];
+                    }
+                }
+            }
+            return own;
         }
 
         long events() {
@@ -84,6 +111,8 @@ final class TraceReader {
     final Map<Integer, byte[]> symbols = new TreeMap<>();
     /** Calls of methods that are only counted. */
     final Map<Integer, Long> counts = new TreeMap<>();
+    /** Those that are summed up. */
+    final Map<Integer, Sum> sums = new TreeMap<>();
     private final Map<Integer, Integer> symbolBytes = new TreeMap<>();
     private long lastSerial;
 
@@ -143,6 +172,21 @@ final class TraceReader {
             for (int p = at + 32; p < at + 65536 && b.getLong(p) != 0; p += 16) {
                 check(b.getInt(p + 4) == 0, "an id");
                 check(counts.put(b.getInt(p), b.getLong(p + 8)) == null, "counts of an id twice");
+            }
+            return;
+        }
+        if (b.getInt(at + 4) == 4) {
+            check(b.getInt(at + 20) == 0, "a chunk with sums has no part");
+            for (int p = at + 32; p < at + 65536 && b.getLong(p) != 0;) {
+                int first = b.get(p + 4) & 0xFF;
+                int buckets = b.getInt(p + 5) & 0xFFFFFF;
+                check(buckets > 0 && first + buckets <= 160 && p + 8 * (7 + buckets) <= at + 65536, "an entry's buckets");
+                long[] words = new long[7 + buckets];
+                b.slice(p, 8 * words.length).order(ByteOrder.LITTLE_ENDIAN).asLongBuffer().get(words);
+                long ended = Arrays.stream(words, 7, words.length).sum();
+                Sum sum = new Sum(words[1], words[2], words[3], words[4], words[5], words[6], ended);
+                sums.merge(b.getInt(p), sum, (one, other) -> one.calls > other.calls ? one : other);
+                p += 8 * words.length;
             }
             return;
         }
@@ -207,6 +251,7 @@ final class TraceReader {
                         b.get(p + 9) & 0xFF, b.getShort(p + 10) & 0xFFFF, new String(text, StandardCharsets.UTF_16LE),
                         kind < 8 && words == 1 ? b.getLong(p + 16) : 0));
                 }
+                case 10 -> segment.elsewhere.merge(segment.events.size(), b.getLong(p + 8), Long::sum);
                 case 6 -> check(payload == 0 && (p + 8 >= at + 65536 || b.getLong(p + 8) == 0), "END ends the data");
                 default -> check(false, "escape " + (word >>> 2 & 0x3F) + " at " + p);
             }
@@ -216,7 +261,7 @@ final class TraceReader {
     }
 
     private static Segment segment(LogicalThread thread, int number) {
-        Segment segment = new Segment(new ArrayList<>(), new ArrayList<>(), new TreeMap<>());
+        Segment segment = new Segment(new ArrayList<>(), new ArrayList<>(), new TreeMap<>(), new TreeMap<>());
         check(thread.segments.put(number, segment) == null, "segment " + number + " twice");
         return segment;
     }

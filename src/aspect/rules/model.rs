@@ -253,7 +253,11 @@ pub const HOOKS_WORDS: [(&str, Advice); 2] =
     [("weave", Advice::ALL), ("android-trace", Advice::SECTION)];
 
 /// The words for how much of a call is kept (`mode`).
-pub const MODE_WORDS: [(&str, Advice); 2] = [("record", Advice::ALL), ("count", Advice::COUNT)];
+pub const MODE_WORDS: [(&str, Advice); 3] = [
+    ("record", Advice::ALL),
+    ("aggregate", Advice::AGGREGATE),
+    ("count", Advice::COUNT),
+];
 
 /// The kinds that only a rule which names them takes.
 pub const UNLESS_NAMED: Kinds = Kinds::BRIDGE

@@ -154,9 +154,13 @@ const HOOKS_SYNONYMS: [(&str, &str); 7] = [
     ("android.os.Trace", "android-trace"),
     ("trace", "android-trace"),
 ];
-const MODE_SYNONYMS: [(&str, &str); 5] = [
+const MODE_SYNONYMS: [(&str, &str); 9] = [
     ("full", "record"),
     ("trace", "record"),
+    ("sum", "aggregate"),
+    ("sums", "aggregate"),
+    ("summary", "aggregate"),
+    ("histogram", "aggregate"),
     ("counts", "count"),
     ("counter", "count"),
     ("calls", "count"),
@@ -575,8 +579,8 @@ impl<'t> Parser<'t> {
             }
             aspect.advice = hooks;
         }
-        if mode == Advice::COUNT {
-            self.only_counts(table, &aspect);
+        if mode != Advice::ALL {
+            self.no_records(table, &aspect, mode);
             aspect.advice = mode;
         }
         for key in ["mask", "limit"] {
@@ -1059,23 +1063,35 @@ impl<'t> Parser<'t> {
             .fold(Advice::default(), Advice::with)
     }
 
-    /// An aspect counts calls: what it says of their ends and values is wrong.
-    fn only_counts(&mut self, table: &DeTable<'t>, aspect: &Aspect) {
+    /// An aspect counts calls or sums them up: what it says of their ends and values is wrong.
+    fn no_records(&mut self, table: &DeTable<'t>, aspect: &Aspect, mode: Advice) {
+        let (title, does, word) = match mode {
+            Advice::COUNT => (
+                "a counted call has one hook, where it begins",
+                "the aspect counts them only: `mode`",
+                "count",
+            ),
+            _ => (
+                "a call that is summed up has a beginning and an end",
+                "the aspect sums them up only: `mode`",
+                "aggregate",
+            ),
+        };
         if let Some(advice) = table.get("advice")
             && aspect.advice != Advice::ALL
         {
             self.report_help(
                 advice.span(),
-                "a counted call has one hook, where it begins",
+                title,
                 "it cannot be chosen",
-                "leave `advice` out where `mode` is \"count\"",
+                format!("leave `advice` out where `mode` is \"{word}\""),
             );
         }
         if let Some((key, _)) = table.get_key_value("record") {
             self.report_help(
                 key.span(),
                 "values belong to calls that are recorded",
-                "the aspect counts them only: `mode`",
+                does,
                 "leave out `record`, or `mode`",
             );
         }

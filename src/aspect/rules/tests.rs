@@ -1023,7 +1023,7 @@ error: a section of Android's trace has a beginning and an end
 }
 
 #[test]
-fn what_is_counted_has_no_end_and_no_values() {
+fn what_is_counted_or_summed_up_has_no_advice_and_no_values() {
     let rules = Rules::parse(
         "weave.toml",
         r#"
@@ -1040,6 +1040,10 @@ fn what_is_counted_has_no_end_and_no_values() {
             mode = "count"
             advice = ["enter", "exit", "exception"]
             enter = "acme.Hooks.run()"
+            [[aspect]]
+            match = { type = "A" }
+            mode = "aggregate"
+            exit = "acme.Hooks.run()"
         "#,
     )
     .unwrap();
@@ -1047,7 +1051,12 @@ fn what_is_counted_has_no_end_and_no_values() {
     let pair = Advice::ENTER.with(Advice::EXIT);
     assert_eq!(
         advice,
-        [Advice::COUNT, pair, Advice::COUNT.with(Advice::OWN)]
+        [
+            Advice::COUNT,
+            pair,
+            Advice::COUNT.with(Advice::OWN),
+            Advice::AGGREGATE.with(Advice::OWN)
+        ]
     );
     assert_snapshot!(wrong(r##"version = 1
 
@@ -1069,6 +1078,17 @@ record = ["arg(0)"]
 match = { type = "D" }
 hooks = "android-trace"
 mode = "count"
+
+[[aspect]]
+match = { type = "E" }
+mode = "aggregate"
+advice = "exit"
+record = ["arg(0)"]
+
+[[aspect]]
+match = { type = "F" }
+mode = "aggregate"
+root = true
 "##), @r#"
 unknown mode `counter`
  --> weave.toml:5:8
@@ -1076,7 +1096,7 @@ unknown mode `counter`
 5 | mode = "counter"
   |        ^^^^^^^^^ did you mean `count`?
   |
-  = help: expected `record` or `count`
+  = help: expected `record`, `aggregate` or `count`
 
 error: a counted call has one hook, where it begins
   --> weave.toml:10:10
@@ -1099,6 +1119,28 @@ error: `mode` is about the hook library
    |
 20 | mode = "count"
    | ^^^^ leave out `mode`, or `hooks`
+
+error: a call that is summed up has a beginning and an end
+  --> weave.toml:25:10
+   |
+25 | advice = "exit"
+   |          ^^^^^^ it cannot be chosen
+   |
+   = help: leave `advice` out where `mode` is "aggregate"
+
+error: values belong to calls that are recorded
+  --> weave.toml:26:1
+   |
+26 | record = ["arg(0)"]
+   | ^^^^^^ the aspect sums them up only: `mode`
+   |
+   = help: leave out `record`, or `mode`
+
+error: `root` is about calls in the trace
+  --> weave.toml:31:1
+   |
+31 | root = true
+   | ^^^^ the aspect records none: `advice` with `enter`
 "#);
 }
 

@@ -18,6 +18,12 @@ pub struct Tokens {
     pub error: u32,
     /// `void Count(int32)`
     pub count: u32,
+    /// `void Start(int32)`
+    pub start: u32,
+    /// `void Stop(int32)`
+    pub stop: u32,
+    /// `void Failed(System.Exception, int32)`
+    pub failed: u32,
     /// `void Begin(ref int64, int32)`
     pub begin: u32,
     /// `void Resume(ref int64, int32)`
@@ -39,6 +45,19 @@ pub struct Tokens {
 }
 
 impl Tokens {
+    /// Those of a method: its pair is that which records, or that which sums up.
+    fn of(&self, advice: Advice) -> Tokens {
+        match advice.has(Advice::AGGREGATE) {
+            true => Tokens {
+                enter: self.start,
+                exit: self.stop,
+                error: self.failed,
+                ..*self
+            },
+            false => *self,
+        }
+    }
+
     /// Those of ordinary methods.
     pub fn hooks(&self) -> Hooks {
         Hooks {
@@ -104,7 +123,8 @@ pub fn recipe<'r>(
         // the CLI allows, since its hooks do not look at `this`.
         _ => 0,
     };
-    let has = |advice| planned.advice.has(advice);
+    let tokens = tokens.of(planned.advice);
+    let has = |advice| planned.advice.as_pair().has(advice);
     let hook = |advice, token| {
         if has(advice) {
             Snippet::default().hook(planned.id, token)

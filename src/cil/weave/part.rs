@@ -146,7 +146,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         let tokens = match image.refusal() {
             Some(reason) => Err(reason),
             None => {
-                let has_pairs = advice.only(Advice::ALL) != Advice::default();
+                let has_pairs = advice.as_pair().only(Advice::ALL) != Advice::default();
                 let needs = Needs {
                     advice: advice.with(redirects.advice()),
                     logical: has_pairs && !machines.is_empty(),
@@ -303,8 +303,8 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
                         let what = What::Method(place, method);
                         self.weave_method(what, this, tokens, (part, ty), scratch)
                     }
-                    // Own hooks alone are those of ordinary methods.
-                    Some(_) if planned.advice.only(Advice::ALL) == Advice::default() => {
+                    // Own hooks alone are those of ordinary methods. A call that would be summed up is recorded: it goes over threads.
+                    Some(_) if planned.advice.as_pair().only(Advice::ALL) == Advice::default() => {
                         Err(Reason::StateMachine.into())
                     }
                     // Values are recorded where the method begins, in front of its first piece: an iterator begins later.

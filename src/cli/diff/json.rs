@@ -104,14 +104,14 @@ fn row(of: &Comparison, row: &Row) -> Value {
 
 fn numbers(n: &Numbers) -> Value {
     let run = |s: &Sums| {
-        let mut value = sums(s, n.counted);
+        let mut value = sums(s, n);
         value["p50_ns"] = s.spread.p50.into();
         value["p90_ns"] = s.spread.p90.into();
         value["p99_ns"] = s.spread.p99.into();
         value
     };
     let runs: Vec<Value> = n.runs.iter().map(run).collect();
-    let mut value = sums(&n.typical, n.counted);
+    let mut value = sums(&n.typical, n);
     value["p50_ns"] = n.p50.into();
     value["p90_ns"] = n.p90.into();
     value["p99_ns"] = n.p99.into();
@@ -120,14 +120,15 @@ fn numbers(n: &Numbers) -> Value {
     value
 }
 
-fn sums(s: &Sums, counted: bool) -> Value {
-    let known = |number: u64| (!counted).then_some(number);
+fn sums(s: &Sums, n: &Numbers) -> Value {
+    let known = |number: u64| (!n.counted).then_some(number);
+    let single = |number: u64| (!n.aggregated).then_some(number);
     json!({
         "calls": s.calls,
         "self_ns": known(s.own),
         "total_ns": known(s.total),
         "errors": known(s.errors),
-        "self_p10_ns": s.spread.own_p10,
-        "self_p50_ns": s.spread.own_p50,
+        "self_p10_ns": single(s.spread.own_p10),
+        "self_p50_ns": single(s.spread.own_p50),
     })
 }

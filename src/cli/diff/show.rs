@@ -29,7 +29,7 @@ fn time(row: &Row, of: fn(&Sums) -> u64) -> String {
 
 /// A call's own time, typical of a run.
 fn self_p50(numbers: &Numbers) -> Option<u64> {
-    (numbers.p50.is_some()).then_some(numbers.typical.spread.own_p50)
+    (numbers.p50.is_some() && !numbers.aggregated).then_some(numbers.typical.spread.own_p50)
 }
 
 fn change(row: &Row) -> String {

@@ -104,6 +104,35 @@ fn what_is_counted_has_no_change() {
     assert!(take["p"].is_null() && take["after"]["runs"][3]["calls"] == 4);
 }
 
+/// `take` is recorded before and summed up after: sums are compared, single calls are not.
+#[test]
+fn what_is_summed_up_is_compared_by_its_sums() {
+    let summed = |pid: u64, take: u64| {
+        let chunk = Chunk::records(1, 0, 0)
+            .enter(0, 2)
+            .escape(10, 0, &[12 * take])
+            .exit(4_000_000, 2);
+        TraceBuilder::new("java -jar shop.jar", pid, 0)
+            .symbols(&shop_symbols(), 65_504, &[])
+            .push(chunk)
+            .push(Chunk::new(4, 0, 0, 5).aggregate(3, 66, [12, 12, 0], [take, take]))
+            .bytes()
+    };
+    let before: Vec<_> = (0..8).map(|i| run(100 + i, 12, false, 4)).collect();
+    let after: Vec<_> = (0..8).map(|i| summed(i, 200_000 + i)).collect();
+    let json = shown([&before, &after], &["--format", "json"]).0;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let methods = json["methods"].as_array().unwrap();
+    let take = methods.iter().find(|m| m["method"] == "take").unwrap();
+    assert_eq!(take["differs"], true, "{take}");
+    assert!(take["before"]["self_p50_ns"].is_u64());
+    assert!(take["after"]["self_p50_ns"].is_null());
+    let near = take["after"]["p50_ns"].as_u64().unwrap();
+    assert!((175_000..225_000).contains(&near), "{near}");
+    let tests = take["tests"].as_object().map(|tests| tests.len());
+    assert_eq!(tests, Some(1), "{take}");
+}
+
 #[test]
 fn several_runs_a_side() {
     let (before, after) = (side(100, 10), side(150, 10));

@@ -92,6 +92,8 @@ struct Method<'a> {
     calls: u64,
     #[serde(skip_serializing_if = "is_zero")]
     counted: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    aggregated: u64,
     running: Option<u64>,
     cut: Option<u64>,
     errors: Option<u64>,
@@ -304,6 +306,7 @@ impl View<'_> {
             line: symbol.map(|s| s.line).filter(|&line| line != 0),
             calls: s.all_calls(),
             counted: s.counted,
+            aggregated: s.aggregated,
             running: known(s.running),
             cut: known(s.cut),
             errors: known(s.errors),

@@ -10,6 +10,7 @@ use crate::trace::exceptions::Path;
 use crate::trace::format::{POLICY_BLOCK, POLICY_DROP, POLICY_RING, THREAD_DAEMON, THREAD_VIRTUAL};
 use crate::trace::methods::split_label;
 use crate::trace::pattern;
+use crate::trace::summary::Stats;
 use crate::trace::units::{count, counted, date, date_and_ms, duration, moment, percent, share};
 use crate::trace::window::{Part, local};
 use rustc_hash::FxHashSet;
@@ -240,6 +241,9 @@ impl View<'_> {
                 sum.saturating_add(s.own)
             });
         let whole = (self.analysis.threads.iter()).fold(0u64, |sum, t| sum.saturating_add(t.busy));
+        let aggregated = rows.iter().any(|&i| stats[i].aggregated > 0);
+        // Calls that are summed up are of no thread.
+        let whole = if aggregated { whole.max(busy) } else { whole };
         let errors = rows.iter().any(|&i| stats[i].errors > 0);
         let running = rows.iter().any(|&i| stats[i].running > 0);
         let logical = rows.iter().any(|&i| stats[i].logical.calls > 0);
@@ -254,6 +258,7 @@ impl View<'_> {
         );
         heads.push("calls");
         heads.extend(counted.then_some("counted"));
+        heads.extend(aggregated.then_some("summed up"));
         heads.extend(["min", "p50", "p90", "p99", "max"]);
         heads.extend(errors.then_some("errors"));
         heads.extend(running.then_some("running"));
@@ -264,6 +269,10 @@ impl View<'_> {
             "min", "p90", "total%", "p50", "active", "running", "open", "p99", "self%",
         ]);
         let known = |ns: Option<u64>| ns.map_or("-".to_owned(), duration);
+        let quantile = |s: &Stats, share: f64| match s.quantile(share) {
+            Some(ns) if s.aggregated > 0 => format!("~{}", duration(ns)),
+            ns => known(ns),
+        };
         let shown = self.limit(rows.len());
         for &i in &rows[..shown] {
             let s = &stats[i];
@@ -289,11 +298,12 @@ impl View<'_> {
             }
             cells.push(count(s.all_calls()).into());
             cells.extend(counted.then(|| count(s.counted).into()));
+            cells.extend(aggregated.then(|| count(s.aggregated).into()));
             cells.extend([
                 known(s.min).into(),
-                known(s.quantile(0.5)).into(),
-                known(s.quantile(0.9)).into(),
-                known(s.quantile(0.99)).into(),
+                quantile(s, 0.5).into(),
+                quantile(s, 0.9).into(),
+                quantile(s, 0.99).into(),
                 timed(duration(s.max)).into(),
             ]);
             let style = if s.errors > 0 { BAD } else { DIM };

@@ -158,6 +158,90 @@ fn counted_calls_have_no_times() {
     }
 }
 
+/// A call whose own time is told to be less, around calls that were summed up; and a method that has calls of either kind.
+fn summing_up() -> TraceBuilder {
+    let place = 500_000;
+    shop()
+        .push(
+            Chunk::records(9, 0, 20_000_000)
+                .thread(9, 0, "summing")
+                .escape(10, 0, &[77])
+                .enter(0, 2)
+                .escape(10, 0, &[place])
+                .enter(600_000, 3)
+                .exit(1_000, 3)
+                .escape(10, 0, &[place / 2])
+                .exit(400_000, 2),
+        )
+        .push(
+            Chunk::new(4, 0, 0, 78)
+                .aggregate(3, 56, [3, 2, 1], [40_000, 30_000])
+                .aggregate(98, 16, [1_000, 1_000, 0], [35, 35]),
+        )
+        .push(Chunk::new(4, 1, 0, 79).aggregate(98, 16, [5_000, 5_000, 7], [35, 35]))
+}
+
+#[test]
+fn calls_that_are_summed_up_have_times() {
+    let traces = [("shop.wtrace", summing_up().bytes())];
+    insta::assert_snapshot!(shown(&traces, ""));
+    let json: serde_json::Value = serde_json::from_str(&shown(&traces, "--json")).unwrap();
+    let methods = json["methods"].as_array().unwrap();
+    let of = |label: &str| methods.iter().find(|m| m["label"] == label).unwrap();
+    let alone = of("[0x00000062]");
+    for (field, value) in [
+        ("calls", 5_000),
+        ("aggregated", 5_000),
+        ("errors", 7),
+        ("self_ns", 175_000),
+        ("total_ns", 175_000),
+        ("min_ns", 35),
+        ("p50_ns", 35),
+        ("max_ns", 35),
+        ("running", 0),
+    ] {
+        assert_eq!(alone[field], value, "{field}");
+    }
+    let both = of("com.acme.Stock.take(int)");
+    assert_eq!(
+        (&both["calls"], &both["aggregated"]),
+        (&7.into(), &3.into())
+    );
+    assert_eq!(
+        (&both["running"], &both["min_ns"]),
+        (&1.into(), &1_000.into())
+    );
+    assert!(of("com.acme.Maths.fib(int)").get("aggregated").is_none());
+    let recorded = of("com.acme.Orders.place(int, String)");
+    let without: serde_json::Value =
+        serde_json::from_str(&shown(&[("a.wtrace", shop().bytes())], "--json")).unwrap();
+    let before = without["methods"].as_array().unwrap();
+    let before = (before.iter()).find(|m| m["label"] == recorded["label"]);
+    let more = recorded["self_ns"].as_u64().unwrap() - before.unwrap()["self_ns"].as_u64().unwrap();
+    assert_eq!(more, 1_000_000 - 750_000);
+    // The same process twice has its sums once, another one for itself.
+    let other = summing_up().bytes();
+    let mut third = other.clone();
+    third[24] += 1;
+    let all = [
+        ("a.wtrace", other.clone()),
+        ("b.wtrace", other),
+        ("c.wtrace", third),
+    ];
+    let json: serde_json::Value = serde_json::from_str(&shown(&all, "--json")).unwrap();
+    let methods = json["methods"].as_array().unwrap();
+    let alone = methods.iter().find(|m| m["label"] == "[0x00000062]");
+    assert_eq!(alone.unwrap()["calls"], 10_000);
+    for part in ["--from 1ms", "--thread main", "--min 1us"] {
+        let text = shown(&traces, part);
+        assert!(
+            text.contains("2 methods summed up, not recorded, left out"),
+            "{text}"
+        );
+        assert!(!text.contains("5,000"), "{text}");
+    }
+}
+
 #[test]
 fn the_tree() {
     insta::assert_snapshot!(shop_shown("--tree"));

@@ -10,7 +10,10 @@ const MARK: &str =
     "# By `weave tune`: called often, and too short to tell what their records cost.";
 
 /// The aspect that counts what the others leave out.
-const COUNTED: &str = "counted";
+pub const COUNTED: &str = "counted";
+
+/// The one that sums it up.
+pub const AGGREGATED: &str = "aggregated";
 
 /// How entries are indented.
 const INDENT: &str = "    ";
@@ -20,23 +23,40 @@ pub struct Merged {
     pub text: String,
     /// Entries that were not there, each counted once.
     pub added: usize,
-    /// Those of methods that are counted from now on.
-    pub counted: usize,
+    /// Those of methods that are counted or summed up from now on.
+    pub instead: usize,
 }
 
-/// A method to be counted, and the kinds of methods of which it may be one, where that has to be said.
-pub struct ToCount<'e> {
+/// What is done with methods in place of recording them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Instead {
+    Count,
+    Aggregate,
+}
+
+impl Instead {
+    /// The aspect that does it, and its `mode`.
+    fn aspect(self) -> (&'static str, &'static str) {
+        match self {
+            Instead::Count => (COUNTED, "count"),
+            Instead::Aggregate => (AGGREGATED, "aggregate"),
+        }
+    }
+}
+
+/// A method that is not recorded any more, and the kinds of methods of which it may be one, where that has to be said.
+pub struct Other<'e> {
     pub entry: &'e Entry,
     pub kinds: Vec<&'static str>,
 }
 
-/// Puts entries into a file: `wanted` has, for each of its aspects, those that it is to leave out, sorted; `to_count`
-/// those that an aspect counts instead, sorted by their entries.
+/// Puts entries into a file: `wanted` has, for each of its aspects, those that it is to leave out, sorted; `others`
+/// what an aspect does with them instead, sorted by their entries.
 pub fn merge(
     source: &str,
     text: &str,
     wanted: &[Vec<&Entry>],
-    to_count: &[ToCount<'_>],
+    others: Option<(Instead, &[Other<'_>])>,
 ) -> Result<Merged> {
     let bare = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut document: DocumentMut = bare
@@ -47,15 +67,15 @@ pub fn merge(
         let new = put(source, aspect, entries)?;
         added.extend(new);
     }
-    let counted = match to_count {
-        [] => 0,
-        all => count(source, &mut document, all)?,
+    let instead = match others {
+        None | Some((_, [])) => 0,
+        Some((instead, all)) => put_instead(source, &mut document, instead, all)?,
     };
-    if added.is_empty() && counted == 0 {
+    if added.is_empty() && instead == 0 {
         return Ok(Merged {
             text: text.to_owned(),
             added: 0,
-            counted,
+            instead,
         });
     }
     added.sort_unstable();
@@ -77,12 +97,18 @@ pub fn merge(
     Ok(Merged {
         text: out,
         added: added.len(),
-        counted,
+        instead,
     })
 }
 
-/// Has an aspect count methods, one of that name or a new one at the end; returns how many it did not count before.
-fn count(source: &str, document: &mut DocumentMut, all: &[ToCount<'_>]) -> Result<usize> {
+/// Has an aspect take methods, one of its name or a new one at the end; returns how many it did not take before.
+fn put_instead(
+    source: &str,
+    document: &mut DocumentMut,
+    instead: Instead,
+    all: &[Other<'_>],
+) -> Result<usize> {
+    let (name, mode) = instead.aspect();
     let refused = |what: &str| Error::usage(format!("{source}: {what}"));
     let Some(Item::ArrayOfTables(tables)) = document.get_mut("aspect") else {
         return Err(refused(
@@ -91,43 +117,43 @@ fn count(source: &str, document: &mut DocumentMut, all: &[ToCount<'_>]) -> Resul
     };
     let is =
         |table: &Table, key: &str, text: &str| table.get(key).and_then(Item::as_str) == Some(text);
-    let there = tables.iter().position(|table| is(table, "name", COUNTED));
+    let there = tables.iter().position(|table| is(table, "name", name));
     let Some(there) = there else {
         let mut array = Array::new();
-        insert(&mut array, &entries(all), &|entry| counted(entry, all));
+        insert(&mut array, &entries(all), &|entry| taken(entry, all));
         let mut table = Table::new();
         table.decor_mut().set_prefix("\n");
-        table.insert("name", Item::Value(COUNTED.into()));
+        table.insert("name", Item::Value(name.into()));
         table.insert("match", Item::Value(Value::Array(array)));
-        table.insert("mode", Item::Value("count".into()));
+        table.insert("mode", Item::Value(mode.into()));
         tables.push(table);
         return Ok(all.len());
     };
     let table = tables.get_mut(there).expect("it is there");
-    if !is(table, "mode", "count") {
-        return Err(refused(
-            "the aspect `counted` has another `mode`; give it another name",
-        ));
+    if !is(table, "mode", mode) {
+        return Err(refused(&format!(
+            "the aspect `{name}` has another `mode`; give it another name"
+        )));
     }
     let Some(Item::Value(Value::Array(array))) = table.get_mut("match") else {
-        return Err(refused(
-            "the aspect `counted` has a `match` in a form that cannot be added to",
-        ));
+        return Err(refused(&format!(
+            "the aspect `{name}` has a `match` in a form that cannot be added to"
+        )));
     };
     let known: BTreeSet<Entry> = array.iter().filter_map(entry_of).collect();
     let new: Vec<&Entry> = (entries(all).into_iter())
         .filter(|&entry| !known.contains(entry))
         .collect();
-    insert(array, &new, &|entry| counted(entry, all));
+    insert(array, &new, &|entry| taken(entry, all));
     Ok(new.len())
 }
 
-fn entries<'e>(all: &[ToCount<'e>]) -> Vec<&'e Entry> {
+fn entries<'e>(all: &[Other<'e>]) -> Vec<&'e Entry> {
     all.iter().map(|one| one.entry).collect()
 }
 
 /// A table of `match`: it takes the method in spite of its size, and whatever kind it is of.
-fn counted(entry: &Entry, all: &[ToCount<'_>]) -> Value {
+fn taken(entry: &Entry, all: &[Other<'_>]) -> Value {
     let mut value = value_of(entry);
     let kinds = all
         .iter()

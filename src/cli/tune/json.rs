@@ -1,5 +1,6 @@
 //! What is advised as JSON; `docs/tune.md` has the schema.
 
+use super::file::Instead;
 use super::{Advised, Written, word};
 use crate::error::Error;
 use crate::trace::tune::{Load, PairFrom, TimeFrom, mean, records, weight};
@@ -63,7 +64,8 @@ impl Advised<'_> {
             "after": load(tuning.after),
             "written": file.map(|file| json!({
                 "added": file.added,
-                "counted": file.counted,
+                "counted": file.of(Instead::Count),
+                "aggregated": file.of(Instead::Aggregate),
                 "aspects": file.aspects,
                 "own_hooks": file.own,
                 "untaken": file.untaken,

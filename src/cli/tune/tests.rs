@@ -353,6 +353,24 @@ fn methods_are_counted_instead() {
 }
 
 #[test]
+fn methods_are_summed_up_instead() {
+    let rules = "version = 1\n\n[[aspect]]\nname = \"all\"\nmatch = { type = \"com.acme.**\" }\n";
+    let (text, result, file) = run_in("--write FILE --aggregate", None, Some(rules));
+    result.unwrap();
+    assert!(
+        text.contains("2 methods summed up instead, by `aggregated`."),
+        "{text}"
+    );
+    let file = file.unwrap();
+    let (_, _, counting) = run_in("--write FILE --count", None, Some(rules));
+    let same = counting.unwrap().replace("\"counted\"", "\"aggregated\"");
+    assert_eq!(file, same.replace("\"count\"", "\"aggregate\""));
+    let (_, result, again) = run_in("--write FILE --aggregate", None, Some(&file));
+    result.unwrap();
+    assert_eq!(again.as_deref(), Some(&*file));
+}
+
+#[test]
 fn rules_are_about_original_names() {
     let rules = "version = 1\n[[aspect]]\nmatch = { type = \"org.acme.*\" }\n";
     let args = "--mapping MAPPING --write FILE";

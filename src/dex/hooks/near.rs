@@ -82,8 +82,9 @@ impl Near {
         advice: Advice,
         more: Wants<'_>,
     ) -> Result<Option<(Added, Vec<usize>)>> {
-        // Those that count are of few files.
-        let is_used = |when: Advice| when != Advice::COUNT || advice.has(when);
+        // Those that count and sum up are of few files.
+        let is_rare = |when| when == Advice::COUNT || when == Advice::AGGREGATE;
+        let is_used = |when: Advice| !is_rare(when) || advice.has(when);
         let of_library = |i: &usize| hooks[*i].1.class == HOOKS && is_used(hooks[*i].0);
         let (mut places, mut others): (Vec<usize>, Vec<usize>) =
             (0..hooks.len()).partition(of_library);

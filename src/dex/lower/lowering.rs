@@ -49,6 +49,16 @@ pub struct Hooks {
     pub end: u32,
     /// `count(I)V`.
     pub count: u32,
+    /// `start(I)V`, `stop(I)V` and `failed(Ljava/lang/Throwable;I)V`: the three of methods that are summed up.
+    pub start: u32,
+    /// See `start`.
+    pub stop: u32,
+    /// See `start`.
+    pub failed: u32,
+    /// As `leave`, for those methods.
+    pub finish: Option<u32>,
+    /// As `leaf`, for those methods.
+    pub moment: Option<u32>,
     /// `leave(Ljava/lang/Throwable;I)V`: `exit` for null, else `error`, and throws it again. The others do without it.
     pub leave: Option<u32>,
     /// `leaf(I)V`: `enter` and `exit`. The others do without it.

@@ -903,7 +903,7 @@ proptest! {
         hooks in 0u8..16,
         choice in 0u32..512,
     ) {
-        check_own(seed, decisions, Advice(hooks), choice);
+        check_own(seed, decisions, Advice(hooks.into()), choice);
     }
 
     #[test]
@@ -913,6 +913,6 @@ proptest! {
 
     #[test]
     fn sections_are_balanced_with_and_without_hooks(seed: u64, decisions: u64, hooks in 0u8..8) {
-        check(seed, decisions, Advice::SECTION.with(Advice(hooks)));
+        check(seed, decisions, Advice::SECTION.with(Advice(hooks.into())));
     }
 }

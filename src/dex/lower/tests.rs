@@ -17,6 +17,11 @@ pub(super) const HOOKS: Hooks = Hooks {
     begin: 103,
     end: 104,
     count: 107,
+    start: 108,
+    stop: 109,
+    failed: 110,
+    finish: Some(111),
+    moment: Some(112),
     leave: Some(LEAVE),
     leaf: Some(LEAF),
     base: 0,
@@ -250,6 +255,12 @@ fn enter_and_exit_are_one_call_where_nothing_takes_time() {
     assert_eq!(calls(HOOKS, Advice::ENTER.with(Advice::EXIT)), [100, 101]);
     assert_eq!(calls(HOOKS, Advice::ENTER), [100]);
     assert_eq!(calls(HOOKS, Advice::COUNT), [107]);
+    assert_eq!(calls(HOOKS, Advice::AGGREGATE), [112]);
+    let apart = Hooks {
+        moment: None,
+        ..HOOKS
+    };
+    assert_eq!(calls(apart, Advice::AGGREGATE), [108, 109]);
     assert_eq!(
         calls(HOOKS, Advice::COUNT.with(Advice::SECTION))[..2],
         [107, 103]

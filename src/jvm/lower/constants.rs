@@ -17,6 +17,12 @@ pub struct Constants {
     pub error: u16,
     /// `Methodref` of the hook that counts.
     pub count: u16,
+    /// `Methodref`s of the pair that sums up, and of what it has for exceptions.
+    pub start: u16,
+    /// See `start`.
+    pub stop: u16,
+    /// See `start`.
+    pub failed: u16,
     /// `Methodref` of `beginSection`.
     pub begin_section: u16,
     /// `Methodref` of `endSection`.
@@ -27,9 +33,24 @@ pub struct Constants {
     pub stack_map_table: u16,
 }
 
+impl Constants {
+    /// Those of a method: its pair is that which records, or that which sums up.
+    pub fn of(self, advice: Advice) -> Constants {
+        match advice.has(Advice::AGGREGATE) {
+            true => Constants {
+                enter: self.start,
+                exit: self.stop,
+                error: self.failed,
+                ..self
+            },
+            false => self,
+        }
+    }
+}
+
 /// Most constants that one class and one of its methods add, islands aside: those of [`constants`], an id, a section's
 /// name.
-pub const MAX_ADDITIONS: u16 = 32;
+pub const MAX_ADDITIONS: u16 = 48;
 
 /// Constants for the hooks of a class, as far as `advice` needs them; reuses existing ones. `own_handlers`: own hooks of some
 /// method see exceptions.
@@ -88,7 +109,10 @@ fn hook_constants(
         let pair = additions.pair(tag::NAME_AND_TYPE, name, descriptor);
         additions.pair(tag::METHODREF, hooks, pair)
     };
-    const BY_ID: Advice = Advice::ENTER.with(Advice::EXIT).with(Advice::COUNT);
+    const BY_ID: Advice = Advice::ENTER
+        .with(Advice::EXIT)
+        .with(Advice::COUNT)
+        .with(Advice::AGGREGATE);
     if advice.only(BY_ID) != Advice::default() {
         let int_void = match class.pool.known(Known::IntVoid) {
             0 => additions.utf8("(I)V"),
@@ -103,9 +127,19 @@ fn hook_constants(
         if advice.has(Advice::COUNT) {
             constants.count = hook(additions, "count", int_void);
         }
+        if advice.has(Advice::AGGREGATE) {
+            constants.start = hook(additions, "start", int_void);
+            constants.stop = hook(additions, "stop", int_void);
+        }
     }
-    if advice.has(Advice::EXCEPTION) {
+    const THROWN: Advice = Advice::EXCEPTION.with(Advice::AGGREGATE);
+    if advice.only(THROWN) != Advice::default() {
         let descriptor = additions.utf8("(Ljava/lang/Throwable;I)V");
-        constants.error = hook(additions, "error", descriptor);
+        if advice.has(Advice::EXCEPTION) {
+            constants.error = hook(additions, "error", descriptor);
+        }
+        if advice.has(Advice::AGGREGATE) {
+            constants.failed = hook(additions, "failed", descriptor);
+        }
     }
 }

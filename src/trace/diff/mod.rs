@@ -174,6 +174,8 @@ pub struct Numbers {
     pub max: u64,
     /// All calls were only counted: of times and errors nothing is known.
     pub counted: bool,
+    /// Some calls were summed up by their process: how their own times spread is not known.
+    pub aggregated: bool,
     /// Each run.
     pub runs: Vec<Sums>,
 }
@@ -281,6 +283,12 @@ impl Row {
     pub fn is_timed(&self) -> bool {
         let sides = [&self.before, &self.after].into_iter().flatten();
         !sides.into_iter().any(|side| side.counted)
+    }
+
+    /// Whether the own times of single calls are known on both sides.
+    fn has_single_calls(&self) -> bool {
+        let sides = [&self.before, &self.after].into_iter().flatten();
+        !sides.into_iter().any(|side| side.aggregated)
     }
 
     /// How much more self time a run has after than before, in nanoseconds; 0 where that is not known.
@@ -412,6 +420,7 @@ impl Side {
             p99: stats.quantile(0.99),
             max: stats.max,
             counted: stats.is_counted(),
+            aggregated: stats.aggregated > 0,
             runs,
         })
     }
@@ -526,7 +535,9 @@ fn test(
             continue;
         }
         let calls = pooled(row, |s| s.calls);
-        for test in TESTS.iter().filter(|t| calls >= t.calls as f64 * runs) {
+        let single = row.has_single_calls();
+        let fits = |t: &&Test| (single || t.calls == 0) && calls >= t.calls as f64 * runs;
+        for test in TESTS.iter().filter(fits) {
             values.push(row.values(test.of, design));
             tested.push((Some(i), test));
         }

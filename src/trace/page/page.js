@@ -425,16 +425,18 @@
   function methodsView() {
     const { methods } = all(), whole = methods.reduce((sum, m) => sum + m.self_ns, 0);
     const plain = (_, n) => n == null ? '-' : count(n), span = (_, ns) => time(ns);
+    const near = (m, ns) => (m.aggregated && ns != null ? '~' : '') + time(ns);
     const columns = [
       ['self', 'self', m => m.self_ns, span],
       ['self', 'self%', m => m.self_ns, m => m.self_ns == null ? '-' : percent(m.self_ns, whole), m => m.self_ns * 100 / whole],
       ['total', 'total', m => m.total_ns, span],
       ['calls', 'calls', m => m.calls, plain],
       ...(methods.some(m => m.counted) ? [['counted', 'counted', m => m.counted ?? 0, plain]] : []),
+      ...(methods.some(m => m.aggregated) ? [['aggregated', 'summed up', m => m.aggregated ?? 0, plain]] : []),
       ['min', 'min', m => m.min_ns, span],
-      ['p50', 'p50', m => m.p50_ns, span],
-      ['p90', 'p90', m => m.p90_ns, span],
-      ['p99', 'p99', m => m.p99_ns, span],
+      ['p50', 'p50', m => m.p50_ns, near],
+      ['p90', 'p90', m => m.p90_ns, near],
+      ['p99', 'p99', m => m.p99_ns, near],
       ['max', 'max', m => m.max_ns, span],
       ['errors', 'errors', m => m.errors, (_, n) => make('span', { className: n ? 'bad' : 'dim', textContent: plain(_, n) })],
       ['label', 'method', m => m.label, m => {

@@ -30,6 +30,9 @@ const TOKENS: Tokens = Tokens {
     error: 0x0a00_0003,
     exception: 0x0100_0001,
     count: 0x0a00_0004,
+    start: 0,
+    stop: 0,
+    failed: 0,
     begin: 0,
     resume: 0,
     suspend: 0,
@@ -689,7 +692,7 @@ proptest! {
             constructor: is_constructor.then_some(&Always as &dyn Calls),
             ..shape(if returns_value { INT32 } else { VOID })
         };
-        let planned = Planned { ty: 0, index: 0, id: 1, advice: Advice(advice), bound: None, };
+        let planned = Planned { ty: 0, index: 0, id: 1, advice: Advice(u16::from(advice)), bound: None, };
         let (mut blobs, mut scratch, mut out) = (Blobs::default(), Scratch::default(), vec![]);
         let lowered = lower(&body, &shape, &planned, &TOKENS, &mut blobs, &mut scratch, &mut out);
         let lowered = lowered.unwrap();

@@ -17,13 +17,13 @@ fn merged(text: &str, types: &[&str]) -> String {
     let entries: Vec<Entry> = types.iter().map(|ty| entry(ty, "m")).collect();
     let before = Rules::parse("weave.toml", text).unwrap();
     let wanted: Vec<Vec<&Entry>> = vec![entries.iter().collect(); before.aspects.len()];
-    let merged = merge("weave.toml", text, &wanted, &[]).unwrap();
+    let merged = merge("weave.toml", text, &wanted, None).unwrap();
     let after = Rules::parse("weave.toml", &merged.text).unwrap();
     for (before, after) in before.aspects.iter().zip(&after.aspects) {
         assert_eq!(before.name, after.name);
         assert!(after.excludes.len() >= types.len());
     }
-    let again = merge("weave.toml", &merged.text, &wanted, &[]).unwrap();
+    let again = merge("weave.toml", &merged.text, &wanted, None).unwrap();
     assert_eq!((again.text.as_str(), again.added), (&*merged.text, 0));
     merged.text
 }
@@ -79,9 +79,9 @@ fn lines_keep_their_ends_and_the_file_its_mark() {
 fn lines_of_both_ends_are_left_alone() {
     let text = PLAIN.replace("only one\n", "only one\r\n");
     let a = entry("a.A", "m");
-    assert!(merge("weave.toml", &text, &[vec![&a]], &[]).is_err());
+    assert!(merge("weave.toml", &text, &[vec![&a]], None).is_err());
     assert_eq!(
-        merge("weave.toml", &text, &[vec![]], &[]).unwrap().text,
+        merge("weave.toml", &text, &[vec![]], None).unwrap().text,
         text
     );
 }
@@ -94,7 +94,7 @@ fn all_else_stays() {
     );
     let entries = [entry("a.A", "m")];
     let wanted = [vec![&entries[0]], vec![]];
-    let merged = merge("weave.toml", &text, &wanted, &[]).unwrap().text;
+    let merged = merge("weave.toml", &text, &wanted, None).unwrap().text;
     let (head, rest) = merged.split_once("exclude = [\n").unwrap();
     let end = rest.split_once("\n]\n").unwrap().1;
     assert_eq!(format!("{head}{end}"), text);
@@ -125,7 +125,7 @@ fn what_is_written_otherwise_is_refused() {
         let text = PLAIN.replace("\n\n# The", &format!("\n{exclude}\n\n# The"));
         Rules::parse("weave.toml", &text).unwrap();
         let a = entry("a.A", "m");
-        let e = merge("weave.toml", &text, &[vec![&a]], &[]).err().unwrap();
+        let e = merge("weave.toml", &text, &[vec![&a]], None).err().unwrap();
         assert!(e.message().contains("aspect `all`"), "{}", e.message());
     }
 }
@@ -133,6 +133,6 @@ fn what_is_written_otherwise_is_refused() {
 #[test]
 fn nothing_to_add_changes_nothing() {
     let text = "version=1\naspect=[{match={type='**'}}]";
-    let merged = merge("weave.toml", text, &[vec![]], &[]).unwrap();
+    let merged = merge("weave.toml", text, &[vec![]], None).unwrap();
     assert_eq!((&*merged.text, merged.added), (text, 0));
 }

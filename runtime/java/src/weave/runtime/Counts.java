@@ -5,7 +5,7 @@ import java.util.ArrayList;
 
 /**
  * The counts of methods that are only counted, in the trace: chunks of their own, which stay, and in which each id has a place
- * where its count so far is kept up to date. Once a second what threads have counted is summed up.
+ * where its count so far is kept up to date. Once a second what threads have counted is summed up. So is what they have in {@link Sums}.
  */
 final class Counts {
     private static final long SECOND = 1_000_000_000L;
@@ -18,24 +18,29 @@ final class Counts {
     /** Each id's place in them, from 1. */
     private final Tally places = new Tally();
     private int used;
+    final Aggregates aggregates;
     /** What dead threads have counted. */
     private final Tally past = new Tally();
     private final Tally sum = new Tally();
     /** Something was counted. */
-    private volatile boolean begun;
+    private volatile boolean counting;
+    /** Something was summed up. */
+    private volatile boolean summing;
     private long next;
     /** Calls whose counts have no place. */
     private long homeless;
 
     Counts(Store store) {
         this.store = store;
+        aggregates = new Aggregates(store);
     }
 
-    /** A thread counts something for the first time. */
-    void begin(Thread self, boolean virtual) {
-        if (!begun) {
+    /** A thread counts something for the first time, or sums it up. */
+    void begin(Thread self, boolean virtual, boolean sums) {
+        if (sums ? !summing : !counting) {
             next = System.nanoTime() + SECOND;
-            begun = true;
+            summing |= sums;
+            counting |= !sums;
             store.wake();
             if (!virtual) {
                 try {
@@ -52,7 +57,13 @@ final class Counts {
     /** Has a chunk before it is needed: there may be none then. */
     private void reserve(Thread self) {
         try {
-            if (!store.faulted && gate.enter(self, false) && chunks.size() * PER_CHUNK - used < PER_CHUNK / 2) {
+            if (store.faulted || !gate.enter(self, false)) {
+                return;
+            }
+            if (summing) {
+                aggregates.reserve();
+            }
+            if (counting && chunks.size() * PER_CHUNK - used < PER_CHUNK / 2) {
                 extend();
             }
         } catch (InternalError gone) {
@@ -66,18 +77,18 @@ final class Counts {
     }
 
     private boolean extend() {
-        LongBuffer chunk = store.counts(chunks.size());
+        LongBuffer chunk = store.kept(Format.COUNTS, chunks.size());
         return chunk != null && chunks.add(chunk);
     }
 
     /** How long until {@link #turn} has something to do, in nanoseconds; 0 for ever. */
     long pause() {
-        return begun ? Math.max(1, next - System.nanoTime()) : 0;
+        return counting || summing ? Math.max(1, next - System.nanoTime()) : 0;
     }
 
     /** Writes, if it is time. For the supplier's thread. */
     void turn() {
-        if (begun && next - System.nanoTime() <= 0) {
+        if ((counting || summing) && next - System.nanoTime() <= 0) {
             next = System.nanoTime() + SECOND;
             write();
             reserve(Thread.currentThread());
@@ -86,7 +97,7 @@ final class Counts {
 
     /** Brings the trace up to date. */
     void write() {
-        if (!begun || store.faulted) {
+        if (!counting && !summing || store.faulted) {
             return;
         }
         Thread self = Thread.currentThread();
@@ -96,9 +107,12 @@ final class Counts {
             }
             ArrayList<Tally> dead = new ArrayList<Tally>();
             ArrayList<Tally> live = new ArrayList<Tally>();
-            if (!store.tallies(live, dead)) {
+            ArrayList<Sums> deadSums = new ArrayList<Sums>();
+            ArrayList<Sums> liveSums = new ArrayList<Sums>();
+            if (!store.tables(live, dead, liveSums, deadSums)) {
                 return;
             }
+            aggregates.write(liveSums, deadSums);
             for (Tally one : dead) {
                 one.addTo(past);
             }
@@ -127,7 +141,7 @@ final class Counts {
     /** The process ends: counts as lost what has found no place. */
     void end(Header header) {
         write();
-        header.addLost((int) Math.min(homeless, Integer.MAX_VALUE));
+        header.addLost((int) Math.min(homeless + aggregates.homeless(), Integer.MAX_VALUE));
     }
 
     /** Counts a call at once, in the trace itself: where no thread of the library's own may be. False if that cannot be. */
@@ -139,6 +153,29 @@ final class Counts {
             long place = places.count(id);
             long before = place == 0 ? 0 : chunk(place).get(word(place) + 1);
             return put(id, before + 1);
+        } catch (InternalError gone) {
+            store.fault();
+            Cursor.settle();
+            return false;
+        } finally {
+            if (gate.owner == self) {
+                gate.owner = null;
+            }
+        }
+    }
+
+    /** Begins a call at once, or ends it, in the trace itself: where no thread of the library's own may be. False if that cannot be. */
+    boolean direct(int id, Frame ended, long took, boolean failed, boolean outermost, Thread self, boolean virtual) {
+        try {
+            if (!gate.enter(self, virtual) || store.faulted) {
+                return false;
+            }
+            if (ended == null) {
+                aggregates.direct(id).begin();
+            } else {
+                aggregates.direct(id).end(took, Math.max(0, took - ended.inner), failed, outermost);
+            }
+            return aggregates.put(id);
         } catch (InternalError gone) {
             store.fault();
             Cursor.settle();

@@ -15,6 +15,7 @@ final class Format {
     static final int RECORDS = 1;
     static final int SYMBOLS = 2;
     static final int COUNTS = 3;
+    static final int AGGREGATES = 4;
 
     /** Of an escape that comes alone. */
     static final int NONE = 0;
@@ -34,6 +35,7 @@ final class Format {
     static final int END = 6;
     static final int SAMPLE = 8;
     static final int VALUE = 9;
+    static final int AGGREGATED = 10;
     static final int CPU = 11;
 
     /** Kinds of values. */

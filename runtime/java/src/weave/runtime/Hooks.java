@@ -215,6 +215,158 @@ public final class Hooks {
         }
     }
 
+    /** The method {@code id} begins, whose calls are summed up here and are not in the trace one by one. */
+    public static void start(int id) {
+        if ((ready || prime()) && Switch.ON) {
+            Lane lane = null;
+            try {
+                lane = Switch.LANES.lane();
+                lane.start(id);
+            } catch (Throwable failure) {
+                // The stack may have no room left for a call: fields only.
+                boolean deep = failure instanceof StackOverflowError;
+                if (lane == null) {
+                    adrift++;
+                    adriftShort += deep ? 1 : 0;
+                } else if (!lane.busy) {
+                    lane.failed++;
+                    lane.untold += 1;
+                    lane.broken += 1;
+                    lane.deep += deep ? 1 : 0;
+                }
+                if (deaths && failure instanceof ThreadDeath) {
+                    throw (ThreadDeath) failure;
+                }
+            }
+        }
+    }
+
+    /** The method {@code id}, which is summed up, returns. */
+    public static void stop(int id) {
+        if ((ready || prime()) && Switch.ON) {
+            Lane lane = null;
+            int depth = 0;
+            try {
+                long now = System.nanoTime();
+                lane = Switch.LANES.lane();
+                depth = lane.depth;
+                lane.stop(id, now, false);
+            } catch (Throwable failure) {
+                // The stack may have no room left for a call: fields only.
+                boolean deep = failure instanceof StackOverflowError;
+                if (lane == null) {
+                    adrift++;
+                    adriftShort += deep ? 1 : 0;
+                } else if (!lane.busy) {
+                    lane.failed++;
+                    lane.untold += 1;
+                    lane.broken += 1;
+                    lane.deep += deep ? 1 : 0;
+                    if (depth > 0 && lane.depth == depth) {
+                        lane.depth--; // it is over, even if it is in no sum
+                    }
+                }
+                if (deaths && failure instanceof ThreadDeath) {
+                    throw (ThreadDeath) failure;
+                }
+            }
+        }
+    }
+
+    /** The exception {@code t} leaves the method {@code id}, which is summed up. */
+    public static void failed(Throwable t, int id) {
+        if ((ready || prime()) && Switch.ON) {
+            Lane lane = null;
+            int depth = 0;
+            try {
+                long now = System.nanoTime();
+                lane = Switch.LANES.lane();
+                depth = lane.depth;
+                lane.stop(id, now, true);
+            } catch (Throwable failure) {
+                // The stack may have no room left for a call: fields only.
+                boolean deep = failure instanceof StackOverflowError;
+                if (lane == null) {
+                    adrift++;
+                    adriftShort += deep ? 1 : 0;
+                } else if (!lane.busy) {
+                    lane.failed++;
+                    lane.untold += 1;
+                    lane.broken += 1;
+                    lane.deep += deep ? 1 : 0;
+                    if (depth > 0 && lane.depth == depth) {
+                        lane.depth--; // it is over, even if it is in no sum
+                    }
+                }
+                if (deaths && failure instanceof ThreadDeath) {
+                    throw (ThreadDeath) failure;
+                }
+            }
+        }
+    }
+
+    /** As {@link #leave}, for a method that is summed up. */
+    @SuppressWarnings("unchecked") // as there
+    public static <T extends Throwable> void finish(Throwable t, int id) throws T {
+        if ((ready || prime()) && Switch.ON) {
+            Lane lane = null;
+            int depth = 0;
+            try {
+                long now = System.nanoTime();
+                lane = Switch.LANES.lane();
+                depth = lane.depth;
+                lane.stop(id, now, t != null);
+            } catch (Throwable failure) {
+                // The stack may have no room left for a call: fields only.
+                boolean deep = failure instanceof StackOverflowError;
+                if (lane == null) {
+                    adrift++;
+                    adriftShort += deep ? 1 : 0;
+                } else if (!lane.busy) {
+                    lane.failed++;
+                    lane.untold += 1;
+                    lane.broken += 1;
+                    lane.deep += deep ? 1 : 0;
+                    if (depth > 0 && lane.depth == depth) {
+                        lane.depth--; // it is over, even if it is in no sum
+                    }
+                }
+                if (deaths && failure instanceof ThreadDeath) {
+                    throw (ThreadDeath) failure;
+                }
+            }
+        }
+        if (t != null) {
+            throw (T) t;
+        }
+    }
+
+    /** As {@link #leaf}, for a method that is summed up. */
+    public static void moment(int id) {
+        if ((ready || prime()) && Switch.ON) {
+            Lane lane = null;
+            try {
+                lane = Switch.LANES.lane();
+                lane.moment(id);
+            } catch (Throwable failure) {
+                // The stack may have no room left for a call: fields only.
+                boolean deep = failure instanceof StackOverflowError;
+                if (lane == null) {
+                    adrift++;
+                    adriftShort += deep ? 1 : 0;
+                } else if (!lane.busy) {
+                    lane.failed++;
+                    lane.untold += 1;
+                    lane.broken += 1;
+                    lane.deep += deep ? 1 : 0;
+                }
+                if (deaths && failure instanceof ThreadDeath) {
+                    throw (ThreadDeath) failure;
+                }
+            }
+        }
+    }
+
     /** A value of one word, for {@link Values}. */
     static void value(int kind, long word, int place, int id) {
         if ((ready || prime()) && Switch.ON) {

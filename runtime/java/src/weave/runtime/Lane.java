@@ -14,6 +14,12 @@ final class Lane extends Cursor {
     static final Lane MUTE = new Lane();
 
     private static final long[] NOTHING = new long[0];
+    private static final Frame[] NO_FRAMES = new Frame[0];
+    /** The most open calls that are summed up: of a platform thread, and of one whose sums are shared, which looks through them. */
+    private static final int DEEPEST = 1 << 16;
+    private static final int DEEPEST_SHARED = 1 << 10;
+    /** Longer than any gap. */
+    private static final long AMONG = Long.MIN_VALUE;
     /** A platform thread adds so many lost records at once to the header, which all threads share. */
     private static final int BATCH = 1_024;
 
@@ -26,6 +32,20 @@ final class Lane extends Cursor {
     private long[] cells = Tally.EMPTY;
     /** A virtual thread's is never used. */
     final Tally tally = new Tally();
+
+    /** Open calls that are summed up, in the lower {@link #depth} places. */
+    private Frame[] frames = NO_FRAMES;
+    int depth;
+    /** Such calls beyond those that frames are kept for: they are only counted. */
+    private int beyond;
+    /** Sums of this thread, from {@link #table}. */
+    private Sum[] sums = Sums.EMPTY;
+    /** A virtual thread's is never used. */
+    final Sums table = new Sums();
+    /** {@link #AMONG} where records have to do with calls that are summed up, else 0. */
+    private long mark;
+    /** Time in calls that were summed up, below the innermost recorded call, which does not know of it yet. */
+    private long owed;
 
     private final Store store;
     final int number;
@@ -90,7 +110,7 @@ final class Lane extends Cursor {
     void record(int kind, int id, long now) {
         long gap = now - last;
         int word = at;
-        if (word < end && gap >>> Format.PAUSE_BITS == 0) {
+        if (word < end && (gap | mark) >>> Format.PAUSE_BITS == 0) {
             write(word, (long) id << 32 | gap << 2 | kind, now);
         } else {
             pause(kind, id, now);
@@ -113,6 +133,9 @@ final class Lane extends Cursor {
 
     /** After a pause, in which code may have been loaded, the names of what begins are looked for. */
     private void pause(int kind, int id, long now) {
+        if (mark != 0 && !busy) {
+            among(kind, id, now);
+        }
         long gap = now - last;
         int word = at;
         if (word < end && gap >>> Format.GAP_BITS == 0 && (kind != Format.ENTER || store.names.known(id))) {
@@ -140,6 +163,9 @@ final class Lane extends Cursor {
         if (known != null && known.get() == t) {
             record(Format.ERROR, id, now);
         } else {
+            if (mark != 0 && !busy) {
+                among(Format.ERROR, id, now);
+            }
             slow(Format.ERROR, id, now, t, NOTHING);
         }
     }
@@ -151,7 +177,7 @@ final class Lane extends Cursor {
             torn = true;
             end = 0;
             words.put(word + 2, data);
-            valued(word, 2, first, id);
+            valued(word, 2, first, Format.escape(Format.VALUE, 2, id));
         } else if (!busy) {
             slow(Format.NONE, id, System.nanoTime(), null, new long[] {Format.escape(Format.VALUE, 2, id), first, data});
         }
@@ -218,7 +244,7 @@ final class Lane extends Cursor {
             for (int from = 0, to = word + 2; from < length; from += 4, to++) {
                 chunk.put(to, units(text, from, length));
             }
-            valued(word, payload, first, id);
+            valued(word, payload, first, Format.escape(Format.VALUE, payload, id));
         } else {
             long[] escape = new long[1 + payload];
             escape[0] = Format.escape(Format.VALUE, payload, id);
@@ -243,12 +269,11 @@ final class Lane extends Cursor {
         return word;
     }
 
-    /** Ends a value whose data is written: its first words, and then all of it is there. */
-    private void valued(int word, int payload, long first, int id) {
+    /** Ends an escape whose data is written but for its first words, and then all of it is there. */
+    private void valued(int word, int payload, long first, long header) {
         LongBuffer chunk = words;
         chunk.put(word + 1, first);
         Fence.release();
-        long header = Format.escape(Format.VALUE, payload, id);
         chunk.put(word, header);
         int behind = word + 1 + payload;
         if (fence != 0 || chunk.get(word) != header || chunk.get(behind) != 0) {
@@ -304,7 +329,7 @@ final class Lane extends Cursor {
                     uncounted();
                 }
             } else {
-                store.counts.begin(Thread.currentThread(), thread == null);
+                store.counts.begin(Thread.currentThread(), thread == null, false);
                 if (thread == null) {
                     countInSlot(id);
                 } else {
@@ -337,6 +362,252 @@ final class Lane extends Cursor {
         untold++;
         broken++;
         tell();
+    }
+
+    /** A method begins that is summed up. The whole hot path, as that of {@link #stop}. */
+    void start(int id) {
+        if (busy) {
+            return;
+        }
+        Sum[] all = sums;
+        int at = Sums.place(all, id);
+        Sum sum = all[at];
+        while (sum != null && (int) sum.key != id) {
+            at = at + 1 & all.length - 1;
+            sum = all[at];
+        }
+        int top = depth;
+        if (sum == null || sum.key >>> 32 != 0 || top == frames.length || beyond != 0) {
+            startSlowly(id);
+            return;
+        }
+        Frame frame = frames[top];
+        sum.begin();
+        open(frame, id, sum, false, System.nanoTime());
+    }
+
+    private void open(Frame frame, int id, Sum sum, boolean counted, long now) {
+        frame.id = id;
+        frame.sum = sum;
+        frame.counted = counted;
+        frame.inner = 0;
+        frame.recorded = 0;
+        frame.start = now;
+        mark = AMONG;
+        depth++;
+    }
+
+    /** The same for an id that is new to this thread, and for threads that share their sums. */
+    private void startSlowly(int id) {
+        boolean shared = thread == null || Switch.COLLECTIBLE;
+        if (beyond == 0 && depth == frames.length && !deepen(shared ? DEEPEST_SHARED : DEEPEST) || beyond != 0) {
+            beyond++;
+            count(id);
+            return;
+        }
+        Thread self = Thread.currentThread();
+        Sum sum = null;
+        boolean counted = false;
+        int stop = end;
+        long[] cells = this.cells;
+        busy = true;
+        end = 0;
+        this.cells = Tally.EMPTY; // so that a nested hook comes to nothing
+        try {
+            boolean asked = store.names.known(id);
+            if (!asked) {
+                long now = System.nanoTime();
+                asked = now - askAgain >= 0;
+                store.names.ask(id, this, now);
+            }
+            if (Switch.COLLECTIBLE) {
+                if (!store.counts.direct(id, null, 0, false, false, self, thread == null)) {
+                    uncounted();
+                }
+            } else {
+                store.counts.begin(self, thread == null, true);
+                if (thread == null) {
+                    counted = !inSlot(id, null, 0, false, false);
+                } else {
+                    sum = table.get(id);
+                    if (sum == null && store.counts.aggregates.take()) {
+                        sum = new Sum(id);
+                        table.add(sum);
+                        sums = table.all();
+                    }
+                    if (sum != null) {
+                        sum.key = id & 0xFFFF_FFFFL | (asked ? 0 : Tally.UNASKED);
+                        sum.begin();
+                    }
+                    counted = sum == null;
+                }
+            }
+        } finally {
+            this.cells = cells;
+            end = stop;
+            busy = false;
+        }
+        if (counted) {
+            count(id);
+        }
+        open(frames[depth], id, sum, counted, System.nanoTime());
+    }
+
+    /** Makes room for more frames; false if there are as many as there may be. */
+    private boolean deepen(int most) {
+        int old = frames.length;
+        if (old >= most) {
+            return false;
+        }
+        Frame[] next = java.util.Arrays.copyOf(frames, Math.max(16, 2 * old));
+        for (int i = old; i < next.length; i++) {
+            next[i] = new Frame();
+        }
+        frames = next;
+        return true;
+    }
+
+    /** A method ends that is summed up. */
+    void stop(int id, long now, boolean failed) {
+        if (busy) {
+            return;
+        }
+        int top = depth - 1;
+        if (beyond != 0 || top < 0 || frames[top].id != id || frames[top].sum == null) {
+            stopSlowly(id, now, failed);
+            return;
+        }
+        Frame frame = frames[top];
+        depth = top;
+        Sum sum = frame.sum;
+        long took = close(frame, now);
+        sum.end(took, Math.max(0, took - frame.inner), failed, sum.close());
+    }
+
+    /** The frame above the last has ended: its time is not that of who called it. */
+    private long close(Frame frame, long now) {
+        long took = Math.max(0, now - frame.start);
+        owed += Math.max(0, took - frame.inner);
+        if (depth > 0) {
+            Frame around = frames[depth - 1];
+            around.inner += around.recorded == 0 ? took : 0; // else it is that of the recorded call
+        }
+        return took;
+    }
+
+    /** The same for threads that share their sums, and where a hook in between has failed. */
+    private void stopSlowly(int id, long now, boolean failed) {
+        if (beyond != 0) {
+            beyond--;
+            return;
+        }
+        int top = depth - 1;
+        while (top >= 0 && frames[top].id != id) {
+            top--;
+        }
+        if (top < 0) {
+            return; // its begin was lost, and counted as such
+        }
+        while (depth > top + 1) {
+            Sum lost = frames[--depth].sum;
+            if (lost != null) {
+                lost.close();
+            }
+        }
+        Frame frame = frames[top];
+        depth = top;
+        long took = close(frame, now);
+        if (frame.sum != null) {
+            frame.sum.end(took, Math.max(0, took - frame.inner), failed, frame.sum.close());
+            return;
+        }
+        if (frame.counted) {
+            return;
+        }
+        boolean outermost = true;
+        for (int i = top - 1; i >= 0 && outermost; i--) {
+            outermost = frames[i].id != id;
+        }
+        int stop = end;
+        busy = true;
+        end = 0;
+        try {
+            boolean known = Switch.COLLECTIBLE
+                ? store.counts.direct(id, frame, took, failed, outermost, Thread.currentThread(), thread == null)
+                : inSlot(id, frame, took, failed, outermost);
+            if (!known) {
+                uncounted();
+            }
+        } finally {
+            end = stop;
+            busy = false;
+        }
+    }
+
+    /** Begins a call in a slot, or ends it; false if it has no place there. */
+    private boolean inSlot(int id, Frame ended, long took, boolean failed, boolean outermost) {
+        Slots.Slot slot = store.slots.acquire(seat, Thread.currentThread());
+        if (slot == null) {
+            return false;
+        }
+        seat = slot.index;
+        try {
+            Sum sum = slot.sums.get(id);
+            if (sum == null) {
+                if (!store.counts.aggregates.take()) {
+                    return false;
+                }
+                sum = new Sum(id);
+                slot.sums.add(sum);
+            }
+            if (ended == null) {
+                sum.begin();
+            } else {
+                sum.end(took, Math.max(0, took - ended.inner), failed, outermost);
+            }
+            return true;
+        } finally {
+            slot.gate.owner = null;
+        }
+    }
+
+    /** A method begins and ends at one time. */
+    void moment(int id) {
+        int before = depth;
+        start(id);
+        if (depth > before || beyond != 0) {
+            stop(id, depth > before ? frames[depth - 1].start : 0, false);
+        }
+    }
+
+    /** A record, where calls are summed up around it or below the one that is open. */
+    private void among(int kind, int id, long now) {
+        if (depth == 0) {
+            mark = 0;
+        } else {
+            Frame around = frames[depth - 1];
+            if (kind == Format.ENTER) {
+                around.since = around.recorded++ == 0 ? now : around.since;
+            } else if (around.recorded > 0 && --around.recorded == 0) {
+                around.inner += Math.max(0, now - around.since);
+            }
+        }
+        if (owed == 0) {
+            return;
+        }
+        long time = owed;
+        owed = 0;
+        if (segment == 0) {
+            return; // no call of this thread is recorded yet
+        }
+        int word = at;
+        if (word + 2 < end) {
+            torn = true;
+            end = 0;
+            valued(word, 1, time, Format.escape(Format.AGGREGATED, 1, 0));
+        } else {
+            slow(Format.NONE, id, now, null, new long[] {Format.escape(Format.AGGREGATED, 1, 0), time});
+        }
     }
 
     /** What an object says of itself; null if it throws. What is woven is not recorded meanwhile. */

@@ -9,6 +9,8 @@ final class Slots {
         final Gate gate = new Gate();
         /** What virtual threads have counted here. */
         final Tally tally = new Tally();
+        /** And what they have summed up. */
+        final Sums sums = new Sums();
 
         Slot(int index) {
             this.index = index;

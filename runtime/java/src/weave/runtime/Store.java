@@ -52,8 +52,9 @@ final class Store {
     private final ArrayDeque<LongBuffer> resting = new ArrayDeque<LongBuffer>();
     /** The lanes of the platform threads that live, and of some that are dead. */
     private final ArrayList<Lane> lanes = new ArrayList<Lane>();
-    /** What dead threads have counted and {@link Counts} has not asked for yet. */
+    /** What dead threads have counted and summed up, and {@link Counts} has not asked for yet. */
     private final ArrayList<Tally> dead = new ArrayList<Tally>();
+    private final ArrayList<Sums> deadSums = new ArrayList<Sums>();
     /** The number of lanes at which the dead are looked for: as many looks as threads, not their square. */
     private int sweepAt = 4;
 
@@ -289,12 +290,12 @@ final class Store {
         return false;
     }
 
-    /** A chunk for counts, the number-th of them; null if there is none now. */
-    LongBuffer counts(int number) {
+    /** A chunk that stays, the number-th of its kind; null if there is none now. */
+    LongBuffer kept(int kind, int number) {
         LongBuffer chunk = look(null, false); // nobody waits for a consumer here
         if (chunk != null) {
             clean(chunk);
-            begin(chunk, Format.COUNTS, number, time(System.nanoTime()));
+            begin(chunk, kind, number, time(System.nanoTime()));
         }
         return chunk;
     }
@@ -313,8 +314,11 @@ final class Store {
         }
     }
 
-    /** What threads have counted, those that live and those that have died since the last time; false if another thread held the gate too long. */
-    boolean tallies(ArrayList<Tally> live, ArrayList<Tally> gone) {
+    /**
+     * What threads have counted and summed up, those that live and those that have died since the last time; false if another thread held
+     * the gate too long.
+     */
+    boolean tables(ArrayList<Tally> live, ArrayList<Tally> gone, ArrayList<Sums> liveSums, ArrayList<Sums> goneSums) {
         Thread self = Thread.currentThread();
         try {
             if (!gate.enter(self, false)) {
@@ -324,14 +328,22 @@ final class Store {
                 if (!lane.tally.isEmpty()) {
                     live.add(lane.tally);
                 }
+                if (!lane.table.isEmpty()) {
+                    liveSums.add(lane.table);
+                }
             }
             for (Slots.Slot slot : slots.slots) {
                 if (!slot.tally.isEmpty()) {
                     live.add(slot.tally);
                 }
+                if (!slot.sums.isEmpty()) {
+                    liveSums.add(slot.sums);
+                }
             }
             gone.addAll(dead);
+            goneSums.addAll(deadSums);
             dead.clear();
+            deadSums.clear();
             return true;
         } finally {
             if (gate.owner == self) {
@@ -591,6 +603,7 @@ final class Store {
     /** Forgets the lanes of dead threads and keeps their chunks for others. */
     private void sweep() {
         dead.ensureCapacity(dead.size() + lanes.size()); // so that nothing fails below
+        deadSums.ensureCapacity(deadSums.size() + lanes.size());
         int kept = 0;
         for (int i = 0; i < lanes.size(); i++) {
             Lane lane = lanes.get(i);
@@ -602,6 +615,9 @@ final class Store {
             lane.tell(header);
             if (!lane.tally.isEmpty()) {
                 dead.add(lane.tally);
+            }
+            if (!lane.table.isEmpty()) {
+                deadSums.add(lane.table);
             }
             LongBuffer chunk = lane.words;
             if (chunk == null) {

@@ -96,7 +96,7 @@ final class Tally {
     }
 
     /** Reads a count that another thread adds to. Where a long takes two reads it may change between them. */
-    private static long whole(long[] table, int at) {
+    static long whole(long[] table, int at) {
         long before;
         long now = table[at];
         do {

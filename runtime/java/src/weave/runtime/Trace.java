@@ -25,6 +25,8 @@ final class Trace {
     static void prime() {
         Lane.MUTE.busy = true;
         Tally.place(Tally.EMPTY, 1);
+        Sums.place(Sums.EMPTY, 1);
+        new Sum(new Frame().id).end(0, 0, false, true);
         Fence.release();
     }
 
