@@ -274,6 +274,14 @@ const PLATFORM: &[(&str, &[&str])] = &[
         &["java/lang/Comparable", "java/io/Serializable"],
     ),
     ("java/lang/Throwable", &["java/io/Serializable"]),
+    ("java/lang/Exception", &["java/lang/Throwable"]),
+    ("java/lang/Error", &["java/lang/Throwable"]),
+    ("java/lang/RuntimeException", &["java/lang/Exception"]),
+    ("java/lang/IllegalArgumentException", JAVA_UNCHECKED),
+    ("java/lang/IllegalStateException", JAVA_UNCHECKED),
+    ("java/lang/UnsupportedOperationException", JAVA_UNCHECKED),
+    ("java/io/IOException", &["java/lang/Exception"]),
+    ("java/io/UncheckedIOException", JAVA_UNCHECKED),
     (
         "System.String",
         &[
@@ -283,7 +291,15 @@ const PLATFORM: &[(&str, &[&str])] = &[
             "System.Collections.IEnumerable",
         ],
     ),
+    ("System.SystemException", &["System.Exception"]),
+    ("System.ApplicationException", &["System.Exception"]),
+    ("System.ArgumentException", DOTNET_SYSTEM),
+    ("System.InvalidOperationException", DOTNET_SYSTEM),
+    ("System.NotSupportedException", DOTNET_SYSTEM),
+    ("System.IO.IOException", DOTNET_SYSTEM),
 ];
+const JAVA_UNCHECKED: &[&str] = &["java/lang/RuntimeException"];
+const DOTNET_SYSTEM: &[&str] = &["System.SystemException"];
 const JAVA_NUMBER: &[&str] = &[
     "java/lang/Number",
     "java/lang/Comparable",

@@ -296,6 +296,7 @@ impl<'l> Lowering<'l> {
                 self.pops(1);
             }
             Dest::State(number) => self.stores(self.states + u32::from(number)),
+            _ => return None,
         }
         Some(())
     }

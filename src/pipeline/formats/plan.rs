@@ -42,6 +42,11 @@ pub(crate) fn plan(
                     Code::Assembly => Language::CSharp,
                     Code::Class | Code::Dex => Language::Java,
                 },
+                sees_only: match scanned.code {
+                    Code::Assembly => Some("assemblies"),
+                    Code::Dex => Some("dex files"),
+                    Code::Class => None,
+                },
             },
             artifact: matcher.artifact(),
             adapters: ADAPTERS,

@@ -75,6 +75,7 @@ fn call(name: &str, operands: Vec<Operand>, result: Ty, dest: Dest) -> Call {
         generics: Box::default(),
         operands: operands.into(),
         dest,
+        given: None,
         adapter: None,
     }
 }
@@ -84,6 +85,7 @@ fn adapted(guard: bool, recursion: bool, call: Call) -> Call {
         class: "".into(),
         guard,
         recursion,
+        change: None,
     };
     Call {
         adapter: Some(adapter),
