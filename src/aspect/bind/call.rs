@@ -49,7 +49,8 @@ pub struct Call {
     /// One for each parameter of the hook, and one more where the adapter takes what was there before ([`Adapter::change`]).
     pub operands: Box<[Operand]>,
     pub dest: Dest,
-    /// How the result becomes what `dest` asks for, and that type. Where there is an adapter, it does so.
+    /// How the result becomes what `dest` asks for, and the type of what changes: of the value, or of the method's result. Where there
+    /// is an adapter that gives it, it does so.
     pub given: Option<(Convert, Ty)>,
     /// By which method the hook is called, so that what it throws does not reach the program. None: it is called itself.
     pub adapter: Option<Adapter>,
@@ -226,6 +227,12 @@ impl Bound {
         self.enter.iter().any(skips)
     }
 
+    /// Whether a hook may put another exception in the place of one, or end it.
+    pub fn catches(&self) -> bool {
+        let catches = |call: &Call| matches!(call.dest, Dest::Throw | Dest::Ends { .. });
+        self.exception.iter().any(catches)
+    }
+
     /// Whether a hook may end an exception.
     pub fn may_end(&self) -> bool {
         (self.exception.iter()).any(|call| matches!(call.dest, Dest::Ends { .. }))
@@ -296,7 +303,8 @@ impl Call {
         }
     }
 
-    fn change(&self) -> Option<&Change> {
+    /// What its adapter does beside calling the hook.
+    pub fn change(&self) -> Option<&Change> {
         self.adapter.as_ref()?.change.as_ref()
     }
 

@@ -43,9 +43,8 @@ pub(crate) fn plan(
                     Code::Class | Code::Dex => Language::Java,
                 },
                 sees_only: match scanned.code {
-                    Code::Assembly => Some("assemblies"),
                     Code::Dex => Some("dex files"),
-                    Code::Class => None,
+                    Code::Class | Code::Assembly => None,
                 },
             },
             artifact: matcher.artifact(),

@@ -37,7 +37,7 @@ impl Binding<'_> {
                     _ => &self.subject.signature.result,
                 };
                 let convert = self.given(written, &call, wanted)?;
-                call.given = Some((convert, wanted.clone()));
+                call.given = Some((convert, self.subject.signature.result.clone()));
                 call.dest = dest;
                 // It must say that it gives nothing.
                 if !matches!(dest, Dest::SkipWhen { .. }) && !call.gives().is_reference() {
