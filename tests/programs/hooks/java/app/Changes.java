@@ -44,7 +44,7 @@ public class Changes {
     }
 
     public static Object answerObject(String s) {
-        return s;
+        return s + "!";
     }
 
     public static String falls(int n) {
