@@ -44,8 +44,8 @@ public class Changes {
         }
     }
 
-    public static object answerobject(string s) {
-        return s;
+    public static object answerObject(string s) {
+        return s + "!";
     }
 
     public static string falls(int n) {
@@ -137,7 +137,7 @@ public class Changes {
         say("" + loop(3));
         say(answer(1) + answer(0));
         say("" + changes.answerLong(0) + changes.answerLong(1) + changes.answerLong(2));
-        say("" + answerobject("o"));
+        say("" + answerObject("o"));
         say(falls(1));
         say(falls(2));
         say("" + changes.fallsLong(1) + changes.fallsLong(2));
