@@ -154,7 +154,7 @@ public class Changes {
         act(0);
         act(1);
         say("" + count(0) + count(1));
-        say("" + (changes.half(0) == 0) + (changes.half(1) == 0.5));
+        say((changes.half(0) == 0 ? "yes" : "no") + (changes.half(1) == 0.5 ? "yes" : "no"));
         say("" + wide(1, 0) + wide(1, 1));
         for (int i = 1; i < 3; i++) {
             try {
