@@ -222,7 +222,7 @@ impl Reader<'_> {
         let place = start..self.at;
         self.spaces();
         // Types may be called so: `throw.Away.it()`, and a method `skip(..)` is no call of a type's.
-        let goes_on = self.rest().starts_with(|c| in_word(c));
+        let goes_on = self.rest().starts_with(in_word);
         match word {
             "throw" if goes_on => return Ok(Changes::Throw(place)),
             "return" if goes_on => return Ok(Changes::Return(place)),

@@ -262,9 +262,9 @@ impl<'l> Lowering<'l> {
     /// The exit hooks that run where a hook has left the body out, or ended an exception.
     fn exits(&self, call: &Call) -> &'l [Call] {
         match call.dest {
-            Dest::Ends { exits }
-            | Dest::ReturnUnlessNull { exits }
-            | Dest::SkipWhen { exits } => self.bound.last_exits(exits),
+            Dest::Ends { exits } | Dest::ReturnUnlessNull { exits } | Dest::SkipWhen { exits } => {
+                self.bound.last_exits(exits)
+            }
             _ => &[],
         }
     }
