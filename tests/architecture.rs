@@ -289,7 +289,80 @@ const ORDERS: &[(&str, &[&str])] = &[
             "folder",
         ],
     ),
+    (
+        "trace",
+        &[
+            "format",
+            "lock",
+            "metrics",
+            "notes",
+            "pattern",
+            "units",
+            "file",
+            "values",
+            "window",
+            "collect",
+            "methods",
+            "call",
+            "idle",
+            "roots",
+            "counted",
+            "tail",
+            "logical",
+            "replay",
+            "tree",
+            "exceptions",
+            "export",
+            "flame",
+            "live",
+            "summary",
+            "page",
+            "query",
+            "analysis",
+            "diff",
+            "tune",
+        ],
+    ),
+    (
+        "cli",
+        &[
+            "collect",
+            "completions",
+            "depfile",
+            "full_screen",
+            "rules",
+            "runtime",
+            "schema",
+            "show",
+            "sign",
+            "terminal",
+            "traces",
+            "columns",
+            "import",
+            "init",
+            "messages",
+            "otlp",
+            "verify",
+            "diff",
+            "export",
+            "top",
+            "tune",
+            "weave",
+            "plan",
+            "report",
+        ],
+    ),
+    (
+        "import",
+        &[
+            "draft", "xml", "btrace", "datadog", "methods", "pointcut", "aspectj", "yaml",
+        ],
+    ),
+    ("signing", &["der", "rsa", "jks", "strong_name", "identity"]),
 ];
+
+/// Parts whose files must not use each other in circles, and whose modules stand in no order.
+const UNORDERED: &[&str] = &["aspect", "edit", "symbols"];
 
 /// The files of a part but for tests: the module of each, from the part's name on, and its code.
 fn modules(backend: &str) -> Vec<(String, String)> {
@@ -357,7 +430,7 @@ fn modules_used(module: &str, code: &str, all: &[(String, String)]) -> Vec<Strin
 }
 
 #[test]
-fn parts_of_backends_stand_in_order() {
+fn modules_of_parts_stand_in_order() {
     for (backend, order) in ORDERS {
         let all = modules(backend);
         let part = |module: &str| module.split("::").nth(1).map(str::to_owned);
@@ -374,14 +447,15 @@ fn parts_of_backends_stand_in_order() {
                 }
             }
         }
-        assert!(seen > 10, "the reader of paths sees {seen} in {backend}");
+        assert!(seen > 0, "the reader of paths sees {seen} in {backend}");
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     }
 }
 
 #[test]
-fn files_of_backends_do_not_use_each_other_in_circles() {
-    for (backend, _) in ORDERS {
+fn files_of_parts_do_not_use_each_other_in_circles() {
+    let ordered = ORDERS.iter().map(|(part, _)| part);
+    for backend in ordered.chain(UNORDERED) {
         let all = modules(backend);
         // A folder's own file stands for what it shows of the others.
         let is_file = |module: &String| {

@@ -4,8 +4,7 @@
 //! parameter types) sits behind a trait and is asked for only by rules that need it.
 
 use crate::aspect::advice::Reason;
-use crate::aspect::bind::site::Callee;
-use crate::aspect::bind::ty::{Signature, Ty};
+use crate::aspect::bind::ty::{Language, Parameter, Signature, Ty};
 
 /// Visibility of a type or method, in terms common to the three formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -177,6 +176,69 @@ pub enum CallHow {
     Interface,
     /// That very one of the object (.NET: `call`).
     Exact,
+}
+
+/// The method that a call names.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Callee {
+    pub owner: Ty,
+    /// The owner is an interface (JVM, dex).
+    pub owner_is_interface: bool,
+    pub name: Box<str>,
+    pub how: CallHow,
+    pub parameters: Box<[Ty]>,
+    pub result: Ty,
+    /// The token by which the caller names it (.NET).
+    pub reference: u32,
+}
+
+impl Callee {
+    pub fn has_target(&self) -> bool {
+        self.how != CallHow::Static
+    }
+
+    /// As hooks see it.
+    pub fn signature(&self) -> Signature {
+        Signature {
+            this: self.has_target().then(|| self.owner.clone()),
+            parameters: (self.parameters.iter())
+                .map(|ty| Parameter {
+                    name: None,
+                    ty: ty.clone(),
+                    out: false,
+                })
+                .collect(),
+            result: self.result.clone(),
+            generics: 0,
+            variadic: false,
+        }
+    }
+
+    /// What a static method in its place takes.
+    pub fn taken(&self) -> Vec<Ty> {
+        let target = self.has_target().then_some(&self.owner);
+        target
+            .into_iter()
+            .chain(&self.parameters)
+            .cloned()
+            .collect()
+    }
+
+    /// `java.io.File.renameTo(java.io.File)`
+    pub fn shown(&self) -> String {
+        let language = match self.reference {
+            0 => Language::Java,
+            _ => Language::CSharp,
+        };
+        let parameters = self.parameters.iter();
+        let parameters: Vec<String> = parameters.map(|ty| ty.shown(language)).collect();
+        format!(
+            "{}.{}({})",
+            self.owner.shown(language),
+            self.name,
+            parameters.join(", ")
+        )
+    }
 }
 
 /// What of a call is decoded on request only.

@@ -4,9 +4,10 @@ use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::bind::binder::{Binder, Meets, Subject};
 use crate::aspect::bind::call::Bound;
 use crate::aspect::bind::misfit::Misfit;
-use crate::aspect::bind::site::{Callee, Redirect, Replacement};
+use crate::aspect::bind::site::{Redirect, Replacement};
 use crate::aspect::bind::ty::Language;
 use crate::aspect::bind::visible::{Named, Visible};
+use crate::aspect::joinpoint::Callee;
 use crate::aspect::joinpoint::{CallSite, Kinds, Method, Type, Visitor};
 use crate::aspect::pointcut::{ArtifactMatcher, Matched, TypeMatcher, Verdict};
 use crate::aspect::rules::model::At;
@@ -87,6 +88,8 @@ pub struct Plan {
     pub calls: Vec<Redirected>,
     /// What is called instead, each once.
     pub redirects: Vec<Arc<Redirect>>,
+    /// The id of each of them that is recorded, else 0. Empty until ids are claimed.
+    pub call_ids: Vec<u32>,
     /// The number of the type that the scan shows next.
     types: u32,
 }
@@ -128,6 +131,12 @@ impl Plan {
         let mut ids: Vec<u32> = ids.collect();
         ids.sort_unstable();
         ids
+    }
+
+    /// The id of what is called instead: 0 if it is not recorded.
+    pub fn call_id(&self, redirect: u32) -> u32 {
+        let id = self.call_ids.get(redirect as usize);
+        id.copied().unwrap_or_default()
     }
 
     /// How many types the scan has shown.
@@ -378,7 +387,9 @@ impl Planner<'_> {
                                 adapters: own.adapters,
                                 is_call: true,
                             };
-                            let bound = own.binder.bind_call(&meant, &subject, &key.0);
+                            let bound =
+                                own.binder
+                                    .bind_call(&meant, &subject, site.descriptor, &key.0);
                             let bound = bound.and_then(|redirect| match own.is_dex {
                                 true => as_it_is(redirect, &meant),
                                 false => Ok(redirect),

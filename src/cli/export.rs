@@ -4,6 +4,7 @@ use super::rules::read_mapping;
 use super::{DONE, otlp, traces};
 use crate::error::{Error, Result};
 use crate::pipeline::{Access, Output, on_any_thread};
+use crate::trace::counted;
 use crate::trace::export::{self, Counts, Format, Selection, Weight};
 use crate::trace::window::parse_moment;
 use crate::trace::{Moment, Roots, Trace, Window, units};
@@ -27,7 +28,7 @@ use std::sync::Arc;
 pub struct ExportArgs {
     /// Traces, or folders in which all *.wtrace are read
     #[arg(value_name = "TRACE", required = true)]
-    pub(super) traces: Vec<PathBuf>,
+    traces: Vec<PathBuf>,
 
     /// The format
     #[arg(long, value_enum, value_name = "FORMAT")]
@@ -35,7 +36,7 @@ pub struct ExportArgs {
 
     /// The file to write; - or nothing for standard output
     #[arg(short, long, value_name = "FILE")]
-    pub(super) output: Option<PathBuf>,
+    output: Option<PathBuf>,
 
     /// What folded stacks count
     #[arg(long, value_enum, default_value_t = By::Own, value_name = "WEIGHT")]
@@ -60,7 +61,7 @@ pub struct ExportArgs {
 
     /// Only calls at least this long (5ms, 250us)
     #[arg(long, value_name = "DURATION", value_parser = units::parse_duration, help_heading = "Selection")]
-    pub(super) min: Option<u64>,
+    min: Option<u64>,
 
     /// Only this many levels of calls
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Selection")]
@@ -76,18 +77,18 @@ pub struct ExportArgs {
 
     /// The mapping.txt of an obfuscated program (ProGuard, R8): original names are written; may be repeated
     #[arg(long, value_name = "FILE")]
-    pub(super) mapping: Vec<PathBuf>,
+    mapping: Vec<PathBuf>,
 
     /// Further symbols maps (.wsym), or woven artifacts that carry them, for traces that lack theirs
     #[arg(long, value_name = "FILE")]
-    pub(super) symbols: Vec<PathBuf>,
+    symbols: Vec<PathBuf>,
 
     /// No progress and no summary
     #[arg(short, long)]
-    pub(super) quiet: bool,
+    quiet: bool,
 
     #[command(flatten)]
-    pub(super) otlp: otlp::OtlpArgs,
+    otlp: otlp::OtlpArgs,
 }
 
 /// The formats.
@@ -136,7 +137,19 @@ impl ExportArgs {
         })
     }
 
-    pub(super) fn window(&self) -> Window {
+    fn exported(&self) -> otlp::Exported<'_> {
+        otlp::Exported {
+            traces: &self.traces,
+            symbols: &self.symbols,
+            mapping: &self.mapping,
+            selection: self.selection(),
+            window: self.window(),
+            min: self.min,
+            quiet: self.quiet,
+        }
+    }
+
+    fn window(&self) -> Window {
         Window {
             from: self.from,
             until: self.until,
@@ -144,7 +157,7 @@ impl ExportArgs {
     }
 
     /// What is exported of any trace; the window is one of each trace.
-    pub(super) fn selection(&self) -> Selection {
+    fn selection(&self) -> Selection {
         Selection {
             roots: Roots::new(&self.root, Arc::default()).with_rules(self.rule_roots),
             from: None,
@@ -160,7 +173,12 @@ impl ExportArgs {
 /// Runs the subcommand.
 pub fn run(args: &ExportArgs) -> Result<u8> {
     let Some(format) = args.format() else {
-        return otlp::run(args);
+        if args.output.is_some() {
+            return Err(Error::usage(
+                "--to otlp sends to --endpoint and writes no file",
+            ));
+        }
+        return otlp::run(&args.otlp, args.exported());
     };
     if args.otlp.is_used() {
         return Err(Error::usage(
@@ -232,6 +250,8 @@ fn write<'a>(
         sum.calls += counts.calls;
         sum.logical += counts.logical;
         sum.logical_left_out += counts.logical_left_out;
+        sum.counted += counts.counted;
+        sum.counted_left_out += counts.counted_left_out;
     }
     sink.finish()?;
     bar.finish_and_clear();
@@ -242,6 +262,15 @@ fn write<'a>(
 fn report(args: &ExportArgs, format: Format, counts: Counts) {
     let mut out = io::stderr().lock();
     let _ = writeln!(out, "{} exported", units::counted(counts.calls, "call"));
+    if counts.counted_left_out > 0 {
+        let _ = writeln!(out, "{}", counted::left_out(counts.counted_left_out));
+    } else if counts.counted > 0 && !format.has_counted() {
+        let methods = units::counted(counts.counted, "method");
+        let _ = writeln!(
+            out,
+            "{methods} counted, not recorded, left out: this format knows single calls alone"
+        );
+    }
     if counts.logical_left_out > 0 {
         let _ = writeln!(
             out,
@@ -257,7 +286,7 @@ fn report(args: &ExportArgs, format: Format, counts: Counts) {
             units::count(most)
         );
     }
-    if counts.calls == 0 && (args.filter.is_some() || args.thread.is_some()) {
+    if counts.calls + counts.counted == 0 && (args.filter.is_some() || args.thread.is_some()) {
         let _ = writeln!(out, "warning: nothing fits the selection");
     }
 }

@@ -24,6 +24,10 @@ pub struct ImportArgs {
     #[arg(value_name = "RULES", default_value = "-")]
     output: PathBuf,
 
+    /// Record the arguments and results of all calls, too: they may hold secrets (`mask`), and take room
+    #[arg(long)]
+    values: bool,
+
     /// What the file is [default: what it looks like]
     #[arg(long, value_enum, value_name = "SOURCE")]
     from: Option<From>,
@@ -57,7 +61,7 @@ pub fn run(args: &ImportArgs) -> Result<u8> {
         Some(From::OtelYaml) => Source::OtelYaml,
     };
     let name = args.file.file_name().map(|name| name.to_string_lossy());
-    let imported = import::import(&name.unwrap_or_default(), &text, source)?;
+    let imported = import::import(&name.unwrap_or_default(), &text, source, args.values)?;
     for one in &imported.notes {
         let word = if one.lost { "left out: " } else { "" };
         let (place, text) = (printable(&shown), printable(&one.text));

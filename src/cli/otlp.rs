@@ -1,6 +1,5 @@
 //! `weave export --to otlp`: the calls of traces to an OpenTelemetry Collector, at rest or while they are recorded.
 
-use super::export::ExportArgs;
 use super::rules::read_mapping;
 use super::{DONE, NOT_DONE, traces};
 use crate::error::{Error, Kind, Result};
@@ -12,7 +11,7 @@ use crate::trace::export::otlp::{
 };
 use crate::trace::tail::{Role, Tail};
 use crate::trace::units::{count, counted, parse_duration, parse_size};
-use crate::trace::{Moment, Trace};
+use crate::trace::{Moment, Trace, Window};
 use indicatif::ProgressBar;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
@@ -202,15 +201,24 @@ impl OtlpArgs {
     }
 }
 
-/// Runs the subcommand.
-pub fn run(args: &ExportArgs) -> Result<u8> {
-    if args.output.is_some() {
-        return Err(Error::usage(
-            "--to otlp sends to --endpoint and writes no file",
-        ));
-    }
-    let sender = Sender::new(args.otlp.config()?)?;
-    let options = args.otlp.options(args.selection(), args.min)?;
+/// What is exported, as the arguments of all formats say it.
+pub struct Exported<'a> {
+    pub traces: &'a [PathBuf],
+    pub symbols: &'a [PathBuf],
+    pub mapping: &'a [PathBuf],
+    /// What of any trace; the window is one of each trace.
+    pub selection: Selection,
+    pub window: Window,
+    /// The least length of a call, in nanoseconds, where one was asked for.
+    pub min: Option<u64>,
+    pub quiet: bool,
+}
+
+/// Sends what is exported.
+pub fn run(args: &OtlpArgs, mut exported: Exported<'_>) -> Result<u8> {
+    let sender = Sender::new(args.config()?)?;
+    let selection = std::mem::take(&mut exported.selection);
+    let options = args.options(selection, exported.min)?;
     let stop = Arc::new(AtomicU32::new(0));
     let asked = Arc::clone(&stop);
     ctrlc::set_handler(move || {
@@ -218,19 +226,19 @@ pub fn run(args: &ExportArgs) -> Result<u8> {
     })
     .map_err(|e| Error::new(Kind::Io, format!("cannot wait for signals: {e}")))?;
     let job = Job {
-        args,
+        exported,
         sender,
-        patience: Duration::from_nanos(args.otlp.patience),
+        patience: Duration::from_nanos(args.patience),
         stop: &stop,
     };
-    match args.otlp.follow {
-        true => job.follow(options),
+    match args.follow {
+        true => job.follow(options, args.interval()?),
         false => job.whole(&options),
     }
 }
 
 struct Job<'a> {
-    args: &'a ExportArgs,
+    exported: Exported<'a>,
     sender: Sender,
     patience: Duration,
     /// How often the user asked to stop.
@@ -249,9 +257,7 @@ impl Job<'_> {
     }
 
     fn mappings(&self) -> Result<Vec<crate::mapping::Mapping>> {
-        self.args
-            .mapping
-            .iter()
+        (self.exported.mapping.iter())
             .map(|path| read_mapping(path))
             .collect()
     }
@@ -270,20 +276,20 @@ impl Job<'_> {
     }
 
     fn whole(self, options: &Options) -> Result<u8> {
-        let files = traces::files(&self.args.traces)?;
+        let files = traces::files(self.exported.traces)?;
         let mut all: Vec<Trace> = Vec::new();
         for parts in &files {
             all.push(traces::open(parts, &files)?);
         }
-        traces::add_symbols(&mut all, &self.args.symbols)?;
-        let bar = match !self.args.quiet && io::stderr().is_terminal() {
+        traces::add_symbols(&mut all, self.exported.symbols)?;
+        let bar = match !self.exported.quiet && io::stderr().is_terminal() {
             true => ProgressBar::new(1_000),
             false => ProgressBar::hidden(),
         };
         for (number, trace) in all.iter().enumerate() {
             let (header, mut options) = (trace.header(), options.clone());
             options.selection =
-                (options.selection).within(&self.args.window(), header.origin, trace.end());
+                (options.selection).within(&self.exported.window, header.origin, trace.end());
             let mut session = otlp::session(header, options, self.mappings()?);
             let share = |part: f64| (number as f64 + part) * 1_000.0 / all.len() as f64;
             let done = session.whole(trace, &mut |batch| self.wait_and_push(batch), &mut |part| {
@@ -297,21 +303,20 @@ impl Job<'_> {
         self.end()
     }
 
-    fn follow(self, options: Options) -> Result<u8> {
-        let [arg] = &self.args.traces[..] else {
+    fn follow(self, options: Options, interval: Duration) -> Result<u8> {
+        let [arg] = self.exported.traces else {
             return Err(Error::usage("--follow takes one trace, or one process id"));
         };
         let path: PathBuf = traces::live(arg)?;
-        let interval = self.args.otlp.interval()?;
         let mut tail = Tail::open(&path, Role::Consumer)?;
-        for map in &self.args.symbols {
+        for map in self.exported.symbols {
             for bytes in maps_of(map)? {
                 tail.add_symbols(&bytes)
                     .map_err(|e| e.in_artifact(map.display().to_string()))?;
             }
         }
         let mut options = options;
-        let window = self.args.window();
+        let window = self.exported.window;
         if let (Some(Moment::BeforeEnd(_)), _) | (_, Some(Moment::BeforeEnd(_))) =
             (window.from, window.until)
         {
@@ -356,7 +361,7 @@ impl Job<'_> {
             session.drain(1, &mut push);
             session.measure(tail.end(), &mut push);
         }
-        if !self.args.quiet {
+        if !self.exported.quiet {
             let (read, lost) = (counted(tail.records(), "record"), count(tail.header().lost));
             let _ = writeln!(io::stderr(), "{read} read, {lost} lost");
         }
@@ -381,7 +386,9 @@ impl Job<'_> {
             self.sender.run(PAUSES.0);
             self.tell();
         }
-        let Job { args, sender, .. } = self;
+        let Job {
+            exported, sender, ..
+        } = self;
         let Sent {
             requests,
             spans,
@@ -391,7 +398,7 @@ impl Job<'_> {
             ..
         } = sender.stop();
         let mut out = io::stderr().lock();
-        if !args.quiet {
+        if !exported.quiet {
             let (spans, requests) = (counted(spans, "span"), counted(requests, "request"));
             let _ = writeln!(out, "{spans} exported, {requests} answered");
         }

@@ -290,13 +290,16 @@ fn list_class(out: &mut String, class: &ClassPlan, all: &[String]) {
     }
     for call in &class.calls {
         let (_, short) = show::method(&class.type_name, &call.method);
+        let recorded = call.recorded.as_ref().map_or(String::new(), |recorded| {
+            format!("  [{}]", advice_words(recorded.advice).join(", "))
+        });
         let times = match call.times {
             1 => String::new(),
             n => format!(", {} times", show::thousands(n)),
         };
         let _ = writeln!(
             out,
-            "    > {short} calls {}{times}",
+            "    > {short} calls {}{times}{recorded}",
             printable(&call.callee)
         );
         for hook in &call.hooks {
@@ -333,9 +336,16 @@ fn json(outcome: &Outcome, source: &str, only_summary: bool) -> serde_json::Valu
                 "aspects": names(&woven.aspects, &outcome.aspects),
                 "hooks": hooks(&woven.hooks),
             })).collect::<Vec<_>>(),
-            "calls": c.calls.iter().map(|call| serde_json::json!({
-                "method": call.method, "callee": call.callee, "times": call.times, "hooks": hooks(&call.hooks),
-            })).collect::<Vec<_>>(),
+            "calls": c.calls.iter().map(|call| {
+                let mut shown = serde_json::json!({
+                    "method": call.method, "callee": call.callee, "times": call.times, "hooks": hooks(&call.hooks),
+                });
+                if let Some(recorded) = &call.recorded {
+                    shown["id"] = recorded.id.into();
+                    shown["advice"] = advice_words(recorded.advice).into();
+                }
+                shown
+            }).collect::<Vec<_>>(),
             "left": c.left.iter().map(|left| serde_json::json!({
                 "method": left.method, "reason": left.reason.code(),
                 "aspects": names(&left.aspects, &outcome.aspects),

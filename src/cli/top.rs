@@ -319,7 +319,7 @@ impl App {
             let key = |row: &MethodRow| match sort {
                 Sort::Own => (row.recent.own, row.sum.own),
                 Sort::Total => (row.recent.total, row.sum.total),
-                Sort::Calls => (row.recent.calls, row.sum.calls),
+                Sort::Calls => (row.recent.all_calls(), row.sum.all_calls()),
                 Sort::Errors => (row.recent.errors, row.sum.errors),
                 Sort::Mean => (mean(&row.sum), 0),
                 Sort::Longest => (row.longest, 0),
@@ -346,7 +346,7 @@ impl App {
         self.order = (0..statuses.len()).collect();
         self.order.sort_by(|&a, &b| {
             let key = |i: usize| match sort {
-                Sort::Calls => statuses[i].recent.calls,
+                Sort::Calls => statuses[i].recent.all_calls(),
                 Sort::Errors => statuses[i].recent.errors,
                 _ => statuses[i].recent.own,
             };
@@ -483,12 +483,9 @@ impl App {
         let mut facts = vec![
             format!(
                 "{} calls/s",
-                count(status.recent.calls * 1_000_000_000 / status.interval.max(1))
+                rate(status.recent.all_calls(), status.interval)
             ),
-            format!(
-                "{} errors/s",
-                count(status.recent.errors * 1_000_000_000 / status.interval.max(1))
-            ),
+            format!("{} errors/s", rate(status.recent.errors, status.interval)),
             format!("{} threads in calls", count(status.busy as u64)),
             format!("{} since the start", duration(status.now)),
         ];
@@ -532,7 +529,6 @@ impl App {
 
     fn draw_methods(&mut self, frame: &mut Frame, area: Rect) {
         let interval = self.whole().interval;
-        let rate = |n: u64| count(n * 1_000_000_000 / interval.max(1));
         let part = |n: u64| {
             if interval == 0 {
                 "-".to_owned()
@@ -543,16 +539,16 @@ impl App {
         let columns: [MethodColumn; 8] = [
             ("self", Some(Sort::Own), |row| row.recent.own),
             ("total", Some(Sort::Total), |row| row.recent.total),
-            ("calls/s", Some(Sort::Calls), |row| row.recent.calls),
+            ("calls/s", Some(Sort::Calls), |row| row.recent.all_calls()),
             ("errors/s", Some(Sort::Errors), |row| row.recent.errors),
-            ("calls", None, |row| row.sum.calls),
+            ("calls", None, |row| row.sum.all_calls()),
             ("mean", Some(Sort::Mean), |row| mean(&row.sum)),
             ("longest", Some(Sort::Longest), |row| row.longest),
             ("now", None, |row| u64::from(row.now)),
         ];
         let text = |head: &str, n: u64| match head {
             "self" | "total" => part(n),
-            "calls/s" | "errors/s" => rate(n),
+            "calls/s" | "errors/s" => rate(n, interval),
             "mean" | "longest" => duration(n),
             _ => count(n),
         };
@@ -560,7 +556,11 @@ impl App {
             .filter(|row| self.fits(&row.name))
             .collect();
         let of_each = columns.map(|(head, sort, value)| {
-            let cells = shown.iter().map(|row| text(head, value(row))).collect();
+            let cells = shown.iter().map(|row| match row.is_counted() {
+                true if !OF_COUNTED.contains(&head) => String::new(),
+                _ => text(head, value(row)),
+            });
+            let cells = cells.collect();
             Figures { head, sort, cells }
         });
         // What is left out first.
@@ -591,7 +591,6 @@ impl App {
             })
             .collect();
         let part = |n| percent(n, interval);
-        let rate = |n: u64| count(n * 1_000_000_000 / interval.max(1));
         let figures = vec![
             Figures {
                 head: "self",
@@ -603,7 +602,7 @@ impl App {
                 sort: Some(Sort::Calls),
                 cells: shown
                     .iter()
-                    .map(|(row, ..)| rate(row.recent.calls))
+                    .map(|(row, ..)| rate(row.recent.calls, interval))
                     .collect(),
             },
             Figures {
@@ -658,7 +657,6 @@ impl App {
         let shown: Vec<&Status> = (self.order.iter().map(|&i| &self.statuses[i]))
             .filter(|s| self.fits(&s.command) || self.fits(&s.pid.to_string()))
             .collect();
-        let rate = |s: &Status, n: u64| count(n * 1_000_000_000 / s.interval.max(1));
         let of = |head, sort, text: &dyn Fn(&Status) -> String| Figures {
             head,
             sort,
@@ -669,9 +667,11 @@ impl App {
             of("self", Some(Sort::Own), &|s| {
                 percent(s.recent.own, s.interval)
             }),
-            of("calls/s", Some(Sort::Calls), &|s| rate(s, s.recent.calls)),
+            of("calls/s", Some(Sort::Calls), &|s| {
+                rate(s.recent.all_calls(), s.interval)
+            }),
             of("errors/s", Some(Sort::Errors), &|s| {
-                rate(s, s.recent.errors)
+                rate(s.recent.errors, s.interval)
             }),
             of("threads", None, &|s| count(s.busy as u64)),
             of("lost", None, &|s| count(s.lost)),
@@ -734,6 +734,9 @@ impl App {
 
 /// A head, what it sorts by, and a method's number.
 type MethodColumn = (&'static str, Option<Sort>, fn(&MethodRow) -> u64);
+
+/// Columns that tell of calls that were only counted, too.
+const OF_COUNTED: [&str; 3] = ["calls/s", "calls", "now"];
 
 /// A column of figures.
 struct Figures {
@@ -821,6 +824,11 @@ fn together(processes: impl Iterator<Item = Vec<MethodRow>>) -> Vec<MethodRow> {
     all.into_values().collect()
 }
 
+/// How many in a second.
+fn rate(n: u64, interval: u64) -> String {
+    count((u128::from(n) * 1_000_000_000 / u128::from(interval.max(1))) as u64)
+}
+
 fn mean(counts: &Counts) -> u64 {
     counts.total / counts.calls.max(1)
 }
@@ -834,6 +842,7 @@ mod tests {
     fn row(name: &str, calls: u64, own: u64, errors: u64) -> MethodRow {
         let counts = Counts {
             calls,
+            counted: 0,
             errors,
             total: own * 2,
             own,
@@ -993,6 +1002,33 @@ mod tests {
             has(&shown[3], &["71"]) && shown[4].trim().is_empty(),
             "{shown:#?}"
         );
+    }
+
+    #[test]
+    fn calls_that_were_only_counted_have_no_times() {
+        let trace = TraceBuilder::new("shop", 71, 1_000)
+            .symbols(&shop_symbols(), 65_504, &[])
+            .push(Chunk::records(1, 0, 0).enter(1, 1).exit(9, 1))
+            .push(Chunk::counts(0, 5, &[(3, 7_000), (2, 4)]))
+            .push(Chunk::counts(1, 6, &[(4, 80)]))
+            .bytes();
+        let mut app = of_traces(vec![trace]);
+        let shown = lines(&mut app);
+        let words = |line: &str| {
+            line.split_whitespace()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        assert!(shown[1].contains("7,085 calls/s"), "{shown:#?}");
+        let heads = "self total calls/s errors/s calls mean longest now method";
+        assert_eq!(words(&shown[2]).join(" "), heads, "{shown:#?}");
+        let take = ["7,000", "7,000", "0", "com.acme.Stock.take(int)"];
+        assert_eq!(words(&shown[3]), take, "{shown:#?}");
+        let fib = ["80", "80", "0", "com.acme.Maths.fib(int)"];
+        assert_eq!(words(&shown[4]), fib, "{shown:#?}");
+        press(&mut app, "s");
+        let shown = lines(&mut app);
+        assert!(shown[3].contains("main"), "times first: {shown:#?}");
     }
 
     #[test]

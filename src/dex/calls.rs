@@ -1,6 +1,6 @@
 //! What the methods of a dex file call, for [`crate::aspect::bind::reach`].
 
-use crate::aspect::bind::reach::{Callee, How, LibraryMethod, LibraryType};
+use crate::aspect::bind::reach::{Effect, How, LibraryMethod, LibraryType};
 use crate::bytes::{mutf8, u16_at};
 use crate::dex::format::class::{Budget, ClassDef, Members, Method, flag};
 use crate::dex::format::code_item::Code;
@@ -25,10 +25,10 @@ impl Limits {
         }
     }
 
-    fn keep(&mut self, callee: &Callee, at: usize) -> Result<()> {
+    fn keep(&mut self, callee: &Effect, at: usize) -> Result<()> {
         let bytes = match callee {
-            Callee::Type(name) | Callee::Unknown(name) => name.len(),
-            Callee::Method {
+            Effect::Type(name) | Effect::Unknown(name) => name.len(),
+            Effect::Method {
                 owner,
                 name,
                 descriptor,
@@ -121,10 +121,10 @@ fn calls_of(
     own: u32,
     code: &Code<'_>,
     budget: &mut Limits,
-) -> Result<Vec<Callee>> {
+) -> Result<Vec<Effect>> {
     /// Callees of one method that each further one is compared with.
     const MOST_COMPARED: usize = 64;
-    let mut calls: Vec<Callee> = Vec::new();
+    let mut calls: Vec<Effect> = Vec::new();
     for insn in insn::each(code.insns) {
         let insn = insn.map_err(|e: Error| e.offset_by(code.offset))?;
         if insn.is_payload {
@@ -140,11 +140,11 @@ fn calls_of(
     Ok(calls)
 }
 
-fn callees(file: &File<'_>, own: u32, insn: Insn) -> Result<[Option<Callee>; 2]> {
-    let initialises = |ty: u32| -> Result<Option<Callee>> {
+fn callees(file: &File<'_>, own: u32, insn: Insn) -> Result<[Option<Effect>; 2]> {
+    let initialises = |ty: u32| -> Result<Option<Effect>> {
         Ok(match ty == own {
             true => None,
-            false => Some(Callee::Type(file.type_name(ty)?.into())),
+            false => Some(Effect::Type(file.type_name(ty)?.into())),
         })
     };
     let how = match insn.opcode {
@@ -161,14 +161,14 @@ fn callees(file: &File<'_>, own: u32, insn: Insn) -> Result<[Option<Callee>; 2]>
         | op::INVOKE_VIRTUAL_RANGE..=op::INVOKE_INTERFACE_RANGE => How::Exact,
         op::INVOKE_POLYMORPHIC..=op::CONST_METHOD_TYPE => {
             let what = "uses method handles (a lambda, a method reference)";
-            return Ok([Some(Callee::Unknown(what.into())), None]);
+            return Ok([Some(Effect::Unknown(what.into())), None]);
         }
         _ => return Ok([None, None]),
     };
     let (owner, _, _) = file.method(insn.index())?;
     let is_static = matches!(insn.opcode, op::INVOKE_STATIC | op::INVOKE_STATIC_RANGE);
     let (name, descriptor) = name_of(file, insn.index())?;
-    let call = Callee::Method {
+    let call = Effect::Method {
         owner: file.type_name(owner)?.into(),
         name,
         descriptor,
@@ -207,7 +207,7 @@ mod tests {
             };
             for callee in calls {
                 told += &match callee {
-                    Callee::Method {
+                    Effect::Method {
                         owner,
                         name,
                         descriptor,

@@ -1,8 +1,8 @@
 //! The calls that a method makes.
 
 use crate::aspect::advice::Reason;
-use crate::aspect::bind::site::Callee;
 use crate::aspect::bind::ty::Ty;
+use crate::aspect::joinpoint::Callee;
 use crate::aspect::joinpoint::{CallDetails, CallHow, CallSite, EachCall, EachName};
 use crate::bytes::{mutf8, u16_at};
 use crate::dex::format::code_item::Code;

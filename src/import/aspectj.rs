@@ -1,6 +1,6 @@
 //! AspectJ's `aop.xml`: concrete aspects with pointcuts, and what the weaver includes and excludes.
 
-use super::draft::{Draft, Table};
+use super::draft::Table;
 use super::xml::{self, Tag};
 use super::{Sink, Wrong, pointcut};
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,7 +11,14 @@ struct Named {
     name: String,
     expression: String,
     line: u32,
-    advice: Vec<&'static str>,
+    /// Advice in XML: the element, and the method that it calls.
+    advice: Option<(&'static str, Invoked)>,
+}
+
+/// A method that advice calls: its class, its name and its parameters, `placing(String name)`.
+struct Invoked {
+    class: String,
+    method: String,
 }
 
 pub fn read(text: &str, sink: &mut Sink) -> Result<(), Wrong> {
@@ -36,15 +43,23 @@ pub fn read(text: &str, sink: &mut Sink) -> Result<(), Wrong> {
                     sink.lost(tag.line, text);
                 }
                 (Some("concrete-aspect"), "pointcut") => pointcuts.push(named(tag, &aspect)),
-                (Some("concrete-aspect"), "before" | "after" | "around") => {
-                    sink.told(
-                        tag.line,
-                        format!("the method that `{}` calls stays behind: hooks record when methods begin and end", tag.name),
-                    );
+                (Some("concrete-aspect"), name @ ("before" | "after" | "around")) => {
+                    let text = |key| expression(tag.attribute(key));
+                    let invoked = Invoked {
+                        class: text("invokeClass"),
+                        method: text("invokeMethod"),
+                    };
                     pointcuts.push(Named {
-                        name: tag.name.to_owned(),
-                        expression: expression(tag.attribute("pointcut")),
-                        advice: advice(tag.name),
+                        name: name.to_owned(),
+                        expression: text("pointcut"),
+                        advice: Some((
+                            match name {
+                                "before" => "before",
+                                "after" => "after",
+                                _ => "around",
+                            },
+                            invoked,
+                        )),
                         ..named(tag, &aspect)
                     });
                 }
@@ -104,16 +119,30 @@ pub fn read(text: &str, sink: &mut Sink) -> Result<(), Wrong> {
         for text in one.told {
             sink.told(pointcut.line, text);
         }
-        for draft in one.drafts {
-            let mut excludes = draft.excludes;
-            excludes.extend(leaves.iter().cloned());
-            sink.drafts.push(Draft {
-                name: format!("{}.{}", pointcut.aspect, pointcut.name),
-                line: pointcut.line,
-                advice: pointcut.advice.clone(),
-                excludes,
-                ..draft
-            });
+        for mut draft in one.drafts {
+            draft.name = format!("{}.{}", pointcut.aspect, pointcut.name);
+            draft.line = pointcut.line;
+            draft.excludes.extend(leaves.iter().cloned());
+            if let Some((element, invoked)) = &pointcut.advice {
+                match hooks(element, invoked, &one.bound, draft.at.is_some()) {
+                    Ok(hooks) => {
+                        draft.hooks = hooks;
+                        let class = &invoked.class;
+                        let text = format!(
+                            "`{class}` is looked for in what is woven, and in what a `[[library]]` names"
+                        );
+                        sink.told(pointcut.line, text);
+                    }
+                    Err(why) => {
+                        let text = format!(
+                            "the method that `{element}` calls stays behind ({why}): calls are recorded instead"
+                        );
+                        sink.told(pointcut.line, text);
+                        draft.advice = advice(element);
+                    }
+                }
+            }
+            sink.drafts.push(draft);
         }
     }
     Ok(())
@@ -127,11 +156,43 @@ fn named(tag: &Tag, aspect: &str) -> Named {
         name: text("name").trim_end_matches("()").to_owned(),
         expression: expression(tag.attribute("expression")),
         line: tag.line,
-        advice: vec![],
+        advice: None,
     }
 }
 
-/// When the hooks of advice in XML run.
+/// The keys and calls of the hooks that advice in XML is; `bound` are the names of its pointcut.
+fn hooks(
+    element: &str,
+    invoked: &Invoked,
+    bound: &BTreeMap<String, String>,
+    is_call: bool,
+) -> Result<Vec<(&'static str, String)>, String> {
+    let keys: &[&str] = match (element, is_call) {
+        ("before", false) => &["enter"],
+        ("before", true) => &["before"],
+        ("after", false) => &["exit", "exception"],
+        // What is thrown there reaches no hook.
+        ("after", true) => &["after"],
+        _ => return Err("no hook proceeds".to_owned()),
+    };
+    let method = invoked.method.trim();
+    let (name, params) = method.split_once('(').unwrap_or((method, ")"));
+    let params = params.trim_end().strip_suffix(')').unwrap_or(params).trim();
+    let mut operands = Vec::new();
+    for param in params.split(',').filter(|_| !params.is_empty()) {
+        let (ty, name) = param.trim().rsplit_once(' ').unwrap_or((param.trim(), ""));
+        operands.push(match bound.get(name).map(String::as_str) {
+            Some("this") if is_call => return Err(format!("`{name}` is the caller")),
+            Some("target") if !is_call => "this",
+            Some(operand) => operand,
+            None => return Err(format!("no operand is a `{ty}`")),
+        });
+    }
+    let call = format!("{}.{}({})", invoked.class, name.trim(), operands.join(", "));
+    Ok(keys.iter().map(|key| (*key, call.clone())).collect())
+}
+
+/// When the calls of advice in XML are recorded.
 fn advice(element: &str) -> Vec<&'static str> {
     match element {
         "before" => vec!["enter"],

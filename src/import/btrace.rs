@@ -150,10 +150,15 @@ fn imports(code: &str) -> BTreeMap<&str, &str> {
 /// The method that an annotation stands before.
 struct Handler<'a> {
     name: &'a str,
-    /// The types of the parameters that have no annotation, as the script writes them.
-    params: Vec<String>,
-    /// The type of the parameter for what the method returns.
-    returned: Option<String>,
+    /// The parameters that have no annotation: types, as the script writes them, and names.
+    params: Vec<(String, String)>,
+    /// The parameter for what the method returns.
+    returned: Option<(String, String)>,
+    /// The names of those for the object, and for that of the method that is called.
+    this: Option<String>,
+    target: Option<String>,
+    /// It takes how long the method ran.
+    is_timed: bool,
 }
 
 /// What follows the annotations that a text begins with, and their names. `enclosed` gives what is inside of the parenthesis
@@ -229,18 +234,17 @@ fn outside(text: &str, separator: char) -> Vec<&str> {
     all
 }
 
-/// The type of a parameter's declaration, `final String[] names` or `int count[]`.
-fn type_of(declared: &str) -> Option<String> {
+/// The type and the name of a parameter's declaration, `final String[] names` or `int count[]`.
+fn declaration(declared: &str) -> Option<(String, String)> {
     let text = declared.replace("...", "[] ").replace('[', " [");
     let words = text.split_whitespace().filter(|word| *word != "final");
     let (brackets, names): (Vec<&str>, Vec<&str>) =
         words.partition(|word| word.starts_with('[') || *word == "]");
-    // The last is the parameter's own name.
-    let [ty, _] = names[..] else {
+    let [ty, name] = names[..] else {
         return None;
     };
     let dimensions = brackets.concat().matches('[').count();
-    Some(format!("{ty}{}", "[]".repeat(dimensions)))
+    Some((format!("{ty}{}", "[]".repeat(dimensions)), name.to_owned()))
 }
 
 /// A type as a rule writes it: imported ones with their package, `AnyType` as any.
@@ -288,18 +292,28 @@ impl<'a> Script<'a> {
             name: header[..end].split_whitespace().last().unwrap_or_default(),
             params: vec![],
             returned: None,
+            this: None,
+            target: None,
+            is_timed: false,
         };
         let params = self.enclosed(&rest[end..]).map_or("", |(params, _)| params);
         let params = &params[..params.floor_char_boundary(MAX_PARAMS)];
         for param in outside(&without_type_arguments(params), ',') {
             let (declared, annotations) = behind_annotations(param, parenthesised);
-            let Some(ty) = type_of(declared) else {
+            let Some((ty, name)) = declaration(declared) else {
                 continue;
             };
             if annotations.is_empty() {
-                handler.params.push(ty);
-            } else if annotations.contains(&"Return") {
-                handler.returned = Some(ty);
+                handler.params.push((ty.clone(), name.clone()));
+            }
+            for annotation in annotations {
+                match annotation {
+                    "Return" => handler.returned = Some((ty.clone(), name.clone())),
+                    "Self" => handler.this = Some(name.clone()),
+                    "TargetInstance" => handler.target = Some(name.clone()),
+                    "Duration" => handler.is_timed = true,
+                    _ => {}
+                }
             }
         }
         handler
@@ -363,6 +377,55 @@ fn pattern(key: &'static str, text: &str) -> (&'static str, String) {
     }
 }
 
+/// Where a handler runs.
+enum Location {
+    /// In the method, with this advice.
+    Method(&'static str),
+    /// At calls that the method makes: patterns of their type and method, and whether it runs behind them.
+    Call {
+        ty: Option<String>,
+        method: Option<String>,
+        is_after: bool,
+    },
+}
+
+/// What `@Location(..)` says.
+fn location(text: &str) -> Option<Location> {
+    let inside = text.strip_prefix("@Location")?.trim_start();
+    let inside = inside.strip_prefix('(')?.strip_suffix(')')?;
+    let mut kind = "ENTRY";
+    let (mut ty, mut method, mut is_after) = (None, None, false);
+    let named = arguments(inside);
+    if named.is_empty() {
+        kind = last_word(inside);
+    }
+    for (key, value) in named {
+        match key {
+            "value" => kind = last_word(value),
+            "where" => is_after = last_word(value) == "AFTER",
+            "clazz" => ty = Some(content(value)?),
+            "method" => method = Some(content(value)?),
+            _ => return None,
+        }
+    }
+    Some(match (kind, &ty, &method) {
+        ("ENTRY", None, None) => Location::Method("enter"),
+        ("RETURN", None, None) => Location::Method("exit"),
+        ("ERROR", None, None) => Location::Method("exception"),
+        ("CALL", ..) => Location::Call {
+            ty,
+            method,
+            is_after,
+        },
+        _ => return None,
+    })
+}
+
+/// `RETURN` of `Kind.RETURN`.
+fn last_word(text: &str) -> &str {
+    word(text.rsplit('.').next().unwrap_or(text).trim())
+}
+
 fn probe(
     text: &str,
     handler: &Handler<'_>,
@@ -373,13 +436,13 @@ fn probe(
     let mut class = None;
     let mut method = handler.name.to_owned();
     let mut signature = None;
-    let mut advice = vec!["enter"];
+    let mut place = Location::Method("enter");
     for (key, value) in arguments(text) {
         match key {
             "location" => match location(value) {
-                Some(found) => advice = vec![found],
+                Some(found) => place = found,
                 None => {
-                    sink.lost(line, format!("`{value}`: hooks run at the beginning and the end of a method, and where it throws"));
+                    sink.lost(line, format!("`{value}`: hooks run at the beginning and the end of a method, where it throws, and at calls"));
                     return;
                 }
             },
@@ -431,41 +494,137 @@ fn probe(
             table = table.with("returns", returns);
         }
         table = table.with("params", params.trim());
-    } else if advice != ["exception"] {
-        // Where it throws, the handler's parameter is the exception.
-        let of = |ty: &String| pattern_of(ty, imports);
-        let returned = handler.returned.as_ref().map(of).filter(|ty| ty != "*");
-        if let Some(returns) = returned.filter(|_| advice == ["exit"]) {
+    } else if matches!(place, Location::Method("enter" | "exit")) {
+        // Where it throws, the handler's parameter is the exception; at a call, they are that one's.
+        let of = |ty: &str| pattern_of(ty, imports);
+        let returned = handler.returned.as_ref().map(|(ty, _)| of(ty));
+        let is_exit = matches!(place, Location::Method("exit"));
+        if let Some(returns) = returned.filter(|ty| ty != "*" && is_exit) {
             let returns = match returns.as_str() {
                 "Void" | "java.lang.Void" => "void".to_owned(),
                 _ => returns,
             };
             table = table.with("returns", returns);
         }
-        let params = &handler.params;
-        if !params.is_empty() && !params.iter().any(|ty| ty.ends_with("AnyType[]")) {
-            table = table.with_list("params", params.iter().map(of).collect());
+        if let Some(params) = handler.declared(imports) {
+            table = table.with_list("params", params);
         }
     }
-    sink.drafts.push(Draft {
+    let mut draft = Draft {
         name: handler.name.to_owned(),
         line,
         matches: vec![table],
-        advice,
+        record: handler.values(&place),
         ..Draft::default()
-    });
+    };
+    match place {
+        // A value of the start belongs to the record of the start, and a duration to both.
+        Location::Method(advice) => {
+            let is_split = advice != "enter" && (handler.is_timed || takes_start(&draft));
+            match is_split {
+                true => sink.told(line, "calls are recorded from their beginning to their end"),
+                false => draft.advice = vec![advice],
+            }
+        }
+        Location::Call { ty, method, .. } => {
+            let Some(call) = called(ty.as_deref(), method.as_deref(), handler, imports) else {
+                let text = "calls are named by type and method, and not by annotations or subtypes";
+                sink.lost(line, text);
+                return;
+            };
+            if handler.this.is_some() {
+                sink.told(line, "at a call, the object that makes it is left out");
+            }
+            draft.at = Some(call);
+        }
+    }
+    sink.drafts.push(draft);
 }
 
-/// The advice that runs there.
-fn location(text: &str) -> Option<&'static str> {
-    let kind = text
-        .rsplit_once("Kind.")
-        .map_or("ENTRY", |(_, kind)| word(kind));
-    let plain = text.strip_prefix("@Location").is_some() && !text.contains("clazz");
-    match kind {
-        "ENTRY" if plain => Some("enter"),
-        "RETURN" if plain => Some("exit"),
-        "ERROR" if plain => Some("exception"),
-        _ => None,
+/// The calls of a location, as a rule names them.
+fn called(
+    ty: Option<&str>,
+    method: Option<&str>,
+    handler: &Handler<'_>,
+    imports: &BTreeMap<&str, &str>,
+) -> Option<Table> {
+    let mut call = Table::default();
+    for (key, text) in [
+        ("type", ty.unwrap_or("/.*/")),
+        ("method", method.unwrap_or("/.*/")),
+    ] {
+        let (key, pattern) = match text.starts_with('+') {
+            true => return None,
+            false => pattern(key, text),
+        };
+        if key == "annotation" {
+            return None;
+        }
+        if pattern != "re:.*" {
+            call = call.with(key, pattern);
+        }
     }
+    if call.0.is_empty() {
+        call = Table::of("type", "**");
+    }
+    Some(match handler.declared(imports) {
+        Some(params) => call.with_list("params", params),
+        None => call,
+    })
+}
+
+impl Handler<'_> {
+    /// The name of the array of all arguments, if it takes that.
+    fn all_arguments(&self) -> Option<&str> {
+        let all = |(ty, _): &&(String, String)| ty.ends_with("AnyType[]");
+        self.params.iter().find(all).map(|(_, name)| &**name)
+    }
+
+    /// The patterns of the parameters, if the handler's choose among overloads.
+    fn declared(&self, imports: &BTreeMap<&str, &str>) -> Option<Vec<String>> {
+        let params = self.params.iter().map(|(ty, _)| pattern_of(ty, imports));
+        (!self.params.is_empty() && self.all_arguments().is_none()).then(|| params.collect())
+    }
+
+    /// What it takes, as values that a rule records.
+    fn values(&self, place: &Location) -> Vec<String> {
+        let mut all = Vec::new();
+        let mut value = |name: &str, word: &str| all.push(format!("{name} = {word}"));
+        let is_end = match place {
+            Location::Method(advice) => *advice == "exit",
+            Location::Call { is_after, .. } => *is_after,
+        };
+        match (place, &self.this, &self.target) {
+            (Location::Method(_), Some(name), _) => value(name, "this?"),
+            (Location::Call { .. }, _, Some(name)) => value(name, "target?"),
+            _ => {}
+        }
+        match place {
+            // The one parameter without an annotation is what is thrown.
+            Location::Method("exception") => {
+                if let [(_, name)] = &self.params[..] {
+                    value(name, "exception");
+                }
+            }
+            _ => match self.all_arguments() {
+                Some(name) => value(name, "args"),
+                None => {
+                    for (index, (_, name)) in self.params.iter().enumerate() {
+                        value(name, &format!("arg({index})"));
+                    }
+                }
+            },
+        }
+        if let Some((_, name)) = self.returned.as_ref().filter(|_| is_end) {
+            value(name, "result?");
+        }
+        all
+    }
+}
+
+/// It records values that a call begins with.
+fn takes_start(draft: &Draft) -> bool {
+    let is_of_end =
+        |value: &String| value.ends_with(" = result?") || value.ends_with(" = exception");
+    !draft.record.iter().all(is_of_end)
 }

@@ -34,9 +34,15 @@ impl Table {
         self
     }
 
+    /// What follows a key, if it is there.
+    pub fn get(&self, key: &str) -> Option<&Value> {
+        let mut entries = self.0.iter();
+        entries.find_map(|(own, value)| (*own == key).then_some(value))
+    }
+
     /// Whether it has a key.
     pub fn has(&self, key: &str) -> bool {
-        self.0.iter().any(|(own, _)| *own == key)
+        self.get(key).is_some()
     }
 
     fn render(&self) -> String {
@@ -53,10 +59,7 @@ impl Value {
     fn render(&self) -> String {
         match self {
             Value::One(text) => quoted(text),
-            Value::List(all) => {
-                let all: Vec<_> = all.iter().map(|text| quoted(text)).collect();
-                format!("[{}]", all.join(", "))
-            }
+            Value::List(all) => list(all),
         }
     }
 }
@@ -72,13 +75,33 @@ pub struct Draft {
     pub matches: Vec<Table>,
     /// None of these may.
     pub excludes: Vec<Table>,
-    /// When hooks run; all three if none is named.
+    /// The calls that it is about, in the methods that match.
+    pub at: Option<Table>,
+    /// When calls are recorded; always if nothing is said.
     pub advice: Vec<&'static str>,
+    /// Values that are recorded.
+    pub record: Vec<String>,
+    /// Hooks of one's own, by their keys.
+    pub hooks: Vec<(&'static str, String)>,
 }
 
 impl Draft {
+    /// Lets a rule that only records calls record their arguments and results, too, as far as methods have them.
+    pub fn record_values(&mut self) {
+        if !self.record.is_empty() || !self.hooks.is_empty() {
+            return;
+        }
+        let runs = |advice| self.advice.is_empty() || self.advice.contains(&advice);
+        if runs("enter") {
+            self.record.push("args?".to_owned());
+        }
+        if runs("exit") {
+            self.record.push("result?".to_owned());
+        }
+    }
+
     /// The rule as TOML, or why it is none.
-    pub fn parse(&self) -> Result<String, String> {
+    pub fn written(&self) -> Result<String, String> {
         let written = self.render();
         match Rules::parse("", &format!("version = 1\n{written}")) {
             Ok(_) => Ok(written),
@@ -93,19 +116,32 @@ impl Draft {
             self.line,
             quoted(&self.name)
         );
-        let every = [Table::of("type", "**")];
-        let matches = if self.matches.is_empty() {
-            &every[..]
-        } else {
-            &self.matches
-        };
-        tables(&mut out, "match", matches);
+        if let Some(call) = &self.at {
+            out.push_str(&format!("at = {{ call = {} }}\n", call.render()));
+        }
+        match (&self.matches[..], &self.at) {
+            ([], None) => tables(&mut out, "match", &[Table::of("type", "**")]),
+            ([], Some(_)) => {}
+            (matches, _) => tables(&mut out, "match", matches),
+        }
         if !self.excludes.is_empty() {
             tables(&mut out, "exclude", &self.excludes);
         }
+        // Calls are recorded only where the rule says so.
+        let says_nothing = self.record.is_empty() && self.hooks.is_empty();
         if !self.advice.is_empty() {
-            let words: Vec<_> = self.advice.iter().map(|word| quoted(word)).collect();
-            out.push_str(&format!("advice = [{}]\n", words.join(", ")));
+            out.push_str(&format!("advice = {}\n", list(&self.advice)));
+        } else if self.at.is_some() && says_nothing {
+            out.push_str(&format!(
+                "advice = {}\n",
+                list(&["enter", "exit", "exception"])
+            ));
+        }
+        for (key, call) in &self.hooks {
+            out.push_str(&format!("{key} = {}\n", quoted(call)));
+        }
+        if !self.record.is_empty() {
+            out.push_str(&format!("record = {}\n", list(&self.record)));
         }
         out
     }
@@ -118,7 +154,7 @@ pub fn unreadable(table: &Table) -> Option<String> {
         matches: vec![table.clone()],
         ..Draft::default()
     };
-    draft.parse().err()
+    draft.written().err()
 }
 
 fn tables(out: &mut String, key: &str, tables: &[Table]) {
@@ -132,6 +168,12 @@ fn tables(out: &mut String, key: &str, tables: &[Table]) {
             out.push_str("]\n");
         }
     }
+}
+
+/// A TOML array of strings.
+fn list(all: &[impl AsRef<str>]) -> String {
+    let all: Vec<_> = all.iter().map(|text| quoted(text.as_ref())).collect();
+    format!("[{}]", all.join(", "))
 }
 
 /// A TOML string.

@@ -95,8 +95,8 @@ impl Sink {
 /// Most bytes of a file that is read.
 const MAX_BYTES: usize = 8 << 20;
 
-/// Makes rules of a text; `name` is the file's.
-pub fn import(name: &str, text: &str, source: Source) -> Result<Imported> {
+/// Makes rules of a text; `name` is the file's. `with_values`: of calls without values of their own, rules record arguments and results.
+pub fn import(name: &str, text: &str, source: Source, with_values: bool) -> Result<Imported> {
     if text.len() > MAX_BYTES {
         return Err(Error::new(Kind::Malformed, "larger than 8 MiB").in_artifact(name));
     }
@@ -119,6 +119,9 @@ pub fn import(name: &str, text: &str, source: Source) -> Result<Imported> {
         let what = format!("line {}: {}", wrong.line, wrong.what);
         Error::new(Kind::Malformed, what).in_artifact(name)
     })?;
+    if with_values {
+        sink.drafts.iter_mut().for_each(Draft::record_values);
+    }
     Ok(finish(name, sink))
 }
 
@@ -134,7 +137,7 @@ fn finish(name: &str, mut sink: Sink) -> Imported {
     let mut text = format!("# Imported from {}.\nversion = 1\n", one_line(name));
     let mut rules = 0;
     for draft in &sink.drafts {
-        match draft.parse() {
+        match draft.written() {
             Ok(written) => {
                 text.push_str(&written);
                 rules += 1;

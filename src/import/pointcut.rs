@@ -1,6 +1,6 @@
 //! AspectJ's pointcut expressions, as far as rules can say them.
 
-use super::draft::{Draft, Table};
+use super::draft::{Draft, Table, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Most rules that one expression may become, and deepest nesting.
@@ -14,6 +14,16 @@ const MAX_STEPS: usize = 4096;
 struct Part {
     takes: Option<Table>,
     leaves: Vec<Table>,
+    /// It is about whole methods.
+    is_whole: bool,
+    /// It is about points inside methods.
+    is_inside: bool,
+    /// It is about these calls; the methods are those that make them.
+    calls: Option<Table>,
+    /// The types of the arguments, of the method or the call.
+    args: Option<Vec<String>>,
+    /// The pattern of the type of the object that has the method.
+    target: Option<String>,
 }
 
 /// An expression as a list of parts, of which any may hold.
@@ -27,6 +37,8 @@ pub struct Said {
     pub told: Vec<String>,
     /// The other pointcuts that it uses.
     pub used: BTreeSet<String>,
+    /// What the names that it binds stand for, as operands of hooks.
+    pub bound: BTreeMap<String, String>,
 }
 
 /// Makes drafts of an expression; `named` are the other pointcuts. What cannot be said is the error.
@@ -38,23 +50,29 @@ pub fn say(expression: &str, named: &BTreeMap<String, String>) -> Result<Said, S
         named,
         told: Vec::new(),
         used: BTreeSet::new(),
+        bound: BTreeMap::new(),
         steps: 0,
     };
     let parts = reader.either(expression, false, 0)?;
     let mut drafts: Vec<Draft> = Vec::new();
     for part in parts {
-        let matches: Vec<Table> = part.takes.into_iter().collect();
-        let same = drafts.iter_mut().find(|draft| {
-            draft.excludes == part.leaves && !draft.matches.is_empty() && !matches.is_empty()
-        });
-        match same {
-            Some(draft) if draft.matches.contains(&matches[0]) => {}
-            Some(draft) => draft.matches.extend(matches),
-            None => drafts.push(Draft {
-                matches,
-                excludes: part.leaves,
-                ..Draft::default()
-            }),
+        for part in reader.applied(part)? {
+            let matches: Vec<Table> = part.takes.into_iter().collect();
+            let same = drafts.iter_mut().find(|draft| {
+                (&draft.excludes, &draft.at) == (&part.leaves, &part.calls)
+                    && !draft.matches.is_empty()
+                    && !matches.is_empty()
+            });
+            match same {
+                Some(draft) if draft.matches.contains(&matches[0]) => {}
+                Some(draft) => draft.matches.extend(matches),
+                None => drafts.push(Draft {
+                    matches,
+                    excludes: part.leaves,
+                    at: part.calls,
+                    ..Draft::default()
+                }),
+            }
         }
     }
     reader.told.dedup();
@@ -62,6 +80,7 @@ pub fn say(expression: &str, named: &BTreeMap<String, String>) -> Result<Said, S
         drafts,
         told: reader.told,
         used: reader.used,
+        bound: reader.bound,
     })
 }
 
@@ -69,6 +88,7 @@ struct Reader<'a> {
     named: &'a BTreeMap<String, String>,
     told: Vec<String>,
     used: BTreeSet<String>,
+    bound: BTreeMap<String, String>,
     steps: usize,
 }
 
@@ -113,14 +133,23 @@ impl Reader<'_> {
             .split_once('(')
             .and_then(|(name, rest)| Some((name.trim(), rest.strip_suffix(')')?.trim())))
             .ok_or_else(|| format!("`{text}` is no pointcut"))?;
+        if matches!(name, "call" | "args" | "target") {
+            return match negated {
+                true => Err(format!("`!{text}` cannot be said by a rule")),
+                false => match name {
+                    "call" => self.call(text, arguments),
+                    "args" => Ok(vec![self.args(arguments)?]),
+                    _ => Ok(vec![self.target(arguments)?]),
+                },
+            };
+        }
+        if name == "this" && is_name(arguments) && !negated {
+            self.bound.insert(arguments.to_owned(), "this".to_owned());
+            return Ok(vec![Part::default()]);
+        }
         let tables = match name {
-            "execution" => self.method(arguments)?,
-            "call" => {
-                self.told.push(format!(
-                    "`{text}`: the hook runs in the method that is called, whoever calls it"
-                ));
-                self.method(arguments)?
-            }
+            "execution" | "withincode" => self.method(arguments)?,
+            "this" => object(arguments)?,
             "within" => self.within(arguments)?,
             "staticinitialization" => types(arguments)?
                 .into_iter()
@@ -151,14 +180,136 @@ impl Reader<'_> {
                 .into_iter()
                 .map(|table| Part {
                     takes: Some(table),
-                    leaves: vec![],
+                    is_whole: matches!(name, "execution" | "staticinitialization"),
+                    is_inside: name == "withincode",
+                    ..Part::default()
                 })
                 .collect(),
             true => vec![Part {
-                takes: None,
                 leaves: tables,
+                ..Part::default()
             }],
         })
+    }
+
+    /// `call(..)`: the calls that name this type and this method.
+    fn call(&mut self, text: &str, arguments: &str) -> Result<Parts, String> {
+        let mut all = Vec::new();
+        for table in self.method(arguments)? {
+            if table.has("kind") {
+                return Err(format!("`{text}`: constructors are no calls of a rule"));
+            }
+            if table.has("extends") {
+                let told = format!("`{text}`: a call that names a subtype is left out");
+                if !self.told.contains(&told) {
+                    self.told.push(told);
+                }
+                continue;
+            }
+            let (kept, lost): (Vec<_>, Vec<_>) = (table.0.into_iter())
+                .partition(|(key, _)| matches!(*key, "type" | "method" | "params"));
+            for (key, _) in lost {
+                self.told.push(format!(
+                    "`{text}`: `{key}` of what is called is left out: the rule may take more"
+                ));
+            }
+            let mut calls = Table(kept);
+            if !calls.has("type") && !calls.has("method") {
+                calls.0.insert(0, ("type", Value::One("**".to_owned())));
+            }
+            all.push(Part {
+                calls: Some(calls),
+                ..Part::default()
+            });
+        }
+        Ok(all)
+    }
+
+    /// `args(..)`: the types of the arguments, or names for them.
+    fn args(&mut self, arguments: &str) -> Result<Part, String> {
+        let mut all = Vec::new();
+        let params = match arguments {
+            "" => vec![],
+            _ => split(arguments, ",")?,
+        };
+        for (index, param) in params.into_iter().map(str::trim).enumerate() {
+            all.push(match param {
+                ".." | "*" => param.to_owned(),
+                _ if is_name(param) => {
+                    if !all.iter().any(|before| before == "..") {
+                        self.bound.insert(param.to_owned(), format!("arg({index})"));
+                    }
+                    "*".to_owned()
+                }
+                _ => {
+                    self.told.push(format!(
+                        "`args({arguments})`: a parameter is taken by the type that it is declared with"
+                    ));
+                    only(param)?
+                }
+            });
+        }
+        Ok(Part {
+            args: Some(all),
+            ..Part::default()
+        })
+    }
+
+    /// `target(T)`: the type of the object that has the method, or a name for it.
+    fn target(&mut self, arguments: &str) -> Result<Part, String> {
+        if is_name(arguments) {
+            self.bound.insert(arguments.to_owned(), "target".to_owned());
+            return Ok(Part::default());
+        }
+        Ok(Part {
+            target: Some(only(arguments)?),
+            ..Part::default()
+        })
+    }
+
+    /// A part with its conditions about arguments and target in the tables that they are about.
+    fn applied(&mut self, mut part: Part) -> Result<Parts, String> {
+        let is_call = part.calls.is_some();
+        if part.is_inside && !is_call {
+            return Err("`withincode` goes with `call`".into());
+        }
+        if let Some(args) = part.args.take() {
+            let table = match is_call {
+                true => &mut part.calls,
+                false => &mut part.takes,
+            };
+            let table = table.get_or_insert_default();
+            let is_said = matches!(table.get("params"), Some(Value::List(own)) if own.iter().all(|p| p != ".."));
+            if !is_said {
+                table.0.retain(|(key, _)| *key != "params");
+                table.0.push(("params", Value::List(args)));
+            }
+        }
+        let Some(target) = part.target.take() else {
+            return Ok(vec![part]);
+        };
+        if is_call {
+            let table = part.calls.get_or_insert_default();
+            match table.get("type") {
+                None => table.0.insert(0, ("type", Value::One(target))),
+                Some(Value::One(any)) if any == "**" => {
+                    table.0[0].1 = Value::One(target);
+                }
+                Some(_) => self.told.push(format!(
+                    "`target({target})` is left out: the rule takes the calls that name the type of `call`"
+                )),
+            }
+            return Ok(vec![part]);
+        }
+        let objects = [("type", target.clone()), ("extends", target)];
+        let parts = objects.map(|(key, pattern)| {
+            let other = Part {
+                takes: Some(Table::of(key, pattern)),
+                ..Part::default()
+            };
+            joined(&part, &other)
+        });
+        parts.into_iter().collect()
     }
 
     /// `within(T)`: a type, the types nested in it included.
@@ -330,8 +481,21 @@ fn combine(sides: Vec<Parts>, together: bool) -> Result<Parts, String> {
     Ok(all)
 }
 
+/// One of two conditions, which cannot both be there.
+fn one_of<T: Clone>(left: &Option<T>, right: &Option<T>, what: &str) -> Result<Option<T>, String> {
+    match (left, right) {
+        (Some(_), Some(_)) => Err(format!("two {what} at once")),
+        (one, other) => Ok(one.clone().or_else(|| other.clone())),
+    }
+}
+
 /// What two parts take together.
 fn joined(left: &Part, right: &Part) -> Result<Part, String> {
+    let calls = one_of(&left.calls, &right.calls, "calls")?;
+    let is_whole = left.is_whole || right.is_whole;
+    if is_whole && calls.is_some() {
+        return Err("a call and the execution of a method are never the same".into());
+    }
     let mut leaves = left.leaves.clone();
     leaves.extend(right.leaves.iter().cloned());
     let takes = match (&left.takes, &right.takes) {
@@ -349,14 +513,14 @@ fn joined(left: &Part, right: &Part) -> Result<Part, String> {
                 }
                 // A key is there once: what the other asks for is what must not be missing.
                 match value {
-                    super::draft::Value::One(pattern) => {
+                    Value::One(pattern) => {
                         let not = match pattern.strip_prefix('!') {
                             Some(plain) => plain.to_owned(),
                             None => format!("!{pattern}"),
                         };
                         leaves.push(Table::of(key, not));
                     }
-                    super::draft::Value::List(_) => {
+                    Value::List(_) => {
                         return Err("two lists of parameters at once".into());
                     }
                 }
@@ -364,7 +528,33 @@ fn joined(left: &Part, right: &Part) -> Result<Part, String> {
             Some(table)
         }
     };
-    Ok(Part { takes, leaves })
+    Ok(Part {
+        takes,
+        leaves,
+        is_whole,
+        is_inside: left.is_inside || right.is_inside,
+        calls,
+        args: one_of(&left.args, &right.args, "lists of arguments")?,
+        target: one_of(&left.target, &right.target, "targets")?,
+    })
+}
+
+/// Whether a pointcut's argument is a name that it binds, and no type.
+fn is_name(text: &str) -> bool {
+    const PRIMITIVE: [&str; 8] = [
+        "boolean", "byte", "char", "short", "int", "long", "float", "double",
+    ];
+    let is_plain = text.chars().all(|c| c.is_alphanumeric() || c == '_');
+    is_plain && text.starts_with(|c: char| c.is_lowercase()) && !PRIMITIVE.contains(&text)
+}
+
+/// The tables of `this(T)`: the method is that of an object of the type.
+fn object(text: &str) -> Result<Vec<Table>, String> {
+    let pattern = only(text)?;
+    Ok(vec![
+        Table::of("type", pattern.clone()),
+        Table::of("extends", pattern),
+    ])
 }
 
 /// Splits at an operator outside parentheses.

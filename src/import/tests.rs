@@ -1,7 +1,7 @@
 use super::*;
 
 fn shown(name: &str, text: &str) -> String {
-    match import(name, text, Source::of(text)) {
+    match import(name, text, Source::of(text), false) {
         Ok(imported) => {
             let mut out = imported.text;
             for note in imported.notes {
@@ -143,9 +143,9 @@ fn nothing_panics() {
     ];
     for (seed, own) in seeds.into_iter().zip(all) {
         for end in (0..=seed.len()).filter(|&i| seed.is_char_boundary(i)) {
-            let _ = import("x", &seed[end..], own);
+            let _ = import("x", &seed[end..], own, true);
             for source in all {
-                let _ = import("x", &seed[..end], source);
+                let _ = import("x", &seed[..end], source, false);
             }
         }
     }
@@ -248,7 +248,7 @@ instrumentation/development:
 
 /// What an import made of a text, and how many things it left out.
 fn made(name: &str, text: &str) -> (String, usize) {
-    let imported = import(name, text, Source::of(text)).unwrap();
+    let imported = import(name, text, Source::of(text), false).unwrap();
     let lost = imported.notes.iter().filter(|note| note.lost).count();
     (shown(name, text), lost)
 }
@@ -458,8 +458,82 @@ fn a_script_of_parentheses_takes_linear_time() {
             "@OnMethod(clazz=\"a.B\", method=\"c\") void d() {{}}\n{}",
             one.repeat(100_000)
         );
-        let imported = import("a.java", &text, Source::Btrace).unwrap();
+        let imported = import("a.java", &text, Source::Btrace, false).unwrap();
         assert!(imported.rules >= 1, "{one}");
     }
     assert!(start.elapsed().as_secs() < 120);
+}
+
+/// Calls of other methods are taken where they are made, with the values that a script takes.
+#[test]
+fn scripts_and_pointcuts_name_calls() {
+    let text = r#"
+import java.sql.Statement;
+@BTrace public class Probes {
+    @OnMethod(clazz = "com.acme.Orders", method = "place", location = @Location(value = Kind.CALL, clazz = "java.sql.Statement", method = "/execute.*/", where = Where.AFTER))
+    static void queried(@Self Object self, @TargetInstance Object statement, @Duration long took, String sql, @Return Object answer) { }
+    @OnMethod(clazz = "a.B", method = "g", location = @Location(Kind.RETURN))
+    static void returned(@Self Object self, @Duration long took, String name, @Return Object answer) { }
+    @OnMethod(clazz = "a.B", method = "h")
+    static void all(AnyType[] arguments) { }
+    @OnMethod(clazz = "a.B", method = "i", location = @Location(value = Kind.CALL, clazz = "+java.sql.Statement"))
+    static void subtypes() { }
+}"#;
+    let (told, lost) = made("Probes.java", text);
+    assert_eq!(lost, 1, "{told}");
+    let said = |start: &str| -> Vec<String> {
+        let lines = told.lines().filter(|line| line.starts_with(start));
+        lines.map(str::to_owned).collect()
+    };
+    assert_eq!(
+        said("at"),
+        [
+            r#"at = { call = { type = "java.sql.Statement", method = "re:execute.*", params = ["String"] } }"#
+        ]
+    );
+    assert_eq!(
+        said("record"),
+        [
+            r#"record = ["statement = target?", "sql = arg(0)", "answer = result?"]"#,
+            r#"record = ["self = this?", "name = arg(0)", "answer = result?"]"#,
+            r#"record = ["arguments = args"]"#,
+        ]
+    );
+
+    let text = r#"<aspectj><aspects><concrete-aspect name="W">
+  <pointcut name="deletions" expression="call(boolean java.io.File.delete()) &amp;&amp; withincode(* com.acme.Shop.close(..))"/>
+  <pointcut name="typed" expression="execution(* com.acme.Bank.pay(..)) &amp;&amp; args(int, ..)"/>
+  <pointcut name="objects" expression="execution(* pay(..)) &amp;&amp; this(com.acme.Bank)"/>
+  <pointcut name="never" expression="call(* f()) &amp;&amp; execution(* g())"/>
+  <pointcut name="made" expression="call(com.acme.Bank.new(..))"/>
+  <before pointcut="call(* com.acme.Bank.pay(..)) AND args(sum, ..) AND target(bank)" invokeClass="com.acme.Log" invokeMethod="paying(com.acme.Bank bank, int sum)"/>
+  <before pointcut="execution(* com.acme.Bank.pay(..))" invokeClass="com.acme.Log" invokeMethod="seen(org.aspectj.lang.JoinPoint point)"/>
+</concrete-aspect></aspects></aspectj>"#;
+    let (told, lost) = made("aop.xml", text);
+    assert_eq!(lost, 2, "{told}");
+    for line in [
+        r#"at = { call = { type = "java.io.File", method = "delete", params = [] } }"#,
+        r#"    { type = "com.acme.Shop", method = "close" },"#,
+        r#"    { type = "com.acme.Bank", method = "pay", params = ["int", ".."] },"#,
+        r#"    { method = "pay", extends = "com.acme.Bank" },"#,
+        r#"at = { call = { type = "com.acme.Bank", method = "pay", params = ["*", ".."] } }"#,
+        r#"before = "com.acme.Log.paying(target, arg(0))""#,
+        "stays behind (no operand is a `org.aspectj.lang.JoinPoint`)",
+        "5 lost: a call and the execution of a method are never the same",
+        "6 lost: `call(com.acme.Bank.new(..))`: constructors",
+    ] {
+        assert!(told.contains(line), "{line}: {told}");
+    }
+}
+
+/// Values are asked for; what rules say themselves stays.
+#[test]
+fn values_are_recorded_where_they_are_asked_for() {
+    let imported = import("list", "a.B[c]", Source::Methods, true).unwrap();
+    assert!(
+        imported.text.contains(r#"record = ["args?", "result?"]"#),
+        "{}",
+        imported.text
+    );
+    assert!(!shown("list", "a.B[c]").contains("record"));
 }

@@ -1,6 +1,6 @@
 //! What the methods of a class call, for [`crate::aspect::bind::reach`].
 
-use crate::aspect::bind::reach::{Callee, How, LibraryMethod, LibraryType, takes_inert};
+use crate::aspect::bind::reach::{Effect, How, LibraryMethod, LibraryType, takes_inert};
 use crate::bytes::{Cursor, mutf8};
 use crate::error::{Error, Result};
 use crate::jvm::class::{Class, MethodInfo, attributes, flag};
@@ -38,7 +38,7 @@ pub fn library_type(class: &Class<'_>) -> Result<LibraryType> {
 const MOST_COMPARED: usize = 64;
 
 /// Shows what a method calls, in the code's order. Whether it has a body.
-fn calls_of(class: &Class<'_>, method: &MethodInfo, each: &mut dyn FnMut(Callee)) -> Result<bool> {
+fn calls_of(class: &Class<'_>, method: &MethodInfo, each: &mut dyn FnMut(Effect)) -> Result<bool> {
     let Some(code) = class.code(method)? else {
         return Ok(false);
     };
@@ -58,7 +58,7 @@ fn calls_of(class: &Class<'_>, method: &MethodInfo, each: &mut dyn FnMut(Callee)
                 };
                 let owner = mutf8(class.pool.class_name(owner)?);
                 if owner != own {
-                    each(Callee::Type((&*owner).into()));
+                    each(Effect::Type((&*owner).into()));
                 }
             }
             op::INVOKEDYNAMIC => {
@@ -76,9 +76,9 @@ fn calls_of(class: &Class<'_>, method: &MethodInfo, each: &mut dyn FnMut(Callee)
                     _ => How::Exact,
                 };
                 if insn.opcode == op::INVOKESTATIC && owner != own {
-                    each(Callee::Type((&*owner).into()));
+                    each(Effect::Type((&*owner).into()));
                 }
-                each(Callee::Method {
+                each(Effect::Method {
                     owner: (&*owner).into(),
                     name: (&*mutf8(name)).into(),
                     descriptor: (&*mutf8(descriptor)).into(),
@@ -92,8 +92,8 @@ fn calls_of(class: &Class<'_>, method: &MethodInfo, each: &mut dyn FnMut(Callee)
     Ok(true)
 }
 
-fn dynamic() -> Callee {
-    Callee::Unknown("has an invokedynamic (a lambda, a method reference)".into())
+fn dynamic() -> Effect {
+    Effect::Unknown("has an invokedynamic (a lambda, a method reference)".into())
 }
 
 fn is_dynamic(class: &Class<'_>, constant: u16) -> bool {

@@ -108,25 +108,26 @@ fn called(class: &Class<'_>, redirect: &Redirect, additions: &mut Additions) -> 
     additions.shared_method(tag::METHODREF, owner, &modified_utf8(name), &descriptor)
 }
 
-/// The class that a redirected call needs, where the hook itself is not called.
-pub fn redirect_class(redirect: &Redirect) -> Result<Vec<u8>> {
+/// The class that a redirected call needs, where the hook itself is not called; `id` is its id in the trace, if it is recorded.
+pub fn redirect_class(redirect: &Redirect, id: u32) -> Result<Vec<u8>> {
     let name = redirect.class.as_deref().unwrap_or_default();
     let failed = |reason: Reason| {
         let what = format!("{name} cannot be made: {reason}");
         Error::new(ErrorKind::Unsupported, what)
     };
     let plain = settle(plain(name, redirect))?.map_err(failed)?;
-    let Some(bound) = &redirect.bound else {
+    let advice = redirect.advice();
+    if advice == Advice::default() {
         return Ok(plain);
-    };
+    }
     let mut plan = Plan::new(vec![Planned {
         ty: 0,
         index: 0,
-        id: 0,
-        advice: Advice::OWN,
-        bound: Some(0),
+        id,
+        advice,
+        bound: redirect.bound.as_ref().map(|_| 0),
     }]);
-    plan.bound.push(bound.clone());
+    plan.bound.extend(redirect.bound.clone());
     let woven = weave(&Class::parse(&plain)?, &plan, &mut Scratch::default())?;
     match (woven.bytes, woven.ty.left.first()) {
         (Some(bytes), _) => Ok(bytes),

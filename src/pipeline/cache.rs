@@ -13,7 +13,7 @@ use crate::container::input::Input;
 use crate::container::stage::Staged;
 use crate::error::{Error, Kind, Result};
 use crate::pipeline::ledger::Recorded;
-use crate::pipeline::ledger::ids::Claim;
+use crate::pipeline::ledger::ids::{CallKey, Claim};
 use crate::pipeline::outcome::Outcome;
 use crate::pipeline::own::{Needs, Own};
 use crate::pipeline::publish::staged_folder::remove_stale;
@@ -29,7 +29,7 @@ use std::time::SystemTime;
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
 /// What an entry begins with; a number for its layout.
-const MAGIC: &[u8; 8] = b"weave\0c4";
+const MAGIC: &[u8; 8] = b"weave\0c5";
 /// What an entry's name ends with.
 const SUFFIX: &str = ".woven";
 
@@ -236,18 +236,22 @@ pub(crate) fn types(hierarchy: &Hierarchy, own: Option<&Own<'_>>) -> Vec<u8> {
     hash(context).to_vec()
 }
 
-/// A journal as numbers: how many bases (none: reserved), the bases, how many ids, the ids.
+/// In the count of bases: these are those of a call.
+const OF_CALL: u32 = 1 << 31;
+
+/// A journal as numbers: how many bases (none: reserved), the bases, how many ids, the ids. Of a call its key in place of ids.
 fn words(claims: &[Claim]) -> Vec<u32> {
     let mut words = Vec::new();
     for claim in claims {
-        let (bases, ids): (&[u32], &[u32]) = match claim {
-            Claim::Reserved(ids) => (&[], ids),
-            Claim::Taken { bases, ids } => (bases, ids),
+        let (of, bases, ids): (u32, &[u32], &[u32]) = match claim {
+            Claim::Reserved(ids) => (0, &[], ids),
+            Claim::Taken { bases, ids } => (0, bases, ids),
+            Claim::Call { call, bases } => (OF_CALL, bases, call),
         };
-        for list in [bases, ids] {
-            words.push(list.len() as u32);
-            words.extend(list);
-        }
+        words.push(bases.len() as u32 | of);
+        words.extend(bases);
+        words.push(ids.len() as u32);
+        words.extend(ids);
     }
     words
 }
@@ -258,10 +262,15 @@ fn claims(bytes: &[u8]) -> Option<Vec<Claim>> {
         .map(|w| u32::from_le_bytes(w.try_into().expect("four")));
     let mut claims = Vec::new();
     while let Some(count) = words.next() {
-        let bases: Vec<u32> = words.by_ref().take(count as usize).collect();
-        let count = words.next()?;
-        let ids: Vec<u32> = words.by_ref().take(count as usize).collect();
+        let bases = (count & !OF_CALL) as usize;
+        let bases: Vec<u32> = words.by_ref().take(bases).collect();
+        let ids = words.next()? as usize;
+        let ids: Vec<u32> = words.by_ref().take(ids).collect();
         claims.push(match bases.is_empty() {
+            _ if count & OF_CALL != 0 => Claim::Call {
+                call: CallKey::try_from(ids).ok()?,
+                bases,
+            },
             true => Claim::Reserved(ids),
             false => Claim::Taken { bases, ids },
         });
@@ -345,6 +354,10 @@ mod tests {
                 ids: vec![1, 4],
             },
             Claim::Reserved(vec![9]),
+            Claim::Call {
+                call: [5, 6, 7, 8],
+                bases: vec![3],
+            },
         ];
         let bytes: Vec<u8> = words(&all).iter().flat_map(|w| w.to_le_bytes()).collect();
         assert_eq!(claims(&bytes).unwrap(), all);

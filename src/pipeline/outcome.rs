@@ -101,8 +101,19 @@ pub struct RedirectedCall {
     pub callee: String,
     /// In how many places.
     pub times: u64,
+    /// How it is recorded, if it is.
+    pub recorded: Option<RecordedCall>,
     /// The hooks that are called instead or as well.
     pub hooks: Vec<ShownCall>,
+}
+
+/// How a call is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordedCall {
+    /// The id that the trace has.
+    pub id: u32,
+    /// When hooks run.
+    pub advice: Advice,
 }
 
 /// A method that a job leaves as it is.

@@ -211,7 +211,7 @@ impl<'a> Own<'a> {
 pub(crate) struct Needs {
     /// Some method has own hooks.
     pub(crate) hooks: bool,
-    /// Some method calls the hook library itself: it records values, or a rule names a hook there.
+    /// Some method calls the hook library itself: it records values, a rule names a hook there, or a call is recorded.
     library: bool,
     /// The adapters that are called, by their classes.
     pub(crate) adapters: BTreeMap<Box<str>, MadeClass>,
@@ -224,7 +224,8 @@ pub(crate) struct Needs {
 #[serde(from = "Vec<u8>")]
 pub(crate) enum MadeClass {
     Adapter(Arc<Hook>, Adapter),
-    Redirect(Arc<Redirect>),
+    /// And its id, if it is recorded.
+    Redirect(Arc<Redirect>, u32),
     /// As it was made before.
     Known(Vec<u8>),
 }
@@ -233,7 +234,7 @@ impl MadeClass {
     fn bytes(&self) -> Result<Vec<u8>> {
         match self {
             MadeClass::Adapter(hook, adapter) => Ok(jvm::adapter(hook, adapter)),
-            MadeClass::Redirect(redirect) => jvm::redirect_class(redirect),
+            MadeClass::Redirect(redirect, id) => jvm::redirect_class(redirect, *id),
             MadeClass::Known(bytes) => Ok(bytes.clone()),
         }
     }
@@ -260,11 +261,12 @@ impl Needs {
             needs.hooks = true;
             needs.see(bound.all());
         }
-        for redirect in &plan.redirects {
+        for (place, redirect) in plan.redirects.iter().enumerate() {
             needs.hooks = true;
+            needs.library |= redirect.recorded.is_some();
             needs.see(redirect.calls());
             if let Some(class) = &redirect.class {
-                let made = MadeClass::Redirect(Arc::clone(redirect));
+                let made = MadeClass::Redirect(Arc::clone(redirect), plan.call_id(place as u32));
                 needs.redirects.insert((**class).into(), made);
             }
         }
@@ -283,7 +285,7 @@ impl Needs {
         }
     }
 
-    /// Whether the code calls the hook library, apart from the recorded pair.
+    /// Whether the code calls the hook library, apart from the recorded pair of methods.
     pub(crate) fn calls_library(&self) -> bool {
         self.library || !self.adapters.is_empty()
     }

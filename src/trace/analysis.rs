@@ -1,16 +1,18 @@
 //! Any number of traces, summed up in one.
 
+use super::call::{Call, Frame, Outcome, Piece, Thrown};
+use super::counted::{self, Counted};
 use super::exceptions::{Exception, Exceptions, UnderWay};
 use super::file::{Thread, Trace};
 use super::format::{FLAG_ORDERLY, Header};
 use super::idle::Excludes;
-use super::logical::{Caller, LogicalCall, LogicalCalls, On, Piece};
+use super::logical::{Caller, LogicalCall, LogicalCalls, On};
 use super::methods::{Method, MethodIx, Methods};
 use super::metrics::{self, Reading, Series};
 use super::notes::Notes;
 use super::pattern;
 use super::query::{Asked, Found, Listed, Query};
-use super::replay::{Call, Frame, Outcome, Replay, Run, Tally, Thrown, Visitor};
+use super::replay::{Replay, Run, Tally, Visitor};
 use super::roots::Roots;
 use super::summary::{Spread, Stats};
 use super::tree::Tree;
@@ -18,7 +20,6 @@ use super::units::counted;
 use super::values::Value;
 use super::window::{Part, Window};
 use crate::mapping::Mapping;
-use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -146,8 +147,7 @@ pub struct Analyzer {
     sums: Sums,
     processes: Vec<Process>,
     threads: Vec<ThreadStats>,
-    /// Counts so far of each process, by number, origin and when it began to count: parts of a trace may come apart.
-    counts: FxHashMap<(u64, u64, u64), FxHashMap<u32, u64>>,
+    counts: Counted,
 }
 
 /// What a replay adds to.
@@ -475,7 +475,7 @@ impl Analyzer {
             },
             processes: Vec::new(),
             threads: Vec::new(),
-            counts: FxHashMap::default(),
+            counts: Counted::default(),
             options,
         }
     }
@@ -549,10 +549,7 @@ impl Analyzer {
         if !trace.counts().calls.is_empty() {
             match self.options.looks_at_all() {
                 true => self.counts(trace),
-                false => notes.add(|| {
-                    let methods = counted(trace.counts().calls.len() as u64, "method");
-                    format!("{methods} counted, not recorded, left out: of whole processes alone it is known how often")
-                }),
+                false => notes.add(|| counted::left_out(trace.counts().calls.len() as u64)),
             }
         }
         for collision in trace.symbols().collisions() {
@@ -585,16 +582,8 @@ impl Analyzer {
 
     /// Adds the calls that were only counted.
     fn counts(&mut self, trace: &Trace) {
-        let (header, counts) = (trace.header(), trace.counts());
         let in_runs = self.sums.in_runs;
-        let process = (header.pid, header.origin, counts.begun);
-        let known = self.counts.entry(process).or_default();
-        let mut news: Vec<(u32, u64)> = counts.calls.iter().map(|(&id, &n)| (id, n)).collect();
-        news.sort_unstable();
-        for (id, calls) in news {
-            let before = known.entry(id).or_default();
-            let new = calls.saturating_sub(*before);
-            *before = calls.max(*before);
+        for (id, new) in self.counts.news(trace) {
             let row = self.methods.resolve(id, trace.symbols()) as usize;
             if self.sums.stats.len() <= row {
                 self.sums.stats.resize_with(row + 1, || Stats::new(in_runs));

@@ -1,9 +1,9 @@
 //! Exceptions: how often each was thrown, where, and how far it got.
 
+use super::call::Thrown;
 use super::file::cut;
 use super::logical::Caller;
 use super::methods::MethodIx;
-use super::replay::Thrown;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

@@ -57,6 +57,29 @@ pub struct Counts {
     pub calls: FxHashMap<u32, u64>,
 }
 
+impl Counts {
+    /// Takes what a chunk says; whether that is news. Counts only grow: of several copies of a chunk the highest are the last.
+    pub(super) fn update(&mut self, header: &ChunkHeader, data: &[u8]) -> bool {
+        if header.owner == 0 {
+            self.begun = header.start;
+        }
+        let mut news = false;
+        for pair in data.as_chunks::<16>().0 {
+            let word = |at: usize| u64::from_le_bytes(pair[at..at + 8].try_into().expect("a word"));
+            let Ok(id) = u32::try_from(word(0)) else {
+                continue;
+            };
+            if id == 0 {
+                break;
+            }
+            let calls = self.calls.entry(id).or_default();
+            news |= word(8) > *calls;
+            *calls = word(8).max(*calls);
+        }
+        news
+    }
+}
+
 /// One file of a trace. Chunks are numbered through all of them.
 struct Part {
     first: u32,
@@ -552,7 +575,9 @@ impl Index {
         match header.kind {
             CHUNK_RECORDS => self.records_chunk(number, &header, &chunk[CHUNK_HEADER..]),
             CHUNK_SYMBOLS => self.symbols_chunk(number, &header, chunk.len() - CHUNK_HEADER),
-            CHUNK_COUNTS => self.counts_chunk(&header, &chunk[CHUNK_HEADER..]),
+            CHUNK_COUNTS => {
+                self.counts.update(&header, &chunk[CHUNK_HEADER..]);
+            }
             kind => self.notes.add_loss(|| {
                 format!("chunk at {offset:#x} is of kind {kind}, unknown to this version: skipped")
             }),
@@ -664,24 +689,6 @@ impl Index {
         let map = self.maps.entry(header.owner).or_default();
         map.whole = header.start >> 32;
         map.parts.entry(header.number).or_insert((chunk, used));
-    }
-
-    /// Counts only grow: of several copies of a chunk the highest are the last.
-    fn counts_chunk(&mut self, header: &ChunkHeader, data: &[u8]) {
-        if header.owner == 0 {
-            self.counts.begun = header.start;
-        }
-        for pair in data.as_chunks::<16>().0 {
-            let word = |at: usize| u64::from_le_bytes(pair[at..at + 8].try_into().expect("a word"));
-            let Ok(id) = u32::try_from(word(0)) else {
-                continue;
-            };
-            if id == 0 {
-                break;
-            }
-            let calls = self.counts.calls.entry(id).or_default();
-            *calls = word(8).max(*calls);
-        }
     }
 
     /// Puts the maps together from their parts.

@@ -1,9 +1,10 @@
 //! What a running process does: counts of its methods, how fast they grow, and the calls that are open now.
 
-use super::file::ThreadName;
+use super::call::{Call, Frame, Outcome, Thrown};
+use super::file::{self, ThreadName};
 use super::format::Decoder;
 use super::methods::{MethodIx, Methods};
-use super::replay::{Call, Frame, Outcome, Replay, Run, Thrown, Visitor};
+use super::replay::{Replay, Run, Visitor};
 use super::tail::Reader;
 use crate::printable::printable;
 use crate::symbols::Symbols;
@@ -17,6 +18,8 @@ const IDLE: usize = 10_000;
 pub struct Counts {
     /// Calls that ended.
     pub calls: u64,
+    /// Further calls that were only counted.
+    pub counted: u64,
     /// Calls that an exception left.
     pub errors: u64,
     /// Nanoseconds from enter to end; of recursive calls the outermost counts.
@@ -29,15 +32,22 @@ impl Counts {
     fn since(&self, before: &Counts) -> Counts {
         Counts {
             calls: self.calls - before.calls,
+            counted: self.counted - before.counted,
             errors: self.errors - before.errors,
             total: self.total - before.total,
             own: self.own - before.own,
         }
     }
 
+    /// Calls, those included that were only counted.
+    pub fn all_calls(&self) -> u64 {
+        self.calls.saturating_add(self.counted)
+    }
+
     /// Adds those of another method, thread or process.
     pub fn add(&mut self, other: &Counts) {
         self.calls += other.calls;
+        self.counted = self.counted.saturating_add(other.counted);
         self.errors += other.errors;
         self.total = self.total.saturating_add(other.total);
         self.own = self.own.saturating_add(other.own);
@@ -57,6 +67,13 @@ pub struct MethodRow {
     pub longest: u64,
     /// Threads in it now, as the innermost call.
     pub now: u32,
+}
+
+impl MethodRow {
+    /// Whether all its calls were only counted: nothing is known of their times and ends.
+    pub fn is_counted(&self) -> bool {
+        self.sum.calls == 0 && self.sum.counted > 0 && self.now == 0
+    }
 }
 
 /// A thread in a view.
@@ -84,6 +101,8 @@ pub struct Live {
     interval: u64,
     missing: u64,
     last: u64,
+    /// Calls that were only counted, by id.
+    counted: FxHashMap<u32, u64>,
 }
 
 #[derive(Default)]
@@ -135,6 +154,7 @@ impl Default for Live {
             interval: 0,
             missing: 0,
             last: 0,
+            counted: FxHashMap::default(),
         }
     }
 }
@@ -201,7 +221,7 @@ impl Live {
                 longest: self.sums.longest[row],
                 now: now.get(&(row as MethodIx)).copied().unwrap_or(0),
             });
-        rows.filter(|row| row.sum.calls > 0 || row.now > 0)
+        rows.filter(|row| row.sum.all_calls() > 0 || row.now > 0)
             .collect()
     }
 
@@ -290,6 +310,19 @@ impl Reader for Live {
         }
     }
 
+    fn counts(&mut self, counts: &file::Counts, symbols: &Symbols) {
+        for (&id, &all) in &counts.calls {
+            let before = self.counted.entry(id).or_default();
+            let new = all.saturating_sub(std::mem::replace(before, all));
+            let counted = Counts {
+                counted: new,
+                ..Counts::default()
+            };
+            let row = self.methods.resolve(id, symbols);
+            self.sums.row(row).now.add(&counted);
+        }
+    }
+
     fn missing(&mut self, thread: u32, segments: u64) {
         self.missing = self.missing.saturating_add(segments);
         if let Some(run) = self.runs.get_mut(&thread) {
@@ -299,13 +332,17 @@ impl Reader for Live {
 }
 
 impl Sums {
-    fn add(&mut self, method: MethodIx, counts: &Counts) {
+    fn row(&mut self, method: MethodIx) -> &mut Growing {
         let row = method as usize;
         if self.methods.len() <= row {
             self.methods.resize(row + 1, Growing::default());
             self.longest.resize(row + 1, 0);
         }
-        self.methods[row].now.add(counts);
+        &mut self.methods[row]
+    }
+
+    fn add(&mut self, method: MethodIx, counts: &Counts) {
+        self.row(method).now.add(counts);
         self.thread.now.add(counts);
     }
 }
@@ -316,6 +353,7 @@ impl Visitor for Sums {
         let whole = u64::from(call.piece.is_none());
         let counts = Counts {
             calls: whole,
+            counted: 0,
             errors: whole * u64::from(call.outcome == Outcome::Error),
             total: if call.outermost { call.total } else { 0 },
             own: call.own,
@@ -348,8 +386,47 @@ impl Visitor for Sums {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trace::collect::write_at;
+    use crate::trace::format::{CHUNK, CHUNK_HEADER};
+    use crate::trace::lock;
     use crate::trace::tail::{Role, Tail};
     use crate::trace::testing::{Chunk, TraceBuilder, shop_symbols};
+    use std::fs::OpenOptions;
+
+    #[test]
+    fn counts_that_grow_in_their_places_are_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("t.wtrace");
+        let trace = TraceBuilder::new("shop", 1, 0)
+            .killed()
+            .symbols(&shop_symbols(), 65_504, &[])
+            .push(Chunk::counts(0, 7, &[(3, 5)]))
+            .bytes();
+        std::fs::write(&path, &trace).unwrap();
+        let file = (OpenOptions::new().read(true).write(true).open(&path)).unwrap();
+        assert!(lock::take_writer(&file));
+        let mut tail = Tail::open(&path, Role::Onlooker).unwrap();
+        let mut live = Live::default();
+        let mut look = |tail: &mut Tail| {
+            let looks = tail.looks() + 2;
+            while tail.looks() < looks {
+                tail.turn(&mut live).unwrap();
+            }
+            live.tick(1_000_000_000);
+            let counts = |row: &MethodRow| (row.sum.counted, row.recent.counted);
+            live.methods().iter().map(counts).collect::<Vec<_>>()
+        };
+        assert_eq!(look(&mut tail), [(5, 5)]);
+        let at = trace.len() - CHUNK + CHUNK_HEADER;
+        write_at(
+            &file,
+            &[3, 12, 4, 8].map(u64::to_le_bytes).concat(),
+            at as u64,
+        )
+        .unwrap();
+        assert_eq!(look(&mut tail), [(12, 7), (8, 8)]);
+        assert_eq!(look(&mut tail), [(12, 0), (8, 0)]);
+    }
 
     #[test]
     fn a_segment_that_is_missing_is_told_and_nobodys_time() {

@@ -4,9 +4,8 @@
 //! of time. So the pieces of a call come nearly in order, and a call is forgotten soon after its
 //! end: only those that are open are kept, some 80 bytes each.
 
+use super::call::{Call, Described, Outcome, Piece};
 use super::methods::MethodIx;
-use super::query::Described;
-use super::replay::{Call, Outcome};
 use super::values::{self, Value};
 use super::window::Part;
 use rustc_hash::FxHashMap;
@@ -16,15 +15,6 @@ use std::collections::BinaryHeap;
 /// Most calls that are kept at once. The calls of real programs are far fewer; a damaged trace
 /// could begin one with every record.
 const MAX_CALLS: usize = if cfg!(test) { 1 << 12 } else { 1 << 21 };
-
-/// Which logical call a frame is a piece of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Piece {
-    /// The call's number.
-    pub call: u64,
-    /// The first piece of the call.
-    pub first: bool,
-}
 
 /// A logical call that is over, or as much of it as the trace has.
 #[derive(Clone, Debug)]

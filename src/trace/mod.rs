@@ -13,7 +13,9 @@
 //! [`Notes`] say what is not.
 
 pub mod analysis;
+pub mod call;
 pub mod collect;
+pub mod counted;
 pub mod diff;
 pub mod exceptions;
 pub mod export;

@@ -1,8 +1,8 @@
 //! Calls asked for one by one: the slowest, those whose values fit, and sums by a value.
 
+use super::call::{Call, Described, Outcome, Thrown};
 use super::logical::LogicalCall;
 use super::methods::{Method, MethodIx, Methods, OfValue};
-use super::replay::{Call, Outcome, Thrown};
 use super::summary::Stats;
 use super::values::{Condition, Data, Value};
 use rustc_hash::FxHashMap;
@@ -46,9 +46,6 @@ impl Query {
         self.conditions.is_empty() && self.by.is_none() && self.calls.is_none()
     }
 }
-
-/// Type and message.
-pub type Described = Arc<(String, String)>;
 
 /// A call of the list.
 #[derive(Clone, Debug)]

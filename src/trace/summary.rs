@@ -1,7 +1,7 @@
 //! What all calls of a method add up to.
 
+use super::call::{Call, Outcome};
 use super::logical::LogicalCall;
-use super::replay::{Call, Outcome};
 use hdrhistogram::Histogram;
 
 /// Durations kept one by one before a histogram takes over: exact for methods that are called

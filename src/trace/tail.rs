@@ -10,11 +10,11 @@
 //! the next; and a segment that a whole look after that has not found is not there.
 
 use super::collect::{QUIET, has_it_mapped, read_at, write_at};
-use super::file::{NAME, ThreadName, copy_whole, cut, is_packed};
+use super::file::{Counts, NAME, ThreadName, copy_whole, cut, is_packed};
 use super::format::{
-    CHUNK, CHUNK_HEADER, CHUNK_MAGIC, CHUNK_RECORDS, CHUNK_SYMBOLS, COLLECTED_AT, CONSUMER_AT,
-    ChunkHeader, Decoder, ESCAPE_END, Escape, FLAG_ORDERLY, FREE_MAGIC, HEADER_USED, HEARTBEAT_AT,
-    Header, POLICY_RING, Record,
+    CHUNK, CHUNK_COUNTS, CHUNK_HEADER, CHUNK_MAGIC, CHUNK_RECORDS, CHUNK_SYMBOLS, COLLECTED_AT,
+    CONSUMER_AT, ChunkHeader, Decoder, ESCAPE_END, Escape, FLAG_ORDERLY, FREE_MAGIC, HEADER_USED,
+    HEARTBEAT_AT, Header, POLICY_RING, Record,
 };
 use super::lock;
 use super::metrics::{Reading, readings};
@@ -51,6 +51,9 @@ pub trait Reader {
     /// Further samples of what the process uses.
     fn readings(&mut self, _readings: &[Reading]) {}
 
+    /// How often methods were called that are only counted, where that has changed.
+    fn counts(&mut self, _counts: &Counts, _symbols: &Symbols) {}
+
     /// Records of a thread are missing here: that many segments.
     fn missing(&mut self, _thread: u32, _segments: u64) {}
 }
@@ -86,6 +89,8 @@ pub struct Tail {
     maps: BTreeMap<u32, Map>,
     symbols: Symbols,
     has_new_symbols: bool,
+    counts: Counts,
+    has_new_counts: bool,
     /// Number of the look under way, from 1.
     look: u64,
     /// The next chunk to look at; none while what was seen is read.
@@ -212,6 +217,8 @@ impl Tail {
             maps: BTreeMap::new(),
             symbols: Symbols::default(),
             has_new_symbols: false,
+            counts: Counts::default(),
+            has_new_counts: false,
             look: 0,
             next: None,
             queue: BinaryHeap::new(),
@@ -444,7 +451,16 @@ impl Tail {
                 }
             }
         }
+        if header.kind == CHUNK_COUNTS {
+            // It stays, and its numbers grow in their places.
+            let data = &chunk[CHUNK_HEADER..];
+            if self.counts.update(&header, data) {
+                (self.has_new_counts, self.grown) = (true, true);
+                self.changed = Instant::now();
+            }
+        }
         let new = match seen.full || seen.damaged {
+            true if header.kind == CHUNK_COUNTS => chunk.len(),
             true => 0,
             false => self.walk(number, chunk, &mut seen),
         };
@@ -566,6 +582,7 @@ impl Tail {
                             self.names.insert(*thread, ThreadName { name, flags });
                         }
                         Record::Escape(Escape::Sample { time, values }) => {
+                            self.last_time = self.last_time.max(*time);
                             self.readings.extend(readings(*time, values));
                         }
                         Record::Escape(_) => {}
@@ -640,6 +657,9 @@ impl Tail {
     fn end_look(&mut self, reader: &mut impl Reader) {
         if std::mem::take(&mut self.has_new_symbols) {
             reader.symbols(&self.symbols);
+        }
+        if std::mem::take(&mut self.has_new_counts) {
+            reader.counts(&self.counts, &self.symbols);
         }
         self.queue.clear();
         for (&thread, lane) in &self.lanes {

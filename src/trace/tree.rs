@@ -1,7 +1,7 @@
 //! The merged call tree: calls with the same callers are one node.
 
+use super::call::{Call, Frame, Outcome};
 use super::methods::MethodIx;
-use super::replay::{Call, Frame, Outcome};
 use rustc_hash::FxHashMap;
 
 /// Deepest level: deeper calls count for the node there. Deeper recursion shows nothing new.

@@ -390,3 +390,82 @@ fn calls_of_the_platform_have_hooks() {
         "{refused}"
     );
 }
+
+/// What calls of the platform are recorded.
+const RECORDED: &str = r#"version = 1
+
+[[aspect]]
+name = "recorded"
+at = { call = { type = "java.io.PrintStream", method = "println" } }
+record = ["line = arg(0)", "into = target"]
+"#;
+
+/// Runs the program: what it prints, and the rows of its trace (method, calls).
+fn recorded(world: &World, class_path: &str) -> (String, Vec<(String, u64)>) {
+    let _ = std::fs::remove_file(world.at("run.wtrace"));
+    let printed = printed(world, class_path);
+    let report = world.wove(&["report", "run.wtrace", "--json"]).out;
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    let methods = report["methods"].as_array().unwrap();
+    let row = |method: &serde_json::Value| {
+        assert_eq!(method["artifact"], serde_json::Value::Null);
+        let label = method["label"].as_str().unwrap().to_owned();
+        (label, method["calls"].as_u64().unwrap())
+    };
+    (printed, methods.iter().map(row).collect())
+}
+
+#[test]
+fn calls_of_the_platform_are_rows_of_the_trace() {
+    let row = ("java.io.PrintStream.println(String)".to_owned(), 2);
+    let world = world();
+    world.write("weave.toml", RECORDED);
+    let plan = world.wove(&["plan", "app.jar", "--details"]).out;
+    assert!(
+        plan.contains("println(String), 2 times  [enter, exit, exception]"),
+        "{plan}"
+    );
+    world.wove(&["app.jar", "out.jar"]);
+    let (out, rows) = recorded(&world, "out.jar");
+    assert_eq!(out, printed(&world, "app.jar"));
+    assert_eq!(rows, std::slice::from_ref(&row));
+    let by = world.wove(&["report", "run.wtrace", "--by", "line"]).out;
+    assert!(by.contains("\"caught deep at line 16\""), "{by}");
+    // The same bytes on one thread, and of a cache.
+    world.wove(&["app.jar", "one.jar", "--jobs", "1"]);
+    assert_eq!(world.read("one.jar"), world.read("out.jar"));
+    for out in ["cached.jar", "hit.jar"] {
+        world.wove(&["app.jar", out, "--cache", "cache"]);
+        assert_eq!(world.read(out), world.read("out.jar"));
+    }
+    // One id, though two jars make such calls, and in one of them other hooks do more.
+    for name in ["lib/a.jar", "lib/b.jar"] {
+        world.write(name, world.read("app.jar"));
+    }
+    let only_b = "[[aspect]]\nmatch = { artifact = \"b.jar\" }";
+    let more = AT_CALLS.replace("[[aspect]]", only_b);
+    let more = more.strip_prefix("version = 1").unwrap();
+    world.write("weave.toml", format!("{RECORDED}{more}"));
+    world.wove(&["lib", "out"]);
+    let (plain, rows) = recorded(&world, "out/a.jar");
+    assert_eq!((plain, rows), (out, vec![row.clone()]));
+    let (more, rows) = recorded(&world, "out/b.jar");
+    assert!(more.starts_with("> println fib 13\nfib 13\n"), "{more}");
+    assert_eq!(rows, std::slice::from_ref(&row));
+    let plan = world.wove(&["plan", "lib", "--json"]).out;
+    let plan: serde_json::Value = serde_json::from_str(&plan).unwrap();
+    let classes = plan["classes"].as_array().unwrap();
+    let calls = classes
+        .iter()
+        .flat_map(|class| class["calls"].as_array().unwrap());
+    let ids: Vec<u64> = calls.map(|call| call["id"].as_u64().unwrap()).collect();
+    assert!(
+        ids.len() > 1 && ids.iter().all(|id| *id == ids[0]),
+        "{ids:?}"
+    );
+    // Jars in an archive, which has what they need.
+    world.tool("jar", &["cf0", "outer.zip", "-C", ".", "lib"]);
+    world.wove(&["outer.zip", "nested.zip"]);
+    world.tool("jar", &["xf", "nested.zip"]);
+    assert_eq!(recorded(&world, "lib/a.jar:nested.zip").1, [row]);
+}

@@ -3,8 +3,8 @@
 
     calls.py [--only NAME]...
 
-Names: program, dex, dotnet, suite, libraries, roslyn. `program`: tests/programs/calls in Java on the oldest and the newest JDK; the lines that it prints are in
-expected.txt. `dex`: the same but for hooks that convert, made a jar again by enjarify. `dotnet`: one in C# on CoreCLR and Mono, compiled with and without optimisation; expected_dotnet.txt.
+Names: program, records, dex, dotnet, suite, libraries, roslyn. `program`: tests/programs/calls in Java on the oldest and the newest JDK; the lines that it prints are in
+expected.txt. `records`: another whose calls are recorded: what it prints and what the trace has are in expected_recorded.txt. `dex`: the same but for hooks that convert, made a jar again by enjarify. `dotnet`: one in C# on CoreCLR and Mono, compiled with and without optimisation; expected_dotnet.txt.
 `suite`: each call of a method of `java.**` in commons-codec, its tests and what they use goes through a method that calls a
 hook first. The same tests must pass as unwoven, and HotSpot must verify all classes. `roslyn`: the same with each call of `System.**` in the C#
 compiler, which must make the same assembly of the same sources; every method must compile as unwoven (slow: not among the everyday ones).
@@ -69,34 +69,65 @@ def program(score, folder):
     score.check("program: what is left is told", len(re.findall(r"\d left: a call of", told)) == 3, told[-300:])
 
 
-def dex(score, folder):
-    app = jar(folder, "app", sorted((SOURCES / "java/app").glob("Calls.java")))
+def recorded(trace, *more):
+    """The calls of a trace in their order, a line each: what is called, its values, how it ended."""
+    told = json.loads(run([weave_binary(), "report", trace, *more, "--calls", "--limit", "1000", "--json"]).stdout)
+    calls = sorted(told["calls"], key=lambda call: call["start_ns"])
+    lines = [" ".join([call["label"], *(f"{name}={json.dumps(value)}" for name, value in sorted(call["values"].items())), call["outcome"]]) for call in calls]
+    return re.sub(r"@[0-9a-f]+", "@..", "".join(line + "\n" for line in lines))
+
+
+def records(score, folder):
+    """Calls of the platform that are recorded: the trace has them under the names of what is called."""
+    app = jar(folder, "app", [SOURCES / "java/app/Recorded.java"])
     library = jar(folder, "hooks", [SOURCES / "java/acme/Audit.java"])
+    (folder / "weave.toml").write_text((SOURCES / "recorded.toml").read_text().replace("LIBRARY", library.name))
+    woven, expected = folder / "woven.jar", (SOURCES / "expected_recorded.txt").read_text()
+    for version, home, more in [(*judge, more) for judge in judges().items() for more in PAIRS]:
+        run([weave_binary(), "-q", "--strict", "--rules", folder / "weave.toml", *more, app, woven])
+        trace = folder / f"run-{version}-{len(more)}.wtrace"
+        done = run([home / "bin" / "java", "-Xverify:all", "-cp", woven, "app.Recorded"], check=False, env={**ENVIRONMENT, "WEAVE_TRACE": str(trace)})
+        lines = recorded(trace) if trace.exists() else ""
+        if more:
+            lines = "".join(line for line in lines.splitlines(True) if not line.startswith("app."))
+        good = done.returncode == 0 and done.stdout + lines == expected
+        score.check(f"records on {version}{' with the recorded pair' if more else ''}: the same lines", good, f"{len(expected.splitlines())} lines")
+        if not good:
+            print(f"exit {done.returncode}\n{done.stdout}{lines}\n{done.stderr[-1500:]}")
+
+
+def dex(score, folder):
     java = oldest_jdk() / "bin" / "java"
     (dx,) = corpora.maven([DX])
-    for name, classes in (("app", app), ("hooks", library)):
-        run([java, "-cp", dx, "com.android.dx.command.Main", "--dex", "--min-sdk-version=26", f"--output={folder / name}.dex", classes])
+    library = jar(folder, "hooks", [SOURCES / "java/acme/Audit.java"])
+    runtime = folder / "weave-runtime.jar"
+    run([weave_binary(), "runtime", runtime])
     # Those whose hooks take and return what the calls do, or lie around them.
-    text = (SOURCES / "rules.toml").read_text()
-    head, *aspects = text.split("[[aspect]]")
-    text = "[[aspect]]".join([head, *(a for a in aspects if not re.search(r'name = "(sleep|pow)"', a))])
-    lines = {}
-    for kind, source, hooks in (("jar", app, library.name), ("dex", folder / "app.dex", "hooks.dex")):
-        (folder / "weave.toml").write_text(text.replace("LIBRARY", hooks))
-        woven = folder / f"woven.{kind}"
-        run([weave_binary(), "-q", "--strict", "--rules", folder / "weave.toml", source, woven])
-        path = [woven]
-        if kind == "dex":
-            verified = run([weave_binary(), "verify", woven], check=False)
-            score.check("dex: weave verify", verified.returncode == 0, verified.stdout[-300:])
-            runtime = folder / "weave-runtime.jar"
-            run([weave_binary(), "runtime", runtime])
-            path = [check_dex.translated(woven, folder / "translated.jar"), library, runtime]
-        done = run([java, "-Xverify:all", "-cp", os.pathsep.join(map(str, path)), "app.Calls"], check=False, env=ENVIRONMENT)
-        lines[kind] = (done.returncode, done.stdout, done.stderr)
-    score.check("dex: the same lines as of classes", lines["dex"] == lines["jar"] and lines["jar"][0] == 0, f"{len(lines['jar'][1].splitlines())} lines")
-    if lines["dex"] != lines["jar"]:
-        print(*lines["dex"], sep="\n")
+    for main_class, rules, without in (("Calls", "rules.toml", "sleep|pow"), ("Recorded", "recorded.toml", "none")):
+        app = jar(folder, "app", [SOURCES / f"java/app/{main_class}.java"])
+        for name, classes in (("app", app), ("hooks", library)):
+            run([java, "-cp", dx, "com.android.dx.command.Main", "--dex", "--min-sdk-version=26", f"--output={folder / name}.dex", classes])
+        head, *aspects = (SOURCES / rules).read_text().split("[[aspect]]")
+        text = "[[aspect]]".join([head, *(a for a in aspects if not re.search(rf'name = "({without})"', a))])
+        lines = {}
+        for kind, source, hooks in (("jar", app, library.name), ("dex", folder / "app.dex", "hooks.dex")):
+            (folder / "weave.toml").write_text(text.replace("LIBRARY", hooks))
+            woven = folder / f"woven.{kind}"
+            run([weave_binary(), "-q", "--strict", "--rules", folder / "weave.toml", source, woven])
+            path = [woven]
+            if kind == "dex":
+                verified = run([weave_binary(), "verify", woven], check=False)
+                score.check(f"dex of {main_class}: weave verify", verified.returncode == 0, verified.stdout[-300:])
+                path = [check_dex.translated(woven, folder / f"{main_class}.translated.jar"), library, runtime]
+            trace = folder / f"{main_class}.{kind}.wtrace"
+            done = run([java, "-Xverify:all", "-cp", os.pathsep.join(map(str, path)), f"app.{main_class}"], check=False,
+                       env={**ENVIRONMENT, "WEAVE_TRACE": str(trace)})
+            calls = recorded(trace, "--symbols", f"{woven}.wsym") if trace.exists() else ""
+            lines[kind] = (done.returncode, done.stdout + calls, done.stderr)
+        score.check(f"dex of {main_class}: the same lines as of classes", lines["dex"] == lines["jar"] and lines["jar"][0] == 0,
+                    f"{len(lines['jar'][1].splitlines())} lines")
+        if lines["dex"] != lines["jar"]:
+            print(*lines["dex"], sep="\n")
 
 
 def dotnet_(score, folder):
@@ -194,7 +225,7 @@ def roslyn(score, folder):
     check_dotnet.jit(score, group, check_dotnet.QUICK, "quickly")
 
 
-EVERY = {"program": program, "dex": dex, "dotnet": dotnet_, "suite": suite, "libraries": libraries, "roslyn": roslyn}
+EVERY = {"program": program, "records": records, "dex": dex, "dotnet": dotnet_, "suite": suite, "libraries": libraries, "roslyn": roslyn}
 
 
 if __name__ == "__main__":

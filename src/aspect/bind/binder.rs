@@ -8,8 +8,10 @@ use super::call::{
 use super::catalog::{Catalog, HookMethod, HookType};
 use super::convert::{Fit, Misfit as Why, convert, instantiate, is_object};
 use super::misfit::Misfit;
-use super::site::{Callee, Redirect, Replacement};
+use super::site::{Recorded as RecordedCall, Redirect, Replacement};
 use super::ty::{Language, Prim, Signature, Ty};
+use crate::aspect::advice::Advice;
+use crate::aspect::joinpoint::Callee;
 use crate::aspect::pointcut::Hierarchy;
 use crate::aspect::rules::hook::{Changes, HookCall, HookOperand, Recorded, Word};
 use crate::aspect::rules::model::{OwnHook, OwnHooks, OwnRecord};
@@ -228,21 +230,39 @@ impl Binder<'_> {
 }
 
 impl Binder<'_> {
-    /// What is called instead of a method that several aspects mean. `subject` is that method.
+    /// What is called instead of a method that several aspects mean. `subject` is that method, `descriptor` is as symbols spell
+    /// it.
     pub fn bind_call(
         &self,
         aspects: &[Meets<'_>],
         subject: &Subject<'_>,
+        descriptor: &str,
         callee: &Callee,
     ) -> Result<Redirect, Vec<Misfit>> {
-        let (replacing, around): (Vec<Meets<'_>>, Vec<Meets<'_>>) =
-            (aspects.iter()).partition(|(_, _, own)| own.replace.is_some());
+        let replacing = aspects.iter().filter(|(_, _, own)| own.replace.is_some());
+        // What replaces a call may record it as well.
+        let has_more = |own: &OwnHooks| own.replace.is_none() || !own.record.is_empty();
+        let around: Vec<Meets<'_>> = (aspects.iter().copied())
+            .filter(|(_, _, own)| has_more(own))
+            .collect();
+        let advice = (aspects.iter()).filter_map(|(_, _, own)| Some(own.at.as_ref()?.advice));
+        let advice = advice.fold(Advice::default(), Advice::with);
+        if advice != Advice::default() && self.language == Language::CSharp {
+            return Err(vec![Misfit {
+                source: Arc::clone(&aspects[0].2.source),
+                span: 0..0,
+                title: "calls in .NET are not recorded yet".into(),
+                what: "of".into(),
+                method: callee.shown(),
+                help: None,
+            }]);
+        }
         let bound = match around.is_empty() {
             true => None,
             false => Some(Arc::new(self.bind(&around, subject)?)),
         };
         let mut replace = None;
-        for aspect in replacing {
+        for &aspect in replacing {
             let mut binding = Binding {
                 binder: self,
                 subject,
@@ -256,12 +276,19 @@ impl Binder<'_> {
             }
             replace = Some(binding.replacement(callee).map_err(|misfit| vec![misfit])?);
         }
-        let is_direct = bound.is_none() && (replace.as_ref()).is_some_and(|r| r.takes_over(callee));
+        let recorded = (advice != Advice::default()).then(|| RecordedCall {
+            advice,
+            name: [subject.ty, subject.name, descriptor].map(Box::from),
+        });
+        let is_plain = bound.is_none() && recorded.is_none();
+        let is_direct = is_plain && (replace.as_ref()).is_some_and(|r| r.takes_over(callee));
         Ok(Redirect {
-            class: (!is_direct).then(|| redirect_class(subject.adapters, callee, &replace, &bound)),
+            class: (!is_direct)
+                .then(|| redirect_class(subject.adapters, callee, (&replace, &bound, &recorded))),
             callee: callee.clone(),
             replace,
             bound,
+            recorded,
         })
     }
 }
@@ -1268,13 +1295,19 @@ fn adapter_class(
 fn redirect_class(
     package: &str,
     callee: &Callee,
-    replace: &Option<Replacement>,
-    bound: &Option<Arc<Bound>>,
+    (replace, bound, recorded): (
+        &Option<Replacement>,
+        &Option<Arc<Bound>>,
+        &Option<RecordedCall>,
+    ),
 ) -> Arc<str> {
     /// Names of methods may be of any length.
     const LONGEST: usize = 40;
     let mut hash = Sha256::new();
     hash.update(format!("{callee:?} {replace:?} {bound:?}"));
+    if let Some(recorded) = recorded {
+        hash.update(format!("{recorded:?}"));
+    }
     let digest = hash.finalize();
     let name = callee.name.chars().filter(char::is_ascii_alphanumeric);
     let name: String = name.take(LONGEST).collect();

@@ -7,7 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// What a method does that may run other code.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Callee {
+pub enum Effect {
     /// It calls a method. The names are in the format's spelling.
     Method {
         owner: Box<str>,
@@ -38,7 +38,7 @@ pub struct LibraryMethod {
     pub name: Box<str>,
     pub descriptor: Box<str>,
     /// None: it has no body that can be read (native), or none at all.
-    pub calls: Option<Box<[Callee]>>,
+    pub calls: Option<Box<[Effect]>>,
     pub is_abstract: bool,
     /// No subtype has another one in its place.
     pub is_final: bool,
@@ -134,7 +134,7 @@ struct Walk<'w, 'a> {
     reach: &'w Reach<'a>,
     seen: FxHashSet<Method<'w>>,
     initialised: FxHashSet<&'w str>,
-    work: Vec<(Method<'w>, &'w [Callee])>,
+    work: Vec<(Method<'w>, &'w [Effect])>,
 }
 
 /// An error is the reason.
@@ -145,15 +145,15 @@ impl<'w> Walk<'w, '_> {
         while let Some((caller, callees)) = self.work.pop() {
             for callee in callees {
                 let known = match callee {
-                    Callee::Unknown(what) => Err(what.to_string()),
-                    Callee::Type(name) => self.initialise(name),
-                    Callee::Method {
+                    Effect::Unknown(what) => Err(what.to_string()),
+                    Effect::Type(name) => self.initialise(name),
+                    Effect::Method {
                         owner,
                         name,
                         descriptor,
                         how: How::Exact,
                     } => self.exact(owner, name, descriptor),
-                    Callee::Method {
+                    Effect::Method {
                         owner,
                         name,
                         descriptor,
@@ -428,7 +428,7 @@ mod tests {
     use super::*;
 
     fn method(name: &str, calls: &[&str]) -> LibraryMethod {
-        let call = |name: &&str| Callee::Method {
+        let call = |name: &&str| Effect::Method {
             owner: "java/lang/Math".into(),
             name: (*name).into(),
             descriptor: "()V".into(),
@@ -451,7 +451,7 @@ mod tests {
         };
         let mut both = ty(vec![method("a", &["abs"]), method("b", &[])]);
         let mut other = ty(vec![method("c", &[]), method("a", &["max"])]);
-        other.methods[1].calls = Some([Callee::Unknown("runs who knows what".into())].into());
+        other.methods[1].calls = Some([Effect::Unknown("runs who knows what".into())].into());
         both.join(other);
         let types = FxHashMap::from_iter([("A".into(), both)]);
         let reach = Reach::new(&types, std::iter::empty());

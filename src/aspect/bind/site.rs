@@ -1,23 +1,10 @@
-//! Calls that are redirected: what they call, and what is called instead.
+//! Calls that are redirected: what is called instead.
 
 use super::call::{Bound, Call, Convert, ShownCall};
-use super::ty::{Language, Parameter, Signature, Ty};
-use crate::aspect::joinpoint::CallHow;
+use super::ty::Ty;
+use crate::aspect::advice::Advice;
+use crate::aspect::joinpoint::Callee;
 use std::sync::Arc;
-
-/// The method that a call names.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Callee {
-    pub owner: Ty,
-    /// The owner is an interface (JVM, dex).
-    pub owner_is_interface: bool,
-    pub name: Box<str>,
-    pub how: CallHow,
-    pub parameters: Box<[Ty]>,
-    pub result: Ty,
-    /// The token by which the caller names it (.NET).
-    pub reference: u32,
-}
 
 /// What is called instead: a static method that takes the target, where there is one, and the arguments.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,6 +17,17 @@ pub struct Redirect {
     pub replace: Option<Replacement>,
     /// The hooks around that, for the static method: its first argument is the target.
     pub bound: Option<Arc<Bound>>,
+    /// What of the call goes into the trace.
+    pub recorded: Option<Recorded>,
+}
+
+/// A call that is recorded: the static method has the hooks of the pair, and in the trace the name of what was called.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recorded {
+    /// The pair, and whether a trace begins here.
+    pub advice: Advice,
+    /// The type that the call names, the method and its descriptor, as symbols spell them.
+    pub name: [Box<str>; 3],
 }
 
 /// A hook in the place of a call.
@@ -42,56 +40,27 @@ pub struct Replacement {
     pub result: Ty,
 }
 
-impl Callee {
-    pub fn has_target(&self) -> bool {
-        self.how != CallHow::Static
-    }
-
-    /// As hooks see it.
-    pub fn signature(&self) -> Signature {
-        Signature {
-            this: self.has_target().then(|| self.owner.clone()),
-            parameters: (self.parameters.iter())
-                .map(|ty| Parameter {
-                    name: None,
-                    ty: ty.clone(),
-                    out: false,
-                })
-                .collect(),
-            result: self.result.clone(),
-            generics: 0,
-            variadic: false,
-        }
-    }
-
-    /// What a static method in its place takes.
-    pub fn taken(&self) -> Vec<Ty> {
-        let target = self.has_target().then_some(&self.owner);
-        target
-            .into_iter()
-            .chain(&self.parameters)
-            .cloned()
-            .collect()
-    }
-
-    /// `java.io.File.renameTo(java.io.File)`
-    pub fn shown(&self) -> String {
-        let language = match self.reference {
-            0 => Language::Java,
-            _ => Language::CSharp,
-        };
-        let parameters = self.parameters.iter();
-        let parameters: Vec<String> = parameters.map(|ty| ty.shown(language)).collect();
-        format!(
-            "{}.{}({})",
-            self.owner.shown(language),
-            self.name,
-            parameters.join(", ")
-        )
-    }
-}
-
 impl Redirect {
+    /// When hooks run in the static method; none, if it has none.
+    pub fn advice(&self) -> Advice {
+        let own = match self.bound {
+            Some(_) => Advice::OWN,
+            None => Advice::default(),
+        };
+        let pair = (self.recorded.as_ref()).map_or(own, |recorded| recorded.advice.with(own));
+        pair.without(Advice::ROOT)
+    }
+
+    /// All that symbols say of a recorded call: what is said by the same text has the same id.
+    pub fn identity(&self) -> Option<String> {
+        let recorded = self.recorded.as_ref()?;
+        let values = self.bound.as_ref().map(|bound| &bound.values);
+        Some(format!(
+            "{recorded:?} {:?}",
+            values.map_or(&[][..], |v| &**v)
+        ))
+    }
+
     /// All that is called, adapters apart.
     pub fn calls(&self) -> impl Iterator<Item = &Call> {
         let bound = self.bound.iter();
@@ -107,7 +76,8 @@ impl Redirect {
             .map(|call| ShownCall {
                 when: match call.when {
                     "enter" => "before",
-                    _ => "after",
+                    "exit" => "after",
+                    when => when,
                 },
                 ..call
             })

@@ -2,9 +2,10 @@ use super::binder::{Binder, Subject};
 use super::call::{Bound, Convert, Dest, Source};
 use super::catalog::{Catalog, HookMethod, HookType};
 use super::misfit;
-use super::site::{Callee, Redirect};
+use super::site::Redirect;
 use super::ty::{Language, Parameter, Prim, Signature, Ty};
 use crate::aspect::joinpoint::CallHow;
+use crate::aspect::joinpoint::Callee;
 use crate::aspect::pointcut::{Hierarchy, Matcher};
 use crate::aspect::rules::Rules;
 use std::sync::Arc;
@@ -563,7 +564,7 @@ fn bind_call(aspects: &str, how: CallHow, text: &str) -> Result<Redirect, String
         is_call: true,
     };
     binder
-        .bind_call(&meets, &subject, &callee)
+        .bind_call(&meets, &subject, text, &callee)
         .map_err(|misfits| misfit::error(&misfits, false).unwrap().message().to_owned())
 }
 

@@ -163,13 +163,19 @@ fn recorded(text: &str) -> Result<Recorded, PatternError> {
     let operand = reader.operand()?;
     let is_value = matches!(
         operand.word,
-        Word::This | Word::Args | Word::Arg(_) | Word::Named(_) | Word::Result | Word::Exception
+        Word::This
+            | Word::Target
+            | Word::Args
+            | Word::Arg(_)
+            | Word::Named(_)
+            | Word::Result
+            | Word::Exception
     );
     if !is_value {
         return Err(wrong(
             operand.place,
             "this is not recorded",
-            "`this`, `arg(n)`, a parameter's name, `args`, `result`, `exception`, `string(..)` of one, or a call that returns a value",
+            "`this`, `target`, `arg(n)`, a parameter's name, `args`, `result`, `exception`, `string(..)` of one, or a call that returns a value",
         ));
     }
     reader.spaces();

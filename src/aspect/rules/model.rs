@@ -124,6 +124,8 @@ pub struct At {
     pub ty: Option<NameSet>,
     pub method: Option<NameSet>,
     pub params: Option<Params>,
+    /// What of these calls is recorded in the trace, under the name of the method that is called; nothing, if no rule says so.
+    pub advice: Advice,
 }
 
 /// A call of a hook, and where in the file its parts stand.

@@ -491,6 +491,27 @@ impl<'t> Parser<'t> {
             self.check_at(table);
             // They take the places of those of whole methods.
             (own.enter, own.exit) = (before, after);
+            if let Some((key, _)) = table.get_key_value("mode")
+                && mode != Advice::ALL
+            {
+                self.report(
+                    key.span(),
+                    "calls where they stand are recorded, not counted",
+                    "leave out `mode`",
+                );
+            }
+            let says = |key| table.contains_key(key);
+            let records = says("advice") || says("mode") || !own.record.is_empty();
+            let mut recorded = match records {
+                true => aspect.advice.only(Advice::ALL),
+                false => Advice::default(),
+            };
+            if let Some(span) = root {
+                recorded = self.rooted(recorded, span);
+            }
+            if let Some(at) = &mut own.at {
+                at.advice = recorded;
+            }
             aspect.advice = Advice::CALLS;
             aspect.own = Some(Arc::new(own));
             if !table.contains_key("match") {
@@ -527,15 +548,7 @@ impl<'t> Parser<'t> {
             );
         }
         if let Some(span) = root {
-            // A trace begins where a call does.
-            match aspect.advice.has(Advice::ENTER) {
-                true => aspect.advice = aspect.advice.with(Advice::ROOT),
-                false => self.report(
-                    span,
-                    "`root` is about calls in the trace",
-                    "the aspect records none: `advice` with `enter`",
-                ),
-            }
+            aspect.advice = self.rooted(aspect.advice, span);
         }
         if !table.contains_key("match") {
             self.report_help(
@@ -546,6 +559,19 @@ impl<'t> Parser<'t> {
             );
         }
         (aspect, name_span)
+    }
+
+    /// The same where calls begin a trace: that is where a call does.
+    fn rooted(&mut self, advice: Advice, span: Range<usize>) -> Advice {
+        if advice.has(Advice::ENTER) {
+            return advice.with(Advice::ROOT);
+        }
+        self.report(
+            span,
+            "`root` is about calls in the trace",
+            "the aspect records none: `advice` with `enter`",
+        );
+        advice
     }
 
     /// The calls that `at` names.
@@ -581,6 +607,7 @@ impl<'t> Parser<'t> {
             ty: None,
             method: None,
             params: None,
+            advice: Advice::default(),
         };
         for (key, value) in table {
             let name = &**key.get_ref();
@@ -606,16 +633,7 @@ impl<'t> Parser<'t> {
 
     /// What an aspect of calls must have, and what it cannot have.
     fn check_at(&mut self, table: &DeTable<'t>) {
-        const OF_METHODS: [&str; 8] = [
-            "advice",
-            "hooks",
-            "enter",
-            "exit",
-            "exception",
-            "record",
-            "mask",
-            "limit",
-        ];
+        const OF_METHODS: [&str; 4] = ["hooks", "enter", "exit", "exception"];
         let key = |key: &str| table.get_key_value(key).map(|(key, _)| key.span());
         for name in OF_METHODS {
             if let Some(span) = key(name) {
@@ -623,17 +641,21 @@ impl<'t> Parser<'t> {
                     span,
                     format!("`{name}` is about whole methods"),
                     "the aspect is about calls in them: `at`",
-                    "hooks at calls are `before`, `after` or `replace`",
+                    "at calls there are `before`, `after`, `replace`, `advice` and `record`",
                 );
             }
         }
         let replace = key("replace");
+        let records = ["advice", "record", "mode"]
+            .into_iter()
+            .any(|k| key(k).is_some());
         let around: Vec<Range<usize>> = ["before", "after"].iter().filter_map(|k| key(k)).collect();
         match (replace, around.into_iter().next()) {
+            (None, None) if records => {}
             (None, None) => self.report(
                 key("at").unwrap_or_default(),
                 "nothing is to be done at these calls",
-                "expected `before`, `after` or `replace` beside it",
+                "expected `before`, `after`, `replace`, `advice` or `record` beside it",
             ),
             (Some(_), Some(span)) => self.report_help(
                 span,

@@ -442,7 +442,7 @@ error: bad pattern in `record`
 4 | record = ["arg(0) arg(1)", "duration", "arg(x)"]
   |                             ^^^^^^^^ this is not recorded
   |
-  = help: `this`, `arg(n)`, a parameter's name, `args`, `result`, `exception`, `string(..)` of one, or a call that returns a value
+  = help: `this`, `target`, `arg(n)`, a parameter's name, `args`, `result`, `exception`, `string(..)` of one, or a call that returns a value
 
 error: bad pattern in `record`
  --> weave.toml:4:41
@@ -1224,6 +1224,19 @@ replace = \"acme.Audit.delete(target, args..)\"
     );
     let own = aspect.own.as_ref().unwrap();
     assert!(own.at.is_some() && own.replace.is_some() && own.has_hooks());
+    let recorded = |more: &str| {
+        let at = "at = { call = { type = \"A\" } }";
+        let text = format!("version = 1\n[[aspect]]\n{at}\n{more}\n");
+        let rules = super::Rules::parse("weave.toml", &text).unwrap();
+        let own = rules.aspects[0].own.clone().unwrap();
+        own.at.as_ref().unwrap().advice
+    };
+    assert_eq!(recorded("before = \"a.B.c()\""), Advice::default());
+    assert_eq!(recorded("record = \"result?\""), Advice::ALL);
+    assert_eq!(recorded("mode = \"record\""), Advice::ALL);
+    let both = "advice = [\"enter\", \"exit\"]\nroot = true\nreplace = \"a.B.c()\"";
+    let pair = Advice::ENTER.with(Advice::EXIT);
+    assert_eq!(recorded(both), pair.with(Advice::ROOT));
 }
 
 #[test]
@@ -1247,6 +1260,18 @@ fn bad_aspects_of_calls() {
         "unknown key `calls` in `at`"
     );
     assert_eq!(first(at), "nothing is to be done at these calls");
+    assert_eq!(
+        first(&format!("{at}\nadvice = \"exit\"\nroot = true")),
+        "`root` is about calls in the trace"
+    );
+    assert_eq!(
+        first(&format!("{at}\nmode = \"count\"")),
+        "calls where they stand are recorded, not counted"
+    );
+    assert_eq!(
+        first(&format!("{at}\nbefore = \"a.B.c()\"\nlimit = 9")),
+        "`limit` is about values"
+    );
     assert_eq!(
         first(&format!(
             "{at}\nbefore = \"a.B.c()\"\nreplace = \"a.B.c()\""

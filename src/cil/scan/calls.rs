@@ -3,7 +3,7 @@
 //! Methods have no descriptors here: those of one name are one, which calls what any of them calls. What the platform's own
 //! methods do is known here alone, since it depends on their signatures.
 
-use crate::aspect::bind::reach::{Callee, How, LibraryMethod, LibraryType};
+use crate::aspect::bind::reach::{Effect, How, LibraryMethod, LibraryType};
 use crate::cil::il::insn::{self, Form, op};
 use crate::cil::image::Image;
 use crate::cil::metadata::flags::{has_il, method_flag, type_flag};
@@ -91,10 +91,10 @@ fn is_platform(name: &str) -> bool {
 }
 
 /// What the code at an address calls.
-fn calls_of(image: &Image<'_>, rva: u32) -> Result<Vec<Callee>> {
+fn calls_of(image: &Image<'_>, rva: u32) -> Result<Vec<Effect>> {
     let (_, body) = image.body(rva)?;
     let code = body.code;
-    let mut calls: Vec<Callee> = Vec::new();
+    let mut calls: Vec<Effect> = Vec::new();
     let mut add = |callee| {
         if calls.len() > MOST_COMPARED || !calls.contains(&callee) {
             calls.push(callee);
@@ -112,11 +112,11 @@ fn calls_of(image: &Image<'_>, rva: u32) -> Result<Vec<Callee>> {
             op::CALL | op::CALLVIRT | op::NEWOBJ | op::JMP => {
                 method(image, insn.opcode, token, &mut add)?;
             }
-            op::CALLI => add(Callee::Unknown("calls by a pointer".into())),
-            op::LDFTN | op::LDVIRTFTN => add(Callee::Unknown("makes a delegate".into())),
+            op::CALLI => add(Effect::Unknown("calls by a pointer".into())),
+            op::LDFTN | op::LDVIRTFTN => add(Effect::Unknown("makes a delegate".into())),
             op::LDSFLD | op::LDSFLDA | op::STSFLD => {
                 if let Some(owner) = field_owner(image, token)? {
-                    add(Callee::Type(owner.into()));
+                    add(Effect::Type(owner.into()));
                 }
             }
             _ => {}
@@ -126,7 +126,7 @@ fn calls_of(image: &Image<'_>, rva: u32) -> Result<Vec<Callee>> {
 }
 
 /// What runs when a method is called.
-fn method(image: &Image<'_>, opcode: u16, token: u32, add: &mut dyn FnMut(Callee)) -> Result<()> {
+fn method(image: &Image<'_>, opcode: u16, token: u32, add: &mut dyn FnMut(Effect)) -> Result<()> {
     let metadata = &image.metadata;
     let row = metadata.tables.row(token_table(token), token_row(token))?;
     let (name, signature, owner) = match token_table(token) {
@@ -167,7 +167,7 @@ fn method(image: &Image<'_>, opcode: u16, token: u32, add: &mut dyn FnMut(Callee
     }
     let definition = signature::definition(metadata, owner).unwrap_or(owner);
     if !matches!(token_table(definition), table::TYPE_DEF | table::TYPE_REF) {
-        add(Callee::Unknown(
+        add(Effect::Unknown(
             format!("calls {name}, which is not known").into(),
         ));
         return Ok(());
@@ -178,7 +178,7 @@ fn method(image: &Image<'_>, opcode: u16, token: u32, add: &mut dyn FnMut(Callee
         if !is_inert(image, &owner, &name, signature)? {
             // Another library's, or the platform's: the one may be read, too.
             add(match is_platform(&owner) {
-                true => Callee::Unknown(format!("calls {owner}.{name}").into()),
+                true => Effect::Unknown(format!("calls {owner}.{name}").into()),
                 false => callee(&owner, &name, How::Virtual),
             });
         }
@@ -188,7 +188,7 @@ fn method(image: &Image<'_>, opcode: u16, token: u32, add: &mut dyn FnMut(Callee
         .tables
         .row(table::TYPE_DEF, token_row(definition))?;
     let is_interface = row.get(column::type_def::FLAGS) & type_flag::INTERFACE != 0;
-    add(Callee::Type(owner.as_str().into()));
+    add(Effect::Type(owner.as_str().into()));
     add(callee(
         &owner,
         &name,
@@ -201,8 +201,8 @@ fn method(image: &Image<'_>, opcode: u16, token: u32, add: &mut dyn FnMut(Callee
     Ok(())
 }
 
-fn callee(owner: &str, name: &str, how: How) -> Callee {
-    Callee::Method {
+fn callee(owner: &str, name: &str, how: How) -> Effect {
+    Effect::Method {
         owner: owner.into(),
         name: name.into(),
         descriptor: "".into(),

@@ -2,7 +2,7 @@
 //! type parameters: of static methods, virtual calls, and those of methods of classes that are known not to be virtual.
 
 use crate::aspect::advice::Reason;
-use crate::aspect::bind::site::Callee;
+use crate::aspect::joinpoint::Callee;
 use crate::aspect::joinpoint::{CallDetails, CallHow, CallSite, EachCall, EachName};
 use crate::cil::il::insn::{self, Form, op};
 use crate::cil::image::Image;

@@ -44,23 +44,23 @@ pub(crate) struct Near {
 }
 
 impl Near {
-    /// The class for the planned methods, where at least `least` of them call the hook library, all their ids are near each
-    /// other, and the file has room for it.
+    /// The class for the planned methods, where at least `least` of them call the hook library and have ids near that of the
+    /// first, and the file has room for it. Recorded calls, which come last, have ids of their own.
     pub fn choose(file: &File<'_>, planned: &[Planned], least: usize) -> Result<Option<Near>> {
         let calling = |p: &&Planned| p.advice.only(Advice::LIBRARY) != Advice::default();
-        let (mut count, mut first, mut last) = (0, u32::MAX, 0);
-        for id in planned.iter().filter(calling).map(|p| p.id) {
-            count += 1;
-            first = first.min(id);
-            last = last.max(id);
-        }
-        if count < least.max(1) || last - first > u32::from(u16::MAX) {
+        let Some(first) = planned.iter().find(calling).map(|p| p.id) else {
+            return Ok(None);
+        };
+        let behind = (planned.iter().filter(calling))
+            .map(|p| p.id.wrapping_sub(first))
+            .filter(|offset| *offset <= u32::from(u16::MAX));
+        if behind.clone().count() < least {
             return Ok(None);
         }
         // `const/16` extends the sign.
-        let base = match last - first <= i16::MAX as u32 {
+        let base = match behind.max().unwrap_or(0) <= i16::MAX as u32 {
             true => first,
-            false => first + (1 << 15),
+            false => first.wrapping_add(1 << 15),
         };
         let descriptor = format!("{PREFIX}{base:08x};").into_bytes();
         let object = lookup::find_type(file, OBJECT)?;
@@ -313,12 +313,15 @@ mod tests {
         assert_eq!(base(&[], all, 0), None);
         // Sections have names, no ids.
         assert_eq!(base(&[5, 7], Advice::SECTION, 1), None);
-        assert_eq!(base(&[0x7fff + 5, 5], all, 1), Some(5));
-        assert_eq!(base(&[0x8000 + 5, 5], all, 1), Some(0x8005));
-        assert_eq!(base(&[0xffff + 5, 5], all, 1), Some(0x8005));
-        assert_eq!(base(&[0x1_0000 + 5, 5], all, 1), None);
-        assert_eq!(base(&[u32::MAX, u32::MAX - 1], all, 1), Some(u32::MAX - 1));
-        assert_eq!(base(&[u32::MAX, 0], all, 1), None);
+        assert_eq!(base(&[5, 0x7fff + 5], all, 1), Some(5));
+        assert_eq!(base(&[5, 0x8000 + 5], all, 1), Some(0x8005));
+        assert_eq!(base(&[5, 0xffff + 5], all, 2), Some(0x8005));
+        assert_eq!(base(&[5, 0x1_0000 + 5], all, 2), None);
+        assert_eq!(base(&[u32::MAX - 1, u32::MAX], all, 1), Some(u32::MAX - 1));
+        // Recorded calls lie anywhere.
+        for call in [0, 1, 6, 0x1_0000 + 5, u32::MAX] {
+            assert_eq!(base(&[5, 7, call], all, 2), Some(5), "{call}");
+        }
         // Hidden-API data has an entry for each class.
         let bytes = woven(EVERYTHING, 1, 1).bytes.unwrap();
         assert!(classes(&bytes).is_empty() && !codes(&bytes).is_empty());

@@ -455,6 +455,7 @@ impl<'i, 'a> File<'i, 'a> {
             true => self.explain_calls(&plan)?,
             false => vec![],
         };
+        records.add_calls(&plan);
         records.note_calls(&plan, calls);
         records.complete(plan, cx.explain);
         Ok((woven, records))
@@ -491,7 +492,7 @@ impl<'i, 'a> File<'i, 'a> {
             let ty = calls[0].ty;
             let named = WovenType::new(ty, &image.type_name(ty)?, "", 0);
             let describe = |index| image.describe(ty, index);
-            all.push((named, touched_calls(calls, &plan.redirects, describe)?));
+            all.push((named, touched_calls(calls, plan, describe)?));
         }
         Ok(all)
     }

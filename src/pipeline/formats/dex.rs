@@ -196,21 +196,32 @@ fn redirect(
         let [_, name, descriptor] = names.find(ty, index).unwrap_or_default();
         Ok(name + &descriptor)
     })?;
-    let mut id = plan
+    // Methods that are not recorded need ids as well.
+    let mut next = plan
         .methods
         .last()
         .map_or(1, |last| last.id.wrapping_add(1));
-    for (redirect, ty) in plan.redirects.iter().zip(made.types) {
-        if let (Some(ty), Some(bound)) = (ty, &redirect.bound) {
-            plan.bound.push(Arc::clone(bound));
+    for (place, (redirect, ty)) in plan.redirects.iter().zip(made.types).enumerate() {
+        let advice = redirect.advice();
+        if let Some(ty) = ty
+            && advice != Advice::default()
+        {
+            let mut id = plan.call_id(place as u32);
+            if id == 0 {
+                id = next;
+                next = next.wrapping_add(1);
+            }
+            let bound = redirect.bound.as_ref().map(|bound| {
+                plan.bound.push(Arc::clone(bound));
+                plan.bound.len() as u32 - 1
+            });
             plan.methods.push(Planned {
                 ty,
                 index: 0,
                 id,
-                advice: Advice::OWN,
-                bound: Some(plan.bound.len() as u32 - 1),
+                advice,
+                bound,
             });
-            id = id.wrapping_add(1);
         }
     }
     Ok(made.bytes)
@@ -265,7 +276,7 @@ impl Callers {
                 );
                 place
             });
-            types[place].calls = touched_calls(calls, &plan.redirects, describe)?;
+            types[place].calls = touched_calls(calls, plan, describe)?;
         }
         Ok(())
     }

@@ -15,6 +15,7 @@ use crate::aspect::plan::Planned;
 use crate::error::Result;
 use crate::symbols::Symbols;
 use rustc_hash::FxHashMap;
+use sha2::{Digest, Sha256};
 
 /// How the base of a type's ids is made of its name and the attempt, and that of a dex file's of its fingerprint.
 pub type IdBase = fn(&str, u32) -> u32;
@@ -111,6 +112,17 @@ pub(crate) enum Claim {
     Reserved(Vec<u32>),
     /// The bases that were tried, of which the last was free, and the ids behind the first.
     Taken { bases: Vec<u32>, ids: Vec<u32> },
+    /// The same for the id of a call, which all that say the same of it share.
+    Call { call: CallKey, bases: Vec<u32> },
+}
+
+/// A hash over what symbols say of a recorded call.
+pub(crate) type CallKey = [u32; 4];
+
+fn call_key(identity: &str) -> CallKey {
+    let digest = Sha256::digest(identity);
+    let word = |n: usize| std::array::from_fn(|i| digest[4 * n + i]);
+    std::array::from_fn(|n| u32::from_le_bytes(word(n)))
 }
 
 /// The ids given so far.
@@ -122,6 +134,8 @@ pub(crate) struct TakenIds {
     /// The next attempt for first bases that were taken before: a class that is in a job a thousand
     /// times need not try a thousand bases each time.
     next: FxHashMap<u32, u32>,
+    /// The bases that were tried for recorded calls; the last is the id.
+    calls: FxHashMap<CallKey, Vec<u32>>,
 }
 
 impl TakenIds {
@@ -149,12 +163,24 @@ impl TakenIds {
     pub(crate) fn replay(&mut self, claims: &[Claim]) -> bool {
         let mut added = Vec::new();
         let mut moved = Vec::new();
-        let same = claims.iter().all(|claim| match claim {
-            Claim::Reserved(ids) => {
-                added.extend(ids.iter().filter(|&&id| self.taken.add(id)));
-                true
-            }
-            Claim::Taken { bases, ids } => {
+        let mut calls = Vec::new();
+        let same = claims.iter().all(|claim| {
+            let (bases, ids) = match claim {
+                Claim::Reserved(ids) => {
+                    added.extend(ids.iter().filter(|&&id| self.taken.add(id)));
+                    return true;
+                }
+                Claim::Taken { bases, ids } => (bases, ids.as_slice()),
+                Claim::Call { call, bases } => match self.calls.get(call) {
+                    Some(known) => return known.last() == bases.last(),
+                    None => {
+                        self.calls.insert(*call, bases.clone());
+                        calls.push(*call);
+                        (bases, bases.first().map_or(&[][..], std::slice::from_ref))
+                    }
+                },
+            };
+            {
                 let Some((&first, last)) = bases.first().zip(bases.len().checked_sub(1)) else {
                     return false;
                 };
@@ -176,6 +202,7 @@ impl TakenIds {
             }
         });
         if !same {
+            calls.iter().for_each(|call| drop(self.calls.remove(call)));
             added.into_iter().for_each(|id| self.taken.remove(id));
             for (first, before) in moved.into_iter().rev() {
                 match before {
@@ -240,6 +267,33 @@ impl TakenIds {
             blocks(methods).for_each(|ids| self.taken.insert_all(ids));
         }
         is_free
+    }
+
+    /// The id of a recorded call, the same for all of which symbols say the same (`identity`). `name` is type, method and
+    /// descriptor of what is called.
+    pub(crate) fn claim_call(
+        &mut self,
+        known: &KnownIds,
+        identity: &str,
+        [ty, name, descriptor]: [&str; 3],
+    ) -> u32 {
+        let call = call_key(identity);
+        if !self.calls.contains_key(&call) {
+            let base_of = |attempt| (known.base)(identity, attempt);
+            let first = base_of(0);
+            let journal = self.journal.take();
+            let attempt = self.claim_behind(known, base_of, || {
+                std::iter::once((first, ty, name, descriptor))
+            });
+            self.journal = journal;
+            (self.calls).insert(call, (0..=attempt).map(base_of).collect());
+        }
+        let bases = &self.calls[&call];
+        if let Some(journal) = &mut self.journal {
+            let bases = bases.clone();
+            journal.push(Claim::Call { call, bases });
+        }
+        bases.last().copied().unwrap_or_default()
     }
 
     /// Makes room for so many more.
@@ -469,6 +523,39 @@ mod tests {
         let mut other = TakenIds::default();
         other.next.insert(100, 1);
         assert!(!other.replay(&journal));
+    }
+
+    #[test]
+    fn calls_of_which_the_same_is_said_share_an_id() {
+        let none = KnownIds::new(weak, Symbols::default());
+        let name = ["A", "a", "()V"];
+        let mut taken = TakenIds::default();
+        claim(&mut taken, &none, "B", &[(200, "b")]);
+        assert_eq!(taken.claim_call(&none, "one", name), 310, "300 is B.b's");
+        taken.start_journal();
+        assert_eq!(taken.claim_call(&none, "one", name), 310);
+        let other = taken.claim_call(&none, "two", name);
+        assert_eq!(other, 320);
+        let journal = taken.take_journal();
+        assert_eq!(journal.len(), 2);
+
+        // Where 300 is free the first would get that.
+        assert!(!TakenIds::default().replay(&journal));
+        let mut same = TakenIds::default();
+        claim(&mut same, &none, "B", &[(200, "b")]);
+        assert!(same.replay(&journal));
+        assert_eq!(same.claim_call(&none, "two", name), other, "as if claimed");
+        assert!(same.replay(&journal), "once more, for another artifact");
+        // What was noted for a call that has another id by now.
+        let mut moved = TakenIds::default();
+        claim(&mut moved, &none, "B", &[(200, "b"), (210, "c")]);
+        assert_eq!(moved.claim_call(&none, "one", name), 320);
+        assert!(!moved.replay(&journal));
+        // An earlier weave's map knows the same call.
+        let earlier = known(300, "A", "a");
+        assert_eq!(TakenIds::default().claim_call(&earlier, "one", name), 300);
+        let earlier = known(300, "C", "a");
+        assert_eq!(TakenIds::default().claim_call(&earlier, "one", name), 310);
     }
 
     #[test]

@@ -4,6 +4,7 @@ pub(crate) mod ids;
 pub(crate) mod records;
 pub(crate) mod touched;
 
+use crate::aspect::advice::Advice;
 use crate::aspect::plan::{Plan, Planned};
 use crate::aspect::pointcut::Matched;
 use crate::error::{Error, Result};
@@ -11,11 +12,12 @@ use crate::pipeline::ledger::ids::{Claim, KnownIds, TakenIds};
 use crate::pipeline::ledger::records::Records;
 use crate::pipeline::ledger::touched::Touched;
 use crate::pipeline::outcome::{
-    ClassPlan, Left, LeftMethod, Outcome, RedirectedCall, WarningKind, WovenMethod,
+    ClassPlan, Left, LeftMethod, Outcome, RecordedCall, RedirectedCall, WarningKind, WovenMethod,
 };
 use crate::pipeline::own::Needs;
 use crate::symbols::{self, Symbols, Writer};
 use rayon::prelude::*;
+use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
 /// The results of a job so far.
@@ -30,6 +32,8 @@ pub(crate) struct Ledger<'j> {
     input: String,
     /// Symbols of the unit (artifact that carries its own map) under way.
     unit: Writer,
+    /// The recorded calls that have their symbols in it.
+    unit_calls: FxHashSet<u32>,
     /// How many bytes the archives nested in the one at hand may still unpack to.
     pub(crate) room: u64,
     /// Classes of the unit call the hook library.
@@ -69,6 +73,7 @@ fn inside<'a>(input: &str, artifact: &'a str) -> &'a str {
 /// A unit that was interrupted by one inside it.
 pub(crate) struct Interrupted {
     unit: Writer,
+    unit_calls: FxHashSet<u32>,
     needs_library: bool,
     needs: Needs,
 }
@@ -83,6 +88,7 @@ impl<'j> Ledger<'j> {
             explain,
             input,
             unit: Writer::default(),
+            unit_calls: FxHashSet::default(),
             room: 0,
             needs_library: false,
             needs: Needs::default(),
@@ -151,7 +157,18 @@ impl<'j> Ledger<'j> {
                 |index| describe(ty, index),
             )?;
         }
+        self.claim_calls(plan);
         Ok(())
+    }
+
+    /// Gives the recorded calls of a plan ids: one to all calls of a method that are recorded in the same way, wherever in the job.
+    fn claim_calls(&mut self, plan: &mut Plan) {
+        let ids = plan.redirects.iter().map(|redirect| {
+            let (recorded, identity) = (redirect.recorded.as_ref()?, redirect.identity()?);
+            let name = recorded.name.each_ref().map(|text| &**text);
+            Some(self.taken.claim_call(self.known, &identity, name))
+        });
+        plan.call_ids = ids.map(Option::unwrap_or_default).collect();
     }
 
     /// The same for methods whose ids lie behind one base, which `base_of` makes of an attempt's number. `describe` gives
@@ -181,17 +198,14 @@ impl<'j> Ledger<'j> {
                 method.id = method.id.wrapping_add(shift);
             }
         }
+        self.claim_calls(plan);
         Ok(())
     }
 
     /// Records the results of a class.
     pub(crate) fn record(&mut self, artifact: &str, touched: &Touched) {
         if touched.woven.methods().len() > 0 {
-            let inside = inside(&self.input, artifact);
-            if self.last_artifact.as_deref() != Some(inside) {
-                self.last_artifact = Some(inside.to_owned());
-                self.unit.artifact(inside);
-            }
+            self.names_in(inside(&self.input, artifact));
             self.unit.ty(touched.woven.name(), touched.woven.file());
             for m in touched.woven.methods() {
                 self.unit.method(m.id, m.name, m.descriptor, m.line);
@@ -202,18 +216,33 @@ impl<'j> Ledger<'j> {
             for id in &touched.roots {
                 self.unit.root(*id);
             }
-            self.pack_symbols();
             self.outcome.methods += touched.woven.methods().len() as u64;
         }
+        for call in &touched.calls {
+            if call.id != 0 && self.unit_calls.insert(call.id) {
+                // What is called lies elsewhere.
+                self.names_in("");
+                records::add_call(&mut self.unit, call.id, &call.redirect);
+            }
+        }
+        self.pack_symbols();
         if touched.woven.methods().len() > 0 || !touched.calls.is_empty() {
             self.outcome.classes += 1;
         }
         self.tell(artifact, touched);
     }
 
+    /// The symbols that follow are of this artifact.
+    fn names_in(&mut self, artifact: &str) {
+        if self.last_artifact.as_deref() != Some(artifact) {
+            self.last_artifact = Some(artifact.to_owned());
+            self.unit.artifact(artifact);
+        }
+    }
+
     /// Records the types of an artifact whose symbols are packed already, with its name.
     pub(crate) fn record_all(&mut self, artifact: &str, mut records: Records) {
-        if records.methods > 0 {
+        if records.methods > 0 || records.records_calls {
             self.unit.append(&mut records.symbols);
             self.last_artifact = None;
         }
@@ -260,6 +289,10 @@ impl<'j> Ledger<'j> {
                         method: call.method.clone(),
                         callee: call.redirect.callee.shown(),
                         times: call.times,
+                        recorded: (call.redirect.recorded.as_ref()).map(|recorded| RecordedCall {
+                            id: call.id,
+                            advice: recorded.advice.without(Advice::ROOT),
+                        }),
                         hooks: call.redirect.shown(),
                     })
                     .collect(),
@@ -313,6 +346,7 @@ impl<'j> Ledger<'j> {
         self.last_artifact = None;
         Interrupted {
             unit: std::mem::take(&mut self.unit),
+            unit_calls: std::mem::take(&mut self.unit_calls),
             needs_library: std::mem::take(&mut self.needs_library),
             needs: std::mem::take(&mut self.needs),
         }
@@ -322,6 +356,7 @@ impl<'j> Ledger<'j> {
     pub(crate) fn resume(&mut self, interrupted: Interrupted) {
         self.last_artifact = None;
         self.unit = interrupted.unit;
+        self.unit_calls = interrupted.unit_calls;
         self.needs_library |= interrupted.needs_library;
         self.needs.add(interrupted.needs);
     }
@@ -330,6 +365,7 @@ impl<'j> Ledger<'j> {
     pub(crate) fn end_unit(&mut self, earlier: Option<&Symbols>) -> Option<Arc<Vec<u8>>> {
         self.last_artifact = None;
         let mut unit = std::mem::take(&mut self.unit);
+        self.unit_calls.clear();
         if let Some(earlier) = earlier {
             unit.symbols(earlier);
         }

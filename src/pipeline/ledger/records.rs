@@ -1,11 +1,13 @@
 //! The results of an artifact of many types: symbols, which any thread packs, and what the outcome reports.
 
+use crate::aspect::advice::Advice;
 use crate::aspect::bind::call::Bound;
+use crate::aspect::bind::site::Redirect;
 use crate::aspect::plan::Plan;
 use crate::aspect::woven::WovenType;
 use crate::pipeline::ledger::touched::{Touched, TouchedCall, complete};
 use crate::symbols::Writer;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
 /// The records of some types. Names take more memory than code, so only names that the outcome reports are kept.
@@ -19,6 +21,8 @@ pub(crate) struct Records {
     pub(crate) methods: u64,
     /// Calls are redirected; how many of them [`Records::touched`] does not list.
     pub(crate) redirects: bool,
+    /// Some of them are recorded, and have symbols.
+    pub(crate) records_calls: bool,
     pub(crate) calls: u64,
     /// The types that the outcome reports, ascending.
     pub(crate) touched: Vec<Touched>,
@@ -89,6 +93,23 @@ impl Records {
         }
     }
 
+    /// Adds the names of the calls that a plan records.
+    pub(crate) fn add_calls(&mut self, plan: &Plan) {
+        let mut there = FxHashSet::default();
+        for call in &plan.calls {
+            let id = plan.call_id(call.redirect);
+            if id != 0 && there.insert(id) {
+                if !self.records_calls {
+                    // What is called lies elsewhere.
+                    self.symbols.artifact("");
+                }
+                let redirect = &plan.redirects[call.redirect as usize];
+                add_call(&mut self.symbols, id, redirect);
+                self.records_calls = true;
+            }
+        }
+    }
+
     /// Adds the redirected calls of a plan: those of types that are listed, and how many there are else.
     pub(crate) fn note_calls(&mut self, plan: &Plan, listed: Vec<(WovenType, Vec<TouchedCall>)>) {
         self.redirects = !plan.calls.is_empty();
@@ -112,5 +133,25 @@ impl Records {
         self.classes.sort_unstable();
         self.classes.dedup();
         complete(&mut self.touched, plan, explain);
+    }
+}
+
+/// Adds what the id of a recorded call stands for: the method that is called, wherever that is.
+pub(crate) fn add_call(symbols: &mut Writer, id: u32, redirect: &Redirect) {
+    let Some(recorded) = &redirect.recorded else {
+        return;
+    };
+    let [ty, method, descriptor] = &recorded.name;
+    symbols.ty(ty, "");
+    symbols.method(id, method, descriptor, 0);
+    if let Some(bound) = redirect
+        .bound
+        .as_ref()
+        .filter(|bound| !bound.values.is_empty())
+    {
+        symbols.values(id, &bound.values);
+    }
+    if recorded.advice.has(Advice::ROOT) {
+        symbols.root(id);
     }
 }

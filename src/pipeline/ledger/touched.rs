@@ -32,13 +32,15 @@ pub(crate) struct TouchedCall {
     /// Name and descriptor of the method that calls.
     pub(crate) method: String,
     pub(crate) redirect: Arc<Redirect>,
+    /// Its id, if it is recorded; else 0.
+    pub(crate) id: u32,
     pub(crate) times: u64,
 }
 
-/// The calls of one type that are redirected. `describe` gives a method's name and descriptor.
+/// These calls of a plan, which are of one type. `describe` gives a method's name and descriptor.
 pub(crate) fn touched_calls(
     calls: &[Redirected],
-    redirects: &[Arc<Redirect>],
+    plan: &Plan,
     describe: impl Fn(u32) -> Result<(String, String)>,
 ) -> Result<Vec<TouchedCall>> {
     let mut counts: BTreeMap<(u32, u32), u64> = BTreeMap::new();
@@ -49,7 +51,8 @@ pub(crate) fn touched_calls(
         let (name, descriptor) = describe(index)?;
         Ok(TouchedCall {
             method: format!("{name}{descriptor}"),
-            redirect: Arc::clone(&redirects[redirect as usize]),
+            redirect: Arc::clone(&plan.redirects[redirect as usize]),
+            id: plan.call_id(redirect),
             times,
         })
     });
@@ -98,7 +101,7 @@ impl Touched {
         plan: &Plan,
         describe: impl Fn(u32) -> Result<(String, String)>,
     ) -> Result<()> {
-        self.calls = touched_calls(&plan.calls, &plan.redirects, describe)?;
+        self.calls = touched_calls(&plan.calls, plan, describe)?;
         Ok(())
     }
 

@@ -1,12 +1,12 @@
 //! Comma-separated values (RFC 4180): a row a call, columns as in `parquet`.
 
 use super::table::{self, Context, Row};
-use super::{End, Logical, Named, Process, Sink, Span, Thread};
+use super::{Counted, End, Logical, Named, Process, Sink, Span, Thread};
 use std::borrow::Cow;
 use std::io::{self, Write};
 
 /// The columns, in order.
-pub const COLUMNS: [&str; 24] = [
+pub const COLUMNS: [&str; 25] = [
     "trace",
     "command",
     "pid",
@@ -31,6 +31,7 @@ pub const COLUMNS: [&str; 24] = [
     "exception_type",
     "exception_message",
     "values",
+    "calls",
 ];
 
 pub struct Csv<'a> {
@@ -86,12 +87,13 @@ impl<'a> Csv<'a> {
             &number((line > 0).then_some(u64::from(line))),
             &row.start.to_string(),
             &c.origin.saturating_add(row.start).to_string(),
-            &row.duration.to_string(),
+            &number(row.duration),
             &number(row.own),
             row.outcome,
             &exception,
             &message,
             &row.values().unwrap_or_default(),
+            &number(row.calls),
         ])?;
         Ok(())
     }
@@ -127,6 +129,11 @@ impl Sink for Csv<'_> {
     fn logical(&mut self, logical: &Logical, method: &Named) -> io::Result<()> {
         self.context.no_thread();
         self.row(&table::logical(logical), method)
+    }
+
+    fn counted(&mut self, counted: &Counted, method: &Named) -> io::Result<()> {
+        self.context.no_thread();
+        self.row(&table::counted(counted), method)
     }
 
     fn finish(mut self: Box<Self>) -> io::Result<()> {

@@ -73,6 +73,11 @@ impl Format {
         }
     }
 
+    /// Whether it has methods whose calls were only counted.
+    pub fn has_counted(self) -> bool {
+        matches!(self, Format::Csv | Format::Parquet)
+    }
+
     /// A writer of this format. What can be done meanwhile it hands to `spawn`.
     ///
     /// # Errors
@@ -113,6 +118,14 @@ pub struct Selection {
 }
 
 impl Selection {
+    /// Whether all calls of a process are looked at, whatever their methods.
+    pub(super) fn is_of_whole_processes(&self) -> bool {
+        self.roots.is_empty()
+            && self.from.is_none()
+            && self.until.is_none()
+            && self.thread.is_none()
+    }
+
     /// The same, in a window of a trace of these times.
     pub fn within(&self, window: &Window, origin: u64, end: u64) -> Selection {
         let part = window.of(origin, end);
@@ -133,6 +146,8 @@ pub struct Process<'a> {
     pub pid: u64,
     /// Nanoseconds from the first trace's origin to this one's.
     pub offset: u64,
+    /// How often methods were called that are only counted, by id, beyond what traces before tell of the same process.
+    pub counted: Vec<(u32, u64)>,
 }
 
 /// A thread of a process.
@@ -209,6 +224,16 @@ pub struct Logical {
     pub values: Vec<Value>,
 }
 
+/// A method whose calls were only counted.
+pub struct Counted {
+    /// Number of the method.
+    pub method: usize,
+    /// When the process began to count, in nanoseconds since the trace's origin.
+    pub since: u64,
+    /// How often it was called.
+    pub calls: u64,
+}
+
 /// Writes a format.
 ///
 /// Calls come thread by thread. Within a thread times never step back: a call opens after all that ended before it began,
@@ -243,6 +268,11 @@ pub trait Sink {
 
     /// A logical call of the process at hand; its pieces came before.
     fn logical(&mut self, logical: &Logical, method: &Named) -> io::Result<()>;
+
+    /// A method of the process at hand that was counted. Formats that know only single calls leave it out.
+    fn counted(&mut self, _counted: &Counted, _method: &Named) -> io::Result<()> {
+        Ok(())
+    }
 
     /// Nothing follows.
     fn finish(self: Box<Self>) -> io::Result<()>;

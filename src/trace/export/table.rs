@@ -1,6 +1,6 @@
 //! A row a call: the columns that `csv` and `parquet` share.
 
-use super::{End, Logical, Named, Process, Span, Thread};
+use super::{Counted, End, Logical, Named, Process, Span, Thread};
 use crate::dotnet_names;
 use crate::symbols::Symbol;
 use crate::trace::values::{self, Value};
@@ -8,17 +8,20 @@ use crate::trace::values::{self, Value};
 /// A row: what was called, where, when, how it ended.
 #[derive(Default)]
 pub struct Row<'a> {
-    /// `call`, `piece` (of a logical call) or `logical` (a whole logical call, on no thread).
+    /// `call`, `piece` (of a logical call), `logical` (a whole logical call, on no thread) or `counted` (a method).
     pub kind: &'a str,
     pub span: Option<&'a Span>,
     pub parent: Option<u64>,
     pub logical: Option<u64>,
     pub start: u64,
-    pub duration: u64,
+    pub duration: Option<u64>,
     pub own: Option<u64>,
+    /// Empty where no end is known.
     pub outcome: &'a str,
     pub exception: Option<(&'a str, &'a str)>,
     pub values: &'a [Value],
+    /// How often the method was called, where that is all that is known.
+    pub calls: Option<u64>,
 }
 
 impl Row<'_> {
@@ -77,11 +80,12 @@ pub fn call<'a>(span: &'a Span, end: &End<'a>) -> Row<'a> {
         parent: span.parent,
         logical: span.piece.map(|(call, _)| call),
         start: span.start,
-        duration: end.time - span.start,
+        duration: Some(end.time - span.start),
         own: Some(end.own),
         outcome: end.outcome,
         exception: end.exception,
         values: end.values,
+        calls: None,
     }
 }
 
@@ -92,11 +96,21 @@ pub fn logical(logical: &Logical) -> Row<'_> {
         parent: logical.parent,
         logical: Some(logical.call),
         start: logical.start,
-        duration: logical.end - logical.start,
+        duration: Some(logical.end - logical.start),
         own: None,
         outcome: logical.outcome,
         exception: None,
         values: &logical.values,
+        calls: None,
+    }
+}
+
+pub fn counted(counted: &Counted) -> Row<'static> {
+    Row {
+        kind: "counted",
+        start: counted.since,
+        calls: Some(counted.calls),
+        ..Row::default()
     }
 }
 

@@ -32,6 +32,8 @@ fn export(format: Format, selection: &Selection, traces: &[Trace]) -> (Vec<u8>, 
         let counts = walk(&process, &[], selection, &mut *sink, first, &mut |_| {}).unwrap();
         sum.calls += counts.calls;
         sum.logical += counts.logical;
+        sum.counted += counts.counted;
+        sum.counted_left_out += counts.counted_left_out;
     }
     sink.finish().unwrap();
     let bytes = out.0.lock().unwrap().clone();
@@ -50,7 +52,10 @@ fn rows(selection: &Selection, traces: &[Trace]) -> Vec<String> {
                 .join(" ")
         })
         .collect();
-    assert_eq!(rows.len() as u64, counts.calls + counts.logical);
+    assert_eq!(
+        rows.len() as u64,
+        counts.calls + counts.logical + counts.counted
+    );
     rows
 }
 
@@ -436,6 +441,52 @@ fn a_parquet_file_has_the_rows_of_the_csv() {
     assert!(of(21).contains(&"java.io.IOException"));
     assert!(of(23).contains(&r#"{"item":"tea","result":10}"#));
     assert!(of(23).contains(&r#"{"item":"milk\n=1+1","result":{"missing":"toString threw"}}"#));
+}
+
+#[test]
+fn methods_that_were_counted_are_rows_without_times() {
+    let counting = || {
+        shop()
+            .push(Chunk::counts(0, 77, &[(3, 5), (98, 2)]))
+            .push(Chunk::counts(1, 78, &[(99, 1_000_000)]))
+            .bytes()
+    };
+    // The same process twice counted once.
+    let traces = [
+        Trace::from_bytes("a.wtrace", counting()).unwrap(),
+        Trace::from_bytes("b.wtrace", counting()).unwrap(),
+    ];
+    let (bytes, counts) = export(Format::Csv, &Selection::default(), &traces);
+    assert_eq!((counts.counted, counts.counted_left_out), (3, 0));
+    let csv = csv_rows(&bytes);
+    assert_eq!(
+        csv,
+        parquet_rows(export(Format::Parquet, &Selection::default(), &traces).0)
+    );
+    let counted: Vec<String> = (csv.iter().filter(|row| row[5] == "counted"))
+        .map(|row| [3, 4, 11, 16, 18, 19, 20, 24].map(|at| &*row[at]).join(" "))
+        .collect();
+    let expected = [
+        "  take 77    5",
+        "  [0x00000062] 77    2",
+        "  [0x00000063] 77    1000000",
+    ];
+    assert_eq!(counted, expected);
+    assert!(
+        csv.iter()
+            .all(|row| (row[5] == "counted") != row[24].is_empty())
+    );
+    let filtered = Selection {
+        filter: Some("0x00000063".to_owned()),
+        ..Selection::default()
+    };
+    assert_eq!(export(Format::Csv, &filtered, &traces).1.counted, 1);
+    let some = Selection {
+        min: 1_000,
+        ..Selection::default()
+    };
+    let counts = export(Format::Parquet, &some, &traces).1;
+    assert_eq!((counts.counted, counts.counted_left_out), (0, 6));
 }
 
 #[test]

@@ -1,14 +1,16 @@
 //! From a replay's calls to a sink's: selects, numbers, finds parents, own times and exceptions.
 
-use super::{End, Logical, Named, Process, Selection, Sink, Span, Thread};
+use super::{Counted, End, Logical, Named, Process, Selection, Sink, Span, Thread};
 use crate::dotnet_names;
 use crate::mapping::Mapping;
 use crate::printable::printable;
+use crate::trace::call::{Call, Frame, Outcome, Thrown};
+use crate::trace::counted;
 use crate::trace::file::Trace;
 use crate::trace::methods::{Method, MethodIx, Methods};
 use crate::trace::metrics::{self, Reading};
 use crate::trace::pattern;
-use crate::trace::replay::{Call, Frame, Outcome, Replay, Thrown, Visitor};
+use crate::trace::replay::{Replay, Visitor};
 use crate::trace::values::{self, Value};
 use rustc_hash::FxHashMap;
 use std::io;
@@ -25,6 +27,10 @@ pub struct Counts {
     pub logical: u64,
     /// Logical calls beyond what is kept at once, whose pieces alone were exported.
     pub logical_left_out: u64,
+    /// Methods whose calls were only counted.
+    pub counted: u64,
+    /// Such methods that were left out: only a part of the process was selected.
+    pub counted_left_out: u64,
 }
 
 /// Writes the selected calls of a trace. `progress` gets the share of the trace's segments that are done, 0 to 1.
@@ -124,6 +130,7 @@ pub fn walk(
         }
     }
     walk.end_process(&replay)?;
+    walk.counted(process, &mut methods)?;
     Ok(walk.counts)
 }
 
@@ -300,6 +307,33 @@ impl Walk<'_> {
         self.note(result);
     }
 
+    fn counted(&mut self, process: &Process, methods: &mut Methods) -> io::Result<()> {
+        let Selection { min, depth, .. } = *self.selection;
+        if !self.selection.is_of_whole_processes() || min > 0 || depth.is_some() {
+            self.counts.counted_left_out = process.trace.counts().calls.len() as u64;
+            return Ok(());
+        }
+        let trace = process.trace;
+        for &(id, calls) in &process.counted {
+            let row = methods.resolve(id, trace.symbols());
+            self.method(row, &methods.rows()[row as usize]);
+            let method = row as usize;
+            if self.wanted[method] && calls > 0 {
+                self.counts.counted += 1;
+                let counted = Counted {
+                    method,
+                    since: trace.counts().begun,
+                    calls,
+                };
+                self.sink.counted(&counted, &self.names[method])?;
+            }
+        }
+        match self.failed.take() {
+            Some(failure) => Err(failure),
+            None => Ok(()),
+        }
+    }
+
     fn end_process(&mut self, replay: &Replay) -> io::Result<()> {
         let mut all: Vec<Logical> = std::mem::take(&mut self.logical).into_values().collect();
         all.sort_unstable_by_key(|l| (l.start, l.call));
@@ -439,6 +473,7 @@ impl Visitor for Walk<'_> {
 pub fn processes(traces: &[Trace]) -> Vec<Process<'_>> {
     let first = traces.iter().map(|t| t.header().origin).min().unwrap_or(0);
     let mut taken = Vec::new();
+    let mut counted = counted::Counted::default();
     traces
         .iter()
         .enumerate()
@@ -453,6 +488,7 @@ pub fn processes(traces: &[Trace]) -> Vec<Process<'_>> {
                 number,
                 pid,
                 offset: trace.header().origin - first,
+                counted: counted.news(trace),
             }
         })
         .collect()

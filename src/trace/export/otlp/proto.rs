@@ -158,6 +158,21 @@ pub struct Metric {
     pub histogram: Option<Histogram>,
 }
 
+impl Metric {
+    /// Whether it says anything.
+    pub fn has_points(&self) -> bool {
+        let Metric {
+            gauge,
+            sum,
+            histogram,
+            ..
+        } = self;
+        gauge.as_ref().is_some_and(|g| !g.data_points.is_empty())
+            || sum.as_ref().is_some_and(|s| !s.data_points.is_empty())
+            || (histogram.as_ref()).is_some_and(|h| !h.data_points.is_empty())
+    }
+}
+
 #[derive(Clone, PartialEq, Message)]
 pub struct Gauge {
     #[prost(message, repeated, tag = "1")]

@@ -11,13 +11,14 @@ use super::{BATCH, Batch, METHODS, Options, logs_request, metrics_request, spans
 use crate::mapping::Mapping;
 use crate::printable::printable;
 use crate::symbols::Symbols;
+use crate::trace::call::{Call, Frame, Outcome, Thrown, from_root};
 use crate::trace::export::Selection;
 use crate::trace::export::walk::{named, wants, wants_thread};
-use crate::trace::file::{ThreadName, Trace};
+use crate::trace::file::{Counts, ThreadName, Trace};
 use crate::trace::format::{Decoder, Header};
 use crate::trace::methods::{Method, MethodIx, Methods};
 use crate::trace::metrics::{Reading, Unit, metric_of};
-use crate::trace::replay::{Call, Frame, Outcome, Replay, Run, Thrown, Visitor, from_root};
+use crate::trace::replay::{Replay, Run, Visitor};
 use crate::trace::tail::Reader;
 use crate::trace::values::{self, Data};
 use rustc_hash::FxHashMap;
@@ -65,12 +66,17 @@ pub struct Session {
     measured: u64,
     /// Samples of what the process uses that were not sent yet.
     readings: Vec<Reading>,
+    /// Calls that were only counted, by id.
+    counted: FxHashMap<u32, u64>,
+    has_new_counts: bool,
 }
 
 /// Counts of a method.
 #[derive(Clone, Default)]
 struct Count {
     calls: u64,
+    /// Further calls that were only counted.
+    counted: u64,
     errors: u64,
     sum: u64,
     min: u64,
@@ -94,6 +100,10 @@ impl Count {
     }
 
     fn merge(&mut self, other: &Count) {
+        self.counted = self.counted.saturating_add(other.counted);
+        if other.calls == 0 {
+            return;
+        }
         self.min = match self.calls {
             0 => other.min,
             _ => self.min.min(other.min),
@@ -241,6 +251,8 @@ impl Session {
             resource,
             measured: 0,
             readings: Vec::new(),
+            counted: FxHashMap::default(),
+            has_new_counts: false,
         }
     }
 
@@ -253,6 +265,7 @@ impl Session {
     ) -> bool {
         Reader::symbols(self, trace.symbols());
         self.readings.extend_from_slice(trace.readings());
+        Reader::counts(self, trace.counts(), trace.symbols());
         let order = trace.in_order();
         if trace.has_logical_calls() {
             self.learn(trace, &order);
@@ -369,16 +382,18 @@ impl Session {
                 return false;
             }
         }
-        if time <= self.measured {
+        if time <= self.measured && !self.has_new_counts {
             return true;
         }
-        self.measured = time;
+        // Of a process that only counts no record tells that time goes on.
+        let time = time.max(self.measured + 1);
+        (self.measured, self.has_new_counts) = (time, false);
         let origin = self.spans.origin;
         let at = origin.saturating_add(time);
         // Methods that differ in their parameters alone have one name, and so one point.
         let mut counts: BTreeMap<&str, Count> = BTreeMap::new();
         for known in self.spans.known.iter().flatten() {
-            if known.count.calls > 0 {
+            if known.count.calls > 0 || known.count.counted > 0 {
                 counts
                     .entry(&known.full_name)
                     .or_default()
@@ -435,6 +450,22 @@ impl Reader for Session {
         self.replay.forget_names();
         for run in self.runs.values_mut() {
             self.replay.rename(run, symbols, &mut self.methods);
+        }
+    }
+
+    fn counts(&mut self, counts: &Counts, symbols: &Symbols) {
+        if !self.spans.options.selection.is_of_whole_processes() {
+            return;
+        }
+        self.has_new_counts |= !counts.calls.is_empty();
+        for (&id, &all) in &counts.calls {
+            let before = self.counted.entry(id).or_default();
+            let new = all.saturating_sub(std::mem::replace(before, all));
+            let row = self.methods.resolve(id, symbols);
+            let known = self.spans.reach(row, Some(id));
+            if known.wanted {
+                known.count.counted = known.count.counted.saturating_add(new);
+            }
         }
     }
 
@@ -522,22 +553,26 @@ fn metrics_of(methods: &[(&str, Count)], origin: u64, time: u64) -> (Vec<Metric>
         as_int: Some(value as i64),
         attributes: of_method(name),
     };
-    let sum = |name: &str, description: &str, unit: &str, of: fn(&Count) -> u64| Metric {
+    let timed = || methods.iter().filter(|(_, count)| count.calls > 0);
+    let points = |of: &dyn Fn(&Count) -> Option<u64>| -> Vec<NumberPoint> {
+        let of_each = methods.iter().map(|(name, count)| (name, of(count)));
+        of_each
+            .filter_map(|(name, value)| Some(point(name, value?)))
+            .collect()
+    };
+    let sum = |name: &str, description: &str, unit: &str, data_points: Vec<NumberPoint>| Metric {
         name: name.to_owned(),
         description: description.to_owned(),
         unit: unit.to_owned(),
         gauge: None,
         sum: Some(Sum {
-            data_points: methods
-                .iter()
-                .map(|(name, count)| point(name, of(count)))
-                .collect(),
+            data_points,
             aggregation_temporality: CUMULATIVE,
             is_monotonic: true,
         }),
         histogram: None,
     };
-    let histogram = methods.iter().map(|(name, count)| HistogramPoint {
+    let histogram = timed().map(|(name, count)| HistogramPoint {
         start_time_unix_nano: origin,
         time_unix_nano: time,
         count: count.calls,
@@ -548,13 +583,22 @@ fn metrics_of(methods: &[(&str, Count)], origin: u64, time: u64) -> (Vec<Metric>
         min: Some(seconds(count.min)),
         max: Some(seconds(count.max)),
     });
+    let calls = points(&|c| Some(c.calls.saturating_add(c.counted)));
+    // Nothing is known of the ends of calls that were only counted.
+    let errors = points(&|c| (c.calls > 0).then_some(c.errors));
+    let items = calls.len() + errors.len() + timed().count();
     let metrics = vec![
-        sum("weave.calls", "Calls that ended", "{call}", |c| c.calls),
+        sum(
+            "weave.calls",
+            "Calls that ended, or were counted",
+            "{call}",
+            calls,
+        ),
         sum(
             "weave.errors",
             "Calls that an exception left",
             "{call}",
-            |c| c.errors,
+            errors,
         ),
         Metric {
             name: "weave.call.duration".to_owned(),
@@ -568,7 +612,8 @@ fn metrics_of(methods: &[(&str, Count)], origin: u64, time: u64) -> (Vec<Metric>
             }),
         },
     ];
-    (metrics, 3 * methods.len() as u64)
+    let metrics = metrics.into_iter().filter(Metric::has_points).collect();
+    (metrics, items as u64)
 }
 
 impl Spans {

@@ -362,6 +362,60 @@ fn what_is_short_or_deep_is_no_span_and_counts_all_the_same() {
     }
 }
 
+/// The metrics of a program that records `take` in part and counts it and `fib`.
+fn metrics_of_counting(options: Options) -> Vec<Metric> {
+    let counting = shop().push(Chunk::counts(0, 77, &[(3, 5), (4, 1_000_000), (99, 7)]));
+    let batches = sent(&trace(counting), options);
+    let batches = batches.iter().filter(|b| b.signal == Signal::Metrics);
+    let mut metrics = Vec::new();
+    for batch in batches {
+        let request = MetricsRequest::decode(&*batch.body).unwrap();
+        let of_batch = &request.resource_metrics[0].scope_metrics[0].metrics;
+        let points = |m: &Metric| match (&m.sum, &m.histogram) {
+            (Some(sum), _) => sum.data_points.len(),
+            (_, Some(histogram)) => histogram.data_points.len(),
+            _ => 0,
+        };
+        let points: usize = of_batch.iter().map(points).sum();
+        assert_eq!(points as u64, batch.items);
+        metrics.extend_from_slice(of_batch);
+    }
+    metrics
+}
+
+#[test]
+fn calls_that_were_only_counted_are_calls_without_errors_and_durations() {
+    let of = |metrics: &[Metric], name: &str, method: &str| {
+        let metric = metrics.iter().find(|m| m.name == name)?;
+        let sum = metric.sum.as_ref()?;
+        assert!(sum.is_monotonic && sum.aggregation_temporality == 2);
+        let of_method = |p: &&proto::NumberPoint| {
+            value(&p.attributes, "code.function.name") == Some(Value::Text(method.to_owned()))
+        };
+        sum.data_points.iter().find(of_method)?.as_int
+    };
+    let all_calls = metrics_of_counting(all());
+    let calls = |method| of(&all_calls, "weave.calls", method);
+    assert_eq!(calls("com.acme.Stock.take"), Some(3 + 5));
+    assert_eq!(calls("com.acme.Maths.fib"), Some(4 + 1_000_000));
+    assert_eq!(calls("[0x00000063]"), Some(7));
+    assert_eq!(of(&all_calls, "weave.errors", "[0x00000063]"), None);
+    assert_eq!(
+        of(&all_calls, "weave.errors", "com.acme.Stock.take"),
+        Some(2)
+    );
+    let mut options = all();
+    options.selection.filter = Some("0x00000063".to_owned());
+    let metrics = metrics_of_counting(options);
+    let names: Vec<&str> = metrics.iter().map(|m| &*m.name).collect();
+    assert_eq!(names, ["weave.calls"], "nothing of errors and durations");
+    // Of a thread, a window or what roots call it is not known.
+    let mut options = all();
+    options.selection.thread = Some("main".to_owned());
+    let metrics = metrics_of_counting(options);
+    assert_eq!(of(&metrics, "weave.calls", "[0x00000063]"), None);
+}
+
 #[test]
 fn samples_of_the_process_are_gauges_and_sums() {
     let heap = Chunk::records(98, 0, 0).sample(1_000_000_000, &[(3, 5)]);

@@ -8,7 +8,7 @@ mod few;
 mod rows;
 
 use super::table::{self, Row};
-use super::{End, Logical, Named, Process, Sink, Span, Task, Thread};
+use super::{Counted, End, Logical, Named, Process, Sink, Span, Task, Thread};
 use bytes::Bytes;
 use parquet::basic::{Compression, Encoding};
 use parquet::column::writer::ColumnCloseResult;
@@ -49,12 +49,13 @@ const SCHEMA: &str = "message call {
     optional int32 line;
     required int64 start_ns;
     required int64 start_time (TIMESTAMP(NANOS,true));
-    required int64 duration_ns;
+    optional int64 duration_ns;
     optional int64 self_ns;
-    required binary outcome (UTF8);
+    optional binary outcome (UTF8);
     optional binary exception_type (UTF8);
     optional binary exception_message (UTF8);
     optional binary values (UTF8);
+    optional int64 calls;
 }";
 
 /// Numbers that hardly repeat, but lie close to those before them: differences are smaller than a dictionary, and sooner made.
@@ -260,6 +261,11 @@ impl Sink for Parquet<'_> {
     fn logical(&mut self, logical: &Logical, _: &Named) -> io::Result<()> {
         self.moved |= self.place.thread.take().is_some();
         self.row(&table::logical(logical), logical.method)
+    }
+
+    fn counted(&mut self, counted: &Counted, _: &Named) -> io::Result<()> {
+        self.moved |= self.place.thread.take().is_some();
+        self.row(&table::counted(counted), counted.method)
     }
 
     fn finish(mut self: Box<Self>) -> io::Result<()> {

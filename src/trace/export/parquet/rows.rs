@@ -13,9 +13,9 @@ use parquet::file::writer::{SerializedPageWriter, TrackedWrite};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// What `kind` and `outcome` say; a row holds the place of its word here.
+/// What `kind` and `outcome` say; a row holds the place of its word here. The first is none.
 const WORDS: &[&str] = &[
-    "call", "piece", "logical", "exit", "error", "lost", "running",
+    "", "counted", "call", "piece", "logical", "exit", "error", "lost", "running",
 ];
 
 /// The longest text that statistics hold.
@@ -133,12 +133,13 @@ pub struct Rows {
     logical: Column<i64>,
     method: Vec<u32>,
     start: Vec<i64>,
-    duration: Vec<i64>,
+    duration: Column<i64>,
     own: Column<i64>,
     outcome: Vec<u32>,
     exception_type: Column<ByteArray>,
     exception_message: Column<ByteArray>,
     values: Column<ByteArray>,
+    calls: Column<i64>,
 }
 
 /// Numbers are signed in the file; times and numbers of calls stay far below 2^63 in a sound trace.
@@ -175,13 +176,14 @@ impl Rows {
         self.logical.put(row.logical.map(signed));
         self.method.push(method as u32);
         self.start.push(signed(row.start));
-        self.duration.push(signed(row.duration));
+        self.duration.put(row.duration.map(signed));
         self.own.put(row.own.map(signed));
         self.outcome.push(word(row.outcome));
         (self.exception_type).put(row.exception.map(|(ty, _)| ty.into()));
         (self.exception_message).put(row.exception.map(|(_, text)| text.into()));
         self.values
             .put(row.values().map(|text| text.into_bytes().into()));
+        self.calls.put(row.calls.map(signed));
     }
 
     pub fn clear(&mut self) {
@@ -201,15 +203,14 @@ impl Rows {
             exception_type,
             exception_message,
             values,
+            calls,
         } = self;
         for numbers in [place, kind, depth, method, outcome] {
             numbers.clear();
         }
         places.clear();
-        for times in [start, duration] {
-            times.clear();
-        }
-        for column in [id, parent, logical, own] {
+        start.clear();
+        for column in [id, parent, logical, duration, own, calls] {
             column.clear();
         }
         for texts in [exception_type, exception_message, values] {
@@ -258,12 +259,13 @@ impl Encoder<'_> {
                 let times: Vec<i64> = rows.start.iter().zip(&rows.place).map(time).collect();
                 self.typed::<Int64Type>(number, &times, None)
             }
-            "duration_ns" => self.typed::<Int64Type>(number, &rows.duration, None),
+            "duration_ns" => self.numbers(number, &rows.duration),
             "self_ns" => self.numbers(number, &rows.own),
             "outcome" => self.words(number, &rows.outcome),
             "exception_type" => self.messages(number, &rows.exception_type),
             "exception_message" => self.messages(number, &rows.exception_message),
-            _ => self.messages(number, &rows.values),
+            "values" => self.messages(number, &rows.values),
+            _ => self.numbers(number, &rows.calls),
         }
     }
 
@@ -306,7 +308,7 @@ impl Encoder<'_> {
         self.few_texts(
             number,
             keys,
-            |key| Some(u64::from(key)),
+            |key| Some(u64::from(key)).filter(|&word| word > 0),
             |word| WORDS[word as usize],
         )
     }

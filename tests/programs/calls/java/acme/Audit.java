@@ -43,6 +43,14 @@ public final class Audit {
         return "<" + text.substring(from, to) + ">";
     }
 
+    public static long parsed(String text) {
+        return Long.parseLong(text) + 100;
+    }
+
+    public static int length(String text) {
+        return text.length() + 100;
+    }
+
     // Around calls.
 
     public static long before(Object target, Object first) {
