@@ -281,7 +281,7 @@ impl Call {
 
     /// The hook's type parameters are what the call says.
     pub fn gives(&self) -> Ty {
-        super::convert::instantiate(&self.hook.result, &self.generics)
+        super::ty::instantiate(&self.hook.result, &self.generics)
     }
 
     /// The parameters of what is called: the hook or its adapter.

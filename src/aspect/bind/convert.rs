@@ -1,6 +1,7 @@
 //! Which values a parameter takes, and how well: JLS 5.3 and ECMA-334 10.2, as far as both agree.
 
 use super::call::Convert;
+pub use super::ty::instantiate;
 use super::ty::{Named, Prim, Ty};
 use crate::aspect::pointcut::Hierarchy;
 use std::sync::Arc;
@@ -155,32 +156,6 @@ fn unify(
     match same {
         true => Ok((Fit::Identity, Convert::Same)),
         false => Err(Misfit::Other),
-    }
-}
-
-/// The type with the type arguments of a generic hook in place.
-pub fn instantiate(ty: &Ty, generics: &[Ty]) -> Ty {
-    let within = |inner: &Arc<Ty>| Arc::new(instantiate(inner, generics));
-    match ty {
-        Ty::Param {
-            of_method: true,
-            index,
-        } => generics
-            .get(usize::from(*index))
-            .cloned()
-            .unwrap_or_else(|| ty.clone()),
-        Ty::Array(inner) => Ty::Array(within(inner)),
-        Ty::ByRef(inner) => Ty::ByRef(within(inner)),
-        Ty::Pointer(inner) => Ty::Pointer(within(inner)),
-        Ty::Named(named) if !named.args.is_empty() => Ty::Named(Arc::new(Named {
-            args: named
-                .args
-                .iter()
-                .map(|arg| instantiate(arg, generics))
-                .collect(),
-            ..(**named).clone()
-        })),
-        _ => ty.clone(),
     }
 }
 
