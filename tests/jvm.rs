@@ -803,6 +803,7 @@ fn what_an_exit_hook_throws_is_caught_by_nobody_unless_it_is_guarded() {
                 generics: [].into(),
                 operands: [operand].into(),
                 dest: Dest::Drop,
+                given: None,
             }
         };
         let number = || same(Source::Arg(0), Ty::Prim(Prim::I32));

@@ -318,10 +318,14 @@ fn list_class(out: &mut String, class: &ClassPlan, all: &[String]) {
 fn json(outcome: &Outcome, source: &str, only_summary: bool) -> serde_json::Value {
     let hooks = |hooks: &[ShownCall]| {
         let hook = |hook: &ShownCall| {
-            serde_json::json!({
+            let mut json = serde_json::json!({
                 "when": hook.when, "hook": hook.hook, "operands": hook.operands,
                 "guard": hook.guard, "recursion": hook.recursion,
-            })
+            });
+            if let Some(changes) = &hook.changes {
+                json["changes"] = changes.as_str().into();
+            }
+            json
         };
         hooks.iter().map(hook).collect::<Vec<_>>()
     };

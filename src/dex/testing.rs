@@ -254,11 +254,13 @@ pub fn call(name: &str, operands: Vec<Operand>, result: Ty, dest: Dest, guarded:
             class: class.into(),
             guard: true,
             recursion: true,
+            change: None,
         }),
         hook: Arc::new(hook),
         generics: Box::default(),
         operands: operands.into(),
         dest,
+        given: None,
     }
 }
 

@@ -13,10 +13,13 @@
 //!     Z: [busy[0] = false]; zero; xreturn
 //! ```
 //!
+//! Where a hook changes a value, the adapter takes the old one as its last argument, and returns (or throws) that in place of zero.
+//!
 //! At the end of the stack or of memory the calls of `Guard` may fail themselves. Then the result is zero, too. The store that ends a hook
 //! cannot fail.
 
-use crate::aspect::bind::call::{Adapter, Hook, Link};
+use crate::aspect::bind::call::{Adapter, Convert, Hook, Link};
+use crate::aspect::bind::ty::Ty;
 use crate::bytes::modified_utf8;
 use crate::jvm::emit::{self, Kind, Snippet};
 use crate::jvm::frames::{Added, Change, put_added};
@@ -50,6 +53,8 @@ struct Code {
     /// The exception table: start, end, handler, type.
     tries: Vec<[u16; 4]>,
     frames: Vec<Added>,
+    /// What it does where the hook gives nothing.
+    falls_back: Snippet,
 }
 
 /// The class file of an adapter.
@@ -61,14 +66,19 @@ pub fn adapter(hook: &Hook, adapter: &Adapter) -> Vec<u8> {
     };
     let this = class(&mut additions, &modified_utf8(&adapter.class));
     let object = class(&mut additions, b"java/lang/Object");
-    let descriptor = emit::descriptor(&hook.parameters, &hook.result);
+    let hooks = emit::descriptor(&hook.parameters, &hook.result);
+    let change = adapter.change.as_ref();
+    let old = change.map(|change| change.old.clone());
+    let taken: Vec<Ty> = hook.parameters.iter().cloned().chain(old).collect();
+    let result = change.map_or(&hook.result, |change| &change.to);
+    let descriptor = emit::descriptor(&taken, result);
     let called = hook.links.is_empty().then(|| {
         let tag = match hook.owner_is_interface {
             true => tag::INTERFACE_METHODREF,
             false => tag::METHODREF,
         };
         let owner = class(&mut additions, &emit::class_name(&hook.owner));
-        additions.shared_method(tag, owner, &modified_utf8(&hook.name), &descriptor)
+        additions.shared_method(tag, owner, &modified_utf8(&hook.name), &hooks)
     });
     let guard = class(&mut additions, GUARD.as_bytes());
     let mut of_guard = |name: &str, descriptor: &str| {
@@ -86,8 +96,9 @@ pub fn adapter(hook: &Hook, adapter: &Adapter) -> Vec<u8> {
         out: Snippet::default(),
         tries: Vec::new(),
         frames: Vec::new(),
+        falls_back: falls_back(hook, adapter),
     };
-    let parameters: u32 = hook.parameters.iter().map(emit::words).sum();
+    let parameters: u32 = taken.iter().map(emit::words).sum();
     code.build(
         hook,
         adapter,
@@ -125,6 +136,25 @@ pub(super) fn class_file(
     out
 }
 
+/// What an adapter does where its hook gives nothing: it returns zero, or what was there before, or throws that.
+fn falls_back(hook: &Hook, adapter: &Adapter) -> Snippet {
+    let mut out = Snippet::default();
+    let Some(change) = &adapter.change else {
+        out.zero(&hook.result);
+        out.xreturn(&hook.result);
+        return out;
+    };
+    let slot: u32 = hook.parameters.iter().map(emit::words).sum();
+    if let Some(kind) = Kind::of(&change.old) {
+        out.load(kind, slot as u16);
+    }
+    match change.throws {
+        true => out.op(op::ATHROW, 1, 0),
+        false => out.xreturn(&change.to),
+    }
+    out
+}
+
 impl Code {
     fn pc(&self) -> u16 {
         self.out.len() as u16
@@ -141,9 +171,27 @@ impl Code {
         pc
     }
 
-    fn zero(&mut self, hook: &Hook) {
-        self.out.zero(&hook.result);
-        self.out.xreturn(&hook.result);
+    /// The hook gives nothing.
+    fn zero(&mut self) {
+        self.out.append(&self.falls_back);
+    }
+
+    /// The hook's result becomes the adapter's.
+    fn convert(&mut self, hook: &Hook, adapter: &Adapter, additions: &mut Additions) {
+        match (adapter.change.as_ref().map(|c| c.convert), &hook.result) {
+            (Some(Convert::Widen(from, to)), _) => self.out.widen(from, to),
+            (Some(Convert::Box), Ty::Prim(prim)) => {
+                let name = emit::box_class(*prim);
+                let descriptor =
+                    emit::descriptor(std::slice::from_ref(&hook.result), &Ty::class(name));
+                let class = additions.shared_utf8(name.as_bytes());
+                let class = additions.shared(tag::CLASS, &class.to_be_bytes());
+                let method =
+                    additions.shared_method(tag::METHODREF, class, b"valueOf", &descriptor);
+                self.out.call(method, emit::words(&hook.result), 1);
+            }
+            _ => {}
+        }
     }
 
     fn build(
@@ -156,7 +204,7 @@ impl Code {
         additions: &mut Additions,
     ) {
         if let Some(busy) = busy {
-            self.begin(hook, adapter, busy, constants);
+            self.begin(adapter, busy, constants);
         }
         let start = self.pc();
         let mut slot = 0;
@@ -173,8 +221,10 @@ impl Code {
             None => nulls = self.links(&hook.links, 1 + busy.map_or(0, |_| 1), additions),
         }
         let end = self.pc();
+        self.convert(hook, adapter, additions);
         self.end(busy);
-        self.out.xreturn(&hook.result);
+        let result = adapter.change.as_ref().map_or(&hook.result, |c| &c.to);
+        self.out.xreturn(result);
         if !nulls.is_empty() {
             let pc = self.pc();
             self.frames.push(Added {
@@ -186,7 +236,7 @@ impl Code {
             }
             self.out.restart(0);
             self.end(busy);
-            self.zero(hook);
+            self.zero();
         }
         if adapter.guard {
             let handler = self.handler();
@@ -199,12 +249,12 @@ impl Code {
             self.out.call(constants.failed, 2, 0);
             let told = self.pc();
             self.end(busy);
-            self.zero(hook);
+            self.zero();
             let untold = self.handler();
             self.tries.push([handler, told, untold, constants.failure]);
             self.out.pop(1);
             self.end(busy);
-            self.zero(hook);
+            self.zero();
             if busy.is_some() {
                 let stopped = self.handler();
                 self.tries.push([handler, told, stopped, 0]);
@@ -251,20 +301,20 @@ impl Code {
     }
 
     /// The hook begins, unless this thread runs one. The flag goes to the local `busy`.
-    fn begin(&mut self, hook: &Hook, adapter: &Adapter, busy: u16, constants: &Constants) {
+    fn begin(&mut self, adapter: &Adapter, busy: u16, constants: &Constants) {
         self.out.call(constants.begin, 0, 1);
         let begun = self.pc();
         self.out.store(Kind::REFERENCE, busy);
         self.out.load(Kind::REFERENCE, busy);
-        let zero = 3 + if emit::words(&hook.result) == 0 { 1 } else { 2 };
+        let zero = 3 + self.falls_back.len() as u16;
         let caught = if adapter.guard { zero - 3 + 1 } else { 0 };
         self.out.indexed(op::IFNONNULL, zero + caught, 1, 0);
-        self.zero(hook);
+        self.zero();
         if adapter.guard {
             let handler = self.handler();
             self.tries.push([0, begun, handler, constants.failure]);
             self.out.pop(1);
-            self.zero(hook);
+            self.zero();
         }
         self.frames.push(Added {
             pc: self.pc(),

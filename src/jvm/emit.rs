@@ -122,6 +122,27 @@ impl Snippet {
         self.bytes[at..at + 2].copy_from_slice(&value.to_be_bytes());
     }
 
+    /// Appends a conditional jump ahead; returns where it is, for [`Snippet::land`].
+    pub fn jump(&mut self, opcode: u8, pops: u32) -> usize {
+        let at = self.bytes.len();
+        self.put(&[opcode, 0, 0], pops, 0);
+        at
+    }
+
+    /// A jump leads to here; `None` where that is too far.
+    pub fn land(&mut self, jump: usize) -> Option<()> {
+        let far = i16::try_from(self.bytes.len() - jump).ok()?;
+        self.bytes[jump + 1..jump + 3].copy_from_slice(&far.to_be_bytes());
+        Some(())
+    }
+
+    /// Appends other instructions.
+    pub fn append(&mut self, other: &Snippet) {
+        self.bytes.extend_from_slice(&other.bytes);
+        self.deepest = self.deepest.max(self.depth + other.deepest);
+        self.depth += other.depth;
+    }
+
     /// Appends `ldc constant`.
     pub fn ldc(&mut self, constant: u16) {
         match constant.to_be_bytes() {
@@ -239,7 +260,13 @@ impl Snippet {
 
     /// Pushes null, or zero of a type; nothing for void.
     pub fn zero(&mut self, ty: &Ty) {
-        let Some(kind) = Kind::of(ty) else { return };
+        if let Some(kind) = Kind::of(ty) {
+            self.zero_of(kind);
+        }
+    }
+
+    /// Pushes null or zero.
+    pub fn zero_of(&mut self, kind: Kind) {
         let opcode = match kind.0 {
             0 => op::ICONST_0,
             1 => op::LCONST_0,

@@ -397,12 +397,12 @@ fn put_type(out: &mut Vec<u8>, (tag, operand): VerificationType, layout: &Layout
 }
 
 /// Appends the contents of a StackMapTable of frames that are spelt out: `(new pc, frame)` in order, then the
-/// handler's. All are full; if `compact`, but for those whose locals are those of the frame before.
+/// handlers'. All are full; if `compact`, but for those whose locals are those of the frame before.
 pub fn put_spelt<'f>(
     out: &mut Vec<u8>,
     frames: impl Iterator<Item = (u32, &'f FullFrame)>,
     layout: &Layout,
-    handler: Option<&'f HandlerFrame>,
+    handlers: &'f [HandlerFrame],
     compact: bool,
 ) -> Result<()> {
     let count_at = out.len();
@@ -434,7 +434,7 @@ pub fn put_spelt<'f>(
     for (pc, frame) in frames {
         put(pc, &frame.locals, &frame.stack)?;
     }
-    if let Some(handler) = handler {
+    for handler in handlers {
         let HandlerLocals::Listed(locals) = &handler.locals else {
             unreachable!("where frames are spelt out, the locals are listed");
         };

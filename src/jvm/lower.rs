@@ -64,6 +64,8 @@ pub struct Scratch {
     bypassed: Vec<u32>,
     /// The method's frames, spelt out once the first island is needed, or where they list what is kept for own hooks.
     frames: Vec<FullFrame>,
+    /// Those of inserted code in front of the method's own, by new pcs.
+    joins: Vec<FullFrame>,
     snippets: Snippets,
 }
 
@@ -80,6 +82,10 @@ struct Snippets {
     exit_pair: u32,
     /// The handler's code; empty for none.
     handler: Snippet,
+    /// Where hooks at the start that leave the body out go on, from the first instruction on.
+    joins: Vec<u32>,
+    /// What else is caught in the handler: from, to, and where; from its first instruction on.
+    caught: Vec<[u32; 3]>,
 }
 
 /// Facts of a body besides the lists in [`Scratch`].
@@ -134,14 +140,16 @@ struct Handler {
     pc: u32,
     /// The ranges that it protects.
     guards: Vec<(u32, u32)>,
-    /// Its frame, which classes before version 50 have not (JVMS 4.10).
-    frame: Option<HandlerFrame>,
+    /// What is caught in it: from, to, and where.
+    caught: Vec<[u32; 3]>,
+    /// Its frames, which classes before version 50 have not (JVMS 4.10): where it begins, and where it catches.
+    frames: Vec<HandlerFrame>,
 }
 
 impl Handler {
     /// Unreachable code in front of it.
     fn unreached(&self) -> &'static [u8] {
-        (self.frame.as_ref()).map_or(&[], |frame| frame.locals.unreached())
+        (self.frames.first()).map_or(&[], |frame| frame.locals.unreached())
     }
 }
 
@@ -256,7 +264,11 @@ impl<'a> Lowering<'_, 'a> {
             exit,
             exit_pair,
             handler,
+            joins,
+            caught,
         } = snippets;
+        joins.clear();
+        caught.clear();
         for snippet in [&mut *early, &mut *enter, &mut *exit, &mut *handler] {
             snippet.clear();
         }
@@ -266,7 +278,7 @@ impl<'a> Lowering<'_, 'a> {
         };
         if let Some(own) = own {
             own.put_early(early);
-            own.put_enter(&mut self.put_into(enter, line, additions))?;
+            *joins = own.put_enter(&mut self.put_into(enter, line, additions))?;
         }
         let constants = self.constants;
         let advice = self.advice;
@@ -310,13 +322,16 @@ impl<'a> Lowering<'_, 'a> {
             enter.call(constants.begin_section, 1, 0);
         }
         *exit_pair = exit.len();
+        let mut has_ended = false;
         if let Some(own) = own {
             let (_, hooks) = own.bound().exits();
             own.put_exit(hooks, &mut self.put_into(exit, line, additions))?;
             let (_, hooks) = own.bound().exceptions();
-            own.put_exception(hooks, &mut self.put_into(handler, line, additions))?;
+            let ends = own.put_exception(hooks, &mut self.put_into(handler, line, additions))?;
+            *caught = ends.goes_on;
+            has_ended = ends.always;
         }
-        if !handler.is_empty() {
+        if !handler.is_empty() && !has_ended {
             handler.op(op::ATHROW, 1, 0);
         }
         Ok(())
@@ -374,12 +389,17 @@ impl<'a> Lowering<'_, 'a> {
         };
         self.build_snippets(section, body.own, additions, &mut scratch.snippets)?;
         self.place(entries, scratch);
+        let adds_frames =
+            !(scratch.snippets.joins.is_empty() && scratch.snippets.caught.is_empty());
         if let Some(own) = body.own
-            && !own.kept.is_empty()
+            && (!own.kept.is_empty() || adds_frames)
             && self.tables.has_stack_map
         {
             scratch.frames = self.expand_frames(&parameters, additions)?;
             own.list_all(&mut scratch.frames, initialisation)?;
+        }
+        if let Some(own) = body.own {
+            self.join(own, &parameters, additions, scratch)?;
         }
         self.fit(entries, &parameters, additions, scratch)?;
         let handler = match scratch.snippets.handler.len() {
@@ -392,6 +412,35 @@ impl<'a> Lowering<'_, 'a> {
         };
         let early = if met_again { &[] } else { entries };
         self.put(&body, entries, early, handler.as_ref(), scratch, out)
+    }
+
+    /// Makes the frames of inserted code in front of the method's own: the parameters and what is kept.
+    fn join(
+        &self,
+        own: &Own<'_>,
+        parameters: &[Parameter<'a>],
+        additions: &mut Additions,
+        scratch: &mut Scratch,
+    ) -> Attempt<()> {
+        if self.class.major < 50 || scratch.snippets.joins.is_empty() {
+            return Ok(());
+        }
+        let mut locals = self.listed(parameters, additions);
+        own.list(&mut locals, own.kept.len())
+            .ok_or(Reason::Unsupported)?;
+        // The first instruction may have one already.
+        let met = scratch.frames.first().is_some_and(|frame| frame.pc == 0);
+        let end = scratch.snippets.enter.len();
+        for &pc in &scratch.snippets.joins {
+            if pc < end || !met {
+                scratch.joins.push(FullFrame {
+                    pc,
+                    locals: locals.clone(),
+                    stack: Vec::new(),
+                });
+            }
+        }
+        Ok(())
     }
 
     /// Gives the values of own hooks their places.
@@ -445,16 +494,26 @@ impl<'a> Lowering<'_, 'a> {
                     .filter(|(start, end)| start < end)
                     .collect(),
             },
-            frame: None,
+            caught: Vec::new(),
+            frames: Vec::new(),
+        };
+        let frame = |pc, locals| HandlerFrame {
+            pc,
+            throwable: self.constants.throwable,
+            locals,
         };
         if self.class.major >= 50 {
             let locals = self.handler_locals(body, scratch, additions)?;
             handler.pc += locals.unreached().len() as u32;
-            handler.frame = Some(HandlerFrame {
-                pc: handler.pc,
-                throwable: self.constants.throwable,
-                locals,
-            });
+            handler.frames.push(frame(handler.pc, locals));
+        }
+        for caught in &scratch.snippets.caught {
+            let caught = caught.map(|pc| handler.pc + pc);
+            if let Some(first) = handler.frames.first() {
+                let locals = first.locals.clone();
+                handler.frames.push(frame(caught[2], locals));
+            }
+            handler.caught.push(caught);
         }
         Ok(handler)
     }
@@ -481,7 +540,10 @@ impl<'a> Lowering<'_, 'a> {
         };
         let tries = match &split {
             Some(split) => split.rows.len(),
-            None => self.code.exceptions.len() / 8 + handler.map_or(0, |h| h.guards.len()),
+            None => {
+                let ours = handler.map_or(0, |h| h.guards.len() + h.caught.len());
+                self.code.exceptions.len() / 8 + ours
+            }
         };
         let max_stack = self.max_stack(body, handler, scratch);
         if tries > MAX_TRIES || max_stack > 65_535 {
@@ -502,8 +564,8 @@ impl<'a> Lowering<'_, 'a> {
             Some(split) => split.put(out),
             None => self.put_exceptions(&scratch.layout, handler, out),
         }
-        let frame = handler.and_then(|h| h.frame.as_ref());
-        let line = self.put_attributes(scratch, frame, early, split.as_ref(), out)?;
+        let frames = handler.map_or(&[][..], |h| &h.frames);
+        let line = self.put_attributes(scratch, frames, early, split.as_ref(), out)?;
         end_attribute(attribute, out);
         Ok(line)
     }
@@ -587,6 +649,9 @@ impl<'a> Lowering<'_, 'a> {
             for &range in &handler.guards {
                 split.add(range, &ours, (handler.pc, 0))?;
             }
+            for &[from, to, pc] in &handler.caught {
+                split.add((from, to), &[], (pc, 0))?;
+            }
         }
         Ok(Some(split))
     }
@@ -624,6 +689,8 @@ impl<'a> Lowering<'_, 'a> {
         let short = kept.more == 0 || !parameters.is_empty();
         if short
             && kept.initialised
+            && scratch.joins.is_empty()
+            && scratch.snippets.caught.is_empty()
             && kept.more <= HandlerLocals::MAX_DROPPED
             && scratch.islands.is_empty()
         {
@@ -696,6 +763,7 @@ impl<'a> Lowering<'_, 'a> {
         scratch.islands.clear();
         scratch.bypassed.clear();
         scratch.frames.clear();
+        scratch.joins.clear();
         let Snippets {
             early, enter, exit, ..
         } = &scratch.snippets;
@@ -761,7 +829,8 @@ impl<'a> Lowering<'_, 'a> {
     /// Appends the exception table. A range that begins at a return leaves its exit hook out.
     fn put_exceptions(&self, layout: &Layout, handler: Option<&Handler>, out: &mut Vec<u8>) {
         let (ours, guards) = handler.map_or((0, &[][..]), |h| (h.pc, &h.guards));
-        let count = self.code.exceptions.len() / 8 + guards.len();
+        let caught = handler.map_or(&[][..], |h| &h.caught);
+        let count = self.code.exceptions.len() / 8 + guards.len() + caught.len();
         out.extend_from_slice(&(count as u16).to_be_bytes());
         for entry in self.code.exceptions.chunks_exact(8) {
             let field = |i: usize| u32::from(u16::from_be_bytes([entry[i], entry[i + 1]]));
@@ -779,13 +848,18 @@ impl<'a> Lowering<'_, 'a> {
                 out.extend_from_slice(&(pc as u16).to_be_bytes());
             }
         }
+        for &[from, to, pc] in caught {
+            for pc in [from, to, pc, 0] {
+                out.extend_from_slice(&(pc as u16).to_be_bytes());
+            }
+        }
     }
 
     /// Appends the attributes of Code: moves those that hold pcs, and drops unknown ones, which may hold pcs, too.
     fn put_attributes(
         &self,
         scratch: &Scratch,
-        needs_frame: Option<&HandlerFrame>,
+        handlers: &[HandlerFrame],
         early: &[u32],
         split: Option<&Split>,
         out: &mut Vec<u8>,
@@ -794,6 +868,7 @@ impl<'a> Lowering<'_, 'a> {
         out.extend_from_slice(&[0, 0]);
         let mut count = 0u16;
         let mut line = 0;
+        let is_spelt = !scratch.joins.is_empty() || handlers.len() > 1;
         attributes(self.class.bytes, self.code.attributes, |a| {
             let Some(known) = self.class.pool.which(a.name) else {
                 return Ok(());
@@ -802,10 +877,10 @@ impl<'a> Lowering<'_, 'a> {
             let layout = &scratch.layout;
             let put = match known {
                 Known::StackMapTable => {
-                    if scratch.frames.is_empty() {
-                        frames::relocate(out, a.data, layout, needs_frame)
+                    if scratch.frames.is_empty() && !is_spelt {
+                        frames::relocate(out, a.data, layout, handlers.first())
                     } else {
-                        put_spelt_frames(scratch, needs_frame, self.bound.is_some(), out)
+                        put_spelt_frames(scratch, handlers, self.bound.is_some(), out)
                     }
                 }
                 Known::LineNumberTable => put_lines(out, a.data, layout, early).map(|first| {
@@ -830,9 +905,12 @@ impl<'a> Lowering<'_, 'a> {
             count += 1;
             Ok(())
         })?;
-        if !self.tables.has_stack_map && needs_frame.is_some() {
+        if !self.tables.has_stack_map && (is_spelt || !handlers.is_empty()) {
             let start = begin_attribute(self.constants.stack_map_table, out);
-            frames::relocate(out, &[], &scratch.layout, needs_frame)?;
+            match is_spelt {
+                false => frames::relocate(out, &[], &scratch.layout, handlers.first())?,
+                true => put_spelt_frames(scratch, handlers, true, out)?,
+            }
             end_attribute(start, out);
             count += 1;
         }

@@ -128,7 +128,7 @@ fn put_tail(
     let advice = (plan.methods.iter()).fold(Advice::default(), |all, p| all.with(p.advice));
     let own_handlers = (plan.methods.iter()).any(|p| {
         plan.bound(p)
-            .is_some_and(|bound| !bound.exception.is_empty())
+            .is_some_and(|bound| !bound.exception.is_empty() || bound.may_skip())
     });
     let constants = lower::constants(class, advice, own_handlers, additions);
     let mut copied = class.pool.end();

@@ -60,6 +60,7 @@ pub fn adapter(hook: &Hook, guard: bool, recursion: bool) -> Adapter {
         class: format!("weave/hooks/{name}_{guard}_{recursion}").into(),
         guard,
         recursion,
+        change: None,
     }
 }
 
@@ -125,6 +126,7 @@ pub fn everything(signature: &Signature, style: Style) -> Bound {
         generics: [].into(),
         operands: operands.into(),
         dest,
+        given: None,
     };
     let begin = hook("begin", &[object(), array.clone()], object());
     let enter = call(

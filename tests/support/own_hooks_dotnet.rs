@@ -97,6 +97,7 @@ fn everything(signature: &Signature, number: usize) -> Bound {
             class: "".into(),
             guard: kind != 2,
             recursion: kind != 1,
+            change: None,
         }),
     };
     let call = |hook: Arc<Hook>, operands: Vec<Operand>, dest| Call {
@@ -104,6 +105,7 @@ fn everything(signature: &Signature, number: usize) -> Bound {
         generics: Box::default(),
         operands: operands.into(),
         dest,
+        given: None,
         adapter: adapter.clone(),
     };
     // A value as it is, to a hook that takes any type.

@@ -1,6 +1,10 @@
 //! From a call as it is written to the method that it calls, with an operand for each of its parameters.
 
-use super::call::{Adapter, Bound, Call, Convert, Counts, Dest, Hook, Keep, Operand, Source};
+mod change;
+
+use super::call::{
+    Adapter, Bound, Call, Change, Convert, Counts, Dest, Hook, Keep, Operand, Source,
+};
 use super::catalog::{Catalog, HookMethod, HookType};
 use super::convert::{Fit, Misfit as Why, convert, instantiate, is_object};
 use super::misfit::Misfit;
@@ -9,7 +13,7 @@ use super::ty::{Language, Prim, Signature, Ty};
 use crate::aspect::advice::Advice;
 use crate::aspect::joinpoint::Callee;
 use crate::aspect::pointcut::Hierarchy;
-use crate::aspect::rules::hook::{HookCall, HookOperand, Recorded, Word};
+use crate::aspect::rules::hook::{Changes, HookCall, HookOperand, Recorded, Word};
 use crate::aspect::rules::model::{OwnHook, OwnHooks, OwnRecord};
 use sha2::{Digest, Sha256};
 use std::ops::Range;
@@ -41,6 +45,8 @@ pub struct Binder<'a> {
     pub language: Language,
     /// Whether what a hook calls may be woven.
     pub may_reach: &'a (dyn Fn(&Hook) -> bool + Sync),
+    /// In what hooks cannot change anything yet: `dex files`.
+    pub sees_only: Option<&'static str>,
 }
 
 /// An aspect that meets a method: its number, its name and its hooks.
@@ -129,14 +135,18 @@ impl Binder<'_> {
                 wrong.push(misfit);
                 continue;
             }
+            // The exit hooks of the aspects around.
+            let around = exit.len() as u16;
             let mut calls =
                 |hooks: &[OwnHook], when, into: &mut Vec<Call>, binding: &mut Binding<'_>| {
                     binding.when = when;
                     for hook in hooks {
-                        match binding.call(hook, &mut keep) {
-                            Ok(call) => {
+                        match binding.hook(hook, around, &mut keep) {
+                            Ok(None) => {}
+                            Ok(Some(call)) => {
                                 into.append(&mut binding.chains);
-                                if when == When::Enter && call.hook.result != Ty::Void {
+                                let is_plain = hook.call.changes == Changes::Nothing;
+                                if when == When::Enter && is_plain && call.hook.result != Ty::Void {
                                     binding.state = Some(State {
                                         ty: instantiate(&call.hook.result, &call.generics),
                                         call: into.len(),
@@ -152,6 +162,7 @@ impl Binder<'_> {
                         }
                     }
                 };
+            let first = enter.len();
             calls(&own.enter, When::Enter, &mut enter, &mut binding);
             let (mut at_exit, mut at_exception) = (Vec::new(), Vec::new());
             calls(&own.exit, When::Exit, &mut at_exit, &mut binding);
@@ -173,6 +184,13 @@ impl Binder<'_> {
             }) = binding.state
             {
                 enter[call].dest = Dest::State(kept);
+            }
+            // Where the body is left out, the aspect's own exit hooks run as well.
+            for call in &mut enter[first..] {
+                if let Dest::ReturnUnlessNull { exits } | Dest::SkipWhen { exits } = &mut call.dest
+                {
+                    *exits += at_exit.len() as u16;
+                }
             }
             // Aspects nest: the first one's hooks come last at the end.
             exit.splice(0..0, at_exit);
@@ -427,29 +445,32 @@ impl<'b> Binding<'b> {
                 convert,
                 result,
             }),
-            Err(why) => {
-                let returns = match &result {
-                    Ty::Void => "nothing".to_owned(),
-                    ty => article(&self.shown_type(ty)),
-                };
-                let wanted = article(&self.shown_type(&callee.result));
-                let help = match why {
-                    Why::Unknown => {
-                        "name the jar or assembly that has the type with --reference".to_owned()
-                    }
-                    _ => format!("let it return {wanted}"),
-                };
-                Err(self.complains(
-                    written.name.clone(),
-                    format!(
-                        "`{}.{}` returns {returns}",
-                        written.call.ty, written.call.method
-                    ),
-                    format!("where {wanted} is expected, of"),
-                    Some(help),
-                ))
-            }
+            Err(why) => Err(self.gives_wrong(written, &result, &callee.result, why)),
         }
+    }
+
+    /// A hook's result is not what is asked for.
+    fn gives_wrong(&self, written: &OwnHook, result: &Ty, wanted: &Ty, why: Why) -> Misfit {
+        let returns = match result {
+            Ty::Void => "nothing".to_owned(),
+            ty => article(&self.shown_type(ty)),
+        };
+        let wanted = article(&self.shown_type(wanted));
+        let help = match why {
+            Why::Unknown => {
+                "name the jar or assembly that has the type with --reference".to_owned()
+            }
+            _ => format!("let it return {wanted}"),
+        };
+        self.complains(
+            written.name.clone(),
+            format!(
+                "`{}.{}` returns {returns}",
+                written.call.ty, written.call.method
+            ),
+            format!("where {wanted} is expected, of"),
+            Some(help),
+        )
     }
 
     /// Another aspect replaces the call already.
@@ -468,9 +489,10 @@ impl<'b> Binding<'b> {
         let guard = self.aspect.2.guard;
         let recursion = (self.binder.may_reach)(&call.hook);
         call.adapter = (guard || recursion).then(|| Adapter {
-            class: adapter_class(self.subject.adapters, &call.hook, guard, recursion),
+            class: adapter_class(self.subject.adapters, &call.hook, guard, recursion, &None),
             guard,
             recursion,
+            change: None,
         });
         Ok(call)
     }
@@ -522,9 +544,11 @@ impl<'b> Binding<'b> {
                 method: method.to_owned(),
                 name: 0..0,
                 operands: Vec::new(),
+                changes: Changes::Nothing,
             },
             name: record.span.clone(),
             operands: vec![record.span.clone(); 5],
+            changes: 0..0,
         };
         // As the trace has it: the flag of the end, and the number.
         let place = Meant::Constant(Word::Int(number << 16 | end << 10));
@@ -599,6 +623,7 @@ impl<'b> Binding<'b> {
             call: call.clone(),
             name: record.span.clone(),
             operands: record.operands.clone(),
+            changes: 0..0,
         };
         let mut call = self.call(&written, keep)?;
         let ty = instantiate(&call.hook.result, &call.generics);
@@ -695,6 +720,7 @@ impl<'b> Binding<'b> {
             generics: chosen.generics.into(),
             operands,
             dest: Dest::Drop,
+            given: None,
         })
     }
 
@@ -1263,7 +1289,13 @@ fn integer(value: i64, prim: Prim) -> Option<Source> {
 }
 
 /// The class of an adapter: named by the hook's method, and by a hash over all that is in it.
-pub(super) fn adapter_class(package: &str, hook: &Hook, guard: bool, recursion: bool) -> Arc<str> {
+pub(super) fn adapter_class(
+    package: &str,
+    hook: &Hook,
+    guard: bool,
+    recursion: bool,
+    change: &Option<Change>,
+) -> Arc<str> {
     let mut hash = Sha256::new();
     hash.update(format!(
         "{:?} {} {:?} {:?} {guard} {recursion}",
@@ -1271,6 +1303,9 @@ pub(super) fn adapter_class(package: &str, hook: &Hook, guard: bool, recursion: 
     ));
     if !hook.links.is_empty() {
         hash.update(format!("{:?}", hook.links));
+    }
+    if let Some(change) = change {
+        hash.update(format!(" {change:?}"));
     }
     let digest = hash.finalize();
     let name: String = hook

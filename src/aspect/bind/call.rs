@@ -56,9 +56,12 @@ pub struct Call {
     pub hook: Arc<Hook>,
     /// The hook's type arguments (.NET).
     pub generics: Box<[Ty]>,
-    /// One for each parameter of the hook.
+    /// One for each parameter of the hook, and one more where the adapter takes what was there before ([`Adapter::change`]).
     pub operands: Box<[Operand]>,
     pub dest: Dest,
+    /// How the result becomes what `dest` asks for, and the type of what changes: of the value, or of the method's result. Where there
+    /// is an adapter that gives it, it does so.
+    pub given: Option<(Convert, Ty)>,
     /// By which method the hook is called, so that what it throws does not reach the program. None: it is called itself.
     pub adapter: Option<Adapter>,
 }
@@ -102,6 +105,21 @@ pub struct Adapter {
     /// What the hook calls may be woven: while a hook of a thread runs, the adapter calls no other
     /// (`Guard.begin()` gives its flag).
     pub recursion: bool,
+    /// It gives what the hook changes.
+    pub change: Option<Change>,
+}
+
+/// What an adapter gives for a hook that changes a value: it takes the one that was there before as its last argument, and falls back on
+/// that.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Change {
+    /// How the hook's result becomes the adapter's, and that type.
+    pub convert: Convert,
+    pub to: Ty,
+    /// The type of what was there before.
+    pub old: Ty,
+    /// That is an exception, which goes on: it is thrown.
+    pub throws: bool,
 }
 
 /// An operand: a value, how it becomes what the hook takes, and that type.
@@ -146,7 +164,7 @@ pub enum Source {
 }
 
 /// How a value becomes what the hook takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Convert {
     /// It is one already (identity, a reference to a supertype, type parameters that are inferred).
     Same,
@@ -167,6 +185,19 @@ pub enum Dest {
     Drop,
     /// It is kept: the place in [`Keep::states`].
     State(u16),
+    /// At enter: the n-th argument gets it.
+    Arg(u16),
+    /// At exit: the method returns it.
+    Result,
+    /// At exception: it leaves the method instead.
+    Throw,
+    /// At exception: that ends here, and the method returns it. So many of the last exit hooks come first: those of the aspects around.
+    Ends { exits: u16 },
+    /// At enter: unless it is null, the method returns it, and its body does not run. So many of the last exit hooks do: those of the
+    /// aspect and of the ones around it.
+    ReturnUnlessNull { exits: u16 },
+    /// At enter: if it is true, the method returns null or zero, and its body does not run; exit hooks as above.
+    SkipWhen { exits: u16 },
 }
 
 /// A bound call, for people and programs.
@@ -178,6 +209,8 @@ pub struct ShownCall {
     pub hook: String,
     /// What each parameter gets: `this`, `arg(0) boxed`.
     pub operands: Vec<String>,
+    /// What it changes: `arg(0)`, `result`, `throw`, `return`, `skip`.
+    pub changes: Option<String>,
     /// What it throws does not reach the program.
     pub guard: bool,
     /// It is not called while another hook of the thread runs.
@@ -232,6 +265,34 @@ impl Bound {
         self.exception.split_at(self.records.exception)
     }
 
+    /// The exit hooks that run where a hook has left the body out, or ended an exception: so many of the last ones.
+    pub fn last_exits(&self, count: u16) -> &[Call] {
+        let hooks = self.exits().1;
+        &hooks[hooks.len().saturating_sub(count.into())..]
+    }
+
+    /// Whether a hook may leave the body out.
+    pub fn may_skip(&self) -> bool {
+        let skips = |call: &Call| {
+            matches!(
+                call.dest,
+                Dest::ReturnUnlessNull { .. } | Dest::SkipWhen { .. }
+            )
+        };
+        self.enter.iter().any(skips)
+    }
+
+    /// Whether a hook may put another exception in the place of one, or end it.
+    pub fn catches(&self) -> bool {
+        let catches = |call: &Call| matches!(call.dest, Dest::Throw | Dest::Ends { .. });
+        self.exception.iter().any(catches)
+    }
+
+    /// Whether a hook may end an exception.
+    pub fn may_end(&self) -> bool {
+        (self.exception.iter()).any(|call| matches!(call.dest, Dest::Ends { .. }))
+    }
+
     /// All calls, in the order in which they run.
     pub fn shown(&self) -> Vec<ShownCall> {
         let of = |when, calls: &[Call]| -> Vec<ShownCall> {
@@ -254,7 +315,7 @@ impl Bound {
         for call in values.chain(self.exceptions().0) {
             match call.dest {
                 Dest::State(n) => made.push((n, call.made())),
-                Dest::Drop => all.push(call.shown_record(&self.values, &made)),
+                _ => all.push(call.shown_record(&self.values, &made)),
             }
         }
         all
@@ -274,9 +335,39 @@ impl Call {
             when: "record",
             hook: names.get(number).map_or("?", |name| name).to_owned(),
             operands: shown.into_iter().collect(),
+            changes: None,
             guard: true,
             recursion: false,
         }
+    }
+
+    /// The hook's type parameters are what the call says.
+    pub fn gives(&self) -> Ty {
+        super::ty::instantiate(&self.hook.result, &self.generics)
+    }
+
+    /// The parameters of what is called: the hook or its adapter.
+    pub fn parameters(&self) -> impl Iterator<Item = &Ty> {
+        let old = self.change().map(|change| &change.old);
+        self.hook.parameters.iter().chain(old)
+    }
+
+    /// The result of what is called, as declared.
+    pub fn result(&self) -> &Ty {
+        self.change().map_or(&self.hook.result, |change| &change.to)
+    }
+
+    /// What remains to be done with that, for `dest`.
+    pub fn conversion(&self) -> Convert {
+        match (&self.given, self.change()) {
+            (Some((convert, _)), None) => *convert,
+            _ => Convert::Same,
+        }
+    }
+
+    /// What its adapter does beside calling the hook.
+    pub fn change(&self) -> Option<&Change> {
+        self.adapter.as_ref()?.change.as_ref()
     }
 
     fn language(&self) -> Language {
@@ -304,7 +395,8 @@ impl Call {
 
     fn shown_with(&self, when: &'static str, made: &[(u16, String)]) -> ShownCall {
         let language = self.language();
-        let types: Vec<String> = (self.operands.iter())
+        let operands = &self.operands[..self.hook.parameters.len().min(self.operands.len())];
+        let types: Vec<String> = (operands.iter())
             .map(|operand| operand.to.shown(language))
             .collect();
         let adapter = |is: fn(&Adapter) -> bool| self.adapter.as_ref().is_some_and(is);
@@ -316,9 +408,17 @@ impl Call {
                 self.hook.name,
                 types.join(", ")
             ),
-            operands: (self.operands.iter())
+            operands: (operands.iter())
                 .map(|operand| operand.shown_with(made, language))
                 .collect(),
+            changes: match self.dest {
+                Dest::Drop | Dest::State(_) => None,
+                Dest::Arg(n) => Some(format!("arg({n})")),
+                Dest::Result | Dest::Ends { .. } => Some("result".to_owned()),
+                Dest::Throw => Some("throw".to_owned()),
+                Dest::ReturnUnlessNull { .. } => Some("return".to_owned()),
+                Dest::SkipWhen { .. } => Some("skip".to_owned()),
+            },
             guard: adapter(|adapter| adapter.guard),
             recursion: adapter(|adapter| adapter.recursion),
         }
@@ -327,7 +427,14 @@ impl Call {
 
 impl fmt::Display for ShownCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.when, self.hook)?;
+        write!(f, "{}: ", self.when)?;
+        match self.changes.as_deref() {
+            None => f.write_str(&self.hook)?,
+            Some("throw") => write!(f, "throw {}", self.hook)?,
+            Some("return") => write!(f, "return {} unless null", self.hook)?,
+            Some("skip") => write!(f, "skip when {}", self.hook)?,
+            Some(place) => write!(f, "{place} = {}", self.hook)?,
+        }
         if !self.operands.is_empty() {
             write!(f, " gets {}", self.operands.join(", "))?;
         }

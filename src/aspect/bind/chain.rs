@@ -73,9 +73,10 @@ impl<'b> Binding<'b> {
         let state = keep.state(result.clone());
         self.chains.push(Call {
             adapter: Some(Adapter {
-                class: adapter_class(self.subject.adapters, &hook, guard, recursion),
+                class: adapter_class(self.subject.adapters, &hook, guard, recursion, &None),
                 guard,
                 recursion,
+                change: None,
             }),
             hook,
             generics: Box::default(),
@@ -86,6 +87,7 @@ impl<'b> Binding<'b> {
                 to: taken,
             }]
             .into(),
+            given: None,
             dest: Dest::State(state),
         });
         Ok(Meant::Value(Value {

@@ -1,6 +1,7 @@
 //! Which values a parameter takes, and how well: JLS 5.3 and ECMA-334 10.2, as far as both agree.
 
 use super::call::Convert;
+pub use super::ty::instantiate;
 use super::ty::{Named, Prim, Ty};
 use crate::aspect::pointcut::Hierarchy;
 use std::sync::Arc;
@@ -158,32 +159,6 @@ fn unify(
     }
 }
 
-/// The type with the type arguments of a generic hook in place.
-pub fn instantiate(ty: &Ty, generics: &[Ty]) -> Ty {
-    let within = |inner: &Arc<Ty>| Arc::new(instantiate(inner, generics));
-    match ty {
-        Ty::Param {
-            of_method: true,
-            index,
-        } => generics
-            .get(usize::from(*index))
-            .cloned()
-            .unwrap_or_else(|| ty.clone()),
-        Ty::Array(inner) => Ty::Array(within(inner)),
-        Ty::ByRef(inner) => Ty::ByRef(within(inner)),
-        Ty::Pointer(inner) => Ty::Pointer(within(inner)),
-        Ty::Named(named) if !named.args.is_empty() => Ty::Named(Arc::new(Named {
-            args: named
-                .args
-                .iter()
-                .map(|arg| instantiate(arg, generics))
-                .collect(),
-            ..(**named).clone()
-        })),
-        _ => ty.clone(),
-    }
-}
-
 /// Whether a type is the root of all.
 pub fn is_object(ty: &Ty) -> bool {
     matches!(ty.name(), Some("java/lang/Object" | "System.Object"))
@@ -274,6 +249,14 @@ const PLATFORM: &[(&str, &[&str])] = &[
         &["java/lang/Comparable", "java/io/Serializable"],
     ),
     ("java/lang/Throwable", &["java/io/Serializable"]),
+    ("java/lang/Exception", &["java/lang/Throwable"]),
+    ("java/lang/Error", &["java/lang/Throwable"]),
+    ("java/lang/RuntimeException", &["java/lang/Exception"]),
+    ("java/lang/IllegalArgumentException", JAVA_UNCHECKED),
+    ("java/lang/IllegalStateException", JAVA_UNCHECKED),
+    ("java/lang/UnsupportedOperationException", JAVA_UNCHECKED),
+    ("java/io/IOException", &["java/lang/Exception"]),
+    ("java/io/UncheckedIOException", JAVA_UNCHECKED),
     (
         "System.String",
         &[
@@ -283,7 +266,15 @@ const PLATFORM: &[(&str, &[&str])] = &[
             "System.Collections.IEnumerable",
         ],
     ),
+    ("System.SystemException", &["System.Exception"]),
+    ("System.ApplicationException", &["System.Exception"]),
+    ("System.ArgumentException", DOTNET_SYSTEM),
+    ("System.InvalidOperationException", DOTNET_SYSTEM),
+    ("System.NotSupportedException", DOTNET_SYSTEM),
+    ("System.IO.IOException", DOTNET_SYSTEM),
 ];
+const JAVA_UNCHECKED: &[&str] = &["java/lang/RuntimeException"];
+const DOTNET_SYSTEM: &[&str] = &["System.SystemException"];
 const JAVA_NUMBER: &[&str] = &[
     "java/lang/Number",
     "java/lang/Comparable",

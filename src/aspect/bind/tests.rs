@@ -56,6 +56,15 @@ fn catalog() -> Catalog {
         ("narrow", "(B, S, F, Z)V".into(), true),
         ("hidden", "()V".into(), false),
         ("base", "(La/Base;)V".into(), true),
+        ("clean", format!("({STRING}){STRING}"), true),
+        ("more", "(I)I".into(), true),
+        ("off", "(I)Z".into(), true),
+        ("number", "(Ljava/lang/Throwable;)I".into(), true),
+        (
+            "translate",
+            "(Ljava/lang/Throwable;)Ljava/lang/RuntimeException;".into(),
+            true,
+        ),
     ];
     let ty = HookType {
         ty: Ty::class("acme/Sql$Log"),
@@ -132,6 +141,7 @@ fn bind(aspects: &str, method: &Signature) -> Result<Bound, String> {
         hierarchy: &hierarchy,
         language: Language::Java,
         may_reach: &|hook| *hook.name != *"mark",
+        sees_only: None,
     };
     let count = matcher.aspects().len() as u32;
     let meets: Vec<_> = (0..count)
@@ -601,6 +611,7 @@ fn an_async_method_of_dotnet_records_what_it_is_called_with() {
             hierarchy: &hierarchy,
             language: Language::CSharp,
             may_reach: &|_| true,
+            sees_only: None,
         };
         let bound = binder.bind(&[(0, name, own)], &subject);
         bound.map_err(|wrong| wrong[0].title.clone())
@@ -644,6 +655,7 @@ fn bind_call(aspects: &str, how: CallHow, text: &str) -> Result<Redirect, String
         hierarchy: &hierarchy,
         language: Language::Java,
         may_reach: &|_| false,
+        sees_only: None,
     };
     let meets: Vec<_> = (0..matcher.aspects().len() as u32)
         .filter_map(|n| matcher.own_hooks(n).map(|(name, own)| (n, name, own)))
@@ -776,4 +788,141 @@ fn calls_that_do_not_fit_are_told_at_the_rule() {
         target.starts_with("`target` is the object whose method is called"),
         "{target}"
     );
+}
+
+/// What two aspects change in a method: where each result goes, and how.
+#[test]
+fn hooks_change_what_a_method_has() {
+    let text = signature(None, &format!("({STRING} sql, J n, {OBJECT} o){STRING}"));
+    let bound = bind(
+        "[[aspect]]
+enter = [\"arg(0) = acme.Sql.Log.clean(sql)\", \"n = acme.Sql.Log.more(1)\", \"arg(2) = acme.Sql.Log.more(2)\", \"arg(3)? = acme.Sql.Log.more(3)\"]
+exit = [\"acme.Sql.Log.mark()\", \"result = acme.Sql.Log.clean(result)\"]
+[[aspect]]
+enter = [\"return acme.Sql.Log.clean(arg(0)) unless null\", \"skip when acme.Sql.Log.off(1)\"]
+exit = \"acme.Sql.Log.mark()\"
+exception = [\"throw acme.Sql.Log.translate(exception)\", \"result = acme.Sql.Log.clean('x')\"]",
+        &text,
+    )
+    .unwrap();
+    let of = |calls: &[super::call::Call]| -> Vec<(Dest, Option<Convert>)> {
+        let convert = |call: &super::call::Call| call.given.as_ref().map(|(how, _)| *how);
+        calls
+            .iter()
+            .map(|call| (call.dest, convert(call)))
+            .collect()
+    };
+    let same = Some(Convert::Same);
+    assert_eq!(
+        of(&bound.enter),
+        [
+            (Dest::Arg(0), same),
+            (Dest::Arg(1), Some(Convert::Widen(Prim::I32, Prim::I64))),
+            (Dest::Arg(2), Some(Convert::Box)),
+            // The exit hooks of both aspects run where the body does not.
+            (Dest::ReturnUnlessNull { exits: 3 }, same),
+            (Dest::SkipWhen { exits: 3 }, same),
+        ]
+    );
+    assert_eq!(
+        of(&bound.exit),
+        [(Dest::Drop, None), (Dest::Drop, None), (Dest::Result, same)]
+    );
+    assert_eq!(
+        of(&bound.exception),
+        [(Dest::Throw, same), (Dest::Ends { exits: 2 }, same)]
+    );
+    assert_eq!(bound.last_exits(2)[1].dest, Dest::Result);
+    // Guarded, a hook falls back on what was there.
+    let old: Vec<Source> = [&bound.enter[0], &bound.exit[2], &bound.exception[1]]
+        .map(|call| call.operands.last().unwrap().source.clone())
+        .into();
+    assert_eq!(old, [Source::Arg(0), Source::Result, Source::Exception]);
+    let change = bound.enter[1].adapter.clone().unwrap().change.unwrap();
+    let long = Ty::Prim(Prim::I64);
+    assert_eq!(
+        (&change.to, &change.old, change.throws),
+        (&long, &long, false)
+    );
+    assert!(
+        bound.exception[1]
+            .adapter
+            .clone()
+            .unwrap()
+            .change
+            .unwrap()
+            .throws
+    );
+    let shown: Vec<String> = bound.shown().iter().map(|call| call.to_string()).collect();
+    assert_eq!(
+        shown,
+        [
+            "enter: arg(0) = acme.Sql$Log.clean(String) gets arg(0)",
+            "enter: arg(1) = acme.Sql$Log.more(int) gets 1",
+            "enter: arg(2) = acme.Sql$Log.more(int) gets 2",
+            "enter: return acme.Sql$Log.clean(String) unless null gets arg(0)",
+            "enter: skip when acme.Sql$Log.off(int) gets 1",
+            "exit: acme.Sql$Log.mark()",
+            "exit: acme.Sql$Log.mark()",
+            "exit: result = acme.Sql$Log.clean(String) gets result",
+            "exception: throw acme.Sql$Log.translate(java.lang.Throwable) gets exception",
+            "exception: result = acme.Sql$Log.clean(String) gets 'x'",
+        ]
+    );
+    let open = bind(
+        "[[aspect]]\nguard = false\nexit = \"result = acme.Sql.Log.clean(result)\"",
+        &text,
+    );
+    let adapter = open.unwrap().exit[0].adapter.clone().unwrap();
+    assert!(!adapter.guard && adapter.recursion && adapter.change.is_some());
+}
+
+#[test]
+fn what_cannot_be_changed_is_said_at_its_place() {
+    let said = |rule: &str, method: &Signature| {
+        let said = bind(&format!("[[aspect]]\n{rule}"), method).unwrap_err();
+        said.lines().next().unwrap().to_owned()
+    };
+    insta::assert_snapshot!(enter("arg(0) = acme.Sql.Log.more(n)").unwrap_err());
+    insta::assert_snapshot!(enter("return acme.Sql.Log.clean(sql) unless null").unwrap_err());
+    assert_eq!(
+        said("enter = \"arg(2) = acme.Sql.Log.more(1)\"", &query()),
+        "there is no `arg(2)`"
+    );
+    assert_eq!(
+        said("enter = \"skip when acme.Sql.Log.more(1)\"", &query()),
+        "`acme.Sql.Log.more` returns an `int`"
+    );
+    assert_eq!(
+        said("enter = \"n = acme.Sql.Log.over(1)\"", &query()),
+        "`acme.Sql.Log.over` returns nothing"
+    );
+    assert_eq!(
+        said(
+            "exception = \"throw acme.Sql.Log.number(exception)\"",
+            &query()
+        ),
+        "`acme.Sql.Log.number` returns an `int`"
+    );
+    let void = signature(None, "()V");
+    assert_eq!(
+        said(
+            "enter = \"return acme.Sql.Log.clean('') unless null\"",
+            &void
+        ),
+        "a method without a result returns nothing"
+    );
+    assert_eq!(
+        said("exit = \"result = acme.Sql.Log.clean('')\"", &void),
+        "a method without a result has no `result`"
+    );
+    assert_eq!(
+        said("exception = \"result = acme.Sql.Log.clean('')\"", &void),
+        "a method without a result has no `result`"
+    );
+    let nothing = bind(
+        "[[aspect]]\nexit = \"result? = acme.Sql.Log.clean('')\"",
+        &void,
+    );
+    assert!(nothing.unwrap().exit.is_empty());
 }

@@ -75,6 +75,32 @@ impl std::hash::Hash for Named {
     }
 }
 
+/// The type with the type arguments of a generic hook in place.
+pub fn instantiate(ty: &Ty, generics: &[Ty]) -> Ty {
+    let within = |inner: &Arc<Ty>| Arc::new(instantiate(inner, generics));
+    match ty {
+        Ty::Param {
+            of_method: true,
+            index,
+        } => generics
+            .get(usize::from(*index))
+            .cloned()
+            .unwrap_or_else(|| ty.clone()),
+        Ty::Array(inner) => Ty::Array(within(inner)),
+        Ty::ByRef(inner) => Ty::ByRef(within(inner)),
+        Ty::Pointer(inner) => Ty::Pointer(within(inner)),
+        Ty::Named(named) if !named.args.is_empty() => Ty::Named(Arc::new(Named {
+            args: named
+                .args
+                .iter()
+                .map(|arg| instantiate(arg, generics))
+                .collect(),
+            ..(**named).clone()
+        })),
+        _ => ty.clone(),
+    }
+}
+
 impl Ty {
     /// A class or interface that has neither scope nor arguments, as all of the JVM's and of dex files.
     pub fn class(name: &str) -> Ty {

@@ -1,4 +1,4 @@
-//! Calls of hooks as rules write them: `acme.Sql.begin(this, arg(0), name?)`.
+//! Calls of hooks as rules write them: `acme.Sql.begin(this, arg(0), name?)`, and what becomes of their result: `arg(0) = ..`.
 
 use crate::aspect::pattern::PatternError;
 use std::fmt;
@@ -20,6 +20,33 @@ pub struct HookCall {
     /// Where type and method stand.
     pub name: Range<usize>,
     pub operands: Vec<HookOperand>,
+    pub changes: Changes,
+}
+
+/// What a hook changes by its result.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Changes {
+    #[default]
+    Nothing,
+    /// `arg(0) = ..`, `sql = ..`, `result = ..`: that gets another value.
+    Value(HookOperand),
+    /// `throw ..`: that exception leaves the method. Where the word stands.
+    Throw(Range<usize>),
+    /// `return .. unless null`: the method returns that at once.
+    Return(Range<usize>),
+    /// `skip when ..`: the body does not run.
+    Skip(Range<usize>),
+}
+
+impl Changes {
+    /// Where it stands in the text.
+    pub fn place(&self) -> Range<usize> {
+        match self {
+            Changes::Nothing => 0..0,
+            Changes::Value(operand) => operand.place.clone(),
+            Changes::Throw(place) | Changes::Return(place) | Changes::Skip(place) => place.clone(),
+        }
+    }
 }
 
 /// One operand.
@@ -228,10 +255,98 @@ fn recorded(text: &str) -> Result<Recorded, PatternError> {
     })
 }
 
+/// Reads a call with what becomes of its result.
+pub fn parse_hook(text: &str) -> Result<HookCall, PatternError> {
+    let mut reader = Reader { text, at: 0 };
+    reader.spaces();
+    let changes = reader.changes()?;
+    let mut call = call(&mut reader)?;
+    if let Changes::Return(_) = changes {
+        reader.phrase("unless null", "`return acme.Cache.get(key) unless null`")?;
+    }
+    reader.ends()?;
+    call.changes = changes;
+    Ok(call)
+}
+
 /// Reads a call.
 pub fn parse(text: &str) -> Result<HookCall, PatternError> {
     let mut reader = Reader { text, at: 0 };
     reader.spaces();
+    let call = call(&mut reader)?;
+    reader.ends()?;
+    Ok(call)
+}
+
+impl Reader<'_> {
+    /// What stands in front of a call.
+    fn changes(&mut self) -> Result<Changes, PatternError> {
+        let start = self.at;
+        let word = self.dotted();
+        let place = start..self.at;
+        self.spaces();
+        // Types may be called so: `throw.Away.it()`, and a method `skip(..)` is no call of a type's.
+        let goes_on = self.rest().starts_with(in_word);
+        match word {
+            "throw" if goes_on => return Ok(Changes::Throw(place)),
+            "return" if goes_on => return Ok(Changes::Return(place)),
+            "skip" if goes_on => {
+                self.phrase("when", "`skip when acme.Flags.off(method)`")?;
+                return Ok(Changes::Skip(place));
+            }
+            _ => self.at = start,
+        }
+        // An operand that `=` follows.
+        let is_place = |rest: &str| rest.trim_start().starts_with('=');
+        let mut ahead = Reader { ..*self };
+        let Ok(operand) = ahead.operand() else {
+            return Ok(Changes::Nothing);
+        };
+        if !is_place(ahead.rest()) {
+            return Ok(Changes::Nothing);
+        }
+        if !matches!(operand.word, Word::Arg(_) | Word::Named(_) | Word::Result) {
+            return Err(wrong(
+                operand.place,
+                "this gets no other value",
+                "`arg(0) = ..`, a parameter's name, or `result = ..`",
+            ));
+        }
+        ahead.spaces();
+        ahead.takes('=');
+        ahead.spaces();
+        self.at = ahead.at;
+        Ok(Changes::Value(operand))
+    }
+
+    /// Words that must come next.
+    fn phrase(&mut self, words: &str, example: &str) -> Result<(), PatternError> {
+        for word in words.split(' ') {
+            self.spaces();
+            let start = self.at;
+            if self.takes_while(in_word) != word {
+                let place = self.here(start..self.at.max(start + 1));
+                return Err(wrong(place, &format!("expected `{words}`"), example));
+            }
+        }
+        self.spaces();
+        Ok(())
+    }
+
+    fn ends(&mut self) -> Result<(), PatternError> {
+        self.spaces();
+        if self.at < self.text.len() {
+            return Err(wrong(
+                self.at..self.text.len(),
+                "something follows the call",
+                "several hooks are a list: `[\"a.B.c()\", \"a.B.d()\"]`",
+            ));
+        }
+        Ok(())
+    }
+}
+
+fn call(reader: &mut Reader<'_>) -> Result<HookCall, PatternError> {
     let start = reader.at;
     let name = reader.dotted();
     let whole = start..reader.at;
@@ -247,11 +362,7 @@ pub fn parse(text: &str) -> Result<HookCall, PatternError> {
     reader.spaces();
     if !reader.takes('(') {
         let place = reader.here(reader.at..reader.at + 1);
-        return Err(wrong(
-            place,
-            "expected `(`",
-            "write `some.Type.method(..)`: hooks that change arguments or results are not there yet",
-        ));
+        return Err(wrong(place, "expected `(`", "write `some.Type.method(..)`"));
     }
     let mut operands = Vec::new();
     reader.spaces();
@@ -272,19 +383,12 @@ pub fn parse(text: &str) -> Result<HookCall, PatternError> {
             }
         }
     }
-    reader.spaces();
-    if reader.at < text.len() {
-        return Err(wrong(
-            reader.at..text.len(),
-            "something follows the call",
-            "several hooks are a list: `[\"a.B.c()\", \"a.B.d()\"]`",
-        ));
-    }
     Ok(HookCall {
         ty,
         method,
         name: whole,
         operands,
+        changes: Changes::Nothing,
     })
 }
 
@@ -622,7 +726,8 @@ mod tests {
         assert_eq!(place("a.b(,)").0, ",");
         assert_eq!(
             place("arg(0) = a.b()").1,
-            "a hook is a call of a static method"
+            "a hook is a call of a static method",
+            "only hooks change something"
         );
         assert_eq!(place("a.b(1e999)").0, "1e999");
     }
@@ -692,10 +797,78 @@ mod tests {
         );
     }
 
+    #[test]
+    fn what_a_call_changes_is_read() {
+        let changes = |text: &str| {
+            let call = parse_hook(text).unwrap();
+            let place = text[call.changes.place()].to_owned();
+            assert_eq!(&text[call.name], "a.b");
+            (place, call.changes)
+        };
+        let value = |text: &str| match changes(text) {
+            (place, Changes::Value(operand)) => (place, operand.word, operand.optional),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(
+            value(" arg( 2 ) = a.b(arg(2))"),
+            ("arg( 2 )".into(), Word::Arg(2), false)
+        );
+        assert_eq!(
+            value("arg(0)?=a.b()"),
+            ("arg(0)?".into(), Word::Arg(0), true)
+        );
+        assert_eq!(
+            value("throw = a.b()"),
+            ("throw".into(), Word::Named("throw".into()), false)
+        );
+        assert_eq!(
+            value("result = a.b(result)"),
+            ("result".into(), Word::Result, false)
+        );
+        assert_eq!(
+            changes("throw a.b(exception)"),
+            ("throw".into(), Changes::Throw(0..5))
+        );
+        assert_eq!(
+            changes(" return a.b()  unless  null "),
+            ("return".into(), Changes::Return(1..7))
+        );
+        assert_eq!(
+            changes("skip when a.b()"),
+            ("skip".into(), Changes::Skip(0..4))
+        );
+        assert_eq!(changes("a.b(c)").1, Changes::Nothing);
+        // Types may be called like these words.
+        let plain = parse_hook("throw.skip(arg(0))").unwrap();
+        assert_eq!(
+            (&*plain.ty, &*plain.method, plain.changes),
+            ("throw", "skip", Changes::Nothing)
+        );
+        let wrong = |text: &str| {
+            let e = parse_hook(text).unwrap_err();
+            (text[e.span].to_owned(), e.message)
+        };
+        assert_eq!(
+            wrong("this = a.b()"),
+            ("this".into(), "this gets no other value".into())
+        );
+        assert_eq!(
+            wrong("return a.b()"),
+            (")".into(), "expected `unless null`".into())
+        );
+        assert_eq!(
+            wrong("return a.b() unless zero"),
+            ("zero".into(), "expected `unless null`".into())
+        );
+        assert_eq!(wrong("skip a.b()"), ("a".into(), "expected `when`".into()));
+        assert_eq!(wrong("arg(0) =").1, "a hook is a call of a static method");
+        assert_eq!(wrong("skip when a.b() c").0, "c");
+    }
+
     proptest! {
         #[test]
-        fn any_text_is_a_call_or_an_error_in_it(text in ".{0,40}|[a-z.(),?'@ 0-9]{0,30}") {
-            for e in [parse(&text).err(), parse_recorded(&text).err()].into_iter().flatten() {
+        fn any_text_is_a_call_or_an_error_in_it(text in ".{0,40}|(return |throw |skip when |arg\\(0\\) = )?[a-z.(),?'@= 0-9]{0,30}") {
+            for e in [parse(&text).err(), parse_hook(&text).err(), parse_recorded(&text).err()].into_iter().flatten() {
                 prop_assert!(e.span.end <= text.len() && text.is_char_boundary(e.span.start) && text.is_char_boundary(e.span.end));
             }
         }

@@ -168,6 +168,8 @@ pub struct OwnHook {
     /// Type and method.
     pub name: Range<usize>,
     pub operands: Vec<Range<usize>>,
+    /// What it changes.
+    pub changes: Range<usize>,
 }
 
 /// A value that is recorded, and where in the file its parts stand.

@@ -1,7 +1,7 @@
 //! From TOML to [`Aspect`]s, with the place of everything that is wrong.
 
 use super::diagnostics::Diagnostic;
-use super::hook::{self, HookOperand};
+use super::hook::{self, Changes, HookOperand, Word};
 use super::mask::Mask;
 use super::model::{
     ACCESS_WORDS, ADVICE_WORDS, AccessSet, Aspect, At, HOOKS_WORDS, KIND_WORDS, KindSet, Library,
@@ -802,17 +802,33 @@ impl<'t> Parser<'t> {
     fn calls(&mut self, key: &str, value: &Value<'t>) -> Vec<OwnHook> {
         let mut calls = Vec::new();
         for text in self.strings(key, value) {
-            match hook::parse(text.value) {
+            match hook::parse_hook(text.value) {
                 Ok(mut call) => {
                     let operands = self.operands(&text, &mut call.operands);
-                    calls.push(OwnHook {
+                    let hook = OwnHook {
                         name: self.inside(&text, &call.name),
                         operands,
+                        changes: self.inside(&text, &call.changes.place()),
                         call,
-                    });
+                    };
+                    self.check_change(key, &hook);
+                    calls.push(hook);
                 }
                 Err(e) => self.bad_pattern(key, &text, e),
             }
+        }
+        let ends =
+            |hook: &OwnHook| key == "exception" && matches!(hook.call.changes, Changes::Value(_));
+        if let Some(after) = calls.iter().position(ends)
+            && let Some(next) = calls.get(after + 1)
+        {
+            let place = next.name.clone();
+            self.report_help(
+                place,
+                "the exception has ended here",
+                "it never runs",
+                "put what the exception goes to in front of `result = ..`",
+            );
         }
         calls
     }
@@ -827,6 +843,42 @@ impl<'t> Parser<'t> {
             }
         }
         places
+    }
+
+    /// Whether a hook of that key can change what it says.
+    fn check_change(&mut self, key: &str, hook: &OwnHook) {
+        let (title, help) = match (&hook.call.changes, key) {
+            (Changes::Nothing, _) => return,
+            (_, "before" | "after" | "replace") => (
+                "hooks at calls change nothing yet",
+                "`replace` can call the original with other arguments, and return something else",
+            ),
+            (Changes::Value(place), _) => match (&place.word, key) {
+                (Word::Result, "exit" | "exception") => return,
+                (Word::Result, _) => (
+                    "`result` has no value at enter",
+                    "`return acme.Cache.get(key) unless null` leaves the body out",
+                ),
+                (_, "enter") => return,
+                _ => (
+                    "an argument gets another value at enter alone",
+                    "the body has run",
+                ),
+            },
+            (Changes::Throw(_), "exception") => return,
+            (Changes::Throw(_), _) => (
+                "`throw` puts another exception in the place of one: at exception alone",
+                "a hook throws by itself with `guard = false`",
+            ),
+            (_, "enter") => return,
+            (Changes::Return(_), _) => (
+                "the body is left out at enter alone",
+                "`result = ..` changes what the method returns",
+            ),
+            (Changes::Skip(_), _) => ("the body is left out at enter alone", "the body has run"),
+        };
+        let label = format!("in `{key}`");
+        self.report_help(hook.changes.clone(), title, label, help);
     }
 
     fn records(&mut self, value: &Value<'t>) -> Vec<OwnRecord> {

@@ -1346,3 +1346,38 @@ fn bad_aspects_of_calls() {
         "bad call in `enter`"
     );
 }
+
+#[test]
+fn hooks_change_only_what_there_is_when_they_run() {
+    let first = |hook: &str| {
+        let text = format!("version = 1\n[[aspect]]\nmatch = {{ type = \"A\" }}\n{hook}\n");
+        wrong(&text).lines().next().unwrap().to_owned()
+    };
+    assert_eq!(
+        first("exit = \"arg(0) = a.B.c()\""),
+        "an argument gets another value at enter alone"
+    );
+    assert_eq!(
+        first("enter = \"result = a.B.c()\""),
+        "`result` has no value at enter"
+    );
+    assert_eq!(
+        first("exit = \"throw a.B.c()\""),
+        "`throw` puts another exception in the place of one: at exception alone"
+    );
+    assert_eq!(
+        first("exit = \"return a.B.c() unless null\""),
+        "the body is left out at enter alone"
+    );
+    assert_eq!(
+        first("exception = \"skip when a.B.c()\""),
+        "the body is left out at enter alone"
+    );
+    assert_eq!(
+        first("exception = [\"result = a.B.c()\", \"a.B.d()\"]"),
+        "the exception has ended here"
+    );
+    let at = "at = { call = { type = \"A\" } }";
+    let text = format!("version = 1\n[[aspect]]\n{at}\nbefore = \"arg(0) = a.B.c()\"\n");
+    assert!(wrong(&text).starts_with("hooks at calls change nothing yet"));
+}

@@ -32,6 +32,8 @@ pub mod op {
     pub const BR_S: u16 = 0x2b;
     pub const BRTRUE_S: u16 = 0x2d;
     pub const BR: u16 = 0x38;
+    pub const BRFALSE: u16 = 0x39;
+    pub const BEQ: u16 = 0x3b;
     pub const LDIND_I1: u16 = 0x46;
     pub const LDIND_U1: u16 = 0x47;
     pub const LDIND_I2: u16 = 0x48;
@@ -43,6 +45,7 @@ pub mod op {
     pub const LDIND_R4: u16 = 0x4e;
     pub const LDIND_R8: u16 = 0x4f;
     pub const LDIND_REF: u16 = 0x50;
+    pub const STIND_REF: u16 = 0x51;
     pub const SUB: u16 = 0x59;
     pub const CONV_I8: u16 = 0x6a;
     pub const CONV_R4: u16 = 0x6b;
@@ -60,6 +63,7 @@ pub mod op {
     pub const LDSFLD: u16 = 0x7e;
     pub const LDSFLDA: u16 = 0x7f;
     pub const STSFLD: u16 = 0x80;
+    pub const STOBJ: u16 = 0x81;
     pub const BOX: u16 = 0x8c;
     pub const NEWARR: u16 = 0x8d;
     pub const STELEM_REF: u16 = 0xa2;

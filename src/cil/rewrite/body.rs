@@ -1,6 +1,6 @@
 //! The work on one body: layout, locals, code, clauses.
 
-use super::emit::{LONG, SHORT, Slots, put_handlers, put_load, put_store};
+use super::emit::{LONG, SHORT, Slots, put_catch, put_handlers, put_load, put_store};
 use super::frame::Frame;
 use super::recipe::{Exit, Own, Recipe, Rewritten, Signatures, Snippet};
 use super::walk::Scratch;
@@ -384,10 +384,10 @@ impl<'j, 'b> Lowering<'j, 'b> {
     /// Where the handlers end, or, without them, the method's own code.
     fn end(&self, slots: Slots, scratch: &Scratch) -> u32 {
         let own = scratch.layout.start(self.body.code.len() as u32);
-        if self.protects {
-            own + slots.filter_len() + slots.fault_len(self.error_len())
-        } else {
-            own
+        match (self.protects, self.own.catches) {
+            (false, _) => own,
+            (true, false) => own + slots.filter_len() + slots.fault_len(self.error_len()),
+            (true, true) => own + slots.catch_len(self.error_len()) + self.own.ends.len() as u32,
         }
     }
 
@@ -430,6 +430,12 @@ impl<'j, 'b> Lowering<'j, 'b> {
         }
         let filter = layout.start(self.body.code.len() as u32);
         let try_start = layout.target(self.recipe.start);
+        if self.own.catches {
+            let class = self.recipe.exception;
+            let ours = slots.catch_clause(try_start, filter, self.error_len(), class);
+            scratch.clauses.push(ours);
+            return;
+        }
         let ours = slots.clauses(try_start, filter, self.error_len());
         scratch.clauses.extend_from_slice(&ours);
     }
@@ -524,9 +530,14 @@ impl<'j, 'b> Lowering<'j, 'b> {
 
     /// Appends the handlers and the common way out.
     fn put_tail(&self, slots: Slots, out: &mut Vec<u8>) {
-        if self.protects {
-            let (exception, error) = (self.recipe.exception, self.recipe.error);
-            put_handlers(slots, exception, error, self.own.error, out);
+        let (exception, error) = (self.recipe.exception, self.recipe.error);
+        match (self.protects, self.own.catches) {
+            (false, _) => {}
+            (true, false) => put_handlers(slots, exception, error, self.own.error, out),
+            (true, true) => {
+                put_catch(slots, error, self.own.error, out);
+                out.extend_from_slice(self.own.ends);
+            }
         }
         if !self.leaves {
             return;

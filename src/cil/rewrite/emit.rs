@@ -30,6 +30,29 @@ impl Slots {
         local_len(self.exception) + error + 1
     }
 
+    /// Bytes of the handler that catches, which runs code of so many bytes.
+    pub(super) fn catch_len(self, error: u32) -> u32 {
+        2 * local_len(self.exception) + error
+    }
+
+    /// Its clause; it lies right behind the code that it protects.
+    pub(super) fn catch_clause(
+        self,
+        try_start: u32,
+        handler: u32,
+        error: u32,
+        class: u32,
+    ) -> Clause {
+        Clause {
+            kind: ClauseKind::Catch,
+            try_start,
+            try_end: handler,
+            handler_start: handler,
+            handler_end: handler + self.catch_len(error),
+            class_or_filter: class,
+        }
+    }
+
     /// Bytes of a store or load of the result, if there is one.
     pub(super) fn result_len(self, has_result: bool) -> u32 {
         match has_result {
@@ -80,6 +103,20 @@ pub(super) fn put_handlers(
     out.extend_from_slice(error.bytes());
     out.extend_from_slice(behind);
     out.push(op::ENDFINALLY as u8);
+}
+
+/// Appends a handler that catches; what runs behind `error` ends it.
+pub(super) fn put_catch(
+    slots: Slots,
+    error: Snippet,
+    (before, behind): (&[u8], &[u8]),
+    out: &mut Vec<u8>,
+) {
+    put_store(out, slots.exception);
+    out.extend_from_slice(before);
+    put_load(out, slots.exception);
+    out.extend_from_slice(error.bytes());
+    out.extend_from_slice(behind);
 }
 
 /// Bytes of a load or store of a local.

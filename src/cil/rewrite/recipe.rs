@@ -3,7 +3,7 @@
 use crate::cil::il::insn::op;
 use crate::error::Result;
 
-/// A few instructions without branches.
+/// A few instructions whose branches stay in it.
 #[derive(Clone, Copy, Debug)]
 pub struct Snippet {
     pub(super) bytes: [u8; Self::MOST],
@@ -119,6 +119,9 @@ pub struct Own<'o> {
     pub exit: (&'o [u8], &'o [u8]),
     /// In front of [`Recipe::error`], which must not be empty then, and behind it.
     pub error: (&'o [u8], &'o [u8]),
+    /// The exception is caught: `error` ends with what becomes of it, and `ends`, which lies behind the handler, is where it leaves to.
+    pub catches: bool,
+    pub ends: &'o [u8],
     /// The depth of the stack that it needs.
     pub max_stack: u32,
     /// The locals of result and exception, which it may name, lie behind [`Recipe::extra`], whatever needs them.

@@ -9,9 +9,12 @@
 //!     finally { call Guard.End; endfinally }                                 only with the flag
 //! END: [ldloc r]; ret
 //! ```
+//!
+//! Where a hook changes a value, the adapter takes the old one as its last argument, and `r` begins with that. Where it ends an exception,
+//! the adapter takes a pointer to where the value goes instead, and `r` says whether it went there.
 
 use crate::aspect::bind::call::{Bound, Hook};
-use crate::aspect::bind::ty::Ty;
+use crate::aspect::bind::ty::{Prim, Ty};
 use crate::cil::il::body::{self, Clause, ClauseKind};
 use crate::cil::il::insn::op;
 use crate::cil::image::Image;
@@ -21,6 +24,7 @@ use crate::cil::metadata::signature::kind;
 use crate::cil::metadata::tables::{encode, token_row};
 use crate::cil::weave::code::Code;
 use crate::cil::weave::import::{Importer, Way};
+use crate::cil::weave::own;
 use crate::error::Result;
 use std::sync::Arc;
 
@@ -40,20 +44,24 @@ type Wanted = (String, Way, Arc<Hook>);
 /// The adapters that methods' hooks need, each once, in an order that does not depend on theirs.
 fn wanted<'b>(all: impl Iterator<Item = &'b Bound>) -> Vec<Wanted> {
     let mut wanted: Vec<Wanted> = Vec::new();
-    let mut known: rustc_hash::FxHashSet<(Arc<Hook>, bool, bool)> = Default::default();
+    let mut known: rustc_hash::FxHashSet<(Arc<Hook>, Way)> = Default::default();
     for bound in all {
         for call in [&bound.enter, &bound.exit, &bound.exception]
             .into_iter()
             .flatten()
         {
             if let Some(way) = Way::of(call)
-                && known.insert((Arc::clone(&call.hook), way.guard, way.recursion))
+                && known.insert((Arc::clone(&call.hook), way.clone()))
             {
                 wanted.push((sort_key(&call.hook), way, Arc::clone(&call.hook)));
             }
         }
     }
-    wanted.sort_by(|a, b| (&a.0, a.1).cmp(&(&b.0, b.1)));
+    wanted.sort_by_cached_key(|(hook, way, _)| {
+        let change = way.change.as_ref();
+        let change = change.map(|change| format!("{change:?}"));
+        (hook.clone(), way.guard, way.recursion, change)
+    });
     wanted
 }
 
@@ -96,9 +104,12 @@ pub(crate) fn add<'b>(
         if hook.generics > 0 && !owns_sorted {
             continue;
         }
-        importer.guard(*way)?;
+        importer.guard(way)?;
+        let change = way.change.as_ref();
         let found = match hook.links.is_empty() {
-            true => (importer.for_adapter(hook)?).map(|(method, blob)| (vec![method], blob)),
+            true => {
+                (importer.for_adapter(hook, change)?).map(|(method, blob)| (vec![method], blob))
+            }
             false => importer.for_chain(hook)?,
         };
         let Some((methods, signature)) = found else {
@@ -109,9 +120,9 @@ pub(crate) fn add<'b>(
         }
         let text = Arc::from(told(hook));
         importer.text(&text)?;
-        let body = body(hook, (&methods, *way), &text, importer)?;
-        let method = add_method(image, hook, (*way, &text), &signature, importer)?;
-        importer.add_method(hook, Some(*way), method);
+        let body = body(hook, (&methods, way), &text, importer)?;
+        let method = add_method(image, hook, (way, &text), &signature, importer)?;
+        importer.add_method(hook, Some(way.clone()), method);
         adapters.push(Adapter {
             method: token_row(method),
             body,
@@ -157,17 +168,22 @@ pub(crate) fn add_type(image: &Image<'_>, importer: &mut Importer<'_, '_>) -> Re
 fn add_method(
     image: &Image<'_>,
     hook: &Hook,
-    (way, told): (Way, &str),
+    (way, told): (&Way, &str),
     signature: &[u8],
     importer: &mut Importer<'_, '_>,
 ) -> Result<u32> {
     // One hook may be called in several ways, and no two methods of a type are of one name and signature.
-    let name = match (way.guard, way.recursion) {
-        (true, true) => told,
-        (true, false) => &format!("{told} (guard)"),
-        (false, _) => &format!("{told} (flag)"),
+    let mut name = match (way.guard, way.recursion) {
+        (true, true) => told.to_owned(),
+        (true, false) => format!("{told} (guard)"),
+        (false, _) => format!("{told} (flag)"),
     };
-    let token = add_row(image, name, signature, importer)?;
+    match &way.change {
+        None => {}
+        Some(change) if change.throws => name.push_str(" (ends)"),
+        Some(_) => name.push_str(" (change)"),
+    }
+    let token = add_row(image, &name, signature, importer)?;
     let additions = importer.additions();
     let owner = encode(&coded::TYPE_OR_METHOD_DEF, token).expect("methods have type parameters");
     for number in 0..u32::from(hook.generics) {
@@ -249,16 +265,24 @@ fn put_links(hook: &Hook, methods: &[u32], end: u32, code: &mut Code) {
 
 fn body(
     hook: &Hook,
-    (methods, way): (&[u32], Way),
+    (methods, way): (&[u32], &Way),
     told: &str,
     importer: &mut Importer<'_, '_>,
 ) -> Result<Vec<u8>> {
-    let has_result = hook.result != Ty::Void;
+    let change = way.change.as_ref();
+    // Of an adapter that puts the value behind a pointer: whether it did.
+    let points = change.is_some_and(|change| change.throws);
+    let gives = match change {
+        _ if points => &Ty::Prim(Prim::Bool),
+        Some(change) => &change.to,
+        None => &hook.result,
+    };
+    let has_result = *gives != Ty::Void;
     // The result, and structs that links are asked of.
     let links = hook.links.split_last().map_or(&[][..], |(_, links)| links);
     let structs = links.iter().map(|link| &link.result);
     let structs = structs.filter(|ty| !ty.is_reference());
-    let kept: Vec<&Ty> = (has_result.then_some(&hook.result).into_iter())
+    let kept: Vec<&Ty> = (has_result.then_some(gives).into_iter())
         .chain(structs)
         .collect();
     let mut locals = 0;
@@ -280,6 +304,11 @@ fn body(
         code.op(op::RET);
     };
     let mut code = Code::default();
+    let old = hook.parameters.len() as u32;
+    if change.is_some() && !points {
+        code.load_argument(old);
+        code.store_local(0);
+    }
     if way.recursion {
         code.op_u32(op::CALL, guard.begin);
         // Over the return.
@@ -291,10 +320,27 @@ fn body(
     const FINALLY: u32 = 5 + 1;
     let handlers = if way.guard { CATCH } else { 0 } + if way.recursion { FINALLY } else { 0 };
     if hook.links.is_empty() {
-        for argument in 0..hook.parameters.len() {
-            code.load_argument(argument as u32);
+        if points {
+            code.load_argument(old);
+        }
+        for argument in 0..old {
+            code.load_argument(argument);
         }
         code.op_u32(op::CALL, methods[0]);
+        if let Some(change) = change {
+            let put = own::convert(imports, &hook.result, change.convert, &mut code);
+            put.expect("it was imported");
+            if points {
+                match change.to.is_reference() {
+                    true => code.op(op::STIND_REF),
+                    false => {
+                        let token = imports.type_token(&change.to);
+                        code.op_u32(op::STOBJ, token.expect("it was imported"));
+                    }
+                }
+                code.int(1);
+            }
+        }
     } else {
         let len = links_len(hook, methods);
         let store = 1 + LEAVE;
@@ -338,7 +384,7 @@ fn body(
     debug_assert_eq!(code.len(), end);
     result(&mut code);
 
-    let max_stack = (hook.parameters.len() as u16).max(2);
+    let max_stack = (hook.parameters.len() as u16).max(2) + u16::from(points);
     let mut out = Vec::new();
     let has_clauses = !clauses.is_empty();
     body::put_fat_header(

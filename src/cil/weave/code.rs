@@ -1,5 +1,6 @@
-//! Code without branches, an instruction after the other.
+//! Code, an instruction after the other.
 
+use crate::bytes::put_le_u32;
 use crate::cil::il::insn::op;
 
 /// Bytes of code.
@@ -53,6 +54,28 @@ impl Code {
 
     pub fn load_argument(&mut self, number: u32) {
         self.numbered(number, (Some(op::LDARG_0), op::LDARG_S, op::LDARG));
+    }
+
+    pub fn store_argument(&mut self, number: u32) {
+        self.numbered(number, (None, op::STARG_S, op::STARG));
+    }
+
+    /// A branch ahead; returns where it is, for [`Code::land`].
+    pub fn branch(&mut self, opcode: u16) -> u32 {
+        let at = self.len();
+        self.op_u32(opcode, 0);
+        at
+    }
+
+    /// A branch leads to here.
+    pub fn land(&mut self, branch: u32) {
+        self.lead(branch, self.len());
+    }
+
+    /// A branch leads to that place.
+    pub fn lead(&mut self, branch: u32, to: u32) {
+        let behind = branch + 5;
+        put_le_u32(&mut self.bytes, branch as usize + 1, to - behind);
     }
 
     pub fn load_local(&mut self, number: u32) {

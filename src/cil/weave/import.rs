@@ -1,7 +1,7 @@
 //! What hooks of one's own name, as rows of the assembly's own tables: types, methods and texts. All of it is added before
 //! threads weave with it.
 
-use crate::aspect::bind::call::{Bound, Call, Convert, Hook, Link, Operand, Source};
+use crate::aspect::bind::call::{Bound, Call, Change, Convert, Dest, Hook, Link, Operand, Source};
 use crate::aspect::bind::ty::{Named, Prim, Signature, Ty};
 use crate::cil::image::{Image, RUNTIME};
 use crate::cil::metadata::additions::Additions;
@@ -55,10 +55,11 @@ pub(crate) struct Imports {
 }
 
 /// How a hook is called: itself, or by an adapter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Way {
     pub guard: bool,
     pub recursion: bool,
+    pub change: Option<Change>,
 }
 
 impl Way {
@@ -66,6 +67,7 @@ impl Way {
         call.adapter.as_ref().map(|adapter| Way {
             guard: adapter.guard,
             recursion: adapter.recursion,
+            change: adapter.change.clone(),
         })
     }
 }
@@ -205,8 +207,8 @@ impl Imports {
         self.texts.get(text).copied()
     }
 
-    /// The signature of a hook, as its definition and references to it have it.
-    pub fn signature(&self, hook: &Hook) -> Option<Vec<u8>> {
+    /// The signature of a hook, as its definition and references to it have it; or of its adapter that changes something.
+    pub fn signature(&self, hook: &Hook, change: Option<&Change>) -> Option<Vec<u8>> {
         let mut blob = Vec::new();
         match hook.generics {
             0 => blob.push(0),
@@ -215,9 +217,19 @@ impl Imports {
                 put_compressed(&mut blob, u32::from(count));
             }
         }
-        put_compressed(&mut blob, hook.parameters.len() as u32);
-        self.put_type(&hook.result, &mut blob)?;
-        for parameter in &hook.parameters {
+        let (old, result) = match change {
+            None => (None, &hook.result),
+            // Where it would throw the old exception, it says whether it has put the value behind a pointer.
+            Some(change) if change.throws => (
+                Some(Ty::ByRef(Arc::new(change.to.clone()))),
+                &Ty::Prim(Prim::Bool),
+            ),
+            Some(change) => (Some(change.old.clone()), &change.to),
+        };
+        let count = hook.parameters.len() + usize::from(old.is_some());
+        put_compressed(&mut blob, count as u32);
+        self.put_type(result, &mut blob)?;
+        for parameter in hook.parameters.iter().chain(&old) {
             self.put_type(parameter, &mut blob)?;
         }
         Some(blob)
@@ -429,6 +441,16 @@ impl<'m, 'a> Importer<'m, 'a> {
             for operand in &call.operands {
                 self.operand(operand)?;
             }
+            let Some((convert, ty)) = &call.given else {
+                continue;
+            };
+            if *convert == Convert::Box {
+                self.token(&call.gives())?;
+            }
+            if let (Dest::SkipWhen { .. }, Some(ty)) = (call.dest, zeroed(ty)) {
+                self.ty(ty)?;
+                self.token(ty)?;
+            }
         }
         Ok(())
     }
@@ -548,7 +570,11 @@ impl<'m, 'a> Importer<'m, 'a> {
             return Ok(());
         }
         let token = match *named.scope == self.own || named.scope.is_empty() {
-            true => self.definitions.get(&*named.name).copied(),
+            true => {
+                let known = self.definitions.get(&*named.name).copied();
+                let is_exception = *named.name == *"System.Exception";
+                known.or(is_exception.then_some(self.with.tokens.exception))
+            }
             false => Some(self.reference(&named.name, &named.scope)?),
         };
         if let Some(token) = token {
@@ -649,7 +675,7 @@ impl<'m, 'a> Importer<'m, 'a> {
         self.token(&hook.owner)?;
         let (Some(parent), Some(signature)) = (
             self.imports.type_token(&hook.owner),
-            self.imports.signature(hook),
+            self.imports.signature(hook, None),
         ) else {
             return Ok(None);
         };
@@ -691,9 +717,9 @@ impl<'m, 'a> Importer<'m, 'a> {
         })
     }
 
-    fn imported(&mut self, hook: &Hook, way: Option<Way>) -> Option<&mut ImportedHook> {
+    fn imported(&mut self, hook: &Hook, way: Option<&Way>) -> Option<&mut ImportedHook> {
         let hooks = self.imports.hooks.get_mut(hook)?;
-        hooks.iter_mut().find(|hook| hook.way == way)
+        hooks.iter_mut().find(|hook| hook.way.as_ref() == way)
     }
 
     /// Notes the method that stands for a hook.
@@ -717,7 +743,8 @@ impl<'m, 'a> Importer<'m, 'a> {
         let Some(blob) = self.imports.instance(&call.generics) else {
             return Ok(());
         };
-        let Some(hook) = self.imported(&call.hook, Way::of(call)) else {
+        let way = Way::of(call);
+        let Some(hook) = self.imported(&call.hook, way.as_ref()) else {
             return Ok(());
         };
         if hook.instances.contains_key(&*blob) {
@@ -725,7 +752,7 @@ impl<'m, 'a> Importer<'m, 'a> {
         }
         let method = hook.method;
         let token = self.instance_of(method, &blob)?;
-        let hook = self.imported(&call.hook, Way::of(call)).expect("it was");
+        let hook = self.imported(&call.hook, way.as_ref()).expect("it was");
         hook.instances.insert(blob.into(), token);
         Ok(())
     }
@@ -738,12 +765,28 @@ impl<'m, 'a> Importer<'m, 'a> {
 
     /// What an adapter of a hook calls: for a generic one, the instance over the adapter's own type parameters. And the
     /// hook's signature.
-    pub fn for_adapter(&mut self, hook: &Arc<Hook>) -> Result<Option<(u32, Vec<u8>)>> {
+    pub fn for_adapter(
+        &mut self,
+        hook: &Arc<Hook>,
+        change: Option<&Change>,
+    ) -> Result<Option<(u32, Vec<u8>)>> {
+        if let Some(change) = change {
+            self.ty(&change.to)?;
+            self.ty(&change.old)?;
+            if change.throws {
+                self.token(&change.to)?;
+            }
+            if change.convert == Convert::Box {
+                self.token(&hook.result)?;
+            }
+        }
         self.hook(hook)?;
         let Some(method) = self.imported(hook, None).map(|hook| hook.method) else {
             return Ok(None);
         };
-        let signature = self.imports.signature(hook).expect("it was imported");
+        let Some(signature) = self.imports.signature(hook, change) else {
+            return Ok(None);
+        };
         if hook.generics == 0 {
             return Ok(Some((method, signature)));
         }
@@ -769,7 +812,10 @@ impl<'m, 'a> Importer<'m, 'a> {
                 None => return Ok(None),
             }
         }
-        Ok(self.imports.signature(hook).map(|blob| (methods, blob)))
+        Ok(self
+            .imports
+            .signature(hook, None)
+            .map(|blob| (methods, blob)))
     }
 
     fn link(&mut self, link: &Link) -> Result<Option<u32>> {
@@ -816,7 +862,7 @@ impl<'m, 'a> Importer<'m, 'a> {
     }
 
     /// Imports what adapters call of the hook library.
-    pub fn guard(&mut self, way: Way) -> Result<()> {
+    pub fn guard(&mut self, way: &Way) -> Result<()> {
         if way.guard && self.imports.guard.failed == 0 {
             let mut signature = vec![0, 2, element::VOID, element::CLASS];
             let exception = encode(&coded::TYPE_DEF_OR_REF, self.with.tokens.exception);

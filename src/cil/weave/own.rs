@@ -34,6 +34,9 @@ pub(crate) struct Own {
     /// What records values at the end, and hooks there.
     exit: [Code; 2],
     error: [Code; 2],
+    /// What is left to where an exception ends.
+    ends: Code,
+    catches: bool,
     /// The types of new locals, and how many they are.
     locals: Vec<u8>,
     count: u32,
@@ -50,6 +53,8 @@ impl Own {
     ) -> Result<(), Reason> {
         self.first.clear();
         self.enter.clear();
+        self.ends.clear();
+        self.catches = bound.catches();
         (self.exit.iter_mut().chain(&mut self.error)).for_each(Code::clear);
         self.locals.clear();
         (self.count, self.max_stack) = (0, 0);
@@ -68,6 +73,8 @@ impl Own {
             enter: self.enter.as_bytes(),
             exit: (self.exit[0].as_bytes(), self.exit[1].as_bytes()),
             error: (self.error[0].as_bytes(), self.error[1].as_bytes()),
+            catches: self.catches,
+            ends: self.ends.as_bytes(),
             max_stack: self.max_stack,
             keeps: true,
         }
@@ -83,6 +90,8 @@ enum Place {
     /// In front of the pair's hook, or behind it.
     Exit(usize),
     Error(usize),
+    /// Behind the handler.
+    Ends,
 }
 
 struct Lowering<'l> {
@@ -107,6 +116,10 @@ struct Lowering<'l> {
     locals: u32,
     place: Place,
     depth: u32,
+    /// Where exceptions end in the handler: the instruction that leaves it, and the place that it leaves to.
+    leaves: Vec<(u32, u32)>,
+    /// The exception that the method threw, where hooks may put another one in its place.
+    thrown: Option<u32>,
 }
 
 impl<'l> Lowering<'l> {
@@ -142,6 +155,8 @@ impl<'l> Lowering<'l> {
             locals,
             place: Place::Enter,
             depth: 0,
+            leaves: Vec::new(),
+            thrown: None,
         })
     }
 
@@ -168,9 +183,17 @@ impl<'l> Lowering<'l> {
             self.time = self.add_local(&[element::I8]);
         }
         for (place, calls) in calls {
-            for operand in operands(calls) {
-                self.reserve(operand, is_late || place != Place::Enter)?;
+            for call in calls {
+                for operand in &call.operands {
+                    self.reserve(operand, is_late || place != Place::Enter)?;
+                }
+                for operand in operands(self.exits(call)) {
+                    self.reserve(operand, true)?;
+                }
             }
+        }
+        if (bound.exception.iter()).any(|call| call.dest == Dest::Throw) {
+            self.thrown = Some(self.add_local(&[element::OBJECT]));
         }
         self.place = if is_late { Place::First } else { Place::Enter };
         for argument in 0..self.kept.len() {
@@ -185,10 +208,97 @@ impl<'l> Lowering<'l> {
             self.nanoseconds()?;
             self.stores(self.time);
         }
+        if let Some(thrown) = self.thrown {
+            self.place = Place::Error(0);
+            self.load_exception();
+            self.stores(thrown);
+        }
+        let mut has_ended = false;
         for (place, calls) in calls {
             self.place = place;
             for call in calls {
                 self.call(call)?;
+                has_ended = matches!(call.dest, Dest::Ends { .. }) && call.adapter.is_none();
+                if has_ended {
+                    break;
+                }
+            }
+        }
+        if bound.catches() {
+            self.place = Place::Error(1);
+            self.ends_handler(has_ended);
+        }
+        Some(())
+    }
+
+    /// The end of a handler that catches: the exception goes on, with its stack trace if it is the same.
+    fn ends_handler(&mut self, has_ended: bool) {
+        if !has_ended {
+            if let Some(thrown) = self.thrown {
+                self.load_exception();
+                self.pushes(1);
+                self.code().load_local(thrown);
+                let same = self.code().branch(op::BEQ);
+                self.pops(2);
+                self.load_exception();
+                self.code().op(op::THROW);
+                self.pops(1);
+                self.code().land(same);
+            }
+            self.code().op(op::RETHROW);
+        }
+        let end = self.code().len();
+        for (leave, to) in std::mem::take(&mut self.leaves) {
+            self.code().lead(leave, end + to);
+        }
+    }
+
+    fn load_exception(&mut self) {
+        self.pushes(1);
+        let exception = self.locals + u32::from(self.has_result);
+        self.code().load_local(exception);
+    }
+
+    /// The exit hooks that run where a hook has left the body out, or ended an exception.
+    fn exits(&self, call: &Call) -> &'l [Call] {
+        match call.dest {
+            Dest::Ends { exits } | Dest::ReturnUnlessNull { exits } | Dest::SkipWhen { exits } => {
+                self.bound.last_exits(exits)
+            }
+            _ => &[],
+        }
+    }
+
+    /// The method returns what its local of the result has, with these exit hooks.
+    fn returns(&mut self, exits: &[Call]) -> Option<()> {
+        for call in exits {
+            self.call(call)?;
+        }
+        if self.has_result {
+            self.pushes(1);
+            let result = self.locals;
+            self.code().load_local(result);
+            self.pops(1);
+        }
+        self.code().op(op::RET);
+        Some(())
+    }
+
+    /// The local of the result becomes null or zero.
+    fn no_result(&mut self, ty: &Ty) -> Option<()> {
+        let result = self.locals;
+        match zeroed(ty) {
+            _ if !self.has_result => {}
+            Some(of) => {
+                let token = self.imports.type_token(of)?;
+                self.pushes(1);
+                self.code().load_local_address(result);
+                self.code().op_u32(op::INITOBJ, token);
+                self.pops(1);
+            }
+            None => {
+                self.zero(ty)?;
+                self.stores(result);
             }
         }
         Some(())
@@ -254,6 +364,7 @@ impl<'l> Lowering<'l> {
             Place::Enter => &mut self.own.enter,
             Place::Exit(side) => &mut self.own.exit[side],
             Place::Error(side) => &mut self.own.error[side],
+            Place::Ends => &mut self.own.ends,
         }
     }
 
@@ -281,8 +392,14 @@ impl<'l> Lowering<'l> {
 
     fn call(&mut self, call: &Call) -> Option<()> {
         let method = self.imports.method(call)?;
-        for operand in &call.operands {
+        let points = call.change().is_some_and(|change| change.throws);
+        let (result, exits) = (self.locals, self.exits(call));
+        for operand in &call.operands[..call.operands.len() - usize::from(points)] {
             self.operand(operand)?;
+        }
+        if points {
+            self.pushes(1);
+            self.code().load_local_address(result);
         }
         self.code().op_u32(op::CALL, method);
         self.pops(call.operands.len() as u32);
@@ -290,12 +407,63 @@ impl<'l> Lowering<'l> {
             return Some(());
         }
         self.pushes(1);
+        if call.given.is_some() {
+            let imports = self.imports;
+            convert(imports, &call.gives(), call.conversion(), self.code())?;
+        }
         match call.dest {
             Dest::Drop => {
                 self.code().op(op::POP);
                 self.pops(1);
             }
             Dest::State(number) => self.stores(self.states + u32::from(number)),
+            Dest::Arg(n) => {
+                let argument = self.argument(&Source::Arg(n))?;
+                self.code().store_argument(argument as u32);
+                self.pops(1);
+                if let Some(kept) = self.kept[argument] {
+                    self.pushes(1);
+                    self.code().load_argument(argument as u32);
+                    self.stores(kept);
+                }
+            }
+            Dest::Result => self.stores(result),
+            Dest::Throw => self.stores(result + u32::from(self.has_result)),
+            Dest::ReturnUnlessNull { .. } => {
+                self.stores(result);
+                self.pushes(1);
+                self.code().load_local(result);
+                let over = self.code().branch(op::BRFALSE);
+                self.pops(1);
+                self.returns(exits)?;
+                self.code().land(over);
+            }
+            Dest::SkipWhen { .. } => {
+                let over = self.code().branch(op::BRFALSE);
+                self.pops(1);
+                self.no_result(&call.given.as_ref()?.1)?;
+                self.returns(exits)?;
+                self.code().land(over);
+            }
+            Dest::Ends { .. } => {
+                let over = match points {
+                    true => Some(self.code().branch(op::BRFALSE)),
+                    false => None,
+                };
+                match over {
+                    Some(_) => self.pops(1),
+                    None => self.stores(result),
+                }
+                let leave = self.code().branch(op::LEAVE);
+                if let Some(over) = over {
+                    self.code().land(over);
+                }
+                let place = std::mem::replace(&mut self.place, Place::Ends);
+                let to = self.code().len();
+                self.leaves.push((leave, to));
+                self.returns(exits)?;
+                self.place = place;
+            }
         }
         Some(())
     }

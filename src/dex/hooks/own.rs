@@ -566,6 +566,7 @@ mod tests {
                     class: "weave/hooks/begin_1".into(),
                     guard,
                     recursion,
+                    change: None,
                 });
                 Bound {
                     enter: [hook].into(),

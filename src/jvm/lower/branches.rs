@@ -223,7 +223,7 @@ pub(super) fn put_islands(at: u32, len: u32, scratch: &Scratch, out: &mut Vec<u8
 /// locals are those of the one before do not list them.
 pub(super) fn put_spelt_frames(
     scratch: &Scratch,
-    handler: Option<&HandlerFrame>,
+    handlers: &[HandlerFrame],
     compact: bool,
     out: &mut Vec<u8>,
 ) -> Result<()> {
@@ -231,9 +231,11 @@ pub(super) fn put_spelt_frames(
         layout,
         frames: own,
         islands,
+        joins,
         ..
     } = scratch;
     let mut all: Vec<(u32, &FullFrame)> = own.iter().map(|f| (layout.target(f.pc), f)).collect();
+    all.extend(joins.iter().map(|frame| (frame.pc, frame)));
     for island in islands {
         let i = own
             .binary_search_by_key(&island.target, |f| f.pc)
@@ -241,7 +243,7 @@ pub(super) fn put_spelt_frames(
         all.push((layout.start(island.at) + island.offset, &own[i]));
     }
     all.sort_by_key(|&(pc, _)| pc);
-    frames::put_spelt(out, all.into_iter(), layout, handler, compact)
+    frames::put_spelt(out, all.into_iter(), layout, handlers, compact)
 }
 
 fn put_i32(code: &mut [u8], at: usize, value: i32) {

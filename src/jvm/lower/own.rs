@@ -6,6 +6,19 @@
 //!     astore exception; operands; invokestatic; [pop]; aload exception; athrow                      in the handler
 //! ```
 //!
+//! Hooks that change something:
+//!
+//! ```text
+//!     operands; invokestatic; store argument                                                       at the start
+//!     operands; invokestatic; store r; load r; ifnull L; load r; exit hooks; xreturn; L:           `return .. unless null`
+//!     operands; invokestatic; ifeq L; zero; exit hooks; xreturn; L:                                `skip when ..`
+//!     operands; invokestatic; store result                                                         before each return
+//!     astore exception; operands; invokestatic; exit hooks; xreturn; H: astore exception; ..       `result = ..` in the handler
+//! ```
+//!
+//! `L` has a frame of what the method begins with and what is kept. `H` catches the exception from the adapter, which throws it on if
+//! the hook fails.
+//!
 //! All variables lie behind the method's own. Those that live through the body (saved arguments, the time, states) come
 //! first, and frames list them; what holds a result or an exception lives within a snippet alone.
 
@@ -154,6 +167,7 @@ impl<'f> Own<'f> {
         }
         own.last = own.max_locals;
         let words = match (bound.exit.is_empty(), bound.exception.is_empty()) {
+            _ if bound.may_skip() || bound.may_end() => own.result.map_or(1, Kind::words),
             (true, true) => 0,
             (true, false) => 1,
             _ => own.result.map_or(1, Kind::words),
@@ -294,19 +308,64 @@ impl<'f> Own<'f> {
         }
     }
 
-    /// What comes in front of the pair's enter hook.
-    pub fn put_enter(&self, put: &mut Put<'_, '_>) -> Attempt<()> {
+    /// What comes in front of the pair's enter hook. Returns where hooks that leave the body out go on.
+    pub fn put_enter(&self, put: &mut Put<'_, '_>) -> Attempt<Vec<u32>> {
         self.put_saves(false, put.out);
         if let Some(slot) = self.time {
             put.nano_time();
             put.out.store(Kind::LONG, slot);
         }
-        (self.bound.enter.iter()).try_for_each(|call| self.call(call, true, put))
+        let mut joins = Vec::new();
+        if self.bound.may_skip() {
+            // Exit hooks may run before the hooks that return them.
+            for &(kind, slot) in &self.states {
+                put.out.zero_of(kind);
+                put.out.store(kind, slot);
+            }
+        }
+        for call in &self.bound.enter {
+            let (exits, decides) = match call.dest {
+                Dest::ReturnUnlessNull { exits } => (exits, op::IFNULL),
+                Dest::SkipWhen { exits } => (exits, op::IFEQ),
+                _ => {
+                    self.call(call, true, put)?;
+                    continue;
+                }
+            };
+            self.put_call(call, true, put)?;
+            let is_null = decides == op::IFNULL;
+            if is_null {
+                put.out.store(Kind::REFERENCE, self.last);
+                put.out.load(Kind::REFERENCE, self.last);
+            }
+            let jump = put.out.jump(decides, 1);
+            match self.result {
+                Some(kind) if is_null => put.out.load(kind, self.last),
+                Some(kind) => put.out.zero_of(kind),
+                None => {}
+            }
+            self.put_end(self.bound.last_exits(exits), put)?;
+            put.out.land(jump).ok_or(Reason::CodeTooLarge)?;
+            joins.push(put.out.len());
+        }
+        Ok(joins)
+    }
+
+    /// The method returns what is on the stack, with these exit hooks.
+    fn put_end(&self, exits: &[Call], put: &mut Put<'_, '_>) -> Attempt<()> {
+        self.put_exit(exits, put)?;
+        match self.result {
+            Some(kind) => put.out.op(kind.xreturn(), kind.words(), 0),
+            None => put.out.op(op::RETURN, 0, 0),
+        }
+        Ok(())
     }
 
     /// What comes at exit: in front of the pair's hook, or behind it.
     pub fn put_exit(&self, calls: &[Call], put: &mut Put<'_, '_>) -> Attempt<()> {
-        let result = (self.result).filter(|_| takes(calls, |s| *s == Source::Result));
+        let changes = calls.iter().any(|call| call.dest == Dest::Result);
+        let result = self.result;
+        let result = result.filter(|_| changes || takes(calls, |s| *s == Source::Result));
         if let Some(kind) = result {
             put.out.store(kind, self.last);
         }
@@ -317,21 +376,63 @@ impl<'f> Own<'f> {
         Ok(())
     }
 
-    /// The same at exception; the exception is on the stack before and after.
-    pub fn put_exception(&self, calls: &[Call], put: &mut Put<'_, '_>) -> Attempt<()> {
+    /// The same at exception; the exception is on the stack before and after, unless it has ended.
+    pub fn put_exception(&self, calls: &[Call], put: &mut Put<'_, '_>) -> Attempt<Ends> {
+        let mut ends = Ends::default();
         if calls.is_empty() {
-            return Ok(());
+            return Ok(ends);
         }
         put.out.store(Kind::REFERENCE, self.last);
-        (calls.iter()).try_for_each(|call| self.call(call, false, put))?;
+        for (n, call) in calls.iter().enumerate() {
+            let Dest::Ends { exits } = call.dest else {
+                self.call(call, false, put)?;
+                continue;
+            };
+            self.put_call(call, false, put)?;
+            let called = put.out.len() - CALL_LEN;
+            let behind = put.out.len();
+            put.convert(&call.gives(), call.conversion());
+            self.put_end(self.bound.last_exits(exits), put)?;
+            if call.adapter.is_none() || n + 1 == calls.len() {
+                ends.always = true;
+                return Ok(ends);
+            }
+            ends.goes_on.push([called, behind, put.out.len()]);
+            put.out.restart(1);
+            put.out.store(Kind::REFERENCE, self.last);
+        }
         put.out.load(Kind::REFERENCE, self.last);
-        Ok(())
+        Ok(ends)
     }
 
     fn call(&self, call: &Call, at_start: bool, put: &mut Put<'_, '_>) -> Attempt<()> {
         self.put_call(call, at_start, put)?;
+        if call.given.is_some() {
+            put.convert(&call.gives(), call.conversion());
+        }
         match call.dest {
             Dest::Drop => put.out.pop(emit::words(&call.hook.result)),
+            Dest::Arg(n) => {
+                let n = usize::from(n) + usize::from(!self.is_static);
+                let value = self.values.get(n).ok_or(Reason::Unsupported)?;
+                // Its variable may be another one's by now.
+                if value.overwritten_early {
+                    return Err(Reason::Unsupported.into());
+                }
+                put.out.store(value.kind, value.slot);
+                if let Some(saved) = value.saved {
+                    put.out.load(value.kind, value.slot);
+                    put.out.store(value.kind, saved);
+                }
+            }
+            Dest::Result => put
+                .out
+                .store(self.result.ok_or(Reason::Unsupported)?, self.last),
+            Dest::Throw => put.out.store(Kind::REFERENCE, self.last),
+            // Their callers know what comes behind them.
+            Dest::Ends { .. } | Dest::ReturnUnlessNull { .. } | Dest::SkipWhen { .. } => {
+                return Err(Reason::Unsupported.into());
+            }
             Dest::State(n) => {
                 let (kind, slot) = *self.states.get(usize::from(n)).ok_or(Reason::Unsupported)?;
                 put.out.store(kind, slot);
@@ -361,11 +462,12 @@ impl<'f> Own<'f> {
             }
             None => (emit::class_name(&hook.owner), &*hook.name, tag::METHODREF),
         };
-        let descriptor = emit::descriptor(&hook.parameters, &hook.result);
+        let parameters: Vec<Ty> = call.parameters().cloned().collect();
+        let descriptor = emit::descriptor(&parameters, call.result());
         let owner = put.additions.class(&put.class.pool, &owner);
         let method = (put.additions).shared_method(tag, owner, &modified_utf8(name), &descriptor);
-        let taken = hook.parameters.iter().map(emit::words).sum();
-        put.out.call(method, taken, emit::words(&hook.result));
+        let taken = parameters.iter().map(emit::words).sum();
+        put.out.call(method, taken, emit::words(call.result()));
         Ok(())
     }
 
@@ -430,6 +532,18 @@ impl<'f> Own<'f> {
         put.convert(from, *convert);
         Ok(())
     }
+}
+
+/// Bytes of a call.
+const CALL_LEN: u32 = 3;
+
+/// What becomes of an exception that hooks may end.
+#[derive(Default)]
+pub(super) struct Ends {
+    /// It never comes to the end of the hooks.
+    pub always: bool,
+    /// The call that ends it (from, to), and where the exception goes on if that throws it: the handler begins there.
+    pub goes_on: Vec<[u32; 3]>,
 }
 
 /// Where instructions go, and what they are made of.

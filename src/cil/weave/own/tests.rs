@@ -76,6 +76,7 @@ fn call(name: &str, operands: Vec<Operand>, result: Ty, dest: Dest) -> Call {
         generics: Box::default(),
         operands: operands.into(),
         dest,
+        given: None,
         adapter: None,
     }
 }
@@ -85,6 +86,7 @@ fn adapted(guard: bool, recursion: bool, call: Call) -> Call {
         class: "".into(),
         guard,
         recursion,
+        change: None,
     };
     Call {
         adapter: Some(adapter),

@@ -159,6 +159,10 @@ namespace app
         }
 
         public static void Main(string[] args) {
+            if (args.Length > 0) {
+                Changes.Run(args);
+                return;
+            }
             Cases cases = new Cases("c");
             cases.prims(true, (sbyte)1, (short) 2, 'x', 3, 4L, 1.5f, 2.5, "text", new int[] {5, 6});
             nothing();

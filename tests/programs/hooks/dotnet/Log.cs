@@ -90,7 +90,7 @@ namespace acme
             depth--;
         }
 
-        static void line(string text)
+        internal static void line(string text)
         {
             Console.WriteLine(text);
         }
@@ -100,7 +100,7 @@ namespace acme
             return o == null ? "null" : o.GetType().Name;
         }
 
-        static string show(object o)
+        internal static string show(object o)
         {
             if (o == null)
             {
@@ -117,7 +117,7 @@ namespace acme
             return Convert.ToString(o, CultureInfo.InvariantCulture);
         }
 
-        static string list(Array all)
+        internal static string list(Array all)
         {
             StringBuilder text = new StringBuilder("[");
             for (int i = 0; i < all.Length; i++)
