@@ -63,12 +63,12 @@ step() {
         elsewhere) python3 tests/harness/elsewhere.py ;;
         runtime) ./runtime/java/test.sh && ./runtime/dotnet/test.sh ;;
         oracles) both python3 tests/harness/test_oracles.py -- python3 tests/harness/test_oracles_dotnet.py ;;
-        sample) release && both python3 tests/harness/sample.py -- both python3 tests/harness/sample_dotnet.py -- both python3 tests/harness/exports.py -- both python3 tests/harness/otlp.py "$scope" -- both python3 tests/harness/top.py -- both python3 tests/harness/page.py -- both python3 tests/harness/hooks.py -- both python3 tests/harness/calls.py $scope -- both python3 tests/harness/values.py -- both python3 tests/harness/counts.py -- both python3 tests/harness/diff.py -- python3 tests/harness/tune.py ;;
+        sample) release && both python3 tests/harness/sample.py -- both python3 tests/harness/sample_dotnet.py -- both python3 tests/harness/exports.py -- both python3 tests/harness/otlp.py "$scope" -- both python3 tests/harness/top.py -- both python3 tests/harness/page.py -- both python3 tests/harness/hooks.py -- both python3 tests/harness/calls.py $scope -- both python3 tests/harness/chains.py -- both python3 tests/harness/values.py -- both python3 tests/harness/counts.py -- both python3 tests/harness/diff.py -- python3 tests/harness/tune.py ;;
         android) release && both python3 tests/harness/sample_android.py -- both python3 tests/harness/check_dex.py $scope -- both python3 tests/harness/check_art.py $scope -- python3 tests/harness/programs_dex.py $scope ;;
         dotnet) release && both python3 tests/harness/check_dotnet.py $scope -- both python3 tests/harness/check_own_hooks.py $scope -- python3 tests/harness/programs_dotnet.py $scope ;;
-        sdk) release && both python3 tests/harness/msbuild.py "$([ "$scope" = --everyday ] && echo --everyday || echo --full)" -- both python3 tests/harness/databases.py --only adonet -- python3 tests/harness/runtime_async.py $scope ;;
+        sdk) release && both python3 tests/harness/msbuild.py "$([ "$scope" = --everyday ] && echo --everyday || echo --full)" -- both python3 tests/harness/databases.py --only adonet -- both python3 tests/harness/clients.py --only dotnet -- python3 tests/harness/runtime_async.py $scope ;;
         corpora) release && python3 tests/harness/check_corpora.py $scope ;;
-        programs) release && both python3 tests/harness/programs.py $scope -- both python3 tests/harness/databases.py --only jdbc -- python3 tests/harness/loaders.py ;;
+        programs) release && both python3 tests/harness/programs.py $scope -- both python3 tests/harness/databases.py --only jdbc -- both python3 tests/harness/clients.py --only java -- python3 tests/harness/loaders.py ;;
         more) release && both fuzz -- both python3 tests/harness/suites.py $scope -- both python3 tests/harness/servers.py -- both python3 tests/harness/jaeger.py -- both python3 tests/harness/aot.py -- python3 tests/harness/agents.py ;;
     esac
 }

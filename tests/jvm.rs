@@ -795,6 +795,7 @@ fn what_an_exit_hook_throws_is_caught_by_nobody_unless_it_is_guarded() {
                 parameters: [operand.to.clone()].into(),
                 result,
                 generics: 0,
+                links: Box::default(),
             });
             Call {
                 adapter: guarded.map(|recursion| own_hooks::adapter(&hook, true, recursion)),

@@ -247,6 +247,10 @@ pub trait CallDetails {
     fn parameters(&self, each: EachName<'_>);
     /// What is called; none where it has no such signature that others can call it by.
     fn callee(&self) -> Option<Callee>;
+    /// What symbols say of parameters and result, where [`CallSite::descriptor`] does not.
+    fn described(&self) -> Option<String> {
+        None
+    }
 }
 
 /// Receives calls one by one.

@@ -387,9 +387,13 @@ impl Planner<'_> {
                                 adapters: own.adapters,
                                 is_call: true,
                             };
-                            let bound =
-                                own.binder
-                                    .bind_call(&meant, &subject, site.descriptor, &key.0);
+                            let described = site.details.described();
+                            let bound = own.binder.bind_call(
+                                &meant,
+                                &subject,
+                                described.as_deref().unwrap_or(site.descriptor),
+                                &key.0,
+                            );
                             let bound = bound.and_then(|redirect| match own.is_dex {
                                 true => as_it_is(redirect, &meant),
                                 false => Ok(redirect),

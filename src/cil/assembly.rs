@@ -17,6 +17,7 @@ use crate::cil::warning::Warning;
 use crate::cil::weave::join::{Joined, Joiner};
 use crate::cil::weave::machines::Machines;
 use crate::cil::weave::part::{Part, Scratch, Weaver};
+use crate::cil::weave::redirects::Redirects;
 use crate::cil::write::image::{self, Edits, Metadata, Rest, Written};
 use crate::error::Result;
 use crate::in_order::InOrder;
@@ -30,14 +31,24 @@ pub struct Methods {
     pub bound: Vec<Arc<Bound>>,
     /// What is called instead of methods. The image has these calls already, as [`redirect`] makes them.
     pub redirects: Vec<Arc<Redirect>>,
+    /// The ids of those that are recorded, as in [`Plan::call_ids`].
+    pub call_ids: Vec<u32>,
+}
+
+impl Methods {
+    fn redirects(&self) -> Redirects<'_> {
+        Redirects {
+            all: &self.redirects,
+            ids: &self.call_ids,
+        }
+    }
 }
 
 impl From<Vec<Planned>> for Methods {
     fn from(planned: Vec<Planned>) -> Methods {
         Methods {
             planned,
-            bound: Vec::new(),
-            redirects: Vec::new(),
+            ..Methods::default()
         }
     }
 }
@@ -48,6 +59,7 @@ impl From<Plan> for Methods {
             planned: plan.methods,
             bound: plan.bound,
             redirects: plan.redirects,
+            call_ids: plan.call_ids,
         }
     }
 }
@@ -100,7 +112,7 @@ pub fn redirect(
 ) -> Result<WithRedirects> {
     let all = (&methods.planned[..], &methods.bound[..]);
     let machines = Machines::read(image);
-    let weaver = Weaver::new((image, source), all, &methods.redirects, machines, None)?;
+    let weaver = Weaver::new((image, source), all, methods.redirects(), machines, None)?;
     let mut out = WithRedirects {
         bytes: None,
         left: Vec::new(),
@@ -145,7 +157,7 @@ pub(crate) fn weave_in_parts<'i, 'a, R: Recorder>(
         || Ok(takes_numbers.then(|| SymbolNumbers::read(&image.metadata))),
     )?;
     let all = (&planned.planned[..], &planned.bound[..]);
-    let weaver = Weaver::new((image, source), all, &planned.redirects, machines, numbers)?;
+    let weaver = Weaver::new((image, source), all, planned.redirects(), machines, numbers)?;
     let (joined, records) = weave_and_join(&weaver, recorder, (methods, run))?;
     // The next step needs more memory than these.
     drop(weaver);

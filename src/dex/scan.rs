@@ -408,7 +408,7 @@ impl Class<'_, '_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::aspect::bind::catalog::Collector;
+    use crate::aspect::bind::catalog::{Collect, Collector};
     use crate::aspect::bind::ty::Language;
     use crate::aspect::bind::ty::Prim;
     use rustc_hash::FxHashSet;
@@ -417,7 +417,12 @@ mod tests {
     fn a_type_shows_its_static_methods_as_hooks() {
         let told = |bytes: &[u8], name: &str| {
             let wanted = FxHashSet::from_iter([name.to_owned()]);
-            let mut collector = Collector::new(&wanted, false);
+            let no_members = FxHashSet::default();
+            let mut collector = Collector::new(Collect {
+                types: &wanted,
+                declared: false,
+                members: &no_members,
+            });
             scan(&Dex::parse(bytes).unwrap(), &mut collector).unwrap();
             let (_, ty) = collector.types.pop().unwrap();
             let mut told = format!(

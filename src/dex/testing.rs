@@ -238,6 +238,7 @@ pub fn call(name: &str, operands: Vec<Operand>, result: Ty, dest: Dest, guarded:
         parameters: operands.iter().map(|o| o.to.clone()).collect(),
         result,
         generics: 0,
+        links: Box::default(),
     };
     let mut descriptor = String::new();
     let result = std::slice::from_ref(&hook.result);

@@ -6,10 +6,17 @@
 //!     H: ldc name; invokestatic Guard.failed; [busy[0] = false]; zero; xreturn
 //! ```
 //!
+//! In the place of the hook's call a chain has those of its links, each with a look for null in front of it:
+//!
+//! ```text
+//!     S: [aload; ifnull Z; aload; invokevirtual link; [astore]]..; [busy[0] = false]; xreturn
+//!     Z: [busy[0] = false]; zero; xreturn
+//! ```
+//!
 //! At the end of the stack or of memory the calls of `Guard` may fail themselves. Then the result is zero, too. The store that ends a hook
 //! cannot fail.
 
-use crate::aspect::bind::call::{Adapter, Hook};
+use crate::aspect::bind::call::{Adapter, Hook, Link};
 use crate::bytes::modified_utf8;
 use crate::jvm::emit::{self, Kind, Snippet};
 use crate::jvm::frames::{Added, Change, put_added};
@@ -55,14 +62,14 @@ pub fn adapter(hook: &Hook, adapter: &Adapter) -> Vec<u8> {
     let this = class(&mut additions, &modified_utf8(&adapter.class));
     let object = class(&mut additions, b"java/lang/Object");
     let descriptor = emit::descriptor(&hook.parameters, &hook.result);
-    let called = {
+    let called = hook.links.is_empty().then(|| {
         let tag = match hook.owner_is_interface {
             true => tag::INTERFACE_METHODREF,
             false => tag::METHODREF,
         };
         let owner = class(&mut additions, &emit::class_name(&hook.owner));
         additions.shared_method(tag, owner, &modified_utf8(&hook.name), &descriptor)
-    };
+    });
     let guard = class(&mut additions, GUARD.as_bytes());
     let mut of_guard = |name: &str, descriptor: &str| {
         let (name, descriptor) = (name.as_bytes(), descriptor.as_bytes());
@@ -89,7 +96,7 @@ pub fn adapter(hook: &Hook, adapter: &Adapter) -> Vec<u8> {
         &constants,
         &mut additions,
     );
-    let max_locals = parameters + u32::from(adapter.recursion);
+    let max_locals = parameters + u32::from(adapter.recursion) + u32::from(called.is_none());
     let attribute = code.attribute(max_locals as u16, &constants, &mut additions);
     let name = additions.shared_utf8(b"call");
     let descriptor = additions.shared_utf8(&descriptor);
@@ -143,7 +150,7 @@ impl Code {
         &mut self,
         hook: &Hook,
         adapter: &Adapter,
-        called: u16,
+        called: Option<u16>,
         busy: Option<u16>,
         constants: &Constants,
         additions: &mut Additions,
@@ -153,17 +160,34 @@ impl Code {
         }
         let start = self.pc();
         let mut slot = 0;
-        for parameter in &hook.parameters {
-            if let Some(kind) = Kind::of(parameter) {
-                self.out.load(kind, slot);
-                slot += kind.words() as u16;
+        let mut nulls = Vec::new();
+        match called {
+            Some(called) => {
+                for kind in hook.parameters.iter().filter_map(Kind::of) {
+                    self.out.load(kind, slot);
+                    slot += kind.words() as u16;
+                }
+                let given = emit::words(&hook.result);
+                self.out.call(called, u32::from(slot), given);
             }
+            None => nulls = self.links(&hook.links, 1 + busy.map_or(0, |_| 1), additions),
         }
-        self.out
-            .call(called, u32::from(slot), emit::words(&hook.result));
         let end = self.pc();
         self.end(busy);
         self.out.xreturn(&hook.result);
+        if !nulls.is_empty() {
+            let pc = self.pc();
+            self.frames.push(Added {
+                pc,
+                change: Change::Same,
+            });
+            for at in nulls {
+                self.out.patch(at, pc - at as u16);
+            }
+            self.out.restart(0);
+            self.end(busy);
+            self.zero(hook);
+        }
         if adapter.guard {
             let handler = self.handler();
             self.tries.push([start, end, handler, 0]);
@@ -193,6 +217,37 @@ impl Code {
             self.end(busy);
             self.out.op(op::ATHROW, 1, 0);
         }
+    }
+
+    /// The calls of a chain, from the first argument on; `local` is free. Returns where they leave it for a null.
+    fn links(&mut self, links: &[Link], local: u16, additions: &mut Additions) -> Vec<u32> {
+        let mut nulls = Vec::new();
+        let mut from = 0;
+        for (i, link) in links.iter().enumerate() {
+            if i > 0 {
+                from = local;
+                self.out.store(Kind::REFERENCE, from);
+            }
+            self.out.load(Kind::REFERENCE, from);
+            nulls.push(self.out.len());
+            self.out.indexed(op::IFNULL, 0, 1, 0);
+            self.out.load(Kind::REFERENCE, from);
+            let owner = additions.shared_utf8(&emit::class_name(&link.owner));
+            let owner = additions.shared(tag::CLASS, &owner.to_be_bytes());
+            let descriptor = emit::descriptor(&[], &link.result);
+            let tag = match link.owner_is_interface {
+                true => tag::INTERFACE_METHODREF,
+                false => tag::METHODREF,
+            };
+            let name = modified_utf8(&link.name);
+            let method = additions.shared_method(tag, owner, &name, &descriptor);
+            let given = emit::words(&link.result);
+            match link.owner_is_interface {
+                true => self.out.interface(method, 1, given),
+                false => self.out.indexed(op::INVOKEVIRTUAL, method, 1, given),
+            }
+        }
+        nulls
     }
 
     /// The hook begins, unless this thread runs one. The flag goes to the local `busy`.

@@ -116,6 +116,12 @@ impl Snippet {
         self.put(&[opcode, high, low], pops, pushes);
     }
 
+    /// Sets the two bytes behind an instruction.
+    pub fn patch(&mut self, at: u32, value: u16) {
+        let at = at as usize + 1;
+        self.bytes[at..at + 2].copy_from_slice(&value.to_be_bytes());
+    }
+
     /// Appends `ldc constant`.
     pub fn ldc(&mut self, constant: u16) {
         match constant.to_be_bytes() {

@@ -451,11 +451,14 @@ pub struct Added {
 }
 
 /// How such a frame differs from the one before.
+#[derive(PartialEq)]
 pub enum Change {
     /// The stack is `[Throwable]`, the locals are the same.
     Thrown,
     /// One more local, of this class; the stack is empty.
     Local(u16),
+    /// The locals are the same; the stack is empty.
+    Same,
 }
 
 /// Appends the contents of a StackMapTable of such frames, which ascend.
@@ -474,9 +477,15 @@ pub fn put_added(out: &mut Vec<u8>, frames: &[Added], throwable: u16) {
                 out.extend_from_slice(&(delta as u16).to_be_bytes());
                 class
             }
+            Change::Same => {
+                put_delta(out, 0, SAME_EXTENDED, delta);
+                0
+            }
         };
-        out.push(item::OBJECT);
-        out.extend_from_slice(&class.to_be_bytes());
+        if frame.change != Change::Same {
+            out.push(item::OBJECT);
+            out.extend_from_slice(&class.to_be_bytes());
+        }
         next = u32::from(frame.pc) + 1;
     }
 }

@@ -2,8 +2,11 @@
 //! with `extends`, and the types whose methods rules call as hooks.
 
 use crate::aspect::bind::binder::VALUES;
-use crate::aspect::bind::catalog::{Collector, Declared, HookType, Supertypes, spellings};
+use crate::aspect::bind::catalog::{
+    Collect, Collector, Declared, HookType, MemberType, Supertypes, spellings,
+};
 use crate::aspect::pointcut::{Hierarchy, Matcher};
+use crate::aspect::rules::Rules;
 use crate::cil;
 use crate::container::folder;
 use crate::container::input::Input;
@@ -27,6 +30,8 @@ struct Found {
     /// Types whose methods rules call as hooks.
     hooks: Vec<(Code, Box<str>, HookType)>,
     declared: Vec<(Code, Box<str>, Declared)>,
+    /// What chains can ask for.
+    members: Vec<(Code, Box<str>, MemberType)>,
 }
 
 impl Found {
@@ -34,13 +39,16 @@ impl Found {
         self.supertypes.extend(other.supertypes);
         self.hooks.extend(other.hooks);
         self.declared.extend(other.declared);
+        self.members.extend(other.members);
     }
 
     fn collected(code: Code, collector: Collector<'_>) -> Found {
         let hooks = collector.types.into_iter();
         let declared = collector.declared.into_iter();
+        let members = collector.members.into_iter();
         Found {
             declared: declared.map(|(name, ty)| (code, name, ty)).collect(),
+            members: members.map(|(name, ty)| (code, name, ty)).collect(),
             supertypes: collector.supertypes,
             hooks: hooks.map(|(name, ty)| (code, name, ty)).collect(),
         }
@@ -52,6 +60,18 @@ struct Wanted {
     types: FxHashSet<String>,
     /// What all types declare, for rules about calls.
     all: bool,
+    /// The links of chains.
+    members: FxHashSet<String>,
+}
+
+impl Wanted {
+    fn collector(&self) -> Collector<'_> {
+        Collector::new(Collect {
+            types: &self.types,
+            declared: self.all,
+            members: &self.members,
+        })
+    }
 }
 
 /// Reads the input, then the references; of two types of one name the first counts. Hooks are looked for in the libraries
@@ -68,6 +88,7 @@ pub(crate) fn build(
     let wanted = Wanted {
         types: own.chain(values).flat_map(spellings).collect(),
         all: matcher.has_calls(),
+        members: matcher.members().collect(),
     };
     let mut add = |found: Found, is_library: bool| {
         for (name, supertypes) in found.supertypes {
@@ -81,6 +102,9 @@ pub(crate) fn build(
         }
         for (code, name, ty) in found.declared {
             catalogs.declare(code, name, ty);
+        }
+        for (code, name, ty) in found.members {
+            catalogs.add_members(code, name, ty);
         }
     };
     if wanted.types.iter().any(|name| is_of_runtime(name)) {
@@ -113,6 +137,12 @@ pub(crate) fn build(
             return Err(Error::usage(what));
         }
         add(of_path(path, &wanted)?, false);
+    }
+    if !wanted.members.is_empty() {
+        let platform = Rules::platform_types();
+        for said in matcher.said_types().iter().chain(&platform) {
+            catalogs.say(said);
+        }
     }
     Ok((hierarchy, catalogs))
 }
@@ -151,7 +181,7 @@ fn of_bytes(bytes: &[u8], wanted: &Wanted) -> Found {
 }
 
 fn of_assembly(bytes: &[u8], wanted: &Wanted) -> Result<Found> {
-    let mut collector = Collector::new(&wanted.types, wanted.all);
+    let mut collector = wanted.collector();
     cil::scan(&cil::Image::parse(bytes)?, &mut collector)?;
     Ok(Found::collected(Code::Assembly, collector))
 }
@@ -162,13 +192,13 @@ fn of_class(bytes: &[u8], wanted: &Wanted) -> Option<Found> {
     if class.is_module() {
         return None;
     }
-    let mut collector = Collector::new(&wanted.types, wanted.all);
+    let mut collector = wanted.collector();
     jvm::scan(&class, &mut collector).ok()?;
     Some(Found::collected(Code::Class, collector))
 }
 
 fn of_dex(bytes: &[u8], wanted: &Wanted) -> Result<Found> {
-    let mut collector = Collector::new(&wanted.types, wanted.all);
+    let mut collector = wanted.collector();
     dex::scan(&dex::Dex::parse(bytes)?, &mut collector)?;
     Ok(Found::collected(Code::Dex, collector))
 }

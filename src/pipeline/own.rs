@@ -1,11 +1,12 @@
 //! Hooks of one's own: what rules call, what of it goes into the output, and calls that do not fit.
 
 use crate::aspect::bind::call::{Adapter, Call, Hook};
-use crate::aspect::bind::catalog::{Catalog, Declared, HookType};
+use crate::aspect::bind::catalog::{Catalog, Declared, HookType, MemberType};
 use crate::aspect::bind::misfit::{self, Misfit};
 use crate::aspect::bind::reach::{LibraryType, Reach};
 use crate::aspect::bind::site::Redirect;
 use crate::aspect::plan::Plan;
+use crate::aspect::rules::model::SaidType;
 use crate::cil;
 use crate::container::folder;
 use crate::container::input::Input;
@@ -57,6 +58,18 @@ impl Catalogs {
 
     pub(crate) fn add(&mut self, code: Code, name: Box<str>, ty: HookType) {
         self.0[code as usize].add(name, ty);
+    }
+
+    pub(crate) fn add_members(&mut self, code: Code, name: Box<str>, ty: MemberType) {
+        self.0[code as usize].add_members(name, ty);
+    }
+
+    /// Adds what rules say of a type, wherever it may be.
+    pub(crate) fn say(&mut self, said: &SaidType) {
+        for code in [Code::Class, Code::Dex] {
+            self.0[code as usize].say(said, |name| name.replace('.', "/"));
+        }
+        self.0[Code::Assembly as usize].say(said, str::to_owned);
     }
 }
 
@@ -172,6 +185,9 @@ impl<'a> Own<'a> {
             }
             for (name, declared) in catalog.all_declared() {
                 update(format!("{name} {declared:?}").as_bytes());
+            }
+            for (name, ty) in catalog.all_members() {
+                update(format!("{name} {ty:?}").as_bytes());
             }
             update(b"");
         }

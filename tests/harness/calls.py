@@ -3,7 +3,7 @@
 
     calls.py [--only NAME]...
 
-Names: program, records, dex, dotnet, suite, libraries, roslyn. `program`: tests/programs/calls in Java on the oldest and the newest JDK; the lines that it prints are in
+Names: program, records, dex, dotnet, dotnet-records, suite, libraries, roslyn. `program`: tests/programs/calls in Java on the oldest and the newest JDK; the lines that it prints are in
 expected.txt. `records`: another whose calls are recorded: what it prints and what the trace has are in expected_recorded.txt. `dex`: the same but for hooks that convert, made a jar again by enjarify. `dotnet`: one in C# on CoreCLR and Mono, compiled with and without optimisation; expected_dotnet.txt.
 `suite`: each call of a method of `java.**` in commons-codec, its tests and what they use goes through a method that calls a
 hook first. The same tests must pass as unwoven, and HotSpot must verify all classes. `roslyn`: the same with each call of `System.**` in the C#
@@ -151,6 +151,31 @@ def dotnet_(score, folder):
         score.check(f"dotnet {how}: weave verify", verified.returncode == 0, verified.stdout[-300:])
 
 
+def dotnet_records(score, folder):
+    """The same in C#, on CoreCLR and Mono."""
+    api, sources = dotnet.mono_libraries() / "4.7.2-api", SOURCES / "dotnet"
+    base = [*dotnet.csc(), "-nologo", "-nostdlib", f"-r:{api / 'mscorlib.dll'}"]
+    run([*base, "-optimize", "-target:library", f"-out:{folder / 'hooks.dll'}", sources / "Audit.cs"])
+    (folder / "weave.toml").write_text((SOURCES / "dotnet_recorded.toml").read_text().replace("LIBRARY", "hooks.dll"))
+    expected = (SOURCES / "expected_dotnet_recorded.txt").read_text()
+    for how, more in [(how, more) for how in ("-optimize-", "-optimize") for more in PAIRS]:
+        plain, woven = fresh(folder / "plain"), fresh(folder / "woven")
+        run([*base, how, "-debug:portable", f"-out:{plain / 'app.exe'}", sources / "Recorded.cs"])
+        run([weave_binary(), "-q", "--strict", "--rules", folder / "weave.toml", *more, plain / "app.exe", woven / "app.exe"])
+        for name, host in {"CoreCLR 8": dotnet.host("core8"), "Mono": ["mono"]}.items():
+            trace = folder / f"run{how}-{len(more)}-{name.replace(' ', '')}.wtrace"
+            done = run([*host, woven / "app.exe"], check=False, env={**ENVIRONMENT, "WEAVE_TRACE": str(trace)})
+            lines = recorded(trace) if trace.exists() else ""
+            if more:
+                lines = "".join(line for line in lines.splitlines(True) if not line.startswith("App."))
+            good = done.returncode == 0 and done.stdout + lines == expected
+            score.check(f"records {how} on {name}{' with the recorded pair' if more else ''}: the same lines", good, f"{len(expected.splitlines())} lines")
+            if not good:
+                print(f"exit {done.returncode}\n{done.stdout}{lines}\n{done.stderr[-2500:]}")
+        verified = run([weave_binary(), "verify", woven / "app.exe"], check=False)
+        score.check(f"records {how}: weave verify", verified.returncode == 0, verified.stdout[-300:])
+
+
 def suite(score, folder):
     packages = ["org.apache.commons.codec.binary", "org.apache.commons.codec.net"]
     common = [f"org.junit.jupiter:junit-jupiter:{JUNIT}", "org.junit.platform:junit-platform-console:1.10.2",
@@ -225,7 +250,7 @@ def roslyn(score, folder):
     check_dotnet.jit(score, group, check_dotnet.QUICK, "quickly")
 
 
-EVERY = {"program": program, "records": records, "dex": dex, "dotnet": dotnet_, "suite": suite, "libraries": libraries, "roslyn": roslyn}
+EVERY = {"program": program, "records": records, "dex": dex, "dotnet": dotnet_, "dotnet-records": dotnet_records, "suite": suite, "libraries": libraries, "roslyn": roslyn}
 
 
 if __name__ == "__main__":

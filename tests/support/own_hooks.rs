@@ -25,6 +25,7 @@ pub fn hook(name: &str, parameters: &[Ty], result: Ty) -> Arc<Hook> {
         parameters: parameters.into(),
         result,
         generics: 0,
+        links: Box::default(),
     })
 }
 

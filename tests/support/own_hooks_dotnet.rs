@@ -51,6 +51,7 @@ fn hook(name: &str, parameters: &[Ty], result: Ty) -> Arc<Hook> {
         parameters: parameters.into(),
         generics: u16::from(result == OWN),
         result,
+        links: Box::default(),
     })
 }
 

@@ -4,7 +4,7 @@ use super::call::{Adapter, Bound, Call, Convert, Counts, Dest, Hook, Keep, Opera
 use super::catalog::{Catalog, HookMethod, HookType};
 use super::convert::{Fit, Misfit as Why, convert, instantiate, is_object};
 use super::misfit::Misfit;
-use super::site::{Recorded as RecordedCall, Redirect, Replacement};
+use super::site::{RecordedCall, Redirect, Replacement};
 use super::ty::{Language, Prim, Signature, Ty};
 use crate::aspect::advice::Advice;
 use crate::aspect::joinpoint::Callee;
@@ -73,27 +73,29 @@ struct State {
 }
 
 /// One aspect's calls for one method, on the way.
-struct Binding<'b> {
-    binder: &'b Binder<'b>,
-    subject: &'b Subject<'b>,
-    aspect: Meets<'b>,
+pub(super) struct Binding<'b> {
+    pub binder: &'b Binder<'b>,
+    pub subject: &'b Subject<'b>,
+    pub aspect: Meets<'b>,
     when: When,
     state: Option<State>,
     /// Some enter hook does not fit: whether there is a state is not known.
     enter_failed: bool,
+    /// The chains of the call at hand, which come in front of it.
+    pub chains: Vec<Call>,
 }
 
 /// Of a state whose place in [`Keep::states`] is not known yet.
 const UNPLACED: u16 = u16::MAX;
 
 /// A value that an operand may be.
-struct Value {
-    source: Source,
-    ty: Ty,
+pub(super) struct Value {
+    pub source: Source,
+    pub ty: Ty,
 }
 
 /// What an operand means for a method.
-enum Meant {
+pub(super) enum Meant {
     Value(Value),
     /// A constant, which takes the type that is asked for.
     Constant(Word),
@@ -119,6 +121,7 @@ impl Binder<'_> {
                 when: When::Enter,
                 state: None,
                 enter_failed: false,
+                chains: Vec::new(),
             };
             if subject.is_async
                 && let Some(misfit) = binding.ends_later()
@@ -132,6 +135,7 @@ impl Binder<'_> {
                     for hook in hooks {
                         match binding.call(hook, &mut keep) {
                             Ok(call) => {
+                                into.append(&mut binding.chains);
                                 if when == When::Enter && call.hook.result != Ty::Void {
                                     binding.state = Some(State {
                                         ty: instantiate(&call.hook.result, &call.generics),
@@ -177,14 +181,16 @@ impl Binder<'_> {
         if !wrong.is_empty() {
             return Err(wrong);
         }
+        let mut recorded = records.enter.calls();
+        let (at_exit, at_exception) = (records.exit.calls(), records.exception.calls());
         let counts = Counts {
-            enter: records.enter.len(),
-            exit: records.exit.len(),
-            exception: records.exception.len(),
+            enter: recorded.len(),
+            exit: at_exit.len(),
+            exception: at_exception.len(),
         };
-        enter.append(&mut records.enter);
-        exit.splice(0..0, records.exit);
-        exception.splice(0..0, records.exception);
+        enter.append(&mut recorded);
+        exit.splice(0..0, at_exit);
+        exception.splice(0..0, at_exception);
         let at_end = || exit.iter().chain(&exception);
         let mut args = Vec::new();
         for call in at_end() {
@@ -229,16 +235,6 @@ impl Binder<'_> {
             .collect();
         let advice = (aspects.iter()).filter_map(|(_, _, own)| Some(own.at.as_ref()?.advice));
         let advice = advice.fold(Advice::default(), Advice::with);
-        if advice != Advice::default() && self.language == Language::CSharp {
-            return Err(vec![Misfit {
-                source: Arc::clone(&aspects[0].2.source),
-                span: 0..0,
-                title: "calls in .NET are not recorded yet".into(),
-                what: "of".into(),
-                method: callee.shown(),
-                help: None,
-            }]);
-        }
         let bound = match around.is_empty() {
             true => None,
             false => Some(Arc::new(self.bind(&around, subject)?)),
@@ -252,6 +248,7 @@ impl Binder<'_> {
                 when: When::Enter,
                 state: None,
                 enter_failed: false,
+                chains: Vec::new(),
             };
             if replace.is_some() {
                 return Err(vec![binding.replaces_too()]);
@@ -293,10 +290,25 @@ impl Replacement {
 /// The calls that record a method's values.
 #[derive(Default)]
 struct Records {
-    enter: Vec<Call>,
-    exit: Vec<Call>,
-    exception: Vec<Call>,
+    enter: Recording,
+    exit: Recording,
+    exception: Recording,
     names: Vec<Arc<str>>,
+}
+
+/// Those of one moment.
+#[derive(Default)]
+struct Recording {
+    /// What gives values. All of it runs before anything is recorded: it may call woven code, whose calls have values of their own.
+    made: Vec<Call>,
+    values: Vec<Call>,
+}
+
+impl Recording {
+    fn calls(mut self) -> Vec<Call> {
+        self.made.append(&mut self.values);
+        self.made
+    }
 }
 
 /// The hook library's class that records values.
@@ -310,7 +322,7 @@ struct Candidate<'c> {
 }
 
 impl<'b> Binding<'b> {
-    fn complains(
+    pub(super) fn complains(
         &self,
         span: Range<usize>,
         title: String,
@@ -376,7 +388,7 @@ impl<'b> Binding<'b> {
                 }
                 continue;
             }
-            meant.push(self.meant(operand, place)?);
+            meant.push(self.value(operand, place, keep)?);
             places.push(place.clone());
         }
         if places.len() == written.operands.len() {
@@ -393,6 +405,15 @@ impl<'b> Binding<'b> {
     fn replacement(&mut self, callee: &Callee) -> Result<Replacement, Misfit> {
         let own = self.aspect.2;
         let written = own.replace.as_ref().expect("the caller has looked");
+        let mut members = (written.call.operands.iter()).flat_map(|operand| &operand.members);
+        if let Some(member) = members.next() {
+            return Err(self.complains(
+                member.place.clone(),
+                "chains in a replacement are not there yet".into(),
+                "of",
+                Some("let the hook ask for it".into()),
+            ));
+        }
         let call = self.plain_call(written, &mut Keep::default())?;
         let result = instantiate(&call.hook.result, &call.generics);
         let how = match (&callee.result, &result) {
@@ -463,14 +484,18 @@ impl<'b> Binding<'b> {
     ) -> Result<(), Misfit> {
         let own = self.aspect.2;
         let mut made = Vec::new();
+        let kept = keep.states.len();
         let value = match &record.value {
             Recorded::Operand(operand) | Recorded::Text(operand) => {
                 self.when = self.when_known(&operand.word);
-                self.meant(operand, &record.operands[0])?
+                let value = self.value(operand, &record.operands[0], keep)?;
+                made.append(&mut self.chains);
+                value
             }
             Recorded::Call(call) => {
                 self.when = When::Enter;
                 let (call, value) = self.recorded_call(call, record, keep)?;
+                made.append(&mut self.chains);
                 made.push(call);
                 value
             }
@@ -521,6 +546,7 @@ impl<'b> Binding<'b> {
         if call.is_err()
             && matches!(&record.value, Recorded::Operand(o) | Recorded::Text(o) if o.optional)
         {
+            keep.states = keep.states[..kept].into();
             return Ok(());
         }
         let call = call.map_err(|misfit| Misfit {
@@ -531,13 +557,14 @@ impl<'b> Binding<'b> {
             help: None,
             ..misfit
         })?;
-        made.push(call);
         records.names.push(Arc::clone(&record.name));
-        match self.when {
-            When::Enter => records.enter.append(&mut made),
-            When::Exit => records.exit.append(&mut made),
-            When::Exception => records.exception.append(&mut made),
-        }
+        let recorded = match self.when {
+            When::Enter => &mut records.enter,
+            When::Exit => &mut records.exit,
+            When::Exception => &mut records.exception,
+        };
+        recorded.made.append(&mut made);
+        recorded.values.push(call);
         Ok(())
     }
 
@@ -579,10 +606,7 @@ impl<'b> Binding<'b> {
             let title = format!("`{}` returns nothing", call.hook.name);
             return Err(self.complains(record.span.clone(), title, "for", None));
         }
-        let place = keep.states.len() as u16;
-        let mut states = std::mem::take(&mut keep.states).into_vec();
-        states.push(ty.clone());
-        keep.states = states.into();
+        let place = keep.state(ty.clone());
         call.dest = Dest::State(place);
         let source = Source::State(place);
         Ok((call, Meant::Value(Value { source, ty })))
@@ -640,6 +664,7 @@ impl<'b> Binding<'b> {
                 .collect(),
             result: chosen.method.signature.result.clone(),
             generics: chosen.method.signature.generics,
+            links: Box::default(),
         });
         let operands: Box<[Operand]> = chosen
             .operands
@@ -652,10 +677,7 @@ impl<'b> Binding<'b> {
                 .any(|o| matches!(o.source, Source::State(UNPLACED)))
             && state.kept.is_none()
         {
-            state.kept = Some(keep.states.len() as u16);
-            let mut states = std::mem::take(&mut keep.states).into_vec();
-            states.push(state.ty.clone());
-            keep.states = states.into();
+            state.kept = Some(keep.state(state.ty.clone()));
         }
         let kept = self.state.as_ref().and_then(|state| state.kept);
         let operands = (operands.into_iter())
@@ -731,7 +753,11 @@ impl<'b> Binding<'b> {
     }
 
     /// What an operand means for the method at hand.
-    fn meant(&self, operand: &HookOperand, place: &Range<usize>) -> Result<Meant, Misfit> {
+    pub(super) fn meant(
+        &self,
+        operand: &HookOperand,
+        place: &Range<usize>,
+    ) -> Result<Meant, Misfit> {
         let signature = self.subject.signature;
         let nothing = |title: String, what: &str, help: Option<&str>| match operand.optional {
             true => Ok(Meant::Nothing),
@@ -1164,7 +1190,7 @@ impl<'b> Binding<'b> {
         }
     }
 
-    fn shown_type(&self, ty: &Ty) -> String {
+    pub(super) fn shown_type(&self, ty: &Ty) -> String {
         ty.shown(self.binder.language)
     }
 
@@ -1237,12 +1263,15 @@ fn integer(value: i64, prim: Prim) -> Option<Source> {
 }
 
 /// The class of an adapter: named by the hook's method, and by a hash over all that is in it.
-fn adapter_class(package: &str, hook: &Hook, guard: bool, recursion: bool) -> Arc<str> {
+pub(super) fn adapter_class(package: &str, hook: &Hook, guard: bool, recursion: bool) -> Arc<str> {
     let mut hash = Sha256::new();
     hash.update(format!(
         "{:?} {} {:?} {:?} {guard} {recursion}",
         hook.owner, hook.name, hook.parameters, hook.result
     ));
+    if !hook.links.is_empty() {
+        hash.update(format!("{:?}", hook.links));
+    }
     let digest = hash.finalize();
     let name: String = hook
         .name
@@ -1289,12 +1318,12 @@ fn counted(arguments: usize) -> String {
 }
 
 /// A noun with its article.
-fn article(noun: &str) -> String {
+pub(super) fn article(noun: &str) -> String {
     let an = noun.starts_with(['a', 'e', 'i', 'o', 'A', 'E', 'I', 'O']);
     format!("{} `{noun}`", if an { "an" } else { "a" })
 }
 
 /// A type's name with dots between packages.
-fn dotted(ty: &str) -> String {
+pub(super) fn dotted(ty: &str) -> String {
     ty.replace('/', ".")
 }

@@ -40,6 +40,16 @@ pub struct Keep {
     pub duration: bool,
 }
 
+impl Keep {
+    /// A place for one more state.
+    pub fn state(&mut self, ty: Ty) -> u16 {
+        let mut states = std::mem::take(&mut self.states).into_vec();
+        states.push(ty);
+        self.states = states.into();
+        self.states.len() as u16 - 1
+    }
+}
+
 /// A call of a static method.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
@@ -66,6 +76,19 @@ pub struct Hook {
     pub result: Ty,
     /// How many type parameters it has (.NET).
     pub generics: u16,
+    /// It is no method, but a chain from its one parameter on: the adapter asks for one after the other, up to the first null.
+    pub links: Box<[Link]>,
+}
+
+/// A link of a chain: a public method of an object that takes nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Link {
+    /// The type that declares it.
+    pub owner: Ty,
+    /// The owner is an interface (JVM, dex).
+    pub owner_is_interface: bool,
+    pub name: Box<str>,
+    pub result: Ty,
 }
 
 /// A static method of the same parameters and result that calls the hook, and returns null or zero where it does not come to that.
@@ -162,6 +185,38 @@ pub struct ShownCall {
 }
 
 impl Bound {
+    /// Which states live through the body: what is kept for the next call is gone before.
+    pub fn lasting(&self) -> Vec<bool> {
+        let mut lasting = vec![false; self.keep.states.len()];
+        for call in &self.enter {
+            if let Dest::State(n) = call.dest
+                && let Some(lasts) = lasting.get_mut(usize::from(n))
+            {
+                *lasts = true;
+            }
+        }
+        let mut read = vec![false; lasting.len()];
+        for operand in self
+            .exit
+            .iter()
+            .chain(&self.exception)
+            .flat_map(|call| &call.operands)
+        {
+            operand.each_source(&mut |source| {
+                if let Source::State(n) = source
+                    && let Some(read) = read.get_mut(usize::from(*n))
+                {
+                    *read = true;
+                }
+            });
+        }
+        lasting
+            .iter()
+            .zip(read)
+            .map(|(set, read)| *set && read)
+            .collect()
+    }
+
     /// All calls, by when they run.
     pub fn all(&self) -> impl Iterator<Item = &Call> {
         (self.enter.iter().chain(&self.exit)).chain(&self.exception)
@@ -180,19 +235,26 @@ impl Bound {
     /// All calls, in the order in which they run.
     pub fn shown(&self) -> Vec<ShownCall> {
         let of = |when, calls: &[Call]| -> Vec<ShownCall> {
-            calls.iter().map(|call| call.shown(when)).collect()
+            let mut chains = Vec::new();
+            let mut all = Vec::new();
+            for call in calls {
+                match call.dest {
+                    Dest::State(n) if call.is_chain() => chains.push((n, call.made())),
+                    _ => all.push(call.shown_with(when, &chains)),
+                }
+            }
+            all
         };
         let enters = self.enter.split_at(self.enter.len() - self.records.enter);
         let mut all = of("enter", enters.0);
         all.extend(of("exit", self.exits().1));
         all.extend(of("exception", self.exceptions().1));
+        let mut made = Vec::new();
         let values = enters.1.iter().chain(self.exits().0);
-        let mut made = None;
         for call in values.chain(self.exceptions().0) {
-            if let Dest::State(_) = call.dest {
-                made = Some(call.shown("enter").hook);
-            } else {
-                all.push(call.shown_record(&self.values, made.take()));
+            match call.dest {
+                Dest::State(n) => made.push((n, call.made())),
+                Dest::Drop => all.push(call.shown_record(&self.values, &made)),
             }
         }
         all
@@ -200,18 +262,18 @@ impl Bound {
 }
 
 impl Call {
-    /// A call of the hook library that records a value; `made`: what gives it, if another call does.
-    fn shown_record(&self, names: &[Arc<str>], made: Option<String>) -> ShownCall {
+    /// A call of the hook library that records a value; `made`: what other calls give, by their states.
+    fn shown_record(&self, names: &[Arc<str>], made: &[(u16, String)]) -> ShownCall {
         let number = match self.operands.get(1).map(|place| &place.source) {
             Some(Source::Int(place)) => (place >> 16) as usize,
             _ => usize::MAX,
         };
         let value = self.operands.first();
-        let shown = value.map(|value| value.shown(self.language()));
+        let shown = value.map(|value| value.shown_with(made, self.language()));
         ShownCall {
             when: "record",
             hook: names.get(number).map_or("?", |name| name).to_owned(),
-            operands: made.or(shown).into_iter().collect(),
+            operands: shown.into_iter().collect(),
             guard: true,
             recursion: false,
         }
@@ -224,7 +286,23 @@ impl Call {
         }
     }
 
+    fn is_chain(&self) -> bool {
+        !self.hook.links.is_empty()
+    }
+
+    /// What gives a value: `arg(0).uri().getHost()`, `acme.Session.user(Object)`.
+    fn made(&self) -> String {
+        match self.operands.first() {
+            Some(head) if self.is_chain() => format!("{}.{}", head.source, self.hook.name),
+            _ => self.shown("").hook,
+        }
+    }
+
     pub fn shown(&self, when: &'static str) -> ShownCall {
+        self.shown_with(when, &[])
+    }
+
+    fn shown_with(&self, when: &'static str, made: &[(u16, String)]) -> ShownCall {
         let language = self.language();
         let types: Vec<String> = (self.operands.iter())
             .map(|operand| operand.to.shown(language))
@@ -239,7 +317,7 @@ impl Call {
                 types.join(", ")
             ),
             operands: (self.operands.iter())
-                .map(|operand| operand.shown(language))
+                .map(|operand| operand.shown_with(made, language))
                 .collect(),
             guard: adapter(|adapter| adapter.guard),
             recursion: adapter(|adapter| adapter.recursion),
@@ -258,9 +336,13 @@ impl fmt::Display for ShownCall {
 }
 
 impl Operand {
-    /// The source, and what becomes of it.
-    fn shown(&self, language: Language) -> String {
-        let source = self.source.to_string();
+    /// The source, and what becomes of it; `made`: what other calls give, by their states.
+    fn shown_with(&self, made: &[(u16, String)], language: Language) -> String {
+        let given = match self.source {
+            Source::State(n) => made.iter().find(|(known, _)| *known == n),
+            _ => None,
+        };
+        let source = given.map_or_else(|| self.source.to_string(), |(_, given)| given.clone());
         match self.convert {
             Convert::Same => source,
             Convert::Widen(from, _) => format!("{source} from {}", from.word(language)),

@@ -1,9 +1,11 @@
 //! The methods that rules may call as hooks, as artifacts declare them.
 
-use super::ty::{Signature, Ty};
+use super::ty::{Named, Signature, Ty};
 use crate::aspect::joinpoint::{Access, Method, Type, Visitor};
+use crate::aspect::rules::model::SaidType;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use std::hash::BuildHasher;
+use std::sync::Arc;
 
 /// The types that own hooks are looked for in, with their static methods.
 #[derive(Debug, Default)]
@@ -13,6 +15,37 @@ pub struct Catalog {
     libraries: FxHashSet<Box<str>>,
     /// What types declare, where rules are about calls.
     declared: FxHashMap<Box<str>, Declared>,
+    /// What types have that chains can ask for, where rules have chains.
+    members: FxHashMap<Box<str>, MemberType>,
+}
+
+/// A type, for chains.
+#[derive(Clone, Debug)]
+pub struct MemberType {
+    pub ty: Ty,
+    pub is_interface: bool,
+    pub is_public: bool,
+    /// Rules say so, and no artifact does: it may have more.
+    pub is_said: bool,
+    /// Supertypes, where rules say them.
+    pub extends: Vec<Box<str>>,
+    /// Its public methods without parameters.
+    pub members: Vec<Member>,
+}
+
+/// A public method without parameters.
+#[derive(Clone, Debug)]
+pub struct Member {
+    pub name: Box<str>,
+    pub result: Given,
+}
+
+/// What a member gives.
+#[derive(Clone, Debug)]
+pub enum Given {
+    Type(Ty),
+    /// As rules write it.
+    Said(Box<str>),
 }
 
 /// What a type declares, for those who call it.
@@ -76,6 +109,53 @@ impl Catalog {
         self.declared.get(name)
     }
 
+    /// Adds a type for chains; of two with one name the first counts.
+    pub fn add_members(&mut self, name: Box<str>, ty: MemberType) {
+        self.members.entry(name).or_insert(ty);
+    }
+
+    /// Adds what rules say of a type, which no artifact that is read declares. `spell` makes the format's own name of one with dots.
+    pub fn say(&mut self, said: &SaidType, spell: impl Fn(&str) -> String) {
+        let name = spell(&said.name);
+        let ty = Ty::Named(Arc::new(Named {
+            name: name.as_str().into(),
+            scope: said.assembly.clone(),
+            value: said.is_struct,
+            by_ref_like: false,
+            args: Box::default(),
+        }));
+        let entry = self.members.entry(name.into());
+        let known = entry.or_insert_with(|| MemberType {
+            ty,
+            is_interface: said.is_interface,
+            is_public: true,
+            is_said: true,
+            extends: Vec::new(),
+            members: Vec::new(),
+        });
+        if !known.is_said {
+            return;
+        }
+        known
+            .extends
+            .extend(said.extends.iter().map(|name| spell(name).into()));
+        let members = said.members.iter().map(|member| Member {
+            name: member.method.clone(),
+            result: Given::Said(member.result.clone()),
+        });
+        known.members.extend(members);
+    }
+
+    /// What is known of a type for chains.
+    pub fn members(&self, name: &str) -> Option<&MemberType> {
+        self.members.get(name)
+    }
+
+    /// All of it, ascending.
+    pub fn all_members(&self) -> impl Iterator<Item = (&str, &MemberType)> {
+        ascending(&self.members)
+    }
+
     /// The type that rules call so.
     pub fn find(&self, written: &str) -> Option<&HookType> {
         spellings(written).find_map(|name| self.types.get(&*name))
@@ -123,35 +203,61 @@ pub fn spellings(written: &str) -> impl Iterator<Item = String> {
 /// A type and the names of its direct supertypes.
 pub type Supertypes = (Box<str>, Box<[Box<str>]>);
 
+/// What is collected.
+#[derive(Clone, Copy)]
+pub struct Collect<'w> {
+    /// The types whose static methods rules call.
+    pub types: &'w FxHashSet<String>,
+    /// What all types declare.
+    pub declared: bool,
+    /// The links of chains; if there are any, what all types have that chains can ask for.
+    pub members: &'w FxHashSet<String>,
+}
+
 /// Collects the static methods of wanted types, and the supertypes of all.
 pub struct Collector<'w> {
-    wanted: &'w FxHashSet<String>,
-    /// What types declare is collected, too.
-    all: bool,
+    collect: Collect<'w>,
     pub declared: Vec<(Box<str>, Declared)>,
     /// The type under way is wanted.
     is_wanted: bool,
     pub supertypes: Vec<Supertypes>,
     /// The wanted types.
     pub types: Vec<(Box<str>, HookType)>,
+    /// All types, if chains are about them.
+    pub members: Vec<(Box<str>, MemberType)>,
+    /// The last of these is the type under way.
+    has_members: bool,
 }
 
 impl<'w> Collector<'w> {
-    pub fn new(wanted: &'w FxHashSet<String>, all: bool) -> Collector<'w> {
+    pub fn new(collect: Collect<'w>) -> Collector<'w> {
         Collector {
-            wanted,
-            all,
+            collect,
             declared: Vec::new(),
             is_wanted: false,
             supertypes: Vec::new(),
             types: Vec::new(),
+            members: Vec::new(),
+            has_members: false,
         }
+    }
+
+    /// Whether chains may name a method: those of the JVM that take nothing, of .NET getters and what rules name.
+    fn may_be_member(&self, method: &Method<'_>) -> bool {
+        let takes_nothing = match method.descriptor.starts_with('(') {
+            true => method.descriptor.starts_with("()"),
+            false => method.name.starts_with("get_") || self.collect.members.contains(method.name),
+        };
+        self.has_members
+            && method.access == Access::Public
+            && takes_nothing
+            && !method.name.starts_with(['<', '.'])
     }
 }
 
 impl Visitor for Collector<'_> {
     fn wants_descriptors(&self) -> bool {
-        self.all
+        self.collect.declared || !self.collect.members.is_empty()
     }
 
     fn enter_type(&mut self, ty: &Type<'_>) -> bool {
@@ -159,28 +265,44 @@ impl Visitor for Collector<'_> {
         ty.details
             .supertypes(&mut |name| supertypes.push(name.into()));
         self.supertypes.push((ty.name.into(), supertypes.into()));
-        let owner = match self.wanted.contains(ty.name) {
+        let wants_members = !self.collect.members.is_empty();
+        self.is_wanted = self.collect.types.contains(ty.name);
+        let owner = match self.is_wanted || wants_members {
             true => ty.details.owner(),
             false => None,
         };
-        if self.all {
+        if self.collect.declared {
             let declared = Declared {
                 is_public: ty.access == Access::Public,
                 methods: Vec::new(),
             };
             self.declared.push((ty.name.into(), declared));
         }
-        self.is_wanted = owner.is_some();
-        let Some(owner) = owner else { return self.all };
-        self.types.push((
-            ty.name.into(),
-            HookType {
+        self.is_wanted &= owner.is_some();
+        self.has_members = wants_members && owner.is_some();
+        let Some(owner) = owner else {
+            return self.collect.declared;
+        };
+        if self.has_members {
+            let members = MemberType {
+                ty: owner.ty.clone(),
+                is_interface: owner.is_interface,
+                is_public: ty.access == Access::Public,
+                is_said: false,
+                extends: Vec::new(),
+                members: Vec::new(),
+            };
+            self.members.push((ty.name.into(), members));
+        }
+        if self.is_wanted {
+            let hooks = HookType {
                 ty: owner.ty,
                 is_interface: owner.is_interface,
                 is_public: ty.access == Access::Public,
                 methods: Vec::new(),
-            },
-        ));
+            };
+            self.types.push((ty.name.into(), hooks));
+        }
         true
     }
 
@@ -192,11 +314,30 @@ impl Visitor for Collector<'_> {
                 method.access == Access::Public,
             );
         }
-        if !self.is_wanted {
+        let may_be_member = self.may_be_member(method);
+        if !self.is_wanted && !may_be_member {
             return;
         }
-        if let (Some((_, ty)), Some(signature)) =
-            (self.types.last_mut(), method.details.signature())
+        let Some(signature) = method.details.signature() else {
+            return;
+        };
+        if may_be_member
+            && let Some((_, ty)) = self.members.last_mut()
+            && signature.this.is_some()
+            && signature.parameters.is_empty()
+            && signature.generics == 0
+        {
+            ty.members.push(Member {
+                name: method.name.into(),
+                // The others are for messages.
+                result: match self.collect.members.contains(method.name) {
+                    true => Given::Type(signature.result.clone()),
+                    false => Given::Said("".into()),
+                },
+            });
+        }
+        if self.is_wanted
+            && let Some((_, ty)) = self.types.last_mut()
             && signature.this.is_none()
             && method.details.is_callable()
         {

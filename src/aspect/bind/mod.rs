@@ -5,6 +5,7 @@
 pub mod binder;
 pub mod call;
 pub mod catalog;
+mod chain;
 pub mod convert;
 pub mod misfit;
 pub mod reach;

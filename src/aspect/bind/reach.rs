@@ -371,7 +371,7 @@ const EXCEPTIONS: [&str; 7] = [
 ];
 
 /// Whether a method of the platform runs nobody else's code.
-fn is_inert(owner: &str, name: &str, descriptor: &str) -> bool {
+pub(super) fn is_inert(owner: &str, name: &str, descriptor: &str) -> bool {
     if owner.starts_with('[') {
         return name == "clone";
     }

@@ -18,12 +18,12 @@ pub struct Redirect {
     /// The hooks around that, for the static method: its first argument is the target.
     pub bound: Option<Arc<Bound>>,
     /// What of the call goes into the trace.
-    pub recorded: Option<Recorded>,
+    pub recorded: Option<RecordedCall>,
 }
 
 /// A call that is recorded: the static method has the hooks of the pair, and in the trace the name of what was called.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Recorded {
+pub struct RecordedCall {
     /// The pair, and whether a trace begins here.
     pub advice: Advice,
     /// The type that the call names, the method and its descriptor, as symbols spell them.

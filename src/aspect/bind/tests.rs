@@ -1,6 +1,6 @@
 use super::binder::{Binder, Subject};
 use super::call::{Bound, Convert, Dest, Source};
-use super::catalog::{Catalog, HookMethod, HookType};
+use super::catalog::{Catalog, Given, HookMethod, HookType, Member, MemberType};
 use super::misfit;
 use super::site::Redirect;
 use super::ty::{Language, Parameter, Prim, Signature, Ty};
@@ -84,6 +84,33 @@ fn catalog() -> Catalog {
         methods: overloads.chain([method("text", OBJECT)]).collect(),
     };
     catalog.add("weave/runtime/Values".into(), ty);
+    for (name, is_public, members) in [
+        ("app/Db", true, vec![("base", "La/Base;"), ("rows", "I")]),
+        (
+            "a/Base",
+            true,
+            vec![("uri", "Ljava/net/URI;"), ("forget", "V")],
+        ),
+        ("a/Secret", false, vec![("open", "I")]),
+    ] {
+        let ty = MemberType {
+            ty: Ty::class(name),
+            is_interface: false,
+            is_public,
+            is_said: false,
+            extends: Vec::new(),
+            members: (members.into_iter())
+                .map(|(name, ty)| Member {
+                    name: name.into(),
+                    result: Given::Type(Ty::of_descriptor(ty).unwrap().0),
+                })
+                .collect(),
+        };
+        catalog.add_members(name.into(), ty);
+    }
+    for said in Rules::platform_types() {
+        catalog.say(&said, |name| name.replace('.', "/"));
+    }
     catalog
 }
 
@@ -136,6 +163,95 @@ fn enter(call: &str) -> Result<Bound, String> {
 fn sources(bound: &Bound) -> Vec<(Source, Convert)> {
     let operands = bound.enter[0].operands.iter();
     operands.map(|o| (o.source.clone(), o.convert)).collect()
+}
+
+#[test]
+fn chains_are_calls_in_front_of_the_hook() {
+    let bound = enter("acme.Sql.Log.begin(this.base().uri().getHost(), sql.trim())").unwrap();
+    let links = |call: usize| -> Vec<String> {
+        let links = bound.enter[call].hook.links.iter();
+        links
+            .map(|link| format!("{}.{}", link.owner.name().unwrap(), link.name))
+            .collect()
+    };
+    assert_eq!(
+        links(0),
+        ["app/Db.base", "a/Base.uri", "java/net/URI.getHost"]
+    );
+    assert_eq!(links(1), ["java/lang/String.trim"]);
+    assert_eq!(bound.enter.len(), 3);
+    let adapter = |call: usize| {
+        let adapter = bound.enter[call].adapter.as_ref().unwrap();
+        (adapter.guard, adapter.recursion)
+    };
+    // What a string does, nobody else does.
+    assert_eq!((adapter(0), adapter(1)), ((true, true), (true, false)));
+    assert_eq!(
+        bound.keep.states[..],
+        [Ty::class("java/lang/String"), Ty::class("java/lang/String")]
+    );
+    let shown: Vec<String> = bound.shown().iter().map(|call| call.to_string()).collect();
+    assert_eq!(
+        shown,
+        [
+            "enter: acme.Sql$Log.begin(Object, String) gets this.base().uri().getHost(), arg(0).trim()"
+        ]
+    );
+}
+
+#[test]
+fn chains_are_evaluated_where_their_values_are() {
+    let bound = bind(
+        "[[aspect]]\nrecord = [\"rows = this.rows()\", \"why = exception.getMessage()\"]",
+        &query(),
+    )
+    .unwrap();
+    assert_eq!(
+        (bound.enter.len(), bound.exit.len(), bound.exception.len()),
+        (2, 0, 2)
+    );
+    assert_eq!(bound.records.enter, 2, "a value and what gives it");
+    let shown: Vec<String> = bound.shown().iter().map(|call| call.to_string()).collect();
+    assert_eq!(
+        shown,
+        [
+            "record: rows gets this.rows()",
+            "record: why gets exception.getMessage()"
+        ]
+    );
+    let bound = bind(
+        "[[aspect]]\nexit = \"acme.Sql.Log.end(arg(0).length(), null, 1)\"",
+        &query(),
+    )
+    .unwrap();
+    assert_eq!(bound.keep.args[..], [0], "as it was at the start");
+}
+
+#[test]
+fn links_that_do_not_exist_are_errors_at_their_places() {
+    let wrong = |chain: &str| enter(&format!("acme.Sql.Log.over({chain})")).unwrap_err();
+    insta::assert_snapshot!(wrong("this.base().uri().getHots()"));
+    insta::assert_snapshot!(wrong("this.base().nobody()"));
+    let first = |chain: &str| wrong(chain).lines().next().unwrap_or_default().to_owned();
+    assert_eq!(first("this.rows().size()"), "an `int` has no members");
+    assert_eq!(first("this.rows"), "`rows` is no method");
+    assert_eq!(
+        first("this.base().forget()"),
+        "`forget()` of an `a.Base` returns nothing"
+    );
+    let hidden = |text: &str| {
+        let rule = "[[aspect]]\nenter = \"acme.Sql.Log.over(arg(0).open())\"";
+        let e = bind(rule, &signature(None, text)).unwrap_err();
+        e.lines().next().unwrap_or_default().to_owned()
+    };
+    assert_eq!(
+        hidden("(La/Secret;)V"),
+        "`open()` is of `a.Secret`, which is not public"
+    );
+    assert_eq!(
+        hidden("(La/Nobody;)V"),
+        "nothing says what an `a.Nobody` has"
+    );
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::aspect::joinpoint::{CallSite, Kinds, Method, Type};
 use crate::aspect::pattern::name::Name;
 use crate::aspect::pattern::{Hits, NameSet};
 use crate::aspect::rules::Rules;
-use crate::aspect::rules::model::{Aspect, At, KindFit, Library, OwnHooks, Selector};
+use crate::aspect::rules::model::{Aspect, At, KindFit, Library, OwnHooks, SaidType, Selector};
 use crate::dotnet_names::{self, Shown};
 use crate::error::Place;
 use crate::mapping::{self, Mapping};
@@ -104,6 +104,7 @@ pub struct Idle {
 pub struct Matcher {
     aspects: Vec<Aspect>,
     libraries: Vec<Library>,
+    types: Vec<SaidType>,
     /// Which matcher of this process it is.
     number: u64,
     /// For artifacts in which every rule can match, which most are: made once.
@@ -182,6 +183,7 @@ impl Matcher {
             prefilter: Arc::new(Prefilter::new(selectors)),
             aspects: rules.aspects,
             libraries: rules.libraries,
+            types: rules.types,
             number: MATCHERS.fetch_add(1, Ordering::Relaxed),
             mapping: None,
         }
@@ -223,6 +225,19 @@ impl Matcher {
             .iter()
             .filter_map(|aspect| aspect.own.as_deref());
         own.flat_map(|own| own.calls().map(|call| &*call.ty))
+    }
+
+    /// The names of all links of chains; a property's is that of its getter.
+    pub fn members(&self) -> impl Iterator<Item = String> {
+        let own = (self.aspects.iter()).filter_map(|aspect| aspect.own.as_deref());
+        let operands = own.flat_map(|own| own.operands());
+        let members = operands.flat_map(|operand| &operand.members);
+        members.map(|member| member.method())
+    }
+
+    /// What rules say of types.
+    pub fn said_types(&self) -> &[SaidType] {
+        &self.types
     }
 
     /// Whether some aspect has hooks at calls.

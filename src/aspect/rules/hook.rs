@@ -1,10 +1,14 @@
 //! Calls of hooks as rules write them: `acme.Sql.begin(this, arg(0), name?)`.
 
 use crate::aspect::pattern::PatternError;
+use std::fmt;
 use std::ops::Range;
 
 /// Most operands of a call: a method has no more parameters (JVMS 4.3.3).
 const MAX_OPERANDS: usize = 255;
+
+/// Most links of a chain.
+const MAX_MEMBERS: usize = 16;
 
 /// A call of a static method, as it is written. Ranges are bytes of the text.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,7 +28,36 @@ pub struct HookOperand {
     pub word: Word,
     /// `?` stands behind it: null or zero where a method has none.
     pub optional: bool,
+    /// What is asked of it, one after the other: `.uri().getHost()`.
+    pub members: Vec<MemberName>,
     pub place: Range<usize>,
+}
+
+/// A link of a chain: a method without parameters, or a property.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MemberName {
+    pub name: String,
+    /// `()` stands behind it.
+    pub is_method: bool,
+    pub place: Range<usize>,
+}
+
+impl MemberName {
+    /// The method that is called: of a property its getter.
+    pub fn method(&self) -> String {
+        match self.is_method {
+            true => self.name.clone(),
+            false => format!("get_{}", self.name),
+        }
+    }
+}
+
+/// As rules write it.
+impl fmt::Display for MemberName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)?;
+        f.write_str(if self.is_method { "()" } else { "" })
+    }
 }
 
 /// What an operand means.
@@ -106,15 +139,40 @@ impl Recorded {
     /// The same, further behind in its text.
     fn shifted(mut self, by: usize) -> Recorded {
         let shift = |place: &mut Range<usize>| *place = place.start + by..place.end + by;
-        match &mut self {
-            Recorded::Operand(operand) | Recorded::Text(operand) => shift(&mut operand.place),
-            Recorded::Call(call) => {
-                shift(&mut call.name);
-                (call.operands.iter_mut()).for_each(|operand| shift(&mut operand.place));
-            }
+        if let Recorded::Call(call) = &mut self {
+            shift(&mut call.name);
+        }
+        for operand in self.operands_mut() {
+            shift(&mut operand.place);
+            (operand.members.iter_mut()).for_each(|member| shift(&mut member.place));
         }
         self
     }
+
+    /// The operands of a call; else the one operand.
+    pub fn operands(&self) -> &[HookOperand] {
+        match self {
+            Recorded::Operand(operand) | Recorded::Text(operand) => std::slice::from_ref(operand),
+            Recorded::Call(call) => &call.operands,
+        }
+    }
+
+    pub fn operands_mut(&mut self) -> &mut [HookOperand] {
+        match self {
+            Recorded::Operand(operand) | Recorded::Text(operand) => std::slice::from_mut(operand),
+            Recorded::Call(call) => &mut call.operands,
+        }
+    }
+}
+
+/// Whether a dotted name with `(` behind it is a value with its first methods, and no call of a static method: it begins with a
+/// word, or with one small name in front of `method()`.
+fn is_chain(name: &str, rest: &str) -> bool {
+    let mut parts = name.split('.');
+    let first = parts.next().unwrap_or_default();
+    let has_operands = !rest[1..].trim_start().starts_with(')');
+    let is_small = first.starts_with(char::is_lowercase) && parts.count() == 1;
+    WORDS.iter().any(|(word, _)| *word == first) || is_small && !has_operands
 }
 
 fn recorded(text: &str) -> Result<Recorded, PatternError> {
@@ -124,7 +182,7 @@ fn recorded(text: &str) -> Result<Recorded, PatternError> {
     let name = reader.dotted().to_owned();
     reader.spaces();
     let is_call = reader.rest().starts_with('(');
-    if is_call && name.contains('.') {
+    if is_call && name.contains('.') && !is_chain(&name, reader.rest()) {
         return parse(text).map(Recorded::Call);
     }
     let is_text = is_call && name == "string";
@@ -308,11 +366,70 @@ impl<'t> Reader<'t> {
                 "leave the `?` out",
             ));
         }
+        let members = self.members()?;
+        let has_members = matches!(
+            word,
+            Word::This
+                | Word::Target
+                | Word::Arg(_)
+                | Word::Named(_)
+                | Word::Result
+                | Word::Exception
+                | Word::State
+        );
+        if !has_members && let Some(member) = members.first() {
+            return Err(wrong(
+                member.place.clone(),
+                "this has no members",
+                "`this`, `target`, `arg(n)`, a parameter's name, `result`, `exception` and `state` have",
+            ));
+        }
         Ok(HookOperand {
             word,
             optional,
+            members,
             place: start..self.at,
         })
+    }
+
+    /// The links of a chain: `.uri().getHost()`, `.RequestUri.Host`.
+    fn members(&mut self) -> Result<Vec<MemberName>, PatternError> {
+        let mut members = Vec::new();
+        while self.takes('.') {
+            let start = self.at;
+            let name = self.takes_while(in_word).to_owned();
+            if name.is_empty() {
+                return Err(wrong(
+                    self.here(start..start + 1),
+                    "expected a member",
+                    "`arg(0).uri().getHost()`; of .NET also properties: `arg(0).RequestUri.Host`",
+                ));
+            }
+            let is_method = self.takes('(');
+            if is_method {
+                self.spaces();
+                if !self.takes(')') {
+                    return Err(wrong(
+                        self.here(self.at..self.at + 1),
+                        "expected `)`",
+                        "what a chain calls takes nothing",
+                    ));
+                }
+            }
+            members.push(MemberName {
+                name,
+                is_method,
+                place: start..self.at,
+            });
+            if members.len() > MAX_MEMBERS {
+                return Err(wrong(
+                    start..self.at,
+                    "a chain has 16 links at most",
+                    "a static method of one's own can do more",
+                ));
+            }
+        }
+        Ok(members)
     }
 
     fn word(&mut self) -> Result<Word, PatternError> {
@@ -444,6 +561,7 @@ mod tests {
         let operand = |word, optional, place| HookOperand {
             word,
             optional,
+            members: vec![],
             place,
         };
         assert_eq!(
@@ -507,6 +625,71 @@ mod tests {
             "a hook is a call of a static method"
         );
         assert_eq!(place("a.b(1e999)").0, "1e999");
+    }
+
+    #[test]
+    fn chains_are_read() {
+        let members = |text: &str| -> Vec<(String, bool, String)> {
+            let call = parse(text).unwrap();
+            let members = call.operands[0].members.iter();
+            members
+                .map(|m| {
+                    (
+                        m.name.clone(),
+                        m.is_method,
+                        text[m.place.clone()].to_owned(),
+                    )
+                })
+                .collect()
+        };
+        let one =
+            |name: &str, is_method, place: &str| (name.to_owned(), is_method, place.to_owned());
+        assert_eq!(
+            members("a.b(arg(0)?.uri().getHost( ), 1)"),
+            [
+                one("uri", true, "uri()"),
+                one("getHost", true, "getHost( )")
+            ]
+        );
+        assert_eq!(
+            members("a.b(request.RequestUri.Host)"),
+            [
+                one("RequestUri", false, "RequestUri"),
+                one("Host", false, "Host")
+            ]
+        );
+        let chain = |text: &str| match parse_recorded(text).unwrap() {
+            (_, Recorded::Operand(operand)) => operand.members.len(),
+            (_, Recorded::Text(operand)) => 10 + operand.members.len(),
+            (_, Recorded::Call(_)) => 100,
+        };
+        assert_eq!(chain("host = arg(0).uri().getHost()"), 2);
+        assert_eq!(chain("target.request().method()"), 2);
+        assert_eq!(chain("target.Address.ToString()"), 2);
+        assert_eq!(chain("result.statusCode()"), 1);
+        assert_eq!(chain("request.uri().getHost()"), 2);
+        assert_eq!(chain("request.uri()"), 1);
+        assert_eq!(chain("@request.Uri.ToString()"), 2);
+        assert_eq!(chain("string(arg(0).uri())"), 11);
+        // A static method of a type: of a package, of none, with operands.
+        assert_eq!(chain("acme.Session.user()"), 100);
+        assert_eq!(chain("Session.User()"), 100);
+        assert_eq!(chain("session.user(this)"), 100);
+        let wrong = |text: &str| {
+            let e = parse_recorded(text).unwrap_err();
+            (text[e.span].to_owned(), e.message)
+        };
+        assert_eq!(
+            wrong("a = args.length()"),
+            ("length()".into(), "this has no members".into())
+        );
+        assert_eq!(wrong("arg(0).uri(1)"), ("1".into(), "expected `)`".into()));
+        assert_eq!(wrong("arg(0)..x").1, "expected a member");
+        assert_eq!(wrong("arg(0).").1, "expected a member");
+        assert_eq!(
+            wrong(&format!("this{}", ".a()".repeat(17))).1,
+            "a chain has 16 links at most"
+        );
     }
 
     proptest! {

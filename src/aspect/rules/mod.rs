@@ -11,7 +11,7 @@ pub(crate) use diagnostics::Diagnostic;
 pub(crate) use words::nearest;
 
 use crate::error::{Error, Result};
-use model::{Aspect, Library, Source};
+use model::{Aspect, Library, SaidType, Source};
 use parse::Parsed;
 use std::sync::Arc;
 
@@ -28,14 +28,19 @@ pub const SCHEMA: &str = include_str!("../../../rules/schema.json");
 pub const PACK_PREFIX: &str = "pack:";
 
 /// The ready-made rules of `/rules`: name and text.
-pub const PACKS: [(&str, &str); 6] = [
+pub const PACKS: [(&str, &str); 8] = [
     ("default", include_str!("../../../rules/default.toml")),
     ("all", include_str!("../../../rules/all.toml")),
     ("public-api", include_str!("../../../rules/public-api.toml")),
     ("kotlin", include_str!("../../../rules/kotlin.toml")),
     ("jdbc", include_str!("../../../rules/jdbc.toml")),
     ("adonet", include_str!("../../../rules/adonet.toml")),
+    ("httpclient", include_str!("../../../rules/httpclient.toml")),
+    ("http-net", include_str!("../../../rules/http-net.toml")),
 ];
+
+/// Types of the platforms that chains go through, in the words of rules.
+const PLATFORM: &str = include_str!("../../../rules/platform.toml");
 
 /// One rules file, or several together. None match nothing.
 #[derive(Clone, Debug, Default)]
@@ -44,6 +49,8 @@ pub struct Rules {
     pub aspects: Vec<Aspect>,
     /// Where their own hooks are.
     pub libraries: Vec<Library>,
+    /// What they say of types.
+    pub types: Vec<SaidType>,
 }
 
 impl Rules {
@@ -60,6 +67,7 @@ impl Rules {
             Ok(Parsed {
                 mut aspects,
                 mut libraries,
+                types,
             }) => {
                 let file = Arc::new(Source {
                     name: source.to_owned(),
@@ -74,7 +82,11 @@ impl Rules {
                 for library in &mut libraries {
                     library.place = diagnostics::place(source, text, library.span.start);
                 }
-                Ok(Rules { aspects, libraries })
+                Ok(Rules {
+                    aspects,
+                    libraries,
+                    types,
+                })
             }
             Err(mut wrong) => {
                 let message = diagnostics::render(source, text, &mut wrong, colour);
@@ -110,10 +122,17 @@ impl Rules {
         Rules::parse(&format!("{PACK_PREFIX}{name}"), text)
     }
 
+    /// What is known of the platforms' types.
+    pub fn platform_types() -> Vec<SaidType> {
+        let parsed = parse::types_alone(PLATFORM);
+        parsed.expect("a test parses it")
+    }
+
     /// Adds the aspects of another file.
     pub fn extend(&mut self, other: Rules) {
         self.aspects.extend(other.aspects);
         self.libraries.extend(other.libraries);
+        self.types.extend(other.types);
     }
 }
 

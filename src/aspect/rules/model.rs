@@ -1,6 +1,6 @@
 //! What a rules file says, checked and with its patterns compiled.
 
-use super::hook::{HookCall, Recorded};
+use super::hook::{HookCall, HookOperand, Recorded};
 use super::mask::Mask;
 use crate::aspect::advice::Advice;
 use crate::aspect::joinpoint::{Access, Kinds};
@@ -43,6 +43,30 @@ pub struct Library {
     pub span: Range<usize>,
     /// The same as a line.
     pub place: Place,
+}
+
+/// One `[[type]]`: what rules say of a type that may be in no artifact that is read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SaidType {
+    /// With dots between packages.
+    pub name: Box<str>,
+    /// Its supertypes, by their names.
+    pub extends: Vec<Box<str>>,
+    pub is_interface: bool,
+    /// A struct or enum (.NET).
+    pub is_struct: bool,
+    /// The assembly that others find it in (.NET), as a display name.
+    pub assembly: Box<str>,
+    pub members: Vec<SaidMember>,
+}
+
+/// A public method without parameters of such a type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SaidMember {
+    /// A property's is `get_Name`.
+    pub method: Box<str>,
+    /// The type of what it gives, as it is written.
+    pub result: Box<str>,
 }
 
 /// The own hooks of an aspect, in the order of the file.
@@ -97,6 +121,15 @@ impl OwnHooks {
             _ => None,
         });
         hooks.map(|hook| &hook.call).chain(values)
+    }
+
+    /// The operands of all calls, and the values.
+    pub fn operands(&self) -> impl Iterator<Item = &HookOperand> {
+        let hooks = self.enter.iter().chain(&self.exit).chain(&self.exception);
+        let hooks = hooks.chain(&self.replace);
+        let records = self.record.iter();
+        (hooks.flat_map(|hook| &hook.call.operands))
+            .chain(records.flat_map(|record| record.value.operands()))
     }
 }
 

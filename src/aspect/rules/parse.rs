@@ -1,11 +1,11 @@
 //! From TOML to [`Aspect`]s, with the place of everything that is wrong.
 
 use super::diagnostics::Diagnostic;
-use super::hook::{self, Recorded};
+use super::hook::{self, HookOperand};
 use super::mask::Mask;
 use super::model::{
     ACCESS_WORDS, ADVICE_WORDS, AccessSet, Aspect, At, HOOKS_WORDS, KIND_WORDS, KindSet, Library,
-    MAX_LIMIT, MODE_WORDS, OwnHook, OwnHooks, OwnRecord, Selector,
+    MAX_LIMIT, MODE_WORDS, OwnHook, OwnHooks, OwnRecord, SaidMember, SaidType, Selector,
 };
 use super::words::nearest;
 use crate::aspect::advice::Advice;
@@ -25,8 +25,16 @@ const VERSION: u64 = 1;
 /// Largest file that is read; rules are written by people.
 const MAX_FILE: usize = 1 << 20;
 
-pub(super) const FILE_KEYS: [&str; 3] = ["version", "library", "aspect"];
+pub(super) const FILE_KEYS: [&str; 4] = ["version", "library", "type", "aspect"];
 pub(super) const LIBRARY_KEYS: [&str; 2] = ["path", "embed"];
+pub(super) const TYPE_KEYS: [&str; 6] = [
+    "name",
+    "members",
+    "extends",
+    "interface",
+    "struct",
+    "assembly",
+];
 pub(super) const ASPECT_KEYS: [&str; 18] = [
     "name",
     "match",
@@ -171,6 +179,7 @@ const ADVICE_SYNONYMS: [(&str, &str); 10] = [
 pub(super) struct Parsed {
     pub aspects: Vec<Aspect>,
     pub libraries: Vec<Library>,
+    pub types: Vec<SaidType>,
 }
 
 /// Reads a file; where it is wrong, everything that is wrong with it.
@@ -203,6 +212,17 @@ pub(super) fn parse(text: &str) -> Result<Parsed, Vec<Diagnostic>> {
     } else {
         Err(parser.wrong)
     }
+}
+
+/// Reads a file that says nothing but what types have.
+pub(super) fn types_alone(text: &str) -> Option<Vec<SaidType>> {
+    let table = DeTable::parse(text).ok()?;
+    let mut parser = Parser {
+        text,
+        wrong: Vec::new(),
+    };
+    let types = parser.types(table.get_ref().get("type")?);
+    parser.wrong.is_empty().then_some(types)
 }
 
 struct Parser<'t> {
@@ -260,6 +280,7 @@ impl<'t> Parser<'t> {
                 "version" => {}
                 "aspect" => parsed.aspects = self.aspects(value),
                 "library" => parsed.libraries = self.libraries(value),
+                "type" => parsed.types = self.types(value),
                 other => self.unknown_key(
                     key.span(),
                     other,
@@ -331,6 +352,95 @@ impl<'t> Parser<'t> {
             libraries.push(library);
         }
         libraries
+    }
+
+    /// Types that rules say something of.
+    fn types(&mut self, value: &Value<'t>) -> Vec<SaidType> {
+        let mut types = Vec::new();
+        let DeValue::Array(array) = value.get_ref() else {
+            self.report_help(
+                value.span(),
+                "`type` is a list",
+                format!("expected `[[type]]`, found a {}", kind_of(value)),
+                "write two brackets: `[[type]]`",
+            );
+            return types;
+        };
+        for item in array.iter() {
+            let DeValue::Table(table) = item.get_ref() else {
+                self.wrong_type(item, "a type", "a table");
+                continue;
+            };
+            let mut ty = SaidType::default();
+            for (key, value) in table {
+                match (&**key.get_ref(), value.get_ref()) {
+                    ("name", DeValue::String(name)) if !name.is_empty() => {
+                        ty.name = (**name).into()
+                    }
+                    ("name", _) => self.wrong_type(value, "`name`", "the full name of a type"),
+                    ("assembly", DeValue::String(name)) => ty.assembly = (**name).into(),
+                    ("assembly", _) => self.wrong_type(value, "`assembly`", "a display name"),
+                    ("interface", DeValue::Boolean(yes)) => ty.is_interface = *yes,
+                    ("struct", DeValue::Boolean(yes)) => ty.is_struct = *yes,
+                    ("interface" | "struct", _) => {
+                        self.wrong_type(value, &format!("`{}`", key.get_ref()), "true or false");
+                    }
+                    ("extends", _) => {
+                        let texts = self.strings("extends", value);
+                        ty.extends = texts.iter().map(|text| text.value.into()).collect();
+                    }
+                    ("members", _) => ty.members = self.said_members(value),
+                    (other, _) => self.unknown_key(key.span(), other, "a type", &TYPE_KEYS, &[]),
+                }
+            }
+            if ty.name.is_empty() {
+                self.report_help(
+                    item.span(),
+                    "the type has no `name`",
+                    "expected its full name",
+                    "`name = \"java.net.URI\"`",
+                );
+            }
+            types.push(ty);
+        }
+        types
+    }
+
+    /// `java.net.URI uri()`, `System.Uri RequestUri`
+    fn said_members(&mut self, value: &Value<'t>) -> Vec<SaidMember> {
+        let mut members = Vec::new();
+        for text in self.strings("members", value) {
+            let is_name = |name: &str| {
+                !name.is_empty()
+                    && name
+                        .chars()
+                        .all(|c| c.is_alphanumeric() || matches!(c, '_' | '$'))
+            };
+            let said =
+                (text.value.trim().rsplit_once(char::is_whitespace)).and_then(|(ty, name)| {
+                    let ty = ty.trim();
+                    let member = match name.strip_suffix("()") {
+                        Some(method) => (method, method.into()),
+                        None => (name, format!("get_{name}")),
+                    };
+                    let is_right =
+                        is_name(member.0) && !ty.is_empty() && !ty.contains(char::is_whitespace);
+                    is_right.then(|| SaidMember {
+                        method: member.1.into(),
+                        result: ty.into(),
+                    })
+                });
+            match said {
+                Some(member) => members.push(member),
+                None => self.report_help(
+                    text.span.clone(),
+                    "this is no member",
+                    "expected a type and a name",
+                    "`java.net.URI uri()`; of .NET also properties: `System.Uri RequestUri`",
+                ),
+            }
+        }
+        members
     }
 
     fn aspects(&mut self, value: &Value<'t>) -> Vec<Aspect> {
@@ -689,11 +799,11 @@ impl<'t> Parser<'t> {
         let mut calls = Vec::new();
         for text in self.strings(key, value) {
             match hook::parse(text.value) {
-                Ok(call) => {
-                    let operands = call.operands.iter();
+                Ok(mut call) => {
+                    let operands = self.operands(&text, &mut call.operands);
                     calls.push(OwnHook {
                         name: self.inside(&text, &call.name),
-                        operands: operands.map(|o| self.inside(&text, &o.place)).collect(),
+                        operands,
                         call,
                     });
                 }
@@ -703,19 +813,24 @@ impl<'t> Parser<'t> {
         calls
     }
 
+    /// Where operands stand in the file. Links of chains get their places there.
+    fn operands(&self, text: &Text<'_>, operands: &mut [HookOperand]) -> Vec<Range<usize>> {
+        let mut places = Vec::new();
+        for operand in operands {
+            places.push(self.inside(text, &operand.place));
+            for member in &mut operand.members {
+                member.place = self.inside(text, &member.place);
+            }
+        }
+        places
+    }
+
     fn records(&mut self, value: &Value<'t>) -> Vec<OwnRecord> {
         let mut records = Vec::new();
         for text in self.strings("record", value) {
             match hook::parse_recorded(text.value) {
-                Ok((name, value)) => {
-                    let operands = match &value {
-                        Recorded::Operand(operand) | Recorded::Text(operand) => {
-                            vec![self.inside(&text, &operand.place)]
-                        }
-                        Recorded::Call(call) => (call.operands.iter())
-                            .map(|o| self.inside(&text, &o.place))
-                            .collect(),
-                    };
+                Ok((name, mut value)) => {
+                    let operands = self.operands(&text, value.operands_mut());
                     let name = name.unwrap_or(text.value.trim());
                     records.push(OwnRecord {
                         name: name.strip_suffix('?').unwrap_or(name).into(),

@@ -71,7 +71,7 @@ fn every_pack_parses() {
     );
     assert_eq!(
         Rules::pack("x").unwrap_err().to_string(),
-        "no rules pack is named `x`; there are default, all, public-api, kotlin, jdbc, adonet"
+        "no rules pack is named `x`; there are default, all, public-api, kotlin, jdbc, adonet, httpclient, http-net"
     );
 }
 
@@ -339,7 +339,7 @@ match = { type = "A" }
     3 | [[aspects]]
       |   ^^^^^^^ did you mean `aspect`?
       |
-      = help: expected `version`, `library` or `aspect`
+      = help: expected `version`, `library`, `type` or `aspect`
     "##);
 }
 
@@ -1144,7 +1144,7 @@ fn type_parameters_have_names() {
 #[test]
 fn the_schema_knows_the_keys_and_words_that_the_parser_knows() {
     use super::model::{ACCESS_WORDS, ADVICE_WORDS, HOOKS_WORDS, KIND_WORDS, MODE_WORDS};
-    use super::parse::{ASPECT_KEYS, FILE_KEYS, SELECTOR_KEYS};
+    use super::parse::{ASPECT_KEYS, FILE_KEYS, SELECTOR_KEYS, TYPE_KEYS};
     let schema: serde_json::Value = serde_json::from_str(super::SCHEMA).unwrap();
     let keys = |at: &str| -> Vec<&str> {
         let properties = schema.pointer(at).unwrap().as_object().unwrap();
@@ -1152,6 +1152,7 @@ fn the_schema_knows_the_keys_and_words_that_the_parser_knows() {
     };
     assert_eq!(keys("/properties"), FILE_KEYS);
     assert_eq!(keys("/$defs/aspect/properties"), ASPECT_KEYS);
+    assert_eq!(keys("/$defs/type/properties"), TYPE_KEYS);
     assert_eq!(keys("/$defs/selector/properties"), SELECTOR_KEYS);
     let words = |at: &str| -> Vec<&str> {
         let all = schema.pointer(at).unwrap().as_array().unwrap();

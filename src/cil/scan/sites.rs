@@ -81,6 +81,12 @@ struct Named<'n, 'i, 'a> {
 }
 
 impl CallDetails for Named<'_, '_, '_> {
+    fn described(&self) -> Option<String> {
+        let mut text = String::new();
+        signature::put_descriptor(&self.image.metadata, 0, self.signature, &mut text);
+        Some(text)
+    }
+
     fn parameters(&self, each: EachName<'_>) {
         signature::parameters(&self.image.metadata, 0, self.signature, each);
     }

@@ -66,8 +66,9 @@ fn sort_key(hook: &Hook) -> String {
         parameters,
         result,
         generics,
+        links,
     } = hook;
-    format!("{owner:?}.{name}({parameters:?}){result:?}{generics}")
+    format!("{owner:?}.{name}({parameters:?}){result:?}{generics}{links:?}")
 }
 
 /// What messages call a hook: `Acme.Sql.Begin`.
@@ -96,7 +97,11 @@ pub(crate) fn add<'b>(
             continue;
         }
         importer.guard(*way)?;
-        let Some((method, signature)) = importer.for_adapter(hook)? else {
+        let found = match hook.links.is_empty() {
+            true => (importer.for_adapter(hook)?).map(|(method, blob)| (vec![method], blob)),
+            false => importer.for_chain(hook)?,
+        };
+        let Some((methods, signature)) = found else {
             continue;
         };
         if adapters.is_empty() {
@@ -104,7 +109,7 @@ pub(crate) fn add<'b>(
         }
         let text = Arc::from(told(hook));
         importer.text(&text)?;
-        let body = body(hook, (method, *way), &text, importer)?;
+        let body = body(hook, (&methods, *way), &text, importer)?;
         let method = add_method(image, hook, (*way, &text), &signature, importer)?;
         importer.add_method(hook, Some(*way), method);
         adapters.push(Adapter {
@@ -200,19 +205,70 @@ pub(crate) fn add_row(
     Ok(token)
 }
 
+/// The length of `leave`.
+const LEAVE: u32 = 5;
+
+/// The code of a chain's links takes so much.
+fn links_len(hook: &Hook, methods: &[u32]) -> u32 {
+    let mut code = Code::default();
+    put_links(hook, methods, u32::MAX / 2, &mut code);
+    code.len()
+}
+
+/// Appends the calls of a chain, from the first argument on. A null leaves it for `end`.
+fn put_links(hook: &Hook, methods: &[u32], end: u32, code: &mut Code) {
+    let mut from = &hook.parameters[0];
+    let mut local = 1;
+    for (place, (link, &method)) in hook.links.iter().zip(methods).enumerate() {
+        let is_first = place == 0;
+        match (from.is_reference(), is_first) {
+            (true, _) => {
+                if is_first {
+                    code.load_argument(0);
+                }
+                code.op(op::DUP);
+                code.bytes(&[op::BRTRUE_S as u8, LEAVE as u8]);
+                code.op_u32(op::LEAVE, end.wrapping_sub(code.len() + LEAVE));
+            }
+            (false, true) => code.bytes(&[op::LDARGA_S as u8, 0]),
+            (false, false) => {
+                code.store_local(local);
+                code.load_local_address(local);
+                local += 1;
+            }
+        }
+        let opcode = if from.is_reference() {
+            op::CALLVIRT
+        } else {
+            op::CALL
+        };
+        code.op_u32(opcode, method);
+        from = &link.result;
+    }
+}
+
 fn body(
     hook: &Hook,
-    (method, way): (u32, Way),
+    (methods, way): (&[u32], Way),
     told: &str,
     importer: &mut Importer<'_, '_>,
 ) -> Result<Vec<u8>> {
     let has_result = hook.result != Ty::Void;
+    // The result, and structs that links are asked of.
+    let links = hook.links.split_last().map_or(&[][..], |(_, links)| links);
+    let structs = links.iter().map(|link| &link.result);
+    let structs = structs.filter(|ty| !ty.is_reference());
+    let kept: Vec<&Ty> = (has_result.then_some(&hook.result).into_iter())
+        .chain(structs)
+        .collect();
     let mut locals = 0;
-    if has_result {
+    if !kept.is_empty() {
         let mut blob = vec![kind::LOCALS];
-        put_compressed(&mut blob, 1);
-        let put = importer.imports().put_type(&hook.result, &mut blob);
-        put.expect("it is in the hook's signature");
+        put_compressed(&mut blob, kept.len() as u32);
+        for ty in kept {
+            let put = importer.imports().put_type(ty, &mut blob);
+            put.expect("it is in a signature that was written");
+        }
         locals = importer.additions().stand_alone_sig(&blob)?;
     }
     let imports = importer.imports();
@@ -231,16 +287,22 @@ fn body(
         result(&mut code);
     }
     let start = code.len();
-    for argument in 0..hook.parameters.len() {
-        code.load_argument(argument as u32);
+    const CATCH: u32 = 5 + 5 + LEAVE;
+    const FINALLY: u32 = 5 + 1;
+    let handlers = if way.guard { CATCH } else { 0 } + if way.recursion { FINALLY } else { 0 };
+    if hook.links.is_empty() {
+        for argument in 0..hook.parameters.len() {
+            code.load_argument(argument as u32);
+        }
+        code.op_u32(op::CALL, methods[0]);
+    } else {
+        let len = links_len(hook, methods);
+        let store = 1 + LEAVE;
+        put_links(hook, methods, start + len + store + handlers, &mut code);
     }
-    code.op_u32(op::CALL, method);
     if has_result {
         code.store_local(0);
     }
-    const LEAVE: u32 = 5;
-    const CATCH: u32 = 5 + 5 + LEAVE;
-    const FINALLY: u32 = 5 + 1;
     let tried = code.len() + LEAVE;
     let caught = tried + if way.guard { CATCH } else { 0 };
     let end = caught + if way.recursion { FINALLY } else { 0 };

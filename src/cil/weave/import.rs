@@ -1,8 +1,8 @@
 //! What hooks of one's own name, as rows of the assembly's own tables: types, methods and texts. All of it is added before
 //! threads weave with it.
 
-use crate::aspect::bind::call::{Bound, Call, Convert, Hook, Operand, Source};
-use crate::aspect::bind::ty::{Named, Prim, Ty};
+use crate::aspect::bind::call::{Bound, Call, Convert, Hook, Link, Operand, Source};
+use crate::aspect::bind::ty::{Named, Prim, Signature, Ty};
 use crate::cil::image::{Image, RUNTIME};
 use crate::cil::metadata::additions::Additions;
 use crate::cil::metadata::heaps::put_compressed;
@@ -667,21 +667,27 @@ impl<'m, 'a> Importer<'m, 'a> {
 
     /// A hook that the assembly itself declares.
     fn definition(&self, ty: u32, hook: &Hook) -> Option<u32> {
+        self.declared(ty, &hook.name, |found| {
+            found.this.is_none()
+                && found.generics == hook.generics
+                && found.result == hook.result
+                && (found.parameters.iter().map(|p| &p.ty)).eq(hook.parameters.iter())
+        })
+    }
+
+    /// A method of a type of the assembly itself, by its name and what else is wanted.
+    fn declared(&self, ty: u32, name: &str, is_wanted: impl Fn(&Signature) -> bool) -> Option<u32> {
         use column::method_def::{NAME, SIGNATURE};
         let metadata = &self.image.metadata;
         let mut positions = metadata.method_positions(ty).ok()?;
         positions.find_map(|position| {
             let number = metadata.method_at(position).ok()?;
             let row = metadata.tables.row(table::METHOD_DEF, number).ok()?;
-            if !(metadata.strings).is(row.get(NAME), hook.name.as_bytes()) {
+            if !(metadata.strings).is(row.get(NAME), name.as_bytes()) {
                 return None;
             }
             let found = scanned::signature(self.image, number, row.get(SIGNATURE))?;
-            let is_same = found.this.is_none()
-                && found.generics == hook.generics
-                && found.result == hook.result
-                && (found.parameters.iter().map(|p| &p.ty)).eq(hook.parameters.iter());
-            is_same.then(|| token(table::METHOD_DEF, number))
+            is_wanted(&found).then(|| token(table::METHOD_DEF, number))
         })
     }
 
@@ -749,6 +755,47 @@ impl<'m, 'a> Importer<'m, 'a> {
             .collect();
         let blob = self.imports.instance(&own).expect("they need no tokens");
         Ok(Some((self.instance_of(method, &blob)?, signature)))
+    }
+
+    /// The methods of a chain's links, and the signature of what stands for it.
+    pub fn for_chain(&mut self, hook: &Hook) -> Result<Option<(Vec<u32>, Vec<u8>)>> {
+        for ty in hook.parameters.iter().chain([&hook.result]) {
+            self.ty(ty)?;
+        }
+        let mut methods = Vec::with_capacity(hook.links.len());
+        for link in &hook.links {
+            match self.link(link)? {
+                Some(method) => methods.push(method),
+                None => return Ok(None),
+            }
+        }
+        Ok(self.imports.signature(hook).map(|blob| (methods, blob)))
+    }
+
+    fn link(&mut self, link: &Link) -> Result<Option<u32>> {
+        self.ty(&link.result)?;
+        self.token(&link.owner)?;
+        let Some(parent) = self.imports.type_token(&link.owner) else {
+            return Ok(None);
+        };
+        if token_table(parent) == table::TYPE_DEF {
+            return Ok(self.declared(token_row(parent), &link.name, |found| {
+                found.this.is_some() && found.parameters.is_empty() && found.result == link.result
+            }));
+        }
+        let mut signature = vec![kind::HAS_THIS, 0];
+        if self
+            .imports
+            .put_type(&link.result, &mut signature)
+            .is_none()
+        {
+            return Ok(None);
+        }
+        let parent = encode(&coded::MEMBER_REF_PARENT, parent).expect("a TypeRef has members");
+        let name = self.additions.string(&link.name);
+        let signature = self.additions.blob(&signature);
+        let columns = [parent, name, signature];
+        self.additions.row(table::MEMBER_REF, &columns).map(Some)
     }
 
     /// Makes sure that a text has a token.

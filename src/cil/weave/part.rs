@@ -4,7 +4,6 @@
 use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::attempt::{Attempt, Unwoven};
 use crate::aspect::bind::call::{Bound, Operand, Source};
-use crate::aspect::bind::site::Redirect;
 use crate::aspect::plan::{Planned, Skipped};
 use crate::aspect::woven::{NumberedMethod, WovenType};
 use crate::cil::il::body::{self, Body};
@@ -29,7 +28,7 @@ use crate::cil::weave::import::{Importer, Imports};
 use crate::cil::weave::machines::{Machine, Machines, Sort};
 use crate::cil::weave::ordinary::{self, MethodInfo, Tokens};
 use crate::cil::weave::own::{self, Own};
-use crate::cil::weave::redirects;
+use crate::cil::weave::redirects::{self, Redirects};
 use crate::cil::weave::references::{self, Needs, References};
 use crate::cil::weave::tokens::{self, TokenPlaces};
 use crate::error::{Error, Kind, Result};
@@ -128,7 +127,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
     pub fn new(
         (image, source): (&'i Image<'a>, &'i pdb::Source<'i>),
         (planned, bound): (&'w [Planned], &'w [Arc<Bound>]),
-        redirects: &[Arc<Redirect>],
+        redirects: Redirects<'_>,
         machines: Machines,
         numbers: Option<SymbolNumbers>,
     ) -> Result<Weaver<'w, 'i, 'a>> {
@@ -136,7 +135,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         let advice = planned
             .iter()
             .fold(Advice::default(), |all, p| all.with(p.advice));
-        let of_calls = redirects::bounds(redirects);
+        let of_calls = redirects::bounds(redirects.all);
         let own = || {
             let of = |planned: &'w Planned| planned.bound.map(|place| &*bound[place as usize]);
             let of_methods = planned.iter().filter_map(of);
@@ -149,14 +148,14 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
             None => {
                 let has_pairs = advice.only(Advice::ALL) != Advice::default();
                 let needs = Needs {
-                    advice,
+                    advice: advice.with(redirects.advice()),
                     logical: has_pairs && !machines.is_empty(),
                     by_runtime: has_pairs && machines.has_by_runtime(),
                     guard: own().any(needs_guard),
                 };
                 match references::add(image, needs, &mut additions) {
                     Ok(references) => {
-                        if own().next().is_some() {
+                        if own().next().is_some() || !redirects.all.is_empty() {
                             (imports, adapters, redirected) =
                                 import(image, own(), redirects, (&references, &mut additions))?;
                         }
@@ -695,7 +694,7 @@ fn count(operand: &Operand) -> usize {
 fn import<'b>(
     image: &Image<'_>,
     own: impl Iterator<Item = &'b Bound> + Clone,
-    redirects: &[Arc<Redirect>],
+    redirects: Redirects<'_>,
     (references, additions): (&References, &mut Additions),
 ) -> Result<(Imports, Vec<Adapter>, redirects::Tokens)> {
     // Signatures are shared: a small file can have many long ones.
@@ -718,7 +717,12 @@ fn import<'b>(
     for bound in own {
         importer.bound(bound)?;
     }
-    let redirected = redirects::add(image, redirects, &mut importer, &mut adapters)?;
+    let redirected = redirects::add(
+        (image, &references.tokens),
+        redirects,
+        &mut importer,
+        &mut adapters,
+    )?;
     Ok((importer.finish(), adapters, redirected))
 }
 

@@ -5,25 +5,46 @@
 //!     [hooks]; ldarg..; callvirt callee; [stloc r; hooks; ldloc r]; ret
 //! ```
 
-use crate::aspect::advice::Reason;
+use crate::aspect::advice::{Advice, Reason};
+use crate::aspect::attempt::settle;
 use crate::aspect::bind::call::{Bound, Call, Dest, Keep};
 use crate::aspect::bind::site::{Redirect, Replacement};
 use crate::aspect::bind::ty::Ty;
 use crate::aspect::joinpoint::CallHow;
-use crate::cil::il::body;
+use crate::aspect::plan::Planned;
+use crate::cil::il::body::{self, Body};
 use crate::cil::il::insn::op;
 use crate::cil::image::Image;
+use crate::cil::metadata::additions::Additions;
 use crate::cil::metadata::heaps::put_compressed;
 use crate::cil::metadata::schema::{coded, column, table};
 use crate::cil::metadata::signature::{MethodSignature, element, kind};
 use crate::cil::metadata::tables::{decode, encode, token_row, token_table};
+use crate::cil::rewrite::{self, Snippet};
 use crate::cil::weave::adapters::{self, Adapter};
 use crate::cil::weave::code::Code;
 use crate::cil::weave::import::Importer;
+use crate::cil::weave::ordinary::{self, MethodInfo};
 use crate::cil::weave::own::{Method, Own, convert};
 use crate::error::Result;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
+
+/// What is called instead of methods, and the ids of those that are recorded.
+#[derive(Clone, Copy)]
+pub struct Redirects<'r> {
+    pub all: &'r [Arc<Redirect>],
+    pub ids: &'r [u32],
+}
+
+impl Redirects<'_> {
+    /// What hooks of the library they need.
+    pub fn advice(&self) -> Advice {
+        let each = self.all.iter().map(|redirect| redirect.advice());
+        each.fold(Advice::default(), Advice::with)
+            .without(Advice::OWN)
+    }
+}
 
 /// What a redirected call calls.
 pub(crate) type Tokens = Vec<std::result::Result<u32, Reason>>;
@@ -63,14 +84,14 @@ fn as_bound(replace: &Replacement) -> Bound {
 
 /// Adds the methods that are called instead. What they name is imported already.
 pub(crate) fn add(
-    image: &Image<'_>,
-    redirects: &[Arc<Redirect>],
+    (image, hooks): (&Image<'_>, &ordinary::Tokens),
+    redirects: Redirects<'_>,
     importer: &mut Importer<'_, '_>,
     all: &mut Vec<Adapter>,
 ) -> Result<Tokens> {
     let mut known: FxHashMap<&str, u32> = FxHashMap::default();
-    let mut tokens = Vec::with_capacity(redirects.len());
-    for redirect in redirects {
+    let mut tokens = Vec::with_capacity(redirects.all.len());
+    for (place, redirect) in redirects.all.iter().enumerate() {
         let Some(name) = &redirect.class else {
             let call = redirect.replace.as_ref().map(|replace| &replace.call);
             let method = call.and_then(|call| importer.imports().method(call));
@@ -81,7 +102,14 @@ pub(crate) fn add(
             tokens.push(Ok(method));
             continue;
         }
-        let Some(made) = make(image, redirect, importer)? else {
+        let planned = Planned {
+            ty: 0,
+            index: 0,
+            id: redirects.ids.get(place).copied().unwrap_or_default(),
+            advice: redirect.advice(),
+            bound: None,
+        };
+        let Some(made) = make((image, hooks), (redirect, &planned), importer)? else {
             tokens.push(Err(Reason::Unsupported));
             continue;
         };
@@ -107,8 +135,8 @@ struct Made {
 
 /// `None` where something in it cannot be written.
 fn make(
-    image: &Image<'_>,
-    redirect: &Redirect,
+    (image, hooks): (&Image<'_>, &ordinary::Tokens),
+    (redirect, planned): (&Redirect, &Planned),
     importer: &mut Importer<'_, '_>,
 ) -> Result<Option<Made>> {
     let callee = &redirect.callee;
@@ -193,6 +221,20 @@ fn make(
             inner.op_u32(opcode, signature);
         }
     }
+    if redirect.recorded.is_some() {
+        inner.op(op::RET);
+        let plain = Plain {
+            signature: &blob,
+            code: inner.as_bytes(),
+            max_stack,
+            locals: &signature_of_locals(&locals),
+        };
+        let body = plain.recorded((planned, hooks), redirect.bound.as_deref(), importer)?;
+        return Ok(body.map(|body| Made {
+            signature: blob,
+            body,
+        }));
+    }
     let mut code = Code::default();
     match &redirect.bound {
         None => code.bytes(inner.as_bytes()),
@@ -241,6 +283,72 @@ fn make(
         signature: blob,
         body,
     }))
+}
+
+/// A method that makes a call, without hooks.
+struct Plain<'p> {
+    signature: &'p [u8],
+    code: &'p [u8],
+    max_stack: u32,
+    locals: &'p [u8],
+}
+
+impl Plain<'_> {
+    /// Its body with the recorded pair, and own hooks around that, as any method gets them.
+    fn recorded(
+        &self,
+        (planned, hooks): (&Planned, &ordinary::Tokens),
+        bound: Option<&Bound>,
+        importer: &mut Importer<'_, '_>,
+    ) -> Result<Option<Vec<u8>>> {
+        let locals = match self.locals {
+            [] => 0,
+            blob => importer.additions().stand_alone_sig(blob)?,
+        };
+        let mut plain = Vec::new();
+        let stack = u16::try_from(self.max_stack + 1).unwrap_or(u16::MAX);
+        body::put_fat_header(&mut plain, self.code.len(), stack, true, locals, false);
+        plain.extend_from_slice(self.code);
+        let plain = Body::parse(&plain, 0)?;
+        let shape = MethodInfo {
+            result: MethodSignature::parse(self.signature)?.returns,
+            locals: self.locals,
+            constructor: None,
+            hooks: &[],
+        };
+        let mut scratch = rewrite::Scratch::default();
+        let Ok(mut recipe) = ordinary::recipe(&plain, &shape, planned, hooks, &mut scratch) else {
+            return Ok(None);
+        };
+        let mut own = Own::default();
+        if let Some(bound) = bound {
+            let method = Method {
+                id: planned.id,
+                ..method(self.signature, self.locals)
+            };
+            if own.make(importer.imports(), bound, &method).is_err() {
+                return Ok(None);
+            }
+            recipe.extra = own.extra();
+            if recipe.error.is_empty() && !bound.exception.is_empty() {
+                // The exception lies there for the recorded pair.
+                recipe.error = Snippet::default().op(op::POP);
+            }
+        }
+        let own = bound.map_or_else(rewrite::Own::default, |_| own.code());
+        let mut signatures = Signatures(importer.additions());
+        let mut out = Vec::new();
+        let made = scratch.rewrite_with(&plain, (&recipe, own), &mut signatures, &mut out);
+        Ok(settle(made.map(|_| out))?.ok())
+    }
+}
+
+struct Signatures<'s>(&'s mut Additions);
+
+impl rewrite::Signatures for Signatures<'_> {
+    fn stand_alone_sig(&mut self, blob: &[u8]) -> Result<u32> {
+        self.0.stand_alone_sig(blob)
+    }
 }
 
 /// The method as hooks see it: nothing in it overwrites its arguments.

@@ -171,9 +171,10 @@ impl Needs {
             all.hooks.insert(Arc::clone(hook), next());
         }
         let mut called = Vec::with_capacity(self.adapters.len());
-        for (_, adapter) in &self.adapters {
+        for (hook, adapter) in &self.adapters {
             let own = next();
-            called.push((own, next()));
+            let goals: Vec<u32> = (0..goals(hook).len()).map(|_| next()).collect();
+            called.push((own, goals));
             all.adapters.insert(Arc::clone(&adapter.class), own);
         }
         for prim in &self.boxed {
@@ -202,16 +203,17 @@ impl Needs {
             all.texts.insert(Arc::clone(text), string);
         }
         let mut classes = Vec::new();
-        // Methods of adapters come behind those of hooks, a pair each: its own and the hook.
-        let first = places.len() + self.hooks.len();
-        for (i, ((hook, adapter), &name)) in self.adapters.iter().zip(shown).enumerate() {
-            let ty = added.classes[first + 2 * i];
+        // Methods of adapters come behind those of hooks, each one's own and those that it calls.
+        let mut place = places.len() + self.hooks.len();
+        for (((hook, adapter), &name), (own, goals)) in self.adapters.iter().zip(shown).zip(called)
+        {
+            let ty = added.classes[place];
+            place += 1 + goals.len();
             if defines(file, &added, ty) {
                 continue;
             }
-            let (own, goal) = called[i];
             let mut code = Vec::new();
-            put_adapter(hook, adapter, goal, &guard, name, &mut code);
+            put_adapter(hook, adapter, &goals, &guard, name, &mut code);
             classes.push(NewClass {
                 ty,
                 access: flag::PUBLIC | flag::FINAL | flag::SYNTHETIC,
@@ -224,18 +226,16 @@ impl Needs {
         Ok(Some((added, places, all)))
     }
 
-    /// The methods that calls name: hooks, adapters each with its hook, those that make boxes.
+    /// The methods that calls name: hooks, adapters each with what it calls, those that make boxes.
     fn methods(&self) -> Vec<Method> {
         let mut methods: Vec<Method> = self.hooks.iter().map(|hook| of_hook(hook)).collect();
         for (hook, adapter) in &self.adapters {
-            let goal = of_hook(hook);
             methods.push(Method {
                 class: modified_utf8(&format!("L{};", adapter.class)),
                 name: b"call".to_vec(),
-                parameters: goal.parameters.clone(),
-                returns: goal.returns.clone(),
+                ..of_hook(hook)
             });
-            methods.push(goal);
+            methods.extend(goals(hook));
         }
         for prim in &self.boxed {
             let boxed = BOXED.iter().find(|(boxed, _)| boxed == prim);
@@ -258,6 +258,51 @@ fn of_hook(hook: &Hook) -> Method {
         parameters: hook.parameters.iter().map(descriptor).collect(),
         returns: descriptor(&hook.result),
     }
+}
+
+/// What the adapter of a hook calls.
+fn goals(hook: &Hook) -> Vec<Method> {
+    if hook.links.is_empty() {
+        return vec![of_hook(hook)];
+    }
+    let links = hook.links.iter();
+    links
+        .map(|link| Method {
+            class: descriptor(&link.owner),
+            name: modified_utf8(&link.name),
+            parameters: Vec::new(),
+            returns: descriptor(&link.result),
+        })
+        .collect()
+}
+
+fn move_result(width: Width) -> u8 {
+    match width {
+        Width::Single => op::MOVE_RESULT,
+        Width::Wide => op::MOVE_RESULT_WIDE,
+        Width::Object => op::MOVE_RESULT_OBJECT,
+    }
+}
+
+/// Appends the calls of a chain, whose object is in the register `from`; what each gives is in the first one. Returns where they
+/// leave it for a null.
+fn put_links(hook: &Hook, goals: &[u32], from: u32, code: &mut Vec<u8>) -> Vec<u32> {
+    let mut nulls = Vec::new();
+    let mut at = from;
+    for (link, &goal) in hook.links.iter().zip(goals) {
+        nulls.push(insn::units(code));
+        registers::put_if(code, op::IF_EQZ, at, 0);
+        let opcode = match link.owner_is_interface {
+            true => op::INVOKE_INTERFACE_RANGE,
+            false => op::INVOKE_VIRTUAL_RANGE,
+        };
+        code.extend_from_slice(&[opcode, 1]);
+        code.extend_from_slice(&(goal as u16).to_le_bytes());
+        code.extend_from_slice(&(at as u16).to_le_bytes());
+        registers::put_one(code, move_result(Width::of(descriptor(&link.result)[0])), 0);
+        at = 0;
+    }
+    nulls
 }
 
 fn descriptor(ty: &Ty) -> Vec<u8> {
@@ -288,11 +333,11 @@ struct Guard {
     failed: u32,
 }
 
-/// Appends the code item of an adapter, which calls `goal`; `name` is the string that names the hook.
+/// Appends the code item of an adapter, which calls `goals`; `name` is the string that names the hook.
 fn put_adapter(
     hook: &Hook,
     adapter: &Adapter,
-    goal: u32,
+    goals: &[u32],
     guard: &Guard,
     name: u32,
     out: &mut Vec<u8>,
@@ -363,17 +408,30 @@ fn put_adapter(
         code.extend_from_slice(&failed);
     }
     let passed: Vec<u32> = (locals..locals + ins).collect();
-    let hooked = call(&mut code, goal, &passed);
-    if let Some(width) = width {
-        let opcode = match width {
-            Width::Single => op::MOVE_RESULT,
-            Width::Wide => op::MOVE_RESULT_WIDE,
-            Width::Object => op::MOVE_RESULT_OBJECT,
-        };
-        registers::put_one(&mut code, opcode, 0);
-    }
+    let mut nulls = Vec::new();
+    let hooked = if hook.links.is_empty() {
+        let hooked = call(&mut code, goals[0], &passed);
+        if let Some(width) = width {
+            registers::put_one(&mut code, move_result(width), 0);
+        }
+        hooked
+    } else {
+        let start = insn::units(&code);
+        nulls = put_links(hook, goals, locals, &mut code);
+        (start, insn::units(&code))
+    };
     end(&mut code);
     give(&mut code);
+    if !nulls.is_empty() {
+        let null = insn::units(&code);
+        for at in nulls {
+            let distance = (null - at) as u16;
+            let at = 2 * at as usize + 2;
+            code[at..at + 2].copy_from_slice(&distance.to_le_bytes());
+        }
+        end(&mut code);
+        give_zero(&mut code);
+    }
     tries.push((hooked, insn::units(&code)));
     registers::put_one(&mut code, op::MOVE_EXCEPTION, 0);
     if adapter.guard {

@@ -136,11 +136,21 @@ impl<'f> Own<'f> {
             own.time = Some(own.variable(Kind::LONG)?);
             own.kept.push((item::LONG, 0));
         }
+        let lasting = bound.lasting();
         for ty in &bound.keep.states {
-            let kind = Kind::of(ty).ok_or(Reason::Unsupported)?;
-            let slot = own.variable(kind)?;
-            own.states.push((kind, slot));
-            own.kept.push(verification_type(ty, facts.class, additions));
+            own.states
+                .push((Kind::of(ty).ok_or(Reason::Unsupported)?, 0));
+        }
+        // No frame lists those that a snippet sets for itself.
+        for lasts in [true, false] {
+            for (n, ty) in bound.keep.states.iter().enumerate() {
+                if lasting[n] == lasts {
+                    own.states[n].1 = own.variable(own.states[n].0)?;
+                    if lasts {
+                        own.kept.push(verification_type(ty, facts.class, additions));
+                    }
+                }
+            }
         }
         own.last = own.max_locals;
         let words = match (bound.exit.is_empty(), bound.exception.is_empty()) {

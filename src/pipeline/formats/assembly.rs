@@ -430,6 +430,7 @@ impl<'i, 'a> File<'i, 'a> {
         let (values, roots) = (plan.values(), plan.root_ids());
         let mut methods = cil::Methods {
             redirects: plan.redirects.clone(),
+            call_ids: plan.call_ids.clone(),
             planned: match cx.explain {
                 true => plan.methods.clone(),
                 false => std::mem::take(&mut plan.methods),

@@ -71,6 +71,7 @@ fn call(name: &str, operands: Vec<Operand>, result: Ty, dest: Dest) -> Call {
             parameters: operands.iter().map(|o| o.to.clone()).collect(),
             result,
             generics: 0,
+            links: Box::default(),
         }),
         generics: Box::default(),
         operands: operands.into(),

@@ -45,6 +45,14 @@ namespace Acme {
             return -1;
         }
 
+        public static long Parsed(string text) {
+            return long.Parse(text) + 100;
+        }
+
+        public static string Trimmed(string text) {
+            return "<" + text.Trim() + ">";
+        }
+
         // Around calls.
 
         public static long Before(object target, object first) {
