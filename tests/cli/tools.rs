@@ -53,7 +53,7 @@ fn plan_tells_where_traces_begin() {
     for (file, ty, method) in [
         ("app.jar", "com.acme.Main", "main"),
         ("steps.dll", "Plain", "*"),
-        ("classes.dex", "com.acme.Main", "main"),
+        ("classes.dex", "fix.Everything", "poly"),
     ] {
         let rules = format!(
             "version = 1
