@@ -9,7 +9,8 @@ For every artifact:
 - on each judging JDK, no class fails to link that did not fail unwoven;
 - `weave verify` accepts it, unwoven and woven;
 - with own hooks that take everything (tests/jvm/acme/All.java) instead, the same methods are woven but for `suspend` functions and those
-  whose code would be too large, `weave verify` accepts them, and no class fails to link either. The JDKs have none: java.base sees no library.
+  whose code would be too large, `weave verify` accepts them, and no class fails to link either. The JDKs have none: java.base sees no library;
+- nor does one with hooks that may change all that a hook can change (tests/jvm/acme/Same.java).
 """
 
 import argparse
@@ -21,6 +22,7 @@ import pathlib
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import changing
 import corpora
 from lib import CORPORA, JOBS, ROOT, WORK, Score, cpu, fresh, judges, main, oldest_jdk, run, weave_binary
 
@@ -150,14 +152,49 @@ def count(root, artifacts):
     return {row[0]: tuple(int(n) for n in row[1:]) for row in rows}
 
 
+def library(folder, name):
+    """Hooks, as a jar beside the rules."""
+    classes, home = fresh(folder / "own-library"), oldest_jdk()
+    run([home / "bin" / "javac", "--release", "8", "-Xlint:-options", "-d", classes, ROOT / "tests" / "jvm" / "acme" / f"{name}.java"])
+    run([home / "bin" / "jar", "cf", folder / f"{name.lower()}.jar", "-C", classes, "."])
+
+
 def own_rules(folder):
     """Rules with own hooks and values that take everything, and their library beside them."""
-    classes, home = fresh(folder / "own-library"), oldest_jdk()
-    run([home / "bin" / "javac", "--release", "8", "-Xlint:-options", "-d", classes, ROOT / "tests" / "jvm" / "acme" / "All.java"])
-    run([home / "bin" / "jar", "cf", folder / "all.jar", "-C", classes, "."])
+    library(folder, "All")
     rules = folder / "own.toml"
     rules.write_text(OWN)
     return rules
+
+
+def changes(weave, score, root, names, paths, judging):
+    """The same with hooks that may change all that a hook can change."""
+    folder, rules = fresh(WORK / "changing"), WORK / "changing.toml"
+    library(WORK, "Same")
+    rules.write_text("\n".join(changing.rules("same.jar", changing.JAVA)))
+    woven, failed, refused, methods, used = [], [], [], 0, cpu()
+    for name in names:
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        done = run([weave, "--rules", rules, "--json", root / name, target], check=False)
+        if done.returncode != 0 or not target.exists():
+            failed.append(name)
+            print(f"     {name}: exit {done.returncode} {done.stderr.strip()[:300]}")
+            continue
+        count = json.loads(done.stdout)["methods"]
+        if not count:
+            continue
+        woven.append(name)
+        methods += count
+        done = run([weave, "verify", target], check=False)
+        if done.returncode != 0:
+            refused.append(name)
+            print(f"     {name}, hooks that may change: {(done.stdout + done.stderr).strip()[-400:]}")
+    score.check("hooks that may change all that can change are woven", not failed and methods, f"{methods} methods ({cpu() - used:.0f} s of CPU)")
+    score.check("weave verify accepts them, too", not refused, f"{len(woven)} artifacts")
+    for version, home in sorted(judging.items()):
+        if woven:
+            judge(score, version, home, root, folder, woven, False, paths, " with hooks that may change")
 
 
 def own_hooks(weave, score, root, names, paths, judging):
@@ -279,6 +316,7 @@ def body():
         if woven:
             judge(score, version, home, root, WORK / "woven", woven, False, paths)
     own_hooks(weave, score, root, woven, paths, judging)
+    changes(weave, score, root, woven, paths, judging)
     return score.finish("corpora")
 
 

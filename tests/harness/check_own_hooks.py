@@ -4,7 +4,8 @@
     check_own_hooks.py [--everyday | --full | --everything] [--only SET]...
 
 Sets are those of check_dotnet.py. Every method but those with state machines gets hooks that take `this`, all arguments, result, exception, state and duration, by adapters or not
-(examples/own_hooks.rs), and then records all that can be recorded of it; none may fail to compile or to verify that did not fail unwoven.
+(examples/own_hooks.rs), then records all that can be recorded of it, and then gets hooks that may change all that a hook can change of it; none may fail to compile or to verify that
+did not fail unwoven.
 """
 
 import argparse
@@ -13,6 +14,7 @@ import os
 import pathlib
 from concurrent.futures import ThreadPoolExecutor
 
+import changing
 import check_dotnet
 import corpora
 import dotnet
@@ -62,12 +64,12 @@ def example():
     return ROOT / "target" / ("debug" if os.environ.get("WEAVE_DEBUG") else "release") / "examples" / "own_hooks"
 
 
-def library(folder):
+def library(folder, name):
     """The hooks, for all runtimes."""
     api = dotnet.mono_libraries() / "4.7.2-api"
-    made = folder / "All.dll"
+    made = folder / f"{name}.dll"
     run([*dotnet.csc(), "-nologo", "-nostdlib", "-optimize", "-target:library", f"-r:{api / 'mscorlib.dll'}", f"-out:{made}",
-         ROOT / "tests/dotnet/own/All.cs"])
+         ROOT / f"tests/dotnet/own/{name}.cs"])
     return made
 
 
@@ -117,9 +119,9 @@ def weave_all(score, group, weaver):
                 f"{methods} methods of {len(group.told)} assemblies, left {left} ({cpu() - used:.0f} s of CPU)")
 
 
-def weave_values(score, group):
-    """Weaves a set with all values recorded."""
-    used, rules = cpu(), listed("values", VALUES.splitlines())
+def weave_rules(score, group, rules, what):
+    """Weaves a set by rules."""
+    used = cpu()
 
     def one(name):
         return run([weave_binary(), "--json", "--no-runtime", "--rules", rules, group.root / name, group.woven / name], check=False)
@@ -135,7 +137,7 @@ def weave_values(score, group):
             left[why] = left.get(why, 0) + n
     methods = sum(told["methods"] for told in group.told.values())
     unexpected = 10_000 * sum(n for why, n in left.items() if why in ("unsupported", "code-too-large")) > methods
-    score.check(f"{group.name}: all values are recorded", not failed and methods and not unexpected,
+    score.check(f"{group.name}: {what}", not failed and methods and not unexpected,
                 f"{methods} methods of {len(group.told)} assemblies, left {left} ({cpu() - used:.0f} s of CPU)")
 
 
@@ -157,7 +159,10 @@ def body():
     fresh(WORK / "dotnet")
     if not args.only:
         program(score, fresh(WORK / "dotnet" / "program"))
-    check_dotnet.BESIDE = [library(fresh(WORK / "dotnet" / "own"))]
+    beside = fresh(WORK / "dotnet" / "own")
+    check_dotnet.BESIDE = [library(beside, "All"), library(beside, "Same")]
+    values = listed("values", VALUES.splitlines())
+    changes = listed("changes", changing.rules(beside / "Same.dll", changing.DOTNET))
     named = [name for name in args.only if name != "sdk"]
     chosen = sets(args.scope, named) if named or not args.only else []
     if not args.only or "sdk" in args.only:
@@ -167,8 +172,10 @@ def body():
             group.names = EVERYDAY[group.name]
         weave_all(score, group, weaver)
         judged(score, group, "with own hooks")
-        weave_values(score, group)
+        weave_rules(score, group, values, "all values are recorded")
         judged(score, group, "with values")
+        weave_rules(score, group, changes, "all that may change is changed")
+        judged(score, group, "with hooks that may change")
     return score.finish("own hooks")
 
 
