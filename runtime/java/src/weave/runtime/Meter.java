@@ -167,9 +167,7 @@ final class Meter implements Runnable {
         count = 0;
         long now = System.nanoTime();
         system();
-        Runtime runtime = Runtime.getRuntime();
-        put(HEAP_USED, runtime.totalMemory() - runtime.freeMemory());
-        put(HEAP_COMMITTED, runtime.totalMemory());
+        heap();
         if (beans) {
             try {
                 beans();
@@ -195,6 +193,18 @@ final class Meter implements Runnable {
         if (value >= 0 && value < LIMIT && count < MOST) {
             values[count++] = value << 8 | metric;
         }
+    }
+
+    private void heap() {
+        Runtime runtime = Runtime.getRuntime();
+        long committed = runtime.totalMemory();
+        long free = runtime.freeMemory();
+        // A heap that grows between the two has more that is free than it had in all.
+        for (long then; (then = runtime.totalMemory()) != committed; free = runtime.freeMemory()) {
+            committed = then;
+        }
+        put(HEAP_USED, committed - free);
+        put(HEAP_COMMITTED, committed);
     }
 
     /** Linux tells how much memory is resident, and how many threads there are. */
