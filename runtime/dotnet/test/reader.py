@@ -156,6 +156,8 @@ class Thread:
                     own += event.time - begun - inner
                     if stack:
                         stack[-1][1] += event.time - begun
+            if stack:  # the record that it stands in front of may be in the next segment
+                stack[-1][1] += self.elsewhere.get((number, len(self.segments[number])), 0)
         return own
 
     def events(self):
@@ -283,6 +285,8 @@ class Trace:
                 thread.values.append((segment, len(events), argument, value(payload)))
             elif escape == 10:
                 thread.elsewhere[segment, len(events)] = thread.elsewhere.get((segment, len(events)), 0) + payload[0]
+            elif escape == 11:
+                assert size == 2, "CPU time of a thread"
             elif escape == 16:
                 logical = (argument, payload[0])
             elif escape == 17:

@@ -70,6 +70,10 @@ final class TraceReader {
                         open.get(open.size() - 1)[1] += e.time - top[0];
                     }
                 }
+                // The record that it stands in front of may be in the next segment.
+                if (!open.isEmpty()) {
+                    open.get(open.size() - 1)[1] += s.elsewhere.getOrDefault(s.events.size(), 0L);
+                }
             }
             return own;
         }

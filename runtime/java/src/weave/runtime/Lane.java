@@ -85,6 +85,8 @@ final class Lane extends Cursor {
     private int lostAt;
     /** The slot that a virtual thread wrote to last. */
     private int seat;
+    /** Where the last segment is. A slot that nobody else has written to since goes on with an older one. */
+    private Cursor latest;
     /** The exception that was described last. */
     private WeakReference<Throwable> thrown;
 
@@ -733,7 +735,7 @@ final class Lane extends Cursor {
         long gap = 0;
         boolean begins = false;
         int need = 1 + details.length + 2 + 2; // the record, and at most a TIME and a LOST
-        if (c.owner == number && c.at + need <= c.limit) {
+        if (c == latest && c.owner == number && c.at + need <= c.limit) {
             word = c.at;
             gap = now - c.last;
             if (kind == Format.NONE) {
@@ -775,6 +777,7 @@ final class Lane extends Cursor {
             segment++;
             c.owner = number;
         }
+        latest = c;
         named = true;
         lost = 0;
         lostAt = 0;
