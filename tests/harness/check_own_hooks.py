@@ -36,9 +36,8 @@ EVERYDAY = {
 VALUES = """version = 1
 [[aspect]]
 name = "everything"
-match = { type = "**", method = "*", min-size = 0, kind = ["method", "constructor", "static-init", "accessor", "bridge", "synthetic", "lambda"] }
-exclude = { kind = "async" }
-record = ["this?", "args?", "arg(0)?", "arg(1)?", "result?", "exception"]
+match = { type = "**", method = "*", min-size = 0, kind = ["method", "constructor", "static-init", "accessor", "bridge", "synthetic", "lambda", "async"] }
+record = ["this?", "args?", "arg(0)?", "arg(1)?", "result?", "exception?"]
 mask = ["password=*"]
 """
 

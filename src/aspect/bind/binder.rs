@@ -173,6 +173,9 @@ impl Binder<'_> {
                 &mut binding,
             );
             for record in &own.record {
+                if subject.is_async && binding.is_late(record) {
+                    continue; // the rule says `?`
+                }
                 if let Err(misfit) = binding.record(record, &mut records, &mut keep) {
                     wrong.push(misfit);
                 }
@@ -357,24 +360,40 @@ impl<'b> Binding<'b> {
         }
     }
 
-    /// What cannot be done in a method that may end long after it has returned: all but recording what an async method of .NET
-    /// is called with.
+    /// Whether a method that may end long after it has returned runs when it is called, at first: it is an async method of .NET.
+    fn begins_at_once(&self) -> bool {
+        self.binder.language == Language::CSharp
+            && !(self.subject.signature.result.name())
+                .is_some_and(|name| name.starts_with("System.Collections."))
+    }
+
+    /// Whether a value of such a method cannot be recorded.
+    fn is_late(&self, record: &OwnRecord) -> bool {
+        !self.begins_at_once()
+            || match &record.value {
+                Recorded::Operand(operand) | Recorded::Text(operand) => {
+                    self.when_known(&operand.word) != When::Enter
+                }
+                Recorded::Call(_) => false,
+            }
+    }
+
+    /// What cannot be done in such a method: all but recording what an async method of .NET is called with.
     fn ends_later(&self) -> Option<Misfit> {
         let own = self.aspect.2;
         let hooks = own.enter.iter().chain(&own.exit).chain(&own.exception);
         let hook = hooks.map(|hook| &hook.name).next();
-        let begins_at_once = self.binder.language == Language::CSharp
-            && !(self.subject.signature.result.name())
-                .is_some_and(|name| name.starts_with("System.Collections."));
-        let is_late = |record: &&OwnRecord| match &record.value {
-            Recorded::Operand(operand) | Recorded::Text(operand) => {
-                !begins_at_once || self.when_known(&operand.word) != When::Enter
-            }
-            Recorded::Call(_) => !begins_at_once,
+        let begins_at_once = self.begins_at_once();
+        let is_asked_for = |record: &&OwnRecord| match &record.value {
+            Recorded::Operand(operand) | Recorded::Text(operand) => !operand.optional,
+            Recorded::Call(_) => true,
         };
         let place = match hook {
             Some(place) => place,
-            None => &own.record.iter().find(is_late)?.span,
+            None => {
+                let mut late = own.record.iter().filter(|record| self.is_late(record));
+                &late.find(is_asked_for)?.span
+            }
         };
         let (title, what) = match hook {
             Some(_) => (
