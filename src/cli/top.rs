@@ -772,7 +772,7 @@ impl App {
 /// A head, what it sorts by, and a method's number.
 type MethodColumn = (&'static str, Option<Sort>, fn(&MethodRow) -> u64);
 
-/// Columns that tell of calls that were only counted, too.
+/// Columns that a method has whose calls are only counted.
 const OF_COUNTED: [&str; 3] = ["calls/s", "calls", "now"];
 
 /// A column of figures.

@@ -167,6 +167,16 @@ def own_rules(folder):
     return rules
 
 
+def woven_by(weave, rules, source, target):
+    """What weaving by rules tells; none if it failed."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    done = run([weave, "--rules", rules, "--json", source, target], check=False)
+    if done.returncode != 0 or not target.exists():
+        print(f"     {source.name}: exit {done.returncode} {done.stderr.strip()[:300]}")
+        return None
+    return json.loads(done.stdout)
+
+
 def changes(weave, score, root, names, paths, judging):
     """The same with hooks that may change all that a hook can change."""
     folder, rules = fresh(WORK / "changing"), WORK / "changing.toml"
@@ -175,17 +185,14 @@ def changes(weave, score, root, names, paths, judging):
     woven, failed, refused, methods, used = [], [], [], 0, cpu()
     for name in names:
         target = folder / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        done = run([weave, "--rules", rules, "--json", root / name, target], check=False)
-        if done.returncode != 0 or not target.exists():
+        report = woven_by(weave, rules, root / name, target)
+        if report is None:
             failed.append(name)
-            print(f"     {name}: exit {done.returncode} {done.stderr.strip()[:300]}")
             continue
-        count = json.loads(done.stdout)["methods"]
-        if not count:
+        if not report["methods"]:
             continue
         woven.append(name)
-        methods += count
+        methods += report["methods"]
         done = run([weave, "verify", target], check=False)
         if done.returncode != 0:
             refused.append(name)
@@ -204,13 +211,10 @@ def own_hooks(weave, score, root, names, paths, judging):
     failed, refused, different, methods, used = [], [], [], 0, cpu()
     for name in names:
         target = folder / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        done = run([weave, "--rules", rules, "--json", root / name, target], check=False)
-        if done.returncode != 0 or not target.exists():
+        report = woven_by(weave, rules, root / name, target)
+        if report is None:
             failed.append(name)
-            print(f"     {name}: exit {done.returncode} {done.stderr.strip()[:300]}")
             continue
-        report = json.loads(done.stdout)
         pair = json.loads(run([weave, "--rules", twin, "--json", root / name, WORK / "pair.jar"]).stdout)
         methods += report["methods"]
         large = report["left"].get("code-too-large", 0) - pair["left"].get("code-too-large", 0)

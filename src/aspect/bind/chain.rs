@@ -282,25 +282,11 @@ impl<'b> Binding<'b> {
             return Some(Ty::Array(Arc::new(self.said(element)?)));
         }
         let language = self.binder.language;
-        let all = [
-            Prim::Bool,
-            Prim::Char,
-            Prim::I8,
-            Prim::U8,
-            Prim::I16,
-            Prim::U16,
-            Prim::I32,
-            Prim::U32,
-            Prim::I64,
-            Prim::U64,
-            Prim::F32,
-            Prim::F64,
-        ];
         let is_there = |prim: Prim| match language {
             Language::Java => !matches!(prim, Prim::U8 | Prim::U16 | Prim::U32 | Prim::U64),
             Language::CSharp => true,
         };
-        let mut prims = all.into_iter().filter(|&prim| is_there(prim));
+        let mut prims = Prim::WITH_SIZE.into_iter().filter(|&prim| is_there(prim));
         if let Some(prim) = prims.find(|prim| prim.word(language) == text) {
             return Some(Ty::Prim(prim));
         }

@@ -21,6 +21,24 @@ pub enum Prim {
     Usize,
 }
 
+impl Prim {
+    /// Those whose size does not depend on the machine, in the order of their element types (ECMA-335 II.23.1.16).
+    pub const WITH_SIZE: [Prim; 12] = [
+        Prim::Bool,
+        Prim::Char,
+        Prim::I8,
+        Prim::U8,
+        Prim::I16,
+        Prim::U16,
+        Prim::I32,
+        Prim::U32,
+        Prim::I64,
+        Prim::U64,
+        Prim::F32,
+        Prim::F64,
+    ];
+}
+
 /// A type. Two that differ in scopes alone are equal.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Ty {

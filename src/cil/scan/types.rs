@@ -453,24 +453,10 @@ fn core(name: &str, value: bool) -> Ty {
 
 fn primitive(element: u8) -> Option<Prim> {
     const FIRST: u8 = element::BOOLEAN;
-    const PRIMITIVES: [Prim; 12] = [
-        Prim::Bool,
-        Prim::Char,
-        Prim::I8,
-        Prim::U8,
-        Prim::I16,
-        Prim::U16,
-        Prim::I32,
-        Prim::U32,
-        Prim::I64,
-        Prim::U64,
-        Prim::F32,
-        Prim::F64,
-    ];
     match element {
         element::I => Some(Prim::Isize),
         element::U => Some(Prim::Usize),
-        FIRST.. => PRIMITIVES.get(usize::from(element - FIRST)).copied(),
+        FIRST.. => Prim::WITH_SIZE.get(usize::from(element - FIRST)).copied(),
         _ => None,
     }
 }

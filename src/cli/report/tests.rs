@@ -158,7 +158,7 @@ fn counted_calls_have_no_times() {
     }
 }
 
-/// A call whose own time is told to be less, around calls that were summed up; and a method that has calls of either kind.
+/// A recorded call that made calls that were summed up, whose time its own time is without; and a method with calls of both kinds.
 fn summing_up() -> TraceBuilder {
     let place = 500_000;
     shop()

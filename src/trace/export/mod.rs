@@ -146,7 +146,7 @@ pub struct Process<'a> {
     pub pid: u64,
     /// Nanoseconds from the first trace's origin to this one's.
     pub offset: u64,
-    /// How often methods were called that are only counted, by id, beyond what traces before tell of the same process.
+    /// Calls of methods that are only counted, by id: those that no earlier trace of the same process has.
     pub counted: Vec<(u32, u64)>,
 }
 
