@@ -1030,12 +1030,10 @@ public final class Suite {
             Files.delete(folder.resolve("t.wtrace"));
             t = run(folder, "noMemoryForErrors", "-Xmx24m", "-XX:+UseSerialGC");
         }
-        String[] told = Files.readAllLines(folder.resolve("out")).get(0).split(" ");
-        long collections = Long.parseLong(told[0]);
-        long milliseconds = Long.parseLong(told[1]);
+        long collections = Long.parseLong(Files.readAllLines(folder.resolve("out")).get(0));
         // A try collects twice or so, and there is one in 100 ms; each error's own would be 6,000.
-        check(collections < 200 + milliseconds / 25, collections + " collections for 3,000 errors in " + milliseconds + " ms");
-        equal(2 * 4_001L, t.events() + t.lost, "recorded and lost");
+        check(collections < 2_000, collections + " collections for 3,000 errors");
+        equal(2 * 53_001L, t.events() + t.lost, "recorded and lost");
         check(t.lost > 0 && t.lost == t.lostFailed, "lost, because a hook failed: " + t.lost + ", " + t.lostFailed);
         List<TraceReader.Event> all = t.named("main").all();
         equal("a", all.get(all.size() - 1).message(), "described once there was memory again");
