@@ -212,7 +212,6 @@ pub fn run(args: &ExportArgs) -> Result<u8> {
     output.commit()?;
     if !args.quiet {
         report(args, format, counts);
-        otlp::tell_left_out(&traces);
     }
     Ok(DONE)
 }
@@ -251,8 +250,8 @@ fn write<'a>(
         sum.calls += counts.calls;
         sum.logical += counts.logical;
         sum.logical_left_out += counts.logical_left_out;
-        sum.counted += counts.counted;
-        sum.counted_left_out += counts.counted_left_out;
+        sum.unrecorded += counts.unrecorded;
+        sum.unrecorded_left_out += counts.unrecorded_left_out;
     }
     sink.finish()?;
     bar.finish_and_clear();
@@ -263,13 +262,18 @@ fn write<'a>(
 fn report(args: &ExportArgs, format: Format, counts: Counts) {
     let mut out = io::stderr().lock();
     let _ = writeln!(out, "{} exported", units::counted(counts.calls, "call"));
-    if counts.counted_left_out > 0 {
-        let _ = writeln!(out, "{}", counted::left_out(counts.counted_left_out));
-    } else if counts.counted > 0 && !format.has_counted() {
-        let methods = units::counted(counts.counted, "method");
+    if counts.unrecorded_left_out > 0 {
+        let how = "counted or summed up";
         let _ = writeln!(
             out,
-            "{methods} counted, not recorded, left out: this format knows single calls alone"
+            "{}",
+            counted::left_out(counts.unrecorded_left_out, how)
+        );
+    } else if counts.unrecorded > 0 && !format.has_unrecorded() {
+        let methods = units::counted(counts.unrecorded, "method");
+        let _ = writeln!(
+            out,
+            "{methods} counted or summed up, not recorded, left out: this format knows single calls alone"
         );
     }
     if counts.logical_left_out > 0 {
@@ -287,7 +291,7 @@ fn report(args: &ExportArgs, format: Format, counts: Counts) {
             units::count(most)
         );
     }
-    if counts.calls + counts.counted == 0 && (args.filter.is_some() || args.thread.is_some()) {
+    if counts.calls + counts.unrecorded == 0 && (args.filter.is_some() || args.thread.is_some()) {
         let _ = writeln!(out, "warning: nothing fits the selection");
     }
 }

@@ -5,6 +5,7 @@ use super::{DONE, NOT_DONE, traces};
 use crate::error::{Error, Kind, Result};
 use crate::pipeline::maps_of;
 use crate::printable::printable;
+use crate::trace::counted::{left_out, unrecorded};
 use crate::trace::export::Selection;
 use crate::trace::export::otlp::{
     self, Batch, Config, Kind as SpanKind, Options, Protocol, Sender, Sent,
@@ -13,7 +14,6 @@ use crate::trace::tail::{Role, Tail};
 use crate::trace::units::{count, counted, parse_duration, parse_size};
 use crate::trace::{Moment, Trace, Window};
 use indicatif::ProgressBar;
-use rustc_hash::FxHashSet;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -202,19 +202,6 @@ impl OtlpArgs {
     }
 }
 
-/// Says on standard error of how many methods no format has anything, since there are no single calls of them.
-pub fn tell_left_out(traces: &[Trace]) {
-    let sums = traces.iter().map(|trace| &trace.aggregates().sums);
-    let methods: FxHashSet<u32> = sums.flat_map(|sums| sums.keys().copied()).collect();
-    if !methods.is_empty() {
-        let methods = counted(methods.len() as u64, "method");
-        let _ = writeln!(
-            io::stderr(),
-            "{methods} summed up, not recorded, left out: exports know single calls"
-        );
-    }
-}
-
 /// What is exported, as the arguments of all formats say it.
 pub struct Exported<'a> {
     pub traces: &'a [PathBuf],
@@ -300,10 +287,12 @@ impl Job<'_> {
             true => ProgressBar::new(1_000),
             false => ProgressBar::hidden(),
         };
+        let mut is_whole = true;
         for (number, trace) in all.iter().enumerate() {
             let (header, mut options) = (trace.header(), options.clone());
             options.selection =
                 (options.selection).within(&self.exported.window, header.origin, trace.end());
+            is_whole &= options.selection.is_of_whole_processes();
             let mut session = otlp::session(header, options, self.mappings()?);
             let share = |part: f64| (number as f64 + part) * 1_000.0 / all.len() as f64;
             let done = session.whole(trace, &mut |batch| self.wait_and_push(batch), &mut |part| {
@@ -314,8 +303,13 @@ impl Job<'_> {
             }
         }
         bar.finish_and_clear();
-        if !self.exported.quiet {
-            tell_left_out(&all);
+        let unrecorded = all.iter().map(unrecorded).sum();
+        if !self.exported.quiet && unrecorded > 0 && !is_whole {
+            let _ = writeln!(
+                io::stderr(),
+                "{}",
+                left_out(unrecorded, "counted or summed up")
+            );
         }
         self.end()
     }

@@ -145,6 +145,18 @@ impl Aggregate {
         }
     }
 
+    /// Takes what is newer in another of the same method and process; returns how much more that is.
+    pub fn grow(&mut self, newer: &Aggregate) -> Aggregate {
+        let new = newer.since(self);
+        self.update(newer);
+        new
+    }
+
+    /// Whether no call began or ended.
+    pub fn is_nothing(&self) -> bool {
+        self.calls == 0 && self.durations.calls() == 0
+    }
+
     /// Calls that had not ended when the sums were written last.
     pub fn running(&self) -> u64 {
         self.calls.saturating_sub(self.durations.calls())

@@ -1,6 +1,5 @@
 //! Any number of traces, summed up in one.
 
-use super::aggregates::Aggregate;
 use super::call::{Call, Frame, Outcome, Piece, Thrown};
 use super::counted::{self, Counted};
 use super::exceptions::{Exception, Exceptions, UnderWay};
@@ -21,7 +20,6 @@ use super::units::counted;
 use super::values::Value;
 use super::window::{Part, Window};
 use crate::mapping::Mapping;
-use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -153,7 +151,7 @@ pub struct Analyzer {
     threads: Vec<ThreadStats>,
     counts: Counted,
     /// Sums so far of each process, by number, origin and when it began to sum up: parts of a trace may come apart.
-    aggregates: FxHashMap<(u64, u64, u64), FxHashMap<u32, Aggregate>>,
+    aggregates: counted::Summed,
 }
 
 /// What a replay adds to.
@@ -487,7 +485,7 @@ impl Analyzer {
             processes: Vec::new(),
             threads: Vec::new(),
             counts: Counted::default(),
-            aggregates: FxHashMap::default(),
+            aggregates: counted::Summed::default(),
             options,
         }
     }
@@ -567,16 +565,16 @@ impl Analyzer {
         if !trace.counts().calls.is_empty() {
             match self.options.looks_at_all() {
                 true => self.counts(trace),
-                false => notes.add(|| counted::left_out(trace.counts().calls.len() as u64)),
+                false => {
+                    notes.add(|| counted::left_out(trace.counts().calls.len() as u64, "counted"))
+                }
             }
         }
         if !trace.aggregates().sums.is_empty() {
             match self.options.looks_at_all() {
                 true => self.aggregates(trace),
-                false => notes.add(|| {
-                    let methods = counted(trace.aggregates().sums.len() as u64, "method");
-                    format!("{methods} summed up, not recorded, left out: their times are known of whole processes alone")
-                }),
+                false => notes
+                    .add(|| counted::left_out(trace.aggregates().sums.len() as u64, "summed up")),
             }
         }
         for collision in trace.symbols().collisions() {
@@ -619,21 +617,11 @@ impl Analyzer {
 
     /// Adds the calls that the process has summed up.
     fn aggregates(&mut self, trace: &Trace) {
-        let (header, aggregates) = (trace.header(), trace.aggregates());
-        let process = (header.pid, header.origin, aggregates.begun);
-        let known = self.aggregates.entry(process).or_default();
-        let mut sums: Vec<(&u32, &Aggregate)> = aggregates.sums.iter().collect();
-        sums.sort_unstable_by_key(|(id, _)| **id);
-        for (&id, sum) in sums {
-            let before = known.entry(id).or_default();
-            let new = sum.since(before);
-            before.update(sum);
-            if new.calls > 0 || new.durations.calls() > 0 {
-                let stats = self
-                    .sums
-                    .stats_of(self.methods.resolve(id, trace.symbols()));
-                stats.add_aggregate(&new);
-            }
+        for (id, new) in self.aggregates.news(trace) {
+            let stats = self
+                .sums
+                .stats_of(self.methods.resolve(id, trace.symbols()));
+            stats.add_aggregate(&new);
         }
     }
 

@@ -1,14 +1,38 @@
-//! Calls that were only counted: what each trace adds where several are of one process.
+//! Calls that the process has counted or summed up itself: what each trace adds where several are of one process.
 
+use super::aggregates::Aggregate;
 use super::file::Trace;
 use super::units::counted;
 use rustc_hash::FxHashMap;
 
+/// Process number, origin, and when it began to count or to sum up: parts of a trace may come apart.
+type Process = (u64, u64, u64);
+
 /// The counts of all traces so far.
 #[derive(Debug, Default)]
 pub struct Counted {
-    /// By process number, origin and when it began to count: parts of a trace may come apart.
-    processes: FxHashMap<(u64, u64, u64), FxHashMap<u32, u64>>,
+    processes: FxHashMap<Process, FxHashMap<u32, u64>>,
+}
+
+/// The sums of all traces so far.
+#[derive(Debug, Default)]
+pub struct Summed {
+    processes: FxHashMap<Process, FxHashMap<u32, Aggregate>>,
+}
+
+impl Summed {
+    /// What each method adds up to beyond what traces before this one tell, by id.
+    pub fn news(&mut self, trace: &Trace) -> Vec<(u32, Aggregate)> {
+        let (header, aggregates) = (trace.header(), trace.aggregates());
+        let process = (header.pid, header.origin, aggregates.begun);
+        let known = self.processes.entry(process).or_default();
+        let mut sums: Vec<(&u32, &Aggregate)> = aggregates.sums.iter().collect();
+        sums.sort_unstable_by_key(|(id, _)| **id);
+        let news = sums
+            .into_iter()
+            .map(|(&id, sum)| (id, known.entry(id).or_default().grow(sum)));
+        news.filter(|(_, new)| !new.is_nothing()).collect()
+    }
 }
 
 impl Counted {
@@ -28,10 +52,15 @@ impl Counted {
     }
 }
 
-/// What to say of methods whose counts do not count: of a part of a process they are not known.
-pub fn left_out(methods: u64) -> String {
+/// Methods of a trace of which there are no single calls.
+pub fn unrecorded(trace: &Trace) -> u64 {
+    (trace.counts().calls.len() + trace.aggregates().sums.len()) as u64
+}
+
+/// What to say of methods that are not recorded but `how`, where a part of a process is looked at.
+pub fn left_out(methods: u64, how: &str) -> String {
     let methods = counted(methods, "method");
     format!(
-        "{methods} counted, not recorded, left out: of whole processes alone it is known how often"
+        "{methods} {how}, not recorded, left out: what they did is known of whole processes alone"
     )
 }

@@ -93,6 +93,22 @@ pub struct Aggregates {
     pub sums: FxHashMap<u32, Aggregate>,
 }
 
+impl Aggregates {
+    /// Takes what a chunk says; whether that is news. Sums only grow. One that has outgrown its place has another.
+    pub(super) fn update(&mut self, header: &ChunkHeader, data: &[u8]) -> bool {
+        if header.owner == 0 {
+            self.begun = header.start;
+        }
+        let mut news = false;
+        let mut words = data.as_chunks::<8>().0;
+        while let Some((id, sum, taken)) = Aggregate::read(words) {
+            news |= !self.sums.entry(id).or_default().grow(&sum).is_nothing();
+            words = &words[taken..];
+        }
+        news
+    }
+}
+
 /// One file of a trace. Chunks are numbered through all of them.
 struct Part {
     first: u32,
@@ -605,7 +621,9 @@ impl Index {
             CHUNK_COUNTS => {
                 self.counts.update(&header, &chunk[CHUNK_HEADER..]);
             }
-            CHUNK_AGGREGATES => self.aggregates_chunk(&header, &chunk[CHUNK_HEADER..]),
+            CHUNK_AGGREGATES => {
+                self.aggregates.update(&header, &chunk[CHUNK_HEADER..]);
+            }
             kind => self.notes.add_loss(|| {
                 format!("chunk at {offset:#x} is of kind {kind}, unknown to this version: skipped")
             }),
@@ -721,18 +739,6 @@ impl Index {
         let map = self.maps.entry(header.owner).or_default();
         map.whole = header.start >> 32;
         map.parts.entry(header.number).or_insert((chunk, used));
-    }
-
-    /// Sums only grow. One that has outgrown its place has another.
-    fn aggregates_chunk(&mut self, header: &ChunkHeader, data: &[u8]) {
-        if header.owner == 0 {
-            self.aggregates.begun = header.start;
-        }
-        let mut words = data.as_chunks::<8>().0;
-        while let Some((id, sum, taken)) = Aggregate::read(words) {
-            self.aggregates.sums.entry(id).or_default().update(&sum);
-            words = &words[taken..];
-        }
     }
 
     /// Puts the maps together from their parts.

@@ -1,5 +1,6 @@
 //! What a running process does: counts of its methods, how fast they grow, and the calls that are open now.
 
+use super::aggregates::Aggregate;
 use super::call::{Call, Frame, Outcome, Thrown};
 use super::file::{self, ThreadName};
 use super::format::Decoder;
@@ -104,6 +105,8 @@ pub struct Live {
     last: u64,
     /// Calls that were only counted, by id.
     counted: FxHashMap<u32, u64>,
+    /// Calls that the process has summed up, by id.
+    summed: FxHashMap<u32, Aggregate>,
 }
 
 #[derive(Default)]
@@ -158,6 +161,7 @@ impl Default for Live {
             missing: 0,
             last: 0,
             counted: FxHashMap::default(),
+            summed: FxHashMap::default(),
         }
     }
 }
@@ -335,6 +339,36 @@ impl Reader for Live {
         }
     }
 
+    fn aggregates(&mut self, aggregates: &file::Aggregates, symbols: &Symbols) {
+        if self.sums.part.is_some() {
+            return; // of a part of a process they are not known
+        }
+        for (&id, sum) in &aggregates.sums {
+            let before = self.summed.entry(id).or_default();
+            let (known, new) = (before.max, before.grow(sum));
+            let row = self.methods.resolve(id, symbols);
+            self.sums.row(row).now.add(&Counts {
+                calls: new.durations.calls(),
+                counted: 0,
+                errors: new.errors,
+                total: new.total,
+                own: new.own,
+            });
+            // Of those that are no longer than one before, the bucket alone tells how long they were.
+            let longest = match new.max > known {
+                true => new.max,
+                false => new
+                    .durations
+                    .iter()
+                    .map(|(ns, _)| ns.min(known))
+                    .last()
+                    .unwrap_or(0),
+            };
+            let all = &mut self.sums.longest[row as usize];
+            *all = longest.max(*all);
+        }
+    }
+
     fn missing(&mut self, thread: u32, segments: u64) {
         self.missing = self.missing.saturating_add(segments);
         if let Some(run) = self.runs.get_mut(&thread) {
@@ -441,6 +475,50 @@ mod tests {
         .unwrap();
         assert_eq!(look(&mut tail), [(12, 7), (8, 8)]);
         assert_eq!(look(&mut tail), [(12, 0), (8, 0)]);
+    }
+
+    #[test]
+    fn sums_that_grow_in_their_places_are_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("t.wtrace");
+        let trace = |calls: u64, errors: u64| {
+            let sums =
+                Chunk::new(4, 0, 0, 7).aggregate(3, 21, [calls + 1, calls, errors], [90, 60]);
+            TraceBuilder::new("shop", 1, 0)
+                .killed()
+                .symbols(&shop_symbols(), 65_504, &[])
+                .push(sums)
+                .bytes()
+        };
+        std::fs::write(&path, trace(5, 1)).unwrap();
+        let file = (OpenOptions::new().read(true).write(true).open(&path)).unwrap();
+        assert!(lock::take_writer(&file));
+        let mut tail = Tail::open(&path, Role::Onlooker).unwrap();
+        let mut live = Live::default();
+        let look = |tail: &mut Tail, live: &mut Live| {
+            let looks = tail.looks() + 2;
+            while tail.looks() < looks {
+                tail.turn(live).unwrap();
+            }
+            live.tick(1_000_000_000);
+            let row = live.methods().remove(0);
+            let Counts {
+                calls,
+                errors,
+                total,
+                own,
+                ..
+            } = row.sum;
+            assert!(!row.is_counted());
+            [calls, errors, total, own, row.longest, row.recent.calls]
+        };
+        assert_eq!(look(&mut tail, &mut live), [5, 1, 450, 300, 90, 5]);
+        write_at(&file, &trace(8, 1), 0).unwrap();
+        assert_eq!(look(&mut tail, &mut live), [8, 1, 720, 480, 90, 3]);
+        live.zero();
+        write_at(&file, &trace(9, 2), 0).unwrap();
+        // A bucket's middle: calls of 80 to 95 nanoseconds.
+        assert_eq!(look(&mut tail, &mut live), [1, 1, 90, 60, 87, 1]);
     }
 
     #[test]

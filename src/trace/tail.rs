@@ -10,11 +10,11 @@
 //! the next; and a segment that a whole look after that has not found is not there.
 
 use super::collect::{QUIET, has_it_mapped, read_at, write_at};
-use super::file::{Counts, NAME, ThreadName, copy_whole, cut, is_packed};
+use super::file::{Aggregates, Counts, NAME, ThreadName, copy_whole, cut, is_packed};
 use super::format::{
-    CHUNK, CHUNK_COUNTS, CHUNK_HEADER, CHUNK_MAGIC, CHUNK_RECORDS, CHUNK_SYMBOLS, COLLECTED_AT,
-    CONSUMER_AT, ChunkHeader, Decoder, ESCAPE_END, Escape, FLAG_ORDERLY, FREE_MAGIC, HEADER_USED,
-    HEARTBEAT_AT, Header, POLICY_RING, Record,
+    CHUNK, CHUNK_AGGREGATES, CHUNK_COUNTS, CHUNK_HEADER, CHUNK_MAGIC, CHUNK_RECORDS, CHUNK_SYMBOLS,
+    COLLECTED_AT, CONSUMER_AT, ChunkHeader, Decoder, ESCAPE_END, Escape, FLAG_ORDERLY, FREE_MAGIC,
+    HEADER_USED, HEARTBEAT_AT, Header, POLICY_RING, Record,
 };
 use super::lock;
 use super::metrics::{Reading, readings};
@@ -54,6 +54,9 @@ pub trait Reader {
     /// How often methods were called that are only counted, where that has changed.
     fn counts(&mut self, _counts: &Counts, _symbols: &Symbols) {}
 
+    /// What methods add up to that the process sums up, where that has changed.
+    fn aggregates(&mut self, _aggregates: &Aggregates, _symbols: &Symbols) {}
+
     /// Records of a thread are missing here: that many segments.
     fn missing(&mut self, _thread: u32, _segments: u64) {}
 }
@@ -91,6 +94,8 @@ pub struct Tail {
     has_new_symbols: bool,
     counts: Counts,
     has_new_counts: bool,
+    aggregates: Aggregates,
+    has_new_aggregates: bool,
     /// Number of the look under way, from 1.
     look: u64,
     /// The next chunk to look at; none while what was seen is read.
@@ -219,6 +224,8 @@ impl Tail {
             has_new_symbols: false,
             counts: Counts::default(),
             has_new_counts: false,
+            aggregates: Aggregates::default(),
+            has_new_aggregates: false,
             look: 0,
             next: None,
             queue: BinaryHeap::new(),
@@ -451,16 +458,21 @@ impl Tail {
                 }
             }
         }
-        if header.kind == CHUNK_COUNTS {
-            // It stays, and its numbers grow in their places.
-            let data = &chunk[CHUNK_HEADER..];
-            if self.counts.update(&header, data) {
-                (self.has_new_counts, self.grown) = (true, true);
-                self.changed = Instant::now();
-            }
+        // These stay, and their numbers grow in their places.
+        let data = &chunk[CHUNK_HEADER..];
+        let (stays, has_grown) = match header.kind {
+            CHUNK_COUNTS => (true, self.counts.update(&header, data)),
+            CHUNK_AGGREGATES => (true, self.aggregates.update(&header, data)),
+            _ => (false, false),
+        };
+        if has_grown {
+            self.has_new_counts |= header.kind == CHUNK_COUNTS;
+            self.has_new_aggregates |= header.kind == CHUNK_AGGREGATES;
+            self.grown = true;
+            self.changed = Instant::now();
         }
         let new = match seen.full || seen.damaged {
-            true if header.kind == CHUNK_COUNTS => chunk.len(),
+            true if stays => chunk.len(),
             true => 0,
             false => self.walk(number, chunk, &mut seen),
         };
@@ -660,6 +672,9 @@ impl Tail {
         }
         if std::mem::take(&mut self.has_new_counts) {
             reader.counts(&self.counts, &self.symbols);
+        }
+        if std::mem::take(&mut self.has_new_aggregates) {
+            reader.aggregates(&self.aggregates, &self.symbols);
         }
         self.queue.clear();
         for (&thread, lane) in &self.lanes {

@@ -9,6 +9,8 @@ Within a run, own times add up to the time of the outermost calls, whichever of 
 its time as its own; what is in the report is what is in the trace. Traces are read by check_trace.py.
 """
 
+import csv
+import io
 import json
 from collections import Counter
 
@@ -23,6 +25,7 @@ RULES = {
     "both": f'version = 1\n[[aspect]]\n{counts.ALL}mode = "aggregate"\n[[aspect]]\nname = "some"\n{counts.SOME}',
 }
 # Methods that call no other; of the programs in tests/programs/counts.
+COLUMNS = ("calls", "errors", "self_ns", "duration_ns", "min_ns", "max_ns")
 LEAVES = ("tiny", "get", "set", "fails", "Tiny", "Fails")
 
 
@@ -89,6 +92,16 @@ def judge(score, name, plain, runs):
             strange.append(row["label"])
     score.check(f"{name}: the report has what the trace has, own times of recorded callers too", not strange and len(rows) == 2,
                 ", ".join(strange[:3]) or f"{rows}")
+    exported = csv.DictReader(io.StringIO(run([weave_binary(), "export", "--quiet", "--to", "csv", runs["both"][1]]).stdout))
+    found, own = {}, 0
+    for row in exported:
+        own += int(row["self_ns"] or 0) if row["kind"] != "logical" else 0
+        if row["kind"] == "aggregated":
+            found[row["type"], row["method"], row["descriptor"]] = tuple(int(row[column]) for column in COLUMNS)
+    wanted = {both.symbols[m]: (one.calls, one.errors, one.own, one.total, one.min, one.max) for m, one in both.sums.items() if one.calls}
+    score.check(f"{name}: an export has what the trace has", sorted(found.values()) == sorted(wanted.values()) and wanted,
+                f"{len(found)} methods, {len(wanted)} in the trace")
+    score.check(f"{name}: its own times add up to the report's", own == sum(row["self_ns"] or 0 for row in report["methods"]), f"{own:,} ns")
     return traces
 
 

@@ -1,12 +1,12 @@
 //! Comma-separated values (RFC 4180): a row a call, columns as in `parquet`.
 
 use super::table::{self, Context, Row};
-use super::{Counted, End, Logical, Named, Process, Sink, Span, Thread};
+use super::{End, Logical, Named, Process, Sink, Span, Thread, Unrecorded};
 use std::borrow::Cow;
 use std::io::{self, Write};
 
 /// The columns, in order.
-pub const COLUMNS: [&str; 25] = [
+pub const COLUMNS: [&str; 28] = [
     "trace",
     "command",
     "pid",
@@ -32,6 +32,9 @@ pub const COLUMNS: [&str; 25] = [
     "exception_message",
     "values",
     "calls",
+    "errors",
+    "min_ns",
+    "max_ns",
 ];
 
 pub struct Csv<'a> {
@@ -94,6 +97,9 @@ impl<'a> Csv<'a> {
             &message,
             &row.values().unwrap_or_default(),
             &number(row.calls),
+            &number(row.errors),
+            &number(row.min),
+            &number(row.max),
         ])?;
         Ok(())
     }
@@ -131,9 +137,9 @@ impl Sink for Csv<'_> {
         self.row(&table::logical(logical), method)
     }
 
-    fn counted(&mut self, counted: &Counted, method: &Named) -> io::Result<()> {
+    fn unrecorded(&mut self, unrecorded: &Unrecorded, method: &Named) -> io::Result<()> {
         self.context.no_thread();
-        self.row(&table::counted(counted), method)
+        self.row(&table::unrecorded(unrecorded), method)
     }
 
     fn finish(mut self: Box<Self>) -> io::Result<()> {

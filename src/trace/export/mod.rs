@@ -24,6 +24,7 @@ mod tests;
 
 pub use walk::{Counts, processes, walk};
 
+use super::aggregates::Aggregate;
 use super::file::Trace;
 use super::methods::Method;
 use super::metrics::Series;
@@ -73,8 +74,8 @@ impl Format {
         }
     }
 
-    /// Whether it has methods whose calls were only counted.
-    pub fn has_counted(self) -> bool {
+    /// Whether it has methods of which there are no single calls.
+    pub fn has_unrecorded(self) -> bool {
         matches!(self, Format::Csv | Format::Parquet)
     }
 
@@ -119,7 +120,7 @@ pub struct Selection {
 
 impl Selection {
     /// Whether all calls of a process are looked at, whatever their methods.
-    pub(super) fn is_of_whole_processes(&self) -> bool {
+    pub fn is_of_whole_processes(&self) -> bool {
         self.roots.is_empty()
             && self.from.is_none()
             && self.until.is_none()
@@ -148,6 +149,8 @@ pub struct Process<'a> {
     pub offset: u64,
     /// Calls of methods that are only counted, by id: those that no earlier trace of the same process has.
     pub counted: Vec<(u32, u64)>,
+    /// The same of methods that are summed up.
+    pub summed: Vec<(u32, Aggregate)>,
 }
 
 /// A thread of a process.
@@ -224,14 +227,16 @@ pub struct Logical {
     pub values: Vec<Value>,
 }
 
-/// A method whose calls were only counted.
-pub struct Counted {
+/// A method of which there are no single calls: the process has counted them or summed them up.
+pub struct Unrecorded<'a> {
     /// Number of the method.
     pub method: usize,
-    /// When the process began to count, in nanoseconds since the trace's origin.
+    /// When the process began with it, in nanoseconds since the trace's origin.
     pub since: u64,
     /// How often it was called.
     pub calls: u64,
+    /// What the calls add up to, where they were not only counted.
+    pub sum: Option<&'a Aggregate>,
 }
 
 /// Writes a format.
@@ -269,8 +274,8 @@ pub trait Sink {
     /// A logical call of the process at hand; its pieces came before.
     fn logical(&mut self, logical: &Logical, method: &Named) -> io::Result<()>;
 
-    /// A method of the process at hand that was counted. Formats that know only single calls leave it out.
-    fn counted(&mut self, _counted: &Counted, _method: &Named) -> io::Result<()> {
+    /// A method of the process at hand that was counted or summed up. Formats that know only single calls leave it out.
+    fn unrecorded(&mut self, _unrecorded: &Unrecorded, _method: &Named) -> io::Result<()> {
         Ok(())
     }
 

@@ -1,6 +1,6 @@
 //! A row a call: the columns that `csv` and `parquet` share.
 
-use super::{Counted, End, Logical, Named, Process, Span, Thread};
+use super::{End, Logical, Named, Process, Span, Thread, Unrecorded};
 use crate::dotnet_names;
 use crate::symbols::Symbol;
 use crate::trace::values::{self, Value};
@@ -8,7 +8,7 @@ use crate::trace::values::{self, Value};
 /// A row: what was called, where, when, how it ended.
 #[derive(Default)]
 pub struct Row<'a> {
-    /// `call`, `piece` (of a logical call), `logical` (a whole logical call, on no thread) or `counted` (a method).
+    /// `call`, `piece` (of a logical call), `logical` (a whole logical call, on no thread), `counted` or `aggregated` (a method).
     pub kind: &'a str,
     pub span: Option<&'a Span>,
     pub parent: Option<u64>,
@@ -20,8 +20,12 @@ pub struct Row<'a> {
     pub outcome: &'a str,
     pub exception: Option<(&'a str, &'a str)>,
     pub values: &'a [Value],
-    /// How often the method was called, where that is all that is known.
+    /// How often the method was called, where there are no single calls of it.
     pub calls: Option<u64>,
+    /// What is known of its ends then: errors, the shortest and the longest call.
+    pub errors: Option<u64>,
+    pub min: Option<u64>,
+    pub max: Option<u64>,
 }
 
 impl Row<'_> {
@@ -85,7 +89,7 @@ pub fn call<'a>(span: &'a Span, end: &End<'a>) -> Row<'a> {
         outcome: end.outcome,
         exception: end.exception,
         values: end.values,
-        calls: None,
+        ..Row::default()
     }
 }
 
@@ -101,15 +105,25 @@ pub fn logical(logical: &Logical) -> Row<'_> {
         outcome: logical.outcome,
         exception: None,
         values: &logical.values,
-        calls: None,
+        ..Row::default()
     }
 }
 
-pub fn counted(counted: &Counted) -> Row<'static> {
+pub fn unrecorded(method: &Unrecorded) -> Row<'static> {
+    let sum = method.sum;
     Row {
-        kind: "counted",
-        start: counted.since,
-        calls: Some(counted.calls),
+        kind: if sum.is_some() {
+            "aggregated"
+        } else {
+            "counted"
+        },
+        start: method.since,
+        duration: sum.map(|sum| sum.total),
+        own: sum.map(|sum| sum.own),
+        calls: Some(method.calls),
+        errors: sum.map(|sum| sum.errors),
+        min: sum.and_then(|sum| sum.min),
+        max: sum.and_then(|sum| sum.min.map(|_| sum.max)),
         ..Row::default()
     }
 }

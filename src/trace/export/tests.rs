@@ -32,8 +32,8 @@ fn export(format: Format, selection: &Selection, traces: &[Trace]) -> (Vec<u8>, 
         let counts = walk(&process, &[], selection, &mut *sink, first, &mut |_| {}).unwrap();
         sum.calls += counts.calls;
         sum.logical += counts.logical;
-        sum.counted += counts.counted;
-        sum.counted_left_out += counts.counted_left_out;
+        sum.unrecorded += counts.unrecorded;
+        sum.unrecorded_left_out += counts.unrecorded_left_out;
     }
     sink.finish().unwrap();
     let bytes = out.0.lock().unwrap().clone();
@@ -54,7 +54,7 @@ fn rows(selection: &Selection, traces: &[Trace]) -> Vec<String> {
         .collect();
     assert_eq!(
         rows.len() as u64,
-        counts.calls + counts.logical + counts.counted
+        counts.calls + counts.logical + counts.unrecorded
     );
     rows
 }
@@ -457,7 +457,7 @@ fn methods_that_were_counted_are_rows_without_times() {
         Trace::from_bytes("b.wtrace", counting()).unwrap(),
     ];
     let (bytes, counts) = export(Format::Csv, &Selection::default(), &traces);
-    assert_eq!((counts.counted, counts.counted_left_out), (3, 0));
+    assert_eq!((counts.unrecorded, counts.unrecorded_left_out), (3, 0));
     let csv = csv_rows(&bytes);
     assert_eq!(
         csv,
@@ -480,13 +480,50 @@ fn methods_that_were_counted_are_rows_without_times() {
         filter: Some("0x00000063".to_owned()),
         ..Selection::default()
     };
-    assert_eq!(export(Format::Csv, &filtered, &traces).1.counted, 1);
+    assert_eq!(export(Format::Csv, &filtered, &traces).1.unrecorded, 1);
     let some = Selection {
         min: 1_000,
         ..Selection::default()
     };
     let counts = export(Format::Parquet, &some, &traces).1;
-    assert_eq!((counts.counted, counts.counted_left_out), (0, 6));
+    assert_eq!((counts.unrecorded, counts.unrecorded_left_out), (0, 6));
+}
+
+#[test]
+fn methods_that_were_summed_up_are_rows_of_their_sums() {
+    let sums = |calls| {
+        let sums = Chunk::new(4, 0, 0, 7)
+            .aggregate(3, 21, [calls, calls, 1], [90, 60])
+            .aggregate(98, 0, [2, 0, 0], [0, 0]);
+        shop().push(sums).bytes()
+    };
+    // Of the same process: what the second has more than the first.
+    let traces = [
+        Trace::from_bytes("a.wtrace", sums(5)).unwrap(),
+        Trace::from_bytes("b.wtrace", sums(8)).unwrap(),
+    ];
+    let (bytes, counts) = export(Format::Csv, &Selection::default(), &traces);
+    assert_eq!((counts.unrecorded, counts.unrecorded_left_out), (3, 0));
+    let csv = csv_rows(&bytes);
+    assert_eq!(
+        csv,
+        parquet_rows(export(Format::Parquet, &Selection::default(), &traces).0)
+    );
+    let summed: Vec<String> = (csv.iter().filter(|row| row[5] == "aggregated"))
+        .map(|row| {
+            [3, 11, 16, 18, 19, 20, 24, 25, 26, 27]
+                .map(|at| &*row[at])
+                .join(" ")
+        })
+        .collect();
+    let expected = [
+        " take 7 450 300  5 1 90 90",
+        " [0x00000062] 7 0 0  2 0  ",
+        " take 7 270 180  3 0 90 90",
+    ];
+    assert_eq!(summed, expected);
+    let counts = export(Format::Folded(Weight::Own), &Selection::default(), &traces).1;
+    assert_eq!((counts.unrecorded, counts.unrecorded_left_out), (3, 0));
 }
 
 #[test]

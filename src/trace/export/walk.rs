@@ -1,6 +1,6 @@
 //! From a replay's calls to a sink's: selects, numbers, finds parents, own times and exceptions.
 
-use super::{Counted, End, Logical, Named, Process, Selection, Sink, Span, Thread};
+use super::{End, Logical, Named, Process, Selection, Sink, Span, Thread, Unrecorded};
 use crate::dotnet_names;
 use crate::mapping::Mapping;
 use crate::printable::printable;
@@ -27,10 +27,10 @@ pub struct Counts {
     pub logical: u64,
     /// Logical calls beyond what is kept at once, whose pieces alone were exported.
     pub logical_left_out: u64,
-    /// Methods whose calls were only counted.
-    pub counted: u64,
+    /// Methods of which there are no single calls.
+    pub unrecorded: u64,
     /// Such methods that were left out: only a part of the process was selected.
-    pub counted_left_out: u64,
+    pub unrecorded_left_out: u64,
 }
 
 /// Writes the selected calls of a trace. `progress` gets the share of the trace's segments that are done, 0 to 1.
@@ -130,7 +130,7 @@ pub fn walk(
         }
     }
     walk.end_process(&replay)?;
-    walk.counted(process, &mut methods)?;
+    walk.unrecorded(process, &mut methods)?;
     Ok(walk.counts)
 }
 
@@ -307,25 +307,29 @@ impl Walk<'_> {
         self.note(result);
     }
 
-    fn counted(&mut self, process: &Process, methods: &mut Methods) -> io::Result<()> {
+    fn unrecorded(&mut self, process: &Process, methods: &mut Methods) -> io::Result<()> {
         let Selection { min, depth, .. } = *self.selection;
         if !self.selection.is_of_whole_processes() || min > 0 || depth.is_some() {
-            self.counts.counted_left_out = process.trace.counts().calls.len() as u64;
+            self.counts.unrecorded_left_out = counted::unrecorded(process.trace);
             return Ok(());
         }
         let trace = process.trace;
-        for &(id, calls) in &process.counted {
+        let (counts, sums) = (trace.counts().begun, trace.aggregates().begun);
+        let counted = (process.counted.iter()).map(|&(id, calls)| (id, counts, calls, None));
+        let summed = (process.summed.iter()).map(|(id, sum)| (*id, sums, sum.calls, Some(sum)));
+        for (id, since, calls, sum) in counted.chain(summed) {
             let row = methods.resolve(id, trace.symbols());
             self.method(row, &methods.rows()[row as usize]);
             let method = row as usize;
-            if self.wanted[method] && calls > 0 {
-                self.counts.counted += 1;
-                let counted = Counted {
+            if self.wanted[method] && (calls > 0 || sum.is_some()) {
+                self.counts.unrecorded += 1;
+                let unrecorded = Unrecorded {
                     method,
-                    since: trace.counts().begun,
+                    since,
                     calls,
+                    sum,
                 };
-                self.sink.counted(&counted, &self.names[method])?;
+                self.sink.unrecorded(&unrecorded, &self.names[method])?;
             }
         }
         match self.failed.take() {
@@ -474,6 +478,7 @@ pub fn processes(traces: &[Trace]) -> Vec<Process<'_>> {
     let first = traces.iter().map(|t| t.header().origin).min().unwrap_or(0);
     let mut taken = Vec::new();
     let mut counted = counted::Counted::default();
+    let mut summed = counted::Summed::default();
     traces
         .iter()
         .enumerate()
@@ -489,6 +494,7 @@ pub fn processes(traces: &[Trace]) -> Vec<Process<'_>> {
                 pid,
                 offset: trace.header().origin - first,
                 counted: counted.news(trace),
+                summed: summed.news(trace),
             }
         })
         .collect()

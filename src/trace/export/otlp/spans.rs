@@ -11,10 +11,11 @@ use super::{BATCH, Batch, METHODS, Options, logs_request, metrics_request, spans
 use crate::mapping::Mapping;
 use crate::printable::printable;
 use crate::symbols::Symbols;
+use crate::trace::aggregates::Aggregate;
 use crate::trace::call::{Call, Frame, Outcome, Thrown, from_root};
 use crate::trace::export::Selection;
 use crate::trace::export::walk::{named, wants, wants_thread};
-use crate::trace::file::{Counts, ThreadName, Trace};
+use crate::trace::file::{Aggregates, Counts, ThreadName, Trace};
 use crate::trace::format::{Decoder, Header};
 use crate::trace::methods::{Method, MethodIx, Methods};
 use crate::trace::metrics::{Reading, Unit, metric_of};
@@ -68,6 +69,8 @@ pub struct Session {
     readings: Vec<Reading>,
     /// Calls that were only counted, by id.
     counted: FxHashMap<u32, u64>,
+    /// Calls that the process has summed up, by id.
+    summed: FxHashMap<u32, Aggregate>,
     has_new_counts: bool,
 }
 
@@ -97,6 +100,23 @@ impl Count {
         // A bucket holds what is at most its bound.
         let bucket = BOUNDS.partition_point(|&bound| bound < duration);
         self.buckets.get_or_insert_with(Box::default)[bucket] += 1;
+    }
+
+    /// Adds calls that the process has summed up. Each is about as long as the middle of its bucket.
+    fn add_aggregate(&mut self, sum: &Aggregate) {
+        let mut buckets = Box::new([0; BOUNDS.len() + 1]);
+        for (ns, calls) in sum.durations.iter() {
+            buckets[BOUNDS.partition_point(|&bound| bound < ns)] += calls;
+        }
+        self.merge(&Count {
+            calls: sum.durations.calls(),
+            counted: 0,
+            errors: sum.errors,
+            sum: sum.total,
+            min: sum.min.unwrap_or(0),
+            max: sum.max,
+            buckets: Some(buckets),
+        });
     }
 
     fn merge(&mut self, other: &Count) {
@@ -252,6 +272,7 @@ impl Session {
             measured: 0,
             readings: Vec::new(),
             counted: FxHashMap::default(),
+            summed: FxHashMap::default(),
             has_new_counts: false,
         }
     }
@@ -266,6 +287,7 @@ impl Session {
         Reader::symbols(self, trace.symbols());
         self.readings.extend_from_slice(trace.readings());
         Reader::counts(self, trace.counts(), trace.symbols());
+        Reader::aggregates(self, trace.aggregates(), trace.symbols());
         let order = trace.in_order();
         if trace.has_logical_calls() {
             self.learn(trace, &order);
@@ -465,6 +487,21 @@ impl Reader for Session {
             let known = self.spans.reach(row, Some(id));
             if known.wanted {
                 known.count.counted = known.count.counted.saturating_add(new);
+            }
+        }
+    }
+
+    fn aggregates(&mut self, aggregates: &Aggregates, symbols: &Symbols) {
+        if !self.spans.options.selection.is_of_whole_processes() {
+            return;
+        }
+        self.has_new_counts |= !aggregates.sums.is_empty();
+        for (&id, sum) in &aggregates.sums {
+            let new = self.summed.entry(id).or_default().grow(sum);
+            let row = self.methods.resolve(id, symbols);
+            let known = self.spans.reach(row, Some(id));
+            if known.wanted {
+                known.count.add_aggregate(&new);
             }
         }
     }

@@ -364,8 +364,14 @@ fn what_is_short_or_deep_is_no_span_and_counts_all_the_same() {
 
 /// The metrics of a program that records `take` in part and counts it and `fib`.
 fn metrics_of_counting(options: Options) -> Vec<Metric> {
-    let counting = shop().push(Chunk::counts(0, 77, &[(3, 5), (4, 1_000_000), (99, 7)]));
-    let batches = sent(&trace(counting), options);
+    metrics_of(
+        shop().push(Chunk::counts(0, 77, &[(3, 5), (4, 1_000_000), (99, 7)])),
+        options,
+    )
+}
+
+fn metrics_of(builder: TraceBuilder, options: Options) -> Vec<Metric> {
+    let batches = sent(&trace(builder), options);
     let batches = batches.iter().filter(|b| b.signal == Signal::Metrics);
     let mut metrics = Vec::new();
     for batch in batches {
@@ -381,6 +387,42 @@ fn metrics_of_counting(options: Options) -> Vec<Metric> {
         metrics.extend_from_slice(of_batch);
     }
     metrics
+}
+
+#[test]
+fn calls_that_are_summed_up_are_in_all_metrics_of_calls() {
+    let sums = Chunk::new(4, 0, 0, 7).aggregate(98, 80, [7, 6, 2], [3_000_000, 60]);
+    let metrics = metrics_of(shop().push(sums), all());
+    let summed = Some(Value::Text("[0x00000062]".to_owned()));
+    let number = |name: &str| {
+        let metric = metrics.iter().find(|m| m.name == name).unwrap();
+        let points = &metric.sum.as_ref().unwrap().data_points;
+        let point = points
+            .iter()
+            .find(|p| value(&p.attributes, "code.function.name") == summed);
+        point.unwrap().as_int
+    };
+    assert_eq!(number("weave.calls"), Some(6));
+    assert_eq!(number("weave.errors"), Some(2));
+    let durations = metrics
+        .iter()
+        .find(|m| m.name == "weave.call.duration")
+        .unwrap();
+    let points = &durations.histogram.as_ref().unwrap().data_points;
+    let point = points
+        .iter()
+        .find(|p| value(&p.attributes, "code.function.name") == summed);
+    let point = point.unwrap();
+    assert_eq!((point.count, point.max), (6, Some(0.003)));
+    assert!((point.sum.unwrap() - 0.018).abs() < 1e-9);
+    // Bucket 80 of the trace is of 2.1 to 2.6 ms.
+    let at = point
+        .explicit_bounds
+        .iter()
+        .position(|&bound| bound >= 0.002_2)
+        .unwrap();
+    assert_eq!(point.bucket_counts[at], 6);
+    assert_eq!(point.bucket_counts.iter().sum::<u64>(), 6);
 }
 
 #[test]

@@ -8,7 +8,7 @@ mod few;
 mod rows;
 
 use super::table::{self, Row};
-use super::{Counted, End, Logical, Named, Process, Sink, Span, Task, Thread};
+use super::{End, Logical, Named, Process, Sink, Span, Task, Thread, Unrecorded};
 use bytes::Bytes;
 use parquet::basic::{Compression, Encoding};
 use parquet::column::writer::ColumnCloseResult;
@@ -56,6 +56,9 @@ const SCHEMA: &str = "message call {
     optional binary exception_message (UTF8);
     optional binary values (UTF8);
     optional int64 calls;
+    optional int64 errors;
+    optional int64 min_ns;
+    optional int64 max_ns;
 }";
 
 /// Numbers that hardly repeat, but lie close to those before them: differences are smaller than a dictionary, and sooner made.
@@ -263,9 +266,9 @@ impl Sink for Parquet<'_> {
         self.row(&table::logical(logical), logical.method)
     }
 
-    fn counted(&mut self, counted: &Counted, _: &Named) -> io::Result<()> {
+    fn unrecorded(&mut self, unrecorded: &Unrecorded, _: &Named) -> io::Result<()> {
         self.moved |= self.place.thread.take().is_some();
-        self.row(&table::counted(counted), counted.method)
+        self.row(&table::unrecorded(unrecorded), unrecorded.method)
     }
 
     fn finish(mut self: Box<Self>) -> io::Result<()> {

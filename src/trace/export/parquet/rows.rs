@@ -15,7 +15,16 @@ use std::sync::Arc;
 
 /// What `kind` and `outcome` say; a row holds the place of its word here. The first is none.
 const WORDS: &[&str] = &[
-    "", "counted", "call", "piece", "logical", "exit", "error", "lost", "running",
+    "",
+    "counted",
+    "aggregated",
+    "call",
+    "piece",
+    "logical",
+    "exit",
+    "error",
+    "lost",
+    "running",
 ];
 
 /// The longest text that statistics hold.
@@ -140,6 +149,9 @@ pub struct Rows {
     exception_message: Column<ByteArray>,
     values: Column<ByteArray>,
     calls: Column<i64>,
+    errors: Column<i64>,
+    min: Column<i64>,
+    max: Column<i64>,
 }
 
 /// Numbers are signed in the file; times and numbers of calls stay far below 2^63 in a sound trace.
@@ -184,6 +196,9 @@ impl Rows {
         self.values
             .put(row.values().map(|text| text.into_bytes().into()));
         self.calls.put(row.calls.map(signed));
+        self.errors.put(row.errors.map(signed));
+        self.min.put(row.min.map(signed));
+        self.max.put(row.max.map(signed));
     }
 
     pub fn clear(&mut self) {
@@ -204,13 +219,16 @@ impl Rows {
             exception_message,
             values,
             calls,
+            errors,
+            min,
+            max,
         } = self;
         for numbers in [place, kind, depth, method, outcome] {
             numbers.clear();
         }
         places.clear();
         start.clear();
-        for column in [id, parent, logical, duration, own, calls] {
+        for column in [id, parent, logical, duration, own, calls, errors, min, max] {
             column.clear();
         }
         for texts in [exception_type, exception_message, values] {
@@ -265,7 +283,10 @@ impl Encoder<'_> {
             "exception_type" => self.messages(number, &rows.exception_type),
             "exception_message" => self.messages(number, &rows.exception_message),
             "values" => self.messages(number, &rows.values),
-            _ => self.numbers(number, &rows.calls),
+            "calls" => self.numbers(number, &rows.calls),
+            "errors" => self.numbers(number, &rows.errors),
+            "min_ns" => self.numbers(number, &rows.min),
+            _ => self.numbers(number, &rows.max),
         }
     }
 
