@@ -73,7 +73,7 @@ const SAME: &[[&str; 4]] = &[
     ["ESCAPE_BEGIN", "", "Format.Begin", "BEGIN"],
     ["ESCAPE_COMPLETE", "", "Format.Complete", "COMPLETE"],
     ["ESCAPE_VALUE", "Format.VALUE", "Format.Value", "VALUE"],
-    ["ESCAPE_CPU", "Format.CPU", "", "CPU"],
+    ["ESCAPE_CPU", "Format.CPU", "Format.Cpu", "CPU"],
     ["", "Format.STRING", "Format.Text", ""],
     ["", "Format.OTHER", "Format.Other", ""],
     ["", "Format.NOTE", "Format.Note", ""],

@@ -14,7 +14,7 @@ class MadeTrace:
     def __init__(self, path, command, pid=4711):
         self.file = path.open("wb")
         self.time, self.serial, self.segment, self.command, self.pid = 0, 0, 0, command.encode(), pid
-        self.words = array("Q")
+        self.words, self.escapes = array("Q"), b""
         self.file.write(bytes(CHUNK))
 
     def call(self, kind, delta, method):
@@ -22,6 +22,10 @@ class MadeTrace:
         self.words.append(method << 32 | delta << 2 | kind)
         if len(self.words) == (CHUNK - 32) // 8:
             self.flush()
+
+    def cpu(self, thread, used):
+        """The CPU time that a thread has used so far, in nanoseconds: a CPU escape."""
+        self.escapes += struct.pack("<3Q", thread << 32 | 2 << 8 | 11 << 2, self.time, used)
 
     def flush(self, thread=1, name=""):
         """The chunk so far, as one of this thread, whose name it may tell."""
@@ -31,7 +35,8 @@ class MadeTrace:
         if name:
             text = name.encode().ljust(-len(name) % 8 + len(name), b"\0")
             chunk += struct.pack("<QII", thread << 32 | 1 + len(text) // 8 << 8 | 3 << 2, 0, len(name)) + text
-        chunk += self.words.tobytes()
+        chunk += self.escapes + self.words.tobytes()
+        self.escapes = b""
         self.file.write(chunk.ljust(CHUNK, b"\0"))
         self.segment += 1
         self.words = array("Q")

@@ -82,13 +82,16 @@ namespace Weave.Runtime
         private long owed;
 
         private readonly Store store;
-        private readonly int number;
+        internal readonly int ThreadNumber;
+        /// <summary>The thread's CPU clock, or 0; and what it has shown.</summary>
+        internal readonly int CpuClock;
+        internal long CpuTime;
         internal readonly WeakReference<Thread> Thread;
 
         /// <summary>The thread is inside the library: hooks called now, by woven code that the library calls, do nothing.</summary>
         internal bool Busy;
         /// <summary>The thread is the library's own, and has samples alone.</summary>
-        private bool own;
+        internal bool Own;
         /// <summary>The name in <see cref="introduction"/>.</summary>
         private string name;
         private long[] introduction;
@@ -118,7 +121,8 @@ namespace Weave.Runtime
         internal Lane(Store store, int number, Thread thread)
         {
             this.store = store;
-            this.number = number;
+            ThreadNumber = number;
+            CpuClock = Posix.ThreadClock();
             Thread = new WeakReference<Thread>(thread);
             thrown = new WeakReference<Exception>(null);
         }
@@ -451,7 +455,7 @@ namespace Weave.Runtime
         /// <summary>Writes what the process uses. For the library's own thread, which has no other records.</summary>
         internal void Sample(long[] escape)
         {
-            own = true;
+            Own = true;
             Write(Format.None, 0, Clock.Now(), Plain, 0, escape, true);
         }
 
@@ -896,7 +900,7 @@ namespace Weave.Runtime
             long gap = 0;
             // The record, and at most a LOGICAL, a TIME and a LOST.
             int need = (isCall ? 1 : 4) + details.Length + 2 + 2 + 2;
-            if (owner == number && At + need <= limit)
+            if (owner == ThreadNumber && At + need <= limit)
             {
                 word = At;
                 gap = now - last;
@@ -915,15 +919,15 @@ namespace Weave.Runtime
                     word = At;
                     word[2] = now;
                     word[1] = (long)(uint)segment;
-                    Volatile.Write(ref word[0], Format.Escape(Format.Segment, 2, number));
+                    Volatile.Write(ref word[0], Format.Escape(Format.Segment, 2, ThreadNumber));
                     word += 3;
                     segment++;
-                    owner = number;
+                    owner = ThreadNumber;
                     last = now;
                 }
                 else
                 {
-                    Taken taken = store.Next(this, number, segment, now, room);
+                    Taken taken = store.Next(this, ThreadNumber, segment, now, room);
                     if (taken != Taken.Chunk)
                     {
                         if (kind != Format.None)
@@ -1004,7 +1008,7 @@ namespace Weave.Runtime
             string now = self.Name;
             if (introduction == null || !ReferenceEquals(now, name))
             {
-                introduction = Format.ThreadEscape(Host.Name(self), number, self.IsBackground, own);
+                introduction = Format.ThreadEscape(Host.Name(self), ThreadNumber, self.IsBackground, Own);
                 name = now;
             }
             return introduction;
@@ -1022,7 +1026,7 @@ namespace Weave.Runtime
                 Interlocked.Increment(ref Short);
             }
             bool first;
-            if (Words == null || owner != number)
+            if (Words == null || owner != ThreadNumber)
             {
                 first = lost++ == 0;
             }

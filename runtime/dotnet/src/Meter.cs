@@ -1,4 +1,5 @@
 using System;
+using System.Collections.Generic;
 using System.IO;
 using System.Threading;
 
@@ -17,6 +18,8 @@ namespace Weave.Runtime
         private const int Exceptions = 9;
         private const int Allocated = 10;
         private const int Most = 14;
+        /// <summary>So many threads' CPU times are read at once; where there are more they take turns.</summary>
+        private const int MostThreads = 256;
 
         /// <summary>A tick is 100 ns.</summary>
         private const long Tick = 100;
@@ -31,6 +34,7 @@ namespace Weave.Runtime
         private int taking;
         /// <summary>Null before the first sample.</summary>
         private Lane lane;
+        private int nextThread;
 
         /// <param name="interval">In milliseconds.</param>
         internal Meter(Store store, int interval)
@@ -85,12 +89,38 @@ namespace Weave.Runtime
                 }
                 if (lane != null)
                 {
-                    lane.Sample(Sample());
+                    long[] sample = Sample();
+                    lane.Sample(sample);
+                    ThreadTimes(sample[1]);
                 }
             }
             finally
             {
                 Volatile.Write(ref taking, 0);
+            }
+        }
+
+        /// <summary>Writes the CPU time of recorded threads where it has grown.</summary>
+        private void ThreadTimes(long time)
+        {
+            var recorded = new List<Lane>();
+            store.Lanes(recorded);
+            for (int left = Math.Min(recorded.Count, MostThreads); left > 0; left--)
+            {
+                nextThread = nextThread < recorded.Count ? nextThread : 0;
+                Lane of = recorded[nextThread++];
+                Thread thread;
+                // Another thread may have the number of one that is gone.
+                if (of.Own || of.CpuClock == 0 || !of.Thread.TryGetTarget(out thread) || !thread.IsAlive)
+                {
+                    continue;
+                }
+                long used = Posix.ThreadTime(of.CpuClock);
+                if (used > of.CpuTime)
+                {
+                    of.CpuTime = used;
+                    lane.Sample(new[] { Format.Escape(Format.Cpu, 2, of.ThreadNumber), time, used });
+                }
             }
         }
 

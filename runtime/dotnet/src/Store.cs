@@ -258,6 +258,25 @@ namespace Weave.Runtime
             }
         }
 
+        /// <summary>Adds the lanes of the threads that live, and of some that are dead; none if another thread held the gate too long.</summary>
+        internal void Lanes(List<Lane> all)
+        {
+            if (gate.Enter())
+            {
+                try
+                {
+                    for (int i = 0; i < lanes.Count; i++)
+                    {
+                        all.Add(lanes[i]);
+                    }
+                }
+                finally
+                {
+                    gate.Leave();
+                }
+            }
+        }
+
         /// <summary>Gives a lane a chunk that begins with a segment of its thread; its own is full.</summary>
         internal Taken Next(Lane lane, int thread, int segment, long now, bool room)
         {

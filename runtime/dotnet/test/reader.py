@@ -182,6 +182,7 @@ class Trace:
         self.threads, self.maps, self.calls = {}, {}, {}
         self.counts = {}  # calls of methods that are only counted, by id
         self.sums = {}  # (calls, errors, total, own, shortest, longest, ended) of methods that are summed up, by id
+        self.cpu = {}  # by number of the thread: (time, CPU time so far)
         self.samples = []  # what the process used: (time, values by metric)
         serials, order = set(), []
         for at in range(CHUNK, len(data) // CHUNK * CHUNK, CHUNK):
@@ -287,6 +288,7 @@ class Trace:
                 thread.elsewhere[segment, len(events)] = thread.elsewhere.get((segment, len(events)), 0) + payload[0]
             elif escape == 11:
                 assert size == 2, "CPU time of a thread"
+                self.cpu.setdefault(argument, []).append(tuple(payload))
             elif escape == 16:
                 logical = (argument, payload[0])
             elif escape == 17:

@@ -161,8 +161,14 @@ def test_samples_of_the_process(folder):
     for grows in sorted({1, 5, 6, 9, 10} & told):
         assert all(a[grows] <= b[grows] for (_, a), (_, b) in zip(samples, samples[1:])), f"metric {grows} shrinks"
         assert first[grows] < last[grows], f"metric {grows} does not grow: {samples}"
+    equal(set(t.threads), set(t.cpu), "threads with CPU time")
+    (times,) = t.cpu.values()
+    used = [cpu for _, cpu in times]
+    assert used[0] > 1_000_000 and all(a < b for a, b in zip(used, used[1:])), f"CPU time of main: {times}"
+    assert {at for at, _ in times} <= {at for at, _ in samples}, f"beside samples: {times}"
     again(folder)
-    equal([], run(folder, "Busy", WEAVE_TRACE_SAMPLE="off").samples, "samples when off")
+    off = run(folder, "Busy", WEAVE_TRACE_SAMPLE="off")
+    equal(([], {}), (off.samples, off.cpu), "samples when off")
 
 
 def test_exceptions(folder):

@@ -347,6 +347,13 @@ impl View<'_> {
             .collect()
     }
 
+    /// Threads whose CPU time is known: there may be hundreds of thousands of others.
+    pub(super) fn json_cpu_times(&self) -> serde_json::Result<serde_json::Value> {
+        let mut threads = self.json_threads();
+        threads.retain(|thread| thread.cpu_ns.is_some());
+        serde_json::to_value(threads)
+    }
+
     fn json_exceptions(&self) -> Vec<Exception<'_>> {
         (self.analysis.exceptions.iter())
             .map(|e| Exception {

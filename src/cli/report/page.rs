@@ -66,6 +66,7 @@ impl View<'_> {
             let series = analyzed.metrics.iter().map(|s| series(s, process.offset));
             trace["series"] = series.collect();
         }
+        meta["threads"] = self.json_cpu_times().map_err(|e| failure(e.into()))?;
         let tree = &self.analysis.tree;
         meta["tree"] = page::tree(tree, &self.visible(), &mut calls, &self.labels, &[]);
         if !args.compare.is_empty() {

@@ -526,7 +526,7 @@
     const twins = new Map();
     const place = track => track.trace + ' ' + track.title;
     for (const track of data.tracks) twins.set(place(track), (twins.get(place(track)) || 0) + 1);
-    const cpu = new Map((meta.threads || []).filter(t => t.cpu_ns !== undefined).map(t => [t.trace + ' ' + t.number, t]));
+    const cpu = new Map(meta.threads.map(t => [t.trace + ' ' + t.number, t]));
     const used = track => { const t = cpu.get(track.trace + ' ' + track.number); return t ? ` · ${time(t.busy_ns)} in calls, CPU ${time(t.cpu_ns)}` : ''; };
     const threads = data.tracks.map(track => ({ title: track.title + (twins.get(place(track)) > 1 ? ` #${track.number}` : '') + (meta.traces.length > 1 ? ` · ${processOf(meta.traces[track.trace])}` : '') + used(track), track, rows: rowsOf(track), open: true }));
     // What the processes used, at the top and closed at first.
