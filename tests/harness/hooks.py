@@ -24,8 +24,6 @@ ENVIRONMENT = {**os.environ, "WEAVE_TRACE": "off"}
 MOST = 255
 
 
-#: What does not run in dex files yet.
-NOT_DEX = {"Changes"}
 #: Programs: the rules, the lines that all platforms print, and the hooks that fail.
 PROGRAMS = {
     "Cases": ("rules.toml", "expected.txt", ["acme.Log.bad"]),
@@ -95,7 +93,7 @@ def dex(score, folder):
         run([java, "-cp", dx, "com.android.dx.command.Main", "--dex", "--min-sdk-version=26", f"--output={folder / name}.dex", jar])
     runtime = folder / "weave-runtime.jar"
     run([weave_binary(), "runtime", runtime])
-    for program in PROGRAMS.keys() - NOT_DEX:
+    for program in PROGRAMS:
         woven = folder / f"{program}.dex"
         run([weave_binary(), "-q", "--strict", "--rules", rules(folder, program, "hooks.dex"), folder / "app.dex", woven])
         verified = run([weave_binary(), "verify", woven], check=False)

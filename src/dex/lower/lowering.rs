@@ -4,6 +4,7 @@ use super::branches::{Branch, Payload, Stops};
 use super::moves::Moves;
 use super::own_frame::Own;
 use super::registers::Scheme;
+use super::tries::HandlersGoOn;
 use crate::aspect::advice::Advice;
 use crate::dex::analysis::guards::{Cover, Stretch};
 use crate::dex::analysis::monitors::Held;
@@ -124,6 +125,8 @@ pub(crate) struct Sequences {
     pub begin: u32,
     /// Code units at the start of each exit hook that our handler protects: all, or those of the pair's.
     pub protected_exit: u32,
+    /// Calls in handlers whose exceptions go on in the handler.
+    pub goes_on: HandlersGoOn,
 }
 
 impl Sequences {
@@ -138,11 +141,14 @@ impl Sequences {
             outer,
             begin,
             protected_exit,
+            goes_on,
         } = self;
         for code in [prologue, enter, exit, tails, handler, outer] {
             code.clear();
         }
         apart.clear();
+        goes_on.handler.clear();
+        goes_on.outer.clear();
         *begin = 0;
         *protected_exit = u32::MAX;
     }

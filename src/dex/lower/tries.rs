@@ -10,6 +10,20 @@ use crate::error::Result;
 /// Code units of the call that ends a section, with which exit hooks begin.
 const END_SECTION: u32 = 3;
 
+/// A call in a handler, from and to where in it, and where in it what the call throws is handled.
+#[derive(Clone, Copy)]
+pub(super) struct GoesOn {
+    pub called: (u32, u32),
+    pub at: u32,
+}
+
+/// These, of each of our handlers.
+#[derive(Default)]
+pub(crate) struct HandlersGoOn {
+    pub(super) handler: Vec<GoesOn>,
+    pub(super) outer: Vec<GoesOn>,
+}
+
 impl Lowering<'_, '_> {
     /// Collects the new tries. `handler` is where our first handler is.
     pub(super) fn build_tries(
@@ -30,6 +44,7 @@ impl Lowering<'_, '_> {
             outer,
             begin,
             protected_exit,
+            goes_on,
             ..
         } = &scratch.sequences;
         let outside = (
@@ -91,6 +106,14 @@ impl Lowering<'_, '_> {
                 }
             } else {
                 add((start, end), inside)?;
+            }
+        }
+        let inner =
+            (0..handlers.len() as u32).map(|n| (handler + n * insn::units(code), &goes_on.handler));
+        for (at, calls) in inner.chain([(outside.1, &goes_on.outer)]) {
+            for call in calls {
+                let called = (at + call.called.0, at + call.called.1);
+                add(called, (code_item::NO_LIST, at + call.at))?;
             }
         }
         if let Some((range, handlers)) = open {
