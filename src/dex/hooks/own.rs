@@ -529,7 +529,9 @@ mod tests {
     use crate::dex::format::code_item::Code;
     use crate::dex::format::insn;
     use crate::dex::format::opcodes::op;
-    use crate::dex::testing::{call, own_everywhere, same, show, takes_objects, takes_types};
+    use crate::dex::testing::{
+        call, changes_all, changes_wider, own_everywhere, same, show, takes_objects, takes_types,
+    };
     use crate::dex::verify::verify;
     use crate::dex::weave::{Scratch, Woven, one_by_one, weave};
     use std::sync::Arc;
@@ -574,6 +576,27 @@ mod tests {
                         verify(new.bytes.as_ref().unwrap()).assert_sound();
                         assert_eq!(left(&new), left(&pair));
                     }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_method_takes_hooks_that_change_everything() {
+        for bytes in [SHAPES, EVERYTHING, RETURNS, LIBRARY] {
+            let pair = woven(bytes, Advice::ALL, &|_| Bound::default(), usize::MAX);
+            for hooked in [changes_all, changes_wider] {
+                for advice in [
+                    Advice::default(),
+                    Advice::ALL,
+                    Advice::ALL.with(Advice::SECTION),
+                ] {
+                    let new = woven(bytes, advice, &hooked, usize::MAX);
+                    verify(new.bytes.as_ref().unwrap()).assert_sound();
+                    // Constructors that overwrite what they are called with.
+                    let mut more = left(&new);
+                    more.retain(|left| !self::left(&pair).contains(left));
+                    assert!(more.iter().all(|left| left.contains("<init>")), "{more:#?}");
                 }
             }
         }
