@@ -4,7 +4,6 @@ use super::branches::{Branch, Payload, Stops};
 use super::moves::Moves;
 use super::own_frame::Own;
 use super::registers::Scheme;
-use super::tries::HandlersGoOn;
 use crate::aspect::advice::Advice;
 use crate::dex::analysis::guards::{Cover, Stretch};
 use crate::dex::analysis::monitors::Held;
@@ -127,6 +126,20 @@ pub(crate) struct Sequences {
     pub protected_exit: u32,
     /// Calls in handlers whose exceptions go on in the handler.
     pub goes_on: HandlersGoOn,
+}
+
+/// A call in a handler, from and to where in it, and where in it what the call throws is handled.
+#[derive(Clone, Copy)]
+pub(super) struct GoesOn {
+    pub called: (u32, u32),
+    pub at: u32,
+}
+
+/// These, of each of our handlers.
+#[derive(Default)]
+pub(crate) struct HandlersGoOn {
+    pub(super) handler: Vec<GoesOn>,
+    pub(super) outer: Vec<GoesOn>,
 }
 
 impl Sequences {

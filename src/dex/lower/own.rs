@@ -28,11 +28,10 @@
 //! A block holds some registers to work in, and what is kept: each of one type all along, so verifiers have nothing to
 //! merge.
 
-use super::lowering::{Lowering, Scratch, Sequences};
+use super::lowering::{GoesOn, Lowering, Scratch, Sequences};
 use super::own_frame::{Body, Own, OwnFrame, OwnNeeds};
 use super::registers::{self, LAST_NIBBLE, Scheme, Width};
 use super::sequences::Ends;
-use super::tries::GoesOn;
 use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::attempt::Attempt;
 use crate::aspect::bind::call::{Bound, Call, Convert, Dest, Operand, Source};

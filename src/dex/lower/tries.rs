@@ -10,20 +10,6 @@ use crate::error::Result;
 /// Code units of the call that ends a section, with which exit hooks begin.
 const END_SECTION: u32 = 3;
 
-/// A call in a handler, from and to where in it, and where in it what the call throws is handled.
-#[derive(Clone, Copy)]
-pub(super) struct GoesOn {
-    pub called: (u32, u32),
-    pub at: u32,
-}
-
-/// These, of each of our handlers.
-#[derive(Default)]
-pub(crate) struct HandlersGoOn {
-    pub(super) handler: Vec<GoesOn>,
-    pub(super) outer: Vec<GoesOn>,
-}
-
 impl Lowering<'_, '_> {
     /// Collects the new tries. `handler` is where our first handler is.
     pub(super) fn build_tries(
