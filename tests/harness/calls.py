@@ -3,8 +3,9 @@
 
     calls.py [--only NAME]...
 
-Names: program, records, dex, dotnet, dotnet-records, suite, libraries, roslyn. `program`: tests/programs/calls in Java on the oldest and the newest JDK; the lines that it prints are in
+Names: program, records, dex, dotnet, dotnet-records, dotnet-follows, suite, libraries, roslyn. `program`: tests/programs/calls in Java on the oldest and the newest JDK; the lines that it prints are in
 expected.txt. `records`: another whose calls are recorded: what it prints and what the trace has are in expected_recorded.txt. `dex`: the same but for hooks that convert, made a jar again by enjarify. `dotnet`: one in C# on CoreCLR and Mono, compiled with and without optimisation; expected_dotnet.txt.
+`dotnet-follows`: one whose calls give tasks, on CoreCLR 10 as well.
 `suite`: each call of a method of `java.**` in commons-codec, its tests and what they use goes through a method that calls a
 hook first. The same tests must pass as unwoven, and HotSpot must verify all classes. `roslyn`: the same with each call of `System.**` in the C#
 compiler, which must make the same assembly of the same sources; every method must compile as unwoven (slow: not among the everyday ones).
@@ -14,14 +15,19 @@ import json
 import os
 import re
 import shutil
+import sys
 
 import check_corpora
 import check_dex
 import check_dotnet
 import corpora
 import dotnet
+from hooks import net10
 from lib import ROOT, fresh, judges, main, oldest_jdk, run, weave_binary
 from suites import CODEC, JUNIT, verdicts
+
+sys.path.insert(0, str(ROOT / "runtime/dotnet/test"))
+import reader
 
 SOURCES = ROOT / "tests" / "programs" / "calls"
 ENVIRONMENT = {**os.environ, "WEAVE_TRACE": "off"}
@@ -174,6 +180,50 @@ def dotnet_records(score, folder):
         score.check(f"records {how}: weave verify", verified.returncode == 0, verified.stdout[-300:])
 
 
+def steps(trace):
+    """What happens in a trace of one thread, in order: a line each, with values, of calls in pieces whether they go on."""
+    trace = reader.Trace(trace)
+    names = reader.Names(trace.symbols())
+    lines = []
+    for thread in trace.threads.values():
+        for event, given in thread.valued():
+            what = {reader.ENTER: "enter", reader.EXIT: "exit", reader.ERROR: "error"}.get(event.kind, event.kind)
+            flags = event.logical and {0: "again", reader.FIRST: "first", reader.LAST: "last"}[event.logical[0]]
+            thrown = event.thrown and ": ".join(part for part in event.thrown if part)
+            values = [f"{names.values[event.id][value.number]}={value.value}" for value in given]
+            lines.append(" ".join(filter(None, [what, names.methods[event.id], flags, *values, thrown])))
+    return re.sub(r"@[0-9a-f]+", "@..", "".join(line + "\n" for line in lines))
+
+
+def dotnet_follows(score, folder):
+    """Recorded calls that give tasks end when these are complete, on CoreCLR and Mono."""
+    api, sources = dotnet.mono_libraries() / "4.7.2-api", SOURCES / "dotnet"
+    base = [*dotnet.csc(), "-nologo", "-nostdlib", f"-r:{api / 'mscorlib.dll'}", f"-r:{api / 'System.dll'}"]
+    run([*base, "-optimize", "-target:library", f"-out:{folder / 'hooks.dll'}", sources / "Audit.cs"])
+    (folder / "weave.toml").write_text((SOURCES / "dotnet_followed.toml").read_text().replace("LIBRARY", "hooks.dll"))
+    expected = (SOURCES / "expected_dotnet_followed.txt").read_text()
+    hosts = {"CoreCLR 8": dotnet.host("core8"), "Mono": ["mono"]}
+    if host := net10():
+        hosts["CoreCLR 10"] = [*host, "exec"]
+    for how in ("-optimize-", "-optimize"):
+        plain, woven = fresh(folder / "plain"), fresh(folder / "woven")
+        run([*base, how, "-debug:portable", f"-out:{plain / 'app.exe'}", sources / "Followed.cs"])
+        run([weave_binary(), "-q", "--strict", "--rules", folder / "weave.toml", plain / "app.exe", woven / "app.exe"])
+        for name, host in hosts.items():
+            if name == "CoreCLR 10":
+                config = '{"runtimeOptions": {"framework": {"name": "Microsoft.NETCore.App", "version": "10.0.0"}}}'
+                (woven / "app.runtimeconfig.json").write_text(config)
+            trace = folder / f"run{how}-{name.replace(' ', '')}.wtrace"
+            done = run([*host, woven / "app.exe"], check=False, env={**ENVIRONMENT, "WEAVE_TRACE": str(trace)})
+            lines = steps(trace) + recorded(trace, "--filter", "App.Store.**") if trace.exists() else ""
+            good = done.returncode == 0 and done.stdout + lines == expected
+            score.check(f"follows {how} on {name}: the same lines", good, f"{len(expected.splitlines())} lines")
+            if not good:
+                print(f"exit {done.returncode}\n{done.stdout}{lines}\n{done.stderr[-2500:]}")
+        verified = run([weave_binary(), "verify", woven / "app.exe"], check=False)
+        score.check(f"follows {how}: weave verify", verified.returncode == 0, verified.stdout[-300:])
+
+
 def suite(score, folder):
     packages = ["org.apache.commons.codec.binary", "org.apache.commons.codec.net"]
     common = [f"org.junit.jupiter:junit-jupiter:{JUNIT}", "org.junit.platform:junit-platform-console:1.10.2",
@@ -248,7 +298,7 @@ def roslyn(score, folder):
     check_dotnet.jit(score, group, check_dotnet.QUICK, "quickly")
 
 
-EVERY = {"program": program, "records": records, "dex": dex, "dotnet": dotnet_, "dotnet-records": dotnet_records, "suite": suite, "libraries": libraries, "roslyn": roslyn}
+EVERY = {"program": program, "records": records, "dex": dex, "dotnet": dotnet_, "dotnet-records": dotnet_records, "dotnet-follows": dotnet_follows, "suite": suite, "libraries": libraries, "roslyn": roslyn}
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@
     check_own_hooks.py [--everyday | --full | --everything] [--only SET]...
 
 Sets are those of check_dotnet.py. Every method but those with state machines gets hooks that take `this`, all arguments, result, exception, state and duration, by adapters or not
-(examples/own_hooks.rs), then records all that can be recorded of it, and then gets hooks that may change all that a hook can change of it; none may fail to compile or to verify that
+(examples/own_hooks.rs), then records all that can be recorded of it and of the calls that give tasks, and then gets hooks that may change all that a hook can change of it; none may fail to compile or to verify that
 did not fail unwoven.
 """
 
@@ -38,6 +38,15 @@ VALUES = """version = 1
 name = "everything"
 match = { type = "**", method = "*", min-size = 0, kind = ["method", "constructor", "static-init", "accessor", "bridge", "synthetic", "lambda", "async"] }
 record = ["this?", "args?", "arg(0)?", "arg(1)?", "result?", "exception?"]
+mask = ["password=*"]
+"""
+
+# Most calls that give tasks, which are followed, among others that are not.
+TASKS = """version = 1
+[[aspect]]
+name = "tasks"
+at = { call = { type = "**", method = ["*Async*", "*Task*", "Delay", "Run", "Start*", "When*", "FromResult", "Wait*"] } }
+record = ["target?", "args?", "result?", "said = string(result?)", "exception?"]
 mask = ["password=*"]
 """
 
@@ -134,7 +143,7 @@ def weave_rules(score, group, rules, what):
     for told in group.told.values():
         for why, n in told["left"].items():
             left[why] = left.get(why, 0) + n
-    methods = sum(told["methods"] for told in group.told.values())
+    methods = sum(told["methods"] + told["calls"] for told in group.told.values())
     unexpected = 10_000 * sum(n for why, n in left.items() if why in ("unsupported", "code-too-large")) > methods
     score.check(f"{group.name}: {what}", not failed and methods and not unexpected,
                 f"{methods} methods of {len(group.told)} assemblies, left {left} ({cpu() - used:.0f} s of CPU)")
@@ -142,6 +151,7 @@ def weave_rules(score, group, rules, what):
 
 def judged(score, group, what):
     """Nothing fails that did not fail unwoven."""
+    group.told = {name: {"methods": told["methods"] + told.get("calls", 0)} for name, told in group.told.items()}
     group.told = {name: told for name, told in group.told.items() if told["methods"]}
     if group.host:
         check_dotnet.jit(score, group, check_dotnet.QUICK, f"quickly, {what}")
@@ -161,6 +171,7 @@ def body():
     beside = fresh(WORK / "dotnet" / "own")
     check_dotnet.BESIDE = [library(beside, "All"), library(beside, "Same")]
     values = listed("values", VALUES.splitlines())
+    tasks = listed("tasks", TASKS.splitlines())
     changes = listed("changes", changing.rules(beside / "Same.dll", changing.DOTNET))
     named = [name for name in args.only if name != "sdk"]
     chosen = sets(args.scope, named) if named or not args.only else []
@@ -173,6 +184,8 @@ def body():
         judged(score, group, "with own hooks")
         weave_rules(score, group, values, "all values are recorded")
         judged(score, group, "with values")
+        weave_rules(score, group, tasks, "calls that give tasks are recorded until these are complete")
+        judged(score, group, "with calls that give tasks")
         weave_rules(score, group, changes, "all that may change is changed")
         judged(score, group, "with hooks that may change")
     return score.finish("own hooks")

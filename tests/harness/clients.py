@@ -11,15 +11,20 @@ programs are in tests/programs/http. Only they are woven, not the clients.
 import collections
 import contextlib
 import http.server
+import json
 import os
 import re
 import shutil
+import sys
 import threading
 
 import corpora
 import sdk
 import values
 from lib import ROOT, fresh, judges, main, oldest_jdk, run, weave_binary
+
+sys.path.insert(0, str(ROOT / "runtime/dotnet/test"))
+import reader
 
 SOURCES = ROOT / "tests" / "programs" / "http"
 CLIENTS = ["com.squareup.okhttp3:okhttp:4.12.0", "org.apache.httpcomponents:httpclient:4.5.14",
@@ -35,7 +40,10 @@ JAVA = {
 DOTNET = {
     "base=null url='START/string***' masked": 3, "base=null url=START/uri*** masked": 1, "base=null url='START/post'": 1,
     "method='PUT' url='START/put***' masked": 1, "method='GET' url='START/missing'": 1, "base=START/ url='relative***' masked": 1,
-    "status=NotFound": 1,
+    "status=NotFound": 1, "base=null url='START/held'": 1, "base=null url='START/release'": 1, "base=null url='START/never'": 1,
+    "base=null url='START/missing***' masked": 1, "text='given, complete: False'": 1, "text='answered'": 1,
+    "text='to be cancelled, complete: False'": 1, "text='cancelled'": 1, "text='failed: NotFound'": 1, "text='value tasks'": 1,
+    "complete=true": 1, "complete=false": 1,
 }
 
 
@@ -44,7 +52,17 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def answer(self):
         self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        self.server.paths[self.path.split("?")[0]] += 1
+        path = self.path.split("?")[0]
+        self.server.paths[path] += 1
+        if path == "/held":
+            self.server.released.wait()
+            self.server.released.clear()
+        elif path == "/release":
+            self.server.released.set()
+        elif path == "/never":
+            self.server.over.wait()
+            self.close_connection = True
+            return
         body = b"hello"
         self.send_response(404 if self.path.startswith("/missing") else 200)
         self.send_header("Content-Length", str(len(body)))
@@ -61,12 +79,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
 def serving():
     """A server on a port of its own."""
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.paths = collections.Counter()
+    server.paths, server.released, server.over = collections.Counter(), threading.Event(), threading.Event()
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
         yield server
     finally:
+        server.over.set()
+        server.released.set()
         server.shutdown()
         thread.join()
         server.server_close()
@@ -113,6 +133,40 @@ def java(score, folder):
         score.check("the server saw them", server.paths["/okhttp"] == 3 * runs and server.paths["/apart5"] == runs, dict(server.paths))
 
 
+def ended(trace):
+    """Of a trace's calls, by what they were called with: whether they run in pieces, when they began and ended, how, and with what exception."""
+    trace = reader.Trace(trace)
+    names, calls = reader.Names(trace.symbols()), {}
+    thrown = {event.time: event.thrown for thread in trace.threads.values() for event in thread.all() if event.thrown}
+    for thread in trace.threads.values():
+        for event, recorded in thread.valued():
+            if event.kind == reader.ENTER and recorded:
+                value, steps = recorded[-1].value.strip("'"), []
+                if event.logical:
+                    steps = [step for step in trace.calls[event.logical[1]] if step.what in ("end", "fail")]
+                last = steps[0] if steps else None
+                calls[value] = (bool(event.logical), event.time, last and last.time, last and last.what, last and (thrown.get(last.time) or ("",))[0])
+    return calls
+
+
+def until_complete(score, name, trace, start):
+    """Requests end when their answers are there: behind what the program did before."""
+    calls = ended(trace)
+    held, never, failed = (calls.get(f"{start}/{path}", (False, 0, 0, None, None)) for path in ("held", "never", "missing***"))
+    mark = lambda text: calls[text][1]
+    between = held[1] <= mark("given, complete: False") <= (held[2] or 0)
+    score.check(f"{name}: a request ends when its answer is there", held[0] and held[3] == "end" and between, held)
+    between = never[1] <= mark("to be cancelled, complete: False") <= (never[2] or 0)
+    score.check(f"{name}: one that is cancelled fails then",
+                between and never[3:] == ("fail", "System.Threading.Tasks.TaskCanceledException"), never)
+    score.check(f"{name}: one that fails does", failed[3:] == ("fail", "(unknown exception)"), failed)
+    given = [calls[complete][0] for complete in ("true", "false")]
+    score.check(f"{name}: calls that give value tasks end when they return", given == [False, False], given)
+    shown = run([weave_binary(), "report", trace, "--calls", "--json", "--where", "url=*/held"]).stdout
+    (row,) = json.loads(shown)["calls"]
+    score.check(f"{name}: reports have the time that it took", row["outcome"] == "exit" and row["total_ns"] == held[2] - held[1], row)
+
+
 def dotnet(score, folder):
     kit = sdk.find()
     project = fresh(folder / "shop")
@@ -123,13 +177,14 @@ def dotnet(score, folder):
     (project / "nuget.config").write_text(kit.config())
     plain, woven, trace = folder / "plain", folder / "woven", folder / "run.wtrace"
     run([kit.dotnet, "build", "-v", "q", "-o", plain], cwd=project, env=kit.environment(folder / "packages"))
-    run([weave_binary(), "-q", "--strict", "--rules", "pack:http-net", plain, woven])
+    run([weave_binary(), "-q", "--strict", "--rules", "pack:http-net", "--rules", SOURCES / "dotnet/marks.toml", plain, woven])
     with serving() as server:
         port = str(server.server_address[1])
         ran = run([kit.dotnet, "exec", plain / "Shop.dll", port])
         done = run([kit.dotnet, "exec", woven / "Shop.dll", port], check=False, env=values.environment(trace))
         wanted = {row.replace("START", f"http://127.0.0.1:{port}"): count for row, count in DOTNET.items()}
         compare(score, f"HttpClient on .NET {kit.major}", done, ran, trace, wanted)
+        until_complete(score, f"HttpClient on .NET {kit.major}", trace, f"http://127.0.0.1:{port}")
 
 
 EVERY = {"java": java, "dotnet": dotnet}

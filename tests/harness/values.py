@@ -43,7 +43,7 @@ def shown(trace):
     lines = []
     for _, thread in sorted(trace.threads.items()):
         for event, recorded in thread.valued():
-            what = {reader.ENTER: "enter", reader.EXIT: "exit", reader.ERROR: "error"}[event.kind]
+            what = {reader.ENTER: "enter", reader.EXIT: "exit", reader.ERROR: "error"}.get(event.kind, event.kind)
             values = names.values.get(event.id, [])
             name = names.methods[event.id]
             marks = [f"{values[v.number]}={v.value}{' cut' * v.cut}{' masked' * v.masked}" for v in recorded]

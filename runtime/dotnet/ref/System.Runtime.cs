@@ -151,6 +151,7 @@ namespace System
     }
 
     public abstract class MulticastDelegate : Delegate { }
+    public delegate void Action<in T>(T obj);
     public delegate TResult Func<out TResult>();
     public delegate TResult Func<in T, out TResult>(T arg);
 
@@ -582,11 +583,45 @@ namespace System.Text
 
 namespace System.Threading
 {
+    public readonly struct CancellationToken
+    {
+        public static CancellationToken None { get { throw null; } }
+    }
+
     public abstract class WaitHandle
     {
         public virtual bool WaitOne() { throw null; }
         public virtual bool WaitOne(int milliseconds) { throw null; }
     }
+}
+
+namespace System.Threading.Tasks
+{
+    public enum TaskStatus { RanToCompletion = 5 }
+    public enum TaskContinuationOptions { ExecuteSynchronously = 0x80000 }
+
+    public abstract class TaskScheduler
+    {
+        internal TaskScheduler() { }
+        public static TaskScheduler Default { get { throw null; } }
+    }
+
+    public class Task
+    {
+        internal Task() { }
+        public TaskStatus Status { get { throw null; } }
+        public bool IsCompleted { get { throw null; } }
+        public bool IsCanceled { get { throw null; } }
+        public Task ContinueWith(Action<Task> action, CancellationToken token, TaskContinuationOptions options, TaskScheduler scheduler) { throw null; }
+    }
+
+    public class Task<TResult> : Task
+    {
+        internal Task() { }
+        public TResult Result { get { throw null; } }
+    }
+
+    public class TaskCanceledException : Exception { public TaskCanceledException() { } }
 }
 
 #if NET8_0_OR_GREATER

@@ -5,6 +5,18 @@ namespace System.Threading
         public bool Set() { throw null; }
     }
 
+    public struct AsyncFlowControl
+    {
+        public void Undo() { }
+    }
+
+    public sealed class ExecutionContext
+    {
+        internal ExecutionContext() { }
+        public static bool IsFlowSuppressed() { throw null; }
+        public static AsyncFlowControl SuppressFlow() { throw null; }
+    }
+
     public sealed class AutoResetEvent : EventWaitHandle
     {
         public AutoResetEvent(bool initialState) { }

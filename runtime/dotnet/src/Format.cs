@@ -66,6 +66,8 @@ namespace Weave.Runtime
         /// <summary>Of a LOGICAL escape: the segment that ends is the call's last.</summary>
         internal const int Last = 2;
 
+        /// <summary>The type of an exception that is not known.</summary>
+        private const string Unknown = "(unknown exception)";
         private const int NameLimit = 200;
         private const int TextLimit = 1000;
 
@@ -94,11 +96,12 @@ namespace Weave.Runtime
         /// </summary>
         internal static long[] ExceptionEscape(Exception e, bool room)
         {
-            byte[] type = Utf8(e.GetType().ToString(), TextLimit);
+            bool unasked = e is Followed.Unasked;
+            byte[] type = Utf8(unasked ? Unknown : e.GetType().ToString(), TextLimit);
             byte[] message;
             try
             {
-                message = room ? Utf8(e.Message, TextLimit) : NoBytes;
+                message = room && !unasked ? Utf8(e.Message, TextLimit) : NoBytes;
             }
             catch (Exception)
             {

@@ -1,6 +1,7 @@
 using System;
 using System.Diagnostics;
 using System.Runtime.CompilerServices;
+using System.Threading.Tasks;
 
 namespace Weave.Runtime
 {
@@ -149,6 +150,19 @@ namespace Weave.Runtime
             if (Switch.On && LogicalCalls.IsSuspended(call))
             {
                 LogicalCalls.Resume(ref call, id);
+            }
+        }
+
+        /// <summary>
+        /// A logical call has given a task, and ends when that is complete. The task stays what it is: nobody has observed its
+        /// exception by this.
+        /// </summary>
+        [MethodImpl(MethodImplOptions.AggressiveInlining)]
+        public static void Follow(Task task, ref long call, int id)
+        {
+            if (Switch.On)
+            {
+                LogicalCalls.Follow(task, ref call, id);
             }
         }
 

@@ -90,6 +90,8 @@ namespace Weave.Runtime
 
         /// <summary>The thread is inside the library: hooks called now, by woven code that the library calls, do nothing.</summary>
         internal bool Busy;
+        /// <summary>Results that are recorded when the task is complete which this thread is to follow next.</summary>
+        internal Later Results;
         /// <summary>The thread is the library's own, and has samples alone.</summary>
         internal bool Own;
         /// <summary>The name in <see cref="introduction"/>.</summary>

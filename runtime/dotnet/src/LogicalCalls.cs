@@ -1,5 +1,6 @@
 using System;
 using System.Diagnostics;
+using System.Threading.Tasks;
 
 namespace Weave.Runtime
 {
@@ -69,6 +70,40 @@ namespace Weave.Runtime
             else
             {
                 End(ref call, id);
+            }
+        }
+
+        internal static void Follow(Task task, ref long call, int id)
+        {
+            long now = Clock.Now();
+            Lane lane = Recorder.Lane();
+            long state = call;
+            if (lane.Busy)
+            {
+                return;
+            }
+            Later results = lane.Results;
+            lane.Results = null;
+            if (state <= 0)
+            {
+                return;
+            }
+            call = Ended;
+            long number = state >> NumberShift;
+            if (task != null && !task.IsCompleted)
+            {
+                // In front of what may end it, on another thread, at once.
+                lane.Record(Format.Exit, id, now);
+                new Followed(task, results, number, id).Start();
+            }
+            else if (task != null && task.Status != TaskStatus.RanToCompletion)
+            {
+                lane.Logical(Lane.What.Fail, id, now, number, Followed.Failure(task));
+            }
+            else
+            {
+                Later.RecordAll(results, id);
+                lane.Logical(Lane.What.End, id, now, number, null);
             }
         }
 

@@ -74,6 +74,13 @@ namespace Weave.Runtime
             return current ?? Make();
         }
 
+        /// <summary>A hook failed.</summary>
+        internal static void Fails()
+        {
+            Interlocked.Increment(ref Failed);
+            Trace.Adrift();
+        }
+
         /// <summary>From here on hooks that this thread calls do nothing. Returns what <see cref="Restore"/> takes.</summary>
         internal static Lane Mute()
         {

@@ -1,6 +1,7 @@
 using System;
 using System.Diagnostics;
 using System.Runtime.CompilerServices;
+using System.Threading.Tasks;
 
 namespace Weave.Runtime
 {
@@ -109,6 +110,24 @@ namespace Weave.Runtime
             if (Switch.On)
             {
                 Recorder.Value(v, Format.Other, place, limit, mask, id);
+            }
+        }
+
+        /// <summary>Records what a task gives when it is complete. To be called in front of <see cref="Hooks.Follow"/>.</summary>
+        public static void Later<T>(Task<T> v, int place, int limit, string mask, int id)
+        {
+            if (Switch.On)
+            {
+                new Later<T>(v, Format.Text, place, limit, mask).Wait();
+            }
+        }
+
+        /// <summary>The same for what the <c>ToString</c> of that says.</summary>
+        public static void LaterText<T>(Task<T> v, int place, int limit, string mask, int id)
+        {
+            if (Switch.On)
+            {
+                new Later<T>(v, Format.Other, place, limit, mask).Wait();
             }
         }
 

@@ -887,6 +887,114 @@ public static class Programs
         Hooks.End(ref call[0], 31);
     }
 
+    /// <summary>Calls that give tasks, as they are woven, by hand.</summary>
+    private static void Follows()
+    {
+        var later = new TaskCompletionSource<string>();
+        Follow(later.Task, 41);
+        On("completes", () => later.SetResult("kept"));
+        Follow(Task.FromResult(1), 42);
+        Follow(null, 43);
+        var fails = new TaskCompletionSource<int>();
+        Follow(fails.Task, 44);
+        On("fails", () => fails.SetException(new ApplicationException("not asked for")));
+        Check(fails.Task.Exception.InnerException.Message == "not asked for", "it is there");
+        var cancelled = new TaskCompletionSource<int>();
+        Follow(cancelled.Task, 45);
+        On("cancels", () => cancelled.SetCanceled());
+        Follow(cancelled.Task, 46);
+        Follow(fails.Task, 47);
+        var valued = new TaskCompletionSource<string>();
+        long call = 0;
+        Hooks.Resume(ref call, 48);
+        Values.Later(valued.Task, 1 << 16 | 4 << 8, 128, null, 48);
+        Hooks.Follow(valued.Task, ref call, 48);
+        On("gives", () => valued.SetResult("given"));
+        long at = 0;
+        Hooks.Resume(ref at, 49);
+        Values.Later(Task.FromResult(7), 1 << 16 | 4 << 8, 128, null, 49);
+        Hooks.Follow(Task.FromResult(7), ref at, 49);
+        long ended = 0;
+        Hooks.Resume(ref ended, 50);
+        Hooks.Fail(new ApplicationException("gives no task"), ref ended, 50);
+        Hooks.Follow(later.Task, ref ended, 50);
+        Check(later.Task.Result == "kept", "the task is complete");
+        // Who waits for it goes on where it would.
+        var awaited = new TaskCompletionSource<int>();
+        Follow(awaited.Task, 51);
+        Task<Thread> goesOn = GoesOn(awaited.Task);
+        On("goes on", () => awaited.SetResult(1));
+        Check(goesOn.Result.Name == "goes on", "in the thread that completes it");
+    }
+
+    private static async Task<Thread> GoesOn(Task task)
+    {
+        await task.ConfigureAwait(false);
+        return Thread.CurrentThread;
+    }
+
+    private static void Follow(Task task, int id)
+    {
+        long call = 0;
+        Hooks.Resume(ref call, id);
+        Hooks.Follow(task, ref call, id);
+    }
+
+    /// <summary>Who follows a task has not observed its exception.</summary>
+    private static void Unobserved()
+    {
+        int told = 0;
+        TaskScheduler.UnobservedTaskException += (sender, e) => Interlocked.Increment(ref told);
+        On("fails", () =>
+        {
+            for (int i = 0; i < 100; i++)
+            {
+                var fails = new TaskCompletionSource<int>();
+                Follow(fails.Task, 52);
+                fails.SetException(new ApplicationException("nobody asks"));
+                Follow(fails.Task, 53);
+            }
+        });
+        for (int i = 0; i < 50 && Volatile.Read(ref told) == 0; i++)
+        {
+            GC.Collect();
+            GC.WaitForPendingFinalizers();
+        }
+        Check(Volatile.Read(ref told) > 0, "the runtime tells of exceptions that nobody has observed");
+    }
+
+    /// <summary>Many tasks at once, which the pool completes.</summary>
+    private static void ManyFollowed()
+    {
+        int left = 20000;
+        var through = new ManualResetEvent(false);
+        Together(4, () =>
+        {
+            for (int i = 0; i < 5000; i++)
+            {
+                var source = new TaskCompletionSource<int>();
+                int n = i;
+                ThreadPool.QueueUserWorkItem(_ =>
+                {
+                    source.SetResult(n);
+                    // The call has ended: here, or where the task is followed.
+                    if (Interlocked.Decrement(ref left) == 0)
+                    {
+                        through.Set();
+                    }
+                });
+                long call = 0;
+                Hooks.Resume(ref call, 54);
+                if (i % 2 == 0)
+                {
+                    Values.Later(source.Task, 1 << 16 | 4 << 8, 128, null, 54);
+                }
+                Hooks.Follow(source.Task, ref call, 54);
+            }
+        });
+        through.WaitOne();
+    }
+
     private static readonly string Aborted = new string('v', 100);
 
     /// <summary>Calls with values, of all lengths.</summary>

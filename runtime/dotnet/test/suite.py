@@ -760,6 +760,46 @@ def test_awaits(folder):
     equal([(31, ["resume", "suspend"] * 10 + ["resume", "end"])] * 50, t.steps(), "what the calls did")
 
 
+def test_follows(folder):
+    t = run(folder, "Follows")
+    t.all_balanced()
+    equal(
+        [
+            (41, ["resume", "suspend", "end"]),
+            (42, ["resume", "end"]),
+            (43, ["resume", "end"]),
+            (44, ["resume", "suspend", "fail"]),
+            (45, ["resume", "suspend", "fail"]),
+            (46, ["resume", "fail"]),
+            (47, ["resume", "fail"]),
+            (48, ["resume", "suspend", "resume", "end"]),
+            (49, ["resume", "end"]),
+            (50, ["resume", "fail"]),
+            (51, ["resume", "suspend", "end"]),
+        ],
+        t.steps(), "what the calls did",
+    )
+    ends = {steps[0].id: next(s.thread for s in steps if s.what in ("end", "fail")) for steps in t.calls.values()}
+    names = {id: t.threads[thread].name for id, thread in ends.items()}
+    equal({41: "completes", 44: "fails", 45: "cancels", 48: "gives"}, {id: names[id] for id in (41, 44, 45, 48)}, "where they ended")
+    values = [(e.id, v.value) for x in t.threads.values() for e, recorded in x.valued() for v in recorded]
+    equal([(48, "'given'"), (49, "7")], sorted(values), "results")
+
+
+def test_unobserved(folder):
+    run(folder, "Unobserved")
+
+
+def test_many_followed(folder):
+    t = run(folder, "ManyFollowed")
+    t.all_balanced()
+    equal(20_000, len(t.calls), "calls")
+    equal({1}, {sum(s.what == "end" for s in steps) for steps in t.calls.values()}, "how often they ended")
+    equal(set(), {s.what for steps in t.calls.values() for s in steps} - {"resume", "suspend", "end"}, "what else they did")
+    values = sum(len(recorded) for x in t.threads.values() for _, recorded in x.valued())
+    equal(10_000, values, "results")
+
+
 def test_values(folder):
     """Each value is in front of its record, wherever chunks end."""
     t = run(folder, "ManyValues")

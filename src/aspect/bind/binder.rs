@@ -8,7 +8,7 @@ use super::call::{
 use super::catalog::{Catalog, HookMethod, HookType};
 use super::convert::{Fit, Misfit as Why, convert, instantiate, is_object};
 use super::misfit::Misfit;
-use super::site::{RecordedCall, Redirect, Replacement};
+use super::site::{RecordedCall, Redirect, Replacement, TASK_ASSEMBLIES};
 use super::ty::{Language, Prim, Signature, Ty};
 use crate::aspect::advice::Advice;
 use crate::aspect::joinpoint::Callee;
@@ -87,6 +87,8 @@ pub(super) struct Binding<'b> {
     enter_failed: bool,
     /// The chains of the call at hand, which come in front of it.
     pub chains: Vec<Call>,
+    /// The recorded call ends when the task that it gives is complete.
+    follows: bool,
 }
 
 /// Of a state whose place in [`Keep::states`] is not known yet.
@@ -112,6 +114,16 @@ pub(super) enum Meant {
 impl Binder<'_> {
     /// The hooks of a method that several aspects mean, in the order of the rules.
     pub fn bind(&self, aspects: &[Meets<'_>], subject: &Subject<'_>) -> Result<Bound, Vec<Misfit>> {
+        self.bind_in(aspects, subject, false)
+    }
+
+    /// The same; `follows`: what is recorded ends when the task that it gives is complete.
+    fn bind_in(
+        &self,
+        aspects: &[Meets<'_>],
+        subject: &Subject<'_>,
+        follows: bool,
+    ) -> Result<Bound, Vec<Misfit>> {
         let mut wrong = Vec::new();
         let (mut enter, mut exit, mut exception) = (Vec::new(), Vec::new(), Vec::new());
         let mut records = Records::default();
@@ -126,6 +138,7 @@ impl Binder<'_> {
                 state: None,
                 enter_failed: false,
                 chains: Vec::new(),
+                follows,
             };
             if subject.is_async
                 && let Some(misfit) = binding.ends_later()
@@ -254,9 +267,16 @@ impl Binder<'_> {
             .collect();
         let advice = (aspects.iter()).filter_map(|(_, _, own)| Some(own.at.as_ref()?.advice));
         let advice = advice.fold(Advice::default(), Advice::with);
+        let follows = advice.has(Advice::ENTER)
+            && advice.has(Advice::EXIT)
+            && advice.has(Advice::EXCEPTION)
+            && self.is_followed(&subject.signature.result)
+            && (aspects.iter())
+                .filter_map(|(_, _, own)| own.at.as_ref())
+                .all(|at| at.completion || at.advice == Advice::default());
         let bound = match around.is_empty() {
             true => None,
-            false => Some(Arc::new(self.bind(&around, subject)?)),
+            false => Some(Arc::new(self.bind_in(&around, subject, follows)?)),
         };
         let mut replace = None;
         for &aspect in replacing {
@@ -268,6 +288,7 @@ impl Binder<'_> {
                 state: None,
                 enter_failed: false,
                 chains: Vec::new(),
+                follows,
             };
             if replace.is_some() {
                 return Err(vec![binding.replaces_too()]);
@@ -281,15 +302,32 @@ impl Binder<'_> {
         let is_plain = bound.is_none() && recorded.is_none();
         let is_direct = is_plain && (replace.as_ref()).is_some_and(|r| r.takes_over(callee));
         Ok(Redirect {
-            class: (!is_direct)
-                .then(|| redirect_class(subject.adapters, callee, (&replace, &bound, &recorded))),
+            class: (!is_direct).then(|| {
+                let parts = (&replace, &bound, &recorded);
+                redirect_class(subject.adapters, callee, parts, follows)
+            }),
             callee: callee.clone(),
             replace,
             bound,
             recorded,
+            follows,
         })
     }
+
+    /// Whether a call that gives this may be over later than it returns, and can be followed.
+    fn is_followed(&self, result: &Ty) -> bool {
+        let Ty::Named(named) = result else {
+            return false;
+        };
+        let assembly = named.scope.split(',').next().unwrap_or_default();
+        self.language == Language::CSharp
+            && ["System.Threading.Tasks.Task", TASK_OF].contains(&&*named.name)
+            && TASK_ASSEMBLIES.contains(&assembly)
+    }
 }
+
+/// A task that has a result (.NET).
+const TASK_OF: &str = "System.Threading.Tasks.Task`1";
 
 impl Replacement {
     /// Whether the hook can be called as it is: it takes what the call has on the stack, and returns what the call does.
@@ -549,7 +587,10 @@ impl<'b> Binding<'b> {
             Language::Java => java,
             Language::CSharp => dotnet,
         };
+        let is_later = self.follows && self.is_task_with_result(record);
         let method = match (&record.value, self.binder.language) {
+            (Recorded::Text(_), _) if is_later => "LaterText",
+            _ if is_later => "Later",
             (Recorded::Text(_), Language::Java) => "text",
             (Recorded::Text(_), Language::CSharp) => "Text",
             (_, Language::Java) => "value",
@@ -607,6 +648,16 @@ impl<'b> Binding<'b> {
         recorded.made.append(&mut made);
         recorded.values.push(call);
         Ok(())
+    }
+
+    /// Whether a value is what a task gives when it is complete.
+    fn is_task_with_result(&self, record: &OwnRecord) -> bool {
+        let (Recorded::Operand(operand) | Recorded::Text(operand)) = &record.value else {
+            return false;
+        };
+        operand.word == Word::Result
+            && operand.members.is_empty()
+            && matches!(&self.subject.signature.result, Ty::Named(named) if &*named.name == TASK_OF)
     }
 
     /// When a word has a value that is recorded: as early as it can be.
@@ -1346,6 +1397,7 @@ fn redirect_class(
         &Option<Arc<Bound>>,
         &Option<RecordedCall>,
     ),
+    follows: bool,
 ) -> Arc<str> {
     /// Names of methods may be of any length.
     const LONGEST: usize = 40;
@@ -1353,6 +1405,9 @@ fn redirect_class(
     hash.update(format!("{callee:?} {replace:?} {bound:?}"));
     if let Some(recorded) = recorded {
         hash.update(format!("{recorded:?}"));
+    }
+    if follows {
+        hash.update("follows");
     }
     let digest = hash.finalize();
     let name = callee.name.chars().filter(char::is_ascii_alphanumeric);

@@ -19,7 +19,18 @@ pub struct Redirect {
     pub bound: Option<Arc<Bound>>,
     /// What of the call goes into the trace.
     pub recorded: Option<RecordedCall>,
+    /// The recorded call ends when the task or future that it gives is complete.
+    pub follows: bool,
 }
+
+/// The assemblies (.NET) by whose names programs find tasks. One from elsewhere is another type.
+pub const TASK_ASSEMBLIES: [&str; 5] = [
+    "System.Runtime",
+    "System.Threading.Tasks",
+    "System.Private.CoreLib",
+    "mscorlib",
+    "netstandard",
+];
 
 /// A call that is recorded: the static method has the hooks of the pair, and in the trace the name of what was called.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,8 +67,12 @@ impl Redirect {
         let recorded = self.recorded.as_ref()?;
         let values = self.bound.as_ref().map(|bound| &bound.values);
         Some(format!(
-            "{recorded:?} {:?}",
-            values.map_or(&[][..], |v| &**v)
+            "{recorded:?} {:?}{}",
+            values.map_or(&[][..], |v| &**v),
+            match self.follows {
+                true => " follows",
+                false => "",
+            }
         ))
     }
 

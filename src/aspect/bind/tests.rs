@@ -3,7 +3,7 @@ use super::call::{Bound, Convert, Dest, Source};
 use super::catalog::{Catalog, Given, HookMethod, HookType, Member, MemberType};
 use super::misfit;
 use super::site::Redirect;
-use super::ty::{Language, Parameter, Prim, Signature, Ty};
+use super::ty::{Language, Named, Parameter, Prim, Signature, Ty};
 use crate::aspect::joinpoint::CallHow;
 use crate::aspect::joinpoint::Callee;
 use crate::aspect::pointcut::{Hierarchy, Matcher};
@@ -928,4 +928,171 @@ fn what_cannot_be_changed_is_said_at_its_place() {
         &void,
     );
     assert!(nothing.unwrap().exit.is_empty());
+}
+
+/// Binds an aspect of calls for a call of a method of .NET that gives what `result` says.
+fn bind_dotnet_call(aspect: &str, result: Ty) -> Redirect {
+    let at = "at = { call = { type = \"App.Store\" } }";
+    let rules = format!("version = 1\n[[aspect]]\n{at}\n{aspect}\n");
+    let matcher = Matcher::new(Rules::parse("weave.toml", &rules).unwrap());
+    let (mut catalog, hierarchy) = (Catalog::default(), Hierarchy::default());
+    let named = |ty: Ty| Parameter {
+        name: None,
+        ty,
+        out: false,
+    };
+    let records = |name: &str, value: Ty, generics: u16| {
+        let int = || named(Ty::Prim(Prim::I32));
+        let parameters = [
+            named(value),
+            int(),
+            int(),
+            named(Ty::class("System.String")),
+            int(),
+        ];
+        HookMethod {
+            name: name.into(),
+            is_public: true,
+            signature: Signature {
+                this: None,
+                parameters: parameters.into(),
+                result: Ty::Void,
+                generics,
+                variadic: false,
+            },
+        }
+    };
+    let parameter = Ty::Param {
+        index: 0,
+        of_method: true,
+    };
+    catalog.add(
+        "Weave.Runtime.Values".into(),
+        HookType {
+            ty: Ty::class("Weave.Runtime.Values"),
+            is_interface: false,
+            is_public: true,
+            methods: vec![
+                records("Value", Ty::class("System.Object"), 0),
+                records("Text", Ty::class("System.Object"), 0),
+                records("Later", task_of("netstandard", Some(parameter.clone())), 1),
+                records("LaterText", task_of("netstandard", Some(parameter)), 1),
+            ],
+        },
+    );
+    let binder = Binder {
+        catalog: &catalog,
+        hierarchy: &hierarchy,
+        language: Language::CSharp,
+        may_reach: &|_| false,
+        sees_only: None,
+    };
+    let (name, own) = matcher.own_hooks(0).unwrap();
+    let callee = Callee {
+        owner: Ty::class("App.Store"),
+        owner_is_interface: false,
+        name: "Get".into(),
+        how: CallHow::Virtual,
+        parameters: [Ty::class("System.String")].into(),
+        result,
+        reference: 0,
+    };
+    let subject = Subject {
+        ty: "App.Store",
+        name: "Get",
+        signature: &callee.signature(),
+        is_async: false,
+        artifact: "App.dll",
+        adapters: "<Weave>",
+        is_call: true,
+    };
+    let bound = binder.bind_call(&[(0, name, own)], &subject, "(string)", &callee);
+    bound.unwrap_or_else(|wrong| panic!("{}", wrong[0].title))
+}
+
+fn task_of(scope: &str, result: Option<Ty>) -> Ty {
+    let name = match result {
+        Some(_) => "System.Threading.Tasks.Task`1",
+        None => "System.Threading.Tasks.Task",
+    };
+    Ty::Named(Arc::new(Named {
+        name: name.into(),
+        scope: format!("{scope}, Version=4.0.0.0, Culture=neutral, PublicKeyToken=null").into(),
+        value: false,
+        by_ref_like: false,
+        args: result.into_iter().collect(),
+    }))
+}
+
+#[test]
+fn a_call_that_gives_a_task_is_followed() {
+    let text = || Some(Ty::class("System.String"));
+    let values = |bound: &Redirect| -> Vec<String> {
+        let recorded = bound.bound.as_ref().unwrap();
+        (recorded.enter.iter().chain(&recorded.exit))
+            .map(|call| call.hook.name.to_string())
+            .collect()
+    };
+    let record = "record = [\"arg(0)\", \"result\", \"string(result)\"]";
+    let followed = bind_dotnet_call(record, task_of("System.Runtime", text()));
+    assert!(followed.follows);
+    assert_eq!(values(&followed), ["Value", "Later", "LaterText"]);
+    let later = followed.bound.as_ref().unwrap().exit[0].generics.to_vec();
+    assert_eq!(later, [Ty::class("System.String")]);
+    let plain = bind_dotnet_call(record, task_of("mscorlib", None));
+    assert!(plain.follows, "a task without a result");
+    assert_eq!(values(&plain), ["Value", "Value", "Text"]);
+    // It ends when it returns: as the rule says, without its whole pair, or what it gives is no task that the hook library knows.
+    for (aspect, result) in [
+        (
+            "completion = false\nrecord = \"result\"",
+            task_of("mscorlib", text()),
+        ),
+        (
+            "advice = [\"enter\", \"exit\"]",
+            task_of("mscorlib", text()),
+        ),
+        ("record = \"result\"", task_of("App.Tasks", text())),
+        (
+            "record = \"result\"",
+            Ty::class("System.Threading.Tasks.ValueTask"),
+        ),
+        ("record = \"result\"", Ty::class("System.String")),
+    ] {
+        let bound = bind_dotnet_call(aspect, result);
+        assert!(!bound.follows, "{aspect}");
+        let is_later = |value: &String| value.starts_with("Later");
+        assert!(!values(&bound).iter().any(is_later), "{aspect}");
+    }
+}
+
+/// Programs that were woven before calls were followed keep their names and ids.
+#[test]
+fn a_recorded_call_that_is_not_followed_keeps_its_class_and_its_id() {
+    let identity = |bound: &Redirect| bound.identity().unwrap();
+    let java = bind_call(
+        "[[aspect]]\nrecord = \"result\"",
+        CallHow::Interface,
+        &format!("({STRING}){OBJECT}"),
+    )
+    .unwrap();
+    let class = |bound: &Redirect| bound.class.clone().unwrap();
+    assert_eq!(&*class(&java), "weave/hooks/call_get_e2a5fd8e74d88404");
+    assert_eq!(
+        identity(&java),
+        r#"RecordedCall { advice: Advice(7), name: ["java/util/Map", "get", "(Ljava/lang/String;)Ljava/lang/Object;"] } ["result"]"#
+    );
+    let given = bind_dotnet_call(
+        "record = \"arg(0)\"\ncompletion = false",
+        task_of("mscorlib", None),
+    );
+    assert_eq!(&*class(&given), "<Weave>/call_Get_6d091e55bf0ee91d");
+    assert_eq!(
+        identity(&given),
+        r#"RecordedCall { advice: Advice(7), name: ["App.Store", "Get", "(string)"] } ["arg(0)"]"#
+    );
+    // One that is followed is another row of the trace.
+    let followed = bind_dotnet_call("record = \"arg(0)\"", task_of("mscorlib", None));
+    assert_ne!(class(&followed), class(&given));
+    assert_eq!(identity(&followed), format!("{} follows", identity(&given)));
 }

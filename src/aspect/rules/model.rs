@@ -159,6 +159,8 @@ pub struct At {
     pub params: Option<Params>,
     /// What of these calls is recorded in the trace, under the name of the method that is called; nothing, if no rule says so.
     pub advice: Advice,
+    /// A recorded call that gives a task or future ends when that is complete.
+    pub completion: bool,
 }
 
 /// A call of a hook, and where in the file its parts stand.

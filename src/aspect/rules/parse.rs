@@ -35,7 +35,7 @@ pub(super) const TYPE_KEYS: [&str; 6] = [
     "struct",
     "assembly",
 ];
-pub(super) const ASPECT_KEYS: [&str; 18] = [
+pub(super) const ASPECT_KEYS: [&str; 19] = [
     "name",
     "match",
     "exclude",
@@ -54,6 +54,7 @@ pub(super) const ASPECT_KEYS: [&str; 18] = [
     "mask",
     "limit",
     "root",
+    "completion",
 ];
 pub(super) const AT_KEYS: [&str; 1] = ["call"];
 pub(super) const CALL_KEYS: [&str; 3] = ["type", "method", "params"];
@@ -503,7 +504,7 @@ impl<'t> Parser<'t> {
         let mut hooks = Advice::ALL;
         let mut mode = Advice::ALL;
         let mut own = OwnHooks::default();
-        let mut root = None;
+        let (mut root, mut completion) = (None, true);
         let (mut before, mut after) = (Vec::new(), Vec::new());
         for (key, value) in table {
             match &**key.get_ref() {
@@ -539,6 +540,10 @@ impl<'t> Parser<'t> {
                 "guard" => match value.get_ref() {
                     DeValue::Boolean(guard) => own.guard = *guard,
                     _ => self.wrong_type(value, "`guard`", "true or false"),
+                },
+                "completion" => match value.get_ref() {
+                    DeValue::Boolean(yes) => completion = *yes,
+                    _ => self.wrong_type(value, "`completion`", "true or false"),
                 },
                 "root" => match value.get_ref() {
                     DeValue::Boolean(yes) => root = yes.then(|| key.span()),
@@ -623,8 +628,18 @@ impl<'t> Parser<'t> {
             if let Some(span) = root {
                 recorded = self.rooted(recorded, span);
             }
+            if let Some((key, _)) = table.get_key_value("completion")
+                && recorded == Advice::default()
+            {
+                self.report(
+                    key.span(),
+                    "`completion` is about calls that are recorded",
+                    "the aspect records none: `advice` or `record`",
+                );
+            }
             if let Some(at) = &mut own.at {
                 at.advice = recorded;
+                at.completion = completion;
             }
             aspect.advice = Advice::CALLS;
             aspect.own = Some(Arc::new(own));
@@ -634,6 +649,14 @@ impl<'t> Parser<'t> {
             let selectors = aspect.matches.iter_mut().chain(&mut aspect.excludes);
             selectors.for_each(|selector| selector.inside = true);
             return (aspect, name_span);
+        }
+        if let Some((key, _)) = table.get_key_value("completion") {
+            self.report_help(
+                key.span(),
+                "`completion` is about calls that are recorded where they stand",
+                "the aspect names none: `at`",
+                "leave it out: of whole methods, async ones alone are followed",
+            );
         }
         for key in AT_HOOKS {
             if let Some((key, _)) = table.get_key_value(key) {
@@ -722,6 +745,7 @@ impl<'t> Parser<'t> {
             method: None,
             params: None,
             advice: Advice::default(),
+            completion: true,
         };
         for (key, value) in table {
             let name = &**key.get_ref();

@@ -390,7 +390,7 @@ error: unknown key `exlude` in an aspect
 6 | exlude = { type = "C" }
   | ^^^^^^ did you mean `exclude`?
   |
-  = help: expected `name`, `match`, `exclude`, `mode`, `advice`, `hooks`, `enter`, `exit`, `exception`, `at`, `before`, `after`, `replace`, `guard`, `record`, `mask`, `limit` or `root`
+  = help: expected `name`, `match`, `exclude`, `mode`, `advice`, `hooks`, `enter`, `exit`, `exception`, `at`, `before`, `after`, `replace`, `guard`, `record`, `mask`, `limit`, `root` or `completion`
 "#);
 }
 
@@ -1280,6 +1280,16 @@ replace = \"acme.Audit.delete(target, args..)\"
     let both = "advice = [\"enter\", \"exit\"]\nroot = true\nreplace = \"a.B.c()\"";
     let pair = Advice::ENTER.with(Advice::EXIT);
     assert_eq!(recorded(both), pair.with(Advice::ROOT));
+    let completes = |more: &str| {
+        let text = format!(
+            "version = 1\n[[aspect]]\nat = {{ call = {{ type = \"A\" }} }}\nrecord = \"result\"\n{more}\n"
+        );
+        let rules = super::Rules::parse("weave.toml", &text).unwrap();
+        let own = rules.aspects[0].own.clone().unwrap();
+        own.at.as_ref().unwrap().completion
+    };
+    assert!(completes("") && completes("completion = true"));
+    assert!(!completes("completion = false"));
 }
 
 #[test]
@@ -1310,6 +1320,18 @@ fn bad_aspects_of_calls() {
     assert_eq!(
         first(&format!("{at}\nmode = \"count\"")),
         "calls where they stand are recorded, not counted"
+    );
+    assert_eq!(
+        first(&format!("{at}\nbefore = \"a.B.c()\"\ncompletion = false")),
+        "`completion` is about calls that are recorded"
+    );
+    assert_eq!(
+        first(&format!("{at}\nrecord = \"result\"\ncompletion = 1")),
+        "`completion` is true or false"
+    );
+    assert_eq!(
+        first("match = { type = \"A\" }\ncompletion = true"),
+        "`completion` is about calls that are recorded where they stand"
     );
     assert_eq!(
         first(&format!("{at}\nbefore = \"a.B.c()\"\nlimit = 9")),

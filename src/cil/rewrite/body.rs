@@ -403,7 +403,7 @@ impl<'j, 'b> Lowering<'j, 'b> {
         let load = self.result_len(slots);
         match self.recipe.exit {
             Exit::Always(exit) => exit.len() + self.own.exit_len() + load + 1,
-            Exit::OfResult(exit) => load + exit.len() + load + 1,
+            Exit::OfResult(exit) => load + exit.len() + self.own.exit_len() + load + 1,
         }
     }
 
@@ -554,8 +554,10 @@ impl<'j, 'b> Lowering<'j, 'b> {
                 out.extend_from_slice(self.own.exit.1);
             }
             Exit::OfResult(exit) => {
+                out.extend_from_slice(self.own.exit.0);
                 load(out);
                 out.extend_from_slice(exit.bytes());
+                out.extend_from_slice(self.own.exit.1);
             }
         }
         load(out);

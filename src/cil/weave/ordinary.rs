@@ -40,6 +40,8 @@ pub struct Tokens {
     pub await_: u32,
     /// `void Awaited(ref int64, int32)`
     pub awaited: u32,
+    /// `void Follow(System.Threading.Tasks.Task, ref int64, int32)`
+    pub follow: u32,
     /// The class `System.Exception`.
     pub exception: u32,
 }

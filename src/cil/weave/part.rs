@@ -151,6 +151,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
                     advice: advice.with(redirects.advice()),
                     logical: has_pairs && !machines.is_empty(),
                     by_runtime: has_pairs && machines.has_by_runtime(),
+                    follows: redirects.follows(),
                     guard: own().any(needs_guard),
                 };
                 match references::add(image, needs, &mut additions) {

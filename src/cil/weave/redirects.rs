@@ -20,7 +20,7 @@ use crate::cil::metadata::heaps::put_compressed;
 use crate::cil::metadata::schema::{coded, column, table};
 use crate::cil::metadata::signature::{MethodSignature, element, kind};
 use crate::cil::metadata::tables::{decode, encode, token_row, token_table};
-use crate::cil::rewrite::{self, Snippet};
+use crate::cil::rewrite::{self, Exit, Snippet};
 use crate::cil::weave::adapters::{self, Adapter};
 use crate::cil::weave::code::Code;
 use crate::cil::weave::import::Importer;
@@ -43,6 +43,11 @@ impl Redirects<'_> {
         let each = self.all.iter().map(|redirect| redirect.advice());
         each.fold(Advice::default(), Advice::with)
             .without(Advice::OWN)
+    }
+
+    /// Whether one of them ends when a task does.
+    pub fn follows(&self) -> bool {
+        self.all.iter().any(|redirect| redirect.follows)
     }
 }
 
@@ -223,11 +228,20 @@ fn make(
     }
     if redirect.recorded.is_some() {
         inner.op(op::RET);
+        if redirect.follows && hooks.follow == 0 {
+            return Ok(None);
+        }
+        let call = redirect.follows.then_some(locals.1);
+        if call.is_some() {
+            locals.0.push(element::I8);
+            locals.1 += 1;
+        }
         let plain = Plain {
             signature: &blob,
             code: inner.as_bytes(),
             max_stack,
             locals: &signature_of_locals(&locals),
+            call,
         };
         let body = plain.recorded((planned, hooks), redirect.bound.as_deref(), importer)?;
         return Ok(body.map(|body| Made {
@@ -291,6 +305,8 @@ struct Plain<'p> {
     code: &'p [u8],
     max_stack: u32,
     locals: &'p [u8],
+    /// The local of the logical call that it is, if it ends when a task does.
+    call: Option<u32>,
 }
 
 impl Plain<'_> {
@@ -320,6 +336,16 @@ impl Plain<'_> {
         let Ok(mut recipe) = ordinary::recipe(&plain, &shape, planned, hooks, &mut scratch) else {
             return Ok(None);
         };
+        if let Some(call) = self.call {
+            let hook = |token| {
+                Snippet::default()
+                    .local(op::LDLOCA, call)
+                    .hook(planned.id, token)
+            };
+            recipe.enter = hook(hooks.resume);
+            recipe.exit = Exit::OfResult(hook(hooks.follow));
+            recipe.error = hook(hooks.fail);
+        }
         let mut own = Own::default();
         if let Some(bound) = bound {
             let method = Method {

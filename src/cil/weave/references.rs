@@ -2,12 +2,13 @@
 
 use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::attempt::Attempt;
+use crate::aspect::bind::site::TASK_ASSEMBLIES;
 use crate::cil::image::{Image, RUNTIME};
 use crate::cil::metadata::additions::Additions;
 use crate::cil::metadata::heaps::put_compressed;
 use crate::cil::metadata::schema::{coded, column, table};
 use crate::cil::metadata::signature::element;
-use crate::cil::metadata::tables::{decode, encode, token, token_table};
+use crate::cil::metadata::tables::{decode, encode, token, token_row, token_table};
 use crate::cil::weave::ordinary::Tokens;
 use crate::error::Result;
 
@@ -44,6 +45,8 @@ pub(crate) struct Needs {
     pub logical: bool,
     /// Those of methods that the runtime suspends.
     pub by_runtime: bool,
+    /// Those of calls that end when a task does.
+    pub follows: bool,
     /// What guards hooks of one's own.
     pub guard: bool,
 }
@@ -65,7 +68,8 @@ pub(crate) fn add(
         runtime: 0,
         core,
     };
-    let hooks = needs.advice.only(Advice::LIBRARY) != Advice::default() || needs.logical;
+    let logical = needs.logical || needs.follows;
+    let hooks = needs.advice.only(Advice::LIBRARY) != Advice::default() || logical;
     if !hooks && !needs.guard {
         return Ok(references);
     }
@@ -85,9 +89,18 @@ pub(crate) fn add(
     let hooks = additions.row(table::TYPE_REF, &[scope, class, name])?;
     let parent = encode(&coded::MEMBER_REF_PARENT, hooks).expect("a TypeRef has members");
 
-    let mut exception_type = vec![element::CLASS];
-    let coded = encode(&coded::TYPE_DEF_OR_REF, exception).expect("it is a TypeRef");
-    put_compressed(&mut exception_type, coded);
+    let class = |token| {
+        let mut ty = vec![element::CLASS];
+        let coded = encode(&coded::TYPE_DEF_OR_REF, token).expect("it is a TypeRef");
+        put_compressed(&mut ty, coded);
+        ty
+    };
+    let exception_type = class(exception);
+    let task = match needs.follows {
+        true => task(image, additions)?,
+        false => None,
+    };
+    let task_type = task.map(class).unwrap_or_default();
     let call: &[u8] = &[element::BYREF, element::I8];
     let id: &[u8] = &[element::I4];
     let mut hook = |wanted: bool, name: &str, parameters: &[&[u8]]| {
@@ -103,7 +116,7 @@ pub(crate) fn add(
         additions.row(table::MEMBER_REF, &[parent, name, signature])
     };
     let e: &[u8] = &exception_type;
-    let (advice, logical) = (needs.advice, needs.logical);
+    let advice = needs.advice;
     references.tokens = Tokens {
         enter: hook(advice.has(Advice::ENTER), "Enter", &[id])?,
         exit: hook(advice.has(Advice::EXIT), "Exit", &[id])?,
@@ -120,6 +133,7 @@ pub(crate) fn add(
         fail: hook(logical, "Fail", &[e, call, id])?,
         await_: hook(needs.by_runtime, "Await", &[&[element::BOOLEAN], call, id])?,
         awaited: hook(needs.by_runtime, "Awaited", &[call, id])?,
+        follow: hook(task.is_some(), "Follow", &[&task_type, call, id])?,
         exception,
     };
     Ok(references)
@@ -139,8 +153,47 @@ pub(crate) fn core_type(image: &Image<'_>, name: &[u8]) -> Option<u32> {
 }
 
 fn is_assembly(scope: u32) -> bool {
-    decode(&coded::RESOLUTION_SCOPE, scope)
-        .is_ok_and(|scope| token_table(scope) == table::ASSEMBLY_REF && scope & 0xff_ffff > 0)
+    assembly(scope).is_some()
+}
+
+/// The row of `AssemblyRef` that a scope is.
+fn assembly(scope: u32) -> Option<u32> {
+    let token = decode(&coded::RESOLUTION_SCOPE, scope).ok()?;
+    (token_table(token) == table::ASSEMBLY_REF && token_row(token) > 0).then(|| token_row(token))
+}
+
+/// The `TypeRef` of the class `Task`: the assembly's own, or a new one beside that of tasks with results.
+fn task(image: &Image<'_>, additions: &mut Additions) -> Result<Option<u32>> {
+    use column::type_ref::{NAME, NAMESPACE, RESOLUTION_SCOPE};
+    let (tables, strings) = (&image.metadata.tables, &image.metadata.strings);
+    let mut beside = None;
+    for (i, row) in tables.iter(table::TYPE_REF).enumerate() {
+        let scope = row.get(RESOLUTION_SCOPE);
+        if !strings.is(row.get(NAMESPACE), b"System.Threading.Tasks") {
+            continue;
+        }
+        let Some(assembly) = assembly(scope) else {
+            continue;
+        };
+        let assembly = tables.row(table::ASSEMBLY_REF, assembly)?;
+        let name = assembly.get(column::assembly_ref::NAME);
+        if !(TASK_ASSEMBLIES.iter()).any(|known| strings.is(name, known.as_bytes())) {
+            continue;
+        }
+        if strings.is(row.get(NAME), b"Task") {
+            return Ok(Some(token(table::TYPE_REF, i as u32 + 1)));
+        }
+        if strings.is(row.get(NAME), b"Task`1") {
+            beside.get_or_insert((scope, row.get(NAMESPACE)));
+        }
+    }
+    let Some((scope, namespace)) = beside else {
+        return Ok(None);
+    };
+    let name = additions.string("Task");
+    additions
+        .row(table::TYPE_REF, &[scope, name, namespace])
+        .map(Some)
 }
 
 /// The `TypeRef` of `System.Exception`: the assembly's own, or a new one in the core library that

@@ -41,6 +41,7 @@ const TOKENS: Tokens = Tokens {
     fail: 0,
     await_: 0,
     awaited: 0,
+    follow: 0,
 };
 const VOID: &[u8] = &[1];
 const INT32: &[u8] = &[8];

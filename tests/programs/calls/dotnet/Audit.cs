@@ -1,5 +1,6 @@
 using System;
 using System.Collections;
+using System.Threading.Tasks;
 
 namespace Acme {
     /// <summary>Hooks at calls.</summary>
@@ -51,6 +52,10 @@ namespace Acme {
 
         public static string Trimmed(string text) {
             return "<" + text.Trim() + ">";
+        }
+
+        public static Task<int> Other(object target, Task<int> task) {
+            return Task.FromResult(task.Result + 100);
         }
 
         // Around calls.
