@@ -24,12 +24,14 @@ ENVIRONMENT = {**os.environ, "WEAVE_TRACE": "off"}
 MOST = 255
 
 
-#: What does not run in dex files yet.
-NOT_DEX = {"Changes"}
+#: What does not run in dex files and in .NET yet.
+NOT_DEX = {"Changes", "Around"}
+NOT_DOTNET = {"Around"}
 #: Programs: the rules, the lines that all platforms print, and the hooks that fail.
 PROGRAMS = {
     "Cases": ("rules.toml", "expected.txt", ["acme.Log.bad"]),
     "Changes": ("changes.toml", "changes.txt", [f"acme.Alter.bad{what}" for what in ("Text", "Number", "Fallback", "Throw", "Off")]),
+    "Around": ("around.toml", "around.txt", []),
 }
 
 
@@ -68,7 +70,7 @@ def classes(folder):
     javac, jar = oldest_jdk() / "bin" / "javac", oldest_jdk() / "bin" / "jar"
     (folder / "Many.java").write_text(many("java"))
     made = {}
-    for name, sources in (("hooks", [SOURCES / "java/acme/Log.java", SOURCES / "java/acme/Alter.java"]),
+    for name, sources in (("hooks", [SOURCES / "java/acme/Log.java", SOURCES / "java/acme/Alter.java", SOURCES / "java/acme/Round.java"]),
                           ("app", [*sorted((SOURCES / "java/app").glob("*.java")), folder / "Many.java"])):
         out = fresh(folder / name)
         run([javac, "-g", "--release", "8", "-Xlint:-options", "-d", out, *sources])
@@ -123,7 +125,7 @@ def dotnet_(score, folder):
     run([*base, "-optimize", "-target:library", f"-out:{plain / 'hooks.dll'}", SOURCES / "dotnet/Log.cs", SOURCES / "dotnet/Alter.cs"])
     run([*base, "-optimize", "-debug:portable", f"-out:{plain / 'app.exe'}", SOURCES / "dotnet/Cases.cs", SOURCES / "dotnet/Changes.cs", folder / "Many.cs"])
     shutil.copy(plain / "hooks.dll", folder)
-    for program in PROGRAMS:
+    for program in [name for name in PROGRAMS if name not in NOT_DOTNET]:
         # One program has both, and an argument chooses.
         which = [] if program == "Cases" else [program]
         woven = fresh(folder / f"woven-{program}")

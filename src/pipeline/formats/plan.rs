@@ -46,6 +46,11 @@ pub(crate) fn plan(
                     Code::Dex => Some("dex files"),
                     Code::Class | Code::Assembly => None,
                 },
+                no_around: match scanned.code {
+                    Code::Class => None,
+                    Code::Dex => Some("dex files"),
+                    Code::Assembly => Some("assemblies"),
+                },
             },
             artifact: matcher.artifact(),
             adapters: ADAPTERS,
