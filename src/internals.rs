@@ -8,8 +8,11 @@ pub mod aspect {
     pub mod bind {
         pub mod call {
             pub use crate::aspect::bind::call::{
-                Adapter, Bound, Call, Convert, Dest, Hook, Keep, Operand, Source,
+                Adapter, Around, Bound, Call, Convert, Dest, Hook, Keep, Operand, Proceed, Source,
             };
+        }
+        pub mod functional {
+            pub use crate::aspect::bind::functional::Function;
         }
         pub mod reach {
             pub use crate::aspect::bind::reach::{LibraryType, Reach};

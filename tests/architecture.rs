@@ -271,6 +271,7 @@ const ORDERS: &[(&str, &[&str])] = &[
             "stores",
             "android_trace",
             "lower",
+            "around",
             "write",
             "redirect",
             "verify",

@@ -36,11 +36,13 @@ pub fn run(bytes: &[u8]) {
     }
 }
 
-/// The same with own hooks that take everything: called themselves or by adapters, with the recorded pair or without.
+/// The same with own hooks that take everything: called themselves or by adapters, with the recorded pair or without, and with a hook
+/// in the place of the body.
 fn own(class: &Class<'_>, scratch: &mut Scratch) {
-    for (guarded, advice) in [
-        (None, Advice::OWN.with(Advice::ALL)),
-        (Some(true), Advice::OWN),
+    for (guarded, advice, around) in [
+        (None, Advice::OWN.with(Advice::ALL), false),
+        (Some(true), Advice::OWN, false),
+        (Some(false), Advice::OWN.with(Advice::ALL), true),
     ] {
         let mut visitor = Everything::with(advice);
         scan(class, &mut visitor).expect("it was scanned before");
@@ -52,7 +54,13 @@ fn own(class: &Class<'_>, scratch: &mut Scratch) {
         own_hooks::bind(
             &mut plan,
             |visitor| scan(class, visitor).expect("it was scanned before"),
-            |index, signature| own_hooks::everything(signature, style(index)),
+            |index, signature| {
+                let bound = own_hooks::everything(signature, style(index));
+                match around && index % 3 != 2 {
+                    true => own_hooks::around(signature, bound),
+                    false => bound,
+                }
+            },
         );
         if let Ok(woven) = weave(class, &plan, scratch)
             && let Some(new) = woven.bytes

@@ -145,6 +145,10 @@ pub trait MethodDetails {
     fn signature(&self) -> Option<Signature>;
     /// The calls that it makes, in the order of its code.
     fn calls(&self, _: EachCall<'_>) {}
+    /// Why its body cannot become a method of its own, if so.
+    fn keeps_body(&self) -> Option<&'static str> {
+        None
+    }
     /// Whether all that calls of it must respect is in its signature, so that it can be called as a hook.
     fn is_callable(&self) -> bool {
         true

@@ -319,6 +319,7 @@ impl Planner<'_> {
             is_async: method.kinds.intersects(Kinds::ASYNC),
             artifact: own.artifact,
             adapters: own.adapters,
+            keeps_body: method.details.keeps_body(),
             is_call: false,
         };
         match own.binder.bind(&meets, &subject) {
@@ -385,6 +386,7 @@ impl Planner<'_> {
                                 is_async: false,
                                 artifact: own.artifact,
                                 adapters: own.adapters,
+                                keeps_body: None,
                                 is_call: true,
                             };
                             let described = site.details.described();

@@ -422,6 +422,7 @@ mod tests {
                 types: &wanted,
                 declared: false,
                 members: &no_members,
+                interfaces: false,
             });
             scan(&Dex::parse(bytes).unwrap(), &mut collector).unwrap();
             let (_, ty) = collector.types.pop().unwrap();

@@ -3,7 +3,7 @@
 use crate::aspect::section::{end_of_type, section_name};
 use crate::bytes::modified_utf8;
 use crate::error::Result;
-use crate::jvm::class::{Class, MethodInfo};
+use crate::jvm::class::{BODY, Class, MethodInfo};
 use crate::jvm::insn::{self, op};
 use crate::jvm::pool::tag;
 
@@ -17,7 +17,8 @@ pub(super) const END: (&str, &str) = ("endSection", "()V");
 /// The name of a method's section, in modified UTF-8.
 pub(super) fn name(class: &Class<'_>, method: &MethodInfo) -> Result<Vec<u8>> {
     let (ty, name) = (class.name(), class.pool.text(method.name)?);
-    Ok(modified_utf8(&section_name(end_of_type(&ty), &name)))
+    let name = name.strip_prefix(BODY).unwrap_or(&name);
+    Ok(modified_utf8(&section_name(end_of_type(&ty), name)))
 }
 
 /// Whether code names this section and begins one.

@@ -17,13 +17,18 @@ pub mod flag {
     pub const PROTECTED: u16 = 0x0004;
     pub const STATIC: u16 = 0x0008;
     pub const FINAL: u16 = 0x0010;
+    pub const SYNCHRONIZED: u16 = 0x0020;
     pub const BRIDGE: u16 = 0x0040;
     pub const INTERFACE: u16 = 0x0200;
     pub const VARARGS: u16 = 0x0080;
     pub const ABSTRACT: u16 = 0x0400;
+    pub const STRICT: u16 = 0x0800;
     pub const SYNTHETIC: u16 = 0x1000;
     pub const MODULE: u16 = 0x8000;
 }
+
+/// In front of the names of bodies that are methods of their own.
+pub const BODY: &str = "weave$body$";
 
 /// A class file whose structure was read and checked; code is not decoded.
 pub struct Class<'a> {

@@ -166,6 +166,12 @@ impl Snippet {
         );
     }
 
+    /// Appends `invokedynamic`, which takes so many words.
+    pub fn dynamic(&mut self, constant: u16, pops: u32, pushes: u32) {
+        let [high, low] = constant.to_be_bytes();
+        self.put(&[op::INVOKEDYNAMIC, high, low, 0, 0], pops, pushes);
+    }
+
     fn variable(
         &mut self,
         (general, short): (u8, u8),

@@ -21,8 +21,9 @@ pub use constants::{Constants, MAX_ADDITIONS, constants};
 
 use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::attempt::Attempt;
-use crate::aspect::bind::call::Bound;
+use crate::aspect::bind::call::{Bound, Call, Proceed};
 use crate::aspect::bind::site::Replacement;
+use crate::aspect::bind::ty::Ty;
 use crate::aspect::plan::Planned;
 use crate::edit::{Layout, Place};
 use crate::error::{Error, Result};
@@ -43,7 +44,7 @@ use branches::{
 use own::{Facts, Own, Put};
 
 /// Largest code (JVMS 4.7.3).
-const MAX_CODE: u32 = 65_535;
+pub const MAX_CODE: u32 = 65_535;
 
 /// Most entries of an exception table (JVMS 4.7.3).
 const MAX_TRIES: usize = 65_535;
@@ -208,33 +209,85 @@ pub fn put_replacement(
     additions: &mut Additions,
     out: &mut Snippet,
 ) -> Attempt<u16> {
-    let method = &class.methods[0];
-    let code = class.code(method)?.ok_or(Reason::NoBody)?;
-    let descriptor = class.pool.utf8(method.descriptor)?;
-    let parameters = parameters::parameters(class, descriptor, true)?;
-    let bound = Bound::default();
-    let facts = Facts {
+    let at_start = AtStart {
         class,
-        bound: &bound,
-        is_static: true,
-        max_locals: code.max_locals,
-        insns: code.insns,
-        initialisation: None,
-        parameters: &parameters,
-        frames_keep: true,
-        result: b'V',
-    };
-    let own = Own::new(&facts, additions)?;
-    let mut put = Put {
-        class,
-        additions,
-        out,
+        method: &class.methods[0],
         id: 0,
         line: 0,
     };
-    own.put_call(&replace.call, true, &mut put)?;
-    put.convert(&replace.result, replace.convert);
-    Ok(own.max_locals.max(code.max_locals))
+    at_start.put(&[], additions, out, |own, put| {
+        own.put_call(&replace.call, true, put)?;
+        put.convert(&replace.result, replace.convert);
+        Ok(())
+    })
+}
+
+/// A method whose arguments are as they were at the start.
+pub struct AtStart<'s, 'a> {
+    pub class: &'s Class<'a>,
+    pub method: &'s MethodInfo,
+    pub id: u32,
+    /// Its first source line, or 0.
+    pub line: u16,
+}
+
+impl<'a> AtStart<'_, 'a> {
+    /// Appends the call of a hook in place of the body, and the return of its result. Returns how many variables it takes.
+    /// `proceeds`: see [`Put::proceeds`].
+    pub fn put_around(
+        &self,
+        call: &Call,
+        proceeds: &[(Proceed, u16)],
+        additions: &mut Additions,
+        out: &mut Snippet,
+    ) -> Attempt<u16> {
+        let descriptor = self.class.pool.text(self.method.descriptor)?;
+        let result = descriptor.rsplit_once(')').map_or("", |(_, result)| result);
+        let (result, _) = Ty::of_descriptor(result).ok_or(Reason::Unsupported)?;
+        self.put(proceeds, additions, out, |own, put| {
+            own.put_around(call, &result, put)
+        })
+    }
+
+    fn put(
+        &self,
+        proceeds: &[(Proceed, u16)],
+        additions: &mut Additions,
+        out: &mut Snippet,
+        code: impl FnOnce(&Own<'_>, &mut Put<'_, 'a>) -> Attempt<()>,
+    ) -> Attempt<u16> {
+        let is_static = self.method.access & flag::STATIC != 0;
+        let descriptor = self.class.pool.utf8(self.method.descriptor)?;
+        let parameters = parameters::parameters(self.class, descriptor, is_static)?;
+        let bound = Bound::default();
+        let facts = Facts {
+            class: self.class,
+            bound: &bound,
+            is_static,
+            max_locals: parameters.iter().map(|p| p.words() as u16).sum(),
+            insns: &[],
+            initialisation: None,
+            parameters: &parameters,
+            frames_keep: true,
+            result: b'V',
+        };
+        let own = Own::new(&facts, additions)?;
+        let mut put = Put {
+            class: self.class,
+            additions,
+            out,
+            id: self.id,
+            line: self.line,
+            proceeds,
+        };
+        code(&own, &mut put)?;
+        Ok(own.max_locals)
+    }
+}
+
+/// How many constants a call in place of a body adds at most.
+pub fn constants_of_around(call: &Call) -> usize {
+    own::of_call(call)
 }
 
 fn tables<'a>(class: &Class<'a>, code: &Code<'a>) -> Result<Tables<'a>> {
@@ -349,6 +402,7 @@ impl<'a> Lowering<'_, 'a> {
             out,
             id: self.id,
             line,
+            proceeds: &[],
         }
     }
 

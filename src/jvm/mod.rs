@@ -6,6 +6,7 @@
 
 mod adapter;
 mod android_trace;
+mod around;
 mod attributes;
 mod calls;
 mod class;

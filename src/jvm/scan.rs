@@ -128,6 +128,11 @@ impl MethodDetails for Details<'_, '_> {
         signature_of(self.class, self.method)
     }
 
+    fn keeps_body(&self) -> Option<&'static str> {
+        (self.class.major < 51)
+            .then_some("a class of Java 6 or older has no `invokedynamic`, which `proceed` needs")
+    }
+
     fn calls(&self, each: EachCall<'_>) {
         // A method that cannot be read ends here: weaving it reports that.
         let _ = sites::each_call(self.class, self.method, each);
@@ -135,7 +140,7 @@ impl MethodDetails for Details<'_, '_> {
 }
 
 /// What a method takes and gives, for hooks.
-fn signature_of(class: &Class<'_>, method: &MethodInfo) -> Option<Signature> {
+pub(super) fn signature_of(class: &Class<'_>, method: &MethodInfo) -> Option<Signature> {
     let descriptor = class.pool.text(method.descriptor).ok()?;
     let mut rest = descriptor.strip_prefix('(')?;
     let mut parameters = Vec::new();

@@ -5,12 +5,14 @@ use crate::aspect::attempt::settle;
 use crate::aspect::plan::{Plan, Planned, Skipped};
 use crate::aspect::woven::WovenType;
 use crate::error::Result;
+use crate::jvm::around;
+use crate::jvm::attributes::first_line;
 use crate::jvm::class::Class;
 use crate::jvm::foundation;
 use crate::jvm::lower::{self, MAX_ADDITIONS, Wanted};
 use crate::jvm::pool::{Additions, tag};
 use crate::jvm::scan;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Newest class file version that is woven: Java 27 is 71 (JVMS 4.1-A), and one more, since new
 /// versions rarely change what the weaver touches. Newer classes are left as they are.
@@ -68,8 +70,66 @@ pub fn weave(class: &Class<'_>, plan: &Plan, scratch: &mut Scratch) -> Result<Wo
         }));
         return Ok(Woven { bytes: None, ty });
     }
+    if around::has_around(plan) {
+        return weave_split(class, plan, scratch, ty);
+    }
     put_tail(class, plan, scratch, &mut ty)?;
     let bytes = (ty.methods().len() > 0).then(|| class_file(class, scratch));
+    Ok(Woven { bytes, ty })
+}
+
+/// The same where hooks stand in the places of bodies.
+fn weave_split(
+    class: &Class<'_>,
+    plan: &Plan,
+    scratch: &mut Scratch,
+    mut ty: WovenType,
+) -> Result<Woven> {
+    let mut leave: FxHashMap<u32, Reason> = FxHashMap::default();
+    // A method whose body cannot get its hooks stays whole. That makes room for others alone, so this ends.
+    let (split, bytes) = loop {
+        let split = around::split(class, plan, &leave)?;
+        let parts = Class::parse(&split.bytes)?;
+        let mut woven = WovenType::new(0, "", "", split.plan.methods.len());
+        put_tail(&parts, &split.plan, scratch, &mut woven)?;
+        leave.extend(split.left.iter().copied());
+        let (mut whole, mut again) = (Vec::new(), false);
+        for left in &woven.left {
+            let place = (split.plan.methods).binary_search_by_key(&left.index, |p| p.index);
+            let origin = place.map_or(left.index, |place| split.origins[place]);
+            match split.split.contains_key(&origin) {
+                true => again |= leave.insert(origin, left.reason).is_none(),
+                false => whole.push((origin, left.reason)),
+            }
+        }
+        if !again {
+            leave.extend(whole);
+            let is_woven = woven.methods().len() > 0;
+            let bytes = match is_woven {
+                true => Some(class_file(&parts, scratch)),
+                false if split.split.is_empty() => None,
+                false => Some(split.bytes.clone()),
+            };
+            break (split, bytes);
+        }
+    };
+    for planned in &plan.methods {
+        if let Some(&reason) = leave.get(&planned.index) {
+            ty.left.push(skipped(class, planned, reason));
+            continue;
+        }
+        let method = &class.methods[planned.index as usize];
+        let line = match (split.split.get(&planned.index), class.code(method)?) {
+            (Some(line), _) => *line,
+            (None, Some(code)) => first_line(class, &code)?,
+            (None, None) => 0,
+        };
+        let name = class.pool.text(method.name)?;
+        let descriptor = class.pool.text(method.descriptor)?;
+        ty.add(planned.id, u32::from(line), &name, |text| {
+            text.push_str(&descriptor);
+        });
+    }
     Ok(Woven { bytes, ty })
 }
 
@@ -79,7 +139,10 @@ fn refusal(class: &Class<'_>, name: &str, plan: &Plan) -> Option<Reason> {
         Some(Reason::NewerVersion)
     } else if foundation::is_foundation(name.as_bytes()) {
         Some(Reason::Foundation)
-    } else if class.is_woven() || calls_adapters(class, plan) {
+    } else if class.is_woven()
+        || calls_adapters(class, plan)
+        || (around::has_around(plan) && around::is_split(class))
+    {
         Some(Reason::AlreadyWoven)
     } else if class.pool.count() > u16::MAX - MAX_ADDITIONS {
         Some(Reason::PoolFull)
@@ -91,7 +154,7 @@ fn refusal(class: &Class<'_>, name: &str, plan: &Plan) -> Option<Reason> {
 /// Whether a class calls an adapter that the plan has for it: it has these own hooks already.
 fn calls_adapters(class: &Class<'_>, plan: &Plan) -> bool {
     let bound = plan.bound.iter();
-    let calls = bound.flat_map(|b| b.enter.iter().chain(&b.exit).chain(&b.exception));
+    let calls = bound.flat_map(|bound| bound.all());
     let adapters: FxHashSet<&[u8]> = calls
         .filter_map(|call| Some(call.adapter.as_ref()?.class.as_bytes()))
         .collect();

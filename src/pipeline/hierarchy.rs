@@ -5,6 +5,7 @@ use crate::aspect::bind::binder::VALUES;
 use crate::aspect::bind::catalog::{
     Collect, Collector, Declared, HookType, MemberType, Supertypes, spellings,
 };
+use crate::aspect::bind::functional::Interface;
 use crate::aspect::pointcut::{Hierarchy, Matcher};
 use crate::aspect::rules::Rules;
 use crate::cil;
@@ -32,6 +33,7 @@ struct Found {
     declared: Vec<(Code, Box<str>, Declared)>,
     /// What chains can ask for.
     members: Vec<(Code, Box<str>, MemberType)>,
+    interfaces: Vec<(Code, Box<str>, Interface)>,
 }
 
 impl Found {
@@ -40,15 +42,18 @@ impl Found {
         self.hooks.extend(other.hooks);
         self.declared.extend(other.declared);
         self.members.extend(other.members);
+        self.interfaces.extend(other.interfaces);
     }
 
     fn collected(code: Code, collector: Collector<'_>) -> Found {
         let hooks = collector.types.into_iter();
         let declared = collector.declared.into_iter();
         let members = collector.members.into_iter();
+        let interfaces = collector.interfaces.into_iter();
         Found {
             declared: declared.map(|(name, ty)| (code, name, ty)).collect(),
             members: members.map(|(name, ty)| (code, name, ty)).collect(),
+            interfaces: interfaces.map(|(name, ty)| (code, name, ty)).collect(),
             supertypes: collector.supertypes,
             hooks: hooks.map(|(name, ty)| (code, name, ty)).collect(),
         }
@@ -62,6 +67,8 @@ struct Wanted {
     all: bool,
     /// The links of chains.
     members: FxHashSet<String>,
+    /// Interfaces, which `proceed` may be an object of.
+    interfaces: bool,
 }
 
 impl Wanted {
@@ -70,6 +77,7 @@ impl Wanted {
             types: &self.types,
             declared: self.all,
             members: &self.members,
+            interfaces: self.interfaces,
         })
     }
 }
@@ -89,6 +97,7 @@ pub(crate) fn build(
         types: own.chain(values).flat_map(spellings).collect(),
         all: matcher.has_calls(),
         members: matcher.members().collect(),
+        interfaces: matcher.has_around(),
     };
     let mut add = |found: Found, is_library: bool| {
         for (name, supertypes) in found.supertypes {
@@ -105,6 +114,9 @@ pub(crate) fn build(
         }
         for (code, name, ty) in found.members {
             catalogs.add_members(code, name, ty);
+        }
+        for (code, name, ty) in found.interfaces {
+            catalogs.add_interface(code, name, ty);
         }
     };
     if wanted.types.iter().any(|name| is_of_runtime(name)) {

@@ -2,6 +2,7 @@
 
 use crate::aspect::bind::call::{Adapter, Call, Hook};
 use crate::aspect::bind::catalog::{Catalog, Declared, HookType, MemberType};
+use crate::aspect::bind::functional::Interface;
 use crate::aspect::bind::misfit::{self, Misfit};
 use crate::aspect::bind::reach::{LibraryType, Reach};
 use crate::aspect::bind::site::Redirect;
@@ -62,6 +63,10 @@ impl Catalogs {
 
     pub(crate) fn add_members(&mut self, code: Code, name: Box<str>, ty: MemberType) {
         self.0[code as usize].add_members(name, ty);
+    }
+
+    pub(crate) fn add_interface(&mut self, code: Code, name: Box<str>, interface: Interface) {
+        self.0[code as usize].add_interface(name, interface);
     }
 
     /// Adds what rules say of a type, wherever it may be.
@@ -188,6 +193,9 @@ impl<'a> Own<'a> {
             }
             for (name, ty) in catalog.all_members() {
                 update(format!("{name} {ty:?}").as_bytes());
+            }
+            for (name, interface) in catalog.all_interfaces() {
+                update(format!("{name} {interface:?}").as_bytes());
             }
             update(b"");
         }

@@ -56,6 +56,22 @@ at = { call = { type = "java.io.PrintStream", method = "println" } }
 before = "acme.Log.begin(method, arg(0))"
 "#;
 
+/// A hook in the place of a body.
+const ROUND: &str = r#"
+package acme;
+
+public final class Round {
+    public static <T> T run(String method, java.util.function.Supplier<T> proceed) {
+        System.out.println("> " + method);
+        try {
+            return proceed.get();
+        } finally {
+            System.out.println("< " + method);
+        }
+    }
+}
+"#;
+
 /// The program as a jar, and a library of hooks beside it.
 fn world() -> World {
     let world = World::with_jar();
@@ -329,6 +345,75 @@ fn a_plan_shows_the_calls_as_they_are_bound() {
     );
     assert_eq!(hooks[1]["when"], "exception");
     assert_eq!(hooks[1]["guard"], true);
+}
+
+#[test]
+fn a_hook_stands_in_the_place_of_a_body() {
+    let world = world();
+    world.write("src/acme/Round.java", ROUND);
+    world.tool(
+        "javac",
+        &[
+            "--release",
+            "8",
+            "-Xlint:-options",
+            "-d",
+            "hooks",
+            "src/acme/Round.java",
+        ],
+    );
+    world.tool("jar", &["cf", "hooks.jar", "-C", "hooks", "."]);
+    let start = &RULES[..RULES.find("enter").unwrap()];
+    let rules = format!(
+        "{start}around = \"acme.Round.run(method, proceed)\"\nadvice = [\"enter\", \"exit\", \"exception\"]\n"
+    );
+    world.write("weave.toml", &rules);
+    let plan = world.wove(&["plan", "app.jar", "--details"]).out;
+    let shown = "around: acme.Round.run(String, java.util.function.Supplier) gets 'fail', proceed";
+    assert!(plan.contains(shown), "{plan}");
+    world.wove(&["app.jar", "out.jar"]);
+    // The line is that of the body.
+    let around = "fib 13
+> fail
+> fail
+> fail
+< fail
+< fail
+< fail
+caught deep at line 16
+";
+    assert_eq!(printed(&world, "out.jar"), around);
+    let report = world.wove(&["report", "run.wtrace", "--json"]).out;
+    assert!(report.contains("com.acme.Main.fail(int)"), "{report}");
+    // Its own twice is once too often.
+    let again = world.wove(&["out.jar", "again.jar"]);
+    assert_eq!(
+        world.read("out.jar"),
+        world.read("again.jar"),
+        "{}",
+        again.err
+    );
+    // With nothing but hooks there is nothing of the library to see: the body says that it is one.
+    world.write(
+        "weave.toml",
+        rules.replace("advice = [\"enter\", \"exit\", \"exception\"]\n", ""),
+    );
+    world.wove(&["app.jar", "bare.jar"]);
+    world.weave(&["bare.jar", "again.jar"]);
+    assert_eq!(printed(&world, "again.jar"), around);
+    // Constructors are not left out.
+    world.write(
+        "weave.toml",
+        rules.replace("method = \"fail\"", "kind = \"constructor\", min-size = 0"),
+    );
+    let ran = world.weave(&["app.jar", "none.jar"]);
+    assert_eq!(ran.status, 2);
+    assert!(
+        ran.err.contains("a constructor cannot be left out"),
+        "{}",
+        ran.err
+    );
+    assert!(!world.at("none.jar").exists());
 }
 
 #[test]

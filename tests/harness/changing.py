@@ -1,5 +1,7 @@
 """Rules whose hooks may change all that a hook can change, and change nothing: tests/jvm/acme/Same.java, tests/dotnet/own/Same.cs."""
 
+import zipfile
+
 JAVA = {"text": "java.lang.String", "object": "java.lang.Object", "truth": "boolean", "number": "int", "wide": "long"}
 DOTNET = {"text": "System.String", "object": "System.Object", "truth": "bool", "number": "int", "wide": "long"}
 
@@ -28,3 +30,27 @@ def rules(library, types):
         lines += ["[[aspect]]", f"name = '{number}'", f"match = {{ {match} }}", "exclude = [{ kind = 'async' }, { method = ['<init>', '.ctor'] }]"]
         lines += [f'{key} = "{text}"' for key, text in hooks.items()]
     return lines
+
+
+def old_types(path):
+    """The types of a jar whose class files are older than `invokedynamic`; and whether it has others."""
+    old, has_others = set(), False
+    with zipfile.ZipFile(path) as jar:
+        for name in jar.namelist():
+            if name.endswith(".class") and not name.endswith("module-info.class"):
+                with jar.open(name) as member:
+                    head = member.read(8)
+                if int.from_bytes(head[6:8], "big") < 51:
+                    versioned = name.startswith("META-INF/versions/")
+                    old.add((name.split("/", 3)[3] if versioned else name).removesuffix(".class").replace("/", "."))
+                else:
+                    has_others = True
+    return sorted(old), has_others
+
+
+def around(library, types="**", but=()):
+    """Rules with a hook in the place of each body that can have one, which runs it."""
+    left = "".join(f", {{ type = '{ty}' }}" for ty in but)
+    return ["version = 1", "[[library]]", f"path = '{library}'", "[[aspect]]", "name = 'around'",
+            f"match = {{ type = '{types}', kind = ['method', 'accessor', 'bridge', 'synthetic', 'lambda'], min-size = 0 }}",
+            "exclude = [{ kind = 'async' }, { method = ['<init>', '<clinit>'] }" + left + "]", "around = 'acme.Same.proceed(proceed)'"]

@@ -10,7 +10,8 @@ For every artifact:
 - `weave verify` accepts it, unwoven and woven;
 - with own hooks that take everything (tests/jvm/acme/All.java) instead, the same methods are woven but for `suspend` functions and those
   whose code would be too large, `weave verify` accepts them, and no class fails to link either. The JDKs have none: java.base sees no library;
-- nor does one with hooks that may change all that a hook can change (tests/jvm/acme/Same.java).
+- nor does one with hooks that may change all that a hook can change (tests/jvm/acme/Same.java);
+- nor one with a hook in the place of each body, which runs it.
 """
 
 import argparse
@@ -204,6 +205,38 @@ def changes(weave, score, root, names, paths, judging):
             judge(score, version, home, root, folder, woven, False, paths, " with hooks that may change")
 
 
+def arounds(weave, score, root, names, paths, judging):
+    """The same with a hook in the place of each body, which runs it."""
+    folder, rules = fresh(WORK / "around"), WORK / "around.toml"
+    library(WORK, "Same")
+    woven, failed, refused, methods, left, used = [], [], [], 0, {}, cpu()
+    for name in names:
+        old, has_others = changing.old_types(root / name)
+        if not has_others:
+            continue
+        rules.write_text("\n".join(changing.around("same.jar", but=old)))
+        target = folder / name
+        report = woven_by(weave, rules, root / name, target)
+        if report is None:
+            failed.append(name)
+            continue
+        if not report["methods"]:
+            continue
+        woven.append(name)
+        methods += report["methods"]
+        for reason, count in report["left"].items():
+            left[reason] = left.get(reason, 0) + count
+        done = run([weave, "verify", target], check=False)
+        if done.returncode != 0:
+            refused.append(name)
+            print(f"     {name}, around: {(done.stdout + done.stderr).strip()[-400:]}")
+    score.check("a hook in the place of each body", not failed and methods, f"{methods} methods; left {left} ({cpu() - used:.0f} s of CPU)")
+    score.check("weave verify accepts these, too", not refused, f"{len(woven)} artifacts")
+    for version, home in sorted(judging.items()):
+        if woven:
+            judge(score, version, home, root, folder, woven, False, paths, " with hooks in the places of bodies")
+
+
 def own_hooks(weave, score, root, names, paths, judging):
     """The same with own hooks that take everything."""
     folder, rules, twin = fresh(WORK / "own"), own_rules(WORK), WORK / "pair.toml"
@@ -321,6 +354,7 @@ def body():
             judge(score, version, home, root, WORK / "woven", woven, False, paths)
     own_hooks(weave, score, root, woven, paths, judging)
     changes(weave, score, root, woven, paths, judging)
+    arounds(weave, score, root, woven, paths, judging)
     return score.finish("corpora")
 
 

@@ -15,6 +15,7 @@ is told, what differs twice is a fault.
 import os
 import xml.etree.ElementTree as xml
 
+import changing
 import check_corpora
 import corpora
 from lib import fresh, judges, main, oldest_jdk, run, weave_binary
@@ -24,6 +25,7 @@ JUNIT = "5.10.2"
 # Advice of the class that is instrumented later, not of the library: a version of its own.
 BYTE_BUDDY = "net.bytebuddy:byte-buddy:1.15.4"
 OWN = "own hooks and values"
+AROUND = "a hook in the place of each body"
 
 
 def advice(score, folder):
@@ -65,14 +67,19 @@ def verdicts(home, jars, out, selected, env):
     return found
 
 
-def suite(score, folder, name, coordinates, packages, at_least, own=False):
-    """The tests of some packages, unwoven and woven, on each JDK and with both packs; or with own hooks and values as well."""
+def suite(score, folder, name, coordinates, packages, at_least, own=False, around=None):
+    """The tests of some packages, unwoven and woven, on each JDK and with both packs; or with own hooks and values as well, or with hooks
+    in the places of the bodies of some types."""
     common = [f"org.junit.jupiter:junit-jupiter:{JUNIT}", "org.junit.platform:junit-platform-console:1.10.2",
               "org.mockito:mockito-core:5.14.2", "org.mockito:mockito-junit-jupiter:5.14.2"]
     plain = corpora.resolved(name, [*coordinates, *common], JUNIT)
     packs = {"all": "pack:all", "default": "pack:default"}
     if own:
         packs[OWN] = check_corpora.own_rules(folder)
+    if around:
+        check_corpora.library(folder, "Same")
+        packs[AROUND] = folder / "around.toml"
+        packs[AROUND].write_text("\n".join(changing.around("same.jar", around)))
     for pack, rules in packs.items():
         run([weave_binary(), "-q", "--rules", rules, plain, folder / pack])
     every = [part for p in packages for part in ("--select-class" if p.endswith("Test") else "--select-package", p)]
@@ -91,7 +98,7 @@ def suite(score, folder, name, coordinates, packages, at_least, own=False):
             else:
                 twice = {}
             score.check(
-                f"{name} on {version}, {pack if pack == OWN else packs[pack]}: the same tests pass", not twice and passed >= at_least,
+                f"{name} on {version}, {pack if pack in (OWN, AROUND) else packs[pack]}: the same tests pass", not twice and passed >= at_least,
                 f"{passed} of {len(before)} pass; {len(differ)} differed once, twice: {dict(list(twice.items())[:5])}",
             )
 
@@ -126,7 +133,8 @@ def commons_lang(score, folder):
     suite(score, folder, "commons-lang3",
           ["org.apache.commons:commons-lang3:3.17.0", "org.apache.commons:commons-lang3:3.17.0:tests", "org.easymock:easymock:5.4.0",
            "org.hamcrest:hamcrest:2.2", "org.junit-pioneer:junit-pioneer:1.9.1", "org.apache.commons:commons-text:1.12.0"],
-          [f"org.apache.commons.lang3.{p}" for p in ("event", "exception", "function", "math", "mutable", "reflect", "stream", "text", "tuple")], 1000)
+          [f"org.apache.commons.lang3.{p}" for p in ("event", "exception", "function", "math", "mutable", "reflect", "stream", "text", "tuple")], 1000,
+          around="org.apache.commons.lang3.**")
 
 
 def commons_collections(score, folder):

@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 use weave::internals::aspect::bind::call::{
-    Adapter, Bound, Call, Convert, Dest, Hook, Keep, Operand, Source,
+    Adapter, Around, Bound, Call, Convert, Dest, Hook, Keep, Operand, Proceed, Source,
 };
+use weave::internals::aspect::bind::functional::Function;
 use weave::internals::aspect::bind::ty::{Prim, Signature, Ty};
 use weave::internals::aspect::joinpoint::{Method, Type, Visitor};
 use weave::internals::aspect::plan::Plan;
@@ -95,6 +96,41 @@ pub fn bind(
 /// All calls of a method's own hooks.
 pub fn calls(bound: &Bound) -> impl Iterator<Item = &Call> {
     (bound.enter.iter().chain(&bound.exit)).chain(&bound.exception)
+}
+
+/// A hook in the place of a body, which has these hooks itself: `around(Supplier)Object`.
+pub fn around(signature: &Signature, inner: Bound) -> Bound {
+    let ty = Ty::class("java/util/function/Supplier");
+    let proceed = Proceed {
+        ty: ty.clone(),
+        function: Function {
+            name: "get".into(),
+            parameters: [].into(),
+            result: object(),
+        },
+        takes_arguments: false,
+    };
+    let result = signature.result.clone();
+    let (dest, given) = match result {
+        Ty::Void => (Dest::Drop, None),
+        result => (Dest::Returned, Some((Convert::Cast, result))),
+    };
+    let call = Call {
+        hook: hook("around", std::slice::from_ref(&ty), object()),
+        generics: [].into(),
+        operands: [same(Source::Proceed(Arc::new(proceed)), ty)].into(),
+        dest,
+        given,
+        adapter: None,
+    };
+    let outer = inner.clone();
+    Bound {
+        around: Some(Box::new(Around {
+            call,
+            inner: Some(Arc::new(inner)),
+        })),
+        ..outer
+    }
 }
 
 /// Which hooks, and how they are called.

@@ -1,9 +1,10 @@
 //! From a call as it is written to the method that it calls, with an operand for each of its parameters.
 
+mod around;
 mod change;
 
 use super::call::{
-    Adapter, Bound, Call, Change, Convert, Counts, Dest, Hook, Keep, Operand, Source,
+    Adapter, Around, Bound, Call, Change, Convert, Counts, Dest, Hook, Keep, Operand, Source,
 };
 use super::catalog::{Catalog, HookMethod, HookType};
 use super::convert::{Fit, Misfit as Why, convert, instantiate, is_object};
@@ -32,6 +33,8 @@ pub struct Subject<'a> {
     pub artifact: &'a str,
     /// The package of adapters (JVM, dex).
     pub adapters: &'a str,
+    /// Why its body cannot become a method of its own, if so.
+    pub keeps_body: Option<&'static str>,
     /// It is called. Hooks lie in a static method in its place, which takes the target and the arguments.
     pub is_call: bool,
 }
@@ -45,6 +48,8 @@ pub struct Binder<'a> {
     pub language: Language,
     /// Whether what a hook calls may be woven.
     pub may_reach: &'a (dyn Fn(&Hook) -> bool + Sync),
+    /// In what the body cannot become a method of its own yet.
+    pub no_around: Option<&'static str>,
 }
 
 /// An aspect that meets a method: its number, its name and its hooks.
@@ -54,6 +59,7 @@ pub type Meets<'a> = (u32, &'a str, &'a OwnHooks);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum When {
     Enter,
+    Around,
     Exit,
     Exception,
 }
@@ -62,6 +68,7 @@ impl When {
     const fn word(self) -> &'static str {
         match self {
             When::Enter => "enter",
+            When::Around => "around",
             When::Exit => "exit",
             When::Exception => "exception",
         }
@@ -107,6 +114,8 @@ pub(super) enum Meant {
     Constant(Word),
     /// Null or zero of any type.
     Nothing,
+    /// What runs the body, as the type that is asked for.
+    Proceed,
     /// All arguments.
     Args,
 }
@@ -125,94 +134,80 @@ impl Binder<'_> {
         follows: bool,
     ) -> Result<Bound, Vec<Misfit>> {
         let mut wrong = Vec::new();
-        let (mut enter, mut exit, mut exception) = (Vec::new(), Vec::new(), Vec::new());
         let mut records = Records::default();
-        let mut keep = Keep::default();
-        for &aspect in aspects {
+        let mut layer = Layer::default();
+        // What lies outside of each `around`, and its hook.
+        let mut outer: Vec<(Layer, Call)> = Vec::new();
+        let last_around = (aspects.iter()).rposition(|(_, _, own)| own.around.is_some());
+        for (n, &aspect) in aspects.iter().enumerate() {
             let own = aspect.2;
-            let mut binding = Binding {
-                binder: self,
-                subject,
-                aspect,
-                when: When::Enter,
-                state: None,
-                enter_failed: false,
-                chains: Vec::new(),
-                follows,
-            };
+            let mut binding = Binding::new(self, subject, aspect, follows);
             if subject.is_async
                 && let Some(misfit) = binding.ends_later()
             {
                 wrong.push(misfit);
                 continue;
             }
-            // The exit hooks of the aspects around.
-            let around = exit.len() as u16;
-            let mut calls =
-                |hooks: &[OwnHook], when, into: &mut Vec<Call>, binding: &mut Binding<'_>| {
-                    binding.when = when;
-                    for hook in hooks {
-                        match binding.hook(hook, around, &mut keep) {
-                            Ok(None) => {}
-                            Ok(Some(call)) => {
-                                into.append(&mut binding.chains);
-                                let is_plain = hook.call.changes == Changes::Nothing;
-                                if when == When::Enter && is_plain && call.hook.result != Ty::Void {
-                                    binding.state = Some(State {
-                                        ty: instantiate(&call.hook.result, &call.generics),
-                                        call: into.len(),
-                                        kept: None,
-                                    });
-                                }
-                                into.push(call);
-                            }
-                            Err(misfit) => {
-                                binding.enter_failed |= when == When::Enter;
-                                wrong.push(misfit);
-                            }
-                        }
+            binding.hooks(&mut layer, &mut wrong);
+            if let Some(written) = &own.around {
+                match binding.around(written) {
+                    Ok(call) => outer.push((std::mem::take(&mut layer), call)),
+                    Err(misfit) => wrong.push(misfit),
+                }
+            }
+            // Values are recorded with the pair: inside of all.
+            let first = match last_around {
+                Some(last) if n < last => continue,
+                Some(last) if n == last => 0,
+                _ => n,
+            };
+            for &aspect in &aspects[first..=n] {
+                let mut binding = Binding::new(self, subject, aspect, follows);
+                for record in &aspect.2.record {
+                    if subject.is_async && binding.is_late(record) {
+                        continue; // the rule says `?`
                     }
-                };
-            let first = enter.len();
-            calls(&own.enter, When::Enter, &mut enter, &mut binding);
-            let (mut at_exit, mut at_exception) = (Vec::new(), Vec::new());
-            calls(&own.exit, When::Exit, &mut at_exit, &mut binding);
-            calls(
-                &own.exception,
-                When::Exception,
-                &mut at_exception,
-                &mut binding,
-            );
-            for record in &own.record {
-                if subject.is_async && binding.is_late(record) {
-                    continue; // the rule says `?`
-                }
-                if let Err(misfit) = binding.record(record, &mut records, &mut keep) {
-                    wrong.push(misfit);
+                    if let Err(misfit) = binding.record(record, &mut records, &mut layer.keep) {
+                        wrong.push(misfit);
+                    }
                 }
             }
-            if let Some(State {
-                call,
-                kept: Some(kept),
-                ..
-            }) = binding.state
-            {
-                enter[call].dest = Dest::State(kept);
-            }
-            // Where the body is left out, the aspect's own exit hooks run as well.
-            for call in &mut enter[first..] {
-                if let Dest::ReturnUnlessNull { exits } | Dest::SkipWhen { exits } = &mut call.dest
-                {
-                    *exits += at_exit.len() as u16;
-                }
-            }
-            // Aspects nest: the first one's hooks come last at the end.
-            exit.splice(0..0, at_exit);
-            exception.splice(0..0, at_exception);
         }
         if !wrong.is_empty() {
             return Err(wrong);
         }
+        let mut bound = layer.bound(records);
+        for (layer, call) in outer.into_iter().rev() {
+            let inner = (!bound.is_empty()).then(|| Arc::new(bound.clone()));
+            let values = bound.values;
+            bound = Bound {
+                around: Some(Box::new(Around { call, inner })),
+                values,
+                ..layer.bound(Records::default())
+            };
+        }
+        Ok(bound)
+    }
+}
+
+/// Hooks of a method, or of what an `around` runs.
+#[derive(Default)]
+struct Layer {
+    enter: Vec<Call>,
+    exit: Vec<Call>,
+    exception: Vec<Call>,
+    keep: Keep,
+}
+
+impl Layer {
+    /// With the calls that record values.
+    fn bound(self, records: Records) -> Bound {
+        let Layer {
+            mut enter,
+            mut exit,
+            mut exception,
+            mut keep,
+        } = self;
         let mut recorded = records.enter.calls();
         let (at_exit, at_exception) = (records.exit.calls(), records.exception.calls());
         let counts = Counts {
@@ -238,14 +233,15 @@ impl Binder<'_> {
         args.sort_unstable();
         args.dedup();
         keep.args = args.into();
-        Ok(Bound {
+        Bound {
             enter: enter.into(),
             exit: exit.into(),
             exception: exception.into(),
             records: counts,
             values: records.names.into(),
             keep,
-        })
+            around: None,
+        }
     }
 }
 
@@ -280,16 +276,7 @@ impl Binder<'_> {
         };
         let mut replace = None;
         for &aspect in replacing {
-            let mut binding = Binding {
-                binder: self,
-                subject,
-                aspect,
-                when: When::Enter,
-                state: None,
-                enter_failed: false,
-                chains: Vec::new(),
-                follows,
-            };
+            let mut binding = Binding::new(self, subject, aspect, follows);
             if replace.is_some() {
                 return Err(vec![binding.replaces_too()]);
             }
@@ -379,6 +366,83 @@ struct Candidate<'c> {
 }
 
 impl<'b> Binding<'b> {
+    fn new(
+        binder: &'b Binder<'b>,
+        subject: &'b Subject<'b>,
+        aspect: Meets<'b>,
+        follows: bool,
+    ) -> Binding<'b> {
+        Binding {
+            binder,
+            subject,
+            aspect,
+            when: When::Enter,
+            state: None,
+            enter_failed: false,
+            chains: Vec::new(),
+            follows,
+        }
+    }
+
+    /// The aspect's hooks at the start and at the end.
+    fn hooks(&mut self, layer: &mut Layer, wrong: &mut Vec<Misfit>) {
+        let own = self.aspect.2;
+        // The exit hooks of the aspects around.
+        let exits = layer.exit.len() as u16;
+        let mut calls = |hooks: &[OwnHook], when, into: &mut Vec<Call>, keep: &mut Keep| {
+            self.when = when;
+            for hook in hooks {
+                match self.hook(hook, exits, keep) {
+                    Ok(None) => {}
+                    Ok(Some(call)) => {
+                        into.append(&mut self.chains);
+                        let is_plain = hook.call.changes == Changes::Nothing;
+                        if when == When::Enter && is_plain && call.hook.result != Ty::Void {
+                            self.state = Some(State {
+                                ty: instantiate(&call.hook.result, &call.generics),
+                                call: into.len(),
+                                kept: None,
+                            });
+                        }
+                        into.push(call);
+                    }
+                    Err(misfit) => {
+                        self.enter_failed |= when == When::Enter;
+                        wrong.push(misfit);
+                    }
+                }
+            }
+        };
+        let Layer {
+            enter,
+            exit,
+            exception,
+            keep,
+        } = layer;
+        let first = enter.len();
+        calls(&own.enter, When::Enter, enter, keep);
+        let (mut at_exit, mut at_exception) = (Vec::new(), Vec::new());
+        calls(&own.exit, When::Exit, &mut at_exit, keep);
+        calls(&own.exception, When::Exception, &mut at_exception, keep);
+        if let Some(State {
+            call,
+            kept: Some(kept),
+            ..
+        }) = self.state
+        {
+            enter[call].dest = Dest::State(kept);
+        }
+        // Where the body is left out, the aspect's own exit hooks run as well.
+        for call in &mut enter[first..] {
+            if let Dest::ReturnUnlessNull { exits } | Dest::SkipWhen { exits } = &mut call.dest {
+                *exits += at_exit.len() as u16;
+            }
+        }
+        // Aspects nest: the first one's hooks come last at the end.
+        exit.splice(0..0, at_exit);
+        exception.splice(0..0, at_exception);
+    }
+
     pub(super) fn complains(
         &self,
         span: Range<usize>,
@@ -418,6 +482,7 @@ impl<'b> Binding<'b> {
     fn ends_later(&self) -> Option<Misfit> {
         let own = self.aspect.2;
         let hooks = own.enter.iter().chain(&own.exit).chain(&own.exception);
+        let hooks = hooks.chain(&own.around);
         let hook = hooks.map(|hook| &hook.name).next();
         let begins_at_once = self.begins_at_once();
         let is_asked_for = |record: &&OwnRecord| match &record.value {
@@ -641,7 +706,7 @@ impl<'b> Binding<'b> {
         })?;
         records.names.push(Arc::clone(&record.name));
         let recorded = match self.when {
-            When::Enter => &mut records.enter,
+            When::Enter | When::Around => &mut records.enter,
             When::Exit => &mut records.exit,
             When::Exception => &mut records.exception,
         };
@@ -955,6 +1020,18 @@ impl<'b> Binding<'b> {
                     None,
                 ),
             },
+            Word::Proceed if self.when == When::Around => Ok(Meant::Proceed),
+            Word::Proceed => Err(self.complains(
+                place.clone(),
+                "`proceed` runs the body, for `around` alone".into(),
+                "for",
+                Some("`around = \"acme.Retry.run(proceed, 3)\"`".into()),
+            )),
+            Word::State if self.when == When::Around => nothing(
+                "`state` has no value at around".into(),
+                "for",
+                Some("a hook around the body can keep what it needs in variables"),
+            ),
             // The error about the enter hook says enough.
             Word::State if self.enter_failed => Ok(Meant::Nothing),
             Word::State => match (&self.state, self.when) {
@@ -971,7 +1048,7 @@ impl<'b> Binding<'b> {
                 ),
             },
             Word::Duration => match self.when {
-                When::Enter => nothing(
+                When::Enter | When::Around => nothing(
                     format!("`duration` has no value {}", self.moment()),
                     "in",
                     None,
@@ -1097,6 +1174,11 @@ impl<'b> Binding<'b> {
                 _ => Ok((Fit::Identity, operand(Source::Zero, to, Convert::Same))),
             },
             Meant::Constant(word) => self.constant(word, to).ok_or(Why::Other),
+            Meant::Proceed => {
+                let (fit, proceed) = self.proceed(to)?;
+                let source = Source::Proceed(Arc::new(proceed));
+                Ok((fit, operand(source, to, Convert::Same)))
+            }
             Meant::Value(value) => {
                 let (fit, how) = convert(self.binder.hierarchy, &value.ty, to, inferred)?;
                 Ok((fit, operand(value.source.clone(), &value.ty, how)))
@@ -1238,6 +1320,9 @@ impl<'b> Binding<'b> {
         };
         let parameter = &method.signature.parameters[at].ty;
         let place = written.operands[at].clone();
+        if matches!(meant[at], Meant::Proceed) {
+            return self.no_proceed(place, parameter);
+        }
         match why {
             Why::NoObject => {
                 let title = match &meant[at] {
@@ -1317,6 +1402,7 @@ impl<'b> Binding<'b> {
             Meant::Constant(Word::Bool(_)) => Prim::Bool.word(self.binder.language).into(),
             Meant::Constant(_) => self.shown_type(&self.string()),
             Meant::Nothing => "null".into(),
+            Meant::Proceed => "proceed".into(),
             Meant::Args => format!("{}[]", self.shown_type(&self.object())),
         }
     }

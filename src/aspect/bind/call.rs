@@ -1,5 +1,6 @@
 //! Bound hook calls: what backends turn into code. They know types and operands, and no bytecode.
 
+use super::functional::Function;
 use super::ty::{Language, Prim, Ty};
 use std::fmt;
 use std::sync::Arc;
@@ -17,6 +18,26 @@ pub struct Bound {
     /// The names of the values, by their numbers.
     pub values: Box<[Arc<str>]>,
     pub keep: Keep,
+    /// What is called in place of all that lies inside of these hooks.
+    pub around: Option<Box<Around>>,
+}
+
+/// A hook in the place of a body.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Around {
+    pub call: Call,
+    /// The hooks of the body, which [`Source::Proceed`] runs with it; the recorded pair is there.
+    pub inner: Option<Arc<Bound>>,
+}
+
+/// An object that runs a body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Proceed {
+    /// The functional interface that it is of.
+    pub ty: Ty,
+    pub function: Function,
+    /// It takes the method's arguments; else it keeps those that the method was called with.
+    pub takes_arguments: bool,
 }
 
 /// How many calls there are of each sort.
@@ -159,6 +180,8 @@ pub enum Source {
     Int(i32),
     Long(i64),
     Double(f64),
+    /// What runs the body.
+    Proceed(Arc<Proceed>),
     /// Null, or zero of whatever type is asked for.
     Zero,
 }
@@ -176,6 +199,8 @@ pub enum Convert {
     Load,
     /// The same, into an object (.NET).
     LoadBox,
+    /// From an object to what it must be, or to the primitive value that it holds: what a generic hook returns (JVM).
+    Cast,
 }
 
 /// What becomes of a hook's result.
@@ -189,6 +214,8 @@ pub enum Dest {
     Arg(u16),
     /// At exit: the method returns it.
     Result,
+    /// In place of the body: the method returns it.
+    Returned,
     /// At exception: it leaves the method instead.
     Throw,
     /// At exception: that ends here, and the method returns it. So many of the last exit hooks come first: those of the aspects around.
@@ -203,7 +230,7 @@ pub enum Dest {
 /// A bound call, for people and programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShownCall {
-    /// `enter`, `exit`, `exception` or `record`.
+    /// `enter`, `around`, `exit`, `exception` or `record`.
     pub when: &'static str,
     /// The hook with the types of its parameters: `acme.Sql.begin(Object, String)`; of a value its name.
     pub hook: String,
@@ -250,9 +277,24 @@ impl Bound {
             .collect()
     }
 
-    /// All calls, by when they run.
-    pub fn all(&self) -> impl Iterator<Item = &Call> {
-        (self.enter.iter().chain(&self.exit)).chain(&self.exception)
+    /// All calls, by when they run; those of the body, where it is a method of its own, come last.
+    pub fn all(&self) -> Box<dyn Iterator<Item = &Call> + '_> {
+        let own = (self.enter.iter().chain(&self.exit)).chain(&self.exception);
+        let Some(around) = &self.around else {
+            return Box::new(own);
+        };
+        let inner = around.inner.iter().flat_map(|inner| inner.all());
+        Box::new(own.chain([&around.call]).chain(inner))
+    }
+
+    /// There is a hook at the start or at the end, or a value that is recorded there.
+    pub fn has_own_hooks(&self) -> bool {
+        !(self.enter.is_empty() && self.exit.is_empty() && self.exception.is_empty())
+    }
+
+    /// There is no hook.
+    pub fn is_empty(&self) -> bool {
+        self.all().next().is_none()
     }
 
     /// The calls at exit in front of the pair's hook, and those behind it.
@@ -308,6 +350,10 @@ impl Bound {
         };
         let enters = self.enter.split_at(self.enter.len() - self.records.enter);
         let mut all = of("enter", enters.0);
+        if let Some(around) = &self.around {
+            all.push(around.call.shown("around"));
+            all.extend(around.inner.iter().flat_map(|inner| inner.shown()));
+        }
         all.extend(of("exit", self.exits().1));
         all.extend(of("exception", self.exceptions().1));
         let mut made = Vec::new();
@@ -412,7 +458,7 @@ impl Call {
                 .map(|operand| operand.shown_with(made, language))
                 .collect(),
             changes: match self.dest {
-                Dest::Drop | Dest::State(_) => None,
+                Dest::Drop | Dest::State(_) | Dest::Returned => None,
                 Dest::Arg(n) => Some(format!("arg({n})")),
                 Dest::Result | Dest::Ends { .. } => Some("result".to_owned()),
                 Dest::Throw => Some("throw".to_owned()),
@@ -454,6 +500,7 @@ impl Operand {
             Convert::Same => source,
             Convert::Widen(from, _) => format!("{source} from {}", from.word(language)),
             Convert::Box => format!("{source} boxed"),
+            Convert::Cast => format!("{source} cast"),
             Convert::Load => format!("{source} loaded"),
             Convert::LoadBox => format!("{source} loaded and boxed"),
         }
@@ -477,6 +524,7 @@ impl fmt::Display for Source {
             Source::Int(n) => write!(f, "{n}"),
             Source::Long(n) => write!(f, "{n}"),
             Source::Double(n) => write!(f, "{n}"),
+            Source::Proceed(_) => f.write_str("proceed"),
             Source::Zero => f.write_str("nothing"),
         }
     }

@@ -1,5 +1,6 @@
 //! The methods that rules may call as hooks, as artifacts declare them.
 
+use super::functional::{Function, Interface};
 use super::ty::{Named, Signature, Ty};
 use crate::aspect::joinpoint::{Access, Method, Type, Visitor};
 use crate::aspect::rules::model::SaidType;
@@ -17,6 +18,8 @@ pub struct Catalog {
     declared: FxHashMap<Box<str>, Declared>,
     /// What types have that chains can ask for, where rules have chains.
     members: FxHashMap<Box<str>, MemberType>,
+    /// The interfaces, where rules have `around`.
+    interfaces: FxHashMap<Box<str>, Interface>,
 }
 
 /// A type, for chains.
@@ -146,6 +149,20 @@ impl Catalog {
         known.members.extend(members);
     }
 
+    /// Adds an interface, which `proceed` may be an object of; of two with one name the first counts.
+    pub fn add_interface(&mut self, name: Box<str>, interface: Interface) {
+        self.interfaces.entry(name).or_insert(interface);
+    }
+
+    pub fn interfaces(&self) -> &FxHashMap<Box<str>, Interface> {
+        &self.interfaces
+    }
+
+    /// All of them, ascending.
+    pub fn all_interfaces(&self) -> impl Iterator<Item = (&str, &Interface)> {
+        ascending(&self.interfaces)
+    }
+
     /// What is known of a type for chains.
     pub fn members(&self, name: &str) -> Option<&MemberType> {
         self.members.get(name)
@@ -212,6 +229,8 @@ pub struct Collect<'w> {
     pub declared: bool,
     /// The links of chains; if there are any, what all types have that chains can ask for.
     pub members: &'w FxHashSet<String>,
+    /// What interfaces leave open.
+    pub interfaces: bool,
 }
 
 /// Collects the static methods of wanted types, and the supertypes of all.
@@ -227,6 +246,10 @@ pub struct Collector<'w> {
     pub members: Vec<(Box<str>, MemberType)>,
     /// The last of these is the type under way.
     has_members: bool,
+    /// All interfaces, if rules have `around`.
+    pub interfaces: Vec<(Box<str>, Interface)>,
+    /// The last of these is the type under way.
+    is_interface: bool,
 }
 
 impl<'w> Collector<'w> {
@@ -239,6 +262,8 @@ impl<'w> Collector<'w> {
             types: Vec::new(),
             members: Vec::new(),
             has_members: false,
+            interfaces: Vec::new(),
+            is_interface: false,
         }
     }
 
@@ -267,7 +292,7 @@ impl Visitor for Collector<'_> {
         self.supertypes.push((ty.name.into(), supertypes.into()));
         let wants_members = !self.collect.members.is_empty();
         self.is_wanted = self.collect.types.contains(ty.name);
-        let owner = match self.is_wanted || wants_members {
+        let owner = match self.is_wanted || wants_members || self.collect.interfaces {
             true => ty.details.owner(),
             false => None,
         };
@@ -280,6 +305,15 @@ impl Visitor for Collector<'_> {
         }
         self.is_wanted &= owner.is_some();
         self.has_members = wants_members && owner.is_some();
+        self.is_interface =
+            self.collect.interfaces && owner.as_ref().is_some_and(|owner| owner.is_interface);
+        if self.is_interface {
+            let interface = Interface {
+                is_public: ty.access == Access::Public,
+                ..Interface::default()
+            };
+            self.interfaces.push((ty.name.into(), interface));
+        }
         let Some(owner) = owner else {
             return self.collect.declared;
         };
@@ -303,7 +337,7 @@ impl Visitor for Collector<'_> {
             };
             self.types.push((ty.name.into(), hooks));
         }
-        true
+        self.is_wanted || self.has_members || self.is_interface || self.collect.declared
     }
 
     fn method(&mut self, _: u32, method: &Method<'_>) {
@@ -315,12 +349,22 @@ impl Visitor for Collector<'_> {
             );
         }
         let may_be_member = self.may_be_member(method);
-        if !self.is_wanted && !may_be_member {
+        if !self.is_wanted && !may_be_member && !self.is_interface {
             return;
         }
         let Some(signature) = method.details.signature() else {
             return;
         };
+        if self.is_interface
+            && let Some((_, interface)) = self.interfaces.last_mut()
+            && signature.this.is_some()
+        {
+            let function = Function::new(method.name, &signature);
+            match method.has_body {
+                false => interface.open.push(function),
+                true => interface.given.push((function.name, function.parameters)),
+            }
+        }
         if may_be_member
             && let Some((_, ty)) = self.members.last_mut()
             && signature.this.is_some()

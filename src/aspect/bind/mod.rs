@@ -7,6 +7,7 @@ pub mod call;
 pub mod catalog;
 mod chain;
 pub mod convert;
+pub mod functional;
 pub mod misfit;
 pub mod reach;
 pub mod site;

@@ -1,6 +1,7 @@
 use super::binder::{Binder, Subject};
 use super::call::{Bound, Convert, Dest, Source};
 use super::catalog::{Catalog, Given, HookMethod, HookType, Member, MemberType};
+use super::functional::{Function, Interface};
 use super::misfit;
 use super::site::Redirect;
 use super::ty::{Language, Named, Parameter, Prim, Signature, Ty};
@@ -61,6 +62,34 @@ fn catalog() -> Catalog {
         ("off", "(I)Z".into(), true),
         ("number", "(Ljava/lang/Throwable;)I".into(), true),
         (
+            "retry",
+            format!("(Ljava/util/function/Supplier;, I){OBJECT}"),
+            true,
+        ),
+        (
+            "over",
+            "(Ljava/util/function/BooleanSupplier;)Z".into(),
+            true,
+        ),
+        (
+            "over",
+            format!("(Ljava/util/function/Supplier;){OBJECT}"),
+            true,
+        ),
+        ("over", "(Ljava/lang/Runnable;)V".into(), true),
+        (
+            "next",
+            "(Ljava/util/function/ToIntBiFunction;)I".into(),
+            true,
+        ),
+        ("pair", "(La/Pair;)I".into(), true),
+        ("list", "(Ljava/util/List;)I".into(), true),
+        (
+            "narrowed",
+            format!("(Ljava/util/function/Supplier;){STRING}"),
+            true,
+        ),
+        (
             "translate",
             "(Ljava/lang/Throwable;)Ljava/lang/RuntimeException;".into(),
             true,
@@ -120,11 +149,23 @@ fn catalog() -> Catalog {
     for said in Rules::platform_types() {
         catalog.say(&said, |name| name.replace('.', "/"));
     }
+    let pair = Interface {
+        is_public: true,
+        open: ["one", "two"]
+            .map(|name| Function::new(name, &signature(None, "()V")))
+            .into(),
+        given: vec![],
+    };
+    catalog.add_interface("a/Pair".into(), pair);
     catalog
 }
 
 /// Binds the aspects of rules for a method of `app.Db`; an error as it is shown.
 fn bind(aspects: &str, method: &Signature) -> Result<Bound, String> {
+    bind_named("query", aspects, method)
+}
+
+fn bind_named(name: &str, aspects: &str, method: &Signature) -> Result<Bound, String> {
     let text = aspects.replace("[[aspect]]", "[[aspect]]\nmatch = { type = \"**\" }");
     let rules = Rules::parse("weave.toml", &format!("version = 1\n{text}")).unwrap();
     let matcher = Matcher::new(rules);
@@ -141,6 +182,7 @@ fn bind(aspects: &str, method: &Signature) -> Result<Bound, String> {
         hierarchy: &hierarchy,
         language: Language::Java,
         may_reach: &|hook| *hook.name != *"mark",
+        no_around: None,
     };
     let count = matcher.aspects().len() as u32;
     let meets: Vec<_> = (0..count)
@@ -148,11 +190,12 @@ fn bind(aspects: &str, method: &Signature) -> Result<Bound, String> {
         .collect();
     let subject = Subject {
         ty: "app/Db",
-        name: "query",
+        name,
         signature: method,
         is_async: false,
         artifact: "app.jar",
         adapters: "weave/hooks",
+        keeps_body: (name == "old").then_some("it is old"),
         is_call: false,
     };
     binder
@@ -603,6 +646,7 @@ fn an_async_method_of_dotnet_records_what_it_is_called_with() {
             is_async: true,
             artifact: "App.dll",
             adapters: "",
+            keeps_body: None,
             is_call: false,
         };
         let binder = Binder {
@@ -610,6 +654,7 @@ fn an_async_method_of_dotnet_records_what_it_is_called_with() {
             hierarchy: &hierarchy,
             language: Language::CSharp,
             may_reach: &|_| true,
+            no_around: None,
         };
         let bound = binder.bind(&[(0, name, own)], &subject);
         bound.map_err(|wrong| wrong[0].title.clone())
@@ -659,6 +704,7 @@ fn bind_call(aspects: &str, how: CallHow, text: &str) -> Result<Redirect, String
         hierarchy: &hierarchy,
         language: Language::Java,
         may_reach: &|_| false,
+        no_around: None,
     };
     let meets: Vec<_> = (0..matcher.aspects().len() as u32)
         .filter_map(|n| matcher.own_hooks(n).map(|(name, own)| (n, name, own)))
@@ -680,6 +726,7 @@ fn bind_call(aspects: &str, how: CallHow, text: &str) -> Result<Redirect, String
         is_async: false,
         artifact: "app.jar",
         adapters: "weave/hooks",
+        keeps_body: None,
         is_call: true,
     };
     binder
@@ -985,7 +1032,7 @@ fn bind_dotnet_call(aspect: &str, result: Ty) -> Redirect {
         hierarchy: &hierarchy,
         language: Language::CSharp,
         may_reach: &|_| false,
-        sees_only: None,
+        no_around: None,
     };
     let (name, own) = matcher.own_hooks(0).unwrap();
     let callee = Callee {
@@ -1005,6 +1052,7 @@ fn bind_dotnet_call(aspect: &str, result: Ty) -> Redirect {
         artifact: "App.dll",
         adapters: "<Weave>",
         is_call: true,
+        keeps_body: None,
     };
     let bound = binder.bind_call(&[(0, name, own)], &subject, "(string)", &callee);
     bound.unwrap_or_else(|wrong| panic!("{}", wrong[0].title))
@@ -1095,4 +1143,163 @@ fn a_recorded_call_that_is_not_followed_keeps_its_class_and_its_id() {
     let followed = bind_dotnet_call("record = \"arg(0)\"", task_of("mscorlib", None));
     assert_ne!(class(&followed), class(&given));
     assert_eq!(identity(&followed), format!("{} follows", identity(&given)));
+}
+
+/// What `around` calls, and how its result becomes that of a method.
+fn around(call: &str, method: &Signature) -> Result<(String, Option<Convert>), String> {
+    let bound = bind(&format!("[[aspect]]\naround = \"{call}\""), method)?;
+    let around = bound.around.as_ref().unwrap();
+    assert!(around.inner.is_none() && !bound.has_own_hooks() && around.call.adapter.is_none());
+    let convert = around.call.given.as_ref().map(|(convert, _)| *convert);
+    Ok((bound.shown()[0].to_string(), convert))
+}
+
+#[test]
+fn what_runs_a_body_is_of_the_type_that_the_hook_takes() {
+    let told = |call: &str, method: &Signature| around(call, method).unwrap();
+    let of = |text: &str| signature(None, text);
+    let retry = "around: acme.Sql$Log.retry(java.util.function.Supplier, int) gets proceed, 3";
+    for (result, convert) in [
+        ("I", Some(Convert::Cast)),
+        (STRING, Some(Convert::Cast)),
+        (OBJECT, Some(Convert::Same)),
+        ("V", None),
+    ] {
+        let method = of(&format!("({STRING}){result}"));
+        assert_eq!(
+            told("acme.Sql.Log.retry(proceed, 3)", &method),
+            (retry.into(), convert)
+        );
+    }
+    for (result, ty) in [
+        ("Z", "java.util.function.BooleanSupplier"),
+        ("J", "java.util.function.Supplier"),
+        ("[I", "java.util.function.Supplier"),
+        ("V", "java.lang.Runnable"),
+    ] {
+        let (shown, _) = told("acme.Sql.Log.over(proceed)", &of(&format!("(I){result}")));
+        assert_eq!(
+            shown,
+            format!("around: acme.Sql$Log.over({ty}) gets proceed")
+        );
+    }
+    let takes = |method: &Signature| {
+        let bound = bind(
+            "[[aspect]]\naround = \"acme.Sql.Log.next(proceed)\"",
+            method,
+        )
+        .ok()?;
+        match &bound.around.as_ref().unwrap().call.operands[0].source {
+            Source::Proceed(proceed) => Some(proceed.takes_arguments),
+            _ => None,
+        }
+    };
+    assert_eq!(takes(&of(&format!("(I, {STRING})I"))), Some(true));
+    assert_eq!(takes(&of("(I)I")), None);
+    assert_eq!(takes(&of(&format!("(I, {STRING})J"))), None);
+}
+
+#[test]
+fn a_body_that_no_hook_can_stand_for_is_an_error_at_the_rule() {
+    let wrong = |call: &str| around(call, &query()).unwrap_err();
+    assert_eq!(
+        wrong("acme.Sql.Log.pair(proceed)"),
+        "`a.Pair` is no interface with one method
+ --> weave.toml:4:29
+  |
+4 | around = \"acme.Sql.Log.pair(proceed)\"
+  |                             ^^^^^^^ of app.Db.query(String, int)
+  |
+  = help: `java.util.function.Supplier`, `java.lang.Runnable`, or one of your own"
+    );
+    let first = |text: String| text.lines().next().unwrap_or_default().to_owned();
+    let wrong = |call: &str| first(wrong(call));
+    assert_eq!(
+        wrong("acme.Sql.Log.list(proceed)"),
+        "nothing says which method a `java.util.List` has"
+    );
+    assert_eq!(
+        wrong("acme.Sql.Log.next(proceed)"),
+        "`java.util.function.ToIntBiFunction` is `int applyAsInt(Object, Object)`, which does not run the method"
+    );
+    assert_eq!(
+        wrong("acme.Sql.Log.narrowed(proceed)"),
+        "`acme.Sql.Log.narrowed` returns a `String`"
+    );
+    assert_eq!(
+        wrong("acme.Sql.Log.begin(result, method)"),
+        "`result` has no value at around"
+    );
+    assert_eq!(
+        wrong("acme.Sql.Log.begin(state, method)"),
+        "`state` has no value at around"
+    );
+    assert_eq!(
+        wrong("acme.Sql.Log.begin(this.a(), method)"),
+        "chains in `around` are not there yet"
+    );
+    assert_eq!(
+        first(enter("acme.Sql.Log.retry(proceed, 3)").unwrap_err()),
+        "`proceed` runs the body, for `around` alone"
+    );
+    let named = |name: &str, method: &Signature| {
+        let aspect = "[[aspect]]\naround = \"acme.Sql.Log.retry(proceed, 3)\"";
+        first(bind_named(name, aspect, method).unwrap_err())
+    };
+    assert_eq!(
+        named("<init>", &query()),
+        "a constructor cannot be left out"
+    );
+    assert_eq!(
+        named("<clinit>", &query()),
+        "a static initialiser cannot be left out"
+    );
+    assert_eq!(named("old", &query()), "it is old");
+    let words =
+        |count: usize| signature(None, &format!("({}){OBJECT}", vec!["J"; count].join(", ")));
+    assert!(around("acme.Sql.Log.retry(proceed, 3)", &words(126)).is_ok());
+    assert_eq!(
+        named("wide", &words(127)),
+        "nothing keeps more than 253 words of arguments for `proceed`"
+    );
+}
+
+#[test]
+fn hooks_nest_around_a_body_in_the_order_of_the_file() {
+    let aspects = "[[aspect]]
+enter = \"acme.Sql.Log.begin(this, method)\"
+around = \"acme.Sql.Log.over(proceed)\"
+exit = \"acme.Sql.Log.end(state, result, duration)\"
+record = \"sql\"
+[[aspect]]
+enter = \"arg(0) = acme.Sql.Log.clean(arg(0))\"
+[[aspect]]
+around = \"acme.Sql.Log.over(proceed)\"
+[[aspect]]
+exit = \"acme.Sql.Log.all(args)\"
+record = \"result\"
+";
+    let bound = bind(aspects, &query()).unwrap();
+    let whens: Vec<&str> = bound.shown().iter().map(|call| call.when).collect();
+    let inside = ["enter", "around", "exit", "record", "record"];
+    assert_eq!(
+        whens,
+        [&["enter", "around"][..], &inside, &["exit"]].concat()
+    );
+    let values: Vec<&str> = bound.values.iter().map(|name| &**name).collect();
+    assert_eq!(values, ["sql", "result"]);
+    let around = bound.around.as_ref().unwrap();
+    let second = around.inner.as_ref().unwrap();
+    let body = second.around.as_ref().unwrap().inner.as_ref().unwrap();
+    assert_eq!(
+        (
+            bound.records.enter,
+            second.records.enter,
+            body.records.enter
+        ),
+        (0, 0, 1)
+    );
+    assert_eq!((body.records.exit, body.exit.len()), (1, 2));
+    assert_eq!((second.enter.len(), second.exit.len()), (1, 0));
+    assert!(bound.keep.duration && !body.keep.duration);
 }

@@ -245,6 +245,12 @@ impl Matcher {
         (self.aspects.iter()).any(|aspect| aspect.advice == Advice::CALLS)
     }
 
+    /// Whether some aspect has `around`.
+    pub fn has_around(&self) -> bool {
+        let mut own = (self.aspects.iter()).filter_map(|aspect| aspect.own.as_deref());
+        own.any(|own| own.around.is_some())
+    }
+
     /// Whether some aspect records values.
     pub fn records_values(&self) -> bool {
         let mut own = self

@@ -110,6 +110,8 @@ pub enum Word {
     Line,
     Artifact,
     Id,
+    /// What runs the rest of the method, for `around`.
+    Proceed,
     Int(i64),
     Double(f64),
     Text(String),
@@ -118,7 +120,7 @@ pub enum Word {
 }
 
 /// The words that are no parameters' names.
-pub const WORDS: [(&str, Word); 14] = [
+pub const WORDS: [(&str, Word); 15] = [
     ("this", Word::This),
     ("target", Word::Target),
     ("args", Word::Args),
@@ -132,6 +134,7 @@ pub const WORDS: [(&str, Word); 14] = [
     ("line", Word::Line),
     ("artifact", Word::Artifact),
     ("id", Word::Id),
+    ("proceed", Word::Proceed),
     ("null", Word::Null),
 ];
 
@@ -461,6 +464,7 @@ impl<'t> Reader<'t> {
                     | Word::Text(_)
                     | Word::Bool(_)
                     | Word::Null
+                    | Word::Proceed
                     | Word::EachArg
             )
         {
@@ -867,7 +871,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_a_call_or_an_error_in_it(text in ".{0,40}|(return |throw |skip when |arg\\(0\\) = )?[a-z.(),?'@= 0-9]{0,30}") {
+        fn any_text_is_a_call_or_an_error_in_it(text in ".{0,40}|(return |throw |skip when |arg\\(0\\) = |a.b\\(proceed)?[a-z.(),?'@= 0-9]{0,30}") {
             for e in [parse(&text).err(), parse_hook(&text).err(), parse_recorded(&text).err()].into_iter().flatten() {
                 prop_assert!(e.span.end <= text.len() && text.is_char_boundary(e.span.start) && text.is_char_boundary(e.span.end));
             }

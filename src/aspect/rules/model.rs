@@ -75,6 +75,8 @@ pub struct OwnHooks {
     pub enter: Vec<OwnHook>,
     pub exit: Vec<OwnHook>,
     pub exception: Vec<OwnHook>,
+    /// What is called in place of the body, which it may run (`proceed`).
+    pub around: Option<OwnHook>,
     /// The calls that `enter`, `exit` and `replace` are about, instead of the methods that match: there they are called
     /// `before` and `after`.
     pub at: Option<Box<At>>,
@@ -109,13 +111,14 @@ impl OwnHooks {
         !(self.enter.is_empty()
             && self.exit.is_empty()
             && self.exception.is_empty()
+            && self.around.is_none()
             && self.replace.is_none())
     }
 
     /// All that is called, those of values included.
     pub fn calls(&self) -> impl Iterator<Item = &HookCall> {
         let hooks = self.enter.iter().chain(&self.exit).chain(&self.exception);
-        let hooks = hooks.chain(&self.replace);
+        let hooks = hooks.chain(&self.around).chain(&self.replace);
         let values = self.record.iter().filter_map(|record| match &record.value {
             Recorded::Call(call) => Some(call),
             _ => None,
@@ -126,7 +129,7 @@ impl OwnHooks {
     /// The operands of all calls, and the values.
     pub fn operands(&self) -> impl Iterator<Item = &HookOperand> {
         let hooks = self.enter.iter().chain(&self.exit).chain(&self.exception);
-        let hooks = hooks.chain(&self.replace);
+        let hooks = hooks.chain(&self.around).chain(&self.replace);
         let records = self.record.iter();
         (hooks.flat_map(|hook| &hook.call.operands))
             .chain(records.flat_map(|record| record.value.operands()))
@@ -139,6 +142,7 @@ impl Default for OwnHooks {
             enter: Vec::new(),
             exit: Vec::new(),
             exception: Vec::new(),
+            around: None,
             at: None,
             replace: None,
             record: Vec::new(),

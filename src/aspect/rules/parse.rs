@@ -35,7 +35,7 @@ pub(super) const TYPE_KEYS: [&str; 6] = [
     "struct",
     "assembly",
 ];
-pub(super) const ASPECT_KEYS: [&str; 19] = [
+pub(super) const ASPECT_KEYS: [&str; 20] = [
     "name",
     "match",
     "exclude",
@@ -45,6 +45,7 @@ pub(super) const ASPECT_KEYS: [&str; 19] = [
     "enter",
     "exit",
     "exception",
+    "around",
     "at",
     "before",
     "after",
@@ -530,6 +531,7 @@ impl<'t> Parser<'t> {
                 "enter" => own.enter = self.calls("enter", value),
                 "exit" => own.exit = self.calls("exit", value),
                 "exception" => own.exception = self.calls("exception", value),
+                "around" => own.around = self.one_call("around", value),
                 "at" => own.at = self.at(value).map(Box::new),
                 "before" => before = self.calls("before", value),
                 "after" => after = self.calls("after", value),
@@ -668,6 +670,7 @@ impl<'t> Parser<'t> {
                 );
             }
         }
+        self.check_around(&own, table);
         if !own.is_empty() {
             // An aspect with hooks of its own records the calls only if it says so, or records values.
             let says = |key| table.contains_key(key);
@@ -771,7 +774,7 @@ impl<'t> Parser<'t> {
 
     /// What an aspect of calls must have, and what it cannot have.
     fn check_at(&mut self, table: &DeTable<'t>) {
-        const OF_METHODS: [&str; 4] = ["hooks", "enter", "exit", "exception"];
+        const OF_METHODS: [&str; 5] = ["hooks", "enter", "exit", "exception", "around"];
         let key = |key: &str| table.get_key_value(key).map(|(key, _)| key.span());
         for name in OF_METHODS {
             if let Some(span) = key(name) {
@@ -811,6 +814,21 @@ impl<'t> Parser<'t> {
                 }
             }
             (None, Some(_)) => {}
+        }
+    }
+
+    /// What an aspect with `around` cannot have.
+    fn check_around(&mut self, own: &OwnHooks, table: &DeTable<'t>) {
+        let guarded = own.enter.iter().chain(&own.exit).chain(&own.exception);
+        if own.around.is_some()
+            && guarded.count() == 0
+            && let Some((guard, _)) = table.get_key_value("guard")
+        {
+            self.report(
+                guard.span(),
+                "`around` has no guard: what the hook throws is what the method throws",
+                "leave it out",
+            );
         }
     }
 
@@ -876,6 +894,10 @@ impl<'t> Parser<'t> {
             (_, "before" | "after" | "replace") => (
                 "hooks at calls change nothing yet",
                 "`replace` can call the original with other arguments, and return something else",
+            ),
+            (_, "around") => (
+                "what `around` returns is what the method returns",
+                "`around = \"acme.Retry.run(proceed, 3)\"`",
             ),
             (Changes::Value(place), _) => match (&place.word, key) {
                 (Word::Result, "exit" | "exception") => return,
@@ -1285,7 +1307,7 @@ impl<'t> Parser<'t> {
     fn bad_pattern(&mut self, key: &str, text: &Text<'_>, e: PatternError) {
         let span = self.inside(text, &e.span);
         let what = match key {
-            "enter" | "exit" | "exception" | "before" | "after" | "replace" => "call",
+            "enter" | "exit" | "exception" | "around" | "before" | "after" | "replace" => "call",
             _ => "pattern",
         };
         let mut diagnostic = Diagnostic::new(span, format!("bad {what} in `{key}`"), e.message);

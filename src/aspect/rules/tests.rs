@@ -390,7 +390,7 @@ error: unknown key `exlude` in an aspect
 6 | exlude = { type = "C" }
   | ^^^^^^ did you mean `exclude`?
   |
-  = help: expected `name`, `match`, `exclude`, `mode`, `advice`, `hooks`, `enter`, `exit`, `exception`, `at`, `before`, `after`, `replace`, `guard`, `record`, `mask`, `limit`, `root` or `completion`
+  = help: expected `name`, `match`, `exclude`, `mode`, `advice`, `hooks`, `enter`, `exit`, `exception`, `around`, `at`, `before`, `after`, `replace`, `guard`, `record`, `mask`, `limit`, `root` or `completion`
 "#);
 }
 
@@ -1346,6 +1346,12 @@ fn bad_aspects_of_calls() {
     assert_eq!(
         first(&format!("{at}\nreplace = \"a.B.c()\"\nguard = false")),
         "a replaced call has no guard: what the hook throws is what the call throws"
+    );
+    assert_eq!(
+        first(&format!(
+            "{at}\nbefore = \"a.B.c()\"\naround = \"a.B.c(proceed)\""
+        )),
+        "`around` is about whole methods"
     );
     assert_eq!(
         first(&format!("{at}\nreplace = [\"a.B.c()\"]")),

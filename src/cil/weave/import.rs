@@ -478,7 +478,7 @@ impl<'m, 'a> Importer<'m, 'a> {
             other => other,
         };
         match operand.convert {
-            Convert::Same | Convert::Widen(..) => Ok(()),
+            Convert::Same | Convert::Widen(..) | Convert::Cast => Ok(()),
             Convert::Box => self.token(&operand.from),
             Convert::Load | Convert::LoadBox => self.token(inner),
         }

@@ -428,6 +428,8 @@ impl<'l> Lowering<'l> {
                 }
             }
             Dest::Result => self.stores(result),
+            // Nothing is bound to it yet.
+            Dest::Returned => return None,
             Dest::Throw => self.stores(result + u32::from(self.has_result)),
             Dest::ReturnUnlessNull { .. } => {
                 self.stores(result);
@@ -519,6 +521,7 @@ impl<'l> Lowering<'l> {
                 Ty::Prim(Prim::F32) => self.code().float(*value as f32),
                 _ => self.code().double(*value),
             },
+            Source::Proceed(_) => return None,
             Source::Args(_) | Source::Zero | Source::Duration => unreachable!("they returned"),
         }
         self.convert(operand)
@@ -584,6 +587,7 @@ pub(crate) fn convert(
 ) -> Option<()> {
     match convert {
         Convert::Same => {}
+        Convert::Cast => return None,
         Convert::Widen(from, to) => widen(code, from, to),
         Convert::Box => {
             let token = imports.type_token(from)?;

@@ -705,9 +705,10 @@ impl OwnFrame<'_> {
                 self.put_given(call, exception, site, out)
             }
             // Their callers know what comes behind them.
-            Dest::Ends { .. } | Dest::ReturnUnlessNull { .. } | Dest::SkipWhen { .. } => {
-                Err(Reason::Unsupported.into())
-            }
+            Dest::Returned
+            | Dest::Ends { .. }
+            | Dest::ReturnUnlessNull { .. }
+            | Dest::SkipWhen { .. } => Err(Reason::Unsupported.into()),
         }
     }
 
@@ -873,7 +874,9 @@ impl OwnFrame<'_> {
             (_, Convert::Same) => self.put_value(operand, &operand.to, to, site, out),
             (_, Convert::Widen(_, wide)) => self.put_widened(operand, wide, to, site, out),
             (_, Convert::Box) => self.put_boxed(operand, to, site, out),
-            (_, Convert::Load | Convert::LoadBox) => Err(Reason::Unsupported.into()),
+            (_, Convert::Load | Convert::LoadBox | Convert::Cast) => {
+                Err(Reason::Unsupported.into())
+            }
         }
     }
 

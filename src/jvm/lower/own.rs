@@ -24,8 +24,8 @@
 
 use crate::aspect::advice::Reason;
 use crate::aspect::attempt::Attempt;
-use crate::aspect::bind::call::{Bound, Call, Convert, Dest, Operand, Source};
-use crate::aspect::bind::ty::{Prim, Ty};
+use crate::aspect::bind::call::{Bound, Call, Convert, Dest, Operand, Proceed, Source};
+use crate::aspect::bind::ty::{Language, Prim, Ty};
 use crate::bytes::modified_utf8;
 use crate::error::Result;
 use crate::jvm::class::Class;
@@ -93,21 +93,31 @@ pub(super) struct Own<'f> {
     pub max_locals: u16,
 }
 
-/// How many constants the calls of a method's own hooks add at most.
-pub(super) fn constants_needed(bound: &Bound) -> usize {
-    /// A class with its name, two names, a pair, the reference.
-    const METHOD: usize = 6;
+/// A class with its name, two names, a pair, the reference.
+const METHOD: usize = 6;
+
+/// What makes an object for `proceed`: the call with name and descriptor, two types and a handle, each with what it is made of, the
+/// method that makes it, and that which the handle is of.
+const PROCEED: usize = 4 + 2 * 2 + 1 + (METHOD + 1) + METHOD;
+
+/// How many constants a call adds at most.
+pub(super) fn of_call(call: &Call) -> usize {
     fn operand(one: &Operand) -> usize {
         let own = match &one.source {
             Source::Args(all) => 2 + all.len() + all.iter().map(operand).sum::<usize>(),
+            Source::Proceed(_) => PROCEED,
             _ => 2,
         };
         own + usize::from(one.convert == Convert::Box) * METHOD
     }
+    let cast = 2 * METHOD;
+    cast + METHOD + call.operands.iter().map(operand).sum::<usize>()
+}
+
+/// How many constants the calls of a method's own hooks add at most.
+pub(super) fn constants_needed(bound: &Bound) -> usize {
     let calls = [&bound.enter, &bound.exit, &bound.exception];
-    let calls: usize = (calls.into_iter().flatten())
-        .map(|call| METHOD + call.operands.iter().map(operand).sum::<usize>())
-        .sum();
+    let calls: usize = (calls.into_iter().flatten()).map(of_call).sum();
     calls + METHOD + 2 * bound.keep.states.len() + usize::from(super::MAX_PARAMETER_CONSTANTS)
 }
 
@@ -430,7 +440,10 @@ impl<'f> Own<'f> {
                 .store(self.result.ok_or(Reason::Unsupported)?, self.last),
             Dest::Throw => put.out.store(Kind::REFERENCE, self.last),
             // Their callers know what comes behind them.
-            Dest::Ends { .. } | Dest::ReturnUnlessNull { .. } | Dest::SkipWhen { .. } => {
+            Dest::Returned
+            | Dest::Ends { .. }
+            | Dest::ReturnUnlessNull { .. }
+            | Dest::SkipWhen { .. } => {
                 return Err(Reason::Unsupported.into());
             }
             Dest::State(n) => {
@@ -524,12 +537,46 @@ impl<'f> Own<'f> {
             Source::Int(_) | Source::Long(_) | Source::Double(_) => {
                 return put.number(operand);
             }
+            Source::Proceed(proceed) => {
+                self.proceed(proceed, put)?;
+            }
             Source::Zero => {
                 put.out.zero(to);
                 return Ok(());
             }
         }
         put.convert(from, *convert);
+        Ok(())
+    }
+}
+
+impl Own<'_> {
+    /// An object that runs the body.
+    fn proceed(&self, proceed: &Proceed, put: &mut Put<'_, '_>) -> Attempt<()> {
+        let made = put.proceeds.iter().find(|(known, _)| known == proceed);
+        let &(_, constant) = made.ok_or(Reason::Unsupported)?;
+        let object = usize::from(!self.is_static);
+        let kept = match proceed.takes_arguments {
+            true => &self.values[..object],
+            false => &self.values[..],
+        };
+        for value in kept {
+            put.out.load(value.kind, value.slot);
+        }
+        let words = kept.iter().map(|value| value.kind.words()).sum();
+        put.out.dynamic(constant, words, 1);
+        Ok(())
+    }
+
+    /// The call of a hook in place of the body, and the return of its result, which is the method's, of this type.
+    pub fn put_around(&self, call: &Call, result: &Ty, put: &mut Put<'_, '_>) -> Attempt<()> {
+        self.put_call(call, true, put)?;
+        match &call.given {
+            None => put.out.pop(emit::words(&call.hook.result)),
+            Some((Convert::Cast, to)) => put.cast(to),
+            Some((convert, _)) => put.convert(&call.gives(), *convert),
+        }
+        put.out.xreturn(result);
         Ok(())
     }
 }
@@ -554,6 +601,8 @@ pub(super) struct Put<'p, 'a> {
     pub id: u32,
     /// The method's first source line, or 0.
     pub line: u16,
+    /// What `proceed` is, and the constants that make it.
+    pub proceeds: &'p [(Proceed, u16)],
 }
 
 impl Put<'_, '_> {
@@ -596,6 +645,24 @@ impl Put<'_, '_> {
             self.convert(&operand.from, Convert::Box);
         }
         Ok(())
+    }
+
+    /// From an object to a type, or out of it.
+    fn cast(&mut self, to: &Ty) {
+        let class = match to {
+            Ty::Prim(prim) => emit::box_class(*prim).as_bytes().into(),
+            to => emit::class_name(to),
+        };
+        let class = self.additions.class(&self.class.pool, &class);
+        self.out.indexed(op::CHECKCAST, class, 1, 1);
+        if let Ty::Prim(prim) = to {
+            let name = [prim.word(Language::Java), "Value"].concat();
+            let descriptor = emit::descriptor(&[], to);
+            let method =
+                (self.additions).shared_method(tag::METHODREF, class, name.as_bytes(), &descriptor);
+            self.out
+                .indexed(op::INVOKEVIRTUAL, method, 1, emit::words(to));
+        }
     }
 
     pub fn convert(&mut self, from: &Ty, convert: Convert) {

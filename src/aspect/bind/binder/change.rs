@@ -153,7 +153,12 @@ impl Binding<'_> {
     }
 
     /// How the hook's result becomes what is wanted.
-    fn given(&self, written: &OwnHook, call: &Call, wanted: &Ty) -> Result<Convert, Misfit> {
+    pub(super) fn given(
+        &self,
+        written: &OwnHook,
+        call: &Call,
+        wanted: &Ty,
+    ) -> Result<Convert, Misfit> {
         let gives = call.gives();
         let how =
             match &gives {

@@ -1,0 +1,183 @@
+//! Hooks in the place of a body, and what runs that.
+
+use super::super::call::Proceed;
+use super::super::functional::{Function, Unfit, function};
+use super::*;
+
+/// Most words of arguments that an object can keep: invokedynamic and the method that makes it take two of the JVM's 255.
+const MOST_KEPT: usize = 253;
+
+impl Binding<'_> {
+    /// The call of a hook in the place of the body. It has no guard: there the hook is the program.
+    pub(super) fn around(&mut self, written: &OwnHook) -> Result<Call, Misfit> {
+        self.when = When::Around;
+        if let Some((title, help)) = self.keeps_body() {
+            return Err(self.complains(written.name.clone(), title, "for", help));
+        }
+        let mut members = (written.call.operands.iter()).flat_map(|operand| &operand.members);
+        if let Some(member) = members.next() {
+            return Err(self.complains(
+                member.place.clone(),
+                "chains in `around` are not there yet".into(),
+                "of",
+                Some("let the hook ask for it".into()),
+            ));
+        }
+        let mut call = self.plain_call(written, &mut Keep::default())?;
+        let wanted = &self.subject.signature.result;
+        if *wanted == Ty::Void {
+            return Ok(call);
+        }
+        let how = match self.given(written, &call, wanted) {
+            Ok(how) => how,
+            Err(_) if self.is_cast(&call.gives(), wanted) => Convert::Cast,
+            Err(misfit) => return Err(misfit),
+        };
+        call.given = Some((how, wanted.clone()));
+        call.dest = Dest::Returned;
+        Ok(call)
+    }
+
+    /// Why the body of the method at hand cannot be left out or run by an object, and what to do.
+    fn keeps_body(&self) -> Option<(String, Option<String>)> {
+        let subject = self.subject;
+        let words = |ty: &Ty| 1 + usize::from(matches!(ty, Ty::Prim(Prim::I64 | Prim::F64)));
+        let parameters = subject.signature.parameters.iter();
+        let words: usize = parameters.map(|p| words(&p.ty)).sum();
+        let words = words + usize::from(subject.signature.this.is_some());
+        let help = |text: &str| Some(text.to_owned());
+        match (self.binder.no_around, subject.name) {
+            (Some(format), _) => Some((
+                format!("`around` is not there yet for {format}"),
+                help("`enter` can leave a body out: `return .. unless null`, `skip when ..`"),
+            )),
+            (None, "<init>" | ".ctor") => Some((
+                "a constructor cannot be left out".into(),
+                help("`kind = \"method\"` matches no constructors"),
+            )),
+            (None, "<clinit>" | ".cctor") => Some((
+                "a static initialiser cannot be left out".into(),
+                help("leave it out with `exclude`"),
+            )),
+            _ if words > MOST_KEPT => Some((
+                format!("nothing keeps more than {MOST_KEPT} words of arguments for `proceed`"),
+                help("leave it out with `exclude`"),
+            )),
+            _ => {
+                let title = subject.keeps_body?.to_owned();
+                Some((title, help("leave it out with `exclude`")))
+            }
+        }
+    }
+
+    /// Whether a hook's result becomes the method's by a cast: generic hooks return objects, whose type the compiler of Java has
+    /// forgotten.
+    fn is_cast(&self, gives: &Ty, wanted: &Ty) -> bool {
+        let holds = |prim: Prim| {
+            convert(self.binder.hierarchy, &Ty::Prim(prim), gives, &mut vec![])
+                .is_ok_and(|(fit, _)| fit == Fit::Boxing)
+        };
+        match wanted {
+            Ty::Prim(prim) => gives.is_reference() && holds(*prim),
+            _ => is_object(gives) && wanted.is_reference(),
+        }
+    }
+
+    /// What runs the body, as an object of a type; and how near that is to the method.
+    pub(super) fn proceed(&self, to: &Ty) -> Result<(Fit, Proceed), Why> {
+        let function = self.function(to).map_err(|unfit| match unfit {
+            Unfit::Unknown => Why::Unknown,
+            _ => Why::Other,
+        })?;
+        let signature = self.subject.signature;
+        let mut fit = self.runs(&signature.result, &function.result)?;
+        let takes_arguments = !function.parameters.is_empty();
+        if takes_arguments {
+            if function.parameters.len() != signature.parameters.len() {
+                return Err(Why::Other);
+            }
+            for (parameter, taken) in signature.parameters.iter().zip(&function.parameters) {
+                fit = fit.max(self.takes(&parameter.ty, taken)?);
+            }
+        }
+        let proceed = Proceed {
+            ty: to.clone(),
+            function,
+            takes_arguments,
+        };
+        Ok((fit, proceed))
+    }
+
+    fn function(&self, ty: &Ty) -> Result<Function, Unfit> {
+        let Some(name) = ty.name() else {
+            return Err(Unfit::Other);
+        };
+        let above = &self.binder.hierarchy.supertypes;
+        let supertypes = |name: &str| above.get(name).map(|above| &**above);
+        function(self.binder.catalog.interfaces(), &supertypes, name)
+    }
+
+    /// How near the result of a function is to that of the method. One of a method without a result is null.
+    fn runs(&self, result: &Ty, given: &Ty) -> Result<Fit, Why> {
+        match (result, given) {
+            (Ty::Void, Ty::Void) => Ok(Fit::Identity),
+            (Ty::Void, given) if given.is_reference() => Ok(Fit::Boxing),
+            (_, Ty::Void) | (Ty::Void, _) => Err(Why::Other),
+            (result, given) if result == given => Ok(Fit::Identity),
+            (Ty::Prim(_), Ty::Prim(_)) => Err(Why::Other),
+            _ => convert(self.binder.hierarchy, result, given, &mut vec![]).map(|(fit, _)| fit),
+        }
+    }
+
+    /// The same of a parameter. What takes any object is called with those that the method takes, which is checked as it runs.
+    fn takes(&self, parameter: &Ty, taken: &Ty) -> Result<Fit, Why> {
+        match self.runs(parameter, taken)? {
+            Fit::Identity => Ok(Fit::Identity),
+            _ => Ok(Fit::Boxing),
+        }
+    }
+
+    /// A hook asks for what cannot run the body.
+    pub(super) fn no_proceed(&self, place: Range<usize>, ty: &Ty) -> Misfit {
+        let shown = self.shown_type(ty);
+        let types = |types: &mut dyn Iterator<Item = &Ty>| {
+            let types: Vec<String> = types.map(|ty| self.shown_type(ty)).collect();
+            types.join(", ")
+        };
+        let (title, help) = match self.function(ty) {
+            Err(Unfit::Unknown) => (
+                format!("nothing says which method {} has", article(&shown)),
+                "name the jar that has it with --reference".to_owned(),
+            ),
+            Err(Unfit::NotPublic) => (
+                format!("`{shown}` is not public"),
+                "make it public: woven code makes an object of it".to_owned(),
+            ),
+            Err(Unfit::Other) => (
+                format!("`{shown}` is no interface with one method"),
+                "`java.util.function.Supplier`, `java.lang.Runnable`, or one of your own"
+                    .to_owned(),
+            ),
+            Ok(function) => {
+                let signature = self.subject.signature;
+                let mut own = signature.parameters.iter().map(|p| &p.ty);
+                let result = self.shown_type(&signature.result);
+                (
+                    format!(
+                        "`{}` is `{} {}({})`, which does not run the method",
+                        shown,
+                        self.shown_type(&function.result),
+                        function.name,
+                        types(&mut function.parameters.iter())
+                    ),
+                    format!(
+                        "its one method takes nothing or ({}), and gives {} or an object",
+                        types(&mut own),
+                        if result == "void" { "nothing" } else { &result }
+                    ),
+                )
+            }
+        };
+        self.complains(place, title, "of", Some(help))
+    }
+}

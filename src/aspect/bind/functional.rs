@@ -1,0 +1,250 @@
+//! Functional interfaces: the one method that an object of such a type has, for `proceed`.
+
+use super::ty::{Signature, Ty};
+use rustc_hash::FxHashMap;
+
+/// An interface, as far as it matters here.
+#[derive(Clone, Debug, Default)]
+pub struct Interface {
+    pub is_public: bool,
+    /// Its methods that have no body.
+    pub open: Vec<Function>,
+    /// Those that have one, which they may give to what another interface left open: name and parameters.
+    pub given: Vec<(Box<str>, Box<[Ty]>)>,
+}
+
+/// What an object of a functional interface does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Function {
+    pub name: Box<str>,
+    pub parameters: Box<[Ty]>,
+    pub result: Ty,
+}
+
+impl Function {
+    pub fn new(name: &str, signature: &Signature) -> Function {
+        Function {
+            name: name.into(),
+            parameters: signature.parameters.iter().map(|p| p.ty.clone()).collect(),
+            result: signature.result.clone(),
+        }
+    }
+}
+
+/// Why a type is no functional interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unfit {
+    /// No artifact that is read declares it.
+    Unknown,
+    /// It is a class, or has not just one method without a body.
+    Other,
+    NotPublic,
+}
+
+/// The one method of a functional interface of the JVM. `supertypes` gives those that a type names.
+pub fn function<'s>(
+    known: &FxHashMap<Box<str>, Interface>,
+    supertypes: &dyn Fn(&str) -> Option<&'s [Box<str>]>,
+    name: &str,
+) -> Result<Function, Unfit> {
+    /// Interfaces above one; more are nobody's.
+    const MOST: usize = 1_000;
+    if let Some(function) = of_platform(name) {
+        return Ok(function);
+    }
+    let Some(interface) = known.get(name) else {
+        return Err(match supertypes(name) {
+            Some(_) => Unfit::Other,
+            None => Unfit::Unknown,
+        });
+    };
+    if !interface.is_public {
+        return Err(Unfit::NotPublic);
+    }
+    let (mut open, mut given) = (Vec::<Function>::new(), Vec::new());
+    let mut todo: Vec<&str> = vec![name];
+    let mut seen: Vec<&str> = Vec::new();
+    while let Some(name) = todo.pop() {
+        if seen.contains(&name) || name == "java/lang/Object" {
+            continue;
+        }
+        if seen.len() == MOST {
+            return Err(Unfit::Other);
+        }
+        seen.push(name);
+        if let Some(function) = of_platform(name) {
+            open.push(function);
+            continue;
+        }
+        let interface = known.get(name).ok_or(Unfit::Unknown)?;
+        open.extend(interface.open.iter().cloned());
+        given.extend(&interface.given);
+        let above = supertypes(name).unwrap_or_default();
+        todo.extend(above.iter().map(|name| &**name));
+    }
+    open.retain(|function| {
+        let has = |(name, parameters): &&(Box<str>, Box<[Ty]>)| {
+            *name == function.name && *parameters == function.parameters
+        };
+        !given.iter().any(has) && !is_of_object(function)
+    });
+    let mut functions = open.into_iter();
+    match functions.next() {
+        // A second one is a bridge's, which no lambda of ours has.
+        Some(function) if functions.all(|other| other == function) => Ok(function),
+        _ => Err(Unfit::Other),
+    }
+}
+
+/// Whether every object has the method.
+fn is_of_object(function: &Function) -> bool {
+    match (&*function.name, &*function.parameters) {
+        ("hashCode" | "toString", []) => true,
+        ("equals", [other]) => other.name() == Some("java/lang/Object"),
+        _ => false,
+    }
+}
+
+/// The functional interfaces of the platform, which nobody names with --reference: `O` is an object.
+fn of_platform(name: &str) -> Option<Function> {
+    let of = |all: &[(&str, &'static str, &'static str)], name: &str| {
+        let found = all.iter().find(|(known, ..)| *known == name);
+        found.map(|&(_, method, descriptor)| (method, descriptor))
+    };
+    let (method, descriptor) = match name.strip_prefix("java/util/function/") {
+        Some(name) => of(FUNCTIONS, name)?,
+        None => of(OTHERS, name)?,
+    };
+    let ty = |letter: char| match letter {
+        'O' => Some(Ty::class("java/lang/Object")),
+        letter => Ty::of_descriptor(letter.encode_utf8(&mut [0; 4])).map(|(ty, _)| ty),
+    };
+    let (parameters, result) = descriptor.split_once(')')?;
+    Some(Function {
+        name: method.into(),
+        parameters: parameters.chars().map(ty).collect::<Option<_>>()?,
+        result: ty(result.chars().next()?)?,
+    })
+}
+
+const OTHERS: &[(&str, &str, &str)] = &[
+    ("java/lang/Runnable", "run", ")V"),
+    ("java/util/concurrent/Callable", "call", ")O"),
+    ("java/security/PrivilegedAction", "run", ")O"),
+    ("java/security/PrivilegedExceptionAction", "run", ")O"),
+];
+
+/// Those of `java.util.function`.
+const FUNCTIONS: &[(&str, &str, &str)] = &[
+    ("BiConsumer", "accept", "OO)V"),
+    ("BiFunction", "apply", "OO)O"),
+    ("BinaryOperator", "apply", "OO)O"),
+    ("BiPredicate", "test", "OO)Z"),
+    ("BooleanSupplier", "getAsBoolean", ")Z"),
+    ("Consumer", "accept", "O)V"),
+    ("DoubleBinaryOperator", "applyAsDouble", "DD)D"),
+    ("DoubleConsumer", "accept", "D)V"),
+    ("DoubleFunction", "apply", "D)O"),
+    ("DoublePredicate", "test", "D)Z"),
+    ("DoubleSupplier", "getAsDouble", ")D"),
+    ("DoubleToIntFunction", "applyAsInt", "D)I"),
+    ("DoubleToLongFunction", "applyAsLong", "D)J"),
+    ("DoubleUnaryOperator", "applyAsDouble", "D)D"),
+    ("Function", "apply", "O)O"),
+    ("IntBinaryOperator", "applyAsInt", "II)I"),
+    ("IntConsumer", "accept", "I)V"),
+    ("IntFunction", "apply", "I)O"),
+    ("IntPredicate", "test", "I)Z"),
+    ("IntSupplier", "getAsInt", ")I"),
+    ("IntToDoubleFunction", "applyAsDouble", "I)D"),
+    ("IntToLongFunction", "applyAsLong", "I)J"),
+    ("IntUnaryOperator", "applyAsInt", "I)I"),
+    ("LongBinaryOperator", "applyAsLong", "JJ)J"),
+    ("LongConsumer", "accept", "J)V"),
+    ("LongFunction", "apply", "J)O"),
+    ("LongPredicate", "test", "J)Z"),
+    ("LongSupplier", "getAsLong", ")J"),
+    ("LongToDoubleFunction", "applyAsDouble", "J)D"),
+    ("LongToIntFunction", "applyAsInt", "J)I"),
+    ("LongUnaryOperator", "applyAsLong", "J)J"),
+    ("ObjDoubleConsumer", "accept", "OD)V"),
+    ("ObjIntConsumer", "accept", "OI)V"),
+    ("ObjLongConsumer", "accept", "OJ)V"),
+    ("Predicate", "test", "O)Z"),
+    ("Supplier", "get", ")O"),
+    ("ToDoubleBiFunction", "applyAsDouble", "OO)D"),
+    ("ToDoubleFunction", "applyAsDouble", "O)D"),
+    ("ToIntBiFunction", "applyAsInt", "OO)I"),
+    ("ToIntFunction", "applyAsInt", "O)I"),
+    ("ToLongBiFunction", "applyAsLong", "OO)J"),
+    ("ToLongFunction", "applyAsLong", "O)J"),
+    ("UnaryOperator", "apply", "O)O"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_method_without_a_body_makes_a_function() {
+        let open = |name: &str, parameters: &[Ty]| Function {
+            name: name.into(),
+            parameters: parameters.into(),
+            result: Ty::class("a/R"),
+        };
+        let object = Ty::class("java/lang/Object");
+        let mut known = FxHashMap::default();
+        let mut add = |name: &str, open: Vec<Function>, given: Vec<(Box<str>, Box<[Ty]>)>| {
+            let is_public = name != "a/Hidden";
+            let interface = Interface {
+                is_public,
+                open,
+                given,
+            };
+            known.insert(Box::from(name), interface);
+        };
+        add(
+            "a/One",
+            vec![
+                open("run", &[]),
+                open("equals", std::slice::from_ref(&object)),
+            ],
+            vec![],
+        );
+        add("a/Two", vec![open("run", &[]), open("stop", &[])], vec![]);
+        add("a/Given", vec![], vec![("stop".into(), Box::default())]);
+        add("a/Hidden", vec![open("run", &[])], vec![]);
+        add("a/None", vec![], vec![]);
+        add("a/Below", vec![], vec![]);
+        add("a/Other", vec![open("go", &[])], vec![]);
+        add("a/Round", vec![open("run", &[])], vec![]);
+        let above: FxHashMap<&str, Box<[Box<str>]>> = [
+            ("a/One", vec!["java/lang/Object"]),
+            ("a/Given", vec!["java/lang/Object", "a/Two"]),
+            ("a/Below", vec!["java/util/function/Supplier"]),
+            ("a/Other", vec!["a/Unread"]),
+            ("a/Round", vec!["a/Round"]),
+            ("a/Class", vec!["java/lang/Object"]),
+        ]
+        .into_iter()
+        .map(|(name, above)| (name, above.into_iter().map(Box::from).collect()))
+        .collect();
+        let supertypes = |name: &str| above.get(name).map(|above| &**above);
+        let of = |name: &str| function(&known, &supertypes, name).map(|f| f.name.to_string());
+        assert_eq!(of("a/One"), Ok("run".into()));
+        assert_eq!(of("a/Two"), Err(Unfit::Other));
+        assert_eq!(of("a/Given"), Ok("run".into()));
+        assert_eq!(of("a/Below"), Ok("get".into()));
+        assert_eq!(of("a/Hidden"), Err(Unfit::NotPublic));
+        assert_eq!(of("a/None"), Err(Unfit::Other));
+        assert_eq!(of("a/Other"), Err(Unfit::Unknown));
+        assert_eq!(of("a/Round"), Ok("run".into()));
+        assert_eq!(of("a/Class"), Err(Unfit::Other));
+        assert_eq!(of("a/Nowhere"), Err(Unfit::Unknown));
+        assert_eq!(of("java/lang/Runnable"), Ok("run".into()));
+        for (name, ..) in FUNCTIONS {
+            let function = of_platform(&format!("java/util/function/{name}"));
+            assert!(function.is_some_and(|f| f.parameters.len() <= 2), "{name}");
+        }
+    }
+}
