@@ -48,8 +48,6 @@ pub struct Binder<'a> {
     pub language: Language,
     /// Whether what a hook calls may be woven.
     pub may_reach: &'a (dyn Fn(&Hook) -> bool + Sync),
-    /// In what hooks cannot change anything yet: `dex files`.
-    pub sees_only: Option<&'static str>,
     /// In what the body cannot become a method of its own yet.
     pub no_around: Option<&'static str>,
 }

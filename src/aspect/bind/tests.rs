@@ -182,7 +182,6 @@ fn bind_named(name: &str, aspects: &str, method: &Signature) -> Result<Bound, St
         hierarchy: &hierarchy,
         language: Language::Java,
         may_reach: &|hook| *hook.name != *"mark",
-        sees_only: None,
         no_around: None,
     };
     let count = matcher.aspects().len() as u32;
@@ -655,7 +654,6 @@ fn an_async_method_of_dotnet_records_what_it_is_called_with() {
             hierarchy: &hierarchy,
             language: Language::CSharp,
             may_reach: &|_| true,
-            sees_only: None,
             no_around: None,
         };
         let bound = binder.bind(&[(0, name, own)], &subject);
@@ -706,7 +704,6 @@ fn bind_call(aspects: &str, how: CallHow, text: &str) -> Result<Redirect, String
         hierarchy: &hierarchy,
         language: Language::Java,
         may_reach: &|_| false,
-        sees_only: None,
         no_around: None,
     };
     let meets: Vec<_> = (0..matcher.aspects().len() as u32)

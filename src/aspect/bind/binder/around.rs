@@ -49,8 +49,7 @@ impl Binding<'_> {
         match (self.binder.no_around, subject.name) {
             (Some(format), _) => Some((
                 format!("`around` is not there yet for {format}"),
-                help("`enter` can leave a body out: `return .. unless null`, `skip when ..`")
-                    .filter(|_| self.binder.sees_only.is_none()),
+                help("`enter` can leave a body out: `return .. unless null`, `skip when ..`"),
             )),
             (None, "<init>" | ".ctor") => Some((
                 "a constructor cannot be left out".into(),
