@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What an own hook costs: two arguments at the start, the result at the end, beside the same calls by hand, Byte Buddy's advice and
-AspectJ's, in one run.
+AspectJ's, in one run; and a hook around that only proceeds, beside a lambda by hand, Byte Buddy's delegation and AspectJ's.
 
     own_hooks.py [--slices N]
 
@@ -21,9 +21,10 @@ from lib import ROOT, WORK, fresh, judges, main, oldest_jdk, run, weave_binary
 SOURCES = ROOT / "benches" / "own"
 BYTE_BUDDY = "net.bytebuddy:byte-buddy:1.15.11"
 ASPECTJ = ["org.aspectj:aspectjtools:1.9.22.1", "org.aspectj:aspectjrt:1.9.22.1"]
-COPIES = ["Woven", "Flagged", "Bare", "ByteBuddyInlined", "ByteBuddyDelegated", "AspectJ"]
+COPIES = ["Woven", "Flagged", "Bare", "ByteBuddyInlined", "ByteBuddyDelegated", "AspectJ", "WovenAround", "ByteBuddyAround", "AspectJAround"]
 WAYS = {"plain": "Work", "byHand": "ByHand", "woven": "Woven", "flagged": "Flagged", "bare": "Bare", "inlined": "ByteBuddyInlined",
-        "delegated": "ByteBuddyDelegated", "aspectj": "AspectJ"}
+        "delegated": "ByteBuddyDelegated", "aspectj": "AspectJ", "aroundByHand": "AroundByHand", "wovenAround": "WovenAround",
+        "buddyAround": "ByteBuddyAround", "aspectjAround": "AspectJAround"}
 LOOP = """
     private static final {ty} {name} = new {ty}();
 
@@ -59,6 +60,11 @@ match = {{ type = "bench.Bare", method = "work" }}
 enter = "bench.Log.begin(n, text)"
 exit = "bench.Log.end(result)"
 guard = false
+
+[[aspect]]
+name = "around"
+match = {{ type = "bench.WovenAround", method = "work" }}
+around = "bench.Log.around(proceed)"
 """
 
 
@@ -69,7 +75,7 @@ def body():
     folder = fresh(WORK / "own-hooks")
     sources, classes = fresh(folder / "src"), fresh(folder / "classes")
     work = (SOURCES / "Work.java").read_text()
-    for name in ("Work", "Log", "ByHand", "Peers"):
+    for name in ("Work", "Log", "ByHand", "AroundByHand", "Peers"):
         shutil.copy(SOURCES / f"{name}.java", sources)
     for name in COPIES:
         (sources / f"{name}.java").write_text(re.sub(r"\bWork\b", name, work))
@@ -85,7 +91,8 @@ def body():
     path = ":".join(map(str, aspectj))
     alone = fresh(folder / "alone")
     (alone / "bench").mkdir()
-    shutil.move(classes / "bench" / "AspectJ.class", alone / "bench")
+    for name in ("AspectJ", "AspectJAround"):
+        shutil.move(classes / "bench" / f"{name}.class", alone / "bench")
     run([bin / "java", "-cp", path, "org.aspectj.tools.ajc.Main", "-17", "-proceedOnError", "-cp", f"{classes}:{path}", "-inpath", alone, "-d", one,
          SOURCES / "Aspect.aj"])
     shutil.copytree(one, classes, dirs_exist_ok=True)

@@ -9,4 +9,8 @@ public aspect Aspect {
     after() returning(int result): execution(int bench.AspectJ.work(int, String)) {
         Log.end(result);
     }
+
+    int around(): execution(int bench.AspectJAround.work(int, String)) {
+        return proceed();
+    }
 }

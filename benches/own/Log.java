@@ -1,5 +1,7 @@
 package bench;
 
+import java.util.function.IntSupplier;
+
 /** The hooks: two arguments at the start, the result at the end. */
 public final class Log {
     public static int calls;
@@ -9,6 +11,10 @@ public final class Log {
 
     public static void begin(int n, String text) {
         calls += n + text.length();
+    }
+
+    public static int around(IntSupplier proceed) {
+        return proceed.getAsInt();
     }
 
     public static void end(int result) {

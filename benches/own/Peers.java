@@ -1,13 +1,16 @@
 package bench;
 
 import java.io.File;
+import java.util.concurrent.Callable;
 import net.bytebuddy.ByteBuddy;
 import net.bytebuddy.asm.Advice;
 import net.bytebuddy.dynamic.ClassFileLocator;
+import net.bytebuddy.implementation.MethodDelegation;
+import net.bytebuddy.implementation.bind.annotation.SuperCall;
 import net.bytebuddy.matcher.ElementMatchers;
 import net.bytebuddy.pool.TypePool;
 
-/** Gives classes Byte Buddy's advice: inlined and delegated, both with what they throw suppressed, as Weave's guards do. */
+/** Gives classes Byte Buddy's advice: inlined and delegated, both with what they throw suppressed, as Weave's guards do; and delegation. */
 public final class Peers {
     public static class Inlined {
         @Advice.OnMethodEnter(suppress = Throwable.class)
@@ -33,6 +36,12 @@ public final class Peers {
         }
     }
 
+    public static class Around {
+        public static int around(@SuperCall Callable<Integer> proceed) throws Exception {
+            return proceed.call();
+        }
+    }
+
     public static void main(String[] arguments) throws Exception {
         File folder = new File(arguments[0]);
         ClassFileLocator locator = ClassFileLocator.ForClassLoader.ofSystemLoader();
@@ -44,5 +53,11 @@ public final class Peers {
                 .make()
                 .saveIn(folder);
         }
+        new ByteBuddy()
+            .rebase(pool.describe("bench.ByteBuddyAround").resolve(), locator)
+            .method(ElementMatchers.named("work"))
+            .intercept(MethodDelegation.to(Around.class))
+            .make()
+            .saveIn(folder);
     }
 }

@@ -1488,7 +1488,7 @@ fn redirect_class(
     /// Names of methods may be of any length.
     const LONGEST: usize = 40;
     let mut hash = Sha256::new();
-    hash.update(format!("{callee:?} {replace:?} {bound:?}"));
+    hash.update(format!("{callee:?} {replace:?} {}", listed(bound)));
     if let Some(recorded) = recorded {
         hash.update(format!("{recorded:?}"));
     }
@@ -1500,6 +1500,25 @@ fn redirect_class(
     let name: String = name.take(LONGEST).collect();
     let digits: String = digest[..8].iter().map(|b| format!("{b:02x}")).collect();
     format!("{package}/call_{name}_{digits}").into()
+}
+
+/// All that is bound at a call. Nothing lies around a body there, and names stay what they were before that could be.
+fn listed(bound: &Option<Arc<Bound>>) -> String {
+    let Some(bound) = bound else {
+        return "None".to_owned();
+    };
+    let Bound {
+        enter,
+        exit,
+        exception,
+        records,
+        values,
+        keep,
+        around: _,
+    } = &**bound;
+    format!(
+        "Some(Bound {{ enter: {enter:?}, exit: {exit:?}, exception: {exception:?}, records: {records:?}, values: {values:?}, keep: {keep:?} }})"
+    )
 }
 
 /// How many arguments a method has, as a phrase.

@@ -704,7 +704,7 @@ impl OwnFrame<'_> {
                 let exception = site.exception.ok_or(Reason::Unsupported)?;
                 self.put_given(call, exception, site, out)
             }
-            // Their callers know what comes behind them.
+            // Their callers know what comes behind them; nothing stands in the place of a body yet.
             Dest::Returned
             | Dest::Ends { .. }
             | Dest::ReturnUnlessNull { .. }
