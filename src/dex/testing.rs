@@ -1,7 +1,9 @@
 //! Code items built in tests, and shown.
 
 use crate::aspect::advice::Advice;
-use crate::aspect::bind::call::{Adapter, Bound, Call, Convert, Dest, Hook, Keep, Operand, Source};
+use crate::aspect::bind::call::{
+    Adapter, Bound, Call, Change, Convert, Dest, Hook, Keep, Operand, Source,
+};
 use crate::aspect::bind::ty::{Prim, Signature, Ty};
 use crate::aspect::joinpoint::{Method, Type, Visitor};
 use crate::aspect::plan::{Plan, Planned};
@@ -428,4 +430,133 @@ pub fn takes_types(signature: &Signature) -> Bound {
         },
         ..Bound::default()
     }
+}
+
+/// Hooks that change all that hooks can change, each argument and the result, by adapters that fall back on what was there; `wider`:
+/// by hooks that give less, which is widened or boxed, and that are called themselves.
+fn changes(signature: &Signature, wider: bool) -> Bound {
+    let throwable = Ty::class("java/lang/Throwable");
+    let hook = |name: &str, old: Operand, dest: Dest| {
+        let to = old.from.clone();
+        let (gives, convert) = match &to {
+            Ty::Prim(Prim::I64) if wider => {
+                (Ty::Prim(Prim::I8), Convert::Widen(Prim::I8, Prim::I64))
+            }
+            Ty::Prim(Prim::F64) if wider => {
+                (Ty::Prim(Prim::I64), Convert::Widen(Prim::I64, Prim::F64))
+            }
+            Ty::Prim(Prim::I32) if wider => {
+                (Ty::Prim(Prim::Char), Convert::Widen(Prim::Char, Prim::I32))
+            }
+            ty if wider && *ty == object() => (Ty::Prim(Prim::F64), Convert::Box),
+            ty => (ty.clone(), Convert::Same),
+        };
+        let throws = matches!(dest, Dest::Ends { .. });
+        let declared = match (&dest, throws) {
+            (_, true) => signature.result.clone(),
+            _ => to,
+        };
+        let (gives, convert) = if throws {
+            (declared.clone(), Convert::Same)
+        } else {
+            (gives, convert)
+        };
+        let mut call = call(
+            name,
+            vec![same(old.source.clone(), &old.from)],
+            gives,
+            dest,
+            !wider,
+        );
+        call.given = Some((convert, declared.clone()));
+        if let Some(adapter) = &mut call.adapter {
+            let mut shape = String::new();
+            declared.put_descriptor(&mut shape);
+            adapter.class =
+                format!("{}_{}", adapter.class, shape.replace([';', '/', '['], "_")).into();
+            adapter.change = Some(Change {
+                convert,
+                to: declared,
+                old: old.from.clone(),
+                throws,
+            });
+            let mut operands = std::mem::take(&mut call.operands).into_vec();
+            operands.push(old);
+            call.operands = operands.into();
+        }
+        call
+    };
+    let state = |name: &str| call(name, vec![], Ty::Prim(Prim::I64), Dest::State(0), false);
+    let mut enter = vec![
+        call(
+            "never",
+            vec![],
+            Ty::Prim(Prim::Bool),
+            Dest::SkipWhen { exits: 2 },
+            true,
+        ),
+        state("kept"),
+    ];
+    for (n, p) in signature.parameters.iter().enumerate().take(20) {
+        enter.push(hook(
+            "arg",
+            same(Source::Arg(n as u16), &p.ty),
+            Dest::Arg(n as u16),
+        ));
+    }
+    let late = |source: Operand| {
+        let mut all = vec![source, same(Source::State(0), &Ty::Prim(Prim::I64))];
+        let last = signature.parameters.iter().enumerate().next_back();
+        all.extend(last.map(|(n, p)| same(Source::Arg(n as u16), &p.ty)));
+        all
+    };
+    let seen = match &signature.result {
+        Ty::Void => same(Source::Zero, &object()),
+        ty => same(Source::Result, ty),
+    };
+    let mut exit = vec![call(
+        "seen",
+        late(seen.clone()),
+        Ty::Void,
+        Dest::Drop,
+        false,
+    )];
+    let thrown = same(Source::Exception, &throwable);
+    let mut exception = vec![hook("thrown", thrown.clone(), Dest::Throw)];
+    if signature.result != Ty::Void {
+        exit.push(hook("result", seen, Dest::Result));
+        exception.push(hook("ends", thrown.clone(), Dest::Ends { exits: 1 }));
+        if signature.result.is_reference() {
+            enter.push(call(
+                "cached",
+                vec![],
+                signature.result.clone(),
+                Dest::ReturnUnlessNull { exits: 1 },
+                true,
+            ));
+        }
+    }
+    exception.push(call("failed", late(thrown), Ty::Void, Dest::Drop, true));
+    Bound {
+        enter: enter.into(),
+        exit: exit.into(),
+        exception: exception.into(),
+        keep: Keep {
+            args: (0..signature.parameters.len() as u16).collect(),
+            this: signature.this.is_some(),
+            states: [Ty::Prim(Prim::I64)].into(),
+            duration: true,
+        },
+        ..Bound::default()
+    }
+}
+
+/// See [`changes`].
+pub fn changes_all(signature: &Signature) -> Bound {
+    changes(signature, false)
+}
+
+/// See [`changes`].
+pub fn changes_wider(signature: &Signature) -> Bound {
+    changes(signature, true)
 }

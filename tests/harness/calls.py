@@ -22,7 +22,7 @@ import check_dex
 import check_dotnet
 import corpora
 import dotnet
-from hooks import DX, net10
+from hooks import net10
 from lib import ROOT, fresh, judges, main, oldest_jdk, run, weave_binary
 from suites import CODEC, JUNIT, verdicts
 
@@ -103,7 +103,6 @@ def records(score, folder):
 
 def dex(score, folder):
     java = oldest_jdk() / "bin" / "java"
-    (dx,) = corpora.maven([DX])
     library = jar(folder, "hooks", [SOURCES / "java/acme/Audit.java"])
     runtime = folder / "weave-runtime.jar"
     run([weave_binary(), "runtime", runtime])
@@ -111,7 +110,7 @@ def dex(score, folder):
     for main_class, rules, without in (("Calls", "rules.toml", "sleep|pow"), ("Recorded", "recorded.toml", "none")):
         app = jar(folder, "app", [SOURCES / f"java/app/{main_class}.java"])
         for name, classes in (("app", app), ("hooks", library)):
-            run([java, "-cp", dx, "com.android.dx.command.Main", "--dex", "--min-sdk-version=26", f"--output={folder / name}.dex", classes])
+            check_dex.to_dex(classes, folder / f"{name}.dex")
         head, *aspects = (SOURCES / rules).read_text().split("[[aspect]]")
         text = "[[aspect]]".join([head, *(a for a in aspects if not re.search(rf'name = "({without})"', a))])
         lines = {}

@@ -64,9 +64,8 @@ def java(score, folder):
 def dex(score, folder):
     app, library = classes(folder)
     java, trace = oldest_jdk() / "bin/java", folder / "run.wtrace"
-    (dx,) = corpora.maven([hooks.DX])
     for name, jar in (("app", app), ("hooks", library)):
-        run([java, "-cp", dx, "com.android.dx.command.Main", "--dex", "--min-sdk-version=26", f"--output={folder / name}.dex", jar])
+        check_dex.to_dex(jar, folder / f"{name}.dex")
     woven = folder / "woven.dex"
     run([weave_binary(), "-q", "--strict", "--rules", rules(folder, "hooks.dex", JAVA), folder / "app.dex", woven])
     verified = run([weave_binary(), "verify", woven], check=False)

@@ -6,8 +6,8 @@
 The judge is ART 11 as Debian packages it (art/build.sh), which loads the dex files of an apk, links their classes and verifies
 their methods: as dex2oat does, and as a device does, where nothing is left for later. The apks are made of the dex files
 of check_dex.py, of those in tests/dex, and of generated methods. What is refused woven must have been refused unwoven,
-with each choice of advice, sections of Android's trace and own hooks that take everything among it (everyday: of the apks,
-five choices).
+with each choice of advice, sections of Android's trace and own hooks that take everything, or may change it, among it (everyday: of the apks,
+six choices).
 
 What it cannot see: hooks that are well typed and wrong, and what other versions of ART think.
 """
@@ -21,6 +21,8 @@ import shutil
 import zipfile
 from collections import defaultdict
 
+import changing
+import check_corpora
 import check_dex
 import corpora
 from lib import CORPORA, ROOT, WORK, Missing, Score, fresh, main, oldest_jdk, run, weave_binary
@@ -58,11 +60,14 @@ CHOICES["own hooks without a guard"] = ["\n".join([*NARROW, "guard = false"])]
 CHOICES["own hooks around the pair and sections"] = [
     "\n".join([*OWN, "advice = ['enter', 'exit', 'exception']"]), "\n".join([*NARROW, VALUES]), 'hooks = "android-trace"'
 ]
+#: Rules of changing.py.
+CHANGING = "own hooks that may change everything"
+CHOICES[CHANGING] = []
 CHOICES["own hooks at every call"] = [
     'at = { call = { type = "**" } }\nbefore = "acme.All.start(signature, 1, 2)"\nafter = "acme.All.returned(state, result?, duration)"'
 ]
 CHOICES["every call recorded"] = ['at = { call = { type = "**" } }\nrecord = ["target?", "args", "arg(0)?", "result?", "exception"]']
-CHOICES_EVERYDAY = ["own hooks at every call", "every call recorded", "enter+exit+exception", "sections within hooks", "own hooks around the pair and sections"]
+CHOICES_EVERYDAY = [CHANGING, "own hooks at every call", "every call recorded", "enter+exit+exception", "sections within hooks", "own hooks around the pair and sections"]
 GENERATED, GENERATED_EVERYDAY = 4000, 400
 SHOWN = 20
 
@@ -119,7 +124,8 @@ def woven(apk, choice, folder):
     texts = [f"[[aspect]]\nname = 'aspect{i}'\n{line}\n{EVERY_METHOD}" for i, line in enumerate(CHOICES[choice])]
     if "own" in choice:
         texts.insert(0, "[[library]]\npath = 'hooks.dex'\n")
-    rules.write_text("version = 1\n" + "\n".join(texts))
+    lines = changing.rules("same.dex", changing.JAVA) if choice == CHANGING else ["version = 1", *texts]
+    rules.write_text("\n".join(lines))
     out = folder / f"woven-{apk.name}"
     run([weave_binary(), "-q", "--rules", rules, apk, out])
     return out
@@ -290,6 +296,8 @@ def body():
     judged(score, folder)
     tests = ROOT / "tests" / "dex"
     run(["smali", "assemble", "-a", "26", "-o", folder / "hooks.dex", tests / "hooks"])
+    check_corpora.library(folder, "Same")
+    check_dex.to_dex(folder / "same.jar", folder / "same.dex")
     small = {name: [tests / f"{name}.dex"] for name in ("returns", "verify", "everything")}
     small["generated"] = [generate(folder, GENERATED_EVERYDAY if everyday else GENERATED)]
     for name, dexes in small.items():

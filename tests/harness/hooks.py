@@ -18,14 +18,11 @@ import sdk
 from lib import ROOT, Missing, fresh, judges, main, oldest_jdk, run, weave_binary
 
 SOURCES = ROOT / "tests" / "programs" / "hooks"
-DX = "com.jakewharton.android.repackaged:dalvik-dx:9.0.0_r3"
 ENVIRONMENT = {**os.environ, "WEAVE_TRACE": "off"}
 #: JVMS 4.3.3 allows so many words of arguments.
 MOST = 255
 
 
-#: What does not run in dex files yet.
-NOT_DEX = {"Changes"}
 #: Programs: the rules, the lines that all platforms print, and the hooks that fail.
 PROGRAMS = {
     "Cases": ("rules.toml", "expected.txt", ["acme.Log.bad"]),
@@ -90,12 +87,11 @@ def java(score, folder):
 def dex(score, folder):
     app, library = classes(folder)
     java = oldest_jdk() / "bin" / "java"
-    (dx,) = corpora.maven([DX])
     for name, jar in (("app", app), ("hooks", library)):
-        run([java, "-cp", dx, "com.android.dx.command.Main", "--dex", "--min-sdk-version=26", f"--output={folder / name}.dex", jar])
+        check_dex.to_dex(jar, folder / f"{name}.dex")
     runtime = folder / "weave-runtime.jar"
     run([weave_binary(), "runtime", runtime])
-    for program in PROGRAMS.keys() - NOT_DEX:
+    for program in PROGRAMS:
         woven = folder / f"{program}.dex"
         run([weave_binary(), "-q", "--strict", "--rules", rules(folder, program, "hooks.dex"), folder / "app.dex", woven])
         verified = run([weave_binary(), "verify", woven], check=False)

@@ -19,7 +19,6 @@ from lib import ROOT, Missing, fresh, main, oldest_jdk, run, weave_binary
 from programs import balanced, environment
 
 PROGRAMS = ROOT / "tests" / "programs"
-DX = "com.jakewharton.android.repackaged:dalvik-dx:9.0.0_r3"
 RULES = """version = 1
 [[aspect]]
 match = { type = "**", min-size = 0, kind = ["method", "constructor", "accessor", "bridge", "synthetic", "lambda", "static-init"] }
@@ -36,23 +35,15 @@ exception = "acme.All.failed(this?, args, exception, state, duration)"
 """
 
 
-def to_dex(source, target):
-    """A jar, or a folder of classes, as a dex file."""
-    (dx,) = corpora.maven([DX])
-    # Strict, dx refuses classes that lie elsewhere than their package says.
-    run([oldest_jdk() / "bin" / "java", "-cp", dx, "com.android.dx.command.Main", "--dex", "--no-strict", "--min-sdk-version=26",
-         f"--output={target}", source])
-
-
 def compare(score, name, folder, library, arguments, at_least):
     """Takes a library through dx, weave and enjarify, and runs it with `arguments` both ways."""
     java, weave = oldest_jdk() / "bin" / "java", weave_binary()
     (jar,) = corpora.maven([library])
     plain, woven, owned = folder / "plain.dex", folder / "woven.dex", folder / "owned.dex"
-    to_dex(jar, plain)
+    check_dex.to_dex(jar, plain)
     hooks = fresh(folder / "hooks")
     run([java.with_name("javac"), "--release", "8", "-Xlint:-options", "-d", hooks, PROGRAMS / "hooks/java/acme/All.java"])
-    to_dex(hooks, folder / "own.dex")
+    check_dex.to_dex(hooks, folder / "own.dex")
     rules, own_rules = folder / "all.toml", folder / "own.toml"
     rules.write_text(RULES)
     own_rules.write_text(RULES.replace("[[aspect]]", f"{OWN}[[aspect]]{OWN_HOOKS}"))

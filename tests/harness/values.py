@@ -104,8 +104,7 @@ def java(score, folder):
 def dex(score, folder):
     app, trace = classes(folder), folder / "run.wtrace"
     java = oldest_jdk() / "bin/java"
-    (dx,) = corpora.maven([hooks.DX])
-    run([java, "-cp", dx, "com.android.dx.command.Main", "--dex", "--min-sdk-version=26", f"--output={folder / 'app.dex'}", app])
+    check_dex.to_dex(app, folder / "app.dex")
     woven = folder / "woven.dex"
     run([weave_binary(), "-q", "--strict", "--rules", RULES, folder / "app.dex", woven])
     verified = run([weave_binary(), "verify", woven], check=False)

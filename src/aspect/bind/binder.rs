@@ -45,8 +45,6 @@ pub struct Binder<'a> {
     pub language: Language,
     /// Whether what a hook calls may be woven.
     pub may_reach: &'a (dyn Fn(&Hook) -> bool + Sync),
-    /// In what hooks cannot change anything yet: `dex files`.
-    pub sees_only: Option<&'static str>,
 }
 
 /// An aspect that meets a method: its number, its name and its hooks.

@@ -141,7 +141,6 @@ fn bind(aspects: &str, method: &Signature) -> Result<Bound, String> {
         hierarchy: &hierarchy,
         language: Language::Java,
         may_reach: &|hook| *hook.name != *"mark",
-        sees_only: None,
     };
     let count = matcher.aspects().len() as u32;
     let meets: Vec<_> = (0..count)
@@ -611,7 +610,6 @@ fn an_async_method_of_dotnet_records_what_it_is_called_with() {
             hierarchy: &hierarchy,
             language: Language::CSharp,
             may_reach: &|_| true,
-            sees_only: None,
         };
         let bound = binder.bind(&[(0, name, own)], &subject);
         bound.map_err(|wrong| wrong[0].title.clone())
@@ -661,7 +659,6 @@ fn bind_call(aspects: &str, how: CallHow, text: &str) -> Result<Redirect, String
         hierarchy: &hierarchy,
         language: Language::Java,
         may_reach: &|_| false,
-        sees_only: None,
     };
     let meets: Vec<_> = (0..matcher.aspects().len() as u32)
         .filter_map(|n| matcher.own_hooks(n).map(|(name, own)| (n, name, own)))
@@ -988,7 +985,6 @@ fn bind_dotnet_call(aspect: &str, result: Ty) -> Redirect {
         hierarchy: &hierarchy,
         language: Language::CSharp,
         may_reach: &|_| false,
-        sees_only: None,
     };
     let (name, own) = matcher.own_hooks(0).unwrap();
     let callee = Callee {

@@ -28,7 +28,7 @@ use crate::dex::format::insn;
 use crate::dex::format::opcodes::op;
 use crate::dex::hooks::THROWABLE;
 use crate::dex::ids::{Added, NewClass, Wanted, Wants};
-use crate::dex::lower::own::calls;
+use crate::dex::lower::own::{calls, widening};
 use crate::dex::lower::own_frame::{BOXED, Names};
 use crate::dex::lower::registers::{self, Width};
 use crate::error::Result;
@@ -103,6 +103,11 @@ impl Needs {
                         }
                     }
                 }
+                if let (Convert::Box, Ty::Prim(prim)) = (call.conversion(), call.gives())
+                    && !needs.boxed.contains(&prim)
+                {
+                    needs.boxed.push(prim);
+                }
                 let mut operands: Vec<&Operand> = call.operands.iter().collect();
                 while let Some(operand) = operands.pop() {
                     if let (Convert::Box, Ty::Prim(prim)) = (operand.convert, &operand.from)
@@ -173,7 +178,7 @@ impl Needs {
         let mut called = Vec::with_capacity(self.adapters.len());
         for (hook, adapter) in &self.adapters {
             let own = next();
-            let goals: Vec<u32> = (0..goals(hook).len()).map(|_| next()).collect();
+            let goals: Vec<u32> = (0..goals(hook, adapter).len()).map(|_| next()).collect();
             called.push((own, goals));
             all.adapters.insert(Arc::clone(&adapter.class), own);
         }
@@ -230,23 +235,19 @@ impl Needs {
     fn methods(&self) -> Vec<Method> {
         let mut methods: Vec<Method> = self.hooks.iter().map(|hook| of_hook(hook)).collect();
         for (hook, adapter) in &self.adapters {
-            methods.push(Method {
+            let mut method = Method {
                 class: modified_utf8(&format!("L{};", adapter.class)),
                 name: b"call".to_vec(),
                 ..of_hook(hook)
-            });
-            methods.extend(goals(hook));
+            };
+            if let Some(change) = &adapter.change {
+                method.parameters.push(descriptor(&change.old));
+                method.returns = descriptor(&change.to);
+            }
+            methods.push(method);
+            methods.extend(goals(hook, adapter));
         }
-        for prim in &self.boxed {
-            let boxed = BOXED.iter().find(|(boxed, _)| boxed == prim);
-            let class = boxed.map_or("Ljava/lang/Integer;", |(_, class)| class);
-            methods.push(Method {
-                class: class.into(),
-                name: b"valueOf".to_vec(),
-                parameters: vec![descriptor(&Ty::Prim(*prim))],
-                returns: class.into(),
-            });
-        }
+        methods.extend(self.boxed.iter().map(|prim| of_box(*prim)));
         methods
     }
 }
@@ -260,10 +261,23 @@ fn of_hook(hook: &Hook) -> Method {
     }
 }
 
-/// What the adapter of a hook calls.
-fn goals(hook: &Hook) -> Vec<Method> {
+/// `valueOf` of a box.
+fn of_box(prim: Prim) -> Method {
+    let boxed = BOXED.iter().find(|(boxed, _)| *boxed == prim);
+    let class = boxed.map_or("Ljava/lang/Integer;", |(_, class)| class);
+    Method {
+        class: class.into(),
+        name: b"valueOf".to_vec(),
+        parameters: vec![descriptor(&Ty::Prim(prim))],
+        returns: class.into(),
+    }
+}
+
+/// What the adapter of a hook calls: the hook, and what makes a box of its result; or the links of a chain.
+fn goals(hook: &Hook, adapter: &Adapter) -> Vec<Method> {
     if hook.links.is_empty() {
-        return vec![of_hook(hook)];
+        let boxes = boxes(hook, adapter).map(of_box);
+        return std::iter::once(of_hook(hook)).chain(boxes).collect();
     }
     let links = hook.links.iter();
     links
@@ -274,6 +288,14 @@ fn goals(hook: &Hook) -> Vec<Method> {
             returns: descriptor(&link.result),
         })
         .collect()
+}
+
+/// Of what the adapter makes a box.
+fn boxes(hook: &Hook, adapter: &Adapter) -> Option<Prim> {
+    match (&adapter.change, &hook.result) {
+        (Some(change), Ty::Prim(prim)) if change.convert == Convert::Box => Some(*prim),
+        _ => None,
+    }
 }
 
 fn move_result(width: Width) -> u8 {
@@ -326,6 +348,22 @@ fn defines(file: &File<'_>, added: &Added, ty: u32) -> bool {
     })
 }
 
+/// Appends what makes of the hook's result, in the first register, the adapter's.
+fn put_converted(hook: &Hook, adapter: &Adapter, goals: &[u32], code: &mut Vec<u8>) {
+    let convert = adapter.change.as_ref().map(|change| change.convert);
+    if let Some(Convert::Widen(from, to)) = convert
+        && let Some(opcode) = widening(from, to)
+    {
+        registers::put_two(code, opcode, 0, 0);
+    }
+    if boxes(hook, adapter).is_some() {
+        let words = Width::of(descriptor(&hook.result)[0]).words();
+        let value: Vec<u32> = (0..words).collect();
+        registers::put_invoke_static(code, goals[1] as u16, &value);
+        registers::put_one(code, op::MOVE_RESULT_OBJECT, 0);
+    }
+}
+
 /// New indices of the methods of [`GUARD`].
 #[derive(Default)]
 struct Guard {
@@ -348,13 +386,22 @@ fn put_adapter(
     const BUSY: u32 = VALUES;
     const FALSE: u32 = VALUES + 1;
     let locals = VALUES + if adapter.recursion { 2 } else { 0 };
-    let width = match &hook.result {
+    let width_of = |ty: &Ty| match ty {
         Ty::Void => None,
         ty => Some(Width::of(descriptor(ty)[0])),
     };
-    let ins: u32 = (hook.parameters.iter())
-        .map(|ty| Width::of(descriptor(ty)[0]).words())
+    let change = adapter.change.as_ref();
+    let (hooks, width) = (
+        width_of(&hook.result),
+        width_of(change.map_or(&hook.result, |change| &change.to)),
+    );
+    let words: u32 = (hook.parameters.iter())
+        .filter_map(width_of)
+        .map(Width::words)
         .sum();
+    // What was there before comes last.
+    let old = change.and_then(|change| width_of(&change.old));
+    let ins = words + old.map_or(0, Width::words);
     let mut code = Vec::new();
     let call = |code: &mut Vec<u8>, method: u32, passed: &[u32]| {
         let start = insn::units(code);
@@ -373,13 +420,18 @@ fn put_adapter(
             0,
         );
     };
+    // The hook gives nothing.
     let give_zero = |code: &mut Vec<u8>| {
-        match width {
-            None => {}
-            Some(Width::Wide) => registers::put_const_wide(code, 0, 0),
-            Some(_) => registers::put_const(code, 0, 0),
+        match (old, width) {
+            (Some(old), _) => registers::put_move(code, old, 0, locals + words),
+            (None, None) => {}
+            (None, Some(Width::Wide)) => registers::put_const_wide(code, 0, 0),
+            (None, Some(_)) => registers::put_const(code, 0, 0),
         }
-        give(code);
+        match change {
+            Some(change) if change.throws => registers::put_one(code, op::THROW, 0),
+            _ => give(code),
+        }
     };
     let end = |code: &mut Vec<u8>| {
         if adapter.recursion {
@@ -407,13 +459,14 @@ fn put_adapter(
         }
         code.extend_from_slice(&failed);
     }
-    let passed: Vec<u32> = (locals..locals + ins).collect();
+    let passed: Vec<u32> = (locals..locals + words).collect();
     let mut nulls = Vec::new();
     let hooked = if hook.links.is_empty() {
         let hooked = call(&mut code, goals[0], &passed);
-        if let Some(width) = width {
+        if let Some(width) = hooks {
             registers::put_one(&mut code, move_result(width), 0);
         }
+        put_converted(hook, adapter, goals, &mut code);
         hooked
     } else {
         let start = insn::units(&code);
@@ -476,7 +529,9 @@ mod tests {
     use crate::dex::format::code_item::Code;
     use crate::dex::format::insn;
     use crate::dex::format::opcodes::op;
-    use crate::dex::testing::{call, own_everywhere, same, show, takes_objects, takes_types};
+    use crate::dex::testing::{
+        call, changes_all, changes_wider, own_everywhere, same, show, takes_objects, takes_types,
+    };
     use crate::dex::verify::verify;
     use crate::dex::weave::{Scratch, Woven, one_by_one, weave};
     use std::sync::Arc;
@@ -521,6 +576,27 @@ mod tests {
                         verify(new.bytes.as_ref().unwrap()).assert_sound();
                         assert_eq!(left(&new), left(&pair));
                     }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_method_takes_hooks_that_change_everything() {
+        for bytes in [SHAPES, EVERYTHING, RETURNS, LIBRARY] {
+            let pair = woven(bytes, Advice::ALL, &|_| Bound::default(), usize::MAX);
+            for hooked in [changes_all, changes_wider] {
+                for advice in [
+                    Advice::default(),
+                    Advice::ALL,
+                    Advice::ALL.with(Advice::SECTION),
+                ] {
+                    let new = woven(bytes, advice, &hooked, usize::MAX);
+                    verify(new.bytes.as_ref().unwrap()).assert_sound();
+                    // Constructors that overwrite what they are called with.
+                    let mut more = left(&new);
+                    more.retain(|left| !self::left(&pair).contains(left));
+                    assert!(more.iter().all(|left| left.contains("<init>")), "{more:#?}");
                 }
             }
         }

@@ -124,6 +124,22 @@ pub(crate) struct Sequences {
     pub begin: u32,
     /// Code units at the start of each exit hook that our handler protects: all, or those of the pair's.
     pub protected_exit: u32,
+    /// Calls in handlers whose exceptions go on in the handler.
+    pub goes_on: HandlersGoOn,
+}
+
+/// A call in a handler, from and to where in it, and where in it what the call throws is handled.
+#[derive(Clone, Copy)]
+pub(super) struct GoesOn {
+    pub called: (u32, u32),
+    pub at: u32,
+}
+
+/// These, of each of our handlers.
+#[derive(Default)]
+pub(crate) struct HandlersGoOn {
+    pub(super) handler: Vec<GoesOn>,
+    pub(super) outer: Vec<GoesOn>,
 }
 
 impl Sequences {
@@ -138,11 +154,14 @@ impl Sequences {
             outer,
             begin,
             protected_exit,
+            goes_on,
         } = self;
         for code in [prologue, enter, exit, tails, handler, outer] {
             code.clear();
         }
         apart.clear();
+        goes_on.handler.clear();
+        goes_on.outer.clear();
         *begin = 0;
         *protected_exit = u32::MAX;
     }

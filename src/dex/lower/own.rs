@@ -17,11 +17,19 @@
 //!     locals | arguments | block | arguments as they came in
 //! ```
 //!
+//! A hook that changes an argument writes to where it is kept and to where the body has it. One that says what the method returns
+//! writes to the block, and the exit hooks and the return follow at once:
+//!
+//! ```text
+//!     invoke-static A.get; move-result vG; if-eqz vG, L; <exit hooks>; return vG; L:
+//!     move-exception vE; ..; invoke-static A.fallback; move-result vG; <exit hooks>; return vG
+//! ```
+//!
 //! A block holds some registers to work in, and what is kept: each of one type all along, so verifiers have nothing to
 //! merge.
 
-use super::lowering::{Lowering, Scratch, Sequences};
-use super::own_frame::{Own, OwnFrame, OwnNeeds};
+use super::lowering::{GoesOn, Lowering, Scratch, Sequences};
+use super::own_frame::{Body, Own, OwnFrame, OwnNeeds};
 use super::registers::{self, LAST_NIBBLE, Scheme, Width};
 use super::sequences::Ends;
 use crate::aspect::advice::{Advice, Reason};
@@ -224,6 +232,7 @@ impl<'s> Lowering<'s, '_> {
         let work = block.take(work);
         let states = states(own.bound, &mut block);
         let start = own.bound.keep.duration.then(|| block.take(2));
+        let (given, raw) = changed(own.bound, &mut block);
         let exception = match locals {
             0 if needs.errs => block.take(1),
             _ => 0,
@@ -247,16 +256,26 @@ impl<'s> Lowering<'s, '_> {
             return None;
         }
         let mut homes: Vec<u32> = Vec::with_capacity(arguments.len());
+        let mut bodies = Vec::with_capacity(arguments.len());
         for argument in arguments {
             let saved = saved.iter().find(|(_, _, from)| *from == argument.at);
-            homes.push(saved.map_or(argument.at + by, |(_, to, _)| *to));
+            let body = argument.at + by;
+            homes.push(saved.map_or(body, |(_, to, _)| *to));
+            bodies.push(match saved {
+                _ if argument.is_lost && self.method.is_constructor => Body::Unknown,
+                Some(_) => Body::At(body),
+                None => Body::Follows,
+            });
         }
         for (_, _, from) in &mut saved {
             *from += by;
         }
         let this = match self.method.is_static {
             true => 0,
-            false => homes.remove(0),
+            false => {
+                bodies.remove(0);
+                homes.remove(0)
+            }
         };
         Some(OwnFrame {
             own,
@@ -268,8 +287,12 @@ impl<'s> Lowering<'s, '_> {
             work,
             this,
             args: homes,
+            bodies,
             states,
             start,
+            given,
+            raw,
+            result: self.width(),
             exception,
             prepared: Vec::new(),
             saved,
@@ -296,6 +319,11 @@ impl<'s> Lowering<'s, '_> {
         let work = block.take(work);
         let states = states(own.bound, &mut block);
         let start = own.bound.keep.duration.then(|| block.take(2));
+        let (given, raw) = changed(own.bound, &mut block);
+        // Eight bits must name what is returned.
+        if given.is_some_and(|given| given >= 0xff) {
+            return Err(Reason::Unsupported.into());
+        }
         let mut prepared = Vec::new();
         if self.method.is_constructor && temps.is_none() {
             // Behind the call of the other constructor the body's registers are in use.
@@ -312,13 +340,26 @@ impl<'s> Lowering<'s, '_> {
                 }
             }
         }
+        let is_arg = |call: &Call| matches!(call.dest, Dest::Arg(_));
+        if !prepared.is_empty() && own.bound.enter.iter().any(is_arg) {
+            return Err(Reason::Unsupported.into());
+        }
         let top = block.0;
         let registers = top + u32::from(self.code.ins);
         let by = top - self.code.locals();
         let mut homes: Vec<u32> = arguments.iter().map(|argument| argument.at + by).collect();
+        let body = |argument: &Argument| match self.method.is_constructor {
+            false => Body::Follows,
+            true if argument.is_lost => Body::Unknown,
+            true => Body::At(argument.at),
+        };
+        let mut bodies: Vec<Body> = arguments.iter().map(body).collect();
         let this = match self.method.is_static {
             true => 0,
-            false => homes.remove(0),
+            false => {
+                bodies.remove(0);
+                homes.remove(0)
+            }
         };
         Ok(OwnFrame {
             own,
@@ -330,8 +371,12 @@ impl<'s> Lowering<'s, '_> {
             work,
             this,
             args: homes,
+            bodies,
             states,
             start,
+            given,
+            raw,
+            result: self.width(),
             exception,
             prepared,
             saved: arguments
@@ -360,8 +405,13 @@ impl<'s> Lowering<'s, '_> {
             handler,
             outer,
             begin,
+            goes_on,
             ..
         } = &mut scratch.sequences;
+        if frame.own.bound.may_end() && scratch.protected.handlers.iter().any(|held| *held != 0) {
+            // A method returns with no monitor held.
+            return Err(Reason::Unsupported.into());
+        }
         let section = self.advice.has(Advice::SECTION);
         let error_hook = ends.errs && self.advice.has(Advice::EXCEPTION);
         let moves = |out: &mut Vec<u8>| {
@@ -382,9 +432,20 @@ impl<'s> Lowering<'s, '_> {
         if let Some(start) = frame.start {
             frame.put_time(start, &site, enter)?;
         }
+        if frame.own.bound.may_skip() {
+            // Exit hooks may run before the hooks that return them.
+            for (ty, &to) in frame.own.bound.keep.states.iter().zip(&frame.states) {
+                frame.put_zero(ty, to, &site, enter)?;
+            }
+        }
         for (i, call) in frame.own.bound.enter.iter().enumerate() {
             site.call = Some(i);
-            frame.call(call, &site, enter)?;
+            match call.dest {
+                Dest::ReturnUnlessNull { exits } | Dest::SkipWhen { exits } => {
+                    frame.put_skip(call, exits, &site, enter)?;
+                }
+                _ => frame.call(call, &site, enter)?,
+            }
         }
         site.call = None;
         if self.advice.has(Advice::ENTER) {
@@ -406,9 +467,9 @@ impl<'s> Lowering<'s, '_> {
             }
         }
         if ends.errs {
-            self.put_own_handler(frame, section, error_hook, handler)?;
+            self.put_own_handler(frame, section, error_hook, handler, &mut goes_on.handler)?;
             if section {
-                self.put_own_handler(frame, false, error_hook, outer)?;
+                self.put_own_handler(frame, false, error_hook, outer, &mut goes_on.outer)?;
             }
         }
         Ok(())
@@ -421,6 +482,7 @@ impl<'s> Lowering<'s, '_> {
         ends_section: bool,
         error_hook: bool,
         out: &mut Vec<u8>,
+        goes_on: &mut Vec<GoesOn>,
     ) -> Attempt<()> {
         let exception = frame.exception;
         let many = frame.grows && frame.temps.is_none();
@@ -439,8 +501,21 @@ impl<'s> Lowering<'s, '_> {
             registers::put_const(out, id, self.id);
             registers::put_invoke_static(out, self.hooks.error as u16, &[exception, id]);
         }
-        for call in hooks {
-            frame.call(call, &site, out)?;
+        for (n, call) in hooks.iter().enumerate() {
+            let Dest::Ends { exits } = call.dest else {
+                frame.call(call, &site, out)?;
+                continue;
+            };
+            let called = frame.put_ended(call, exits, &site, out)?;
+            if call.adapter.is_none() || n + 1 == hooks.len() {
+                return Ok(());
+            }
+            // The adapter throws the exception where it does not end: it goes on.
+            goes_on.push(GoesOn {
+                called,
+                at: insn::units(out),
+            });
+            registers::put_one(out, op::MOVE_EXCEPTION, exception);
         }
         registers::put_one(out, op::THROW, exception);
         Ok(())
@@ -508,6 +583,14 @@ fn states(bound: &Bound, block: &mut Block) -> Vec<u32> {
     states.map(|ty| block.take(words(ty))).collect()
 }
 
+/// Registers for what hooks say that the method returns, and for what they give that is to be converted.
+fn changed(bound: &Bound, block: &mut Block) -> (Option<u32>, Option<u32>) {
+    let returns = bound.may_skip() || bound.may_end();
+    let converts = calls(bound).any(|call| call.conversion() != Convert::Same);
+    let mut pair = |wanted: bool| wanted.then(|| block.take(2));
+    (pair(returns), pair(converts))
+}
+
 /// An operand that is boxed, before it is.
 fn unboxed(operand: &Operand) -> Operand {
     Operand {
@@ -523,6 +606,17 @@ impl Site {
         match register + words - 1 {
             0..=0xff => Ok(register),
             _ => self.temp(0),
+        }
+    }
+
+    /// The same, with another returned value.
+    fn with_result(&self, result: Option<u32>) -> Site {
+        Site {
+            used: Cell::new(self.used.get()),
+            result,
+            exception: None,
+            call: None,
+            ..*self
         }
     }
 
@@ -577,8 +671,123 @@ impl OwnFrame<'_> {
         Ok(())
     }
 
-    /// Appends a call.
+    /// Appends a call, and what becomes of its result.
     fn call(&self, call: &Call, site: &Site, out: &mut Vec<u8>) -> Attempt<()> {
+        self.put_call(call, site, out)?;
+        match call.dest {
+            Dest::Drop => Ok(()),
+            Dest::State(n) => {
+                let state = *self.states.get(usize::from(n)).ok_or(Reason::Unsupported)?;
+                self.put_result(&call.hook.result, state, site, out)
+            }
+            Dest::Arg(n) => {
+                let n = usize::from(n);
+                let (Some(&home), Some(&body)) = (self.args.get(n), self.bodies.get(n)) else {
+                    return Err(Reason::Unsupported.into());
+                };
+                self.put_given(call, home, site, out)?;
+                match body {
+                    Body::Follows => {}
+                    Body::At(at) => {
+                        let (_, ty) = call.given.as_ref().ok_or(Reason::Unsupported)?;
+                        registers::put_move(out, width(ty), at, home);
+                    }
+                    Body::Unknown => return Err(Reason::Unsupported.into()),
+                }
+                Ok(())
+            }
+            Dest::Result => {
+                let result = site.result.ok_or(Reason::Unsupported)?;
+                self.put_given(call, result, site, out)
+            }
+            Dest::Throw => {
+                let exception = site.exception.ok_or(Reason::Unsupported)?;
+                self.put_given(call, exception, site, out)
+            }
+            // Their callers know what comes behind them.
+            Dest::Ends { .. } | Dest::ReturnUnlessNull { .. } | Dest::SkipWhen { .. } => {
+                Err(Reason::Unsupported.into())
+            }
+        }
+    }
+
+    /// Appends what puts the value that a hook gave into a register.
+    fn put_given(&self, call: &Call, to: u32, site: &Site, out: &mut Vec<u8>) -> Attempt<()> {
+        let convert = call.conversion();
+        let (Some((_, ty)), false) = (&call.given, convert == Convert::Same) else {
+            return self.put_result(call.result(), to, site, out);
+        };
+        let raw = self.raw.ok_or(Reason::Unsupported)?;
+        let from = call.gives();
+        self.put_result(&from, raw, site, out)?;
+        let operand = Operand {
+            source: Source::Result,
+            from,
+            convert,
+            to: ty.clone(),
+        };
+        let given = site.with_result(Some(raw));
+        self.put_operand(&operand, to, &given, out)?;
+        site.used.set(given.used.get());
+        Ok(())
+    }
+
+    /// Appends a call that decides whether the body runs.
+    fn put_skip(&self, call: &Call, exits: u16, site: &Site, out: &mut Vec<u8>) -> Attempt<()> {
+        let given = self.given.ok_or(Reason::Unsupported)?;
+        self.put_call(call, site, out)?;
+        self.put_result(call.result(), given, site, out)?;
+        let mut skipped = Vec::new();
+        if matches!(call.dest, Dest::SkipWhen { .. }) {
+            match self.result {
+                None => {}
+                Some(Width::Wide) => registers::put_const_wide(&mut skipped, given, 0),
+                Some(_) => registers::put_const(&mut skipped, given, 0),
+            }
+        }
+        self.put_return(exits, given, site, &mut skipped)?;
+        let behind = u16::try_from(2 + insn::units(&skipped)).ok();
+        let behind = behind.filter(|behind| *behind < 0x8000);
+        registers::put_if(out, op::IF_EQZ, given, behind.ok_or(Reason::CodeTooLarge)?);
+        out.extend_from_slice(&skipped);
+        Ok(())
+    }
+
+    /// Appends a call that ends an exception. Gives where the call itself is.
+    fn put_ended(
+        &self,
+        call: &Call,
+        exits: u16,
+        site: &Site,
+        out: &mut Vec<u8>,
+    ) -> Attempt<(u32, u32)> {
+        /// Code units of a call.
+        const CALL: u32 = 3;
+        let given = self.given.ok_or(Reason::Unsupported)?;
+        self.put_call(call, site, out)?;
+        let behind = insn::units(out);
+        self.put_given(call, given, site, out)?;
+        self.put_return(exits, given, site, out)?;
+        Ok((behind - CALL, behind))
+    }
+
+    /// Appends so many of the last exit hooks, and the return of what is in a register.
+    fn put_return(&self, exits: u16, given: u32, site: &Site, out: &mut Vec<u8>) -> Attempt<()> {
+        let ended = site.with_result(self.result.map(|_| given));
+        for call in self.own.bound.last_exits(exits) {
+            self.call(call, &ended, out)?;
+        }
+        site.used.set(ended.used.get());
+        match self.result {
+            None => registers::put_one(out, op::RETURN_VOID, 0),
+            Some(Width::Single) => registers::put_one(out, op::RETURN, given),
+            Some(Width::Wide) => registers::put_one(out, op::RETURN_WIDE, given),
+            Some(Width::Object) => registers::put_one(out, op::RETURN_OBJECT, given),
+        }
+        Ok(())
+    }
+
+    fn put_call(&self, call: &Call, site: &Site, out: &mut Vec<u8>) -> Attempt<()> {
         let method = self.own.names.called(call).ok_or(Reason::Unsupported)?;
         // Where each operand is, as far as it is anywhere.
         let mut places = Vec::with_capacity(call.operands.len());
@@ -620,11 +829,16 @@ impl OwnFrame<'_> {
             to += words(&operand.to);
         }
         registers::put_invoke_static(out, method as u16, &passed);
-        if let Dest::State(n) = call.dest {
-            let state = *self.states.get(usize::from(n)).ok_or(Reason::Unsupported)?;
-            self.put_result(&call.hook.result, state, site, out)?;
-        }
         Ok(())
+    }
+
+    /// Appends null, or zero of a type.
+    fn put_zero(&self, ty: &Ty, to: u32, site: &Site, out: &mut Vec<u8>) -> Attempt<()> {
+        let prim = match ty {
+            Ty::Prim(prim) => *prim,
+            _ => Prim::I32,
+        };
+        self.put_number(Number::Int(0), prim, to, site, out)
     }
 
     /// Appends the move of a call's result.
@@ -767,18 +981,10 @@ impl OwnFrame<'_> {
         }
         let from_words = words(&operand.from);
         let to_words = words(&Ty::Prim(wide));
-        let opcode = match (from, wide) {
-            (Prim::I64, Prim::F32) => op::LONG_TO_FLOAT,
-            (Prim::I64, Prim::F64) => op::LONG_TO_DOUBLE,
-            (Prim::F32, Prim::F64) => op::FLOAT_TO_DOUBLE,
-            (_, Prim::I64) => op::INT_TO_LONG,
-            (_, Prim::F32) => op::INT_TO_FLOAT,
-            (_, Prim::F64) => op::INT_TO_DOUBLE,
+        let Some(opcode) = widening(from, wide) else {
             // What is less than an int, and a returned one.
-            _ => {
-                let register = (self.register(&operand.source, site)).ok_or(Reason::Unsupported)?;
-                return self.put_narrowed(wide, register, to, site, out);
-            }
+            let register = (self.register(&operand.source, site)).ok_or(Reason::Unsupported)?;
+            return self.put_narrowed(wide, register, to, site, out);
         };
         let value = match self.register(&operand.source, site) {
             Some(register) => register,
@@ -937,6 +1143,19 @@ impl OwnFrame<'_> {
         }
         put_move_to(out, width, to, at);
         Ok(())
+    }
+}
+
+/// The instruction that widens a primitive value (JLS 5.1.2); none from one that is less than an int to an int.
+pub(crate) fn widening(from: Prim, to: Prim) -> Option<u8> {
+    match (from, to) {
+        (Prim::I64, Prim::F32) => Some(op::LONG_TO_FLOAT),
+        (Prim::I64, Prim::F64) => Some(op::LONG_TO_DOUBLE),
+        (Prim::F32, Prim::F64) => Some(op::FLOAT_TO_DOUBLE),
+        (_, Prim::I64) => Some(op::INT_TO_LONG),
+        (_, Prim::F32) => Some(op::INT_TO_FLOAT),
+        (_, Prim::F64) => Some(op::INT_TO_DOUBLE),
+        _ => None,
     }
 }
 

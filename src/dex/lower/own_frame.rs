@@ -76,14 +76,32 @@ pub(super) struct OwnFrame<'s> {
     pub(super) this: u32,
     /// Where arguments are as they were at the start.
     pub(super) args: Vec<u32>,
+    /// Where the body has them, if what changes one must write there, too.
+    pub(super) bodies: Vec<Body>,
     pub(super) states: Vec<u32>,
     pub(super) start: Option<u32>,
+    /// What the method returns where a hook says what, and what a hook gave that is to be converted: a pair each.
+    pub(super) given: Option<u32>,
+    pub(super) raw: Option<u32>,
+    /// How the method's result is moved.
+    pub(super) result: Option<Width>,
     /// What leaves the method, in the handler.
     pub(super) exception: u32,
     /// Operands of enter hooks that are made at the start of the code: call, operand, register.
     pub(super) prepared: Vec<(usize, usize, u32)>,
     /// What the start of the code keeps: to, from.
     pub(super) saved: Vec<(Width, u32, u32)>,
+}
+
+/// Where a body has an argument.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Body {
+    /// In the same register, or it gets it from there behind the enter hooks.
+    Follows,
+    /// In one of its own.
+    At(u32),
+    /// In one of its own, which may hold something else by the time of the enter hooks.
+    Unknown,
 }
 
 /// The facts that decide on a frame.

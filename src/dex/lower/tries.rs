@@ -30,6 +30,7 @@ impl Lowering<'_, '_> {
             outer,
             begin,
             protected_exit,
+            goes_on,
             ..
         } = &scratch.sequences;
         let outside = (
@@ -91,6 +92,14 @@ impl Lowering<'_, '_> {
                 }
             } else {
                 add((start, end), inside)?;
+            }
+        }
+        let inner =
+            (0..handlers.len() as u32).map(|n| (handler + n * insn::units(code), &goes_on.handler));
+        for (at, calls) in inner.chain([(outside.1, &goes_on.outer)]) {
+            for call in calls {
+                let called = (at + call.called.0, at + call.called.1);
+                add(called, (code_item::NO_LIST, at + call.at))?;
             }
         }
         if let Some((range, handlers)) = open {

@@ -42,10 +42,6 @@ pub(crate) fn plan(
                     Code::Assembly => Language::CSharp,
                     Code::Class | Code::Dex => Language::Java,
                 },
-                sees_only: match scanned.code {
-                    Code::Dex => Some("dex files"),
-                    Code::Class | Code::Assembly => None,
-                },
             },
             artifact: matcher.artifact(),
             adapters: ADAPTERS,

@@ -65,14 +65,6 @@ impl Binding<'_> {
         if written.call.changes == Changes::Nothing {
             return Ok(Some(Target::Nothing));
         }
-        if let Some(format) = self.binder.sees_only {
-            return Err(self.complains(
-                place(),
-                format!("hooks of {format} see and change nothing yet"),
-                "for",
-                None,
-            ));
-        }
         let is_constructor = matches!(self.subject.name, "<init>" | ".ctor");
         match &written.call.changes {
             Changes::Return(_) | Changes::Skip(_) if is_constructor => refused(
