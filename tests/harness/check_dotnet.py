@@ -381,9 +381,14 @@ def filled(path, folder):
         size = -(-max(virtual, raw) // align) * align
         struct.pack_into("<IIII", out, at + 8, virtual, address, size, len(out))
         out += image[pointer : pointer + raw].ljust(size, b"\0") if raw else bytes(size)
-    # Of the same name, which is the assembly's.
+    # Of the same name, which is the assembly's, and beside what lies beside it.
     target = folder / hashlib.sha256(str(path).encode()).hexdigest()[:16] / path.name
     target.parent.mkdir(parents=True, exist_ok=True)
+    for other in path.parent.glob("*.dll"):
+        link = target.with_name(other.name)
+        if other != path and not link.exists():
+            link.symlink_to(other.resolve())
+    target.unlink(missing_ok=True)
     target.write_bytes(out)
     return target
 
