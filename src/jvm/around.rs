@@ -401,11 +401,15 @@ impl<'a> Splitting<'_, 'a> {
             }
             let mut cursor = Cursor::new(a.data);
             let (mut count, mut entries) = (0u16, Vec::new());
+            // One entry for each name in a variable: of two of one length HotSpot refuses the class.
+            let mut seen: Vec<[u8; 4]> = Vec::new();
             for _ in 0..cursor.be_u16()? {
                 let (start, _) = (cursor.be_u16()?, cursor.be_u16()?);
                 let rest = cursor.take(6)?;
                 let slot = u16::from_be_bytes([rest[4], rest[5]]);
-                if start == 0 && u32::from(slot) < words {
+                let named = [rest[0], rest[1], rest[4], rest[5]];
+                if start == 0 && u32::from(slot) < words && !seen.contains(&named) {
+                    seen.push(named);
                     entries.extend_from_slice(&[0, 0]);
                     entries.extend_from_slice(&len.to_be_bytes());
                     entries.extend_from_slice(rest);

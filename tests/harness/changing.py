@@ -42,7 +42,9 @@ def old_types(path):
                     head = member.read(8)
                 if int.from_bytes(head[6:8], "big") < 51:
                     versioned = name.startswith("META-INF/versions/")
-                    old.add((name.split("/", 3)[3] if versioned else name).removesuffix(".class").replace("/", "."))
+                    path = (name.split("/", 3)[3] if versioned else name).removesuffix(".class")
+                    # A folder need not be a package: Jython's are for its own loader.
+                    old |= {path.replace("/", "."), path.rsplit("/", 1)[-1]}
                 else:
                     has_others = True
     return sorted(old), has_others
