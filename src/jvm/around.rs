@@ -23,7 +23,7 @@ use crate::jvm::insn::op;
 use crate::jvm::lower::{self, AtStart};
 use crate::jvm::pool::{Additions, Known, tag};
 use crate::jvm::scan;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
 /// What makes objects of functional interfaces, and its one method.
@@ -402,14 +402,13 @@ impl<'a> Splitting<'_, 'a> {
             let mut cursor = Cursor::new(a.data);
             let (mut count, mut entries) = (0u16, Vec::new());
             // One entry for each name in a variable: of two of one length HotSpot refuses the class.
-            let mut seen: Vec<[u8; 4]> = Vec::new();
+            let mut seen: FxHashSet<[u8; 4]> = FxHashSet::default();
             for _ in 0..cursor.be_u16()? {
                 let (start, _) = (cursor.be_u16()?, cursor.be_u16()?);
                 let rest = cursor.take(6)?;
                 let slot = u16::from_be_bytes([rest[4], rest[5]]);
                 let named = [rest[0], rest[1], rest[4], rest[5]];
-                if start == 0 && u32::from(slot) < words && !seen.contains(&named) {
-                    seen.push(named);
+                if start == 0 && u32::from(slot) < words && seen.insert(named) {
                     entries.extend_from_slice(&[0, 0]);
                     entries.extend_from_slice(&len.to_be_bytes());
                     entries.extend_from_slice(rest);
