@@ -17,6 +17,7 @@ import re
 import shutil
 import sys
 
+import changing
 import check_corpora
 import check_dex
 import check_dotnet
@@ -33,14 +34,6 @@ SOURCES = ROOT / "tests" / "programs" / "calls"
 ENVIRONMENT = {**os.environ, "WEAVE_TRACE": "off"}
 #: Methods may be recorded as well.
 PAIRS = ([], ["--rules", "pack:all"])
-EACH_CALL = """version = 1
-[[library]]
-path = "each.jar"
-[[aspect]]
-name = "each"
-at = { call = { type = "java.**" } }
-before = "acme.Each.call(method)"
-"""
 
 
 def jar(folder, name, sources):
@@ -229,8 +222,8 @@ def suite(score, folder):
     common = [f"org.junit.jupiter:junit-jupiter:{JUNIT}", "org.junit.platform:junit-platform-console:1.10.2",
               "org.mockito:mockito-core:5.14.2", "org.mockito:mockito-junit-jupiter:5.14.2"]
     plain = corpora.resolved("commons-codec", [*CODEC, *common], JUNIT)
-    jar(folder, "each", [SOURCES / "java/acme/Each.java"])
-    (folder / "weave.toml").write_text(EACH_CALL)
+    check_corpora.library(folder, "Each")
+    (folder / "weave.toml").write_text(changing.each_call("each.jar", "java.**"))
     told = run([weave_binary(), "--rules", folder / "weave.toml", plain, folder / "woven"]).stderr
     calls = re.search(r"redirected ([\d,]+) calls", told)
     score.check("suite: calls are redirected", bool(calls) and int(calls[1].replace(",", "")) > 20_000, told[-400:])
@@ -246,8 +239,8 @@ def suite(score, folder):
 def libraries(score, folder):
     """Each call in guava and commons-lang3, of the JDK or not, has hooks around it; no class fails to link that did not unwoven."""
     jars = corpora.maven(["com.google.guava:guava:33.4.8-jre", "org.apache.commons:commons-lang3:3.17.0"])
-    jar(folder, "each", [SOURCES / "java/acme/Each.java"])
-    (folder / "weave.toml").write_text(EACH_CALL.replace("java.**", "**"))
+    check_corpora.library(folder, "Each")
+    (folder / "weave.toml").write_text(changing.each_call("each.jar", "**"))
     plain, woven = fresh(folder / "plain"), fresh(folder / "woven")
     calls = 0
     for path in jars:

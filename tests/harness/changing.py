@@ -56,3 +56,15 @@ def around(library, types="**", but=()):
     return ["version = 1", "[[library]]", f"path = '{library}'", "[[aspect]]", "name = 'around'",
             f"match = {{ type = '{types}', kind = ['method', 'accessor', 'bridge', 'synthetic', 'lambda'], min-size = 0 }}",
             "exclude = [{ kind = 'async' }, { method = ['<init>', '<clinit>'] }" + left + "]", "around = 'acme.Same.proceed(proceed)'"]
+
+
+def each_call(library, types):
+    """Rules with a hook in front of each call of a method of some types."""
+    return f"""version = 1
+[[library]]
+path = "{library}"
+[[aspect]]
+name = "each"
+at = {{ call = {{ type = "{types}" }} }}
+before = "acme.Each.call(method)"
+"""

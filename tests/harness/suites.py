@@ -4,7 +4,7 @@
     suites.py [--everyday | --full | --everything] [--only NAME]...
 
 Names: advice, commons_codec_binary, commons_codec, commons_collections, commons_io, commons_io_mocks,
-commons_lang, kafka. `--everyday` (the default) runs
+commons_lang, guava, kafka. `--everyday` (the default) runs
 the first two. `advice`: Byte Buddy puts its advice into every method of a woven library, as an agent would, and HotSpot
 verifies the result; the same where they have own hooks and recorded values. The others are suites: everything on the class path is woven, JUnit and Mockito too, whose mocks are made
 by advice in the classes of the JDK and of the library. The same tests must pass, on each JDK, with `pack:all` and
@@ -128,6 +128,29 @@ def kafka(score, folder):
           ["org.apache.kafka.clients.producer.internals", "org.apache.kafka.common.metrics", "org.apache.kafka.common.record"], 500)
 
 
+def guava(score, folder):
+    """Guava under the suites that its own test library makes: a hook in the place of each body, and one in front of each call of the JDK."""
+    plain = corpora.resolved("guava-testlib", ["com.google.guava:guava-testlib:33.4.8-jre"], JUNIT)
+    check_corpora.library(folder, "Same")
+    check_corpora.library(folder, "Each")
+    run([oldest_jdk() / "bin" / "javac", "-cp", class_path(sorted(plain.glob("*.jar"))), "-d", folder / "classes", PROGRAMS / "GuavaSuites.java"])
+    wovens = {"around": "\n".join(changing.around("same.jar", "com.google.common.**")), "calls": changing.each_call("each.jar", "java.**")}
+    for which, rules in wovens.items():
+        (folder / f"{which}.toml").write_text(rules)
+        run([weave_binary(), "-q", "--rules", folder / f"{which}.toml", plain, folder / which])
+    for version, home in sorted(judges().items()):
+        def told(jars):
+            # A body behind a hook needs more stack, and some tests go deep.
+            command = [home / "bin" / "java", "-Xss4m", "-cp", class_path([folder / "classes", *sorted(jars.glob("*.jar"))]), "GuavaSuites"]
+            return run(command, env=environment("off")).stdout.splitlines()
+
+        before = told(plain)
+        for which in wovens:
+            after = told(folder / which)
+            differ = [line for line in after if line not in before] + [line for line in before if line not in after]
+            score.check(f"guava on {version}, {which}: the same tests pass", not differ and int(before[-1].split()[1]) > 20_000, f"{before[-1]}, {differ[:5]}")
+
+
 def commons_lang(score, folder):
     """commons-lang3: reflection, whose tests look at their own classes. Its builders' tests leave something behind in a process."""
     suite(score, folder, "commons-lang3",
@@ -159,8 +182,8 @@ def commons_codec_binary(score, folder):
     suite(score, folder, "commons-codec", CODEC, ["org.apache.commons.codec.binary", "org.apache.commons.codec.net"], 700, own=True)
 
 
-EVERY = {f.__name__: f for f in (advice, commons_codec_binary, commons_codec, commons_collections, commons_io, commons_io_mocks, commons_lang, kafka)}
-SLOW = {"commons_codec", "commons_collections", "commons_io", "commons_io_mocks", "commons_lang", "kafka"}
+EVERY = {f.__name__: f for f in (advice, commons_codec_binary, commons_codec, commons_collections, commons_io, commons_io_mocks, commons_lang, guava, kafka)}
+SLOW = {"commons_codec", "commons_collections", "commons_io", "commons_io_mocks", "commons_lang", "guava", "kafka"}
 
 
 if __name__ == "__main__":
