@@ -7,7 +7,7 @@ use super::call::{
     Adapter, Around, Bound, Call, Change, Convert, Counts, Dest, Hook, Keep, Operand, Source,
 };
 use super::catalog::{Catalog, HookMethod, HookType};
-use super::convert::{Fit, Misfit as Why, convert, instantiate, is_object};
+use super::convert::{Fit, Inferred, Misfit as Why, convert, instantiate, is_object};
 use super::misfit::Misfit;
 use super::site::{RecordedCall, Redirect, Replacement, TASK_ASSEMBLIES};
 use super::ty::{Language, Prim, Signature, Ty};
@@ -1148,6 +1148,11 @@ impl<'b> Binding<'b> {
         let generics = generics.ok_or((usize::MAX, Why::Other))?;
         for (_, operand) in &mut operands {
             operand.to = instantiate(&operand.to, &generics);
+            if let Source::Proceed(proceed) = &mut operand.source
+                && !generics.is_empty()
+            {
+                *proceed = Arc::new(proceed.instantiate(&generics));
+            }
         }
         Ok(Candidate {
             method,
@@ -1175,7 +1180,7 @@ impl<'b> Binding<'b> {
             },
             Meant::Constant(word) => self.constant(word, to).ok_or(Why::Other),
             Meant::Proceed => {
-                let (fit, proceed) = self.proceed(to)?;
+                let (fit, proceed) = self.proceed(to, inferred)?;
                 let source = Source::Proceed(Arc::new(proceed));
                 Ok((fit, operand(source, to, Convert::Same)))
             }
