@@ -56,3 +56,10 @@ def around(library, types="**", but=()):
     return ["version = 1", "[[library]]", f"path = '{library}'", "[[aspect]]", "name = 'around'",
             f"match = {{ type = '{types}', kind = ['method', 'accessor', 'bridge', 'synthetic', 'lambda'], min-size = 0 }}",
             "exclude = [{ kind = 'async' }, { method = ['<init>', '<clinit>'] }" + left + "]", "around = 'acme.Same.proceed(proceed)'"]
+
+
+def around_dotnet(library):
+    """The same in .NET, by its own types: values are not boxed."""
+    return ["version = 1", "[[library]]", f"path = '{library}'", "[[aspect]]", "name = 'around'",
+            "match = { type = '**', kind = ['method', 'accessor', 'bridge', 'synthetic', 'lambda'], min-size = 0 }",
+            "around = 'Acme.Same.Proceed(proceed?)'"]

@@ -151,7 +151,8 @@ impl Binder<'_> {
             binding.hooks(&mut layer, &mut wrong);
             if let Some(written) = &own.around {
                 match binding.around(written) {
-                    Ok(call) => outer.push((std::mem::take(&mut layer), call)),
+                    Ok(Some(call)) => outer.push((std::mem::take(&mut layer), call)),
+                    Ok(None) => {}
                     Err(misfit) => wrong.push(misfit),
                 }
             }
@@ -482,7 +483,8 @@ impl<'b> Binding<'b> {
     fn ends_later(&self) -> Option<Misfit> {
         let own = self.aspect.2;
         let hooks = own.enter.iter().chain(&own.exit).chain(&own.exception);
-        let hooks = hooks.chain(&own.around);
+        let around = own.around.iter().filter(|hook| !around::passes_over(hook));
+        let hooks = hooks.chain(around);
         let hook = hooks.map(|hook| &hook.name).next();
         let begins_at_once = self.begins_at_once();
         let is_asked_for = |record: &&OwnRecord| match &record.value {

@@ -173,7 +173,13 @@ fn put_tables<'a>(
     for number in 0..table::COUNT as u8 {
         let format = RowFormat::new(number, widths);
         if let Some(key) = rebuilt.generics.key(number) {
-            let rows = all_rows((metadata, additions), number, (&format, key), fields, &rebuilt.generics);
+            let rows = all_rows(
+                (metadata, additions),
+                number,
+                (&format, key),
+                fields,
+                &rebuilt.generics,
+            );
             rebuilt.pieces.push(Piece::Owned(rows));
             continue;
         }

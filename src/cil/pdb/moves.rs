@@ -21,14 +21,8 @@ pub(super) struct Moves {
 
 /// The tables of scopes and what they list, with the columns of the lists.
 const LISTED: [(u8, usize); 2] = [
-    (
-        table::LOCAL_VARIABLE,
-        column::local_scope::VARIABLE_LIST,
-    ),
-    (
-        table::LOCAL_CONSTANT,
-        column::local_scope::CONSTANT_LIST,
-    ),
+    (table::LOCAL_VARIABLE, column::local_scope::VARIABLE_LIST),
+    (table::LOCAL_CONSTANT, column::local_scope::CONSTANT_LIST),
 ];
 
 impl Moves {
@@ -97,7 +91,8 @@ impl Moves {
             row[column::local_scope::METHOD] = self.method(row[column::local_scope::METHOD]);
             for (n, (_, column)) in LISTED.into_iter().enumerate() {
                 let starts = row[column];
-                let end = (old.get(scope as usize)).map_or(self.rows[n + 1].len() as u32, |next| next[column]);
+                let end = (old.get(scope as usize))
+                    .map_or(self.rows[n + 1].len() as u32, |next| next[column]);
                 row[column] = first[n];
                 first[n] += end - starts;
             }
@@ -140,7 +135,11 @@ impl Moves {
 fn ranges(starts: Vec<u32>, count: u32) -> Option<Vec<Range<u32>>> {
     let ends = starts.iter().skip(1).copied().chain([count + 1]);
     let holds_all = starts.first().map_or(count == 0, |&first| first == 1);
-    let ranges: Vec<Range<u32>> = starts.iter().zip(ends).map(|(&start, end)| start..end).collect();
+    let ranges: Vec<Range<u32>> = starts
+        .iter()
+        .zip(ends)
+        .map(|(&start, end)| start..end)
+        .collect();
     (holds_all && ranges.iter().all(|range| range.start <= range.end)).then_some(ranges)
 }
 

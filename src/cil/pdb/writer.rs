@@ -212,14 +212,7 @@ fn rebuild(
                 }
             }
             n if n == root.tables() => {
-                put_tables(
-                    pdb,
-                    edits,
-                    (&places, new_methods),
-                    &widths,
-                    moved,
-                    &mut out,
-                );
+                put_tables(pdb, edits, (&places, new_methods), &widths, moved, &mut out);
             }
             n if n == of_blobs => {
                 out.extend_from_slice(s.data);
@@ -320,7 +313,9 @@ fn put_tables(
                 }
                 moves.move_scopes(&mut new_rows);
             }
-            table::LOCAL_VARIABLE | table::LOCAL_CONSTANT => moves.move_locals(number, &mut new_rows),
+            table::LOCAL_VARIABLE | table::LOCAL_CONSTANT => {
+                moves.move_locals(number, &mut new_rows)
+            }
             table::CUSTOM_DEBUG_INFORMATION => {
                 for &(row, blob) in &edits.information {
                     new_rows[row as usize - 1][information::VALUE] = places[blob];

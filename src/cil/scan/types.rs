@@ -121,7 +121,9 @@ pub(super) fn keeps_body(image: &Image<'_>, method: u32, blob: u32) -> Option<&'
     }
     let row = tables.row(table::METHOD_DEF, method).ok()?;
     if row.get(IMPL_FLAGS) & impl_flag::SYNCHRONIZED != 0 {
-        return Some("the runtime takes a `MethodImplOptions.Synchronized` method's lock, and the body cannot take it with it");
+        return Some(
+            "the runtime takes a `MethodImplOptions.Synchronized` method's lock, and the body cannot take it with it",
+        );
     }
     let signature = signature(image, method, blob)?;
     let is_ref_struct = |ty: &Ty| match ty {

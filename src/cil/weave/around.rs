@@ -168,8 +168,8 @@ impl<'w, 'a> Whole<'w, 'a> {
 
     /// What the objects of a layer keep.
     fn keeps(&self, call: &Call) -> Keeps {
-        let keeps_arguments = self.parsed.count > 0
-            && proceeds(call).any(|proceed| !proceed.takes_arguments);
+        let keeps_arguments =
+            self.parsed.count > 0 && proceeds(call).any(|proceed| !proceed.takes_arguments);
         match (&self.this, keeps_arguments) {
             (None, false) => Keeps::Nothing,
             (Some(_), false) if !self.is_value => Keeps::This,
@@ -179,7 +179,9 @@ impl<'w, 'a> Whole<'w, 'a> {
     }
 
     fn arounds(&self) -> impl Iterator<Item = &'w Around> {
-        self.bound.layers().filter_map(|layer| layer.around.as_deref())
+        self.bound
+            .layers()
+            .filter_map(|layer| layer.around.as_deref())
     }
 }
 
@@ -194,10 +196,12 @@ enum Keeps {
 }
 
 fn proceeds(call: &Call) -> impl Iterator<Item = &Arc<Proceed>> {
-    call.operands.iter().filter_map(|operand| match &operand.source {
-        Source::Proceed(proceed) => Some(proceed),
-        _ => None,
-    })
+    call.operands
+        .iter()
+        .filter_map(|operand| match &operand.source {
+            Source::Proceed(proceed) => Some(proceed),
+            _ => None,
+        })
 }
 
 /// A class whose objects keep values, with those in place.
@@ -483,7 +487,10 @@ impl Adding<'_, '_, '_> {
         // No two methods of a type are of one name and signature.
         let mut name = name.to_owned();
         for number in 2.. {
-            if nested.known.insert((name.as_bytes().to_vec(), signature.to_vec())) {
+            if nested
+                .known
+                .insert((name.as_bytes().to_vec(), signature.to_vec()))
+            {
                 break;
             }
             name.push_str(&format!(" ({number})"));
@@ -539,12 +546,7 @@ impl Adding<'_, '_, '_> {
         Ok(())
     }
 
-    fn split(
-        &mut self,
-        whole: &Whole<'_, '_>,
-        nested: &mut Nested,
-        line: u32,
-    ) -> Result<Split> {
+    fn split(&mut self, whole: &Whole<'_, '_>, nested: &mut Nested, line: u32) -> Result<Split> {
         let name = self.image.metadata.strings.text(whole.name)?.into_owned();
         let mut signature = self.head(whole, whole.kept.len());
         signature.extend_from_slice(whole.parsed.returns);
@@ -616,7 +618,9 @@ impl Adding<'_, '_, '_> {
             _ => None,
         };
         let of_struct = match &whole.this {
-            Some(this) if whole.is_value && closure.is_some() => Some(self.own_struct(whole, this)?),
+            Some(this) if whole.is_value && closure.is_some() => {
+                Some(self.own_struct(whole, this)?)
+            }
             _ => None,
         };
         let mut runs: Vec<Run> = Vec::new();
@@ -629,7 +633,12 @@ impl Adding<'_, '_, '_> {
                 true => next,
                 false => {
                     let name = format!("{name} (proceed {place}.{})", runs.len() + 1);
-                    self.run(whole, nested, (proceed, next, &name), (keeps, closure.as_ref()))?
+                    self.run(
+                        whole,
+                        nested,
+                        (proceed, next, &name),
+                        (keeps, closure.as_ref()),
+                    )?
                 }
             };
             runs.push(Run {
@@ -746,7 +755,13 @@ impl Adding<'_, '_, '_> {
         }
         let parent = self.importer.imports().type_token(ty);
         let parent = parent.ok_or_else(|| cannot("a delegate has no token"))?;
-        let signature = [kind::HAS_THIS, 2, element::VOID, element::OBJECT, element::I];
+        let signature = [
+            kind::HAS_THIS,
+            2,
+            element::VOID,
+            element::OBJECT,
+            element::I,
+        ];
         let token = self.member(parent, ".ctor", &signature)?;
         self.constructors.insert(ty.clone(), token);
         Ok(token)
@@ -786,7 +801,11 @@ impl Adding<'_, '_, '_> {
         if has_this {
             code.load_argument(0);
             if let Some(closure) = closure {
-                let opcode = if whole.is_value { op::LDFLDA } else { op::LDFLD };
+                let opcode = if whole.is_value {
+                    op::LDFLDA
+                } else {
+                    op::LDFLD
+                };
                 code.op_u32(opcode, closure.fields[0]);
             }
         }

@@ -550,7 +550,11 @@ impl<'l> Lowering<'l> {
                 _ => self.code().double(*value),
             },
             Source::Proceed(proceed) => {
-                let run = self.method.runs.iter().find(|run| run.proceed == *proceed)?;
+                let run = self
+                    .method
+                    .runs
+                    .iter()
+                    .find(|run| run.proceed == *proceed)?;
                 let &Run {
                     target,
                     method,

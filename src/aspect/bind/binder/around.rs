@@ -7,11 +7,21 @@ use super::*;
 /// Most words of arguments that an object can keep: invokedynamic and the method that makes it take two of the JVM's 255.
 const MOST_KEPT: usize = 253;
 
+/// Whether the rule passes over methods whose bodies nothing can run.
+pub(super) fn passes_over(written: &OwnHook) -> bool {
+    let mut operands = written.call.operands.iter();
+    operands.any(|operand| operand.word == Word::Proceed && operand.optional)
+}
+
 impl Binding<'_> {
-    /// The call of a hook in the place of the body. It has no guard: there the hook is the program.
-    pub(super) fn around(&mut self, written: &OwnHook) -> Result<Call, Misfit> {
+    /// The call of a hook in the place of the body; none where the rule passes over the method (`proceed?`). It has no guard: there the
+    /// hook is the program.
+    pub(super) fn around(&mut self, written: &OwnHook) -> Result<Option<Call>, Misfit> {
         self.when = When::Around;
         if let Some((title, help)) = self.keeps_body() {
+            if passes_over(written) && self.binder.no_around.is_none() {
+                return Ok(None);
+            }
             return Err(self.complains(written.name.clone(), title, "for", help));
         }
         let mut members = (written.call.operands.iter()).flat_map(|operand| &operand.members);
@@ -26,7 +36,7 @@ impl Binding<'_> {
         let mut call = self.plain_call(written, &mut Keep::default())?;
         let wanted = &self.subject.signature.result;
         if *wanted == Ty::Void {
-            return Ok(call);
+            return Ok(Some(call));
         }
         let how = match self.given(written, &call, wanted) {
             Ok(how) => how,
@@ -35,7 +45,7 @@ impl Binding<'_> {
         };
         call.given = Some((how, wanted.clone()));
         call.dest = Dest::Returned;
-        Ok(call)
+        Ok(Some(call))
     }
 
     /// Why the body of the method at hand cannot be left out or run by an object, and what to do.
@@ -53,19 +63,25 @@ impl Binding<'_> {
             )),
             (None, "<init>" | ".ctor") => Some((
                 "a constructor cannot be left out".into(),
-                help("`kind = \"method\"` matches no constructors"),
+                help(
+                    "`kind = \"method\"` matches no constructors, and `proceed?` passes over them",
+                ),
             )),
             (None, "<clinit>" | ".cctor") => Some((
                 "a static initialiser cannot be left out".into(),
-                help("leave it out with `exclude`"),
+                help("leave it out with `exclude`, or by `proceed?`"),
+            )),
+            _ if subject.is_async => Some((
+                "a method that ends later is not run by `proceed` yet".into(),
+                help("leave it out with `exclude`, or by `proceed?`"),
             )),
             _ if words > MOST_KEPT && self.binder.language == Language::Java => Some((
                 format!("nothing keeps more than {MOST_KEPT} words of arguments for `proceed`"),
-                help("leave it out with `exclude`"),
+                help("leave it out with `exclude`, or by `proceed?`"),
             )),
             _ => {
                 let title = subject.keeps_body?.to_owned();
-                Some((title, help("leave it out with `exclude`")))
+                Some((title, help("leave it out with `exclude`, or by `proceed?`")))
             }
         }
     }
@@ -86,11 +102,7 @@ impl Binding<'_> {
 
     /// What runs the body, as an object of a type; and how near that is to the method.
     /// The type arguments of a generic hook (.NET) are inferred by what the body takes and gives.
-    pub(super) fn proceed(
-        &self,
-        to: &Ty,
-        inferred: &mut Inferred,
-    ) -> Result<(Fit, Proceed), Why> {
+    pub(super) fn proceed(&self, to: &Ty, inferred: &mut Inferred) -> Result<(Fit, Proceed), Why> {
         let function = self.function(to).map_err(|unfit| match unfit {
             Unfit::Unknown => Why::Unknown,
             _ => Why::Other,
