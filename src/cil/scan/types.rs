@@ -145,6 +145,7 @@ pub(super) fn keeps_body(image: &Image<'_>, method: u32, blob: u32) -> Option<&'
     }
     match &signature.result {
         Ty::ByRef(_) => Some("no delegate for `proceed` returns a reference"),
+        Ty::Pointer(_) => Some("no delegate for `proceed` returns a pointer"),
         ty if is_ref_struct(ty) => Some("no delegate for `proceed` returns a ref struct"),
         _ => None,
     }
