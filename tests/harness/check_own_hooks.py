@@ -9,6 +9,7 @@ did not fail unwoven.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import pathlib
@@ -57,6 +58,9 @@ check_dotnet.UNVERIFIABLE += (
     "Error: Invalid generic method instantiation of method Acme.All::One",
     "Not Verifiable: Method <Weave>:Acme.All.One",
     "Not Verifiable: Method Acme.All:One",
+    "Error: Invalid generic type instantiation of type .<Weave>Closure",
+    "Error: Invalid generic type instantiation of type System.Func`1",
+    "Error: Could not load type .<Weave>",
 )
 
 
@@ -159,6 +163,17 @@ def judged(score, group, what):
         check_dotnet.mono(score, group, what)
 
 
+@contextlib.contextmanager
+def errors_alone():
+    """Mono's verifier tells errors alone, not what is merely not verifiable."""
+    before = check_dotnet.UNVERIFIABLE
+    check_dotnet.UNVERIFIABLE = (*before, "Not Verifiable: ")
+    try:
+        yield
+    finally:
+        check_dotnet.UNVERIFIABLE = before
+
+
 def body():
     args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     corpora.add_scopes(args)
@@ -190,7 +205,9 @@ def body():
         weave_rules(score, group, changes, "all that may change is changed")
         judged(score, group, "with hooks that may change")
         weave_rules(score, group, around, "every body that may is run by a hook")
-        judged(score, group, "with hooks in the places of bodies")
+        # A body that has moved is not verifiable where it calls `base.M()`, or if it was not before: by another name.
+        with errors_alone():
+            judged(score, group, "with hooks in the places of bodies")
     return score.finish("own hooks")
 
 
