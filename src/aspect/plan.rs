@@ -297,8 +297,8 @@ impl<'a> Planner<'a> {
 }
 
 impl Planner<'_> {
-    /// Binds the own hooks of a method: their place in the plan; none where some do not fit.
-    fn bind(&mut self, method: &Method<'_>) -> Option<u32> {
+    /// Binds the own hooks of a method: their place in the plan, if it has any after all; none where some do not fit.
+    fn bind(&mut self, method: &Method<'_>) -> Option<Option<u32>> {
         let (Some(own), Some((_, matcher))) = (&self.own, &self.current) else {
             return None;
         };
@@ -323,9 +323,12 @@ impl Planner<'_> {
             is_call: false,
         };
         match own.binder.bind(&meets, &subject) {
+            Ok(bound) if bound.is_empty() && meets.iter().any(|(.., own)| own.around.is_some()) => {
+                Some(None)
+            }
             Ok(bound) => {
                 self.plan.bound.push(Arc::new(bound));
-                Some(self.plan.bound.len() as u32 - 1)
+                Some(Some(self.plan.bound.len() as u32 - 1))
             }
             Err(misfits) => {
                 self.misfits.extend(misfits);
@@ -551,7 +554,12 @@ impl Visitor for Planner<'_> {
         };
         let (verdict, bound) = match verdict {
             Verdict::Weave(advice) if advice.has(Advice::OWN) => match self.bind(method) {
-                Some(place) => (verdict, Some(place)),
+                Some(Some(place)) => (verdict, Some(place)),
+                // Its aspects pass over it, but for what they record.
+                Some(None) => match advice.without(Advice::OWN) {
+                    Advice(0) => (Verdict::Unmatched, None),
+                    advice => (Verdict::Weave(advice), None),
+                },
                 // The job fails for it.
                 None => return,
             },

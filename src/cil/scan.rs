@@ -415,6 +415,10 @@ impl MethodDetails for MethodView<'_, '_> {
         let _ = sites::each_call(self.image, self.number, each);
     }
 
+    fn keeps_body(&self) -> Option<&'static str> {
+        types::keeps_body(self.image, self.number, self.signature)
+    }
+
     fn is_callable(&self) -> bool {
         types::is_callable(self.image, self.number, self.signature)
     }

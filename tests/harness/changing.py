@@ -68,3 +68,10 @@ name = "each"
 at = {{ call = {{ type = "{types}" }} }}
 before = "acme.Each.call(method)"
 """
+
+
+def around_dotnet(library):
+    """The same in .NET, by its own types: values are not boxed."""
+    return ["version = 1", "[[library]]", f"path = '{library}'", "[[aspect]]", "name = 'around'",
+            "match = { type = '**', kind = ['method', 'accessor', 'bridge', 'synthetic', 'lambda'], min-size = 0 }",
+            "around = 'Acme.Same.Proceed(proceed?)'"]

@@ -23,13 +23,15 @@ ENVIRONMENT = {**os.environ, "WEAVE_TRACE": "off"}
 MOST = 255
 
 
-#: What runs on the JVM alone yet.
-JVM_ALONE = {"Around"}
+#: What dex files have not yet, and what only .NET has the like of.
+NOT_DEX = {"Around"}
+DOTNET_ALONE = {"Bodies"}
 #: Programs: the rules, the lines that all platforms print, and the hooks that fail.
 PROGRAMS = {
     "Cases": ("rules.toml", "expected.txt", ["acme.Log.bad"]),
     "Changes": ("changes.toml", "changes.txt", [f"acme.Alter.bad{what}" for what in ("Text", "Number", "Fallback", "Throw", "Off")]),
     "Around": ("around.toml", "around.txt", []),
+    "Bodies": ("bodies.toml", "bodies.txt", []),
 }
 
 
@@ -79,7 +81,7 @@ def classes(folder):
 
 def java(score, folder):
     app, library = classes(folder)
-    for program in PROGRAMS:
+    for program in [name for name in PROGRAMS if name not in DOTNET_ALONE]:
         woven = folder / f"{program}.jar"
         run([weave_binary(), "-q", "--strict", "--rules", rules(folder, program, library.name), app, woven])
         for version, home in judges().items():
@@ -94,7 +96,7 @@ def dex(score, folder):
         check_dex.to_dex(jar, folder / f"{name}.dex")
     runtime = folder / "weave-runtime.jar"
     run([weave_binary(), "runtime", runtime])
-    for program in [name for name in PROGRAMS if name not in JVM_ALONE]:
+    for program in [name for name in PROGRAMS if name not in NOT_DEX | DOTNET_ALONE]:
         woven = folder / f"{program}.dex"
         run([weave_binary(), "-q", "--strict", "--rules", rules(folder, program, "hooks.dex"), folder / "app.dex", woven])
         verified = run([weave_binary(), "verify", woven], check=False)
@@ -119,10 +121,10 @@ def dotnet_(score, folder):
     (folder / "Many.cs").write_text(many("csharp"))
     plain = fresh(folder / "plain")
     base = [*dotnet.csc(), "-nologo", "-nostdlib", f"-r:{mono / '4.7.2-api' / 'mscorlib.dll'}", f"-r:{mono / '4.7.2-api' / 'System.dll'}"]
-    run([*base, "-optimize", "-target:library", f"-out:{plain / 'hooks.dll'}", SOURCES / "dotnet/Log.cs", SOURCES / "dotnet/Alter.cs"])
-    run([*base, "-optimize", "-debug:portable", f"-out:{plain / 'app.exe'}", SOURCES / "dotnet/Cases.cs", SOURCES / "dotnet/Changes.cs", folder / "Many.cs"])
+    run([*base, "-optimize", "-target:library", f"-out:{plain / 'hooks.dll'}", *(SOURCES / f"dotnet/{name}.cs" for name in ("Log", "Alter", "Round"))])
+    run([*base, "-optimize", "-unsafe", "-debug:portable", f"-out:{plain / 'app.exe'}", *(SOURCES / f"dotnet/{name}.cs" for name in ("Cases", "Changes", "Around", "Bodies")), folder / "Many.cs"])
     shutil.copy(plain / "hooks.dll", folder)
-    for program in [name for name in PROGRAMS if name not in JVM_ALONE]:
+    for program in PROGRAMS:
         # One program has both, and an argument chooses.
         which = [] if program == "Cases" else [program]
         woven = fresh(folder / f"woven-{program}")

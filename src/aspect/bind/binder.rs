@@ -7,7 +7,7 @@ use super::call::{
     Adapter, Around, Bound, Call, Change, Convert, Counts, Dest, Hook, Keep, Operand, Source,
 };
 use super::catalog::{Catalog, HookMethod, HookType};
-use super::convert::{Fit, Misfit as Why, convert, instantiate, is_object};
+use super::convert::{Fit, Inferred, Misfit as Why, convert, instantiate, is_object};
 use super::misfit::Misfit;
 use super::site::{RecordedCall, Redirect, Replacement, TASK_ASSEMBLIES};
 use super::ty::{Language, Prim, Signature, Ty};
@@ -151,7 +151,8 @@ impl Binder<'_> {
             binding.hooks(&mut layer, &mut wrong);
             if let Some(written) = &own.around {
                 match binding.around(written) {
-                    Ok(call) => outer.push((std::mem::take(&mut layer), call)),
+                    Ok(Some(call)) => outer.push((std::mem::take(&mut layer), call)),
+                    Ok(None) => {}
                     Err(misfit) => wrong.push(misfit),
                 }
             }
@@ -482,7 +483,8 @@ impl<'b> Binding<'b> {
     fn ends_later(&self) -> Option<Misfit> {
         let own = self.aspect.2;
         let hooks = own.enter.iter().chain(&own.exit).chain(&own.exception);
-        let hooks = hooks.chain(&own.around);
+        let around = own.around.iter().filter(|hook| !around::passes_over(hook));
+        let hooks = hooks.chain(around);
         let hook = hooks.map(|hook| &hook.name).next();
         let begins_at_once = self.begins_at_once();
         let is_asked_for = |record: &&OwnRecord| match &record.value {
@@ -1148,6 +1150,11 @@ impl<'b> Binding<'b> {
         let generics = generics.ok_or((usize::MAX, Why::Other))?;
         for (_, operand) in &mut operands {
             operand.to = instantiate(&operand.to, &generics);
+            if let Source::Proceed(proceed) = &mut operand.source
+                && !generics.is_empty()
+            {
+                *proceed = Arc::new(proceed.instantiate(&generics));
+            }
         }
         Ok(Candidate {
             method,
@@ -1175,7 +1182,7 @@ impl<'b> Binding<'b> {
             },
             Meant::Constant(word) => self.constant(word, to).ok_or(Why::Other),
             Meant::Proceed => {
-                let (fit, proceed) = self.proceed(to)?;
+                let (fit, proceed) = self.proceed(to, inferred)?;
                 let source = Source::Proceed(Arc::new(proceed));
                 Ok((fit, operand(source, to, Convert::Same)))
             }

@@ -33,11 +33,27 @@ pub struct Around {
 /// An object that runs a body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proceed {
-    /// The functional interface that it is of.
+    /// The functional interface or delegate that it is of.
     pub ty: Ty,
     pub function: Function,
     /// It takes the method's arguments; else it keeps those that the method was called with.
     pub takes_arguments: bool,
+}
+
+impl Proceed {
+    /// With the type arguments of a generic hook in place.
+    pub fn instantiate(&self, generics: &[Ty]) -> Proceed {
+        let of = |ty: &Ty| super::ty::instantiate(ty, generics);
+        Proceed {
+            ty: of(&self.ty),
+            function: Function {
+                name: self.function.name.clone(),
+                parameters: self.function.parameters.iter().map(of).collect(),
+                result: of(&self.function.result),
+            },
+            takes_arguments: self.takes_arguments,
+        }
+    }
 }
 
 /// How many calls there are of each sort.
@@ -199,7 +215,7 @@ pub enum Convert {
     Load,
     /// The same, into an object (.NET).
     LoadBox,
-    /// From an object to what it must be, or to the primitive value that it holds: what a generic hook returns (JVM).
+    /// From an object to what it must be, or to the value that it holds: what a hook around a body returns.
     Cast,
 }
 
@@ -285,6 +301,14 @@ impl Bound {
         };
         let inner = around.inner.iter().flat_map(|inner| inner.all());
         Box::new(own.chain([&around.call]).chain(inner))
+    }
+
+    /// It, and what lies inside of each `around`.
+    pub fn layers(&self) -> impl Iterator<Item = &Bound> + Clone {
+        fn inner<'b>(bound: &&'b Bound) -> Option<&'b Bound> {
+            bound.around.as_ref()?.inner.as_deref()
+        }
+        std::iter::successors(Some(self), inner)
     }
 
     /// There is a hook at the start or at the end, or a value that is recorded there.

@@ -1,6 +1,6 @@
 //! The methods that rules may call as hooks, as artifacts declare them.
 
-use super::functional::{Function, Interface};
+use super::functional::{DELEGATE, Function, INVOKE, Interface};
 use super::ty::{Named, Signature, Ty};
 use crate::aspect::joinpoint::{Access, Method, Type, Visitor};
 use crate::aspect::rules::model::SaidType;
@@ -18,7 +18,7 @@ pub struct Catalog {
     declared: FxHashMap<Box<str>, Declared>,
     /// What types have that chains can ask for, where rules have chains.
     members: FxHashMap<Box<str>, MemberType>,
-    /// The interfaces, where rules have `around`.
+    /// The interfaces and delegates, where rules have `around`.
     interfaces: FxHashMap<Box<str>, Interface>,
 }
 
@@ -149,7 +149,7 @@ impl Catalog {
         known.members.extend(members);
     }
 
-    /// Adds an interface, which `proceed` may be an object of; of two with one name the first counts.
+    /// Adds an interface or a delegate, which `proceed` may be an object of; of two with one name the first counts.
     pub fn add_interface(&mut self, name: Box<str>, interface: Interface) {
         self.interfaces.entry(name).or_insert(interface);
     }
@@ -229,7 +229,7 @@ pub struct Collect<'w> {
     pub declared: bool,
     /// The links of chains; if there are any, what all types have that chains can ask for.
     pub members: &'w FxHashSet<String>,
-    /// What interfaces leave open.
+    /// What interfaces leave open, and what delegates do.
     pub interfaces: bool,
 }
 
@@ -246,10 +246,12 @@ pub struct Collector<'w> {
     pub members: Vec<(Box<str>, MemberType)>,
     /// The last of these is the type under way.
     has_members: bool,
-    /// All interfaces, if rules have `around`.
+    /// All interfaces and delegates, if rules have `around`.
     pub interfaces: Vec<(Box<str>, Interface)>,
     /// The last of these is the type under way.
     is_interface: bool,
+    /// And it is a delegate.
+    is_delegate: bool,
 }
 
 impl<'w> Collector<'w> {
@@ -264,6 +266,7 @@ impl<'w> Collector<'w> {
             has_members: false,
             interfaces: Vec::new(),
             is_interface: false,
+            is_delegate: false,
         }
     }
 
@@ -286,9 +289,11 @@ impl Visitor for Collector<'_> {
     }
 
     fn enter_type(&mut self, ty: &Type<'_>) -> bool {
-        let mut supertypes = Vec::new();
+        let mut supertypes: Vec<Box<str>> = Vec::new();
         ty.details
             .supertypes(&mut |name| supertypes.push(name.into()));
+        self.is_delegate =
+            self.collect.interfaces && supertypes.first().is_some_and(|base| **base == *DELEGATE);
         self.supertypes.push((ty.name.into(), supertypes.into()));
         let wants_members = !self.collect.members.is_empty();
         self.is_wanted = self.collect.types.contains(ty.name);
@@ -305,8 +310,8 @@ impl Visitor for Collector<'_> {
         }
         self.is_wanted &= owner.is_some();
         self.has_members = wants_members && owner.is_some();
-        self.is_interface =
-            self.collect.interfaces && owner.as_ref().is_some_and(|owner| owner.is_interface);
+        self.is_interface = self.is_delegate
+            || self.collect.interfaces && owner.as_ref().is_some_and(|owner| owner.is_interface);
         if self.is_interface {
             let interface = Interface {
                 is_public: ty.access == Access::Public,
@@ -315,7 +320,7 @@ impl Visitor for Collector<'_> {
             self.interfaces.push((ty.name.into(), interface));
         }
         let Some(owner) = owner else {
-            return self.collect.declared;
+            return self.is_delegate || self.collect.declared;
         };
         if self.has_members {
             let members = MemberType {
@@ -358,6 +363,7 @@ impl Visitor for Collector<'_> {
         if self.is_interface
             && let Some((_, interface)) = self.interfaces.last_mut()
             && signature.this.is_some()
+            && (!self.is_delegate || method.name == INVOKE)
         {
             let function = Function::new(method.name, &signature);
             match method.has_body {

@@ -1,9 +1,16 @@
-//! Functional interfaces: the one method that an object of such a type has, for `proceed`.
+//! Functional interfaces, and delegates of .NET: the one method that an object of such a type has, for `proceed`.
 
-use super::ty::{Signature, Ty};
+use super::ty::{Named, Prim, Signature, Ty};
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
-/// An interface, as far as it matters here.
+/// The base class of delegates, whose methods have no body: the runtime makes them.
+pub const DELEGATE: &str = "System.MulticastDelegate";
+
+/// What a delegate's one method is called.
+pub const INVOKE: &str = "Invoke";
+
+/// An interface or a delegate, as far as it matters here.
 #[derive(Clone, Debug, Default)]
 pub struct Interface {
     pub is_public: bool,
@@ -36,7 +43,7 @@ impl Function {
 pub enum Unfit {
     /// No artifact that is read declares it.
     Unknown,
-    /// It is a class, or has not just one method without a body.
+    /// It is a class, or has not just one method without a body; it is no delegate.
     Other,
     NotPublic,
 }
@@ -94,6 +101,81 @@ pub fn function<'s>(
         Some(function) if functions.all(|other| other == function) => Ok(function),
         _ => Err(Unfit::Other),
     }
+}
+
+/// The one method of a delegate of .NET, with the delegate's type arguments in place.
+pub fn delegate(
+    known: &FxHashMap<Box<str>, Interface>,
+    supertypes: &dyn Fn(&str) -> bool,
+    named: &Named,
+) -> Result<Function, Unfit> {
+    if let Some(function) = of_dotnet(named) {
+        return Ok(function);
+    }
+    let Some(delegate) = known.get(&named.name) else {
+        return Err(match supertypes(&named.name) {
+            true => Unfit::Other,
+            false => Unfit::Unknown,
+        });
+    };
+    let Some(function) = delegate.open.first() else {
+        return Err(Unfit::Other);
+    };
+    if !delegate.is_public {
+        return Err(Unfit::NotPublic);
+    }
+    let of = |ty: &Ty| with_arguments(ty, &named.args);
+    Ok(Function {
+        name: function.name.clone(),
+        parameters: function.parameters.iter().map(of).collect(),
+        result: of(&function.result),
+    })
+}
+
+/// The type with the arguments of its generic type in place.
+fn with_arguments(ty: &Ty, args: &[Ty]) -> Ty {
+    let within = |inner: &Arc<Ty>| Arc::new(with_arguments(inner, args));
+    match ty {
+        Ty::Param {
+            of_method: false,
+            index,
+        } => args.get(usize::from(*index)).unwrap_or(ty).clone(),
+        Ty::Array(inner) => Ty::Array(within(inner)),
+        Ty::ByRef(inner) => Ty::ByRef(within(inner)),
+        Ty::Pointer(inner) => Ty::Pointer(within(inner)),
+        Ty::Named(named) if !named.args.is_empty() => Ty::Named(Arc::new(Named {
+            args: (named.args.iter())
+                .map(|arg| with_arguments(arg, args))
+                .collect(),
+            ..(**named).clone()
+        })),
+        _ => ty.clone(),
+    }
+}
+
+/// The delegates of the platform, which nobody names with --reference.
+fn of_dotnet(named: &Named) -> Option<Function> {
+    let (name, count) = match named.name.split_once('`') {
+        Some((name, count)) => (name, count.parse().ok()?),
+        None => (&*named.name, 0),
+    };
+    if named.args.len() != count {
+        return None;
+    }
+    let args = &named.args[..];
+    let (parameters, result): (&[Ty], Ty) = match (name, count) {
+        ("System.Action", 0..=16) => (args, Ty::Void),
+        ("System.Func", 1..=17) => (&args[..count - 1], args[count - 1].clone()),
+        ("System.Predicate", 1) => (args, Ty::Prim(Prim::Bool)),
+        ("System.Converter", 2) => (&args[..1], args[1].clone()),
+        ("System.Threading.ThreadStart", 0) => (args, Ty::Void),
+        _ => return None,
+    };
+    Some(Function {
+        name: INVOKE.into(),
+        parameters: parameters.into(),
+        result,
+    })
 }
 
 /// Whether every object has the method.

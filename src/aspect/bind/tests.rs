@@ -1,5 +1,5 @@
 use super::binder::{Binder, Subject};
-use super::call::{Bound, Convert, Dest, Source};
+use super::call::{Bound, Convert, Dest, Proceed, Source};
 use super::catalog::{Catalog, Given, HookMethod, HookType, Member, MemberType};
 use super::functional::{Function, Interface};
 use super::misfit;
@@ -1262,6 +1262,13 @@ fn a_body_that_no_hook_can_stand_for_is_an_error_at_the_rule() {
         named("wide", &words(127)),
         "nothing keeps more than 253 words of arguments for `proceed`"
     );
+    // Where the rule says so, it passes over them.
+    for (name, method) in [("<init>", query()), ("old", query()), ("wide", words(127))] {
+        let aspect = "[[aspect]]\naround = \"acme.Sql.Log.retry(proceed?, 3)\"\nexit = \"acme.Sql.Log.mark()\"";
+        let bound = bind_named(name, aspect, &method).unwrap();
+        assert!(bound.around.is_none() && bound.exit.len() == 1, "{name}");
+    }
+    assert!(around("acme.Sql.Log.retry(proceed?, 3)", &query()).is_ok());
 }
 
 #[test]
@@ -1302,4 +1309,179 @@ record = \"result\"
     assert_eq!((body.records.exit, body.exit.len()), (1, 2));
     assert_eq!((second.enter.len(), second.exit.len()), (1, 0));
     assert!(bound.keep.duration && !body.keep.duration);
+}
+
+/// What a hook `Acme.Log.Run` with these type parameters, this first parameter and this result gets around a method of .NET, and how
+/// its result becomes the method's.
+fn delegate(
+    generics: u16,
+    (proceed, gives): (&Ty, &Ty),
+    method: &Signature,
+) -> Result<(Proceed, Option<Convert>), String> {
+    let mut catalog = Catalog::default();
+    let own = |parameters: &[Ty], result: Ty| Interface {
+        is_public: true,
+        open: vec![Function {
+            name: "Invoke".into(),
+            parameters: parameters.into(),
+            result,
+        }],
+        given: vec![],
+    };
+    let of_type = Ty::Param {
+        of_method: false,
+        index: 0,
+    };
+    catalog.add_interface("Acme.Body`1".into(), own(&[], of_type));
+    let hidden = Interface {
+        is_public: false,
+        ..own(&[], Ty::Void)
+    };
+    catalog.add_interface("Acme.Hidden".into(), hidden);
+    let parameter = Parameter {
+        name: None,
+        ty: proceed.clone(),
+        out: false,
+    };
+    let run = HookMethod {
+        name: "Run".into(),
+        is_public: true,
+        signature: Signature {
+            this: None,
+            parameters: [parameter].into(),
+            result: gives.clone(),
+            generics,
+            variadic: false,
+        },
+    };
+    let log = HookType {
+        ty: Ty::class("Acme.Log"),
+        is_interface: false,
+        is_public: true,
+        methods: vec![run],
+    };
+    catalog.add("Acme.Log".into(), log);
+    let rules =
+        "version = 1\n[[aspect]]\nmatch = { type = \"**\" }\naround = \"Acme.Log.Run(proceed)\"";
+    let matcher = Matcher::new(Rules::parse("weave.toml", rules).unwrap());
+    let hierarchy = Hierarchy::of([("Acme.Log".into(), [].into())].into_iter().collect());
+    let binder = Binder {
+        catalog: &catalog,
+        hierarchy: &hierarchy,
+        language: Language::CSharp,
+        may_reach: &|_| false,
+        no_around: None,
+    };
+    let (name, own) = matcher.own_hooks(0).unwrap();
+    let subject = Subject {
+        ty: "App.Db",
+        name: "Query",
+        signature: method,
+        is_async: false,
+        artifact: "App.dll",
+        adapters: "",
+        keeps_body: None,
+        is_call: false,
+    };
+    let bound = binder.bind(&[(0, name, own)], &subject);
+    let bound = bound.map_err(|wrong| wrong[0].title.clone())?;
+    let call = &bound.around.as_ref().unwrap().call;
+    let Source::Proceed(proceed) = &call.operands[0].source else {
+        panic!("{:?}", call.operands);
+    };
+    Ok((
+        (**proceed).clone(),
+        call.given.as_ref().map(|(how, _)| *how),
+    ))
+}
+
+#[test]
+fn a_delegate_runs_a_body_of_dotnet() {
+    let named = |name: &str, args: &[Ty]| {
+        Ty::Named(Arc::new(Named {
+            name: name.into(),
+            scope: "".into(),
+            value: false,
+            by_ref_like: false,
+            args: args.into(),
+        }))
+    };
+    let method = |parameters: &[&Ty], result: &Ty| Signature {
+        this: None,
+        parameters: (parameters.iter())
+            .map(|ty| Parameter {
+                name: None,
+                ty: (*ty).clone(),
+                out: false,
+            })
+            .collect(),
+        result: result.clone(),
+        generics: 0,
+        variadic: false,
+    };
+    let (int, long) = (Ty::Prim(Prim::I32), Ty::Prim(Prim::I64));
+    let (object, string) = (Ty::class("System.Object"), Ty::class("System.String"));
+    let of_method = Ty::Param {
+        of_method: true,
+        index: 0,
+    };
+    let func = |args: &[Ty]| named(&format!("System.Func`{}", args.len()), args);
+    let point = Ty::Named(Arc::new(Named {
+        name: "App.Point".into(),
+        scope: "".into(),
+        value: true,
+        by_ref_like: false,
+        args: Box::default(),
+    }));
+
+    // The type argument is what the body gives; of a method without a result an object.
+    let generic = (&func(std::slice::from_ref(&of_method)), &of_method);
+    for (result, inferred) in [
+        (&int, &int),
+        (&string, &string),
+        (&point, &point),
+        (&Ty::Void, &object),
+    ] {
+        let (proceed, given) = delegate(1, generic, &method(&[&long], result)).unwrap();
+        assert_eq!(proceed.ty, func(std::slice::from_ref(inferred)));
+        assert_eq!(proceed.function.result, *inferred);
+        assert!(!proceed.takes_arguments);
+        let same = (*result != Ty::Void).then_some(Convert::Same);
+        assert_eq!(given, same);
+    }
+    // One's own, generic or not; objects are cast.
+    let body = named("Acme.Body`1", std::slice::from_ref(&object));
+    for (result, given) in [
+        (&int, Some(Convert::Cast)),
+        (&point, Some(Convert::Cast)),
+        (&object, Some(Convert::Same)),
+        (&Ty::Void, None),
+    ] {
+        let found = delegate(0, (&body, &object), &method(&[], result)).unwrap();
+        assert_eq!((found.0.function.result, found.1), (object.clone(), given));
+    }
+    // With arguments.
+    let adds = func(&[int.clone(), long.clone(), int.clone()]);
+    let found = delegate(0, (&adds, &int), &method(&[&int, &long], &int)).unwrap();
+    assert!(found.0.takes_arguments);
+
+    let wrong = |proceed: &Ty, result: &Ty| {
+        delegate(0, (proceed, &Ty::Void), &method(&[&int], result)).unwrap_err()
+    };
+    assert_eq!(
+        wrong(&func(std::slice::from_ref(&long)), &int),
+        "`System.Func<long>` is `long Invoke()`, which does not run the method"
+    );
+    assert_eq!(
+        wrong(&Ty::class("Acme.Log"), &int),
+        "`Acme.Log` is no delegate"
+    );
+    assert_eq!(
+        wrong(&Ty::class("Acme.Hidden"), &Ty::Void),
+        "`Acme.Hidden` is not public"
+    );
+    assert_eq!(
+        wrong(&Ty::class("Acme.Gone"), &int),
+        "nothing says which method an `Acme.Gone` has"
+    );
 }

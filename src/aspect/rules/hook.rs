@@ -110,7 +110,7 @@ pub enum Word {
     Line,
     Artifact,
     Id,
-    /// What runs the rest of the method, for `around`.
+    /// What runs the rest of the method, for `around`. With `?` the rule passes over methods that nothing can run.
     Proceed,
     Int(i64),
     Double(f64),
@@ -464,7 +464,6 @@ impl<'t> Reader<'t> {
                     | Word::Text(_)
                     | Word::Bool(_)
                     | Word::Null
-                    | Word::Proceed
                     | Word::EachArg
             )
         {

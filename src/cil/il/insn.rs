@@ -60,6 +60,7 @@ pub mod op {
     pub const THROW: u16 = 0x7a;
     pub const LDFLD: u16 = 0x7b;
     pub const LDFLDA: u16 = 0x7c;
+    pub const STFLD: u16 = 0x7d;
     pub const LDSFLD: u16 = 0x7e;
     pub const LDSFLDA: u16 = 0x7f;
     pub const STSFLD: u16 = 0x80;
@@ -67,6 +68,7 @@ pub mod op {
     pub const BOX: u16 = 0x8c;
     pub const NEWARR: u16 = 0x8d;
     pub const STELEM_REF: u16 = 0xa2;
+    pub const UNBOX_ANY: u16 = 0xa5;
     pub const CONV_I: u16 = 0xd3;
     pub const ENDFINALLY: u16 = 0xdc;
     pub const LEAVE: u16 = 0xdd;

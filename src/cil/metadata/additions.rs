@@ -160,7 +160,9 @@ impl Additions {
         debug_assert!(self.takes_fields());
         let columns = [flags, self.string(name), self.blob(signature)];
         self.fields.push(NewField { ty, columns });
-        let count = self.counts[usize::from(table::FIELD)];
+        // Code names no field that is added behind all others.
+        let behind = self.rows_of(table::FIELD).count() as u32;
+        let count = self.counts[usize::from(table::FIELD)] - behind;
         token(table::FIELD, count + self.fields.len() as u32)
     }
 

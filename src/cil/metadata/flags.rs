@@ -27,6 +27,8 @@ pub mod param_flag {
 
 /// Flags of type parameters (II.23.1.7).
 pub mod type_param_flag {
+    /// It is covariant or contravariant.
+    pub const VARIANCE: u32 = 3;
     /// Constraints: a class, a struct, a constructor without parameters.
     pub const CONSTRAINTS: u32 = 0x1c;
     /// A ref struct may stand for it (.NET 9).
@@ -38,6 +40,10 @@ pub mod impl_flag {
     pub const CODE_TYPE: u32 = 3;
     pub const IL: u32 = 0;
     pub const NATIVE: u32 = 1;
+    /// What the JIT does with the code: it is not inlined, not optimised, optimised at once, or inlined.
+    pub const OF_CODE: u32 = 0x8 | 0x40 | 0x100 | 0x200;
+    /// Only one thread at a time runs it.
+    pub const SYNCHRONIZED: u32 = 0x20;
     /// The runtime suspends the method: there is no state machine, and the stack holds the result
     /// itself (.NET 11).
     pub const ASYNC: u32 = 0x2000;

@@ -6,6 +6,7 @@ pub mod blob_set;
 pub mod definitions;
 pub mod field_map;
 pub mod flags;
+pub mod generic_map;
 pub mod heaps;
 pub mod pieces;
 pub mod root;

@@ -97,11 +97,11 @@ pub mod column {
         manifest_resource { OFFSET = 0, NAME = 2, IMPLEMENTATION = 3 }
         nested_class { NESTED = 0, ENCLOSING = 1 }
         generic_param { NUMBER = 0, FLAGS = 1, OWNER = 2, NAME = 3 }
-        generic_param_constraint { OWNER = 0 }
+        generic_param_constraint { OWNER = 0, CONSTRAINT = 1 }
         method_spec { METHOD = 0, INSTANTIATION = 1 }
         document { NAME = 0 }
         method_debug_information { DOCUMENT = 0, SEQUENCE_POINTS = 1 }
-        local_scope { METHOD = 0, START_OFFSET = 4, LENGTH = 5 }
+        local_scope { METHOD = 0, VARIABLE_LIST = 2, CONSTANT_LIST = 3, START_OFFSET = 4, LENGTH = 5 }
         custom_debug_information { PARENT = 0, KIND = 1, VALUE = 2 }
     }
 }

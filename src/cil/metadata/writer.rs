@@ -4,6 +4,7 @@
 use crate::cil::metadata::Metadata;
 use crate::cil::metadata::additions::Additions;
 use crate::cil::metadata::field_map::FieldMap;
+use crate::cil::metadata::generic_map::GenericMap;
 use crate::cil::metadata::pieces::{Piece, Pieces};
 use crate::cil::metadata::root::Headers;
 use crate::cil::metadata::schema::{self, Column, column, table};
@@ -18,6 +19,8 @@ pub struct Rebuilt<'a> {
     pub mvid: Option<usize>,
     /// The piece with the rows of `MethodDef` and how many it has, the piece with the rows behind them, and their format.
     methods: (usize, usize, usize, RowFormat),
+    /// The new rows of type parameters.
+    pub generics: GenericMap,
     /// The piece with the `Assembly` row, and its format.
     assembly: Option<(usize, RowFormat)>,
 }
@@ -80,6 +83,7 @@ pub fn rebuild<'a>(
             0,
             RowFormat::new(table::METHOD_DEF, &widths),
         ),
+        generics: GenericMap::new(metadata, &additions),
         assembly: None,
     };
     let root = &metadata.root;
@@ -168,6 +172,17 @@ fn put_tables<'a>(
     rebuilt.pieces.push(Piece::Owned(head));
     for number in 0..table::COUNT as u8 {
         let format = RowFormat::new(number, widths);
+        if let Some(key) = rebuilt.generics.key(number) {
+            let rows = all_rows(
+                (metadata, additions),
+                number,
+                (&format, key),
+                fields,
+                &rebuilt.generics,
+            );
+            rebuilt.pieces.push(Piece::Owned(rows));
+            continue;
+        }
         let names_fields = !fields.is_empty()
             && (number == table::FIELD || schema::columns(number).iter().any(|&c| is_of_fields(c)));
         let old = tables.table_bytes(number);
@@ -200,6 +215,36 @@ fn put_tables<'a>(
             rebuilt.methods.2 = piece;
         }
     }
+}
+
+/// All rows of a table that type parameters decide the order of, old and new.
+fn all_rows(
+    (metadata, additions): (&Metadata<'_>, &Additions),
+    number: u8,
+    (format, key): (&RowFormat, usize),
+    fields: &FieldMap,
+    generics: &GenericMap,
+) -> Vec<u8> {
+    let mut rows = old_rows(metadata, number, format, fields);
+    for row in additions.rows_of(number) {
+        format.put_row(row, &mut rows);
+    }
+    let place = |column: usize| {
+        usize::from(format.offsets[column])..usize::from(format.offsets[column + 1])
+    };
+    for (i, &column) in schema::columns(number).iter().enumerate() {
+        for row in rows.chunks_exact_mut(format.row_size()) {
+            let value = &mut row[place(i)];
+            let new = generics.moved(column, index(value)).to_le_bytes();
+            value.copy_from_slice(&new[..value.len()]);
+        }
+    }
+    if number == table::CUSTOM_ATTRIBUTE && !metadata.tables.is_sorted(number) {
+        return rows;
+    }
+    let mut sorted: Vec<&[u8]> = rows.chunks_exact(format.row_size()).collect();
+    sorted.sort_by_key(|row| index(&row[place(key)]));
+    sorted.concat()
 }
 
 /// Whether a column can name a row of `Field`.

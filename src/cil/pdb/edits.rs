@@ -40,6 +40,8 @@ pub struct Edits {
     pub(super) scopes: Vec<(u32, u32, u32)>,
     /// Rows of `CustomDebugInformation` and their new values: numbers of blobs.
     pub(super) information: Vec<(u32, usize)>,
+    /// Methods, and those that get their bodies with all that belongs to them.
+    pub(super) bodies: Vec<(u32, u32)>,
 }
 
 /// A method's new code, as far as positions go.
@@ -100,6 +102,11 @@ impl Edits {
         self.move_information(pdb, (order, method), &moved);
     }
 
+    /// A method's body becomes that of another one (`MethodDef` rows).
+    pub fn move_body(&mut self, from: u32, to: u32) {
+        self.bodies.push((from, to));
+    }
+
     /// Adds the changes of other methods; `locals` gives their signatures' final rows.
     pub fn append(&mut self, other: Edits, locals: impl Fn(u32) -> u32) {
         let (bytes, blobs) = (self.bytes.len(), self.blobs.len());
@@ -117,6 +124,7 @@ impl Edits {
         let information = other.information.into_iter();
         self.information
             .extend(information.map(|(row, blob)| (row, blob + blobs)));
+        self.bodies.extend(other.bodies);
     }
 
     /// Makes the bytes from `start` on a blob; returns its number.

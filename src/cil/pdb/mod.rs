@@ -5,6 +5,7 @@
 
 mod debug_directory;
 mod edits;
+mod moves;
 mod points;
 mod reader;
 mod source;

@@ -3,12 +3,14 @@
 use super::debug_directory::{CODE_VIEW_PATH, code_view_path, entries, kind};
 use crate::cil::image::Image;
 use crate::cil::metadata::field_map::FieldMap;
+use crate::cil::metadata::generic_map::GenericMap;
 use crate::cil::metadata::heaps::put_compressed;
 use crate::cil::metadata::root::Headers;
 use crate::cil::metadata::schema::{column, columns, table};
 use crate::cil::metadata::tables::{MAX_COLUMNS, RowFormat, Widths, heap_size};
 use crate::cil::metadata::writer::moved;
 use crate::cil::pdb::edits::Edits;
+use crate::cil::pdb::moves::Moves;
 use crate::cil::pdb::reader::Pdb;
 use crate::error::{Error, Kind, Result};
 use sha2::{Digest, Sha256, Sha384, Sha512};
@@ -50,16 +52,16 @@ pub struct Sealed {
     pub debug: Vec<DebugEdit>,
 }
 
-/// Writes a PDB with its changes. `rows` are those of the new image's tables, `fields` its new fields. The id is made of the content: the same content has the same one.
+/// Writes a PDB with its changes. `rows` are those of the new image's tables, `moved` the new rows of its fields and type parameters. The id is made of the content: the same content has the same one.
 pub fn seal(
     image: &Image<'_>,
     pdb: &Pdb<'_>,
     mut edits: Edits,
     rows: &[u32; 64],
-    fields: &FieldMap,
+    moved: (&FieldMap, &GenericMap),
 ) -> Result<Sealed> {
     let methods = image.metadata.tables.rows(table::METHOD_DEF);
-    let (mut bytes, id_at) = rebuild(pdb, &mut edits, (rows, methods), fields)?;
+    let (mut bytes, id_at) = rebuild(pdb, &mut edits, (rows, methods), moved)?;
     let hash = Sha256::digest(&bytes);
     let mut id = [0; 20];
     id.copy_from_slice(&hash[..20]);
@@ -161,7 +163,7 @@ fn rebuild(
     pdb: &Pdb<'_>,
     edits: &mut Edits,
     (rows, methods): (&[u32; 64], u32),
-    fields: &FieldMap,
+    moved: (&FieldMap, &GenericMap),
 ) -> Result<(Vec<u8>, usize)> {
     let metadata = &pdb.metadata;
     let root = &metadata.root;
@@ -210,14 +212,7 @@ fn rebuild(
                 }
             }
             n if n == root.tables() => {
-                put_tables(
-                    pdb,
-                    edits,
-                    (&places, new_methods),
-                    &widths,
-                    fields,
-                    &mut out,
-                );
+                put_tables(pdb, edits, (&places, new_methods), &widths, moved, &mut out);
             }
             n if n == of_blobs => {
                 out.extend_from_slice(s.data);
@@ -266,7 +261,7 @@ fn put_tables(
     edits: &mut Edits,
     (places, new_methods): (&[u32], u32),
     widths: &Widths,
-    fields: &FieldMap,
+    (fields, generics): (&FieldMap, &GenericMap),
     out: &mut Vec<u8>,
 ) {
     use column::method_debug_information::SEQUENCE_POINTS;
@@ -278,11 +273,13 @@ fn put_tables(
     edits.points.sort_unstable();
     edits.scopes.sort_unstable();
     edits.information.sort_unstable();
+    let moves = Moves::new(pdb, edits);
     for number in 0..table::COUNT as u8 {
         let format = RowFormat::new(number, widths);
         let changes = match number {
             table::METHOD_DEBUG_INFORMATION => !edits.points.is_empty() || new_methods > 0,
-            table::LOCAL_SCOPE => !edits.scopes.is_empty(),
+            table::LOCAL_SCOPE => !edits.scopes.is_empty() || !moves.is_empty(),
+            table::LOCAL_VARIABLE | table::LOCAL_CONSTANT => !moves.is_empty(),
             // Fields among its parents may have new rows.
             table::CUSTOM_DEBUG_INFORMATION => true,
             _ => false,
@@ -307,18 +304,23 @@ fn put_tables(
                         blob.map_or(0, |blob| places[blob]);
                 }
                 new_rows.extend((0..new_methods).map(|_| [0; MAX_COLUMNS]));
+                moves.move_points(&mut new_rows);
             }
             table::LOCAL_SCOPE => {
                 for &(row, start, len) in &edits.scopes {
                     new_rows[row as usize - 1][scope::START_OFFSET] = start;
                     new_rows[row as usize - 1][scope::LENGTH] = len;
                 }
+                moves.move_scopes(&mut new_rows);
+            }
+            table::LOCAL_VARIABLE | table::LOCAL_CONSTANT => {
+                moves.move_locals(number, &mut new_rows)
             }
             table::CUSTOM_DEBUG_INFORMATION => {
                 for &(row, blob) in &edits.information {
                     new_rows[row as usize - 1][information::VALUE] = places[blob];
                 }
-                move_parents(&mut new_rows, fields);
+                move_parents(&mut new_rows, (fields, generics), &moves);
             }
             _ => {}
         }
@@ -328,14 +330,19 @@ fn put_tables(
     }
 }
 
-/// Gives parents that are fields their new rows. The order is that of parents.
-fn move_parents(rows: &mut [[u32; MAX_COLUMNS]], fields: &FieldMap) {
+/// Gives parents their new rows. The order is that of parents.
+fn move_parents(
+    rows: &mut [[u32; MAX_COLUMNS]],
+    (fields, generics): (&FieldMap, &GenericMap),
+    moves: &Moves,
+) {
     use column::custom_debug_information::PARENT;
     let column = columns(table::CUSTOM_DEBUG_INFORMATION)[PARENT];
     let mut any = false;
     for row in rows.iter_mut() {
         let old = row[PARENT];
-        row[PARENT] = moved(column, old, fields);
+        let new = moves.parent(moved(column, old, fields));
+        row[PARENT] = generics.moved(column, new);
         any |= row[PARENT] != old;
     }
     if any {

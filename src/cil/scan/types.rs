@@ -2,7 +2,7 @@
 
 use crate::aspect::bind::ty::{Named, Parameter, Prim, Signature, Ty};
 use crate::cil::image::Image;
-use crate::cil::metadata::flags::{param_flag, type_param_flag};
+use crate::cil::metadata::flags::{impl_flag, param_flag, type_param_flag};
 use crate::cil::metadata::schema::{coded, column, table};
 use crate::cil::metadata::signature::{
     self, MAX_DEPTH, MAX_PARTS, MAX_TEXT, MethodSignature, Reader, element, kind,
@@ -109,6 +109,46 @@ pub(super) fn is_callable(image: &Image<'_>, method: u32, blob: u32) -> bool {
         let mut constraints = tables.with_key(table::GENERIC_PARAM_CONSTRAINT, owner, number);
         row.get(FLAGS) & type_param_flag::CONSTRAINTS == 0 && constraints.next().is_none()
     })
+}
+
+/// Why the body of a method (a `MethodDef` row) cannot become a method of its own, which an object runs.
+pub(super) fn keeps_body(image: &Image<'_>, method: u32, blob: u32) -> Option<&'static str> {
+    use column::method_def::IMPL_FLAGS;
+    let tables = &image.metadata.tables;
+    let pointers = [table::FIELD_PTR, table::METHOD_PTR, table::PARAM_PTR];
+    if pointers.iter().any(|&pointers| tables.rows(pointers) > 0) {
+        return Some("the metadata of its assembly is not compressed: nothing can be added to it");
+    }
+    let row = tables.row(table::METHOD_DEF, method).ok()?;
+    if row.get(IMPL_FLAGS) & impl_flag::SYNCHRONIZED != 0 {
+        return Some(
+            "the runtime takes a `MethodImplOptions.Synchronized` method's lock, and the body cannot take it with it",
+        );
+    }
+    let signature = signature(image, method, blob)?;
+    let is_ref_struct = |ty: &Ty| match ty {
+        Ty::Named(named) => named.by_ref_like,
+        Ty::Opaque(_) => true,
+        _ => false,
+    };
+    if let Some(Ty::ByRef(this)) = &signature.this
+        && is_ref_struct(this)
+    {
+        return Some("no object can keep a ref struct");
+    }
+    for ty in signature.parameters.iter().map(|p| &p.ty) {
+        match ty {
+            Ty::ByRef(_) => return Some("no object can keep what is passed by reference"),
+            ty if is_ref_struct(ty) => return Some("no object can keep a ref struct"),
+            _ => {}
+        }
+    }
+    match &signature.result {
+        Ty::ByRef(_) => Some("no delegate for `proceed` returns a reference"),
+        Ty::Pointer(_) => Some("no delegate for `proceed` returns a pointer"),
+        ty if is_ref_struct(ty) => Some("no delegate for `proceed` returns a ref struct"),
+        _ => None,
+    }
 }
 
 fn read_signature(image: &Image<'_>, method: u32, blob: &[u8]) -> Result<Signature> {

@@ -29,7 +29,7 @@ use crate::error::Result;
 use std::sync::Arc;
 
 /// The type that has the adapters. Its name is one that no language can write.
-const TYPE: &str = "<Weave>";
+pub(crate) const TYPE: &str = "<Weave>";
 
 /// A method to be added with its body.
 pub(crate) struct Adapter {

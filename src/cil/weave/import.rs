@@ -11,7 +11,7 @@ use crate::cil::metadata::signature::{element, kind};
 use crate::cil::metadata::tables::{decode, encode, token, token_row, token_table};
 use crate::cil::scan::types as scanned;
 use crate::cil::weave::references;
-use crate::error::Result;
+use crate::error::{Error, Kind, Result};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -422,6 +422,14 @@ impl<'m, 'a> Importer<'m, 'a> {
         self.additions
     }
 
+    /// What a method of the assembly (a `MethodDef` row) takes and gives.
+    pub fn signature_of(&self, method: u32) -> Result<Signature> {
+        use column::method_def::SIGNATURE;
+        let row = self.image.metadata.tables.row(table::METHOD_DEF, method)?;
+        let signature = scanned::signature(self.image, method, row.get(SIGNATURE));
+        signature.ok_or_else(|| Error::new(Kind::NotDone, "a signature that cannot be read"))
+    }
+
     /// Imports what a method's hooks name, the methods of adapters left out.
     pub fn bound(&mut self, bound: &Bound) -> Result<()> {
         for ty in &bound.keep.states {
@@ -430,10 +438,9 @@ impl<'m, 'a> Importer<'m, 'a> {
         if bound.keep.duration {
             self.nanoseconds()?;
         }
-        for call in [&bound.enter, &bound.exit, &bound.exception]
-            .into_iter()
-            .flatten()
-        {
+        let around = bound.around.as_ref().map(|around| &around.call);
+        let own = [&bound.enter, &bound.exit, &bound.exception];
+        for call in own.into_iter().flatten().chain(around) {
             if call.adapter.is_none() {
                 self.hook(&call.hook)?;
             }
@@ -444,8 +451,10 @@ impl<'m, 'a> Importer<'m, 'a> {
             let Some((convert, ty)) = &call.given else {
                 continue;
             };
-            if *convert == Convert::Box {
-                self.token(&call.gives())?;
+            match convert {
+                Convert::Box => self.token(&call.gives())?,
+                Convert::Cast => self.token(ty)?,
+                _ => {}
             }
             if let (Dest::SkipWhen { .. }, Some(ty)) = (call.dest, zeroed(ty)) {
                 self.ty(ty)?;
@@ -465,6 +474,13 @@ impl<'m, 'a> Importer<'m, 'a> {
             }
             Source::Text(text) => self.text(text)?,
             Source::Duration => self.nanoseconds()?,
+            Source::Proceed(proceed) => {
+                self.token(&proceed.ty)?;
+                let function = &proceed.function;
+                for ty in function.parameters.iter().chain([&function.result]) {
+                    self.ty(ty)?;
+                }
+            }
             Source::Zero => {
                 if let Some(ty) = zeroed(&operand.to) {
                     self.ty(ty)?;
@@ -523,7 +539,7 @@ impl<'m, 'a> Importer<'m, 'a> {
     }
 
     /// Makes sure that a type has a token.
-    fn token(&mut self, ty: &Ty) -> Result<()> {
+    pub fn token(&mut self, ty: &Ty) -> Result<()> {
         match ty {
             Ty::Prim(prim) => {
                 let place = place_of(*prim);

@@ -228,7 +228,7 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
             );
             match outcome {
                 Ok(rewritten) => {
-                    scratch.add_body(&opened, start);
+                    scratch.add_body((opened.method, opened.body.len as u32), start);
                     let place = planned.planned;
                     let edits = &mut self.edits;
                     let lines = weaver.move_lines(place, &opened, &rewritten, scratch, edits);
@@ -285,7 +285,7 @@ impl<'j, 'w, 'i, 'a> Joiner<'j, 'w, 'i, 'a> {
             &mut scratch.rewrite,
             &mut scratch.bodies.bytes,
         )?;
-        scratch.add_body(&opened, start);
+        scratch.add_body((opened.method, opened.body.len as u32), start);
         let edits = &mut self.edits;
         let (document, line) =
             weaver.move_lines(planned.planned, &opened, &rewritten, scratch, edits);

@@ -1,6 +1,7 @@
 //! From a plan to new bodies, and to what they need in tables and in the PDB.
 
 pub(crate) mod adapters;
+pub(crate) mod around;
 pub mod bodies;
 pub mod calls;
 pub(crate) mod code;

@@ -1,14 +1,15 @@
 //! Hooks of one's own in an ordinary method: their calls as code, and what must live through the body for them.
 
 use crate::aspect::advice::Reason;
-use crate::aspect::bind::call::{Bound, Call, Convert, Dest, Operand, Source};
+use crate::aspect::bind::call::{Bound, Call, Convert, Dest, Operand, Proceed, Source};
 use crate::aspect::bind::ty::{Prim, Ty};
 use crate::cil::il::insn::{self, op};
-use crate::cil::metadata::heaps::compressed;
+use crate::cil::metadata::heaps::{compressed, put_compressed};
 use crate::cil::metadata::signature::{MethodSignature, Reader, element, kind};
 use crate::cil::rewrite;
 use crate::cil::weave::code::Code;
 use crate::cil::weave::import::{Imports, zeroed};
+use std::sync::Arc;
 
 /// Facts of a method beside its hooks.
 pub(crate) struct Method<'m> {
@@ -24,6 +25,27 @@ pub(crate) struct Method<'m> {
     pub line: u32,
     /// It is a constructor whose woven part begins before it has called another one.
     pub is_raw: bool,
+    /// What runs its body.
+    pub runs: &'m [Run],
+}
+
+/// How an object that runs a body is made.
+pub(crate) struct Run {
+    pub proceed: Arc<Proceed>,
+    pub target: Target,
+    /// The method that it calls.
+    pub method: u32,
+    /// The constructor of the delegate.
+    pub constructor: u32,
+}
+
+/// What a delegate has as its target.
+#[derive(Clone, Copy)]
+pub(crate) enum Target {
+    None,
+    This,
+    /// What a local has.
+    Local(u32),
 }
 
 /// Code and locals of one method's own hooks; reusable.
@@ -409,7 +431,13 @@ impl<'l> Lowering<'l> {
         self.pushes(1);
         if call.given.is_some() {
             let imports = self.imports;
-            convert(imports, &call.gives(), call.conversion(), self.code())?;
+            match (call.conversion(), &call.given) {
+                (Convert::Cast, Some((_, to))) => {
+                    let token = imports.type_token(to)?;
+                    self.code().op_u32(op::UNBOX_ANY, token);
+                }
+                (how, _) => convert(imports, &call.gives(), how, self.code())?,
+            }
         }
         match call.dest {
             Dest::Drop => {
@@ -428,8 +456,8 @@ impl<'l> Lowering<'l> {
                 }
             }
             Dest::Result => self.stores(result),
-            // Nothing is bound to it yet.
-            Dest::Returned => return None,
+            // It stays there.
+            Dest::Returned => self.pops(1),
             Dest::Throw => self.stores(result + u32::from(self.has_result)),
             Dest::ReturnUnlessNull { .. } => {
                 self.stores(result);
@@ -521,7 +549,28 @@ impl<'l> Lowering<'l> {
                 Ty::Prim(Prim::F32) => self.code().float(*value as f32),
                 _ => self.code().double(*value),
             },
-            Source::Proceed(_) => return None,
+            Source::Proceed(proceed) => {
+                let run = self
+                    .method
+                    .runs
+                    .iter()
+                    .find(|run| run.proceed == *proceed)?;
+                let &Run {
+                    target,
+                    method,
+                    constructor,
+                    ..
+                } = run;
+                match target {
+                    Target::None => self.code().op(op::LDNULL),
+                    Target::This => self.code().load_argument(0),
+                    Target::Local(local) => self.code().load_local(local),
+                }
+                self.pushes(1);
+                self.code().op_u32(op::LDFTN, method);
+                self.code().op_u32(op::NEWOBJ, constructor);
+                self.pops(1);
+            }
             Source::Args(_) | Source::Zero | Source::Duration => unreachable!("they returned"),
         }
         self.convert(operand)
@@ -611,6 +660,17 @@ pub(crate) fn convert(
         }
     }
     Some(())
+}
+
+/// The signature of locals of these types, and how many they are.
+pub(crate) fn signature_of_locals((types, count): &(Vec<u8>, u32)) -> Vec<u8> {
+    if *count == 0 {
+        return Vec::new();
+    }
+    let mut blob = vec![kind::LOCALS];
+    put_compressed(&mut blob, *count);
+    blob.extend_from_slice(types);
+    blob
 }
 
 fn names_this(operand: &Operand) -> bool {

@@ -13,14 +13,14 @@ use crate::cil::metadata::additions::Additions;
 use crate::cil::metadata::blob_set::BlobSet;
 use crate::cil::metadata::flags::has_il;
 use crate::cil::metadata::flags::{impl_flag, method_flag};
-use crate::cil::metadata::heaps::put_compressed;
-use crate::cil::metadata::schema::{coded, column, table};
-use crate::cil::metadata::signature::{Descriptors, MethodSignature, element};
-use crate::cil::metadata::tables::{decode, encode, token, token_row, token_table};
+use crate::cil::metadata::schema::{column, table};
+use crate::cil::metadata::signature::{Descriptors, MethodSignature};
+use crate::cil::metadata::tables::{token, token_row, token_table};
 use crate::cil::pdb::{self, Pdb};
-use crate::cil::rewrite::{self, Frame, Rewritten, Snippet};
+use crate::cil::rewrite::{self, Frame, Rewritten, Signatures, Snippet};
 use crate::cil::symbols::{SymbolNames, SymbolNumbers};
 use crate::cil::weave::adapters::{self, Adapter};
+use crate::cil::weave::around::{self, Layer, Split, Splits};
 use crate::cil::weave::bodies::{Bodies, Content, Framed, NewBody};
 use crate::cil::weave::calls::ConstructorCalls;
 use crate::cil::weave::constructor::Calls;
@@ -66,6 +66,8 @@ pub struct Weaver<'w, 'i, 'a> {
     pub(crate) adapters: Vec<Adapter>,
     /// What redirected calls call, by the numbers of what is called instead.
     pub(crate) redirects: redirects::Tokens,
+    /// The methods that have hooks in the places of their bodies.
+    splits: Splits,
     /// The rows that the hooks need.
     pub(crate) additions: Additions,
 }
@@ -139,10 +141,10 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         let own = || {
             let of = |planned: &'w Planned| planned.bound.map(|place| &*bound[place as usize]);
             let of_methods = planned.iter().filter_map(of);
-            of_methods.chain(of_calls.iter().map(|bound| &**bound))
+            let all = of_methods.chain(of_calls.iter().map(|bound| &**bound));
+            all.flat_map(Bound::layers)
         };
-        let (mut imports, mut adapters) = (Imports::default(), Vec::new());
-        let mut redirected = Vec::new();
+        let mut imported = Imported::default();
         let tokens = match image.refusal() {
             Some(reason) => Err(reason),
             None => {
@@ -157,8 +159,13 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
                 match references::add(image, needs, &mut additions) {
                     Ok(references) => {
                         if own().next().is_some() || !redirects.all.is_empty() {
-                            (imports, adapters, redirected) =
-                                import(image, own(), redirects, (&references, &mut additions))?;
+                            let pdb = source.pdb();
+                            imported = import(
+                                (image, pdb.as_ref()),
+                                (own(), (planned, bound)),
+                                redirects,
+                                (&references, &mut additions),
+                            )?;
                         }
                         Ok(references.tokens)
                     }
@@ -171,9 +178,10 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
             image,
             planned,
             bound,
-            imports,
-            adapters,
-            redirects: redirected,
+            imports: imported.imports,
+            adapters: imported.adapters,
+            redirects: imported.redirects,
+            splits: imported.splits,
             source,
             pdb: source.pdb(),
             machines,
@@ -287,7 +295,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         })?;
         // The first document that a method names.
         let mut document = 0;
-        let this = match is_value_type(image, number + 1)? {
+        let this = match around::is_value_type(image, number + 1)? {
             true => None,
             false => Some(ConstructorCalls::of(image, number + 1)),
         };
@@ -295,6 +303,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         let positions = image.metadata.method_positions(number + 1)?;
         for (place, planned) in (first..).zip(planned) {
             let method = image.metadata.method_at(positions.start + planned.index)?;
+            let woven = scratch.bodies.list.len();
             let outcome = match &self.tokens {
                 Ok(_) if in_machine => Err(Reason::InStateMachine.into()),
                 Ok(tokens) => match self.machines.of(method) {
@@ -345,6 +354,13 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
                 Ok(_) => {}
                 Err(Unwoven::Left(reason)) => {
                     part.left.push(method);
+                    if let Some(split) = self.splits.get(&method) {
+                        scratch.bodies.list.truncate(woven);
+                        let inner = split.layers[1..].iter().map(|layer| layer.method);
+                        for method in inner.chain([split.body]) {
+                            scratch.add_new_body(method, &around::NO_BODY);
+                        }
+                    }
                     ty.left.push(self.left(place, method, reason));
                 }
                 Err(Unwoven::Failed(e)) => return Err(self.failed(e, ty, method)),
@@ -389,13 +405,161 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
     ) -> Attempt<u32> {
         let (What::Method(place, method) | What::Values(place, method)) = what;
         let opened = self.open(method)?;
-        let planned = &match what {
+        let planned = match what {
             What::Method(..) => self.planned[place],
             What::Values(..) => Planned {
                 advice: Advice::OWN,
                 ..self.planned[place]
             },
         };
+        let owner = (owner, this);
+        let named = match self.splits.get(&method) {
+            Some(split) => {
+                let all = (split, &planned, place);
+                self.weave_split(&opened, all, owner, tokens, part, scratch)?
+            }
+            None => {
+                let bound = planned.bound.map(|place| &*self.bound[place as usize]);
+                let hooks = (&planned, bound);
+                let rewritten =
+                    self.weave_body((&opened, method), hooks, owner, tokens, part, scratch)?;
+                self.move_lines(place, &opened, &rewritten, scratch, &mut part.pdb)
+            }
+        };
+        if let What::Method(..) = what {
+            let told = (planned.id, named.1);
+            self.record(ty, told, &opened, &mut scratch.descriptors)?;
+        }
+        Ok(named.0)
+    }
+
+    /// Weaves a method with hooks in the place of its body; returns the document of its first line, and that.
+    fn weave_split(
+        &self,
+        opened: &Opened<'_>,
+        (split, planned, place): (&Split, &Planned, usize),
+        owner: (u32, Option<&ConstructorCalls<'_, '_>>),
+        tokens: &Tokens,
+        part: &mut Part,
+        scratch: &mut Scratch,
+    ) -> Attempt<(u32, u32)> {
+        // A jump is to a method of the same signature, which the body has not any more.
+        let mut jumps = false;
+        let walked = (scratch.rewrite).walk(&opened.body, |insn, _| {
+            jumps |= insn.opcode == op::JMP;
+        });
+        if walked.is_err() {
+            return Err(Reason::UnreadableBody.into());
+        }
+        if jumps {
+            return Err(Reason::Unsupported.into());
+        }
+        let pair = planned.advice.without(Advice::OWN);
+        let inner = split.inner.as_deref();
+        let named = match pair == Advice::default() && inner.is_none() {
+            true => {
+                let start = scratch.next_body();
+                let at = opened.code_at - opened.body.code_offset;
+                let bytes = &self.image.bytes[at..at + opened.body.len];
+                scratch.bodies.bytes.extend_from_slice(bytes);
+                scratch.add_body((split.body, 0), start);
+                if !self.machines.is_empty() {
+                    let fields = TokenPlaces::of_fields(&scratch.bodies.bytes[start..])?.fields;
+                    part.tokens
+                        .fields
+                        .extend(fields.iter().map(|at| at + start as u32));
+                }
+                let pdb = self.pdb.as_ref();
+                pdb.and_then(|pdb| pdb.first_line(opened.method))
+                    .unwrap_or_default()
+            }
+            false => {
+                let own = match inner {
+                    Some(_) => Advice::OWN,
+                    None => Advice::default(),
+                };
+                let planned = Planned {
+                    advice: pair.with(own),
+                    ..*planned
+                };
+                let body = (opened, split.body);
+                let hooks = (&planned, inner);
+                let rewritten = self.weave_body(body, hooks, owner, tokens, part, scratch)?;
+                self.move_lines(place, opened, &rewritten, scratch, &mut part.pdb)
+            }
+        };
+        for layer in &split.layers {
+            self.weave_layer(layer, (opened, planned), owner, tokens, part, scratch)?;
+        }
+        if self.pdb.is_some() {
+            part.pdb.move_body(opened.method, split.body);
+        }
+        Ok(named)
+    }
+
+    /// Weaves what calls a hook in the place of a body, with the hooks outside of that.
+    fn weave_layer(
+        &self,
+        layer: &Layer,
+        (opened, planned): (&Opened<'_>, &Planned),
+        owner: (u32, Option<&ConstructorCalls<'_, '_>>),
+        tokens: &Tokens,
+        part: &mut Part,
+        scratch: &mut Scratch,
+    ) -> Attempt<()> {
+        let locals = match &*layer.locals {
+            [] => 0,
+            blob => self.signatures(part).stand_alone_sig(blob)?,
+        };
+        let mut plain = Vec::new();
+        layer.put_body(locals, &mut plain);
+        let old_len = match layer.method == opened.method {
+            true => opened.body.len as u32,
+            false => 0,
+        };
+        let Some(bound) = layer.bound.as_deref() else {
+            let start = scratch.next_body();
+            scratch.bodies.bytes.extend_from_slice(&plain);
+            scratch.add_body((layer.method, old_len), start);
+            if locals != 0 {
+                part.tokens.locals.push((start + body::LOCALS) as u32);
+            }
+            return Ok(());
+        };
+        let plain = Opened {
+            locals: &layer.locals,
+            code_at: 0,
+            body: Body::parse(&plain, 0)?,
+            old_len,
+            ..*opened
+        };
+        let planned = Planned {
+            advice: Advice::OWN,
+            ..*planned
+        };
+        let hooks = (&planned, Some(bound));
+        self.weave_body((&plain, layer.method), hooks, owner, tokens, part, scratch)?;
+        Ok(())
+    }
+
+    /// Gives a part's signatures tokens.
+    fn signatures<'p>(&self, part: &'p mut Part) -> PartSignatures<'p> {
+        PartSignatures {
+            signatures: &mut part.signatures,
+            rows: self.image.metadata.tables.rows(table::STAND_ALONE_SIG),
+        }
+    }
+
+    /// Weaves a body, which becomes that of the method `to`.
+    fn weave_body(
+        &self,
+        (opened, to): (&Opened<'_>, u32),
+        (planned, bound): (&Planned, Option<&Bound>),
+        (owner, this): (u32, Option<&ConstructorCalls<'_, '_>>),
+        tokens: &Tokens,
+        part: &mut Part,
+        scratch: &mut Scratch,
+    ) -> Attempt<Rewritten> {
         let is_constructor = opened.flags & method_flag::STATIC == 0
             && self.image.metadata.strings.is(opened.name, b".ctor");
         let shape = MethodInfo {
@@ -404,18 +568,13 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
             constructor: this.filter(|_| is_constructor).map(|c| c as &dyn Calls),
             hooks: &[],
         };
-        let mut signatures = PartSignatures {
-            signatures: &mut part.signatures,
-            rows: self.image.metadata.tables.rows(table::STAND_ALONE_SIG),
-        };
         let body = &opened.body;
         let rewrite = &mut scratch.rewrite;
         let mut recipe = ordinary::recipe(body, &shape, planned, tokens, rewrite)?;
         let mut own_code = std::mem::take(&mut scratch.own);
-        let own = match planned.bound {
+        let own = match bound {
             Some(bound) => {
-                let bound = &*self.bound[bound as usize];
-                let this_type = this_type(self.image, owner, this.is_none());
+                let this_type = around::this_type(self.image, owner, this.is_none());
                 let method = own::Method {
                     code: body.code,
                     start: recipe.start,
@@ -423,8 +582,9 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
                     locals: opened.locals,
                     this: (opened.flags & method_flag::STATIC == 0).then_some(&*this_type),
                     id: planned.id,
-                    line: self.line(method),
+                    line: self.line(opened.method),
                     is_raw: shape.constructor.is_some() && recipe.start == 0,
+                    runs: &[],
                 };
                 own_code.make(&self.imports, bound, &method)?;
                 recipe.extra = own_code.extra();
@@ -437,17 +597,18 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
             None => None,
         };
         let has_all = planned.advice.has(Advice::ALL) && own.is_none();
+        let new = (to, opened.old_len(to));
         let frame = match has_all {
             true => {
                 let asked = (planned.id, self.pdb.is_some());
-                rewrite.frame(body, &recipe, asked, &mut signatures)?
+                rewrite.frame(body, &recipe, asked, &mut self.signatures(part))?
             }
             false => None,
         };
         let notes_fields = !self.machines.is_empty();
         let rewritten = match frame {
             Some(frame) => {
-                scratch.add_framed(&opened, frame, notes_fields);
+                scratch.add_framed(opened.code_at, new, frame, notes_fields);
                 frame.rewritten()
             }
             None => {
@@ -456,10 +617,10 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
                 let Scratch {
                     rewrite, bodies, ..
                 } = &mut *scratch;
-                let rewritten =
-                    rewrite.rewrite_with(body, how, &mut signatures, &mut bodies.bytes)?;
-                scratch.add_body(&opened, start);
-                if rewritten.locals != body.locals {
+                let signatures = &mut self.signatures(part);
+                let rewritten = rewrite.rewrite_with(body, how, signatures, &mut bodies.bytes)?;
+                scratch.add_body(new, start);
+                if rewritten.locals != body.locals || opened.is_made() && rewritten.locals != 0 {
                     part.tokens
                         .locals
                         .push((rewritten.start + body::LOCALS) as u32);
@@ -473,12 +634,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         };
         scratch.own = own_code;
         part.tail_calls += u32::from(rewritten.drops_tail_call);
-        let (document, line) = self.move_lines(place, &opened, &rewritten, scratch, &mut part.pdb);
-        if let What::Method(..) = what {
-            let told = (planned.id, line);
-            self.record(ty, told, &opened, &mut scratch.descriptors)?;
-        }
-        Ok(document)
+        Ok(rewritten)
     }
 
     /// Moves a method's debugging information; returns its document and first line.
@@ -545,6 +701,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
             result: MethodSignature::parse(metadata.blobs.get(row.get(SIGNATURE))?)?.returns,
             locals,
             code_at: at + body.code_offset,
+            old_len: body.len as u32,
             body,
         })
     }
@@ -614,13 +771,13 @@ impl Scratch {
         bytes.len()
     }
 
-    /// Adds the new body of a method, which begins at `start` and ends here.
-    pub(crate) fn add_body(&mut self, opened: &Opened<'_>, start: usize) {
+    /// Adds the new body of a method (its row, and the length of its old body), which begins at `start` and ends here.
+    pub(crate) fn add_body(&mut self, (method, old_len): (u32, u32), start: usize) {
         self.bodies.list.push(NewBody {
-            method: opened.method,
+            method,
             content: Content::Bytes(start as u32),
             len: (self.bodies.bytes.len() - start) as u32,
-            old_len: opened.body.len as u32,
+            old_len,
             at: 0,
         });
     }
@@ -638,22 +795,28 @@ impl Scratch {
         });
     }
 
-    /// Adds the new body of the method that was just read, a frame around the old code; `notes_fields`: its fields may move.
-    fn add_framed(&mut self, opened: &Opened<'_>, frame: Frame, notes_fields: bool) {
+    /// Adds the body of a method, a frame around the code at `from` that was just read; `notes_fields`: its fields may move.
+    fn add_framed(
+        &mut self,
+        from: usize,
+        (method, old_len): (u32, u32),
+        frame: Frame,
+        notes_fields: bool,
+    ) {
         let bodies = &mut self.bodies;
         if notes_fields {
             bodies.fields.extend(self.rewrite.old_fields());
         }
         bodies.list.push(NewBody {
-            method: opened.method,
+            method,
             content: Content::Framed(bodies.frames.len() as u32),
             len: frame.size() as u32,
-            old_len: opened.body.len as u32,
+            old_len,
             at: 0,
         });
         bodies.frames.push(Framed {
             frame,
-            from: opened.code_at as u32,
+            from: from as u32,
             fields_end: bodies.fields.len() as u32,
         });
     }
@@ -670,9 +833,26 @@ pub(crate) struct Opened<'a> {
     /// The return type.
     pub(crate) result: &'a [u8],
     pub(crate) locals: &'a [u8],
-    /// Where the code lies in the input.
+    /// Where the code lies in the input; 0 of code that was made.
     code_at: usize,
     pub(crate) body: Body<'a>,
+    /// Bytes of the method's old body.
+    old_len: u32,
+}
+
+impl Opened<'_> {
+    /// Whether its code was made.
+    fn is_made(&self) -> bool {
+        self.code_at == 0
+    }
+
+    /// Bytes of the old body of the method that gets it.
+    fn old_len(&self, to: u32) -> u32 {
+        match to == self.method {
+            true => self.old_len,
+            false => 0,
+        }
+    }
 }
 
 /// Whether hooks call the hook library, by themselves or by adapters.
@@ -691,21 +871,32 @@ fn count(operand: &Operand) -> usize {
     }
 }
 
-/// Imports what own hooks name, and adds their adapters.
+/// What own hooks need.
+#[derive(Default)]
+struct Imported {
+    imports: Imports,
+    adapters: Vec<Adapter>,
+    redirects: redirects::Tokens,
+    splits: Splits,
+}
+
+/// Imports what own hooks name, and adds their adapters and what bodies become.
 fn import<'b>(
-    image: &Image<'_>,
-    own: impl Iterator<Item = &'b Bound> + Clone,
+    (image, pdb): (&Image<'_>, Option<&Pdb<'_>>),
+    (own, all): (
+        impl Iterator<Item = &'b Bound> + Clone,
+        (&[Planned], &[Arc<Bound>]),
+    ),
     redirects: Redirects<'_>,
     (references, additions): (&References, &mut Additions),
-) -> Result<(Imports, Vec<Adapter>, redirects::Tokens)> {
+) -> Result<Imported> {
     // Signatures are shared: a small file can have many long ones.
     let most = image.bytes.len() + (1 << 20);
     let mut operands = 0;
     for bound in own.clone() {
-        let calls = [&bound.enter, &bound.exit, &bound.exception]
-            .into_iter()
-            .flatten();
-        operands += calls
+        let around = bound.around.as_ref().map(|around| &around.call);
+        let calls = [&bound.enter, &bound.exit, &bound.exception];
+        operands += (calls.into_iter().flatten().chain(around))
             .flat_map(|call| &call.operands)
             .map(count)
             .sum::<usize>();
@@ -724,49 +915,15 @@ fn import<'b>(
         &mut importer,
         &mut adapters,
     )?;
-    Ok((importer.finish(), adapters, redirected))
-}
-
-/// The type of `this` in methods of a type (a `TypeDef` row), as signatures spell it.
-fn this_type(image: &Image<'_>, ty: u32, is_value: bool) -> Vec<u8> {
-    use column::generic_param::OWNER;
-    let token = token(table::TYPE_DEF, ty);
-    let key = encode(&coded::TYPE_OR_METHOD_DEF, token).expect("types have type parameters");
-    let parameters = image
-        .metadata
-        .tables
-        .with_key(table::GENERIC_PARAM, OWNER, key);
-    // More are in no signature.
-    let parameters = parameters.take(0xffff).count() as u32;
-    let mut bytes = Vec::new();
-    if is_value {
-        bytes.push(element::BYREF);
-    }
-    if parameters > 0 {
-        bytes.push(element::GENERICINST);
-    }
-    bytes.push(match is_value {
-        true => element::VALUETYPE,
-        false => element::CLASS,
-    });
-    put_compressed(
-        &mut bytes,
-        encode(&coded::TYPE_DEF_OR_REF, token).expect("it is a type"),
-    );
-    if parameters > 0 {
-        put_compressed(&mut bytes, parameters);
-        for number in 0..parameters {
-            bytes.push(element::VAR);
-            put_compressed(&mut bytes, number);
-        }
-    }
-    bytes
-}
-
-/// Whether a type (a `TypeDef` row) is a value type, whose constructors call no other.
-fn is_value_type(image: &Image<'_>, ty: u32) -> Result<bool> {
-    let row = image.metadata.tables.row(table::TYPE_DEF, ty)?;
-    let base = decode(&coded::TYPE_DEF_OR_REF, row.get(column::type_def::EXTENDS))?;
-    Ok(image.metadata.is_type_named(base, b"System", b"ValueType")
-        || image.metadata.is_type_named(base, b"System", b"Enum"))
+    let line = |method| {
+        let first = pdb.and_then(|pdb| pdb.first_line(method));
+        first.map_or(0, |(_, line)| line)
+    };
+    let splits = around::add(image, all, &line, &mut importer, &mut adapters)?;
+    Ok(Imported {
+        imports: importer.finish(),
+        adapters,
+        redirects: redirected,
+        splits,
+    })
 }

@@ -18,14 +18,14 @@ use crate::cil::image::Image;
 use crate::cil::metadata::additions::Additions;
 use crate::cil::metadata::heaps::put_compressed;
 use crate::cil::metadata::schema::{coded, column, table};
-use crate::cil::metadata::signature::{MethodSignature, element, kind};
+use crate::cil::metadata::signature::{MethodSignature, element};
 use crate::cil::metadata::tables::{decode, encode, token_row, token_table};
 use crate::cil::rewrite::{self, Exit, Snippet};
 use crate::cil::weave::adapters::{self, Adapter};
 use crate::cil::weave::code::Code;
 use crate::cil::weave::import::Importer;
 use crate::cil::weave::ordinary::{self, MethodInfo};
-use crate::cil::weave::own::{Method, Own, convert};
+use crate::cil::weave::own::{Method, Own, convert, signature_of_locals};
 use crate::error::Result;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -388,15 +388,6 @@ fn method<'m>(signature: &'m [u8], locals: &'m [u8]) -> Method<'m> {
         id: 0,
         line: 0,
         is_raw: false,
+        runs: &[],
     }
-}
-
-fn signature_of_locals((types, count): &(Vec<u8>, u32)) -> Vec<u8> {
-    if *count == 0 {
-        return Vec::new();
-    }
-    let mut blob = vec![kind::LOCALS];
-    put_compressed(&mut blob, *count);
-    blob.extend_from_slice(types);
-    blob
 }

@@ -139,7 +139,8 @@ pub(crate) fn write<'a>(
     let fields = &edits.framing.fields;
     let (pdb, debug_edits) = match edits.pdb {
         Some((pdb, changes)) => {
-            let sealed = pdb::seal(image, &pdb, changes, &rows, fields)?;
+            let moved = (fields, &metadata.generics);
+            let sealed = pdb::seal(image, &pdb, changes, &rows, moved)?;
             (Some(sealed.bytes), sealed.debug)
         }
         None => (None, pdb::unlink(image)),

@@ -18,5 +18,7 @@ namespace Acme
         public static int Zero(Exception exception) { return 0; }
         public static object Begin(string method) { return method; }
         public static void End(object state) { }
+        public static T Proceed<T>(Func<T> proceed) { return proceed(); }
+        public static void Proceed(Action proceed) { proceed(); }
     }
 }

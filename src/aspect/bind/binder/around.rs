@@ -1,17 +1,27 @@
 //! Hooks in the place of a body, and what runs that.
 
 use super::super::call::Proceed;
-use super::super::functional::{Function, Unfit, function};
+use super::super::functional::{Function, Unfit, delegate, function};
 use super::*;
 
 /// Most words of arguments that an object can keep: invokedynamic and the method that makes it take two of the JVM's 255.
 const MOST_KEPT: usize = 253;
 
+/// Whether the rule passes over methods whose bodies nothing can run.
+pub(super) fn passes_over(written: &OwnHook) -> bool {
+    let mut operands = written.call.operands.iter();
+    operands.any(|operand| operand.word == Word::Proceed && operand.optional)
+}
+
 impl Binding<'_> {
-    /// The call of a hook in the place of the body. It has no guard: there the hook is the program.
-    pub(super) fn around(&mut self, written: &OwnHook) -> Result<Call, Misfit> {
+    /// The call of a hook in the place of the body; none where the rule passes over the method (`proceed?`). It has no guard: there the
+    /// hook is the program.
+    pub(super) fn around(&mut self, written: &OwnHook) -> Result<Option<Call>, Misfit> {
         self.when = When::Around;
         if let Some((title, help)) = self.keeps_body() {
+            if passes_over(written) && self.binder.no_around.is_none() {
+                return Ok(None);
+            }
             return Err(self.complains(written.name.clone(), title, "for", help));
         }
         let mut members = (written.call.operands.iter()).flat_map(|operand| &operand.members);
@@ -26,7 +36,7 @@ impl Binding<'_> {
         let mut call = self.plain_call(written, &mut Keep::default())?;
         let wanted = &self.subject.signature.result;
         if *wanted == Ty::Void {
-            return Ok(call);
+            return Ok(Some(call));
         }
         let how = match self.given(written, &call, wanted) {
             Ok(how) => how,
@@ -35,7 +45,7 @@ impl Binding<'_> {
         };
         call.given = Some((how, wanted.clone()));
         call.dest = Dest::Returned;
-        Ok(call)
+        Ok(Some(call))
     }
 
     /// Why the body of the method at hand cannot be left out or run by an object, and what to do.
@@ -53,25 +63,30 @@ impl Binding<'_> {
             )),
             (None, "<init>" | ".ctor") => Some((
                 "a constructor cannot be left out".into(),
-                help("`kind = \"method\"` matches no constructors"),
+                help(
+                    "`kind = \"method\"` matches no constructors, and `proceed?` passes over them",
+                ),
             )),
             (None, "<clinit>" | ".cctor") => Some((
                 "a static initialiser cannot be left out".into(),
-                help("leave it out with `exclude`"),
+                help("leave it out with `exclude`, or by `proceed?`"),
             )),
-            _ if words > MOST_KEPT => Some((
+            _ if subject.is_async => Some((
+                "a method that ends later is not run by `proceed` yet".into(),
+                help("leave it out with `exclude`, or by `proceed?`"),
+            )),
+            _ if words > MOST_KEPT && self.binder.language == Language::Java => Some((
                 format!("nothing keeps more than {MOST_KEPT} words of arguments for `proceed`"),
-                help("leave it out with `exclude`"),
+                help("leave it out with `exclude`, or by `proceed?`"),
             )),
             _ => {
                 let title = subject.keeps_body?.to_owned();
-                Some((title, help("leave it out with `exclude`")))
+                Some((title, help("leave it out with `exclude`, or by `proceed?`")))
             }
         }
     }
 
-    /// Whether a hook's result becomes the method's by a cast: generic hooks return objects, whose type the compiler of Java has
-    /// forgotten.
+    /// Whether a hook's result becomes the method's by a cast: one that serves many methods returns an object.
     fn is_cast(&self, gives: &Ty, wanted: &Ty) -> bool {
         let holds = |prim: Prim| {
             convert(self.binder.hierarchy, &Ty::Prim(prim), gives, &mut vec![])
@@ -79,25 +94,28 @@ impl Binding<'_> {
         };
         match wanted {
             Ty::Prim(prim) => gives.is_reference() && holds(*prim),
+            Ty::Named(named) if named.value => is_object(gives) && !named.by_ref_like,
+            Ty::Param { .. } => is_object(gives),
             _ => is_object(gives) && wanted.is_reference(),
         }
     }
 
     /// What runs the body, as an object of a type; and how near that is to the method.
-    pub(super) fn proceed(&self, to: &Ty) -> Result<(Fit, Proceed), Why> {
+    /// The type arguments of a generic hook (.NET) are inferred by what the body takes and gives.
+    pub(super) fn proceed(&self, to: &Ty, inferred: &mut Inferred) -> Result<(Fit, Proceed), Why> {
         let function = self.function(to).map_err(|unfit| match unfit {
             Unfit::Unknown => Why::Unknown,
             _ => Why::Other,
         })?;
         let signature = self.subject.signature;
-        let mut fit = self.runs(&signature.result, &function.result)?;
+        let mut fit = self.runs(&signature.result, &function.result, inferred)?;
         let takes_arguments = !function.parameters.is_empty();
         if takes_arguments {
             if function.parameters.len() != signature.parameters.len() {
                 return Err(Why::Other);
             }
             for (parameter, taken) in signature.parameters.iter().zip(&function.parameters) {
-                fit = fit.max(self.takes(&parameter.ty, taken)?);
+                fit = fit.max(self.takes(&parameter.ty, taken, inferred)?);
             }
         }
         let proceed = Proceed {
@@ -109,29 +127,39 @@ impl Binding<'_> {
     }
 
     fn function(&self, ty: &Ty) -> Result<Function, Unfit> {
+        let above = &self.binder.hierarchy.supertypes;
+        if let (Ty::Named(named), Language::CSharp) = (ty, self.binder.language) {
+            let is_known = |name: &str| above.contains_key(name);
+            return delegate(self.binder.catalog.interfaces(), &is_known, named);
+        }
         let Some(name) = ty.name() else {
             return Err(Unfit::Other);
         };
-        let above = &self.binder.hierarchy.supertypes;
         let supertypes = |name: &str| above.get(name).map(|above| &**above);
         function(self.binder.catalog.interfaces(), &supertypes, name)
     }
 
     /// How near the result of a function is to that of the method. One of a method without a result is null.
-    fn runs(&self, result: &Ty, given: &Ty) -> Result<Fit, Why> {
+    fn runs(&self, result: &Ty, given: &Ty, inferred: &mut Inferred) -> Result<Fit, Why> {
+        let hierarchy = self.binder.hierarchy;
         match (result, given) {
             (Ty::Void, Ty::Void) => Ok(Fit::Identity),
             (Ty::Void, given) if given.is_reference() => Ok(Fit::Boxing),
+            (
+                Ty::Void,
+                Ty::Param {
+                    of_method: true, ..
+                },
+            ) => convert(hierarchy, &self.object(), given, inferred).map(|_| Fit::Boxing),
             (_, Ty::Void) | (Ty::Void, _) => Err(Why::Other),
-            (result, given) if result == given => Ok(Fit::Identity),
-            (Ty::Prim(_), Ty::Prim(_)) => Err(Why::Other),
-            _ => convert(self.binder.hierarchy, result, given, &mut vec![]).map(|(fit, _)| fit),
+            (Ty::Prim(a), Ty::Prim(b)) if a != b => Err(Why::Other),
+            _ => convert(hierarchy, result, given, inferred).map(|(fit, _)| fit),
         }
     }
 
     /// The same of a parameter. What takes any object is called with those that the method takes, which is checked as it runs.
-    fn takes(&self, parameter: &Ty, taken: &Ty) -> Result<Fit, Why> {
-        match self.runs(parameter, taken)? {
+    fn takes(&self, parameter: &Ty, taken: &Ty, inferred: &mut Inferred) -> Result<Fit, Why> {
+        match self.runs(parameter, taken, inferred)? {
             Fit::Identity => Ok(Fit::Identity),
             _ => Ok(Fit::Boxing),
         }
@@ -144,14 +172,22 @@ impl Binding<'_> {
             let types: Vec<String> = types.map(|ty| self.shown_type(ty)).collect();
             types.join(", ")
         };
+        let is_java = self.binder.language == Language::Java;
         let (title, help) = match self.function(ty) {
             Err(Unfit::Unknown) => (
                 format!("nothing says which method {} has", article(&shown)),
-                "name the jar that has it with --reference".to_owned(),
+                format!(
+                    "name the {} that has it with --reference",
+                    if is_java { "jar" } else { "assembly" }
+                ),
             ),
             Err(Unfit::NotPublic) => (
                 format!("`{shown}` is not public"),
                 "make it public: woven code makes an object of it".to_owned(),
+            ),
+            Err(Unfit::Other) if !is_java => (
+                format!("`{shown}` is no delegate"),
+                "`System.Func<T>`, `System.Action`, or one of your own".to_owned(),
             ),
             Err(Unfit::Other) => (
                 format!("`{shown}` is no interface with one method"),

@@ -1,14 +1,17 @@
 //! What becomes of methods with hooks of one's own.
 
 use crate::aspect::advice::{Advice, Reason};
-use crate::aspect::bind::call::{Adapter, Bound, Call, Convert, Dest, Hook, Keep, Operand, Source};
+use crate::aspect::bind::call::{
+    Adapter, Around, Bound, Call, Convert, Dest, Hook, Keep, Operand, Proceed, Source,
+};
+use crate::aspect::bind::functional::Function;
 use crate::aspect::bind::ty::{Named, Prim, Signature, Ty};
 use crate::aspect::joinpoint::{Method, Type, Visitor};
 use crate::aspect::plan::{Plan, Planned};
 use crate::cil::image::Image;
 use crate::cil::metadata::schema::{column, table};
 use crate::cil::metadata::tables::{token, token_row};
-use crate::cil::pdb::Source as Debugging;
+use crate::cil::pdb::{Pdb, Source as Debugging};
 use crate::cil::testing::{SHAPES, Whole, text, whole};
 use crate::cil::{scan, weave};
 use std::fmt::Write;
@@ -735,4 +738,126 @@ fn what_has_no_name_leaves_the_method() {
     assert_eq!(left.len(), 1);
     assert_eq!(left[0].1, Reason::Unsupported);
     drop((image, out));
+}
+
+/// A hook in the place of a body: `Acme.Log.Around(Func<R>)`, or `Around(Action)`.
+fn around(signature: &Signature, inner: Option<Arc<Bound>>) -> Bound {
+    let result = signature.result.clone();
+    let (name, args): (&str, Vec<Ty>) = match &result {
+        Ty::Void => ("System.Action", vec![]),
+        result => ("System.Func`1", vec![result.clone()]),
+    };
+    let ty = Ty::Named(Arc::new(Named {
+        name: name.into(),
+        scope: CORE.into(),
+        value: false,
+        by_ref_like: false,
+        args: args.into(),
+    }));
+    let proceed = Proceed {
+        ty: ty.clone(),
+        function: Function {
+            name: "Invoke".into(),
+            parameters: Box::default(),
+            result: result.clone(),
+        },
+        takes_arguments: false,
+    };
+    let operand = same(Source::Proceed(Arc::new(proceed)), ty);
+    let mut call = call("Around", vec![operand], result.clone(), Dest::Drop);
+    if result != Ty::Void {
+        call.dest = Dest::Returned;
+        call.given = Some((Convert::Same, result));
+    }
+    Bound {
+        around: Some(Box::new(Around { call, inner })),
+        ..Bound::default()
+    }
+}
+
+/// The rows of methods whose type has a name that ends so.
+fn methods_of(image: &Image<'_>, end: &str) -> Vec<u32> {
+    let types = image.metadata.types();
+    let rows = 1..=image.metadata.tables.rows(table::METHOD_DEF);
+    rows.filter(|&row| {
+        let owner = image.metadata.owner_of_method(row).unwrap();
+        let name = types.name(token(table::TYPE_DEF, owner)).unwrap();
+        name.ends_with(end)
+    })
+    .collect()
+}
+
+#[test]
+fn bodies_move_as_they_are_with_all_that_belongs_to_them() {
+    let steps: &[u8] = include_bytes!("../../../../tests/dotnet/fixtures/steps-debug.dll");
+    let pdb: &[u8] = include_bytes!("../../../../tests/dotnet/fixtures/steps-debug.pdb");
+    let generic: &[u8] = include_bytes!("../../../../tests/dotnet/fixtures/generic.dll");
+    for (bytes, pdb) in [(SHAPES, None), (generic, None), (steps, Some(pdb))] {
+        let image = Image::parse(bytes).unwrap();
+        let twice = |_: &str, method: &str, signature: &Signature| {
+            let values = signature.parameters.iter().map(|p| &p.ty);
+            let by_reference =
+                |ty: &Ty| matches!(ty, Ty::ByRef(_) | Ty::Opaque(_)) || is_ref_struct(ty);
+            let refused =
+                method.starts_with('.') || values.chain([&signature.result]).any(by_reference);
+            let inner = || Some(Arc::new(around(signature, None)));
+            (!refused).then(|| around(signature, inner()))
+        };
+        let (out, left) = woven((bytes, pdb), Advice::default(), 3, &twice);
+        let new = Image::parse(&out.image).unwrap();
+        let verdict = crate::cil::verify::verify(&out.image);
+        assert!(verdict.failures.is_empty(), "{:?}", verdict.failures);
+        let code = |image: &Image<'_>, row: u32| {
+            let row = image.metadata.tables.row(table::METHOD_DEF, row).unwrap();
+            let (_, body) = image.body(row.get(column::method_def::RVA)).ok()?;
+            Some((
+                body.code.to_vec(),
+                body.locals,
+                body.clauses().map(Result::unwrap).collect::<Vec<_>>(),
+            ))
+        };
+        let name = |image: &Image<'_>, row: u32| {
+            let row = image.metadata.tables.row(table::METHOD_DEF, row).unwrap();
+            let name = image
+                .metadata
+                .strings
+                .text(row.get(column::method_def::NAME));
+            name.unwrap().into_owned()
+        };
+        let points = |bytes: &Option<Vec<u8>>, row: u32| {
+            bytes
+                .as_ref()
+                .map_or(vec![], |bytes| Pdb::parse(bytes).unwrap().places(row))
+        };
+        let before = pdb.map(<[u8]>::to_vec);
+        let bodies: Vec<u32> = methods_of(&new, "<Weave>")
+            .into_iter()
+            .filter(|&row| !name(&new, row).contains(" ("))
+            .collect();
+        let mut moved = 0;
+        for row in 1..=image.metadata.tables.rows(table::METHOD_DEF) {
+            if code(&image, row) == code(&new, row) {
+                continue;
+            }
+            // Another method may have the same code, but none the same lines.
+            let has_moved = |body: &&u32| {
+                name(&new, **body) == name(&image, row)
+                    && code(&new, **body) == code(&image, row)
+                    && points(&out.pdb, **body) == points(&before, row)
+            };
+            assert!(
+                bodies.iter().any(|body| has_moved(&body)),
+                "{}",
+                name(&image, row)
+            );
+            assert!(points(&out.pdb, row).is_empty());
+            moved += 1;
+        }
+        assert_eq!(moved, bodies.len() - left.len());
+        assert!(moved > 0);
+    }
+}
+
+fn is_ref_struct(ty: &Ty) -> bool {
+    matches!(ty, Ty::Named(named) if named.by_ref_like)
 }

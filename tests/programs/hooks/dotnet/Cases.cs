@@ -160,7 +160,13 @@ namespace app
 
         public static void Main(string[] args) {
             if (args.Length > 0) {
-                Changes.Run(args);
+                if (args[0] == "Around") {
+                    Around.Run();
+                } else if (args[0] == "Bodies") {
+                    Bodies.Run();
+                } else {
+                    Changes.Run(args);
+                }
                 return;
             }
             Cases cases = new Cases("c");
