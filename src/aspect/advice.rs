@@ -144,6 +144,12 @@ pub enum Reason {
     CallOfHidden,
     /// A call of a method that looks at who calls it.
     CallerSensitive,
+    /// A point where an object is not initialised yet that hooks take.
+    Uninitialised,
+    /// A final field is set, which nobody else can.
+    SetOfFinal,
+    /// An object is made in another way than `new; dup; arguments; <init>`.
+    MadeApart,
 }
 
 impl Reason {
@@ -181,6 +187,9 @@ impl Reason {
             Reason::CallOfGeneric => "call-of-generic",
             Reason::CallOfHidden => "call-of-hidden",
             Reason::CallerSensitive => "caller-sensitive",
+            Reason::Uninitialised => "uninitialised",
+            Reason::SetOfFinal => "set-of-final",
+            Reason::MadeApart => "made-apart",
         }
     }
 
@@ -245,6 +254,13 @@ impl fmt::Display for Reason {
             }
             Reason::CallOfHidden => "a call of what is not known to be public stays as it is",
             Reason::CallerSensitive => "a call of a method that looks at its caller stays as it is",
+            Reason::Uninitialised => {
+                "a point where the object is not initialised yet stays as it is"
+            }
+            Reason::SetOfFinal => "a final field is set by its own class alone",
+            Reason::MadeApart => {
+                "an object that is made across a branch, or that nothing keeps, stays as it is"
+            }
         })
     }
 }

@@ -5,6 +5,7 @@
 
 use crate::aspect::advice::Reason;
 use crate::aspect::bind::ty::{Language, Parameter, Signature, Ty};
+use crate::aspect::point::{EachPoint, PointKinds};
 
 /// Visibility of a type or method, in terms common to the three formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -145,6 +146,8 @@ pub trait MethodDetails {
     fn signature(&self) -> Option<Signature>;
     /// The calls that it makes, in the order of its code.
     fn calls(&self, _: EachCall<'_>) {}
+    /// Its points of these kinds, in the order of its code; calls are none of them.
+    fn points(&self, _: PointKinds, _: EachPoint<'_>) {}
     /// Why its body cannot become a method of its own, if so.
     fn keeps_body(&self) -> Option<&'static str> {
         None

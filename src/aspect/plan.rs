@@ -1,19 +1,21 @@
 //! The plan: which methods of one artifact get which advice and which id, and why others do not.
 
 use crate::aspect::advice::{Advice, Reason};
-use crate::aspect::bind::binder::{Binder, Meets, Subject};
+use crate::aspect::bind::binder::{AtPoint, Binder, Meets, Subject};
 use crate::aspect::bind::call::Bound;
 use crate::aspect::bind::misfit::Misfit;
-use crate::aspect::bind::site::{Redirect, Replacement};
-use crate::aspect::bind::ty::Language;
+use crate::aspect::bind::site::{Redirect, Replacement, Where};
+use crate::aspect::bind::ty::{Language, Ty};
 use crate::aspect::bind::visible::{Named, Visible};
 use crate::aspect::joinpoint::Callee;
 use crate::aspect::joinpoint::{CallSite, Kinds, Method, Type, Visitor};
+use crate::aspect::point::{Point, PointKind, PointKinds};
 use crate::aspect::pointcut::{ArtifactMatcher, Matched, TypeMatcher, Verdict};
 use crate::aspect::rules::model::At;
 use crate::error::Result as CrateResult;
 use rustc_hash::{FxHashMap, FxHashSet};
 use sha2::{Digest, Sha256};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A method to weave.
@@ -44,8 +46,8 @@ pub struct Skipped {
     pub reason: Reason,
 }
 
-/// A call that is redirected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A call that is redirected, or a point at which something is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Redirected {
     /// The type and the method that make it, numbered as in [`Planned`].
     pub ty: u32,
@@ -150,10 +152,8 @@ impl Plan {
         left: &[(Redirected, Reason)],
         name: impl Fn(u32, u32) -> CrateResult<String>,
     ) -> CrateResult<()> {
-        let stay: FxHashSet<(u32, u32, u32)> = (left.iter())
-            .map(|(call, _)| (call.ty, call.index, call.at))
-            .collect();
-        (self.calls).retain(|call| !stay.contains(&(call.ty, call.index, call.at)));
+        let stay: FxHashSet<Redirected> = left.iter().map(|(call, _)| *call).collect();
+        self.calls.retain(|call| !stay.contains(call));
         for (call, reason) in left {
             self.skipped.push(Skipped {
                 ty: call.ty,
@@ -242,6 +242,8 @@ pub struct Planner<'a> {
     own: Option<Own<'a>>,
     /// What is called instead of methods that aspects mean; none where something does not fit.
     redirects: FxHashMap<(Callee, Vec<u32>), Option<u32>>,
+    /// What is called at points that an aspect means, for methods whose objects are of a type; none where something does not fit.
+    points: FxHashMap<(Point, u32, Option<Ty>), Option<Range<u32>>>,
     /// Own hooks that do not fit.
     pub misfits: Vec<Misfit>,
     /// The plan so far.
@@ -264,6 +266,7 @@ impl<'a> Planner<'a> {
             name: String::new(),
             own: None,
             redirects: FxHashMap::default(),
+            points: FxHashMap::default(),
             misfits: Vec::new(),
             plan: Plan::default(),
         }
@@ -321,6 +324,7 @@ impl Planner<'_> {
             adapters: own.adapters,
             keeps_body: method.details.keeps_body(),
             is_call: false,
+            at: None,
         };
         match own.binder.bind(&meets, &subject) {
             Ok(bound) if bound.is_empty() && meets.iter().any(|(.., own)| own.around.is_some()) => {
@@ -339,6 +343,19 @@ impl Planner<'_> {
 }
 
 impl Planner<'_> {
+    /// Plans the points of a method that aspects of points take.
+    fn at_points(&mut self, index: u32, method: &Method<'_>) {
+        let kinds = self.matcher.matcher().kinds_of_points();
+        let first = self.plan.calls.len();
+        if kinds.has(PointKind::Call) {
+            self.calls(index, method);
+        }
+        if kinds.has_points() {
+            self.points(index, method, kinds);
+        }
+        self.plan.calls[first..].sort_by_key(|call| call.at);
+    }
+
     /// Plans the calls of a method that aspects of calls take.
     fn calls(&mut self, index: u32, method: &Method<'_>) {
         let (Some(own), Some((_, matcher))) = (&self.own, &self.current) else {
@@ -348,7 +365,7 @@ impl Planner<'_> {
         matcher.each_aspect(method, &mut |aspect, said| {
             if said.is_ok()
                 && let Some((name, hooks)) = self.matcher.matcher().own_hooks(aspect)
-                && let Some(at) = &hooks.at
+                && let Some(at) = hooks.at.as_ref().filter(|at| at.kind == PointKind::Call)
             {
                 meets.push(((aspect, name, hooks), at));
             }
@@ -391,6 +408,7 @@ impl Planner<'_> {
                                 adapters: own.adapters,
                                 keeps_body: None,
                                 is_call: true,
+                                at: None,
                             };
                             let described = site.details.described();
                             let bound = own.binder.bind_call(
@@ -430,6 +448,140 @@ impl Planner<'_> {
                     }
                 }
             }
+        });
+        for reason in left {
+            self.skip(ty, index, method, reason);
+        }
+    }
+
+    /// Plans the points beside calls.
+    fn points(&mut self, index: u32, method: &Method<'_>, kinds: PointKinds) {
+        let (Some(own), Some((_, matcher))) = (&self.own, &self.current) else {
+            return;
+        };
+        let mut meets: Vec<(Meets<'_>, &At)> = Vec::new();
+        let mut wanted = PointKinds::default();
+        matcher.each_aspect(method, &mut |aspect, said| {
+            if said.is_ok()
+                && let Some((name, hooks)) = self.matcher.matcher().own_hooks(aspect)
+                && let Some(at) = hooks.at.as_ref().filter(|at| at.kind != PointKind::Call)
+                && kinds.has(at.kind)
+            {
+                wanted.add(at.kind);
+                meets.push(((aspect, name, hooks), at));
+            }
+        });
+        if meets.is_empty() {
+            return;
+        }
+        if let Some(what) = own.binder.no_points {
+            for ((_, _, hooks), at) in meets {
+                self.misfits.push(Misfit {
+                    source: Arc::clone(&hooks.source),
+                    span: at.span.clone(),
+                    title: format!("points of `{}` in {what} are not there yet", at.kind.word()),
+                    what: "of".into(),
+                    method: format!("{}.{}", self.name.replace('/', "."), method.name),
+                    help: Some("there are points of `call`".into()),
+                });
+            }
+            return;
+        }
+        let Some(signature) = method.details.signature() else {
+            return;
+        };
+        let this = signature.this.as_ref();
+        let ty = self.plan.types - 1;
+        let mut left = Vec::new();
+        let (plan, points, misfits) = (&mut self.plan, &mut self.points, &mut self.misfits);
+        let (type_name, is_dex) = (&self.name, own.is_dex);
+        method.details.points(wanted, &mut |site| {
+            let meant = meets.iter().filter(|(_, at)| matcher.means_point(at, site));
+            let mut before = Vec::new();
+            let mut behind = Vec::new();
+            let mut replaced = false;
+            for &(meets, at) in meant {
+                let (aspect, _, hooks) = meets;
+                let point = match site.details.point(hooks.replace.is_some()) {
+                    Ok(point) => point,
+                    Err(reason) => {
+                        left.push(reason);
+                        plan.matched.note_left(aspect, reason);
+                        continue;
+                    }
+                };
+                let thrown = at.thrown.as_ref().map(|thrown| own.binder.thrown(thrown));
+                let shown = format!(
+                    "{} in {}.{}",
+                    at.kind.word(),
+                    type_name.replace('/', "."),
+                    method.name
+                );
+                let at = AtPoint {
+                    point: &point,
+                    when: Where::Before,
+                    passed: &[],
+                    this,
+                    thrown: thrown
+                        .as_ref()
+                        .and_then(|thrown| thrown.as_ref().ok())
+                        .and_then(Option::as_ref),
+                    shown: &shown,
+                };
+                if let Some(Err(wrong)) = &thrown {
+                    misfits.push(own.binder.unknown_thrown(meets, &at, wrong));
+                    continue;
+                }
+                if hooks.replace.is_some() && std::mem::replace(&mut replaced, true) {
+                    misfits.push(own.binder.replaced_twice(meets, &at));
+                    continue;
+                }
+                let key = (point.clone(), aspect, this.cloned());
+                let places = points.entry(key).or_insert_with(|| {
+                    let bound = own
+                        .binder
+                        .bind_point(meets, &at, (own.artifact, own.adapters));
+                    let bound = bound.and_then(|all| {
+                        let as_it_is = |redirect| match is_dex {
+                            true => as_it_is(redirect, &[meets]),
+                            false => Ok(redirect),
+                        };
+                        all.into_iter().map(as_it_is).collect::<Result<Vec<_>, _>>()
+                    });
+                    match bound {
+                        Ok(all) => {
+                            let first = plan.redirects.len() as u32;
+                            plan.redirects.extend(all.into_iter().map(Arc::new));
+                            Some(first..plan.redirects.len() as u32)
+                        }
+                        Err(wrong) => {
+                            misfits.extend(wrong);
+                            None
+                        }
+                    }
+                });
+                for redirect in places.iter().flat_map(Range::clone) {
+                    let call = Redirected {
+                        ty,
+                        index,
+                        at: site.at,
+                        redirect,
+                    };
+                    match plan.redirects[redirect as usize]
+                        .placed
+                        .as_ref()
+                        .map(|p| p.when)
+                    {
+                        Some(Where::After) => behind.push(call),
+                        _ => before.push(call),
+                    }
+                    plan.matched.note_woven(aspect);
+                }
+            }
+            // Aspects nest.
+            behind.reverse();
+            plan.calls.append(&mut before);
+            plan.calls.append(&mut behind);
         });
         for reason in left {
             self.skip(ty, index, method, reason);
@@ -536,7 +688,7 @@ impl Visitor for Planner<'_> {
         }
         let verdict = match verdict {
             Verdict::Weave(advice) if advice.has(Advice::CALLS) => {
-                self.calls(index, method);
+                self.at_points(index, method);
                 has_calls = true;
                 match advice.without(Advice::CALLS) {
                     Advice(0) => Verdict::Unmatched,

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 ///
 /// Does everything that weaving does, but writes nothing. Shows for each artifact how many methods would get hooks and how many
 /// are left out. With --details or --filter, a line with + is a method that would get hooks; one with - is a method that
-/// some rule matches and that is left out, with the reason; one with > is a method that calls something, where that call would be redirected. Methods that no rule matches are not shown. Where there are several aspects, each line
+/// some rule matches and that is left out, with the reason; one with > is a method that calls something, where that call would be redirected, or that has a point at which a hook would run. Methods that no rule matches are not shown. Where there are several aspects, each line
 /// names those that match the method.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
@@ -122,7 +122,9 @@ fn retain(outcome: &mut Outcome, text: &str) {
         *outcome.left.entry(left.reason).or_default() += 1;
     }
     let calls = outcome.explained.iter().flat_map(|c| &c.calls);
-    outcome.calls = calls.map(|call| call.times).sum();
+    let (points, calls): (Vec<_>, Vec<_>) = calls.partition(|call| call.at_point);
+    outcome.calls = calls.iter().map(|call| call.times).sum();
+    outcome.points = points.iter().map(|call| call.times).sum();
     let woven = || (outcome.explained.iter()).filter(|c| has_hooks(c));
     outcome.methods = woven().map(|c| c.woven.len() as u64).sum();
     outcome.classes = woven().count() as u64;
@@ -194,6 +196,11 @@ fn listing(outcome: &Outcome, source: &str, listed: &Listed) -> String {
             if outcome.calls == 1 { "" } else { "s" },
         );
         let _ = writeln!(out, "{calls:>9} call{s} redirected");
+    }
+    if outcome.points > 0 {
+        let points = show::thousands(outcome.points);
+        let s = if outcome.points == 1 { "" } else { "s" };
+        let _ = writeln!(out, "{points:>9} hook{s} at points");
     }
     for taken in taken(outcome).iter().filter(|taken| taken.methods > 0) {
         let methods = show::thousands(taken.methods);
@@ -301,7 +308,8 @@ fn list_class(out: &mut String, class: &ClassPlan, all: &[String]) {
         };
         let _ = writeln!(
             out,
-            "    > {short} calls {}{times}{recorded}",
+            "    > {short} {} {}{times}{recorded}",
+            call.does,
             printable(&call.callee)
         );
         for hook in &call.hooks {
@@ -358,6 +366,7 @@ fn json(outcome: &Outcome, source: &str, only_summary: bool) -> serde_json::Valu
         "rules": source,
         "methods": outcome.methods,
         "calls": outcome.calls,
+        "points": outcome.points,
         "woven_classes": outcome.classes,
         "artifacts": outcome.artifacts,
         "left": outcome.left.iter().map(|(r, n)| (r.code().to_owned(), (*n).into()))

@@ -62,14 +62,16 @@ pub fn method(type_name: &str, name_and_descriptor: &str) -> (String, String) {
 pub fn idle(idle: &Idle) -> String {
     let mut text = format!("aspect `{}` ", idle.aspect);
     if idle.reasons.is_empty() {
-        text.push_str(match idle.calls {
-            true => "found no call that it means",
-            false => "matched no method",
+        text.push_str(match (idle.calls, idle.points) {
+            (true, _) => "found no call that it means",
+            (_, true) => "found no point that it means",
+            _ => "matched no method",
         });
     } else {
-        text.push_str(match idle.calls {
-            true => "found only calls that are left: ",
-            false => "matched only methods that are left out: ",
+        text.push_str(match (idle.calls, idle.points) {
+            (true, _) => "found only calls that are left: ",
+            (_, true) => "found only points that are left: ",
+            _ => "matched only methods that are left out: ",
         });
         for (i, reason) in idle.reasons.iter().enumerate() {
             let _ = write!(text, "{}{reason}", if i > 0 { "; " } else { "" });

@@ -317,6 +317,10 @@ fn summary(outcome: &Outcome, input: &Path, output: &Path, verbose: bool) -> Str
         let calls = show::count(outcome.calls, "call", "calls");
         result += &format!(", and redirected {calls}");
     }
+    if outcome.points > 0 {
+        let hooks = show::count(outcome.points, "hook", "hooks");
+        result += &format!(", and put {hooks} at points");
+    }
     if !outcome.left.is_empty() {
         let total = outcome.left.values().sum();
         result += &format!(
@@ -337,6 +341,7 @@ fn json(outcome: &Outcome, extends: bool) -> serde_json::Value {
         "symbols": outcome.symbols.as_ref().map(|p| p.display().to_string()),
         "methods": outcome.methods,
         "calls": outcome.calls,
+        "points": outcome.points,
         "classes": outcome.classes,
         "artifacts": outcome.artifacts,
         "cached": outcome.cached,

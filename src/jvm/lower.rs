@@ -35,6 +35,7 @@ use crate::jvm::emit::Snippet;
 use crate::jvm::frames::{self, FullFrame, HandlerFrame, HandlerLocals, VerificationType};
 use crate::jvm::insn::{self, Form, Insn, op};
 use crate::jvm::parameters::{self, Parameter};
+use crate::jvm::place::Insertions;
 use crate::jvm::pool::{Additions, Known, tag};
 use crate::jvm::signature::{method_words, return_type};
 use crate::jvm::stores::stores_keep;
@@ -116,6 +117,7 @@ struct Lowering<'j, 'a> {
     id: u32,
     advice: Advice,
     bound: Option<&'j Bound>,
+    points: Option<&'j Insertions>,
 }
 
 /// What is known of a body before anything is inserted.
@@ -134,6 +136,8 @@ pub struct Wanted<'w> {
     /// Its own hooks.
     pub bound: Option<&'w Bound>,
     pub constants: Constants,
+    /// What it gets at its points, which nothing else goes with.
+    pub points: Option<&'w Insertions>,
 }
 
 /// Our handler in the new code.
@@ -182,11 +186,13 @@ pub fn lower(
         code,
         tables: tables(class, &code)?,
         descriptor: class.pool.utf8(method.descriptor)?,
-        is_constructor: class.pool.utf8(method.name)? == b"<init>",
+        // At points nothing depends on that.
+        is_constructor: wanted.points.is_none() && class.pool.utf8(method.name)? == b"<init>",
         constants: wanted.constants.of(wanted.planned.advice),
         id: wanted.planned.id,
         advice: wanted.planned.advice.as_pair(),
         bound: wanted.bound,
+        points: wanted.points,
     };
     let outcome = lowering.run(section, additions, scratch, out);
     if outcome.is_err() {
@@ -603,7 +609,12 @@ impl<'a> Lowering<'_, 'a> {
         if tries > MAX_TRIES || max_stack > 65_535 {
             return Err(Reason::Unsupported.into());
         }
-        let max_locals = body.own.map_or(self.code.max_locals, |own| own.max_locals);
+        let max_locals = match self.points {
+            Some(points) => {
+                (self.code.max_locals.checked_add(points.locals)).ok_or(Reason::CodeTooLarge)?
+            }
+            None => body.own.map_or(self.code.max_locals, |own| own.max_locals),
+        };
         let name = &self.class.bytes[start_of(self.method)..][..2];
         let attribute = begin_attribute(u16::from_be_bytes([name[0], name[1]]), out);
         out.extend_from_slice(&(max_stack as u16).to_be_bytes());
@@ -633,6 +644,9 @@ impl<'a> Lowering<'_, 'a> {
             handler: handling,
             ..
         } = &scratch.snippets;
+        if let Some(points) = self.points {
+            return old + points.deepest();
+        }
         if body.own.is_none() {
             // The exception, a copy of it, and the id.
             return (old + 1).max(if handler.is_some() { 3 } else { 0 });
@@ -834,6 +848,13 @@ impl<'a> Lowering<'_, 'a> {
                 scratch.layout.insert(pc, Place::Before, exit.len());
             }
         }
+        for one in self.points.iter().flat_map(|points| &points.at) {
+            for (place, snippet) in [(Place::Prologue, &one.behind), (Place::Before, &one.before)] {
+                if !snippet.is_empty() {
+                    scratch.layout.insert(one.pc, place, snippet.len());
+                }
+            }
+        }
         for switch in &scratch.switches {
             scratch.layout.movable(switch.pc);
         }
@@ -850,7 +871,12 @@ impl<'a> Lowering<'_, 'a> {
             let pc = change.pc as usize;
             out.extend_from_slice(&old[copied..pc]);
             copied = pc;
-            if change.prologue > 0 {
+            if let Some(points) = self.points {
+                if let Some(one) = points.get(change.pc) {
+                    out.extend_from_slice(one.behind.bytes());
+                    out.extend_from_slice(one.before.bytes());
+                }
+            } else if change.prologue > 0 {
                 if entries.contains(&change.pc) {
                     out.extend_from_slice(scratch.snippets.enter.bytes());
                 } else if change.pc == 0 {
@@ -860,7 +886,7 @@ impl<'a> Lowering<'_, 'a> {
                     put_islands(change.pc, change.prologue, scratch, out);
                 }
             }
-            if change.before > 0 {
+            if change.before > 0 && self.points.is_none() {
                 out.extend_from_slice(scratch.snippets.exit.bytes());
             }
             if change.resized {
@@ -880,6 +906,15 @@ impl<'a> Lowering<'_, 'a> {
         patch_branches(scratch, &mut out[base..]);
     }
 
+    /// Where what is caught begins to be. What runs at a point is of the point's code.
+    fn range_start(&self, layout: &Layout, pc: u32) -> u32 {
+        match self.points {
+            None => layout.insn(pc),
+            Some(points) if points.get(pc).is_some_and(|one| one.is_held) => layout.start(pc),
+            Some(_) => layout.target(pc),
+        }
+    }
+
     /// Appends the exception table. A range that begins at a return leaves its exit hook out.
     fn put_exceptions(&self, layout: &Layout, handler: Option<&Handler>, out: &mut Vec<u8>) {
         let (ours, guards) = handler.map_or((0, &[][..]), |h| (h.pc, &h.guards));
@@ -889,7 +924,7 @@ impl<'a> Lowering<'_, 'a> {
         for entry in self.code.exceptions.chunks_exact(8) {
             let field = |i: usize| u32::from(u16::from_be_bytes([entry[i], entry[i + 1]]));
             for new in [
-                layout.insn(field(0)),
+                self.range_start(layout, field(0)),
                 layout.start(field(2)),
                 layout.target(field(4)),
             ] {

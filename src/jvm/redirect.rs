@@ -12,20 +12,24 @@
 
 use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::attempt::{Attempt, settle};
-use crate::aspect::bind::site::Redirect;
+use crate::aspect::bind::site::{Placed, Redirect, Where};
 use crate::aspect::bind::ty::Ty;
 use crate::aspect::joinpoint::CallHow;
 use crate::aspect::plan::{Plan, Planned, Redirected};
+use crate::aspect::point::PointKind;
 use crate::bytes::modified_utf8;
 use crate::error::{Error, Kind as ErrorKind, Result};
 use crate::jvm::adapter::{class_file, put_attribute};
 use crate::jvm::class::Class;
 use crate::jvm::emit::{self, Kind, Snippet};
 use crate::jvm::foundation;
+use crate::jvm::frames::{Added, Change, put_added};
 use crate::jvm::insn::op;
 use crate::jvm::lower;
 use crate::jvm::pool::{Additions, tag};
 use crate::jvm::write::{NEWEST_MAJOR, Scratch, weave};
+use crate::jvm::{place, points, scan};
+use rustc_hash::FxHashMap;
 
 /// Most constants that a redirected call adds: those of a method, and its class's two.
 const MAX_ADDITIONS: u16 = 6;
@@ -37,34 +41,122 @@ pub struct WithRedirects {
     pub left: Vec<(Redirected, Reason)>,
 }
 
-/// Redirects the planned calls of a class; `None` where none can be.
+/// Redirects the planned calls of a class, and puts calls at its points; no bytes where none can be.
 pub fn redirect(class: &Class<'_>, plan: &Plan) -> Result<WithRedirects> {
-    let mut out = WithRedirects {
-        bytes: Vec::new(),
-        left: Vec::new(),
-    };
     let reason = match () {
         () if class.major > NEWEST_MAJOR => Some(Reason::NewerVersion),
         () if foundation::is_foundation(class.name().as_bytes()) => Some(Reason::Foundation),
         () => None,
     };
     if let Some(reason) = reason {
-        out.left = plan.calls.iter().map(|&call| (call, reason)).collect();
-        return Ok(out);
+        return Ok(WithRedirects {
+            bytes: Vec::new(),
+            left: plan.calls.iter().map(|&call| (call, reason)).collect(),
+        });
     }
+    let mut whole: FxHashMap<u32, Reason> = FxHashMap::default();
+    // A method that cannot get what it should at its points gets nothing there. Each time there are fewer, so this ends.
+    loop {
+        let mut out = WithRedirects {
+            bytes: Vec::new(),
+            left: Vec::new(),
+        };
+        let kept = kept(class, plan, &whole, &mut out.left)?;
+        if kept.is_empty() {
+            return Ok(out);
+        }
+        let bytes = in_place(class, plan, kept, &mut out.left)?;
+        let (bytes, failed) = match kept_points(plan, &bytes.1) {
+            true => around_points(&bytes.0, plan, &bytes.1)?,
+            false => (bytes.0, vec![]),
+        };
+        if failed.is_empty() {
+            out.bytes = bytes;
+            return Ok(out);
+        }
+        whole.extend(failed);
+    }
+}
+
+fn placed<'p>(plan: &'p Plan, call: &Redirected) -> Option<&'p Placed> {
+    plan.redirects[call.redirect as usize].placed.as_ref()
+}
+
+/// Whether some of these put something around a point.
+fn kept_points(plan: &Plan, calls: &[Redirected]) -> bool {
+    calls.iter().any(|call| placed(plan, call).is_some())
+}
+
+/// The calls that can be put where they are planned; the others are noted.
+fn kept(
+    class: &Class<'_>,
+    plan: &Plan,
+    whole: &FxHashMap<u32, Reason>,
+    left: &mut Vec<(Redirected, Reason)>,
+) -> Result<Vec<Redirected>> {
+    let mut kept = Vec::new();
+    for calls in plan.calls.chunk_by(|a, b| a.index == b.index) {
+        let method = &class.methods[calls[0].index as usize];
+        let Some(code) = class.code(method)? else {
+            continue;
+        };
+        if !kept_points(plan, calls) {
+            kept.extend_from_slice(calls);
+            continue;
+        }
+        let is_template = scan::is_template(class, method);
+        let at = place::Method::new(class, method, code)?;
+        for call in calls {
+            let reason = match (placed(plan, call), whole.get(&call.index)) {
+                (None, _) => None,
+                (Some(_), Some(reason)) => Some(*reason),
+                (Some(_), None) if is_template => Some(Reason::Template),
+                (Some(placed), None) => at.refuses(*call, placed)?,
+            };
+            match reason {
+                Some(reason) => left.push((*call, reason)),
+                None => kept.push(*call),
+            }
+        }
+    }
+    Ok(kept)
+}
+
+/// The class with what takes a call's place or a point's, and the calls for which there was room.
+fn in_place(
+    class: &Class<'_>,
+    plan: &Plan,
+    calls: Vec<Redirected>,
+    left: &mut Vec<(Redirected, Reason)>,
+) -> Result<(Vec<u8>, Vec<Redirected>)> {
     let mut additions = Additions::default();
     additions.reset(&class.pool);
     let mut rest = class.bytes[class.pool.end()..].to_vec();
-    for &call in &plan.calls {
+    let mut kept = Vec::with_capacity(calls.len());
+    for call in calls {
         let method = &class.methods[call.index as usize];
         let Some(code) = class.code(method)? else {
             continue;
         };
         if additions.room() < MAX_ADDITIONS {
-            out.left.push((call, Reason::PoolFull));
+            left.push((call, Reason::PoolFull));
             continue;
         }
+        kept.push(call);
         let redirect = &plan.redirects[call.redirect as usize];
+        match placed(plan, &call) {
+            Some(placed) if placed.when != Where::Replace => continue,
+            Some(placed) if placed.point.kind == PointKind::New => {
+                let made = points::new_objects(class, &code)?;
+                let Ok(place) = made.binary_search_by_key(&call.at, |made| made.called) else {
+                    continue;
+                };
+                // `new` and `dup`
+                let at = code.offset + made[place].made as usize - class.pool.end();
+                rest[at..at + 4].fill(op::NOP);
+            }
+            _ => {}
+        }
         let called = called(class, redirect, &mut additions);
         let at = code.offset + call.at as usize - class.pool.end();
         let len = match rest[at] {
@@ -75,16 +167,92 @@ pub fn redirect(class: &Class<'_>, plan: &Plan) -> Result<WithRedirects> {
         rest[at + 1..at + 3].copy_from_slice(&called.to_be_bytes());
         rest[at + 3..at + len].fill(op::NOP);
     }
-    if out.left.len() < plan.calls.len() {
-        let pool = &class.bytes[10..class.pool.end()];
-        out.bytes.extend_from_slice(&class.bytes[..8]);
-        out.bytes
-            .extend_from_slice(&additions.count().to_be_bytes());
-        out.bytes.extend_from_slice(pool);
-        out.bytes.extend_from_slice(additions.bytes());
-        out.bytes.extend_from_slice(&rest);
+    let mut bytes = Vec::new();
+    if !kept.is_empty() {
+        put_class(class, &additions, &rest, &mut bytes);
     }
-    Ok(out)
+    Ok((bytes, kept))
+}
+
+/// The class file with these additions to its pool, and this from its access flags on.
+fn put_class(class: &Class<'_>, additions: &Additions, rest: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(&class.bytes[..8]);
+    out.extend_from_slice(&additions.count().to_be_bytes());
+    out.extend_from_slice(&class.bytes[10..class.pool.end()]);
+    out.extend_from_slice(additions.bytes());
+    out.extend_from_slice(rest);
+}
+
+/// Methods that cannot have what they should at their points, and why.
+type Failed = Vec<(u32, Reason)>;
+
+/// The class with what lies in front of points and behind them, and the methods that cannot have it.
+fn around_points(bytes: &[u8], plan: &Plan, calls: &[Redirected]) -> Result<(Vec<u8>, Failed)> {
+    let class = Class::parse(bytes)?;
+    let class = &class;
+    let mut additions = Additions::default();
+    additions.reset(&class.pool);
+    let mut scratch = lower::Scratch::default();
+    let (mut tail, mut failed) = (Vec::new(), Vec::new());
+    let mut copied = class.pool.end();
+    for calls in calls.chunk_by(|a, b| a.index == b.index) {
+        let index = calls[0].index;
+        let method = &class.methods[index as usize];
+        let (Some(code), Some(range)) = (class.code(method)?, &method.code) else {
+            continue;
+        };
+        let calls: Vec<(Redirected, &Redirect)> = (calls.iter())
+            .filter(|call| placed(plan, call).is_some())
+            .map(|call| (*call, &*plan.redirects[call.redirect as usize]))
+            .collect();
+        if calls.is_empty() {
+            continue;
+        }
+        let most = place::constants_needed(&calls) + usize::from(lower::MAX_ADDITIONS);
+        if usize::from(additions.room()) < most {
+            failed.push((index, Reason::PoolFull));
+            continue;
+        }
+        let insertions = place::Method::new(class, method, code)?.insertions(
+            &calls,
+            &mut additions,
+            |redirect, additions| place::called(class, redirect, additions),
+        )?;
+        if insertions.at.is_empty() {
+            continue;
+        }
+        let planned = Planned {
+            ty: 0,
+            index,
+            id: 0,
+            advice: Advice::default(),
+            bound: None,
+        };
+        let wanted = lower::Wanted {
+            planned: &planned,
+            bound: None,
+            constants: lower::Constants::default(),
+            points: Some(&insertions),
+        };
+        tail.extend_from_slice(&class.bytes[copied..range.start]);
+        copied = range.start;
+        let lowered = lower::lower(
+            class,
+            method,
+            &wanted,
+            &mut additions,
+            &mut scratch,
+            &mut tail,
+        );
+        match settle(lowered).map_err(|e| e.in_method(class.method_label(method)))? {
+            Ok(_) => copied = range.end,
+            Err(reason) => failed.push((index, reason)),
+        }
+    }
+    tail.extend_from_slice(&class.bytes[copied..]);
+    let mut out = Vec::new();
+    put_class(class, &additions, &tail, &mut out);
+    Ok((out, failed))
 }
 
 /// The constant of the method that is called instead.
@@ -135,6 +303,65 @@ pub fn redirect_class(redirect: &Redirect, id: u32) -> Result<Vec<u8>> {
     }
 }
 
+/// The class that looks whether an exception is what the hook of a redirect is about:
+///
+/// ```text
+///        aload_0; instanceof type; ifeq E; aload_0; checkcast type; arguments; invokestatic call
+///     E: return
+/// ```
+pub fn test_class_of(redirect: &Redirect) -> Option<Vec<u8>> {
+    let name = place::test_class(redirect)?;
+    let placed = redirect.placed.as_ref()?;
+    let mut additions = Additions::fresh();
+    let mut of_class = |name: &[u8]| {
+        let name = additions.shared_utf8(name);
+        additions.shared(tag::CLASS, &name.to_be_bytes())
+    };
+    let ty = of_class(&emit::class_name(placed.test.as_ref()?));
+    let goal = of_class(&modified_utf8(redirect.class.as_deref()?));
+    let classes = [
+        of_class(&modified_utf8(&name)),
+        of_class(b"java/lang/Object"),
+    ];
+    let (taken, given) = (redirect.callee.taken(), Ty::Void);
+    let goal = additions.shared_method(
+        tag::METHODREF,
+        goal,
+        b"call",
+        &emit::descriptor(&taken, &given),
+    );
+    let mut out = Snippet::default();
+    out.load(Kind::REFERENCE, 0);
+    out.indexed(op::INSTANCEOF, ty, 1, 1);
+    let jump = out.jump(op::IFEQ, 1);
+    out.load(Kind::REFERENCE, 0);
+    out.indexed(op::CHECKCAST, ty, 1, 1);
+    let mut slot = 1;
+    for kind in taken[1..].iter().filter_map(Kind::of) {
+        out.load(kind, slot);
+        slot += kind.words() as u16;
+    }
+    out.call(goal, u32::from(slot), 0);
+    out.land(jump)?;
+    let end = [Added {
+        pc: out.len() as u16,
+        change: Change::Same,
+    }];
+    out.op(op::RETURN, 0, 0);
+    let mut map = Vec::new();
+    put_added(&mut map, &end, 0);
+    let mut body = code_of(&out, slot);
+    body.truncate(body.len() - 2);
+    body.extend_from_slice(&[0, 1]);
+    put_attribute(&mut body, additions.shared_utf8(b"StackMapTable"), &map);
+    let mut attribute = Vec::new();
+    put_attribute(&mut attribute, additions.shared_utf8(b"Code"), &body);
+    let untested = place::untested(redirect, placed);
+    let descriptor = emit::descriptor(&untested, &given);
+    let method = [b"call", &*descriptor].map(|text| additions.shared_utf8(text));
+    Some(class_file(classes, method, &attribute, &additions))
+}
+
 /// The class without hooks.
 fn plain(name: &str, redirect: &Redirect) -> Attempt<Vec<u8>> {
     let callee = &redirect.callee;
@@ -157,6 +384,10 @@ fn plain(name: &str, redirect: &Redirect) -> Attempt<Vec<u8>> {
         }
         out.xreturn(&callee.result);
         return Ok(with_code(&stub, (&out, max_locals), &additions));
+    }
+    if redirect.placed.is_some() {
+        out.op(op::RETURN, 0, 0);
+        return Ok(class(name, redirect, (&out, words as u16), additions));
     }
     let mut slot = 0;
     for kind in taken.iter().filter_map(Kind::of) {

@@ -5,10 +5,12 @@ use crate::aspect::joinpoint::{
     Access, EachCall, EachName, Kinds, Method, MethodDetails, Owner, Shape, Type, TypeDetails,
     Visitor,
 };
+use crate::aspect::point::{EachPoint, PointKinds};
 use crate::bytes::{Cursor, mutf8};
 use crate::error::Result;
 use crate::jvm::class::{Class, MethodInfo, attributes, flag};
 use crate::jvm::insn::op;
+use crate::jvm::points;
 use crate::jvm::pool::Known;
 use crate::jvm::signature;
 use crate::jvm::sites;
@@ -131,6 +133,10 @@ impl MethodDetails for Details<'_, '_> {
     fn keeps_body(&self) -> Option<&'static str> {
         (self.class.major < 51)
             .then_some("a class of Java 6 or older has no `invokedynamic`, which `proceed` needs")
+    }
+
+    fn points(&self, kinds: PointKinds, each: EachPoint<'_>) {
+        let _ = points::each_point(self.class, self.method, kinds, each);
     }
 
     fn calls(&self, each: EachCall<'_>) {

@@ -202,6 +202,7 @@ fn put_tail(
             planned,
             bound: plan.bound(planned),
             constants,
+            points: None,
         };
         let needed = usize::from(MAX_ADDITIONS) + lower::constants_needed(wanted.bound);
         let attempt = match &method.code {

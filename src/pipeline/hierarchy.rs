@@ -95,7 +95,7 @@ pub(crate) fn build(
     let values = VALUES.into_iter().filter(|_| matcher.records_values());
     let wanted = Wanted {
         types: own.chain(values).flat_map(spellings).collect(),
-        all: matcher.has_calls(),
+        all: matcher.has_points(),
         members: matcher.members().collect(),
         interfaces: matcher.has_around(),
     };

@@ -16,6 +16,8 @@ pub struct Outcome {
     /// Calls that were redirected.
     #[serde(default)]
     pub calls: u64,
+    /// Hooks at points of other kinds.
+    pub points: u64,
     /// Classes that were changed.
     pub classes: u64,
     /// Artifacts (class files, jars, nested jars) that hold woven classes.
@@ -99,10 +101,14 @@ pub struct WovenMethod {
 pub struct RedirectedCall {
     /// Name and descriptor of the method that calls.
     pub method: String,
+    /// What it does to that: `calls`.
+    pub does: &'static str,
     /// What it called: `java.io.File.delete()`.
     pub callee: String,
     /// In how many places.
     pub times: u64,
+    /// It is a point of another kind than a call.
+    pub at_point: bool,
     /// How it is recorded, if it is.
     pub recorded: Option<RecordedCall>,
     /// The hooks that are called instead or as well.
@@ -198,7 +204,7 @@ pub struct Warning {
 impl Outcome {
     /// Whether anything was woven.
     pub fn changed(&self) -> bool {
-        self.methods > 0 || self.calls > 0
+        self.methods > 0 || self.calls > 0 || self.points > 0
     }
 
     /// Whether `--strict` makes this a failure.
@@ -223,6 +229,7 @@ impl Outcome {
     pub(crate) fn add(&mut self, other: Outcome) {
         self.methods += other.methods;
         self.calls += other.calls;
+        self.points += other.points;
         self.classes += other.classes;
         self.artifacts += other.artifacts;
         self.cached += other.cached;

@@ -13,7 +13,7 @@ use crate::container::folder;
 use crate::container::input::Input;
 use crate::container::zip::{Archive, Method};
 use crate::dex;
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::jvm;
 use crate::pipeline::format::{Format, file_name};
 use crate::pipeline::library::embedded::{self, is_of_runtime};
@@ -250,6 +250,8 @@ pub(crate) enum MadeClass {
     Adapter(Arc<Hook>, Adapter),
     /// And its id, if it is recorded.
     Redirect(Arc<Redirect>, u32),
+    /// What looks at exceptions for it.
+    Test(Arc<Redirect>),
     /// As it was made before.
     Known(Vec<u8>),
 }
@@ -259,6 +261,9 @@ impl MadeClass {
         match self {
             MadeClass::Adapter(hook, adapter) => Ok(jvm::adapter(hook, adapter)),
             MadeClass::Redirect(redirect, id) => jvm::redirect_class(redirect, *id),
+            MadeClass::Test(redirect) => jvm::test_class_of(redirect).ok_or_else(|| {
+                Error::new(Kind::Unsupported, "a hook of exceptions without a type")
+            }),
             MadeClass::Known(bytes) => Ok(bytes.clone()),
         }
     }
@@ -292,6 +297,10 @@ impl Needs {
             if let Some(class) = &redirect.class {
                 let made = MadeClass::Redirect(Arc::clone(redirect), plan.call_id(place as u32));
                 needs.redirects.insert((**class).into(), made);
+                if let Some(test) = jvm::test_class(redirect) {
+                    let made = MadeClass::Test(Arc::clone(redirect));
+                    needs.redirects.insert(test.into(), made);
+                }
             }
         }
         needs

@@ -3,7 +3,7 @@
 
     calls.py [--only NAME]...
 
-Names: program, records, dex, dotnet, dotnet-records, dotnet-follows, suite, libraries, roslyn. `program`: tests/programs/calls in Java on the oldest and the newest JDK; the lines that it prints are in
+Names: program, points, records, dex, dotnet, dotnet-records, dotnet-follows, suite, libraries, points-libraries, points-suite, roslyn. `program`: tests/programs/calls in Java on the oldest and the newest JDK; the lines that it prints are in
 expected.txt. `records`: another whose calls are recorded: what it prints and what the trace has are in expected_recorded.txt. `dex`: the same but for hooks that convert, made a jar again by enjarify. `dotnet`: one in C# on CoreCLR and Mono, compiled with and without optimisation; expected_dotnet.txt.
 `dotnet-follows`: one whose calls give tasks, on CoreCLR 10 as well.
 `suite`: each call of a method of `java.**` in commons-codec, its tests and what they use goes through a method that calls a
@@ -31,9 +31,16 @@ sys.path.insert(0, str(ROOT / "runtime/dotnet/test"))
 import reader
 
 SOURCES = ROOT / "tests" / "programs" / "calls"
+POINTS = ROOT / "tests" / "programs" / "points"
 ENVIRONMENT = {**os.environ, "WEAVE_TRACE": "off"}
 #: Methods may be recorded as well.
 PAIRS = ([], ["--rules", "pack:all"])
+#: Of several compilers, old and new.
+POINTED = [
+    "com.google.guava:guava:33.4.8-jre", "org.apache.commons:commons-lang3:3.17.0", "org.apache.groovy:groovy:4.0.27", "org.eclipse.jdt:ecj:3.42.0",
+    "org.jetbrains.kotlin:kotlin-stdlib:2.2.0", "org.jetbrains.kotlinx:kotlinx-coroutines-core-jvm:1.10.2", "org.scala-lang:scala3-library_3:3.7.1",
+    "org.clojure:clojure:1.12.1", "xalan:xalan:2.5.1", "jython:jython:2.1", "ant:ant:1.5",
+]
 
 
 def jar(folder, name, sources):
@@ -65,6 +72,36 @@ def program(score, folder):
     score.check("program: the same bytes once more", woven.read_bytes() == again.read_bytes(), "")
     told = run([weave_binary(), "plan", "--summary", "--rules", folder / "weave.toml", app]).stdout
     score.check("program: what is left is told", len(re.findall(r"\d left: a call of", told)) == 3, told[-300:])
+
+
+def points(score, folder):
+    """Hooks at each kind of point: fields, new objects, exceptions, lines, locks."""
+    app = jar(folder, "app", [POINTS / "java/app/Points.java"])
+    library = jar(folder, "hooks", [POINTS / "java/acme/Watch.java"])
+    (folder / "weave.toml").write_text(points_rules("rules.toml", "java/app/Points.java", library.name))
+    woven, expected = folder / "woven.jar", (POINTS / "expected.txt").read_text()
+    for version, home, more in [(*judge, more) for judge in judges().items() for more in PAIRS]:
+        run([weave_binary(), "-q", "--strict", "--rules", folder / "weave.toml", *more, app, woven])
+        done = run([home / "bin" / "java", "-Xverify:all", "-cp", woven, "app.Points"], check=False, env=ENVIRONMENT)
+        told = [line for line in done.stderr.splitlines() if "acme.Watch.bad failed" in line]
+        good = done.returncode == 0 and done.stdout == expected and len(told) == 1
+        score.check(f"points on {version}{' with the recorded pair' if more else ''}: the same lines", good, f"{len(expected.splitlines())} lines")
+        if not good:
+            print(f"exit {done.returncode}\n{done.stdout}\n{done.stderr[-2500:]}")
+    run([weave_binary(), "-q", "--strict", "--rules", folder / "weave.toml", app, woven])
+    again = folder / "again.jar"
+    run([weave_binary(), "-q", "--rules", folder / "weave.toml", app, again])
+    score.check("points: the same bytes once more", woven.read_bytes() == again.read_bytes(), "")
+    told = run([weave_binary(), "plan", "--summary", "--rules", folder / "weave.toml", app]).stdout
+    reasons = ("object is not initialised yet", "a final field is set", "an object that is made across a branch")
+    score.check("points: what is left is told", all(re.search(rf"\d left: .*{reason}", told) for reason in reasons), "")
+
+
+def points_rules(rules, source, library):
+    """Rules with the line that they name."""
+    lines = (POINTS / source).read_text().splitlines()
+    line = next(n for n, text in enumerate(lines, 1) if "sum += i" in text)
+    return (POINTS / rules).read_text().replace("LIBRARY", library).replace("LINE", str(line))
 
 
 def recorded(trace, *more):
@@ -258,6 +295,53 @@ def libraries(score, folder):
                     f"{linked} classes, {len(before)} fail unwoven, newly {list(new.items())[:3]}")
 
 
+def every_point(folder):
+    """Rules with a hook at every point of each kind, lines as far as they go."""
+    jar(folder, "every", [POINTS / "java/acme/Every.java"])
+    lines = (f'[[aspect]]\nname = "line {n}"\nat = {{ line = {n} }}\nbefore = "acme.Every.point(null, type)"\n' for n in range(60, 120))
+    (folder / "weave.toml").write_text((POINTS / "every.toml").read_text().replace("LIBRARY", "every.jar") + "".join(lines))
+
+
+def points_libraries(score, folder):
+    """Every point in whole libraries has hooks; no class fails to link that did not unwoven."""
+    jars = corpora.maven(POINTED)
+    every_point(folder)
+    plain, woven = fresh(folder / "plain"), fresh(folder / "woven")
+    count, left = 0, {}
+    for path in jars:
+        shutil.copy(path, plain)
+        told = json.loads(run([weave_binary(), "--json", "--rules", folder / "weave.toml", path, woven / path.name]).stdout)
+        count += told["points"]
+        for reason, n in told["left"].items():
+            left[reason] = left.get(reason, 0) + n
+    names = [path.name for path in jars]
+    score.check("points-libraries: hooks at points", count > 400_000, f"{count} hooks, left {left}")
+    check_corpora.oracle_classes()
+    for version, home in sorted(judges().items()):
+        before, _ = check_corpora.link(home, plain, names, False, [plain / name for name in names], plain)
+        after, linked = check_corpora.link(home, woven, names, False, [woven / name for name in names], plain)
+        new = {key: told for key, told in after.items() if key not in before}
+        score.check(f"points-libraries: JDK {version} verifies all classes", not new and linked > 10_000,
+                    f"{linked} classes, {len(before)} fail unwoven, newly {len(new)}: {list(new.items())[:3]}")
+
+
+def points_suite(score, folder):
+    """The same in commons-codec, its tests and what they use: the same tests pass."""
+    packages = ["org.apache.commons.codec.binary", "org.apache.commons.codec.net"]
+    common = [f"org.junit.jupiter:junit-jupiter:{JUNIT}", "org.junit.platform:junit-platform-console:1.10.2",
+              "org.mockito:mockito-core:5.14.2", "org.mockito:mockito-junit-jupiter:5.14.2"]
+    plain = corpora.resolved("commons-codec", [*CODEC, *common], JUNIT)
+    every_point(folder)
+    told = run([weave_binary(), "--rules", folder / "weave.toml", plain, folder / "woven"]).stderr
+    every = [part for p in packages for part in ("--select-package", p)]
+    for version, home in sorted(judges().items()):
+        before = verdicts(home, plain, folder / "reports", every, dict(os.environ))
+        after = verdicts(home, folder / "woven", folder / "reports", every, ENVIRONMENT)
+        differ = {test: (what, after.get(test)) for test, what in before.items() if after.get(test) != what}
+        score.check(f"points-suite on {version}: the same tests pass", not differ and sum(v == "passed" for v in before.values()) > 700,
+                    f"{len(before)} tests, {told.splitlines()[-1:]} {dict(list(differ.items())[:5])}")
+
+
 EACH_SYSTEM_CALL = """version = 1
 [[library]]
 path = "each.dll"
@@ -291,7 +375,7 @@ def roslyn(score, folder):
     check_dotnet.jit(score, group, check_dotnet.QUICK, "quickly")
 
 
-EVERY = {"program": program, "records": records, "dex": dex, "dotnet": dotnet_, "dotnet-records": dotnet_records, "dotnet-follows": dotnet_follows, "suite": suite, "libraries": libraries, "roslyn": roslyn}
+EVERY = {"program": program, "points": points, "records": records, "dex": dex, "dotnet": dotnet_, "dotnet-records": dotnet_records, "dotnet-follows": dotnet_follows, "suite": suite, "libraries": libraries, "points-libraries": points_libraries, "points-suite": points_suite, "roslyn": roslyn}
 
 
 if __name__ == "__main__":

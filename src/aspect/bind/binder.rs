@@ -2,6 +2,9 @@
 
 mod around;
 mod change;
+mod point;
+
+pub use point::AtPoint;
 
 use super::call::{
     Adapter, Around, Bound, Call, Change, Convert, Counts, Dest, Hook, Keep, Operand, Source,
@@ -9,7 +12,7 @@ use super::call::{
 use super::catalog::{Catalog, HookMethod, HookType};
 use super::convert::{Fit, Inferred, Misfit as Why, convert, instantiate, is_object};
 use super::misfit::Misfit;
-use super::site::{RecordedCall, Redirect, Replacement, TASK_ASSEMBLIES};
+use super::site::{Passed, Placed, RecordedCall, Redirect, Replacement, TASK_ASSEMBLIES, place_of};
 use super::ty::{Language, Prim, Signature, Ty};
 use crate::aspect::advice::Advice;
 use crate::aspect::joinpoint::Callee;
@@ -37,6 +40,8 @@ pub struct Subject<'a> {
     pub keeps_body: Option<&'static str>,
     /// It is called. Hooks lie in a static method in its place, which takes the target and the arguments.
     pub is_call: bool,
+    /// It is a point of a method.
+    pub at: Option<&'a AtPoint<'a>>,
 }
 
 /// Binds calls; knows hooks, and which type is a subtype of which.
@@ -50,6 +55,8 @@ pub struct Binder<'a> {
     pub may_reach: &'a (dyn Fn(&Hook) -> bool + Sync),
     /// In what the body cannot become a method of its own yet.
     pub no_around: Option<&'static str>,
+    /// In what there are no points beside calls yet.
+    pub no_points: Option<&'static str>,
 }
 
 /// An aspect that meets a method: its number, its name and its hooks.
@@ -292,13 +299,14 @@ impl Binder<'_> {
         Ok(Redirect {
             class: (!is_direct).then(|| {
                 let parts = (&replace, &bound, &recorded);
-                redirect_class(subject.adapters, callee, parts, follows)
+                redirect_class(subject.adapters, callee, parts, follows, None)
             }),
             callee: callee.clone(),
             replace,
             bound,
             recorded,
             follows,
+            placed: None,
         })
     }
 
@@ -927,6 +935,11 @@ impl<'b> Binding<'b> {
         let value = |source, ty| Ok(Meant::Value(Value { source, ty }));
         let text = |text: &str| value(Source::Text(text.into()), self.string());
         let is_call = self.subject.is_call;
+        if let Some(at) = self.subject.at
+            && let Some(meant) = self.meant_at(at, operand, place)
+        {
+            return meant;
+        }
         match &operand.word {
             Word::This | Word::Line | Word::Id if is_call => {
                 let word = match operand.word {
@@ -1096,6 +1109,9 @@ impl<'b> Binding<'b> {
 
     /// Behind the target, where the hooks lie in a method that takes that first.
     fn argument_source(&self, n: u16) -> Source {
+        if let Some(at) = self.subject.at {
+            return Source::Arg(place_of(at.passed, Passed::Stack(n)).unwrap_or_default());
+        }
         let is_behind = self.subject.is_call && self.subject.signature.this.is_some();
         Source::Arg(n + u16::from(is_behind))
     }
@@ -1187,7 +1203,8 @@ impl<'b> Binding<'b> {
                 Ok((fit, operand(source, to, Convert::Same)))
             }
             Meant::Value(value) => {
-                let (fit, how) = convert(self.binder.hierarchy, &value.ty, to, inferred)?;
+                let from = self.seen_as(value, to);
+                let (fit, how) = convert(self.binder.hierarchy, from, to, inferred)?;
                 Ok((fit, operand(value.source.clone(), &value.ty, how)))
             }
             Meant::Args => {
@@ -1396,6 +1413,9 @@ impl<'b> Binding<'b> {
 
     fn shown_method(&self) -> String {
         let subject = self.subject;
+        if let Some(at) = subject.at {
+            return at.shown.to_owned();
+        }
         let parameters = self.shown_parameters(subject.signature);
         format!("{}.{}{parameters}", dotted(subject.ty), subject.name)
     }
@@ -1491,6 +1511,7 @@ fn redirect_class(
         &Option<RecordedCall>,
     ),
     follows: bool,
+    placed: Option<&Placed>,
 ) -> Arc<str> {
     /// Names of methods may be of any length.
     const LONGEST: usize = 40;
@@ -1502,11 +1523,18 @@ fn redirect_class(
     if follows {
         hash.update("follows");
     }
+    if let Some(placed) = placed {
+        hash.update(format!("{placed:?}"));
+    }
     let digest = hash.finalize();
     let name = callee.name.chars().filter(char::is_ascii_alphanumeric);
     let name: String = name.take(LONGEST).collect();
     let digits: String = digest[..8].iter().map(|b| format!("{b:02x}")).collect();
-    format!("{package}/call_{name}_{digits}").into()
+    let what = match placed {
+        None => "call",
+        Some(_) => "at",
+    };
+    format!("{package}/{what}_{name}_{digits}").into()
 }
 
 /// All that is bound at a call. Nothing lies around a body there, and names stay what they were before that could be.

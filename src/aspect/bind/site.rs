@@ -1,9 +1,10 @@
 //! Calls that are redirected: what is called instead.
 
 use super::call::{Bound, Call, Convert, ShownCall};
-use super::ty::Ty;
+use super::ty::{Language, Ty};
 use crate::aspect::advice::Advice;
 use crate::aspect::joinpoint::Callee;
+use crate::aspect::point::{Point, PointKind};
 use std::sync::Arc;
 
 /// What is called instead: a static method that takes the target, where there is one, and the arguments.
@@ -21,6 +22,75 @@ pub struct Redirect {
     pub recorded: Option<RecordedCall>,
     /// The recorded call ends when the task or future that it gives is complete.
     pub follows: bool,
+    /// It is no call that is redirected: the static method is called at this point. The callee is that method then.
+    pub placed: Option<Placed>,
+}
+
+/// Where the static method of a point is called, and with what.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Placed {
+    pub point: Point,
+    pub when: Where,
+    pub passed: Box<[Passed]>,
+    /// Only if the exception is one of these.
+    pub test: Option<Ty>,
+}
+
+/// On which side of a point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Where {
+    Before,
+    After,
+    Replace,
+}
+
+/// What the static method of a point takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Passed {
+    /// The n-th of [`Point::takes`].
+    Stack(u16),
+    /// What the point gives.
+    Result,
+    /// The object of the method that has the point.
+    This,
+    /// The source line.
+    Line,
+    /// Names of the method that has the point.
+    Type,
+    Method,
+    Signature,
+}
+
+impl Placed {
+    /// The n-th of what the point takes is passed.
+    pub fn place_of(&self, wanted: Passed) -> Option<u16> {
+        place_of(&self.passed, wanted)
+    }
+
+    /// An operand, by its place in what is passed.
+    fn shown(&self, place: usize) -> String {
+        match self.passed.get(place) {
+            Some(Passed::Stack(0)) if self.point.has_target => "target".into(),
+            Some(Passed::Stack(n)) => match self.point.kind {
+                PointKind::New => format!("arg({n})"),
+                PointKind::Throw | PointKind::Catch => "exception".into(),
+                _ => "value".into(),
+            },
+            Some(Passed::Result) => "result".into(),
+            Some(Passed::This) => "this".into(),
+            Some(Passed::Line) => "line".into(),
+            Some(Passed::Type) => "type".into(),
+            Some(Passed::Method) => "method".into(),
+            Some(Passed::Signature) => "signature".into(),
+            None => "?".into(),
+        }
+    }
+}
+
+/// Where something is among what is passed.
+pub fn place_of(passed: &[Passed], wanted: Passed) -> Option<u16> {
+    let place = passed.iter().position(|one| *one == wanted);
+    place.map(|place| place as u16)
 }
 
 /// The assemblies (.NET) by whose names programs find tasks. One from elsewhere is another type.
@@ -83,40 +153,77 @@ impl Redirect {
         bound.chain(self.replace.iter().map(|replace| &replace.call))
     }
 
+    /// What a method does that has it: `calls java.io.File.delete()`.
+    pub fn shown_site(&self) -> (&'static str, String) {
+        let Some(placed) = &self.placed else {
+            return ("calls", self.callee.shown());
+        };
+        let Point {
+            kind, owner, name, ..
+        } = &placed.point;
+        let language = match self.callee.reference {
+            0 => Language::Java,
+            _ => Language::CSharp,
+        };
+        let owner = || owner.shown(language);
+        let test = || placed.test.as_ref().map(|ty| ty.shown(language));
+        match kind {
+            PointKind::Call => ("calls", self.callee.shown()),
+            PointKind::New => ("makes", owner()),
+            PointKind::FieldGet => ("gets", format!("{}.{name}", owner())),
+            PointKind::FieldSet => ("sets", format!("{}.{name}", owner())),
+            PointKind::Throw => ("throws", test().unwrap_or_else(owner)),
+            PointKind::Catch => ("catches", owner()),
+            PointKind::Line => ("has", "the line".into()),
+            PointKind::MonitorEnter => ("takes", "a lock".into()),
+            PointKind::MonitorExit => ("gives up", "a lock".into()),
+        }
+    }
+
     /// For people and programs.
     pub fn shown(&self) -> Vec<ShownCall> {
         let has_target = self.callee.has_target();
         let bound = self.bound.as_ref().map_or(vec![], |bound| bound.shown());
         let mut all: Vec<ShownCall> = (bound.into_iter())
             .map(|call| ShownCall {
-                when: match call.when {
-                    "enter" => "before",
-                    "exit" => "after",
-                    when => when,
+                when: match (call.when, self.placed.as_ref().map(|placed| placed.when)) {
+                    ("enter", Some(Where::After)) | ("exit", _) => "after",
+                    ("enter", _) => "before",
+                    (when, _) => when,
                 },
                 ..call
             })
             .collect();
         all.extend((self.replace.iter()).map(|replace| replace.call.shown("replace")));
         for operand in all.iter_mut().flat_map(|call| &mut call.operands) {
-            *operand = at_call(operand, has_target);
+            *operand = match &self.placed {
+                None => at_call(operand, has_target),
+                Some(placed) => at_point(operand, placed),
+            };
         }
         all
     }
 }
 
+/// An operand that begins with an argument: its number, and the rest.
+fn argument(operand: &str) -> Option<(usize, &str)> {
+    let (number, rest) = operand.strip_prefix("arg(")?.split_once(')')?;
+    Some((number.parse().ok()?, rest))
+}
+
+/// An argument of the static method as what it is at the point.
+fn at_point(operand: &str, placed: &Placed) -> String {
+    match argument(operand) {
+        Some((n, rest)) => placed.shown(n) + rest,
+        None => operand.to_owned(),
+    }
+}
+
 /// An argument of the static method as one of the call: the first is its target.
 fn at_call(operand: &str, has_target: bool) -> String {
-    let number = |rest: &str| -> Option<(u32, usize)> {
-        let end = rest.find(')')?;
-        Some((rest[..end].parse().ok()?, end + 1))
-    };
-    match operand
-        .strip_prefix("arg(")
-        .and_then(|rest| Some((number(rest)?, rest)))
-    {
-        Some(((0, end), rest)) if has_target => format!("target{}", &rest[end..]),
-        Some(((n, end), rest)) if has_target => format!("arg({}){}", n - 1, &rest[end..]),
+    match argument(operand) {
+        Some((0, rest)) if has_target => format!("target{rest}"),
+        Some((n, rest)) if has_target => format!("arg({}){rest}", n - 1),
         _ => operand.to_owned(),
     }
 }

@@ -1,12 +1,13 @@
-use super::binder::{Binder, Subject};
+use super::binder::{AtPoint, Binder, Subject};
 use super::call::{Bound, Convert, Dest, Proceed, Source};
 use super::catalog::{Catalog, Given, HookMethod, HookType, Member, MemberType};
 use super::functional::{Function, Interface};
 use super::misfit;
-use super::site::Redirect;
+use super::site::{Passed, Redirect, Where};
 use super::ty::{Language, Named, Parameter, Prim, Signature, Ty};
 use crate::aspect::joinpoint::CallHow;
 use crate::aspect::joinpoint::Callee;
+use crate::aspect::point::{Point, PointKind};
 use crate::aspect::pointcut::{Hierarchy, Matcher};
 use crate::aspect::rules::Rules;
 use std::sync::Arc;
@@ -183,6 +184,7 @@ fn bind_named(name: &str, aspects: &str, method: &Signature) -> Result<Bound, St
         language: Language::Java,
         may_reach: &|hook| *hook.name != *"mark",
         no_around: None,
+        no_points: None,
     };
     let count = matcher.aspects().len() as u32;
     let meets: Vec<_> = (0..count)
@@ -197,6 +199,7 @@ fn bind_named(name: &str, aspects: &str, method: &Signature) -> Result<Bound, St
         adapters: "weave/hooks",
         keeps_body: (name == "old").then_some("it is old"),
         is_call: false,
+        at: None,
     };
     binder
         .bind(&meets, &subject)
@@ -648,6 +651,7 @@ fn an_async_method_of_dotnet_records_what_it_is_called_with() {
             adapters: "",
             keeps_body: None,
             is_call: false,
+            at: None,
         };
         let binder = Binder {
             catalog: &catalog,
@@ -655,6 +659,7 @@ fn an_async_method_of_dotnet_records_what_it_is_called_with() {
             language: Language::CSharp,
             may_reach: &|_| true,
             no_around: None,
+            no_points: None,
         };
         let bound = binder.bind(&[(0, name, own)], &subject);
         bound.map_err(|wrong| wrong[0].title.clone())
@@ -705,6 +710,7 @@ fn bind_call(aspects: &str, how: CallHow, text: &str) -> Result<Redirect, String
         language: Language::Java,
         may_reach: &|_| false,
         no_around: None,
+        no_points: None,
     };
     let meets: Vec<_> = (0..matcher.aspects().len() as u32)
         .filter_map(|n| matcher.own_hooks(n).map(|(name, own)| (n, name, own)))
@@ -728,6 +734,7 @@ fn bind_call(aspects: &str, how: CallHow, text: &str) -> Result<Redirect, String
         adapters: "weave/hooks",
         keeps_body: None,
         is_call: true,
+        at: None,
     };
     binder
         .bind_call(&meets, &subject, text, &callee)
@@ -1033,6 +1040,7 @@ fn bind_dotnet_call(aspect: &str, result: Ty) -> Redirect {
         language: Language::CSharp,
         may_reach: &|_| false,
         no_around: None,
+        no_points: None,
     };
     let (name, own) = matcher.own_hooks(0).unwrap();
     let callee = Callee {
@@ -1052,6 +1060,7 @@ fn bind_dotnet_call(aspect: &str, result: Ty) -> Redirect {
         artifact: "App.dll",
         adapters: "<Weave>",
         is_call: true,
+        at: None,
         keeps_body: None,
     };
     let bound = binder.bind_call(&[(0, name, own)], &subject, "(string)", &callee);
@@ -1371,6 +1380,7 @@ fn delegate(
         language: Language::CSharp,
         may_reach: &|_| false,
         no_around: None,
+        no_points: None,
     };
     let (name, own) = matcher.own_hooks(0).unwrap();
     let subject = Subject {
@@ -1382,6 +1392,7 @@ fn delegate(
         adapters: "",
         keeps_body: None,
         is_call: false,
+        at: None,
     };
     let bound = binder.bind(&[(0, name, own)], &subject);
     let bound = bound.map_err(|wrong| wrong[0].title.clone())?;
@@ -1484,4 +1495,119 @@ fn a_delegate_runs_a_body_of_dotnet() {
         wrong(&Ty::class("Acme.Gone"), &int),
         "nothing says which method an `Acme.Gone` has"
     );
+}
+
+/// Binds an aspect of points where a static method sets a field, a `String` of `acme.Order`; an error as it is shown.
+fn bind_set(aspect: &str, is_static: bool) -> Result<Vec<Redirect>, String> {
+    let at = "at = { field-set = { type = \"acme.Order\", name = \"state\" } }";
+    let text = format!("version = 1\n[[aspect]]\n{at}\n{aspect}");
+    let matcher = Matcher::new(Rules::parse("weave.toml", &text).unwrap());
+    let (catalog, hierarchy) = (catalog(), Hierarchy::default());
+    let binder = Binder {
+        catalog: &catalog,
+        hierarchy: &hierarchy,
+        language: Language::Java,
+        may_reach: &|_| false,
+        no_around: None,
+        no_points: None,
+    };
+    let (name, own) = matcher.own_hooks(0).unwrap();
+    let owner = Ty::class("acme/Order");
+    let target = (!is_static).then(|| owner.clone());
+    let point = Point {
+        kind: PointKind::FieldSet,
+        owner,
+        name: "state".into(),
+        has_target: target.is_some(),
+        takes: (target.into_iter())
+            .chain([Ty::class("java/lang/String")])
+            .collect(),
+        result: Ty::Void,
+        is_tested: false,
+        reference: 0,
+    };
+    let at = AtPoint {
+        point: &point,
+        when: Where::Before,
+        passed: &[],
+        this: None,
+        thrown: None,
+        shown: "field-set in app.Main.main",
+    };
+    binder
+        .bind_point((0, name, own), &at, ("app.jar", "weave/hooks"))
+        .map_err(|misfits| misfit::error(&misfits, false).unwrap().message().to_owned())
+}
+
+#[test]
+fn at_a_point_only_what_hooks_ask_for_is_passed() {
+    let passed = |aspect: &str, is_static| {
+        let all = bind_set(aspect, is_static).unwrap();
+        let each = all.into_iter().map(|redirect| {
+            let placed = redirect.placed.unwrap();
+            (placed.when, placed.passed.to_vec())
+        });
+        each.collect::<Vec<_>>()
+    };
+    use Passed::{Line, Method, Stack, Type};
+    let begin = "acme.Sql.Log.begin";
+    assert_eq!(
+        passed(
+            &format!("before = \"{begin}(value, method)\"\nafter = \"{begin}(target, type)\""),
+            false
+        ),
+        [
+            (Where::Before, vec![Stack(1), Method]),
+            (Where::After, vec![Stack(0), Type]),
+        ]
+    );
+    // All of a point that is replaced is on the stack.
+    assert_eq!(
+        passed("replace = \"acme.Sql.Log.over(line)\"", false),
+        [(Where::Replace, vec![Stack(0), Stack(1), Line])]
+    );
+    assert_eq!(
+        passed(&format!("before = \"{begin}(target?, field)\""), true),
+        [(Where::Before, vec![])]
+    );
+}
+
+#[test]
+fn what_a_point_has_not_is_an_error_with_its_place() {
+    let told = |hook: &str, is_static| {
+        let aspect = format!("before = \"acme.Sql.Log.over({hook})\"");
+        let told = bind_set(&aspect, is_static).unwrap_err();
+        let mut lines = told.lines();
+        let title = lines.next().unwrap().to_owned();
+        let caret = told.lines().find(|line| line.contains('^')).unwrap();
+        (title, caret.trim_start_matches([' ', '|']).to_owned())
+    };
+    for (hook, is_static, title) in [
+        ("target", true, "a static field has no `target`"),
+        ("this", false, "a static method has no `this`"),
+        ("arg(0)", false, "a point of `field-set` has no arguments"),
+        (
+            "result",
+            false,
+            "`result` has no value in front of a point of `field-set`",
+        ),
+        (
+            "other",
+            false,
+            "`other` has no value in front of a point of `field-set`",
+        ),
+        (
+            "duration",
+            false,
+            "there is no `duration` at points but calls",
+        ),
+        ("id", false, "there is no `id` at points but calls"),
+    ] {
+        let (said, caret) = told(hook, is_static);
+        assert_eq!(said, title);
+        assert_eq!(
+            caret,
+            format!("{} at field-set in app.Main.main", "^".repeat(hook.len()))
+        );
+    }
 }

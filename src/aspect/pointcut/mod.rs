@@ -10,6 +10,7 @@ use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::joinpoint::{CallSite, Kinds, Method, Type};
 use crate::aspect::pattern::name::Name;
 use crate::aspect::pattern::{Hits, NameSet};
+use crate::aspect::point::{PointKinds, PointSite};
 use crate::aspect::rules::Rules;
 use crate::aspect::rules::model::{Aspect, At, KindFit, Library, OwnHooks, SaidType, Selector};
 use crate::dotnet_names::{self, Shown};
@@ -96,6 +97,8 @@ pub struct Idle {
     pub place: Place,
     /// It is about calls.
     pub calls: bool,
+    /// It is about points of another kind.
+    pub points: bool,
     /// Why the methods that it matched were left out; none if it matched no method at all.
     pub reasons: Vec<Reason>,
 }
@@ -121,7 +124,7 @@ pub struct Matched(Vec<u32>);
 const WOVEN: u32 = 1 << 31;
 
 /// The reasons for which a pointcut leaves a method out.
-const REASONS: [Reason; 11] = [
+const REASONS: [Reason; 14] = [
     Reason::NoBody,
     Reason::Kind,
     Reason::Trivial,
@@ -133,6 +136,9 @@ const REASONS: [Reason; 11] = [
     Reason::CallOfHidden,
     Reason::CallerSensitive,
     Reason::Unsupported,
+    Reason::Uninitialised,
+    Reason::SetOfFinal,
+    Reason::MadeApart,
 ];
 
 /// The packages of the hook library and of adapters, which are never woven: JVM and dex, .NET.
@@ -240,9 +246,18 @@ impl Matcher {
         &self.types
     }
 
-    /// Whether some aspect has hooks at calls.
-    pub fn has_calls(&self) -> bool {
-        (self.aspects.iter()).any(|aspect| aspect.advice == Advice::CALLS)
+    /// Whether some aspect has hooks at calls or other points.
+    pub fn has_points(&self) -> bool {
+        self.kinds_of_points() != PointKinds::default()
+    }
+
+    /// At what kinds of points aspects have hooks.
+    pub fn kinds_of_points(&self) -> PointKinds {
+        let mut kinds = PointKinds::default();
+        let own = (self.aspects.iter()).filter_map(|aspect| aspect.own.as_deref());
+        let at = own.filter_map(|own| own.at.as_deref());
+        at.for_each(|at| kinds.add(at.kind));
+        kinds
     }
 
     /// Whether some aspect has `around`.
@@ -325,7 +340,8 @@ impl Matcher {
             .filter(|(_, outcome)| outcome & WOVEN == 0)
             .map(|(aspect, outcome)| Idle {
                 aspect: aspect.name.clone(),
-                calls: aspect.advice == Advice::CALLS,
+                calls: aspect.is_about_calls(),
+                points: aspect.advice == Advice::CALLS && !aspect.is_about_calls(),
                 place: aspect.place.clone(),
                 reasons: REASONS
                     .into_iter()
@@ -581,15 +597,34 @@ impl TypeMatcher<'_> {
             .as_ref()
             .and_then(|class| class.method(site.method, site.descriptor));
         let method = original.map_or(site.method, |original| original.name);
-        if !at
-            .method
-            .as_ref()
-            .is_none_or(|names| names.has_flat(method))
-        {
+        if !at.name.as_ref().is_none_or(|names| names.has_flat(method)) {
             return false;
         }
         let ty = class.as_ref().map_or(site.ty, |class| class.name());
         if !(at.ty.as_ref()).is_none_or(|names| Name::with(ty, |name| names.has(name))) {
+            return false;
+        }
+        at.params.as_ref().is_none_or(|params| {
+            let mut state = params.start();
+            site.details.parameters(&mut |ty| match mapping {
+                Some(mapping) => params.next(&mut state, &mapping.type_name(ty)),
+                None => params.next(&mut state, ty),
+            });
+            params.is_match(state)
+        })
+    }
+
+    /// Whether an aspect of points means one.
+    pub fn means_point(&self, at: &At, site: &PointSite<'_>) -> bool {
+        if at.kind != site.kind || at.line != site.line {
+            return false;
+        }
+        let mapping = self.matcher.mapping.as_ref();
+        let class = mapping.and_then(|mapping| mapping.class(site.ty));
+        let ty = class.as_ref().map_or(site.ty, |class| class.name());
+        if !(at.ty.as_ref()).is_none_or(|names| Name::with(ty, |name| names.has(name)))
+            || !(at.name.as_ref()).is_none_or(|names| names.has_flat(site.name))
+        {
             return false;
         }
         at.params.as_ref().is_none_or(|params| {

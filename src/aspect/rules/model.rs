@@ -7,6 +7,7 @@ use crate::aspect::joinpoint::{Access, Kinds};
 use crate::aspect::pattern::NameSet;
 use crate::aspect::pattern::params::Params;
 use crate::aspect::pattern::version::VersionSet;
+use crate::aspect::point::PointKind;
 use crate::error::Place;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -29,6 +30,14 @@ pub struct Aspect {
     pub place: Place,
     /// Its own hooks.
     pub own: Option<Arc<OwnHooks>>,
+}
+
+impl Aspect {
+    /// It is about calls in methods.
+    pub fn is_about_calls(&self) -> bool {
+        let at = self.own.as_ref().and_then(|own| own.at.as_ref());
+        at.is_some_and(|at| at.kind == PointKind::Call)
+    }
 }
 
 /// One `[[library]]`: where hooks of one's own are.
@@ -154,17 +163,33 @@ impl Default for OwnHooks {
     }
 }
 
-/// `at`: points inside the methods that match. Each is a call of a method that this names.
+/// `at`: points inside the methods that match.
 #[derive(Clone, Debug)]
 pub struct At {
-    /// The type that the call names.
+    pub kind: PointKind,
+    /// The type that a call or a field's access names, that is made, or that a handler catches.
     pub ty: Option<NameSet>,
-    pub method: Option<NameSet>,
+    /// The method that is called, or the field.
+    pub name: Option<NameSet>,
     pub params: Option<Params>,
+    /// What is thrown: a type, by its full name.
+    pub thrown: Option<Thrown>,
+    pub line: u32,
+    /// Where it stands in the file.
+    pub span: Range<usize>,
     /// What of these calls is recorded in the trace, under the name of the method that is called; nothing, if no rule says so.
     pub advice: Advice,
     /// A recorded call that gives a task or future ends when that is complete.
     pub completion: bool,
+}
+
+/// `throw`: an exception of this type, or of one below it, is thrown.
+#[derive(Clone, Debug)]
+pub struct Thrown {
+    /// With dots between packages.
+    pub name: Box<str>,
+    /// Where it stands in the file.
+    pub span: Range<usize>,
 }
 
 /// A call of a hook, and where in the file its parts stand.

@@ -5,13 +5,14 @@ use super::hook::{self, Changes, HookOperand, Word};
 use super::mask::Mask;
 use super::model::{
     ACCESS_WORDS, ADVICE_WORDS, AccessSet, Aspect, At, HOOKS_WORDS, KIND_WORDS, KindSet, Library,
-    MAX_LIMIT, MODE_WORDS, OwnHook, OwnHooks, OwnRecord, SaidMember, SaidType, Selector,
+    MAX_LIMIT, MODE_WORDS, OwnHook, OwnHooks, OwnRecord, SaidMember, SaidType, Selector, Thrown,
 };
 use super::words::nearest;
 use crate::aspect::advice::Advice;
 use crate::aspect::pattern::params::Params;
 use crate::aspect::pattern::version::VersionSet;
 use crate::aspect::pattern::{NameSet, Names, PatternError, check_no_position};
+use crate::aspect::point::PointKind;
 use crate::error::Place;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -57,7 +58,19 @@ pub(super) const ASPECT_KEYS: [&str; 20] = [
     "root",
     "completion",
 ];
-pub(super) const AT_KEYS: [&str; 1] = ["call"];
+pub(super) const AT_KEYS: [&str; 9] = [
+    "call",
+    "new",
+    "field-get",
+    "field-set",
+    "throw",
+    "catch",
+    "line",
+    "monitor-enter",
+    "monitor-exit",
+];
+pub(super) const NEW_KEYS: [&str; 2] = ["type", "params"];
+pub(super) const FIELD_KEYS: [&str; 2] = ["type", "name"];
 pub(super) const CALL_KEYS: [&str; 3] = ["type", "method", "params"];
 pub(super) const SELECTOR_KEYS: [&str; 12] = [
     "artifact",
@@ -83,17 +96,6 @@ const FILE_SYNONYMS: [(&str, &str); 3] = [
 const LIBRARY_SYNONYMS: [(&str, &str); 3] = [("file", "path"), ("jar", "path"), ("dll", "path")];
 /// Hooks at points inside methods.
 const AT_HOOKS: [&str; 3] = ["before", "after", "replace"];
-/// Points of the language that are not there yet.
-const OTHER_POINTS: [&str; 8] = [
-    "new",
-    "field-get",
-    "field-set",
-    "throw",
-    "catch",
-    "line",
-    "monitor-enter",
-    "monitor-exit",
-];
 const ASPECT_SYNONYMS: [(&str, &str); 14] = [
     ("pointcut", "match"),
     ("matches", "match"),
@@ -609,7 +611,8 @@ impl<'t> Parser<'t> {
             );
         }
         if table.contains_key("at") {
-            self.check_at(table);
+            let kind = own.at.as_ref().map_or(PointKind::Call, |at| at.kind);
+            self.check_at(kind, table);
             // They take the places of those of whole methods.
             (own.enter, own.exit) = (before, after);
             if let Some((key, _)) = table.get_key_value("mode")
@@ -714,7 +717,7 @@ impl<'t> Parser<'t> {
         advice
     }
 
-    /// The calls that `at` names.
+    /// The points that `at` names.
     fn at(&mut self, value: &Value<'t>) -> Option<At> {
         let DeValue::Table(table) = value.get_ref() else {
             self.wrong_type(value, "`at`", "a table");
@@ -722,58 +725,147 @@ impl<'t> Parser<'t> {
         };
         let mut at = None;
         for (key, value) in table {
-            match (&**key.get_ref(), value.get_ref()) {
-                ("call", DeValue::Table(call)) => at = Some(self.call_at(value.span(), call)),
-                ("call", _) => {
-                    self.wrong_type(value, "`call`", "a table of `type`, `method`, `params`")
-                }
-                (other, _) if OTHER_POINTS.contains(&other) => self.report_help(
+            let name = &**key.get_ref();
+            let Some(kind) = (PointKind::ALL.into_iter()).find(|kind| kind.word() == name) else {
+                self.unknown_key(key.span(), name, "`at`", &AT_KEYS, &[]);
+                continue;
+            };
+            if at.is_some() {
+                self.report_help(
                     key.span(),
-                    format!("`at = {{ {other} = .. }}` is not there yet"),
-                    "expected `call`",
-                    "`at = { call = { type = \"java.io.File\", method = \"delete\" } }`",
-                ),
-                (other, _) => self.unknown_key(key.span(), other, "`at`", &AT_KEYS, &[]),
+                    "`at` names two kinds of points",
+                    "expected one",
+                    "an aspect of its own can have the other",
+                );
+                continue;
             }
+            at = Some(self.point(kind, value));
         }
         if table.iter().next().is_none() {
-            self.report(value.span(), "`at` is empty", "expected `call`");
-        }
-        at
-    }
-
-    fn call_at(&mut self, span: Range<usize>, table: &DeTable<'t>) -> At {
-        let mut at = At {
-            ty: None,
-            method: None,
-            params: None,
-            advice: Advice::default(),
-            completion: true,
-        };
-        for (key, value) in table {
-            let name = &**key.get_ref();
-            match name {
-                "type" => at.ty = self.names(name, value, Names::Types),
-                "method" => at.method = self.names(name, value, Names::Methods),
-                "params" => at.params = self.params(value),
-                other => {
-                    self.unknown_key(key.span(), other, "`call`", &CALL_KEYS, &SELECTOR_SYNONYMS)
-                }
-            }
-        }
-        if at.ty.is_none() && at.method.is_none() {
             self.report_help(
-                span,
-                "`call` names neither a type nor a method",
-                "expected `type`, `method` or both",
-                "`call = { type = \"java.io.File\", method = \"delete\" }`",
+                value.span(),
+                "`at` is empty",
+                "expected a kind of points",
+                format!("there are `{}`", AT_KEYS.join("`, `")),
             );
         }
         at
     }
 
+    /// The points of one kind.
+    fn point(&mut self, kind: PointKind, value: &Value<'t>) -> At {
+        let mut at = At {
+            kind,
+            ty: None,
+            name: None,
+            params: None,
+            thrown: None,
+            line: 0,
+            span: value.span(),
+            advice: Advice::default(),
+            completion: true,
+        };
+        let word = kind.word();
+        match (kind, value.get_ref()) {
+            (
+                PointKind::Call | PointKind::New | PointKind::FieldGet | PointKind::FieldSet,
+                DeValue::Table(table),
+            ) => self.members_at(&mut at, value.span(), table),
+            (PointKind::Call, _) => {
+                self.wrong_type(value, "`call`", "a table of `type`, `method`, `params`");
+            }
+            (PointKind::New, _) => self.wrong_type(value, "`new`", "a table of `type`, `params`"),
+            (PointKind::FieldGet | PointKind::FieldSet, _) => {
+                self.wrong_type(value, &format!("`{word}`"), "a table of `type`, `name`");
+            }
+            (PointKind::Throw, DeValue::String(name)) => {
+                at.thrown = self.thrown(name, value.span())
+            }
+            (PointKind::Throw, _) => self.wrong_type(value, "`throw`", "the full name of a type"),
+            (PointKind::Catch, _) => at.ty = self.names(word, value, Names::Types),
+            (PointKind::Line, DeValue::Integer(n)) => {
+                match u32::from_str_radix(n.as_str(), n.radix()) {
+                    Ok(line @ 1..) => at.line = line,
+                    _ => self.report(value.span(), "there is no such line", "expected 1 or more"),
+                }
+            }
+            (PointKind::Line, _) => self.wrong_type(value, "`line`", "a number"),
+            (PointKind::MonitorEnter | PointKind::MonitorExit, DeValue::Boolean(true)) => {}
+            (PointKind::MonitorEnter | PointKind::MonitorExit, _) => {
+                self.wrong_type(value, &format!("`{word}`"), "true");
+            }
+        }
+        at
+    }
+
+    /// What is thrown: woven code looks at each exception, so that it must know the type.
+    fn thrown(&mut self, name: &str, span: Range<usize>) -> Option<Thrown> {
+        let is_name = |c: char| !c.is_whitespace() && !"*!?,:()[]<>\"'".contains(c);
+        if name.is_empty() || !name.chars().all(is_name) {
+            self.report_help(
+                span,
+                "`throw` is the full name of a type",
+                "no pattern",
+                "it takes the types below that, too: `java.lang.Throwable`, `System.Exception` are all",
+            );
+            return None;
+        }
+        Some(Thrown {
+            name: name.into(),
+            span,
+        })
+    }
+
+    /// The methods, constructors or fields that `at` names.
+    fn members_at(&mut self, at: &mut At, span: Range<usize>, table: &DeTable<'t>) {
+        let keys: &[&str] = match at.kind {
+            PointKind::Call => &CALL_KEYS,
+            PointKind::New => &NEW_KEYS,
+            _ => &FIELD_KEYS,
+        };
+        let word = at.kind.word();
+        for (key, value) in table {
+            let name = &**key.get_ref();
+            match name {
+                "type" => at.ty = self.names(name, value, Names::Types),
+                "method" | "name" if keys.contains(&name) => {
+                    at.name = self.names(name, value, Names::Methods);
+                }
+                "params" if keys.contains(&name) => at.params = self.params(value),
+                other => self.unknown_key(
+                    key.span(),
+                    other,
+                    &format!("`{word}`"),
+                    keys,
+                    &SELECTOR_SYNONYMS,
+                ),
+            }
+        }
+        if at.ty.is_some() || at.name.is_some() {
+            return;
+        }
+        let (title, label, help) = match at.kind {
+            PointKind::Call => (
+                "`call` names neither a type nor a method".to_owned(),
+                "expected `type`, `method` or both",
+                "`call = { type = \"java.io.File\", method = \"delete\" }`".to_owned(),
+            ),
+            PointKind::New => (
+                "`new` names no type".to_owned(),
+                "expected `type`",
+                "`new = { type = \"acme.Order\" }`; `\"**\"` are all".to_owned(),
+            ),
+            _ => (
+                format!("`{word}` names neither a type nor a field"),
+                "expected `type`, `name` or both",
+                format!("`{word} = {{ type = \"acme.Order\", name = \"state\" }}`"),
+            ),
+        };
+        self.report_help(span, title, label, help);
+    }
+
     /// What an aspect of calls must have, and what it cannot have.
-    fn check_at(&mut self, table: &DeTable<'t>) {
+    fn check_at(&mut self, kind: PointKind, table: &DeTable<'t>) {
         const OF_METHODS: [&str; 5] = ["hooks", "enter", "exit", "exception", "around"];
         let key = |key: &str| table.get_key_value(key).map(|(key, _)| key.span());
         for name in OF_METHODS {
@@ -786,6 +878,9 @@ impl<'t> Parser<'t> {
                 );
             }
         }
+        if kind != PointKind::Call {
+            self.check_point(kind, table);
+        }
         let replace = key("replace");
         let records = ["advice", "record", "mode"]
             .into_iter()
@@ -795,12 +890,22 @@ impl<'t> Parser<'t> {
             (None, None) if records => {}
             (None, None) => self.report(
                 key("at").unwrap_or_default(),
-                "nothing is to be done at these calls",
-                "expected `before`, `after`, `replace`, `advice` or `record` beside it",
+                match kind {
+                    PointKind::Call => "nothing is to be done at these calls",
+                    _ => "nothing is to be done at these points",
+                },
+                match kind {
+                    PointKind::Call => {
+                        "expected `before`, `after`, `replace`, `advice` or `record` beside it"
+                    }
+                    _ if kind.has_replace() => "expected `before`, `after` or `replace` beside it",
+                    _ if kind.has_after() => "expected `before` or `after` beside it",
+                    _ => "expected `before` beside it",
+                },
             ),
             (Some(_), Some(span)) => self.report_help(
                 span,
-                "a call that is replaced has neither `before` nor `after`",
+                "what is replaced has neither `before` nor `after`",
                 "leave it out, or `replace`",
                 "an aspect of its own can have them",
             ),
@@ -808,12 +913,49 @@ impl<'t> Parser<'t> {
                 if let Some(span) = key("guard") {
                     self.report(
                         span,
-                        "a replaced call has no guard: what the hook throws is what the call throws",
+                        match kind {
+                            PointKind::Call => "a replaced call has no guard: what the hook throws is what the call throws",
+                            _ => "a replacement has no guard: what the hook throws reaches the program",
+                        },
                         "leave it out",
                     );
                 }
             }
             (None, Some(_)) => {}
+        }
+    }
+
+    /// What an aspect of points that are no calls cannot have.
+    fn check_point(&mut self, kind: PointKind, table: &DeTable<'t>) {
+        let word = kind.word();
+        let key = |key: &str| table.get_key_value(key).map(|(key, _)| key.span());
+        for name in [
+            "advice",
+            "record",
+            "mode",
+            "mask",
+            "limit",
+            "root",
+            "completion",
+        ] {
+            if let Some(span) = key(name) {
+                self.report_help(
+                    span,
+                    format!("`{name}` is about calls"),
+                    format!("the aspect is about points of another kind: `{word}`"),
+                    "there are `before`, `after` and `replace`",
+                );
+            }
+        }
+        let (has_after, has_replace) = (kind.has_after(), kind.has_replace());
+        for (name, has) in [("after", has_after), ("replace", has_replace)] {
+            if let Some(span) = key(name).filter(|_| !has) {
+                let title = match name {
+                    "after" => format!("nothing comes behind a point of `{word}`"),
+                    _ => format!("nothing takes the place of a point of `{word}`"),
+                };
+                self.report(span, title, "leave it out");
+            }
         }
     }
 
@@ -892,7 +1034,7 @@ impl<'t> Parser<'t> {
         let (title, help) = match (&hook.call.changes, key) {
             (Changes::Nothing, _) => return,
             (_, "before" | "after" | "replace") => (
-                "hooks at calls change nothing yet",
+                "hooks at points change nothing yet",
                 "`replace` can call the original with other arguments, and return something else",
             ),
             (_, "around") => (

@@ -1186,7 +1186,9 @@ fn type_parameters_have_names() {
 #[test]
 fn the_schema_knows_the_keys_and_words_that_the_parser_knows() {
     use super::model::{ACCESS_WORDS, ADVICE_WORDS, HOOKS_WORDS, KIND_WORDS, MODE_WORDS};
-    use super::parse::{ASPECT_KEYS, FILE_KEYS, SELECTOR_KEYS, TYPE_KEYS};
+    use super::parse::{
+        ASPECT_KEYS, AT_KEYS, CALL_KEYS, FIELD_KEYS, FILE_KEYS, NEW_KEYS, SELECTOR_KEYS, TYPE_KEYS,
+    };
     let schema: serde_json::Value = serde_json::from_str(super::SCHEMA).unwrap();
     let keys = |at: &str| -> Vec<&str> {
         let properties = schema.pointer(at).unwrap().as_object().unwrap();
@@ -1195,6 +1197,16 @@ fn the_schema_knows_the_keys_and_words_that_the_parser_knows() {
     assert_eq!(keys("/properties"), FILE_KEYS);
     assert_eq!(keys("/$defs/aspect/properties"), ASPECT_KEYS);
     assert_eq!(keys("/$defs/type/properties"), TYPE_KEYS);
+    let at = "/$defs/aspect/properties/at/properties";
+    assert_eq!(keys(at), AT_KEYS);
+    for (kind, known) in [
+        ("call", &CALL_KEYS[..]),
+        ("new", &NEW_KEYS),
+        ("field-get", &FIELD_KEYS),
+        ("field-set", &FIELD_KEYS),
+    ] {
+        assert_eq!(keys(&format!("{at}/{kind}/properties")), known);
+    }
     assert_eq!(keys("/$defs/selector/properties"), SELECTOR_KEYS);
     let words = |at: &str| -> Vec<&str> {
         let all = schema.pointer(at).unwrap().as_array().unwrap();
@@ -1299,10 +1311,6 @@ fn bad_aspects_of_calls() {
         wrong(&text).lines().next().unwrap().to_owned()
     };
     let at = "at = { call = { method = \"delete\" } }";
-    assert_eq!(
-        first("at = { new = { type = \"A\" } }\nbefore = \"a.B.c()\""),
-        "`at = { new = .. }` is not there yet"
-    );
     assert_eq!(first("at = {}\nbefore = \"a.B.c()\""), "`at` is empty");
     assert_eq!(
         first("at = { call = { params = \"int\" } }\nbefore = \"a.B.c()\""),
@@ -1341,7 +1349,7 @@ fn bad_aspects_of_calls() {
         first(&format!(
             "{at}\nbefore = \"a.B.c()\"\nreplace = \"a.B.c()\""
         )),
-        "a call that is replaced has neither `before` nor `after`"
+        "what is replaced has neither `before` nor `after`"
     );
     assert_eq!(
         first(&format!("{at}\nreplace = \"a.B.c()\"\nguard = false")),
@@ -1407,5 +1415,72 @@ fn hooks_change_only_what_there_is_when_they_run() {
     );
     let at = "at = { call = { type = \"A\" } }";
     let text = format!("version = 1\n[[aspect]]\n{at}\nbefore = \"arg(0) = a.B.c()\"\n");
-    assert!(wrong(&text).starts_with("hooks at calls change nothing yet"));
+    assert!(wrong(&text).starts_with("hooks at points change nothing yet"));
+}
+
+#[test]
+fn points_are_of_one_kind_and_have_what_that_has() {
+    let first = |aspect: &str| {
+        let text = format!("version = 1\n[[aspect]]\n{aspect}\n");
+        wrong(&text).lines().next().unwrap().to_owned()
+    };
+    let with = |at: &str, rest: &str| first(&format!("at = {{ {at} }}\n{rest}"));
+    let hook = "before = \"a.B.c()\"";
+    for (at, said) in [
+        ("line = 0", "there is no such line"),
+        ("line = \"7\"", "`line` is a number"),
+        ("monitor-enter = false", "`monitor-enter` is true"),
+        (
+            "throw = \"java.io.*\"",
+            "`throw` is the full name of a type",
+        ),
+        ("throw = 1", "`throw` is the full name of a type"),
+        ("catch = 1", "`catch` is a string or a list of strings"),
+        ("new = {}", "`new` names no type"),
+        ("new = \"A\"", "`new` is a table of `type`, `params`"),
+        (
+            "field-get = {}",
+            "`field-get` names neither a type nor a field",
+        ),
+        (
+            "field-set = { name = \"b\", method = \"a\" }",
+            "unknown key `method` in `field-set`",
+        ),
+        (
+            "new = { type = \"A\", name = \"a\" }",
+            "unknown key `name` in `new`",
+        ),
+        ("line = 1, throw = \"A\"", "`at` names two kinds of points"),
+    ] {
+        assert_eq!(with(at, hook), said, "{at}");
+    }
+    let after = "after = \"a.B.c()\"";
+    let replace = "replace = \"a.B.c()\"";
+    for (at, rest, said) in [
+        ("line = 1", after, "nothing comes behind a point of `line`"),
+        (
+            "catch = \"A\"",
+            after,
+            "nothing comes behind a point of `catch`",
+        ),
+        (
+            "monitor-exit = true",
+            replace,
+            "nothing takes the place of a point of `monitor-exit`",
+        ),
+        ("line = 1", "", "nothing is to be done at these points"),
+        ("line = 1", "advice = \"enter\"", "`advice` is about calls"),
+        (
+            "new = { type = \"A\" }",
+            "record = \"result\"",
+            "`record` is about calls",
+        ),
+        (
+            "new = { type = \"A\" }",
+            "replace = \"a.B.c()\"\nguard = false",
+            "a replacement has no guard: what the hook throws reaches the program",
+        ),
+    ] {
+        assert_eq!(with(at, rest), said, "{at} {rest}");
+    }
 }

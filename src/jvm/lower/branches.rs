@@ -98,6 +98,10 @@ impl<'a> Lowering<'_, 'a> {
             scratch.layout.grow(branch.insn.pc, 5);
             return Ok(Reach::Inverted);
         }
+        if self.points.is_some() {
+            // No island between what lies in front of an instruction.
+            return Err(Reason::CodeTooLarge.into());
+        }
         if scratch.frames.is_empty() {
             scratch.frames = self.expand_frames(parameters, additions)?;
         }

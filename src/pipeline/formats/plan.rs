@@ -42,6 +42,11 @@ pub(crate) fn plan(
                     Code::Assembly => Language::CSharp,
                     Code::Class | Code::Dex => Language::Java,
                 },
+                no_points: match scanned.code {
+                    Code::Class => None,
+                    Code::Dex => Some("dex files"),
+                    Code::Assembly => Some("assemblies"),
+                },
                 no_around: match scanned.code {
                     Code::Class | Code::Assembly => None,
                     Code::Dex => Some("dex files"),

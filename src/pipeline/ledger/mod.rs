@@ -256,7 +256,12 @@ impl<'j> Ledger<'j> {
 
     /// Notes what was left of a type, the calls that are redirected and, when explaining, what was woven.
     fn tell(&mut self, artifact: &str, touched: &Touched) {
-        self.outcome.calls += touched.calls.iter().map(|call| call.times).sum::<u64>();
+        for call in &touched.calls {
+            match call.redirect.placed {
+                None => self.outcome.calls += call.times,
+                Some(_) => self.outcome.points += call.times,
+            }
+        }
         for left in &touched.woven.left {
             *self.outcome.left.entry(left.reason).or_default() += 1;
             if left.reason.is_failure() {
@@ -288,8 +293,10 @@ impl<'j> Ledger<'j> {
                 calls: (touched.calls.iter())
                     .map(|call| RedirectedCall {
                         method: call.method.clone(),
-                        callee: call.redirect.callee.shown(),
+                        does: call.redirect.shown_site().0,
+                        callee: call.redirect.shown_site().1,
                         times: call.times,
+                        at_point: call.redirect.placed.is_some(),
                         recorded: (call.redirect.recorded.as_ref()).map(|recorded| RecordedCall {
                             id: call.id,
                             advice: recorded.advice.without(Advice::ROOT),

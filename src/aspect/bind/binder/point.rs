@@ -1,0 +1,427 @@
+//! Hooks at points inside methods: a static method for each, which takes what they ask for.
+
+use super::super::catalog::spellings;
+use super::super::site::Where;
+use super::super::ty::Parameter;
+use super::*;
+use crate::aspect::joinpoint::CallHow;
+use crate::aspect::point::{Point, PointKind};
+use crate::aspect::rules::model::Thrown;
+
+/// A point, and the method that has it.
+#[derive(Clone, Copy)]
+pub struct AtPoint<'a> {
+    pub point: &'a Point,
+    pub when: Where,
+    /// What the hooks of the aspect at hand take.
+    pub passed: &'a [Passed],
+    /// The type of the method's object; a static one has none.
+    pub this: Option<&'a Ty>,
+    /// What is thrown, if not anything.
+    pub thrown: Option<&'a Ty>,
+    /// For messages.
+    pub shown: &'a str,
+}
+
+impl Point {
+    /// What hooks see as arguments: a constructor's.
+    fn signature(&self) -> Signature {
+        let arguments = match self.kind {
+            PointKind::New => &*self.takes,
+            _ => &[],
+        };
+        let parameters = arguments.iter().map(|ty| Parameter {
+            name: None,
+            ty: ty.clone(),
+            out: false,
+        });
+        Signature {
+            this: None,
+            parameters: parameters.collect(),
+            result: self.result.clone(),
+            generics: 0,
+            variadic: false,
+        }
+    }
+}
+
+impl AtPoint<'_> {
+    /// What the exception must be, and nothing else says.
+    fn test(&self) -> Option<&Ty> {
+        match self.point.kind {
+            PointKind::Throw => self.thrown,
+            PointKind::Catch if self.point.is_tested => Some(&self.point.owner),
+            _ => None,
+        }
+    }
+
+    /// The type of what is passed; none of a text.
+    fn type_of(&self, passed: Passed) -> Option<Ty> {
+        match passed {
+            Passed::Stack(n) => Some(match self.test() {
+                Some(test) => test.clone(),
+                None => self.point.takes[usize::from(n)].clone(),
+            }),
+            Passed::Result => Some(self.point.result.clone()),
+            Passed::This => self.this.cloned(),
+            Passed::Line => Some(Ty::Prim(Prim::I32)),
+            Passed::Type | Passed::Method | Passed::Signature => None,
+        }
+    }
+
+    /// What a word is among what can be passed.
+    fn passed_by(&self, word: &Word, passed: &mut Vec<Passed>) {
+        let Point {
+            kind,
+            takes,
+            has_target,
+            ..
+        } = self.point;
+        let is_after = self.when == Where::After;
+        let last = takes.len().saturating_sub(1) as u16;
+        match (word, kind) {
+            (Word::Target, _) if *has_target => passed.push(Passed::Stack(0)),
+            (Word::Args | Word::EachArg, PointKind::New) => {
+                passed.extend((0..takes.len() as u16).map(Passed::Stack));
+            }
+            (Word::Arg(n), PointKind::New) if usize::from(*n) < takes.len() => {
+                passed.push(Passed::Stack(*n));
+            }
+            (Word::Named(name), PointKind::FieldSet) if name == VALUE => {
+                passed.push(Passed::Stack(last));
+            }
+            (Word::Named(name), PointKind::FieldGet) if name == VALUE && is_after => {
+                passed.push(Passed::Result);
+            }
+            (Word::Result, PointKind::FieldGet | PointKind::New) if is_after => {
+                passed.push(Passed::Result);
+            }
+            (Word::Exception, PointKind::Throw | PointKind::Catch) => {
+                passed.push(Passed::Stack(0));
+            }
+            (Word::This, _) if self.this.is_some() => passed.push(Passed::This),
+            (Word::Line, _) => passed.push(Passed::Line),
+            // Those of a new object are its constructor's.
+            (_, PointKind::New) => {}
+            (Word::Type, _) => passed.push(Passed::Type),
+            (Word::Method, _) => passed.push(Passed::Method),
+            (Word::Signature, _) => passed.push(Passed::Signature),
+            _ => {}
+        }
+    }
+
+    /// What hooks take, in the order in which it is passed.
+    fn passed<'h>(&self, hooks: impl Iterator<Item = &'h OwnHook>) -> Vec<Passed> {
+        let mut passed = Vec::new();
+        if self.when == Where::Replace {
+            passed.extend((0..self.point.takes.len() as u16).map(Passed::Stack));
+        } else if self.test().is_some() {
+            passed.push(Passed::Stack(0));
+        }
+        for hook in hooks {
+            for operand in &hook.call.operands {
+                self.passed_by(&operand.word, &mut passed);
+            }
+        }
+        let order = |passed: &Passed| match passed {
+            Passed::Stack(n) => u32::from(*n),
+            Passed::Result => 1 << 16,
+            Passed::This => 2 << 16,
+            Passed::Line => 3 << 16,
+            Passed::Type => 4 << 16,
+            Passed::Method => 5 << 16,
+            Passed::Signature => 6 << 16,
+        };
+        passed.sort_by_key(order);
+        passed.dedup();
+        passed
+    }
+}
+
+/// What a field holds, or gets.
+const VALUE: &str = "value";
+
+/// Type and name of a field.
+const FIELD: &str = "field";
+
+impl Binder<'_> {
+    /// What is called at a point for one aspect, in the order in which it is put there: in front of it, behind it, or in its place.
+    /// `at` says nothing of what is passed yet.
+    pub fn bind_point(
+        &self,
+        aspect: Meets<'_>,
+        at: &AtPoint<'_>,
+        (artifact, adapters): (&str, &str),
+    ) -> Result<Vec<Redirect>, Vec<Misfit>> {
+        let own = aspect.2;
+        let mut all = Vec::new();
+        for (when, hooks) in [
+            (Where::Before, &*own.enter),
+            (Where::After, &*own.exit),
+            (Where::Replace, own.replace.as_slice()),
+        ] {
+            if hooks.is_empty() {
+                continue;
+            }
+            let at = AtPoint { when, ..*at };
+            let passed = at.passed(hooks.iter());
+            let at = AtPoint {
+                passed: &passed,
+                ..at
+            };
+            let owner = at.point.owner.name().unwrap_or_default();
+            let subject = Subject {
+                ty: owner,
+                name: &at.point.name,
+                signature: &at.point.signature(),
+                is_async: false,
+                artifact,
+                adapters,
+                keeps_body: None,
+                is_call: false,
+                at: Some(&at),
+            };
+            all.push(self.placed(aspect, &subject, &at, hooks)?);
+        }
+        Ok(all)
+    }
+
+    fn placed(
+        &self,
+        aspect: Meets<'_>,
+        subject: &Subject<'_>,
+        at: &AtPoint<'_>,
+        hooks: &[OwnHook],
+    ) -> Result<Redirect, Vec<Misfit>> {
+        let mut binding = Binding::new(self, subject, aspect, false);
+        let text = binding.string();
+        let types = (at.passed.iter()).map(|one| at.type_of(*one).unwrap_or_else(|| text.clone()));
+        let point = at.point;
+        let callee = Callee {
+            owner: point.owner.clone(),
+            owner_is_interface: false,
+            name: format!("{}{}", point.kind.word(), point.name).into(),
+            how: CallHow::Static,
+            parameters: types.collect(),
+            result: match at.when {
+                Where::Replace => point.result.clone(),
+                _ => Ty::Void,
+            },
+            reference: point.reference,
+        };
+        let placed = Placed {
+            point: point.clone(),
+            when: at.when,
+            passed: at.passed.into(),
+            test: at.test().cloned(),
+        };
+        let (mut bound, mut replace) = (None, None);
+        if at.when == Where::Replace {
+            replace = Some(
+                binding
+                    .replacement(&callee)
+                    .map_err(|misfit| vec![misfit])?,
+            );
+        } else {
+            let (mut layer, mut wrong) = (Layer::default(), Vec::new());
+            for written in hooks {
+                match binding.hook(written, 0, &mut layer.keep) {
+                    Ok(None) => {}
+                    Ok(Some(call)) => {
+                        layer.enter.append(&mut binding.chains);
+                        layer.enter.push(call);
+                    }
+                    Err(misfit) => wrong.push(misfit),
+                }
+            }
+            if !wrong.is_empty() {
+                return Err(wrong);
+            }
+            bound = Some(Arc::new(layer.bound(Records::default())));
+        }
+        let is_direct =
+            bound.is_none() && (replace.as_ref()).is_some_and(|r| r.takes_over(&callee));
+        let class = (!is_direct).then(|| {
+            let parts = (&replace, &bound, &None);
+            redirect_class(subject.adapters, &callee, parts, false, Some(&placed))
+        });
+        Ok(Redirect {
+            callee,
+            class,
+            replace,
+            bound,
+            recorded: None,
+            follows: false,
+            placed: Some(placed),
+        })
+    }
+
+    /// The type of what is thrown, for code that looks for it: none if all is. `Err`: what is wrong with it.
+    pub fn thrown(&self, thrown: &Thrown) -> Result<Option<Ty>, String> {
+        let name = &*thrown.name;
+        if ["java.lang.Throwable", "System.Exception"].contains(&name) {
+            return Ok(None);
+        }
+        let is_known = |spelt: &String| {
+            self.catalog.declared(spelt).is_some()
+                || self.hierarchy.supertypes.contains_key(&**spelt)
+        };
+        let spelt = spellings(name).find(is_known);
+        let spelt = spelt.unwrap_or_else(|| name.replace('.', "/"));
+        match self.catalog.declared(&spelt) {
+            Some(declared) if !declared.is_public => Err(format!(
+                "`{name}` is not public: what looks for it is in another package"
+            )),
+            _ => Ok(Some(Ty::class(&spelt))),
+        }
+    }
+
+    /// What is thrown cannot be looked for.
+    pub fn unknown_thrown(&self, aspect: Meets<'_>, at: &AtPoint<'_>, title: &str) -> Misfit {
+        let thrown = aspect.2.at.as_ref().and_then(|at| at.thrown.as_ref());
+        Misfit {
+            source: Arc::clone(&aspect.2.source),
+            span: thrown.map_or(0..0, |thrown| thrown.span.clone()),
+            title: title.to_owned(),
+            what: "at".into(),
+            method: at.shown.to_owned(),
+            help: Some("name a public type above it".into()),
+        }
+    }
+
+    /// Two aspects replace one point.
+    pub fn replaced_twice(&self, aspect: Meets<'_>, at: &AtPoint<'_>) -> Misfit {
+        let subject = Subject {
+            ty: "",
+            name: "",
+            signature: &at.point.signature(),
+            is_async: false,
+            artifact: "",
+            adapters: "",
+            keeps_body: None,
+            is_call: false,
+            at: Some(at),
+        };
+        let written = aspect.2.replace.as_ref();
+        Binding::new(self, &subject, aspect, false).complains(
+            written.map_or(0..0, |written| written.name.clone()),
+            "two aspects replace the same point".into(),
+            "of",
+            Some("narrow `at` or `match` of one of them".into()),
+        )
+    }
+}
+
+impl Binding<'_> {
+    /// The type that a value has where this one is asked for: what is thrown and caught is an exception, whatever is known of it.
+    pub(super) fn seen_as<'t>(&self, value: &'t Value, to: &'t Ty) -> &'t Ty {
+        let is_exception = self.subject.at.is_some_and(|at| {
+            let is_of_it = matches!(at.point.kind, PointKind::Throw | PointKind::Catch);
+            is_of_it
+                && value.source == Source::Arg(0)
+                && at.passed.first() == Some(&Passed::Stack(0))
+        });
+        match is_exception && *to == self.throwable() {
+            true => to,
+            false => &value.ty,
+        }
+    }
+
+    /// What an operand means at a point; none where it means what it does elsewhere.
+    pub(super) fn meant_at(
+        &self,
+        at: &AtPoint<'_>,
+        operand: &HookOperand,
+        place: &Range<usize>,
+    ) -> Option<Result<Meant, Misfit>> {
+        let Point {
+            kind, has_target, ..
+        } = at.point;
+        let kind = *kind;
+        let side = match at.when {
+            Where::After => "behind",
+            _ => "in front of",
+        };
+        let nothing = |title: String, help: Option<&str>| match operand.optional {
+            true => Ok(Meant::Nothing),
+            false => Err(self.complains(place.clone(), title, "at", help.map(str::to_owned))),
+        };
+        let given = |passed: Passed| {
+            let n = place_of(at.passed, passed)?;
+            Some(Ok(Meant::Value(Value {
+                source: Source::Arg(n),
+                ty: at.type_of(passed).unwrap_or_else(|| self.string()),
+            })))
+        };
+        let text = |text: &str| {
+            Some(Ok(Meant::Value(Value {
+                source: Source::Text(text.into()),
+                ty: self.string(),
+            })))
+        };
+        let mut passed = Vec::new();
+        at.passed_by(&operand.word, &mut passed);
+        let is_single = !matches!(operand.word, Word::Args | Word::EachArg | Word::Arg(_));
+        if let ([one], true) = (&*passed, is_single) {
+            return given(*one);
+        }
+        let word = kind.word();
+        match &operand.word {
+            Word::Named(name) if name == FIELD && kind.is_field() => {
+                let field = format!("{}.{}", self.shown_type(&at.point.owner), at.point.name);
+                text(&field)
+            }
+            Word::Target if kind.is_field() && !has_target => Some(nothing(
+                "a static field has no `target`".into(),
+                Some("`target?` is null there"),
+            )),
+            Word::Target => Some(nothing(
+                format!("a point of `{word}` has no `target`"),
+                None,
+            )),
+            Word::This => Some(nothing(
+                "a static method has no `this`".into(),
+                Some("`this?` is null there"),
+            )),
+            Word::Args | Word::EachArg | Word::Arg(_) | Word::Named(_)
+                if kind != PointKind::New =>
+            {
+                let has = match kind {
+                    PointKind::FieldGet => "there are `target`, `field`, and behind it `result`",
+                    PointKind::FieldSet => "there are `target`, `value`, `field`",
+                    PointKind::Throw | PointKind::Catch => "there is `exception`",
+                    PointKind::MonitorEnter | PointKind::MonitorExit => "there is `target`",
+                    _ => "there are `this`, `line`, `type`, `method`, `signature`",
+                };
+                let title = match &operand.word {
+                    Word::Named(name) => {
+                        format!("`{name}` has no value {side} a point of `{word}`")
+                    }
+                    _ => format!("a point of `{word}` has no arguments"),
+                };
+                Some(nothing(title, Some(has)))
+            }
+            Word::Result | Word::Exception => {
+                let name = match operand.word {
+                    Word::Result => "result",
+                    _ => "exception",
+                };
+                let title = format!("`{name}` has no value {side} a point of `{word}`");
+                Some(nothing(title, None))
+            }
+            Word::State | Word::Duration | Word::Id => {
+                let name = match operand.word {
+                    Word::State => "state",
+                    Word::Duration => "duration",
+                    _ => "id",
+                };
+                Some(nothing(
+                    format!("there is no `{name}` at points but calls"),
+                    None,
+                ))
+            }
+            // Those of a constructor, of a class, and constants.
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Points inside methods, calls apart: fields, new objects, exceptions, lines, locks.
+
+use crate::aspect::advice::Reason;
+use crate::aspect::bind::ty::Ty;
+
+/// What stands at a point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum PointKind {
+    /// A call of a method, which goes a way of its own ([`crate::aspect::joinpoint::CallSite`]).
+    Call,
+    New,
+    FieldGet,
+    FieldSet,
+    Throw,
+    Catch,
+    Line,
+    MonitorEnter,
+    MonitorExit,
+}
+
+impl PointKind {
+    pub const ALL: [PointKind; 9] = [
+        PointKind::Call,
+        PointKind::New,
+        PointKind::FieldGet,
+        PointKind::FieldSet,
+        PointKind::Throw,
+        PointKind::Catch,
+        PointKind::Line,
+        PointKind::MonitorEnter,
+        PointKind::MonitorExit,
+    ];
+
+    /// As rules write it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            PointKind::Call => "call",
+            PointKind::New => "new",
+            PointKind::FieldGet => "field-get",
+            PointKind::FieldSet => "field-set",
+            PointKind::Throw => "throw",
+            PointKind::Catch => "catch",
+            PointKind::Line => "line",
+            PointKind::MonitorEnter => "monitor-enter",
+            PointKind::MonitorExit => "monitor-exit",
+        }
+    }
+
+    pub const fn is_field(self) -> bool {
+        matches!(self, PointKind::FieldGet | PointKind::FieldSet)
+    }
+
+    /// Something comes behind it: a hook can run there.
+    pub const fn has_after(self) -> bool {
+        !matches!(self, PointKind::Throw | PointKind::Catch | PointKind::Line)
+    }
+
+    /// A hook can take its place.
+    pub const fn has_replace(self) -> bool {
+        matches!(
+            self,
+            PointKind::Call | PointKind::New | PointKind::FieldGet | PointKind::FieldSet
+        )
+    }
+}
+
+/// A point, as hooks see it. Two that are equal are served by the same code.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Point {
+    pub kind: PointKind,
+    /// The type that a field's access names, the class that is made, what is caught; of others `Object`'s place.
+    pub owner: Ty,
+    /// A field's name; of a new object the constructor's.
+    pub name: Box<str>,
+    /// What lies on the stack, the target first.
+    pub takes: Box<[Ty]>,
+    /// The first of that is the target.
+    pub has_target: bool,
+    /// What the point leaves there.
+    pub result: Ty,
+    /// What is caught is an `owner` only if a look at it says so.
+    pub is_tested: bool,
+    /// The token by which the method names the field or constructor (.NET).
+    pub reference: u32,
+}
+
+/// A point that a method has.
+pub struct PointSite<'a> {
+    /// Where it stands, in the format's own count.
+    pub at: u32,
+    pub kind: PointKind,
+    /// The type of [`Point::owner`], in the format's own spelling; empty where there is none.
+    pub ty: &'a str,
+    /// A field's name.
+    pub name: &'a str,
+    /// Its source line, of lines.
+    pub line: u32,
+    pub details: &'a dyn PointDetails,
+}
+
+/// What of a point is decoded on request only.
+pub trait PointDetails {
+    /// The declared types of a constructor's parameters, in order.
+    fn parameters(&self, each: &mut dyn FnMut(&str));
+    /// The point, or why it stays as it is. `replaced`: a hook takes its place.
+    fn point(&self, replaced: bool) -> Result<Point, Reason>;
+}
+
+/// Receives points one by one.
+pub type EachPoint<'f> = &'f mut dyn FnMut(&PointSite<'_>);
+
+/// A set of kinds of points.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PointKinds(u16);
+
+impl PointKinds {
+    pub fn add(&mut self, kind: PointKind) {
+        self.0 |= 1 << kind as u16;
+    }
+
+    pub const fn has(self, kind: PointKind) -> bool {
+        self.0 >> kind as u16 & 1 == 1
+    }
+
+    /// Whether there is one beside calls.
+    pub const fn has_points(self) -> bool {
+        self.0 > 1
+    }
+}

@@ -1,0 +1,373 @@
+//! What is put in front of points and behind them.
+//!
+//! ```text
+//!     [spill; reload]; arguments; invokestatic; point; arguments; invokestatic
+//! ```
+//!
+//! What a point takes lies on the stack. Where hooks need more of it than its top, it goes to new local variables and back. No branch
+//! leads in between, so these are in no frame.
+
+use crate::aspect::advice::Reason;
+use crate::aspect::bind::site::{Passed, Placed, Redirect, Where};
+use crate::aspect::bind::ty::{Language, Ty};
+use crate::aspect::plan::Redirected;
+use crate::aspect::point::PointKind;
+use crate::bytes::modified_utf8;
+use crate::error::Result;
+use crate::jvm::class::{Class, Code, MethodInfo, flag};
+use crate::jvm::emit::{self, Kind, Snippet};
+use crate::jvm::insn::{self, op};
+use crate::jvm::points;
+use crate::jvm::pool::{Additions, tag};
+use crate::jvm::scan::signature_of;
+
+/// How many constants these calls in one method add at most: those of each method that is called, and of its class; three names; and
+/// lines that no instruction holds.
+pub fn constants_needed(calls: &[(Redirected, &Redirect)]) -> usize {
+    let mut called: Vec<u32> = calls.iter().map(|(call, _)| call.redirect).collect();
+    called.sort_unstable();
+    called.dedup();
+    let takes_line = |redirect: &Redirect| {
+        let passed = redirect.placed.iter().flat_map(|placed| &placed.passed);
+        passed.into_iter().any(|passed| *passed == Passed::Line)
+    };
+    let lines = calls.iter().filter(|(_, redirect)| takes_line(redirect));
+    6 * called.len() + 6 + lines.count()
+}
+
+/// What goes into a method.
+#[derive(Default)]
+pub struct Insertions {
+    /// By the instructions in front of which it goes, ascending.
+    pub at: Vec<Insertion>,
+    /// How many local variables there are more.
+    pub locals: u16,
+}
+
+/// What goes in front of an instruction.
+#[derive(Default)]
+pub struct Insertion {
+    pub pc: u32,
+    /// What the point above has behind it: branches to the instruction do not run it.
+    pub behind: Snippet,
+    /// What runs however the instruction is reached.
+    pub before: Snippet,
+    /// Exceptions of `behind` are caught where those of the instruction are: it holds a lock.
+    pub is_held: bool,
+}
+
+impl Insertions {
+    fn find(&mut self, pc: u32) -> &mut Insertion {
+        let place = self.at.partition_point(|one| one.pc < pc);
+        if self.at.get(place).is_none_or(|one| one.pc != pc) {
+            let new = Insertion {
+                pc,
+                ..Insertion::default()
+            };
+            self.at.insert(place, new);
+        }
+        &mut self.at[place]
+    }
+
+    pub fn get(&self, pc: u32) -> Option<&Insertion> {
+        let place = self.at.binary_search_by_key(&pc, |one| one.pc).ok()?;
+        Some(&self.at[place])
+    }
+
+    /// How many more words the stack has at most.
+    pub fn deepest(&self) -> u32 {
+        let each = |one: &Insertion| one.behind.deepest().max(one.before.deepest());
+        self.at.iter().map(each).max().unwrap_or_default()
+    }
+}
+
+/// A method that gets something at its points.
+pub struct Method<'m, 'a> {
+    class: &'m Class<'a>,
+    method: &'m MethodInfo,
+    code: Code<'a>,
+    lines: Vec<(u32, u32)>,
+}
+
+impl<'m, 'a> Method<'m, 'a> {
+    pub fn new(class: &'m Class<'a>, method: &'m MethodInfo, code: Code<'a>) -> Result<Self> {
+        Ok(Method {
+            class,
+            method,
+            code,
+            lines: points::lines(class, &code)?,
+        })
+    }
+
+    /// Why one of these cannot be called where it is planned.
+    pub fn refuses(&self, call: Redirected, placed: &Placed) -> Result<Option<Reason>> {
+        if !placed.passed.contains(&Passed::This) || self.method.access & flag::STATIC != 0 {
+            return Ok(None);
+        }
+        if points::overwrites_this(self.method, &self.code)? {
+            return Ok(Some(Reason::Unsupported));
+        }
+        Ok(
+            match points::initialisation(self.class, self.method, &self.code)? {
+                Err(reason) => Some(reason),
+                Ok(Some(known)) if !known.is_initialised(call.at) => Some(Reason::Uninitialised),
+                Ok(_) => None,
+            },
+        )
+    }
+
+    /// What is put around its points. `called` gives the constant of what is called.
+    pub fn insertions(
+        &self,
+        calls: &[(Redirected, &Redirect)],
+        additions: &mut Additions,
+        mut called: impl FnMut(&Redirect, &mut Additions) -> u16,
+    ) -> Result<Insertions> {
+        let mut all = Insertions::default();
+        for same in calls.chunk_by(|a, b| a.0.at == b.0.at) {
+            let at = same[0].0.at;
+            let mut before = Snippet::default();
+            let mut behind = Snippet::default();
+            let mut saved = Saved {
+                base: self.code.max_locals,
+                kinds: vec![],
+                from: usize::MAX,
+                words: 0,
+            };
+            let mut is_held = false;
+            let placed = |redirect: &'_ Redirect| redirect.placed.clone();
+            let mut replacing = None;
+            for (_, redirect) in same {
+                let Some(placed) = placed(redirect) else {
+                    continue;
+                };
+                saved.of(&placed);
+                let constant = match placed.when {
+                    Where::Replace => 0,
+                    _ => called(redirect, additions),
+                };
+                match placed.when {
+                    Where::Replace => replacing = Some(placed),
+                    Where::Before => {
+                        let only_top = saved.is_top(&placed);
+                        if only_top {
+                            saved.dup(&mut before);
+                        } else {
+                            saved.save(&placed, &mut before);
+                            saved.load(&placed, &mut before);
+                        }
+                        self.call(at, &placed, constant, &mut before, additions);
+                    }
+                    Where::After => {
+                        saved.save(&placed, &mut before);
+                        is_held |= placed.point.kind == PointKind::MonitorEnter;
+                        self.behind(at, (&placed, constant), &saved, &mut behind, additions);
+                        let result = emit::words(&placed.point.result);
+                        all.locals = all.locals.max((saved.words + result) as u16);
+                    }
+                }
+            }
+            if let Some(placed) = replacing {
+                self.more(at, &placed, &mut before, additions);
+            }
+            all.locals = all.locals.max(saved.words as u16);
+            let len = insn::at(self.code.insns, at)?.len;
+            if !before.is_empty() {
+                all.find(at).before.append(&before);
+            }
+            if !behind.is_empty() {
+                let next = all.find(at + len);
+                next.behind.append(&behind);
+                next.is_held = is_held;
+            }
+        }
+        Ok(all)
+    }
+
+    /// Behind a point: its result stays where it is.
+    fn behind(
+        &self,
+        at: u32,
+        (placed, constant): (&Placed, u16),
+        saved: &Saved,
+        out: &mut Snippet,
+        additions: &mut Additions,
+    ) {
+        let result = Kind::of(&placed.point.result);
+        let takes_result = placed.passed.contains(&Passed::Result);
+        let takes_more = placed.passed.iter().any(|p| matches!(p, Passed::Stack(_)));
+        match result.filter(|_| takes_result) {
+            None => {
+                saved.load(placed, out);
+                self.call(at, placed, constant, out, additions);
+            }
+            Some(kind) if !takes_more => {
+                dup(kind, out);
+                self.call(at, placed, constant, out, additions);
+            }
+            Some(kind) => {
+                let slot = saved.base + saved.words as u16;
+                out.store(kind, slot);
+                saved.load(placed, out);
+                out.load(kind, slot);
+                self.call(at, placed, constant, out, additions);
+                out.load(kind, slot);
+            }
+        }
+    }
+
+    /// The call, where what the point takes and gives is on the stack.
+    fn call(
+        &self,
+        at: u32,
+        placed: &Placed,
+        constant: u16,
+        out: &mut Snippet,
+        additions: &mut Additions,
+    ) {
+        self.more(at, placed, out, additions);
+        let words = (placed.passed.iter()).map(|passed| match passed {
+            Passed::Stack(n) => emit::words(&placed.point.takes[usize::from(*n)]),
+            Passed::Result => emit::words(&placed.point.result),
+            _ => 1,
+        });
+        out.call(constant, words.sum(), 0);
+    }
+
+    /// What is passed that is not of the point.
+    fn more(&self, at: u32, placed: &Placed, out: &mut Snippet, additions: &mut Additions) {
+        for passed in &placed.passed {
+            let text = match passed {
+                Passed::Stack(_) | Passed::Result => continue,
+                Passed::This => {
+                    out.load(Kind::REFERENCE, 0);
+                    continue;
+                }
+                Passed::Line => {
+                    let place = self.lines.partition_point(|&(pc, _)| pc <= at);
+                    let line = place.checked_sub(1).map_or(0, |place| self.lines[place].1);
+                    out.int(line as i32, additions);
+                    continue;
+                }
+                Passed::Type => self.class.name().replace('/', "."),
+                Passed::Method => {
+                    let name = self.class.pool.text(self.method.name);
+                    name.map_or(String::new(), |name| name.into_owned())
+                }
+                Passed::Signature => self.signature(),
+            };
+            out.string(&text, additions);
+        }
+    }
+
+    fn signature(&self) -> String {
+        let signature = signature_of(self.class, self.method);
+        let parameters = signature.map_or(vec![], |signature| {
+            let types = signature.parameters.iter();
+            types.map(|p| p.ty.shown(Language::Java)).collect()
+        });
+        format!("({})", parameters.join(", "))
+    }
+}
+
+/// What of a point's values lies in local variables, too.
+struct Saved {
+    /// The first of these variables.
+    base: u16,
+    kinds: Vec<Kind>,
+    /// The values from here on.
+    from: usize,
+    words: u32,
+}
+
+impl Saved {
+    /// All calls at one point that need its values are of one kind of point.
+    fn of(&mut self, placed: &Placed) {
+        let takes = placed.point.takes.iter();
+        if self.from == usize::MAX {
+            self.kinds = takes.filter_map(Kind::of).collect();
+        }
+    }
+
+    fn needed(placed: &Placed) -> impl Iterator<Item = usize> + '_ {
+        placed.passed.iter().filter_map(|passed| match passed {
+            Passed::Stack(n) => Some(usize::from(*n)),
+            _ => None,
+        })
+    }
+
+    fn is_top(&self, placed: &Placed) -> bool {
+        Saved::needed(placed).eq([self.kinds.len().wrapping_sub(1)]) && self.from == usize::MAX
+    }
+
+    fn dup(&self, out: &mut Snippet) {
+        if let Some(kind) = self.kinds.last() {
+            dup(*kind, out);
+        }
+    }
+
+    fn slot(&self, n: usize) -> u16 {
+        let words = self.kinds[..n].iter().map(|kind| kind.words() as u16);
+        self.base + words.sum::<u16>()
+    }
+
+    /// Keeps what a call needs.
+    fn save(&mut self, placed: &Placed, out: &mut Snippet) {
+        let Some(from) = Saved::needed(placed).min().filter(|&from| from < self.from) else {
+            return;
+        };
+        for n in (from..self.kinds.len()).rev() {
+            out.store(self.kinds[n], self.slot(n));
+        }
+        for n in from..self.kinds.len() {
+            out.load(self.kinds[n], self.slot(n));
+        }
+        self.from = from;
+        self.words = self.kinds.iter().map(|kind| kind.words()).sum();
+    }
+
+    fn load(&self, placed: &Placed, out: &mut Snippet) {
+        for n in Saved::needed(placed) {
+            out.load(self.kinds[n], self.slot(n));
+        }
+    }
+}
+
+fn dup(kind: Kind, out: &mut Snippet) {
+    match kind.words() {
+        1 => out.op(op::DUP, 1, 2),
+        _ => out.op(op::DUP2, 2, 4),
+    }
+}
+
+/// The name of the class that looks whether an exception is what a hook is about.
+pub fn test_class(redirect: &Redirect) -> Option<String> {
+    let placed = redirect.placed.as_ref()?;
+    placed.test.as_ref()?;
+    Some(format!("{}_if", redirect.class.as_deref()?))
+}
+
+/// The constant of what is called at a point that a hook does not replace.
+pub fn called(class: &Class<'_>, redirect: &Redirect, additions: &mut Additions) -> u16 {
+    let (owner, descriptor) = match (test_class(redirect), &redirect.placed) {
+        (Some(test), Some(placed)) => (
+            test,
+            emit::descriptor(&untested(redirect, placed), &redirect.callee.result),
+        ),
+        _ => (
+            redirect.class.as_deref().unwrap_or_default().to_owned(),
+            emit::descriptor(&redirect.callee.taken(), &redirect.callee.result),
+        ),
+    };
+    let owner = additions.class(&class.pool, &modified_utf8(&owner));
+    additions.shared_method(tag::METHODREF, owner, b"call", &descriptor)
+}
+
+/// What is passed before the exception is looked at.
+pub fn untested(redirect: &Redirect, placed: &Placed) -> Vec<Ty> {
+    let mut taken = redirect.callee.taken();
+    if let (Some(first), Some(exception)) = (taken.first_mut(), placed.point.takes.first()) {
+        *first = exception.clone();
+    }
+    taken
+}
