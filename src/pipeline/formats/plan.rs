@@ -43,8 +43,7 @@ pub(crate) fn plan(
                     Code::Class | Code::Dex => Language::Java,
                 },
                 no_around: match scanned.code {
-                    Code::Class => None,
-                    Code::Dex => Some("dex files"),
+                    Code::Class | Code::Dex => None,
                     Code::Assembly => Some("assemblies"),
                 },
             },
