@@ -544,27 +544,26 @@ impl<'s, 'a, 'p> Splitting<'s, 'a, 'p> {
     ) -> Result<Option<MadeFile>> {
         let room = Needs::of(plan, &plan.methods).count() + ROOM;
         let mut outlines = std::mem::take(&mut self.outlines);
-        let mut found = match outlines.is_empty() {
-            true => return Ok(None),
-            false => names_of(self.file, &outlines, room)?,
-        };
-        if found.is_none() {
-            // The most that fit: the first ones.
-            let (mut fits, mut too_many) = (0, outlines.len());
-            while too_many - fits > 1 {
-                let middle = fits + (too_many - fits) / 2;
-                match names_of(self.file, &outlines[..middle], room)? {
-                    Some(_) => fits = middle,
-                    None => too_many = middle,
-                }
+        if outlines.is_empty() {
+            return Ok(None);
+        }
+        // As many as there is room for by what each is sure to take; else down to what fits, and up again to the most.
+        let mut next = room_for(self.file, &outlines, room);
+        let (mut fits, mut too_many, mut step) = (0, next + 1, 1);
+        let mut found = None;
+        while fits + 1 < too_many {
+            match names_of(self.file, &outlines[..next], room)? {
+                Some(names) => (fits, found) = (next, Some(names)),
+                None => too_many = next,
             }
-            for outline in outlines.drain(fits..) {
-                leave.insert(place_of(&outline), Reason::PoolFull);
-            }
-            found = match fits {
-                0 => return Ok(None),
-                _ => names_of(self.file, &outlines, room)?,
+            next = match found {
+                Some(_) => fits + (too_many - fits) / 2,
+                None => too_many.saturating_sub(step),
             };
+            step *= 2;
+        }
+        for outline in outlines.drain(fits..) {
+            leave.insert(place_of(&outline), Reason::PoolFull);
         }
         let Some((mut added, names)) = found else {
             return Ok(None);
@@ -799,6 +798,29 @@ impl Outline<'_> {
         }
         Ok(parts)
     }
+}
+
+/// How many of these methods there can be room for: each is sure to take a method, and a class with two for each object.
+fn room_for(file: &File<'_>, outlines: &[Outline<'_>], room: usize) -> usize {
+    let mut methods = (0x1_0000 - room.min(0x1_0000)).saturating_sub(file.methods.len());
+    let mut types = (0xffff - room.min(0xffff)).saturating_sub(file.types.len());
+    let mut fields = 0x1_0000usize.saturating_sub(file.fields.len());
+    let fits = outlines.iter().take_while(|outline| {
+        let proceeds = || outline.layers.iter().flat_map(|layer| &layer.proceeds);
+        let kept =
+            |(proceed, class): &(&Proceed, Vec<u8>)| outline.runner(proceed, class).kept().len();
+        let taken = [
+            (&mut methods, outline.layers.len() + 2 * proceeds().count()),
+            (&mut types, proceeds().count()),
+            (&mut fields, proceeds().map(kept).sum()),
+        ];
+        taken.into_iter().all(|(left, taken)| {
+            let fits = *left >= taken;
+            *left = left.saturating_sub(taken);
+            fits
+        })
+    });
+    fits.count()
 }
 
 /// Adds what the parts of these methods are and name to a file's tables. `None` where one has no room.

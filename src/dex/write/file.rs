@@ -344,6 +344,8 @@ impl Sources<'_, '_> {
         let mut places = bodies.iter();
         let mut changes = self.ids.members.iter().peekable();
         let mut at = std::mem::take(&mut self.class_data_at);
+        // Direct and virtual ones.
+        let mut methods: [Vec<PlacedMethod>; 2] = Default::default();
         for ((number, row), place) in (0..).zip(self.file.classes).zip(&mut at) {
             let class = ClassDef::read(row);
             if class.data == 0 {
@@ -354,7 +356,7 @@ impl Sources<'_, '_> {
             let mut members = Members::read(self.file, class.data)?;
             self.put_head(&members, changes.map_or(0, |changes| changes.added.len()))?;
             let mut changed = changes.map_or(&[][..], |c| &c.changed).iter().peekable();
-            let mut methods: [Vec<PlacedMethod>; 2] = Default::default();
+            methods.iter_mut().for_each(Vec::clear);
             let mut index = 0;
             while let Some(method) = members.next()? {
                 let id = new_index(&self.ids.remap.methods, method.id, members.start)?;
@@ -375,8 +377,8 @@ impl Sources<'_, '_> {
                 methods[0].extend(added.map(|&(id, access, at)| (id, access, code + at)));
                 methods[0].sort_by_key(|method| method.0);
             }
-            for methods in methods {
-                put_methods(&methods, &mut self.class_data);
+            for methods in &methods {
+                put_methods(methods, &mut self.class_data);
             }
             budget.spend(members.start, members.len())?;
         }
