@@ -35,7 +35,7 @@ use crate::dex::lower::own_frame::Names;
 use crate::dex::lower::registers::Width;
 use crate::dex::weave::{self as parts, Scratch, Woven};
 use crate::dex::write::file as new_file;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use rustc_hash::FxHashMap;
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
@@ -48,6 +48,9 @@ const ROOM: usize = 32;
 
 /// The dex version from which on interfaces have methods with code.
 const WITH_DEFAULTS: u8 = 37;
+
+/// Most words that a body can take: those of an instruction that calls, without the object that a constructor gets.
+const MOST_WORDS: u32 = 0xff - 1;
 
 /// Type and index of a planned method.
 type Place = (u32, u32);
@@ -175,7 +178,8 @@ impl Split {
                     index: moves.map_or(one.index, |moves| index(moves)),
                     ..*one
                 };
-                let old = splitting.class(class)?.methods[one.index as usize].id;
+                let methods = &splitting.class(class)?.methods;
+                let old = (methods.get(one.index as usize).ok_or_else(another_file)?).id;
                 let named = match &ids {
                     Some((ids, _)) => ids.remap.methods[old as usize],
                     None => old,
@@ -243,6 +247,9 @@ impl Split {
             starts.push(out.len());
             new_file::write(file, &ids, scratch.bodies(), &mut out)?;
         }
+        if !planned.is_empty() {
+            return Err(another_file());
+        }
         if !split.lines.is_empty() {
             new_file::seal(&mut out, &starts);
             let last = dex.files.last().map_or(&[][..], |file| file.bytes);
@@ -257,6 +264,11 @@ impl Split {
         }
         Ok(split)
     }
+}
+
+#[cold]
+fn another_file() -> Error {
+    Error::usage("the plan is of another dex file")
 }
 
 /// The hooks of a planned method that has one in the place of its body.
@@ -425,7 +437,9 @@ impl<'s, 'a, 'p> Splitting<'s, 'a, 'p> {
             };
             let number = one.ty - self.first_type;
             let class = self.class(number)?;
-            let (member, is_split) = (class.methods[one.index as usize], class.is_split);
+            let member = class.methods.get(one.index as usize).copied();
+            let member = member.ok_or_else(another_file)?;
+            let is_split = class.is_split;
             let attempt = match is_split {
                 true => Err(Reason::AlreadyWoven.into()),
                 false => self.outline_of(number, member, one, bound),
@@ -477,7 +491,7 @@ impl<'s, 'a, 'p> Splitting<'s, 'a, 'p> {
         }
         let code = Code::read(file.bytes, member.code as usize)?;
         let words: u32 = takes.iter().map(|ty| width(ty).words()).sum();
-        if words != u32::from(code.ins) {
+        if words != u32::from(code.ins) || words > MOST_WORDS {
             return Err(Reason::Unsupported.into());
         }
         let label = file.method_label(member.id);
@@ -965,8 +979,10 @@ mod tests {
     use crate::aspect::bind::call::Convert;
     use crate::aspect::bind::functional::Function;
     use crate::aspect::bind::ty::{Prim, Signature};
+    use crate::dex::format::file::{HEADER, HEADER_41};
     use crate::dex::testing::{
-        as_object, call, changes_all, object, own_everywhere, same, takes_objects, takes_types,
+        as_object, call, changes_all, object, own_everywhere, own_wherever, same, takes_objects,
+        takes_types,
     };
     use crate::dex::verify::verify;
     use crate::dex::weave::one_by_one;
@@ -1174,6 +1190,82 @@ mod tests {
         assert_eq!(
             left(&new, Reason::Unsupported).len(),
             methods(EVERYTHING).len()
+        );
+    }
+
+    #[test]
+    fn no_bytes_panic() {
+        let bare = |signature: &Signature| around(ASKS[2], signature, Bound::default(), None);
+        let mut woven = 0;
+        // Every byte of the file, changed in two ways.
+        for at in 0..SHAPES.len() {
+            for by in [1, 0x80] {
+                let mut bytes = SHAPES.to_vec();
+                bytes[at] ^= by;
+                let Ok(dex) = Dex::parse(&bytes) else {
+                    continue;
+                };
+                let Ok(plan) = own_wherever(&dex, Advice::ALL, &bare) else {
+                    continue;
+                };
+                if let Ok(new) = weave(&dex, &plan, &mut Scratch::default(), &one_by_one)
+                    && let Some(new) = new.bytes
+                {
+                    Dex::parse(&new).unwrap();
+                    woven += 1;
+                }
+            }
+        }
+        assert!(woven > 1000, "{woven}");
+    }
+
+    #[test]
+    fn a_plan_of_another_file_is_refused() {
+        let bare = |signature: &Signature| around(ASKS[0], signature, Bound::default(), None);
+        let dex = Dex::parse(SHAPES).unwrap();
+        for (ty, index) in [(0, 1000), (1000, 0)] {
+            let mut plan = own_everywhere(&dex, Advice::ALL, &bare);
+            let last = plan.methods.last_mut().unwrap();
+            (last.ty, last.index) = (ty, index);
+            let e = weave(&dex, &plan, &mut Scratch::default(), &one_by_one).err();
+            assert_eq!(e.unwrap().to_string(), "the plan is of another dex file");
+        }
+    }
+
+    #[test]
+    fn each_dex_of_a_container_is_split() {
+        /// Where the header has its own size, that of the container, and its place in it.
+        const SIZES: [usize; 3] = [0x24, HEADER, HEADER + 4];
+        let mut old = Dex::parse(SHAPES).unwrap();
+        let mut bytes = SHAPES.to_vec();
+        bytes[4..7].copy_from_slice(b"041");
+        bytes[SIZES[0]] = HEADER_41 as u8;
+        let mut file = old.files.remove(0);
+        file.bytes = &bytes;
+        file.version = 41;
+        let (mut out, mut starts) = (Vec::new(), Vec::new());
+        for _ in 0..2 {
+            let ids = Ids::none(&file);
+            let mut scratch = Scratch::default();
+            scratch.copy_all(&file, &ids, &one_by_one).unwrap();
+            starts.push(out.len());
+            new_file::write(&file, &ids, scratch.bodies(), &mut out).unwrap();
+        }
+        new_file::seal(&mut out, &starts);
+        let hooked = |s: &Signature| around(ASKS[0], s, takes_objects(s), Some(takes_objects(s)));
+        let new = woven(&out, Advice::ALL, &hooked);
+        let split = new.bytes.unwrap();
+        verify(&split).assert_sound();
+        assert_eq!(Dex::parse(&split).unwrap().files.len(), 2);
+        let told: Vec<usize> = new.types.iter().map(|ty| ty.methods().count()).collect();
+        let bodies = methods(&split);
+        let bodies = bodies
+            .iter()
+            .filter(|(label, _)| label.contains("weave$body$"));
+        assert_eq!(bodies.count(), told.iter().sum::<usize>());
+        assert!(
+            told[0] > 10 && told[..told.len() / 2] == told[told.len() / 2..],
+            "{told:?}"
         );
     }
 

@@ -69,6 +69,9 @@ CHOICES["own hooks at every call"] = [
 CHOICES["every call recorded"] = ['at = { call = { type = "**" } }\nrecord = ["target?", "args", "arg(0)?", "result?", "exception"]']
 AROUND, AROUND_HOOKS = "around that only proceeds", "around that only proceeds, own hooks, the pair and sections in the bodies"
 CHOICES[AROUND] = []
+#: A large dex file has no room for all of them at once: by the last letters of names.
+AROUND_PARTS = {f"{AROUND}, {letters}": f"re:.*[{letters}]" for letters in ("a-ds", "e-mA-M", "n-r0-9", "t-zN-Z$_")}
+CHOICES |= dict.fromkeys(AROUND_PARTS, [])
 CHOICES[AROUND_HOOKS] = CHOICES["own hooks around the pair and sections"]
 CHOICES_EVERYDAY = [AROUND, AROUND_HOOKS, CHANGING, "own hooks at every call", "every call recorded", "enter+exit+exception", "sections within hooks", "own hooks around the pair and sections"]
 GENERATED, GENERATED_EVERYDAY = 4000, 400
@@ -132,6 +135,8 @@ def woven(apk, choice, folder):
         lines = changing.rules("same.dex", changing.JAVA)
     elif choice in (AROUND, AROUND_HOOKS):
         lines = changing.around("same.dex") + texts
+    elif choice in AROUND_PARTS:
+        lines = changing.around("same.dex", methods=AROUND_PARTS[choice])
     rules.write_text("\n".join(lines))
     out = folder / f"woven-{apk.name}"
     run([weave_binary(), "-q", "--rules", rules, apk, out])
