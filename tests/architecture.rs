@@ -246,7 +246,7 @@ const ORDERS: &[(&str, &[&str])] = &[
         "dex",
         &[
             "format", "sites", "scan", "calls", "ids", "analysis", "lower", "hooks", "bodies",
-            "write", "weave", "redirect", "verify",
+            "write", "weave", "around", "redirect", "verify",
         ],
     ),
     (

@@ -3,7 +3,7 @@
 mod chunk;
 pub(crate) mod debug_info;
 pub(crate) mod inputs;
-mod pc_lines;
+pub(crate) mod pc_lines;
 
 use crate::aspect::advice::Reason;
 use crate::bytes::u32_at;
@@ -26,6 +26,9 @@ pub(crate) struct Bodies {
     chunks: Vec<Mutex<Chunk>>,
     /// Where each chunk in use begins in the code section.
     starts: Vec<usize>,
+    /// Code items behind the chunks, and where they begin in the code section.
+    added: Vec<u8>,
+    added_start: usize,
     pub code_size: usize,
     pub debug: Vec<u8>,
     pub debug_count: u32,
@@ -90,6 +93,7 @@ impl Bodies {
         outcomes: &mut [Outcome],
     ) -> Result<()> {
         self.starts.clear();
+        self.added.clear();
         self.code_size = 0;
         self.debug.clear();
         self.debug_count = 0;
@@ -157,12 +161,37 @@ impl Bodies {
         Ok(())
     }
 
+    /// Adds a code item behind those of the chunks, with its debug info if it has any; gives its place in the code section.
+    pub fn add(&mut self, code: &[u8], debug: &[u8]) -> u32 {
+        if self.added.is_empty() {
+            self.added_start = self.code_size.next_multiple_of(4);
+        }
+        (self.added).resize(self.added.len().next_multiple_of(4), 0);
+        let place = (self.added_start + self.added.len()) as u32;
+        self.added.extend_from_slice(code);
+        self.code_size = self.added_start + self.added.len();
+        let info = match debug {
+            [] => NO_INDEX,
+            debug => {
+                self.debug.extend_from_slice(debug);
+                self.debug_count += 1;
+                (self.debug.len() - debug.len()) as u32
+            }
+        };
+        self.items.push((place, info));
+        place
+    }
+
     /// Appends the code section; `debug` is where the debug info section lies.
     pub fn put_code(&mut self, debug: u32, out: &mut Vec<u8>) {
         let section = out.len();
         for (chunk, start) in self.chunks.iter_mut().zip(&self.starts) {
             out.resize(section + start, 0);
             out.extend_from_slice(&chunk.get_mut().expect("no task panics").code);
+        }
+        if !self.added.is_empty() {
+            out.resize(section + self.added_start, 0);
+            out.extend_from_slice(&self.added);
         }
         for &(item, info) in self.items.iter().filter(|item| item.1 != NO_INDEX) {
             let at = section + item as usize + code_item::DEBUG_INFO;

@@ -3,6 +3,7 @@
 pub(crate) mod android_trace;
 pub(crate) mod near;
 pub(crate) mod own;
+pub(crate) mod proceed;
 
 /// Descriptor of the class that holds the hooks.
 pub(crate) const HOOKS: &[u8] = b"Lweave/runtime/Hooks;";

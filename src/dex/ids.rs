@@ -41,15 +41,45 @@ impl NewProto {
     }
 }
 
+/// A field that a new class has.
+#[derive(Clone, Copy)]
+pub(crate) struct WantedField<'w> {
+    /// Descriptor of its class.
+    pub class: &'w [u8],
+    pub name: &'w [u8],
+    /// Descriptor of its type.
+    pub ty: &'w [u8],
+}
+
+/// A method of a class: index, access flags, where its code lies.
+pub(crate) type PlacedMethod = (u32, u32, u32);
+
 /// A class to be added behind all others, in new indices.
+#[derive(Default)]
 pub(crate) struct NewClass {
     pub ty: u32,
     pub access: u32,
     pub superclass: u32,
-    /// Its direct methods, ascending: index, access flags, where in `code` their code lies.
-    pub methods: Vec<(u32, u32, u32)>,
+    pub interfaces: Vec<u32>,
+    /// Its instance fields, ascending: index, access flags.
+    pub fields: Vec<(u32, u32)>,
+    /// Its direct methods, ascending; their code lies in `code`.
+    pub methods: Vec<PlacedMethod>,
+    /// The same of its virtual ones.
+    pub virtuals: Vec<PlacedMethod>,
     /// Their code items, each at a multiple of four bytes.
     pub code: Vec<u8>,
+}
+
+/// Other methods for a class of the file.
+#[derive(Default)]
+pub(crate) struct NewMembers {
+    /// The class's number.
+    pub class: u32,
+    /// Direct methods to be added, in new indices; their code lies in the code section.
+    pub added: Vec<PlacedMethod>,
+    /// Methods that get other access flags and code, ascending: number in the class, access flags, where the code lies.
+    pub changed: Vec<(u32, u32, u32)>,
 }
 
 /// Additions to a dex's tables.
@@ -61,8 +91,11 @@ pub(crate) struct Ids {
     /// New string indices.
     pub types: Inserted<u32>,
     pub protos: Inserted<NewProto>,
+    pub fields: Inserted<NewField>,
     pub methods: Inserted<NewMethod>,
     pub classes: Vec<NewClass>,
+    /// Ascending by class.
+    pub members: Vec<NewMembers>,
 }
 
 impl Ids {
@@ -80,14 +113,19 @@ impl Ids {
             changed: None,
             types: Vec::new(),
             protos: Vec::new(),
+            fields: Vec::new(),
             methods: Vec::new(),
             classes: Vec::new(),
+            members: Vec::new(),
         }
     }
 }
 
 /// Class, proto, name.
 type NewMethod = (u32, u32, u32);
+
+/// Class, name, type: their order in `field_ids`.
+type NewField = (u32, u32, u32);
 
 /// The new indices of a table's `count` rows.
 fn shifted<T>(count: usize, inserted: &[(u32, T)]) -> Vec<u32> {
@@ -165,6 +203,7 @@ impl<T, F: Fn(&T) -> Result<Place>> Table<T, F> {
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Wants<'w> {
     pub methods: &'w [Wanted<'w>],
+    pub fields: &'w [WantedField<'w>],
     /// Descriptors of types by themselves.
     pub types: &'w [&'w [u8]],
     /// Strings by themselves.
@@ -178,6 +217,8 @@ pub(crate) struct Added {
     pub methods: Vec<u32>,
     /// New indices of their classes.
     pub classes: Vec<u32>,
+    /// New indices of the wanted fields.
+    pub fields: Vec<u32>,
     /// New indices of the wanted types.
     pub types: Vec<u32>,
     /// New indices of the wanted strings.
@@ -189,12 +230,14 @@ pub(crate) struct Added {
 pub(crate) fn add(file: &File<'_>, wants: Wants<'_>) -> Result<Option<Added>> {
     let Wants {
         methods: wanted,
+        fields: wanted_fields,
         types: wanted_types,
         strings: wanted_strings,
     } = wants;
     let shorties: Vec<Vec<u8>> = wanted.iter().map(shorty).collect();
     let texts = (wanted.iter().zip(&shorties))
         .flat_map(|(w, shorty)| types_of(w).chain([w.name, shorty]))
+        .chain(wanted_fields.iter().flat_map(|f| [f.class, f.name, f.ty]))
         .chain(wanted_types.iter().copied())
         .chain(wanted_strings.iter().map(Vec::as_slice));
     let strings = Table::add(
@@ -205,6 +248,7 @@ pub(crate) fn add(file: &File<'_>, wants: Wants<'_>) -> Result<Option<Added>> {
     )?;
 
     let names: Vec<u32> = (wanted.iter().flat_map(types_of))
+        .chain(wanted_fields.iter().flat_map(|f| [f.class, f.ty]))
         .chain(wanted_types.iter().copied())
         .map(|descriptor| strings.index(&descriptor))
         .collect::<Result<_>>()?;
@@ -234,8 +278,18 @@ pub(crate) fn add(file: &File<'_>, wants: Wants<'_>) -> Result<Option<Added>> {
     let methods = Table::add(file.methods.len(), rows.iter().copied(), by_name, |row| {
         find_method(file, [&types.remap, &protos.remap, &strings.remap], row)
     })?;
-    // `type_ids` and `proto_ids` are limited by the header, `method_ids` by what an invoke can name.
-    if types.len() > 0xffff || protos.len() > 0xffff || methods.len() > 0x1_0000 {
+    let rows_of_fields =
+        (wanted_fields.iter()).map(|f| Ok((ty(&f.class)?, strings.index(&f.name)?, ty(&f.ty)?)));
+    let rows_of_fields: Vec<NewField> = rows_of_fields.collect::<Result<_>>()?;
+    let fields = Table::add(
+        file.fields.len(),
+        rows_of_fields.iter().copied(),
+        NewField::cmp,
+        |row| find_field(file, [&types.remap, &strings.remap], row),
+    )?;
+    // `type_ids` and `proto_ids` are limited by the header, the others by what an instruction can name.
+    let most = fields.len().max(methods.len());
+    if types.len() > 0xffff || protos.len() > 0xffff || most > 0x1_0000 {
         return Ok(None);
     }
     let added_types = wanted_types.iter().map(&ty).collect::<Result<_>>()?;
@@ -244,8 +298,13 @@ pub(crate) fn add(file: &File<'_>, wants: Wants<'_>) -> Result<Option<Added>> {
         .iter()
         .map(|row| methods.index(row))
         .collect::<Result<_>>()?;
+    let added_fields = rows_of_fields
+        .iter()
+        .map(|row| fields.index(row))
+        .collect::<Result<_>>()?;
     let added_strings = added_strings.collect::<Result<_>>()?;
     // Each borrows from those in front of it.
+    let (fields, field_remap) = fields.into_parts();
     let (methods, method_remap) = methods.into_parts();
     let (protos, proto_remap) = protos.into_parts();
     let (types, type_remap) = types.into_parts();
@@ -253,6 +312,7 @@ pub(crate) fn add(file: &File<'_>, wants: Wants<'_>) -> Result<Option<Added>> {
     Ok(Some(Added {
         methods: added_methods,
         classes: rows.iter().map(|row| row.0).collect(),
+        fields: added_fields,
         types: added_types,
         strings: added_strings,
         ids: Ids {
@@ -262,13 +322,15 @@ pub(crate) fn add(file: &File<'_>, wants: Wants<'_>) -> Result<Option<Added>> {
             changed: None,
             types,
             protos,
+            fields,
             methods,
             classes: Vec::new(),
+            members: Vec::new(),
             remap: Remap {
                 strings: string_remap,
                 types: type_remap,
                 protos: proto_remap,
-                fields: (0..file.fields.len() as u32).collect(),
+                fields: field_remap,
                 methods: method_remap,
             },
         },
@@ -327,6 +389,19 @@ fn find_method(
             new_index(strings, name, file.start)?,
         );
         Ok(by_name(&old, wanted))
+    })
+}
+
+/// Finds a field, given the new indices of types and strings.
+fn find_field(file: &File<'_>, [types, strings]: [&[u32]; 2], wanted: &NewField) -> Result<Place> {
+    search(file.fields.len(), |i| {
+        let row = &file.fields[i as usize];
+        let old = (
+            new_index(types, u32::from(u16_at(row, 0)), file.start)?,
+            new_index(strings, u32_at(row, 4), file.start)?,
+            new_index(types, u32::from(u16_at(row, 2)), file.start)?,
+        );
+        Ok(old.cmp(wanted))
     })
 }
 

@@ -16,10 +16,12 @@
 //! - `bodies`: all code items of a file with their debug info, chunk by chunk
 //! - `write`: the new file around them
 //! - `weave`: from a plan to a file
+//! - `around`: hooks in the places of bodies: splits methods, then weaves
 //! - `redirect`: other calls in the places of calls
 //! - `verify`: ART's rules, and that hooks come in pairs
 
 mod analysis;
+mod around;
 mod bodies;
 mod calls;
 mod format;
@@ -35,6 +37,7 @@ mod verify;
 mod weave;
 mod write;
 
+pub use around::weave;
 pub use calls::library_types;
 pub use format::file::Dex;
 pub use ids::numbers::first_numbers;
@@ -42,4 +45,4 @@ pub use ids::profile_remap::ProfileRemap;
 pub use redirect::redirect;
 pub use scan::scan;
 pub use verify::{checksums, verify};
-pub use weave::{Run, Scratch, Woven, one_by_one, weave};
+pub use weave::{Run, Scratch, Woven, one_by_one};

@@ -120,7 +120,7 @@ pub fn redirect(
     let wants = Wants {
         methods: &wanted,
         types: &[OBJECT],
-        strings: &[],
+        ..Wants::default()
     };
     let Some(mut added) = ids::add(file, wants)? else {
         out.left = left(Reason::PoolFull);
@@ -148,6 +148,7 @@ pub fn redirect(
                 0,
             )],
             code,
+            ..NewClass::default()
         });
         next += 2;
     }

@@ -12,6 +12,7 @@ use crate::dex::Dex;
 use crate::dex::format::code_item::{self, Code, Handler};
 use crate::dex::format::insn;
 use crate::dex::format::opcodes::{BRANCH, Format, Index};
+use crate::error::Result;
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -166,6 +167,11 @@ pub type Hooked<'h> = &'h dyn Fn(&Signature) -> Bound;
 
 /// Plans own hooks, and `advice` beside them, for every method with a body.
 pub fn own_everywhere(dex: &Dex<'_>, advice: Advice, hooked: Hooked<'_>) -> Plan {
+    own_wherever(dex, advice, hooked).unwrap()
+}
+
+/// The same for any bytes; methods without a signature have none.
+pub fn own_wherever(dex: &Dex<'_>, advice: Advice, hooked: Hooked<'_>) -> Result<Plan> {
     struct All<'h> {
         advice: Advice,
         hooked: Hooked<'h>,
@@ -179,8 +185,9 @@ pub fn own_everywhere(dex: &Dex<'_>, advice: Advice, hooked: Hooked<'_>) -> Plan
             true
         }
         fn method(&mut self, index: u32, method: &Method<'_>) {
-            if method.has_body {
-                let signature = method.details.signature().unwrap();
+            if method.has_body
+                && let Some(signature) = method.details.signature()
+            {
                 self.planned.push(Planned {
                     ty: self.types - 1,
                     index,
@@ -199,10 +206,10 @@ pub fn own_everywhere(dex: &Dex<'_>, advice: Advice, hooked: Hooked<'_>) -> Plan
         planned: vec![],
         bound: vec![],
     };
-    crate::dex::scan(dex, &mut all).unwrap();
+    crate::dex::scan(dex, &mut all)?;
     let mut plan = Plan::new(all.planned);
     plan.bound = all.bound;
-    plan
+    Ok(plan)
 }
 
 pub fn object() -> Ty {

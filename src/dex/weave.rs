@@ -81,6 +81,18 @@ pub fn one_by_one(count: usize, task: &(dyn Fn(usize) + Sync)) {
 
 /// Weaves the planned methods of a dex file. `run` may use many threads; the result does not depend on it.
 pub fn weave(dex: &Dex<'_>, plan: &Plan, scratch: &mut Scratch, run: Run<'_>) -> Result<Woven> {
+    weave_named(dex, plan, &[], scratch, run)
+}
+
+/// The same; `named` has for each planned method the index of the one by whose name sections go, or is empty.
+pub(crate) fn weave_named(
+    dex: &Dex<'_>,
+    plan: &Plan,
+    named: &[u32],
+    scratch: &mut Scratch,
+    run: Run<'_>,
+) -> Result<Woven> {
+    let mut named = named;
     let mut woven = Woven::default();
     if plan.methods.is_empty() {
         return Ok(woven);
@@ -93,9 +105,12 @@ pub fn weave(dex: &Dex<'_>, plan: &Plan, scratch: &mut Scratch, run: Run<'_>) ->
         let next_type = first_type + file.classes.len() as u32;
         let (ours, rest) = planned.split_at(planned.partition_point(|p| p.ty < next_type));
         planned = rest;
+        let (names, rest) = named.split_at(ours.len().min(named.len()));
+        named = rest;
         let file_plan = FilePlan {
             whole: Some(plan),
             planned: ours,
+            named: names,
             first_type,
         };
         first_type = next_type;
@@ -126,12 +141,47 @@ pub fn weave(dex: &Dex<'_>, plan: &Plan, scratch: &mut Scratch, run: Run<'_>) ->
     Ok(woven)
 }
 
+/// Lists the types with planned methods, given what came of each method: why it was left, or its first line.
+pub(crate) fn list(
+    dex: &Dex<'_>,
+    plan: &Plan,
+    scratch: &mut Scratch,
+    outcome: impl Fn(&Planned) -> std::result::Result<u32, Reason>,
+) -> Result<Vec<WovenType>> {
+    let mut types = Vec::new();
+    let mut planned = &plan.methods[..];
+    let mut first_type = 0;
+    for file in &dex.files {
+        let next_type = first_type + file.classes.len() as u32;
+        let (ours, rest) = planned.split_at(planned.partition_point(|p| p.ty < next_type));
+        planned = rest;
+        let file_plan = FilePlan {
+            whole: Some(plan),
+            planned: ours,
+            named: &[],
+            first_type,
+        };
+        first_type = next_type;
+        scratch.gather(file, file_plan)?;
+        for (planned, of) in ours.iter().zip(&mut scratch.outcomes) {
+            match outcome(planned) {
+                Ok(line) => of.line = line,
+                Err(reason) => of.left = Some(reason),
+            }
+        }
+        list_types(file, file_plan, scratch, &mut types)?;
+    }
+    Ok(types)
+}
+
 /// The plan of one dex.
 #[derive(Clone, Copy, Default)]
 struct FilePlan<'p> {
     /// The plan that it is a part of, which has the own hooks.
     whole: Option<&'p Plan>,
     planned: &'p [Planned],
+    /// See [`weave_named`].
+    named: &'p [u32],
     /// The number of its first type in the whole file.
     first_type: u32,
 }
@@ -151,7 +201,7 @@ fn weave_bodies(
     // Look-ups in unsorted tables would miss rows, such as hooks of an earlier weave.
     order::check(file)?;
     scratch.gather(file, plan)?;
-    let names = scratch.section_names(file, plan.planned)?;
+    let names = scratch.section_names(file, plan)?;
     let added = match add_hooks(file, plan, &names, scratch.near)? {
         Some((added, hooks, own)) => {
             let mut sections = Vec::new();
@@ -167,6 +217,7 @@ fn weave_bodies(
                 hooks,
                 sections: &sections,
                 own: &own,
+                this: NO_INDEX,
             };
             scratch.build(file, &added.ids.remap, plan, calls, run)?;
             Some(added)
@@ -193,6 +244,8 @@ struct Calls<'c> {
     /// See [`Inputs::sections`].
     sections: &'c [u32],
     own: &'c OwnNames,
+    /// See [`Inputs::this`].
+    this: u32,
 }
 
 /// Adds the hooks that the planned methods need, and the names of their sections, to a dex's tables. `None` where a
@@ -376,6 +429,7 @@ impl Scratch {
                     access: method.access,
                     code: method.code,
                     planned: found.map_or(NO_INDEX, |(number, _)| number as u32),
+                    takes_this: false,
                 });
                 index += 1;
             }
@@ -388,21 +442,41 @@ impl Scratch {
     }
 
     /// The names of planned methods' sections, for those that get one.
-    fn section_names(&self, file: &File<'_>, planned: &[Planned]) -> Result<Vec<Vec<u8>>> {
+    fn section_names(&self, file: &File<'_>, plan: FilePlan<'_>) -> Result<Vec<Vec<u8>>> {
         let mut names = Names::default();
-        (planned.iter().zip(&self.outcomes))
-            .filter(|(planned, _)| planned.advice.has(Advice::SECTION))
-            .map(|(_, outcome)| names.of(file, self.members[outcome.member as usize].id))
+        let own = |outcome: &Outcome| self.members[outcome.member as usize].id;
+        ((0..).zip(plan.planned).zip(&self.outcomes))
+            .filter(|((_, planned), _)| planned.advice.has(Advice::SECTION))
+            .map(|((i, _), outcome)| {
+                let named = plan.named.get::<usize>(i).copied();
+                names.of(file, named.unwrap_or_else(|| own(outcome)))
+            })
             .collect()
     }
 
     /// Copies all bodies with new indices.
     pub(crate) fn copy_all(&mut self, file: &File<'_>, ids: &Ids, run: Run<'_>) -> Result<()> {
+        self.copy_to_static(file, ids, (&[], NO_INDEX), run)
+    }
+
+    /// The same; the bodies of some methods, by their numbers among all members, become those of static ones that take `this`. Its
+    /// name is a new index.
+    pub(crate) fn copy_to_static(
+        &mut self,
+        file: &File<'_>,
+        ids: &Ids,
+        (members, this): (&[u32], u32),
+        run: Run<'_>,
+    ) -> Result<()> {
         self.gather(file, FilePlan::default())?;
+        for &member in members {
+            self.members[member as usize].takes_this = true;
+        }
         let calls = Calls {
             hooks: Hooks::default(),
             sections: &[],
             own: &OwnNames::default(),
+            this,
         };
         self.build(file, &ids.remap, FilePlan::default(), calls, run)
     }
@@ -423,6 +497,7 @@ impl Scratch {
             hooks,
             sections,
             own,
+            this,
         } = calls;
         let planned = plan.planned;
         // Indices keep their order.
@@ -436,6 +511,7 @@ impl Scratch {
             sections,
             hooks,
             own,
+            this,
             present: Present {
                 hooks: near::known(file)?,
                 begin: begin.map(|old| old as u32),

@@ -50,11 +50,11 @@ def old_types(path):
     return sorted(old), has_others
 
 
-def around(library, types="**", but=()):
+def around(library, types="**", but=(), methods="*"):
     """Rules with a hook in the place of each body that can have one, which runs it."""
     left = "".join(f", {{ type = '{ty}' }}" for ty in but)
     return ["version = 1", "[[library]]", f"path = '{library}'", "[[aspect]]", "name = 'around'",
-            f"match = {{ type = '{types}', kind = ['method', 'accessor', 'bridge', 'synthetic', 'lambda'], min-size = 0 }}",
+            f"match = {{ type = '{types}', method = '{methods}', kind = ['method', 'accessor', 'bridge', 'synthetic', 'lambda'], min-size = 0 }}",
             "exclude = [{ kind = 'async' }, { method = ['<init>', '<clinit>'] }" + left + "]", "around = 'acme.Same.proceed(proceed)'"]
 
 

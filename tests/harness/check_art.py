@@ -6,8 +6,8 @@
 The judge is ART 11 as Debian packages it (art/build.sh), which loads the dex files of an apk, links their classes and verifies
 their methods: as dex2oat does, and as a device does, where nothing is left for later. The apks are made of the dex files
 of check_dex.py, of those in tests/dex, and of generated methods. What is refused woven must have been refused unwoven,
-with each choice of advice, sections of Android's trace and own hooks that take everything, or may change it, among it (everyday: of the apks,
-six choices).
+with each choice of advice, sections of Android's trace and own hooks that take everything, may change it, or stand in the place of
+each body, among it (everyday: of the apks, eight choices).
 
 What it cannot see: hooks that are well typed and wrong, and what other versions of ART think.
 """
@@ -67,7 +67,13 @@ CHOICES["own hooks at every call"] = [
     'at = { call = { type = "**" } }\nbefore = "acme.All.start(signature, 1, 2)"\nafter = "acme.All.returned(state, result?, duration)"'
 ]
 CHOICES["every call recorded"] = ['at = { call = { type = "**" } }\nrecord = ["target?", "args", "arg(0)?", "result?", "exception"]']
-CHOICES_EVERYDAY = [CHANGING, "own hooks at every call", "every call recorded", "enter+exit+exception", "sections within hooks", "own hooks around the pair and sections"]
+AROUND, AROUND_HOOKS = "around that only proceeds", "around that only proceeds, own hooks, the pair and sections in the bodies"
+CHOICES[AROUND] = []
+#: A large dex file has no room for all of them at once: by the last letters of names.
+AROUND_PARTS = {f"{AROUND}, {letters}": f"re:.*[{letters}]" for letters in ("a-ds", "e-mA-M", "n-r0-9", "t-zN-Z$_")}
+CHOICES |= dict.fromkeys(AROUND_PARTS, [])
+CHOICES[AROUND_HOOKS] = CHOICES["own hooks around the pair and sections"]
+CHOICES_EVERYDAY = [AROUND, AROUND_HOOKS, CHANGING, "own hooks at every call", "every call recorded", "enter+exit+exception", "sections within hooks", "own hooks around the pair and sections"]
 GENERATED, GENERATED_EVERYDAY = 4000, 400
 SHOWN = 20
 
@@ -124,7 +130,13 @@ def woven(apk, choice, folder):
     texts = [f"[[aspect]]\nname = 'aspect{i}'\n{line}\n{EVERY_METHOD}" for i, line in enumerate(CHOICES[choice])]
     if "own" in choice:
         texts.insert(0, "[[library]]\npath = 'hooks.dex'\n")
-    lines = changing.rules("same.dex", changing.JAVA) if choice == CHANGING else ["version = 1", *texts]
+    lines = ["version = 1", *texts]
+    if choice == CHANGING:
+        lines = changing.rules("same.dex", changing.JAVA)
+    elif choice in (AROUND, AROUND_HOOKS):
+        lines = changing.around("same.dex") + texts
+    elif choice in AROUND_PARTS:
+        lines = changing.around("same.dex", methods=AROUND_PARTS[choice])
     rules.write_text("\n".join(lines))
     out = folder / f"woven-{apk.name}"
     run([weave_binary(), "-q", "--rules", rules, apk, out])
@@ -143,7 +155,7 @@ def compare(score, apk, choices, folder):
             wrong += [f"{mode}: {kind} {name}: {found.findings[kind, name][:600]}" for kind, name in sorted(new)]
             if found.classes < plain[mode].classes:
                 wrong.append(f"{mode}: {found.classes} classes, {plain[mode].classes} before")
-        if "own" in choice:
+        if "own" in choice or "around" in choice:
             told = run([weave_binary(), "verify", after], check=False)
             wrong += [f"weave verify: {told.stdout[-600:]}{told.stderr[-300:]}"] if told.returncode else []
         for line in wrong[:SHOWN]:

@@ -214,14 +214,18 @@ def to_dex(source, target):
          f"--output={target}", source])
 
 
-def translated(dex, target):
-    """A dex file as a jar whose classes HotSpot can load."""
+def translated(dex, target, runs=False):
+    """A dex file as a jar whose classes HotSpot can load; `runs`: interfaces keep what others run of them."""
     partial = target.with_suffix(".partial")
     # enjarify runs with the system's Python, whose module it is.
     path = os.pathsep.join(["/usr/bin", os.environ["PATH"]])
     run(["enjarify", "-f", "-o", partial, dex], env={**os.environ, "PATH": path})
     with zipfile.ZipFile(partial) as source, zipfile.ZipFile(target.with_suffix(".done"), "w") as out:
-        for member in source.namelist():
+        if runs:
+            classes = {member.removesuffix(".class"): source.read(member) for member in source.namelist()}
+            for name, data in classfile.runnable(classes).items():
+                out.writestr(f"{name}.class", data)
+        for member in source.namelist() if not runs else []:
             plain, bodies = classfile.loadable(source.read(member))
             out.writestr(member, plain)
             if bodies:

@@ -53,8 +53,6 @@ pub struct Binder<'a> {
     pub language: Language,
     /// Whether what a hook calls may be woven.
     pub may_reach: &'a (dyn Fn(&Hook) -> bool + Sync),
-    /// In what the body cannot become a method of its own yet.
-    pub no_around: Option<&'static str>,
     /// In what there are no points beside calls yet.
     pub no_points: Option<&'static str>,
 }

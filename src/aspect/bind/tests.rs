@@ -183,7 +183,6 @@ fn bind_named(name: &str, aspects: &str, method: &Signature) -> Result<Bound, St
         hierarchy: &hierarchy,
         language: Language::Java,
         may_reach: &|hook| *hook.name != *"mark",
-        no_around: None,
         no_points: None,
     };
     let count = matcher.aspects().len() as u32;
@@ -658,7 +657,6 @@ fn an_async_method_of_dotnet_records_what_it_is_called_with() {
             hierarchy: &hierarchy,
             language: Language::CSharp,
             may_reach: &|_| true,
-            no_around: None,
             no_points: None,
         };
         let bound = binder.bind(&[(0, name, own)], &subject);
@@ -709,7 +707,6 @@ fn bind_call(aspects: &str, how: CallHow, text: &str) -> Result<Redirect, String
         hierarchy: &hierarchy,
         language: Language::Java,
         may_reach: &|_| false,
-        no_around: None,
         no_points: None,
     };
     let meets: Vec<_> = (0..matcher.aspects().len() as u32)
@@ -1039,7 +1036,6 @@ fn bind_dotnet_call(aspect: &str, result: Ty) -> Redirect {
         hierarchy: &hierarchy,
         language: Language::CSharp,
         may_reach: &|_| false,
-        no_around: None,
         no_points: None,
     };
     let (name, own) = matcher.own_hooks(0).unwrap();
@@ -1379,7 +1375,6 @@ fn delegate(
         hierarchy: &hierarchy,
         language: Language::CSharp,
         may_reach: &|_| false,
-        no_around: None,
         no_points: None,
     };
     let (name, own) = matcher.own_hooks(0).unwrap();
@@ -1508,7 +1503,6 @@ fn bind_set(aspect: &str, is_static: bool) -> Result<Vec<Redirect>, String> {
         hierarchy: &hierarchy,
         language: Language::Java,
         may_reach: &|_| false,
-        no_around: None,
         no_points: None,
     };
     let (name, own) = matcher.own_hooks(0).unwrap();

@@ -117,10 +117,10 @@ impl Chunk {
                 }
             }
             let place = match copied {
-                Some(place) => place,
-                None => self.copy(inputs, &member, &code).map_err(located)?,
+                Some((place, takes_this)) if takes_this == member.takes_this => place,
+                _ => self.copy(inputs, &member, &code).map_err(located)?,
             };
-            copied = Some(place);
+            copied = Some((place, member.takes_this));
             self.places.push(place);
         }
         Ok(())
@@ -223,11 +223,22 @@ impl Chunk {
             }),
             at => PcLines::read(file.bytes, at, insn::units(code.insns))?,
         };
+        let this = inputs.this_of(member);
         match pcs {
-            Some(pcs) => pcs.put(scratch.throwing(), moves, &mut self.debug),
+            Some(pcs) => PcLines {
+                parameters: pcs.parameters + u32::from(member.takes_this),
+                ..pcs
+            }
+            .put(scratch.throwing(), moves, &mut self.debug),
             None => {
-                let read =
-                    debug_info::rewrite(file.bytes, at, moves, inputs.remap, &mut self.debug)?;
+                let read = debug_info::rewrite(
+                    file.bytes,
+                    at,
+                    moves,
+                    inputs.remap,
+                    this,
+                    &mut self.debug,
+                )?;
                 line = read.line;
                 inputs.spend_debug_info(read.len)?;
             }
@@ -299,6 +310,18 @@ impl Chunk {
         }
         let debug = match code.debug_info {
             0 => NO_INDEX,
+            old if member.takes_this => {
+                let (bytes, start) = (inputs.file.bytes, self.debug.len());
+                let at = old as usize;
+                // Lines that are pcs have no names beside them.
+                let this = match PcLines::read(bytes, at, insn::units(code.insns))? {
+                    None => inputs.this_of(member),
+                    Some(_) => Some(0),
+                };
+                let len = debug_info::copy(bytes, at, inputs.remap, this, &mut self.debug)?;
+                inputs.spend_debug_info(len)?;
+                self.unique_debug_info(start)
+            }
             old => match self.debug_moved.get(&old) {
                 Some(&number) => number,
                 None => {
@@ -308,7 +331,8 @@ impl Chunk {
                         origin: Origin::Moved(old),
                     });
                     let bytes = inputs.file.bytes;
-                    debug_info::copy(bytes, old as usize, inputs.remap, &mut self.debug)?;
+                    let remap = inputs.remap;
+                    debug_info::copy(bytes, old as usize, remap, None, &mut self.debug)?;
                     self.debug_moved.insert(old, number);
                     number
                 }

@@ -61,10 +61,24 @@ pub struct DebugInfo {
     pub len: usize,
 }
 
-/// Appends the `debug_info_item` at an offset with new indices, all else as it is.
-pub(crate) fn copy(bytes: &[u8], at: usize, remap: &Remap, out: &mut Vec<u8>) -> Result<()> {
+/// Appends the `debug_info_item` at an offset with new indices, all else as it is; `first` is one more parameter in front of
+/// the others, its name's index with one added or 0 for none. Returns the bytes of the old item.
+pub(crate) fn copy(
+    bytes: &[u8],
+    at: usize,
+    remap: &Remap,
+    first: Option<u32>,
+    out: &mut Vec<u8>,
+) -> Result<usize> {
     let mut cursor = Cursor::at(bytes, at);
     let mut copied = at;
+    if let Some(first) = first {
+        put_uleb32(out, cursor.uleb32()?);
+        put_uleb32(out, cursor.uleb32()?.saturating_add(1));
+        put_uleb32(out, first);
+        copied = cursor.position();
+        cursor = Cursor::at(bytes, at);
+    }
     let mut index = |cursor: &mut Cursor<'_>, table: &[u32]| -> Result<()> {
         let at = cursor.position();
         let old = cursor.uleb32()?;
@@ -100,16 +114,17 @@ pub(crate) fn copy(bytes: &[u8], at: usize, remap: &Remap, out: &mut Vec<u8>) ->
         }
     }
     out.extend_from_slice(&bytes[copied..cursor.position()]);
-    Ok(())
+    Ok(cursor.position() - at)
 }
 
 /// Appends the `debug_info_item` at an offset with new addresses, registers and indices. Compilers share items between
-/// methods of different lengths, so entries behind the end of the code are left out.
+/// methods of different lengths, so entries behind the end of the code are left out. `first`: see [`copy`].
 pub fn rewrite(
     file: &[u8],
     at: usize,
     moves: Moves<'_>,
     remap: &Remap,
+    first: Option<u32>,
     out: &mut Vec<u8>,
 ) -> Result<DebugInfo> {
     let cursor = Cursor::at(file, at);
@@ -124,7 +139,7 @@ pub fn rewrite(
         pending: false,
         out,
     };
-    let line = rewriter.item()?;
+    let line = rewriter.item(first)?;
     Ok(DebugInfo {
         line,
         len: rewriter.cursor.position() - at,
@@ -176,9 +191,15 @@ struct Rewriter<'a, 'r> {
 
 impl Rewriter<'_, '_> {
     /// Moves the whole item; returns its first line.
-    fn item(&mut self) -> Result<u32> {
+    fn item(&mut self, parameter: Option<u32>) -> Result<u32> {
         let start = self.number()?;
-        for _ in 0..self.number()? {
+        let parameters = self.cursor.uleb32()?;
+        let more = u32::from(parameter.is_some());
+        put_uleb32(self.out, parameters.saturating_add(more));
+        if let Some(name) = parameter {
+            put_uleb32(self.out, name);
+        }
+        for _ in 0..parameters {
             self.index(&self.remap.strings)?;
         }
         let mut line = start;
@@ -367,7 +388,7 @@ pub(crate) mod tests {
     #[test]
     fn what_does_not_move_gets_new_indexes_only() {
         let mut out = vec![];
-        let info = rewrite(ITEM, 0, Moves::none(), &map(), &mut out).unwrap();
+        let info = rewrite(ITEM, 0, Moves::none(), &map(), None, &mut out).unwrap();
         assert_eq!((info.line, info.len), (10, ITEM.len()));
         assert_eq!(first_line(ITEM, 0).unwrap(), 10);
         let mut expected = ITEM.to_vec();
@@ -391,7 +412,7 @@ pub(crate) mod tests {
             60,
         );
         let mut out = vec![];
-        rewrite(ITEM, 0, moves, &map(), &mut out).unwrap();
+        rewrite(ITEM, 0, moves, &map(), None, &mut out).unwrap();
         // What lies beyond the code is left out.
         assert_eq!(lines(&out), [(0, 10), (8, 11)]);
         let local = out.iter().position(|b| *b == 3).unwrap();
@@ -406,7 +427,7 @@ pub(crate) mod tests {
             103,
         );
         out.clear();
-        rewrite(ITEM, 0, moves, &map(), &mut out).unwrap();
+        rewrite(ITEM, 0, moves, &map(), None, &mut out).unwrap();
         assert_eq!(lines(&out), [(0, 10), (8, 11), (138, 11)]);
         assert_eq!(out[out.len() - 3..], [5, 2, 0]);
     }
@@ -419,13 +440,13 @@ pub(crate) mod tests {
         let moves = Moves::new(&layout, Scheme::Dead, 9);
         let item = [1, 0, 0x0e, 0x0e + 15 * 2, 0];
         let mut out = vec![];
-        rewrite(&item, 0, moves, &map(), &mut out).unwrap();
+        rewrite(&item, 0, moves, &map(), None, &mut out).unwrap();
         assert_eq!(out, [1, 0, 0x0e, 1, 40, 0x0e + 30, 0]);
     }
 
     #[test]
     fn an_index_beyond_its_table_is_told() {
-        let e = rewrite(&[1, 1, 9], 0, Moves::none(), &map(), &mut vec![]).unwrap_err();
+        let e = rewrite(&[1, 1, 9], 0, Moves::none(), &map(), None, &mut vec![]).unwrap_err();
         insta::assert_snapshot!(e, @"index 8 of a table of 2 (at byte 0x2)");
     }
 
@@ -437,7 +458,7 @@ pub(crate) mod tests {
             layout.solve(|_, _| 0);
             let moves = Moves::new(&layout, Scheme::Live { id: 1, spare: false }, 9);
             let mut out = vec![];
-            let _ = rewrite(&bytes, 0, moves, &map(), &mut out);
+            let _ = rewrite(&bytes, 0, moves, &map(), None, &mut out);
             prop_assert!(out.len() <= 8 * bytes.len() + 16);
         }
     }

@@ -30,6 +30,8 @@ pub(crate) struct Inputs<'j, 'a> {
     pub hooks: Hooks,
     /// What own hooks name.
     pub own: &'j Names,
+    /// New index of the string `this`, for bodies that take that as an argument.
+    pub this: u32,
     pub present: Present,
     pub facts: Facts,
     pub limits: Limits,
@@ -82,6 +84,11 @@ impl Inputs<'_, '_> {
         section.copied().unwrap_or(NO_INDEX)
     }
 
+    /// The name of a method's first parameter in debug info, if that is new.
+    pub fn this_of(&self, member: &Member) -> Option<u32> {
+        member.takes_this.then(|| self.this.wrapping_add(1))
+    }
+
     /// Accounts for debug info that was read; an error where it is out of proportion.
     pub fn spend_debug_info(&self, bytes: usize) -> Result<()> {
         // None left says that it was not enough.
@@ -108,6 +115,8 @@ pub(crate) struct Member {
     pub code: u32,
     /// Its number in the plan, or `NO_INDEX`.
     pub planned: u32,
+    /// Its code becomes that of a static method whose first parameter is `this`.
+    pub takes_this: bool,
 }
 
 /// Usual [`Limits::chunk`]: some chunks a core for a large file, some milliseconds each.

@@ -11,12 +11,17 @@ pub(crate) mod flag {
     pub const PROTECTED: u32 = 0x4;
     pub const STATIC: u32 = 0x8;
     pub const FINAL: u32 = 0x10;
+    /// Of a method that is native: the others have instructions for it.
+    pub const SYNCHRONIZED: u32 = 0x20;
     pub const BRIDGE: u32 = 0x40;
     /// Of a method.
     pub const VARARGS: u32 = 0x80;
     pub const INTERFACE: u32 = 0x200;
     pub const ABSTRACT: u32 = 0x400;
+    pub const STRICT: u32 = 0x800;
     pub const SYNTHETIC: u32 = 0x1000;
+    pub const CONSTRUCTOR: u32 = 0x1_0000;
+    pub const DECLARED_SYNCHRONIZED: u32 = 0x2_0000;
 }
 
 /// A `class_def_item`.

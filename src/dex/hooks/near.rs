@@ -120,7 +120,7 @@ impl Near {
             access: flag::PUBLIC | flag::FINAL | flag::SYNTHETIC,
             superclass: added.ids.remap.types[self.object as usize],
             methods: Vec::with_capacity(goals.len()),
-            code: Vec::new(),
+            ..NewClass::default()
         };
         for ((&goal, &method), wanted) in goals.iter().zip(&added.methods).zip(wanted) {
             let place = new.code.len().next_multiple_of(4);

@@ -17,8 +17,8 @@
 //!
 //! All that is in it names the class, so of two in one app either serves.
 
-use crate::aspect::bind::call::{Adapter, Convert, Hook, Operand, Source};
-use crate::aspect::bind::ty::{Prim, Ty};
+use crate::aspect::bind::call::{Adapter, Call, Convert, Hook, Operand, Source};
+use crate::aspect::bind::ty::{Language, Prim, Ty};
 use crate::aspect::plan::{Plan, Planned};
 use crate::bytes::{modified_utf8, put_uleb32};
 use crate::dex::format::class::{ClassDef, flag};
@@ -29,7 +29,7 @@ use crate::dex::format::opcodes::op;
 use crate::dex::hooks::THROWABLE;
 use crate::dex::ids::{Added, NewClass, Wanted, Wants};
 use crate::dex::lower::own::{calls, widening};
-use crate::dex::lower::own_frame::{BOXED, Names};
+use crate::dex::lower::own_frame::{BOXED, Names, place_of};
 use crate::dex::lower::registers::{self, Width};
 use crate::error::Result;
 use rustc_hash::FxHashSet;
@@ -67,68 +67,97 @@ pub(crate) struct Needs {
     adapters: Vec<(Arc<Hook>, Adapter)>,
     texts: Vec<Arc<str>>,
     boxed: Vec<Prim>,
+    unboxed: Vec<Prim>,
+    types: Vec<Ty>,
     nano_time: bool,
     objects: bool,
 }
 
 /// A method with its descriptors.
-struct Method {
-    class: Vec<u8>,
-    name: Vec<u8>,
-    parameters: Vec<Vec<u8>>,
-    returns: Vec<u8>,
+#[derive(Clone)]
+pub(crate) struct Method {
+    pub class: Vec<u8>,
+    pub name: Vec<u8>,
+    pub parameters: Vec<Vec<u8>>,
+    pub returns: Vec<u8>,
 }
 
 impl Needs {
     /// What planned methods need.
     pub fn of(plan: &Plan, planned: &[Planned]) -> Needs {
+        let bound = || planned.iter().filter_map(|planned| plan.bound(planned));
+        let mut needs = Needs::of_calls(bound().flat_map(calls));
+        needs.nano_time = bound().any(|bound| bound.keep.duration);
+        needs
+    }
+
+    /// What calls need.
+    pub fn of_calls<'c>(all: impl Iterator<Item = &'c Call>) -> Needs {
         let mut needs = Needs::default();
         let mut hooks = FxHashSet::default();
         let mut adapters: FxHashSet<&str> = FxHashSet::default();
         let mut texts: FxHashSet<&str> = FxHashSet::default();
-        for bound in planned.iter().filter_map(|planned| plan.bound(planned)) {
-            needs.nano_time |= bound.keep.duration;
-            for call in calls(bound) {
-                match &call.adapter {
-                    Some(adapter) => {
-                        if adapters.insert(&adapter.class) {
-                            needs
-                                .adapters
-                                .push((Arc::clone(&call.hook), adapter.clone()));
-                        }
-                    }
-                    None => {
-                        if hooks.insert(&call.hook) {
-                            needs.hooks.push(Arc::clone(&call.hook));
-                        }
+        for call in all {
+            match &call.adapter {
+                Some(adapter) => {
+                    if adapters.insert(&adapter.class) {
+                        needs
+                            .adapters
+                            .push((Arc::clone(&call.hook), adapter.clone()));
                     }
                 }
-                if let (Convert::Box, Ty::Prim(prim)) = (call.conversion(), call.gives())
-                    && !needs.boxed.contains(&prim)
-                {
-                    needs.boxed.push(prim);
+                None => {
+                    if hooks.insert(&call.hook) {
+                        needs.hooks.push(Arc::clone(&call.hook));
+                    }
                 }
-                let mut operands: Vec<&Operand> = call.operands.iter().collect();
-                while let Some(operand) = operands.pop() {
-                    if let (Convert::Box, Ty::Prim(prim)) = (operand.convert, &operand.from)
-                        && !needs.boxed.contains(prim)
-                    {
-                        needs.boxed.push(*prim);
+            }
+            match (call.conversion(), call.gives(), &call.given) {
+                (Convert::Box, Ty::Prim(prim), _) => needs.boxes(prim),
+                (Convert::Cast, _, Some((_, to))) => needs.casts(to),
+                _ => {}
+            }
+            let mut operands: Vec<&Operand> = call.operands.iter().collect();
+            while let Some(operand) = operands.pop() {
+                if let (Convert::Box, Ty::Prim(prim)) = (operand.convert, &operand.from) {
+                    needs.boxes(*prim);
+                }
+                match &operand.source {
+                    Source::Args(elements) => {
+                        needs.objects = true;
+                        operands.extend(elements);
                     }
-                    match &operand.source {
-                        Source::Args(elements) => {
-                            needs.objects = true;
-                            operands.extend(elements);
-                        }
-                        Source::Text(text) if texts.insert(text) => {
-                            needs.texts.push(Arc::clone(text));
-                        }
-                        _ => {}
+                    Source::Text(text) if texts.insert(text) => {
+                        needs.texts.push(Arc::clone(text));
                     }
+                    _ => {}
                 }
             }
         }
         needs
+    }
+
+    /// Something makes boxes of such values.
+    pub fn boxes(&mut self, prim: Prim) {
+        if !self.boxed.contains(&prim) {
+            self.boxed.push(prim);
+        }
+    }
+
+    /// Something makes of objects what is of this type.
+    pub fn casts(&mut self, to: &Ty) {
+        match to {
+            Ty::Prim(prim) if self.unboxed.contains(prim) => {}
+            Ty::Prim(prim) => self.unboxed.push(*prim),
+            to => self.types.push(to.clone()),
+        }
+    }
+
+    /// How many methods these are.
+    pub fn count(&self) -> usize {
+        /// `nanoTime`, and what adapters report to.
+        const MORE: usize = 3;
+        self.methods().len() + MORE
     }
 
     /// Has `add` look for what is needed, and adds the classes of adapters to what it found.
@@ -157,6 +186,8 @@ impl Needs {
         wanted.extend(flags.then_some(BEGIN));
         let mut types: Vec<&[u8]> = Vec::new();
         types.extend(self.objects.then_some(OBJECTS));
+        let named: Vec<Vec<u8>> = self.types.iter().map(descriptor).collect();
+        types.extend(named.iter().map(Vec::as_slice));
         types.extend((!self.adapters.is_empty()).then_some(OBJECT));
         let mut strings = names.to_vec();
         strings.extend(self.texts.iter().map(|text| modified_utf8(text)));
@@ -165,6 +196,7 @@ impl Needs {
             methods: &wanted,
             types: &types,
             strings: &strings,
+            ..Wants::default()
         })?;
         let Some((mut added, places)) = found else {
             return Ok(None);
@@ -183,10 +215,17 @@ impl Needs {
             all.adapters.insert(Arc::clone(&adapter.class), own);
         }
         for prim in &self.boxed {
-            let place = BOXED.iter().position(|(boxed, _)| boxed == prim);
+            let place = place_of(*prim);
             let method = next();
             if let Some(place) = place {
                 all.boxes[place] = method;
+            }
+        }
+        let unboxed = places.len() + self.methods().len() - self.unboxed.len();
+        for (prim, &class) in self.unboxed.iter().zip(&added.classes[unboxed..]) {
+            let method = next();
+            if let Some(place) = place_of(*prim) {
+                all.unboxes[place] = (class, method);
             }
         }
         if self.nano_time {
@@ -202,6 +241,9 @@ impl Needs {
         if self.objects {
             all.objects = added.types[0];
         }
+        let types = &added.types[usize::from(self.objects)..];
+        all.types
+            .extend(self.types.iter().cloned().zip(types.iter().copied()));
         let strings = &added.strings[names.len()..];
         let (texts, shown) = strings.split_at(self.texts.len());
         for (text, &string) in self.texts.iter().zip(texts) {
@@ -225,6 +267,7 @@ impl Needs {
                 superclass: *added.types.last().expect("adapters want that of objects"),
                 methods: vec![(own, flag::PUBLIC | flag::STATIC | flag::SYNTHETIC, 0)],
                 code,
+                ..NewClass::default()
             });
         }
         added.ids.classes.append(&mut classes);
@@ -248,6 +291,7 @@ impl Needs {
             methods.extend(goals(hook, adapter));
         }
         methods.extend(self.boxed.iter().map(|prim| of_box(*prim)));
+        methods.extend(self.unboxed.iter().map(|prim| of_unbox(*prim)));
         methods
     }
 }
@@ -270,6 +314,18 @@ fn of_box(prim: Prim) -> Method {
         name: b"valueOf".to_vec(),
         parameters: vec![descriptor(&Ty::Prim(prim))],
         returns: class.into(),
+    }
+}
+
+/// `intValue` of a box.
+fn of_unbox(prim: Prim) -> Method {
+    let name = [prim.word(Language::Java), "Value"].concat();
+    let boxed = of_box(prim);
+    Method {
+        name: name.into(),
+        parameters: Vec::new(),
+        returns: descriptor(&Ty::Prim(prim)),
+        ..boxed
     }
 }
 
@@ -298,7 +354,7 @@ fn boxes(hook: &Hook, adapter: &Adapter) -> Option<Prim> {
     }
 }
 
-fn move_result(width: Width) -> u8 {
+pub(crate) fn move_result(width: Width) -> u8 {
     match width {
         Width::Single => op::MOVE_RESULT,
         Width::Wide => op::MOVE_RESULT_WIDE,
@@ -327,7 +383,7 @@ fn put_links(hook: &Hook, goals: &[u32], from: u32, code: &mut Vec<u8>) -> Vec<u
     nulls
 }
 
-fn descriptor(ty: &Ty) -> Vec<u8> {
+pub(crate) fn descriptor(ty: &Ty) -> Vec<u8> {
     let mut text = String::new();
     ty.put_descriptor(&mut text);
     modified_utf8(&text)
@@ -340,7 +396,7 @@ fn shown(hook: &Hook) -> String {
 }
 
 /// Whether a dex defines a class already, by its new index.
-fn defines(file: &File<'_>, added: &Added, ty: u32) -> bool {
+pub(crate) fn defines(file: &File<'_>, added: &Added, ty: u32) -> bool {
     let types = &added.ids.remap.types;
     types.binary_search(&ty).is_ok_and(|old| {
         let mut classes = file.classes.iter().map(ClassDef::read);

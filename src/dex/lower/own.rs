@@ -29,13 +29,14 @@
 //! merge.
 
 use super::lowering::{GoesOn, Lowering, Scratch, Sequences};
-use super::own_frame::{Body, Own, OwnFrame, OwnNeeds};
+use super::own_frame::{Body, Names, Own, OwnFrame, OwnNeeds};
 use super::registers::{self, LAST_NIBBLE, Scheme, Width};
 use super::sequences::Ends;
 use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::attempt::Attempt;
-use crate::aspect::bind::call::{Bound, Call, Convert, Dest, Operand, Source};
+use crate::aspect::bind::call::{Bound, Call, Convert, Dest, Operand, Proceed, Source};
 use crate::aspect::bind::ty::{Prim, Ty};
+use crate::dex::format::code_item;
 use crate::dex::format::insn;
 use crate::dex::format::opcodes::op;
 use crate::error::Result;
@@ -71,7 +72,11 @@ fn is_small(ty: &Ty) -> bool {
 /// for verifiers, so it is narrowed first.
 fn is_direct(operand: &Operand) -> bool {
     let has_register = match operand.source {
-        Source::This | Source::Arg(_) | Source::Exception | Source::State(_) => true,
+        Source::This
+        | Source::Arg(_)
+        | Source::Exception
+        | Source::State(_)
+        | Source::Proceed(_) => true,
         Source::Result => !is_small(&operand.to),
         _ => false,
     };
@@ -296,6 +301,7 @@ impl<'s> Lowering<'s, '_> {
             exception,
             prepared: Vec::new(),
             saved,
+            proceeds: Vec::new(),
         })
     }
 
@@ -383,6 +389,7 @@ impl<'s> Lowering<'s, '_> {
                 .iter()
                 .map(|argument| (argument.width, argument.at, argument.at + by))
                 .collect(),
+            proceeds: Vec::new(),
         })
     }
 
@@ -573,6 +580,134 @@ impl<'s> Lowering<'s, '_> {
     }
 }
 
+/// A method that calls a hook in the place of its body.
+pub(crate) struct InPlace<'s> {
+    pub names: &'s Names,
+    /// Widths of `this`, if the method has it or takes it, and of the parameters.
+    pub arguments: &'s [Width],
+    pub has_this: bool,
+    pub result: &'s Ty,
+    pub id: u32,
+    /// The first source line, or 0.
+    pub line: u32,
+    /// The objects that run the body.
+    pub proceeds: &'s [(&'s Proceed, Made)],
+}
+
+/// A class whose objects run a body: new indices of its type and its constructor.
+#[derive(Clone, Copy)]
+pub(crate) struct Made {
+    pub ty: u32,
+    pub constructor: u32,
+}
+
+impl InPlace<'_> {
+    /// Appends the code item. Frames: registers to work in, what is returned, objects, operands, the last object, arguments.
+    pub fn put(&self, call: &Call, out: &mut Vec<u8>) -> Attempt<()> {
+        let bound = Bound::default();
+        let mut block = Block(0);
+        let temps = block.take(TEMPS);
+        let given = block.take(2);
+        let raw = block.take(2);
+        let homes: Vec<u32> = self.proceeds.iter().map(|_| block.take(1)).collect();
+        let work = block.take(words_of(call) + 1);
+        let new = block.take(1);
+        let ins: u32 = self.arguments.iter().map(|width| width.words()).sum();
+        let mut places = Vec::with_capacity(self.arguments.len());
+        for width in self.arguments {
+            places.push(block.take(width.words()));
+        }
+        let this = match self.has_this {
+            true => places.remove(0),
+            false => 0,
+        };
+        let frame = OwnFrame {
+            own: Own {
+                bound: &bound,
+                names: self.names,
+                line: self.line,
+                id: self.id,
+            },
+            scheme: Scheme::Dead,
+            registers: block.0 as u16,
+            outs: words_of(call).max(ins + 1).max(2) as u16,
+            grows: true,
+            temps: Some(temps),
+            work,
+            this,
+            args: places,
+            bodies: Vec::new(),
+            states: Vec::new(),
+            start: None,
+            given: Some(given),
+            raw: Some(raw),
+            result: None,
+            exception: 0,
+            prepared: Vec::new(),
+            saved: Vec::new(),
+            proceeds: (self.proceeds.iter().zip(&homes))
+                .map(|((proceed, _), home)| (*proceed, *home))
+                .collect(),
+        };
+        let site = frame.site(None);
+        let mut code = Vec::new();
+        for ((proceed, made), home) in self.proceeds.iter().zip(homes) {
+            let kept = match proceed.takes_arguments {
+                true => u32::from(self.has_this),
+                false => ins,
+            };
+            let object = site.eight(new, 1)?;
+            registers::put_indexed(&mut code, op::NEW_INSTANCE, object, made.ty);
+            put_move_to(&mut code, Width::Object, new, object);
+            // The arguments follow it.
+            let passed: Vec<u32> = (new..=new + kept).collect();
+            let constructor = made.constructor as u16;
+            registers::put_invoke(&mut code, op::INVOKE_DIRECT, constructor, &passed);
+            registers::put_move(&mut code, Width::Object, home, new);
+        }
+        frame.put_call(call, &site, &mut code)?;
+        match &call.given {
+            None => {}
+            Some((Convert::Cast, to)) => {
+                registers::put_one(&mut code, op::MOVE_RESULT_OBJECT, given);
+                put_cast(self.names, to, given, &mut code)?;
+            }
+            Some(_) => frame.put_given(call, given, &site, &mut code)?,
+        }
+        let opcode = match self.result {
+            Ty::Void => op::RETURN_VOID,
+            ty => match width(ty) {
+                Width::Single => op::RETURN,
+                Width::Wide => op::RETURN_WIDE,
+                Width::Object => op::RETURN_OBJECT,
+            },
+        };
+        registers::put_one(&mut code, opcode, given);
+        let counts = [frame.registers, ins as u16, frame.outs, 0];
+        code_item::put_header(out, counts, insn::units(&code));
+        out.extend_from_slice(&code);
+        Ok(())
+    }
+}
+
+/// Appends what makes of the object in a register, which eight bits must name, one of a type, or the value that it holds.
+pub(crate) fn put_cast(names: &Names, to: &Ty, register: u32, out: &mut Vec<u8>) -> Attempt<()> {
+    let Ty::Prim(prim) = to else {
+        let ty = names.types.get(to).ok_or(Reason::Unsupported)?;
+        registers::put_indexed(out, op::CHECK_CAST, register, *ty);
+        return Ok(());
+    };
+    let (ty, method) = names.unbox_of(*prim).ok_or(Reason::Unsupported)?;
+    registers::put_indexed(out, op::CHECK_CAST, register, ty);
+    registers::put_invoke(out, op::INVOKE_VIRTUAL, method as u16, &[register]);
+    let opcode = match width(to) {
+        Width::Wide => op::MOVE_RESULT_WIDE,
+        _ => op::MOVE_RESULT,
+    };
+    registers::put_one(out, opcode, register);
+    Ok(())
+}
+
 /// All calls of a method's own hooks.
 pub(crate) fn calls(bound: &Bound) -> impl Iterator<Item = &Call> {
     (bound.enter.iter().chain(&bound.exit)).chain(&bound.exception)
@@ -658,6 +793,10 @@ impl OwnFrame<'_> {
             Source::Result => site.result,
             Source::Exception => site.exception,
             Source::State(n) => self.states.get(usize::from(*n)).copied(),
+            Source::Proceed(proceed) => {
+                let made = self.proceeds.iter().find(|(known, _)| *known == &**proceed);
+                made.map(|(_, register)| *register)
+            }
             _ => None,
         }
     }
@@ -704,7 +843,7 @@ impl OwnFrame<'_> {
                 let exception = site.exception.ok_or(Reason::Unsupported)?;
                 self.put_given(call, exception, site, out)
             }
-            // Their callers know what comes behind them; nothing stands in the place of a body yet.
+            // Their callers know what comes behind them.
             Dest::Returned
             | Dest::Ends { .. }
             | Dest::ReturnUnlessNull { .. }

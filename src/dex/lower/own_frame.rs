@@ -1,8 +1,8 @@
 //! What own hooks of a method name, and where its registers are: the frame that [`super::own`] makes and puts calls into.
 
 use super::registers::{Scheme, Width};
-use crate::aspect::bind::call::{Bound, Call, Hook};
-use crate::aspect::bind::ty::Prim;
+use crate::aspect::bind::call::{Bound, Call, Hook, Proceed};
+use crate::aspect::bind::ty::{Prim, Ty};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -27,6 +27,10 @@ pub struct Names {
     pub texts: FxHashMap<Arc<str>, u32>,
     /// `valueOf` of the boxes of [`BOXED`].
     pub boxes: [u32; 8],
+    /// What gives the values of these boxes (`intValue`), and their types.
+    pub unboxes: [(u32, u32); 8],
+    /// Types by themselves.
+    pub types: FxHashMap<Ty, u32>,
     /// `System.nanoTime()`.
     pub nano_time: u32,
     /// The type of arrays of objects.
@@ -45,6 +49,11 @@ pub(crate) const BOXED: [(Prim, &str); 8] = [
     (Prim::F64, "Ljava/lang/Double;"),
 ];
 
+/// The place of a primitive type in [`BOXED`].
+pub(crate) fn place_of(prim: Prim) -> Option<usize> {
+    BOXED.iter().position(|(boxed, _)| *boxed == prim)
+}
+
 impl Names {
     /// The method that a call invokes; none where the tables had no room for it.
     pub fn called(&self, call: &Call) -> Option<u32> {
@@ -54,9 +63,13 @@ impl Names {
         }
     }
 
-    pub(super) fn box_of(&self, prim: Prim) -> Option<u32> {
-        let place = BOXED.iter().position(|(boxed, _)| *boxed == prim)?;
-        Some(self.boxes[place])
+    pub(crate) fn box_of(&self, prim: Prim) -> Option<u32> {
+        Some(self.boxes[place_of(prim)?])
+    }
+
+    /// Type of a box, and the method that gives its value.
+    pub(crate) fn unbox_of(&self, prim: Prim) -> Option<(u32, u32)> {
+        Some(self.unboxes[place_of(prim)?])
     }
 }
 
@@ -91,6 +104,8 @@ pub(super) struct OwnFrame<'s> {
     pub(super) prepared: Vec<(usize, usize, u32)>,
     /// What the start of the code keeps: to, from.
     pub(super) saved: Vec<(Width, u32, u32)>,
+    /// Where the objects are that run a body.
+    pub(super) proceeds: Vec<(&'s Proceed, u32)>,
 }
 
 /// Where a body has an argument.

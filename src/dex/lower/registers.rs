@@ -293,15 +293,33 @@ pub fn can_be_listed(registers: &[u32]) -> bool {
 
 /// Appends the call of a static method; registers that cannot be listed must be consecutive.
 pub fn put_invoke_static(out: &mut Vec<u8>, method: u16, registers: &[u32]) {
+    put_invoke(out, op::INVOKE_STATIC, method, registers);
+}
+
+/// The same with another opcode of those that list registers.
+pub fn put_invoke(out: &mut Vec<u8>, opcode: u8, method: u16, registers: &[u32]) {
+    const RANGE: u8 = op::INVOKE_STATIC_RANGE - op::INVOKE_STATIC;
     let at = insn::units(out);
     if can_be_listed(registers) {
         put(out, &[0, method, 0]);
-        set_list(out, at, op::INVOKE_STATIC, registers);
+        set_list(out, at, opcode, registers);
     } else {
         debug_assert!(registers.windows(2).all(|w| w[0] + 1 == w[1]));
-        let first = u16::from(op::INVOKE_STATIC_RANGE) | (registers.len() as u16) << 8;
+        let first = u16::from(opcode + RANGE) | (registers.len() as u16) << 8;
         put(out, &[first, method, registers[0] as u16]);
     }
+}
+
+/// Appends an instruction that names a register, which eight bits must name, and an index.
+pub fn put_indexed(out: &mut Vec<u8>, opcode: u8, register: u32, index: u32) {
+    put_one(out, opcode, register);
+    put(out, &[index as u16]);
+}
+
+/// Appends one that moves a field's value; four bits must name both registers.
+pub fn put_field(out: &mut Vec<u8>, opcode: u8, (value, object): (u32, u32), field: u32) {
+    put_two(out, opcode, value, object);
+    put(out, &[field as u16]);
 }
 
 /// Appends the addition of one number to another; four bits must name both registers.

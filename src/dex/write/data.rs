@@ -93,6 +93,8 @@ pub(crate) struct Data {
     pub type_lists: Items,
     /// Where the lists of new protos lie, from the section's start.
     pub new_type_lists: Vec<Option<u32>>,
+    /// The same of the interfaces of new classes.
+    pub new_interfaces: Vec<Option<u32>>,
     pub directories: Items,
     pub ref_lists: Items,
     pub sets: Items,
@@ -170,14 +172,19 @@ impl Data {
             let len = counted(file, at, 2)?;
             Ok((at + len, len))
         })?;
-        let mut new_type_lists = Vec::new();
-        for (_, proto) in &ids.protos {
-            new_type_lists.push((!proto.parameters.is_empty()).then(|| {
+        let mut place = |types: &[u32]| {
+            (!types.is_empty()).then(|| {
                 let at = type_lists.size.next_multiple_of(4);
-                type_lists.size = at + 4 + 2 * proto.parameters.len();
+                type_lists.size = at + 4 + 2 * types.len();
                 at as u32
-            }));
-        }
+            })
+        };
+        let new_type_lists = (ids.protos.iter())
+            .map(|(_, proto)| place(&proto.parameters))
+            .collect();
+        let new_interfaces = (ids.classes.iter())
+            .map(|class| place(&class.interfaces))
+            .collect();
 
         let mut set_offsets = Vec::new();
         let mut ref_offsets = Vec::new();
@@ -228,6 +235,7 @@ impl Data {
         Ok(Data {
             type_lists,
             new_type_lists,
+            new_interfaces,
             directories,
             ref_lists,
             sets,
@@ -240,7 +248,8 @@ impl Data {
 
     /// How many type lists there are.
     pub fn type_list_count(&self) -> usize {
-        self.type_lists.len() + self.new_type_lists.iter().flatten().count()
+        let new = self.new_type_lists.iter().chain(&self.new_interfaces);
+        self.type_lists.len() + new.flatten().count()
     }
 
     /// Writes the type lists at the end of `out`, which is where they belong.
@@ -256,11 +265,15 @@ impl Data {
                 out.extend_from_slice(&(ty as u16).to_le_bytes());
             }
         }
-        for (at, (_, proto)) in self.new_type_lists.iter().zip(&ids.protos) {
+        let protos = ids.protos.iter().map(|(_, proto)| &proto.parameters);
+        let protos = self.new_type_lists.iter().zip(protos);
+        let classes = ids.classes.iter().map(|class| &class.interfaces);
+        let classes = self.new_interfaces.iter().zip(classes);
+        for (at, types) in protos.chain(classes) {
             if let Some(at) = at {
                 out.resize(base + *at as usize, 0);
-                put(out, proto.parameters.len() as u32);
-                for &ty in &proto.parameters {
+                put(out, types.len() as u32);
+                for &ty in types {
                     out.extend_from_slice(&(ty as u16).to_le_bytes());
                 }
             }

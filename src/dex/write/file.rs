@@ -1,11 +1,11 @@
 //! The new dex file: id tables, then the data sections in the order in which they lay, then the map.
 
-use crate::bytes::{put_uleb32, u16_at, u32_at};
+use crate::bytes::{Cursor, put_uleb32, u16_at, u32_at};
 use crate::dex::bodies::Bodies;
 use crate::dex::format::class::{Budget, ClassDef, Members};
 use crate::dex::format::file::{File, HEADER, HEADER_41, NO_INDEX, kind, string_data};
 use crate::dex::format::remap::new_index;
-use crate::dex::ids::{Ids, Inserted};
+use crate::dex::ids::{Ids, Inserted, PlacedMethod};
 use crate::dex::write::data::{Bases, Data, put};
 use crate::error::{Error, Kind, Result};
 use sha1::{Digest, Sha1};
@@ -82,6 +82,17 @@ pub(crate) fn write(
     let places = Places::of(&mut sources, out.len())?;
     out.reserve(places.end - out.len());
     sources.write(&places, out)
+}
+
+/// Appends the methods of a class data item: ascending, their code at offsets of the file.
+fn put_methods(methods: &[PlacedMethod], out: &mut Vec<u8>) {
+    let mut last = 0;
+    for &(id, access, at) in methods {
+        for value in [id - last, access, at] {
+            put_uleb32(out, value);
+        }
+        last = id;
+    }
 }
 
 /// The hidden-API section with so many more classes, of which it says nothing: its size, an offset for each class, flags.
@@ -248,7 +259,7 @@ impl Sources<'_, '_> {
             (kind::STRING_ID, file.strings.len() + ids.strings.len(), 4),
             (kind::TYPE_ID, file.types.len() + ids.types.len(), 4),
             (kind::PROTO_ID, file.protos.len() + ids.protos.len(), 12),
-            (kind::FIELD_ID, file.fields.len(), 8),
+            (kind::FIELD_ID, file.fields.len() + ids.fields.len(), 8),
             (kind::METHOD_ID, file.methods.len() + ids.methods.len(), 8),
             (kind::CLASS_DEF, file.classes.len() + ids.classes.len(), 32),
             (kind::CALL_SITE_ID, file.call_sites.len(), 4),
@@ -260,7 +271,8 @@ impl Sources<'_, '_> {
     fn count(&self, kind: u16) -> usize {
         match kind {
             kind::CODE => {
-                let new = self.ids.classes.iter().map(|class| class.methods.len());
+                let new = self.ids.classes.iter();
+                let new = new.map(|class| class.methods.len() + class.virtuals.len());
                 self.bodies.items.len() + new.sum::<usize>()
             }
             kind::DEBUG_INFO => self.bodies.debug_count as usize,
@@ -328,49 +340,102 @@ impl Sources<'_, '_> {
     /// Encodes the class data: fields as they were, methods by their new ids and places.
     fn encode_class_data(&mut self, code: u32) -> Result<()> {
         let mut budget = Budget::new(self.file, "class data items");
-        let mut places = self.bodies.methods.iter();
-        for (row, place) in self.file.classes.iter().zip(&mut self.class_data_at) {
+        let bodies = std::mem::take(&mut self.bodies.methods);
+        let mut places = bodies.iter();
+        let mut changes = self.ids.members.iter().peekable();
+        let mut at = std::mem::take(&mut self.class_data_at);
+        // Direct and virtual ones.
+        let mut methods: [Vec<PlacedMethod>; 2] = Default::default();
+        for ((number, row), place) in (0..).zip(self.file.classes).zip(&mut at) {
             let class = ClassDef::read(row);
             if class.data == 0 {
                 continue;
             }
             *place = self.class_data.len() as u32;
+            let changes = changes.next_if(|changes| changes.class == number);
             let mut members = Members::read(self.file, class.data)?;
-            self.class_data
-                .extend_from_slice(&self.file.bytes[members.head.clone()]);
-            let (mut last, mut left) = (0, members.direct);
+            self.put_head(&members, changes.map_or(0, |changes| changes.added.len()))?;
+            let mut changed = changes.map_or(&[][..], |c| &c.changed).iter().peekable();
+            methods.iter_mut().for_each(Vec::clear);
+            let mut index = 0;
             while let Some(method) = members.next()? {
-                if left == 0 {
-                    last = 0;
-                }
-                left = left.wrapping_sub(1);
                 let id = new_index(&self.ids.remap.methods, method.id, members.start)?;
-                put_uleb32(&mut self.class_data, id - last);
-                last = id;
-                put_uleb32(&mut self.class_data, method.access);
                 let at = *places.next().expect("bodies were gathered class by class");
-                put_uleb32(
-                    &mut self.class_data,
-                    match at {
-                        NO_INDEX => 0,
-                        at => code + at,
-                    },
-                );
+                let (access, at) = match changed.next_if(|changed| changed.0 == index) {
+                    Some(&(_, access, at)) => (access, at),
+                    None => (method.access, at),
+                };
+                let at = match at {
+                    NO_INDEX => 0,
+                    at => code + at,
+                };
+                methods[usize::from(index >= members.direct)].push((id, access, at));
+                index += 1;
+            }
+            if let Some(changes) = changes {
+                let added = changes.added.iter();
+                methods[0].extend(added.map(|&(id, access, at)| (id, access, code + at)));
+                methods[0].sort_by_key(|method| method.0);
+            }
+            for methods in &methods {
+                put_methods(methods, &mut self.class_data);
             }
             budget.spend(members.start, members.len())?;
         }
         for (i, class) in self.ids.classes.iter().enumerate() {
             self.new_class_data.push(self.class_data.len() as u32);
             let code = code + self.new_code(i).next_multiple_of(4) as u32;
-            for count in [0, 0, class.methods.len() as u32, 0] {
-                put_uleb32(&mut self.class_data, count);
+            for count in [
+                0,
+                class.fields.len(),
+                class.methods.len(),
+                class.virtuals.len(),
+            ] {
+                put_uleb32(&mut self.class_data, count as u32);
             }
             let mut last = 0;
-            for &(id, access, place) in &class.methods {
-                for value in [id - last, access, code + place] {
-                    put_uleb32(&mut self.class_data, value);
-                }
+            for &(id, access) in &class.fields {
+                put_uleb32(&mut self.class_data, id - last);
+                put_uleb32(&mut self.class_data, access);
                 last = id;
+            }
+            for methods in [&class.methods, &class.virtuals] {
+                let placed: Vec<PlacedMethod> = (methods.iter())
+                    .map(|&(id, access, at)| (id, access, code + at))
+                    .collect();
+                put_methods(&placed, &mut self.class_data);
+            }
+        }
+        self.bodies.methods = bodies;
+        self.class_data_at = at;
+        Ok(())
+    }
+
+    /// Appends the beginning of a class data item, with so many more direct methods.
+    fn put_head(&mut self, members: &Members<'_>, added: usize) -> Result<()> {
+        let head = &self.file.bytes[members.head.clone()];
+        if added == 0 && self.ids.fields.is_empty() {
+            self.class_data.extend_from_slice(head);
+            return Ok(());
+        }
+        let mut cursor = Cursor::at(self.file.bytes, members.start);
+        let mut counts = [0; 4];
+        for count in &mut counts {
+            *count = cursor.uleb32()?;
+        }
+        let [statics, instances, direct, virtuals] = counts;
+        for count in [statics, instances, direct + added as u32, virtuals] {
+            put_uleb32(&mut self.class_data, count);
+        }
+        for count in [statics, instances] {
+            let (mut old, mut last) = (0u32, 0);
+            for _ in 0..count {
+                let at = cursor.position();
+                old = old.saturating_add(cursor.uleb32()?);
+                let new = new_index(&self.ids.remap.fields, old, at)?;
+                put_uleb32(&mut self.class_data, new - last);
+                last = new;
+                put_uleb32(&mut self.class_data, cursor.uleb32()?);
             }
         }
         Ok(())
@@ -486,13 +551,20 @@ impl Sources<'_, '_> {
             }
             Ok(())
         })?;
-        for row in file.fields {
-            for (at, table) in [(0, &remap.types), (2, &remap.types)] {
-                let index = new_index(table, u32::from(u16_at(row, at)), file.start)?;
-                out.extend_from_slice(&(index as u16).to_le_bytes());
-            }
-            put(out, new_index(&remap.strings, u32_at(row, 4), file.start)?);
-        }
+        merge(file.fields, &ids.fields, |row| {
+            let (class, name, ty) = match row {
+                Row::Old(row) => (
+                    new_index(&remap.types, u32::from(u16_at(row, 0)), file.start)?,
+                    new_index(&remap.strings, u32_at(row, 4), file.start)?,
+                    new_index(&remap.types, u32::from(u16_at(row, 2)), file.start)?,
+                ),
+                Row::New(&row, _) => row,
+            };
+            out.extend_from_slice(&(class as u16).to_le_bytes());
+            out.extend_from_slice(&(ty as u16).to_le_bytes());
+            put(out, name);
+            Ok(())
+        })?;
         merge(file.methods, &ids.methods, |row| {
             let (class, proto, name) = match row {
                 Row::Old(row) => (
@@ -564,11 +636,12 @@ impl Sources<'_, '_> {
                 data.arrays.get(class.static_values, arrays, &mut array),
             );
         }
-        for (class, data) in self.ids.classes.iter().zip(&self.new_class_data) {
+        let new = self.new_class_data.iter().zip(&data.new_interfaces);
+        for (class, (data, interfaces)) in self.ids.classes.iter().zip(new) {
             put(out, class.ty);
             put(out, class.access);
             put(out, class.superclass);
-            put(out, 0);
+            put(out, interfaces.map_or(0, |at| lists + at));
             put(out, NO_INDEX);
             put(out, 0);
             put(out, class_data + data);

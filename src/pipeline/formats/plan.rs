@@ -47,10 +47,6 @@ pub(crate) fn plan(
                     Code::Dex => Some("dex files"),
                     Code::Assembly => Some("assemblies"),
                 },
-                no_around: match scanned.code {
-                    Code::Class | Code::Assembly => None,
-                    Code::Dex => Some("dex files"),
-                },
             },
             artifact: matcher.artifact(),
             adapters: ADAPTERS,

@@ -19,7 +19,7 @@ impl Binding<'_> {
     pub(super) fn around(&mut self, written: &OwnHook) -> Result<Option<Call>, Misfit> {
         self.when = When::Around;
         if let Some((title, help)) = self.keeps_body() {
-            if passes_over(written) && self.binder.no_around.is_none() {
+            if passes_over(written) {
                 return Ok(None);
             }
             return Err(self.complains(written.name.clone(), title, "for", help));
@@ -56,18 +56,14 @@ impl Binding<'_> {
         let words: usize = parameters.map(|p| words(&p.ty)).sum();
         let words = words + usize::from(subject.signature.this.is_some());
         let help = |text: &str| Some(text.to_owned());
-        match (self.binder.no_around, subject.name) {
-            (Some(format), _) => Some((
-                format!("`around` is not there yet for {format}"),
-                help("`enter` can leave a body out: `return .. unless null`, `skip when ..`"),
-            )),
-            (None, "<init>" | ".ctor") => Some((
+        match subject.name {
+            "<init>" | ".ctor" => Some((
                 "a constructor cannot be left out".into(),
                 help(
                     "`kind = \"method\"` matches no constructors, and `proceed?` passes over them",
                 ),
             )),
-            (None, "<clinit>" | ".cctor") => Some((
+            "<clinit>" | ".cctor" => Some((
                 "a static initialiser cannot be left out".into(),
                 help("leave it out with `exclude`, or by `proceed?`"),
             )),
