@@ -6,8 +6,8 @@
 The judge is ART 11 as Debian packages it (art/build.sh), which loads the dex files of an apk, links their classes and verifies
 their methods: as dex2oat does, and as a device does, where nothing is left for later. The apks are made of the dex files
 of check_dex.py, of those in tests/dex, and of generated methods. What is refused woven must have been refused unwoven,
-with each choice of advice, sections of Android's trace and own hooks that take everything, may change it, or stand in the place of
-each body, among it (everyday: of the apks, eight choices).
+with each choice of advice, sections of Android's trace, methods that can be switched and own hooks that take everything, may change it, or
+stand in the place of each body, among it (everyday: of the apks, ten choices).
 
 What it cannot see: hooks that are well typed and wrong, and what other versions of ART think.
 """
@@ -73,7 +73,9 @@ CHOICES[AROUND] = []
 AROUND_PARTS = {f"{AROUND}, {letters}": f"re:.*[{letters}]" for letters in ("a-ds", "e-mA-M", "n-r0-9", "t-zN-Z$_")}
 CHOICES |= dict.fromkeys(AROUND_PARTS, [])
 CHOICES[AROUND_HOOKS] = CHOICES["own hooks around the pair and sections"]
-CHOICES_EVERYDAY = [AROUND, AROUND_HOOKS, CHANGING, "own hooks at every call", "every call recorded", "enter+exit+exception", "sections within hooks", "own hooks around the pair and sections"]
+CHOICES["switched"] = ['level = "info"']
+CHOICES["switched with values and sections"] = [f"level = 'debug'\n{VALUES}\nexclude = {{ kind = 'async' }}", 'hooks = "android-trace"']
+CHOICES_EVERYDAY = [AROUND, AROUND_HOOKS, CHANGING, "switched", "switched with values and sections", "own hooks at every call", "every call recorded", "enter+exit+exception", "sections within hooks", "own hooks around the pair and sections"]
 GENERATED, GENERATED_EVERYDAY = 4000, 400
 SHOWN = 20
 

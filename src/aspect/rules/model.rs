@@ -9,6 +9,7 @@ use crate::aspect::pattern::params::Params;
 use crate::aspect::pattern::version::VersionSet;
 use crate::aspect::point::PointKind;
 use crate::error::Place;
+use crate::switches::Level;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,6 +25,10 @@ pub struct Aspect {
     pub excludes: Vec<Selector>,
     /// When hooks run, and which.
     pub advice: Advice,
+    /// Its level, if the rule says one.
+    pub level: Option<Level>,
+    /// The program itself decides how much it records ([`crate::switches::Switch::auto`]).
+    pub auto: Option<u32>,
     /// Where in its file it begins, in bytes.
     pub start: usize,
     /// The same as a line.
@@ -37,6 +42,11 @@ impl Aspect {
     pub fn is_about_calls(&self) -> bool {
         let at = self.own.as_ref().and_then(|own| own.at.as_ref());
         at.is_some_and(|at| at.kind == PointKind::Call)
+    }
+
+    /// Whether its methods can be switched while the program runs.
+    pub fn is_switchable(&self) -> bool {
+        self.advice.is_whole() && (self.level.is_some() || self.auto.is_some())
     }
 }
 
@@ -286,11 +296,19 @@ pub const HOOKS_WORDS: [(&str, Advice); 2] =
     [("weave", Advice::ALL), ("android-trace", Advice::SECTION)];
 
 /// The words for how much of a call is kept (`mode`).
-pub const MODE_WORDS: [(&str, Advice); 3] = [
-    ("record", Advice::ALL),
-    ("aggregate", Advice::AGGREGATE),
-    ("count", Advice::COUNT),
+pub const MODE_WORDS: [(&str, Mode); 4] = [
+    ("record", Mode::Is(Advice::ALL)),
+    ("aggregate", Mode::Is(Advice::AGGREGATE)),
+    ("count", Mode::Is(Advice::COUNT)),
+    ("auto", Mode::Auto),
 ];
+
+/// What a mode says: which hooks, or that the program itself decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    Is(Advice),
+    Auto,
+}
 
 /// The kinds that only a rule which names them takes.
 pub const UNLESS_NAMED: Kinds = Kinds::BRIDGE

@@ -180,6 +180,7 @@ impl Binder<'_> {
                 keeps_body: None,
                 is_call: false,
                 at: Some(&at),
+                switched: None,
             };
             all.push(self.placed(aspect, &subject, &at, hooks)?);
         }
@@ -301,6 +302,7 @@ impl Binder<'_> {
             keeps_body: None,
             is_call: false,
             at: Some(at),
+            switched: None,
         };
         let written = aspect.2.replace.as_ref();
         Binding::new(self, &subject, aspect, false).complains(

@@ -27,6 +27,9 @@ final class Store {
     private final TraceFile file;
     final Settings settings;
     private final long origin;
+    /** The same, as nanoseconds since 1970. */
+    final long wallClock;
+    final Control control;
     private final AtomicLong serials = new AtomicLong();
     final AtomicInteger threads = new AtomicInteger();
     private final Supplier supplier = Switch.COLLECTIBLE ? null : new Supplier(this);
@@ -65,7 +68,8 @@ final class Store {
     Store(TraceFile file, Settings settings, long pid, String command) throws java.io.IOException {
         this.file = file;
         this.settings = settings;
-        long wallClock = System.currentTimeMillis() * 1_000_000L;
+        wallClock = System.currentTimeMillis() * 1_000_000L;
+        control = new Control(this);
         origin = System.nanoTime();
         ByteBuffer first = file.grow(TraceFile.PIECE);
         if (first == null || first.capacity() < 2 * Format.CHUNK) {
@@ -352,6 +356,55 @@ final class Store {
         }
     }
 
+    /** How many chunks have been begun. */
+    long serial() {
+        return serials.get();
+    }
+
+    /** Full chunks of records that were begun after that one, so many at most, the last ones first; none if another thread held the gate too long. */
+    void latest(ArrayList<LongBuffer> full, int most, long after) {
+        Thread self = Thread.currentThread();
+        try {
+            if (!gate.enter(self, false)) {
+                return;
+            }
+            for (Iterator<LongBuffer> i = retired.descendingIterator(); i.hasNext() && full.size() < most;) {
+                LongBuffer chunk = i.next();
+                if (chunk.get(0) == ((long) Format.RECORDS << 32 | Format.CHUNK_MAGIC) && chunk.get(1) > after) {
+                    full.add(chunk);
+                }
+            }
+        } finally {
+            if (gate.owner == self) {
+                gate.owner = null;
+            }
+        }
+    }
+
+    /** The sums of threads that live; none if another thread held the gate too long. */
+    void sums(ArrayList<Sums> all) {
+        Thread self = Thread.currentThread();
+        try {
+            if (!gate.enter(self, false)) {
+                return;
+            }
+            for (Lane lane : lanes) {
+                if (!lane.table.isEmpty()) {
+                    all.add(lane.table);
+                }
+            }
+            for (Slots.Slot slot : slots.slots) {
+                if (!slot.sums.isEmpty()) {
+                    all.add(slot.sums);
+                }
+            }
+        } finally {
+            if (gate.owner == self) {
+                gate.owner = null;
+            }
+        }
+    }
+
     /** Chunks that were taken and not written to. */
     private void giveBack(LongBuffer[] chunks, int count) {
         Thread self = Thread.currentThread();
@@ -394,6 +447,7 @@ final class Store {
         header.addLostDeep(deep);
         header.addLostFailed(n - deep);
         header.setEnd(time(System.nanoTime()));
+        control.end();
     }
 
     private void begin(LongBuffer chunk, int kind, long who, long clock) {
