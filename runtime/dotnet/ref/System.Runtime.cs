@@ -530,6 +530,14 @@ namespace System.Runtime.CompilerServices
 
 namespace System.Runtime.InteropServices
 {
+    public struct GCHandle
+    {
+        public static GCHandle Alloc(object value, GCHandleType type) { throw null; }
+        public IntPtr AddrOfPinnedObject() { throw null; }
+    }
+
+    public enum GCHandleType { Pinned = 3 }
+
     public sealed class DllImportAttribute : Attribute
     {
         public DllImportAttribute(string library) { }

@@ -19,6 +19,7 @@ namespace Weave.Runtime
         internal const int Symbols = 2;
         internal const int Counts = 3;
         internal const int Aggregates = 4;
+        internal const int Control = 5;
 
         /// <summary>Of an escape that comes alone.</summary>
         internal const int None = 0;

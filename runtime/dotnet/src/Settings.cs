@@ -19,6 +19,9 @@ namespace Weave.Runtime
         /// <summary>The header and three chunks: symbols maps may have one of them, and two threads are recorded.</summary>
         private const long LeastOfUser = 4 * Format.Chunk;
         private const long DefaultPatience = 1000;
+        /// <summary>The words for levels, in their order.</summary>
+        internal static readonly string[] Levels = { "error", "info", "debug" };
+        private const int Info = 1;
 
         internal readonly string Path;
         /// <summary>The name of the file before its placeholders were filled in.</summary>
@@ -49,6 +52,11 @@ namespace Weave.Runtime
             Policy = ToPolicy(Get("weave.trace.policy"));
             Patience = ToPatience(Get("weave.trace.block"));
             Sample = ToSample(Get("weave.trace.sample"));
+            string level = Get("weave.level");
+            if (level != null && !Is(level, Levels[StartingLevel()]) && Complaint == null)
+            {
+                Complaint = "weave.level: \"" + level + "\" is not error, info or debug; " + Levels[Info] + " is used";
+            }
         }
 
         /// <summary>Why no trace is to be written, as a sentence, or null.</summary>
@@ -95,6 +103,25 @@ namespace Weave.Runtime
                 LimitNote = "the trace's limit is " + (Limit >> 20).ToString(CultureInfo.InvariantCulture) + " MiB: " + why
                     + " (WEAVE_TRACE_LIMIT sets another)";
             }
+        }
+
+        /// <summary>Aspects up to this level are on. For programs where something can be switched.</summary>
+        internal static int StartingLevel()
+        {
+            return Level(Get("weave.level"), Info);
+        }
+
+        /// <summary>The number of a level; <paramref name="other"/> if the word is none.</summary>
+        internal static int Level(string word, int other)
+        {
+            for (int i = 0; i < Levels.Length; i++)
+            {
+                if (Is(word, Levels[i]))
+                {
+                    return i;
+                }
+            }
+            return other;
         }
 
         /// <summary>All that is asked when tracing is off.</summary>

@@ -29,6 +29,12 @@ namespace Weave.Runtime
 
         internal readonly Header Header;
         internal readonly Counts Counts;
+        /// <summary>Null where nothing can be switched, as far as is known.</summary>
+        internal volatile Companion Companion;
+        /// <summary>Where the trace is, and of which process.</summary>
+        internal string Path { get { return file.Path; } }
+        internal readonly long Pid;
+        internal readonly long WallClock;
         private readonly Gate gate = new Gate();
         private readonly TraceFile file;
         private readonly Settings settings;
@@ -68,14 +74,15 @@ namespace Weave.Runtime
         {
             this.file = file;
             this.settings = settings;
-            long wallClock = (DateTime.UtcNow.Ticks - new DateTime(1970, 1, 1).Ticks) * 100 - Clock.Now();
+            Pid = pid;
+            WallClock = (DateTime.UtcNow.Ticks - new DateTime(1970, 1, 1).Ticks) * 100 - Clock.Now();
             long* first;
             int count = file.Grow(TraceFile.Piece, out first);
             if (count < 2)
             {
                 throw new IOException(file.Trouble ?? "no room");
             }
-            Header = new Header(first, wallClock, pid, settings.Policy, settings.Limit, settings.LimitBy, command);
+            Header = new Header(first, WallClock, pid, settings.Policy, settings.Limit, settings.LimitBy, command);
             Add(first + Format.ChunkWords, count - 1);
             Counts = new Counts(this);
             supplier = Host.IsCollectible ? null : new Supplier(this);
@@ -413,6 +420,11 @@ namespace Weave.Runtime
             }
             Adrift();
             Header.SetEnd(Clock.Now());
+            Companion companion = Companion;
+            if (companion != null)
+            {
+                companion.End();
+            }
         }
 
         /// <summary>Counts what hooks without a lane have lost.</summary>
