@@ -140,6 +140,7 @@ namespace System
     {
         public int Length { get { throw null; } }
         public static void Copy(Array from, Array to, int length) { throw null; }
+        public static void Sort<T>(T[] array) { throw null; }
         public int Rank { get { throw null; } }
         public int GetLowerBound(int dimension) { throw null; }
         public object GetValue(int index) { throw null; }

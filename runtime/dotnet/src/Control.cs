@@ -17,20 +17,36 @@ namespace Weave.Runtime
         private const int Often = 500;
         private const int VeryOften = 20;
         private const long Soon = 10000000000;
+        private const long Millisecond = 1000000;
         private const string Suffix = ".control";
 
         private const string HeadLine = "weave control 1";
         private const string AsTheRulesSay = "rules";
+        private const string Auto = "auto";
         private const int Most = 60000;
         /// <summary>The most methods that can be switched.</summary>
         private const int MostMethods = 1 << 22;
         /// <summary>So many chunks may tell of changes.</summary>
         private const int MostChunks = 16;
+        /// <summary>Kinds of entries: what is on; methods that are summed up, and that are only counted; that this is taken back.</summary>
+        private const int State = 0;
+        private const int Summed = 1;
+        private const int Counted = 2;
+        private const int Again = 3;
+        /// <summary>So many methods are told in one.</summary>
+        private const int MostTold = 4096;
+        /// <summary>In microseconds, where the rules do not say it.</summary>
+        private const int UsualSlowerThan = 1000;
 
         private readonly Store store;
         private readonly Gate gate = new Gate();
         private readonly List<Row> rows = new List<Row>();
+        /// <summary>Their first ids, ascending, with their places in the list in the low half.</summary>
+        private long[] order = new long[0];
         private int methods;
+        private readonly Budget budget;
+        /// <summary>Methods are left to it.</summary>
+        private bool budgeted;
         /// <summary>Methods with their modes, for <see cref="Modes.Use"/>.</summary>
         private long[] modes = new long[0];
         private byte[] seen = new byte[0];
@@ -41,8 +57,10 @@ namespace Weave.Runtime
         private List<string> enabled = new List<string>();
         private List<string> disabled = new List<string>();
 
-        /// <summary>When a request was taken last.</summary>
+        /// <summary>When a request was taken last; and when the next is looked for, and what the budget has to say.</summary>
         private long taken;
+        private long looks;
+        private long budgets;
 
         private long* chunk;
         private int chunks;
@@ -51,11 +69,15 @@ namespace Weave.Runtime
         internal Control(Store store)
         {
             this.store = store;
+            budget = new Budget(store);
         }
 
         internal override int Pause
         {
-            get { return rows.Count == 0 ? -1 : number > 0 && Clock.Now() - taken < Soon ? VeryOften : Often; }
+            get
+            {
+                return rows.Count == 0 ? -1 : (int)Math.Max(1, ((budgeted ? Math.Min(looks, budgets) : looks) - Clock.Now()) / Millisecond);
+            }
         }
 
         internal override void Add(byte[] map)
@@ -70,6 +92,10 @@ namespace Weave.Runtime
             bool first = rows.Count == 0;
             try
             {
+                if (first)
+                {
+                    Trace.Say(Settings.Complaints());
+                }
                 for (int i = 0; i < switches.Rows.Count; i++)
                 {
                     Row row = switches.Rows[i];
@@ -79,6 +105,12 @@ namespace Weave.Runtime
                         methods += row.Count;
                     }
                 }
+                var firsts = new List<long>();
+                for (int i = 0; i < rows.Count; i++)
+                {
+                    firsts.Add((long)(uint)rows[i].First << 32 | (long)i);
+                }
+                order = Budget.Sorted(firsts);
                 Apply();
                 if (first)
                 {
@@ -112,7 +144,24 @@ namespace Weave.Runtime
             }
             try
             {
-                Look();
+                long now = Clock.Now();
+                if (now >= looks)
+                {
+                    Look();
+                    looks = now + (number > 0 && now - taken < Soon ? VeryOften : Often) * Millisecond;
+                }
+                if (budgeted && now >= budgets)
+                {
+                    budgets = now + Budget.Interval * Millisecond;
+                    List<int> summed = budget.SumUp(this, now);
+                    List<int> counted = budget.CountOnly(this, now);
+                    if (summed != null || counted != null)
+                    {
+                        Apply();
+                        Note(Summed, summed);
+                        Note(Counted, counted);
+                    }
+                }
             }
             finally
             {
@@ -141,6 +190,7 @@ namespace Weave.Runtime
             mode = AsTheRulesSay;
             enabled = new List<string>();
             disabled = new List<string>();
+            bool again = false;
             for (int i = 3; i < lines.Length; i++)
             {
                 string rest;
@@ -160,9 +210,18 @@ namespace Weave.Runtime
                 {
                     Add(disabled, rest);
                 }
+                again |= lines[i] == "reset";
+            }
+            if (again)
+            {
+                budget.Reset();
             }
             Apply();
             Note();
+            if (again)
+            {
+                Note(Again, null, 0);
+            }
             taken = Clock.Now();
             number = (int)next;
             store.Header.SetRequest(number);
@@ -247,10 +306,52 @@ namespace Weave.Runtime
             return false;
         }
 
+        /// <summary>Whether the budget decides about methods.</summary>
+        private bool IsBudgeted(Row row)
+        {
+            bool auto = true;
+            for (int i = 0; i < row.By.Length; i++)
+            {
+                auto &= row.By[i].Auto;
+            }
+            return budget.IsOn && (mode == Auto || auto && Mode(mode) == Modes.Rules);
+        }
+
+        /// <summary>Of a method that is on and left to the budget: calls that are shorter need not be in the trace one by one. Microseconds; else -1.</summary>
+        internal int SlowerThan(int id)
+        {
+            int low = 0;
+            int high = order.Length;
+            while (low < high)
+            {
+                int middle = (low + high) / 2;
+                if ((uint)(order[middle] >> 32) <= (uint)id)
+                {
+                    low = middle + 1;
+                }
+                else
+                {
+                    high = middle;
+                }
+            }
+            Row row = low == 0 ? null : rows[(int)order[low - 1]];
+            if (row == null || unchecked((uint)(id - row.First)) >= (uint)row.Count || !IsBudgeted(row) || !IsOn(row.By))
+            {
+                return -1;
+            }
+            int least = UsualSlowerThan;
+            for (int i = 0; i < row.By.Length; i++)
+            {
+                least = row.By[i].Auto && (i == 0 || row.By[i].SlowerThan < least) ? row.By[i].SlowerThan : least;
+            }
+            return least;
+        }
+
         /// <summary>Has hooks do what is on from now.</summary>
         private void Apply()
         {
             int usual = Mode(mode);
+            budgeted = false;
             if (modes.Length < methods)
             {
                 modes = new long[Math.Max(methods, 2 * modes.Length)];
@@ -260,9 +361,13 @@ namespace Weave.Runtime
             {
                 Row row = rows[i];
                 int now = IsOn(row.By) ? usual : Modes.Off;
+                bool auto = now != Modes.Off && IsBudgeted(row);
+                budgeted |= auto;
                 for (int j = 0; j < row.Count; j++)
                 {
-                    modes[n++] = (long)now << 32 | (long)(uint)unchecked(row.First + j);
+                    int id = unchecked(row.First + j);
+                    int here = auto && !budget.IsEmpty ? budget.Mode(id) : Modes.Unknown;
+                    modes[n++] = (long)(here == Modes.Unknown ? now : here) << 32 | (long)(uint)id;
                 }
             }
             Modes.Level = level;
@@ -281,6 +386,7 @@ namespace Weave.Runtime
                 case "aggregate":
                     return Modes.Aggregate;
                 case "record":
+                case Auto:
                     return Modes.Record;
                 default:
                     return Modes.Rules;
@@ -301,7 +407,28 @@ namespace Weave.Runtime
                 text.Append("disable ").Append(disabled[i]).Append("\n");
             }
             byte[] bytes = Encoding.UTF8.GetBytes(text.ToString());
-            Note(0, bytes, bytes.Length);
+            Note(State, bytes, bytes.Length);
+        }
+
+        /// <summary>Says what was decided of methods.</summary>
+        private void Note(int kind, List<int> decided)
+        {
+            var ids = new List<long>();
+            for (int i = 0; decided != null && i < decided.Count; i++)
+            {
+                ids.Add((uint)decided[i]);
+            }
+            long[] sorted = Budget.Sorted(ids);
+            for (int from = 0; from < sorted.Length; from += MostTold)
+            {
+                int told = Math.Min(MostTold, sorted.Length - from);
+                var bytes = new byte[4 * told];
+                for (int i = 0; i < bytes.Length; i++)
+                {
+                    bytes[i] = (byte)(sorted[from + i / 4] >> 8 * (i % 4));
+                }
+                Note(kind, bytes, bytes.Length);
+            }
         }
 
         /// <summary>Adds an entry of what kind it is.</summary>

@@ -22,6 +22,7 @@ namespace Weave.Runtime
         /// <summary>The words for levels, in their order.</summary>
         internal static readonly string[] Levels = { "error", "info", "debug" };
         private const int Info = 1;
+        private const long DefaultRate = 1000000;
 
         internal readonly string Path;
         /// <summary>The name of the file before its placeholders were filled in.</summary>
@@ -52,11 +53,6 @@ namespace Weave.Runtime
             Policy = ToPolicy(Get("weave.trace.policy"));
             Patience = ToPatience(Get("weave.trace.block"));
             Sample = ToSample(Get("weave.trace.sample"));
-            string level = Get("weave.level");
-            if (level != null && !Is(level, Levels[StartingLevel()]) && Complaint == null)
-            {
-                Complaint = "weave.level: \"" + level + "\" is not error, info or debug; " + Levels[Info] + " is used";
-            }
         }
 
         /// <summary>Why no trace is to be written, as a sentence, or null.</summary>
@@ -109,6 +105,27 @@ namespace Weave.Runtime
         internal static int StartingLevel()
         {
             return Level(Get("weave.level"), Info);
+        }
+
+        /// <summary>Records a second that the process may write, where it is to decide itself what it records; 0 for any number.</summary>
+        internal static long Rate()
+        {
+            string value = Get("weave.trace.rate");
+            long rate = value == null ? -1 : ToNumber(value);
+            return Is(value, "off") ? 0 : rate > 0 ? rate : DefaultRate;
+        }
+
+        /// <summary>Which of these two make no sense, as a sentence, or null.</summary>
+        internal static string Complaints()
+        {
+            string level = Get("weave.level");
+            string rate = Get("weave.trace.rate");
+            if (level != null && Level(level, -1) < 0)
+            {
+                return "weave.level: \"" + level + "\" is not error, info or debug; " + Levels[Info] + " is used";
+            }
+            return rate == null || Is(rate, "off") || ToNumber(rate) > 0 ? null
+                : "weave.trace.rate: \"" + rate + "\" is not a number of records a second, or off; 1000000 is used";
         }
 
         /// <summary>The number of a level; <paramref name="other"/> if the word is none.</summary>

@@ -43,6 +43,8 @@ namespace Weave.Runtime
         /// <summary>Milliseconds between two samples of what the process uses; 0 for none.</summary>
         internal int Interval { get { return settings.Sample; } }
         private long serials;
+        /// <summary>Chunks that have become full so far.</summary>
+        private long filled;
         private int threads;
 
         /// <summary>Never used, or given back by a consumer.</summary>
@@ -636,6 +638,33 @@ namespace Weave.Runtime
         {
             Volatile.Write(ref *at, Format.Escape(Format.End, 0, 0));
             retired.Add(chunk, null);
+            filled++;
+        }
+
+        /// <summary>
+        /// The last of the chunks that have become full since so many were, some at most, and how many have now. Others may get them at any
+        /// time. False if another thread held the gate too long.
+        /// </summary>
+        internal bool Filled(List<IntPtr> last, int most, ref long before)
+        {
+            if (!gate.Enter())
+            {
+                return false;
+            }
+            try
+            {
+                long count = Math.Min(Math.Min(most, retired.Count), filled - before);
+                for (int i = 1; i <= count; i++)
+                {
+                    last.Add(retired.Last(i));
+                }
+                before = filled;
+                return true;
+            }
+            finally
+            {
+                gate.Leave();
+            }
         }
 
         /// <summary>The ring's next chunk: the oldest that no thread is at; if there is none, the asker's own.</summary>

@@ -55,10 +55,7 @@ namespace Weave.Runtime
                 if (mine)
                 {
                     // Not before the gate is open: this may run the program's code.
-                    if (message != null)
-                    {
-                        Say(message);
-                    }
+                    Say(message);
                     if (store != null)
                     {
                         Accompany(store);
@@ -286,8 +283,13 @@ namespace Weave.Runtime
             }
         }
 
-        private static void Say(string message)
+        /// <summary>Tells the user, if there is something to tell.</summary>
+        internal static void Say(string message)
         {
+            if (message == null)
+            {
+                return;
+            }
             try
             {
                 Console.Error.WriteLine("weave: " + message);

@@ -796,7 +796,8 @@ public static class Programs
     /// <summary>
     /// Does what lines of its input say. <c>round N</c>: so many calls of each method in each of four threads; <c>run</c>: calls from now on in
     /// four threads; <c>stop</c>: ends that; all say how many rounds <c>run</c> has made. <c>enter ID</c> and so on: that hook, with
-    /// the state of the innermost call of that method.
+    /// the state of the innermost call of that method. <c>until ID STATE</c>: calls of a method until they are in that state; <c>slowly ID N</c>: so many
+    /// calls that last, with many of 20 in each.
     /// </summary>
     private static void SwitchedCalls()
     {
@@ -850,6 +851,26 @@ public static class Programs
                         t.Join();
                     }
                     break;
+                case "until":
+                    for (int state = -1; (state & 3) != int.Parse(words[2]); rounds++)
+                    {
+                        state = Switched.Enter(Rules(n), n);
+                        Switched.Exit(state, n);
+                    }
+                    break;
+                case "slowly":
+                    for (int i = int.Parse(words[2]); i > 0; i--)
+                    {
+                        int state = Switched.Enter(Rules(n), n);
+                        Thread.Sleep(3);
+                        for (int j = 0; j < 1000; j++, rounds++)
+                        {
+                            int inner = Switched.Enter(Rules(20), 20);
+                            Switched.Exit(inner, 20);
+                        }
+                        Switched.Exit(state, n);
+                    }
+                    break;
                 case "enter":
                     open.Push(Switched.Enter(Rules(n), n));
                     break;
@@ -883,9 +904,13 @@ public static class Programs
         return 1;
     }
 
-    /// <summary>What the rules say: 3 and 5 are of level debug, the others of level info; 5 is summed up, 6 is counted.</summary>
+    /// <summary>What the rules say: 3 and 5 are of level debug, the others of level info; 5 is summed up, 6 is counted, 20 and so on are left to the library.</summary>
     private static int Rules(int id)
     {
+        if (id >= 20 && id < 30)
+        {
+            return 1 << 4 | 4 | 1000 << 8; // auto
+        }
         return (id == 3 || id == 5 || id == 8 ? 2 << 4 : 1 << 4) | (id == 5 ? 1 : id == 6 ? 2 : 0);
     }
 

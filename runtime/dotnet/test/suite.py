@@ -1045,6 +1045,51 @@ def test_switched_in_code_that_comes_late(folder):
     equal((before, 1), (enters(t, 8), enters(t, 3)), "calls")
 
 
+AUTO = maps.switched(((1 | 16, "hot", 1000), (1, "sql")), ((2, [1]), (6, [1]), (20, [0]), (21, [0]), (22, [0])))
+
+
+def test_auto_goes_down(folder):
+    with SwitchedProcess(folder, symbols=AUTO, WEAVE_TRACE_RATE=1000) as p:
+        p.tell("until 20 2")
+        p.tell("slowly 22 20")
+        p.tell("until 20 0")
+        calls = p.tell("until 20 0")
+        p.tell("enter 2", "exit 2", "enter 6", "exit 6")
+        t = p.end()
+    equal(calls, enters(t, 20) + t.sums[20][0] + t.counts[20], "calls, recorded, summed up or counted")
+    equal(20, enters(t, 22), "calls that last are recorded")
+    equal((1, 1), (enters(t, 2), t.counts[6]), "what is not auto is as the rules say")
+    equal([(1, [20]), (2, [20])], [one[1:] for one in t.decisions], "decisions")
+    assert t.sums[20][0] == t.sums[20][6]
+
+
+def test_auto_begins_again(folder):
+    with SwitchedProcess(folder, symbols=AUTO, WEAVE_TRACE_RATE=1000) as p:
+        p.tell("until 20 2")
+        p.request("level info\nmode rules\nreset")
+        p.tell("until 20 1", "until 20 2")
+        p.request("level info\nmode record")
+        p.tell("enter 20", "exit 20")
+        p.request("level info\nmode auto")
+        p.tell("until 6 1", "until 6 2")
+        t = p.end()
+    equal([1, 3, 1, 1], [what for _, what, _ in t.decisions], "decisions")
+    equal([6], t.decisions[3][2], "not only what the rules left to the library")
+    equal("level info\nmode auto\n", t.changes[-1][1], "the last change")
+    assert t.sums[6][0] > 0
+
+
+def test_auto_within_the_rate(folder):
+    for rate in "1000000000", "off":
+        with SwitchedProcess(folder, symbols=AUTO, WEAVE_TRACE_RATE=rate) as p:
+            for _ in range(200):
+                p.tell("slowly 22 1")
+            t = p.end()
+        equal([], t.decisions, "decisions")
+        equal(200_000, enters(t, 20), "calls")
+        again(folder)
+
+
 def test_level_at_the_start(folder):
     with SwitchedProcess(folder, WEAVE_LEVEL="DEBUG") as p:
         p.tell("round 10")
