@@ -123,7 +123,7 @@ namespace Weave.Runtime
             }
             else
             {
-                Recorder.Stop(id, false);
+                Stop(state, id, false);
             }
         }
 
@@ -135,7 +135,19 @@ namespace Weave.Runtime
             }
             else
             {
-                Recorder.Stop(id, true);
+                Stop(state, id, true);
+            }
+        }
+
+        private static void Stop(int state, int id, bool failed)
+        {
+            if (state == SummedUp)
+            {
+                Recorder.Stop(id, failed);
+            }
+            else
+            {
+                Recorder.StopTold(id, failed, (state >> 2) * 1000L);
             }
         }
 

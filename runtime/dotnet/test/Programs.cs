@@ -858,6 +858,9 @@ public static class Programs
                         Switched.Exit(state, n);
                     }
                     break;
+                case "sleep":
+                    Thread.Sleep(n);
+                    break;
                 case "slowly":
                     for (int i = int.Parse(words[2]); i > 0; i--)
                     {

@@ -198,6 +198,7 @@ class Trace:
         self.counts = {}  # calls of methods that are only counted, by id
         self.changes = []  # (time, what was on from then), as text
         self.decisions = []  # (time, what kind, ids) of what was decided while it ran
+        self.slow = []  # (thread, id, start, duration, failed) of calls that are summed up and told by themselves
         self.sums = {}  # (calls, errors, total, own, shortest, longest, ended) of methods that are summed up, by id
         self.cpu = {}  # by number of the thread: (time, CPU time so far)
         self.samples = []  # what the process used: (time, values by metric)
@@ -319,6 +320,9 @@ class Trace:
             elif escape == 11:
                 assert size == 2, "CPU time of a thread"
                 self.cpu.setdefault(argument, []).append(tuple(payload))
+            elif escape == 12:
+                assert size == 2, "a call that is told by itself"
+                self.slow.append((who, argument, payload[0], payload[1] & (1 << 63) - 1, payload[1] >> 63))
             elif escape == 16:
                 logical = (argument, payload[0])
             elif escape == 17:

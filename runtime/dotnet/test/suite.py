@@ -1079,6 +1079,20 @@ def test_auto_begins_again(folder):
     assert t.sums[6][0] > 0
 
 
+def test_auto_tells_slow_calls(folder):
+    with SwitchedProcess(folder, symbols=AUTO, WEAVE_TRACE_RATE=1000, WEAVE_TRACE_LIMIT="3g") as p:
+        calls = p.tell("until 20 2")
+        p.request("level info\nmode aggregate")
+        p.tell("enter 20", "sleep 20", "exit 20", "enter 21", "error 21", "enter 2", "sleep 20", "error 2")
+        t = p.end()
+    main = next(number for number, thread in t.threads.items() if thread.name == "main")
+    told = [call for call in t.slow if call[4] or call[3] >= 20_000_000]
+    equal([(main, 20, 0), (main, 21, 1)], [(who, method, failed) for who, method, _, _, failed in told], "calls that are told")
+    assert all(0 < start <= start + took <= t.end and took <= t.sums[method][5] for _, method, start, took, _ in t.slow), t.slow
+    assert all(took >= 1_000_000 or failed for _, _, _, took, failed in t.slow), t.slow
+    equal((calls + 1, 1, 1, 1), (enters(t, 20) + t.sums[20][0], t.sums[21][0], t.sums[21][1], t.sums[2][1]), "they are in the sums")
+
+
 def test_auto_within_the_rate(folder):
     for rate in "1000000000", "off":
         with SwitchedProcess(folder, symbols=AUTO, WEAVE_TRACE_RATE=rate) as p:
