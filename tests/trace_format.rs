@@ -30,6 +30,7 @@ const SAME: &[[&str; 4]] = &[
         "Format.Aggregates",
         "AGGREGATES",
     ],
+    ["CHUNK_CONTROL", "Format.CONTROL", "", "CONTROL"],
     [
         "ESCAPE_AGGREGATED",
         "Format.AGGREGATED",
@@ -50,6 +51,8 @@ const SAME: &[[&str; 4]] = &[
     ["", "Header.OVERWRITTEN", "Header.OverwrittenAt", ""],
     ["", "Header.FAILURES", "Header.FailuresAt", ""],
     ["", "Header.END", "Header.EndAt", ""],
+    ["CONTROL_AT", "Header.CONTROLLED", "", ""],
+    ["MOST", "Control.MOST", "", ""],
     ["ESCAPE_TIME", "Format.TIME", "Format.Time", "TIME"],
     [
         "ESCAPE_SEGMENT",
@@ -128,6 +131,7 @@ fn numbers_are_the_same_in_every_language() {
     let [mut rust, mut java, mut cs, mut python] = [(); 4].map(|()| HashMap::new());
     constants("src/trace/format.rs", "", &mut rust);
     constants("src/trace/aggregates.rs", "", &mut rust);
+    constants("src/trace/control.rs", "", &mut rust);
     for file in ["Format", "Header", "Sum", "Aggregates"] {
         let prefix = format!("{file}.");
         let path = format!("runtime/java/src/weave/runtime/{file}.java");
@@ -135,6 +139,8 @@ fn numbers_are_the_same_in_every_language() {
         let path = format!("runtime/dotnet/src/{file}.cs");
         constants(&path, &prefix, &mut cs);
     }
+    let control = "runtime/java/src/weave/runtime/Control.java";
+    constants(control, "Control.", &mut java);
     constants("tests/harness/check_trace.py", "", &mut python);
     for names in SAME {
         let values = names.iter().zip([&rust, &java, &cs, &python]);

@@ -26,6 +26,7 @@ for home in "$jdk" $jdk_new; do
     bench -Dweave.trace="$out/" -Dweave.trace.limit=64m HooksBench 2 2000
     bench -Dweave.trace="$out/" -Dweave.trace.limit=64m ValuesBench 1000
     bench -Dweave.trace=off HooksBench 1 2000
+    bench -Dweave.trace="$out/" -Dweave.trace.limit=64m SwitchBench 1000
     echo "the default set-up, first fill"
     bench -Dweave.trace="$out/" DefaultBench 40
     echo "after the wrap"

@@ -30,6 +30,9 @@ impl Advice {
     /// Hooks of one's own at calls that the method makes, which has none itself.
     pub const CALLS: Advice = Advice(128);
 
+    /// What calls the hook library can be switched while the program runs. For people: of woven methods, [`Advice::OWN`] says it.
+    pub const SWITCHED: Advice = Advice(512);
+
     /// Calls of the method begin a trace of their own. It goes into the symbols map and no further.
     pub const ROOT: Advice = Advice(64);
 
@@ -60,6 +63,24 @@ impl Advice {
             (0, true) => self.without(Advice::COUNT),
             _ => self.without(Advice::COUNT.with(Advice::AGGREGATE)),
         }
+    }
+
+    /// Whether the trace has of each call that it was, and, unless it is only counted, how it ended.
+    pub const fn is_whole(self) -> bool {
+        matches!(
+            self.only(Advice::LIBRARY),
+            Advice::ALL | Advice::AGGREGATE | Advice::COUNT
+        )
+    }
+
+    /// The advice of a method that can be switched, from what its hooks say ([`crate::switches::says`]).
+    pub const fn of_switched(says: i32) -> Advice {
+        let mode = match says & 3 {
+            1 => Advice::AGGREGATE,
+            2 => Advice::COUNT,
+            _ => Advice::ALL,
+        };
+        mode.with(Advice::SWITCHED)
     }
 
     /// The same with the recorded pair in place of one that sums up: where their hooks go is one.

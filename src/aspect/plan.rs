@@ -12,6 +12,7 @@ use crate::aspect::joinpoint::{CallSite, Kinds, Method, Type, Visitor};
 use crate::aspect::pointcut::{ArtifactMatcher, Matched, TypeMatcher, Verdict};
 use crate::aspect::rules::model::At;
 use crate::error::Result as CrateResult;
+use crate::switches::{Switch, Switches, says};
 use rustc_hash::{FxHashMap, FxHashSet};
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
@@ -84,6 +85,8 @@ pub struct Plan {
     pub bound: Vec<Arc<Bound>>,
     /// The methods whose calls begin a trace, by type and index.
     pub roots: Vec<(u32, u32)>,
+    /// The methods that can be switched, by type and index, and by which aspects.
+    pub switched: Vec<((u32, u32), Switches)>,
     /// The calls that are redirected, ascending.
     pub calls: Vec<Redirected>,
     /// What is called instead, each once.
@@ -124,13 +127,25 @@ impl Plan {
 
     /// The ids of the methods whose calls begin a trace, ascending.
     pub fn root_ids(&self) -> Vec<u32> {
-        let ids = self.roots.iter().filter_map(|&place| {
-            let found = (self.methods).binary_search_by_key(&place, |m| (m.ty, m.index));
-            found.ok().map(|at| self.methods[at].id)
-        });
+        let ids = self.roots.iter().filter_map(|&place| self.id(place));
         let mut ids: Vec<u32> = ids.collect();
         ids.sort_unstable();
         ids
+    }
+
+    /// The ids of the methods that can be switched, ascending, and by which aspects.
+    pub fn switched_ids(&self) -> Vec<(u32, Switches)> {
+        let ids = (self.switched.iter())
+            .filter_map(|(place, switches)| Some((self.id(*place)?, Arc::clone(switches))));
+        let mut ids: Vec<(u32, Switches)> = ids.collect();
+        ids.sort_unstable_by_key(|(id, _)| *id);
+        ids
+    }
+
+    /// The id of a planned method, by type and index.
+    fn id(&self, place: (u32, u32)) -> Option<u32> {
+        let found = (self.methods).binary_search_by_key(&place, |m| (m.ty, m.index));
+        found.ok().map(|at| self.methods[at].id)
     }
 
     /// The id of what is called instead: 0 if it is not recorded.
@@ -184,6 +199,7 @@ impl Plan {
         self.matched.add(&next.matched);
         self.meant.append(&mut next.meant);
         self.roots.append(&mut next.roots);
+        self.switched.append(&mut next.switched);
         self.types = next.types;
     }
 }
@@ -242,6 +258,12 @@ pub struct Planner<'a> {
     own: Option<Own<'a>>,
     /// What is called instead of methods that aspects mean; none where something does not fit.
     redirects: FxHashMap<(Callee, Vec<u32>), Option<u32>>,
+    /// The aspects as switches, by their numbers; none where there is nothing to switch.
+    switches: Vec<Option<Arc<Switch>>>,
+    /// Those that take a method together.
+    together: FxHashMap<Vec<u32>, Switches>,
+    /// The hooks of methods that have no others, by what they say.
+    alike: FxHashMap<i32, u32>,
     /// Own hooks that do not fit.
     pub misfits: Vec<Misfit>,
     /// The plan so far.
@@ -264,6 +286,9 @@ impl<'a> Planner<'a> {
             name: String::new(),
             own: None,
             redirects: FxHashMap::default(),
+            switches: matcher.matcher().switches(),
+            together: FxHashMap::default(),
+            alike: FxHashMap::default(),
             misfits: Vec::new(),
             plan: Plan::default(),
         }
@@ -297,8 +322,9 @@ impl<'a> Planner<'a> {
 }
 
 impl Planner<'_> {
-    /// Binds the own hooks of a method: their place in the plan; none where some do not fit.
-    fn bind(&mut self, method: &Method<'_>) -> Option<u32> {
+    /// Binds the own hooks of a method: their place in the plan; none where some do not fit. `switched`: what the hooks say of a call
+    /// that can be switched, in place of the plain ones.
+    fn bind(&mut self, method: &Method<'_>, switched: Option<i32>) -> Option<u32> {
         let (Some(own), Some((_, matcher))) = (&self.own, &self.current) else {
             return None;
         };
@@ -321,6 +347,7 @@ impl Planner<'_> {
             adapters: own.adapters,
             keeps_body: method.details.keeps_body(),
             is_call: false,
+            switched,
         };
         match own.binder.bind(&meets, &subject) {
             Ok(bound) => {
@@ -388,6 +415,7 @@ impl Planner<'_> {
                                 adapters: own.adapters,
                                 keeps_body: None,
                                 is_call: true,
+                                switched: None,
                             };
                             let described = site.details.described();
                             let bound = own.binder.bind_call(
@@ -431,6 +459,68 @@ impl Planner<'_> {
         for reason in left {
             self.skip(ty, index, method, reason);
         }
+    }
+
+    /// The aspects that switch a method; none where it stays as it is, whatever is switched.
+    fn switches(&mut self, method: &Method<'_>, advice: Advice) -> Option<Switches> {
+        let (false, Some((_, matcher))) = (self.switches.is_empty(), &self.current) else {
+            return None;
+        };
+        let (mut aspects, mut stays) = (Vec::new(), false);
+        matcher.each_aspect(method, &mut |aspect, said| {
+            let Ok(advice) = said else {
+                return;
+            };
+            match self.switches[aspect as usize] {
+                Some(_) => aspects.push(aspect),
+                // What no switch is about is as it is.
+                None => stays |= advice.only(Advice::LIBRARY) != Advice::default(),
+            }
+        });
+        if aspects.is_empty() {
+            return None;
+        }
+        // What ends later than it returns has hooks of its own.
+        if stays || !advice.is_whole() || method.kinds.intersects(Kinds::ASYNC) {
+            return None;
+        }
+        Some(match self.together.get(&aspects) {
+            Some(known) => Arc::clone(known),
+            None => {
+                let all = aspects
+                    .iter()
+                    .filter_map(|&a| self.switches[a as usize].clone());
+                let mut all: Vec<Arc<Switch>> = all.collect();
+                all.sort_unstable();
+                let all: Switches = all.into();
+                self.together.insert(aspects, Arc::clone(&all));
+                all
+            }
+        })
+    }
+
+    /// Binds the hooks of a method that can be switched, with its own: their place in the plan.
+    fn bind_switched(
+        &mut self,
+        method: &Method<'_>,
+        advice: Advice,
+        switches: &Switches,
+    ) -> Option<u32> {
+        let mode = match advice.only(Advice::LIBRARY) {
+            Advice::AGGREGATE => 1,
+            Advice::COUNT => 2,
+            _ => 0,
+        };
+        let says = says(mode, switches);
+        if advice.has(Advice::OWN) {
+            return self.bind(method, Some(says));
+        }
+        if let Some(&known) = self.alike.get(&says) {
+            return Some(known);
+        }
+        let place = self.bind(method, Some(says))?;
+        self.alike.insert(says, place);
+        Some(place)
     }
 
     /// Notes what is left, when explaining.
@@ -549,13 +639,26 @@ impl Visitor for Planner<'_> {
             },
             verdict => verdict,
         };
-        let (verdict, bound) = match verdict {
-            Verdict::Weave(advice) if advice.has(Advice::OWN) => match self.bind(method) {
-                Some(place) => (verdict, Some(place)),
-                // The job fails for it.
-                None => return,
-            },
-            verdict => (verdict, None),
+        let switches = match verdict {
+            Verdict::Weave(advice) => self.switches(method, advice),
+            _ => None,
+        };
+        let (verdict, bound) = match (verdict, &switches) {
+            (Verdict::Weave(advice), Some(switches)) => {
+                let Some(place) = self.bind_switched(method, advice, switches) else {
+                    return; // the job fails for it
+                };
+                self.plan.switched.push(((ty, index), Arc::clone(switches)));
+                let advice = advice.without(Advice::LIBRARY).with(Advice::OWN);
+                (Verdict::Weave(advice), Some(place))
+            }
+            (Verdict::Weave(advice), None) if advice.has(Advice::OWN) => {
+                match self.bind(method, None) {
+                    Some(place) => (verdict, Some(place)),
+                    None => return,
+                }
+            }
+            (verdict, _) => (verdict, None),
         };
         let Some((_, matcher)) = &self.current else {
             return;
@@ -588,7 +691,8 @@ impl Visitor for Planner<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::aspect::bind::ty::Signature;
+    use crate::aspect::bind::catalog::{Catalog, HookMethod, HookType};
+    use crate::aspect::bind::ty::{Parameter, Prim, Signature, Ty};
     use crate::aspect::joinpoint::{Access, EachName, Kinds, MethodDetails, Owner, TypeDetails};
     use crate::aspect::pointcut::{Hierarchy, Matcher};
     use crate::aspect::rules::Rules;
@@ -608,7 +712,13 @@ mod tests {
         fn parameters(&self, _: EachName<'_>) {}
         fn returns(&self, _: EachName<'_>) {}
         fn signature(&self) -> Option<Signature> {
-            None
+            Some(Signature {
+                this: None,
+                parameters: Box::default(),
+                result: Ty::Void,
+                generics: 0,
+                variadic: false,
+            })
         }
     }
 
@@ -638,6 +748,126 @@ mode = \"aggregate\"
         let beside = Advice::COUNT.with(Advice::SECTION);
         let all = [Advice::COUNT, Advice::EXCEPTION, beside, Advice::AGGREGATE];
         assert_eq!(advice, all);
+    }
+
+    #[test]
+    fn a_method_is_switched_by_all_that_take_it() {
+        let rules = |level: &str| {
+            format!(
+                "version = 1
+[[aspect]]
+name = \"all\"
+match = {{ type = \"A\", method = \"!plain\" }}
+{level}
+[[aspect]]
+name = \"noise\"
+match = {{ method = [\"noise\", \"part\", \"other\"] }}
+mode = \"count\"
+level = \"debug\"
+[[aspect]]
+name = \"starts\"
+match = {{ method = [\"part\", \"plain\"] }}
+advice = \"enter\"
+[[aspect]]
+name = \"too often\"
+match = {{ method = \"other\" }}
+mode = \"auto\"
+slower-than = \"2ms\"
+"
+            )
+        };
+        let parameter = || Parameter {
+            ty: Ty::Prim(Prim::I32),
+            name: None,
+            out: false,
+        };
+        let method = |name: &str, parameters: Vec<Parameter>, result| HookMethod {
+            name: name.into(),
+            is_public: true,
+            signature: Signature {
+                this: None,
+                parameters: parameters.into(),
+                result,
+                generics: 0,
+                variadic: false,
+            },
+        };
+        let thrown = Parameter {
+            ty: Ty::class("java/lang/Throwable"),
+            ..parameter()
+        };
+        let both = || vec![parameter(), parameter()];
+        let mut catalog = Catalog::default();
+        let ty = HookType {
+            ty: Ty::class("weave/runtime/Switched"),
+            is_interface: false,
+            is_public: true,
+            methods: vec![
+                method("enter", both(), Ty::Prim(Prim::I32)),
+                method("exit", both(), Ty::Void),
+                method("error", vec![thrown, parameter(), parameter()], Ty::Void),
+            ],
+        };
+        catalog.add("weave/runtime/Switched".into(), ty);
+        let planned = |text: &str| {
+            let matcher = Matcher::new(Rules::parse("test", text).unwrap());
+            let hierarchy = Hierarchy::default();
+            let artifact = matcher.for_artifact("app.jar", None, &hierarchy);
+            let base_of = |_: u32, _: &str| 10;
+            let binder = Binder {
+                catalog: &catalog,
+                hierarchy: &hierarchy,
+                language: Language::Java,
+                may_reach: &|_| false,
+                no_around: None,
+            };
+            let own = Own {
+                binder,
+                artifact: "app.jar",
+                adapters: "weave/hooks",
+                is_dex: false,
+            };
+            let mut planner = Planner::new(&artifact, &base_of, false).with_own(own);
+            show(&mut planner, &["work", "noise", "part", "plain", "other"]);
+            assert!(planner.misfits.is_empty());
+            let plan = planner.plan;
+            let switched: FxHashMap<u32, Switches> = plan.switched_ids().into_iter().collect();
+            let shown = |m: &Planned| {
+                let by = switched.get(&m.id).map(|by| {
+                    let by = by.iter().map(|s| format!("{} {}", s.name, s.level));
+                    by.collect::<Vec<_>>().join(", ")
+                });
+                (m.advice, plan.bound(m).and_then(Bound::switched), by)
+            };
+            plan.methods.iter().map(shown).collect::<Vec<_>>()
+        };
+        let stays = |advice| (advice, None, None);
+        let switched = |says, by: &str| (Advice::OWN, Some(says), Some(by.to_owned()));
+        // What no switch takes stays, and what begins without an end.
+        assert_eq!(
+            planned(&rules("")),
+            [
+                stays(Advice::ALL),
+                stays(Advice::ALL),
+                stays(Advice::ALL),
+                stays(Advice::ENTER),
+                stays(Advice::ALL)
+            ]
+        );
+        assert_eq!(
+            planned(&rules("level = \"error\"\nmode = \"auto\"")),
+            [
+                switched(0x3_e804, "all error"),
+                switched(0, "all error, noise debug"),
+                stays(Advice::ALL),
+                stays(Advice::ENTER),
+                switched(0, "all error, noise debug, too often info")
+            ]
+        );
+        assert_eq!(
+            planned(&rules("exclude = { method = \"other\" }\nlevel = \"info\""))[4],
+            switched(0x10, "noise debug, too often info")
+        );
     }
 
     /// Shows a planner the type `A` with these methods.

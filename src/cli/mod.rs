@@ -3,6 +3,7 @@
 mod collect;
 mod columns;
 mod completions;
+mod control;
 mod depfile;
 mod diff;
 mod export;
@@ -70,6 +71,7 @@ enum Command {
     Tune(tune::TuneArgs),
     Collect(collect::CollectArgs),
     Top(top::TopArgs),
+    Control(control::ControlArgs),
     Verify(verify::VerifyArgs),
     Init(init::InitArgs),
     Runtime(runtime::RuntimeArgs),
@@ -97,6 +99,7 @@ pub fn main() -> ExitCode {
         Some(Command::Tune(args)) => tune::run(args),
         Some(Command::Collect(args)) => collect::run(args),
         Some(Command::Top(args)) => top::run(args),
+        Some(Command::Control(args)) => control::run(args),
         Some(Command::Verify(args)) => verify::run(args),
         Some(Command::Init(args)) => init::run(args),
         Some(Command::Runtime(args)) => runtime::run(args),

@@ -8,9 +8,11 @@ use crate::cli::{DONE, print, rules, show};
 use crate::error::Result;
 use crate::pipeline::{ClassPlan, Effort, Job, Outcome};
 use crate::printable::printable;
+use crate::switches::Switch;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Show what would be woven, and why the rest is not
 ///
@@ -87,19 +89,20 @@ pub fn run(args: &PlanArgs) -> Result<u8> {
         explain: true,
         id_base,
     };
+    let switches = job.matcher.switches();
     let mut outcome = run_with_progress(&job, args.json)?;
     if let Some(text) = &args.filter {
         retain(&mut outcome, text);
     }
     let text = match args.json {
-        true => json(&outcome, &source, args.summary).to_string() + "\n",
+        true => json(&outcome, &source, &switches, args.summary).to_string() + "\n",
         false => {
             let listed = match () {
                 () if args.summary => Listed::Nothing,
                 () if args.details || args.filter.is_some() => Listed::Methods,
                 () => Listed::Artifacts,
             };
-            listing(&outcome, &source, &listed)
+            listing(&outcome, &source, &switches, &listed)
         }
     };
     print(&text)?;
@@ -141,6 +144,7 @@ fn advice_words(advice: Advice) -> Vec<&'static str> {
         (Advice::AGGREGATE, "aggregate"),
         (Advice::COUNT, "count"),
         (Advice::OWN, "own"),
+        (Advice::SWITCHED, "switched"),
     ]
     .into_iter()
     .filter(|(one, _)| advice.has(*one))
@@ -156,7 +160,10 @@ enum Listed {
     Methods,
 }
 
-fn listing(outcome: &Outcome, source: &str, listed: &Listed) -> String {
+/// The aspects as switches, by number; empty where there is nothing to switch.
+type Levels<'a> = &'a [Option<Arc<Switch>>];
+
+fn listing(outcome: &Outcome, source: &str, levels: Levels<'_>, listed: &Listed) -> String {
     let mut out = String::new();
     if *listed == Listed::Artifacts {
         list_artifacts(&mut out, &outcome.explained);
@@ -195,9 +202,25 @@ fn listing(outcome: &Outcome, source: &str, listed: &Listed) -> String {
         );
         let _ = writeln!(out, "{calls:>9} call{s} redirected");
     }
-    for taken in taken(outcome).iter().filter(|taken| taken.methods > 0) {
+    for (number, taken) in taken(outcome).iter().enumerate() {
+        if taken.methods == 0 {
+            continue;
+        }
         let methods = show::thousands(taken.methods);
-        let _ = writeln!(out, "{methods:>9} by aspect `{}`", taken.aspect);
+        let level = match levels.get(number).and_then(Option::as_ref) {
+            Some(switch) if switch.auto.is_some() => format!(", level {}, auto", switch.level),
+            Some(switch) => format!(", level {}", switch.level),
+            None => String::new(),
+        };
+        let _ = writeln!(out, "{methods:>9} by aspect `{}`{level}", taken.aspect);
+    }
+    let stay = staying(outcome, levels);
+    if stay > 0 {
+        let _ = writeln!(
+            out,
+            "{:>9} of them cannot be switched: another aspect takes them as well, or they end later than they return",
+            show::thousands(stay)
+        );
     }
     let mut left: Vec<(&Reason, &u64)> = outcome.left.iter().collect();
     left.sort_by_key(|(reason, n)| (std::cmp::Reverse(**n), **reason));
@@ -208,6 +231,16 @@ fn listing(outcome: &Outcome, source: &str, listed: &Listed) -> String {
         out.push_str("--details lists every method, --filter TEXT those whose names contain it\n");
     }
     out
+}
+
+/// How many methods cannot be switched although an aspect that takes them has a level.
+fn staying(outcome: &Outcome, levels: Levels<'_>) -> u64 {
+    let switches = |aspect: &u32| levels.get(*aspect as usize).is_some_and(Option::is_some);
+    let woven = outcome.explained.iter().flat_map(|class| &class.woven);
+    woven
+        .filter(|woven| !woven.advice.has(Advice::SWITCHED))
+        .filter(|woven| woven.aspects.iter().any(switches))
+        .count() as u64
 }
 
 /// Whether something of a class would change.
@@ -272,6 +305,9 @@ fn names<'o>(aspects: &[u32], all: &'o [String]) -> Vec<&'o str> {
     aspects.iter().map(name).collect()
 }
 
+/// A recorded call that can be switched.
+const SWITCHED: Advice = Advice::ALL.with(Advice::SWITCHED);
+
 fn list_class(out: &mut String, class: &ClassPlan, all: &[String]) {
     let by = |aspects: &[u32]| match all.len() {
         0 | 1 => String::new(),
@@ -282,6 +318,7 @@ fn list_class(out: &mut String, class: &ClassPlan, all: &[String]) {
         let (_, short) = show::method(&class.type_name, &woven.method);
         let which = match woven.advice {
             Advice::ALL => String::new(),
+            SWITCHED => "  [switched]".to_owned(),
             advice => format!("  [{}]", advice_words(advice).join(", ")),
         };
         let root = if woven.root { "  root" } else { "" };
@@ -315,7 +352,12 @@ fn list_class(out: &mut String, class: &ClassPlan, all: &[String]) {
     }
 }
 
-fn json(outcome: &Outcome, source: &str, only_summary: bool) -> serde_json::Value {
+fn json(
+    outcome: &Outcome,
+    source: &str,
+    levels: Levels<'_>,
+    only_summary: bool,
+) -> serde_json::Value {
     let hooks = |hooks: &[ShownCall]| {
         let hook = |hook: &ShownCall| {
             let mut json = serde_json::json!({
@@ -362,9 +404,18 @@ fn json(outcome: &Outcome, source: &str, only_summary: bool) -> serde_json::Valu
         "artifacts": outcome.artifacts,
         "left": outcome.left.iter().map(|(r, n)| (r.code().to_owned(), (*n).into()))
             .collect::<serde_json::Map<_, _>>(),
-        "aspects": taken(outcome).iter().map(|taken| serde_json::json!({
-            "aspect": taken.aspect, "methods": taken.methods, "left": taken.left,
-        })).collect::<Vec<_>>(),
+        "aspects": taken(outcome).iter().enumerate().map(|(number, taken)| {
+            let mut shown = serde_json::json!({
+                "aspect": taken.aspect, "methods": taken.methods, "left": taken.left,
+            });
+            if let Some(switch) = levels.get(number).and_then(Option::as_ref) {
+                shown["level"] = switch.level.to_string().into();
+                if switch.auto.is_some() {
+                    shown["auto"] = true.into();
+                }
+            }
+            shown
+        }).collect::<Vec<_>>(),
         "warnings": outcome.warnings.iter().map(|w| serde_json::json!({
             "kind": w.kind.code(), "text": w.text,
         })).collect::<Vec<_>>(),

@@ -1,7 +1,7 @@
 //! What is around methods, read before anything is woven: the supertypes of all types of the input and its references, for rules
 //! with `extends`, and the types whose methods rules call as hooks.
 
-use crate::aspect::bind::binder::VALUES;
+use crate::aspect::bind::binder::{SWITCHED, VALUES};
 use crate::aspect::bind::catalog::{
     Collect, Collector, Declared, HookType, MemberType, Supertypes, spellings,
 };
@@ -93,8 +93,11 @@ pub(crate) fn build(
     let mut catalogs = Catalogs::default();
     let own = matcher.hook_types();
     let values = VALUES.into_iter().filter(|_| matcher.records_values());
+    let switched = SWITCHED.into_iter().filter(|_| matcher.has_switches());
     let wanted = Wanted {
-        types: own.chain(values).flat_map(spellings).collect(),
+        types: (own.chain(values).chain(switched))
+            .flat_map(spellings)
+            .collect(),
         all: matcher.has_calls(),
         members: matcher.members().collect(),
         interfaces: matcher.has_around(),

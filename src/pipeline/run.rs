@@ -61,7 +61,7 @@ fn run_here(job: &Job, metadata: &Metadata, progress: Progress<'_>) -> Result<Ou
     };
     types.extend(library_types(&there));
     types.extend(library_types(&embedded));
-    let own = job.matcher.has_own_hooks().then(|| {
+    let own = job.matcher.binds_hooks().then(|| {
         let supertypes = hierarchy.supertypes.iter();
         let reach = Reach::new(&types, supertypes.map(|(ty, above)| (&**ty, &**above)));
         Own::new(catalogs, embedded, there, reach)

@@ -9,10 +9,12 @@ mod parameters;
 use crate::bytes::{Cursor, Names, put_uleb32};
 use crate::dotnet_names::{self, Shown};
 use crate::error::{Error, Kind, Result};
+use crate::switches::{Level, Switch, Switches};
 use libdeflater::{CompressionLvl, Compressor};
 use rustc_hash::FxHashMap;
 use sha2::{Digest, Sha256};
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::collections::hash_map::Entry;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -25,6 +27,8 @@ pub const VERSION: u16 = 1;
 const VERSION_WITH_VALUES: u16 = 2;
 /// Version of a map that says where traces begin: earlier readers do not know [`TAG_ROOT`].
 const VERSION_WITH_ROOTS: u16 = 3;
+/// Version of a map that says what can be switched: earlier readers do not know [`TAG_ASPECTS`].
+const VERSION_WITH_SWITCHES: u16 = 4;
 /// Where artifacts that are not packed into others carry their map (an apk, the library's jar). In a jar or folder of classes
 /// this member only names the map ([`Carried`]); earlier versions left the map itself there.
 pub const MEMBER: &str = "META-INF/weave/symbols";
@@ -97,6 +101,10 @@ const TAG_NUMBERED_NAME: u8 = 7;
 const TAG_NUMBERED_DESCRIPTOR: u8 = 8;
 const TAG_VALUES: u8 = 9;
 const TAG_ROOT: u8 = 10;
+const TAG_ASPECTS: u8 = 11;
+const TAG_SWITCHED: u8 = 12;
+/// Beside an aspect's level: the program itself decides about it, and a time follows.
+const AUTO: u32 = 1 << 4;
 
 /// Most values that a method records.
 const MAX_VALUES: usize = 1 << 16;
@@ -223,6 +231,26 @@ pub fn pack(payload: &[u8]) -> Vec<u8> {
     })
 }
 
+/// The payload of a block as a deflate stream that packs nothing: a hook library reads it without unpacking.
+fn store(payload: &[u8]) -> Vec<u8> {
+    let segments = payload.chunks(usize::from(u16::MAX));
+    let mut stream = Vec::with_capacity(payload.len() + 5 * segments.len());
+    let last = segments.len() - 1;
+    for (number, segment) in segments.enumerate() {
+        let length = segment.len() as u16;
+        stream.push(u8::from(number == last));
+        stream.extend_from_slice(&length.to_le_bytes());
+        stream.extend_from_slice(&(!length).to_le_bytes());
+        stream.extend_from_slice(segment);
+    }
+    let mut block = Vec::with_capacity(BLOCK_HEADER + stream.len());
+    block.extend_from_slice(&(payload.len() as u32).to_le_bytes());
+    block.extend_from_slice(&libdeflater::crc32(payload).to_le_bytes());
+    block.extend_from_slice(&(stream.len() as u32).to_le_bytes());
+    block.extend_from_slice(&stream);
+    block
+}
+
 /// Writes a map: artifacts, in them types, in them methods, each in the order they are given.
 #[derive(Default)]
 pub struct Writer {
@@ -238,6 +266,8 @@ pub struct Writer {
     count: u32,
     /// The version that its entries ask for.
     version: Version,
+    /// The methods that can be switched, by the aspects that switch them.
+    switched: BTreeMap<Switches, Vec<u32>>,
 }
 
 /// A map's version: the lowest that its entries ask for.
@@ -374,6 +404,67 @@ impl Writer {
         self.end_block_if_full();
     }
 
+    /// These aspects switch a method.
+    pub fn switched(&mut self, id: u32, by: &Switches) {
+        match self.switched.get_mut(by) {
+            Some(ids) => ids.push(id),
+            None => drop(self.switched.insert(Arc::clone(by), vec![id])),
+        }
+    }
+
+    /// Blocks of their own, of which each says all that it refers to.
+    fn write_switched(&mut self) {
+        let switched = std::mem::take(&mut self.switched);
+        if switched.is_empty() {
+            return;
+        }
+        self.pack();
+        self.needs(VERSION_WITH_SWITCHES);
+        let mut aspects: Vec<&Arc<Switch>> = switched.keys().flat_map(|by| by.iter()).collect();
+        aspects.sort_unstable();
+        aspects.dedup();
+        let mut head = vec![TAG_ASPECTS];
+        put_uleb32(&mut head, aspects.len() as u32);
+        for aspect in &aspects {
+            let level = aspect.level as u32;
+            match aspect.auto {
+                None => put_uleb32(&mut head, level),
+                Some(slower) => {
+                    put_uleb32(&mut head, level | AUTO);
+                    put_uleb32(&mut head, slower);
+                }
+            }
+            put_uleb32(&mut head, aspect.name.len() as u32);
+            head.extend_from_slice(aspect.name.as_bytes());
+        }
+        let mut ids: Vec<(u32, &Switches)> = switched
+            .iter()
+            .flat_map(|(by, ids)| ids.iter().map(move |&id| (id, by)))
+            .collect();
+        ids.sort_unstable();
+        ids.dedup_by_key(|(id, _)| *id);
+        let (mut payload, mut last) = (head.clone(), 0u32);
+        for row in ids.chunk_by(|a, b| a.1 == b.1 && a.0.checked_add(1) == Some(b.0)) {
+            let (first, by) = row[0];
+            payload.push(TAG_SWITCHED);
+            put_uleb32(&mut payload, first.wrapping_sub(last));
+            put_uleb32(&mut payload, row.len() as u32);
+            put_uleb32(&mut payload, by.len() as u32);
+            for switch in by.iter() {
+                let number = aspects.binary_search(&switch).expect("it is one of them");
+                put_uleb32(&mut payload, number as u32);
+            }
+            last = row[row.len() - 1].0;
+            if payload.len() >= head.len() + BLOCK {
+                self.blocks.push(store(&payload));
+                self.block_count += 1;
+                (payload, last) = (head.clone(), 0);
+            }
+        }
+        self.blocks.push(store(&payload));
+        self.block_count += 1;
+    }
+
     fn needs(&mut self, version: u16) {
         self.version = self.version.max(Version(version));
     }
@@ -449,6 +540,9 @@ impl Writer {
         self.block_count += other.block_count;
         self.count += other.count;
         self.needs(other.version.0);
+        for (by, mut ids) in std::mem::take(&mut other.switched) {
+            self.switched.entry(by).or_default().append(&mut ids);
+        }
     }
 
     /// All of `symbols`, sorted, so that the same map gives the same bytes.
@@ -484,6 +578,9 @@ impl Writer {
             if symbol.root {
                 self.root(id);
             }
+            if let Some(by) = symbols.switched(id) {
+                self.switched(id, by);
+            }
             last = Some(symbol);
         }
     }
@@ -496,6 +593,7 @@ impl Writer {
     /// The finished map: header, then the blocks.
     pub fn finish(mut self) -> Vec<u8> {
         self.pack();
+        self.write_switched();
         let blocks: usize = self.blocks.iter().map(Vec::len).sum();
         let mut out = Vec::with_capacity(HEADER + blocks);
         out.extend_from_slice(&MAGIC);
@@ -520,7 +618,18 @@ struct Place {
     names: Names,
     /// The names and the whole descriptors of numbered methods.
     numbered: Numbered,
+    /// What the numbers of aspects stand for.
+    aspects: Vec<Arc<Switch>>,
+    /// About how much memory they take.
+    aspects_size: usize,
+    /// Methods whose ids follow one another, and the aspects that switch them.
+    switched: Vec<Switched>,
+    /// The ids of its methods.
+    ids: Vec<u32>,
 }
+
+/// The ids from one to another, and what switches those methods.
+type Switched = (u32, u32, Switches);
 
 /// Texts by their numbers. Methods share them: a short map could otherwise become as much text as one likes.
 #[derive(Default)]
@@ -583,6 +692,8 @@ pub struct Symbols {
     /// About how much memory those take.
     values_size: usize,
     has_roots: bool,
+    /// What switches the methods that can be switched.
+    switched: FxHashMap<u32, Switches>,
     collisions: Vec<Collision>,
 }
 
@@ -607,11 +718,11 @@ impl Symbols {
             return Err(Error::malformed(0, "not a symbols map"));
         }
         let version = header.le_u16()?;
-        if !(VERSION..=VERSION_WITH_ROOTS).contains(&version) {
+        if !(VERSION..=VERSION_WITH_SWITCHES).contains(&version) {
             return Err(Error::new(
                 Kind::Unsupported,
                 format!(
-                    "symbols map of version {version}; this weave reads {VERSION} to {VERSION_WITH_ROOTS}"
+                    "symbols map of version {version}; this weave reads {VERSION} to {VERSION_WITH_SWITCHES}"
                 ),
             ));
         }
@@ -642,6 +753,7 @@ impl Symbols {
             }
             self.read_block(&payload, &mut place)?;
         }
+        self.switch(place);
         Ok(())
     }
 
@@ -736,6 +848,45 @@ impl Symbols {
                         self.has_roots = true;
                     }
                 }
+                TAG_ASPECTS => {
+                    place.aspects.clear();
+                    for _ in 0..cursor.uleb32()? {
+                        let said = cursor.uleb32()?;
+                        let level = Level::of(said & !AUTO).ok_or_else(|| {
+                            Error::malformed(at, "unknown level in a symbols map")
+                        })?;
+                        let auto = match said & AUTO {
+                            0 => None,
+                            _ => Some(cursor.uleb32()?),
+                        };
+                        let name = text(&mut cursor)?;
+                        place.aspects_size += name.len() + NUMBERED;
+                        if place.aspects_size > MAX_NAMES {
+                            return Err(Error::malformed(at, "too many aspects in a symbols map"));
+                        }
+                        let name = name.into();
+                        place.aspects.push(Arc::new(Switch { name, level, auto }));
+                    }
+                }
+                TAG_SWITCHED => {
+                    let first = last.id.wrapping_add(cursor.uleb32()?);
+                    last.id = first.saturating_add(cursor.uleb32()?.saturating_sub(1));
+                    let mut by = Vec::new();
+                    for _ in 0..cursor.uleb32()? {
+                        let switch = (place.aspects).get(cursor.uleb32()? as usize);
+                        by.push(Arc::clone(switch.ok_or_else(|| {
+                            Error::malformed(
+                                at,
+                                "a symbols map refers to an aspect that is not there",
+                            )
+                        })?));
+                    }
+                    let by = match place.switched.last() {
+                        Some((_, _, same)) if **same == *by => Arc::clone(same),
+                        _ => by.into(),
+                    };
+                    place.switched.push((first, last.id, by));
+                }
                 tag => {
                     return Err(Error::malformed(
                         at,
@@ -747,11 +898,24 @@ impl Symbols {
         Ok(())
     }
 
+    /// Notes what switches the methods of a map. By its methods, not by what it says of ids: that may be any number.
+    fn switch(&mut self, mut place: Place) {
+        place.switched.sort_by_key(|(first, ..)| *first);
+        for id in place.ids {
+            let behind = place.switched.partition_point(|(first, ..)| *first <= id);
+            if let Some((_, last, by)) = behind.checked_sub(1).map(|at| &place.switched[at])
+                && *last >= id
+            {
+                self.switched.entry(id).or_insert_with(|| Arc::clone(by));
+            }
+        }
+    }
+
     /// Adds a method of a place, if its id is not known yet.
     fn add_method(
         &mut self,
         id: u32,
-        place: &Place,
+        place: &mut Place,
         method: Arc<str>,
         descriptor: Arc<str>,
         line: u32,
@@ -765,6 +929,7 @@ impl Symbols {
             line,
             root: false,
         };
+        place.ids.push(id);
         self.insert(id, symbol);
     }
 
@@ -776,6 +941,9 @@ impl Symbols {
         }
         for (id, names) in other.values {
             self.values.entry(id).or_insert(names);
+        }
+        for (id, by) in other.switched {
+            self.switched.entry(id).or_insert(by);
         }
         let room = MAX_COLLISIONS.saturating_sub(self.collisions.len());
         self.collisions
@@ -822,6 +990,22 @@ impl Symbols {
     /// Whether a rule says of some method that its calls begin a trace.
     pub fn has_roots(&self) -> bool {
         self.has_roots
+    }
+
+    /// The aspects that switch a method; `None` if it cannot be switched.
+    pub fn switched(&self, id: u32) -> Option<&Switches> {
+        self.switched.get(&id)
+    }
+
+    /// All aspects that switch methods, each with how many, by their names.
+    pub fn switches(&self) -> Vec<(Arc<Switch>, u64)> {
+        let mut all: BTreeMap<&Arc<Switch>, u64> = BTreeMap::new();
+        for switch in self.switched.values().flat_map(|by| by.iter()) {
+            *all.entry(switch).or_default() += 1;
+        }
+        let all = all.into_iter();
+        all.map(|(switch, methods)| (Arc::clone(switch), methods))
+            .collect()
     }
 
     /// A name to show for an id: the method's full name, or the bare id.
@@ -953,6 +1137,73 @@ mod tests {
         let mut symbols = Symbols::default();
         symbols.add(&stray.finish()).unwrap();
         assert!(!symbols.has_roots());
+    }
+
+    #[test]
+    fn what_switches_methods_is_told_and_kept() {
+        let switch = |name: &str, level, auto| {
+            let name = name.into();
+            Arc::new(Switch { name, level, auto })
+        };
+        let sql = switch("sql", Level::Info, None);
+        let noise = switch("noise", Level::Debug, Some(1_000));
+        let (one, both): (Switches, Switches) = (
+            [Arc::clone(&sql)].into(),
+            [Arc::clone(&noise), Arc::clone(&sql)].into(),
+        );
+        let map = |first: u32| {
+            let mut w = Writer::default();
+            w.artifact("app.jar");
+            w.ty("com/acme/Db", "Db.java");
+            for id in first..first + 4 {
+                w.method(id, "query", "()I", 12);
+            }
+            w.switched(first + 1, &one);
+            w.switched(first, &one);
+            w.switched(first + 3, &both);
+            w
+        };
+        let mut whole = map(7);
+        whole.append(&mut map(100));
+        whole.append_map(&map(200).finish());
+        let bytes = whole.finish();
+        assert_eq!(bytes[4], 4, "readers of earlier versions refuse the map");
+        let mut symbols = Symbols::default();
+        symbols.add(&bytes).unwrap();
+        let mut again = Writer::default();
+        again.symbols(&symbols);
+        let mut merged = Symbols::default();
+        merged.add(&again.finish()).unwrap();
+        let mut copy = Symbols::default();
+        copy.merge(merged);
+        for symbols in [&symbols, &copy] {
+            for first in [7u32, 100, 200] {
+                let by = |id| symbols.switched(first + id).map(|by| &**by);
+                assert_eq!([by(0), by(1)], [Some(&*one), Some(&*one)]);
+                assert_eq!([by(2), by(3)], [None, Some(&*both)]);
+            }
+            let all = symbols.switches();
+            assert_eq!(all, [(Arc::clone(&noise), 3), (Arc::clone(&sql), 9)]);
+        }
+        assert_eq!(sample()[4], 1, "without switches nothing changes");
+    }
+
+    #[test]
+    fn a_row_of_all_ids_switches_the_methods_that_there_are() {
+        let mut payload = vec![TAG_ASPECTS, 1, 2, 1, b'x'];
+        for _ in 0..100_000 {
+            payload.extend([TAG_SWITCHED, 0, 0xff, 0xff, 0xff, 0xff, 0x0f, 1, 0]);
+        }
+        let mut w = Writer::default();
+        w.method(7, "run", "()V", 0);
+        w.pack();
+        w.blocks.push(store(&payload));
+        w.block_count += 1;
+        w.needs(VERSION_WITH_SWITCHES);
+        let mut symbols = Symbols::default();
+        symbols.add(&w.finish()).unwrap();
+        assert_eq!(symbols.switched(7).unwrap()[0].level, Level::Debug);
+        assert!(symbols.switched(8).is_none());
     }
 
     #[test]

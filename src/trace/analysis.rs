@@ -1,6 +1,7 @@
 //! Any number of traces, summed up in one.
 
 use super::call::{Call, Frame, Outcome, Piece, Thrown};
+use super::control;
 use super::counted::{self, Counted};
 use super::exceptions::{Exception, Exceptions, UnderWay};
 use super::file::{Thread, Trace};
@@ -575,6 +576,12 @@ impl Analyzer {
                 true => self.aggregates(trace),
                 false => notes
                     .add(|| counted::left_out(trace.aggregates().sums.len() as u64, "summed up")),
+            }
+        }
+        if !trace.changes().is_empty() {
+            let switches = trace.symbols().switches();
+            for what in control::told(trace.changes(), switches.iter().map(|(s, _)| &**s)) {
+                notes.add(|| what);
             }
         }
         for collision in trace.symbols().collisions() {

@@ -14,9 +14,9 @@
 
 use super::file::{PACKED, is_packed, peek};
 use super::format::{
-    CHUNK, CHUNK_AGGREGATES, CHUNK_COUNTS, CHUNK_HEADER, CHUNK_MAGIC, CHUNK_RECORDS, CHUNK_SYMBOLS,
-    COLLECTED_AT, CONSUMER_AT, ChunkHeader, ESCAPE_END, FLAG_ORDERLY, FREE_MAGIC, HEADER_USED,
-    HEARTBEAT_AT, Header, IDENTITY_AT, MAGIC, PART_AT, POLICY_RING,
+    CHUNK, CHUNK_AGGREGATES, CHUNK_CONTROL, CHUNK_COUNTS, CHUNK_HEADER, CHUNK_MAGIC, CHUNK_RECORDS,
+    CHUNK_SYMBOLS, COLLECTED_AT, CONSUMER_AT, ChunkHeader, ESCAPE_END, FLAG_ORDERLY, FREE_MAGIC,
+    HEADER_USED, HEARTBEAT_AT, Header, IDENTITY_AT, MAGIC, PART_AT, POLICY_RING,
 };
 use super::lock::{self, Held};
 use crate::error::{Error, Kind, Result};
@@ -672,7 +672,7 @@ impl Source {
             }
             return Ok(false);
         }
-        if matches!(kind, CHUNK_COUNTS | CHUNK_AGGREGATES) {
+        if matches!(kind, CHUNK_COUNTS | CHUNK_AGGREGATES | CHUNK_CONTROL) {
             self.counts.push(number);
         }
         if kind != CHUNK_RECORDS {
@@ -935,7 +935,7 @@ impl Packer {
 }
 
 /// Whether that process is in sight and has the file mapped; where this cannot be seen it has not.
-pub(super) fn has_it_mapped(pid: u64, path: &Path) -> bool {
+pub fn has_it_mapped(pid: u64, path: &Path) -> bool {
     let Ok(path) = path.canonicalize() else {
         return false;
     };

@@ -2,10 +2,11 @@
 //! symbols together.
 
 use super::aggregates::Aggregate;
+use super::control::Change;
 use super::format::{
-    CHUNK, CHUNK_AGGREGATES, CHUNK_COUNTS, CHUNK_HEADER, CHUNK_MAGIC, CHUNK_RECORDS, CHUNK_SYMBOLS,
-    ChunkHeader, Decoder, Escape, FLAG_ORDERLY, FREE_MAGIC, HEADER_USED, Header, Record,
-    THREAD_OWN,
+    CHUNK, CHUNK_AGGREGATES, CHUNK_CONTROL, CHUNK_COUNTS, CHUNK_HEADER, CHUNK_MAGIC, CHUNK_RECORDS,
+    CHUNK_SYMBOLS, ChunkHeader, Decoder, Escape, FLAG_ORDERLY, FREE_MAGIC, HEADER_USED, Header,
+    Record, THREAD_OWN,
 };
 use super::metrics::{CpuTime, MAX_READINGS, Reading, readings};
 use super::notes::Notes;
@@ -45,6 +46,7 @@ pub struct Trace {
     cpu: Vec<CpuTime>,
     counts: Counts,
     aggregates: Aggregates,
+    changes: Vec<Change>,
     records: u64,
     logical: bool,
     values: bool,
@@ -251,6 +253,7 @@ impl Trace {
             cpu: index.cpu,
             counts: index.counts,
             aggregates: index.aggregates,
+            changes: index.changes.into_values().flatten().collect(),
             records: index.records,
             logical: index.logical,
             values: index.values,
@@ -302,6 +305,12 @@ impl Trace {
     /// The methods that the process has summed up itself.
     pub fn aggregates(&self) -> &Aggregates {
         &self.aggregates
+    }
+
+    /// What was switched while the program ran, in the order of time. The first is what it began with; none if nothing could
+    /// be switched.
+    pub fn changes(&self) -> &[Change] {
+        &self.changes
     }
 
     /// Whether there are logical calls.
@@ -528,6 +537,8 @@ struct Index {
     readings_left_out: u64,
     counts: Counts,
     aggregates: Aggregates,
+    /// By the numbers of their chunks.
+    changes: BTreeMap<u32, Vec<Change>>,
     records: u64,
     logical: bool,
     values: bool,
@@ -623,6 +634,14 @@ impl Index {
             }
             CHUNK_AGGREGATES => {
                 self.aggregates.update(&header, &chunk[CHUNK_HEADER..]);
+            }
+            CHUNK_CONTROL => {
+                let all = Change::read(&chunk[CHUNK_HEADER..]);
+                // Of several copies of a chunk the longest is the last.
+                let known = self.changes.entry(header.owner).or_default();
+                if all.len() > known.len() {
+                    *known = all;
+                }
             }
             kind => self.notes.add_loss(|| {
                 format!("chunk at {offset:#x} is of kind {kind}, unknown to this version: skipped")

@@ -25,6 +25,9 @@ pub const CHUNK_COUNTS: u32 = 3;
 /// Chunk kind: sums of methods that are summed up in the process ("Aggregates").
 pub const CHUNK_AGGREGATES: u32 = 4;
 
+/// Chunk kind: what was switched while the program ran ("Control").
+pub const CHUNK_CONTROL: u32 = 5;
+
 /// Bytes of a header's fixed fields.
 const HEADER_FIXED: usize = 84;
 /// Longest text in a header.
@@ -42,8 +45,10 @@ pub const COLLECTED_AT: usize = 8_232;
 pub const PART_AT: usize = 8_240;
 /// Offset of what all parts of a collected trace have in common.
 pub const IDENTITY_AT: usize = 8_248;
+/// Offset of what the library says of being controlled ("Control").
+pub const CONTROL_AT: usize = 8_264;
 /// Bytes of a header that have a meaning.
-pub const HEADER_USED: usize = 8_264;
+pub const HEADER_USED: usize = 8_272;
 
 /// Policy: the oldest chunks are overwritten.
 pub const POLICY_RING: u32 = 0;
@@ -139,6 +144,10 @@ pub struct Header {
     pub part: u32,
     /// What all parts of a collected trace have in common.
     pub identity: u64,
+    /// The library looks for requests of `weave control`.
+    pub controlled: bool,
+    /// The number of the last request that it has taken, from 1; 0 for none.
+    pub request: u32,
 }
 
 impl Header {
@@ -202,6 +211,8 @@ impl Header {
         header.collected = more(COLLECTED_AT);
         header.part = more(PART_AT) as u32;
         header.identity = more(IDENTITY_AT);
+        let control = more(CONTROL_AT);
+        (header.controlled, header.request) = (control as u32 != 0, (control >> 32) as u32);
         Ok(header)
     }
 }
@@ -209,7 +220,7 @@ impl Header {
 /// The header of a chunk after its magic.
 #[derive(Clone, Copy, Debug)]
 pub struct ChunkHeader {
-    /// [`CHUNK_RECORDS`], [`CHUNK_SYMBOLS`], [`CHUNK_COUNTS`] or [`CHUNK_AGGREGATES`].
+    /// [`CHUNK_RECORDS`], [`CHUNK_SYMBOLS`], [`CHUNK_COUNTS`], [`CHUNK_AGGREGATES`] or [`CHUNK_CONTROL`].
     pub kind: u32,
     /// Order in which chunks were taken.
     pub serial: u64,

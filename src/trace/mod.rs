@@ -16,6 +16,7 @@ pub mod aggregates;
 pub mod analysis;
 pub mod call;
 pub mod collect;
+pub mod control;
 pub mod counted;
 pub mod diff;
 pub mod exceptions;

@@ -88,6 +88,48 @@ root = true
     }
 }
 
+#[test]
+fn plan_tells_levels() {
+    let world = World::with_jar();
+    let rules = |all: &str, level: &str| {
+        format!(
+            "version = 1
+[[aspect]]
+name = \"all\"
+match = {{ type = \"com.acme.*\" }}
+{all}
+[[aspect]]
+name = \"numbers\"
+match = {{ type = \"com.acme.Fib\" }}
+{level}
+"
+        )
+    };
+    world.write("weave.toml", rules("", "level = \"debug\""));
+    let told = world.wove(&["plan", "app.jar"]).out;
+    assert!(told.contains("3 by aspect `all`\n"), "{told}");
+    assert!(
+        told.contains("1 by aspect `numbers`, level debug\n"),
+        "{told}"
+    );
+    assert!(told.contains("1 of them cannot be switched"), "{told}");
+    let json = world.wove(&["plan", "app.jar", "--json"]).out;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["aspects"][1]["level"], "debug");
+    let auto = "mode = \"auto\"";
+    world.write("weave.toml", rules(auto, "level = \"debug\""));
+    let told = world.wove(&["plan", "app.jar", "--details"]).out;
+    assert!(told.contains("[switched]"), "{told}");
+    assert!(
+        told.contains("3 by aspect `all`, level info, auto\n"),
+        "{told}"
+    );
+    assert!(!told.contains("cannot be switched"), "{told}");
+    world.write("weave.toml", rules("", ""));
+    let json = world.wove(&["plan", "app.jar", "--json"]).out;
+    assert!(!json.contains("level"), "{json}");
+}
+
 /// Several aspects can take a method, and one can take what another leaves out.
 #[test]
 fn plan_tells_which_aspect_took_what() {

@@ -17,7 +17,7 @@ from collections import Counter, defaultdict
 
 CHUNK = 65536
 HEADER = struct.Struct("<8sHHIQQIIQQQQQI")
-RECORDS, SYMBOLS, COUNTS, AGGREGATES = 1, 2, 3, 4
+RECORDS, SYMBOLS, COUNTS, AGGREGATES, CONTROL = 1, 2, 3, 4, 5
 # Buckets of durations, and words of an entry in front of them.
 BUCKETS, SUM_HEAD = 160, 7
 ESCAPE, ENTER, EXIT, ERROR = 0, 1, 2, 3
@@ -112,6 +112,8 @@ class Trace:
         self.logical = {}  # number -> Call
         self.pieces = Counter()  # id -> how many of the enters are pieces of logical calls
         self.last_pieces = Counter()  # id -> how many of the exits and errors end logical calls
+        self.switched = {}  # id -> (name, level) of the aspects that switch it
+        self.changes = []  # (time, what was on from then), as text
         self.value_names = {}  # id -> names of the values that it records
         self.values = Counter()  # (id, values of a call or piece as JSON) -> how often
         self.open = {}  # thread -> ids of calls still open
@@ -256,8 +258,32 @@ def read_symbols(trace, data):
                     name, at = text(block, at)
                     listed.append(name)
                 trace.value_names.setdefault(of, listed)
-                if struct.unpack_from("<H", data, 4) != (2,):
+                if struct.unpack_from("<H", data, 4) < (2,):
                     trace.problems.append("a symbols map of version 1 names values")
+            elif tag == 10:
+                _, at = leb128(block, at)
+            elif tag == 11:
+                number, at = leb128(block, at)
+                aspects = []
+                for _ in range(number):
+                    level, at = leb128(block, at)
+                    name, at = text(block, at)
+                    aspects.append((name, ("error", "info", "debug")[level]))
+                if struct.unpack_from("<H", data, 4) != (4,):
+                    trace.problems.append("a symbols map of an early version has switches")
+                if packed != length + 5 * -(-length // 0xFFFF):
+                    trace.problems.append("what says what can be switched is packed")
+            elif tag == 12:
+                step, at = leb128(block, at)
+                number, at = leb128(block, at)
+                several, at = leb128(block, at)
+                by = []
+                for _ in range(several):
+                    one, at = leb128(block, at)
+                    by.append(aspects[one])
+                for method in range(method + step, method + step + number):
+                    method &= 0xFFFFFFFF
+                    trace.switched[method] = by
             else:
                 trace.problems.append(f"a symbols map has tag {tag}")
                 return
@@ -501,6 +527,14 @@ def read(path, running=False, named=True, most_open=None):
                 if not before or one.calls >= before.calls:
                     trace.sums[method] = one
                 trace.places[method] += 1
+        elif kind == CONTROL:
+            at = 32
+            while at + 16 <= len(part) and (length := struct.unpack_from("<Q", part, at)[0]):
+                if at + 16 + length > len(part):
+                    trace.problems.append(f"a change of {length} bytes at {begin:#x}")
+                    break
+                trace.changes.append((struct.unpack_from("<Q", part, at + 8)[0], part[at + 16 : at + 16 + length].decode()))
+                at += 16 + (length + 7) // 8 * 8
         elif kind == RECORDS:
             words = array("Q", part[32 : 32 + (len(part) - 32) // 8 * 8])
             if sys.byteorder == "big":

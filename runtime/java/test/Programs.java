@@ -17,6 +17,7 @@ import java.util.concurrent.locks.LockSupport;
 import weave.runtime.Access;
 import weave.runtime.Guard;
 import weave.runtime.Hooks;
+import weave.runtime.Switched;
 import weave.runtime.Values;
 
 /** Small programs as if woven, each run in a process of its own. The last line of each says what its trace must hold. */
@@ -247,6 +248,150 @@ public final class Programs {
         counted(7);
         for (Thread t : all) {
             t.join();
+        }
+    }
+
+    /**
+     * Does what lines of its input say. {@code round N}: so many calls of each method in each of four threads; {@code virtual N}: so many
+     * in each of 50 virtual threads; {@code run}: calls from now on in four threads; {@code stop}: ends that, and says how many
+     * there were; {@code enter ID}, {@code exit ID}, {@code error ID}, {@code decide ID}, {@code begin ID}: that hook; {@code value ID TEXT
+     * NUMBER}: that value of a begin; {@code dive ID}: calls of it in a call of it, to the end of the stack.
+     */
+    static void switched() throws Exception {
+        java.io.BufferedReader in = new java.io.BufferedReader(new java.io.InputStreamReader(System.in));
+        Hooks.enter(1);
+        java.util.concurrent.atomic.AtomicBoolean on = new java.util.concurrent.atomic.AtomicBoolean(true);
+        java.util.concurrent.atomic.AtomicLong rounds = new java.util.concurrent.atomic.AtomicLong();
+        List<Thread> running = new ArrayList<>();
+        // Of the open calls of this thread.
+        List<Integer> ids = new ArrayList<>();
+        List<Integer> states = new ArrayList<>();
+        System.out.println("ready");
+        for (String line; (line = in.readLine()) != null;) {
+            String[] words = line.split(" ");
+            int n = words.length > 1 ? Integer.parseInt(words[1]) : 0;
+            switch (words[0]) {
+                case "round" -> {
+                    List<Thread> all = new ArrayList<>();
+                    for (int i = 0; i < 4; i++) {
+                        all.add(new Thread(() -> rounds(n)));
+                    }
+                    join(all);
+                }
+                case "virtual" -> {
+                    Method start = Thread.class.getMethod("startVirtualThread", Runnable.class);
+                    List<Thread> all = new ArrayList<>();
+                    for (int i = 0; i < 50; i++) {
+                        all.add((Thread) start.invoke(null, (Runnable) () -> rounds(n)));
+                    }
+                    for (Thread t : all) {
+                        t.join();
+                    }
+                }
+                case "run" -> {
+                    boolean virtual = Runtime.version().feature() >= 21;
+                    for (int i = 0; i < 4; i++) {
+                        Runnable work = () -> {
+                            while (on.get()) {
+                                rounds(1);
+                                rounds.incrementAndGet();
+                                Thread.yield();
+                            }
+                        };
+                        if (virtual && i > 1) {
+                            running.add((Thread) Thread.class.getMethod("startVirtualThread", Runnable.class).invoke(null, work));
+                        } else {
+                            running.add(new Thread(work));
+                            running.get(i).start();
+                        }
+                    }
+                }
+                case "stop" -> {
+                    on.set(false);
+                    for (Thread t : running) {
+                        t.join();
+                    }
+                }
+                case "enter" -> {
+                    ids.add(n);
+                    states.add(Switched.enter(as(n), n));
+                }
+                case "exit", "error" -> {
+                    int at = ids.lastIndexOf(n);
+                    ids.remove(at);
+                    if (words[0].equals("exit")) {
+                        Switched.exit(states.remove(at), n);
+                    } else {
+                        Switched.error(new IllegalStateException("as told"), states.remove(at), n);
+                    }
+                }
+                case "decide" -> {
+                    ids.add(n);
+                    states.add(Switched.decide(as(n), n));
+                }
+                case "value" -> Values.value(words[2], Integer.parseInt(words[3]) << 16, 128, null, n, states.get(ids.lastIndexOf(n)));
+                case "begin" -> Switched.begin(states.get(ids.lastIndexOf(n)), n);
+                case "dive" -> {
+                    Thread t = new Thread(null, () -> dives(n), "dive", 300_000);
+                    t.start();
+                    t.join();
+                }
+                default -> throw new IllegalStateException(line);
+            }
+            System.out.println(rounds.get());
+        }
+        Hooks.exit(1);
+    }
+
+    /** What the rules say of a method: 2 and 4 are of level info, 3 of debug, 5 of debug and summed up, 6 of info and counted. */
+    private static int as(int id) {
+        return id == 3 || id == 9 ? 0x20 : id == 5 ? 0x21 : id == 6 ? 0x12 : 0x10;
+    }
+
+    private static void dives(int id) {
+        for (int i = 0; i < 20; i++) {
+            int state = Switched.enter(as(id), id);
+            try {
+                dive(id);
+            } catch (StackOverflowError expected) {
+                // up again
+            }
+            Hooks.enter(1);
+            Hooks.exit(1);
+            Switched.exit(state, id);
+        }
+    }
+
+    private static int dive(int id) {
+        int state = Switched.enter(as(id), id);
+        Switched.exit(state, id);
+        return 1 + dive(id);
+    }
+
+    private static void join(List<Thread> all) throws InterruptedException {
+        for (Thread t : all) {
+            t.start();
+        }
+        for (Thread t : all) {
+            t.join();
+        }
+    }
+
+    /** In a call that cannot be switched: of two aspects, one of them recursive, one that is to be summed up and one that is to be counted. */
+    private static void rounds(int n) {
+        for (int i = 0; i < n; i++) {
+            Hooks.enter(1);
+            int outer = Switched.enter(as(2), 2);
+            int three = Switched.enter(as(3), 3);
+            int five = Switched.enter(as(5), 5);
+            int inner = Switched.enter(as(2), 2);
+            int six = Switched.enter(as(6), 6);
+            Switched.exit(six, 6);
+            Switched.exit(inner, 2);
+            Switched.exit(five, 5);
+            Switched.error(FAILURE, three, 3);
+            Switched.exit(outer, 2);
+            Hooks.exit(1);
         }
     }
 

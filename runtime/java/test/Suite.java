@@ -68,6 +68,12 @@ public final class Suite {
         test("counts", Suite::counts);
         test("counts in a ring", Suite::countsInRing);
         test("counts and kill -9", Suite::countsKilled);
+        test("switched, mode by mode", Suite::switchedModes);
+        test("switched while calls are open", Suite::switchedOpen);
+        test("switched between a value and its call", Suite::switchedValues);
+        test("switched at the end of the stack", Suite::switchedDeep);
+        test("switched a thousand times under load", Suite::switchedOften);
+        test("level at the start", Suite::switchedLevel);
         test("sums", Suite::sums);
         test("sums in a ring", Suite::sumsInRing);
         test("sums and kill -9", Suite::sumsKilled);
@@ -932,6 +938,301 @@ public final class Suite {
         Files.delete(folder.resolve("t.wtrace"));
         t = run(folder, "many", "-cp", path, "-Dweave.trace.limit=256k");
         equal(1, t.flags, "flags");
+    }
+
+    /** The process that {@code Programs.switched} is, and the requests that it gets. */
+    private static final class Controlled implements AutoCloseable {
+        final Path trace;
+        final Process process;
+        private final BufferedReader out;
+        private int number;
+
+        Controlled(Path folder, String... options) throws Exception {
+            trace = folder.resolve("t.wtrace");
+            Path maps = Files.createDirectories(folder.resolve("maps/META-INF/weave"));
+            Files.write(maps.resolve("symbols"), switchedMap());
+            List<String> all = new ArrayList<>(List.of("-cp", System.getProperty("java.class.path") + ":" + folder.resolve("maps")));
+            all.addAll(List.of(options));
+            process = command(folder, "switched", all.toArray(String[]::new)).redirectOutput(ProcessBuilder.Redirect.PIPE).start();
+            out = new BufferedReader(new InputStreamReader(process.getInputStream(), StandardCharsets.UTF_8));
+            equal("ready", out.readLine(), "output");
+            await(() -> !new TraceReader(trace).changes.isEmpty());
+        }
+
+        long tell(String line) throws Exception {
+            process.getOutputStream().write((line + "\n").getBytes());
+            process.getOutputStream().flush();
+            return Long.parseLong(out.readLine());
+        }
+
+        /** Has this state taken. */
+        void request(String state) throws Exception {
+            int next = ++number;
+            long origin = header().getLong(16);
+            Path file = Path.of(trace + ".control.new");
+            Files.writeString(file, "weave control 1\nto " + process.pid() + " " + origin + "\nnumber " + next + "\n" + state + "\n");
+            Files.move(file, Path.of(trace + ".control"), java.nio.file.StandardCopyOption.ATOMIC_MOVE);
+            await(() -> header().getInt(8268) == next);
+        }
+
+        private ByteBuffer header() throws Exception {
+            try (java.io.InputStream in = Files.newInputStream(trace)) {
+                return ByteBuffer.wrap(in.readNBytes(8_272)).order(ByteOrder.LITTLE_ENDIAN);
+            }
+        }
+
+        private void await(java.util.concurrent.Callable<Boolean> holds) throws Exception {
+            for (int i = 0; i < 12_000; i++) {
+                if (holds.call()) {
+                    return;
+                }
+                check(process.isAlive(), "the program has ended");
+                Thread.sleep(5);
+            }
+            throw new AssertionError("nothing came of it");
+        }
+
+        /** What has been recorded so far of each method: enters, exits and errors; counted; summed up. */
+        TraceReader end() throws Exception {
+            process.getOutputStream().close();
+            check(process.waitFor(60, TimeUnit.SECONDS) && process.exitValue() == 0, "the program ends");
+            TraceReader t = new TraceReader(trace);
+            t.allBalanced();
+            check(t.lost == 0 && t.failures == 0, "nothing lost");
+            check(!Files.exists(Path.of(trace + ".control")), "the request is gone with the process");
+            return t;
+        }
+
+        @Override
+        public void close() {
+            process.destroyForcibly();
+        }
+    }
+
+    /** So many enters of a method are in the trace. */
+    private static long enters(TraceReader t, int id) {
+        return t.threads.values().stream().flatMap(x -> x.all().stream()).filter(e -> e.kind() == 1 && e.id() == id).count();
+    }
+
+    /** Methods of the aspects noise (debug: 3, 5), sql (info: 2, 4) and both (6); 1 cannot be switched. */
+    private static byte[] switchedMap() throws Exception {
+        java.io.ByteArrayOutputStream entries = new java.io.ByteArrayOutputStream();
+        entries.write(11);
+        number(entries, 2);
+        number(entries, 2);
+        text(entries, "noise".getBytes());
+        number(entries, 1);
+        text(entries, "sql".getBytes());
+        int[][] rows = {{2, 1}, {3, 0}, {4, 1}, {5, 0}, {6, 0, 1}};
+        int last = 0;
+        for (int[] row : rows) {
+            entries.write(12);
+            number(entries, row[0] - last);
+            last = row[0];
+            number(entries, 1);
+            number(entries, row.length - 1);
+            for (int i = 1; i < row.length; i++) {
+                number(entries, row[i]);
+            }
+        }
+        byte[] raw = entries.toByteArray();
+        java.util.zip.CRC32 crc = new java.util.zip.CRC32();
+        crc.update(raw);
+        byte[] methods = map(0, 1, 2, 3, 4, 5, 6);
+        ByteBuffer out = ByteBuffer.allocate(methods.length + 12 + 5 + raw.length).order(ByteOrder.LITTLE_ENDIAN);
+        out.put(methods).putInt(4, 4).putInt(12, 2);
+        out.putInt(raw.length).putInt((int) crc.getValue()).putInt(5 + raw.length);
+        out.put((byte) 1).putShort((short) raw.length).putShort((short) ~raw.length).put(raw);
+        return out.array();
+    }
+
+    private static void switchedModes(Path folder) throws Exception {
+        boolean virtual = Runtime.version().feature() >= 21;
+        try (Controlled p = new Controlled(folder)) {
+            long calls = 0; // of each method that is called once a round
+            long[] recorded = new long[7];
+            long[] summed = new long[7];
+            long[] counted = new long[7];
+            String[] states = {"level info\nmode rules", "level debug\nmode rules", "level error\nmode rules", "level debug\nmode off",
+                "level error\nenable sql", "level debug\ndisable sql", "level debug\nmode count", "level debug\nmode aggregate",
+                "level debug\nmode record", "level info\nmode a later one\nand more"};
+            for (int i = 0; i < states.length; i++) {
+                String state = states[i];
+                if (i > 0) {
+                    p.request(state);
+                }
+                p.tell("round 1000");
+                long n = 4_000;
+                if (virtual) {
+                    p.tell("virtual 20");
+                    n += 1_000;
+                }
+                calls += n;
+                boolean off = state.contains("off");
+                boolean sql = !off && !state.contains("disable") && (state.contains("enable") || !state.contains("error"));
+                boolean noise = !off && state.contains("debug");
+                boolean rules = !state.matches("(?s).*mode (count|aggregate|record).*");
+                long[] to = state.contains("count") ? counted : state.contains("aggregate") ? summed : recorded;
+                to[2] += sql ? 2 * n : 0;
+                to[3] += noise ? n : 0;
+                (rules ? summed : to)[5] += noise ? n : 0;
+                (rules ? counted : to)[6] += sql || noise ? n : 0;
+            }
+            TraceReader t = p.end();
+            equal(1 + calls, enters(t, 1), "calls that cannot be switched");
+            for (int id = 2; id <= 6; id++) {
+                equal(recorded[id], enters(t, id), "recorded calls of " + id);
+                equal(summed[id], t.sums.containsKey(id) ? t.sums.get(id).calls() : 0, "summed up calls of " + id);
+                equal(counted[id], t.counts.getOrDefault(id, 0L), "counted calls of " + id);
+            }
+            t.sums.forEach((id, sum) -> equal(sum.calls(), sum.ended(), "calls of " + id + " that ended"));
+            equal(states.length, t.changes.size(), "changes");
+            check(t.controlled && t.request == states.length - 1, "requests");
+            equal("level info\nmode rules\n", t.changes.get(0).getValue(), "what it began with");
+            equal("level error\nmode rules\nenable sql\n", t.changes.get(4).getValue(), "the fourth change");
+            for (int i = 1; i < states.length; i++) {
+                check(t.changes.get(i).getKey() > t.changes.get(i - 1).getKey(), "times ascend");
+            }
+        }
+    }
+
+    /** What a call began with is what it ends with. */
+    private static void switchedOpen(Path folder) throws Exception {
+        try (Controlled p = new Controlled(folder)) {
+            p.tell("enter 2"); // on: recorded, and its end, though it is off then
+            p.request("level error");
+            p.tell("enter 2"); // off, within itself
+            p.tell("enter 3");
+            p.request("level debug");
+            p.tell("error 3"); // began off
+            p.tell("enter 3"); // on
+            p.tell("exit 3");
+            p.tell("exit 2"); // the inner one
+            p.tell("exit 2"); // recorded
+            p.request("level error");
+            p.tell("enter 4"); // off, with nothing open around it
+            p.request("level info");
+            p.tell("enter 4");
+            p.request("level error");
+            p.tell("exit 4"); // recorded
+            p.tell("exit 4"); // began off
+            p.request("level debug\nmode aggregate");
+            p.tell("enter 3"); // summed up, and so it ends
+            p.request("level debug\nmode count");
+            p.tell("enter 2");
+            p.request("level debug\nmode rules");
+            p.tell("exit 2");
+            p.tell("exit 3");
+            p.request("level debug\nmode record");
+            p.tell("enter 5"); // as if it were not summed up
+            p.tell("error 5");
+            p.tell("enter 9"); // no map has it, so its rules say what becomes of it, and the level of the start
+            p.tell("exit 9");
+            p.tell("enter 10");
+            p.tell("exit 10");
+            TraceReader t = p.end();
+            List<String> events = t.named("main").all().stream().map(e -> "_ +-!".charAt(e.kind() + 1) + "" + e.id()).toList();
+            equal("[+1, +2, +3, -3, -2, +4, -4, +5, !5, +10, -10, -1]", events.toString(), "records");
+            check("java.lang.IllegalStateException".equals(t.named("main").all().get(8).type()), "the exception");
+            equal(1L, t.sums.get(3).ended(), "summed up");
+            equal(1L, t.counts.get(2), "counted");
+        }
+    }
+
+    /** What is decided about a call holds for its values. */
+    private static void switchedValues(Path folder) throws Exception {
+        try (Controlled p = new Controlled(folder)) {
+            p.tell("decide 2"); // on
+            p.tell("value 2 a 0");
+            p.request("level error");
+            p.tell("value 2 b 2");
+            p.tell("begin 2");
+            p.tell("exit 2");
+            p.tell("decide 2"); // off
+            p.tell("value 2 c 0");
+            p.request("level info");
+            p.tell("value 2 d 2");
+            p.tell("begin 2");
+            p.tell("exit 2");
+            p.request("level info\nmode aggregate");
+            p.tell("decide 2"); // summed up: without values
+            p.tell("value 2 e 0");
+            p.request("level info");
+            p.tell("begin 2");
+            p.tell("exit 2");
+            TraceReader t = p.end();
+            List<TraceReader.Event> all = t.named("main").all();
+            List<List<TraceReader.Value>> values = t.named("main").values();
+            List<String> calls = new ArrayList<>();
+            for (int i = 0; i < all.size(); i++) {
+                if (all.get(i).id() == 2) {
+                    calls.add("_ +-!".charAt(all.get(i).kind() + 1) + "" + values.get(i).stream().map(TraceReader.Value::text).toList());
+                }
+            }
+            equal("[+[a, b], -[]]", calls.toString(), "calls with their values");
+            equal(1L, t.sums.get(2).ended(), "summed up");
+        }
+    }
+
+    /** A call whose begin has found no stack does not end the call around it. */
+    private static void switchedDeep(Path folder) throws Exception {
+        // Frames of one size each: what has room at the begin of a call has it at the end.
+        try (Controlled p = new Controlled(folder, "-Xint")) {
+            p.tell("dive 2");
+            p.process.getOutputStream().close();
+            check(p.process.waitFor(60, TimeUnit.SECONDS) && p.process.exitValue() == 0, "the program ends");
+            List<TraceReader.Event> all = new TraceReader(p.trace).named("dive").all();
+            int after = 0;
+            for (int i = 0; i < all.size(); i++) {
+                if (all.get(i).id() == 1 && all.get(i).kind() == 2) {
+                    after += i + 1 < all.size() && all.get(i + 1).id() == 2 && all.get(i + 1).kind() == 2 ? 1 : 0;
+                }
+            }
+            equal(20, after, "outer calls that end behind what follows the inner ones");
+        }
+    }
+
+    /** No pair is lost. */
+    private static void switchedOften(Path folder) throws Exception {
+        String[] states = {"level debug", "level error", "level debug\ndisable sql", "level debug\nmode off", "level error\nenable noise",
+            "level debug\nmode count", "level info", "level debug\nmode aggregate", "level debug\nmode record"};
+        try (Controlled p = new Controlled(folder, "-Dweave.trace.limit=3g")) {
+            p.tell("run");
+            for (int i = 0; i < 100 * seconds; i++) {
+                p.request(states[i % states.length]);
+            }
+            p.tell("round 10"); // all on
+            long rounds = p.tell("stop") + 40;
+            TraceReader t = p.end();
+            equal(1 + rounds, enters(t, 1), "calls that cannot be switched");
+            long[] most = {0, 0, 2 * rounds, rounds, 0, rounds, rounds};
+            for (int id : new int[] {2, 3, 5, 6}) {
+                long all = enters(t, id) + t.counts.getOrDefault(id, 0L) + (t.sums.containsKey(id) ? t.sums.get(id).calls() : 0);
+                check(all > 40 && all <= most[id], all + " of " + most[id] + " calls of " + id);
+            }
+            t.sums.forEach((id, sum) -> equal(sum.calls(), sum.ended(), "calls of " + id + " that ended"));
+        }
+    }
+
+    private static void switchedLevel(Path folder) throws Exception {
+        try (Controlled p = new Controlled(folder, "-Dweave.level=debug")) {
+            p.tell("round 10");
+            TraceReader t = p.end();
+            equal(40L, enters(t, 3), "calls of an aspect of level debug");
+            equal("level debug\nmode rules\n", t.changes.get(0).getValue(), "what it began with");
+        }
+        Files.delete(folder.resolve("t.wtrace"));
+        // A request for another process says nothing.
+        Files.writeString(folder.resolve("t.wtrace.control"), "weave control 1\nto 1 2\nnumber 1\nlevel error\n");
+        try (Controlled p = new Controlled(folder, "-Dweave.level=all")) {
+            p.tell("round 10");
+            check(Files.readString(folder.resolve("err")).contains("weave.level: \"all\" is not error, info or debug; info is used"), "the message");
+            p.request("level info");
+            TraceReader t = p.end();
+            equal(80L, enters(t, 2), "calls of an aspect of level info");
+            equal(0L, enters(t, 3), "calls of an aspect of level debug");
+            equal(1, t.request, "requests");
+        }
     }
 
     /** A symbols map of these methods; random bytes make it as large as asked. */

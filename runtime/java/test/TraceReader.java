@@ -117,6 +117,11 @@ final class TraceReader {
     final Map<Integer, Long> counts = new TreeMap<>();
     /** Those that are summed up. */
     final Map<Integer, Sum> sums = new TreeMap<>();
+    /** What was switched while the program ran: times, and what was on from then. */
+    final List<Map.Entry<Long, String>> changes = new ArrayList<>();
+    final boolean controlled;
+    /** The number of the last request that was taken. */
+    final int request;
     private final Map<Integer, Integer> symbolBytes = new TreeMap<>();
     private long lastSerial;
 
@@ -143,6 +148,8 @@ final class TraceReader {
         lostDeep = b.getLong(8200);
         lostFailed = b.getLong(8208);
         lostOverwritten = b.getLong(8256);
+        controlled = b.getInt(8264) == 1;
+        request = b.getInt(8268);
         check(lostDeep >= 0 && lostFailed >= 0 && lostDeep + lostFailed <= lost, "losses by failures");
         command = new String(file, 84, b.getInt(80), StandardCharsets.UTF_8);
         TreeMap<Long, Integer> chunks = new TreeMap<>();
@@ -191,6 +198,18 @@ final class TraceReader {
                 Sum sum = new Sum(words[1], words[2], words[3], words[4], words[5], words[6], ended);
                 sums.merge(b.getInt(p), sum, (one, other) -> one.calls > other.calls ? one : other);
                 p += 8 * words.length;
+            }
+            return;
+        }
+        if (b.getInt(at + 4) == 5) {
+            check(b.getInt(at + 20) == 0, "a chunk with changes has no part");
+            for (int p = at + 32; p < at + 65536 && b.getLong(p) != 0;) {
+                int length = (int) b.getLong(p);
+                check(length > 0 && p + 16 + length <= at + 65536, "a change's length");
+                byte[] text = new byte[length];
+                b.get(p + 16, text);
+                changes.add(Map.entry(b.getLong(p + 8), new String(text, StandardCharsets.UTF_8)));
+                p += 16 + (length + 7) / 8 * 8;
             }
             return;
         }

@@ -37,6 +37,8 @@ pub struct Subject<'a> {
     pub keeps_body: Option<&'static str>,
     /// It is called. Hooks lie in a static method in its place, which takes the target and the arguments.
     pub is_call: bool,
+    /// It can be switched: what its rules say, in place of the plain pair ([`SWITCHED`]).
+    pub switched: Option<i32>,
 }
 
 /// Binds calls; knows hooks, and which type is a subtype of which.
@@ -164,6 +166,9 @@ impl Binder<'_> {
             for &aspect in &aspects[first..=n] {
                 let mut binding = Binding::new(self, subject, aspect, follows);
                 for record in &aspect.2.record {
+                    if subject.switched.is_some() {
+                        records.state(&mut layer.keep);
+                    }
                     if subject.is_async && binding.is_late(record) {
                         continue; // the rule says `?`
                     }
@@ -171,6 +176,13 @@ impl Binder<'_> {
                         wrong.push(misfit);
                     }
                 }
+            }
+        }
+        if let Some(says) = subject.switched {
+            let none = OwnHooks::default();
+            let mut binding = Binding::new(self, subject, (0, "", &none), follows);
+            if let Err(misfit) = binding.switched(says, &mut records, &mut layer.keep) {
+                wrong.push(misfit);
             }
         }
         if !wrong.is_empty() {
@@ -338,25 +350,57 @@ struct Records {
     exit: Recording,
     exception: Recording,
     names: Vec<Arc<str>>,
+    /// Where it is kept what is decided of a call that can be switched.
+    state: Option<u16>,
 }
+
+impl Records {
+    /// What is decided of the call, as an operand.
+    fn state(&mut self, keep: &mut Keep) -> Meant {
+        let place = *self.state.get_or_insert_with(|| keep.state(INT));
+        Meant::Value(Value {
+            source: Source::State(place),
+            ty: INT,
+        })
+    }
+}
+
+const INT: Ty = Ty::Prim(Prim::I32);
 
 /// Those of one moment.
 #[derive(Default)]
 struct Recording {
     /// What gives values. All of it runs before anything is recorded: it may call woven code, whose calls have values of their own.
     made: Vec<Call>,
+    /// What decides about a call that can be switched.
+    decides: Option<Call>,
     values: Vec<Call>,
+    /// What begins or ends such a call.
+    switched: Option<Call>,
 }
 
 impl Recording {
     fn calls(mut self) -> Vec<Call> {
+        self.made.extend(self.decides);
         self.made.append(&mut self.values);
+        self.made.extend(self.switched);
         self.made
     }
 }
 
 /// The hook library's class that records values.
 pub const VALUES: [&str; 2] = ["weave.runtime.Values", "Weave.Runtime.Values"];
+
+/// The hook library's class that begins and ends calls of methods that can be switched.
+pub const SWITCHED: [&str; 2] = ["weave.runtime.Switched", "Weave.Runtime.Switched"];
+
+/// The method's id, as an operand.
+fn id() -> Meant {
+    Meant::Value(Value {
+        source: Source::Id,
+        ty: INT,
+    })
+}
 
 /// An overload that takes the operands.
 struct Candidate<'c> {
@@ -647,11 +691,6 @@ impl<'b> Binding<'b> {
         }
         let number = records.names.len() as i64;
         let end = i64::from(self.when != When::Enter);
-        let [java, dotnet] = VALUES;
-        let library = match self.binder.language {
-            Language::Java => java,
-            Language::CSharp => dotnet,
-        };
         let is_later = self.follows && self.is_task_with_result(record);
         let method = match (&record.value, self.binder.language) {
             (Recorded::Text(_), _) if is_later => "LaterText",
@@ -661,18 +700,7 @@ impl<'b> Binding<'b> {
             (_, Language::Java) => "value",
             (_, Language::CSharp) => "Value",
         };
-        let written = OwnHook {
-            call: HookCall {
-                ty: library.to_owned(),
-                method: method.to_owned(),
-                name: 0..0,
-                operands: Vec::new(),
-                changes: Changes::Nothing,
-            },
-            name: record.span.clone(),
-            operands: vec![record.span.clone(); 5],
-            changes: 0..0,
-        };
+        let written = self.of_library(VALUES, method, &record.span, 6);
         // As the trace has it: the flag of the end, and the number.
         let place = Meant::Constant(Word::Int(number << 16 | end << 10));
         let limit = Meant::Constant(Word::Int(own.limit.into()));
@@ -683,11 +711,10 @@ impl<'b> Binding<'b> {
             }),
             None => Meant::Nothing,
         };
-        let id = Meant::Value(Value {
-            source: Source::Id,
-            ty: Ty::Prim(Prim::I32),
-        });
-        let meant = [value, place, limit, mask, id];
+        let mut meant = vec![value, place, limit, mask, id()];
+        if self.subject.switched.is_some() {
+            meant.push(records.state(keep));
+        }
         let call = self.call_with(&written, &meant, keep);
         // Spans and pointers are no objects: a rule for many methods leaves them out.
         if call.is_err()
@@ -713,6 +740,69 @@ impl<'b> Binding<'b> {
         recorded.made.append(&mut made);
         recorded.values.push(call);
         Ok(())
+    }
+
+    /// The calls that begin and end a call that can be switched, in place of the plain pair.
+    fn switched(
+        &mut self,
+        says: i32,
+        records: &mut Records,
+        keep: &mut Keep,
+    ) -> Result<(), Misfit> {
+        let has_values = records.state.is_some();
+        let names = match self.binder.language {
+            Language::Java => ["enter", "decide", "begin", "exit", "error"],
+            Language::CSharp => ["Enter", "Decide", "Begin", "Exit", "Error"],
+        };
+        let [enter, decide, begin, exit, error] =
+            names.map(|name| self.of_library(SWITCHED, name, &(0..0), 3));
+        let says = Meant::Constant(Word::Int(says.into()));
+        let first = if has_values { decide } else { enter };
+        let mut call = self.call_with(&first, &[says, id()], keep)?;
+        let of_call = [records.state(keep), id()];
+        call.dest = Dest::State(records.state.unwrap_or_default());
+        match has_values {
+            true => {
+                records.enter.decides = Some(call);
+                records.enter.switched = Some(self.call_with(&begin, &of_call, keep)?);
+            }
+            false => records.enter.switched = Some(call),
+        }
+        records.exit.switched = Some(self.call_with(&exit, &of_call, keep)?);
+        let thrown = Meant::Value(Value {
+            source: Source::Exception,
+            ty: self.throwable(),
+        });
+        let of_call = [thrown, records.state(keep), id()];
+        records.exception.switched = Some(self.call_with(&error, &of_call, keep)?);
+        Ok(())
+    }
+
+    /// A call of the hook library that no rule has written.
+    fn of_library(
+        &self,
+        class: [&str; 2],
+        method: &str,
+        span: &Range<usize>,
+        operands: usize,
+    ) -> OwnHook {
+        let [java, dotnet] = class;
+        let library = match self.binder.language {
+            Language::Java => java,
+            Language::CSharp => dotnet,
+        };
+        OwnHook {
+            call: HookCall {
+                ty: library.to_owned(),
+                method: method.to_owned(),
+                name: 0..0,
+                operands: Vec::new(),
+                changes: Changes::Nothing,
+            },
+            name: span.clone(),
+            operands: vec![span.clone(); operands],
+            changes: 0..0,
+        }
     }
 
     /// Whether a value is what a task gives when it is complete.

@@ -292,6 +292,15 @@ impl Bound {
         !(self.enter.is_empty() && self.exit.is_empty() && self.exception.is_empty())
     }
 
+    /// What decides about calls of a method that can be switched: what the rules say, as the hook library takes it.
+    pub fn switched(&self) -> Option<i32> {
+        let decides = |call: &&Call| call.is_switch() && matches!(call.dest, Dest::State(_));
+        match self.all().find(decides)?.operands.first()?.source {
+            Source::Int(says) => Some(says),
+            _ => None,
+        }
+    }
+
     /// There is no hook.
     pub fn is_empty(&self) -> bool {
         self.all().next().is_none()
@@ -360,6 +369,7 @@ impl Bound {
         let values = enters.1.iter().chain(self.exits().0);
         for call in values.chain(self.exceptions().0) {
             match call.dest {
+                _ if call.is_switch() => {}
                 Dest::State(n) => made.push((n, call.made())),
                 _ => all.push(call.shown_record(&self.values, &made)),
             }
@@ -421,6 +431,12 @@ impl Call {
             Ty::Named(owner) if !owner.scope.is_empty() => Language::CSharp,
             _ => Language::Java,
         }
+    }
+
+    /// It begins or ends a call that can be switched, in place of the plain pair.
+    pub fn is_switch(&self) -> bool {
+        let owner = self.hook.owner.name().unwrap_or_default();
+        ["weave/runtime/Switched", "Weave.Runtime.Switched"].contains(&owner)
     }
 
     fn is_chain(&self) -> bool {

@@ -114,7 +114,12 @@ fn catalog() -> Catalog {
         is_public: true,
         signature: signature(None, &format!("({value}, I, I, {STRING}, I)V")),
     };
+    let of_switched = |value: &&str| HookMethod {
+        signature: signature(None, &format!("({value}, I, I, {STRING}, I, I)V")),
+        ..method("value", value)
+    };
     let overloads = values.iter().map(|value| method("value", value));
+    let overloads = overloads.chain(values.iter().map(of_switched));
     let ty = HookType {
         ty: Ty::class("weave/runtime/Values"),
         is_interface: false,
@@ -122,6 +127,7 @@ fn catalog() -> Catalog {
         methods: overloads.chain([method("text", OBJECT)]).collect(),
     };
     catalog.add("weave/runtime/Values".into(), ty);
+    catalog.add("weave/runtime/Switched".into(), switched());
     for (name, is_public, members) in [
         ("app/Db", true, vec![("base", "La/Base;"), ("rows", "I")]),
         (
@@ -160,12 +166,44 @@ fn catalog() -> Catalog {
     catalog
 }
 
+/// The hook library's, for calls that can be switched.
+fn switched() -> HookType {
+    let methods = [
+        ("enter", "(I, I)I"),
+        ("decide", "(I, I)I"),
+        ("begin", "(I, I)V"),
+        ("exit", "(I, I)V"),
+        ("error", "(Ljava/lang/Throwable;, I, I)V"),
+    ];
+    HookType {
+        ty: Ty::class("weave/runtime/Switched"),
+        is_interface: false,
+        is_public: true,
+        methods: methods
+            .map(|(name, text)| HookMethod {
+                name: name.into(),
+                is_public: true,
+                signature: signature(None, text),
+            })
+            .into(),
+    }
+}
+
 /// Binds the aspects of rules for a method of `app.Db`; an error as it is shown.
 fn bind(aspects: &str, method: &Signature) -> Result<Bound, String> {
     bind_named("query", aspects, method)
 }
 
 fn bind_named(name: &str, aspects: &str, method: &Signature) -> Result<Bound, String> {
+    bind_switched(name, aspects, method, None)
+}
+
+fn bind_switched(
+    name: &str,
+    aspects: &str,
+    method: &Signature,
+    switched: Option<i32>,
+) -> Result<Bound, String> {
     let text = aspects.replace("[[aspect]]", "[[aspect]]\nmatch = { type = \"**\" }");
     let rules = Rules::parse("weave.toml", &format!("version = 1\n{text}")).unwrap();
     let matcher = Matcher::new(rules);
@@ -197,6 +235,7 @@ fn bind_named(name: &str, aspects: &str, method: &Signature) -> Result<Bound, St
         adapters: "weave/hooks",
         keeps_body: (name == "old").then_some("it is old"),
         is_call: false,
+        switched,
     };
     binder
         .bind(&meets, &subject)
@@ -554,6 +593,61 @@ record = \"exception\"";
 }
 
 #[test]
+fn a_call_that_can_be_switched_ends_as_it_was_decided() {
+    let called = |calls: &[super::call::Call]| -> Vec<String> {
+        let shown = |call: &super::call::Call| {
+            let operands: Vec<String> =
+                (call.operands.iter().map(|o| o.source.to_string())).collect();
+            format!("{}({})", call.hook.name, operands.join(", "))
+        };
+        calls.iter().map(shown).collect()
+    };
+    let plain = bind_switched("query", "[[aspect]]", &query(), Some(0x12)).unwrap();
+    assert_eq!(called(&plain.enter), ["enter(18, id)"]);
+    assert_eq!(plain.enter[0].dest, Dest::State(0));
+    assert_eq!(called(&plain.exit), ["exit(state, id)"]);
+    assert_eq!(called(&plain.exception), ["error(exception, state, id)"]);
+    assert_eq!(plain.keep.states[..], [Ty::Prim(Prim::I32)]);
+    assert_eq!(plain.switched(), Some(0x12));
+    assert!(plain.shown().is_empty());
+    // A hook of the aspect's own is called whatever is on; a value is of the call.
+    let rules = "[[aspect]]
+level = \"info\"
+enter = \"acme.Sql.Log.mark()\"
+exit = \"acme.Sql.Log.mark()\"
+record = [\"sql\", \"result\"]";
+    let bound = bind_switched("query", rules, &query(), Some(0x10)).unwrap();
+    assert_eq!(
+        called(&bound.enter),
+        [
+            "mark()",
+            "decide(16, id)",
+            "value(arg(0), 0, 128, nothing, id, state)",
+            "begin(state, id)"
+        ]
+    );
+    assert_eq!(
+        called(&bound.exit),
+        [
+            "value(result, 66560, 128, nothing, id, state)",
+            "exit(state, id)",
+            "mark()"
+        ]
+    );
+    assert_eq!(bound.records.enter, 3);
+    let shown: Vec<String> = bound.shown().iter().map(ToString::to_string).collect();
+    assert_eq!(
+        shown,
+        [
+            "enter: acme.Sql$Log.mark()",
+            "exit: acme.Sql$Log.mark()",
+            "record: sql gets arg(0)",
+            "record: result gets result"
+        ]
+    );
+}
+
+#[test]
 fn what_a_call_returns_is_recorded() {
     let bound = bind(
         "[[aspect]]\nrecord = \"row = acme.Sql.Log.begin(this, sql)\"",
@@ -648,6 +742,7 @@ fn an_async_method_of_dotnet_records_what_it_is_called_with() {
             adapters: "",
             keeps_body: None,
             is_call: false,
+            switched: None,
         };
         let binder = Binder {
             catalog: &catalog,
@@ -728,6 +823,7 @@ fn bind_call(aspects: &str, how: CallHow, text: &str) -> Result<Redirect, String
         adapters: "weave/hooks",
         keeps_body: None,
         is_call: true,
+        switched: None,
     };
     binder
         .bind_call(&meets, &subject, text, &callee)
@@ -1052,6 +1148,7 @@ fn bind_dotnet_call(aspect: &str, result: Ty) -> Redirect {
         artifact: "App.dll",
         adapters: "<Weave>",
         is_call: true,
+        switched: None,
         keeps_body: None,
     };
     let bound = binder.bind_call(&[(0, name, own)], &subject, "(string)", &callee);

@@ -15,6 +15,7 @@ use crate::aspect::rules::model::{Aspect, At, KindFit, Library, OwnHooks, SaidTy
 use crate::dotnet_names::{self, Shown};
 use crate::error::Place;
 use crate::mapping::{self, Mapping};
+use crate::switches::Switch;
 use prefilter::Prefilter;
 use restored::Restored;
 use rustc_hash::FxHashMap;
@@ -204,7 +205,12 @@ impl Matcher {
             .iter()
             .flat_map(|aspect| aspect.matches.iter().chain(&aspect.excludes))
             .any(|selector| selector.extends.is_some())
-            || self.has_own_hooks()
+            || self.binds_hooks()
+    }
+
+    /// Whether methods get hooks that must be looked for: those of one's own, or those that can be switched.
+    pub fn binds_hooks(&self) -> bool {
+        self.has_own_hooks() || self.has_switches()
     }
 
     /// Whether some aspect has hooks of its own.
@@ -315,6 +321,28 @@ impl Matcher {
     pub fn aspects(&self) -> Vec<String> {
         let names = self.aspects.iter().map(|aspect| aspect.name.clone());
         names.collect()
+    }
+
+    /// Whether some aspect can be switched.
+    pub fn has_switches(&self) -> bool {
+        self.aspects.iter().any(Aspect::is_switchable)
+    }
+
+    /// The aspects as switches, by their numbers; empty where none is one.
+    pub fn switches(&self) -> Vec<Option<Arc<Switch>>> {
+        if !self.has_switches() {
+            return Vec::new();
+        }
+        let switches = self.aspects.iter().map(|aspect| {
+            aspect.is_switchable().then(|| {
+                Arc::new(Switch {
+                    name: aspect.name.as_str().into(),
+                    level: aspect.level.unwrap_or_default(),
+                    auto: aspect.auto,
+                })
+            })
+        });
+        switches.collect()
     }
 
     /// The aspects that have put a hook nowhere, and why, in the order of the rules.

@@ -8,6 +8,7 @@ use crate::aspect::pattern::NameSet;
 use crate::aspect::pattern::params::Params;
 use crate::aspect::pattern::version::VersionSet;
 use crate::error::Place;
+use crate::switches::Level;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,12 +24,23 @@ pub struct Aspect {
     pub excludes: Vec<Selector>,
     /// When hooks run, and which.
     pub advice: Advice,
+    /// Its level, if the rule says one.
+    pub level: Option<Level>,
+    /// The program itself decides how much it records ([`crate::switches::Switch::auto`]).
+    pub auto: Option<u32>,
     /// Where in its file it begins, in bytes.
     pub start: usize,
     /// The same as a line.
     pub place: Place,
     /// Its own hooks.
     pub own: Option<Arc<OwnHooks>>,
+}
+
+impl Aspect {
+    /// Whether its methods can be switched while the program runs.
+    pub fn is_switchable(&self) -> bool {
+        self.advice.is_whole() && (self.level.is_some() || self.auto.is_some())
+    }
 }
 
 /// One `[[library]]`: where hooks of one's own are.
@@ -261,11 +273,19 @@ pub const HOOKS_WORDS: [(&str, Advice); 2] =
     [("weave", Advice::ALL), ("android-trace", Advice::SECTION)];
 
 /// The words for how much of a call is kept (`mode`).
-pub const MODE_WORDS: [(&str, Advice); 3] = [
-    ("record", Advice::ALL),
-    ("aggregate", Advice::AGGREGATE),
-    ("count", Advice::COUNT),
+pub const MODE_WORDS: [(&str, Mode); 4] = [
+    ("record", Mode::Is(Advice::ALL)),
+    ("aggregate", Mode::Is(Advice::AGGREGATE)),
+    ("count", Mode::Is(Advice::COUNT)),
+    ("auto", Mode::Auto),
 ];
+
+/// What a mode says: which hooks, or that the program itself decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    Is(Advice),
+    Auto,
+}
 
 /// The kinds that only a rule which names them takes.
 pub const UNLESS_NAMED: Kinds = Kinds::BRIDGE

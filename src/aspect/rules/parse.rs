@@ -5,7 +5,7 @@ use super::hook::{self, Changes, HookOperand, Word};
 use super::mask::Mask;
 use super::model::{
     ACCESS_WORDS, ADVICE_WORDS, AccessSet, Aspect, At, HOOKS_WORDS, KIND_WORDS, KindSet, Library,
-    MAX_LIMIT, MODE_WORDS, OwnHook, OwnHooks, OwnRecord, SaidMember, SaidType, Selector,
+    MAX_LIMIT, MODE_WORDS, Mode, OwnHook, OwnHooks, OwnRecord, SaidMember, SaidType, Selector,
 };
 use super::words::nearest;
 use crate::aspect::advice::Advice;
@@ -13,6 +13,7 @@ use crate::aspect::pattern::params::Params;
 use crate::aspect::pattern::version::VersionSet;
 use crate::aspect::pattern::{NameSet, Names, PatternError, check_no_position};
 use crate::error::Place;
+use crate::switches::{LEVEL_WORDS, Level, MOST_MICROSECONDS};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -35,11 +36,13 @@ pub(super) const TYPE_KEYS: [&str; 6] = [
     "struct",
     "assembly",
 ];
-pub(super) const ASPECT_KEYS: [&str; 20] = [
+pub(super) const ASPECT_KEYS: [&str; 22] = [
     "name",
     "match",
     "exclude",
     "mode",
+    "level",
+    "slower-than",
     "advice",
     "hooks",
     "enter",
@@ -156,7 +159,9 @@ const HOOKS_SYNONYMS: [(&str, &str); 7] = [
     ("android.os.Trace", "android-trace"),
     ("trace", "android-trace"),
 ];
-const MODE_SYNONYMS: [(&str, &str); 9] = [
+const MODE_SYNONYMS: [(&str, &str); 11] = [
+    ("adaptive", "auto"),
+    ("automatic", "auto"),
     ("full", "record"),
     ("trace", "record"),
     ("sum", "aggregate"),
@@ -166,6 +171,33 @@ const MODE_SYNONYMS: [(&str, &str); 9] = [
     ("counts", "count"),
     ("counter", "count"),
     ("calls", "count"),
+];
+/// What `slower-than` is where a rule does not say it, in microseconds.
+const SLOWER_THAN: u32 = 1_000;
+
+/// A time as people write it, in microseconds.
+fn microseconds(text: &str) -> Option<u32> {
+    let text = text.trim();
+    let split = text.find(|c: char| !c.is_ascii_digit())?;
+    let (number, unit) = text.split_at(split);
+    let unit = match unit.trim() {
+        "us" | "µs" | "μs" => 1,
+        "ms" => 1_000,
+        "s" => 1_000_000,
+        _ => return None,
+    };
+    let time = number.parse::<u32>().ok()?.checked_mul(unit)?;
+    (1..=MOST_MICROSECONDS).contains(&time).then_some(time)
+}
+
+const LEVEL_SYNONYMS: [(&str, &str); 7] = [
+    ("warn", "error"),
+    ("warning", "error"),
+    ("normal", "info"),
+    ("default", "info"),
+    ("trace", "debug"),
+    ("verbose", "debug"),
+    ("fine", "debug"),
 ];
 const ADVICE_SYNONYMS: [(&str, &str); 10] = [
     ("before", "enter"),
@@ -497,6 +529,8 @@ impl<'t> Parser<'t> {
             matches: Vec::new(),
             excludes: Vec::new(),
             advice: Advice::ALL,
+            level: None,
+            auto: None,
             start: span.start,
             place: Place::default(),
             own: None,
@@ -506,6 +540,7 @@ impl<'t> Parser<'t> {
         let mut mode = Advice::ALL;
         let mut own = OwnHooks::default();
         let (mut root, mut completion) = (None, true);
+        let (mut auto, mut slower) = (false, SLOWER_THAN);
         let (mut before, mut after) = (Vec::new(), Vec::new());
         for (key, value) in table {
             match &**key.get_ref() {
@@ -525,7 +560,15 @@ impl<'t> Parser<'t> {
                 },
                 "match" => aspect.matches = self.selectors("match", value),
                 "exclude" => aspect.excludes = self.selectors("exclude", value),
-                "mode" => mode = self.mode(value).unwrap_or(mode),
+                "mode" => {
+                    let said = self.mode(value).unwrap_or(Mode::Is(mode));
+                    match said {
+                        Mode::Is(said) => mode = said,
+                        Mode::Auto => auto = true,
+                    }
+                }
+                "level" => aspect.level = self.level(value),
+                "slower-than" => slower = self.slower_than(value).unwrap_or(slower),
                 "advice" => aspect.advice = self.advice(value),
                 "hooks" => hooks = self.hooks(value).unwrap_or(hooks),
                 "enter" => own.enter = self.calls("enter", value),
@@ -590,6 +633,17 @@ impl<'t> Parser<'t> {
             self.no_records(table, &aspect, mode);
             aspect.advice = mode;
         }
+        aspect.auto = auto.then_some(slower);
+        if let Some((key, _)) = table.get_key_value("slower-than")
+            && !auto
+        {
+            self.report_help(
+                key.span(),
+                "`slower-than` is about calls of which the program itself decides how much it records",
+                "the aspect says what is recorded: `mode`",
+                "`mode = \"auto\"`",
+            );
+        }
         for key in ["mask", "limit"] {
             if let Some((key, _)) = table.get_key_value(key)
                 && !table.contains_key("record")
@@ -613,12 +667,20 @@ impl<'t> Parser<'t> {
             // They take the places of those of whole methods.
             (own.enter, own.exit) = (before, after);
             if let Some((key, _)) = table.get_key_value("mode")
-                && mode != Advice::ALL
+                && (mode != Advice::ALL || auto)
             {
                 self.report(
                     key.span(),
                     "calls where they stand are recorded, not counted",
                     "leave out `mode`",
+                );
+            }
+            if let Some((key, _)) = table.get_key_value("level") {
+                self.report_help(
+                    key.span(),
+                    "calls where they stand are not switched",
+                    "leave out `level`",
+                    "methods are: an aspect that matches what is called can have a level",
                 );
             }
             let says = |key| table.contains_key(key);
@@ -689,6 +751,27 @@ impl<'t> Parser<'t> {
         }
         if let Some(span) = root {
             aspect.advice = self.rooted(aspect.advice, span);
+        }
+        let switch = match auto {
+            true => table.get_key_value("mode"),
+            false => table.get_key_value("level"),
+        };
+        if let Some((key, _)) = switch
+            && !aspect.advice.is_whole()
+        {
+            let key = key.clone();
+            match aspect.advice.only(Advice::LIBRARY) {
+                Advice(0) => self.report(
+                    key.span(),
+                    format!("`{}` is about what goes into the trace", key.get_ref()),
+                    "nothing of this aspect does: leave it out",
+                ),
+                _ => self.report(
+                    key.span(),
+                    "a call that is switched is recorded whole or not at all",
+                    format!("leave out `{}`, or `advice`", key.get_ref()),
+                ),
+            }
         }
         if !table.contains_key("match") {
             self.report_help(
@@ -1195,7 +1278,19 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn mode(&mut self, value: &Value<'t>) -> Option<Advice> {
+    fn slower_than(&mut self, value: &Value<'t>) -> Option<u32> {
+        let time = match value.get_ref() {
+            DeValue::String(word) => microseconds(word),
+            _ => None,
+        };
+        if time.is_none() {
+            let expected = "a time from 1us to 16s, such as \"250us\" or \"1ms\"";
+            self.wrong_type(value, "`slower-than`", expected);
+        }
+        time
+    }
+
+    fn mode(&mut self, value: &Value<'t>) -> Option<Mode> {
         let DeValue::String(word) = value.get_ref() else {
             self.wrong_type(value, "`mode`", "a string");
             return None;
@@ -1205,6 +1300,18 @@ impl<'t> Parser<'t> {
             value: word,
         };
         self.word(&text, word, "mode", &MODE_WORDS, &MODE_SYNONYMS)
+    }
+
+    fn level(&mut self, value: &Value<'t>) -> Option<Level> {
+        let DeValue::String(word) = value.get_ref() else {
+            self.wrong_type(value, "`level`", "a string");
+            return None;
+        };
+        let text = Text {
+            span: value.span(),
+            value: word,
+        };
+        self.word(&text, word, "level", &LEVEL_WORDS, &LEVEL_SYNONYMS)
     }
 
     fn hooks(&mut self, value: &Value<'t>) -> Option<Advice> {

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::aspect::advice::Advice;
+use crate::switches::Level;
 use insta::assert_snapshot;
 use proptest::prelude::*;
 
@@ -327,6 +328,66 @@ fn a_root_is_a_call_in_the_trace() {
 }
 
 #[test]
+fn a_level_is_of_whole_calls() {
+    let parse = |more: &str| {
+        let text = format!("version = 1\n[[aspect]]\nmatch = {{ type = \"A\" }}\n{more}\n");
+        Rules::parse("rules", &text).map(|rules| rules.aspects[0].level)
+    };
+    assert_eq!(parse("").unwrap(), None);
+    for mode in [
+        "",
+        "mode = \"count\"",
+        "mode = \"aggregate\"",
+        "record = \"this\"",
+    ] {
+        let level = parse(&format!("level = \"debug\"\n{mode}")).unwrap();
+        assert_eq!(level, Some(Level::Debug), "{mode}");
+    }
+    let auto = |more: &str| {
+        let text = format!("version = 1\n[[aspect]]\nmatch = {{ type = \"A\" }}\n{more}\n");
+        Rules::parse("rules", &text).unwrap().aspects[0].auto
+    };
+    assert_eq!(auto("level = \"debug\""), None);
+    assert_eq!(auto("mode = \"auto\"\nrecord = \"this\""), Some(1_000));
+    assert_eq!(auto("mode = \"auto\"\nslower-than = \"250us\""), Some(250));
+    for (more, said) in [
+        ("level = 3", "expected a string, found an integer"),
+        (
+            "mode = \"auto\"\nadvice = \"enter\"",
+            "a call that is switched is recorded whole or not at all",
+        ),
+        (
+            "slower-than = \"1ms\"",
+            "the aspect says what is recorded: `mode`",
+        ),
+        (
+            "mode = \"auto\"\nslower-than = \"17s\"",
+            "expected a time from 1us to 16s",
+        ),
+        ("level = \"verbose\"", "did you mean `debug`?"),
+        (
+            "level = \"info\"\nadvice = [\"enter\", \"exit\"]",
+            "a call that is switched is recorded whole or not at all",
+        ),
+        (
+            "level = \"info\"\nhooks = \"android-trace\"",
+            "`level` is about what goes into the trace",
+        ),
+        (
+            "level = \"info\"\nenter = \"a.Log.begin()\"",
+            "`level` is about what goes into the trace",
+        ),
+        (
+            "level = \"info\"\nadvice = \"enter\"\nat = { call = { method = \"run\" } }",
+            "calls where they stand are not switched",
+        ),
+    ] {
+        let error = parse(more).unwrap_err().to_string();
+        assert!(error.contains(said), "{error}");
+    }
+}
+
+#[test]
 fn unknown_key_of_the_file() {
     assert_snapshot!(wrong(r##"version = 1
 
@@ -390,7 +451,7 @@ error: unknown key `exlude` in an aspect
 6 | exlude = { type = "C" }
   | ^^^^^^ did you mean `exclude`?
   |
-  = help: expected `name`, `match`, `exclude`, `mode`, `advice`, `hooks`, `enter`, `exit`, `exception`, `around`, `at`, `before`, `after`, `replace`, `guard`, `record`, `mask`, `limit`, `root` or `completion`
+  = help: expected `name`, `match`, `exclude`, `mode`, `level`, `slower-than`, `advice`, `hooks`, `enter`, `exit`, `exception`, `around`, `at`, `before`, `after`, `replace`, `guard`, `record`, `mask`, `limit`, `root` or `completion`
 "#);
 }
 
@@ -1096,7 +1157,7 @@ unknown mode `counter`
 5 | mode = "counter"
   |        ^^^^^^^^^ did you mean `count`?
   |
-  = help: expected `record`, `aggregate` or `count`
+  = help: expected `record`, `aggregate`, `count` or `auto`
 
 error: a counted call has one hook, where it begins
   --> weave.toml:10:10
@@ -1211,7 +1272,7 @@ fn the_schema_knows_the_keys_and_words_that_the_parser_knows() {
     );
     assert_eq!(
         words("/$defs/aspect/properties/mode/enum"),
-        first(&MODE_WORDS)
+        MODE_WORDS.map(|(word, _)| word)
     );
     for (key, known) in [
         ("access", ACCESS_WORDS.map(|(word, _)| word).to_vec()),

@@ -427,7 +427,7 @@ impl<'i, 'a> File<'i, 'a> {
             artifact: self.source.artifact,
             explain: cx.explain,
         };
-        let (values, roots) = (plan.values(), plan.root_ids());
+        let (values, roots, switched) = (plan.values(), plan.root_ids(), plan.switched_ids());
         let mut methods = cil::Methods {
             redirects: plan.redirects.clone(),
             call_ids: plan.call_ids.clone(),
@@ -452,6 +452,7 @@ impl<'i, 'a> File<'i, 'a> {
         }
         records.add_values(values);
         records.add_roots(&roots);
+        records.add_switched(switched);
         let calls = match cx.explain {
             true => self.explain_calls(&plan)?,
             false => vec![],

@@ -96,10 +96,11 @@ impl PlannedClass<'_> {
             Some(_) => Needs::of(&plan),
             None => Needs::default(),
         };
-        let (values, roots) = (plan.values(), plan.root_ids());
+        let (values, roots, switched) = (plan.values(), plan.root_ids(), plan.switched_ids());
         let mut ty = Touched::new(woven.ty, std::mem::take(&mut plan.skipped));
         ty.note_values(&values);
         ty.note_roots(&roots);
+        ty.note_switched(&switched);
         ty.note_calls(&plan, |index| class.describe(index))?;
         if cx.explain {
             ty.explain(&plan.methods, &plan);

@@ -162,10 +162,11 @@ impl<'f> PlannedDex<'f> {
         let needs_library =
             bytes.is_some() && (plan.methods.iter().any(calls) || needs.calls_library());
         let values = plan.values();
-        let roots = plan.root_ids();
+        let (roots, switched) = (plan.root_ids(), plan.switched_ids());
         for ty in &mut types {
             ty.note_values(&values);
             ty.note_roots(&roots);
+            ty.note_switched(&switched);
         }
         if bytes.is_some() {
             callers.add_calls(&mut types, &plan)?;

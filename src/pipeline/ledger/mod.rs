@@ -216,6 +216,9 @@ impl<'j> Ledger<'j> {
             for id in &touched.roots {
                 self.unit.root(*id);
             }
+            for (id, switches) in &touched.switched {
+                self.unit.switched(*id, switches);
+            }
             self.outcome.methods += touched.woven.methods().len() as u64;
         }
         for call in &touched.calls {

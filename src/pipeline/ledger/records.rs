@@ -6,6 +6,7 @@ use crate::aspect::bind::site::Redirect;
 use crate::aspect::plan::Plan;
 use crate::aspect::woven::WovenType;
 use crate::pipeline::ledger::touched::{Touched, TouchedCall, complete};
+use crate::switches::Switches;
 use crate::symbols::Writer;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
@@ -90,6 +91,13 @@ impl Records {
     pub(crate) fn add_roots(&mut self, ids: &[u32]) {
         for id in ids {
             self.symbols.root(*id);
+        }
+    }
+
+    /// Adds which methods can be switched.
+    pub(crate) fn add_switched(&mut self, ids: Vec<(u32, Switches)>) {
+        for (id, switches) in ids {
+            self.symbols.switched(id, &switches);
         }
     }
 

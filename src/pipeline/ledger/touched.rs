@@ -6,6 +6,7 @@ use crate::aspect::bind::site::Redirect;
 use crate::aspect::plan::{Plan, Planned, Redirected, Skipped};
 use crate::aspect::woven::WovenType;
 use crate::error::Result;
+use crate::switches::Switches;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,6 +20,8 @@ pub(crate) struct Touched {
     pub(crate) values: Vec<(u32, Arc<Bound>)>,
     /// The woven methods whose calls begin a trace.
     pub(crate) roots: Vec<u32>,
+    /// The woven methods that can be switched, and by which aspects.
+    pub(crate) switched: Vec<(u32, Switches)>,
     /// What its methods call instead of others.
     pub(crate) calls: Vec<TouchedCall>,
     /// Why each woven method has what hooks; only when explaining.
@@ -96,6 +99,17 @@ impl Touched {
         }
     }
 
+    /// Notes which of its woven methods can be switched; the ids ascend.
+    pub(crate) fn note_switched(&mut self, ids: &[(u32, Switches)]) {
+        if !ids.is_empty() {
+            let switched = self.woven.methods().filter_map(|method| {
+                let found = ids.binary_search_by_key(&method.id, |(id, _)| *id);
+                Some(ids[found.ok()?].clone())
+            });
+            self.switched = switched.collect();
+        }
+    }
+
     /// Notes the calls that are redirected. `describe` gives a method's name and descriptor.
     pub(crate) fn note_calls(
         &mut self,
@@ -121,9 +135,18 @@ impl Touched {
         let mut planned = planned.iter();
         let advice = self.woven.methods().map(|method| {
             let same = planned.find(|p| p.id == method.id);
-            let hooks = same.and_then(|p| Some(bound[p.bound? as usize].shown()));
+            let bound = same.and_then(|p| Some(&bound[p.bound? as usize]));
+            let hooks = bound.map(|bound| bound.shown());
+            let switched = bound.and_then(|bound| bound.switched());
+            let advice = same.map_or(Advice::ALL, |p| p.advice);
             Explained {
-                advice: same.map_or(Advice::ALL, |p| p.advice),
+                advice: match switched {
+                    Some(says) if hooks.as_deref() == Some(&[]) => {
+                        advice.without(Advice::OWN).with(Advice::of_switched(says))
+                    }
+                    Some(says) => advice.with(Advice::of_switched(says)),
+                    None => advice,
+                },
                 aspects: same.map_or(vec![], |p| aspects(p.ty, p.index)),
                 root: same.is_some_and(|p| roots.binary_search(&(p.ty, p.index)).is_ok()),
                 hooks: hooks.unwrap_or_default(),

@@ -81,9 +81,9 @@ final class Counts {
         return chunk != null && chunks.add(chunk);
     }
 
-    /** How long until {@link #turn} has something to do, in nanoseconds; 0 for ever. */
+    /** How long until {@link #turn} has something to do, in nanoseconds. */
     long pause() {
-        return counting || summing ? Math.max(1, next - System.nanoTime()) : 0;
+        return counting || summing ? Math.max(1, next - System.nanoTime()) : Long.MAX_VALUE;
     }
 
     /** Writes, if it is time. For the supplier's thread. */

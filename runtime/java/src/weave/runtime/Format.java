@@ -16,6 +16,7 @@ final class Format {
     static final int SYMBOLS = 2;
     static final int COUNTS = 3;
     static final int AGGREGATES = 4;
+    static final int CONTROL = 5;
 
     /** Of an escape that comes alone. */
     static final int NONE = 0;
@@ -51,6 +52,7 @@ final class Format {
     /** Flags of values. */
     static final int CUT = 1 << 8;
     static final int MASKED = 2 << 8;
+    static final int OF_END = 4 << 8;
 
     /** Flag of the library's own thread. */
     static final int OWN = 4;

@@ -18,6 +18,8 @@ final class Header {
     private static final int LOST_FAILED = 8_208;
     private static final int HEARTBEAT = 8_224;
     private static final int LOST_OVERWRITTEN = 8_256;
+    private static final int CONTROLLED = 8_264;
+    private static final int REQUEST = 8_268;
 
     private static final int TRIES = 1_000;
 
@@ -47,6 +49,7 @@ final class Header {
             bytes.put(TEXT + i, text[i]);
         }
         bytes.putInt(LIMIT_SET_BY, settings.limitSetBy);
+        bytes.putInt(CONTROLLED, Switch.COLLECTIBLE ? 0 : 1);
         Fence.release(); // the magic goes last
         bytes.putLong(0, Format.FILE_MAGIC);
     }
@@ -79,6 +82,12 @@ final class Header {
     /** Moves while a consumer lives. */
     long heartbeat() {
         return bytes.getLong(HEARTBEAT);
+    }
+
+    /** This request of {@code weave control} was taken. */
+    void setRequest(int number) {
+        Fence.release(); // who sees it sees what came of it
+        bytes.putInt(REQUEST, number);
     }
 
     void setFlag(int flag, boolean on) {

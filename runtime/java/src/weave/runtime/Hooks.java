@@ -367,6 +367,29 @@ public final class Hooks {
         }
     }
 
+    /** Whether there is a trace to write: what is decided about a call asks first. */
+    static boolean on() {
+        return (ready || prime()) && Switch.ON;
+    }
+
+    /** The method {@code id} begins, of which nothing is known yet, and its call may leave nothing in the trace. */
+    static void meet(int id) {
+        Lane lane = null;
+        try {
+            lane = Switch.LANES.lane();
+            lane.meet(id);
+        } catch (Throwable failure) {
+            // Nothing is lost. The next call asks again.
+            if (lane != null && !lane.busy) {
+                lane.fault |= failure instanceof InternalError;
+                lane.end = 0;
+            }
+            if (deaths && failure instanceof ThreadDeath) {
+                throw (ThreadDeath) failure;
+            }
+        }
+    }
+
     /** A value of one word, for {@link Values}. */
     static void value(int kind, long word, int place, int id) {
         if ((ready || prime()) && Switch.ON) {

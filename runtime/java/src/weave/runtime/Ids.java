@@ -1,18 +1,52 @@
 package weave.runtime;
 
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.zip.DataFormatException;
 import java.util.zip.Inflater;
 
-/** The ids of a symbols map's methods. */
+/** The ids of a symbols map's methods, and what switches them. */
 final class Ids {
     private static final int HEAD = 16;
     private static final int BLOCK_HEAD = 12;
     private static final int BLOCK_LIMIT = 4 << 20;
+    /** Beside an aspect's level. */
+    private static final int AUTO = 1 << 4;
+
+    /** An aspect that can be switched. */
+    static final class Aspect {
+        final String name;
+        final int level;
+        /** The program itself decides how much it records; a call that takes so many microseconds is told all the same. -1: it does not. */
+        final int slower;
+
+        Aspect(String name, int level, int slower) {
+            this.name = name;
+            this.level = level;
+            this.slower = slower;
+        }
+    }
+
+    /** Methods whose ids follow one another, and the aspects that switch them. */
+    static final class Row {
+        final int first;
+        final int count;
+        final Aspect[] by;
+
+        Row(int first, int count, Aspect[] by) {
+            this.first = first;
+            this.count = count;
+            this.by = by;
+        }
+    }
 
     int[] ids = new int[1_024];
     int count;
+    final ArrayList<Row> rows = new ArrayList<Row>();
+
+    private Aspect[] aspects = new Aspect[0];
 
     private byte[] block;
     private int at;
@@ -92,10 +126,55 @@ final class Ids {
                     number();
                     text();
                     break;
+                case 9:
+                    number();
+                    for (int n = number(); n > 0; n--) {
+                        text();
+                    }
+                    break;
+                case 10:
+                    number();
+                    break;
+                case 11:
+                    aspects();
+                    break;
+                case 12:
+                    last = switched(last);
+                    break;
                 default:
                     throw new IOException("an unknown tag");
             }
         }
+    }
+
+    private void aspects() throws IOException {
+        ArrayList<Aspect> all = new ArrayList<Aspect>();
+        for (int n = number(); n > 0; n--) {
+            int level = number();
+            int slower = (level & AUTO) != 0 ? number() : -1;
+            int length = number();
+            if (length < 0 || length > end - at) {
+                throw new IOException("a text's length");
+            }
+            all.add(new Aspect(new String(block, at, length, StandardCharsets.UTF_8), level & ~AUTO, slower));
+            at += length;
+        }
+        aspects = all.toArray(new Aspect[0]);
+    }
+
+    private int switched(int last) throws IOException {
+        int first = last + number();
+        int methods = number();
+        ArrayList<Aspect> by = new ArrayList<Aspect>();
+        for (int n = number(); n > 0; n--) {
+            int aspect = number();
+            if (aspect < 0 || aspect >= aspects.length) {
+                throw new IOException("an aspect that is not there");
+            }
+            by.add(aspects[aspect]);
+        }
+        rows.add(new Row(first, methods, by.toArray(new Aspect[0])));
+        return first + methods - 1;
     }
 
     private void add(int id) {

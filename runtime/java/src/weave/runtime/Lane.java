@@ -22,6 +22,8 @@ final class Lane extends Cursor {
     private static final long AMONG = Long.MIN_VALUE;
     /** A platform thread adds so many lost records at once to the header, which all threads share. */
     private static final int BATCH = 1_024;
+    /** In one of so many calls it is asked what switches them. */
+    private static final int MEETINGS = 256;
 
     private static final AtomicIntegerFieldUpdater<Lane> TOLD = told("told");
     private static final AtomicIntegerFieldUpdater<Lane> TOLD_FAILED = told("toldFailed");
@@ -79,6 +81,8 @@ final class Lane extends Cursor {
     private volatile int toldFailed;
     private volatile int toldBroken;
     private volatile int toldDeep;
+    /** Calls of methods of which it is not known what switches them. */
+    private int met;
     /** When {@link Names} may be asked again. */
     long askAgain;
     /** The payload of the LOST escape that ends the data so far, or 0. */
@@ -364,6 +368,25 @@ final class Lane extends Cursor {
         untold++;
         broken++;
         tell();
+    }
+
+    /** A method begins that can be switched, and it is not known by what: now and then its names are looked for. */
+    void meet(int id) {
+        if (busy || (met++ & MEETINGS - 1) != 0 || store.names.known(id)) {
+            return;
+        }
+        int stop = end;
+        long[] table = cells;
+        busy = true;
+        end = 0;
+        cells = Tally.EMPTY; // so that a nested hook comes to nothing
+        try {
+            store.names.ask(id, this, System.nanoTime());
+        } finally {
+            cells = table;
+            end = stop;
+            busy = false;
+        }
     }
 
     /** A method begins that is summed up. The whole hot path, as that of {@link #stop}. */

@@ -62,6 +62,10 @@ final class Settings {
         patience = patience(get("weave.trace.block"));
         keep = keep(get("weave.trace.keep"));
         sample = sample(get("weave.trace.sample"));
+        String level = get("weave.level");
+        if (level != null && Control.level(level.toLowerCase(Locale.ROOT), -1) < 0 && complaint == null) {
+            complaint = "weave.level: \"" + level + "\" is not error, info or debug; info is used";
+        }
     }
 
     /** Why no trace is to be written, as a sentence, or null. */
@@ -213,6 +217,13 @@ final class Settings {
             number = usual;
         }
         return number * 1_000_000L;
+    }
+
+    /** The level of the start, as one of {@link Control#LEVELS}. */
+    static int startLevel() {
+        String value = get("weave.level");
+        int usual = Control.level("info", 0);
+        return value == null ? usual : Control.level(value.toLowerCase(Locale.ROOT), usual);
     }
 
     /** A number that is not negative, else -1. */

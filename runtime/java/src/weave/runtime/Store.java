@@ -27,6 +27,9 @@ final class Store {
     private final TraceFile file;
     final Settings settings;
     private final long origin;
+    /** The same, as nanoseconds since 1970. */
+    final long wallClock;
+    final Control control;
     private final AtomicLong serials = new AtomicLong();
     final AtomicInteger threads = new AtomicInteger();
     private final Supplier supplier = Switch.COLLECTIBLE ? null : new Supplier(this);
@@ -65,7 +68,8 @@ final class Store {
     Store(TraceFile file, Settings settings, long pid, String command) throws java.io.IOException {
         this.file = file;
         this.settings = settings;
-        long wallClock = System.currentTimeMillis() * 1_000_000L;
+        wallClock = System.currentTimeMillis() * 1_000_000L;
+        control = new Control(this);
         origin = System.nanoTime();
         ByteBuffer first = file.grow(TraceFile.PIECE);
         if (first == null || first.capacity() < 2 * Format.CHUNK) {
@@ -394,6 +398,7 @@ final class Store {
         header.addLostDeep(deep);
         header.addLostFailed(n - deep);
         header.setEnd(time(System.nanoTime()));
+        control.end();
     }
 
     private void begin(LongBuffer chunk, int kind, long who, long clock) {

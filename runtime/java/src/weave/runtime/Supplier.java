@@ -39,11 +39,12 @@ final class Supplier implements Runnable {
                     // go on
                 }
                 store.counts.turn();
+                store.control.look();
                 asleep = true;
-                long pause = store.counts.pause();
+                long pause = Math.min(store.counts.pause(), store.control.pause());
                 if (store.wants()) {
                     LockSupport.parkNanos(PAUSE); // all chunks are in use: not again at once
-                } else if (pause != 0) {
+                } else if (pause != Long.MAX_VALUE) {
                     LockSupport.parkNanos(pause);
                 } else {
                     LockSupport.park();

@@ -203,6 +203,7 @@ final class Symbols implements Runnable {
         }
         store.maps++;
         names.use(named, ids.ids, ids.count);
+        store.control.add(ids);
     }
 
     private static byte[] read(URL url) throws IOException {

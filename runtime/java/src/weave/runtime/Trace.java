@@ -28,6 +28,7 @@ final class Trace {
         Sums.place(Sums.EMPTY, 1);
         new Sum(new Frame().id).end(0, 0, false, true);
         Fence.release();
+        Modes.exactly(Modes.of(1));
     }
 
     /** A lane for a thread; {@link Lane#MUTE} if there is no trace; null if that cannot be told now. */

@@ -46,4 +46,61 @@ public final class Values {
     public static void text(Object v, int place, int limit, String mask, int id) {
         Hooks.value(v, Format.OTHER, place, limit, mask, id);
     }
+
+    // The same of a call that can be switched: nothing, unless it is recorded.
+
+    public static void value(boolean v, int place, int limit, String mask, int id, int state) {
+        if (Switched.isRecorded(state)) {
+            Hooks.value(Format.BOOLEAN, v ? 1 : 0, place, id);
+        }
+    }
+
+    public static void value(char v, int place, int limit, String mask, int id, int state) {
+        if (Switched.isRecorded(state)) {
+            Hooks.value(Format.UNIT, v, place, id);
+        }
+    }
+
+    public static void value(int v, int place, int limit, String mask, int id, int state) {
+        if (Switched.isRecorded(state)) {
+            Hooks.value(Format.SIGNED, v, place, id);
+        }
+    }
+
+    public static void value(long v, int place, int limit, String mask, int id, int state) {
+        if (Switched.isRecorded(state)) {
+            Hooks.value(Format.SIGNED, v, place, id);
+        }
+    }
+
+    public static void value(float v, int place, int limit, String mask, int id, int state) {
+        if (Switched.isRecorded(state)) {
+            Hooks.value(Format.FLOAT, Float.floatToRawIntBits(v) & 0xFFFF_FFFFL, place, id);
+        }
+    }
+
+    public static void value(double v, int place, int limit, String mask, int id, int state) {
+        if (Switched.isRecorded(state)) {
+            Hooks.value(Format.DOUBLE, Double.doubleToRawLongBits(v), place, id);
+        }
+    }
+
+    public static void value(String v, int place, int limit, String mask, int id, int state) {
+        if (Switched.isRecorded(state)) {
+            Hooks.value(v, Format.STRING, place, limit, mask, id);
+        }
+    }
+
+    public static void value(Object v, int place, int limit, String mask, int id, int state) {
+        if (Switched.isRecorded(state)) {
+            Hooks.value(v, Format.STRING, place, limit, mask, id);
+        }
+    }
+
+    /** The same for what the object's {@code toString} says. While that runs, its thread records nothing. */
+    public static void text(Object v, int place, int limit, String mask, int id, int state) {
+        if (Switched.isRecorded(state)) {
+            Hooks.value(v, Format.OTHER, place, limit, mask, id);
+        }
+    }
 }

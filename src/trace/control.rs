@@ -1,0 +1,344 @@
+//! What `weave control` has switched in a program while it ran ("Control" of the format).
+
+use super::units;
+use crate::switches::{Level, Switch};
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// First line of a request.
+const HEAD: &str = "weave control 1";
+/// What follows a trace's name in that of the file with the request.
+pub const SUFFIX: &str = ".control";
+/// The most bytes that a hook library reads of a request.
+pub const MOST: usize = 60_000;
+/// Changes that a report tells one by one.
+const TOLD: usize = 8;
+
+/// How much of each call the trace gets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// As the rules say.
+    #[default]
+    Rules,
+    /// Nothing.
+    Off,
+    /// That it was one.
+    Count,
+    /// What it adds to the sums of its method.
+    Aggregate,
+    /// A record.
+    Record,
+}
+
+/// The words for modes, in their order.
+pub const MODE_WORDS: [(&str, Mode); 5] = [
+    ("rules", Mode::Rules),
+    ("off", Mode::Off),
+    ("count", Mode::Count),
+    ("aggregate", Mode::Aggregate),
+    ("record", Mode::Record),
+];
+
+impl Mode {
+    /// The mode of a word.
+    pub fn named(word: &str) -> Option<Mode> {
+        let found = MODE_WORDS.iter().find(|(name, _)| *name == word);
+        found.map(|(_, mode)| *mode)
+    }
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(MODE_WORDS[*self as usize].0)
+    }
+}
+
+/// What is on: what a request asks for, and what the library says that it has done.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct State {
+    pub level: Level,
+    pub mode: Mode,
+    /// Aspects that are on whatever the level.
+    pub enabled: BTreeSet<String>,
+    /// Aspects that are off whatever the level.
+    pub disabled: BTreeSet<String>,
+}
+
+impl State {
+    /// Reads lines; those of words that it does not know say nothing.
+    pub fn parse(text: &str) -> State {
+        let mut state = State::default();
+        for line in text.lines() {
+            let Some((word, rest)) = line.split_once(' ') else {
+                continue;
+            };
+            match word {
+                "level" => state.level = Level::named(rest).unwrap_or(state.level),
+                "mode" => state.mode = Mode::named(rest).unwrap_or(state.mode),
+                "enable" => drop(state.enabled.insert(rest.to_owned())),
+                "disable" => drop(state.disabled.insert(rest.to_owned())),
+                _ => {}
+            }
+        }
+        state
+    }
+
+    /// Whether an aspect is on.
+    pub fn is_on(&self, switch: &Switch) -> bool {
+        self.mode != Mode::Off
+            && !self.disabled.contains(&*switch.name)
+            && (switch.level <= self.level || self.enabled.contains(&*switch.name))
+    }
+
+    /// What this one has other than another: `level debug, ui off`.
+    fn told_after(&self, before: &State) -> String {
+        let mut told = Vec::new();
+        if self.level != before.level {
+            told.push(format!("level {}", self.level));
+        }
+        if self.mode != before.mode {
+            told.push(match self.mode {
+                Mode::Rules => "as the rules say".to_owned(),
+                Mode::Off => "all off".to_owned(),
+                mode => format!("mode {mode}"),
+            });
+        }
+        let news = |now: &BTreeSet<String>, then: &BTreeSet<String>, word: &str| {
+            let names = now.difference(then);
+            names
+                .map(|name| format!("{name} {word}"))
+                .collect::<Vec<_>>()
+        };
+        told.extend(news(&self.enabled, &before.enabled, "on"));
+        told.extend(news(&self.disabled, &before.disabled, "off"));
+        let switched: BTreeSet<&String> = self.enabled.union(&self.disabled).collect();
+        let were = before.enabled.union(&before.disabled);
+        let left = were.filter(|name| !switched.contains(name));
+        told.extend(left.map(|name| format!("{name} by level")));
+        told.join(", ")
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "level {}\nmode {}", self.level, self.mode)?;
+        for name in &self.enabled {
+            writeln!(f, "enable {name}")?;
+        }
+        self.disabled
+            .iter()
+            .try_for_each(|name| writeln!(f, "disable {name}"))
+    }
+}
+
+/// What the file beside a trace asks its process for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// The process, by its id and the origin of its trace: a file of an earlier run says nothing to it.
+    pub pid: u64,
+    pub origin: u64,
+    /// From 1; each has a higher one than that before it.
+    pub number: u32,
+    pub state: State,
+}
+
+impl Request {
+    /// `None` if it is not one.
+    pub fn parse(text: &str) -> Option<Request> {
+        let mut lines = text.lines();
+        if lines.next()? != HEAD {
+            return None;
+        }
+        let to = lines.next()?.strip_prefix("to ")?;
+        let (pid, origin) = to.split_once(' ')?;
+        let number = lines.next()?.strip_prefix("number ")?;
+        Some(Request {
+            pid: pid.parse().ok()?,
+            origin: origin.parse().ok()?,
+            number: number.parse().ok()?,
+            state: State::parse(text),
+        })
+    }
+}
+
+impl fmt::Display for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Request {
+            pid,
+            origin,
+            number,
+            state,
+        } = self;
+        write!(f, "{HEAD}\nto {pid} {origin}\nnumber {number}\n{state}")
+    }
+}
+
+/// From a moment on that was the state. The first is what the program began with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    pub time: u64,
+    pub state: State,
+}
+
+impl Change {
+    /// The entries of a chunk.
+    pub(super) fn read(data: &[u8]) -> Vec<Change> {
+        let mut changes = Vec::new();
+        let mut rest = data;
+        while let Some((head, text)) = rest.split_at_checked(16) {
+            let word = |at: usize| u64::from_le_bytes(head[at..at + 8].try_into().expect("a word"));
+            let Some(length) = usize::try_from(word(0)).ok().filter(|&n| n > 0) else {
+                break;
+            };
+            let Some((text, behind)) = length
+                .checked_next_multiple_of(8)
+                .and_then(|padded| text.split_at_checked(padded))
+            else {
+                break;
+            };
+            changes.push(Change {
+                time: word(8),
+                state: State::parse(&String::from_utf8_lossy(&text[..length])),
+            });
+            rest = behind;
+        }
+        changes
+    }
+}
+
+/// What to say of a program's changes, for people: what was off from the start, and what was switched when. `all` are
+/// the aspects that can be switched.
+pub fn told<'s>(changes: &[Change], all: impl Iterator<Item = &'s Switch>) -> Vec<String> {
+    let Some((first, later)) = changes.split_first() else {
+        return Vec::new();
+    };
+    let mut told = Vec::new();
+    let off: Vec<&str> = all
+        .filter(|switch| !first.state.is_on(switch))
+        .map(|switch| &*switch.name)
+        .collect();
+    if !off.is_empty() {
+        let level = first.state.level;
+        told.push(format!(
+            "off from the start, which was at level {level}: {}",
+            off.join(", ")
+        ));
+    }
+    if !later.is_empty() {
+        let mut moments: Vec<String> = (changes.windows(2).take(TOLD))
+            .map(|pair| {
+                let what = pair[1].state.told_after(&pair[0].state);
+                let what = if what.is_empty() { "as it was" } else { &what };
+                format!("at {} {what}", units::duration(pair[1].time))
+            })
+            .collect();
+        if later.len() > TOLD {
+            let more = units::count((later.len() - TOLD) as u64);
+            moments.push(format!("and {more} times more"));
+        }
+        told.push(format!(
+            "switched while it ran, so numbers are of parts of the time: {}",
+            moments.join("; ")
+        ));
+    }
+    told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::testing::Chunk;
+
+    fn names(names: &[&str]) -> BTreeSet<String> {
+        names.iter().map(|&name| name.to_owned()).collect()
+    }
+
+    #[test]
+    fn requests_are_read_as_they_are_written() {
+        let request = Request {
+            pid: 4711,
+            origin: 1_700_000_000_000_000_000,
+            number: 3,
+            state: State {
+                level: Level::Debug,
+                mode: Mode::Aggregate,
+                enabled: names(&["slow queries", "x"]),
+                disabled: names(&["level error"]),
+            },
+        };
+        let text = request.to_string();
+        assert_eq!(Request::parse(&text).unwrap(), request);
+        assert_eq!(State::parse(&text), request.state);
+        for wrong in [
+            "",
+            "weave control 2\nto 1 2\nnumber 3\n",
+            "weave control 1\nto 1\nnumber 3\n",
+        ] {
+            assert_eq!(Request::parse(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_name_decides_before_the_level() {
+        let switch = |name: &str, level| {
+            let name = name.into();
+            Switch {
+                name,
+                level,
+                auto: None,
+            }
+        };
+        let mut state = State {
+            enabled: names(&["noise"]),
+            disabled: names(&["sql"]),
+            ..State::default()
+        };
+        let on = |state: &State, name, level| state.is_on(&switch(name, level));
+        assert!(on(&state, "noise", Level::Debug) && !on(&state, "sql", Level::Error));
+        assert!(on(&state, "ui", Level::Info) && !on(&state, "ui", Level::Debug));
+        state.mode = Mode::Off;
+        assert!(!on(&state, "noise", Level::Debug));
+    }
+
+    #[test]
+    fn changes_are_told_with_their_moments() {
+        let state = |text: &str| State::parse(text);
+        let texts = [
+            "level info\n",
+            "level debug\nmode count\n",
+            "level debug\ndisable ui\nenable sql\n",
+            "level debug\nenable ui\n",
+        ];
+        let mut chunk = Chunk::new(5, 0, 0, 0);
+        for (number, text) in (0u64..).zip(texts) {
+            chunk = chunk.word(text.len() as u64).word(number * 1_500_000_000);
+            for word in text.as_bytes().chunks(8) {
+                let mut bytes = [0; 8];
+                bytes[..word.len()].copy_from_slice(word);
+                chunk = chunk.word(u64::from_le_bytes(bytes));
+            }
+        }
+        let bytes = chunk.bytes();
+        let changes = Change::read(&bytes[32..]);
+        assert_eq!(changes.len(), 4);
+        assert_eq!(changes[2].state, state(texts[2]));
+        let noise = Switch {
+            name: "noise".into(),
+            level: Level::Debug,
+            auto: None,
+        };
+        assert_eq!(
+            told(&changes, [&noise].into_iter()),
+            [
+                "off from the start, which was at level info: noise",
+                "switched while it ran, so numbers are of parts of the time: at 1.50 s level debug, mode count; \
+                 at 3.00 s as the rules say, sql on, ui off; at 4.50 s ui on, sql by level",
+            ]
+        );
+        // Cut off, or a length that no chunk has.
+        assert_eq!(Change::read(&bytes[32..32 + 50]).len(), 1);
+        let mut wild = bytes[32..].to_vec();
+        wild[..8].copy_from_slice(&u64::MAX.to_le_bytes());
+        assert!(Change::read(&wild).is_empty());
+    }
+}

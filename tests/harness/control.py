@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+"""Switched calls: a program that `weave control` switches while it runs does what it did, and its trace has whole calls of what was on.
+
+    control.py [--only NAME]...
+
+Names: java, dex, dotnet. The programs are in tests/programs/control: they make calls in rounds, in several threads, of which a line of the input
+asks for so many. Java runs on the oldest and the newest JDK; dex files are made by dx, woven, and made a jar again by enjarify; C# runs on CoreCLR 8,
+Mono and CoreCLR 10. Traces are read by check_trace.py.
+"""
+
+import json
+import os
+import subprocess
+
+import check_dex
+import check_trace
+import corpora
+import counts
+import dotnet
+import hooks
+from lib import ROOT, fresh, judges, main, oldest_jdk, run, weave_binary
+
+SOURCES = ROOT / "tests" / "programs" / "control"
+RULES = """version = 1
+[[aspect]]
+name = "all"
+match = { type = "app.**", method = ["main", "round", "Main", "Round"] }
+level = "error"
+[[aspect]]
+name = "sql"
+match = { type = "app.**", method = ["query", "fails", "Query", "Fails", "Later"] }
+level = "info"
+record = "arg(0)?"
+[[aspect]]
+name = "noise"
+match = { type = "app.**", method = ["noise", "Noise"] }
+level = "debug"
+[[aspect]]
+name = "sums"
+match = { type = "app.**", method = ["summed", "Summed"] }
+mode = "aggregate"
+level = "info"
+[[aspect]]
+name = "counts"
+match = { type = "app.**", method = ["counted", "Counted"] }
+mode = "count"
+level = "info"
+"""
+ROUNDS = 500
+METHODS = ("query", "fails", "noise", "summed", "counted")
+# What is asked for, and what each method's calls then are: r recorded, s summed up, c counted, - nothing.
+STEPS = (
+    ([], "rr-sc"),
+    (["--level", "debug"], "rrrsc"),
+    (["--level", "error"], "-----"),
+    (["--enable", "noise", "--enable", "sums"], "--rs-"),
+    (["--level", "info", "--disable", "sql"], "--rsc"),
+    (["--reset"], "rr-sc"),
+    (["--mode", "off"], "-----"),
+    (["--level", "debug", "--mode", "aggregate"], "sssss"),
+    (["--mode", "count"], "ccccc"),
+    (["--mode", "record"], "rrrrr"),
+    (["--mode", "rules"], "rrrsc"),
+)
+
+
+def judge(score, name, command, trace, plain, methods=METHODS):
+    trace.unlink(missing_ok=True)
+    environment = {**os.environ, "WEAVE_TRACE": str(trace)}
+    wanted = {"r": dict.fromkeys(methods, 0), "s": dict.fromkeys(methods, 0), "c": dict.fromkeys(methods, 0)}
+    told, refused = [], []
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment) as process:
+
+        def rounds(n):
+            process.stdin.write(f"{n}\n")
+            process.stdin.flush()
+            return process.stdout.readline()
+
+        told.append(process.stdout.readline())
+        while not list(check_trace.read(trace).switched):
+            assert process.poll() is None, "the program has ended"
+        for options, becomes in STEPS:
+            done = run([weave_binary(), "control", "--json", *options, trace], check=False)
+            if done.returncode:
+                refused.append(done.stderr)
+            state = json.loads(done.stdout or '{"aspects": []}')
+            told.append(rounds(ROUNDS))
+            # An async method cannot be switched: it is always recorded.
+            for method, what in zip(methods, becomes + "r"):
+                if what != "-":
+                    wanted[what][method] += ROUNDS * int(told[0])
+        unknown = run([weave_binary(), "control", "--enable", "sqk", trace], check=False)
+        process.stdin.close()
+        status = process.wait()
+    score.check(f"{name}: the same output", status == 0 and told == plain, f"{told} for {plain}")
+    score.check(f"{name}: each request was taken", not refused and len(state["aspects"]) == 5, "".join(refused))
+    score.check(f"{name}: what is no aspect", unknown.returncode == 2 and "did you mean `sql`" in unknown.stderr, unknown.stderr)
+    late = run([weave_binary(), "control", "--level", "debug", trace], check=False)
+    score.check(f"{name}: a process that has ended", late.returncode == 1 and "has ended" in late.stderr, late.stderr)
+    read = check_trace.read(trace)
+    score.check(f"{name}: the trace is sound", not read.problems, "; ".join(read.problems[:3]))
+    ids = {symbol[1].lower(): method for method, symbol in read.symbols.items()}
+    found = {"r": counts.recorded(read), "s": {method: one.calls for method, one in read.sums.items()}, "c": read.counts}
+    for what, word in (("r", "recorded"), ("s", "summed up"), ("c", "counted")):
+        calls = {method: found[what].get(ids[method], 0) for method in methods}
+        score.check(f"{name}: as often {word} as was on", calls == wanted[what], f"{sum(calls.values())} calls; {calls}")
+    # The first argument of these is in the trace wherever the call is.
+    values = {method: sum(n for (of, _), n in read.values.items() if of == ids[method]) for method in ("query", "fails")}
+    score.check(f"{name}: values", values == {method: wanted["r"][method] for method in values}, f"{values}")
+    score.check(f"{name}: changes", len(read.changes) == len(STEPS), f"{len(read.changes)}")
+    report = run([weave_binary(), "report", trace]).stdout
+    score.check(f"{name}: the report says so", "off from the start, which was at level info: noise" in report and "switched while it ran" in report)
+
+
+def classes(folder):
+    out = fresh(folder / "classes")
+    run([oldest_jdk() / "bin/javac", "-g", "--release", "8", "-Xlint:-options", "-encoding", "UTF-8", "-d", out, SOURCES / "java/app/Rounds.java"])
+    app = folder / "app.jar"
+    run([oldest_jdk() / "bin/jar", "cf", app, "-C", out, "."])
+    return app
+
+
+def unwoven(command):
+    asked = "".join(f"{ROUNDS}\n" for _ in STEPS)
+    told = subprocess.run(command, input=asked, capture_output=True, text=True, check=True).stdout
+    return told.splitlines(keepends=True)
+
+
+def java(score, folder):
+    app = classes(folder)
+    rules = folder / "weave.toml"
+    rules.write_text(RULES)
+    run([weave_binary(), "-q", "--strict", "--rules", rules, app, folder / "woven.jar"])
+    for version, home in judges().items():
+        start = [home / "bin/java", "-Xverify:all", "-cp"]
+        judge(score, f"java on {version}", [*start, folder / "woven.jar", "app.Rounds"], folder / "t.wtrace", unwoven([*start, app, "app.Rounds"]))
+
+
+def dex(score, folder):
+    app, woven, runtime = classes(folder), folder / "woven.dex", folder / "weave-runtime.jar"
+    java = oldest_jdk() / "bin/java"
+    check_dex.to_dex(app, folder / "app.dex")
+    rules = folder / "weave.toml"
+    rules.write_text(RULES)
+    run([weave_binary(), "-q", "--strict", "--rules", rules, folder / "app.dex", woven])
+    run([weave_binary(), "runtime", runtime])
+    verified = run([weave_binary(), "verify", woven], check=False)
+    score.check("dex: weave verify", verified.returncode == 0, verified.stdout[-300:])
+    # A dex file carries its map beside it.
+    map = fresh(folder / "map") / "META-INF/weave/symbols"
+    map.parent.mkdir(parents=True)
+    map.write_bytes((folder / "woven.dex.wsym").read_bytes())
+    jar = check_dex.translated(woven, folder / "woven.jar")
+    path = os.pathsep.join(str(part) for part in (jar, runtime, folder / "map"))
+    judge(score, "dex", [java, "-Xverify:all", "-cp", path, "app.Rounds"], folder / "t.wtrace", unwoven([java, "-cp", app, "app.Rounds"]))
+
+
+def dotnet_(score, folder):
+    mono = dotnet.mono_libraries() / "4.7.2-api"
+    plain, woven = fresh(folder / "plain"), fresh(folder / "woven")
+    run([*dotnet.csc(), "-nologo", "-nostdlib", f"-r:{mono / 'mscorlib.dll'}", f"-r:{mono / 'System.dll'}",
+         "-optimize", "-debug:portable", f"-out:{plain / 'app.exe'}", SOURCES / "dotnet/Rounds.cs"])
+    rules = folder / "weave.toml"
+    rules.write_text(RULES)
+    run([weave_binary(), "-q", "--strict", "--rules", rules, plain / "app.exe", woven / "app.exe"])
+    hosts = {"CoreCLR 8": dotnet.host("core8"), "Mono": ["mono"]}
+    if host := hooks.net10():
+        hosts["CoreCLR 10"] = [*host, "exec"]
+    for name, host in hosts.items():
+        if name == "CoreCLR 10":
+            for out in plain, woven:
+                (out / "app.runtimeconfig.json").write_text('{"runtimeOptions": {"framework": {"name": "Microsoft.NETCore.App", "version": "10.0.0"}}}')
+        judge(score, f"dotnet on {name}", [*host, woven / "app.exe"], folder / "t.wtrace", unwoven([*host, plain / "app.exe"]), (*METHODS, "later"))
+
+
+EVERY = {"java": java, "dex": dex, "dotnet": dotnet_}
+
+
+if __name__ == "__main__":
+    main(lambda: corpora.run_chosen(__doc__, EVERY, set(), "control"))
