@@ -25,7 +25,8 @@ namespace Weave.Runtime
         private const string Auto = "auto";
         private const int Most = 60000;
         /// <summary>The most methods that can be switched.</summary>
-        private const int MostMethods = 1 << 22;
+        private const int MostMethods = 1 << PlaceBits;
+        private const int PlaceBits = 22;
         /// <summary>So many chunks may tell of changes.</summary>
         private const int MostChunks = 16;
         /// <summary>Kinds of entries: what is on; methods that are summed up, and that are only counted; that this is taken back.</summary>
@@ -41,7 +42,7 @@ namespace Weave.Runtime
         private readonly Store store;
         private readonly Gate gate = new Gate();
         private readonly List<Row> rows = new List<Row>();
-        /// <summary>Their first ids, ascending, with their places in the list in the low half.</summary>
+        /// <summary>Their first ids, ascending, and below each its place in the list.</summary>
         private long[] order = new long[0];
         private int methods;
         private readonly Budget budget;
@@ -108,7 +109,7 @@ namespace Weave.Runtime
                 var firsts = new List<long>();
                 for (int i = 0; i < rows.Count; i++)
                 {
-                    firsts.Add((long)(uint)rows[i].First << 32 | (long)i);
+                    firsts.Add((long)(uint)rows[i].First << PlaceBits | (long)i);
                 }
                 order = Budget.Sorted(firsts);
                 Apply();
@@ -325,7 +326,7 @@ namespace Weave.Runtime
             while (low < high)
             {
                 int middle = (low + high) / 2;
-                if ((uint)(order[middle] >> 32) <= (uint)id)
+                if ((uint)(order[middle] >> PlaceBits) <= (uint)id)
                 {
                     low = middle + 1;
                 }
@@ -334,7 +335,7 @@ namespace Weave.Runtime
                     high = middle;
                 }
             }
-            Row row = low == 0 ? null : rows[(int)order[low - 1]];
+            Row row = low == 0 ? null : rows[(int)order[low - 1] & (MostMethods - 1)];
             if (row == null || unchecked((uint)(id - row.First)) >= (uint)row.Count || !IsBudgeted(row) || !IsOn(row.By))
             {
                 return -1;

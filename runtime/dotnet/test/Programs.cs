@@ -910,7 +910,7 @@ public static class Programs
     /// <summary>What the rules say: 3 and 5 are of level debug, the others of level info; 5 is summed up, 6 is counted, 20 and so on are left to the library.</summary>
     private static int Rules(int id)
     {
-        if (id >= 20 && id < 30)
+        if (id >= 20 && id < 30 || id < 0)
         {
             return 1 << 4 | 4 | 1000 << 8; // auto
         }

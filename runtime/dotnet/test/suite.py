@@ -1045,7 +1045,7 @@ def test_switched_in_code_that_comes_late(folder):
     equal((before, 1), (enters(t, 8), enters(t, 3)), "calls")
 
 
-AUTO = maps.switched(((1 | 16, "hot", 1000), (1, "sql")), ((2, [1]), (6, [1]), (20, [0]), (21, [0]), (22, [0])))
+AUTO = maps.switched(((1 | 16, "hot", 1000), (1, "sql")), ((2, [1]), (6, [1]), (20, [0]), (21, [0]), (22, [0]), (-7 & 0xFFFFFFFF, [0])))
 
 
 def test_auto_goes_down(folder):
@@ -1054,12 +1054,14 @@ def test_auto_goes_down(folder):
         p.tell("slowly 22 20")
         p.tell("until 20 0")
         calls = p.tell("until 20 0")
+        other = p.tell("until -7 2", "until -7 0") - calls
         p.tell("enter 2", "exit 2", "enter 6", "exit 6")
         t = p.end()
     equal(calls, enters(t, 20) + t.sums[20][0] + t.counts[20], "calls, recorded, summed up or counted")
     equal(20, enters(t, 22), "calls that last are recorded")
     equal((1, 1), (enters(t, 2), t.counts[6]), "what is not auto is as the rules say")
-    equal([(1, [20]), (2, [20])], [one[1:] for one in t.decisions], "decisions")
+    equal(other, enters(t, -7 & 0xFFFFFFFF) + t.sums[-7 & 0xFFFFFFFF][0] + t.counts[-7 & 0xFFFFFFFF], "of an id with the highest bit")
+    equal([(1, [20]), (2, [20]), (1, [-7 & 0xFFFFFFFF]), (2, [-7 & 0xFFFFFFFF])], [one[1:] for one in t.decisions], "decisions")
     assert t.sums[20][0] == t.sums[20][6]
 
 
