@@ -65,9 +65,16 @@ namespace Weave.Runtime
             return !On || Table[id & Last] == Off;
         }
 
+        // Not inlined, as those that follow: in a large program the code of each woven method would not fit the caches.
+        [MethodImpl(MethodImplOptions.NoInlining)]
         internal static int Enter(int rules, int id)
         {
             int mode = Table[id & Last];
+            if (mode == Count)
+            {
+                Recorder.Lane().Count(id); // what there is most of
+                return Nothing;
+            }
             if (mode == Record || mode == Rules && (rules & 3) == 0)
             {
                 Recorder.Enter(id);
@@ -78,6 +85,7 @@ namespace Weave.Runtime
             return state;
         }
 
+        [MethodImpl(MethodImplOptions.NoInlining)]
         internal static int Decide(int rules, int id)
         {
             int mode = Table[id & Last];
@@ -103,6 +111,7 @@ namespace Weave.Runtime
             }
         }
 
+        [MethodImpl(MethodImplOptions.NoInlining)]
         internal static void Begin(int state, int id)
         {
             if (state == Recorded)
@@ -115,6 +124,7 @@ namespace Weave.Runtime
             }
         }
 
+        [MethodImpl(MethodImplOptions.NoInlining)]
         internal static void Exit(int state, int id)
         {
             if (state == Recorded)
@@ -127,6 +137,7 @@ namespace Weave.Runtime
             }
         }
 
+        [MethodImpl(MethodImplOptions.NoInlining)]
         internal static void Error(Exception e, int state, int id)
         {
             if (state == Recorded)

@@ -29,6 +29,6 @@ def switched(aspects=((2, "noise"), (1, "sql")), methods=((2, [1]), (3, [0]), (4
 
 
 if __name__ == "__main__":
-    # Into a file: one method of that id, of an aspect of level debug.
+    # Into a file: one method of that id, of an aspect of level debug, and the next, of one of level info.
     with open(sys.argv[1], "wb") as file:
-        file.write(switched(((2, "off"),), ((int(sys.argv[2]), [0]),)))
+        file.write(switched(((2, "off"), (1, "on")), ((int(sys.argv[2]), [0]), (int(sys.argv[2]) + 1, [1]))))
