@@ -30,7 +30,12 @@ const SAME: &[[&str; 4]] = &[
         "Format.Aggregates",
         "AGGREGATES",
     ],
-    ["CHUNK_CONTROL", "Format.CONTROL", "", "CONTROL"],
+    [
+        "CHUNK_CONTROL",
+        "Format.CONTROL",
+        "Format.Control",
+        "CONTROL",
+    ],
     [
         "ESCAPE_AGGREGATED",
         "Format.AGGREGATED",
@@ -51,8 +56,8 @@ const SAME: &[[&str; 4]] = &[
     ["", "Header.OVERWRITTEN", "Header.OverwrittenAt", ""],
     ["", "Header.FAILURES", "Header.FailuresAt", ""],
     ["", "Header.END", "Header.EndAt", ""],
-    ["CONTROL_AT", "Header.CONTROLLED", "", ""],
-    ["MOST", "Control.MOST", "", ""],
+    ["CONTROL_AT", "Header.CONTROLLED", "Header.ControlledAt", ""],
+    ["MOST", "Control.MOST", "Control.Most", ""],
     ["ESCAPE_TIME", "Format.TIME", "Format.Time", "TIME"],
     [
         "ESCAPE_SEGMENT",
@@ -141,6 +146,7 @@ fn numbers_are_the_same_in_every_language() {
     }
     let control = "runtime/java/src/weave/runtime/Control.java";
     constants(control, "Control.", &mut java);
+    constants("runtime/dotnet/src/Control.cs", "Control.", &mut cs);
     constants("tests/harness/check_trace.py", "", &mut python);
     for names in SAME {
         let values = names.iter().zip([&rust, &java, &cs, &python]);

@@ -6,7 +6,8 @@ out=$(mktemp -d ${WEAVE_BENCH_DIR:+-p "$WEAVE_BENCH_DIR"})
 trap 'rm -rf "$out"' EXIT
 . ./hosts.sh
 
-compile HooksBench.exe bench/HooksBench.cs
+python3 test/maps.py "$out/map" 4713
+compile HooksBench.exe -res:"$out/map",Weave.Symbols bench/HooksBench.cs
 for host in run8 run31 mono; do
     run="$tools/$host"
     [ "$host" = mono ] && run=mono

@@ -21,7 +21,7 @@ public static class HooksBench
 
     private sealed class Result
     {
-        internal double[] Clock, Hooks, Logical;
+        internal double[] Clock, Hooks, Logical, Switched, Counted, Nothing;
         internal double Bytes;
     }
 
@@ -29,6 +29,7 @@ public static class HooksBench
     {
         int threads = int.Parse(arguments[0]);
         int repeats = int.Parse(arguments[1]);
+        Check(4713);
         var results = new Result[threads];
         var all = new Thread[threads];
         for (int t = 0; t < threads; t++)
@@ -48,14 +49,32 @@ public static class HooksBench
         }
         double clock = Worst(results, r => r.Clock[repeats / 2]), hooks = Worst(results, r => r.Hooks[repeats / 2]);
         double logical = Worst(results, r => r.Logical[repeats / 2]);
+        double switched = Worst(results, r => r.Switched[repeats / 2]) - Worst(results, r => r.Nothing[repeats / 2]);
+        double counted = Worst(results, r => r.Counted[repeats / 2]) - Worst(results, r => r.Nothing[repeats / 2]);
         double clockMin = Worst(results, r => r.Clock[0]), hooksMin = Worst(results, r => r.Hooks[0]);
         Console.WriteLine(string.Format(CultureInfo.InvariantCulture,
-            "{0,-12} trace {1,-3} {2} thread{3}  median: {4} {5,5:F1}, hooks pair {6,5:F1}, difference {7,5:F1} ns; resume + suspend {8,5:F1} ns"
+            "{0,-12} trace {1,-3} {2} thread{3}  median: {4} {5,5:F1}, hooks pair {6,5:F1}, difference {7,5:F1} ns; resume + suspend {8,5:F1} ns; switched off {13,4:F1}, counted {14,4:F1} ns"
             + "   minimum: {9:F1}, {10:F1}, {11:F1} ns   allocated {12} B a pair",
             Environment.GetEnvironmentVariable("BENCH_HOST") ?? "?", Off ? "off" : "on", threads, threads == 1 ? " " : "s",
             Off ? "nothing" : "clock pair", clock, hooks, hooks - clock, logical, clockMin, hooksMin, hooksMin - clockMin,
-            Allocated == null ? "?" : bytes.ToString("F4", CultureInfo.InvariantCulture)));
+            Allocated == null ? "?" : bytes.ToString("F4", CultureInfo.InvariantCulture), switched, counted));
     }
+
+    /// <summary>A method that is off by its level, once its map is read.</summary>
+    private static void Check(int id)
+    {
+        for (int i = 0; i < 10; i++)
+        {
+            if (Switched.Enter(DebugLevel, id) != 0)
+            {
+                throw new InvalidOperationException("it is on");
+            }
+            Thread.Sleep(100);
+        }
+    }
+
+    private const int DebugLevel = 2 << 4;
+    private const int CountMode = 1 << 4 | 2;
 
     private static double Worst(Result[] results, Func<Result, double> of)
     {
@@ -78,13 +97,14 @@ public static class HooksBench
     {
         for (int i = 0; i < 300; i++)
         {
-            sink += (Off ? Nothing(Pairs) : Clocks(Pairs)) + HookPairs(Pairs) + LogicalPairs(Pairs / 10);
+            sink += (Off ? Nothing(Pairs) : Clocks(Pairs)) + HookPairs(Pairs) + LogicalPairs(Pairs / 10) + SwitchedPairs(Pairs) + CountedPairs(Pairs) + Nothing(Pairs);
             if (i % 100 == 99)
             {
                 Thread.Sleep(200); // the compiler's second tier comes in the background
             }
         }
-        var result = new Result { Clock = new double[repeats], Hooks = new double[repeats], Logical = new double[repeats] };
+        var result = new Result { Clock = new double[repeats], Hooks = new double[repeats], Logical = new double[repeats],
+            Switched = new double[repeats], Counted = new double[repeats], Nothing = new double[repeats] };
         long allocated = 0;
         for (int i = 0; i < repeats; i++)
         {
@@ -98,6 +118,15 @@ public static class HooksBench
             allocated += Allocated == null ? 0 : Allocated() - before;
             sink += LogicalPairs(Pairs / 10);
             long e = Stopwatch.GetTimestamp();
+            sink += SwitchedPairs(Pairs);
+            long f = Stopwatch.GetTimestamp();
+            sink += Nothing(Pairs);
+            long g = Stopwatch.GetTimestamp();
+            sink += CountedPairs(Pairs);
+            long h = Stopwatch.GetTimestamp();
+            result.Counted[i] = (h - g) * Tick / Pairs;
+            result.Switched[i] = (f - e) * Tick / Pairs;
+            result.Nothing[i] = (g - f) * Tick / Pairs;
             result.Clock[i] = (b - a) * Tick / Pairs;
             result.Hooks[i] = (d - c) * Tick / Pairs;
             result.Logical[i] = (e - d) * Tick / (Pairs / 10);
@@ -105,6 +134,9 @@ public static class HooksBench
         Array.Sort(result.Clock);
         Array.Sort(result.Hooks);
         Array.Sort(result.Logical);
+        Array.Sort(result.Switched);
+        Array.Sort(result.Counted);
+        Array.Sort(result.Nothing);
         result.Bytes = allocated / (double)Pairs / repeats;
         return result;
     }
@@ -145,6 +177,50 @@ public static class HooksBench
             sum ^= i * 31;
             sum += i;
             Hooks.Exit(4711);
+        }
+        return sum;
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private static long SwitchedPairs(int n)
+    {
+        long sum = 0;
+        for (int i = 0; i < n; i++)
+        {
+            int state = Switched.Enter(DebugLevel, 4713);
+            try
+            {
+                sum ^= i * 31;
+                sum += i;
+            }
+            catch (Exception e)
+            {
+                Switched.Error(e, state, 4713);
+                throw;
+            }
+            Switched.Exit(state, 4713);
+        }
+        return sum;
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private static long CountedPairs(int n)
+    {
+        long sum = 0;
+        for (int i = 0; i < n; i++)
+        {
+            int state = Switched.Enter(CountMode, 4714);
+            try
+            {
+                sum ^= i * 31;
+                sum += i;
+            }
+            catch (Exception e)
+            {
+                Switched.Error(e, state, 4714);
+                throw;
+            }
+            Switched.Exit(state, 4714);
         }
         return sum;
     }

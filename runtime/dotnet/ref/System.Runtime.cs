@@ -140,6 +140,7 @@ namespace System
     {
         public int Length { get { throw null; } }
         public static void Copy(Array from, Array to, int length) { throw null; }
+        public static void Sort<T>(T[] array) { throw null; }
         public int Rank { get { throw null; } }
         public int GetLowerBound(int dimension) { throw null; }
         public object GetValue(int index) { throw null; }
@@ -530,6 +531,14 @@ namespace System.Runtime.CompilerServices
 
 namespace System.Runtime.InteropServices
 {
+    public struct GCHandle
+    {
+        public static GCHandle Alloc(object value, GCHandleType type) { throw null; }
+        public IntPtr AddrOfPinnedObject() { throw null; }
+    }
+
+    public enum GCHandleType { Pinned = 3 }
+
     public sealed class DllImportAttribute : Attribute
     {
         public DllImportAttribute(string library) { }

@@ -34,9 +34,11 @@ namespace System.Threading
 
     public static class Volatile
     {
+        public static byte Read(ref byte location) { throw null; }
         public static int Read(ref int location) { throw null; }
         public static long Read(ref long location) { throw null; }
         public static T Read<T>(ref T location) where T : class { throw null; }
+        public static void Write(ref byte location, byte value) { }
         public static void Write(ref int location, int value) { }
         public static void Write(ref long location, long value) { }
         public static void Write<T>(ref T location, T value) where T : class { }

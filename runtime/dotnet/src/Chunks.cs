@@ -55,6 +55,12 @@ namespace Weave.Runtime
             return count == 0 ? null : (long*)chunks[first];
         }
 
+        /// <summary>The last, for 1, and so on.</summary>
+        internal IntPtr Last(int number)
+        {
+            return chunks[(first + count - number) % chunks.Length];
+        }
+
         /// <summary>Takes the first; null if there is none.</summary>
         internal long* Take(out long* word)
         {

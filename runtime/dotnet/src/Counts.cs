@@ -146,6 +146,24 @@ namespace Weave.Runtime
             }
         }
 
+        /// <summary>How often methods were called that are summed up, as the trace has it; false if another thread held the gate too long.</summary>
+        internal bool Calls(Tally to)
+        {
+            if (!gate.Enter())
+            {
+                return false;
+            }
+            try
+            {
+                Aggregates.Calls(to);
+                return true;
+            }
+            finally
+            {
+                gate.Leave();
+            }
+        }
+
         /// <summary>The process ends: counts as lost what has found no place.</summary>
         internal void End(Header header)
         {

@@ -19,6 +19,7 @@ namespace Weave.Runtime
         internal const int Symbols = 2;
         internal const int Counts = 3;
         internal const int Aggregates = 4;
+        internal const int Control = 5;
 
         /// <summary>Of an escape that comes alone.</summary>
         internal const int None = 0;
@@ -39,6 +40,7 @@ namespace Weave.Runtime
         internal const int Value = 9;
         internal const int Aggregated = 10;
         internal const int Cpu = 11;
+        internal const int Slow = 12;
         internal const int Logical = 16;
         internal const int Begin = 17;
         internal const int Complete = 18;

@@ -21,6 +21,8 @@ namespace Weave.Runtime
         private const int ShortAt = 8200;
         private const int FailedAt = 8208;
         private const int LostOverwrittenAt = 8256;
+        private const int ControlledAt = 8264;
+        private const int RequestAt = 8268;
 
         private readonly byte* bytes;
 
@@ -73,6 +75,18 @@ namespace Weave.Runtime
         internal void AddShort(long n)
         {
             Add(n, ShortAt);
+        }
+
+        /// <summary>The library looks for requests of <c>weave control</c>.</summary>
+        internal void SetControlled()
+        {
+            Volatile.Write(ref *(int*)(bytes + ControlledAt), 1);
+        }
+
+        /// <summary>It has taken this one.</summary>
+        internal void SetRequest(int number)
+        {
+            Volatile.Write(ref *(int*)(bytes + RequestAt), number); // who sees it sees what came of it
         }
 
         internal void SetFlag(int flag, bool on)

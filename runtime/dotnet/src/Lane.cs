@@ -672,6 +672,21 @@ namespace Weave.Runtime
             End(sum, frame, took, failed);
         }
 
+        /// <summary>The same of a call that is told by itself, too, if it took that long or failed.</summary>
+        internal void StopTold(int id, long now, bool failed, long slow)
+        {
+            int top = depth - 1;
+            bool known = !Busy && beyond == 0 && top >= 0 && frames[top].Id == id && frames[top].Sum != null;
+            long start = known ? frames[top].Start : now;
+            Stop(id, now, failed);
+            if (known && (failed || now - start >= slow))
+            {
+                long took = Math.Max(0, now - start);
+                long[] escape = { Format.Escape(Format.Slow, 2, id), start, failed ? took | 1L << 63 : took };
+                Slow(Format.None, id, now, Plain, 0, null, escape);
+            }
+        }
+
         private void End(Sum sum, Frame frame, long took, bool failed)
         {
             bool outermost = sum.Close();

@@ -57,6 +57,13 @@ namespace Weave.Runtime
             lane.Stop(id, now, failed);
         }
 
+        internal static void StopTold(int id, bool failed, long slow)
+        {
+            long now = Clock.Now();
+            Lane lane = current ?? Make();
+            lane.StopTold(id, now, failed, slow);
+        }
+
         /// <summary>Records an object; as <see cref="Format.Other"/>: what its <c>ToString</c> says.</summary>
         internal static void Value(object v, int kind, int place, int limit, string mask, int id)
         {

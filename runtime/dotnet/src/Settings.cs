@@ -19,6 +19,10 @@ namespace Weave.Runtime
         /// <summary>The header and three chunks: symbols maps may have one of them, and two threads are recorded.</summary>
         private const long LeastOfUser = 4 * Format.Chunk;
         private const long DefaultPatience = 1000;
+        /// <summary>The words for levels, in their order.</summary>
+        internal static readonly string[] Levels = { "error", "info", "debug" };
+        private const int Info = 1;
+        private const long DefaultRate = 1000000;
 
         internal readonly string Path;
         /// <summary>The name of the file before its placeholders were filled in.</summary>
@@ -95,6 +99,46 @@ namespace Weave.Runtime
                 LimitNote = "the trace's limit is " + (Limit >> 20).ToString(CultureInfo.InvariantCulture) + " MiB: " + why
                     + " (WEAVE_TRACE_LIMIT sets another)";
             }
+        }
+
+        /// <summary>Aspects up to this level are on. For programs where something can be switched.</summary>
+        internal static int StartingLevel()
+        {
+            return Level(Get("weave.level"), Info);
+        }
+
+        /// <summary>Records a second that the process may write, where it is to decide itself what it records; 0 for any number.</summary>
+        internal static long Rate()
+        {
+            string value = Get("weave.trace.rate");
+            long rate = value == null ? -1 : ToNumber(value);
+            return Is(value, "off") ? 0 : rate > 0 ? rate : DefaultRate;
+        }
+
+        /// <summary>Which of these two make no sense, as a sentence, or null.</summary>
+        internal static string Complaints()
+        {
+            string level = Get("weave.level");
+            string rate = Get("weave.trace.rate");
+            if (level != null && Level(level, -1) < 0)
+            {
+                return "weave.level: \"" + level + "\" is not error, info or debug; " + Levels[Info] + " is used";
+            }
+            return rate == null || Is(rate, "off") || ToNumber(rate) > 0 ? null
+                : "weave.trace.rate: \"" + rate + "\" is not a number of records a second, or off; 1000000 is used";
+        }
+
+        /// <summary>The number of a level; <paramref name="other"/> if the word is none.</summary>
+        internal static int Level(string word, int other)
+        {
+            for (int i = 0; i < Levels.Length; i++)
+            {
+                if (Is(word, Levels[i]))
+                {
+                    return i;
+                }
+            }
+            return other;
         }
 
         /// <summary>All that is asked when tracing is off.</summary>

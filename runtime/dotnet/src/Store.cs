@@ -29,6 +29,12 @@ namespace Weave.Runtime
 
         internal readonly Header Header;
         internal readonly Counts Counts;
+        /// <summary>Null where nothing can be switched, as far as is known.</summary>
+        internal volatile Companion Companion;
+        /// <summary>Where the trace is, and of which process.</summary>
+        internal string Path { get { return file.Path; } }
+        internal readonly long Pid;
+        internal readonly long WallClock;
         private readonly Gate gate = new Gate();
         private readonly TraceFile file;
         private readonly Settings settings;
@@ -37,6 +43,8 @@ namespace Weave.Runtime
         /// <summary>Milliseconds between two samples of what the process uses; 0 for none.</summary>
         internal int Interval { get { return settings.Sample; } }
         private long serials;
+        /// <summary>Chunks that have become full so far.</summary>
+        private long filled;
         private int threads;
 
         /// <summary>Never used, or given back by a consumer.</summary>
@@ -68,14 +76,15 @@ namespace Weave.Runtime
         {
             this.file = file;
             this.settings = settings;
-            long wallClock = (DateTime.UtcNow.Ticks - new DateTime(1970, 1, 1).Ticks) * 100 - Clock.Now();
+            Pid = pid;
+            WallClock = (DateTime.UtcNow.Ticks - new DateTime(1970, 1, 1).Ticks) * 100 - Clock.Now();
             long* first;
             int count = file.Grow(TraceFile.Piece, out first);
             if (count < 2)
             {
                 throw new IOException(file.Trouble ?? "no room");
             }
-            Header = new Header(first, wallClock, pid, settings.Policy, settings.Limit, settings.LimitBy, command);
+            Header = new Header(first, WallClock, pid, settings.Policy, settings.Limit, settings.LimitBy, command);
             Add(first + Format.ChunkWords, count - 1);
             Counts = new Counts(this);
             supplier = Host.IsCollectible ? null : new Supplier(this);
@@ -413,6 +422,11 @@ namespace Weave.Runtime
             }
             Adrift();
             Header.SetEnd(Clock.Now());
+            Companion companion = Companion;
+            if (companion != null)
+            {
+                companion.End();
+            }
         }
 
         /// <summary>Counts what hooks without a lane have lost.</summary>
@@ -624,6 +638,33 @@ namespace Weave.Runtime
         {
             Volatile.Write(ref *at, Format.Escape(Format.End, 0, 0));
             retired.Add(chunk, null);
+            filled++;
+        }
+
+        /// <summary>
+        /// The last of the chunks that have become full since so many were, some at most, and how many have now. Others may get them at any
+        /// time. False if another thread held the gate too long.
+        /// </summary>
+        internal bool Filled(List<IntPtr> last, int most, ref long before)
+        {
+            if (!gate.Enter())
+            {
+                return false;
+            }
+            try
+            {
+                long count = Math.Min(Math.Min(most, retired.Count), filled - before);
+                for (int i = 1; i <= count; i++)
+                {
+                    last.Add(retired.Last(i));
+                }
+                before = filled;
+                return true;
+            }
+            finally
+            {
+                gate.Leave();
+            }
         }
 
         /// <summary>The ring's next chunk: the oldest that no thread is at; if there is none, the asker's own.</summary>

@@ -33,6 +33,12 @@ namespace Weave.Runtime
             }
         }
 
+        /// <summary>The shorter of two times, of which -1 is for ever.</summary>
+        private static int Sooner(int a, int b)
+        {
+            return a < 0 ? b : b < 0 ? a : Math.Min(a, b);
+        }
+
         private void Run()
         {
             Recorder.Mute(); // what writes files may be woven
@@ -41,6 +47,11 @@ namespace Weave.Runtime
                 try
                 {
                     store.Counts.Turn();
+                    Companion companion = store.Companion;
+                    if (companion != null)
+                    {
+                        companion.Turn();
+                    }
                     if (store.Wants)
                     {
                         if (!store.Supply())
@@ -53,7 +64,7 @@ namespace Weave.Runtime
                     Thread.MemoryBarrier(); // who takes a chunk from here on wakes it, or is seen
                     if (!store.Wants)
                     {
-                        wake.WaitOne(store.Counts.Pause);
+                        wake.WaitOne(Sooner(store.Counts.Pause, companion == null ? -1 : companion.Pause));
                     }
                     asleep = false;
                 }

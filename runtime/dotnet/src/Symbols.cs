@@ -22,6 +22,8 @@ namespace Weave.Runtime
         /// <summary>There is something to copy, or somebody copies.</summary>
         private volatile bool working = true;
         private int maps;
+        /// <summary>The store's companion has all maps that were copied before.</summary>
+        private bool shared;
         /// <summary>The number of assemblies at the last <see cref="Look"/>; and whether somebody is at it.</summary>
         private int looked;
         private int looking;
@@ -74,6 +76,12 @@ namespace Weave.Runtime
             }
             working = false;
             Volatile.Write(ref looking, 0);
+        }
+
+        /// <summary>Lets the thread look what there is to do.</summary>
+        internal void Wake()
+        {
+            wake.Set();
         }
 
         /// <summary>Waits until there is nothing to copy, or that long.</summary>
@@ -140,6 +148,11 @@ namespace Weave.Runtime
             Recorder.Mute(); // what reads resources may be woven
             while (true)
             {
+                if (!shared && store.Companion != null)
+                {
+                    shared = true;
+                    Share();
+                }
                 Assembly assembly = Next();
                 if (assembly == null)
                 {
@@ -154,11 +167,74 @@ namespace Weave.Runtime
         {
             try
             {
-                missing |= !store.Symbols(maps++, Host.Resource(assembly, Resource));
+                byte[] map = Host.Resource(assembly, Resource);
+                missing |= !store.Symbols(maps++, map);
+                if (shared)
+                {
+                    Share(map);
+                }
             }
             catch (Exception)
             {
                 missing = true;
+            }
+        }
+
+        private void Share(byte[] map)
+        {
+            try
+            {
+                store.Companion.Add(map);
+            }
+            catch (Exception)
+            {
+                // It is no map, or there is no memory: its methods stay as the rules say.
+            }
+        }
+
+        /// <summary>Gives the store's companion what was copied before there was one.</summary>
+        private void Share()
+        {
+            try
+            {
+                foreach (Assembly assembly in AppDomain.CurrentDomain.GetAssemblies())
+                {
+                    if (!assembly.IsDynamic && assembly.GetManifestResourceInfo(Resource) != null && IsCopied(assembly))
+                    {
+                        Share(Host.Resource(assembly, Resource));
+                    }
+                }
+            }
+            catch (Exception)
+            {
+                // The rest stays as the rules say.
+            }
+        }
+
+        /// <summary>Whether an assembly was copied; if not, it is yet to be found, or waits.</summary>
+        private bool IsCopied(Assembly assembly)
+        {
+            string identity = Identity(assembly);
+            while (!gate.Enter())
+            {
+                Thread.Sleep(Nap);
+            }
+            try
+            {
+                bool copied = false;
+                for (int i = 0; i < seen.Count; i++)
+                {
+                    copied |= seen[i] == identity;
+                }
+                for (int i = 0; i < queue.Count; i++)
+                {
+                    copied &= Identity(queue[i]) != identity;
+                }
+                return copied;
+            }
+            finally
+            {
+                gate.Leave();
             }
         }
 

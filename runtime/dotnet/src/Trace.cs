@@ -18,7 +18,7 @@ namespace Weave.Runtime
         private static volatile Store store;
         /// <summary>What goes beside the program has started, or could not.</summary>
         private static volatile bool accompanied;
-        private static Symbols symbols;
+        private static volatile Symbols symbols;
         /// <summary>Null if there are no samples.</summary>
         private static Meter meter;
 
@@ -55,10 +55,7 @@ namespace Weave.Runtime
                 if (mine)
                 {
                     // Not before the gate is open: this may run the program's code.
-                    if (message != null)
-                    {
-                        Say(message);
-                    }
+                    Say(message);
                     if (store != null)
                     {
                         Accompany(store);
@@ -67,6 +64,29 @@ namespace Weave.Runtime
             }
             Store s = store;
             return s == null ? Runtime.Lane.Mute : s.Lane(Thread.CurrentThread);
+        }
+
+        /// <summary>Null if there is no trace, or none yet.</summary>
+        internal static Store Store
+        {
+            get { return store; }
+        }
+
+        /// <summary>Something can be switched.</summary>
+        internal static void Accompany(Store s, Companion companion)
+        {
+            if (Host.IsCollectible)
+            {
+                return;
+            }
+            s.Companion = companion;
+            s.Header.SetControlled();
+            Symbols all = symbols;
+            if (all != null)
+            {
+                all.Wake(); // else they look for it when they begin
+            }
+            s.Wake();
         }
 
         /// <summary>Counts what hooks without a lane have lost, if there is a trace already.</summary>
@@ -263,8 +283,13 @@ namespace Weave.Runtime
             }
         }
 
-        private static void Say(string message)
+        /// <summary>Tells the user, if there is something to tell.</summary>
+        internal static void Say(string message)
         {
+            if (message == null)
+            {
+                return;
+            }
             try
             {
                 Console.Error.WriteLine("weave: " + message);

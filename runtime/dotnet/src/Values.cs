@@ -8,9 +8,9 @@ namespace Weave.Runtime
     /// <summary>
     /// What woven code calls to record values, right in front of the hook that begins or ends a call. <c>place</c> says which value of
     /// the method it is, and whether it is of the call's end; <c>limit</c> is the longest text that is kept, in UTF-16 units;
-    /// <c>mask</c> is a table of what is not kept, or null.
+    /// <c>mask</c> is a table of what is not kept, or null; <c>state</c>, of a method that can be switched, is what <see cref="Switched.Decide"/> said.
     /// </summary>
-    /// <remarks>Nothing here changes what the program does, or throws. Only <see cref="Text"/> runs code of the program's.</remarks>
+    /// <remarks>Nothing here changes what the program does, or throws. Only <c>Text</c> runs code of the program's.</remarks>
     [DebuggerStepThrough]
     public static class Values
     {
@@ -110,6 +110,141 @@ namespace Weave.Runtime
             if (Switch.On)
             {
                 Recorder.Value(v, Format.Other, place, limit, mask, id);
+            }
+        }
+
+        /// <summary>Records a value of a call in this state.</summary>
+        public static void Value(bool v, int place, int limit, string mask, int id, int state)
+        {
+            if (state == Modes.Recorded)
+            {
+                Value(v, place, limit, mask, id);
+            }
+        }
+
+        /// <summary>Records a value of a call in this state.</summary>
+        public static void Value(char v, int place, int limit, string mask, int id, int state)
+        {
+            if (state == Modes.Recorded)
+            {
+                Value(v, place, limit, mask, id);
+            }
+        }
+
+        /// <summary>Records a value of a call in this state.</summary>
+        public static void Value(sbyte v, int place, int limit, string mask, int id, int state)
+        {
+            if (state == Modes.Recorded)
+            {
+                Value(v, place, limit, mask, id);
+            }
+        }
+
+        /// <summary>Records a value of a call in this state.</summary>
+        public static void Value(byte v, int place, int limit, string mask, int id, int state)
+        {
+            if (state == Modes.Recorded)
+            {
+                Value(v, place, limit, mask, id);
+            }
+        }
+
+        /// <summary>Records a value of a call in this state.</summary>
+        public static void Value(short v, int place, int limit, string mask, int id, int state)
+        {
+            if (state == Modes.Recorded)
+            {
+                Value(v, place, limit, mask, id);
+            }
+        }
+
+        /// <summary>Records a value of a call in this state.</summary>
+        public static void Value(ushort v, int place, int limit, string mask, int id, int state)
+        {
+            if (state == Modes.Recorded)
+            {
+                Value(v, place, limit, mask, id);
+            }
+        }
+
+        /// <summary>Records a value of a call in this state.</summary>
+        public static void Value(int v, int place, int limit, string mask, int id, int state)
+        {
+            if (state == Modes.Recorded)
+            {
+                Value(v, place, limit, mask, id);
+            }
+        }
+
+        /// <summary>Records a value of a call in this state.</summary>
+        public static void Value(uint v, int place, int limit, string mask, int id, int state)
+        {
+            if (state == Modes.Recorded)
+            {
+                Value(v, place, limit, mask, id);
+            }
+        }
+
+        /// <summary>Records a value of a call in this state.</summary>
+        public static void Value(long v, int place, int limit, string mask, int id, int state)
+        {
+            if (state == Modes.Recorded)
+            {
+                Value(v, place, limit, mask, id);
+            }
+        }
+
+        /// <summary>Records a value of a call in this state.</summary>
+        public static void Value(ulong v, int place, int limit, string mask, int id, int state)
+        {
+            if (state == Modes.Recorded)
+            {
+                Value(v, place, limit, mask, id);
+            }
+        }
+
+        /// <summary>Records a value of a call in this state.</summary>
+        public static void Value(float v, int place, int limit, string mask, int id, int state)
+        {
+            if (state == Modes.Recorded)
+            {
+                Value(v, place, limit, mask, id);
+            }
+        }
+
+        /// <summary>Records a value of a call in this state.</summary>
+        public static void Value(double v, int place, int limit, string mask, int id, int state)
+        {
+            if (state == Modes.Recorded)
+            {
+                Value(v, place, limit, mask, id);
+            }
+        }
+
+        /// <summary>Records a value of a call in this state.</summary>
+        public static void Value(string v, int place, int limit, string mask, int id, int state)
+        {
+            if (state == Modes.Recorded)
+            {
+                Value(v, place, limit, mask, id);
+            }
+        }
+
+        /// <summary>Records a value of a call in this state.</summary>
+        public static void Value(object v, int place, int limit, string mask, int id, int state)
+        {
+            if (state == Modes.Recorded)
+            {
+                Value(v, place, limit, mask, id);
+            }
+        }
+
+        /// <summary>Records what an object's <c>ToString</c> says, of a call in this state.</summary>
+        public static void Text(object v, int place, int limit, string mask, int id, int state)
+        {
+            if (state == Modes.Recorded)
+            {
+                Text(v, place, limit, mask, id);
             }
         }
 

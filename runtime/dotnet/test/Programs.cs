@@ -777,6 +777,182 @@ public static class Programs
         Check(call == 0, "nothing happens when off");
     }
 
+    /// <summary>Nothing is recorded, whatever the state.</summary>
+    private static void SwitchedOff()
+    {
+        for (int state = 0; state < 3; state++)
+        {
+            Check(Switched.Enter(Rules(2), 2) == 0 && Switched.Decide(Rules(2), 2) == 0, "no state");
+            Switched.Begin(state, 2);
+            Values.Value("v", 0, 128, null, 2, state);
+            Switched.Error(Failure, state, 2);
+            Switched.Exit(state, 2);
+        }
+    }
+
+    private static volatile bool runs = true;
+    private static int rounds;
+
+    /// <summary>
+    /// Does what lines of its input say. <c>round N</c>: so many calls of each method in each of four threads; <c>run</c>: calls from now on in
+    /// four threads; <c>stop</c>: ends that; all say how many rounds <c>run</c> has made. <c>enter ID</c> and so on: that hook, with
+    /// the state of the innermost call of that method. <c>until ID STATE</c>: calls of a method until they are in that state; <c>slowly ID N</c>: so many
+    /// calls that last, with many of 20 in each.
+    /// </summary>
+    private static void SwitchedCalls()
+    {
+        Assembly.LoadFrom(Environment.GetEnvironmentVariable("LATE"));
+        if (Environment.GetEnvironmentVariable("PLAIN_FIRST") != null)
+        {
+            Hooks.Enter(1); // the trace is open, and its maps are read, before anything can be switched
+            Thread.Sleep(300);
+            Hooks.Exit(1);
+        }
+        var running = new List<Thread>();
+        var states = new Dictionary<int, Stack<int>>();
+        Hooks.Exit(Begun(3));
+        Console.WriteLine("ready");
+        for (string line; (line = Console.In.ReadLine()) != null;)
+        {
+            string[] words = line.Split(' ');
+            int n = 0;
+            Stack<int> open = null;
+            if (words.Length > 1 && int.TryParse(words[1], out n) && !states.TryGetValue(n, out open))
+            {
+                open = states[n] = new Stack<int>();
+            }
+            switch (words[0])
+            {
+                case "load":
+                    Assembly.LoadFrom(words[1]);
+                    break;
+                case "round":
+                    Together(4, () => Rounds(n, 0));
+                    break;
+                case "run":
+                    for (int i = 0; i < 4; i++)
+                    {
+                        var t = new Thread(() =>
+                        {
+                            while (runs)
+                            {
+                                Rounds(1, 2000);
+                                Interlocked.Increment(ref rounds);
+                            }
+                        });
+                        t.Start();
+                        running.Add(t);
+                    }
+                    break;
+                case "stop":
+                    runs = false;
+                    foreach (Thread t in running)
+                    {
+                        t.Join();
+                    }
+                    break;
+                case "until":
+                    for (int state = -1; (state & 3) != int.Parse(words[2]); rounds++)
+                    {
+                        state = Switched.Enter(Rules(n), n);
+                        Switched.Exit(state, n);
+                    }
+                    break;
+                case "sleep":
+                    Thread.Sleep(n);
+                    break;
+                case "slowly":
+                    for (int i = int.Parse(words[2]); i > 0; i--)
+                    {
+                        int state = Switched.Enter(Rules(n), n);
+                        Thread.Sleep(3);
+                        for (int j = 0; j < 1000; j++, rounds++)
+                        {
+                            int inner = Switched.Enter(Rules(20), 20);
+                            Switched.Exit(inner, 20);
+                        }
+                        Switched.Exit(state, n);
+                    }
+                    break;
+                case "enter":
+                    open.Push(Switched.Enter(Rules(n), n));
+                    break;
+                case "decide":
+                    open.Push(Switched.Decide(Rules(n), n));
+                    break;
+                case "value":
+                    Values.Value(words[2], int.Parse(words[3]) << 16, 128, null, n, open.Peek());
+                    break;
+                case "begin":
+                    Switched.Begin(open.Peek(), n);
+                    break;
+                case "exit":
+                    Switched.Exit(open.Pop(), n);
+                    break;
+                case "error":
+                    Switched.Error(new ApplicationException("as told"), open.Pop(), n);
+                    break;
+                default:
+                    throw new InvalidOperationException(line);
+            }
+            Console.WriteLine(rounds);
+        }
+    }
+
+    /// <summary>A call of a method that is off opens the trace all the same.</summary>
+    private static int Begun(int id)
+    {
+        Switched.Exit(Switched.Enter(Rules(id), id), id);
+        Hooks.Enter(1);
+        return 1;
+    }
+
+    /// <summary>What the rules say: 3 and 5 are of level debug, the others of level info; 5 is summed up, 6 is counted, 20 and so on are left to the library.</summary>
+    private static int Rules(int id)
+    {
+        if (id >= 20 && id < 30 || id < 0)
+        {
+            return 1 << 4 | 4 | 1000 << 8; // auto
+        }
+        return (id == 3 || id == 5 || id == 8 ? 2 << 4 : 1 << 4) | (id == 5 ? 1 : id == 6 ? 2 : 0);
+    }
+
+    /// <summary>Has the same place as 3 in a table by 20 bits.</summary>
+    private const int Neighbour = 3 + (1 << 20);
+
+    /// <summary>
+    /// In a call that cannot be switched: recorded ones of two aspects, one of them recursive, one that is summed up and one that is counted.
+    /// </summary>
+    private static void Rounds(int n, int work)
+    {
+        for (int i = 0; i < n; i++)
+        {
+            Hooks.Enter(1);
+            int two = Switched.Enter(Rules(2), 2);
+            int three = Switched.Enter(Rules(3), 3);
+            Thread.SpinWait(work);
+            int five = Switched.Enter(Rules(5), 5);
+            Thread.SpinWait(work);
+            int again = Switched.Decide(Rules(2), 2);
+            Values.Value(i, 0, 128, null, 2, again);
+            Switched.Begin(again, 2);
+            int six = Switched.Enter(Rules(6), 6);
+            Thread.SpinWait(work);
+            Switched.Exit(six, 6);
+            Switched.Exit(again, 2);
+            int neighbour = Switched.Enter(Rules(Neighbour), Neighbour);
+            Thread.SpinWait(work);
+            Switched.Exit(neighbour, Neighbour);
+            Switched.Exit(five, 5);
+            Thread.SpinWait(work);
+            Switched.Error(Failure, three, 3);
+            Switched.Exit(two, 2);
+            Hooks.Exit(1);
+        }
+    }
+
+    private static readonly Exception Failure = new ApplicationException("no");
+
     /// <summary>A call in three pieces on three threads; one that fails between two pieces; one that is abandoned.</summary>
     private static void Logical()
     {

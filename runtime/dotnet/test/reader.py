@@ -114,6 +114,20 @@ class Names:
             elif tag == 9:
                 method = number()
                 self.values[method] = [text().decode() for _ in range(number())]
+            elif tag == 10:
+                number()
+            elif tag == 11:
+                for _ in range(number()):
+                    flags = number()
+                    assert flags & 15 < 3 and flags < 32, "a level"
+                    if flags & 16:
+                        number()
+                    text()
+            elif tag == 12:
+                last = (last + number()) & 0xFFFFFFFF
+                last += number() - 1
+                for _ in range(number()):
+                    number()
             else:
                 assert False, f"tag {tag}"
 
@@ -174,6 +188,7 @@ class Trace:
         (magic, version, zero, size, origin, self.pid, self.policy, self.flags, limit, self.lost, self.overwritten,
          self.failures, self.end, length) = HEADER.unpack_from(data)
         self.limit_by, self.short, self.failed, self.consumer, self.heartbeat, self.collected = struct.unpack_from("<I4xQQQQQ", data, 8192)
+        self.controlled, self.request = struct.unpack_from("<II", data, 8264)
         self.lost_overwritten = struct.unpack_from("<Q", data, 8256)[0]
         assert magic == b"WTRACE\r\n" and (version, zero, size) == (1, 0, CHUNK), "header"
         assert abs(origin / 1e9 - time.time()) < 600, "wall clock"
@@ -181,6 +196,9 @@ class Trace:
         self.command = data[84 : 84 + length].decode()
         self.threads, self.maps, self.calls = {}, {}, {}
         self.counts = {}  # calls of methods that are only counted, by id
+        self.changes = []  # (time, what was on from then), as text
+        self.decisions = []  # (time, what kind, ids) of what was decided while it ran
+        self.slow = []  # (thread, id, start, duration, failed) of calls that are summed up and told by themselves
         self.sums = {}  # (calls, errors, total, own, shortest, longest, ended) of methods that are summed up, by id
         self.cpu = {}  # by number of the thread: (time, CPU time so far)
         self.samples = []  # what the process used: (time, values by metric)
@@ -230,6 +248,19 @@ class Trace:
                 one = (*words[at + 1 : at + 7], sum(words[at + 7 : at + 7 + buckets]))
                 self.sums[method] = max(self.sums.get(method, one), one)
                 at += 7 + buckets
+            return
+        if kind == 5:
+            assert number == 0
+            at = 32
+            while at + 16 <= CHUNK and (head := struct.unpack_from("<Q", data, at)[0]):
+                length, what = head & 0xFFFFFFFF, head >> 32
+                assert at + 16 + length <= CHUNK and what < 4, "a change's length and kind"
+                time_, text = struct.unpack_from("<Q", data, at + 8)[0], data[at + 16 : at + 16 + length]
+                if what:
+                    self.decisions.append((time_, what, list(struct.unpack(f"<{length // 4}I", text))))
+                else:
+                    self.changes.append((time_, text.decode()))
+                at += 16 + (length + 7) // 8 * 8
             return
         assert kind == 1, "chunk kind"
         words = array("Q", data[32:])
@@ -289,6 +320,9 @@ class Trace:
             elif escape == 11:
                 assert size == 2, "CPU time of a thread"
                 self.cpu.setdefault(argument, []).append(tuple(payload))
+            elif escape == 12:
+                assert size == 2, "a call that is told by itself"
+                self.slow.append((who, argument, payload[0], payload[1] & (1 << 63) - 1, payload[1] >> 63))
             elif escape == 16:
                 logical = (argument, payload[0])
             elif escape == 17:

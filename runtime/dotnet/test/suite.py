@@ -19,6 +19,7 @@ import tempfile
 import time
 import traceback
 
+import maps
 import reader
 from reader import CHUNK, ENTER, ERROR
 
@@ -71,7 +72,7 @@ def start(folder, program, **settings):
     if settings.get("WEAVE_TRACE", "") is None:
         del environment["WEAVE_TRACE"]
     return subprocess.Popen(
-        [*command, program], cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*command, program], cwd=folder, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
 
 
@@ -862,6 +863,266 @@ def test_loaded_while_the_loader_is_at_work(folder):
     t = run(folder, "LoadWithinALoad", LATE=outer)
     equal([b"WSYM and so on", b"the class's", b"the struct's"], t.symbols(), "maps")
     equal(3, t.flags, "flags")
+
+
+class SwitchedProcess:
+    """A program that makes switched calls, and the requests that it gets."""
+
+    def __init__(self, folder, program="SwitchedCalls", symbols=None, **settings):
+        self.trace, self.number = folder / "t.wtrace", 0
+        self.process = start(folder, program, LATE=resource(folder, "late", symbols or maps.switched()), **settings)
+        equal("ready\n", self.process.stdout.readline(), "output")
+        self.wait(lambda: reader.Trace(self.trace).changes)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *what):
+        self.process.kill()
+        self.process.communicate()
+
+    def wait(self, holds):
+        for _ in range(12_000):
+            if holds():
+                return
+            assert self.process.poll() is None, f"the program has ended: {self.process.communicate()}"
+            time.sleep(0.005)
+        raise AssertionError("nothing came of it")
+
+    def tell(self, *lines):
+        for line in lines:
+            self.process.stdin.write(line + "\n")
+            self.process.stdin.flush()
+            rounds = int(self.process.stdout.readline())
+        return rounds
+
+    def request(self, state):
+        """Has this state taken."""
+        self.number += 1
+        with open(self.trace, "rb") as file:
+            origin = struct.unpack_from("<Q", file.read(32), 16)[0]
+        new = self.trace.with_name("new")
+        new.write_text(f"weave control 1\nto {self.process.pid} {origin}\nnumber {self.number}\n{state}\n")
+        new.replace(f"{self.trace}.control")
+        self.wait(self.taken)
+
+    def taken(self):
+        with open(self.trace, "rb") as file:
+            return struct.unpack_from("<I", file.read(8272), 8268)[0] == self.number
+
+    def end(self):
+        out, err = self.process.communicate(timeout=60)
+        equal((0, "done\n"), (self.process.returncode, out), f"exit, output; {err}")
+        t = reader.Trace(self.trace)
+        t.all_balanced()
+        equal((0, 0), (t.lost, t.failures), "lost, failures")
+        assert not pathlib.Path(f"{self.trace}.control").exists(), "the request is gone with the process"
+        return t
+
+
+def enters(t, method):
+    """How many calls of a method are in the trace one by one."""
+    return sum(e.kind == ENTER and e.id == method for thread in t.threads.values() for e in thread.all())
+
+
+SPECIAL = maps.SPECIAL
+SWITCHED = (2, 3, 5, 6, SPECIAL)
+
+
+def test_switched_modes(folder):
+    states = ("level info\nmode rules", "level debug\nmode rules", "level error\nmode rules", "level debug\nmode off",
+              "level error\nenable sql", "level debug\ndisable sql", "level debug\nmode count", "level debug\nmode aggregate",
+              "level debug\nmode record", "level info\nmode a later one\nand more")
+    recorded, summed, counted = (dict.fromkeys(SWITCHED, 0) for _ in range(3))
+    with SwitchedProcess(folder) as p:
+        for i, state in enumerate(states):
+            if i > 0:
+                p.request(state)
+            p.tell("round 1000")
+            n, off = 4_000, "off" in state
+            sql = not off and "disable" not in state and ("enable" in state or "error" not in state)
+            noise = not off and "debug" in state
+            by_rules = "rules" in state or "later" in state or "able" in state
+            to = counted if "count" in state else summed if "aggregate" in state else recorded
+            to[2] += 2 * n * sql
+            to[3] += n * noise
+            to[SPECIAL] += n * sql
+            (summed if by_rules else to)[5] += n * noise
+            (counted if by_rules else to)[6] += n * (sql or noise)
+        t = p.end()
+    equal(1 + 4_000 * len(states), enters(t, 1), "calls that cannot be switched")
+    equal(recorded, {method: enters(t, method) for method in SWITCHED}, "recorded")
+    equal(summed, {method: t.sums.get(method, [0])[0] for method in SWITCHED}, "summed up")
+    equal(counted, {method: t.counts.get(method, 0) for method in SWITCHED}, "counted")
+    assert all(one[0] == one[6] for one in t.sums.values()), "what began has ended"
+    equal((1, len(states) - 1), (t.controlled, t.request), "requests")
+    equal(len(states), len(t.changes), "changes")
+    equal("level info\nmode rules\n", t.changes[0][1], "what it began with")
+    equal("level error\nmode rules\nenable sql\n", t.changes[4][1], "the fourth change")
+    assert all(a < b for (a, _), (b, _) in zip(t.changes, t.changes[1:])), "times ascend"
+
+
+def test_switched_while_calls_are_open(folder):
+    with SwitchedProcess(folder) as p:
+        p.tell("enter 2")  # on: recorded, and its end, though it is off then
+        p.request("level error")
+        p.tell("enter 2", "enter 3")  # off, one within itself
+        p.request("level debug")
+        p.tell("error 3", "enter 3", "exit 3", "exit 2", "exit 2")
+        p.request("level error")
+        p.tell("enter 4")  # off, with nothing open around it
+        p.request("level info")
+        p.tell("enter 4")
+        p.request("level error")
+        p.tell("exit 4", "exit 4")  # recorded; began off
+        p.request("level debug\nmode aggregate")
+        p.tell("enter 3")  # summed up, and so it ends
+        p.request("level debug\nmode count")
+        p.tell("enter 2")
+        p.request("level debug\nmode rules")
+        p.tell("exit 2", "exit 3")
+        p.request("level debug\nmode record")
+        p.tell("enter 5", "error 5")  # as if it were not summed up
+        t = p.end()
+    events = t.named("main").all()[2:]
+    equal("+2 +3 -3 -2 +4 -4 +5 !5", " ".join("_+-!"[e.kind] + str(e.id) for e in events), "records")
+    equal("System.ApplicationException", events[7].thrown[0], "the exception")
+    equal((1, 1), (t.sums[3][6], t.counts[2]), "summed up, counted")
+
+
+def test_switched_values(folder):
+    with SwitchedProcess(folder) as p:
+        p.tell("decide 2", "value 2 a 0", "value 2 b 2")  # on
+        p.request("level error")
+        p.tell("begin 2", "decide 2", "value 2 c 0", "begin 2")  # off
+        p.request("level info")
+        p.tell("exit 2", "exit 2")
+        p.request("level info\nmode aggregate")
+        p.tell("decide 2", "value 2 d 0", "begin 2", "exit 2")
+        p.request("level info\nmode count")
+        p.tell("decide 2", "value 2 e 0", "begin 2", "exit 2")
+        t = p.end()
+    calls = [("_+-!"[e.kind], [v.value for v in values]) for e, values in t.named("main").valued() if e.id == 2]
+    equal([("+", ["'a'", "'b'"]), ("-", [])], calls, "calls with their values")
+    equal(2, len(t.named("main").values), "values")
+    equal((1, 1), (t.sums[2][6], t.counts[2]), "summed up, counted")
+
+
+def test_switched_a_thousand_times_under_load(folder):
+    states = ("level debug", "level error", "level debug\ndisable sql", "level debug\nmode off", "level error\nenable noise",
+              "level debug\nmode count", "level info", "level debug\nmode aggregate", "level debug\nmode record")
+    with SwitchedProcess(folder, WEAVE_TRACE_LIMIT="3g") as p:
+        p.tell("run")
+        for i in range(1_000):
+            p.request(states[i % len(states)])
+        p.request("level debug\nmode rules")
+        rounds = p.tell("stop", "round 10") + 40
+        t = p.end()
+    equal(1 + rounds, enters(t, 1), "calls that cannot be switched")
+    for method, most in (2, 2 * rounds), (3, rounds), (5, rounds), (6, rounds), (SPECIAL, rounds):
+        calls = enters(t, method) + t.counts.get(method, 0) + t.sums.get(method, [0])[0]
+        assert 40 < calls < most, f"{calls} of {most} calls of {method}"
+    assert all(one[0] == one[6] for one in t.sums.values()), "what began has ended"
+
+
+def test_switched_in_code_that_comes_late(folder):
+    # Its own level counts before its map is read, and names behind that.
+    later = resource(folder, "later", maps.switched(((2, "plug-in"),), ((8, [0]),)))
+    with SwitchedProcess(folder, PLAIN_FIRST="1") as p:
+        p.tell("enter 8", "exit 8")
+        p.request("level info\nenable plug-in")
+        p.tell("enter 8", "exit 8", f"load {later}")
+
+        def read():
+            p.tell("enter 8", "exit 8")
+            return enters(reader.Trace(p.trace), 8)
+
+        p.wait(read)
+        p.request("level debug\ndisable plug-in")
+        before = enters(reader.Trace(p.trace), 8)
+        p.tell("enter 8", "exit 8", "enter 3", "exit 3")
+        t = p.end()
+    equal((before, 1), (enters(t, 8), enters(t, 3)), "calls")
+
+
+AUTO = maps.switched(((1 | 16, "hot", 1000), (1, "sql")), ((2, [1]), (6, [1]), (20, [0]), (21, [0]), (22, [0]), (-7 & 0xFFFFFFFF, [0])))
+
+
+def test_auto_goes_down(folder):
+    with SwitchedProcess(folder, symbols=AUTO, WEAVE_TRACE_RATE=1000) as p:
+        p.tell("until 20 2")
+        p.tell("slowly 22 20")
+        p.tell("until 20 0")
+        calls = p.tell("until 20 0")
+        other = p.tell("until -7 2", "until -7 0") - calls
+        p.tell("enter 2", "exit 2", "enter 6", "exit 6")
+        t = p.end()
+    equal(calls, enters(t, 20) + t.sums[20][0] + t.counts[20], "calls, recorded, summed up or counted")
+    equal(20, enters(t, 22), "calls that last are recorded")
+    equal((1, 1), (enters(t, 2), t.counts[6]), "what is not auto is as the rules say")
+    equal(other, enters(t, -7 & 0xFFFFFFFF) + t.sums[-7 & 0xFFFFFFFF][0] + t.counts[-7 & 0xFFFFFFFF], "of an id with the highest bit")
+    equal([(1, [20]), (2, [20]), (1, [-7 & 0xFFFFFFFF]), (2, [-7 & 0xFFFFFFFF])], [one[1:] for one in t.decisions], "decisions")
+    assert t.sums[20][0] == t.sums[20][6]
+
+
+def test_auto_begins_again(folder):
+    with SwitchedProcess(folder, symbols=AUTO, WEAVE_TRACE_RATE=1000) as p:
+        p.tell("until 20 2")
+        p.request("level info\nmode rules\nreset")
+        p.tell("until 20 1", "until 20 2")
+        p.request("level info\nmode record")
+        p.tell("enter 20", "exit 20")
+        p.request("level info\nmode auto")
+        p.tell("until 6 1", "until 6 2")
+        t = p.end()
+    equal([1, 3, 1, 1], [what for _, what, _ in t.decisions], "decisions")
+    equal([6], t.decisions[3][2], "not only what the rules left to the library")
+    equal("level info\nmode auto\n", t.changes[-1][1], "the last change")
+    assert t.sums[6][0] > 0
+
+
+def test_auto_tells_slow_calls(folder):
+    with SwitchedProcess(folder, symbols=AUTO, WEAVE_TRACE_RATE=1000, WEAVE_TRACE_LIMIT="3g") as p:
+        calls = p.tell("until 20 2")
+        p.request("level info\nmode aggregate")
+        p.tell("enter 20", "sleep 20", "exit 20", "enter 21", "error 21", "enter 2", "sleep 20", "error 2")
+        t = p.end()
+    main = next(number for number, thread in t.threads.items() if thread.name == "main")
+    told = [call for call in t.slow if call[4] or call[3] >= 20_000_000]
+    equal([(main, 20, 0), (main, 21, 1)], [(who, method, failed) for who, method, _, _, failed in told], "calls that are told")
+    assert all(0 < start <= start + took <= t.end and took <= t.sums[method][5] for _, method, start, took, _ in t.slow), t.slow
+    assert all(took >= 1_000_000 or failed for _, _, _, took, failed in t.slow), t.slow
+    equal((calls + 1, 1, 1, 1), (enters(t, 20) + t.sums[20][0], t.sums[21][0], t.sums[21][1], t.sums[2][1]), "they are in the sums")
+
+
+def test_auto_within_the_rate(folder):
+    for rate in "1000000000", "off":
+        with SwitchedProcess(folder, symbols=AUTO, WEAVE_TRACE_RATE=rate) as p:
+            for _ in range(200):
+                p.tell("slowly 22 1")
+            t = p.end()
+        equal([], t.decisions, "decisions")
+        equal(200_000, enters(t, 20), "calls")
+        again(folder)
+
+
+def test_level_at_the_start(folder):
+    with SwitchedProcess(folder, WEAVE_LEVEL="DEBUG") as p:
+        p.tell("round 10")
+        t = p.end()
+    equal(41, enters(t, 3), "calls of an aspect of level debug")
+    equal("level debug\nmode rules\n", t.changes[0][1], "what it began with")
+    again(folder)
+    # A request for another process says nothing.
+    (folder / "t.wtrace.control").write_text("weave control 1\nto 1 2\nnumber 1\nlevel error\n")
+    with SwitchedProcess(folder, WEAVE_LEVEL="all") as p:
+        p.tell("round 10")
+        p.request("level info")
+        t = p.end()
+    equal((80, 0, 1), (enters(t, 2), enters(t, 3), t.request), "calls of level info, of level debug; requests")
+    again(folder)
+    equal("", finish(folder, "SwitchedOff", WEAVE_TRACE="off"), "error stream")
+    assert not (folder / "t.wtrace").exists()
 
 
 def main():

@@ -1,0 +1,299 @@
+using System;
+using System.Collections.Generic;
+
+namespace Weave.Runtime
+{
+    /// <summary>
+    /// Keeps what is recorded within a rate, where rules leave it to the library: methods that are called too often and are short are
+    /// summed up, and those whose sums still take too much time are only counted. It looks at what was recorded, so hooks have no part in this.
+    /// </summary>
+    internal sealed unsafe class Budget
+    {
+        internal const int Interval = 100;
+        private const long Second = 1000000000;
+        /// <summary>So many of the chunks that have become full since the last look are read.</summary>
+        private const int MostChunks = 16;
+        /// <summary>Summing up may take one part in so many of the time.</summary>
+        private const int Share = 32;
+        /// <summary>What it takes beside two readings of the clock, in nanoseconds.</summary>
+        private const int Summing = 15;
+
+        private readonly Store store;
+        private readonly long rate = Settings.Rate();
+        /// <summary>1 for what is summed up, 2 for what is counted.</summary>
+        private Tally decided = new Tally();
+        private long looked;
+        private long filled;
+        private long looks;
+
+        /// <summary>Calls of each method in the chunks that were read; <see cref="Sum.Errors"/> has those of which only a part is there.</summary>
+        private Sums calls;
+        private long records;
+        private readonly int[] ids = new int[Format.ChunkWords];
+        private readonly long[] starts = new long[Format.ChunkWords];
+
+        private long counted;
+        private long used;
+        private Tally before = new Tally();
+        private long cost;
+
+        internal Budget(Store store)
+        {
+            this.store = store;
+        }
+
+        internal bool IsOn
+        {
+            get { return rate > 0; }
+        }
+
+        internal bool IsEmpty
+        {
+            get { return decided.IsEmpty; }
+        }
+
+        /// <summary>What was decided of a method; <see cref="Modes.Unknown"/> if nothing was.</summary>
+        internal int Mode(int id)
+        {
+            long what = decided.Count(id);
+            return what == 0 ? Modes.Unknown : what == 1 ? Modes.Aggregate : Modes.Count;
+        }
+
+        /// <summary>All decisions are taken back.</summary>
+        internal void Reset()
+        {
+            decided = new Tally();
+            looks = 0;
+        }
+
+        /// <summary>Looks what is recorded; returns the methods that are to be summed up from now, or null.</summary>
+        internal List<int> SumUp(Control control, long now)
+        {
+            long past = filled;
+            long since = now - looked;
+            var chunks = new List<IntPtr>();
+            if (!store.Filled(chunks, MostChunks, ref filled))
+            {
+                return null;
+            }
+            looked = now;
+            if (looks++ == 0 || (filled - past) * Format.ChunkWords * (double)Second <= (double)rate * since)
+            {
+                return null;
+            }
+            calls = new Sums();
+            records = 0;
+            int read = 0;
+            for (int i = 0; i < chunks.Count; i++)
+            {
+                read += Read((long*)chunks[i]) ? 1 : 0;
+            }
+            if (read == 0)
+            {
+                return null;
+            }
+            // So many of each record that was read were written in a second.
+            double scale = (double)(filled - past) / read * Second / since;
+            double excess = records * scale - rate;
+            if (excess <= 0)
+            {
+                return null;
+            }
+            excess += rate / 4.0; // so that not each look has something to decide
+            Sum[] all = calls.All;
+            var order = new List<long>();
+            for (int i = 0; i < all.Length; i++)
+            {
+                if (all[i] != null && IsShort(all[i], control.SlowerThan(all[i].Id)) && decided.Count(all[i].Id) == 0)
+                {
+                    order.Add(all[i].Words[Sum.Calls] << 32 | (long)(uint)all[i].Id);
+                }
+            }
+            var chosen = new List<int>();
+            long[] sorted = Sorted(order);
+            for (int i = sorted.Length - 1; i >= 0 && excess > 0; i--)
+            {
+                decided.Add((int)sorted[i], 1);
+                chosen.Add((int)sorted[i]);
+                excess -= 2 * (sorted[i] >> 32) * scale;
+            }
+            return chosen.Count == 0 ? null : chosen;
+        }
+
+        /// <summary>Whether its calls are shorter on average than that, in microseconds, as far as is known.</summary>
+        private static bool IsShort(Sum sum, int slowerThan)
+        {
+            long[] words = sum.Words;
+            return words[Sum.Ended] > 8 * words[Sum.Errors] && words[Sum.Total] < words[Sum.Ended] * slowerThan * 1000L;
+        }
+
+        internal static long[] Sorted(List<long> some)
+        {
+            var sorted = new long[some.Count];
+            for (int i = 0; i < sorted.Length; i++)
+            {
+                sorted[i] = some[i];
+            }
+            Array.Sort(sorted);
+            return sorted;
+        }
+
+        /// <summary>Adds a chunk's calls; false if it is not what it was.</summary>
+        private bool Read(long* chunk)
+        {
+            long serial = chunk[1];
+            if (chunk[0] != ((long)Format.Records << 32 | Format.ChunkMagic))
+            {
+                return false;
+            }
+            long first = chunk[3];
+            long clock = first;
+            int open = 0;
+            for (int i = Format.ChunkHeadWords; i < Format.ChunkWords && chunk[i] != 0; i++)
+            {
+                long word = chunk[i];
+                var kind = (int)word & 3;
+                var id = (int)(word >> 32);
+                if (kind == 0)
+                {
+                    int type = (int)(word >> 2) & 0x3F;
+                    int payload = (int)((uint)word >> 8);
+                    if (type == Format.End)
+                    {
+                        break;
+                    }
+                    bool another = type == Format.Segment;
+                    if (another)
+                    {
+                        open = Leave(open);
+                    }
+                    if ((type == Format.Time || another) && i + 2 < Format.ChunkWords)
+                    {
+                        clock = chunk[i + (another ? 2 : 1)];
+                        first = another ? clock : first;
+                    }
+                    if (payload >= Format.ChunkWords - i)
+                    {
+                        break;
+                    }
+                    i += payload;
+                    continue;
+                }
+                clock += (uint)word >> 2;
+                records++;
+                if (kind == Format.Enter)
+                {
+                    Of(id)[Sum.Calls]++;
+                    ids[open] = id;
+                    starts[open++] = clock;
+                }
+                else if (open > 0 && ids[open - 1] == id)
+                {
+                    long[] words = Of(id);
+                    words[Sum.Total] += clock - starts[--open];
+                    words[Sum.Ended]++;
+                }
+                else
+                {
+                    Of(id)[Sum.Errors]++; // it began before
+                }
+            }
+            Leave(open);
+            // What has become another meanwhile has few records that make sense, and those are of this program.
+            return chunk[1] == serial;
+        }
+
+        /// <summary>Calls are open whose end is elsewhere.</summary>
+        private int Leave(int open)
+        {
+            while (open > 0)
+            {
+                Of(ids[--open])[Sum.Errors]++;
+            }
+            return 0;
+        }
+
+        private long[] Of(int id)
+        {
+            Sum sum = calls.Get(id);
+            if (sum == null)
+            {
+                sum = new Sum(id);
+                calls.Add(sum);
+            }
+            return sum.Words;
+        }
+
+        /// <summary>Looks once a second what is summed up; returns the methods that are only to be counted from now, or null.</summary>
+        internal List<int> CountOnly(Control control, long now)
+        {
+            if (now - counted < Second)
+            {
+                return null;
+            }
+            long since = now - counted;
+            long cpu = Host.CpuTime() * 100;
+            var total = new Tally();
+            if (!store.Counts.Calls(total))
+            {
+                return null;
+            }
+            Tally old = before;
+            bool first = counted == 0;
+            long busy = cpu < 0 ? since : Math.Max(cpu - used, since / 2); // what hardly does anything may do that slowly
+            before = total;
+            used = cpu;
+            counted = now;
+            if (first)
+            {
+                cost = Cost();
+                return null;
+            }
+            long all = 0;
+            var order = new List<long>();
+            long[] cells = total.Cells;
+            for (int i = 0; i < cells.Length; i += 2)
+            {
+                var id = (int)cells[i];
+                long n = cells[i] == 0 ? 0 : cells[i + 1] - old.Count(id);
+                all += n;
+                if (n > 0 && decided.Count(id) == 1 && control.SlowerThan(id) >= 0)
+                {
+                    order.Add(Math.Min(n, int.MaxValue) << 32 | (long)(uint)id);
+                }
+            }
+            long excess = all * cost - busy / Share;
+            if (excess <= 0)
+            {
+                return null;
+            }
+            excess += busy / Share / 4;
+            var chosen = new List<int>();
+            long[] sorted = Sorted(order);
+            for (int i = sorted.Length - 1; i >= 0 && excess > 0; i--)
+            {
+                decided.Add((int)sorted[i], 1);
+                chosen.Add((int)sorted[i]);
+                excess -= (sorted[i] >> 32) * cost;
+            }
+            return chosen.Count == 0 ? null : chosen;
+        }
+
+        /// <summary>What it takes to sum up a call, in nanoseconds.</summary>
+        private static long Cost()
+        {
+            const int Rounds = 200;
+            long least = Second;
+            for (int i = 0; i < 5; i++)
+            {
+                long begin = Clock.Now();
+                for (int j = 1; j < Rounds; j++)
+                {
+                    Clock.Now();
+                }
+                least = Math.Min(least, Clock.Now() - begin);
+            }
+            return 2 * least / Rounds + Summing;
+        }
+    }
+}
