@@ -4,7 +4,8 @@
 use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::attempt::{Attempt, Unwoven};
 use crate::aspect::bind::call::{Bound, Operand, Source};
-use crate::aspect::plan::{Planned, Skipped};
+use crate::aspect::bind::site::{Passed, Placed, Redirect};
+use crate::aspect::plan::{Planned, Redirected, Skipped};
 use crate::aspect::woven::{NumberedMethod, WovenType};
 use crate::cil::il::body::{self, Body};
 use crate::cil::il::insn::op;
@@ -28,6 +29,7 @@ use crate::cil::weave::import::{Importer, Imports};
 use crate::cil::weave::machines::{Machine, Machines, Sort};
 use crate::cil::weave::ordinary::{self, MethodInfo, Tokens};
 use crate::cil::weave::own::{self, Own};
+use crate::cil::weave::points;
 use crate::cil::weave::redirects::{self, Redirects};
 use crate::cil::weave::references::{self, Needs, References};
 use crate::cil::weave::tokens::{self, TokenPlaces};
@@ -64,6 +66,9 @@ pub struct Weaver<'w, 'i, 'a> {
     /// What own hooks name, and the methods that they are called by.
     imports: Imports,
     pub(crate) adapters: Vec<Adapter>,
+    /// What is called instead, and the points at which it is.
+    all: &'w [Arc<Redirect>],
+    points: &'w [Redirected],
     /// What redirected calls call, by the numbers of what is called instead.
     pub(crate) redirects: redirects::Tokens,
     /// The rows that the hooks need.
@@ -127,7 +132,7 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
     pub fn new(
         (image, source): (&'i Image<'a>, &'i pdb::Source<'i>),
         (planned, bound): (&'w [Planned], &'w [Arc<Bound>]),
-        redirects: Redirects<'_>,
+        redirects: Redirects<'w>,
         machines: Machines,
         numbers: Option<SymbolNumbers>,
     ) -> Result<Weaver<'w, 'i, 'a>> {
@@ -174,6 +179,8 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
             imports,
             adapters,
             redirects: redirected,
+            all: redirects.all,
+            points: redirects.points,
             source,
             pdb: source.pdb(),
             machines,
@@ -182,6 +189,36 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
             tokens,
             additions,
         })
+    }
+
+    /// Why a point of a method, of a type by its number, stays as it is.
+    pub fn stays(
+        &self,
+        (ty, method): (u32, u32),
+        placed: &Placed,
+        code: &[u8],
+    ) -> Result<Option<Reason>> {
+        let row = self.image.metadata.tables.row(table::METHOD_DEF, method)?;
+        let is_static = row.get(column::method_def::FLAGS) & method_flag::STATIC != 0;
+        Ok(if self.machines.has_type(ty + 1) {
+            Some(Reason::InStateMachine)
+        } else if self.machines.of(method).is_some() {
+            Some(Reason::StateMachine)
+        } else if row.get(column::method_def::IMPL_FLAGS) & impl_flag::ASYNC != 0 {
+            Some(Reason::RuntimeAsync)
+        } else if placed.passed.contains(&Passed::This) && !is_static {
+            points::overwrites_this(code)?.then_some(Reason::Unsupported)
+        } else {
+            None
+        })
+    }
+
+    /// The points of a method at which something is called.
+    fn points(&self, planned: &Planned) -> &'w [Redirected] {
+        let place = (planned.ty, planned.index);
+        let start = (self.points).partition_point(|call| (call.ty, call.index) < place);
+        let end = (self.points).partition_point(|call| (call.ty, call.index) <= place);
+        &self.points[start..end]
     }
 
     /// The names of all methods that are planned, if they are numbered.
@@ -436,7 +473,28 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
             }
             None => None,
         };
-        let has_all = planned.advice.has(Advice::ALL) && own.is_none();
+        let around = match self.points(planned) {
+            [] => None,
+            calls => {
+                let method = points::Method {
+                    image: self.image,
+                    imports: &self.imports,
+                    tokens: &self.redirects,
+                    redirects: self.all,
+                    body,
+                    locals: points::count_of_locals(opened.locals) + recipe.extra.1,
+                };
+                Some(method.around(calls)?.ok_or(Reason::Unsupported)?)
+            }
+        };
+        let mut locals = Vec::new();
+        if let Some(around) = &around {
+            locals.extend_from_slice(recipe.extra.0);
+            locals.extend_from_slice(&around.locals.0);
+            recipe.extra = (&locals, recipe.extra.1 + around.locals.1);
+            recipe.points = Some(&around.points);
+        }
+        let has_all = planned.advice.has(Advice::ALL) && own.is_none() && around.is_none();
         let frame = match has_all {
             true => {
                 let asked = (planned.id, self.pdb.is_some());
@@ -474,7 +532,9 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         scratch.own = own_code;
         part.tail_calls += u32::from(rewritten.drops_tail_call);
         let (document, line) = self.move_lines(place, &opened, &rewritten, scratch, &mut part.pdb);
-        if let What::Method(..) = what {
+        if let What::Method(..) = what
+            && planned.advice != Advice::default()
+        {
             let told = (planned.id, line);
             self.record(ty, told, &opened, &mut scratch.descriptors)?;
         }
