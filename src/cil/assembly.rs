@@ -142,7 +142,7 @@ pub fn redirect(
         let start = start + body.code_offset;
         let mut at = start + call.at as usize;
         if let Some(placed) = &methods.redirects[call.redirect as usize].placed {
-            if let Some(reason) = weaver.stays((call.ty, method), placed, body.code)? {
+            if let Some(reason) = weaver.stays((call, method), placed, body.code)? {
                 out.left.push((*call, reason));
                 continue;
             }

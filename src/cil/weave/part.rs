@@ -4,7 +4,7 @@
 use crate::aspect::advice::{Advice, Reason};
 use crate::aspect::attempt::{Attempt, Unwoven};
 use crate::aspect::bind::call::{Bound, Operand, Source};
-use crate::aspect::bind::site::{Passed, Placed, Redirect};
+use crate::aspect::bind::site::{Passed, Placed, Redirect, Where};
 use crate::aspect::plan::{Planned, Redirected, Skipped};
 use crate::aspect::woven::{NumberedMethod, WovenType};
 use crate::cil::il::body::{self, Body};
@@ -194,10 +194,12 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
     /// Why a point of a method, of a type by its number, stays as it is.
     pub fn stays(
         &self,
-        (ty, method): (u32, u32),
+        (call, method): (&Redirected, u32),
         placed: &Placed,
         code: &[u8],
     ) -> Result<Option<Reason>> {
+        let ty = call.ty;
+        let behind = points::instruction(code, call.at)?.end();
         let row = self.image.metadata.tables.row(table::METHOD_DEF, method)?;
         let is_static = row.get(column::method_def::FLAGS) & method_flag::STATIC != 0;
         Ok(if self.machines.has_type(ty + 1) {
@@ -206,6 +208,8 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
             Some(Reason::StateMachine)
         } else if row.get(column::method_def::IMPL_FLAGS) & impl_flag::ASYNC != 0 {
             Some(Reason::RuntimeAsync)
+        } else if behind as usize >= code.len() && placed.when == Where::After {
+            Some(Reason::Unsupported)
         } else if placed.passed.contains(&Passed::This) && !is_static {
             points::overwrites_this(code)?.then_some(Reason::Unsupported)
         } else {

@@ -209,7 +209,11 @@ impl Method<'_, '_, '_> {
             let Some(placed) = &redirect.placed else {
                 continue;
             };
-            let names = names(self.image, call.ty, call.index)?;
+            let takes_names = placed.passed.iter().any(|one| name_of(*one).is_some());
+            let names = match takes_names {
+                true => names(self.image, call.ty, call.index)?,
+                false => Default::default(),
+            };
             let method = match self.tokens.get(call.redirect as usize) {
                 Some(Ok(method)) => *method,
                 _ => return Ok(None),
