@@ -202,10 +202,9 @@ impl<'w, 'i, 'a> Weaver<'w, 'i, 'a> {
         let behind = points::instruction(code, call.at)?.end();
         let row = self.image.metadata.tables.row(table::METHOD_DEF, method)?;
         let is_static = row.get(column::method_def::FLAGS) & method_flag::STATIC != 0;
-        Ok(if self.machines.has_type(ty + 1) {
+        let in_machine = self.machines.has_type(ty + 1) || self.machines.of(method).is_some();
+        Ok(if in_machine {
             Some(Reason::InStateMachine)
-        } else if self.machines.of(method).is_some() {
-            Some(Reason::StateMachine)
         } else if row.get(column::method_def::IMPL_FLAGS) & impl_flag::ASYNC != 0 {
             Some(Reason::RuntimeAsync)
         } else if behind as usize >= code.len() && placed.when == Where::After {
